@@ -1,0 +1,71 @@
+package encoder
+
+import "context"
+
+// Role says which side of the search a text stands on. Models such as E5 or
+// BGE put a different instruction before each; the role selects it.
+type Role uint8
+
+const (
+	// Passage is a text that is indexed.
+	Passage Role = iota
+	// Query is a text that is searched with.
+	Query
+)
+
+// String returns "passage" or "query".
+func (r Role) String() string {
+	if r == Query {
+		return "query"
+	}
+	return "passage"
+}
+
+// Need names the tensors a caller wants; an encoder computes and copies out
+// nothing else.
+type Need uint8
+
+const (
+	// NeedDense asks for Output.Dense, the pooled unit vector.
+	NeedDense Need = 1 << iota
+	// NeedHidden asks for Output.Hidden, the last hidden state of each token.
+	NeedHidden
+	// NeedLogits asks for Output.Logits, the masked-language-model logits at
+	// the first token. Encoders without such a head answer ErrNoLogits.
+	NeedLogits
+)
+
+// Output is what an encoder found out about one text. All slices belong to
+// the caller. A tensor that was not asked for is nil.
+type Output struct {
+	// Tokens are the ids that were fed to the model, special tokens and
+	// instruction prefix included.
+	Tokens Tokens
+	// Dense is the pooled vector of shape [Dim], L2-normalised. For a text
+	// without any usable token it is still a unit vector (that of [CLS][SEP]).
+	Dense []float32
+	// Hidden is row-major of shape [len(Tokens.IDs) × Dim].
+	Hidden []float32
+	// Logits is of shape [VocabSize].
+	Logits []float32
+}
+
+// Encoder turns texts into tokens and vectors. Implementations are safe for
+// concurrent use, keep the order of their input and stop soon after ctx is
+// cancelled. A text longer than the model allows is cut at
+// Fingerprint().MaxTokens tokens; the cut is counted in Tokens.Truncated.
+type Encoder interface {
+	// Encode encodes texts in one role. len(result) == len(texts).
+	Encode(ctx context.Context, role Role, texts []string, need Need) ([]Output, error)
+	// Tokenize returns exactly the tokens that Encode would feed to the
+	// model, without running it.
+	Tokenize(role Role, text string) Tokens
+	// Dim is the length d of a dense vector.
+	Dim() int
+	// VocabSize is |V|, the number of token ids; every id is in [0, |V|).
+	VocabSize() int
+	// Fingerprint identifies the vector space.
+	Fingerprint() Fingerprint
+	// Close releases the model. Calls after Close fail.
+	Close() error
+}

@@ -1,0 +1,110 @@
+package encoder
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Errors of this package, to be tested with errors.Is.
+var (
+	// ErrUnavailable is wrapped by every error that says a runtime or a model
+	// is missing on this machine; the message names the remedy.
+	ErrUnavailable = errors.New("encoder unavailable")
+	// ErrMismatch is wrapped by *MismatchError.
+	ErrMismatch = errors.New("encoder mismatch")
+	// ErrNoLogits answers NeedLogits where the model has no MLM head.
+	ErrNoLogits = errors.New("the model has no masked-language-model head")
+	// ErrClosed answers calls after Close.
+	ErrClosed = errors.New("encoder is closed")
+)
+
+// MinProbeCosine is the least cosine at which two probe vectors count as the
+// output of the same model.
+const MinProbeCosine = 0.9999
+
+// ProbeTexts are the four fixed texts whose passage vectors identify a model,
+// however its file came to this machine.
+var ProbeTexts = [4]string{
+	"The quick brown fox jumps over the lazy dog.",
+	"Error 0x80070057: the parameter is incorrect (build 22621.3007).",
+	"How do plants turn light, water and carbon dioxide into sugar?",
+	"In 1815 the treaty was signed at Vienna; café, naïve, 東京, Ω.",
+}
+
+// Fingerprint identifies a vector space: what must agree between the encoder
+// that filled an index (or fitted a bridge) and the one that queries it. The
+// bytes of the model file are not part of it: the same model reaches users by
+// several routes with different bytes.
+type Fingerprint struct {
+	Model         string       `json:"model"`          // for example "all-MiniLM-L6-v2"
+	Precision     string       `json:"precision"`      // "fp32" or "int8"
+	Tokenizer     string       `json:"tokenizer"`      // digest of vocabulary and normalisation
+	Pooling       string       `json:"pooling"`        // "mean" or "cls"
+	QueryPrefix   string       `json:"query_prefix"`   // instruction before queries
+	PassagePrefix string       `json:"passage_prefix"` // instruction before passages
+	MaxTokens     int          `json:"max_tokens"`     // tokens a text is cut at, special tokens included
+	Dim           int          `json:"dim"`            // d
+	VocabSize     int          `json:"vocab_size"`     // |V|
+	Probe         [4][]float32 `json:"probe"`          // passage vectors of ProbeTexts
+}
+
+// MismatchError says in which respects two fingerprints differ.
+type MismatchError struct {
+	What       string   // what the fingerprint belongs to, "database" or "bridge FILE"
+	Want, Got  Fingerprint
+	Difference []string // one entry a differing field, "pooling: database mean, encoder cls"
+}
+
+// Error names the differing fields and the remedy.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s was made with another encoder than the one in use (%s); open it with model %q or build it anew",
+		e.What, strings.Join(e.Difference, "; "), e.Want.Model)
+}
+
+// Unwrap lets errors.Is(err, ErrMismatch) hold.
+func (e *MismatchError) Unwrap() error { return ErrMismatch }
+
+// Check returns nil when got spans the same vector space as want, else a
+// *MismatchError. what names the owner of want in the message.
+func Check(what string, want, got Fingerprint) error {
+	var diff []string
+	field := func(name string, w, g any) {
+		if w != g {
+			diff = append(diff, fmt.Sprintf("%s: %v there, %v here", name, w, g))
+		}
+	}
+	field("model", want.Model, got.Model)
+	field("precision", want.Precision, got.Precision)
+	field("tokenizer", want.Tokenizer, got.Tokenizer)
+	field("pooling", want.Pooling, got.Pooling)
+	field("query prefix", want.QueryPrefix, got.QueryPrefix)
+	field("passage prefix", want.PassagePrefix, got.PassagePrefix)
+	field("token limit", want.MaxTokens, got.MaxTokens)
+	field("dimension", want.Dim, got.Dim)
+	field("vocabulary size", want.VocabSize, got.VocabSize)
+	if len(diff) == 0 {
+		for i := range want.Probe {
+			if c := cosine(want.Probe[i], got.Probe[i]); !(c >= MinProbeCosine) {
+				diff = append(diff, fmt.Sprintf("probe vector %d: cosine %.6f, want at least %v", i, c, MinProbeCosine))
+			}
+		}
+	}
+	if len(diff) == 0 {
+		return nil
+	}
+	return &MismatchError{What: what, Want: want, Got: got, Difference: diff}
+}
+
+func cosine(a, b []float32) float64 {
+	if len(a) != len(b) || len(a) == 0 {
+		return math.NaN()
+	}
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	return ab / math.Sqrt(aa*bb)
+}

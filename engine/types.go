@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Document is what a user stores and gets back.
+type Document struct {
+	// ID is unique in a database: 1 to 1,024 bytes, any bytes.
+	ID string
+	// Title and Text are encoded together, title first. At least one of them
+	// must hold something other than white space, unless Vector is given.
+	Title, Text string
+	// Metadata is kept and returned as it is; it must be encodable as JSON.
+	Metadata map[string]any
+	// Vector, if not nil, is used instead of encoding the text. It must have
+	// the encoder's dimension and be finite and non-zero; it is normalised.
+	Vector []float32
+}
+
+// AddResult tells what an Add or Upsert did.
+type AddResult struct {
+	Seq             uint64 // sequence number of the commit
+	Added           int    // documents that were new
+	Replaced        int    // documents that replaced one with the same id
+	Truncated       int    // documents whose text exceeded the encoder's limit
+	TruncatedTokens int    // tokens cut off in all
+}
+
+// Query is one search.
+type Query struct {
+	// Text is what to look for. Required unless Vector is given.
+	Text string
+	// Vector, if not nil, is a ready query vector [Dim]; Text is then only
+	// used for its tokens (modulation) and may be empty.
+	Vector []float32
+	// K is the number of hits wanted; 0 means 10. At most MaxK.
+	K int
+	// Variant names the modulation: "" is the best that is fitted (rlr+slr
+	// after Fit, else rlr), "none" is the plain dense vector, else a name such
+	// as "rlr", "slr" or "rlr+slr".
+	Variant string
+	// Ef is the candidate pool of an approximate index; 0 means its default.
+	Ef int
+}
+
+// Hit is one document found.
+type Hit struct {
+	ID       string
+	Rank     int     // from 1
+	Score    float32 // what the ranking is by: the cosine of the modulated query vector; higher is better
+	Cosine   float32 // cosine of the unmodulated query vector, in [-1, 1]
+	Title    string
+	Text     string
+	Metadata map[string]any
+}
+
+// Result is the answer to one Query.
+type Result struct {
+	Hits  []Hit
+	Trace Trace
+}
+
+// Trace tells which steps a query took and how long each lasted.
+type Trace struct {
+	Variant   string // the modulation that was applied, "none" for none
+	Seq       uint64 // sequence number of the state that was searched
+	Index     string // kind of index: "flat" or "hnsw"
+	Tokens    int    // tokens of the query, special ones included
+	Truncated int    // query tokens beyond the encoder's limit
+	Lexical   int    // distinct tokens with lexical weight
+	Turned    float32
+	// Turned is the cosine between the dense and the modulated query vector; 1
+	// means modulation changed nothing.
+	Unfitted int // documents that came after the fit of the bridge in use
+	Steps    []Step
+}
+
+// Step is one timed part of a query.
+type Step struct {
+	Name string
+	Took time.Duration
+}
+
+// Progress reports long work. Done counts up to Total; Total is 0 while it is
+// not known. Loss is the current training loss, or 0.
+type Progress struct {
+	Stage string // "encode", "store", "rebuild", "sample", "encode queries", "fit", "evaluate"
+	Done  int
+	Total int
+	Loss  float64
+}
+
+// FitOptions shape Fit. The zero value is a good default.
+type FitOptions struct {
+	// Variant is what to fit: "" means "rlr+slr"; "slr" is the other one.
+	Variant string
+	// Seed makes the fit reproducible; 0 means 1.
+	Seed uint64
+	// QueriesPerPassage is the number of self-made training queries for each
+	// passage; 0 means 10. More is better and costs encoding time.
+	QueriesPerPassage int
+	// MaxQueries caps the training queries in all; 0 means no cap.
+	MaxQueries int
+	// Epochs over the training queries; 0 means 3.
+	Epochs int
+	// Progress, if not nil, is called from one goroutine at a time.
+	Progress func(Progress)
+}
+
+// FitReport tells what a fit did and what it gained on held-out probes.
+type FitReport struct {
+	Variant   string
+	File      string // file name below the database's bridges folder
+	Seq       uint64 // the state of the corpus that was fitted
+	Passages  int
+	Queries   int // training queries
+	Seconds   float64
+	FinalLoss float64
+	// Probes hold nDCG@1 on held-out probes made from the corpus with other
+	// seeds than training, before and after.
+	Probes []ProbeScore
+}
+
+// ProbeScore is one held-out probe of a fit.
+type ProbeScore struct {
+	Task     string  // "keyword" or "part:16"
+	Queries  int     // how many
+	Dense    float64 // nDCG@1 in [0, 1] of the plain dense vector
+	Modified float64 // nDCG@1 in [0, 1] with the fitted bridge
+}
+
+// Stats describes a database.
+type Stats struct {
+	Dir         string
+	Documents   int
+	Seq         uint64
+	Dim         int
+	Index       string
+	Metric      string
+	Encoder     encoder.Fingerprint
+	Truncated   int   // documents whose text was cut
+	DiskBytes   int64 // files below Dir
+	Bridges     []BridgeStats
+	Default     string // the variant a query without one gets
+	FormatMajor int
+}
+
+// BridgeStats describes one fitted bridge.
+type BridgeStats struct {
+	Variant  string
+	File     string
+	Seq      uint64 // state of the corpus it was fitted on
+	Passages int    // passages it was fitted on
+	Unfitted int    // documents added or replaced since
+	Probes   []ProbeScore
+}

@@ -1,0 +1,42 @@
+package index
+
+// Neighbor is one answer of a search: lower distances are nearer.
+type Neighbor struct {
+	ID       uint64
+	Distance float32
+}
+
+// SearchOptions shape one search.
+type SearchOptions struct {
+	// K is the number of neighbours wanted, at least 1.
+	K int
+	// Ef is the size of the candidate pool of approximate indexes; 0 means the
+	// index's default, values below K are raised to K. Exact indexes ignore it.
+	Ef int
+	// Allow, if not nil, says which ids may be returned. It is called from the
+	// searching goroutine, possibly several times per id, and must be fast.
+	Allow func(id uint64) bool
+}
+
+// Index finds the nearest of many vectors of one dimension. Implementations
+// are safe for concurrent use; a search sees each Add and Delete wholly or not
+// at all per vector. They copy what they are given.
+type Index interface {
+	// Add stores len(ids) vectors, row-major in vectors (len(ids)·Dim long).
+	// An id that is present already gets the new vector. Vectors of a wrong
+	// total length (*DimensionError), with NaN or an infinity (ErrNotFinite)
+	// or, under the cosine metric, of length zero (ErrZeroVector) are refused,
+	// and then nothing of the call is stored.
+	Add(ids []uint64, vectors []float32) error
+	// Delete removes the ids that are present and returns how many were.
+	Delete(ids []uint64) int
+	// Search appends up to K neighbours of q to dst, ascending by distance,
+	// ties by id.
+	Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error)
+	// Scores writes the exact distance from q to each id into dst[i]; an
+	// absent id gets NaN.
+	Scores(dst []float32, q []float32, ids []uint64) error
+	// Len is the number of vectors, Dim their length.
+	Len() int
+	Dim() int
+}
