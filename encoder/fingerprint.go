@@ -52,7 +52,7 @@ type Fingerprint struct {
 
 // MismatchError says in which respects two fingerprints differ.
 type MismatchError struct {
-	What       string   // what the fingerprint belongs to, "database" or "bridge FILE"
+	What       string // what the fingerprint belongs to, "database" or "bridge FILE"
 	Want, Got  Fingerprint
 	Difference []string // one entry a differing field, "pooling: database mean, encoder cls"
 }
