@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+// Limits of the API.
+const (
+	MaxK     = 10_000 // hits a query may ask for
+	MaxID    = 1024   // bytes of a document id
+	defaultK = 10
+)
+
+// Options shape an engine. The zero value is the default of every field.
+type Options struct {
+	// Index is the kind of vector index: "flat" (exact), "hnsw"
+	// (approximate), or "" for flat below AutoHNSW vectors and hnsw above.
+	Index string
+	// NoSync lets a commit return before the data is on disk: faster single
+	// writes; a power cut may lose the last ones (a killed process loses none).
+	NoSync bool
+	// ReadOnly opens without the right to write; several processes may.
+	ReadOnly bool
+	// MustExist makes Open fail with ErrNotFound instead of creating.
+	MustExist bool
+	// MemoryMiB is the budget of the document store's caches and buffers; 0
+	// means 128. Vectors and graph come on top: about 4·Dim bytes a vector,
+	// and 200 bytes more with hnsw.
+	MemoryMiB int
+	// Alpha is the weight of RLR's shift; 0 means 0.5. Lambda is its ridge; 0
+	// means 1.
+	Alpha, Lambda float64
+	// Progress, if not nil, hears of long work inside Open, Add and Upsert. It
+	// is called from one goroutine at a time.
+	Progress func(Progress)
+	// Logger receives warnings, such as the repair of a damaged snapshot; nil
+	// means none.
+	Logger *slog.Logger
+}
+
+// AutoHNSW is the number of vectors above which the default index is hnsw: an
+// exact scan of this many takes about as long as encoding the query.
+const AutoHNSW = 50_000
+
+// Validate reports every field that is out of range, joined.
+func (o Options) Validate() error {
+	var errs []error
+	if !slices.Contains([]string{"", "flat", "hnsw"}, o.Index) {
+		errs = append(errs, fmt.Errorf("%w: index %q; use flat, hnsw or leave it empty", ErrInvalid, o.Index))
+	}
+	if o.MemoryMiB < 0 {
+		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))
+	}
+	if !(o.Alpha >= 0 && o.Alpha <= 100) {
+		errs = append(errs, fmt.Errorf("%w: alpha %v; use a number from 0 to 100", ErrInvalid, o.Alpha))
+	}
+	if !(o.Lambda >= 0 && o.Lambda <= 1e12) {
+		errs = append(errs, fmt.Errorf("%w: lambda %v; use a positive number", ErrInvalid, o.Lambda))
+	}
+	return errors.Join(errs...)
+}
