@@ -1,0 +1,109 @@
+package encoder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// SpecFile is the name of the file in a model's folder that holds its Spec.
+const SpecFile = "lexsem-model.json"
+
+// ErrSpec is wrapped by every error about an incomplete or contradictory Spec.
+var ErrSpec = errors.New("invalid model description")
+
+// maxSpecBytes bounds what LoadSpec reads.
+const maxSpecBytes = 1 << 20
+
+// Spec is what must be known about a model beside its weights and vocabulary
+// to turn texts into the vectors its makers meant.
+type Spec struct {
+	Model         string  `json:"model"`          // for example "all-MiniLM-L6-v2"
+	Precision     string  `json:"precision"`      // "fp32" or "int8"
+	Pooling       Pooling `json:"pooling"`        // "mean" or "cls"
+	QueryPrefix   string  `json:"query_prefix"`   // put before queries, final space included
+	PassagePrefix string  `json:"passage_prefix"` // put before passages, final space included
+	MaxTokens     int     `json:"max_tokens"`     // tokens a text is cut at, special tokens included
+}
+
+// Prefix returns what stands before a text of the given role.
+func (s Spec) Prefix(r Role) string {
+	if r == Query {
+		return s.QueryPrefix
+	}
+	return s.PassagePrefix
+}
+
+// Validate returns an error that wraps ErrSpec unless every field has a value
+// that an encoder can work with.
+func (s Spec) Validate() error {
+	switch {
+	case s.Model == "":
+		return fmt.Errorf("%w: model is empty; name the model", ErrSpec)
+	case s.Precision != "fp32" && s.Precision != "int8":
+		return fmt.Errorf(`%w: precision %q is unknown; use "fp32" or "int8"`, ErrSpec, s.Precision)
+	case s.MaxTokens < 3:
+		return fmt.Errorf("%w: max_tokens is %d; it must be at least 3: [CLS], a token, [SEP]", ErrSpec, s.MaxTokens)
+	}
+	return s.Pooling.Validate()
+}
+
+// LoadSpec reads and validates dir/lexsem-model.json. A missing file gives an
+// error that wraps fs.ErrNotExist, a wrong one ErrSpec.
+func LoadSpec(dir string) (Spec, error) {
+	path := filepath.Join(dir, SpecFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return Spec{}, fmt.Errorf("open model description: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSpecBytes+1))
+	if err != nil {
+		return Spec{}, fmt.Errorf("read model description %s: %w", path, err)
+	}
+	if len(b) > maxSpecBytes {
+		return Spec{}, fmt.Errorf("%w: %s is longer than %d bytes; write it anew", ErrSpec, path, maxSpecBytes)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var s Spec
+	if err := d.Decode(&s); err != nil {
+		return Spec{}, fmt.Errorf("%w: %s: %v; write it anew", ErrSpec, path, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Spec{}, fmt.Errorf("%w: %s: more than one JSON value; write it anew", ErrSpec, path)
+	}
+	if err := s.Validate(); err != nil {
+		return Spec{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Write validates s and puts it in dir/lexsem-model.json, by way of a
+// temporary file in dir, so that a reader sees the old file or the new one.
+func (s Spec) Write(dir string) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode model description: %w", err)
+	}
+	f, err := os.CreateTemp(dir, SpecFile+".*")
+	if err != nil {
+		return fmt.Errorf("write model description: %w", err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, SpecFile))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write model description: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}
