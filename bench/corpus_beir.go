@@ -1,0 +1,188 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Passage is one text of a corpus.
+type Passage struct {
+	ID    string
+	Title string
+	Body  string
+}
+
+// Text is what is encoded: title and body joined by a space, as BEIR does.
+func (p Passage) Text() string {
+	return strings.TrimSpace(p.Title + " " + p.Body)
+}
+
+// Query is one text to search with.
+type Query struct {
+	ID   string
+	Text string
+}
+
+// Corpus is a judged corpus in memory: passages and queries in the order of
+// their files, and who judged what.
+type Corpus struct {
+	Name     string // last part of the folder's name
+	Passages []Passage
+	Queries  []Query
+	Qrels    Qrels
+}
+
+// ReadCorpus reads a folder in the BEIR layout: corpus.jsonl with _id, title
+// and text, queries.jsonl with _id and text, qrels/test.tsv with query id,
+// corpus id and score. A folder with neither queries nor qrels is a corpus
+// without judgements: tasks made from the passages run on it, the judged one
+// answers ErrNoQueries.
+//
+// Broken lines, duplicate ids, judgements of unknown ids and empty queries are
+// *LineError; see ReadOptions.OnProblem. Cost O(bytes); the texts are kept.
+func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the data folder: %w", err)
+	}
+	c := &Corpus{Name: filepath.Base(abs), Qrels: Qrels{}}
+	passages := map[string]struct{}{}
+	err = readFile(filepath.Join(dir, "corpus.jsonl"), func(r io.Reader, name string) error {
+		return EachPassage(r, name, o, func(p Passage) error {
+			if _, dup := passages[p.ID]; dup {
+				return fmt.Errorf("%w: passage %q stood earlier in the file; keep one of the two", ErrDuplicateID, p.ID)
+			}
+			passages[p.ID] = struct{}{}
+			c.Passages = append(c.Passages, p)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Passages) == 0 {
+		return nil, &LineError{File: filepath.Join(dir, "corpus.jsonl"),
+			Err: fmt.Errorf("%w: holds no passage; each line is an object with _id, title and text", ErrBrokenLine)}
+	}
+	queriesFile, qrelsFile := filepath.Join(dir, "queries.jsonl"), filepath.Join(dir, "qrels", "test.tsv")
+	if missing(queriesFile) && missing(qrelsFile) {
+		return c, nil
+	}
+	queries := map[string]struct{}{}
+	err = readFile(queriesFile, func(r io.Reader, name string) error {
+		return EachQuery(r, name, o, func(q Query) error {
+			if _, dup := queries[q.ID]; dup {
+				return fmt.Errorf("%w: query %q stood earlier in the file; keep one of the two", ErrDuplicateID, q.ID)
+			}
+			queries[q.ID] = struct{}{}
+			c.Queries = append(c.Queries, q)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = readFile(qrelsFile, func(r io.Reader, name string) error {
+		return EachQrel(r, name, o, func(query, passage string, grade int) error {
+			if _, ok := queries[query]; !ok {
+				return fmt.Errorf("%w: query %q is not in queries.jsonl; add it or drop the judgement", ErrUnknownID, query)
+			}
+			if _, ok := passages[passage]; !ok {
+				return fmt.Errorf("%w: passage %q is not in corpus.jsonl; add it or drop the judgement", ErrUnknownID, passage)
+			}
+			return c.Qrels.Add(query, passage, grade)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// EachPassage calls fn for every line of a corpus.jsonl; an error of fn is a
+// problem of that line. name stands for the file in errors.
+func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error) error {
+	return eachLine(r, name, o, func(_ int, b []byte) error {
+		rec, err := parseRecord(b)
+		if err != nil {
+			return err
+		}
+		return fn(Passage{ID: string(rec.ID), Title: rec.Title, Body: *rec.Text})
+	})
+}
+
+// EachQuery calls fn for every line of a queries.jsonl; an error of fn is a
+// problem of that line.
+func EachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
+	return eachLine(r, name, o, func(_ int, b []byte) error {
+		rec, err := parseRecord(b)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(*rec.Text) == "" {
+			return fmt.Errorf("%w: query %q has no text; give it one or drop it", ErrEmptyQuery, rec.ID)
+		}
+		return fn(Query{ID: string(rec.ID), Text: *rec.Text})
+	})
+}
+
+// record is a line of corpus.jsonl or queries.jsonl; other fields are allowed.
+type record struct {
+	ID    recordID `json:"_id"`
+	Title string   `json:"title"`
+	Text  *string  `json:"text"`
+}
+
+// recordID is a JSON string or a JSON number, kept as it is written.
+type recordID string
+
+func (id *recordID) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] != '"' {
+		var n json.Number
+		if err := json.Unmarshal(b, &n); err != nil {
+			return errors.New("_id must be a string or a number")
+		}
+		*id = recordID(n)
+		return nil
+	}
+	return json.Unmarshal(b, (*string)(id))
+}
+
+func parseRecord(b []byte) (record, error) {
+	var rec record
+	if b = bytes.TrimSpace(b); b[0] != '{' {
+		return rec, fmt.Errorf("%w: want a JSON object with _id and text", ErrBrokenLine)
+	}
+	if err := json.Unmarshal(b, &rec); err != nil {
+		return rec, fmt.Errorf("%w: %v; want a JSON object with _id and text", ErrBrokenLine, err)
+	}
+	switch {
+	case rec.ID == "":
+		return rec, fmt.Errorf("%w: no _id; give every line its own", ErrBrokenLine)
+	case strings.ContainsAny(string(rec.ID), "\t\n\r"):
+		return rec, fmt.Errorf("%w: _id %q holds a tab or line break, which judgements cannot name; rename it", ErrBrokenLine, rec.ID)
+	case rec.Text == nil:
+		return rec, fmt.Errorf("%w: no text field; add one, empty if need be", ErrBrokenLine)
+	}
+	return rec, nil
+}
+
+func readFile(name string, read func(r io.Reader, name string) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("a corpus folder holds corpus.jsonl, queries.jsonl and qrels/test.tsv: %w", err)
+	}
+	defer f.Close()
+	return read(f, name)
+}
+
+func missing(name string) bool {
+	_, err := os.Stat(name)
+	return errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// DefaultMaxLine is the longest line, in bytes, that is read where
+// ReadOptions.MaxLine is 0.
+const DefaultMaxLine = 16 << 20
+
+// ReadOptions shape the reading of corpora, judgements and runs. The zero
+// value reads strictly.
+type ReadOptions struct {
+	// MaxLine bounds the memory of one line in bytes; 0 means DefaultMaxLine.
+	MaxLine int
+	// OnProblem is asked about each line that cannot be used. The error it
+	// returns ends the reading; nil leaves the line out and goes on. A nil
+	// function ends at the first problem.
+	OnProblem func(*LineError) error
+}
+
+func (o ReadOptions) problem(file string, line int, err error) error {
+	e := &LineError{File: file, Line: line, Err: err}
+	if o.OnProblem == nil {
+		return e
+	}
+	return o.OnProblem(e)
+}
+
+// eachLine calls fn with every line of r that is not blank, without its line
+// end and without a byte order mark at the start. The slice is valid during
+// the call only. An error of fn counts as a problem of that line. Memory is
+// bounded by MaxLine.
+func eachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byte) error) error {
+	limit := o.MaxLine
+	if limit <= 0 {
+		limit = DefaultMaxLine
+	}
+	br := bufio.NewReaderSize(r, 64<<10)
+	var buf []byte
+	for n := 1; ; n++ {
+		buf = buf[:0]
+		tooLong := false
+		var err error
+		for {
+			var part []byte
+			part, err = br.ReadSlice('\n')
+			if !tooLong {
+				buf = append(buf, part...)
+				tooLong = len(bytes.TrimRight(buf, "\r\n")) > limit
+			}
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				break
+			}
+		}
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("reading %s after line %d: %w", file, n-1, err)
+		}
+		b := bytes.TrimRight(buf, "\r\n")
+		if n == 1 {
+			b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+		}
+		var bad error
+		switch {
+		case tooLong:
+			bad = fmt.Errorf("%w: more than %d bytes; split the text or raise the limit", ErrLineTooLong, limit)
+		case len(bytes.TrimSpace(b)) == 0:
+		case !utf8.Valid(b):
+			bad = fmt.Errorf("%w: not valid UTF-8; convert the file to UTF-8", ErrBrokenLine)
+		default:
+			bad = fn(n, b)
+		}
+		if bad != nil {
+			if e := o.problem(file, n, bad); e != nil {
+				return e
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}

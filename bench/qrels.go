@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Qrels are relevance judgements: query id → passage id → grade. Grades above
+// zero are positives; zero and less mean judged and not relevant.
+type Qrels map[string]map[string]int
+
+// Add records a judgement; a pair that has one already is ErrDuplicateID.
+func (q Qrels) Add(query, passage string, grade int) error {
+	m := q[query]
+	if m == nil {
+		m = map[string]int{}
+		q[query] = m
+	}
+	if _, dup := m[passage]; dup {
+		return fmt.Errorf("%w: query %q and passage %q were judged earlier in the file; keep one judgement", ErrDuplicateID, query, passage)
+	}
+	m[passage] = grade
+	return nil
+}
+
+// HasPositive reports whether query has a passage with a grade above zero.
+// Only such queries enter an average.
+func (q Qrels) HasPositive(query string) bool {
+	for _, g := range q[query] {
+		if g > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// EachQrel calls fn for every judgement of a BEIR qrels file: query id, corpus
+// id and an integer score, separated by tabs, under an optional heading whose
+// third field is "score". An error of fn is a problem of that line.
+func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
+	return eachLine(r, name, o, func(line int, b []byte) error {
+		f := strings.Split(string(b), "\t")
+		if len(f) != 3 {
+			return fmt.Errorf("%w: %d fields, want query id, corpus id and score separated by tabs", ErrBrokenLine, len(f))
+		}
+		if line == 1 && strings.EqualFold(strings.TrimSpace(f[2]), "score") {
+			return nil
+		}
+		grade, err := strconv.Atoi(strings.TrimSpace(f[2]))
+		if err != nil {
+			return fmt.Errorf("%w: score %q is not an integer; write 0, 1, 2, …", ErrBrokenLine, f[2])
+		}
+		if f[0] == "" || f[1] == "" {
+			return fmt.Errorf("%w: an empty id; want query id, corpus id and score", ErrBrokenLine)
+		}
+		return fn(f[0], f[1], grade)
+	})
+}

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Bounds of a keyword query (LexSemBridge Sec. 4.2: "3–8 keywords").
+const minKeywords, maxKeywords = 3, 8
+
+// Keyword asks with 3 to 8 distinct content words of a passage, each drawn
+// with a probability in proportion to its idf over the corpus, in random
+// order. Passages with fewer than 3 are left out and counted.
+var Keyword = registerTask(TaskKind{
+	Name:  "keyword",
+	Usage: "keyword",
+	Doc:   "3 to 8 content words of each passage, drawn by idf",
+	Make: func(arg string, in TaskInput) (*Task, error) {
+		if err := noArgument(arg); err != nil {
+			return nil, err
+		}
+		words := make([][]string, in.Targets.Len())
+		df := map[string]int{}
+		for i, t := range in.Targets.Texts {
+			words[i] = contentWords(t)
+			for _, w := range words[i] {
+				df[w]++
+			}
+		}
+		n := float64(in.Targets.Len())
+		idf := func(w string) float64 {
+			d := float64(df[w])
+			return math.Log(1 + (n-d+.5)/(d+.5))
+		}
+		return perTarget("keyword", in, func(rng *rand.Rand, i int) string {
+			if len(words[i]) < minKeywords {
+				return ""
+			}
+			want := minKeywords + rng.IntN(maxKeywords-minKeywords+1)
+			return strings.Join(drawWeighted(rng, words[i], min(want, len(words[i])), idf), " ")
+		}), nil
+	},
+})
+
+// contentWords returns the distinct words of s that say something about its
+// topic, in order of first occurrence: no function words, no single
+// characters.
+func contentWords(s string) []string {
+	var out []string
+	seen := map[string]struct{}{}
+	for _, w := range text.Words(nil, s) {
+		if text.Stop(w.Lower) || utf8.RuneCountInString(w.Lower) < 2 {
+			continue
+		}
+		if _, dup := seen[w.Lower]; dup {
+			continue
+		}
+		seen[w.Lower] = struct{}{}
+		out = append(out, w.Lower)
+	}
+	return out
+}
+
+// drawWeighted draws n of words without putting back, in proportion to their
+// weights, by the keys log(u)/weight of Efraimidis and Spirakis (2006); the
+// order of the answer is random.
+func drawWeighted(rng *rand.Rand, words []string, n int, weight func(string) float64) []string {
+	type keyed struct {
+		word string
+		key  float64
+	}
+	keys := make([]keyed, len(words))
+	for i, w := range words {
+		keys[i] = keyed{w, math.Log(1-rng.Float64()) / weight(w)}
+	}
+	slices.SortStableFunc(keys, func(a, b keyed) int {
+		switch {
+		case a.key > b.key:
+			return -1
+		case a.key < b.key:
+			return 1
+		}
+		return 0
+	})
+	out := make([]string, n)
+	for i := range out {
+		out[i] = keys[i].word
+	}
+	rng.Shuffle(n, func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// maxPhrase is the length above which a run of content words is no phrase but
+// a list; it is cut there.
+const maxPhrase = 4
+
+// KeywordRake asks with the best phrases of a passage after RAKE (Rose et al.
+// 2010): runs of content words between function words and punctuation, each
+// word scored by degree/frequency, a phrase by the sum of its words. Phrases
+// are taken from the best on until 3 words are together, none that would make
+// it more than 8. It draws nothing at random and knows no idf, so it shares
+// no generator with the queries a bridge is fitted on.
+var KeywordRake = registerTask(TaskKind{
+	Name:  "keyword-rake",
+	Usage: "keyword-rake",
+	Doc:   "the best RAKE phrases of each passage, 3 to 8 words",
+	Make: func(arg string, in TaskInput) (*Task, error) {
+		if err := noArgument(arg); err != nil {
+			return nil, err
+		}
+		return perTarget("keyword-rake", in, func(_ *rand.Rand, i int) string {
+			return rakeQuery(in.Targets.Texts[i])
+		}), nil
+	},
+})
+
+func rakeQuery(s string) string {
+	phrases := rakePhrases(s)
+	freq, degree := map[string]int{}, map[string]int{}
+	for _, p := range phrases {
+		for _, w := range p {
+			freq[w]++
+			degree[w] += len(p)
+		}
+	}
+	score := func(p []string) float64 {
+		sum := 0.0
+		for _, w := range p {
+			sum += float64(degree[w]) / float64(freq[w])
+		}
+		return sum
+	}
+	// Stable: of equal phrases the one that comes first in the text.
+	slices.SortStableFunc(phrases, func(a, b []string) int {
+		switch x, y := score(a), score(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	var out []string
+	for _, p := range phrases {
+		if len(out) >= minKeywords {
+			break
+		}
+		known := func(w string) bool { return slices.Contains(out, w) }
+		if len(out)+len(p) <= maxKeywords && !slices.ContainsFunc(p, known) {
+			out = append(out, p...)
+		}
+	}
+	if len(out) < minKeywords {
+		return ""
+	}
+	return strings.Join(out, " ")
+}
+
+// rakePhrases returns the runs of content words with nothing but blanks
+// between them.
+func rakePhrases(s string) [][]string {
+	var out [][]string
+	var run []string
+	end := 0
+	flush := func() {
+		if len(run) > 0 {
+			out = append(out, run)
+			run = nil
+		}
+	}
+	for _, w := range text.Words(nil, s) {
+		if strings.Trim(s[end:w.Start], " \t") != "" || len(run) == maxPhrase {
+			flush()
+		}
+		end = w.End
+		if text.Stop(w.Lower) {
+			flush()
+			continue
+		}
+		run = append(run, w.Lower)
+	}
+	flush()
+	return out
+}
