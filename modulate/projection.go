@@ -1,0 +1,125 @@
+package modulate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Projection is the linear layer of Eq. 8, W ∈ R^{d×|V|} and b ∈ R^d, stored
+// token by token: one row of length d for each token that was ever touched.
+// Untouched tokens have a zero row and take no memory, so a lexical vector of
+// L tokens costs O(L·d), never O(|V|·d). Reading is safe for concurrent use
+// while nobody calls Touch.
+type Projection struct {
+	dim  int
+	slot []int32   // [|V|] token id → row number, −1 where untouched
+	ids  []int32   // row number → token id
+	rows []float32 // [len(ids) × dim]
+	bias []float32 // [dim], nil for zero
+}
+
+// NewProjection returns W = 0, b = 0 for vectors of length dim and a
+// vocabulary of vocab tokens; both must be positive.
+func NewProjection(dim, vocab int) (*Projection, error) {
+	if dim <= 0 || vocab <= 0 || vocab > math.MaxInt32 {
+		return nil, fmt.Errorf("%w: projection of dimension %d and vocabulary %d; both must be positive", ErrOptions, dim, vocab)
+	}
+	p := &Projection{dim: dim, slot: make([]int32, vocab)}
+	for i := range p.slot {
+		p.slot[i] = -1
+	}
+	return p, nil
+}
+
+// Dim is d.
+func (p *Projection) Dim() int { return p.dim }
+
+// VocabSize is |V|.
+func (p *Projection) VocabSize() int { return len(p.slot) }
+
+// Tokens are the ids that have a row, in the order of their rows. The slice
+// must not be changed.
+func (p *Projection) Tokens() []int32 { return p.ids }
+
+// Rows are the stored rows of W, row-major [len(Tokens()) × Dim]. Changing
+// them changes the projection.
+func (p *Projection) Rows() []float32 { return p.rows }
+
+// Bias is b [Dim], or nil where b = 0.
+func (p *Projection) Bias() []float32 { return p.bias }
+
+// SetBias sets b to a copy of b [Dim]; nil means 0.
+func (p *Projection) SetBias(b []float32) error {
+	if b != nil && (len(b) != p.dim || !vec.Finite(b)) {
+		return fmt.Errorf("%w: bias of length %d for dimension %d; it must be finite and of that length", ErrOptions, len(b), p.dim)
+	}
+	p.bias = slices.Clone(b)
+	return nil
+}
+
+// Slot returns the row number of token id, −1 where it has none.
+func (p *Projection) Slot(id int32) int {
+	if id < 0 || int(id) >= len(p.slot) {
+		return -1
+	}
+	return int(p.slot[id])
+}
+
+// Touch gives the tokens ids a row (of zeros where they had none). Ids outside
+// the vocabulary are an error.
+func (p *Projection) Touch(ids ...int32) error {
+	for _, id := range ids {
+		if id < 0 || int(id) >= len(p.slot) {
+			return fmt.Errorf("%w: token %d outside the vocabulary of %d", ErrOptions, id, len(p.slot))
+		}
+		if p.slot[id] < 0 {
+			p.slot[id] = int32(len(p.ids))
+			p.ids = append(p.ids, id)
+		}
+	}
+	if n := len(p.ids) * p.dim; n > len(p.rows) {
+		p.rows = append(p.rows, make([]float32, n-len(p.rows))...)
+	}
+	return nil
+}
+
+// AddLogits adds W·w + b (Eq. 8) to z [Dim]. It sums in float64, so it is
+// finite for any finite W. Cost O(len(w.IDs)·d).
+func (p *Projection) AddLogits(z []float64, w Lexical) {
+	for i, x := range p.bias {
+		z[i] += float64(x)
+	}
+	for i, id := range w.IDs {
+		s := p.Slot(id)
+		if s < 0 {
+			continue
+		}
+		f := float64(w.Weights[i])
+		row := p.rows[s*p.dim : (s+1)*p.dim]
+		z := z[:len(row)]
+		for j, x := range row {
+			z[j] += f * float64(x)
+		}
+	}
+}
+
+// Factors appends q_lex = softmax(W·w + b) (Eq. 8) to dst: d factors ≥ 0 that
+// sum to 1. Modulation multiplies q by them; Fuse does so without the
+// denominator, which normalisation cancels.
+func (p *Projection) Factors(dst []float32, w Lexical) []float32 {
+	z := make([]float64, p.dim)
+	p.AddLogits(z, w)
+	m := slices.Max(z)
+	var sum float64
+	for i, x := range z {
+		z[i] = math.Exp(x - m)
+		sum += z[i]
+	}
+	for _, e := range z {
+		dst = append(dst, float32(e/sum))
+	}
+	return dst
+}

@@ -1,0 +1,106 @@
+package modulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Errors of this package, to be tested with errors.Is.
+var (
+	// ErrUnknownVariant answers a name that is not registered.
+	ErrUnknownVariant = errors.New("unknown variant")
+	// ErrNotFitted answers a stack whose fitted weights, or whose corpus sums,
+	// are missing.
+	ErrNotFitted = errors.New("not fitted")
+	// ErrOptions answers an option outside its range.
+	ErrOptions = errors.New("bad option")
+	// ErrPassage answers a passage that the corpus sums cannot take in or out.
+	ErrPassage = errors.New("bad passage")
+	// ErrCorrupt answers a weights or sums file that is damaged, or is none.
+	ErrCorrupt = errors.New("damaged file")
+)
+
+// Kind says how a variant acts on the query vector; the laws it must obey
+// follow from it.
+type Kind uint8
+
+const (
+	// Multiplicative variants scale the components of q by a softmax: factors
+	// are ≥ 0 and sum to 1, no component changes sign.
+	Multiplicative Kind = iota
+	// Additive variants add a vector of fixed length to q.
+	Additive
+)
+
+// String returns "multiplicative" or "additive".
+func (k Kind) String() string {
+	if k == Additive {
+		return "additive"
+	}
+	return "multiplicative"
+}
+
+// Variant describes one registered way to modulate.
+type Variant struct {
+	// Name is what users write, in lower case.
+	Name string
+	// Summary is one line for help texts.
+	Summary string
+	// Kind says which laws bind the variant.
+	Kind Kind
+	// SetBased variants see the set of tokens only: order and repetition of
+	// tokens change nothing.
+	SetBased bool
+	// Need names the tensors read beside the dense vector.
+	Need encoder.Need
+	// Lexical appends the weights w of in's tokens to dst (Sec. 3.4). It is set
+	// for multiplicative variants, which also need fitted Weights.
+	Lexical func(dst Lexical, in Input) Lexical
+	// Shift makes the additive part from p. It is set for additive variants.
+	Shift func(p Parts) (Shifter, error)
+}
+
+// Shifter is the additive part of a stack.
+type Shifter interface {
+	// AddShift adds the shift of in to dst [d] and reports whether there was
+	// one. Safe for concurrent use.
+	AddShift(dst []float32, in Input) bool
+}
+
+var variants []Variant
+
+// register adds v to the registry and returns it. It runs while package
+// variables are initialised, so a name taken twice is a bug of the build.
+func register(v Variant) Variant {
+	if (v.Lexical == nil) == (v.Shift == nil) {
+		panic("modulate: variant " + v.Name + " must have either Lexical or Shift")
+	}
+	for _, o := range variants {
+		if o.Name == v.Name {
+			panic("modulate: variant " + v.Name + " registered twice")
+		}
+	}
+	variants = append(variants, v)
+	slices.SortFunc(variants, func(a, b Variant) int { return strings.Compare(a.Name, b.Name) })
+	return v
+}
+
+// Variants returns every registered variant, sorted by name.
+func Variants() []Variant { return slices.Clone(variants) }
+
+// Lookup returns the variant called name, or an ErrUnknownVariant that lists
+// the known ones.
+func Lookup(name string) (Variant, error) {
+	known := make([]string, len(variants))
+	for i, v := range variants {
+		if v.Name == name {
+			return v, nil
+		}
+		known[i] = v.Name
+	}
+	return Variant{}, fmt.Errorf("%w %q: use one of %s, or several joined by +", ErrUnknownVariant, name, strings.Join(known, ", "))
+}

@@ -1,0 +1,19 @@
+package modulate
+
+import "math"
+
+// SLR is the statistical lexical representation (Eq. 5): every token that
+// occurs in the query has weight log(1 + 1) = log 2, every other token 0.
+var SLR = register(Variant{
+	Name:     "slr",
+	Summary:  "token presence, projected and fused by softmax (Eq. 5, 8, 9); needs fit",
+	Kind:     Multiplicative,
+	SetBased: true,
+	Lexical: func(dst Lexical, in Input) Lexical {
+		dst.IDs = in.Tokens.Lexical(dst.IDs)
+		for len(dst.Weights) < len(dst.IDs) {
+			dst.Weights = append(dst.Weights, math.Ln2)
+		}
+		return dst
+	},
+})

@@ -1,0 +1,197 @@
+package modulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Stack is a set of variants applied together.
+type Stack struct {
+	name  string
+	parts []Variant
+}
+
+// ParseStack reads names joined by "+" in any order: "slr", "rlr+slr". A name
+// that is unknown, empty or given twice is an error.
+func ParseStack(name string) (Stack, error) {
+	var s Stack
+	for _, n := range strings.Split(name, "+") {
+		v, err := Lookup(strings.TrimSpace(n))
+		if err != nil {
+			return Stack{}, err
+		}
+		s.parts = append(s.parts, v)
+	}
+	slices.SortFunc(s.parts, func(a, b Variant) int { return strings.Compare(a.Name, b.Name) })
+	names := make([]string, len(s.parts))
+	for i, v := range s.parts {
+		if i > 0 && v.Name == names[i-1] {
+			return Stack{}, fmt.Errorf("%w: stack %q names %s twice; give each variant once", ErrOptions, name, v.Name)
+		}
+		names[i] = v.Name
+	}
+	s.name = strings.Join(names, "+")
+	return s, nil
+}
+
+// Name is the canonical name: the parts in alphabetical order, joined by "+".
+func (s Stack) Name() string { return s.name }
+
+// Parts are the variants in canonical order. The slice must not be changed.
+func (s Stack) Parts() []Variant { return s.parts }
+
+// Has reports whether the variant called name is part of the stack.
+func (s Stack) Has(name string) bool {
+	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.Name == name })
+}
+
+// Fitted reports whether the stack needs weights that a fit has made.
+func (s Stack) Fitted() bool {
+	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.Kind == Multiplicative })
+}
+
+// Need is the union of what the parts read, encoder.NeedDense included.
+func (s Stack) Need() encoder.Need {
+	need := encoder.NeedDense
+	for _, v := range s.parts {
+		need |= v.Need
+	}
+	return need
+}
+
+// Shifters makes the additive parts of the stack from p.
+func (s Stack) Shifters(p Parts) ([]Shifter, error) {
+	var out []Shifter
+	for _, v := range s.parts {
+		if v.Shift == nil {
+			continue
+		}
+		sh, err := v.Shift(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sh)
+	}
+	return out, nil
+}
+
+// Parts are what stacks are made of; a stack reads only what it needs.
+type Parts struct {
+	// Sums are the corpus sums that RLR reads. They may go on changing.
+	Sums *Sums
+	// RLR are the options of RLR. The zero value means those that Weights were
+	// fitted with, else the defaults.
+	RLR RLROptions
+	// Weights are the fitted bridge of exactly this stack.
+	Weights *Weights
+}
+
+// NewStack returns the modulator called name over p. The error is
+// ErrUnknownVariant for an unknown name and ErrNotFitted where the weights or
+// the sums are missing or belong to another stack.
+func NewStack(name string, p Parts) (Modulator, error) {
+	s, err := ParseStack(name)
+	if err != nil {
+		return nil, err
+	}
+	m := &modulator{name: s.name, need: s.Need()}
+	if s.Fitted() {
+		w := p.Weights
+		if w == nil || w.Projection == nil {
+			return nil, fmt.Errorf("%w: variant %s has no bridge yet; run fit with this variant", ErrNotFitted, s.name)
+		}
+		if w.Stack != s.name {
+			return nil, fmt.Errorf("%w: variant %s asked for, but the bridge was fitted for %s; run fit with this variant", ErrNotFitted, s.name, w.Stack)
+		}
+		if p.RLR == (RLROptions{}) {
+			p.RLR = w.RLR
+		}
+		m.projection, m.dim = w.Projection, w.Projection.Dim()
+		for _, v := range s.parts {
+			if v.Kind == Multiplicative {
+				m.lexical = append(m.lexical, v.Lexical)
+			}
+		}
+		if len(m.lexical) > 1 {
+			return nil, fmt.Errorf("%w: stack %s has more than one fitted variant; use one of them", ErrOptions, s.name)
+		}
+	}
+	if m.shift, err = s.Shifters(p); err != nil {
+		return nil, err
+	}
+	if len(m.shift) > 0 {
+		if m.dim != 0 && m.dim != p.Sums.Dim() {
+			return nil, fmt.Errorf("%w: the bridge has dimension %d, the corpus %d; run fit on this corpus", ErrNotFitted, m.dim, p.Sums.Dim())
+		}
+		m.dim = p.Sums.Dim()
+	}
+	return m, nil
+}
+
+// modulator is a stack with its parts.
+type modulator struct {
+	name       string
+	need       encoder.Need
+	dim        int
+	lexical    []func(Lexical, Input) Lexical
+	projection *Projection
+	shift      []Shifter
+}
+
+func (m *modulator) Name() string       { return m.name }
+func (m *modulator) Need() encoder.Need { return m.need }
+
+func (m *modulator) Modulate(dst []float32, in Input) []float32 {
+	base := len(dst)
+	dst = append(dst, in.Dense...)
+	if len(in.Dense) != m.dim {
+		return dst
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+
+	var z []float64
+	for _, f := range m.lexical {
+		s.lex.IDs, s.lex.Weights = s.lex.IDs[:0], s.lex.Weights[:0]
+		if s.lex = f(s.lex, in); len(s.lex.IDs) > 0 {
+			s.z = zeroed(s.z, m.dim)
+			z = s.z
+			m.projection.AddLogits(z, s.lex)
+		}
+	}
+	var shift []float32
+	if len(m.shift) > 0 {
+		s.shift = zeroed(s.shift, m.dim)
+		for _, sh := range m.shift {
+			if sh.AddShift(s.shift, in) {
+				shift = s.shift
+			}
+		}
+	}
+	out := dst[base:]
+	Fuse(out, out, in.Dense, z, shift)
+	return dst
+}
+
+// scratch is the working memory of one Modulate call.
+type scratch struct {
+	lex   Lexical
+	z     []float64
+	shift []float32
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// zeroed returns n zeros, in the storage of s where that is large enough.
+func zeroed[T float32 | float64](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}

@@ -1,0 +1,50 @@
+package modulate
+
+import (
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Weights are a fitted bridge: what Fit made, for which stack and encoder, and
+// what it gained. They are written by Encode and Save and read by Decode and
+// Load. Not to be changed while a modulator uses them.
+type Weights struct {
+	// Stack is the canonical name of the stack the bridge was fitted for. A
+	// bridge fitted on top of RLR is of no use without it, nor the other way
+	// round.
+	Stack string
+	// Projection is W and b of Eq. 8.
+	Projection *Projection
+	// RLR are the options of the RLR that the bridge was fitted on top of;
+	// zero where the stack has none.
+	RLR RLROptions
+	// Encoder is the encoder whose vectors and tokens the bridge belongs to.
+	Encoder encoder.Fingerprint
+	// Seed reproduces the fit.
+	Seed uint64
+	// Data is a digest of the texts that were fitted, in hex.
+	Data string
+	// Seq is the state of the corpus that was fitted, 0 where it has none.
+	Seq uint64
+	// Passages and Queries are the numbers of texts and of self-made queries.
+	Passages, Queries int
+	// Loss is the mean training loss of the last epoch, in nats.
+	Loss float64
+	// Probes are the figures on held-out probes.
+	Probes []ProbeScore
+}
+
+// ProbeScore is the outcome of one held-out probe: queries made from the
+// corpus by other generators and seeds than those of training.
+type ProbeScore struct {
+	Task     string  `json:"task"`     // "keyword" or "part:16"
+	Queries  int     `json:"queries"`  // how many
+	Dense    float64 `json:"dense"`    // nDCG@1 in [0, 1] of the plain dense vector
+	Modified float64 `json:"modified"` // nDCG@1 in [0, 1] with the fitted bridge
+}
+
+// CheckEncoder returns nil when got spans the vector space that the bridge was
+// fitted in, else an *encoder.MismatchError that names both. what names the
+// bridge in the message, for example "bridge FILE".
+func (w *Weights) CheckEncoder(what string, got encoder.Fingerprint) error {
+	return encoder.Check(what, w.Encoder, got)
+}

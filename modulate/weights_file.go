@@ -1,0 +1,232 @@
+package modulate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// A weights file, all integers little-endian:
+//
+//	"LEXSEMBR"  magic, 8 bytes
+//	uint32      format version, 1
+//	uint32      length of the header
+//	JSON        weightsHeader
+//	int32 × n   token ids that have a row, ascending
+//	float32 × d bias, only if the header says so
+//	float32 × n × d  rows of W in the order of the ids
+//	uint32      CRC-32C of all bytes before it
+const (
+	weightsMagic   = "LEXSEMBR"
+	weightsVersion = 1
+	maxHeader      = 1 << 20 // bytes
+	maxVocab       = 1 << 20 // bounds the table that Decode allocates to 4 MiB
+	maxDim         = 1 << 16
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+type weightsHeader struct {
+	Stack    string              `json:"stack"`
+	Dim      int                 `json:"dim"`
+	Vocab    int                 `json:"vocab_size"`
+	Rows     int                 `json:"rows"`
+	Bias     bool                `json:"bias"`
+	RLR      RLROptions          `json:"rlr"`
+	Encoder  encoder.Fingerprint `json:"encoder"`
+	Seed     uint64              `json:"seed"`
+	Data     string              `json:"data"`
+	Seq      uint64              `json:"seq"`
+	Passages int                 `json:"passages"`
+	Queries  int                 `json:"queries"`
+	Loss     float64             `json:"loss"`
+	Probes   []ProbeScore        `json:"probes"`
+}
+
+// Encode returns the bytes of a weights file. The same weights give the same
+// bytes.
+func (w *Weights) Encode() ([]byte, error) {
+	p := w.Projection
+	if p == nil || !vec.Finite(p.rows) {
+		return nil, fmt.Errorf("%w: weights of stack %s are missing or not finite; fit again with a lower learning rate", ErrOptions, w.Stack)
+	}
+	header, err := json.Marshal(weightsHeader{
+		Stack: w.Stack, Dim: p.dim, Vocab: len(p.slot), Rows: len(p.ids), Bias: p.bias != nil,
+		RLR: w.RLR, Encoder: w.Encoder, Seed: w.Seed, Data: w.Data, Seq: w.Seq,
+		Passages: w.Passages, Queries: w.Queries, Loss: w.Loss, Probes: w.Probes,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the weights of stack %s: %w", w.Stack, err)
+	}
+	order := make([]int32, len(p.ids)) // row numbers by ascending id
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(p.ids[a], p.ids[b]) })
+
+	b := make([]byte, 0, 20+len(header)+4*(len(p.ids)+len(p.bias)+len(p.rows)))
+	b = append(b, weightsMagic...)
+	b = binary.LittleEndian.AppendUint32(b, weightsVersion)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
+	b = append(b, header...)
+	for _, r := range order {
+		b = binary.LittleEndian.AppendUint32(b, uint32(p.ids[r]))
+	}
+	b = appendFloats(b, p.bias)
+	for _, r := range order {
+		b = appendFloats(b, p.rows[int(r)*p.dim:(int(r)+1)*p.dim])
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+}
+
+// Decode reads the bytes of a weights file. Whatever is not one, or is
+// damaged, is an ErrCorrupt. It allocates at most a small multiple of len(b)
+// and 4 MiB.
+func Decode(b []byte) (*Weights, error) {
+	corrupt := func(why string) (*Weights, error) {
+		return nil, fmt.Errorf("%w: weights: %s; fit again", ErrCorrupt, why)
+	}
+	if len(b) < 20 || string(b[:8]) != weightsMagic {
+		return corrupt("not a weights file")
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != weightsVersion {
+		return corrupt(fmt.Sprintf("format version %d, this program reads %d", v, weightsVersion))
+	}
+	if crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return corrupt("checksum differs")
+	}
+	body := b[16 : len(b)-4]
+	size := binary.LittleEndian.Uint32(b[12:])
+	if size > maxHeader || int(size) > len(body) {
+		return corrupt("header longer than the file")
+	}
+	var h weightsHeader
+	dec := json.NewDecoder(bytes.NewReader(body[:size]))
+	if err := dec.Decode(&h); err != nil {
+		return corrupt("header: " + err.Error())
+	}
+	body = body[size:]
+	if h.Dim <= 0 || h.Dim > maxDim || h.Vocab <= 0 || h.Vocab > maxVocab || h.Rows < 0 || h.Rows > h.Vocab {
+		return corrupt(fmt.Sprintf("impossible shape: %d rows of %d for a vocabulary of %d", h.Rows, h.Dim, h.Vocab))
+	}
+	bias := 0
+	if h.Bias {
+		bias = h.Dim
+	}
+	if want := 4 * (h.Rows + bias + h.Rows*h.Dim); len(body) != want {
+		return corrupt(fmt.Sprintf("%d bytes of numbers where the header announces %d", len(body), want))
+	}
+	stack, err := ParseStack(h.Stack)
+	if err != nil {
+		return nil, fmt.Errorf("weights: %w", err)
+	}
+	p, err := NewProjection(h.Dim, h.Vocab)
+	if err != nil {
+		return corrupt(err.Error())
+	}
+	p.ids = make([]int32, h.Rows)
+	last := int32(-1)
+	for i := range p.ids {
+		id := int32(binary.LittleEndian.Uint32(body[4*i:]))
+		if id <= last || int(id) >= h.Vocab {
+			return corrupt(fmt.Sprintf("token id %d out of order or range", id))
+		}
+		p.ids[i], p.slot[id], last = id, int32(i), id
+	}
+	body = body[4*h.Rows:]
+	if h.Bias {
+		p.bias = readFloats(body, bias)
+		body = body[4*bias:]
+	}
+	p.rows = readFloats(body, h.Rows*h.Dim)
+	if !vec.Finite(p.bias) || !vec.Finite(p.rows) {
+		return corrupt("numbers that are not finite")
+	}
+	if h.RLR, err = checkRLR(stack, h.RLR); err != nil {
+		return corrupt(err.Error())
+	}
+	return &Weights{
+		Stack: stack.Name(), Projection: p, RLR: h.RLR, Encoder: h.Encoder, Seed: h.Seed, Data: h.Data, Seq: h.Seq,
+		Passages: h.Passages, Queries: h.Queries, Loss: h.Loss, Probes: h.Probes,
+	}, nil
+}
+
+// checkRLR returns the options for a stack with RLR, defaults filled in.
+func checkRLR(s Stack, o RLROptions) (RLROptions, error) {
+	if !s.Has("rlr") {
+		return RLROptions{}, nil
+	}
+	return o.withDefaults()
+}
+
+// Save writes the weights to path: a temporary file beside it, synced, then
+// renamed, so that path holds either the old or the new file at any moment.
+func (w *Weights) Save(path string) error {
+	b, err := w.Encode()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".tmp*")
+	if err != nil {
+		return fmt.Errorf("save weights: %w", err)
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("save weights: %w", err)
+	}
+	if d, err := os.Open(dir); err == nil { // not every system can sync a folder
+		d.Sync()
+		d.Close()
+	}
+	return nil
+}
+
+// Load reads the weights file at path. A missing file is an os.ErrNotExist, a
+// damaged one an ErrCorrupt.
+func Load(path string) (*Weights, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load weights: %w", err)
+	}
+	w, err := Decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return w, nil
+}
+
+func appendFloats(b []byte, x []float32) []byte {
+	for _, f := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+	}
+	return b
+}
+
+func readFloats(b []byte, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return x
+}
