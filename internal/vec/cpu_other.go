@@ -1,0 +1,12 @@
+//go:build !amd64 || purego
+
+package vec
+
+// kernels are those this machine can run, best first.
+var kernels = []*kernel{kernelGo}
+
+func dot(a, b []float32) float32 { return dotGo(a, b) }
+
+func dot4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
+func l2x4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
+func axpy([]float32, float32, []float32) int                                      { return 0 }

@@ -1,0 +1,100 @@
+package vec
+
+// Dot returns the inner product of a and b, which must have equal length; 0
+// for empty ones.
+func Dot(a, b []float32) float32 {
+	return dot(a, b[:len(a)])
+}
+
+// Axpy adds f·x to y in place; equal lengths.
+func Axpy(y []float32, f float32, x []float32) {
+	x = x[:len(y)]
+	for i := axpy(y, f, x); i < len(y); i++ {
+		y[i] += f * x[i]
+	}
+}
+
+// Dot4 writes the inner products of q with the rows a, b, c and d, all of
+// q's length, into out. A row gives the same bits in any of the four places,
+// so that equal rows have equal products; Dot may differ from it by rounding.
+func Dot4(out *[4]float32, q, a, b, c, d []float32) {
+	n := len(q)
+	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
+	*out = [4]float32{}
+	i := dot4(out, q, a, b, c, d)
+	if i == n {
+		return
+	}
+	s0, s1, s2, s3 := out[0], out[1], out[2], out[3]
+	for ; i < n; i++ {
+		x := q[i]
+		s0 += x * a[i]
+		s1 += x * b[i]
+		s2 += x * c[i]
+		s3 += x * d[i]
+	}
+	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
+}
+
+// SquaredL2x4 writes the squared Euclidean distances between q and the rows a,
+// b, c and d into out, with the same promise as Dot4.
+func SquaredL2x4(out *[4]float32, q, a, b, c, d []float32) {
+	n := len(q)
+	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
+	*out = [4]float32{}
+	i := l2x4(out, q, a, b, c, d)
+	if i == n {
+		return
+	}
+	s0, s1, s2, s3 := out[0], out[1], out[2], out[3]
+	for ; i < n; i++ {
+		x := q[i]
+		t0, t1, t2, t3 := x-a[i], x-b[i], x-c[i], x-d[i]
+		s0 += t0 * t0
+		s1 += t1 * t1
+		s2 += t2 * t2
+		s3 += t3 * t3
+	}
+	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
+}
+
+// DotRows writes q·rows[i] into out[i] for the len(out) rows of length len(q)
+// stored one after another in rows, with the same promise as Dot4.
+func DotRows(out, q, rows []float32) { each4(out, q, rows, Dot4) }
+
+// SquaredL2Rows is DotRows for the squared Euclidean distance.
+func SquaredL2Rows(out, q, rows []float32) { each4(out, q, rows, SquaredL2x4) }
+
+func each4(out, q, rows []float32, four func(*[4]float32, []float32, []float32, []float32, []float32, []float32)) {
+	d, n := len(q), len(out)
+	rows = rows[:n*d]
+	var s [4]float32
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		r := rows[i*d : i*d+4*d]
+		four((*[4]float32)(out[i:]), q, r, r[d:], r[2*d:], r[3*d:])
+	}
+	if i < n { // the last row stands in for those that are missing
+		row := func(j int) []float32 { j = min(j, n-1); return rows[j*d : j*d+d] }
+		four(&s, q, row(i), row(i+1), row(i+2), row(i+3))
+		copy(out[i:], s[:])
+	}
+}
+
+// dotGo is the plain twin: four sums, so that additions need not wait for one
+// another.
+func dotGo(a, b []float32) float32 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float32
+	for len(a) >= 4 && len(b) >= 4 {
+		s0 += a[0] * b[0]
+		s1 += a[1] * b[1]
+		s2 += a[2] * b[2]
+		s3 += a[3] * b[3]
+		a, b = a[4:], b[4:]
+	}
+	for i, x := range a {
+		s0 += x * b[i]
+	}
+	return (s0 + s1) + (s2 + s3)
+}
