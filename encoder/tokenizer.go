@@ -1,0 +1,39 @@
+package encoder
+
+// Tokenizer cuts texts into the token ids of a model. Implementations are
+// immutable and safe for concurrent use, and take any string: bytes that are
+// no UTF-8 count as U+FFFD, one for each.
+type Tokenizer interface {
+	// Tokenize returns the ids of text with the model's special tokens around
+	// them, at most max ids in all; what did not fit is counted in
+	// Tokens.Truncated. A max of 0 means no limit; the special tokens are kept
+	// under any limit.
+	Tokenize(text string, max int) Tokens
+	// VocabSize is |V|; every id is in [0, |V|).
+	VocabSize() int
+	// Token returns the vocabulary entry of id, or "" where there is none.
+	Token(id int32) string
+	// Digest identifies vocabulary and normalisation: tokenizers of equal
+	// digest give equal ids for every text.
+	Digest() string
+}
+
+// WithPrefix tokenizes prefix+text as one string, the way a model with an
+// instruction prefix sees it. Tokens that lie wholly in the prefix are marked
+// Special and have the span {0, 0}; all other offsets are relative to text.
+func WithPrefix(t Tokenizer, prefix, text string, max int) Tokens {
+	if prefix == "" {
+		return t.Tokenize(text, max)
+	}
+	tokens := t.Tokenize(prefix+text, max)
+	cut := int32(len(prefix))
+	for i, s := range tokens.Offsets {
+		if s.End <= cut {
+			tokens.Special[i] = true
+			tokens.Offsets[i] = Span{}
+			continue
+		}
+		tokens.Offsets[i] = Span{Start: s.Start - min(s.Start, cut), End: s.End - cut}
+	}
+	return tokens
+}
