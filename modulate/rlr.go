@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// rlrVariant is the regressed lexical representation, a closed form that goes
+// RLR is the regressed lexical representation, a closed form that goes
 // beyond the paper. Let X be the centred passage vectors and B the 0/1 matrix
 // of token presence. Ridge regression R = (XᵀX + λI)⁻¹ XᵀB gives each token t
 // the direction R_t along which passages with t differ from the others. A
@@ -20,7 +20,7 @@ import (
 //
 // R is never formed: XᵀB_t = s_t − df_t·μ, so l = A⁻¹ Σ_t idf_t (s_t − df_t μ)
 // with A = XᵀX + λI, from Sums that follow the corpus exactly.
-var rlrVariant = register(Variant{
+var RLR = register(Variant{
 	Name:     "rlr",
 	Summary:  "regressed lexical directions of the corpus, closed form; needs no fit",
 	Kind:     Additive,
@@ -55,10 +55,10 @@ func (o RLROptions) withDefaults() (RLROptions, error) {
 	return o, nil
 }
 
-// RLR is the additive part that reads Sums. It follows them: after a change
+// Regression is the additive part of RLR over Sums. It follows them: after a change
 // the next query brings the inverse up to date, by rank-one steps for a few
 // single changes and by Cholesky else, once however many queries wait.
-type RLR struct {
+type Regression struct {
 	sums    *Sums
 	options RLROptions
 	mu      sync.Mutex // held while the inverse is brought up to date
@@ -72,17 +72,17 @@ type published struct {
 	inv []float32 // A⁻¹ [d × d]
 }
 
-// NewRLR returns RLR over sums. Options outside their range are an ErrOptions.
-func NewRLR(sums *Sums, o RLROptions) (*RLR, error) {
+// NewRLR returns the additive part over sums. Options outside their range are an ErrOptions.
+func NewRLR(sums *Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	return &RLR{sums: sums, options: o}, nil
+	return &Regression{sums: sums, options: o}, nil
 }
 
 // Options are the options in use, defaults filled in.
-func (r *RLR) Options() RLROptions { return r.options }
+func (r *Regression) Options() RLROptions { return r.options }
 
 // idf is the weight of a token that df of n passages contain, the one BM25
 // uses: ln(1 + (n − df + ½)/(df + ½)) > 0.
@@ -98,7 +98,7 @@ const noise = 1e-8
 // has none for tokens that no passage, or every passage, contains. Cost
 // O(L·d + d²), and the update of the inverse after a change of the corpus.
 // Safe for concurrent use.
-func (r *RLR) AddShift(dst []float32, in Input) bool {
+func (r *Regression) AddShift(dst []float32, in Input) bool {
 	s := r.sums
 	if len(dst) != s.dim {
 		return false
@@ -161,7 +161,7 @@ func (s *Sums) direction(g []float64, ids []int32) float64 {
 
 // inverse returns A⁻¹ of the present sums. The caller holds the read lock of
 // the sums, so they stand still.
-func (r *RLR) inverse() []float32 {
+func (r *Regression) inverse() []float32 {
 	if p := r.current.Load(); p != nil && p.gen == r.sums.gen {
 		return p.inv
 	}
@@ -180,7 +180,7 @@ func (r *RLR) inverse() []float32 {
 }
 
 // Modulate implements Modulator with RLR alone, as NewStack("rlr") does.
-func (r *RLR) Modulate(dst []float32, in Input) []float32 {
+func (r *Regression) Modulate(dst []float32, in Input) []float32 {
 	m := modulator{name: "rlr", dim: r.sums.dim, shift: []Shifter{r}}
 	return m.Modulate(dst, in)
 }

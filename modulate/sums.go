@@ -43,11 +43,9 @@ type change struct {
 }
 
 // NewSums returns the sums of an empty corpus of vectors of length dim over a
-// vocabulary of vocab tokens; both must be positive.
-func NewSums(dim, vocab int) (*Sums, error) {
-	if dim <= 0 || vocab <= 0 {
-		return nil, fmt.Errorf("%w: sums of dimension %d and vocabulary %d; both must be positive", ErrOptions, dim, vocab)
-	}
+// vocabulary of vocab tokens. Below 1 either is taken as 0, and no passage fits.
+func NewSums(dim, vocab int) *Sums {
+	dim, vocab = max(dim, 0), max(vocab, 0)
 	s := &Sums{
 		dim: dim, total: make([]float64, dim), gram: make([]float64, dim*dim),
 		slot: make([]int32, vocab), df: make([]int32, vocab), mark: make([]uint32, vocab),
@@ -55,7 +53,7 @@ func NewSums(dim, vocab int) (*Sums, error) {
 	for i := range s.slot {
 		s.slot[i] = -1
 	}
-	return s, nil
+	return s
 }
 
 // Dim is d.

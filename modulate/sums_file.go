@@ -148,10 +148,7 @@ func (in *sumsReader) sums(dim, vocab int) (*Sums, error) {
 	if in.err != nil || n > math.MaxInt32 || int(tokens) > vocab {
 		return corrupt(fmt.Sprintf("%d passages and %d tokens", n, tokens))
 	}
-	s, err := NewSums(dim, vocab)
-	if err != nil {
-		return nil, err
-	}
+	s := NewSums(dim, vocab)
 	s.n = int(n)
 	in.floats(s.total)
 	for i := range dim {

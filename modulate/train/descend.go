@@ -1,0 +1,270 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// blockScores is the number of scores a worker holds at a time, 1 MiB: queries
+// are worked on in blocks of blockScores/candidates rows, so that the scores
+// stay in the cache. The size of a block does not depend on the number of
+// workers, nor does any sum, so neither does the result.
+const blockScores = 1 << 18
+
+// descend fits W by Adam.
+func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, vocab int, o Options) (*modulate.Projection, []float64, int, error) {
+	p, err := modulate.NewProjection(q.dim, vocab)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if err := p.Touch(q.lex.IDs...); err != nil {
+		return nil, nil, 0, fmt.Errorf("the encoder gave a token outside its vocabulary: %w", err)
+	}
+	t := &trainer{
+		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau},
+		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim),
+		rowsOf: make([][]use, len(p.Tokens())),
+	}
+	if err := t.prepare(ctx); err != nil {
+		return nil, nil, 0, err
+	}
+	perEpoch := (q.len() + o.Batch - 1) / o.Batch
+	total := perEpoch * o.Epochs
+	order := make([]int32, q.len())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	var losses []float64
+	step := 0
+	for epoch := range o.Epochs {
+		rng := random(o.Seed, fmt.Sprint("epoch ", epoch), "")
+		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		var sum float64
+		for at := 0; at < len(order); at += o.Batch {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, 0, err
+			}
+			batch := order[at:min(at+o.Batch, len(order))]
+			step++
+			loss, err := t.step(ctx, batch, step, o.LearningRate*(1-float64(step-1)/float64(total)))
+			if err != nil {
+				return nil, nil, 0, err
+			}
+			if loss-loss != 0 {
+				return nil, nil, 0, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, step, total)
+			}
+			sum += loss * float64(len(batch))
+			o.Progress("fit", step, total, sum/float64(at+len(batch)))
+		}
+		losses = append(losses, sum/float64(len(order)))
+	}
+	return p, losses, step, nil
+}
+
+// trainer holds what the steps share.
+type trainer struct {
+	problem
+	o     Options
+	set   *passages
+	adam  *adam
+	all   []float32 // [len(reps) × d]: all candidates, nil where there are too many
+	mined []int32   // [queries × o.Negatives] distinct texts, where all is nil
+
+	dz     []float32
+	loss   []float64
+	target []int32
+	work   []*forward
+	grads  [][]float32
+	rowsOf [][]use // by row of W: its uses in the batch
+	used   []int32 // rows of W that the batch uses, in order of first use
+}
+
+// use is one occurrence of a token: the row of the batch and its weight in w.
+type use struct {
+	row    int32
+	weight float32
+}
+
+// prepare chooses the candidates and allocates what the steps need.
+func (t *trainer) prepare(ctx context.Context) error {
+	d, n := t.q.dim, len(t.set.reps)
+	most := n
+	if n <= t.o.AllCandidates {
+		t.all = make([]float32, 0, n*d)
+		for _, i := range t.set.reps {
+			t.all = append(t.all, t.set.corpus.Vector(i)...)
+		}
+	} else {
+		var err error
+		if t.mined, err = mine(ctx, t.q, t.set, t.o); err != nil {
+			return err
+		}
+		most = min(n, t.o.Batch*(1+t.o.Negatives))
+	}
+	t.dz = make([]float32, t.o.Batch*d)
+	t.loss = make([]float64, t.o.Batch)
+	t.target = make([]int32, t.o.Batch)
+	for range t.o.Workers {
+		t.work = append(t.work, newForward(t.blockRows(most), d, most))
+		t.grads = append(t.grads, make([]float32, d))
+	}
+	return nil
+}
+
+// blockRows is the number of queries worked on at a time.
+func (t *trainer) blockRows(candidates int) int {
+	return min(max(8, blockScores/candidates), 64, t.o.Batch)
+}
+
+// step takes one step of Adam on batch and returns its mean loss.
+func (t *trainer) step(ctx context.Context, batch []int32, number int, rate float64) (float64, error) {
+	d := t.q.dim
+	candidates := t.all
+	target := t.target[:len(batch)]
+	for i, r := range batch {
+		target[i] = t.q.target[r]
+	}
+	if candidates == nil {
+		candidates = t.gather(batch, target)
+	}
+	rows := t.blockRows(len(candidates) / d)
+	blocks := (len(batch) + rows - 1) / rows
+	scale := 1 / float64(len(batch))
+	err := t.each(ctx, blocks, func(worker, b int) {
+		lo := b * rows
+		hi := min(lo+rows, len(batch))
+		t.block(t.work[worker], batch[lo:hi], candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
+	})
+	if err != nil {
+		return 0, err
+	}
+	t.used = t.used[:0]
+	for i, r := range batch {
+		w := t.q.lexical(int(r))
+		for k, id := range w.IDs {
+			s := t.projection.Slot(id)
+			if len(t.rowsOf[s]) == 0 {
+				t.used = append(t.used, int32(s))
+			}
+			t.rowsOf[s] = append(t.rowsOf[s], use{int32(i), w.Weights[k]})
+		}
+	}
+	const tokens = 32 // rows of W a worker takes at a time
+	err = t.each(ctx, (len(t.used)+tokens-1)/tokens, func(worker, b int) {
+		g := t.grads[worker]
+		for _, s := range t.used[b*tokens : min((b+1)*tokens, len(t.used))] {
+			clear(g)
+			for _, u := range t.rowsOf[s] {
+				vec.Axpy(g, u.weight, t.dz[int(u.row)*d:int(u.row+1)*d])
+			}
+			t.rowsOf[s] = t.rowsOf[s][:0]
+			t.adam.apply(t.projection.Rows(), int(s), g, number, rate)
+		}
+	})
+	var sum float64
+	for _, l := range t.loss[:len(batch)] {
+		sum += l
+	}
+	return sum * scale, err
+}
+
+// each calls f(worker, i) for every i below n from the workers and waits. It
+// stops early, with ctx's error, when ctx is cancelled.
+func (t *trainer) each(ctx context.Context, n int, f func(worker, i int)) error {
+	return each(ctx, t.o.Workers, n, f)
+}
+
+func each(ctx context.Context, workers, n int, f func(worker, i int)) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for w := range min(workers, n) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				f(w, i)
+			}
+		})
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// gather lays out the candidates of one step, each distinct text once: the
+// targets of the batch and the mined negatives of its queries. It rewrites
+// target to positions among them.
+func (t *trainer) gather(batch, target []int32) []float32 {
+	chosen := slices.Clone(target)
+	k := t.o.Negatives
+	for _, r := range batch {
+		chosen = append(chosen, t.mined[int(r)*k:(int(r)+1)*k]...)
+	}
+	slices.Sort(chosen)
+	chosen = slices.Compact(chosen)
+	candidates := make([]float32, 0, len(chosen)*t.q.dim)
+	for _, r := range chosen {
+		candidates = append(candidates, t.set.corpus.Vector(t.set.reps[r])...)
+	}
+	for i, r := range target {
+		at, _ := slices.BinarySearch(chosen, r)
+		target[i] = int32(at)
+	}
+	return candidates
+}
+
+// Ranks of the dense search that hard negatives are drawn from (Sec. 4.2 of
+// the paper): nearer ones are too often right answers themselves.
+const (
+	negativesFrom = 20
+	negativesTo   = 200
+)
+
+// mine draws the negatives of every query, none of which has the text of its
+// target: from the hard ones, and evenly from the corpus where they do not
+// suffice.
+func mine(ctx context.Context, q *queries, set *passages, o Options) ([]int32, error) {
+	k := o.Negatives
+	mined := make([]int32, q.len()*k)
+	const slice = 256
+	var failed error
+	var once sync.Once
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := each(ctx, o.Workers, (q.len()+slice-1)/slice, func(_, b int) {
+		for i := b * slice; i < min((b+1)*slice, q.len()); i++ {
+			var hard []int
+			if o.HardNegatives != nil {
+				var err error
+				if hard, err = o.HardNegatives(ctx, q.vector(i), negativesFrom, negativesTo); err != nil {
+					once.Do(func() { failed = err; cancel(err) })
+					return
+				}
+			}
+			rng := random(o.Seed, "negatives", fmt.Sprint(i))
+			rng.Shuffle(len(hard), func(a, b int) { hard[a], hard[b] = hard[b], hard[a] })
+			out := mined[i*k : i*k]
+			for _, h := range hard {
+				if len(out) < k && h >= 0 && h < len(set.rep) && set.rep[h] != q.target[i] {
+					out = append(out, set.rep[h])
+				}
+			}
+			for len(out) < k {
+				if r := int32(rng.IntN(len(set.reps))); r != q.target[i] {
+					out = append(out, r)
+				}
+			}
+		}
+	})
+	if failed != nil {
+		return nil, fmt.Errorf("mine hard negatives: %w", failed)
+	}
+	return mined, err
+}

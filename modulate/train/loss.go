@@ -1,0 +1,105 @@
+package train
+
+import (
+	"math"
+
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// forward is what the backward pass needs of a block of queries; it belongs to
+// one worker.
+type forward struct {
+	out, mid []float32 // [rows × d]
+	norm     []float64 // [rows]
+	score    []float32 // [rows × candidates]
+	dout     []float32 // [rows × d]
+	z        []float64 // [d]
+	shift    []float32 // [d]
+}
+
+func newForward(rows, dim, candidates int) *forward {
+	return &forward{
+		out: make([]float32, rows*dim), mid: make([]float32, rows*dim), norm: make([]float64, rows),
+		score: make([]float32, rows*candidates), dout: make([]float32, rows*dim),
+		z: make([]float64, dim), shift: make([]float32, dim),
+	}
+}
+
+// problem is the loss of a set of queries as a function of W:
+//
+//	L = mean_i −log softmax_j( cos(q_out,i , p_j) / τ )[target_i]
+type problem struct {
+	q          *queries
+	projection *modulate.Projection
+	shift      []modulate.Shifter
+	tau        float64
+}
+
+// block computes the losses of the queries rows against the candidates
+// [n × d], of which target[i] is the right one for rows[i], and their gradient
+// with respect to z = W·w, scaled by scale, into dz [len(rows) × d].
+func (p *problem) block(f *forward, rows []int32, candidates []float32, target []int32, scale float64, dz []float32, loss []float64) {
+	d := p.q.dim
+	m, n := len(rows), len(candidates)/d
+	for i, r := range rows {
+		p.forward(f, i, int(r))
+	}
+	score := f.score[:m*n]
+	vec.MatMulNT(score, f.out[:m*d], candidates, m, n, d)
+	for i := range rows {
+		loss[i] = crossEntropy(score[i*n:(i+1)*n], int(target[i]), p.tau, scale)
+	}
+	vec.MatMulNN(f.dout[:m*d], score, candidates, m, d, n)
+	for i := range rows {
+		a, b := i*d, (i+1)*d
+		modulate.FuseGrad(dz[a:b], f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
+	}
+}
+
+// forward computes q_out of query r into row i of f: the very steps of
+// modulate.Modulator.Modulate.
+func (p *problem) forward(f *forward, i, r int) {
+	d := p.q.dim
+	q := p.q.vector(r)
+	var z []float64
+	if w := p.q.lexical(r); len(w.IDs) > 0 {
+		z = f.z
+		clear(z)
+		p.projection.AddLogits(z, w)
+	}
+	var shift []float32
+	if len(p.shift) > 0 {
+		clear(f.shift)
+		in := p.q.input(r)
+		for _, s := range p.shift {
+			if s.AddShift(f.shift, in) {
+				shift = f.shift
+			}
+		}
+	}
+	f.norm[i] = modulate.Fuse(f.out[i*d:(i+1)*d], f.mid[i*d:(i+1)*d], q, z, shift)
+}
+
+// crossEntropy returns −log softmax(score/τ)[target] in nats and replaces
+// score by the gradient of scale times it.
+func crossEntropy(score []float32, target int, tau, scale float64) float64 {
+	top := score[0]
+	for _, s := range score {
+		top = max(top, s)
+	}
+	f := 1 / tau
+	right := float64(score[target]-top) * f
+	var sum float64
+	for j, s := range score {
+		e := math.Exp(float64(s-top) * f)
+		score[j] = float32(e)
+		sum += e
+	}
+	g := float32(scale * f / sum)
+	for j := range score {
+		score[j] *= g
+	}
+	score[target] -= float32(scale * f)
+	return math.Log(sum) - right
+}

@@ -1,0 +1,145 @@
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// passages are the distinct texts of a corpus. Passages with the same text are
+// one target: the first stands for all of them, among the candidates, too.
+type passages struct {
+	corpus Corpus
+	dim    int
+	reps   []int          // index in the corpus of each distinct text
+	rep    []int32        // index in reps of each passage of the corpus
+	texts  []string       // [len(reps)]
+	df     map[string]int // distinct texts that contain a lower-cased word
+	digest string         // SHA-256 over all texts in order, hex
+}
+
+func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*passages, error) {
+	n := corpus.Len()
+	s := &passages{corpus: corpus, dim: dim, rep: make([]int32, n), df: map[string]int{}}
+	first := make(map[string]int32, n)
+	sum := sha256.New()
+	var words []text.Word
+	for i := range n {
+		if i%1024 == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			o.Progress("sample", 0, n, 0)
+		}
+		t, err := corpus.Text(i)
+		if err != nil {
+			return nil, fmt.Errorf("read passage %d: %w", i, err)
+		}
+		if x := corpus.Vector(i); len(x) != dim || !vec.Finite(x) {
+			return nil, fmt.Errorf("%w: passage %d has a vector of length %d where %d finite numbers are needed; index it with this encoder", ErrCorpus, i, len(x), dim)
+		}
+		sum.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(t))))
+		sum.Write([]byte(t))
+		r, dup := first[t]
+		if !dup || t == "" { // passages without text are told apart by their vectors
+			r = int32(len(s.reps))
+			first[t] = r
+			s.reps = append(s.reps, i)
+			s.texts = append(s.texts, t)
+			words = text.Words(words[:0], t)
+			seen := make(map[string]struct{}, len(words))
+			for _, w := range words {
+				if _, dup := seen[w.Lower]; !dup {
+					seen[w.Lower] = struct{}{}
+					s.df[w.Lower]++
+				}
+			}
+		}
+		s.rep[i] = r
+	}
+	if len(s.reps) < 2 {
+		return nil, fmt.Errorf("%w: it has %d distinct passages; add at least two", ErrCorpus, len(s.reps))
+	}
+	s.digest = hex.EncodeToString(sum.Sum(nil))
+	return s, nil
+}
+
+// passage is what samplers see of distinct text r.
+func (s *passages) passage(r int) *Passage {
+	p := &Passage{Text: s.texts[r]}
+	p.Words = text.Words(nil, p.Text)
+	seen := make(map[string]struct{}, len(p.Words))
+	for _, w := range p.Words {
+		if text.Stop(w.Lower) || utf8.RuneCountInString(w.Lower) < 2 {
+			continue
+		}
+		if _, dup := seen[w.Lower]; dup {
+			continue
+		}
+		seen[w.Lower] = struct{}{}
+		p.Content = append(p.Content, w)
+		df := float64(s.df[w.Lower])
+		p.IDF = append(p.IDF, math.Log1p((float64(len(s.reps))-df+0.5)/(df+0.5)))
+	}
+	return p
+}
+
+// random is a source that depends on the seed, the purpose and the text alone:
+// neither the order of the corpus nor the number of workers matters.
+func random(seed uint64, purpose, text string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(purpose))
+	h.Write([]byte{0})
+	h.Write([]byte(text))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// drawn are training queries and the distinct text each was drawn from.
+type drawn struct {
+	texts  []string
+	target []int32 // index in passages.reps
+}
+
+// draw makes the training queries in a fixed random order.
+func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
+	byTurn := make([]drawn, o.QueriesPerPassage) // the k-th queries of all passages
+	for r, t := range s.texts {
+		if r%256 == 0 {
+			if err := ctx.Err(); err != nil {
+				return drawn{}, err
+			}
+			o.Progress("sample", r, len(s.texts), 0)
+		}
+		for k, q := range s.passage(r).draw(random(o.Seed, "train", t), o.QueriesPerPassage) {
+			byTurn[k].texts = append(byTurn[k].texts, q)
+			byTurn[k].target = append(byTurn[k].target, int32(r))
+		}
+	}
+	o.Progress("sample", len(s.texts), len(s.texts), 0)
+	var d drawn
+	rng := random(o.Seed, "order", "")
+	for _, t := range byTurn {
+		rng.Shuffle(len(t.texts), func(i, j int) {
+			t.texts[i], t.texts[j] = t.texts[j], t.texts[i]
+			t.target[i], t.target[j] = t.target[j], t.target[i]
+		})
+		d.texts = append(d.texts, t.texts...)
+		d.target = append(d.target, t.target...)
+	}
+	if o.MaxQueries > 0 && len(d.texts) > o.MaxQueries {
+		d.texts, d.target = d.texts[:o.MaxQueries], d.target[:o.MaxQueries]
+	}
+	if len(d.texts) == 0 {
+		return d, fmt.Errorf("%w: none of its %d texts holds a word; index passages with text", ErrCorpus, len(s.texts))
+	}
+	return d, nil
+}

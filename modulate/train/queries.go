@@ -1,0 +1,91 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// queries are the encoded training queries. Of each the dense vector, the
+// distinct tokens (for additive parts) and the lexical vector w are kept.
+type queries struct {
+	dim    int
+	dense  []float32 // [len × dim], unit vectors
+	target []int32   // index in passages.reps
+	tokens []int32   // those of query i are tokens[tokenAt[i]:tokenAt[i+1]]
+	lex    modulate.Lexical
+	// tokenAt and lexAt are the bounds in tokens and lex, [len + 1] each.
+	tokenAt, lexAt []int
+	plain          []bool // no token is special; as long as the longest query
+}
+
+func (q *queries) len() int { return len(q.target) }
+
+// vector is the dense vector of query i.
+func (q *queries) vector(i int) []float32 { return q.dense[i*q.dim : (i+1)*q.dim] }
+
+// lexical is w of query i.
+func (q *queries) lexical(i int) modulate.Lexical {
+	a, b := q.lexAt[i], q.lexAt[i+1]
+	return modulate.Lexical{IDs: q.lex.IDs[a:b], Weights: q.lex.Weights[a:b]}
+}
+
+// input is query i as additive parts see it.
+func (q *queries) input(i int) modulate.Input {
+	ids := q.tokens[q.tokenAt[i]:q.tokenAt[i+1]]
+	return modulate.Input{Tokens: encoder.Tokens{IDs: ids, Special: q.plain[:len(ids)]}, Dense: q.vector(i)}
+}
+
+// encodeQueries encodes the drawn texts.
+func encodeQueries(ctx context.Context, enc encoder.Encoder, s modulate.Stack, v modulate.Variant, d drawn, o Options) (*queries, error) {
+	n := len(d.texts)
+	q := &queries{
+		dim: enc.Dim(), target: d.target, dense: make([]float32, 0, n*enc.Dim()),
+		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1),
+	}
+	progress := func(done int) { o.Progress("encode queries", done, n, 0) }
+	err := encodeTexts(ctx, enc, d.texts, s.Need(), progress, func(i int, out encoder.Output) {
+		q.dense = append(q.dense, out.Dense...)
+		q.tokens = out.Tokens.Lexical(q.tokens)
+		q.tokenAt = append(q.tokenAt, len(q.tokens))
+		w := v.Lexical(modulate.Lexical{}, modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits})
+		q.lex.IDs = append(q.lex.IDs, w.IDs...)
+		q.lex.Weights = append(q.lex.Weights, w.Weights...)
+		q.lexAt = append(q.lexAt, len(q.lex.IDs))
+		q.plain = append(q.plain, make([]bool, max(0, len(out.Tokens.IDs)-len(q.plain)))...)
+	})
+	return q, err
+}
+
+// encodeSlice is the number of texts handed to the encoder at once: enough for
+// it to batch texts of like length, few enough for progress and cancelling.
+const encodeSlice = 2048
+
+// encodeTexts encodes texts as queries, slice by slice, and hands each output
+// to take in order.
+func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need encoder.Need, progress func(done int), take func(i int, out encoder.Output)) error {
+	for at := 0; at < len(texts); at += encodeSlice {
+		progress(at)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := texts[at:min(at+encodeSlice, len(texts))]
+		out, err := enc.Encode(ctx, encoder.Query, part, need)
+		if err != nil {
+			return fmt.Errorf("encode queries: %w", err)
+		}
+		if len(out) != len(part) {
+			return fmt.Errorf("encode queries: the encoder gave %d outputs for %d texts", len(out), len(part))
+		}
+		for i, x := range out {
+			if len(x.Dense) != enc.Dim() {
+				return fmt.Errorf("encode queries: the encoder gave a vector of length %d instead of %d", len(x.Dense), enc.Dim())
+			}
+			take(at+i, x)
+		}
+	}
+	progress(len(texts))
+	return nil
+}

@@ -1,0 +1,85 @@
+package train
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Sampler draws training queries from passages. A new one is one file that
+// calls registerSampler.
+type Sampler struct {
+	// Name is unique.
+	Name string
+	// Share is the weight of this sampler among all of them: it draws
+	// Share/ΣShare of the queries of a passage.
+	Share float64
+	// Draw returns one query made of p, or "" where p offers none. It must
+	// depend on r and p alone.
+	Draw func(r *rand.Rand, p *Passage) string
+}
+
+// Passage is what a sampler sees.
+type Passage struct {
+	// Text is the whole passage.
+	Text string
+	// Words are its words in order.
+	Words []text.Word
+	// Content are its distinct content words (no function words, no single
+	// letters) by first occurrence, IDF their weights: ln(1 + (N − df + ½)/(df + ½))
+	// over the N distinct passages of the corpus.
+	Content []text.Word
+	IDF     []float64
+}
+
+var samplers []Sampler
+
+// registerSampler adds s to the samplers. It runs while package variables are
+// initialised, so a name taken twice is a bug of the build.
+func registerSampler(s Sampler) Sampler {
+	for _, o := range samplers {
+		if o.Name == s.Name {
+			panic("train: sampler " + s.Name + " registered twice")
+		}
+	}
+	samplers = append(samplers, s)
+	slices.SortFunc(samplers, func(a, b Sampler) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}
+
+// Samplers returns every registered sampler, sorted by name.
+func Samplers() []Sampler { return slices.Clone(samplers) }
+
+// draw returns at most n different queries of p, the samplers taking turns by
+// their shares. Samplers that cannot offer anything new are passed over.
+func (p *Passage) draw(r *rand.Rand, n int) []string {
+	const tries = 4
+	var total float64
+	for _, s := range samplers {
+		total += s.Share
+	}
+	var out []string
+	taken := make([]float64, len(samplers))
+	for k := range n {
+		due := 0
+		for i, s := range samplers {
+			if s.Share/total*float64(k+1)-taken[i] > samplers[due].Share/total*float64(k+1)-taken[due] {
+				due = i
+			}
+		}
+		taken[due]++
+		for range tries {
+			q := samplers[due].Draw(r, p)
+			if q == "" {
+				break
+			}
+			if !slices.Contains(out, q) {
+				out = append(out, q)
+				break
+			}
+		}
+	}
+	return out
+}

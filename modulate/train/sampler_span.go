@@ -1,0 +1,24 @@
+package train
+
+import "math/rand/v2"
+
+// Span draws a contiguous window of 6 to 48 words, cut from the text as it
+// stands. A passage with fewer than six words is taken whole.
+var Span = registerSampler(Sampler{
+	Name:  "span",
+	Share: 0.55,
+	Draw: func(r *rand.Rand, p *Passage) string {
+		n := len(p.Words)
+		if n == 0 {
+			return ""
+		}
+		size := min(6, n)
+		size += r.IntN(min(48, n) - size + 1)
+		return p.window(r.IntN(n-size+1), size)
+	},
+})
+
+// window is the text from word at through size words.
+func (p *Passage) window(at, size int) string {
+	return p.Text[p.Words[at].Start:p.Words[at+size-1].End]
+}

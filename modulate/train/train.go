@@ -1,0 +1,263 @@
+// Package train fits the bridge of package modulate to a corpus without any
+// label. It draws queries from the passages themselves (samplers), encodes
+// them with the frozen encoder and teaches W of Eq. 8 to move each query
+// vector towards the passage it was drawn from: cross-entropy over
+// cos(q_out, p)/τ, Adam, starting from W = 0. Encoder and passage vectors stay
+// as they are.
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Errors of this package, to be tested with errors.Is.
+var (
+	// ErrCorpus answers a corpus that no bridge can be fitted to.
+	ErrCorpus = errors.New("corpus cannot be fitted")
+	// ErrOptions answers an option outside its range.
+	ErrOptions = errors.New("bad option")
+	// ErrDiverged answers a fit whose loss is no longer a finite number.
+	ErrDiverged = errors.New("fit diverged")
+)
+
+// Corpus is what a bridge is fitted to. It must not change during Fit and is
+// read from one goroutine.
+type Corpus interface {
+	// Len is the number of passages.
+	Len() int
+	// Text is the text of passage i as it was encoded.
+	Text(i int) (string, error)
+	// Vector is the unit vector [d] of passage i; Fit does not change it.
+	Vector(i int) []float32
+}
+
+// Options shape Fit. The zero value is a good default.
+type Options struct {
+	// Stack is what to fit, with one multiplicative part; "" means "rlr+slr".
+	Stack string
+	// Sums are the sums over the same corpus that RLR reads; nil means that
+	// Fit makes them where the stack needs them. They must stand still.
+	Sums *modulate.Sums
+	// RLR are the options of RLR in the stack; zero means its defaults.
+	RLR modulate.RLROptions
+	// Seed makes the fit reproducible, whatever Workers is; 0 means 1.
+	Seed uint64
+	// QueriesPerPassage is how many queries are drawn from each passage; 0
+	// means 10. Short passages yield fewer.
+	QueriesPerPassage int
+	// MaxQueries caps the queries in all, spread evenly over the passages; 0
+	// means no cap.
+	MaxQueries int
+	// Epochs over the queries; 0 means 3.
+	Epochs int
+	// Batch is the number of queries a step; 0 means 256.
+	Batch int
+	// LearningRate of Adam at the start, falling linearly to 0 at the end; 0
+	// means 0.02.
+	LearningRate float64
+	// Tau is the temperature τ of the loss; 0 means 0.05.
+	Tau float64
+	// Workers is the number of goroutines that compute; 0 means GOMAXPROCS.
+	Workers int
+	// AllCandidates is the largest number of distinct passages at which every
+	// query is contrasted with all of them; 0 means 20,000. Beyond it the
+	// candidates of a step are its own targets and Negatives for each query.
+	AllCandidates int
+	// Negatives is the number of negatives for each query beyond
+	// AllCandidates; 0 means 15.
+	Negatives int
+	// HardNegatives returns the passages at ranks [from, to) of the dense
+	// search for the unit vector query, rank 0 being the nearest; it may return
+	// fewer. Negatives are drawn from ranks 20 to 200. It is called from up to
+	// Workers goroutines. nil means negatives drawn evenly from the corpus.
+	HardNegatives func(ctx context.Context, query []float32, from, to int) ([]int, error)
+	// Seq is recorded in the weights as the state of the corpus.
+	Seq uint64
+	// Progress, if not nil, is called from the goroutine of Fit. Stages are
+	// "sample" (passages), "encode queries" (queries), "fit" (steps) and
+	// "evaluate" (probe queries). loss is the running mean in nats during
+	// "fit", else 0.
+	Progress func(stage string, done, total int, loss float64)
+}
+
+// Report tells what a fit did.
+type Report struct {
+	Stack    string
+	Passages int // passages of the corpus
+	Distinct int // passages with distinct texts, which are the targets
+	Queries  int // training queries
+	Tokens   int // tokens that have a row in W
+	Steps    int
+	// Losses is the mean training loss of each epoch, in nats.
+	Losses []float64
+	// Probes are the figures on held-out probes, before and after.
+	Probes []modulate.ProbeScore
+	// Encode and Descent are the time spent on encoding the queries and on
+	// gradient descent; Took is that of the whole fit.
+	Encode, Descent, Took time.Duration
+}
+
+// defaults fills in the zero fields and checks the others.
+func (o Options) defaults() (Options, error) {
+	fill := func(v *int, def int) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	if o.Stack == "" {
+		o.Stack = "rlr+slr"
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	fill(&o.QueriesPerPassage, 10)
+	fill(&o.Epochs, 3)
+	fill(&o.Batch, 256)
+	fill(&o.Workers, runtime.GOMAXPROCS(0))
+	fill(&o.AllCandidates, 20_000)
+	fill(&o.Negatives, 15)
+	if o.LearningRate == 0 {
+		o.LearningRate = 2e-2
+	}
+	if o.Tau == 0 {
+		o.Tau = 0.05
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int, float64) {}
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"queries per passage", o.QueriesPerPassage}, {"epochs", o.Epochs}, {"batch", o.Batch},
+		{"workers", o.Workers}, {"all candidates", o.AllCandidates}, {"negatives", o.Negatives},
+		{"query limit", o.MaxQueries + 1},
+	} {
+		if f.value <= 0 || f.value > 1<<30 {
+			return o, fmt.Errorf("%w: %s must be positive; leave it 0 for the default", ErrOptions, f.name)
+		}
+	}
+	if !(o.LearningRate > 0 && o.LearningRate <= 10) || !(o.Tau >= 1e-3 && o.Tau <= 10) {
+		return o, fmt.Errorf("%w: learning rate %v and temperature %v; they must lie in (0, 10] and [0.001, 10]", ErrOptions, o.LearningRate, o.Tau)
+	}
+	return o, nil
+}
+
+// Fit fits the bridge of one stack to corpus with queries drawn from it. The
+// result depends on corpus, encoder and options alone. It stops with ctx's
+// error soon after ctx is cancelled. Memory is about 4·d bytes for each
+// training query, 12·d for each token that occurs in one, and 4·d for each
+// distinct passage while all of them are candidates.
+func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*modulate.Weights, *Report, error) {
+	start := time.Now()
+	o, err := o.defaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	stack, variant, err := fittable(o.Stack)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := readPassages(ctx, corpus, enc.Dim(), o)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := modulate.Parts{Sums: o.Sums, RLR: o.RLR}
+	if parts.Sums == nil && stack.Has("rlr") {
+		if parts.Sums, err = sumsOf(ctx, corpus, enc); err != nil {
+			return nil, nil, err
+		}
+	}
+	shift, err := stack.Shifters(parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(shift) > 0 && (parts.Sums.Dim() != enc.Dim() || parts.Sums.VocabSize() != enc.VocabSize()) {
+		return nil, nil, fmt.Errorf("%w: the corpus sums are of dimension %d, the encoder of %d; use the encoder of this corpus", ErrCorpus, parts.Sums.Dim(), enc.Dim())
+	}
+	drawn, err := set.draw(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	began := time.Now()
+	queries, err := encodeQueries(ctx, enc, stack, variant, drawn, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	encoded := time.Now()
+	projection, losses, steps, err := descend(ctx, queries, set, shift, enc.VocabSize(), o)
+	if err != nil {
+		return nil, nil, err
+	}
+	fitted := time.Now()
+
+	w := &modulate.Weights{
+		Stack: stack.Name(), Projection: projection, Encoder: enc.Fingerprint(),
+		Seed: o.Seed, Data: set.digest, Seq: o.Seq, Passages: corpus.Len(), Queries: queries.len(),
+		Loss: losses[len(losses)-1],
+	}
+	for _, s := range shift {
+		if r, ok := s.(*modulate.Regression); ok {
+			w.RLR = r.Options()
+		}
+	}
+	if w.Probes, err = probe(ctx, enc, set, w, parts, o); err != nil {
+		return nil, nil, err
+	}
+	return w, &Report{
+		Stack: w.Stack, Passages: corpus.Len(), Distinct: len(set.reps), Queries: queries.len(),
+		Tokens: len(projection.Tokens()), Steps: steps, Losses: losses, Probes: w.Probes,
+		Encode: encoded.Sub(began), Descent: fitted.Sub(encoded), Took: time.Since(start),
+	}, nil
+}
+
+// fittable returns the stack called name and its one multiplicative part.
+func fittable(name string) (modulate.Stack, modulate.Variant, error) {
+	s, err := modulate.ParseStack(name)
+	if err != nil {
+		return s, modulate.Variant{}, err
+	}
+	var found []modulate.Variant
+	for _, v := range s.Parts() {
+		if v.Kind == modulate.Multiplicative {
+			found = append(found, v)
+		}
+	}
+	if len(found) != 1 {
+		return s, modulate.Variant{}, fmt.Errorf("%w: stack %s has %d parts that can be fitted; fit one with exactly one, such as rlr+slr", ErrOptions, s.Name(), len(found))
+	}
+	return s, found[0], nil
+}
+
+// sumsOf makes the sums that RLR reads.
+func sumsOf(ctx context.Context, corpus Corpus, enc encoder.Encoder) (*modulate.Sums, error) {
+	sums := modulate.NewSums(enc.Dim(), enc.VocabSize())
+	const slice = 4096
+	var xs []float32
+	var tokens [][]int32
+	for i := range corpus.Len() {
+		text, err := corpus.Text(i)
+		if err != nil {
+			return nil, fmt.Errorf("read passage %d: %w", i, err)
+		}
+		xs = append(xs, corpus.Vector(i)...)
+		tokens = append(tokens, enc.Tokenize(encoder.Passage, text).Lexical(nil))
+		if len(tokens) == slice || i == corpus.Len()-1 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err := sums.AddAll(xs, tokens); err != nil {
+				return nil, err
+			}
+			xs, tokens = xs[:0], tokens[:0]
+		}
+	}
+	return sums, nil
+}
