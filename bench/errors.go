@@ -21,6 +21,8 @@ var (
 	ErrNoQueries = errors.New("no queries")
 	// ErrUnknownName: a task, metric, system or index that is not registered.
 	ErrUnknownName = errors.New("unknown name")
+	// ErrOption: an option outside its range.
+	ErrOption = errors.New("bad option")
 	// ErrVectorFile: a vector file whose header and length do not agree, or
 	// whose values are not usable.
 	ErrVectorFile = errors.New("bad vector file")

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -84,6 +85,25 @@ func WriteQrels(w io.Writer, q Qrels) error {
 	}
 	if err := bw.Flush(); err != nil {
 		return fmt.Errorf("writing judgements: %w", err)
+	}
+	return nil
+}
+
+// WriteQueries writes queries in the BEIR form that EachQuery reads.
+func WriteQueries(w io.Writer, queries []Query) error {
+	bw := bufio.NewWriter(w)
+	e := json.NewEncoder(bw)
+	e.SetEscapeHTML(false)
+	for _, q := range queries {
+		if err := e.Encode(struct {
+			ID   string `json:"_id"`
+			Text string `json:"text"`
+		}{q.ID, q.Text}); err != nil {
+			return fmt.Errorf("writing queries: %w", err)
+		}
+	}
+	if err := bw.Flush(); err != nil {
+		return fmt.Errorf("writing queries: %w", err)
 	}
 	return nil
 }

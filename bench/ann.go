@@ -1,0 +1,405 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lexsem/lexsem/index"
+)
+
+// annK is the number of neighbours asked for and judged.
+const annK = 10
+
+// ANNOptions say what RunANN measures.
+type ANNOptions struct {
+	// Base and Queries are .fbin files of one dimension. With an empty Base
+	// both are made by TextLike from N, Dim and Seed.
+	Base, Queries string
+	// Truth is an .ibin file with at least 10 neighbours a query by cosine.
+	// Empty, or with Delete, the truth is computed by exact search.
+	Truth string
+	// N, Dim and NumQueries shape made vectors; 0 means 20,000, 384 and 1,000.
+	N, Dim, NumQueries int
+	// Seed of made vectors and of what is deleted; 0 means 1.
+	Seed uint64
+	// Index is one of ANNIndexes; "" means "hnsw".
+	Index string
+	// M and EfConstruction shape a graph; 0 means 16 and 200.
+	M, EfConstruction int
+	// Ef are the candidate pools to measure; nil means 16, 32, 64, 128. An
+	// exact index is measured once.
+	Ef []int
+	// Threads build and search at once; 0 means 1.
+	Threads int
+	// Delete is the share of the vectors, in [0, 1), that is deleted after the
+	// build and before the measurement.
+	Delete float64
+	// Progress, if not nil, is called from one goroutine at a time.
+	Progress func(Progress)
+}
+
+// ANNReport is the outcome of RunANN; its JSON form is a contract.
+type ANNReport struct {
+	N       int    `json:"n"`
+	Dim     int    `json:"dim"`
+	Index   string `json:"index"`
+	Deleted int    `json:"deleted"`
+	Queries int    `json:"queries"`
+	Threads int    `json:"threads"`
+	// BuildSeconds is wall time, BuildCPUSeconds processor time of all threads.
+	BuildSeconds    float64 `json:"build_seconds"`
+	BuildCPUSeconds float64 `json:"build_cpu_seconds"`
+	// BuildPanics and DeletePanics count calls that panicked.
+	BuildPanics  int `json:"build_panics"`
+	DeletePanics int `json:"delete_panics"`
+	// BytesPerVector is the heap that the filled index holds, vectors
+	// included, divided by the vectors.
+	BytesPerVector float64    `json:"bytes_per_vector"`
+	Points         []ANNPoint `json:"points"`
+}
+
+// ANNPoint is an index at one candidate pool.
+type ANNPoint struct {
+	Ef int `json:"ef"`
+	// Recall is the share of the 10 nearest that was found: answers, each
+	// counted once, that are as near as the 10th true neighbour. A query that
+	// failed counts 0, a deleted vector counts as not found.
+	Recall float64 `json:"recall@10"`
+	QPS    float64 `json:"qps"`    // queries a second of wall time, all threads together
+	P50    float64 `json:"p50_us"` // microseconds of one query, median
+	P99    float64 `json:"p99_us"`
+	Allocs float64 `json:"allocs_per_query"`
+	Panics int     `json:"panics"` // queries that panicked, of ANNReport.Queries
+	Ghosts int     `json:"ghosts"` // deleted vectors among the answers
+}
+
+// RunANN builds an index over vectors, by cosine, and measures how much of the
+// exact answer it finds and how fast. It is deterministic but for times, and
+// for indexes whose parallel build is not.
+func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
+	o, kind, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	base, queries, err := o.vectors()
+	if err != nil {
+		return nil, err
+	}
+	rep := &ANNReport{N: base.Len(), Dim: base.Dim, Index: o.Index, Queries: queries.Len(), Threads: o.Threads}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began, cpu := time.Now(), cpuTime()
+	ix, err := kind.make(base.Dim, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.build(ctx, ix, base, rep); err != nil {
+		return nil, err
+	}
+	rep.BuildSeconds, rep.BuildCPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	rep.BytesPerVector = (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / float64(base.Len())
+	gone := o.delete(ix, base.Len(), rep)
+	worst, err := o.truth(ctx, base, queries, gone)
+	if err != nil {
+		return nil, err
+	}
+	m := annMeasure{ix: ix, base: base, queries: queries, worst: worst, gone: gone, threads: o.Threads}
+	efs := o.Ef
+	if kind.exact {
+		efs = []int{0}
+	}
+	for i, ef := range efs {
+		o.report("search", i, len(efs))
+		p, err := m.point(ctx, ef)
+		if err != nil {
+			return nil, err
+		}
+		rep.Points = append(rep.Points, p)
+	}
+	o.report("search", len(efs), len(efs))
+	return rep, nil
+}
+
+func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
+	set := func(x *int, v int) {
+		if *x == 0 {
+			*x = v
+		}
+	}
+	set(&o.N, 20_000)
+	set(&o.Dim, 384)
+	set(&o.NumQueries, 1_000)
+	set(&o.M, 16)
+	set(&o.EfConstruction, 200)
+	set(&o.Threads, 1)
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Index == "" {
+		o.Index = "hnsw"
+	}
+	if o.Ef == nil {
+		o.Ef = []int{16, 32, 64, 128}
+	}
+	kind, err := findANN(o.Index)
+	if err != nil {
+		return o, kind, err
+	}
+	switch {
+	case o.N < 1 || o.Dim < 1 || o.NumQueries < 1 || o.M < 1 || o.EfConstruction < 1 || o.Threads < 1 || len(o.Ef) == 0 || slices.Min(o.Ef) < 1:
+		return o, kind, fmt.Errorf("%w: every number of an index benchmark is at least 1", ErrOption)
+	case !(o.Delete >= 0 && o.Delete < 1):
+		return o, kind, fmt.Errorf("%w: the share to delete is %v, want at least 0 and below 1", ErrOption, o.Delete)
+	case o.Base == "" && (o.Queries != "" || o.Truth != ""):
+		return o, kind, fmt.Errorf("%w: queries or truth without a base file; name the base they belong to", ErrOption)
+	case o.Base != "" && o.Queries == "":
+		return o, kind, fmt.Errorf("%w: a base file without queries; name a file of query vectors", ErrOption)
+	}
+	return o, kind, nil
+}
+
+func (o ANNOptions) report(stage string, done, total int) {
+	if o.Progress != nil {
+		o.Progress(Progress{Stage: stage, Done: done, Total: total})
+	}
+}
+
+// vectors reads or makes the base and the queries.
+func (o ANNOptions) vectors() (base, queries *Vectors, err error) {
+	if o.Base == "" {
+		base, queries = TextLike(o.N, o.NumQueries, o.Dim, o.Seed)
+		return base, queries, nil
+	}
+	if base, err = ReadVectors(o.Base); err != nil {
+		return nil, nil, err
+	}
+	if queries, err = ReadVectors(o.Queries); err != nil {
+		return nil, nil, err
+	}
+	if base.Dim != queries.Dim {
+		return nil, nil, fmt.Errorf("%w: %s has dimension %d, %s has %d; use files of one model", ErrVectorFile, o.Base, base.Dim, o.Queries, queries.Dim)
+	}
+	for name, v := range map[string]*Vectors{o.Base: base, o.Queries: queries} {
+		for i := range v.Len() {
+			if !normalize(v.Row(i)) {
+				return nil, nil, fmt.Errorf("%w: vector %d of %s has no direction (length 0); drop it", ErrVectorFile, i, name)
+			}
+		}
+	}
+	return base, queries, nil
+}
+
+// addBatch is the number of vectors given to the index at once.
+const addBatch = 2_000
+
+func (o ANNOptions) build(ctx context.Context, ix index.Index, base *Vectors, rep *ANNReport) error {
+	for at := 0; at < base.Len(); at += addBatch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		end := min(at+addBatch, base.Len())
+		ids := make([]uint64, end-at)
+		for i := range ids {
+			ids[i] = uint64(at + i)
+		}
+		err := ix.Add(ids, base.Data[at*base.Dim:end*base.Dim])
+		var p *panicError
+		if errors.As(err, &p) {
+			rep.BuildPanics += p.count
+		} else if err != nil {
+			return fmt.Errorf("building %s: %w", o.Index, err)
+		}
+		o.report("build", end, base.Len())
+	}
+	return nil
+}
+
+// delete removes a share of the vectors, drawn by the seed, and returns which.
+func (o ANNOptions) delete(ix index.Index, n int, rep *ANNReport) []bool {
+	gone := make([]bool, n)
+	rng := rand.New(rand.NewPCG(o.Seed, 0xde1e7e))
+	for _, i := range rng.Perm(n)[:int(o.Delete*float64(n))] {
+		gone[i] = true
+		rep.Deleted++
+		if f, ok := ix.(interface{ tryDelete(id uint64) error }); ok {
+			if f.tryDelete(uint64(i)) != nil {
+				rep.DeletePanics++
+			}
+			continue
+		}
+		ix.Delete([]uint64{uint64(i)})
+	}
+	return gone
+}
+
+// truth returns, for each query, the distance of the 10th nearest of the
+// vectors that are left.
+func (o ANNOptions) truth(ctx context.Context, base, queries *Vectors, gone []bool) ([]float32, error) {
+	worst := make([]float32, queries.Len())
+	if o.Truth != "" && !slices.Contains(gone, true) {
+		t, err := ReadTruth(o.Truth, base.Len())
+		if err != nil {
+			return nil, err
+		}
+		if t.K < annK || len(t.IDs)/t.K != queries.Len() {
+			return nil, fmt.Errorf("%w: %s has %d neighbours for %d queries, want at least %d for %d; use the truth of these queries",
+				ErrVectorFile, o.Truth, t.K, len(t.IDs)/t.K, annK, queries.Len())
+		}
+		for i := range worst {
+			for _, id := range t.IDs[i*t.K : i*t.K+annK] {
+				worst[i] = max(worst[i], distance(queries.Row(i), base.Row(int(id))))
+			}
+		}
+		return worst, nil
+	}
+	exact, err := newExact(base.Dim)
+	if err != nil {
+		return nil, err
+	}
+	for i, dead := range gone {
+		if !dead {
+			if err := exact.Add([]uint64{uint64(i)}, base.Row(i)); err != nil {
+				return nil, fmt.Errorf("computing the exact neighbours: %w", err)
+			}
+		}
+	}
+	near := make([][]index.Neighbor, retrieveBatch)
+	for at := 0; at < queries.Len(); at += len(near) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		near = near[:min(len(near), queries.Len()-at)]
+		if err := exact.SearchBatch(near, queries.Data[at*base.Dim:(at+len(near))*base.Dim], index.SearchOptions{K: annK}); err != nil {
+			return nil, fmt.Errorf("computing the exact neighbours: %w", err)
+		}
+		for i, answer := range near {
+			worst[at+i] = distance(queries.Row(at+i), base.Row(int(answer[len(answer)-1].ID)))
+		}
+		o.report("exact neighbours", at+len(near), queries.Len())
+	}
+	return worst, nil
+}
+
+// annMeasure measures one filled index.
+type annMeasure struct {
+	ix            index.Index
+	base, queries *Vectors
+	worst         []float32
+	gone          []bool
+	threads       int
+}
+
+// timed is how long the timing of one point lasts at least.
+const timed = 500 * time.Millisecond
+
+func (m annMeasure) point(ctx context.Context, ef int) (ANNPoint, error) {
+	if f, ok := m.ix.(interface{ setEf(int) }); ok {
+		f.setEf(ef)
+	}
+	p := ANNPoint{Ef: ef}
+	o := index.SearchOptions{K: annK, Ef: ef}
+	if err := m.quality(ctx, &p, o); err != nil {
+		return p, err
+	}
+	m.speed(ctx, &p, o)
+	return p, ctx.Err()
+}
+
+// quality fills recall, panics, ghosts and allocations in one pass.
+func (m annMeasure) quality(ctx context.Context, p *ANNPoint, o index.SearchOptions) error {
+	alive := len(m.gone) - countTrue(m.gone)
+	want := min(annK, alive)
+	found := 0
+	var dst []index.Neighbor
+	var before, after runtime.MemStats
+	for i := range m.worst {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		dst, err = m.ix.Search(dst[:0], m.queries.Row(i), o)
+		var panicked *panicError
+		if errors.As(err, &panicked) {
+			p.Panics++
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("searching query %d: %w", i, err)
+		}
+		seen := map[uint64]struct{}{}
+		for _, n := range dst {
+			if m.gone[n.ID] {
+				p.Ghosts++
+				continue
+			}
+			if _, dup := seen[n.ID]; !dup && distance(m.queries.Row(i), m.base.Row(int(n.ID))) <= m.worst[i]+1e-6 {
+				found++
+			}
+			seen[n.ID] = struct{}{}
+		}
+	}
+	p.Recall = float64(found) / float64(want*len(m.worst))
+	runtime.ReadMemStats(&before)
+	for i := range m.worst {
+		dst, _ = m.ix.Search(dst[:0], m.queries.Row(i), o) // errors were counted above
+	}
+	runtime.ReadMemStats(&after)
+	p.Allocs = float64(after.Mallocs-before.Mallocs) / float64(len(m.worst))
+	return nil
+}
+
+// speed fills the times: all threads go through the queries, each from its own
+// place on, until enough time has passed.
+func (m annMeasure) speed(ctx context.Context, p *ANNPoint, o index.SearchOptions) {
+	var mu sync.Mutex
+	var took []time.Duration
+	var wg sync.WaitGroup
+	n := m.queries.Len()
+	began := time.Now()
+	for t := range m.threads {
+		wg.Go(func() {
+			var mine []time.Duration
+			var dst []index.Neighbor
+			for i := t * n / m.threads; len(mine) < n/m.threads+1 || time.Since(began) < timed; i++ {
+				if ctx.Err() != nil {
+					return
+				}
+				start := time.Now()
+				dst, _ = m.ix.Search(dst[:0], m.queries.Row(i%n), o) // errors were counted by quality
+				mine = append(mine, time.Since(start))
+			}
+			mu.Lock()
+			took = append(took, mine...)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	all := time.Since(began)
+	if len(took) == 0 {
+		return
+	}
+	slices.Sort(took)
+	at := func(q float64) float64 {
+		return float64(took[min(len(took)-1, int(q*float64(len(took))))].Nanoseconds()) / 1000
+	}
+	p.QPS, p.P50, p.P99 = float64(len(took))/all.Seconds(), at(.50), at(.99)
+}
+
+func countTrue(b []bool) int {
+	n := 0
+	for _, x := range b {
+		if x {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/index"
+)
+
+// annKind makes an index that RunANN can measure.
+type annKind struct {
+	exact bool // has no candidate pool
+	make  func(dim int, o ANNOptions) (index.Index, error)
+}
+
+// annBaselines are indexes of others, for comparison only. Add one by a file
+// that registers it.
+var annBaselines = map[string]annKind{}
+
+func registerBaseline(name string, k annKind) string {
+	annBaselines[name] = k
+	return name
+}
+
+// ANNIndexes lists what RunANN can measure: index.Kinds and the baselines.
+func ANNIndexes() []string {
+	names := index.Kinds()
+	for name := range annBaselines {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func findANN(name string) (annKind, error) {
+	if k, ok := annBaselines[name]; ok {
+		return k, nil
+	}
+	if !slices.Contains(index.Kinds(), name) {
+		return annKind{}, fmt.Errorf("%w: index %q; known are %s", ErrUnknownName, name, strings.Join(ANNIndexes(), ", "))
+	}
+	return annKind{
+		exact: name == index.KindFlat,
+		make: func(dim int, o ANNOptions) (index.Index, error) {
+			return index.New(name, index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads})
+		},
+	}, nil
+}
+
+// distance is 1 − cosine of two unit vectors, summed in float64.
+func distance(a, b []float32) float32 {
+	var s float64
+	for i, x := range a {
+		s += float64(x) * float64(b[i])
+	}
+	return float32(1 - s)
+}
+
+// normalize scales a to unit length and reports whether it has a direction.
+func normalize(a []float32) bool {
+	var s float64
+	for _, x := range a {
+		s += float64(x) * float64(x)
+	}
+	if s == 0 {
+		return false
+	}
+	f := 1 / math.Sqrt(s)
+	for i, x := range a {
+		a[i] = float32(float64(x) * f)
+	}
+	return true
+}

@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// TextLike makes n base vectors and nq held-out queries that lie as the
+// vectors of a text encoder do: unit length, about 0.07 between random pairs,
+// clusters of Zipf-like sizes. Each vector is
+//
+//	norm( mean + centre_c + subspace_c · z + 0.30 · e )
+//
+// with one mean for all, centres in a latent space of 96 dimensions that all
+// clusters share, a subspace of 30 dimensions with falling spectrum for each
+// of 500 clusters (fewer below 10,000 vectors), and isotropic noise e of unit
+// expected length; queries have noise 0.35. Vectors are the same for the same
+// arguments.
+func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
+	const latentDim, subDim = 96, 30
+	rng := rand.New(rand.NewPCG(seed, 0x7e47))
+	gauss := func(rows, cols int, scale float64) []float32 {
+		m := make([]float32, rows*cols)
+		for i := range m {
+			m[i] = float32(rng.NormFloat64() * scale / math.Sqrt(float64(cols)))
+		}
+		return m
+	}
+	clusters := max(1, min(500, n/20))
+	latent := gauss(latentDim, dim, 1)
+	mean := gauss(1, dim, 0.28)
+	centres := make([]float32, clusters*dim)
+	subspaces := gauss(clusters*subDim, dim, 1)
+	cumulative := make([]float64, clusters)
+	total := 0.0
+	for c := range clusters {
+		centre := centres[c*dim : (c+1)*dim]
+		copy(centre, mean)
+		for l := range latentDim {
+			add(centre, float32(rng.NormFloat64()*0.65/math.Sqrt(latentDim)), latent[l*dim:(l+1)*dim])
+		}
+		for s := range subDim { // falling spectrum
+			row := subspaces[(c*subDim+s)*dim : (c*subDim+s+1)*dim]
+			for i := range row {
+				row[i] *= float32(0.75 / math.Sqrt(2+float64(s)))
+			}
+		}
+		total += 1 / math.Pow(float64(c+2), 0.8)
+		cumulative[c] = total
+	}
+	draw := func(count int, noise float64) *Vectors {
+		v := &Vectors{Dim: dim, Data: make([]float32, count*dim)}
+		for i := range count {
+			u, c := rng.Float64()*total, 0
+			for cumulative[c] < u {
+				c++
+			}
+			x := v.Row(i)
+			copy(x, centres[c*dim:(c+1)*dim])
+			for s := range subDim {
+				add(x, float32(rng.NormFloat64()*0.4), subspaces[(c*subDim+s)*dim:(c*subDim+s+1)*dim])
+			}
+			for j := range x {
+				x[j] += float32(rng.NormFloat64() * noise / math.Sqrt(float64(dim)))
+			}
+			normalize(x)
+		}
+		return v
+	}
+	return draw(n, 0.30), draw(nq, 0.35)
+}
+
+func add(y []float32, f float32, x []float32) {
+	for i := range y {
+		y[i] += f * x[i]
+	}
+}

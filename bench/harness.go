@@ -1,0 +1,330 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Options say what Run measures. The zero value of each field but Data is a
+// good default.
+type Options struct {
+	// Data is a folder in the BEIR layout, see ReadCorpus.
+	Data string
+	// Systems by name; nil means dense, rlr, slr, rlr+slr.
+	Systems []string
+	// Tasks by name; nil means query, keyword, part:16.
+	Tasks []string
+	// Metrics by name; nil means DefaultMetrics. ndcg@10 is always measured,
+	// systems are compared by it.
+	Metrics []string
+	// QueriesLimit caps the queries of each task; 0 means no cap.
+	QueriesLimit int
+	// Seed of the tasks, the fits and the paired test; 0 means 1.
+	Seed uint64
+	// QueriesPerPassage is the number of training queries for each passage
+	// where a system is fitted; 0 means the trainer's default.
+	QueriesPerPassage int
+	// MaxFitQueries caps the training queries of a fit; 0 means no cap.
+	MaxFitQueries int
+	// RunsDir, if not empty, is a folder that gets a TREC run file for each
+	// system and task, and the queries and judgements of each task in the
+	// BEIR layout.
+	RunsDir string
+	// CacheDir, if not empty, keeps encodings between runs.
+	CacheDir string
+	// Read says how to read Data.
+	Read ReadOptions
+	// Version of the program, for the report.
+	Version string
+	// Progress, if not nil, is called from one goroutine at a time.
+	Progress func(Progress)
+}
+
+// Default systems and tasks of a report.
+var (
+	DefaultSystems = []string{"dense", "rlr", "slr", "rlr+slr"}
+	DefaultTasks   = []string{"query", "keyword", "part:16"}
+)
+
+// Run reads the corpus, encodes each of its texts once, prepares the systems
+// on it, lets them answer every task by exact search, and reports. It is
+// deterministic for the same corpus, encoder, options and seed, but for the
+// times. Names are checked before anything is encoded. Memory is the corpus
+// with its vectors; the cost is mostly that of encoding, and of fitting where
+// a system is fitted.
+func Run(ctx context.Context, enc encoder.Encoder, o Options) (*Report, error) {
+	began, cpuBegan := time.Now(), cpuTime()
+	p, err := newPlan(o)
+	if err != nil {
+		return nil, err
+	}
+	enc = newMemo(enc)
+	encodeBegan := time.Now()
+	setting, err := p.encodePassages(ctx, enc)
+	if err != nil {
+		return nil, err
+	}
+	questions, err := p.encodeQuestions(ctx, enc)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{
+		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distinct: p.targets.Len(),
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Fit: map[string]Fit{},
+		Cost: Cost{EncodeSeconds: time.Since(encodeBegan).Seconds()},
+	}
+	for _, out := range setting.Passages {
+		if out.Tokens.Truncated > 0 {
+			report.Truncated++
+		}
+	}
+	results := make([][]Result, len(p.tasks)) // task → system
+	for _, system := range p.systems {
+		retriever, fit, err := system.Prepare(ctx, setting)
+		if err != nil {
+			return nil, fmt.Errorf("preparing system %s: %w", system.Name, err)
+		}
+		if fit != nil {
+			report.Fit[system.Name] = *fit
+		}
+		for i, task := range p.tasks {
+			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: 0, Total: len(task.Queries)})
+			r, err := p.measure(ctx, system, retriever, task, questions[i])
+			if err != nil {
+				return nil, err
+			}
+			results[i] = append(results[i], r)
+			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: len(task.Queries), Total: len(task.Queries)})
+		}
+	}
+	for _, row := range results {
+		if err := compareWithDense(row, p.Seed); err != nil {
+			return nil, err
+		}
+		report.Results = append(report.Results, row...)
+	}
+	report.Cost.TotalSeconds = time.Since(began).Seconds()
+	report.Cost.CPUSeconds = (cpuTime() - cpuBegan).Seconds()
+	return report, nil
+}
+
+// compareBy is the metric that systems are compared by.
+const compareBy = "ndcg@10"
+
+// plan is an Options with its names resolved and its data read.
+type plan struct {
+	Options
+	systems []System
+	metrics []Metric
+	depth   int // ranks retrieved
+	corpus  *Corpus
+	targets *Targets
+	tasks   []*Task
+}
+
+func newPlan(o Options) (*plan, error) {
+	if o.Systems == nil {
+		o.Systems = DefaultSystems
+	}
+	if o.Tasks == nil {
+		o.Tasks = DefaultTasks
+	}
+	if o.Metrics == nil {
+		o.Metrics = DefaultMetrics
+	}
+	if !slices.Contains(o.Metrics, compareBy) {
+		o.Metrics = append(slices.Clone(o.Metrics), compareBy)
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	p := &plan{Options: o}
+	for _, name := range o.Systems {
+		s, err := ParseSystem(name)
+		if err != nil {
+			return nil, err
+		}
+		p.systems = append(p.systems, s)
+	}
+	for _, name := range o.Metrics {
+		m, err := ParseMetric(name)
+		if err != nil {
+			return nil, err
+		}
+		p.metrics = append(p.metrics, m)
+		p.depth = max(p.depth, m.K)
+	}
+	var err error
+	if p.corpus, err = ReadCorpus(o.Data, o.Read); err != nil {
+		return nil, err
+	}
+	p.targets = NewTargets(p.corpus.Passages)
+	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit}
+	for _, name := range o.Tasks {
+		t, err := MakeTask(name, in)
+		if err != nil {
+			return nil, err
+		}
+		p.tasks = append(p.tasks, t)
+	}
+	return p, nil
+}
+
+func (p *plan) report(stage string, total int) func(done int) {
+	return func(done int) {
+		if p.Progress != nil {
+			p.Progress(Progress{Stage: stage, Done: done, Total: total})
+		}
+	}
+}
+
+func (p *plan) encodePassages(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
+	texts := p.targets.Texts
+	out, err := encodeAll(ctx, enc, encoder.Passage, texts, encoder.NeedDense, p.report("encode", len(texts)))
+	if err != nil {
+		return nil, err
+	}
+	ids, vectors := make([]uint64, len(out)), make([]float32, 0, len(out)*enc.Dim())
+	for i, o := range out {
+		ids[i] = uint64(i)
+		vectors = append(vectors, o.Dense...)
+	}
+	exact, err := newExact(enc.Dim())
+	if err != nil {
+		return nil, err
+	}
+	if err := exact.Add(ids, vectors); err != nil {
+		return nil, fmt.Errorf("indexing the passages: %w", err)
+	}
+	return &Setting{
+		Encoder: enc, Targets: p.targets, Passages: out, Index: exact,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, progress: p.Progress,
+	}, nil
+}
+
+func (p *plan) encodeQuestions(ctx context.Context, enc encoder.Encoder) ([][]Question, error) {
+	need := encoder.NeedDense
+	for _, s := range p.systems {
+		need |= s.Need
+	}
+	out := make([][]Question, len(p.tasks))
+	for i, task := range p.tasks {
+		texts := make([]string, len(task.Queries))
+		for j, q := range task.Queries {
+			texts[j] = q.Text
+		}
+		encoded, err := encodeAll(ctx, enc, encoder.Query, texts, need, p.report("encode questions", len(texts)))
+		if err != nil {
+			return nil, err
+		}
+		for j, o := range encoded {
+			out[i] = append(out[i], Question{Text: texts[j], Output: o})
+		}
+	}
+	return out, nil
+}
+
+// measure lets one system answer one task.
+func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Task, questions []Question) (Result, error) {
+	began := time.Now()
+	hits, err := r.Retrieve(ctx, questions, min(p.depth, p.targets.Len()))
+	if err != nil {
+		return Result{}, fmt.Errorf("system %s on task %s: %w", system.Name, task.Name, err)
+	}
+	took := time.Since(began)
+	rankings := task.rankings(p.targets, hits, p.depth)
+	scores, err := Evaluate(task.Qrels, rankings, p.metrics)
+	if err != nil {
+		return Result{}, fmt.Errorf("system %s on task %s: %w", system.Name, task.Name, err)
+	}
+	if p.RunsDir != "" {
+		if err := writeRun(p.RunsDir, system.Name, task, rankings); err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{
+		System: system.Name, Task: task.Name, Queries: len(scores.Queries), LeftOut: task.LeftOut,
+		Metrics: scores.Mean, Scores: scores,
+		MsPerQuery: took.Seconds() * 1000 / float64(len(questions)),
+	}, nil
+}
+
+// rankings name the hits. In a judged task every passage of a target stands
+// with the target's score, in a task made from the passages the target does.
+func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
+	out := make(Rankings, len(hits))
+	for i, answer := range hits {
+		var ranked []Ranked
+		for _, h := range answer {
+			if !t.Judged {
+				ranked = append(ranked, Ranked{targets.ID(h.Target), h.Score})
+				continue
+			}
+			for _, id := range targets.Members[h.Target] {
+				ranked = append(ranked, Ranked{id, h.Score})
+			}
+		}
+		Rank(ranked)
+		out[t.Queries[i].ID] = ranked[:min(depth, len(ranked))]
+	}
+	return out
+}
+
+// compareWithDense fills VsDense in the results of one task.
+func compareWithDense(row []Result, seed uint64) error {
+	at := slices.IndexFunc(row, func(r Result) bool { return r.System == "dense" })
+	if at < 0 {
+		return nil
+	}
+	for i := range row {
+		if i == at {
+			continue
+		}
+		c, err := RandomizationTest(row[at].Scores.Values[compareBy], row[i].Scores.Values[compareBy], Permutations, seed)
+		if err != nil {
+			return fmt.Errorf("comparing %s with dense on %s: %w", row[i].System, row[i].Task, err)
+		}
+		row[i].VsDense = &c
+	}
+	return nil
+}
+
+// writeRun keeps what is needed to score a run again.
+func writeRun(dir, system string, task *Task, r Rankings) error {
+	base := filepath.Join(dir, fileName(task.Name))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder for runs: %w", err)
+	}
+	if err := writeFile(base+"."+fileName(system)+".trec", func(f *os.File) error { return WriteRun(f, system, r) }); err != nil {
+		return err
+	}
+	if err := writeFile(base+".qrels.tsv", func(f *os.File) error { return WriteQrels(f, task.Qrels) }); err != nil {
+		return err
+	}
+	return writeFile(base+".queries.jsonl", func(f *os.File) error { return WriteQueries(f, task.Queries) })
+}
+
+// fileName replaces what file systems do not take in a name.
+func fileName(s string) string { return strings.NewReplacer(":", "-", "/", "-", `\`, "-").Replace(s) }
+
+func writeFile(name string, write func(*os.File) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("writing a run: %w", err)
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("writing a run: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package bench
+
+// Report is the outcome of Run. Its JSON form is a contract: fields may be
+// added, none is renamed.
+type Report struct {
+	Data      string `json:"data"`      // name of the corpus
+	Documents int    `json:"documents"` // passages of the corpus
+	Distinct  int    `json:"distinct"`  // passages with different texts, which is what was indexed
+	Truncated int    `json:"truncated"` // of those, texts cut at the encoder's limit
+	Encoder   string `json:"encoder"`
+	Seed      uint64 `json:"seed"`
+	Version   string `json:"version"` // of the program
+	// Results stand by task in the order asked for, and within a task by
+	// system.
+	Results []Result `json:"results"`
+	// Fit has an entry for every system that was fitted on the corpus. All
+	// passages were seen in fitting; the queries of the tasks were not.
+	Fit map[string]Fit `json:"fit"`
+	// Cost is what the whole took.
+	Cost Cost `json:"cost"`
+}
+
+// Result is one system on one task.
+type Result struct {
+	System  string             `json:"system"`
+	Task    string             `json:"task"`
+	Queries int                `json:"queries"`  // queries that were averaged over
+	LeftOut int                `json:"left_out"` // see Task.LeftOut
+	Metrics map[string]float64 `json:"metrics"`  // means in [0, 1]
+	// VsDense compares with the system "dense" on the same task; nil for dense
+	// itself and where dense was not run.
+	VsDense *Comparison `json:"vs_dense,omitempty"`
+	// MsPerQuery is the wall time of modulating and searching, queries encoded
+	// before, on all cores, divided by the queries.
+	MsPerQuery float64 `json:"ms_per_query"`
+	// Scores are the per-query scores behind Metrics.
+	Scores *Scores `json:"-"`
+}
+
+// Fit is what preparing a system on the corpus took.
+type Fit struct {
+	// Seconds is the wall time of the whole fit.
+	Seconds float64 `json:"seconds"`
+	// EncodeSeconds is the part of it that encoded training queries. A query
+	// that an earlier fit of the same run has encoded costs nothing.
+	EncodeSeconds float64 `json:"encode_seconds"`
+	// Queries is the number of self-made training queries, 0 for a closed form.
+	Queries int `json:"queries"`
+	// Passages is the number of passages seen.
+	Passages int `json:"passages"`
+}
+
+// Cost is time spent, in seconds.
+type Cost struct {
+	EncodeSeconds float64 `json:"encode_seconds"` // wall time of encoding passages and questions
+	TotalSeconds  float64 `json:"total_seconds"`  // wall time of everything
+	CPUSeconds    float64 `json:"cpu_seconds"`    // processor time of everything, all threads
+}

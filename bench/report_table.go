@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// WriteTable writes the report as a table for the terminal: metrics in
+// hundredths with one decimal, the difference to dense in ndcg@10 and its p.
+// metrics names the columns, nil means those of DefaultMetrics that were
+// measured.
+func (r *Report) WriteTable(w io.Writer, metrics []string) error {
+	if metrics == nil {
+		metrics = DefaultMetrics
+	}
+	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m string) bool {
+		return len(r.Results) == 0 || !hasKey(r.Results[0].Metrics, m)
+	})
+	head := append(append([]string{"task", "system", "queries"}, metrics...), "Δ ndcg@10", "p", "ms/query")
+	rows := [][]string{head}
+	last := ""
+	for _, res := range r.Results {
+		task, queries := res.Task, strconv.Itoa(res.Queries)
+		if task == last {
+			task, queries = "", ""
+		}
+		last = res.Task
+		row := []string{task, res.System, queries}
+		for _, m := range metrics {
+			row = append(row, percent(res.Metrics[m]))
+		}
+		delta, p := "", ""
+		if res.VsDense != nil {
+			delta, p = fmt.Sprintf("%+.1f", 100*res.VsDense.Delta), fmt.Sprintf("%.4f", res.VsDense.P)
+		}
+		rows = append(rows, append(row, delta, p, fmt.Sprintf("%.3f", res.MsPerQuery)))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s · %d documents · %s · seed %d\n\n", r.Data, r.Documents, r.Encoder, r.Seed)
+	writeAligned(&b, rows, 2)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }
+
+func hasKey(m map[string]float64, k string) bool { _, ok := m[k]; return ok }
+
+// writeAligned writes rows of equal length with two blanks between columns,
+// the first left ones flush left, the others flush right.
+func writeAligned(b *strings.Builder, rows [][]string, left int) {
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if i < left {
+				line.WriteString(cell + pad)
+			} else {
+				line.WriteString(pad + cell)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}

@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/train"
+)
+
+// stackSystem answers with the query vector modulated by a stack of variants.
+// A stack with a fitted part is fitted to the corpus first.
+func stackSystem(stack modulate.Stack) System {
+	return System{
+		Name: stack.Name(),
+		Need: stack.Need(),
+		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+			parts := modulate.Parts{}
+			fit := Fit{Passages: s.Targets.Len()}
+			began := time.Now()
+			if !fitsOnly(stack) {
+				sums, seconds, err := s.corpusSums(ctx)
+				if err != nil {
+					return nil, nil, err
+				}
+				parts.Sums, fit.Seconds = sums, seconds
+				began = time.Now()
+			}
+			if stack.Fitted() {
+				w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, train.Options{
+					Stack: stack.Name(), Sums: parts.Sums, Seed: s.Seed,
+					QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries,
+					Progress: func(stage string, done, total int, loss float64) {
+						s.Report(Progress{Stage: stage + " " + stack.Name(), Done: done, Total: total, Loss: loss})
+					},
+				})
+				if err != nil {
+					return nil, nil, fmt.Errorf("fitting: %w", err)
+				}
+				parts.Weights, fit.Queries = w, rep.Queries
+				fit.EncodeSeconds = rep.Encode.Seconds()
+			}
+			m, err := modulate.NewStack(stack.Name(), parts)
+			if err != nil {
+				return nil, nil, err
+			}
+			// The first query brings the inverse of the corpus sums up to date.
+			vector := func(dst []float32, q Question) []float32 {
+				return m.Modulate(dst, modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits})
+			}
+			vector(nil, Question{Output: s.Passages[0]})
+			fit.Seconds += time.Since(began).Seconds()
+			return vectorRetriever{s, vector}, &fit, nil
+		},
+	}
+}
+
+// fitsOnly reports whether no part of the stack reads corpus sums.
+func fitsOnly(stack modulate.Stack) bool {
+	for _, v := range stack.Parts() {
+		if v.Kind == modulate.Additive {
+			return false
+		}
+	}
+	return true
+}
+
+// corpusSums makes the sums over the corpus at the first call, and tells how
+// many seconds that took.
+func (s *Setting) corpusSums(ctx context.Context) (*modulate.Sums, float64, error) {
+	if s.sums != nil {
+		return s.sums, s.sumsSeconds, nil
+	}
+	began := time.Now()
+	sums := modulate.NewSums(s.Encoder.Dim(), s.Encoder.VocabSize())
+	const slice = 4096
+	for at := 0; at < len(s.Passages); at += slice {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		var xs []float32
+		var tokens [][]int32
+		for _, p := range s.Passages[at:min(at+slice, len(s.Passages))] {
+			xs = append(xs, p.Dense...)
+			tokens = append(tokens, p.Tokens.Lexical(nil))
+		}
+		if err := sums.AddAll(xs, tokens); err != nil {
+			return nil, 0, fmt.Errorf("summing the passages: %w", err)
+		}
+	}
+	s.sums, s.sumsSeconds = sums, time.Since(began).Seconds()
+	return s.sums, s.sumsSeconds, nil
+}
+
+// settingCorpus shows a Setting to the trainer.
+type settingCorpus struct{ s *Setting }
+
+func (c settingCorpus) Len() int                   { return c.s.Targets.Len() }
+func (c settingCorpus) Text(i int) (string, error) { return c.s.Targets.Texts[i], nil }
+func (c settingCorpus) Vector(i int) []float32     { return c.s.Passages[i].Dense }
