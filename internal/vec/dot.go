@@ -60,24 +60,33 @@ func SquaredL2x4(out *[4]float32, q, a, b, c, d []float32) {
 
 // DotRows writes q·rows[i] into out[i] for the len(out) rows of length len(q)
 // stored one after another in rows, with the same promise as Dot4.
-func DotRows(out, q, rows []float32) { each4(out, q, rows, Dot4) }
+func DotRows(out, q, rows []float32) { fours(out, q, rows, false) }
 
 // SquaredL2Rows is DotRows for the squared Euclidean distance.
-func SquaredL2Rows(out, q, rows []float32) { each4(out, q, rows, SquaredL2x4) }
+func SquaredL2Rows(out, q, rows []float32) { fours(out, q, rows, true) }
 
-func each4(out, q, rows []float32, four func(*[4]float32, []float32, []float32, []float32, []float32, []float32)) {
+func fours(out, q, rows []float32, l2 bool) {
 	d, n := len(q), len(out)
 	rows = rows[:n*d]
-	var s [4]float32
-	i := 0
-	for ; i+4 <= n; i += 4 {
+	for i := 0; i < n; i += 4 {
+		if n < 4 { // the last row stands in for those that are missing
+			row := func(j int) []float32 { j = min(j, n-1); return rows[j*d : j*d+d] }
+			var s [4]float32
+			four(&s, q, row(0), row(1), row(2), row(3), l2)
+			copy(out, s[:])
+			return
+		}
+		i = min(i, n-4) // the last four may overlap those before
 		r := rows[i*d : i*d+4*d]
-		four((*[4]float32)(out[i:]), q, r, r[d:], r[2*d:], r[3*d:])
+		four((*[4]float32)(out[i:]), q, r[:d], r[d:2*d], r[2*d:3*d], r[3*d:], l2)
 	}
-	if i < n { // the last row stands in for those that are missing
-		row := func(j int) []float32 { j = min(j, n-1); return rows[j*d : j*d+d] }
-		four(&s, q, row(i), row(i+1), row(i+2), row(i+3))
-		copy(out[i:], s[:])
+}
+
+func four(out *[4]float32, q, a, b, c, d []float32, l2 bool) {
+	if l2 {
+		SquaredL2x4(out, q, a, b, c, d)
+	} else {
+		Dot4(out, q, a, b, c, d)
 	}
 }
 

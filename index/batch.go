@@ -1,0 +1,43 @@
+package index
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// BatchSearcher is an index that answers many queries at once. Every index of
+// this package is one.
+type BatchSearcher interface {
+	Index
+	// SearchBatch puts the neighbours of query i, the i-th row of queries
+	// (len(dst)·Dim long), into dst[i], whose old content is dropped and whose
+	// space is used again. It runs on Options.Workers goroutines; o.Allow is
+	// then called from all of them. Distances may differ from those of Search
+	// by rounding. On an error dst is left alone.
+	SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error
+}
+
+// parallel calls f(i) for all i < n on the given number of goroutines.
+func parallel(workers, n int, f func(i int)) {
+	workers = min(workers, n)
+	if workers <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,179 @@
+package index
+
+import (
+	"fmt"
+	"sync"
+)
+
+// KindFlat compares the query with every vector: exact, without build time,
+// and the measure of every other kind. A search costs Dim·Len multiplications
+// and holds a read lock meanwhile; Add and Delete take a write lock for the
+// time it takes to copy the vectors. SearchOptions.Allow is asked before a
+// distance is computed, so a narrow filter makes a search cheaper; it must not
+// call the index.
+var KindFlat = registerKind("flat", kind{
+	new:  func(o Options) Index { return newFlat(o) },
+	load: loadFlat,
+})
+
+// flat keeps its vectors dense: slots 0 to len(ids)-1 are all in use, and a
+// deleted one is filled with the last.
+type flat struct {
+	o Options
+	m *metric
+
+	write sync.Mutex   // held by Add, Delete and WriteTo
+	mu    sync.RWMutex // held for writing only while data change
+	rows  arena
+	ids   []uint64          // by slot
+	slots map[uint64]uint32 // by id
+
+	scratch sync.Pool // of *flatScratch
+}
+
+// flatScratch is what a search needs besides its answer.
+type flatScratch struct {
+	dist []float32 // flatBlock distances
+	top  topK
+	g    gather
+}
+
+// flatBlock is the number of rows between two looks at the heap.
+const flatBlock = 128
+
+func newFlat(o Options) *flat {
+	f := &flat{o: o, m: metrics[o.Metric], rows: newArena(o.Dim), slots: map[uint64]uint32{}}
+	f.scratch.New = func() any {
+		return &flatScratch{dist: make([]float32, flatBlock), g: gather{m: f.m, rows: &f.rows, q: make([]float32, o.Dim)}}
+	}
+	return f
+}
+
+func (f *flat) Dim() int { return f.o.Dim }
+
+func (f *flat) Len() int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.ids)
+}
+
+func (f *flat) Add(ids []uint64, vectors []float32) error {
+	if err := f.m.checkRows(len(ids), vectors, f.o.Dim); err != nil {
+		return err
+	}
+	f.write.Lock()
+	defer f.write.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.ids)+len(ids) > MaxLen {
+		return fmt.Errorf("%d vectors and %d more: %w", len(f.ids), len(ids), ErrFull)
+	}
+	for i, id := range ids {
+		slot, ok := f.slots[id]
+		if !ok {
+			slot = uint32(len(f.ids))
+			f.rows.reserve(int(slot) + 1)
+			f.ids = append(f.ids, id)
+			f.slots[id] = slot
+		}
+		f.m.put(f.rows.row(slot), vectors[i*f.o.Dim:(i+1)*f.o.Dim])
+	}
+	return nil
+}
+
+func (f *flat) Delete(ids []uint64) int {
+	f.write.Lock()
+	defer f.write.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, id := range ids {
+		slot, ok := f.slots[id]
+		if !ok {
+			continue
+		}
+		n++
+		last := uint32(len(f.ids) - 1)
+		if slot != last {
+			copy(f.rows.row(slot), f.rows.row(last))
+			f.ids[slot] = f.ids[last]
+			f.slots[f.ids[slot]] = slot
+		}
+		f.ids = f.ids[:last]
+		delete(f.slots, id)
+	}
+	f.rows.release(len(f.ids))
+	return n
+}
+
+func (f *flat) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
+	if o.K < 1 {
+		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
+	}
+	if err := f.m.checkQuery(q, f.o.Dim); err != nil {
+		return dst, err
+	}
+	s := f.scratch.Get().(*flatScratch)
+	defer f.scratch.Put(s)
+	f.m.put(s.g.q, q)
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	s.top = topK{heap: s.top.heap[:0], k: min(o.K, len(f.ids))}
+	if s.top.k == 0 {
+		return dst, nil
+	}
+	if o.Allow != nil {
+		f.scanAllowed(s, o.Allow)
+	} else {
+		f.scan(s)
+	}
+	order(s.top.heap)
+	return append(dst, s.top.heap...), nil
+}
+
+// scan shows every vector to s.top.
+func (f *flat) scan(s *flatScratch) {
+	for from := 0; from < len(f.ids); {
+		rows, n := f.rows.run(from, min(flatBlock, len(f.ids)-from))
+		f.m.rows(s.dist[:n], s.g.q, rows)
+		s.top.pushAll(f.ids[from:from+n], s.dist[:n])
+		from += n
+	}
+}
+
+// scanAllowed shows every allowed vector to s.top.
+func (f *flat) scanAllowed(s *flatScratch, allow func(uint64) bool) {
+	g := &s.g
+	for slot, id := range f.ids {
+		if !allow(id) {
+			continue
+		}
+		if g.add(uint32(slot)) {
+			f.flush(s)
+		}
+	}
+	f.flush(s)
+}
+
+func (f *flat) flush(s *flatScratch) {
+	slots, dist := s.g.flush()
+	for i, slot := range slots {
+		s.top.push(Neighbor{f.ids[slot], dist[i]})
+	}
+}
+
+func (f *flat) Scores(dst []float32, q []float32, ids []uint64) error {
+	if len(dst) != len(ids) {
+		return fmt.Errorf("room for %d scores of %d ids: %w", len(dst), len(ids), ErrLength)
+	}
+	if err := f.m.checkQuery(q, f.o.Dim); err != nil {
+		return err
+	}
+	s := f.scratch.Get().(*flatScratch)
+	defer f.scratch.Put(s)
+	f.m.put(s.g.q, q)
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	scores(dst, ids, &s.g, f.slots)
+	return nil
+}
