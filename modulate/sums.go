@@ -277,10 +277,9 @@ func (s *Sums) addGram(xs [][]float32, sign float64) {
 // (or out) makes: weight·(x−μ)(x−μ)ᵀ with μ the mean before it.
 func (s *Sums) record(x []float32, weight float64) {
 	if len(s.changes) == pendingChanges {
-		s.skip()
-	} else {
-		s.gen++
+		s.from, s.changes = s.gen, s.changes[:0]
 	}
+	s.gen++
 	var v []float64
 	if n := len(s.changes); n < cap(s.changes) {
 		v = s.changes[:n+1][n].v // storage of an earlier round

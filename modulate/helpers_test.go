@@ -1,0 +1,139 @@
+package modulate
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+func unit(r *rand.Rand, d int) []float32 {
+	x := make([]float32, d)
+	for !vec.Normalize(x) {
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+	}
+	return x
+}
+
+// tokens frames ids as an encoder would: specials at both ends.
+func tokens(ids ...int32) encoder.Tokens {
+	t := encoder.Tokens{IDs: []int32{0}, Special: []bool{true}}
+	for _, id := range ids {
+		t.IDs, t.Special = append(t.IDs, id), append(t.Special, false)
+	}
+	t.IDs, t.Special = append(t.IDs, 1), append(t.Special, true)
+	t.Offsets = make([]encoder.Span, len(t.IDs))
+	return t
+}
+
+func randomTokens(r *rand.Rand, vocab, n int) encoder.Tokens {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(2 + r.IntN(vocab-2))
+	}
+	return tokens(ids...)
+}
+
+// fullInput offers every tensor, so that any registered variant has what it
+// needs.
+func fullInput(r *rand.Rand, d, vocab int, t encoder.Tokens) Input {
+	in := Input{Tokens: t, Dense: unit(r, d), Hidden: make([]float32, len(t.IDs)*d), Logits: make([]float32, vocab)}
+	for i := range in.Hidden {
+		in.Hidden[i] = float32(r.NormFloat64())
+	}
+	for i := range in.Logits {
+		in.Logits[i] = float32(r.NormFloat64())
+	}
+	return in
+}
+
+// filled returns a projection with rows for about half of the vocabulary, of
+// entries up to size, and a bias.
+func filled(t *testing.T, r *rand.Rand, d, vocab int, size float64) *Projection {
+	t.Helper()
+	p, err := NewProjection(d, vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range vocab {
+		if r.IntN(2) == 0 {
+			if err := p.Touch(int32(id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range p.rows {
+		p.rows[i] = float32((2*r.Float64() - 1) * size)
+	}
+	b := make([]float32, d)
+	for i := range b {
+		b[i] = float32((2*r.Float64() - 1) * size)
+	}
+	if err := p.SetBias(b); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// corpusSums are sums over n random passages whose vectors lean towards the
+// directions of their tokens, so that there is something to regress.
+func corpusSums(r *rand.Rand, d, vocab, n int) (*Sums, []passage) {
+	s := NewSums(d, vocab)
+	var all []passage
+	for range n {
+		p := randomPassage(r, d, vocab)
+		all = append(all, p)
+		if err := s.Add(p.x, p.tokens); err != nil {
+			panic(err)
+		}
+	}
+	return s, all
+}
+
+type passage struct {
+	x      []float32
+	tokens []int32
+}
+
+func randomPassage(r *rand.Rand, d, vocab int) passage {
+	p := passage{tokens: randomTokens(r, vocab, 5+r.IntN(20)).Lexical(nil)}
+	p.x = unit(r, d)
+	for _, t := range p.tokens {
+		vec.Axpy(p.x, 0.3, unit(rand.New(rand.NewPCG(uint64(t), 9)), d))
+	}
+	vec.Normalize(p.x)
+	return p
+}
+
+func same(a, b []float32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func maxDiff(a, b []float32) float64 {
+	var m float64
+	for i := range a {
+		m = max(m, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return m
+}
+
+func build(t *testing.T, name string, p Parts) Modulator {
+	t.Helper()
+	m, err := NewStack(name, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

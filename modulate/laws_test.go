@@ -1,0 +1,325 @@
+package modulate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// The laws of modulation, for every registered variant and for every stack of
+// two of which at most one is multiplicative.
+func stacks() []string {
+	var names []string
+	for i, v := range Variants() {
+		names = append(names, v.Name)
+		for _, w := range Variants()[i+1:] {
+			if v.Kind == Additive || w.Kind == Additive {
+				names = append(names, v.Name+"+"+w.Name)
+			}
+		}
+	}
+	return names
+}
+
+const (
+	lawDim   = 24
+	lawVocab = 60
+)
+
+func lawParts(t *testing.T, r *rand.Rand, stack string, size float64) Parts {
+	sums, _ := corpusSums(r, lawDim, lawVocab, 40)
+	return Parts{Sums: sums, Weights: &Weights{Stack: stack, Projection: filled(t, r, lawDim, lawVocab, size)}}
+}
+
+func each(t *testing.T, f func(t *testing.T, r *rand.Rand, s Stack)) {
+	for _, name := range stacks() {
+		t.Run(name, func(t *testing.T) {
+			s, err := ParseStack(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, rand.New(rand.NewPCG(7, 11)), s)
+		})
+	}
+}
+
+func TestLawIdentityWithoutTokens(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+		m := build(t, s.Name(), lawParts(t, r, s.Name(), 1))
+		for _, tok := range []encoder.Tokens{{}, tokens()} {
+			in := Input{Tokens: tok, Dense: unit(r, lawDim)}
+			for _, v := range s.Parts() {
+				if !v.SetBased { // it may read more than tokens
+					return
+				}
+			}
+			if got := m.Modulate(nil, in); !same(got, in.Dense) {
+				t.Fatalf("a query without tokens became %v, want %v", got, in.Dense)
+			}
+		}
+	})
+}
+
+func TestLawIdentityOfZero(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+		p := lawParts(t, r, s.Name(), 1)
+		clear(p.Weights.Projection.rows)
+		if err := p.Weights.Projection.SetBias(nil); err != nil {
+			t.Fatal(err)
+		}
+		p.Sums = NewSums(lawDim, lawVocab)
+		m := build(t, s.Name(), p)
+		for range 50 {
+			in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(12)))
+			if got := m.Modulate(nil, in); !same(got, in.Dense) {
+				t.Fatalf("W = 0 over no corpus moved the query")
+			}
+		}
+	})
+}
+
+// A shift of all logits by the same amount is no modulation either.
+func TestLawShiftInvariance(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := filled(t, r, lawDim, lawVocab, 2)
+	moved := filled(t, rand.New(rand.NewPCG(1, 2)), lawDim, lawVocab, 2)
+	b := slices.Clone(moved.bias)
+	for i := range b {
+		b[i] += 8 // a power of two keeps the sums exact enough to compare
+	}
+	if err := moved.SetBias(b); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(12)))
+		w := SLR.Lexical(Lexical{}, in)
+		if d := maxDiff(p.Factors(nil, w), moved.Factors(nil, w)); d > 1e-5 {
+			t.Fatalf("factors differ by %g after a shift of all logits", d)
+		}
+		x := build(t, "slr", Parts{Weights: &Weights{Stack: "slr", Projection: p}}).Modulate(nil, in)
+		y := build(t, "slr", Parts{Weights: &Weights{Stack: "slr", Projection: moved}}).Modulate(nil, in)
+		if d := maxDiff(x, y); d > 1e-5 {
+			t.Fatalf("query differs by %g after a shift of all logits", d)
+		}
+	}
+}
+
+func TestLawFiniteUnit(t *testing.T) {
+	for _, size := range []float64{1e-30, 1, 50, 1e30, math.MaxFloat32} {
+		each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+			m := build(t, s.Name(), lawParts(t, r, s.Name(), size))
+			for range 100 {
+				in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(90)))
+				for i := range in.Dense {
+					if r.IntN(4) == 0 { // components that are zero, or nearly so
+						in.Dense[i] = []float32{0, 1e-38, -1e-30}[r.IntN(3)]
+					}
+				}
+				if !vec.Normalize(in.Dense) {
+					continue
+				}
+				before := slices.Clone(in.Dense)
+				got := m.Modulate(nil, in)
+				if !vec.Finite(got) || math.Abs(float64(vec.Norm(got))-1) > 1e-5 {
+					t.Fatalf("size %g: norm %v of %v", size, vec.Norm(got), got)
+				}
+				if !same(before, in.Dense) {
+					t.Fatal("the input was changed")
+				}
+			}
+		})
+	}
+}
+
+// Factors are ≥ 0 and sum to 1, no component changes sign, and the modulated
+// vector is norm(q ⊙ factors) (Eq. 9).
+func TestLawFactors(t *testing.T) {
+	for _, v := range Variants() {
+		if v.Kind != Multiplicative {
+			continue
+		}
+		for _, size := range []float64{0.1, 3, 1e30} {
+			r := rand.New(rand.NewPCG(3, 4))
+			p := filled(t, r, lawDim, lawVocab, size)
+			m := build(t, v.Name, Parts{Weights: &Weights{Stack: v.Name, Projection: p}})
+			for range 50 {
+				in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(12)))
+				f := p.Factors(nil, v.Lexical(Lexical{}, in))
+				var sum float64
+				want := make([]float32, lawDim)
+				for i, x := range f {
+					if !(x >= 0) {
+						t.Fatalf("%s: factor %v", v.Name, x)
+					}
+					sum += float64(x)
+					want[i] = in.Dense[i] * x
+				}
+				if math.Abs(sum-1) > 1e-6 {
+					t.Fatalf("%s: factors sum to %v", v.Name, sum)
+				}
+				vec.Normalize(want)
+				got := m.Modulate(nil, in)
+				if d := maxDiff(got, want); d > 1e-6 {
+					t.Fatalf("%s: differs from norm(q ⊙ factors) by %g", v.Name, d)
+				}
+				for i, x := range got {
+					if x*in.Dense[i] < 0 {
+						t.Fatalf("%s: component %d changed sign", v.Name, i)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestLawSetBased(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+		for _, v := range s.Parts() {
+			if !v.SetBased {
+				return
+			}
+		}
+		m := build(t, s.Name(), lawParts(t, r, s.Name(), 2))
+		for range 50 {
+			ids := make([]int32, 1+r.IntN(10))
+			for i := range ids {
+				ids[i] = int32(2 + r.IntN(lawVocab-2))
+			}
+			q := unit(r, lawDim)
+			want := m.Modulate(nil, Input{Tokens: tokens(ids...), Dense: q})
+			again := append(slices.Clone(ids), ids[:r.IntN(len(ids)+1)]...)
+			r.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
+			if d := maxDiff(m.Modulate(nil, Input{Tokens: tokens(again...), Dense: q}), want); d > 1e-6 {
+				t.Fatalf("order or repetition moved the query by %g", d)
+			}
+		}
+	})
+}
+
+// SLR alone is exact about it: the same set of tokens gives the same bits when
+// the order of first occurrence is the same.
+func TestSLRWeights(t *testing.T) {
+	w := SLR.Lexical(Lexical{}, Input{Tokens: tokens(5, 7, 5, 9, 7)})
+	if !slices.Equal(w.IDs, []int32{5, 7, 9}) {
+		t.Fatalf("ids %v", w.IDs)
+	}
+	for _, x := range w.Weights {
+		if x != float32(math.Log(2)) {
+			t.Fatalf("weight %v, want log 2 (Eq. 5)", x)
+		}
+	}
+}
+
+func TestUnknownTokensAndDimensions(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+		m := build(t, s.Name(), lawParts(t, r, s.Name(), 1))
+		in := fullInput(r, lawDim, lawVocab, tokens(-3, lawVocab, math.MaxInt32, 5))
+		if got := m.Modulate(nil, in); !vec.Finite(got) || len(got) != lawDim {
+			t.Fatalf("got %v", got)
+		}
+		in.Dense = unit(r, lawDim+1)
+		if got := m.Modulate(nil, in); !same(got, in.Dense) {
+			t.Fatal("a vector of another dimension was changed")
+		}
+	})
+}
+
+func TestModulateAppendsConcurrently(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+		p := lawParts(t, r, s.Name(), 1)
+		m := build(t, s.Name(), p)
+		in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 8))
+		want := m.Modulate(nil, in)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				var out []float32
+				for range 100 {
+					out = m.Modulate(append(out[:0], 42), in)
+					if out[0] != 42 || !same(out[1:], want) {
+						t.Error("another result from another goroutine")
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestModulateDoesNotAllocate(t *testing.T) {
+	if racing {
+		t.Skip("pools drop items under the race detector")
+	}
+	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+		m := build(t, s.Name(), lawParts(t, r, s.Name(), 1))
+		in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 8))
+		out := m.Modulate(nil, in)
+		if n := testing.AllocsPerRun(200, func() { out = m.Modulate(out[:0], in) }); n > 0.1 {
+			t.Errorf("%v allocations a query", n)
+		}
+	})
+}
+
+// The gradient of FuseGrad against central differences of Fuse in float64.
+func TestFuseGrad(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const d = 12
+	for _, withShift := range []bool{false, true} {
+		for range 20 {
+			q, c := unit(r, d), unit(r, d) // the loss is c·out
+			z := make([]float64, d)
+			for i := range z {
+				z[i] = r.NormFloat64()
+			}
+			var shift []float32
+			if withShift {
+				shift = unit(r, d)
+				for i := range shift {
+					shift[i] *= 0.5
+				}
+			}
+			out, mid := make([]float32, d), make([]float32, d)
+			norm := Fuse(out, mid, q, slices.Clone(z), shift)
+			dz := make([]float32, d)
+			FuseGrad(dz, c, out, mid, norm)
+			for i := range z {
+				const h = 1e-5
+				up, down := slices.Clone(z), slices.Clone(z)
+				up[i] += h
+				down[i] -= h
+				want := (fuse64(q, up, shift, c) - fuse64(q, down, shift, c)) / (2 * h)
+				if math.Abs(want-float64(dz[i])) > 1e-5 {
+					t.Fatalf("shift %v, component %d: gradient %g, finite difference %g", withShift, i, dz[i], want)
+				}
+			}
+		}
+	}
+}
+
+// fuse64 is c·norm(norm(q ⊙ softmax(z)) + shift) in float64, straight from the
+// equations.
+func fuse64(q []float32, z []float64, shift, c []float32) float64 {
+	v := make([]float64, len(q))
+	var n1, n2, s float64
+	for i := range v {
+		v[i] = float64(q[i]) * math.Exp(z[i])
+		n1 += v[i] * v[i]
+	}
+	for i := range v {
+		v[i] /= math.Sqrt(n1)
+		if shift != nil {
+			v[i] += float64(shift[i])
+		}
+		n2 += v[i] * v[i]
+	}
+	for i := range v {
+		s += v[i] / math.Sqrt(n2) * float64(c[i])
+	}
+	return s
+}

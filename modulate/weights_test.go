@@ -1,0 +1,220 @@
+package modulate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+func sampleWeights(t *testing.T, stack string, bias bool) *Weights {
+	r := rand.New(rand.NewPCG(1, 7))
+	p := filled(t, r, 6, 30, 1)
+	if !bias {
+		if err := p.SetBias(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &Weights{
+		Stack: stack, Projection: p, Seed: 3, Data: "ab12", Seq: 9, Passages: 100, Queries: 900, Loss: 0.25,
+		Encoder: encoder.Fingerprint{Model: "m", Precision: "fp32", Tokenizer: "t", Pooling: "mean", Dim: 6, VocabSize: 30},
+		Probes:  []ProbeScore{{"keyword", 300, 0.5, 0.75}},
+	}
+	if strings.Contains(stack, "rlr") {
+		w.RLR = RLROptions{Alpha: 0.25, Lambda: 2}
+	}
+	for i := range w.Encoder.Probe {
+		w.Encoder.Probe[i] = unit(r, 6)
+	}
+	return w
+}
+
+func TestWeightsRoundTrip(t *testing.T) {
+	for _, stack := range []string{"slr", "rlr+slr"} {
+		for _, bias := range []bool{false, true} {
+			w := sampleWeights(t, stack, bias)
+			path := filepath.Join(t.TempDir(), "w.bridge")
+			if err := w.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, w) {
+				t.Fatalf("read %+v, wrote %+v", got, w)
+			}
+			if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+				t.Fatalf("temporary files remain: %v", left)
+			}
+		}
+	}
+}
+
+// Rows are written by ascending token id, whatever order they were touched in.
+func TestWeightsBytesAreCanonical(t *testing.T) {
+	a, b := sampleWeights(t, "slr", true), sampleWeights(t, "slr", true)
+	q, err := NewProjection(6, 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := slices.Clone(a.Projection.ids)
+	slices.Reverse(ids)
+	if err := q.Touch(ids...); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		copy(q.rows[i*6:(i+1)*6], a.Projection.rows[a.Projection.Slot(id)*6:])
+	}
+	if err := q.SetBias(a.Projection.bias); err != nil {
+		t.Fatal(err)
+	}
+	b.Projection = q
+	x, err1 := a.Encode()
+	y, err2 := b.Encode()
+	if err1 != nil || err2 != nil || !bytes.Equal(x, y) {
+		t.Fatalf("other bytes for equal weights: %v %v", err1, err2)
+	}
+}
+
+func TestWeightsDamaged(t *testing.T) {
+	w := sampleWeights(t, "rlr+slr", true)
+	b, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b {
+		if _, err := Decode(b[:i]); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut at %d: error %v", i, err)
+		}
+		c := slices.Clone(b)
+		c[i] ^= 1
+		if _, err := Decode(c); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("flipped at %d: error %v", i, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "w.bridge")
+	if err := os.WriteFile(path, b[:40], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) {
+		t.Fatalf("error %v does not name the file", err)
+	}
+	if _, err := Load(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("missing file: error %v", err)
+	}
+	if err := w.Save(filepath.Join(path, "below a file")); err == nil {
+		t.Fatal("saved below a file")
+	}
+	w.Projection.rows[0] /= 0 * w.Projection.rows[0]
+	if _, err := w.Encode(); !errors.Is(err, ErrOptions) {
+		t.Fatalf("weights that are not finite: error %v", err)
+	}
+}
+
+func TestWeightsOfAnotherEncoder(t *testing.T) {
+	w := sampleWeights(t, "slr", false)
+	if err := w.CheckEncoder("bridge x", w.Encoder); err != nil {
+		t.Fatal(err)
+	}
+	other := w.Encoder
+	other.Model = "n"
+	err := w.CheckEncoder("bridge x", other)
+	var m *encoder.MismatchError
+	if !errors.As(err, &m) || m.Want.Model != "m" || m.Got.Model != "n" || !strings.Contains(err.Error(), "bridge x") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// FuzzDecode repairs the checksum, so that the parser behind it is reached.
+func FuzzDecode(f *testing.F) {
+	for _, stack := range []string{"slr", "rlr+slr"} {
+		p, err := NewProjection(2, 9)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if err := p.Touch(3, 5); err != nil {
+			f.Fatal(err)
+		}
+		b, err := (&Weights{Stack: stack, Projection: p}).Encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if n := len(b) - 4; n >= 0 {
+			binary.LittleEndian.PutUint32(b[n:], crc32.Checksum(b[:n], castagnoli))
+		}
+		w, err := Decode(b)
+		if err != nil {
+			return
+		}
+		again, err := w.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := Decode(again); err != nil || !reflect.DeepEqual(v, w) {
+			t.Fatalf("decoded weights do not survive encoding: %v", err)
+		}
+	})
+}
+
+func TestStackNames(t *testing.T) {
+	for in, want := range map[string]string{"slr": "slr", "rlr": "rlr", "slr+rlr": "rlr+slr", "rlr + slr": "rlr+slr"} {
+		s, err := ParseStack(in)
+		if err != nil || s.Name() != want {
+			t.Errorf("ParseStack(%q) = %q, %v; want %q", in, s.Name(), err, want)
+		}
+	}
+	for _, in := range []string{"", "+", "slr+", "nope", "slr+nope"} {
+		_, err := ParseStack(in)
+		if !errors.Is(err, ErrUnknownVariant) || !strings.Contains(err.Error(), "rlr, slr") {
+			t.Errorf("ParseStack(%q): error %v does not list the known variants", in, err)
+		}
+	}
+	if _, err := ParseStack("slr+slr"); !errors.Is(err, ErrOptions) {
+		t.Errorf("a variant given twice: error %v", err)
+	}
+}
+
+func TestStackNeedsItsParts(t *testing.T) {
+	sums := NewSums(6, 30)
+	for name, p := range map[string]Parts{
+		"rlr":     {},
+		"slr":     {Sums: sums},
+		"rlr+slr": {Sums: sums, Weights: sampleWeights(t, "slr", false)},
+	} {
+		if _, err := NewStack(name, p); !errors.Is(err, ErrNotFitted) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	p := Parts{Sums: NewSums(7, 30), Weights: sampleWeights(t, "rlr+slr", false)}
+	if _, err := NewStack("rlr+slr", p); !errors.Is(err, ErrNotFitted) {
+		t.Errorf("sums of another dimension: error %v", err)
+	}
+	for _, o := range []RLROptions{{Alpha: -1}, {Lambda: -1}, {Lambda: 1e-300}} {
+		if _, err := NewStack("rlr", Parts{Sums: sums, RLR: o}); !errors.Is(err, ErrOptions) {
+			t.Errorf("%+v: error %v", o, err)
+		}
+	}
+	// The bridge brings the options it was fitted with.
+	p.Sums = sums
+	m, err := NewStack("rlr+slr", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.(*modulator).shift[0].(*Regression).Options(); got != p.Weights.RLR {
+		t.Errorf("RLR options %+v, want those of the weights, %+v", got, p.Weights.RLR)
+	}
+}
