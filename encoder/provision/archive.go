@@ -1,0 +1,199 @@
+package provision
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Archives come from strangers. Of each only the wanted members are read, by
+// their exact names, into names of our own choosing, no further than the size
+// that is pinned for them. An archive is refused as a whole when a name in it
+// leads out of its folder, when a wanted name occurs twice or is anything but
+// a regular file, and when it is larger, unpacked, than anything we know.
+const (
+	maxEntries  = 20_000  // members in an archive
+	maxUnpacked = 2 << 30 // bytes that a tgz may unpack to before the wanted members are found
+	maxMember   = 1 << 30 // bytes of a member without a pinned size
+)
+
+// extract puts t's files, taken from the archive, into t.dir.
+func extract(ctx context.Context, archive string, t transfer) error {
+	if t.pkg.Inner != "" {
+		inner := File{Member: t.pkg.Inner, Name: "inner.zip"}
+		if err := extractFiles(ctx, archive, []File{inner}, t.tmp); err != nil {
+			return err
+		}
+		archive = filepath.Join(t.tmp, inner.Name)
+		defer os.Remove(archive)
+	}
+	return extractFiles(ctx, archive, t.pkg.Files, t.dir)
+}
+
+func extractFiles(ctx context.Context, archive string, files []File, dir string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	wanted := make(map[string]File, len(files))
+	for _, w := range files {
+		wanted[w.Member] = w
+	}
+	found := make(map[string]bool, len(files))
+	take := func(name string, regular bool, r func() (io.ReadCloser, error)) error {
+		w, ok := wanted[path.Clean(name)]
+		if !ok {
+			return nil
+		}
+		if !regular {
+			return fmt.Errorf("%w: %s is not a regular file", ErrArchive, name)
+		}
+		if found[w.Member] {
+			return fmt.Errorf("%w: %s occurs twice", ErrArchive, name)
+		}
+		found[w.Member] = true
+		rc, err := r()
+		if err != nil {
+			return fmt.Errorf("%w: %s: %v", ErrArchive, name, err)
+		}
+		defer rc.Close()
+		return store(ctx, rc, w, dir)
+	}
+	if strings.HasSuffix(archive, ".tgz") {
+		err = walkTar(ctx, f, take)
+	} else {
+		err = walkZip(f, take)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range files {
+		if !found[w.Member] {
+			return fmt.Errorf("%w: it lacks %s", ErrArchive, w.Member)
+		}
+	}
+	return nil
+}
+
+type takeFunc func(name string, regular bool, open func() (io.ReadCloser, error)) error
+
+func walkZip(f *os.File, take takeFunc) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	z, err := zip.NewReader(f, info.Size())
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // insecure names are refused below
+		return fmt.Errorf("%w: %v", ErrArchive, err)
+	}
+	if len(z.File) > maxEntries {
+		return fmt.Errorf("%w: it has %d members", ErrArchive, len(z.File))
+	}
+	for _, m := range z.File {
+		if err := checkName(m.Name); err != nil {
+			return err
+		}
+	}
+	for _, m := range z.File {
+		if err := take(m.Name, m.Mode().IsRegular(), m.Open); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func walkTar(ctx context.Context, f *os.File, take takeFunc) error {
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrArchive, err)
+	}
+	bounded := &io.LimitedReader{R: contextReader{ctx, z}, N: maxUnpacked}
+	t := tar.NewReader(bounded)
+	for n := 0; ; n++ {
+		h, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if bounded.N <= 0 {
+			return fmt.Errorf("%w: it unpacks to more than %d bytes", ErrArchive, int64(maxUnpacked))
+		}
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // insecure names are refused below
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("%w: %v", ErrArchive, err)
+		}
+		if n == maxEntries {
+			return fmt.Errorf("%w: it has more than %d members", ErrArchive, maxEntries)
+		}
+		if err := checkName(h.Name); err != nil {
+			return err
+		}
+		if err := take(h.Name, h.Typeflag == tar.TypeReg, func() (io.ReadCloser, error) { return io.NopCloser(t), nil }); err != nil {
+			return err
+		}
+	}
+}
+
+// checkName refuses names that are absolute or lead upwards, on any system.
+func checkName(name string) error {
+	slashed := strings.ReplaceAll(name, `\`, "/")
+	bad := slashed == "" || strings.HasPrefix(slashed, "/") || strings.ContainsRune(slashed, 0) ||
+		len(slashed) > 1 && slashed[1] == ':'
+	for _, part := range strings.Split(slashed, "/") {
+		bad = bad || part == ".."
+	}
+	if bad {
+		return fmt.Errorf("%w: it has a member named %q", ErrArchive, name)
+	}
+	return nil
+}
+
+// store copies r into dir under w's name and checks size and digest. A file
+// that fails them is removed.
+func store(ctx context.Context, r io.Reader, w File, dir string) (err error) {
+	limit := int64(maxMember)
+	if w.Size > 0 {
+		limit = w.Size
+	}
+	dst := filepath.Join(dir, w.Name)
+	f, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(dst)
+		}
+	}()
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, h), io.LimitReader(contextReader{ctx, r}, limit+1))
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %s: %v", ErrArchive, w.Member, err)
+	}
+	if n > limit {
+		return fmt.Errorf("%w: %s is longer than %d bytes", ErrArchive, w.Member, limit)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); w.SHA256 != "" && got != w.SHA256 {
+		return fmt.Errorf("%w: %s has %s, want %s", ErrDigest, w.Member, got, w.SHA256)
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,278 @@
+package provision
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The cache:
+//
+//	onnxruntime/OS-ARCH/   the library and receipt.json
+//	models/NAME/           model.onnx, tokenizer.json, lexsem-model.json, receipt.json
+//	locks/NAME.lock        held by the process that fetches NAME
+//	staging/NAME-*         a folder being filled; its name changes to the final
+//	                       one only when every digest was right
+//
+// A receipt lists each file with its digest. A folder counts as cached when
+// its receipt names a package that is still registered and every file has
+// its digest; otherwise it is fetched again.
+
+const receiptFile = "receipt.json"
+
+// CacheDir returns the folder that artifacts are kept in: $LEXSEM_CACHE, else
+// lexsem in the user's cache folder. It does not create it.
+func CacheDir() (string, error) {
+	if dir := os.Getenv("LEXSEM_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder: %w; name one in LEXSEM_CACHE", err)
+	}
+	return filepath.Join(dir, "lexsem"), nil
+}
+
+// receipt says what a cached folder holds and where it came from.
+type receipt struct {
+	Route   string            `json:"route"`
+	Package string            `json:"package"`
+	Version string            `json:"version"`
+	Files   map[string]string `json:"files"` // name: SHA-256
+}
+
+func (r receipt) provenance(a artifact, cached bool) Provenance {
+	p := Provenance{Artifact: a.name, Route: r.Route, Package: r.Package, Version: r.Version,
+		SHA256: r.Files[a.main], Path: a.dir, Cached: cached}
+	if a.file {
+		p.Path = filepath.Join(a.dir, a.main)
+	}
+	return p
+}
+
+// artifact is something that packages carry and the cache keeps in a folder.
+type artifact struct {
+	name     string
+	dir      string // its folder in the cache
+	main     string // the file that names its digest
+	file     bool   // whether the artifact is that file alone, not the folder
+	packages []Package
+	finish   func(ctx context.Context, dir string) error // completes the folder; may be nil
+	remedy   string
+}
+
+// errNotCached says that an artifact's folder does not exist.
+var errNotCached = errors.New("not there")
+
+// cached returns the receipt of a's folder after checking every digest.
+func cached(ctx context.Context, a artifact) (receipt, error) {
+	b, err := os.ReadFile(filepath.Join(a.dir, receiptFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return receipt{}, errNotCached
+	}
+	if err != nil {
+		return receipt{}, err
+	}
+	var r receipt
+	if err := json.Unmarshal(b, &r); err != nil {
+		return receipt{}, fmt.Errorf("%s is damaged: %w", receiptFile, err)
+	}
+	known := slices.ContainsFunc(a.packages, func(p Package) bool {
+		return p.Via == r.Route && p.Name == r.Package && p.Version == r.Version
+	})
+	if !known {
+		return receipt{}, fmt.Errorf("holds %s %s, which this version does not use", r.Package, r.Version)
+	}
+	if r.Files[a.main] == "" {
+		return receipt{}, fmt.Errorf("%s does not list %s", receiptFile, a.main)
+	}
+	for name, want := range r.Files {
+		if !filepath.IsLocal(name) {
+			return receipt{}, fmt.Errorf("%s lists %q", receiptFile, name)
+		}
+		got, err := hashFile(ctx, filepath.Join(a.dir, name))
+		if err != nil {
+			return receipt{}, err
+		}
+		if got != want {
+			return receipt{}, fmt.Errorf("%w: %s has %s, want %s", ErrDigest, name, got, want)
+		}
+	}
+	return r, nil
+}
+
+// obtain returns a from the cache, or over the first package that works.
+func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
+	r, err := cached(ctx, a)
+	if err == nil {
+		return r.provenance(a, true), nil
+	}
+	missing := &MissingError{Offline: s.offline, Missing: []Missing{{
+		Artifact: a.name, Remedy: a.remedy, Attempts: []Attempt{{"cache", fmt.Errorf("%s: %w", a.dir, err)}}}}}
+	if s.offline {
+		return Provenance{}, missing
+	}
+	unlock, err := s.lock(ctx, a.name)
+	if err != nil {
+		return Provenance{}, err
+	}
+	defer unlock()
+	if r, err := cached(ctx, a); err == nil { // another process was faster
+		return r.provenance(a, true), nil
+	} else if !errors.Is(err, errNotCached) {
+		s.report.logf("%s in the cache is unusable (%v); fetching it again", a.name, err)
+	}
+	if err := s.sweep(a.name); err != nil {
+		return Provenance{}, err
+	}
+	for _, p := range a.packages {
+		r, err := s.install(ctx, a, p)
+		if err == nil {
+			s.report.event(Event{Artifact: a.name, Route: p.Via, Done: true})
+			return r.provenance(a, false), nil
+		}
+		if ctx.Err() != nil {
+			return Provenance{}, ctx.Err()
+		}
+		s.report.logf("%s: %s did not work: %v", a.name, p.Via, err)
+		m := &missing.Missing[0]
+		m.Attempts = append(m.Attempts, Attempt{p.Via, fmt.Errorf("%s %s: %w", p.Name, p.Version, err)})
+	}
+	if len(a.packages) == 0 {
+		m := &missing.Missing[0]
+		m.Attempts = append(m.Attempts, Attempt{"packages", fmt.Errorf("nobody publishes it for %s", s.platform)})
+	}
+	return Provenance{}, missing
+}
+
+// install fetches p into a staging folder, completes it and moves it to a.dir.
+func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, error) {
+	src, ok := sources[p.Via]
+	if !ok {
+		return receipt{}, fmt.Errorf("no such source")
+	}
+	stage, err := os.MkdirTemp(s.staging(), a.name+"-*")
+	if err != nil {
+		return receipt{}, err
+	}
+	defer os.RemoveAll(stage)
+	fill := filepath.Join(stage, "fill") // what moves; stage also holds archives
+	if err := os.Mkdir(fill, 0o755); err != nil {
+		return receipt{}, err
+	}
+	if err := src(ctx, s, transfer{artifact: a.name, pkg: p, tmp: stage, dir: fill}); err != nil {
+		return receipt{}, err
+	}
+	if a.finish != nil {
+		if err := a.finish(ctx, fill); err != nil {
+			return receipt{}, err
+		}
+	}
+	r := receipt{Route: p.Via, Package: p.Name, Version: p.Version, Files: map[string]string{}}
+	return r, place(ctx, fill, a.dir, r)
+}
+
+// place writes r, completed by the digests of all files, into fill and moves
+// fill to dir, out of whose way it takes what was there.
+func place(ctx context.Context, fill, dir string, r receipt) error {
+	entries, err := os.ReadDir(fill)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(fill, e.Name())
+		if err := os.Chmod(path, 0o644); err != nil {
+			return err
+		}
+		if r.Files[e.Name()], err = hashFile(ctx, path); err != nil {
+			return err
+		}
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeSynced(filepath.Join(fill, receiptFile), append(b, '\n')); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	old := fill + ".old" // goes away with the staging folder
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(fill, dir)
+}
+
+func writeSynced(path string, b []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (s *session) staging() string { return filepath.Join(s.cache, "staging") }
+
+// sweep removes what an earlier, killed process left while it fetched the
+// named artifact. Its lock must be held.
+func (s *session) sweep(name string) error {
+	if err := os.MkdirAll(s.staging(), 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.staging())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), name+"-") {
+			if err := os.RemoveAll(filepath.Join(s.staging(), e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hashFile returns the SHA-256 of a regular file in hexadecimal.
+func hashFile(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// contextReader fails once its context is done.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

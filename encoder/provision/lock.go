@@ -1,0 +1,45 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lock takes the artifact's lock, which one process at a time holds, and
+// returns the function that gives it back. The system frees it when the
+// process dies. A wait of more than s.silence is logged.
+func (s *session) lock(ctx context.Context, name string) (func(), error) {
+	dir := filepath.Join(s.cache, "locks")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the cache folder: %w; name a writable one in LEXSEM_CACHE", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name+".lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock of %s: %w", name, err)
+	}
+	begin, said := time.Now(), time.Now()
+	for {
+		ok, err := tryLock(f)
+		if ok {
+			return func() { f.Close() }, nil // closing frees the lock
+		}
+		if err == nil && time.Since(said) >= s.silence {
+			said = time.Now()
+			s.report.logf("%s: waiting for another process that is fetching it (%.0f s)", name, time.Since(begin).Seconds())
+		}
+		if err == nil {
+			select {
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", name, err)
+		}
+	}
+}

