@@ -1,6 +1,8 @@
 package encoder
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -107,4 +109,16 @@ func cosine(a, b []float32) float64 {
 		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
 	}
 	return ab / math.Sqrt(aa*bb)
+}
+
+// Digest names the vector space in 32 hexadecimal digits, for file names. The
+// probe vectors are not part of it, as they differ in the last bits from one
+// machine to the next: equal digests still call for Check.
+func (f Fingerprint) Digest() string {
+	h := sha256.New()
+	for _, s := range []string{f.Model, f.Precision, f.Tokenizer, f.Pooling, f.QueryPrefix, f.PassagePrefix} {
+		fmt.Fprintf(h, "%d %s\n", len(s), s)
+	}
+	fmt.Fprintf(h, "%d %d %d\n", f.MaxTokens, f.Dim, f.VocabSize)
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -1,0 +1,17 @@
+// Package encoder turns texts into tokens and vectors.
+//
+// Four nouns: a [Tokenizer] cuts a text into [Tokens]; an [Encoder] runs a
+// model over them and gives an [Output]; a [Fingerprint] says which vector
+// space that output lives in, and [Check] refuses to mix two of them; a [Spec]
+// is what a model needs to be told beside its weights.
+//
+// [WordPiece] is the tokenizer of the BERT family, equal to the reference
+// implementation in ids and offsets for every string. [Pooling] makes one unit
+// vector of the states of the tokens.
+//
+// The model itself runs in package onnx below; package provision brings it
+// onto the machine. Two encoders live here: [Hash] needs no model, for tests
+// and for those who bring their own vectors, and [Cache] keeps the vectors of
+// another encoder on disk. Package encodertest holds the tests that every
+// encoder must pass.
+package encoder

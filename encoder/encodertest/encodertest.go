@@ -1,0 +1,352 @@
+// Package encodertest holds what the tests of encoders share: [Run], the
+// conformance suite that every encoder.Encoder must pass, and [Recordings],
+// strings with the tokens that the reference tokenizer makes of them.
+package encodertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// texts are distinct and of different lengths, so that batches get mixed.
+var texts = []string{
+	"The cat sat on the mat.",
+	"Ships of the line carried seventy-four guns, and their crews numbered six hundred men or more.",
+	"database",
+	"How do plants turn light into sugar?",
+	"func main() { fmt.Println(\"hello\") }",
+	"Straße, naïve café, 東京 und Αθήνα",
+	"A recipe for bread: flour, water, salt, yeast and a hot oven.",
+	"quarterly revenue grew",
+}
+
+// awkward are texts that real input holds sooner or later.
+func awkward() map[string]string {
+	return map[string]string{
+		"empty":              "",
+		"blank":              " \t\r\n  ",
+		"NUL":                "a\x00b",
+		"only NUL":           "\x00\x00",
+		"invalid UTF-8":      "\xff\xfe abc \xc3(",
+		"lone surrogate":     "x\xed\xa0\x80y",
+		"byte order mark":    "\ufeffhello",
+		"U+FFFD":             "\ufffd",
+		"combining marks":    "\u0301\u0301\u0301",
+		"special literals":   "[CLS] [SEP] [PAD] [UNK] [MASK] [",
+		"word of 1 MB":       strings.Repeat("x", 1<<20),
+		"combining 1 MB":     strings.Repeat("\u0301", 1<<19),
+		"emoji with joiners": "👩\u200d👩\u200d👧\u200d👦 👍🏽",
+	}
+}
+
+// Run tests the contract of encoder.Encoder. open is called for each part and
+// returns an open encoder; Run closes it. Results of one text may differ
+// between batches by rounding, no further than a cosine of .9999.
+func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, encoder.Encoder)
+	}{
+		{"Fingerprint", testFingerprint},
+		{"Batches", testBatches},
+		{"Awkward", testAwkward},
+		{"Roles", testRoles},
+		{"Truncation", testTruncation},
+		{"Needs", testNeeds},
+		{"Ownership", testOwnership},
+		{"Concurrency", testConcurrency},
+		{"Cancel", testCancel},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			e := open(t)
+			part.test(t, e)
+			if err := e.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+	t.Run("Close", func(t *testing.T) { testClose(t, open(t)) })
+}
+
+func encode(t *testing.T, e encoder.Encoder, role encoder.Role, texts []string, need encoder.Need) []encoder.Output {
+	t.Helper()
+	out, err := e.Encode(context.Background(), role, texts, need)
+	if err != nil {
+		t.Fatalf("encode %d texts: %v", len(texts), err)
+	}
+	if len(out) != len(texts) {
+		t.Fatalf("%d results for %d texts", len(out), len(texts))
+	}
+	return out
+}
+
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+func checkSame(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: length %d, want %d", what, len(got), len(want))
+	} else if c := cosine(got, want); !(c >= encoder.MinProbeCosine) {
+		t.Errorf("%s: cosine %.6f, want at least %v", what, c, encoder.MinProbeCosine)
+	}
+}
+
+// checkOutput tests what must hold for every text.
+func checkOutput(t *testing.T, e encoder.Encoder, role encoder.Role, text string, o encoder.Output) {
+	t.Helper()
+	if len(o.Dense) != e.Dim() {
+		t.Fatalf("dense vector of length %d, want %d", len(o.Dense), e.Dim())
+	}
+	var s float64
+	for _, x := range o.Dense {
+		s += float64(x) * float64(x)
+	}
+	if !(math.Abs(s-1) < 1e-4) {
+		t.Errorf("dense vector of squared length %v, want 1", s)
+	}
+	k := o.Tokens
+	if want := e.Tokenize(role, text); !slices.Equal(k.IDs, want.IDs) || !slices.Equal(k.Special, want.Special) ||
+		!slices.Equal(k.Offsets, want.Offsets) || k.Truncated != want.Truncated {
+		t.Errorf("Encode fed other tokens than Tokenize gives: %.200v, want %.200v", k, want)
+	}
+	if len(k.IDs) > e.Fingerprint().MaxTokens {
+		t.Errorf("%d tokens, the limit is %d", len(k.IDs), e.Fingerprint().MaxTokens)
+	}
+	if len(k.Special) != len(k.IDs) || len(k.Offsets) != len(k.IDs) {
+		t.Fatalf("%d ids, %d flags, %d offsets", len(k.IDs), len(k.Special), len(k.Offsets))
+	}
+	last := int32(0)
+	for i, span := range k.Offsets {
+		if k.IDs[i] < 0 || int(k.IDs[i]) >= e.VocabSize() {
+			t.Errorf("id %d is outside [0, %d)", k.IDs[i], e.VocabSize())
+		}
+		if span == (encoder.Span{}) {
+			if !k.Special[i] {
+				t.Errorf("token %d has lexical weight but stands for no bytes", i)
+			}
+			continue
+		}
+		if span.Start < 0 || span.Start >= span.End || int(span.End) > len(text) || span.Start < last {
+			t.Errorf("token %d has the span %v after %d in a text of %d bytes", i, span, last, len(text))
+		}
+		last = span.Start
+	}
+}
+
+func testFingerprint(t *testing.T, e encoder.Encoder) {
+	f := e.Fingerprint()
+	if f.Model == "" || f.Precision == "" || f.Tokenizer == "" || f.MaxTokens < 3 {
+		t.Errorf("incomplete fingerprint: model %q, precision %q, tokenizer %q, limit %d", f.Model, f.Precision, f.Tokenizer, f.MaxTokens)
+	}
+	if f.Dim != e.Dim() || f.VocabSize != e.VocabSize() {
+		t.Errorf("fingerprint says dimension %d and %d ids, the encoder %d and %d", f.Dim, f.VocabSize, e.Dim(), e.VocabSize())
+	}
+	if err := encoder.Check("itself", f, e.Fingerprint()); err != nil {
+		t.Error(err)
+	}
+	for i, o := range encode(t, e, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense) {
+		checkSame(t, fmt.Sprintf("probe %d against the fingerprint", i), o.Dense, f.Probe[i])
+	}
+}
+
+func testBatches(t *testing.T, e encoder.Encoder) {
+	if out := encode(t, e, encoder.Passage, nil, encoder.NeedDense); len(out) != 0 {
+		t.Errorf("%d results for no text", len(out))
+	}
+	single := make([][]float32, len(texts))
+	for i, text := range texts {
+		o := encode(t, e, encoder.Passage, []string{text}, encoder.NeedDense)[0]
+		checkOutput(t, e, encoder.Passage, text, o)
+		single[i] = o.Dense
+		for k := range i {
+			if cosine(single[k], o.Dense) > 0.999 {
+				t.Errorf("%q and %q have the same vector", texts[k], text)
+			}
+		}
+	}
+	var many []string // each text several times, in changing order
+	for i := range 5 {
+		for k := range texts {
+			many = append(many, texts[(k*(2*i+1)+i)%len(texts)])
+		}
+	}
+	for i, o := range encode(t, e, encoder.Passage, many, encoder.NeedDense) {
+		checkOutput(t, e, encoder.Passage, many[i], o)
+		checkSame(t, fmt.Sprintf("text %d of a batch against itself alone", i), o.Dense, single[slices.Index(texts, many[i])])
+	}
+}
+
+func testAwkward(t *testing.T, e encoder.Encoder) {
+	var names, all []string
+	for name, text := range awkward() {
+		names, all = append(names, name), append(all, text)
+	}
+	for _, role := range []encoder.Role{encoder.Passage, encoder.Query} {
+		for i, o := range encode(t, e, role, all, encoder.NeedDense) {
+			t.Run(names[i]+" as "+role.String(), func(t *testing.T) { checkOutput(t, e, role, all[i], o) })
+		}
+	}
+}
+
+func testRoles(t *testing.T, e encoder.Encoder) {
+	for _, role := range []encoder.Role{encoder.Passage, encoder.Query} {
+		for i, special := range e.Tokenize(role, "").Special {
+			if !special {
+				t.Errorf("%s: token %d of the empty text has lexical weight", role, i)
+			}
+		}
+		plain := e.Tokenize(role, "database")
+		if n := len(plain.Lexical(nil)); n == 0 {
+			t.Errorf("%s: no lexical token in %q", role, "database")
+		}
+		for i, special := range plain.Special {
+			if !special && int(plain.Offsets[i].End) > len("database") {
+				t.Errorf("%s: offsets %v are not relative to the text", role, plain.Offsets)
+			}
+		}
+		for i, o := range encode(t, e, role, texts, encoder.NeedDense) {
+			checkOutput(t, e, role, texts[i], o)
+		}
+	}
+}
+
+func testTruncation(t *testing.T, e encoder.Encoder) {
+	limit := e.Fingerprint().MaxTokens
+	long := strings.Repeat("word ", limit+10)
+	out := encode(t, e, encoder.Passage, []string{"word", long, long + "word"}, encoder.NeedDense)
+	for i, o := range out {
+		checkOutput(t, e, encoder.Passage, []string{"word", long, long + "word"}[i], o)
+	}
+	short, cut, more := out[0].Tokens, out[1].Tokens, out[2].Tokens
+	if short.Truncated != 0 || len(cut.IDs) != limit || cut.Truncated < 10 || more.Truncated != cut.Truncated+1 {
+		t.Errorf("limit %d: cut %d, then %d of %d tokens, then %d with one more word", limit, short.Truncated, cut.Truncated, len(cut.IDs), more.Truncated)
+	}
+}
+
+func testNeeds(t *testing.T, e encoder.Encoder) {
+	for _, o := range encode(t, e, encoder.Passage, texts[:3], 0) {
+		if o.Dense != nil || o.Hidden != nil || o.Logits != nil || len(o.Tokens.IDs) == 0 {
+			t.Error("asked for nothing: want tokens and no tensor")
+		}
+	}
+	dense := encode(t, e, encoder.Passage, texts, encoder.NeedDense)
+	hidden := encode(t, e, encoder.Passage, texts, encoder.NeedHidden)
+	both := encode(t, e, encoder.Passage, texts, encoder.NeedDense|encoder.NeedHidden)
+	for i := range texts {
+		if dense[i].Hidden != nil || dense[i].Logits != nil || hidden[i].Dense != nil || hidden[i].Logits != nil || both[i].Logits != nil {
+			t.Errorf("text %d: a tensor that was not asked for", i)
+		}
+		if want := len(hidden[i].Tokens.IDs) * e.Dim(); len(hidden[i].Hidden) != want {
+			t.Fatalf("text %d: %d hidden values, want %d", i, len(hidden[i].Hidden), want)
+		}
+		checkSame(t, fmt.Sprintf("dense of text %d with hidden", i), both[i].Dense, dense[i].Dense)
+		checkSame(t, fmt.Sprintf("hidden of text %d with dense", i), both[i].Hidden, hidden[i].Hidden)
+		pooled := make([]float32, e.Dim())
+		if !encoder.Pooling(e.Fingerprint().Pooling).Pool(pooled, both[i].Hidden) {
+			t.Errorf("text %d: the hidden states cannot be pooled", i)
+		}
+		checkSame(t, fmt.Sprintf("dense of text %d against its pooled hidden states", i), pooled, both[i].Dense)
+	}
+	logits, err := e.Encode(context.Background(), encoder.Passage, texts[:2], encoder.NeedLogits)
+	switch {
+	case errors.Is(err, encoder.ErrNoLogits):
+	case err != nil:
+		t.Errorf("asked for logits: %v, want ErrNoLogits or logits", err)
+	default:
+		for _, o := range logits {
+			if len(o.Logits) != e.VocabSize() || o.Dense != nil || o.Hidden != nil {
+				t.Errorf("asked for logits: %d of %d, dense %d, hidden %d", len(o.Logits), e.VocabSize(), len(o.Dense), len(o.Hidden))
+			}
+		}
+	}
+}
+
+func testOwnership(t *testing.T, e encoder.Encoder) {
+	need := encoder.NeedDense | encoder.NeedHidden
+	for _, need := range []encoder.Need{encoder.NeedDense, need} {
+		twice := []string{texts[0], texts[0]}
+		first := encode(t, e, encoder.Passage, twice, need)
+		want := slices.Clone(first[1].Dense)
+		clear(first[0].Dense)
+		clear(first[0].Hidden)
+		clear(first[0].Tokens.IDs)
+		checkSame(t, "a text after its twin in the batch was overwritten", first[1].Dense, want)
+		again := encode(t, e, encoder.Passage, twice[:1], need)[0]
+		checkOutput(t, e, encoder.Passage, twice[0], again)
+		checkSame(t, "a text after its first result was overwritten", again.Dense, want)
+	}
+}
+
+func testConcurrency(t *testing.T, e encoder.Encoder) {
+	want := encode(t, e, encoder.Passage, texts, encoder.NeedDense)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 4 {
+				k := (g + i) % len(texts)
+				order := append(slices.Clone(texts[k:]), texts[:k]...)
+				out, err := e.Encode(context.Background(), encoder.Passage, order, encoder.NeedDense)
+				if err != nil || len(out) != len(order) {
+					t.Errorf("goroutine %d: %d results, %v", g, len(out), err)
+					return
+				}
+				for j := range out {
+					checkSame(t, fmt.Sprintf("goroutine %d, text %d", g, j), out[j].Dense, want[(j+k)%len(texts)].Dense)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func testCancel(t *testing.T, e encoder.Encoder) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := e.Encode(ctx, encoder.Passage, texts, encoder.NeedDense); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before: %v, want context.Canceled", err)
+	}
+	many := make([]string, 20000)
+	for i := range many {
+		many[i] = fmt.Sprint(texts[i%len(texts)], " ", i)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	out, err := e.Encode(ctx, encoder.Passage, many, encoder.NeedDense)
+	if err == nil && len(out) != len(many) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("cancelled midway: %d results, %v", len(out), err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("cancelled after 50 ms, but it took %v", took)
+	}
+}
+
+func testClose(t *testing.T, e encoder.Encoder) {
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, need := range []encoder.Need{0, encoder.NeedDense, encoder.NeedHidden} {
+		if _, err := e.Encode(context.Background(), encoder.Passage, texts, need); !errors.Is(err, encoder.ErrClosed) {
+			t.Errorf("after Close: %v, want ErrClosed", err)
+		}
+	}
+	if err := e.Close(); !errors.Is(err, encoder.ErrClosed) {
+		t.Errorf("second Close: %v, want ErrClosed", err)
+	}
+}
