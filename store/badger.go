@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+)
+
+// recordsName is the folder below the database's that Badger has to itself.
+const recordsName = "records"
+
+// Badger's defaults promise less than this package: no sync, no checksums, and
+// a memory of 5 × 64 MiB memtables and a 256 MiB cache. So:
+//   - every commit is synced unless NoSync is set;
+//   - all values stay in the tree (partBytes is below ValueThreshold), so the
+//     value log holds nothing and needs no collection;
+//   - nothing is compressed (vectors do not shrink), so blocks are read from
+//     the memory map without a cache, their checksums verified each time;
+//   - memtables take about half of the memory granted: one is filled while up
+//     to two are flushed, each an arena of 1.3 times its nominal size.
+func badgerOptions(dir string, o Options) badger.Options {
+	memtable := int64(o.memoryMiB()) << 20 / 8
+	memtable = min(max(memtable, 4<<20), 64<<20)
+	return badger.DefaultOptions(filepath.Join(dir, recordsName)).
+		WithSyncWrites(!o.NoSync).
+		WithReadOnly(o.ReadOnly).
+		WithLogger(logger{o.logger()}).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
+		WithIndexCacheSize(0).
+		WithMemTableSize(memtable).
+		WithNumMemtables(2).
+		WithBaseTableSize(4 << 20).
+		WithNumLevelZeroTables(4).
+		WithNumLevelZeroTablesStall(8).
+		WithNumCompactors(2).
+		WithCompactL0OnClose(false).
+		WithValueThreshold(valueThreshold).
+		WithValueLogFileSize(64 << 20).
+		WithVerifyValueChecksum(true).
+		WithChecksumVerificationMode(options.OnBlockRead).
+		WithDetectConflicts(false). // one writer at a time
+		WithMetricsEnabled(false).
+		WithNumGoroutines(2)
+}
+
+const (
+	// valueThreshold is the size from which Badger would put a value into its
+	// value log; it must be below a transaction's cap (15 % of a memtable).
+	valueThreshold = 512 << 10
+	// partBytes is the payload of one part of a large record.
+	partBytes = 128 << 10
+)
+
+// openBadger checks the files and opens them. Whatever Badger says of damaged
+// ones, panics included, becomes a *CorruptError.
+func openBadger(dir string, o Options) (db *badger.DB, err error) {
+	if !o.ReadOnly {
+		if err := removeEmptyLogs(filepath.Join(dir, recordsName)); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkTables(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(r)}
+		}
+	}()
+	db, err = badger.Open(badgerOptions(dir, o))
+	switch {
+	case err == nil:
+		return db, nil
+	case o.ReadOnly && strings.Contains(err.Error(), badger.ErrTruncateNeeded.Error()):
+		return nil, ErrUnclean
+	case systemError(err):
+		return nil, fmt.Errorf("opening database %s: %w", dir, err)
+	}
+	return nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
+}
+
+// systemError says that err is the operating system's refusal, not damage.
+// Badger keeps only the text of most causes.
+func systemError(err error) bool {
+	for _, e := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EPERM,
+		syscall.EROFS, syscall.ENOMEM, syscall.EIO} {
+		if errors.Is(err, e) || strings.Contains(err.Error(), e.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// removeEmptyLogs removes logs of length zero: a process that dies while
+// Badger creates or deletes one leaves them, and Badger then refuses to open.
+// If damage made the file empty, HEAD and the count of records tell.
+func removeEmptyLogs(records string) error {
+	entries, err := os.ReadDir(records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext != ".mem" && ext != ".vlog" {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if info.Size() > 0 {
+			continue
+		}
+		if err := os.Remove(filepath.Join(records, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logger passes Badger's messages on. Badger tells routine matters at its info
+// level; here they are debug messages.
+type logger struct{ l *slog.Logger }
+
+func (l logger) log(level slog.Level, format string, args []any) {
+	if l.l.Enabled(context.Background(), level) {
+		l.l.Log(context.Background(), level, "badger: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
+	}
+}
+
+func (l logger) Errorf(f string, a ...any)   { l.log(slog.LevelError, f, a) }
+func (l logger) Warningf(f string, a ...any) { l.log(slog.LevelWarn, f, a) }
+func (l logger) Infof(f string, a ...any)    { l.log(slog.LevelDebug, f, a) }
+func (l logger) Debugf(f string, a ...any)   { l.log(slog.LevelDebug, f, a) }

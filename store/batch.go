@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Batch collects changes that become visible together at Commit. Its methods
+// must not be called concurrently.
+//
+// Records are staged under their final keys in synced transactions, as many
+// as Badger's cap asks for, and belong to nothing until the last transaction
+// writes the commit record and the new state. Ordinals and the sequence number
+// of a batch that was not committed are free again when all its records are
+// removed, by Discard or at the next Open.
+type Batch struct {
+	s    *Store
+	w    *stager
+	base state // before the batch
+	st   state // with the batch
+	n    uint64
+	err  error // that leaves only Discard
+	done bool
+}
+
+// Begin waits until no other batch is in progress (or ctx is done) and starts
+// one. Commit or Discard must end it.
+func (s *Store) Begin(ctx context.Context) (*Batch, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if err := s.startWriting(ctx); err != nil {
+		return nil, err
+	}
+	st := s.current()
+	b := &Batch{s: s, w: s.newStager(), base: st, st: st}
+	b.st.seq++
+	s.mu.Lock()
+	s.batch = b
+	s.mu.Unlock()
+	return b, nil
+}
+
+// enter admits a call on the batch.
+func (b *Batch) enter(ctx context.Context) error {
+	if b.done {
+		return ErrBatchDone
+	}
+	if b.err != nil {
+		return fmt.Errorf("batch can only be discarded: %w", b.err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return b.s.enter()
+}
+
+// Put inserts d or replaces the version of the same id. The document is
+// copied. Refused input (ErrInvalidID, *DimensionError, ErrNoDimension,
+// ErrNotFinite, ErrMetadata, ErrTooLarge) leaves the batch usable; after any
+// other error it can only be discarded.
+func (b *Batch) Put(ctx context.Context, d *Document) (Change, error) {
+	if err := b.enter(ctx); err != nil {
+		return Change{}, err
+	}
+	defer b.s.leave()
+	b.s.mu.Lock()
+	dim := b.s.manifest.Dim
+	b.s.mu.Unlock()
+	if err := d.check(dim); err != nil {
+		return Change{}, err
+	}
+	c, err := b.put(d)
+	b.err = err
+	return c, err
+}
+
+func (b *Batch) put(d *Document) (Change, error) {
+	cur, err := b.currentOf(d.ID)
+	if err != nil {
+		return Change{}, err
+	}
+	c := Change{Op: Insert, ID: d.ID, New: b.st.nextOrd, Old: cur.ord}
+	if cur.ord != 0 {
+		c.Op = Update
+	}
+	if err := b.stage(prefixDocument, c.New, encodeDocument(nil, d)); err != nil {
+		return Change{}, err
+	}
+	if err := b.stage(prefixRow, c.New, encodeRow(make([]byte, 0, 4*len(d.Vector)+2*len(d.Tokens)+16), d.Vector, d.Tokens)); err != nil {
+		return Change{}, err
+	}
+	b.st.nextOrd++
+	return c, b.record(c, cur)
+}
+
+// Delete removes id; ok is false if it was absent.
+func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err error) {
+	if err := b.enter(ctx); err != nil {
+		return Change{}, false, err
+	}
+	defer b.s.leave()
+	if err := checkID(id); err != nil {
+		return Change{}, false, err
+	}
+	cur, err := b.currentOf(id)
+	if err == nil && cur.ord == 0 {
+		return Change{}, false, nil
+	}
+	c = Change{Op: Delete, ID: id, Old: cur.ord}
+	if err == nil {
+		err = b.record(c, cur)
+	}
+	if err != nil {
+		b.err = err
+		return Change{}, false, err
+	}
+	return c, true, nil
+}
+
+// currentOf reads an id's record, with what this batch did to it.
+func (b *Batch) currentOf(id string) (cur current, err error) {
+	key := idKey(id)
+	err = b.s.with(b.w.txn, key, func(p []byte) error {
+		cur, err = decodeCurrent(p)
+		return b.s.decoded(key, err)
+	})
+	if errors.Is(err, ErrNotFound) {
+		return current{}, nil
+	}
+	return cur, err
+}
+
+// stage writes the parts of one record.
+func (b *Batch) stage(prefix byte, ord uint64, record []byte) error {
+	ps, err := parts(record)
+	if err != nil {
+		return err
+	}
+	for i, p := range ps {
+		if err := b.w.apply(op{partKey(prefix, ord, i), p}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record writes log entry, id and death of one change in one transaction, so
+// that the log entry, from which an unfinished batch is undone, is there
+// exactly if the others are.
+func (b *Batch) record(c Change, cur current) error {
+	if b.n >= 1<<32 {
+		return fmt.Errorf("batch has 2^32 changes: %w", ErrTooLarge)
+	}
+	next := current{ord: c.New, seq: b.st.seq, prevOrd: cur.ord, prevSeq: cur.seq}
+	if cur.seq == b.st.seq { // the second change of this id in the batch
+		next.prevOrd, next.prevSeq = cur.prevOrd, cur.prevSeq
+	}
+	ops := []op{
+		{logKey(b.st.seq, uint32(b.n)), encodeChange(nil, c)},
+		{idKey(c.ID), next.encode()},
+	}
+	if c.Old != 0 {
+		ops = append(ops, op{numberKey(prefixDeath, c.Old), appendNumbers(nil, b.st.seq)})
+	}
+	if err := b.w.apply(ops...); err != nil {
+		return err
+	}
+	b.n++
+	switch c.Op {
+	case Insert:
+		b.st.live++
+	case Delete:
+		b.st.live--
+	}
+	return nil
+}
+
+// Commit makes the batch durable and visible and returns its sequence number.
+// A batch without changes changes nothing and returns the last one. An error
+// of ctx leaves the batch as it was; after any other the store refuses writes
+// until it is opened again, because what reached the disk is not known.
+func (b *Batch) Commit(ctx context.Context) (seq uint64, err error) {
+	if err := b.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer b.s.leave()
+	if b.n == 0 {
+		b.end()
+		return b.base.seq, nil
+	}
+	hit("staged")
+	if err := b.s.checkSpace(); err != nil {
+		b.err = err
+		return 0, err
+	}
+	b.st.gen++
+	err = b.w.apply(
+		op{numberKey(prefixCommit, b.st.seq), commit{entries: b.n, nextOrd: b.st.nextOrd, live: b.st.live}.encode()},
+		op{keyState, b.st.encode()})
+	if err != nil {
+		b.err = err
+		return 0, err
+	}
+	hit("before-commit")
+	defer b.end()
+	if err := b.w.txn.Commit(); err != nil {
+		b.s.fail(err)
+		return 0, err
+	}
+	hit("after-commit")
+	return b.st.seq, b.s.finish(b.st)
+}
+
+// Discard removes what the batch has staged. After Commit or Discard it does
+// nothing.
+func (b *Batch) Discard() error {
+	if b.done {
+		return nil
+	}
+	if err := b.s.enter(); err != nil {
+		b.done = true // Close has given up the batch; Open removes its records
+		return nil
+	}
+	defer b.s.leave()
+	defer b.end()
+	b.w.txn.Discard()
+	if b.w.commits == 0 {
+		return nil
+	}
+	if err := b.s.sweep(b.base); err != nil {
+		b.s.fail(err)
+		return err
+	}
+	return nil
+}
+
+// end frees the writer's slot.
+func (b *Batch) end() {
+	b.done = true
+	b.w.txn.Discard()
+	b.s.mu.Lock()
+	b.s.batch = nil
+	b.s.mu.Unlock()
+	b.s.stopWriting()
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Compact removes replaced and deleted versions that died up to sequence upTo,
+// and the change log up to there. Call it with the lowest sequence that all
+// derived snapshots have reached. It has the writer's slot while it runs. If
+// it is interrupted, by ctx or the end of the process, the next Open or
+// Compact finishes it. What open views see stays until they are closed.
+func (s *Store) Compact(ctx context.Context, upTo uint64) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.startWriting(ctx); err != nil {
+		return err
+	}
+	defer s.stopWriting()
+	st := s.current()
+	if upTo > st.seq {
+		return fmt.Errorf("compacting up to %d, the last sequence is %d: %w", upTo, st.seq, ErrAhead)
+	}
+	if err := s.checkSpace(); err != nil {
+		return err
+	}
+	if upTo > st.base {
+		st.gen++
+		st.base = upTo
+		w := s.newStager()
+		err := w.apply(op{keyState, st.encode()})
+		if err == nil {
+			err = w.finish()
+		}
+		if err == nil {
+			err = s.finish(st)
+		}
+		if err != nil {
+			s.fail(err)
+			return err
+		}
+		hit("compact-begun")
+	}
+	if err := s.trim(ctx, st.base); err != nil {
+		return err
+	}
+	s.setPin(s.newPin(st)) // the last one sees, and so keeps, what was removed
+	return nil
+}
+
+// trim removes log entries up to base, each in one transaction with the
+// version that it ended, then the commit records.
+func (s *Store) trim(ctx context.Context, base uint64) error {
+	if base == 0 {
+		return nil
+	}
+	for first := uint64(1); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		select {
+		case <-s.stop:
+			return ErrClosed
+		default:
+		}
+		entries, err := s.entries(first, base, chunk)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			break
+		}
+		w := s.newStager()
+		for _, e := range entries {
+			if err := s.forget(w, base, e); err != nil {
+				w.txn.Discard()
+				return err
+			}
+		}
+		if err := w.finish(); err != nil {
+			return err
+		}
+		first, _, _ = keyNumber(entries[len(entries)-1].key)
+		hit("compact")
+	}
+	return s.deleteKeys(numberKey(prefixCommit, 1), numberKey(prefixCommit, base+1))
+}
+
+// forget adds the removal of one log entry, of the version that it ended, and
+// of the id if that is deleted.
+func (s *Store) forget(w *stager, base uint64, e entry) error {
+	var ops []op
+	if old := e.change.Old; old != 0 {
+		for _, prefix := range []byte{prefixDocument, prefixRow} {
+			for _, k := range s.keys(numberKey(prefix, old), numberKey(prefix, old+1), maxParts) {
+				// Many parts may take several transactions; the log entry
+				// goes with the last.
+				if err := w.apply(op{key: k}); err != nil {
+					return err
+				}
+			}
+		}
+		ops = append(ops, op{key: numberKey(prefixDeath, old)})
+	}
+	if e.change.Op == Delete {
+		key := idKey(e.change.ID)
+		p, err := s.get(w.txn, key)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if err == nil {
+			cur, err := decodeCurrent(p)
+			if err != nil {
+				return s.decoded(key, err)
+			}
+			if cur.ord == 0 && cur.seq <= base {
+				ops = append(ops, op{key: key})
+			}
+		}
+	}
+	return w.apply(append(ops, op{key: e.key})...)
+}

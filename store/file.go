@@ -1,0 +1,77 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// temporaryMark is in the name of files that are still being written.
+const temporaryMark = ".lexsem-tmp-"
+
+// WriteFileAtomic writes a file so that path holds the old contents or the
+// new, whatever happens: a temporary file beside it is written, synced and
+// renamed, and the folder synced. The folder must exist.
+func WriteFileAtomic(path string, data []byte) error {
+	return writeAtomic(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+func writeAtomic(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+temporaryMark+"*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(f, 1<<20)
+	if err := write(buf); err != nil {
+		return err
+	}
+	if err := buf.Flush(); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	hit("temporary")
+	if err := f.Close(); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// removeTemporaries removes what WriteFileAtomic and WriteSnapshot of a
+// process that died have left in the database's folder and the folders in it.
+func removeTemporaries(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == recordsName && filepath.Dir(path) == filepath.Clean(dir) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.Contains(d.Name(), temporaryMark) {
+			return os.Remove(path)
+		}
+		return nil
+	})
+}

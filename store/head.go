@@ -1,0 +1,121 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// HEAD is a small file beside Badger that tells how many durable writes have
+// been acknowledged. Badger cuts its write-ahead log at the first entry that
+// does not check, which is right for a torn tail and wrong for damage; a
+// database whose state is older than HEAD says has lost acknowledged writes.
+//
+// The file has two slots, written in turn, each alone in its disk sector:
+// a torn write leaves the other. It is not synced with each commit: an old
+// mark is a weaker check, never a wrong one. Without a valid slot the mark is
+// written anew from the database.
+const (
+	headName     = "HEAD"
+	headMagic    = "LXSMHEAD"
+	headSlot     = 4096 // distance of the slots
+	headSlotSize = 28   // magic 8, major 2, minor 2, clean 1, zero 3, gen 8, crc 4
+)
+
+// mark is what a slot of HEAD says.
+type mark struct {
+	major, minor int
+	clean        bool   // the database was closed cleanly after gen
+	gen          uint64 // durable writes acknowledged
+}
+
+func (m mark) encode() []byte {
+	b := append(make([]byte, 0, headSlotSize), headMagic...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(m.major))
+	b = binary.LittleEndian.AppendUint16(b, uint16(m.minor))
+	var clean byte
+	if m.clean {
+		clean = 1
+	}
+	b = append(b, clean, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, m.gen)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func decodeMark(b []byte) (mark, bool) {
+	if len(b) != headSlotSize || string(b[:8]) != headMagic ||
+		crc32.Checksum(b[:headSlotSize-4], castagnoli) != binary.LittleEndian.Uint32(b[headSlotSize-4:]) {
+		return mark{}, false
+	}
+	return mark{
+		major: int(binary.LittleEndian.Uint16(b[8:])),
+		minor: int(binary.LittleEndian.Uint16(b[10:])),
+		clean: b[12] == 1,
+		gen:   binary.LittleEndian.Uint64(b[16:]),
+	}, true
+}
+
+// head writes HEAD.
+type head struct {
+	f    *os.File
+	next int // slot of the next write
+}
+
+// readHead returns the newest valid mark of dir's HEAD. ok is false without
+// one; present tells whether there is a file at all.
+func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
+	f, err := os.Open(filepath.Join(dir, headName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return mark{}, 0, false, false, nil
+	}
+	if err != nil {
+		return mark{}, 0, false, false, err
+	}
+	defer f.Close()
+	for i := range 2 {
+		b := make([]byte, headSlotSize)
+		if _, err := f.ReadAt(b, int64(i)*headSlot); err != nil {
+			if errors.Is(err, io.EOF) {
+				continue
+			}
+			return mark{}, 0, false, true, err
+		}
+		// Equal generations: an unclean mark follows a clean one at open, so
+		// it wins; a clean one that follows it has the same meaning as both.
+		if n, valid := decodeMark(b); valid && (!ok || n.gen > m.gen || n.gen == m.gen && !n.clean) {
+			m, slot, ok = n, i, true
+		}
+	}
+	return m, slot, ok, true, nil
+}
+
+// openHead opens HEAD for writing; the slot that holds the newest mark is
+// spared by the next write.
+func openHead(dir string, newest int) (*head, error) {
+	f, err := os.OpenFile(filepath.Join(dir, headName), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &head{f: f, next: 1 - newest}, nil
+}
+
+// write puts m into the older slot.
+func (h *head) write(m mark) error {
+	if _, err := h.f.WriteAt(m.encode(), int64(h.next)*headSlot); err != nil {
+		return fmt.Errorf("writing %s: %w", headName, err)
+	}
+	h.next = 1 - h.next
+	return nil
+}
+
+// writeAll puts m into both slots and syncs, at open and at close.
+func (h *head) writeAll(m mark) error {
+	return errors.Join(h.write(m), h.write(m), h.f.Sync())
+}
+
+func (h *head) close() error { return h.f.Close() }

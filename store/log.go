@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// log walks the change log after a sequence and holds every batch to the
+// number of entries in its commit record.
+func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) error) error {
+	switch {
+	case after < p.st.base:
+		return fmt.Errorf("changes after %d: %w", after, ErrTrimmed)
+	case after > p.st.seq:
+		return fmt.Errorf("changes after %d, the last is %d: %w", after, p.st.seq, ErrAhead)
+	}
+	it := p.iterate(prefixLog, logKey(after+1, 0))
+	defer it.Close()
+	for seq := after + 1; seq <= p.st.seq; seq++ {
+		c, err := p.commit(seq)
+		if err != nil {
+			return err
+		}
+		for n := range c.entries {
+			if n%checkEvery == 0 {
+				if err := p.interrupted(ctx); err != nil {
+					return err
+				}
+			}
+			key := logKey(seq, uint32(n))
+			if !it.Valid() || string(it.Item().Key()) != string(key) {
+				return p.s.corrupt(fmt.Sprintf("record %s is missing", keyName(key)), nil)
+			}
+			var change Change
+			err := p.s.value(it.Item(), key, func(b []byte) (err error) {
+				change, err = decodeChange(b)
+				return p.s.decoded(key, err)
+			})
+			if err != nil {
+				return err
+			}
+			if err := fn(seq, change); err != nil {
+				return err
+			}
+			it.Next()
+		}
+	}
+	return nil
+}
+
+// commit reads the commit record of a batch that must have one.
+func (p *pin) commit(seq uint64) (c commit, err error) {
+	key := numberKey(prefixCommit, seq)
+	err = p.s.with(p.txn, key, func(b []byte) (err error) {
+		c, err = decodeCommit(b)
+		return p.s.decoded(key, err)
+	})
+	if errors.Is(err, ErrNotFound) {
+		err = p.s.corrupt("record "+keyName(key)+" is missing", nil)
+	}
+	return c, err
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// The format of the database. A change that older programs cannot read raises
+// FormatMajor; one that they may ignore raises FormatMinor.
+const (
+	FormatMajor = 1
+	FormatMinor = 0
+)
+
+// MaxManifestBytes bounds the encoded manifest.
+const MaxManifestBytes = 256 << 10
+
+// UUID identifies a database, so that derived files of another are noticed.
+type UUID [16]byte
+
+// newUUID returns a random UUID (version 4).
+func newUUID() UUID {
+	var u UUID
+	rand.Read(u[:]) // documented never to fail
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// String returns 32 hexadecimal digits.
+func (u UUID) String() string { return hex.EncodeToString(u[:]) }
+
+// MarshalText encodes the UUID as String does.
+func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText decodes 32 hexadecimal digits.
+func (u *UUID) UnmarshalText(b []byte) error {
+	if hex.DecodedLen(len(b)) != len(u) {
+		return fmt.Errorf("uuid has %d digits, want 32", len(b))
+	}
+	_, err := hex.Decode(u[:], b)
+	return err
+}
+
+// Manifest describes a database. Fields that a newer program of the same
+// major format has written are kept through SetManifest.
+type Manifest struct {
+	Major   int       `json:"major"` // format, set by the store
+	Minor   int       `json:"minor"`
+	UUID    UUID      `json:"uuid"`    // set by the store
+	Created time.Time `json:"created"` // set by the store
+
+	Dim     int             `json:"dim"`               // of every vector; fixed once there are documents
+	Metric  string          `json:"metric,omitempty"`  // "cosine"
+	Encoder json.RawMessage `json:"encoder,omitempty"` // fingerprint of the encoder, opaque here
+
+	Bridges map[string]Bridge `json:"bridges,omitempty"` // by variant
+	Default string            `json:"default,omitempty"` // variant of a query that names none
+
+	extra map[string]json.RawMessage
+}
+
+// Bridge names the active file of one fitted variant.
+type Bridge struct {
+	File     string          `json:"file"`   // name below the database's bridges folder
+	CRC32C   uint32          `json:"crc32c"` // of the file's bytes
+	Seq      uint64          `json:"seq"`    // state it was fitted on
+	Last     uint64          `json:"last"`   // highest ordinal of that state
+	Passages int             `json:"passages"`
+	Probes   json.RawMessage `json:"probes,omitempty"` // measured gains, opaque here
+
+	extra map[string]json.RawMessage
+}
+
+// The names in the JSON of the fields above; what else is there is kept.
+var (
+	manifestFields = []string{"major", "minor", "uuid", "created", "dim", "metric", "encoder", "bridges", "default"}
+	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
+)
+
+// clone returns a copy that shares nothing that callers may change.
+func (m Manifest) clone() Manifest {
+	m.Encoder = slices.Clone(m.Encoder)
+	m.Bridges = maps.Clone(m.Bridges)
+	for k, b := range m.Bridges {
+		b.Probes = slices.Clone(b.Probes)
+		m.Bridges[k] = b
+	}
+	return m
+}
+
+// MarshalJSON adds the unknown fields of newer programs.
+func (m Manifest) MarshalJSON() ([]byte, error) {
+	type plain Manifest
+	return marshalWith(plain(m), m.extra)
+}
+
+// UnmarshalJSON keeps unknown fields.
+func (m *Manifest) UnmarshalJSON(b []byte) (err error) {
+	type plain Manifest
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*m = Manifest(p)
+	m.extra, err = unknownFields(b, manifestFields)
+	return err
+}
+
+// MarshalJSON adds the unknown fields of newer programs.
+func (b Bridge) MarshalJSON() ([]byte, error) {
+	type plain Bridge
+	return marshalWith(plain(b), b.extra)
+}
+
+// UnmarshalJSON keeps unknown fields.
+func (b *Bridge) UnmarshalJSON(data []byte) (err error) {
+	type plain Bridge
+	var p plain
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	*b = Bridge(p)
+	b.extra, err = unknownFields(data, bridgeFields)
+	return err
+}
+
+func marshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil || len(extra) == 0 {
+		return b, err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, err
+	}
+	maps.Copy(all, extra)
+	return json.Marshal(all)
+}
+
+func unknownFields(b []byte, known []string) (map[string]json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, err
+	}
+	for _, k := range known {
+		delete(all, k)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// checkChange refuses changes of what is fixed.
+func (m Manifest) checkChange(old Manifest, documents uint64) error {
+	switch {
+	case m.Major != old.Major || m.UUID != old.UUID || !m.Created.Equal(old.Created):
+		return fmt.Errorf("%w: format, uuid and creation time are set by the store", ErrManifest)
+	case m.Dim < 0 || m.Dim > MaxDim:
+		return fmt.Errorf("%w: dimension %d is not within 1 to %d", ErrManifest, m.Dim, MaxDim)
+	case m.Dim != old.Dim && documents > 0:
+		return fmt.Errorf("%w: the dimension is fixed while there are documents; build a new database", ErrManifest)
+	}
+	return nil
+}
+
+// MaxDim is the greatest dimension of vectors.
+const MaxDim = 1 << 16

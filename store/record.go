@@ -1,0 +1,277 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errRecord is the cause inside a *CorruptError of a value that its checksum
+// or its decoder refused.
+var errRecord = errors.New("record does not decode")
+
+// seal appends the CRC32C of key and payload to the payload, so that a value
+// that turns up under another key is noticed too.
+func seal(key, payload []byte) []byte {
+	crc := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, payload)
+	return binary.LittleEndian.AppendUint32(payload, crc)
+}
+
+// unseal returns the payload of a sealed value.
+func unseal(key, value []byte) ([]byte, error) {
+	if len(value) < 4 {
+		return nil, fmt.Errorf("%w: %d bytes are too short", errRecord, len(value))
+	}
+	payload := value[:len(value)-4]
+	crc := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, payload)
+	if crc != binary.LittleEndian.Uint32(value[len(payload):]) {
+		return nil, fmt.Errorf("%w: checksum mismatch", errRecord)
+	}
+	return payload, nil
+}
+
+// recordVersion is the first byte of documents and rows.
+const recordVersion = 1
+
+// encodeDocument appends the text side of d: version, truncated, id, title,
+// text, metadata, each of the latter with its length before it.
+func encodeDocument(dst []byte, d *Document) []byte {
+	dst = append(dst, recordVersion)
+	dst = binary.AppendVarint(dst, int64(d.Truncated))
+	for _, s := range []string{d.ID, d.Title, d.Text} {
+		dst = binary.AppendUvarint(dst, uint64(len(s)))
+		dst = append(dst, s...)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(d.Metadata)))
+	return append(dst, d.Metadata...)
+}
+
+// decodeDocument fills the text side of d. It copies what it keeps.
+func decodeDocument(p []byte, d *Document) error {
+	r := reader{p: p}
+	if v := r.byte(); v != recordVersion {
+		return fmt.Errorf("%w: document version %d", errRecord, v)
+	}
+	truncated := r.varint()
+	d.ID, d.Title, d.Text = string(r.bytes()), string(r.bytes()), string(r.bytes())
+	d.Metadata = nil
+	if m := r.bytes(); len(m) > 0 {
+		d.Metadata = append([]byte(nil), m...)
+	}
+	d.Truncated = int32(truncated)
+	if err := r.finish(); err != nil {
+		return err
+	}
+	if int64(d.Truncated) != truncated {
+		return fmt.Errorf("%w: number out of range", errRecord)
+	}
+	return nil
+}
+
+// encodeRow appends the vector and the token ids: version, dimension, float32
+// little-endian, count, zigzag differences of consecutive ids.
+func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
+	dst = append(dst, recordVersion)
+	dst = binary.AppendUvarint(dst, uint64(len(vector)))
+	for _, x := range vector {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(tokens)))
+	var last int64
+	for _, t := range tokens {
+		dst = binary.AppendVarint(dst, int64(t)-last)
+		last = int64(t)
+	}
+	return dst
+}
+
+// decodeRow appends vector and tokens of a row to the slices given.
+func decodeRow(p []byte, vector []float32, tokens []int32) ([]float32, []int32, error) {
+	r := reader{p: p}
+	if v := r.byte(); v != recordVersion {
+		return vector, tokens, fmt.Errorf("%w: row version %d", errRecord, v)
+	}
+	dim := r.uvarint()
+	if dim > uint64(len(r.p))/4 {
+		return vector, tokens, fmt.Errorf("%w: vector of %d in %d bytes", errRecord, dim, len(r.p))
+	}
+	raw := r.p[:dim*4]
+	r.p = r.p[dim*4:]
+	for ; len(raw) > 0; raw = raw[4:] {
+		vector = append(vector, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+	}
+	n := r.uvarint()
+	if n > uint64(len(r.p)) {
+		return vector, tokens, fmt.Errorf("%w: %d tokens in %d bytes", errRecord, n, len(r.p))
+	}
+	var last int64
+	for ; n > 0; n-- {
+		last += r.varint()
+		if int64(int32(last)) != last {
+			return vector, tokens, fmt.Errorf("%w: number out of range", errRecord)
+		}
+		tokens = append(tokens, int32(last))
+	}
+	return vector, tokens, r.finish()
+}
+
+// current says which version an id has: since batch seq it is ord (0 means
+// deleted); before, it was prevOrd since prevSeq (both 0: unknown). The second
+// pair answers while batch seq is not committed and restores the record if it
+// never is.
+type current struct{ ord, seq, prevOrd, prevSeq uint64 }
+
+func (c current) encode() []byte { return appendNumbers(nil, c.ord, c.seq, c.prevOrd, c.prevSeq) }
+
+func decodeCurrent(p []byte) (c current, err error) {
+	err = decodeNumbers(p, &c.ord, &c.seq, &c.prevOrd, &c.prevSeq)
+	return c, err
+}
+
+// at returns the ordinal at sequence seq, 0 for none.
+func (c current) at(seq uint64) uint64 {
+	if c.seq <= seq {
+		return c.ord
+	}
+	return c.prevOrd
+}
+
+// commit is the record of one batch: how many log entries it has, and the
+// first free ordinal and the number of live documents after it.
+type commit struct{ entries, nextOrd, live uint64 }
+
+func (c commit) encode() []byte { return appendNumbers(nil, c.entries, c.nextOrd, c.live) }
+
+func decodeCommit(p []byte) (c commit, err error) {
+	err = decodeNumbers(p, &c.entries, &c.nextOrd, &c.live)
+	return c, err
+}
+
+// state is what the last durable write left. gen counts durable writes of any
+// kind; base is the sequence up to which Compact has trimmed; manifestGen is
+// gen at the last change of the manifest.
+type state struct{ gen, seq, nextOrd, live, base, manifestGen uint64 }
+
+func (s state) encode() []byte {
+	return appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen)
+}
+
+func decodeState(p []byte) (s state, err error) {
+	err = decodeNumbers(p, &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen)
+	return s, err
+}
+
+// encodeChange appends a log entry: operation, new and old ordinal, id.
+func encodeChange(dst []byte, c Change) []byte {
+	dst = append(dst, byte(c.Op))
+	dst = binary.AppendUvarint(dst, c.New)
+	dst = binary.AppendUvarint(dst, c.Old)
+	return append(dst, c.ID...)
+}
+
+func decodeChange(p []byte) (Change, error) {
+	r := reader{p: p}
+	c := Change{Op: Op(r.byte()), New: r.uvarint(), Old: r.uvarint()}
+	if r.err != nil {
+		return c, r.err
+	}
+	c.ID = string(r.p)
+	ok := len(c.ID) > 0 && len(c.ID) <= MaxIDBytes
+	switch c.Op {
+	case Insert:
+		ok = ok && c.New != 0 && c.Old == 0
+	case Update:
+		ok = ok && c.New != 0 && c.Old != 0
+	case Delete:
+		ok = ok && c.New == 0 && c.Old != 0
+	default:
+		ok = false
+	}
+	if !ok {
+		return c, fmt.Errorf("%w: impossible log entry", errRecord)
+	}
+	return c, nil
+}
+
+func appendNumbers(dst []byte, ns ...uint64) []byte {
+	for _, n := range ns {
+		dst = binary.LittleEndian.AppendUint64(dst, n)
+	}
+	return dst
+}
+
+func decodeNumbers(p []byte, ns ...*uint64) error {
+	if len(p) != 8*len(ns) {
+		return fmt.Errorf("%w: %d bytes, want %d", errRecord, len(p), 8*len(ns))
+	}
+	for i, n := range ns {
+		*n = binary.LittleEndian.Uint64(p[8*i:])
+	}
+	return nil
+}
+
+// reader decodes from the front of p and remembers the first error, after
+// which it yields zeros.
+type reader struct {
+	p   []byte
+	err error
+}
+
+func (r *reader) fail() {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: ends early", errRecord)
+	}
+	r.p = nil
+}
+
+func (r *reader) byte() byte {
+	if len(r.p) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.p[0]
+	r.p = r.p[1:]
+	return b
+}
+
+func (r *reader) uvarint() uint64 {
+	n, k := binary.Uvarint(r.p)
+	if k <= 0 {
+		r.fail()
+		return 0
+	}
+	r.p = r.p[k:]
+	return n
+}
+
+func (r *reader) varint() int64 {
+	n, k := binary.Varint(r.p)
+	if k <= 0 {
+		r.fail()
+		return 0
+	}
+	r.p = r.p[k:]
+	return n
+}
+
+func (r *reader) bytes() []byte {
+	n := r.uvarint()
+	if n > uint64(len(r.p)) {
+		r.fail()
+		return nil
+	}
+	b := r.p[:n]
+	r.p = r.p[n:]
+	return b
+}
+
+func (r *reader) finish() error {
+	if r.err == nil && len(r.p) > 0 {
+		r.err = fmt.Errorf("%w: %d bytes too many", errRecord, len(r.p))
+	}
+	return r.err
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// chunk is how many log entries are undone or trimmed per pass.
+const chunk = 4096
+
+// recover removes what a process that died left behind: first the records of
+// a batch without commit, then the rest of an interrupted Compact.
+func (s *Store) recover(st state) (state, error) {
+	if err := s.sweep(st); err != nil {
+		return st, err
+	}
+	return st, s.trim(context.Background(), st.base)
+}
+
+// sweep removes all records of batches after st: by the log entries what
+// belongs to ids, then, by their ordinals, documents and rows. It may be
+// interrupted anywhere and run again. It leaves alone what is not there, so it
+// costs a few seeks when there is nothing to do.
+func (s *Store) sweep(st state) error {
+	for {
+		entries, err := s.entries(st.seq+1, 1<<63, chunk)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			break
+		}
+		w := s.newStager()
+		for _, e := range entries {
+			if err := s.undo(w, st.seq, e); err != nil {
+				w.txn.Discard()
+				return err
+			}
+		}
+		if err := w.finish(); err != nil {
+			return err
+		}
+		hit("sweep")
+	}
+	for _, prefix := range []byte{prefixDocument, prefixRow} {
+		if err := s.deleteKeys(numberKey(prefix, st.nextOrd), []byte{prefix + 1}); err != nil {
+			return err
+		}
+		hit("sweep")
+	}
+	return nil
+}
+
+// undo adds the removal of one log entry of an uncommitted batch and of what
+// was written with it.
+func (s *Store) undo(w *stager, committed uint64, e entry) error {
+	ops := []op{{key: e.key}}
+	key := idKey(e.change.ID)
+	p, err := s.get(w.txn, key)
+	switch {
+	case errors.Is(err, ErrNotFound): // undone with an earlier entry of this id
+	case err != nil:
+		return err
+	default:
+		cur, err := decodeCurrent(p)
+		if err != nil {
+			return s.decoded(key, err)
+		}
+		if cur.seq > committed {
+			if cur.prevOrd == 0 {
+				ops = append(ops, op{key: key})
+			} else {
+				ops = append(ops, op{key, current{ord: cur.prevOrd, seq: cur.prevSeq}.encode()})
+			}
+		}
+	}
+	if e.change.Old != 0 {
+		ops = append(ops, op{key: numberKey(prefixDeath, e.change.Old)})
+	}
+	return w.apply(ops...)
+}
+
+// entry is a log entry with its key.
+type entry struct {
+	key    []byte
+	change Change
+}
+
+// entries reads up to limit log entries of the batches first to last.
+func (s *Store) entries(first, last uint64, limit int) (out []entry, err error) {
+	p := &pin{s: s, txn: s.db.NewTransaction(false)}
+	defer p.txn.Discard()
+	it := p.iterate(prefixLog, logKey(first, 0))
+	defer it.Close()
+	for ; it.Valid() && len(out) < limit; it.Next() {
+		key := it.Item().KeyCopy(nil)
+		seq, _, ok := keyNumber(key)
+		if !ok {
+			return nil, s.corrupt("key "+keyName(key)+" is malformed", nil)
+		}
+		if seq > last {
+			break
+		}
+		err := s.value(it.Item(), key, func(b []byte) error {
+			c, err := decodeChange(b)
+			out = append(out, entry{key, c})
+			return s.decoded(key, err)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// keys lists up to limit keys from one key to before another.
+func (s *Store) keys(from, to []byte, limit int) (out [][]byte) {
+	p := &pin{s: s, txn: s.db.NewTransaction(false)}
+	defer p.txn.Discard()
+	it := p.iterate(from[0], from)
+	defer it.Close()
+	for ; it.Valid() && len(out) < limit; it.Next() {
+		key := it.Item().KeyCopy(nil)
+		if string(key) >= string(to) {
+			break
+		}
+		out = append(out, key)
+	}
+	return out
+}
+
+// deleteKeys deletes all keys from one key to before another.
+func (s *Store) deleteKeys(from, to []byte) error {
+	for {
+		keys := s.keys(from, to, chunk)
+		if len(keys) == 0 {
+			return nil
+		}
+		w := s.newStager()
+		for _, k := range keys {
+			if err := w.apply(op{key: k}); err != nil {
+				w.txn.Discard()
+				return err
+			}
+		}
+		if err := w.finish(); err != nil {
+			return err
+		}
+		from = keys[len(keys)-1]
+	}
+}
+
+// finish commits the rest.
+func (w *stager) finish() error {
+	defer w.txn.Discard()
+	if w.count == 0 {
+		return nil
+	}
+	return w.txn.Commit()
+}

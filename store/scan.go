@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// checkEvery is how many records a long call reads between two looks at its
+// context.
+const checkEvery = 256
+
+func (p *pin) scan(ctx context.Context, from uint64, fn func(uint64, []float32, []int32) error) error {
+	var vector []float32
+	var tokens []int32
+	return p.each(ctx, prefixRow, from, func(ord uint64, record []byte) error {
+		var err error
+		if vector, tokens, err = decodeRow(record, vector[:0], tokens[:0]); err != nil {
+			return p.s.decoded(partKey(prefixRow, ord, 0), err)
+		}
+		return fn(ord, vector, tokens)
+	})
+}
+
+func (p *pin) scanDocuments(ctx context.Context, from uint64, fn func(uint64, *Document) error) error {
+	return p.each(ctx, prefixDocument, from, func(ord uint64, record []byte) error {
+		d := &Document{}
+		if err := decodeDocument(record, d); err != nil {
+			return p.s.decoded(partKey(prefixDocument, ord, 0), err)
+		}
+		return fn(ord, d)
+	})
+}
+
+// each calls fn with the record of every live version from ordinal from
+// upwards. Badger ends an iteration early where it cannot read on, without a
+// word; therefore a full pass counts.
+func (p *pin) each(ctx context.Context, prefix byte, from uint64, fn func(ord uint64, record []byte) error) error {
+	from = max(from, 1)
+	it := p.iterate(prefix, numberKey(prefix, from))
+	defer it.Close()
+	deaths := p.deaths(from)
+	defer deaths.it.Close()
+	var n uint64
+	var whole []byte
+	for steps := 0; it.Valid(); steps++ {
+		if steps%checkEvery == 0 {
+			if err := p.interrupted(ctx); err != nil {
+				return err
+			}
+		}
+		key := it.Item().KeyCopy(nil)
+		ord, part, ok := keyNumber(key)
+		if !ok {
+			return p.s.corrupt("key "+keyName(key)+" is malformed", nil)
+		}
+		if ord >= p.st.nextOrd { // of a batch that was not committed
+			break
+		}
+		dead, err := deaths.dead(ord)
+		if err != nil {
+			return err
+		}
+		if dead {
+			it.Next()
+			continue
+		}
+		if part != 0 {
+			return p.s.corrupt("record "+keyName(key)+" has no first part", nil)
+		}
+		if whole, err = p.join(it, prefix, ord, whole[:0], func(single []byte) error { return fn(ord, single) }); err != nil {
+			return err
+		}
+		if len(whole) > 0 {
+			if err := fn(ord, whole); err != nil {
+				return err
+			}
+		}
+		n++
+	}
+	if from == 1 && n != p.st.live {
+		return p.s.corrupt(fmt.Sprintf("%d of %d records could be read", n, p.st.live), nil)
+	}
+	return nil
+}
+
+// join reads the parts of the record at which the iterator stands and moves
+// behind them. A record of one part goes straight to single; one of several is
+// appended to dst.
+func (p *pin) join(it *badger.Iterator, prefix byte, ord uint64, dst []byte, single func([]byte) error) ([]byte, error) {
+	n := 1
+	for i := 0; i < n; i++ {
+		key := partKey(prefix, ord, i)
+		if !it.Valid() || string(it.Item().Key()) != string(key) {
+			return dst, p.s.corrupt(fmt.Sprintf("record %s is missing, the first of its %d parts is there", keyName(key), n), nil)
+		}
+		err := p.s.value(it.Item(), key, func(payload []byte) error {
+			m, chunk, err := partCount(payload)
+			if err == nil && i > 0 && m != n {
+				err = fmt.Errorf("%w: %d parts here, %d in the first", errRecord, m, n)
+			}
+			if err != nil {
+				return p.s.decoded(key, err)
+			}
+			if n = m; n == 1 {
+				return single(chunk)
+			}
+			dst = append(dst, chunk...)
+			return nil
+		})
+		if err != nil {
+			return dst, err
+		}
+		it.Next()
+	}
+	return dst, nil
+}
+
+// iterate returns an iterator over the keys of one kind, from a key upwards.
+func (p *pin) iterate(prefix byte, from []byte) *badger.Iterator {
+	it := p.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix}})
+	it.Seek(from)
+	return it
+}
+
+// interrupted tells a long call to end.
+func (p *pin) interrupted(ctx context.Context) error {
+	select {
+	case <-p.s.stop:
+		return ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+// deathList walks over the dead versions in step with a walk over versions.
+type deathList struct {
+	p        *pin
+	it       *badger.Iterator
+	ord, seq uint64 // where it stands; ord 0 before the first
+}
+
+func (p *pin) deaths(from uint64) *deathList {
+	return &deathList{p: p, it: p.iterate(prefixDeath, numberKey(prefixDeath, from))}
+}
+
+// dead says whether a version is dead in the pin's state. The ordinals asked
+// for must not decrease.
+func (l *deathList) dead(ord uint64) (bool, error) {
+	for l.ord < ord && l.it.Valid() {
+		key := l.it.Item().KeyCopy(nil)
+		if len(key) != 9 {
+			return false, l.p.s.corrupt("key "+keyName(key)+" is malformed", nil)
+		}
+		l.ord = binary.BigEndian.Uint64(key[1:])
+		err := l.p.s.value(l.it.Item(), key, func(b []byte) error {
+			return l.p.s.decoded(key, decodeNumbers(b, &l.seq))
+		})
+		if err != nil {
+			return false, err
+		}
+		l.it.Next()
+	}
+	return l.ord == ord && l.seq <= l.p.st.seq, nil
+}

@@ -1,0 +1,62 @@
+package store
+
+import "github.com/dgraph-io/badger/v4"
+
+// op is one change of a key; a nil payload deletes it.
+type op struct{ key, payload []byte }
+
+// stager writes in as many synced transactions as Badger's cap asks for.
+type stager struct {
+	s           *Store
+	txn         *badger.Txn
+	size, count int64
+	commits     int // transactions committed
+}
+
+func (s *Store) newStager() *stager { return &stager{s: s, txn: s.db.NewTransaction(true)} }
+
+// entryOverhead is more than what Badger adds to key and value in its sums.
+const entryOverhead = 32
+
+// apply adds ops, all to one transaction. Payloads get their checksum here and
+// must not be used afterwards.
+func (w *stager) apply(ops ...op) error {
+	var size int64
+	for _, o := range ops {
+		size += int64(len(o.key)+len(o.payload)) + entryOverhead
+	}
+	if w.count > 0 && (w.size+size >= w.s.db.MaxBatchSize() || w.count+int64(len(ops)) >= w.s.db.MaxBatchCount()) {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.size += size
+	w.count += int64(len(ops))
+	for _, o := range ops {
+		var err error
+		if o.payload == nil {
+			err = w.txn.Delete(o.key)
+		} else {
+			err = set(w.txn, o.key, o.payload)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush commits what was applied and begins the next transaction.
+func (w *stager) flush() error {
+	if err := w.s.checkSpace(); err != nil {
+		return err
+	}
+	hit("flush")
+	if err := w.txn.Commit(); err != nil {
+		return err
+	}
+	w.commits++
+	w.size, w.count = 0, 0
+	w.txn = w.s.db.NewTransaction(true)
+	return nil
+}

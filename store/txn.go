@@ -1,0 +1,151 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// set puts a sealed value into a transaction; the payload must not be used
+// afterwards.
+func set(txn *badger.Txn, key, payload []byte) error { return txn.Set(key, seal(key, payload)) }
+
+// get returns a copy of the payload under key. Errors: ErrNotFound,
+// *CorruptError.
+func (s *Store) get(txn *badger.Txn, key []byte) (p []byte, err error) {
+	err = s.with(txn, key, func(payload []byte) error {
+		p = append(make([]byte, 0, len(payload)), payload...)
+		return nil
+	})
+	return p, err
+}
+
+// with calls fn with the payload under key, which is valid during the call.
+func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error) error {
+	item, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return s.corrupt("record "+keyName(key), err)
+	}
+	return s.value(item, key, fn)
+}
+
+// value calls fn with the payload of an item.
+func (s *Store) value(item *badger.Item, key []byte, fn func(payload []byte) error) error {
+	var inner error
+	err := item.Value(func(v []byte) error {
+		p, err := unseal(key, v)
+		if err == nil {
+			inner = fn(p)
+		}
+		return err
+	})
+	if err != nil {
+		return s.corrupt("record "+keyName(key), err)
+	}
+	return inner
+}
+
+// keyName describes a key for messages.
+func keyName(key []byte) string {
+	if key[0] == prefixID {
+		return fmt.Sprintf("of id %q", key[1:])
+	}
+	if n, part, ok := keyNumber(key); ok {
+		return fmt.Sprintf("%c/%d/%d", key[0], n, part)
+	}
+	return fmt.Sprintf("%q", key)
+}
+
+func isEmpty(txn *badger.Txn) (bool, error) {
+	it := txn.NewIterator(badger.IteratorOptions{})
+	defer it.Close()
+	it.Rewind()
+	return !it.Valid(), nil
+}
+
+// parts cuts a record into the payloads of its parts: each begins with the
+// number of parts (4 bytes) and has room for the checksum behind it.
+func parts(record []byte) ([][]byte, error) {
+	n := max(1, (len(record)+partBytes-1)/partBytes)
+	if n > maxParts {
+		return nil, ErrTooLarge
+	}
+	out := make([][]byte, n)
+	for i := range out {
+		chunk := record[i*partBytes : min(len(record), (i+1)*partBytes)]
+		p := make([]byte, 4, 4+len(chunk)+4)
+		binary.LittleEndian.PutUint32(p, uint32(n))
+		out[i] = append(p, chunk...)
+	}
+	return out, nil
+}
+
+// partCount returns the number of parts that a part's payload tells, and the
+// rest of the payload.
+func partCount(p []byte) (int, []byte, error) {
+	if len(p) < 4 {
+		return 0, nil, fmt.Errorf("%w: ends early", errRecord)
+	}
+	n := binary.LittleEndian.Uint32(p)
+	if n == 0 || n > maxParts {
+		return 0, nil, fmt.Errorf("%w: %d parts", errRecord, n)
+	}
+	return int(n), p[4:], nil
+}
+
+// record calls fn with a whole record, joined from its parts if it has
+// several. Errors: ErrNotFound if the first part is absent, *CorruptError.
+func (s *Store) record(txn *badger.Txn, prefix byte, ord uint64, fn func(record []byte) error) error {
+	var whole []byte
+	n := 0
+	key := partKey(prefix, ord, 0)
+	err := s.with(txn, key, func(p []byte) error {
+		var chunk []byte
+		var err error
+		if n, chunk, err = partCount(p); err != nil {
+			return s.corrupt("record "+keyName(key), err)
+		}
+		if n == 1 {
+			return s.decoded(key, fn(chunk))
+		}
+		whole = append(make([]byte, 0, min(n*partBytes, 16<<20)), chunk...)
+		return nil
+	})
+	if err != nil || n == 1 {
+		return err
+	}
+	for i := 1; i < n; i++ {
+		k := partKey(prefix, ord, i)
+		err := s.with(txn, k, func(p []byte) error {
+			m, chunk, err := partCount(p)
+			if err == nil && m != n {
+				err = fmt.Errorf("%w: %d parts here, %d in the first", errRecord, m, n)
+			}
+			if err != nil {
+				return s.corrupt("record "+keyName(k), err)
+			}
+			whole = append(whole, chunk...)
+			return nil
+		})
+		if errors.Is(err, ErrNotFound) {
+			return s.corrupt(fmt.Sprintf("record %s: part %d of %d is missing", keyName(key), i, n), nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.decoded(key, fn(whole))
+}
+
+// decoded names the record in errors of its decoder.
+func (s *Store) decoded(key []byte, err error) error {
+	if errors.Is(err, errRecord) && !errors.Is(err, ErrCorrupt) {
+		return s.corrupt("record "+keyName(key), err)
+	}
+	return err
+}

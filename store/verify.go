@@ -1,0 +1,228 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Report is what Verify found.
+type Report struct {
+	Documents  int // live versions
+	Dead       int // replaced or deleted versions that Compact has not removed
+	Batches    int // in the change log
+	LogEntries int
+	Problems   []error // at most maxProblems
+}
+
+const maxProblems = 100
+
+// errProblems ends Verify when there are too many problems to list.
+var errProblems = errors.New("too many problems")
+
+// count compares the numbers of rows, documents and ids with the state, and
+// the log with its commit records. Open runs it after an unclean end, when
+// Badger has replayed its logs: one whose middle is damaged loses entries
+// although later ones are there.
+func (p *pin) count() error {
+	for _, prefix := range []byte{prefixRow, prefixDocument} {
+		n, _, err := p.countVersions(prefix)
+		if err != nil {
+			return err
+		}
+		if n != p.st.live {
+			return p.s.corrupt(fmt.Sprintf("%d of %d records of kind %c are there", n, p.st.live, prefix), nil)
+		}
+	}
+	var ids uint64
+	err := p.ids(func(_ string, c current) error {
+		if c.at(p.st.seq) != 0 {
+			ids++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if ids != p.st.live {
+		return p.s.corrupt(fmt.Sprintf("%d of %d ids are there", ids, p.st.live), nil)
+	}
+	return p.log(context.Background(), p.st.base, func(uint64, Change) error { return nil })
+}
+
+// countVersions counts first parts by their keys alone.
+func (p *pin) countVersions(prefix byte) (live, dead uint64, err error) {
+	it := p.iterate(prefix, []byte{prefix})
+	defer it.Close()
+	deaths := p.deaths(1)
+	defer deaths.it.Close()
+	for ; it.Valid(); it.Next() {
+		ord, part, ok := keyNumber(it.Item().Key())
+		if !ok {
+			return 0, 0, p.s.corrupt("key "+keyName(it.Item().Key())+" is malformed", nil)
+		}
+		if ord >= p.st.nextOrd || part != 0 {
+			continue
+		}
+		gone, err := deaths.dead(ord)
+		if err != nil {
+			return 0, 0, err
+		}
+		if gone {
+			dead++
+		} else {
+			live++
+		}
+	}
+	return live, dead, nil
+}
+
+// ids calls fn with every id's record.
+func (p *pin) ids(fn func(id string, c current) error) error {
+	it := p.iterate(prefixID, []byte{prefixID})
+	defer it.Close()
+	for ; it.Valid(); it.Next() {
+		key := it.Item().KeyCopy(nil)
+		err := p.s.value(it.Item(), key, func(b []byte) error {
+			c, err := decodeCurrent(b)
+			if err != nil {
+				return p.s.decoded(key, err)
+			}
+			return fn(string(key[1:]), c)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Verify reads everything: the tables' checksums, every record of every
+// version, ids against versions, the log, and the counts. progress, if not
+// nil, is called now and then with the documents checked and their number. The
+// problems found are in the report; the error is the first of them, or that of
+// ctx. Reading and writing go on meanwhile.
+func (s *Store) Verify(ctx context.Context, progress func(done, total int)) (r Report, err error) {
+	err = s.read(func(p *pin) error { return p.verify(ctx, progress, &r) })
+	if err == nil && len(r.Problems) > 0 {
+		err = r.Problems[0]
+	}
+	return r, err
+}
+
+func (p *pin) verify(ctx context.Context, progress func(done, total int), r *Report) error {
+	problem := func(err error) error {
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		if r.Problems = append(r.Problems, err); len(r.Problems) >= maxProblems {
+			return errProblems
+		}
+		return nil
+	}
+	err := p.verifyAll(ctx, progress, r, problem)
+	if errors.Is(err, errProblems) {
+		return nil
+	}
+	return err
+}
+
+func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
+	if err := p.s.db.VerifyChecksum(); err != nil {
+		if err := problem(p.s.corrupt("a table", firstLine(err))); err != nil {
+			return err
+		}
+	}
+	if err := problem(p.count()); err != nil {
+		return err
+	}
+	_, dead, err := p.countVersions(prefixRow)
+	if err := problem(err); err != nil {
+		return err
+	}
+	r.Dead = int(dead)
+	if err := p.verifyVersions(ctx, progress, r, problem); err != nil {
+		return err
+	}
+	err = p.ids(func(id string, c current) error {
+		ord := c.at(p.st.seq)
+		if ord == 0 {
+			return nil
+		}
+		d, err := p.text(ord)
+		if errors.Is(err, ErrNotFound) || err == nil && d.ID != id {
+			err = p.s.corrupt(fmt.Sprintf("id %q points to version %d, which is not its", id, ord), nil)
+		}
+		return problem(err)
+	})
+	if err := problem(err); err != nil {
+		return err
+	}
+	last := p.st.base
+	return problem(p.log(ctx, p.st.base, func(seq uint64, c Change) error {
+		r.LogEntries++
+		if seq != last {
+			last = seq
+			r.Batches++
+		}
+		if c.New != 0 {
+			if _, err := p.document(c.New); err != nil {
+				return problem(err)
+			}
+		}
+		return nil
+	}))
+}
+
+// verifyVersions reads both halves of every version, dead ones included.
+func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
+	dim := p.s.Manifest().Dim
+	it := p.iterate(prefixRow, []byte{prefixRow})
+	defer it.Close()
+	deaths := p.deaths(1)
+	defer deaths.it.Close()
+	for steps := 0; it.Valid(); it.Next() {
+		ord, part, ok := keyNumber(it.Item().Key())
+		if !ok || part != 0 || ord >= p.st.nextOrd {
+			continue
+		}
+		if steps++; steps%checkEvery == 0 {
+			if err := p.interrupted(ctx); err != nil {
+				return err
+			}
+			if progress != nil {
+				progress(r.Documents, int(p.st.live))
+			}
+		}
+		gone, err := deaths.dead(ord)
+		if err != nil {
+			return problem(err)
+		}
+		d, err := p.document(ord)
+		if errors.Is(err, ErrNotFound) && gone {
+			continue // Compact is on its way
+		}
+		if err == nil && len(d.Vector) != dim {
+			err = p.s.corrupt(fmt.Sprintf("version %d has %d dimensions, the database %d", ord, len(d.Vector), dim), nil)
+		}
+		if err == nil && !gone {
+			var cur uint64
+			if cur, err = p.lookup(d.ID); err == nil && cur != ord {
+				err = p.s.corrupt(fmt.Sprintf("version %d of id %q is live, the id points to %d", ord, d.ID, cur), nil)
+			}
+		}
+		if err := problem(err); err != nil {
+			return err
+		}
+		if !gone {
+			r.Documents++
+		}
+	}
+	if progress != nil {
+		progress(r.Documents, int(p.st.live))
+	}
+	return nil
+}

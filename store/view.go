@@ -1,0 +1,291 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// pin holds the state of one commit and the Badger transaction that sees it.
+// All readers of one commit share a pin, so that reading never waits for a
+// write in progress (a fresh Badger transaction would).
+type pin struct {
+	s    *Store
+	st   state
+	txn  *badger.Txn
+	refs int // guarded by s.mu
+}
+
+// newPin pins what is committed now. The caller has the writer's slot (or the
+// store to itself) and is staging nothing.
+func (s *Store) newPin(st state) *pin {
+	p := &pin{s: s, st: st, txn: s.db.NewTransaction(false), refs: 1}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pins[p] = struct{}{}
+	return p
+}
+
+// setPin makes p what all further calls read.
+func (s *Store) setPin(p *pin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.last
+	s.last = p
+	s.drop(old)
+}
+
+// drop gives back one reference; s.mu is held.
+func (s *Store) drop(p *pin) {
+	if p.refs--; p.refs == 0 {
+		delete(s.pins, p)
+		p.txn.Discard()
+	}
+}
+
+// View is the state of one commit; it does not change. Reads of several
+// records that must agree go through one View. A View may be used
+// concurrently and must be closed: while it is open, what it sees takes space
+// on disk. After the store's Close its methods return ErrClosed.
+type View struct {
+	s      *Store
+	p      *pin
+	closed bool // guarded by s.mu
+}
+
+// Snapshot returns a view of the last commit. The caller closes it.
+func (s *Store) Snapshot() (*View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	s.last.refs++
+	return &View{s: s, p: s.last}, nil
+}
+
+// Close gives the view back. Calls in progress may end; further ones get
+// ErrClosed.
+func (v *View) Close() {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	if v.closed || v.s.closed && v.s.active == 0 {
+		return
+	}
+	v.closed = true
+	v.s.drop(v.p)
+}
+
+// use runs fn while the view is guaranteed to stay.
+func (v *View) use(fn func(p *pin) error) error {
+	s := v.s
+	s.mu.Lock()
+	if s.closed || v.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.active++
+	v.p.refs++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drop(v.p)
+		if s.active--; s.active == 0 {
+			s.idle.Broadcast()
+		}
+	}()
+	return fn(v.p)
+}
+
+// read runs fn on a view of the last commit.
+func (s *Store) read(fn func(p *pin) error) error {
+	v, err := s.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return v.use(fn)
+}
+
+// Seq returns the sequence number of the view's commit.
+func (v *View) Seq() uint64 { return v.p.st.seq }
+
+// Len returns the number of documents in the view.
+func (v *View) Len() int { return int(v.p.st.live) }
+
+// Lookup returns the ordinal of the current version of id; ok is false if
+// there is none. Cost: one point read.
+func (s *Store) Lookup(id string) (ord uint64, ok bool, err error) {
+	err = s.read(func(p *pin) error { ord, err = p.lookup(id); return err })
+	return ord, ord != 0, err
+}
+
+// Lookup is Store.Lookup in the view.
+func (v *View) Lookup(id string) (ord uint64, ok bool, err error) {
+	err = v.use(func(p *pin) error { ord, err = p.lookup(id); return err })
+	return ord, ord != 0, err
+}
+
+// Get returns the whole record of a version: the current one of an id, or a
+// replaced one that Compact has not removed yet. Errors: ErrNotFound,
+// *CorruptError. Cost: two point reads.
+func (s *Store) Get(ord uint64) (d *Document, err error) {
+	err = s.read(func(p *pin) error { d, err = p.document(ord); return err })
+	return d, err
+}
+
+// Get is Store.Get in the view.
+func (v *View) Get(ord uint64) (d *Document, err error) {
+	err = v.use(func(p *pin) error { d, err = p.document(ord); return err })
+	return d, err
+}
+
+// Text returns a record as Get does, without vector and tokens. Cost: one
+// point read.
+func (s *Store) Text(ord uint64) (d *Document, err error) {
+	err = s.read(func(p *pin) error { d, err = p.text(ord); return err })
+	return d, err
+}
+
+// Text is Store.Text in the view.
+func (v *View) Text(ord uint64) (d *Document, err error) {
+	err = v.use(func(p *pin) error { d, err = p.text(ord); return err })
+	return d, err
+}
+
+// Row returns vector and tokens of a record as Get does. Cost: one point read.
+func (s *Store) Row(ord uint64) (vector []float32, tokens []int32, err error) {
+	err = s.read(func(p *pin) error { vector, tokens, err = p.row(ord); return err })
+	return vector, tokens, err
+}
+
+// Row is Store.Row in the view.
+func (v *View) Row(ord uint64) (vector []float32, tokens []int32, err error) {
+	err = v.use(func(p *pin) error { vector, tokens, err = p.row(ord); return err })
+	return vector, tokens, err
+}
+
+// Scan calls fn for every live version from ordinal from upwards, in order.
+// The slices are valid during the call. A full scan (from 0 or 1) ends with
+// *CorruptError if it did not meet as many versions as there are documents.
+// An error of fn ends the scan and is returned. Cost: one pass over the rows,
+// not the texts.
+func (s *Store) Scan(ctx context.Context, from uint64, fn func(ord uint64, vector []float32, tokens []int32) error) error {
+	return s.read(func(p *pin) error { return p.scan(ctx, from, fn) })
+}
+
+// Scan is Store.Scan in the view.
+func (v *View) Scan(ctx context.Context, from uint64, fn func(ord uint64, vector []float32, tokens []int32) error) error {
+	return v.use(func(p *pin) error { return p.scan(ctx, from, fn) })
+}
+
+// ScanDocuments is Scan over the texts: the documents have no vector and no
+// tokens (Row has them). fn may keep the document.
+func (s *Store) ScanDocuments(ctx context.Context, from uint64, fn func(ord uint64, d *Document) error) error {
+	return s.read(func(p *pin) error { return p.scanDocuments(ctx, from, fn) })
+}
+
+// ScanDocuments is Store.ScanDocuments in the view.
+func (v *View) ScanDocuments(ctx context.Context, from uint64, fn func(ord uint64, d *Document) error) error {
+	return v.use(func(p *pin) error { return p.scanDocuments(ctx, from, fn) })
+}
+
+// Log calls fn for every change after sequence after, in order. Errors:
+// ErrTrimmed if Compact has removed some of them, ErrAhead if after has not
+// happened, *CorruptError, and those of fn.
+func (s *Store) Log(ctx context.Context, after uint64, fn func(seq uint64, c Change) error) error {
+	return s.read(func(p *pin) error { return p.log(ctx, after, fn) })
+}
+
+// Log is Store.Log in the view.
+func (v *View) Log(ctx context.Context, after uint64, fn func(seq uint64, c Change) error) error {
+	return v.use(func(p *pin) error { return p.log(ctx, after, fn) })
+}
+
+func (p *pin) lookup(id string) (ord uint64, err error) {
+	if err := checkID(id); err != nil {
+		return 0, err
+	}
+	key := idKey(id)
+	err = p.s.with(p.txn, key, func(b []byte) error {
+		c, err := decodeCurrent(b)
+		ord = c.at(p.st.seq)
+		return p.s.decoded(key, err)
+	})
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	return ord, err
+}
+
+func (p *pin) document(ord uint64) (*Document, error) {
+	d, err := p.text(ord)
+	if err != nil {
+		return nil, err
+	}
+	d.Vector, d.Tokens, err = p.row(ord)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (p *pin) text(ord uint64) (*Document, error) {
+	d := &Document{}
+	if err := p.record(prefixDocument, ord, func(b []byte) error { return decodeDocument(b, d) }); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (p *pin) row(ord uint64) (vector []float32, tokens []int32, err error) {
+	err = p.record(prefixRow, ord, func(b []byte) (err error) {
+		vector, tokens, err = decodeRow(b, make([]float32, 0, len(b)/4), nil)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return vector, tokens, nil
+}
+
+// record reads a version's document or row and tells absence from damage: of
+// a version that is not on its way out, both halves must be there.
+func (p *pin) record(prefix byte, ord uint64, fn func([]byte) error) error {
+	if ord == 0 || ord >= p.st.nextOrd {
+		return fmt.Errorf("version %d: %w", ord, ErrNotFound)
+	}
+	err := p.s.record(p.txn, prefix, ord, fn)
+	if err == nil || !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	died, dying, derr := p.death(ord)
+	if derr != nil {
+		return derr
+	}
+	if dying && died <= p.st.base {
+		return fmt.Errorf("version %d: %w", ord, ErrNotFound)
+	}
+	if errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	other := byte(prefixDocument + prefixRow - int(prefix))
+	_, oerr := p.txn.Get(partKey(other, ord, 0))
+	if dying || !errors.Is(oerr, badger.ErrKeyNotFound) {
+		return p.s.corrupt(fmt.Sprintf("record %s is missing", keyName(partKey(prefix, ord, 0))), nil)
+	}
+	return fmt.Errorf("version %d: %w", ord, ErrNotFound)
+}
+
+// death returns the sequence at which a version died, if it has.
+func (p *pin) death(ord uint64) (seq uint64, ok bool, err error) {
+	key := numberKey(prefixDeath, ord)
+	err = p.s.with(p.txn, key, func(b []byte) error { return p.s.decoded(key, decodeNumbers(b, &seq)) })
+	if errors.Is(err, ErrNotFound) {
+		return 0, false, nil
+	}
+	return seq, err == nil && seq <= p.st.seq, err
+}
