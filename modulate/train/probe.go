@@ -81,13 +81,15 @@ func probe(ctx context.Context, enc encoder.Encoder, set *passages, w *modulate.
 		s := modulate.ProbeScore{Task: p.task, Queries: ends[i] - start}
 		for j := start; j < ends[i]; j++ {
 			if before[j] == target[j] {
-				s.Dense += 1 / float64(s.Queries)
+				s.Dense++
 			}
 			if after[j] == target[j] {
-				s.Modified += 1 / float64(s.Queries)
+				s.Modified++
 			}
 		}
-		if s.Queries > 0 {
+		if s.Queries > 0 { // a corpus of short passages has no part:16
+			s.Dense /= float64(s.Queries)
+			s.Modified /= float64(s.Queries)
 			scores = append(scores, s)
 		}
 		start = ends[i]

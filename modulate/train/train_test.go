@@ -1,0 +1,398 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// small is a fit that takes a moment.
+var small = Options{QueriesPerPassage: 6, Epochs: 2, Batch: 64}
+
+func TestFitGains(t *testing.T) {
+	enc := encoder.NewHash(64)
+	corpus := encoded(t, enc, invented(400))
+	for _, stack := range []string{"slr", "rlr+slr"} {
+		t.Run(stack, func(t *testing.T) {
+			o := small
+			o.Stack, o.Seq = stack, 77
+			w, r, err := Fit(t.Context(), corpus, enc, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d queries, %d tokens, losses %.3f, probes %+v, took %v", r.Queries, r.Tokens, r.Losses, r.Probes, r.Took)
+			if len(r.Losses) != 2 || !(r.Losses[1] < r.Losses[0]) {
+				t.Errorf("losses %v do not fall", r.Losses)
+			}
+			for _, p := range r.Probes {
+				if p.Queries != probeQueries || p.Dense > 0.95 || !(p.Modified > p.Dense+0.01) {
+					t.Errorf("probe %+v: want a gain on %d queries", p, probeQueries)
+				}
+			}
+			if w.Stack != stack || w.Seq != 77 || w.Seed != 1 || w.Passages != 400 || w.Queries != r.Queries || len(w.Data) != 64 {
+				t.Errorf("weights %+v", w)
+			}
+			if err := w.CheckEncoder("bridge", enc.Fingerprint()); err != nil {
+				t.Error(err)
+			}
+			if (w.RLR != modulate.RLROptions{}) != strings.Contains(stack, "rlr") {
+				t.Errorf("RLR options %+v for %s", w.RLR, stack)
+			}
+		})
+	}
+}
+
+// The bytes of the bridge depend on the seed, not on the number of workers.
+func TestFitDeterministic(t *testing.T) {
+	enc := encoder.NewHash(32)
+	corpus := encoded(t, enc, invented(150))
+	fit := func(seed uint64, workers, all int) []byte {
+		o := small
+		o.Seed, o.Workers, o.AllCandidates = seed, workers, all
+		w, _, err := Fit(t.Context(), corpus, enc, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := w.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, all := range []int{0, 10} { // all candidates, and sampled ones
+		one := fit(5, 1, all)
+		if !bytes.Equal(one, fit(5, 3, all)) {
+			t.Errorf("all candidates %d: the number of workers changed the bridge", all)
+		}
+		if bytes.Equal(one, fit(6, 1, all)) {
+			t.Errorf("all candidates %d: the seed changed nothing", all)
+		}
+	}
+}
+
+// What training optimises is what a query gets: the forward pass of every
+// training query equals Modulate bit for bit.
+func TestTrainingPassIsTheQueryPath(t *testing.T) {
+	enc := encoder.NewHash(32)
+	corpus := encoded(t, enc, invented(100))
+	for _, stack := range []string{"slr", "rlr+slr"} {
+		o := small
+		o.Stack = stack
+		w, _, err := Fit(t.Context(), corpus, enc, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, texts := prepared(t, corpus, enc, o, w.Projection)
+		sums, err := sumsOf(t.Context(), corpus, enc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := modulate.NewStack(stack, modulate.Parts{Sums: sums, Weights: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := enc.Encode(t.Context(), encoder.Query, texts, encoder.NeedDense)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newForward(1, 32, 1)
+		for i, x := range out {
+			p.forward(f, 0, i)
+			if got := m.Modulate(nil, modulate.Input{Tokens: x.Tokens, Dense: x.Dense}); !slices.Equal(got, f.out) {
+				t.Fatalf("%s: query %q: %v in training, %v in search", stack, texts[i], f.out, got)
+			}
+		}
+	}
+}
+
+// prepared returns the problem that a fit of corpus poses, at W = w.
+func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *modulate.Projection) (*problem, []string) {
+	t.Helper()
+	o, err := o.defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack, variant, err := fittable(o.Stack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := readPassages(t.Context(), corpus, enc.Dim(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := sumsOf(t.Context(), corpus, enc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shift, err := stack.Shifters(modulate.Parts{Sums: sums, RLR: o.RLR})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := set.draw(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := encodeQueries(t.Context(), enc, stack, variant, d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &problem{q: q, projection: w, shift: shift, tau: o.Tau}, d.texts
+}
+
+// The gradient of the whole loss with respect to W, through cosine, softmax,
+// shift, both normalisations and the product, against central differences.
+func TestGradientOfTheLoss(t *testing.T) {
+	enc := encoder.NewHash(16)
+	corpus := encoded(t, enc, invented(30))
+	var candidates []float32
+	for _, v := range corpus.vectors {
+		candidates = append(candidates, v...)
+	}
+	for _, stack := range []string{"slr", "rlr+slr"} {
+		w, err := modulate.NewProjection(16, enc.VocabSize())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := prepared(t, corpus, enc, Options{Stack: stack, QueriesPerPassage: 2, Tau: 0.5}, w)
+		if err := w.Touch(p.q.lex.IDs...); err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range w.Rows() {
+			w.Rows()[i] = float32(r.NormFloat64())
+		}
+		rows := []int32{0, 3, 4, 9, 17}
+		var target []int32
+		for _, r := range rows {
+			target = append(target, p.q.target[r])
+		}
+		f := newForward(len(rows), 16, 30)
+		dz := make([]float32, len(rows)*16)
+		each := make([]float64, len(rows))
+		loss := func() float64 {
+			p.block(f, rows, candidates, target, 1, dz, each)
+			var sum float64
+			for _, l := range each {
+				sum += l
+			}
+			return sum
+		}
+		loss()
+		grad := map[int][]float64{} // by row of W
+		for i, r := range rows {
+			lex := p.q.lexical(int(r))
+			for k, id := range lex.IDs {
+				s := w.Slot(id)
+				if grad[s] == nil {
+					grad[s] = make([]float64, 16)
+				}
+				for j := range 16 {
+					grad[s][j] += float64(lex.Weights[k]) * float64(dz[i*16+j])
+				}
+			}
+		}
+		checked := 0
+		for s, g := range grad {
+			for j := 0; j < 16; j += 3 {
+				x := &w.Rows()[s*16+j]
+				was := *x
+				const h = 1.0 / 64
+				*x = was + h
+				up := loss()
+				*x = was - h
+				down := loss()
+				*x = was
+				want := (up - down) / (2 * h)
+				if math.Abs(want-g[j]) > 1e-4+2e-3*math.Abs(want) {
+					t.Fatalf("%s: dL/dW = %g, finite difference %g", stack, g[j], want)
+				}
+				checked++
+			}
+		}
+		if checked < 50 {
+			t.Fatalf("only %d entries checked", checked)
+		}
+	}
+}
+
+// Adam on a single row against its published recurrence in float64.
+func TestAdam(t *testing.T) {
+	a := newAdam(2, 3)
+	w := make([]float32, 6)
+	want, m, v := make([]float64, 3), make([]float64, 3), make([]float64, 3)
+	r := rand.New(rand.NewPCG(3, 3))
+	for step := 1; step <= 200; step++ {
+		g := []float32{float32(r.NormFloat64()), float32(r.NormFloat64()) * 1e-4, 0}
+		a.apply(w, 1, g, step, 0.02)
+		for i, x := range g {
+			m[i] = 0.9*m[i] + 0.1*float64(x)
+			v[i] = 0.999*v[i] + 0.001*float64(x)*float64(x)
+			want[i] -= 0.02 * (m[i] / (1 - math.Pow(0.9, float64(step)))) / (math.Sqrt(v[i]/(1-math.Pow(0.999, float64(step)))) + 1e-8)
+		}
+	}
+	for i := range want {
+		if w[i] != 0 || math.Abs(float64(w[3+i])-want[i]) > 1e-4 {
+			t.Fatalf("row 0 %v (want zeros), row 1 %v, want %v", w[:3], w[3:], want)
+		}
+	}
+}
+
+func TestHardNegatives(t *testing.T) {
+	enc := encoder.NewHash(32)
+	texts := invented(300)
+	texts = append(texts, texts[:20]...) // twenty twins
+	corpus := encoded(t, enc, texts)
+	var calls atomic.Int64
+	o := small
+	o.AllCandidates = 100
+	o.HardNegatives = func(_ context.Context, q []float32, from, to int) ([]int, error) {
+		calls.Add(1)
+		order := make([]int, len(texts))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int {
+			if vec.Dot(q, corpus.vectors[a]) > vec.Dot(q, corpus.vectors[b]) {
+				return -1
+			}
+			return 1
+		})
+		return order[from:to], nil
+	}
+	w, r, err := Fit(t.Context(), corpus, enc, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("losses %.3f, probes %+v", r.Losses, r.Probes)
+	if r.Distinct != 300 || r.Passages != 320 || int(calls.Load()) != w.Queries {
+		t.Errorf("%d distinct of %d passages, %d searches for %d queries", r.Distinct, r.Passages, calls.Load(), w.Queries)
+	}
+	for _, p := range r.Probes {
+		if !(p.Modified > p.Dense) {
+			t.Errorf("probe %+v: no gain", p)
+		}
+	}
+	o.HardNegatives = func(context.Context, []float32, int, int) ([]int, error) { return nil, errors.New("index gone") }
+	if _, _, err := Fit(t.Context(), corpus, enc, o); err == nil || !strings.Contains(err.Error(), "index gone") {
+		t.Errorf("a failing search gave %v", err)
+	}
+}
+
+// No mined negative has the text of its target, whatever the search returns.
+func TestMinedNegativesAreNegative(t *testing.T) {
+	enc := encoder.NewHash(32)
+	texts := invented(40)
+	corpus := encoded(t, enc, append(texts, texts...))
+	o, err := Options{AllCandidates: 1, HardNegatives: func(context.Context, []float32, int, int) ([]int, error) {
+		return []int{0, 40, 1, 41, 79, -1, 80}, nil
+	}}.defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := readPassages(t.Context(), corpus, 32, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &queries{dim: 32, dense: make([]float32, 40*32)}
+	for i := range int32(40) {
+		q.target = append(q.target, i)
+	}
+	mined, err := mine(t.Context(), q, set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range mined {
+		if m < 0 || int(m) >= 40 || m == q.target[i/o.Negatives] {
+			t.Fatalf("query %d got negative %d", i/o.Negatives, m)
+		}
+	}
+}
+
+func TestFitStopsWhenCancelled(t *testing.T) {
+	enc := encoder.NewHash(32)
+	corpus := encoded(t, enc, invented(200))
+	for _, at := range []string{"sample", "encode queries", "fit", "evaluate"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := small
+		o.Progress = func(stage string, done, total int, _ float64) {
+			if done > total {
+				t.Errorf("stage %s: %d of %d", stage, done, total)
+			}
+			if stage == at {
+				cancel()
+			}
+		}
+		if w, _, err := Fit(ctx, corpus, enc, o); !errors.Is(err, context.Canceled) || w != nil {
+			t.Errorf("cancelled while in stage %s: error %v", at, err)
+		}
+		cancel()
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	enc := encoder.NewHash(32)
+	corpus := encoded(t, enc, invented(20))
+	bad := &list{texts: corpus.texts, vectors: slices.Clone(corpus.vectors)}
+	bad.vectors[3] = bad.vectors[3][:31]
+	twins := encoded(t, enc, []string{"one text", "one text"})
+	wordless := encoded(t, enc, []string{"...", "!!!", "?"})
+	for name, c := range map[string]struct {
+		corpus Corpus
+		o      Options
+		want   error
+	}{
+		"empty":          {&list{}, Options{}, ErrCorpus},
+		"one text":       {twins, Options{}, ErrCorpus},
+		"no words":       {wordless, Options{}, ErrCorpus},
+		"short vector":   {bad, Options{}, ErrCorpus},
+		"other sums":     {corpus, Options{Sums: modulate.NewSums(31, 5)}, ErrCorpus},
+		"unknown stack":  {corpus, Options{Stack: "nope"}, modulate.ErrUnknownVariant},
+		"nothing to fit": {corpus, Options{Stack: "rlr"}, ErrOptions},
+		"epochs":         {corpus, Options{Epochs: -1}, ErrOptions},
+		"query limit":    {corpus, Options{MaxQueries: -1}, ErrOptions},
+		"rate":           {corpus, Options{LearningRate: math.NaN()}, ErrOptions},
+		"tau":            {corpus, Options{Tau: -1}, ErrOptions},
+		"alpha":          {corpus, Options{RLR: modulate.RLROptions{Alpha: -1}}, modulate.ErrOptions},
+	} {
+		if _, _, err := Fit(t.Context(), c.corpus, enc, c.o); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+	}
+	broken := &failingEncoder{Encoder: enc}
+	if _, _, err := Fit(t.Context(), corpus, broken, Options{}); err == nil || !strings.Contains(err.Error(), "model broke") {
+		t.Errorf("a broken encoder gave %v", err)
+	}
+}
+
+func TestMaxQueriesSpreadEvenly(t *testing.T) {
+	enc := encoder.NewHash(32)
+	o, err := Options{MaxQueries: 130}.defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := readPassages(t.Context(), encoded(t, enc, invented(60)), 32, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := set.draw(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := make([]int, 60)
+	for _, r := range d.target {
+		count[r]++
+	}
+	if len(d.texts) != 130 || slices.Min(count) < 2 || slices.Max(count) > 3 {
+		t.Fatalf("%d queries, %d to %d a passage", len(d.texts), slices.Min(count), slices.Max(count))
+	}
+}
