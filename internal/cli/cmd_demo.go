@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+var cmdDemo = command{
+	name:    "demo",
+	summary: "the whole thing on real text: Go's own documentation, indexed, fitted, searched",
+	about: `
+Takes the doc comments of the Go standard library that is installed here, one passage a symbol
+or package section, indexes them, fits a bridge, and shows queries side by side: the plain
+vector (dense), the closed-form bridge (RLR), and the fitted bridge on top of it (RLR + SLR).
+A table measures all three on passages drawn with a seed. The database stays in the cache
+folder, so a second run answers at once; --query asks a question of your own.`,
+	examples: []string{
+		"lexsem demo",
+		`lexsem demo --query "read a file line by line"`,
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := demoOptions{
+			query: f.str("query", "", "`TEXT`search for this instead of the built-in queries"),
+			json:  f.bool("json", "print as JSON"),
+		}
+		return o.run
+	},
+}
+
+type demoOptions struct {
+	query *string
+	json  *bool
+}
+
+// Shape of the demo. A change of any of them makes a stored demo stale.
+const (
+	demoFormat   = 1    // how passages are made and what demo.json holds
+	demoPassages = 4800 // passages at most
+	demoQueries  = 8000 // training queries of the bridge
+	demoFitSeed  = 1
+	demoSeed     = 2026 // of the probes
+	demoProbes   = 300  // passages a probe is made from
+	demoBatch    = 250  // documents a commit
+	demoFile     = "demo.json"
+)
+
+// demoVariants are the columns of the demo: variant and heading.
+var demoVariants = [3]struct{ name, title string }{{"none", "dense"}, {"rlr", "RLR"}, {"rlr+slr", "RLR + SLR"}}
+
+// demoState is kept in the database's folder. Source says what the database
+// was made of, the rest is there once everything was built.
+type demoState struct {
+	Source   demoSource `json:"source"`
+	Complete bool       `json:"complete"`
+	Seq      uint64     `json:"seq"`
+	Passages int        `json:"passages"`
+	Built    demoCost   `json:"built"`
+	Fit      fitSummary `json:"fit"`
+	Probes   []demoRow  `json:"probes"`
+}
+
+type demoSource struct {
+	Format int    `json:"format"`
+	Go     string `json:"go"`
+	Model  string `json:"model"`
+}
+
+// demoCost is what the first run took, in seconds.
+type demoCost struct {
+	IndexSeconds   float64 `json:"index_seconds"`
+	FitSeconds     float64 `json:"fit_seconds"`
+	MeasureSeconds float64 `json:"measure_seconds"`
+	WallSeconds    float64 `json:"wall_seconds"`
+	CPUSeconds     float64 `json:"cpu_seconds"`
+}
+
+// demoRow is one probe: nDCG@1 in [0, 1] of each variant.
+type demoRow struct {
+	Task    string     `json:"task"`
+	Queries int        `json:"queries"`
+	NDCG1   [3]float64 `json:"ndcg@1"` // dense, rlr, rlr+slr
+}
+
+func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if len(args) > 0 {
+		return hinted(usagef("demo takes no arguments, got %q", args[0]), "ask with --query TEXT")
+	}
+	begin := time.Now()
+	root, err := goroot(a.Getenv)
+	if err != nil {
+		return err
+	}
+	if a.model == "" {
+		a.model = defaultModel
+	}
+	src := demoSource{demoFormat, goVersion(root), a.model}
+	dir, err := a.demoDir(src)
+	if err != nil {
+		return err
+	}
+	state, err := readDemo(dir)
+	if err != nil {
+		return err
+	}
+	db, err := a.openDB(ctx, dir, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	stats, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if state.Source == (demoSource{}) && stats.Documents > 0 {
+		return hinted(fmt.Errorf("%s holds other documents than the demo's", dir), "name an empty folder with --db, or leave --db out")
+	}
+	reused := state.Complete && state.Source == src && state.Seq == stats.Seq && stats.Default == "rlr+slr"
+	if !reused {
+		b := &demoBuilder{app: a, db: db, dir: dir, root: root}
+		if state, err = b.build(ctx, src); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return hinted(&interrupted{fmt.Sprintf("interrupted; what was indexed stays in %s", dir)}, "run the demo again to go on")
+			}
+			return err
+		}
+	}
+	shown, err := o.search(ctx, db)
+	if err != nil {
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": dir, "reused": reused, "seconds": time.Since(begin).Seconds(),
+			"demo": state, "queries": shown})
+	}
+	writeDemo(a, dir, state, shown, reused, time.Since(begin))
+	return nil
+}
+
+func (a *app) demoDir(src demoSource) (string, error) {
+	if a.db != "" {
+		return a.db, nil
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "demo", src.Go+"-"+filepath.Base(src.Model)), nil
+}
+
+// readDemo reads the state file of an earlier run. One that cannot be read
+// counts as that of a run which did not finish: everything is checked again.
+func readDemo(dir string) (demoState, error) {
+	data, err := os.ReadFile(filepath.Join(dir, demoFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return demoState{}, nil
+	}
+	var s demoState
+	if err == nil && json.Unmarshal(data, &s) != nil {
+		s = demoState{Source: demoSource{Format: demoFormat}}
+	}
+	return s, err
+}
+
+// demoBuilder fills the demo's database.
+type demoBuilder struct {
+	app       *app
+	db        *database
+	dir, root string
+}
+
+func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, error) {
+	begin, cpu := time.Now(), cpuTime()
+	state := demoState{Source: src}
+	if err := b.save(state); err != nil {
+		return state, err
+	}
+	docs, err := docPassages(b.root)
+	if err != nil {
+		return state, err
+	}
+	docs = chooseDocs(docs, demoPassages)
+	p := b.app.progress()
+	defer p.done()
+	if err := b.index(ctx, docs, p); err != nil {
+		return state, err
+	}
+	p.done()
+	indexed := time.Now()
+	rep, err := b.db.Fit(ctx, engine.FitOptions{Variant: "rlr+slr", Seed: demoFitSeed, MaxQueries: demoQueries, Progress: p.fit})
+	if err != nil {
+		return state, err
+	}
+	p.done()
+	fitted := time.Now()
+	if state.Probes, err = b.measure(ctx, docs, p); err != nil {
+		return state, err
+	}
+	p.done()
+	stats, err := b.db.Stats(ctx)
+	if err != nil {
+		return state, err
+	}
+	state.Complete, state.Seq, state.Passages = true, stats.Seq, stats.Documents
+	state.Fit = newFit(b.dir, demoFitSeed, rep)
+	state.Built = demoCost{indexed.Sub(begin).Seconds(), fitted.Sub(indexed).Seconds(), time.Since(fitted).Seconds(),
+		time.Since(begin).Seconds(), (cpuTime() - cpu).Seconds()}
+	return state, b.save(state)
+}
+
+func (b *demoBuilder) save(s demoState) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(b.dir, demoFile), func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
+}
+
+// index brings the database to hold exactly docs. Documents that are stored
+// already, as after an interrupted run, are not encoded again.
+func (b *demoBuilder) index(ctx context.Context, docs []engine.Document, p *progress) error {
+	var missing []engine.Document
+	for _, d := range docs {
+		old, err := b.db.Get(ctx, d.ID)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return err
+		}
+		old.Vector = nil
+		if err != nil || !reflect.DeepEqual(old, d) {
+			missing = append(missing, d)
+		}
+	}
+	have := len(docs) - len(missing)
+	for at := 0; at < len(missing); at += demoBatch {
+		if _, err := b.db.Upsert(ctx, missing[at:min(at+demoBatch, len(missing))]); err != nil {
+			return err
+		}
+		p.update(step{stage: "indexing", done: have + min(at+demoBatch, len(missing)), total: len(docs), unit: "passages"})
+	}
+	return nil
+}

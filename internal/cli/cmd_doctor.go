@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/cpu"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/store"
+)
+
+var cmdDoctor = command{
+	name:    "doctor",
+	summary: "check this machine, and with --db a database",
+	about: `
+Checks the build, the cache, the runtime, the model and what it computes, without fetching
+anything. With --db it reads every record and its checksum, holds the index against the store,
+searches a sample of vectors by themselves, and says how much of the corpus the fitted bridge
+has seen. The exit code is that of the first check that failed.`,
+	examples: []string{"lexsem doctor", "lexsem doctor --db notes.db --json"},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		asJSON := f.bool("json", "print as JSON")
+		return func(ctx context.Context, a *app, args []string) error {
+			if len(args) > 0 {
+				return hinted(usagef("doctor takes no arguments, got %q", args[0]), "name a database with --db")
+			}
+			return runDoctor(ctx, a, *asJSON)
+		}
+	},
+}
+
+// check is one line of doctor.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+	err    error
+}
+
+// doctorReport is what doctor --json prints.
+type doctorReport struct {
+	Healthy  bool                   `json:"healthy"`
+	Version  versionInfo            `json:"version"`
+	CPU      []string               `json:"cpu_features"`
+	CacheDir string                 `json:"cache_dir"`
+	From     []provision.Provenance `json:"from"`
+	Checks   []check                `json:"checks"`
+	Database *databaseReport        `json:"database,omitempty"`
+}
+
+type databaseReport struct {
+	statsSummary
+	SelfRecall  float64  `json:"self_recall"`
+	Sampled     int      `json:"sampled"`
+	Unreachable int      `json:"unreachable"`
+	Unfitted    int      `json:"unfitted"`
+	Problems    []string `json:"problems"`
+}
+
+func (r *doctorReport) pass(name, format string, args ...any) {
+	r.Checks = append(r.Checks, check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (r *doctorReport) fail(name string, err error) {
+	c := check{Name: name, Detail: summaryOf(err), Remedy: hintOf(err), err: err}
+	r.Checks = append(r.Checks, c)
+}
+
+func (r *doctorReport) error() error {
+	for _, c := range r.Checks {
+		if !c.OK {
+			return hinted(&checkFailed{c}, c.Remedy)
+		}
+	}
+	return nil
+}
+
+// checkFailed ends doctor with the exit code of what failed.
+type checkFailed struct{ check }
+
+func (e *checkFailed) Error() string { return fmt.Sprintf("%s: %s", e.Name, e.Detail) }
+func (e *checkFailed) Unwrap() error { return e.err }
+
+func runDoctor(ctx context.Context, a *app, asJSON bool) error {
+	r := &doctorReport{Version: versions(), CPU: cpuFeatures(), From: []provision.Provenance{}}
+	r.environment(a)
+	model := a.model
+	if model == "" && a.db != "" {
+		stored, err := storedModel(ctx, a.db)
+		if err != nil {
+			r.fail("database", err)
+		}
+		model = stored
+	}
+	if model == "" {
+		model = defaultModel
+	}
+	enc := r.encoder(ctx, a, model)
+	if enc != nil {
+		defer enc.Close()
+	}
+	if a.db != "" && r.error() == nil || a.db != "" && enc == nil && !r.failed("database") {
+		r.database(ctx, a, enc)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := r.error()
+	r.Healthy = err == nil
+	if asJSON {
+		if e := json.NewEncoder(a.Stdout).Encode(r); e != nil {
+			return e
+		}
+		return err
+	}
+	r.write(a)
+	return err
+}
+
+func (r *doctorReport) failed(name string) bool {
+	for _, c := range r.Checks {
+		if c.Name == name && !c.OK {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *doctorReport) environment(a *app) {
+	v := r.Version
+	r.pass("program", "lexsem %s, %s, %s, %d CPUs, %s", v.Version, v.Go, v.Platform, runtime.NumCPU(), strings.Join(r.CPU, " "))
+	if v.CGO {
+		r.pass("cgo", "on: models can be run")
+	} else {
+		r.fail("cgo", errNoCGO)
+	}
+	dir, err := a.cacheDir()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		r.CacheDir = dir
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".doctor-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		r.fail("cache", hinted(err, "name a writable folder with --cache or LEXSEM_CACHE"))
+		return
+	}
+	r.pass("cache", "%s, writable", dir)
+}
+
+// encoder checks runtime and model and returns the open encoder, or nil.
+func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encoder.Encoder {
+	if dim, ok, err := hashModel(model); ok || err != nil {
+		if err != nil {
+			r.fail("model", err)
+			return nil
+		}
+		r.pass("model", "%s, no runtime needed", model)
+		return encoder.NewHash(dim)
+	}
+	p := a.progress()
+	req := a.request(model, p)
+	req.Offline = true
+	res, err := provision.Ensure(ctx, req)
+	p.done()
+	if err != nil {
+		r.fail("model", modelError(err))
+		return nil
+	}
+	r.From = res.From
+	for _, f := range res.From {
+		digest := ""
+		if f.SHA256 != "" {
+			digest = ", SHA-256 " + clipColumns(f.SHA256, 13)
+		}
+		r.pass(f.Artifact, "%s, %s%s", f.Path, origin(f), digest)
+	}
+	begin := time.Now()
+	enc, err := onnx.Open(ctx, res.ModelDir, onnx.Options{Library: res.Library})
+	if err != nil {
+		r.fail("encoder", err)
+		return nil
+	}
+	if err := selfTest(ctx, enc); err != nil {
+		r.fail("encoder", err)
+		return enc
+	}
+	fp := enc.Fingerprint()
+	r.pass("encoder", "%s: %d dimensions, %s, %s pooling, %d tokens; opened and tested in %s",
+		fp.Model, fp.Dim, fp.Precision, fp.Pooling, fp.MaxTokens, short(time.Since(begin)))
+	return enc
+}
+
+// selfTest encodes the probe texts one by one and holds them against the
+// fingerprint, which the encoder computed from all of them at once.
+func selfTest(ctx context.Context, enc encoder.Encoder) error {
+	want := enc.Fingerprint()
+	got := want
+	for i, text := range encoder.ProbeTexts {
+		out, err := enc.Encode(ctx, encoder.Passage, []string{text}, encoder.NeedDense)
+		if err != nil {
+			return err
+		}
+		got.Probe[i] = out[0].Dense
+	}
+	return encoder.Check("the encoder's own probe", want, got)
+}
+
+func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder) {
+	e, err := engine.Open(ctx, a.db, enc, engine.Options{MustExist: true})
+	if err != nil {
+		r.fail("database", notFound(err, a.db))
+		return
+	}
+	p := a.progress()
+	rep, err := e.Verify(ctx, func(ev engine.Progress) {
+		p.update(step{stage: ev.Stage, done: ev.Done, total: ev.Total, unit: "records"})
+	})
+	p.done()
+	var stats engine.Stats
+	if err == nil {
+		stats, err = e.Stats(ctx)
+	}
+	if err := errors.Join(err, e.Close()); err != nil {
+		r.fail("database", err)
+		return
+	}
+	r.Database = &databaseReport{newStats(stats), rep.SelfRecall, rep.Sampled, rep.Unreachable, rep.Unfitted, append([]string{}, rep.Problems...)}
+	if len(rep.Problems) > 0 {
+		r.fail("database", hinted(fmt.Errorf("%w: %s: %s", store.ErrCorrupt, count(len(rep.Problems), "problem", "problems"), rep.Problems[0]),
+			"restore the folder from a backup, or index the texts into a new one"))
+	} else {
+		r.pass("database", "%s, format %d: %s documents, every checksum right", stats.Dir, stats.FormatMajor, thousands(rep.Documents))
+	}
+	if rep.Documents > 0 {
+		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, rep.Documents,
+			rep.SelfRecall, count(rep.Sampled, "vector", "vectors"))
+	}
+	bridge := "follows every change"
+	if stats.Default != "rlr" {
+		bridge = fmt.Sprintf("has seen all passages but %s", thousands(rep.Unfitted))
+	}
+	if 5*rep.Unfitted > rep.Documents {
+		bridge += "; run `lexsem fit` again"
+	}
+	r.pass("bridge", "%s %s", stats.Default, bridge)
+}
+
+func (r *doctorReport) write(a *app) {
+	for _, c := range r.Checks {
+		mark := a.style(green, "ok  ")
+		if !c.OK {
+			mark = a.style(red, "FAIL")
+		}
+		lines := strings.Split(strings.TrimRight(wrap(c.Detail, 0, max(40, min(a.Width, 100)-20)), "\n"), "\n")
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", mark, padRight(c.Name, 12), lines[0])
+		for _, l := range lines[1:] {
+			fmt.Fprintf(a.Stdout, "%20s%s\n", "", l)
+		}
+	}
+	if d := r.Database; d != nil {
+		for i, p := range d.Problems {
+			if i > 0 { // the first one stands above
+				io.WriteString(a.Stdout, wrap(p, 20, 100))
+			}
+		}
+	}
+}
+
+func padRight(s string, n int) string {
+	if k := len([]rune(s)); k < n {
+		return s + strings.Repeat(" ", n-k)
+	}
+	return s
+}
+
+// cpuFeatures names the instruction sets that the arithmetic can use.
+func cpuFeatures() []string {
+	out := []string{}
+	for _, f := range []struct {
+		has  bool
+		name string
+	}{
+		{cpu.X86.HasAVX2, "avx2"}, {cpu.X86.HasFMA, "fma"}, {cpu.X86.HasAVX512F, "avx512f"},
+		{cpu.X86.HasAVX512VNNI, "avx512vnni"}, {cpu.ARM64.HasASIMD, "neon"}, {cpu.ARM64.HasASIMDDP, "dotprod"},
+	} {
+		if f.has {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+var cmdEmbed = command{
+	name:    "embed",
+	args:    "FILE | -",
+	summary: "turn texts into vectors: JSONL, .npy or .fbin",
+	about: `
+Each line of FILE is a text; in a .jsonl file each line is an object with "text" and perhaps
+"title" and "_id" (--input says otherwise). Vectors have unit length. The role matters for
+models with instructions, such as bge: passages are what is indexed, queries what is asked.
+
+jsonl prints {"id","vector","tokens","truncated"} a line; npy is NumPy's format and fbin
+uint32 n, uint32 d, then n·d float32, little-endian.`,
+	examples: []string{
+		"lexsem embed --role query questions.txt > vectors.jsonl",
+		"lexsem embed --format npy --out corpus.npy corpus.jsonl",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := embedOptions{
+			role:   f.str("role", "passage", "`ROLE`passage or query"),
+			format: f.str("format", "jsonl", "`FORMAT`jsonl, npy or fbin"),
+			input:  f.str("input", "", "`KIND`lines or jsonl; default by the file's name"),
+			out:    f.str("out", "-", "`FILE`file to write; - is standard output"),
+		}
+		return o.run
+	},
+}
+
+type embedOptions struct{ role, format, input, out *string }
+
+// embedBatch is the number of texts handed to the encoder at once.
+const embedBatch = 256
+
+func (o embedOptions) run(ctx context.Context, a *app, args []string) error {
+	roles := map[string]encoder.Role{"passage": encoder.Passage, "query": encoder.Query}
+	role, ok := roles[*o.role]
+	switch {
+	case len(args) != 1:
+		return hinted(usagef("embed takes one file, got %d", len(args)), "- is standard input")
+	case !ok:
+		return usagef("role %q: use passage or query", *o.role)
+	case !slices.Contains([]string{"jsonl", "npy", "fbin"}, *o.format):
+		return usagef("format %q: use jsonl, npy or fbin", *o.format)
+	case !slices.Contains([]string{"", "lines", "jsonl"}, *o.input):
+		return usagef("input %q: use lines or jsonl", *o.input)
+	}
+	texts, err := o.read(a, args[0])
+	if err != nil {
+		return err
+	}
+	model := a.model
+	if model == "" && a.db != "" {
+		if model, err = storedModel(ctx, a.db); err != nil {
+			return err
+		}
+	}
+	if model == "" {
+		model = defaultModel
+	}
+	enc, err := a.openEncoder(ctx, model)
+	if err != nil {
+		return err
+	}
+	defer enc.Close()
+	if *o.out == "-" {
+		return o.write(ctx, a, enc, role, texts, a.Stdout)
+	}
+	return writeFile(*o.out, func(w io.Writer) error { return o.write(ctx, a, enc, role, texts, w) })
+}
+
+func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
+	r, kind := a.Stdin, *o.input
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r = f
+	}
+	if kind == "" && strings.EqualFold(filepath.Ext(name), ".jsonl") {
+		kind = "jsonl"
+	}
+	var out []searchQuery
+	err := eachLine(r, nil, func(n int, line []byte) error {
+		t := searchQuery{fmt.Sprint(n), string(line)}
+		if kind == "jsonl" {
+			doc, err := parseDocument(line)
+			if err == nil && blank(doc.Title) && blank(doc.Text) {
+				err = errNoText
+			}
+			if err != nil {
+				return &badInput{fmt.Sprintf("%s:%d", name, n), err}
+			}
+			t = searchQuery{doc.ID, strings.TrimSpace(doc.Title + " " + doc.Text)}
+		} else if !utf8.Valid(line) {
+			return &badInput{fmt.Sprintf("%s:%d", name, n), errors.New("not valid UTF-8; convert the file first")}
+		}
+		out = append(out, t)
+		return nil
+	}, func(n int) error {
+		return &badInput{fmt.Sprintf("%s:%d", name, n), fmt.Errorf("line longer than %d MiB", maxText>>20)}
+	})
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("%s: no texts in it", name)
+	}
+	return out, err
+}
+
+func (o embedOptions) write(ctx context.Context, a *app, enc encoder.Encoder, role encoder.Role, texts []searchQuery, to io.Writer) error {
+	w := bufio.NewWriter(to)
+	emit, err := vectorWriter(w, *o.format, len(texts), enc.Dim())
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.done()
+	cut := 0
+	for at := 0; at < len(texts); at += embedBatch {
+		batch := texts[at:min(at+embedBatch, len(texts))]
+		plain := make([]string, len(batch))
+		for i, t := range batch {
+			plain[i] = t.text
+		}
+		out, err := enc.Encode(ctx, role, plain, encoder.NeedDense)
+		if err != nil {
+			return err
+		}
+		for i, v := range out {
+			if v.Tokens.Truncated > 0 {
+				cut++
+			}
+			if err := emit(batch[i].id, v); err != nil {
+				return err
+			}
+		}
+		p.update(step{stage: "encoding", done: at + len(batch), total: len(texts), unit: "texts"})
+	}
+	p.done()
+	if cut > 0 && !a.quiet {
+		fmt.Fprintf(a.Stderr, "%s cut at %d tokens\n", count(cut, "text was", "texts were"), enc.Fingerprint().MaxTokens)
+	}
+	return w.Flush()
+}

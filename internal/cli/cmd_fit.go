@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+var cmdFit = command{
+	name:    "fit",
+	args:    "",
+	summary: "fit a bridge on what is stored, without labels",
+	about: `
+Makes training queries from the stored passages (keywords and spans of each), encodes them and
+fits the token weights that turn such queries towards their passage. Nothing in the index
+changes: bridges act on queries. The report compares the plain vector with the bridge on
+queries from other seeds than those it was fitted on. More queries a passage make a better
+bridge and take longer; most of the time goes into encoding them.
+
+rlr is computed from sums that follow every change of the database: it needs no fit.`,
+	examples: []string{
+		"lexsem fit --db notes.db",
+		"lexsem fit --db notes.db --queries-per-passage 25 --seed 7",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := fitOptions{
+			variant:    f.str("variant", "rlr+slr", "`NAME`what to fit: rlr+slr, slr or rlr"),
+			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
+			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage"),
+			maxQueries: f.int("max-queries", 0, "training queries in all; default no limit"),
+			epochs:     f.int("epochs", 3, "passes over the training queries"),
+			json:       f.bool("json", "print the report as JSON"),
+		}
+		return o.run
+	},
+}
+
+type fitOptions struct {
+	variant                        *string
+	seed                           *uint64
+	perPassage, maxQueries, epochs *int
+	json                           *bool
+}
+
+// fitSummary is what fit --json prints.
+type fitSummary struct {
+	DB        string     `json:"db"`
+	Variant   string     `json:"variant"`
+	Fitted    bool       `json:"fitted"` // false for rlr, which needs no fit
+	File      string     `json:"file,omitempty"`
+	Seed      uint64     `json:"seed"`
+	Passages  int        `json:"passages"`
+	Queries   int        `json:"queries"`
+	Seconds   float64    `json:"seconds"`
+	FinalLoss float64    `json:"final_loss"`
+	Probes    []fitProbe `json:"probes"`
+}
+
+type fitProbe struct {
+	Task    string  `json:"task"`
+	Queries int     `json:"queries"`
+	Dense   float64 `json:"dense_ndcg@1"`
+	Fitted  float64 `json:"fitted_ndcg@1"`
+}
+
+func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if len(args) > 0 {
+		return usagef("fit takes no arguments, got %q", args[0])
+	}
+	if known := []string{"rlr+slr", "slr", "rlr"}; !slices.Contains(known, *o.variant) {
+		return hinted(usagef("this version cannot fit %q", *o.variant), "variants are rlr+slr, slr and rlr")
+	}
+	if *o.perPassage < 1 || *o.maxQueries < 0 || *o.epochs < 1 {
+		return usagef("--queries-per-passage and --epochs take numbers from 1, --max-queries from 0")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	if *o.variant == "rlr" {
+		return o.closedForm(ctx, a, dir)
+	}
+	db, err := a.openDB(ctx, dir, engine.Options{MustExist: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	p := a.progress()
+	defer p.done()
+	rep, err := db.Fit(ctx, engine.FitOptions{
+		Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage,
+		MaxQueries: *o.maxQueries, Epochs: *o.epochs, Progress: p.fit,
+	})
+	p.done()
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return hinted(&interrupted{"interrupted; the bridge in use stays as it was"}, "run the same command again to fit")
+		}
+		return err
+	}
+	s := newFit(dir, *o.seed, rep)
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	fmt.Fprintf(a.Stdout, "%s: fitted %s on %s passages with %s queries of their own in %s\n", dir, s.Variant,
+		thousands(s.Passages), thousands(s.Queries), short(time.Duration(s.Seconds*float64(time.Second))))
+	if len(s.Probes) > 0 {
+		fmt.Fprintf(a.Stdout, "\nheld-out probe   queries   plain vector   %s   (nDCG@1)\n", s.Variant)
+		for _, pr := range s.Probes {
+			fmt.Fprintf(a.Stdout, "%-14s %9s %14.1f %*.1f\n", pr.Task, thousands(pr.Queries), 100*pr.Dense, len(s.Variant)+2, 100*pr.Fitted)
+		}
+	}
+	return nil
+}
+
+func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
+	s := fitSummary{DB: dir, Variant: rep.Variant, Fitted: true, File: rep.File, Seed: seed, Passages: rep.Passages,
+		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []fitProbe{}}
+	for _, pr := range rep.Probes {
+		s.Probes = append(s.Probes, fitProbe{pr.Task, pr.Queries, pr.Dense, pr.Modified})
+	}
+	return s
+}
+
+// closedForm answers a request to fit rlr.
+func (o fitOptions) closedForm(ctx context.Context, a *app, dir string) error {
+	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	stats, err := e.Stats(ctx)
+	if err := errors.Join(err, e.Close()); err != nil {
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: "rlr", Seed: *o.seed, Passages: stats.Documents, Probes: []fitProbe{}})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: rlr needs no fit; it follows the %s stored\n", dir, count(stats.Documents, "passage", "passages"))
+	return err
+}
+
+// fit shows the progress of Engine.Fit.
+func (p *progress) fit(e engine.Progress) {
+	s := step{stage: e.Stage, done: e.Done, total: e.Total, unit: "queries"}
+	switch e.Stage {
+	case "sample":
+		s.unit = "passages"
+	case "fit":
+		s.unit = "steps"
+	}
+	if e.Loss > 0 {
+		s.note = fmt.Sprintf("loss %.3f", e.Loss)
+	}
+	p.update(s)
+}

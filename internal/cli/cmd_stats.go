@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+var cmdStats = command{
+	name:    "stats",
+	args:    "",
+	summary: "what a database holds",
+	about:   "Reads the database alone: neither runtime nor model is needed.",
+	examples: []string{
+		"lexsem stats --db notes.db",
+		"lexsem stats --db notes.db --json | jq .documents",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		asJSON := f.bool("json", "print as JSON")
+		return func(ctx context.Context, a *app, args []string) error { return runStats(ctx, a, args, *asJSON) }
+	},
+}
+
+// statsSummary is what stats --json prints.
+type statsSummary struct {
+	DB          string        `json:"db"`
+	Documents   int           `json:"documents"`
+	Seq         uint64        `json:"seq"` // number of the last commit
+	Truncated   int           `json:"truncated"`
+	Index       string        `json:"index"`
+	Metric      string        `json:"metric"`
+	Dim         int           `json:"dim"`
+	Model       string        `json:"model"`
+	Precision   string        `json:"precision"`
+	Pooling     string        `json:"pooling"`
+	MaxTokens   int           `json:"max_tokens"`
+	DiskBytes   int64         `json:"disk_bytes"`
+	FormatMajor int           `json:"format_major"`
+	Default     string        `json:"default_variant"`
+	Bridges     []statsBridge `json:"bridges"`
+}
+
+type statsBridge struct {
+	Variant  string     `json:"variant"`
+	File     string     `json:"file"`
+	Seq      uint64     `json:"seq"`
+	Passages int        `json:"passages"`
+	Unfitted int        `json:"unfitted"` // documents added or replaced since
+	Probes   []fitProbe `json:"probes"`
+}
+
+func newStats(s engine.Stats) statsSummary {
+	out := statsSummary{
+		DB: s.Dir, Documents: s.Documents, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
+		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
+		DiskBytes: s.DiskBytes, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []statsBridge{},
+	}
+	for _, b := range s.Bridges {
+		sb := statsBridge{b.Variant, b.File, b.Seq, b.Passages, b.Unfitted, []fitProbe{}}
+		for _, p := range b.Probes {
+			sb.Probes = append(sb.Probes, fitProbe{p.Task, p.Queries, p.Dense, p.Modified})
+		}
+		out.Bridges = append(out.Bridges, sb)
+	}
+	return out
+}
+
+func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
+	if len(args) > 0 {
+		return hinted(usagef("stats takes no arguments, got %q", args[0]), "name the database with --db")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	stats, err := e.Stats(ctx)
+	if err := errors.Join(err, e.Close()); err != nil {
+		return err
+	}
+	s := newStats(stats)
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	writeStats(a.Stdout, s)
+	return nil
+}
+
+func writeStats(w io.Writer, s statsSummary) {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-11s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("database", "%s, format %d, %s", s.DB, s.FormatMajor, bytesOf(s.DiskBytes))
+	row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
+	row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
+	row("index", "%s, %s", s.Index, s.Metric)
+	row("queries", "%s unless --variant says otherwise", variantName(s.Default))
+	for _, b := range s.Bridges {
+		seen := "all passages seen"
+		if b.Unfitted > 0 {
+			seen = fmt.Sprintf("%s since: run `lexsem fit` again", count(b.Unfitted, "passage came", "passages came"))
+		}
+		row("bridge", "%s, fitted on %s passages, %s", b.Variant, thousands(b.Passages), seen)
+		for _, p := range b.Probes {
+			row("", "%-8s nDCG@1 %.1f → %.1f on %s held-out queries", p.Task, 100*p.Dense, 100*p.Fitted, thousands(p.Queries))
+		}
+	}
+}
+
+// bytesOf prints a size with three digits.
+func bytesOf(n int64) string {
+	x, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if x < 1024 {
+			break
+		}
+		x, unit = x/1024, u
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.3g %s", x, unit)
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"strings"
+)
+
+// command is one entry of the command table. declare adds the command's flags
+// to f and returns what to run once they are parsed.
+type command struct {
+	name     string
+	args     string // positional arguments as the synopsis shows them
+	summary  string // one line for the list of commands
+	about    string // what it does, a few lines
+	examples []string
+	declare  func(f *flags) action
+}
+
+// action runs a command with its positional arguments.
+type action func(ctx context.Context, a *app, args []string) error
+
+// commands returns every command in the order in which help lists them.
+func commands() []command {
+	return []command{
+		cmdDemo, cmdSetup, cmdDoctor,
+		cmdIndex, cmdFit, cmdSearch, cmdDelete, cmdStats,
+		cmdEmbed, cmdBench, cmdBenchANN, cmdVersion,
+	}
+}
+
+// match finds the command that args begin with, by two words where a command
+// has a name of two, and returns the arguments behind the name.
+func match(args []string) (c command, rest []string, ok bool) {
+	for n := min(2, len(args)); n > 0; n-- {
+		name := strings.Join(args[:n], " ")
+		for _, c := range commands() {
+			if c.name == name {
+				return c, args[n:], true
+			}
+		}
+	}
+	return command{}, nil, false
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	db, model, cache, library string
+	offline, quiet            bool
+}
+
+// defaultModel encodes when neither --model nor the database says otherwise.
+const defaultModel = "all-MiniLM-L6-v2"
+
+func (g *globals) declare(f *flags) {
+	f.group("Flags of every command")
+	for _, s := range []struct {
+		to          *string
+		name, usage string
+	}{
+		{&g.db, "db", "`DIR`folder of the database"},
+		{&g.model, "model", "`NAME`encoder, or the folder of a model file; default the database's own, or " + defaultModel},
+		{&g.cache, "cache", "`DIR`where runtime and models are kept; default lexsem below the user's cache folder"},
+		{&g.library, "library", "`FILE`libonnxruntime to use, instead of looking for one"},
+	} {
+		f.note(s.name)
+		f.set.StringVar(s.to, s.name, "", s.usage)
+	}
+	f.note("offline")
+	f.set.BoolVar(&g.offline, "offline", false, "open no network connection")
+	f.note("quiet")
+	f.set.BoolVar(&g.quiet, "quiet", false, "no progress on stderr")
+}
+
+// app is what a running command works with.
+type app struct {
+	Env
+	globals
+}
+
+// needDB returns the database's folder or a usage error.
+func (a *app) needDB() (string, error) {
+	if a.db == "" {
+		return "", hinted(usagef("no database given"), "name its folder with --db DIR or LEXSEM_DB")
+	}
+	return a.db, nil
+}

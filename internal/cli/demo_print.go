@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// demoColumn is the width of one of three columns; with the ranks they fill 98
+// terminal columns.
+const demoColumn = 31
+
+func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool, took time.Duration) {
+	w := a.Stdout
+	fmt.Fprintf(w, "%s\n", a.style(bold, fmt.Sprintf("%s passages from the documentation of %s · %s", thousands(s.Passages), s.Source.Go, s.Source.Model)))
+	for _, q := range queries {
+		fmt.Fprintf(w, "\n%s %s\n", a.style(faint, padRight(q.Kind, 8)), a.style(bold, clipColumns(flat(q.Query), 90)))
+		var head []string
+		for _, v := range demoVariants {
+			head = append(head, padRight(v.title, demoColumn))
+		}
+		fmt.Fprintf(w, "    %s\n", a.style(faint, strings.TrimRight(strings.Join(head, " "), " ")))
+		columns := q.columns()
+		for rank := range 3 {
+			line := fmt.Sprintf("  %s ", a.style(faint, fmt.Sprint(rank+1)))
+			for _, c := range columns {
+				cell := ""
+				if rank < len(c) {
+					cell = a.demoCell(c[rank], q.Target)
+				} else {
+					cell = strings.Repeat(" ", demoColumn)
+				}
+				line += cell + " "
+			}
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", a.style(faint, fmt.Sprintf("nDCG@1 on %d passages drawn with seed %d%s", demoProbes, demoSeed, "            dense       RLR   RLR + SLR")))
+	explain := map[string]string{"keyword": "3 to 8 words of the passage, shuffled", "part:16": "16 words in a row"}
+	for _, r := range s.Probes {
+		fmt.Fprintf(w, "  %-8s %-39s %5.1f     %5.1f       %s\n", r.Task, explain[r.Task], 100*r.NDCG1[0], 100*r.NDCG1[1], a.style(bold, fmt.Sprintf("%5.1f", 100*r.NDCG1[2])))
+	}
+	c := s.Built
+	fmt.Fprintf(w, "\nbuilt in %.0f s, %.0f CPU-seconds: indexing %.0f s, fitting on %s queries %.0f s, measuring %.0f s\n",
+		c.WallSeconds, c.CPUSeconds, c.IndexSeconds, thousands(s.Fit.Queries), c.FitSeconds, c.MeasureSeconds)
+	if reused {
+		fmt.Fprintf(w, "reused what that run built; this one took %.1f s\n", took.Seconds())
+	}
+	fmt.Fprintf(w, "%s\n", a.style(faint, "database "+dir))
+}
+
+// demoCell is one hit: its id cut from the left to the column's width, with a
+// tick where it is the passage that was meant.
+func (a *app) demoCell(id, target string) string {
+	hit := id == target
+	room := demoColumn
+	if hit {
+		room -= 2
+	}
+	r := []rune(id)
+	if len(r) > room {
+		r = append([]rune("…"), r[len(r)-room+1:]...)
+	}
+	cell := string(r)
+	if hit {
+		return a.style(green, cell+" ✓") + strings.Repeat(" ", demoColumn-len(r)-2)
+	}
+	return padRight(cell, demoColumn)
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/store"
+)
+
+func TestExitCodes(t *testing.T) {
+	missing := &provision.MissingError{Missing: []provision.Missing{
+		{Artifact: "onnxruntime", Attempts: []provision.Attempt{{Route: "pip", Reason: errors.New("not on PATH")}}, Remedy: "install pip"},
+		{Artifact: "bge", Attempts: []provision.Attempt{{Route: "mvn", Reason: errors.New("not on PATH")}}, Remedy: "install mvn"},
+	}}
+	cases := []struct {
+		err  error
+		code int
+		hint string // part of it; "" where there is none
+	}{
+		{nil, 0, ""},
+		{errors.New("anything"), 1, ""},
+		{usagef("wrong"), 2, ""},
+		{hinted(usagef("wrong"), "do it so"), 2, "do it so"},
+		{engine.ErrNotFound, 3, ""},
+		{engine.ErrNotFitted, 3, "lexsem fit"},
+		{&store.LockedError{Dir: "d"}, 4, "wait"},
+		{&store.CorruptError{Dir: "d", What: "w"}, 5, "doctor"},
+		{&encoder.MismatchError{}, 6, "--model"},
+		{&store.VersionError{}, 6, ""},
+		{&store.DimensionError{}, 6, ""},
+		{encoder.ErrUnavailable, 7, "lexsem setup"},
+		{missing, 7, "install pip; install mvn"},
+		{context.Canceled, 130, ""},
+		{&interrupted{"stopped"}, 130, ""},
+		{errors.Join(&store.CorruptError{}, errors.New("and closing failed")), 5, "doctor"},
+	}
+	for _, c := range cases {
+		wrapped := c.err
+		if wrapped != nil {
+			wrapped = fmt.Errorf("doing: %w", c.err)
+		}
+		for _, err := range []error{c.err, wrapped} {
+			if got := exitCode(err); got != c.code {
+				t.Errorf("exitCode(%v) = %d, want %d", err, got, c.code)
+			}
+			if hint := hintOf(err); !strings.Contains(hint, c.hint) {
+				t.Errorf("hintOf(%v) = %q, want %q in it", err, hint, c.hint)
+			}
+		}
+	}
+	if s := summaryOf(missing); strings.Contains(s, "\n") || !strings.Contains(s, "onnxruntime and bge") {
+		t.Errorf("summary %q", s)
+	}
+	if d := detailsOf(missing); len(d) != 2 || !strings.Contains(d[1], "bge by mvn: not on PATH") {
+		t.Errorf("details %q", d)
+	}
+	if s := summaryOf(errors.Join(errors.New("a"), errors.New("b"))); s != "a; b" {
+		t.Errorf("joined errors: %q, want one line", s)
+	}
+}

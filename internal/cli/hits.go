@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Escape sequences of the few styles that are used.
+const (
+	bold  = "1"
+	faint = "2"
+	green = "32"
+	red   = "31"
+)
+
+// style wraps s in an escape sequence where colours are welcome: on a terminal
+// and without NO_COLOR.
+func (a *app) style(code, s string) string {
+	if !a.StdoutTerminal || a.Getenv("NO_COLOR") != "" || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+var whiteSpace = regexp.MustCompile(`\s+`)
+
+// flat makes one line of s, without control characters.
+func flat(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.TrimSpace(whiteSpace.ReplaceAllString(s, " "))
+}
+
+// writeHits prints hits for people: rank, score and id, then the title, then
+// two lines of the text around the query's words.
+func writeHits(w io.Writer, a *app, query string, res engine.Result) {
+	if len(res.Hits) == 0 {
+		fmt.Fprintln(w, "no hits: the database is empty")
+		return
+	}
+	width := min(a.Width, 100)
+	for _, h := range res.Hits {
+		fmt.Fprintf(w, "%s  %s  %s\n", a.style(faint, fmt.Sprintf("%2d", h.Rank)), fmt.Sprintf("%.3f", h.Score), a.style(bold, clipColumns(flat(h.ID), width-11)))
+		if h.Title != "" {
+			fmt.Fprintf(w, "    %s\n", clipColumns(flat(h.Title), width-4))
+		}
+		for _, line := range snippet(h.Text, query, width-4, 2) {
+			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
+		}
+	}
+}
+
+// snippet returns up to lines lines of at most width columns from the part of
+// passage that holds most of the query's distinct content words; the earliest
+// such part, and the beginning where there is none.
+func snippet(passage, query string, width, lines int) []string {
+	passage = flat(passage)
+	if passage == "" {
+		return nil
+	}
+	wanted := contentWords(query)
+	words := text.Words(nil, passage)
+	room := width * lines
+	best, bestScore := 0, 0
+	for i := range words {
+		if len(passage) <= room {
+			break
+		}
+		seen := map[string]bool{}
+		for j := i; j < len(words) && words[j].End-words[i].Start <= room*3/4; j++ {
+			if wanted[words[j].Lower] {
+				seen[words[j].Lower] = true
+			}
+		}
+		if len(seen) > bestScore {
+			best, bestScore = i, len(seen)
+		}
+	}
+	rest := passage
+	if bestScore > 0 && best > 0 && words[best].End > room*3/4 {
+		rest = "…" + passage[words[max(0, best-3)].Start:]
+	}
+	var out []string
+	for len(out) < lines && rest != "" {
+		line, tail := breakLine(rest, width)
+		if tail != "" && len(out) == lines-1 {
+			line = clipColumns(line+" "+tail, width)
+			tail = ""
+		}
+		out, rest = append(out, line), tail
+	}
+	return out
+}
+
+// breakLine cuts s at the last space within width columns.
+func breakLine(s string, width int) (line, rest string) {
+	r := []rune(s)
+	if len(r) <= width {
+		return s, ""
+	}
+	cut := width
+	for i := width; i > width/2; i-- {
+		if r[i] == ' ' {
+			cut = i
+			break
+		}
+	}
+	return strings.TrimSpace(string(r[:cut])), strings.TrimSpace(string(r[cut:]))
+}
+
+func contentWords(query string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range text.Words(nil, query) {
+		if !text.Stop(w.Lower) {
+			out[w.Lower] = true
+		}
+	}
+	return out
+}
+
+// highlight sets the query's content words in bold.
+func (a *app) highlight(line, query string) string {
+	if a.style(bold, "x") == "x" {
+		return line
+	}
+	wanted := contentWords(query)
+	var b strings.Builder
+	at := 0
+	for _, w := range text.Words(nil, line) {
+		if wanted[w.Lower] {
+			b.WriteString(line[at:w.Start] + a.style(bold, line[w.Start:w.End]))
+			at = w.End
+		}
+	}
+	return b.String() + line[at:]
+}
