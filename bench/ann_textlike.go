@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// TextLike makes n base vectors and nq held-out queries that lie as the
-// vectors of a text encoder do: unit length, about 0.07 between random pairs,
-// clusters of Zipf-like sizes. Each vector is
+// TextLike makes n base vectors and nq held-out queries that lie much as the
+// vectors of a text encoder do: unit length, clusters of Zipf-like sizes, all
+// leaning to one side. With n = 100,000 and dim = 384 the cosine of a query is
+// 0.83 to its nearest vector, 0.79 to the 10th, 0.61 to the 100th and
+// 0.08 ± 0.09 to a random one. Each vector is
 //
 //	norm( mean + centre_c + subspace_c · z + 0.30 · e )
 //
@@ -15,7 +17,8 @@ import (
 // clusters share, a subspace of 30 dimensions with falling spectrum for each
 // of 500 clusters (fewer below 10,000 vectors), and isotropic noise e of unit
 // expected length; queries have noise 0.35. Vectors are the same for the same
-// arguments.
+// arguments. Made vectors are easier than text: compare indexes by them, not
+// absolute figures. Cost O(n·dim).
 func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
 	const latentDim, subDim = 96, 30
 	rng := rand.New(rand.NewPCG(seed, 0x7e47))
@@ -28,7 +31,7 @@ func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
 	}
 	clusters := max(1, min(500, n/20))
 	latent := gauss(latentDim, dim, 1)
-	mean := gauss(1, dim, 0.28)
+	mean := gauss(1, dim, 0.25)
 	centres := make([]float32, clusters*dim)
 	subspaces := gauss(clusters*subDim, dim, 1)
 	cumulative := make([]float64, clusters)
@@ -37,12 +40,12 @@ func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
 		centre := centres[c*dim : (c+1)*dim]
 		copy(centre, mean)
 		for l := range latentDim {
-			add(centre, float32(rng.NormFloat64()*0.65/math.Sqrt(latentDim)), latent[l*dim:(l+1)*dim])
+			add(centre, float32(rng.NormFloat64()*0.72/math.Sqrt(latentDim)), latent[l*dim:(l+1)*dim])
 		}
 		for s := range subDim { // falling spectrum
 			row := subspaces[(c*subDim+s)*dim : (c*subDim+s+1)*dim]
 			for i := range row {
-				row[i] *= float32(0.75 / math.Sqrt(2+float64(s)))
+				row[i] *= float32(0.9 * math.Pow(float64(s+1), -0.75))
 			}
 		}
 		total += 1 / math.Pow(float64(c+2), 0.8)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,11 +60,19 @@ var (
 // times. Names are checked before anything is encoded. Memory is the corpus
 // with its vectors; the cost is mostly that of encoding, and of fitting where
 // a system is fitted.
-func Run(ctx context.Context, enc encoder.Encoder, o Options) (*Report, error) {
+func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
 	began, cpuBegan := time.Now(), cpuTime()
 	p, err := newPlan(o)
 	if err != nil {
 		return nil, err
+	}
+	if o.CacheDir != "" {
+		cache, openErr := encoder.NewCache(lent{enc}, o.CacheDir, encoder.CacheOptions{})
+		if openErr != nil {
+			return nil, openErr
+		}
+		defer func() { err = errors.Join(err, cache.Close()) }()
+		enc = cache
 	}
 	enc = newMemo(enc)
 	encodeBegan := time.Now()
@@ -75,7 +84,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{
+	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distinct: p.targets.Len(),
 		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Fit: map[string]Fit{},
 		Cost: Cost{EncodeSeconds: time.Since(encodeBegan).Seconds()},
@@ -145,11 +154,21 @@ func newPlan(o Options) (*plan, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
+	for what, names := range map[string][]string{"system": o.Systems, "task": o.Tasks, "metric": o.Metrics} {
+		for i, name := range names {
+			if slices.Contains(names[:i], name) {
+				return nil, fmt.Errorf("%w: %s %q is given twice; name it once", ErrDuplicateID, what, name)
+			}
+		}
+	}
 	p := &plan{Options: o}
 	for _, name := range o.Systems {
 		s, err := ParseSystem(name)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(p.systems, func(other System) bool { return other.Name == s.Name }) {
+			return nil, fmt.Errorf("%w: system %q stands under two names; name it once", ErrDuplicateID, s.Name)
 		}
 		p.systems = append(p.systems, s)
 	}

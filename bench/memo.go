@@ -20,38 +20,37 @@ func newMemo(enc encoder.Encoder) *memo {
 	return &memo{Encoder: enc, seen: map[string]encoder.Output{}}
 }
 
-// Encode implements encoder.Encoder. Only dense vectors are remembered: the
-// other tensors are hundreds of times as large.
+// Encode implements encoder.Encoder. Only requests for dense vectors alone are
+// remembered: the other tensors are hundreds of times as large. Calls take
+// turns.
 func (m *memo) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
 	if role != encoder.Query || need != encoder.NeedDense {
 		return m.Encoder.Encode(ctx, role, texts, need)
 	}
-	out := make([]encoder.Output, len(texts))
-	var missing []string
-	var at []int
-	m.mu.Lock()
-	for i, t := range texts {
-		if o, ok := m.seen[t]; ok {
-			out[i] = copyDense(o)
-		} else {
-			missing, at = append(missing, t), append(at, i)
-		}
-	}
-	m.mu.Unlock()
-	if len(missing) == 0 {
-		return out, ctx.Err()
-	}
-	fresh, err := m.Encoder.Encode(ctx, role, missing, need)
-	if err != nil {
-		return nil, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for j, o := range fresh {
-		m.seen[missing[j]] = copyDense(o)
-		out[at[j]] = o
+	var missing []string
+	asked := map[string]struct{}{}
+	for _, t := range texts {
+		_, known := m.seen[t]
+		if _, twice := asked[t]; !known && !twice {
+			missing, asked[t] = append(missing, t), struct{}{}
+		}
 	}
-	return out, nil
+	if len(missing) > 0 {
+		fresh, err := m.Encoder.Encode(ctx, role, missing, need)
+		if err != nil {
+			return nil, err
+		}
+		for i, o := range fresh {
+			m.seen[missing[i]] = o
+		}
+	}
+	out := make([]encoder.Output, len(texts))
+	for i, t := range texts {
+		out[i] = copyDense(m.seen[t])
+	}
+	return out, ctx.Err()
 }
 
 // copyDense copies what the caller of Encode owns and may change.
@@ -62,3 +61,10 @@ func copyDense(o encoder.Output) encoder.Output {
 	o.Tokens.Offsets = append([]encoder.Span(nil), o.Tokens.Offsets...)
 	return o
 }
+
+// lent is an encoder that belongs to the caller of Run: whoever is given it
+// cannot close it.
+type lent struct{ encoder.Encoder }
+
+// Close does nothing.
+func (lent) Close() error { return nil }

@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/index"
+)
+
+func TestExactIndexFindsAll(t *testing.T) {
+	for _, deleted := range []float64{0, .3} {
+		r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 800, NumQueries: 50, Dim: 24, Delete: deleted, Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Points) != 1 || r.N != 800 || r.Dim != 24 || r.Deleted != int(deleted*800) {
+			t.Fatalf("report is %+v", r)
+		}
+		p := r.Points[0]
+		if p.Recall != 1 || p.Panics != 0 || p.Ghosts != 0 || p.QPS <= 0 || p.P50 <= 0 || p.P99 < p.P50 {
+			t.Errorf("deleted %v: %+v", deleted, p)
+		}
+		if r.BytesPerVector < 24*4 || r.BytesPerVector > 24*4*10 {
+			t.Errorf("%v bytes a vector of 24 floats", r.BytesPerVector)
+		}
+	}
+}
+
+// TestEveryIndexOfOursFinds holds each kind to a recall that any sound index
+// reaches on so few vectors.
+func TestEveryIndexOfOursFinds(t *testing.T) {
+	for _, kind := range index.Kinds() {
+		r, err := RunANN(context.Background(), ANNOptions{Index: kind, N: 1000, NumQueries: 50, Dim: 24, Delete: .2, Ef: []int{64}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := r.Points[0]; p.Recall < .95 || p.Panics != 0 || p.Ghosts != 0 {
+			t.Errorf("%s: %+v", kind, p)
+		}
+	}
+}
+
+// TestWhyNotCoder is the measurement behind the index of our own: the
+// baseline finds few neighbours whatever its candidate pool, and panics in
+// searches after deletes.
+func TestWhyNotCoder(t *testing.T) {
+	r, err := RunANN(context.Background(), ANNOptions{Index: "coder", N: 3000, NumQueries: 100, Dim: 64, Ef: []int{20, 400}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := r.Points[0].Recall, r.Points[1].Recall; a > .6 || b > .6 {
+		t.Errorf("recall is %v and %v at ef 20 and 400; has the library been mended?", a, b)
+	}
+	r, err = RunANN(context.Background(), ANNOptions{Index: "coder", N: 3000, NumQueries: 100, Dim: 64, Ef: []int{20}, Delete: .3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.Points[0]; p.Panics+p.Ghosts == 0 {
+		t.Errorf("no panics and no ghosts after deletes: %+v; has the library been mended?", p)
+	}
+}
+
+func TestANNFromFiles(t *testing.T) {
+	dir := t.TempDir()
+	save := func(name string, write func(f *os.File) error) string {
+		name = filepath.Join(dir, name)
+		if err := writeFile(name, write); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	base, queries := TextLike(300, 20, 16, 5)
+	for i := range base.Data { // lengths do not matter by cosine
+		base.Data[i] *= 7
+	}
+	b := save("base.fbin", func(f *os.File) error { return WriteVectors(f, base) })
+	q := save("queries.fbin", func(f *os.File) error { return WriteVectors(f, queries) })
+	o := ANNOptions{Base: b, Queries: q, Index: "flat"}
+	r, err := RunANN(context.Background(), o)
+	if err != nil || r.N != 300 || r.Dim != 16 || r.Queries != 20 || r.Points[0].Recall != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	// A truth that names far vectors as the nearest makes everything right; one
+	// that names ten copies of the single nearest leaves one right a query.
+	truth := &Truth{K: 10}
+	exact, err := newExact(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]uint64, base.Len())
+	for i := range ids {
+		ids[i] = uint64(i)
+	}
+	if err := exact.Add(ids, base.Data); err != nil {
+		t.Fatal(err)
+	}
+	for i := range queries.Len() {
+		near, err := exact.Search(nil, queries.Row(i), index.SearchOptions{K: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			truth.IDs = append(truth.IDs, int32(near[0].ID))
+		}
+	}
+	o.Truth = save("truth.ibin", func(f *os.File) error { return WriteTruth(f, truth) })
+	if r, err = RunANN(context.Background(), o); err != nil || r.Points[0].Recall != .1 {
+		t.Errorf("recall is %+v, %v, want .1 for one right of ten", r, err)
+	}
+	for name, bad := range map[string]ANNOptions{
+		"truth of other queries": {Base: b, Queries: b, Truth: o.Truth, Index: "flat"},
+		"other dimension":        {Base: b, Queries: save("d.fbin", func(f *os.File) error { return WriteVectors(f, &Vectors{8, make([]float32, 16)}) }), Index: "flat"},
+		"zero vector":            {Base: b, Queries: save("z.fbin", func(f *os.File) error { return WriteVectors(f, &Vectors{16, make([]float32, 16)}) }), Index: "flat"},
+		"few neighbours":         {Base: b, Queries: q, Truth: save("t.ibin", func(f *os.File) error { return WriteTruth(f, &Truth{1, make([]int32, 20)}) }), Index: "flat"},
+	} {
+		if _, err := RunANN(context.Background(), bad); !errors.Is(err, ErrVectorFile) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestANNRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    ANNOptions
+		want error
+	}{
+		"unknown index":         {ANNOptions{Index: "nothing"}, ErrUnknownName},
+		"negative n":            {ANNOptions{N: -1}, ErrOption},
+		"ef of 0":               {ANNOptions{Ef: []int{0}}, ErrOption},
+		"no ef":                 {ANNOptions{Ef: []int{}}, ErrOption},
+		"delete all":            {ANNOptions{Delete: 1}, ErrOption},
+		"queries without base":  {ANNOptions{Queries: "x"}, ErrOption},
+		"base without queries":  {ANNOptions{Base: "x"}, ErrOption},
+		"base that is not":      {ANNOptions{Base: "none", Queries: "none"}, os.ErrNotExist},
+		"one link a node":       {ANNOptions{Index: "coder", M: -1}, ErrOption},
+		"share is not a number": {ANNOptions{Delete: nan()}, ErrOption},
+	} {
+		if c.o.Index == "" {
+			c.o.Index = "flat"
+		}
+		if _, err := RunANN(context.Background(), c.o); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func nan() float64 { zero := 0.; return zero / zero }
+
+// TestANNReportJSON holds the names that others read.
+func TestANNReportJSON(t *testing.T) {
+	r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 50, NumQueries: 5, Dim: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"n", "dim", "index", "build_seconds", "build_cpu_seconds", "bytes_per_vector", "points",
+		"ef", "recall@10", "qps", "p50_us", "p99_us", "allocs_per_query", "panics", "ghosts"} {
+		if !bytes.Contains(b, []byte(`"`+key+`":`)) {
+			t.Errorf("%s is missing in %s", key, b)
+		}
+	}
+}
+
+func TestTextLike(t *testing.T) {
+	a, qa := TextLike(200, 10, 32, 1)
+	b, qb := TextLike(200, 10, 32, 1)
+	c, _ := TextLike(200, 10, 32, 2)
+	if string(bits(a)) != string(bits(b)) || string(bits(qa)) != string(bits(qb)) || string(bits(a)) == string(bits(c)) {
+		t.Error("the vectors do not depend on the seed alone")
+	}
+	for i := range a.Len() {
+		if d := distance(a.Row(i), a.Row(i)); d > 1e-6 || d < -1e-6 {
+			t.Fatalf("vector %d has a length other than 1", i)
+		}
+	}
+}
+
+func bits(v *Vectors) []byte {
+	var b bytes.Buffer
+	WriteVectors(&b, v)
+	return b.Bytes()
+}

@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// rankingOf makes a ranking from ids in order.
+func rankingOf(ids string) []Ranked {
+	var out []Ranked
+	for i, id := range strings.Fields(ids) {
+		out = append(out, Ranked{id, -float64(i)})
+	}
+	return out
+}
+
+func TestMetricsByHand(t *testing.T) {
+	log2 := math.Log2
+	for _, c := range []struct {
+		name   string
+		grades map[string]int
+		ranked string
+		metric string
+		want   float64
+	}{
+		{"first of one", map[string]int{"a": 1}, "a b", "ndcg@1", 1},
+		{"second of one", map[string]int{"a": 1}, "b a", "ndcg@1", 0},
+		{"second of one, deeper", map[string]int{"a": 1}, "b a", "ndcg@10", 1 / log2(3)},
+		{"linear gain", map[string]int{"a": 3, "b": 1}, "b a", "ndcg@10", (1 + 3/log2(3)) / (3 + 1/log2(3))},
+		{"ideal is cut at k", map[string]int{"a": 1, "b": 1, "c": 1}, "a x", "ndcg@2", 1 / (1 + 1/log2(3))},
+		{"negative grade gains nothing", map[string]int{"a": 1, "x": -1}, "x a", "ndcg@10", 1 / log2(3)},
+		{"nothing found", map[string]int{"a": 1}, "", "ndcg@10", 0},
+		{"beyond k", map[string]int{"a": 1}, "x y a", "ndcg@2", 0},
+		{"mrr third", map[string]int{"a": 1}, "x y a", "mrr@10", 1. / 3},
+		{"mrr first positive counts", map[string]int{"a": 1, "b": 2}, "x b a", "mrr@10", .5},
+		{"mrr cut", map[string]int{"a": 1}, "x y a", "mrr@2", 0},
+		{"mrr grade 0 is no hit", map[string]int{"x": 0, "a": 1}, "x a", "mrr@10", .5},
+		{"recall half", map[string]int{"a": 1, "b": 2}, "a x", "recall@2", .5},
+		{"recall cannot reach 1", map[string]int{"a": 1, "b": 2}, "a b", "recall@1", .5},
+		{"recall all", map[string]int{"a": 1, "b": 2, "x": 0}, "x b a", "recall@100", 1},
+		{"precision counts empty ranks", map[string]int{"a": 1}, "a", "precision@10", .1},
+		{"map", map[string]int{"a": 1, "b": 1, "c": 1}, "a x b", "map@10", (1 + 2./3) / 3},
+		{"map cut", map[string]int{"a": 1, "b": 1}, "a x b", "map@2", .5},
+	} {
+		m, err := ParseMetric(c.metric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Evaluate(Qrels{"q": c.grades}, Rankings{"q": rankingOf(c.ranked)}, []Metric{m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Mean[c.metric]; math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: %s of %q is %v, want %v", c.name, c.metric, c.ranked, got, c.want)
+		}
+	}
+}
+
+func TestAverageOverJudgedQueries(t *testing.T) {
+	m, _ := ParseMetric("ndcg@1")
+	qrels := Qrels{
+		"found":       {"a": 1},
+		"unanswered":  {"a": 1},
+		"no positive": {"a": 0, "b": -1},
+	}
+	r := Rankings{"found": rankingOf("a"), "no positive": rankingOf("a"), "not judged": rankingOf("a")}
+	s, err := Evaluate(qrels, r, []Metric{m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Queries) != 2 || s.Queries[0] != "found" || s.Queries[1] != "unanswered" || s.Mean["ndcg@1"] != .5 {
+		t.Errorf("averaged over %v to %v, want found and unanswered to .5", s.Queries, s.Mean)
+	}
+	if _, err := Evaluate(Qrels{"q": {"a": 0}}, r, []Metric{m}); !errors.Is(err, ErrNoQueries) {
+		t.Errorf("no positive at all: %v", err)
+	}
+	if _, err := Evaluate(Qrels{"q": {"a": 1}}, Rankings{"q": rankingOf("a b a")}, []Metric{m}); !errors.Is(err, ErrDuplicateID) {
+		t.Errorf("a passage twice in a ranking: %v", err)
+	}
+}
+
+func TestRankBreaksTiesByID(t *testing.T) {
+	hits := []Ranked{{"c", 1}, {"nan", math.NaN()}, {"b", 2}, {"a", 1}, {"d", math.Inf(-1)}}
+	Rank(hits)
+	got := ""
+	for _, h := range hits {
+		got += h.ID + " "
+	}
+	if got != "b a c d nan " {
+		t.Errorf("order is %q", got)
+	}
+}
+
+func TestParseMetric(t *testing.T) {
+	for _, bad := range []string{"", "ndcg", "ndcg@", "ndcg@0", "ndcg@-1", "ndcg@x", "ndcg@100000", "foo@10", "@10", "ndcg@1@2"} {
+		if _, err := ParseMetric(bad); !errors.Is(err, ErrUnknownName) {
+			t.Errorf("%q gives %v", bad, err)
+		}
+	}
+	for _, k := range MetricKinds() {
+		if m, err := ParseMetric(k.Name + "@7"); err != nil || m.K != 7 || m.Name != k.Name+"@7" || k.Doc == "" {
+			t.Errorf("%s: %+v, %v", k.Name, m, err)
+		}
+	}
+}
+
+// TestMetricBounds holds every registered metric to [0, 1], 1 for a perfect
+// ranking of one positive and 0 for none found.
+func TestMetricBounds(t *testing.T) {
+	for _, k := range MetricKinds() {
+		if got := k.Score([]int{1}, []int{1}, 1); got != 1 {
+			t.Errorf("%s of a perfect answer is %v", k.Name, got)
+		}
+		if got := k.Score(nil, []int{2, 1}, 5); got != 0 {
+			t.Errorf("%s of no answer is %v", k.Name, got)
+		}
+		rng := newRand(1, "bounds")
+		for range 2000 {
+			var grades, ideal []int
+			for range 1 + rng.IntN(6) {
+				ideal = append(ideal, 3)
+			}
+			n := 1 + rng.IntN(8)
+			left := len(ideal)
+			for range n {
+				g := 0
+				if left > 0 && rng.IntN(2) == 0 {
+					g = 3
+					left--
+				}
+				grades = append(grades, g)
+			}
+			if got := k.Score(grades, ideal, n); !(got >= 0 && got <= 1+1e-12) {
+				t.Fatalf("%s of %v against %v is %v", k.Name, grades, ideal, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+var tinyPassages = []Passage{
+	{"d3", "", "The river Rhine flows north through Cologne and Rotterdam into the North Sea near Holland."},
+	{"d1", "Photosynthesis", "Plants turn sunlight, water and carbon dioxide into sugar; oxygen leaves the leaf through stomata."},
+	{"d2", "", "Too short."},
+	{"d4", "", "The river Rhine flows north through Cologne and Rotterdam into the North Sea near Holland."},
+	{"d5", "", "A hash table stores pairs of keys and values in buckets chosen by a hash function of the key."},
+}
+
+func tinyInput(seed uint64) TaskInput {
+	c := &Corpus{Name: "tiny", Passages: tinyPassages,
+		Queries: []Query{{"q2", "river"}, {"q1", "plants"}, {"q3", "nothing fits"}},
+		Qrels:   Qrels{"q1": {"d1": 1}, "q2": {"d3": 2, "d4": 1}, "q3": {"d5": 0}}}
+	return TaskInput{Corpus: c, Targets: NewTargets(c.Passages), Seed: seed}
+}
+
+func TestEqualTextsAreOneTarget(t *testing.T) {
+	tg := NewTargets(tinyPassages)
+	want := [][]string{{"d1"}, {"d2"}, {"d3", "d4"}, {"d5"}}
+	if !reflect.DeepEqual(tg.Members, want) || tg.Len() != 4 || !strings.HasPrefix(tg.Texts[0], "Photosynthesis Plants") {
+		t.Errorf("targets are %v with %q", tg.Members, tg.Texts)
+	}
+}
+
+func TestQueryTask(t *testing.T) {
+	task, err := MakeTask("query", tinyInput(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(task.Queries) != 2 || task.Queries[0].ID != "q1" || task.LeftOut != 1 || !task.Judged ||
+		!reflect.DeepEqual(task.Qrels, Qrels{"q1": {"d1": 1}, "q2": {"d3": 2, "d4": 1}}) {
+		t.Errorf("task is %+v", task)
+	}
+}
+
+func TestPartTask(t *testing.T) {
+	in := tinyInput(1)
+	task, err := MakeTask("part:8", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(task.Queries) != 3 || task.LeftOut != 1 {
+		t.Errorf("%d queries, %d left out, want 3 and 1", len(task.Queries), task.LeftOut)
+	}
+	for _, q := range task.Queries {
+		i := slices.IndexFunc(in.Targets.Members, func(m []string) bool { return m[0] == q.ID })
+		if n := len(strings.Fields(q.Text)); n != 8 || !strings.Contains(in.Targets.Texts[i], q.Text) {
+			t.Errorf("%s: %q has %d words or is no part of the passage", q.ID, q.Text, n)
+		}
+		if want := map[string]int{q.ID: 1}; !reflect.DeepEqual(task.Qrels[q.ID], want) {
+			t.Errorf("%s is judged %v", q.ID, task.Qrels[q.ID])
+		}
+	}
+	// Every start of a span must be possible, the first and the last one, too.
+	starts := map[string]bool{}
+	for seed := range uint64(200) {
+		task, _ := MakeTask("part:2", TaskInput{Corpus: in.Corpus, Targets: &Targets{Texts: []string{"a b  c\td"}, Members: [][]string{{"x"}}}, Seed: seed})
+		starts[task.Queries[0].Text] = true
+	}
+	if len(starts) != 3 || !starts["a b"] || !starts["b  c"] || !starts["c\td"] {
+		t.Errorf("spans seen: %v", starts)
+	}
+}
+
+func TestKeywordTasks(t *testing.T) {
+	for _, name := range []string{"keyword", "keyword-rake"} {
+		in := tinyInput(3)
+		task, err := MakeTask(name, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(task.Queries) != 3 || task.LeftOut != 1 {
+			t.Errorf("%s: %d queries, %d left out, want 3 and 1", name, len(task.Queries), task.LeftOut)
+		}
+		for _, q := range task.Queries {
+			i := slices.IndexFunc(in.Targets.Members, func(m []string) bool { return m[0] == q.ID })
+			words := strings.Fields(q.Text)
+			content := contentWords(in.Targets.Texts[i])
+			if len(words) < 3 || len(words) > 8 {
+				t.Errorf("%s: %q has %d words", name, q.Text, len(words))
+			}
+			for j, w := range words {
+				if !slices.Contains(content, w) || text.Stop(w) || slices.Index(words, w) != j {
+					t.Errorf("%s: %q of %q is repeated or no content word of the passage", name, w, q.Text)
+				}
+			}
+		}
+	}
+}
+
+func TestRakeByHand(t *testing.T) {
+	// Phrases: "carbon dioxide emissions" (3+3+3), "climate" (1), "carbon
+	// dioxide" (carbon: degree 5, frequency 2).
+	got := rakeQuery("Carbon dioxide emissions and the climate, or carbon dioxide.")
+	if got != "carbon dioxide emissions" {
+		t.Errorf("rake gives %q", got)
+	}
+	if got := rakeQuery("of the and"); got != "" {
+		t.Errorf("no content gives %q", got)
+	}
+}
+
+func TestDrawFollowsTheWeights(t *testing.T) {
+	words := []string{"rare", "common"}
+	weight := func(w string) float64 { return map[string]float64{"rare": 3, "common": 1}[w] }
+	first, rng := 0, newRand(1, "draw")
+	const n = 20_000
+	for range n {
+		if drawWeighted(rng, words, 1, weight)[0] == "rare" {
+			first++
+		}
+	}
+	if share := float64(first) / n; math.Abs(share-.75) > .015 {
+		t.Errorf("weight 3 of 4 was drawn in %.3f of the cases, want .75", share)
+	}
+}
+
+func TestTasksDependOnTheSeedAlone(t *testing.T) {
+	for _, name := range []string{"query", "keyword", "keyword-rake", "part:5"} {
+		a, err := MakeTask(name, tinyInput(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shuffled := tinyInput(1)
+		shuffled.Corpus.Passages = slices.Clone(tinyPassages)
+		slices.Reverse(shuffled.Corpus.Passages)
+		shuffled.Targets = NewTargets(shuffled.Corpus.Passages)
+		b, _ := MakeTask(name, shuffled)
+		if !reflect.DeepEqual(a, b) {
+			t.Errorf("%s: the order of the corpus changes the task", name)
+		}
+		// With a limit a subset of the same queries is asked.
+		in := tinyInput(1)
+		in.Limit = 1
+		c, _ := MakeTask(name, in)
+		if len(c.Queries) != 1 || !slices.Contains(a.Queries, c.Queries[0]) || len(c.Qrels) != 1 || c.LeftOut != a.LeftOut {
+			t.Errorf("%s: limited to one it is %+v", name, c)
+		}
+	}
+	changed := false
+	a, _ := MakeTask("keyword", tinyInput(1))
+	for seed := range uint64(5) {
+		b, _ := MakeTask("keyword", tinyInput(seed+2))
+		changed = changed || !reflect.DeepEqual(a, b)
+	}
+	if !changed {
+		t.Error("keyword: the seed changes nothing")
+	}
+}
+
+func TestTaskNames(t *testing.T) {
+	for _, bad := range []string{"", "part", "part:", "part:0", "part:-3", "part:x", "query:1", "keyword:", "nothing"} {
+		if _, err := MakeTask(bad, tinyInput(1)); !errors.Is(err, ErrUnknownName) {
+			t.Errorf("%q gives %v", bad, err)
+		}
+	}
+	_, err := MakeTask("part:500", tinyInput(1))
+	if !errors.Is(err, ErrNoQueries) || !strings.Contains(fmt.Sprint(err), "all 4") {
+		t.Errorf("a span longer than every passage gives %v", err)
+	}
+	for _, k := range TaskKinds() {
+		if k.Doc == "" || k.Usage == "" {
+			t.Errorf("task %s is not described", k.Name)
+		}
+	}
+}
