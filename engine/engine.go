@@ -1,50 +1,156 @@
+// Package engine is lexsem's public API: a database of documents that is
+// searched by meaning with queries that know their own words.
+//
+// An Engine keeps documents, their vectors and their tokens in a store on
+// disk (the truth), a vector index and the sums of the closed-form bridge in
+// memory (derived from it), and fitted bridges as files. Queries are modulated
+// before they meet the index; passages never are, so one index serves every
+// variant.
+//
+// Promises: an acknowledged write survives a killed process always, and a
+// power cut unless Options.NoSync is set; an Add of any size is atomic;
+// searching while writing is safe and sees one committed state; damage is
+// reported as a typed error or repaired from the stored vectors.
 package engine
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
 )
+
+// metric is the distance of every database: cosine, since modulation is
+// defined on unit vectors.
+const metric = "cosine"
 
 // Engine is an open database. All methods are safe for concurrent use; writes
 // are serialised, searches run beside them.
-type Engine struct{ dir string }
+type Engine struct {
+	dir string
+	o   Options
+	enc encoder.Encoder // nil if opened without one
+	fp  encoder.Fingerprint
+	st  *store.Store
+
+	apply sync.Mutex   // held from commit to application, so that changes are applied in order
+	mu    sync.RWMutex // guards the derived state below; searches hold it shared
+	idx   index.Index
+	kind  string // kind of idx
+	sums  *modulate.Sums
+	seq   uint64      // commit that the derived state is at
+	view  *store.View // the documents of that commit
+
+	saved   uint64 // commit of the derived snapshot files; guarded by apply
+	pending int    // changes applied since; guarded by apply
+
+	bridges  map[string]*bridge // by canonical name; guarded by mu
+	standard string             // variant of a query that names none; guarded by mu
+	modMu    sync.Mutex
+	mods     map[string]modulate.Modulator // made so far, for bridges and sums in use
+
+	closeMu sync.RWMutex // held shared by every call, exclusively by Close
+	closed  bool
+}
 
 // Open opens or creates the database in dir. enc must be the encoder the
-// database was filled with (else *encoder.MismatchError); nil opens it for
-// Get, Delete, Stats and searches by vector only.
+// database was filled with (else *encoder.MismatchError); nil opens an
+// existing one for Get, Delete, Stats and searches by vector. The encoder is
+// not closed by Close.
+//
+// Opening costs the reading of the derived snapshots and the replay of what
+// came after them; without usable snapshots, one scan of all vectors.
 func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Engine, error) {
-	return nil, ErrInvalid
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.MustExist || o.ReadOnly || enc == nil {
+		if ok, err := store.Exists(dir); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, fmt.Errorf("database %s: %w; create it with index, or check the path", dir, ErrNotFound)
+		}
+	}
+	st, err := store.Open(dir, store.Options{NoSync: o.NoSync, ReadOnly: o.ReadOnly, MemoryMiB: o.MemoryMiB, Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{dir: dir, o: o, enc: enc, st: st}
+	if err := e.start(ctx); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return e, nil
 }
 
-// Add stores new documents atomically; ErrExists if an id is stored already.
-func (e *Engine) Add(ctx context.Context, docs []Document) (AddResult, error) {
-	return AddResult{}, ErrInvalid
+// start binds the encoder to the database and builds the derived state.
+func (e *Engine) start(ctx context.Context) error {
+	m := e.st.Manifest()
+	switch {
+	case len(m.Encoder) > 0:
+		if err := json.Unmarshal(m.Encoder, &e.fp); err != nil {
+			return fmt.Errorf("%w: encoder fingerprint in the manifest of %s: %v", store.ErrCorrupt, e.dir, err)
+		}
+		if e.enc != nil {
+			if err := encoder.Check("database "+e.dir, e.fp, e.enc.Fingerprint()); err != nil {
+				return err
+			}
+		}
+	case e.enc == nil:
+		return fmt.Errorf("database %s was never written to: %w", e.dir, ErrNoEncoder)
+	default:
+		e.fp = e.enc.Fingerprint()
+		raw, err := json.Marshal(e.fp)
+		if err != nil {
+			return fmt.Errorf("encoder fingerprint: %w", err)
+		}
+		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error {
+			m.Dim, m.Metric, m.Encoder = e.fp.Dim, metric, raw
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	if err := e.openDerived(ctx); err != nil {
+		return err
+	}
+	return e.loadBridges(ctx)
 }
 
-// Upsert stores documents atomically, replacing those with the same ids.
-func (e *Engine) Upsert(ctx context.Context, docs []Document) (AddResult, error) {
-	return AddResult{}, ErrInvalid
+// Close waits for running calls, saves derived state and releases everything.
+// Further calls return ErrClosed; a second Close does nothing.
+func (e *Engine) Close() error {
+	e.closeMu.Lock()
+	defer e.closeMu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	var err error
+	if !e.o.ReadOnly {
+		err = e.saveDerived(context.Background())
+	}
+	e.view.Close()
+	return errors.Join(err, e.st.Close())
 }
 
-// Get returns a document by id, or ErrNotFound.
-func (e *Engine) Get(ctx context.Context, id string) (Document, error) {
-	return Document{}, ErrInvalid
+// use marks a call as running; the returned function ends it.
+func (e *Engine) use() (func(), error) {
+	e.closeMu.RLock()
+	if e.closed {
+		e.closeMu.RUnlock()
+		return nil, ErrClosed
+	}
+	return e.closeMu.RUnlock, nil
 }
 
-// Delete removes the documents that are stored and returns how many were.
-func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) { return 0, ErrInvalid }
-
-// Search answers one query.
-func (e *Engine) Search(ctx context.Context, q Query) (Result, error) { return Result{}, ErrInvalid }
-
-// Fit fits a bridge on what is stored and makes it the default.
-func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
-	return FitReport{}, ErrInvalid
+func (e *Engine) warn(msg string, args ...any) {
+	if e.o.Logger != nil {
+		e.o.Logger.Warn(msg, args...)
+	}
 }
-
-// Stats describes the database.
-func (e *Engine) Stats(ctx context.Context) (Stats, error) { return Stats{}, ErrInvalid }
-
-// Close finishes running writes, saves derived state and releases everything.
-func (e *Engine) Close() error { return nil }

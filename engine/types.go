@@ -14,6 +14,7 @@ type Document struct {
 	// must hold something other than white space, unless Vector is given.
 	Title, Text string
 	// Metadata is kept and returned as it is; it must be encodable as JSON.
+	// Numbers come back as json.Number, so that none loses digits.
 	Metadata map[string]any
 	// Vector, if not nil, is used instead of encoding the text. It must have
 	// the encoder's dimension and be finite and non-zero; it is normalised.
@@ -71,9 +72,9 @@ type Trace struct {
 	Tokens    int    // tokens of the query, special ones included
 	Truncated int    // query tokens beyond the encoder's limit
 	Lexical   int    // distinct tokens with lexical weight
-	Turned    float32
 	// Turned is the cosine between the dense and the modulated query vector; 1
-	// means modulation changed nothing.
+	// means that modulation changed nothing.
+	Turned   float32
 	Unfitted int // documents that came after the fit of the bridge in use
 	Steps    []Step
 }
@@ -130,6 +131,16 @@ type ProbeScore struct {
 	Queries  int     // how many
 	Dense    float64 // nDCG@1 in [0, 1] of the plain dense vector
 	Modified float64 // nDCG@1 in [0, 1] with the fitted bridge
+}
+
+// VerifyReport is what Verify found.
+type VerifyReport struct {
+	Documents   int      // live documents
+	Problems    []string // what is wrong, one entry each; empty when all is well
+	Unreachable int      // vectors that a search by themselves can never find
+	Sampled     int      // vectors searched by themselves
+	SelfRecall  float64  // share of those found at distance zero, in [0, 1]
+	Unfitted    int      // documents the default bridge has not seen
 }
 
 // Stats describes a database.

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/store"
+)
+
+// encodeWindow is the number of texts handed to the encoder at once: enough
+// to sort by length, few enough for progress and cancellation.
+const encodeWindow = 256
+
+// Add stores new documents atomically: all of them or, on any error, none.
+// ErrExists (in a *DocumentError) if an id is stored already or occurs twice.
+// When Add returns, the documents are on disk and found by Search. Cost: the
+// encoding of the texts, a few hundred tokens a millisecond and core.
+func (e *Engine) Add(ctx context.Context, docs []Document) (AddResult, error) {
+	return e.put(ctx, docs, false)
+}
+
+// Upsert is Add for ids that may be stored already: a stored document is
+// replaced. If an id occurs twice in docs, the last one stays.
+func (e *Engine) Upsert(ctx context.Context, docs []Document) (AddResult, error) {
+	return e.put(ctx, docs, true)
+}
+
+// Delete removes the documents with these ids, atomically, and returns how
+// many there were; unknown ids are not an error.
+func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
+	done, err := e.use()
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if e.o.ReadOnly {
+		return 0, ErrReadOnly
+	}
+	b, err := e.st.Begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Discard()
+	var changes []change
+	for _, id := range ids {
+		c, ok, err := b.Delete(ctx, id)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			changes = append(changes, change{Change: c})
+		}
+	}
+	if len(changes) == 0 {
+		return 0, nil
+	}
+	_, err = e.commit(ctx, b, changes)
+	return len(changes), err
+}
+
+// put validates, encodes and stores.
+func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (AddResult, error) {
+	done, err := e.use()
+	if err != nil {
+		return AddResult{}, err
+	}
+	defer done()
+	if e.o.ReadOnly {
+		return AddResult{}, ErrReadOnly
+	}
+	if len(docs) == 0 {
+		return AddResult{Seq: e.st.Seq()}, nil
+	}
+	records, err := e.check(docs, replace)
+	if err != nil {
+		return AddResult{}, err
+	}
+	if err := e.encode(ctx, records); err != nil {
+		return AddResult{}, err
+	}
+	return e.stage(ctx, records, replace)
+}
+
+// check validates docs before any costly work and returns their records, not
+// yet encoded.
+func (e *Engine) check(docs []Document, replace bool) ([]store.Document, error) {
+	records := make([]store.Document, len(docs))
+	seen := make(map[string]struct{}, len(docs))
+	for i := range docs {
+		d := &docs[i]
+		refuse := func(err error) error { return &DocumentError{Position: i, ID: d.ID, Err: err} }
+		if d.ID == "" || len(d.ID) > MaxID {
+			return nil, refuse(fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", ErrInvalid, MaxID, len(d.ID)))
+		}
+		if !replace {
+			if _, twice := seen[d.ID]; twice {
+				return nil, refuse(fmt.Errorf("%w twice in this call; give each its own id or use Upsert", ErrExists))
+			}
+			seen[d.ID] = struct{}{}
+			if _, ok, err := e.st.Lookup(d.ID); err != nil {
+				return nil, refuse(err)
+			} else if ok {
+				return nil, refuse(fmt.Errorf("%w; use Upsert to replace it", ErrExists))
+			}
+		}
+		r := store.Document{ID: d.ID, Title: d.Title, Text: d.Text}
+		if len(d.Metadata) > 0 {
+			raw, err := json.Marshal(d.Metadata)
+			if err != nil {
+				return nil, refuse(fmt.Errorf("%w: metadata: %v", ErrInvalid, err))
+			}
+			r.Metadata = raw
+		}
+		if d.Vector != nil {
+			v, err := unit(d.Vector, e.fp.Dim)
+			if err != nil {
+				return nil, refuse(err)
+			}
+			r.Vector = v
+		} else if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Text) == "" {
+			return nil, refuse(fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid))
+		} else if e.enc == nil {
+			return nil, refuse(ErrNoEncoder)
+		}
+		records[i] = r
+	}
+	return records, nil
+}
+
+// unit returns a normalised copy of v.
+func unit(v []float32, dim int) ([]float32, error) {
+	if len(v) != dim {
+		return nil, fmt.Errorf("%w: vector of %d dimensions in a database of %d", ErrInvalid, len(v), dim)
+	}
+	u := slices.Clone(v)
+	if !vec.Finite(u) || !vec.Normalize(u) {
+		return nil, fmt.Errorf("%w: the vector is zero or not finite", ErrInvalid)
+	}
+	return u, nil
+}
+
+// passageText is what the encoder sees of a document: its title, if any,
+// before its text, as in BEIR.
+func passageText(title, text string) string {
+	return strings.TrimSpace(title + " " + text)
+}
+
+// encode fills vector, tokens and truncation of the records that lack them.
+func (e *Engine) encode(ctx context.Context, records []store.Document) error {
+	if e.enc == nil {
+		return nil // every document brought its vector; check refused others
+	}
+	texts := make([]string, 0, encodeWindow)
+	for lo := 0; lo < len(records); lo += encodeWindow {
+		hi := min(lo+encodeWindow, len(records))
+		texts = texts[:0]
+		for i := lo; i < hi; i++ {
+			r := &records[i]
+			if r.Vector != nil {
+				setTokens(r, e.enc.Tokenize(encoder.Passage, passageText(r.Title, r.Text)))
+				continue
+			}
+			texts = append(texts, passageText(r.Title, r.Text))
+		}
+		if len(texts) > 0 {
+			out, err := e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
+			if err != nil {
+				return fmt.Errorf("encoding documents %d to %d: %w", lo, hi-1, err)
+			}
+			next := 0
+			for i := lo; i < hi; i++ {
+				if r := &records[i]; r.Vector == nil {
+					r.Vector = out[next].Dense
+					setTokens(r, out[next].Tokens)
+					next++
+				}
+			}
+		}
+		e.progress(Progress{Stage: "encode", Done: hi, Total: len(records)})
+	}
+	return nil
+}
+
+func setTokens(r *store.Document, t encoder.Tokens) {
+	r.Tokens, r.Truncated = t.Lexical(nil), int32(t.Truncated)
+}
+
+func (e *Engine) progress(p Progress) {
+	if e.o.Progress != nil {
+		e.o.Progress(p)
+	}
+}
+
+// stage writes the records as one commit.
+func (e *Engine) stage(ctx context.Context, records []store.Document, replace bool) (AddResult, error) {
+	b, err := e.st.Begin(ctx)
+	if err != nil {
+		return AddResult{}, err
+	}
+	defer b.Discard()
+	var res AddResult
+	changes := make([]change, 0, len(records))
+	for i := range records {
+		r := &records[i]
+		c, err := b.Put(ctx, r)
+		if err == nil && !replace && c.Op != store.Insert {
+			err = fmt.Errorf("%w; use Upsert to replace it", ErrExists) // stored by another call meanwhile
+		}
+		if err != nil {
+			return AddResult{}, &DocumentError{Position: i, ID: r.ID, Err: err}
+		}
+		if c.Op == store.Insert {
+			res.Added++
+		} else {
+			res.Replaced++
+		}
+		if r.Truncated > 0 {
+			res.Truncated++
+			res.TruncatedTokens += int(r.Truncated)
+		}
+		changes = append(changes, change{c, r.Vector, r.Tokens})
+		if i%1000 == 999 {
+			e.progress(Progress{Stage: "store", Done: i + 1, Total: len(records)})
+		}
+	}
+	res.Seq, err = e.commit(ctx, b, changes)
+	return res, err
+}
+
+// commit makes a batch durable and applies it to the derived state. Between
+// the two, searches still see the state before, whose versions the store
+// keeps.
+func (e *Engine) commit(ctx context.Context, b *store.Batch, changes []change) (uint64, error) {
+	e.apply.Lock()
+	defer e.apply.Unlock()
+	seq, err := b.Commit(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.applyChanges(ctx, seq, changes); err != nil {
+		return seq, fmt.Errorf("stored as commit %d, but not yet searchable; reopen the database: %w", seq, err)
+	}
+	return seq, e.saveIfDue(ctx)
+}

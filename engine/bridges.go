@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// bridgesDir holds the files of fitted bridges, below the database's folder.
+const bridgesDir = "bridges"
+
+// bridge is one fitted variant in use. A damaged file keeps its error: queries
+// for the variant get it, other variants work.
+type bridge struct {
+	store.Bridge
+	weights *modulate.Weights
+	err     error
+	fresh   int // live documents that came after the fit; guarded by Engine.mu
+}
+
+// loadBridges reads the bridges that the manifest names.
+func (e *Engine) loadBridges(ctx context.Context) error {
+	m := e.st.Manifest()
+	bridges := make(map[string]*bridge, len(m.Bridges))
+	for variant, b := range m.Bridges {
+		br := &bridge{Bridge: b}
+		br.weights, br.err = e.readBridge(variant, b)
+		if br.err != nil && !errors.Is(br.err, store.ErrCorrupt) {
+			return br.err
+		}
+		if br.err != nil {
+			e.warn("fitted bridge is not usable", "variant", variant, "error", br.err)
+		}
+		err := e.st.Scan(ctx, b.Last+1, func(uint64, []float32, []int32) error { br.fresh++; return nil })
+		if err != nil {
+			return err
+		}
+		bridges[variant] = br
+	}
+	e.bridges, e.standard = bridges, m.Default
+	e.mods = map[string]modulate.Modulator{}
+	return nil
+}
+
+// readBridge reads and checks one file.
+func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, error) {
+	path := filepath.Join(e.dir, bridgesDir, filepath.Base(b.File))
+	damaged := func(why string) error {
+		return fmt.Errorf("%w: bridge %s: %s; run fit --variant %s again, or search with another variant", store.ErrCorrupt, path, why, variant)
+	}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, damaged("the file is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli)) != b.CRC32C {
+		return nil, damaged("its checksum is not the manifest's")
+	}
+	w, err := modulate.Decode(raw)
+	if err != nil {
+		return nil, damaged(err.Error())
+	}
+	if err := w.CheckEncoder("bridge "+path, e.fp); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// saveBridge writes a fitted bridge and makes it the one in use.
+func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint64, probes []ProbeScore) (string, error) {
+	file, crc, err := e.writeBridge(w)
+	if err != nil {
+		return "", err
+	}
+	raw, err := json.Marshal(probes)
+	if err != nil {
+		return "", err
+	}
+	b := store.Bridge{File: file, CRC32C: crc, Seq: w.Seq, Last: last, Passages: w.Passages, Probes: raw}
+	var before store.Bridge
+	if err := e.st.SetManifest(ctx, func(m *store.Manifest) error {
+		if m.Bridges == nil {
+			m.Bridges = map[string]store.Bridge{}
+		}
+		before = m.Bridges[w.Stack]
+		m.Bridges[w.Stack], m.Default = b, w.Stack
+		return nil
+	}); err != nil {
+		return "", err
+	}
+	br := &bridge{Bridge: b, weights: w}
+	e.mu.Lock()
+	// Documents committed while the fit ran came after it.
+	if err := e.st.Scan(ctx, last+1, func(uint64, []float32, []int32) error { br.fresh++; return nil }); err != nil {
+		e.mu.Unlock()
+		return "", err
+	}
+	e.bridges[w.Stack], e.standard = br, w.Stack
+	delete(e.mods, w.Stack)
+	e.mu.Unlock()
+	if before.File != "" && before.File != file {
+		if err := os.Remove(filepath.Join(e.dir, bridgesDir, filepath.Base(before.File))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			e.warn("old bridge not removed", "file", before.File, "error", err)
+		}
+	}
+	return file, nil
+}
+
+// writeBridge writes w to a file named after its content.
+func (e *Engine) writeBridge(w *modulate.Weights) (file string, crc uint32, err error) {
+	raw, err := w.Encode()
+	if err != nil {
+		return "", 0, err
+	}
+	dir := filepath.Join(e.dir, bridgesDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", 0, err
+	}
+	crc = crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli))
+	file = fmt.Sprintf("%s-%08x.bridge", w.Stack, crc)
+	if err := store.WriteFileAtomic(filepath.Join(dir, file), raw); err != nil {
+		return "", 0, fmt.Errorf("saving the bridge: %w", err)
+	}
+	return file, crc, nil
+}
+
+// countFresh keeps the bridges' counts of unfitted documents. The caller
+// holds mu exclusively.
+func (e *Engine) countFresh(c store.Change) {
+	for _, b := range e.bridges {
+		if c.New > b.Last {
+			b.fresh++
+		}
+		if c.Old > b.Last {
+			b.fresh--
+		}
+	}
+}
+
+// modulator returns the modulator of a variant, nil for none, and how many
+// documents its bridge has not seen. The caller holds mu.
+func (e *Engine) modulator(variant string) (modulate.Modulator, int, error) {
+	if variant == "" {
+		if variant = e.standard; variant == "" {
+			variant = modulate.RLR.Name
+		}
+	}
+	if variant == VariantNone || variant == "dense" {
+		return nil, 0, nil
+	}
+	s, err := modulate.ParseStack(variant)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	unfitted := 0
+	b := e.bridges[s.Name()]
+	if s.Fitted() {
+		switch {
+		case b == nil:
+			return nil, 0, fmt.Errorf("variant %s: %w; run fit --variant %s first", s.Name(), ErrNotFitted, s.Name())
+		case b.err != nil:
+			return nil, 0, b.err
+		}
+		unfitted = b.fresh
+	}
+	e.modMu.Lock()
+	defer e.modMu.Unlock()
+	if m := e.mods[s.Name()]; m != nil {
+		return m, unfitted, nil
+	}
+	p := modulate.Parts{Sums: e.sums, RLR: modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda}}
+	if b != nil {
+		p.Weights, p.RLR = b.weights, b.weights.RLR
+	}
+	m, err := modulate.NewStack(s.Name(), p)
+	if err == nil {
+		e.mods[s.Name()] = m
+	}
+	return m, unfitted, err
+}
+
+// bridgeStats describes the bridges, by name. The caller holds mu.
+func (e *Engine) bridgeStats() ([]BridgeStats, error) {
+	var all []BridgeStats
+	for variant, b := range e.bridges {
+		s := BridgeStats{Variant: variant, File: b.File, Seq: b.Seq, Passages: b.Passages, Unfitted: b.fresh}
+		if len(b.Probes) > 0 {
+			if err := json.Unmarshal(b.Probes, &s.Probes); err != nil {
+				return nil, fmt.Errorf("%w: probes of bridge %s: %v", store.ErrCorrupt, variant, err)
+			}
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b BridgeStats) int { return bytes.Compare([]byte(a.Variant), []byte(b.Variant)) })
+	return all, nil
+}

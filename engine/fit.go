@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/train"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Fit fits a bridge on what is stored, without labels, and makes it the
+// default of queries that name no variant. It works on the state at its start;
+// reading and writing go on meanwhile. Cost: the encoding of the training
+// queries (a few hundred a second and core) and two matrix products a batch.
+// Cancelling ctx leaves the database as it was.
+func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
+	done, err := e.use()
+	if err != nil {
+		return FitReport{}, err
+	}
+	defer done()
+	switch {
+	case e.o.ReadOnly:
+		return FitReport{}, ErrReadOnly
+	case e.enc == nil:
+		return FitReport{}, ErrNoEncoder
+	}
+	c, err := e.corpus(ctx)
+	if err != nil {
+		return FitReport{}, err
+	}
+	defer c.view.Close()
+	seq := c.view.Seq()
+	w, r, err := train.Fit(ctx, c, e.enc, train.Options{
+		Stack: o.Variant, Sums: c.sums,
+		RLR:  modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda},
+		Seed: o.Seed, QueriesPerPassage: o.QueriesPerPassage, MaxQueries: o.MaxQueries,
+		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: seq,
+		Progress: func(stage string, done, total int, loss float64) {
+			if o.Progress != nil {
+				o.Progress(Progress{Stage: stage, Done: done, Total: total, Loss: loss})
+			}
+		},
+	})
+	if err != nil {
+		for _, bad := range []error{train.ErrCorpus, train.ErrOptions, modulate.ErrUnknownVariant, modulate.ErrOptions} {
+			if errors.Is(err, bad) {
+				return FitReport{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+			}
+		}
+		return FitReport{}, err
+	}
+	probes := make([]ProbeScore, len(w.Probes))
+	for i, p := range w.Probes {
+		probes[i] = ProbeScore(p)
+	}
+	file, err := e.saveBridge(ctx, w, c.last(), probes)
+	if err != nil {
+		return FitReport{}, err
+	}
+	return FitReport{
+		Variant: w.Stack, File: file, Seq: seq, Passages: r.Passages, Queries: r.Queries,
+		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
+	}, nil
+}
+
+// corpus is the state of the database that a fit works on.
+type corpus struct {
+	e       *Engine
+	view    *store.View
+	ords    []uint64 // ascending
+	vectors []float32
+	sums    *modulate.Sums
+}
+
+// corpus reads vectors and sums of the last commit; texts are read when asked
+// for. The caller closes its view.
+func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
+	view, err := e.st.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	n, d := view.Len(), e.fp.Dim
+	c := &corpus{e: e, view: view, ords: make([]uint64, 0, n), vectors: make([]float32, 0, n*d)}
+	c.sums = modulate.NewSums(d, e.fp.VocabSize)
+	b := bulk{sums: c.sums}
+	err = view.Scan(ctx, 0, func(ord uint64, v []float32, tokens []int32) error {
+		c.ords = append(c.ords, ord)
+		c.vectors = append(c.vectors, v...)
+		return b.add(ord, v, tokens)
+	})
+	if err == nil {
+		err = b.flush()
+	}
+	if err != nil {
+		view.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *corpus) Len() int { return len(c.ords) }
+
+func (c *corpus) last() uint64 {
+	if len(c.ords) == 0 {
+		return 0
+	}
+	return c.ords[len(c.ords)-1]
+}
+
+// Text is the text of passage i as the encoder saw it.
+func (c *corpus) Text(i int) (string, error) {
+	d, err := c.view.Text(c.ords[i])
+	if err != nil {
+		return "", err
+	}
+	return passageText(d.Title, d.Text), nil
+}
+
+func (c *corpus) Vector(i int) []float32 {
+	d := c.e.fp.Dim
+	return c.vectors[i*d : (i+1)*d]
+}
+
+// hardNegatives returns the passages at ranks [from, to) of the dense search.
+func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to int) ([]int, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c.e.mu.RLock()
+	found, err := c.e.idx.Search(nil, query, index.SearchOptions{K: to, Ef: to})
+	c.e.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, n := range found[min(from, len(found)):] {
+		if i, ok := slices.BinarySearch(c.ords, n.ID); ok { // else it came after the fit began
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}

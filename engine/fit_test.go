@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/store"
+)
+
+func fit(t *testing.T, e *engine.Engine, o engine.FitOptions) engine.FitReport {
+	t.Helper()
+	r, err := e.Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestFitBecomesDefaultAndSurvives(t *testing.T) {
+	dir := t.TempDir()
+	e := open(t, dir, engine.Options{})
+	add(t, e, docs(0, 150))
+	stages := map[string]bool{}
+	r := fit(t, e, engine.FitOptions{QueriesPerPassage: 3, Epochs: 1, Progress: func(p engine.Progress) { stages[p.Stage] = true }})
+	if r.Variant != "rlr+slr" || r.Passages != 150 || r.Queries < 150 || len(r.Probes) == 0 || r.Seq == 0 {
+		t.Fatalf("%+v", r)
+	}
+	if !stages["fit"] || !stages["encode queries"] {
+		t.Fatalf("stages %v", stages)
+	}
+	got := search(t, e, engine.Query{Text: text(5), K: 1})
+	if got.Trace.Variant != "rlr+slr" || got.Hits[0].ID != "d5" {
+		t.Fatalf("%+v", got)
+	}
+	// What comes after the fit is counted as unfitted.
+	add(t, e, docs(150, 160))
+	if _, err := e.Delete(t.Context(), []string{"d155", "d1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := search(t, e, engine.Query{Text: text(5), K: 1}); got.Trace.Unfitted != 9 {
+		t.Fatalf("%d unfitted, want 9", got.Trace.Unfitted)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e = open(t, dir, engine.Options{})
+	again := search(t, e, engine.Query{Text: text(5), K: 1})
+	if again.Trace.Variant != "rlr+slr" || again.Trace.Unfitted != 9 {
+		t.Fatalf("after reopening: %+v", again.Trace)
+	}
+	s, err := e.Stats(t.Context())
+	if err != nil || len(s.Bridges) != 1 || s.Bridges[0].Unfitted != 9 || s.Default != "rlr+slr" || len(s.Bridges[0].Probes) == 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	// A second fit replaces file and entry.
+	fit(t, e, engine.FitOptions{QueriesPerPassage: 2, Epochs: 1, Seed: 9})
+	files, err := filepath.Glob(filepath.Join(dir, "bridges", "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	if got := search(t, e, engine.Query{Text: text(5), K: 1}); got.Trace.Unfitted != 0 {
+		t.Fatalf("%d unfitted after a new fit", got.Trace.Unfitted)
+	}
+}
+
+func TestFitIsReproducible(t *testing.T) {
+	var scores []float32
+	for range 2 {
+		e := open(t, t.TempDir(), engine.Options{})
+		add(t, e, docs(0, 80))
+		fit(t, e, engine.FitOptions{Variant: "slr", QueriesPerPassage: 2, Epochs: 2})
+		scores = append(scores, search(t, e, engine.Query{Text: "topic3 matter4", Variant: "slr", K: 1}).Hits[0].Score)
+	}
+	if scores[0] != scores[1] {
+		t.Fatalf("scores %v", scores)
+	}
+}
+
+func TestFitRefusals(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	if _, err := e.Fit(t.Context(), engine.FitOptions{}); !errors.Is(err, engine.ErrInvalid) {
+		t.Fatalf("empty corpus: %v", err)
+	}
+	add(t, e, docs(0, 20))
+	if _, err := e.Fit(t.Context(), engine.FitOptions{Variant: "nonsense"}); !errors.Is(err, engine.ErrInvalid) {
+		t.Fatalf("unknown variant: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.Fit(ctx, engine.FitOptions{}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("cancelled: %v", err)
+	}
+}
+
+func TestDamagedBridgeIsReported(t *testing.T) {
+	dir := t.TempDir()
+	e := open(t, dir, engine.Options{})
+	add(t, e, docs(0, 60))
+	fit(t, e, engine.FitOptions{QueriesPerPassage: 2, Epochs: 1})
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "bridges", "*"))
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 1
+	if err := os.WriteFile(files[0], raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e = open(t, dir, engine.Options{})
+	if _, err := e.Search(t.Context(), engine.Query{Text: text(5)}); !errors.Is(err, store.ErrCorrupt) {
+		t.Fatalf("default variant: %v", err)
+	}
+	if r := search(t, e, engine.Query{Text: text(5), Variant: "rlr", K: 1}); r.Hits[0].ID != "d5" {
+		t.Fatalf("%+v", r.Hits)
+	}
+	if r, err := e.Verify(t.Context(), nil); err != nil || len(r.Problems) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	fit(t, e, engine.FitOptions{QueriesPerPassage: 2, Epochs: 1})
+	search(t, e, engine.Query{Text: text(5)})
+}

@@ -1,0 +1,24 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lexsem/lexsem/store"
+)
+
+// metadata decodes a stored document's metadata. Numbers come back as
+// json.Number, so that none loses digits on its way.
+func metadata(d *store.Document) (map[string]any, error) {
+	if len(d.Metadata) == 0 {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(d.Metadata))
+	dec.UseNumber()
+	var m map[string]any
+	if err := dec.Decode(&m); err != nil {
+		return nil, fmt.Errorf("%w: metadata of %q: %v", store.ErrCorrupt, clip(d.ID), err)
+	}
+	return m, nil
+}

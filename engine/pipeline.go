@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// VariantNone names the plain dense vector.
+const VariantNone = "none"
+
+// Search answers one query: tokenize and encode it, modulate its vector,
+// search the index, join the hits from the store. It returns min(K, documents)
+// hits with a flat index, ascending in rank. Cost with a flat index: 4·Dim
+// bytes read a document. Searches run beside each other and beside writes;
+// each sees one committed state.
+func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
+	done, err := e.use()
+	if err != nil {
+		return Result{}, err
+	}
+	defer done()
+	if q.K == 0 {
+		q.K = defaultK
+	}
+	if q.K < 0 || q.K > MaxK {
+		return Result{}, fmt.Errorf("%w: k = %d; use 1 to %d", ErrInvalid, q.K, MaxK)
+	}
+	t := newTimer()
+	in, err := e.input(ctx, q)
+	if err != nil {
+		return Result{}, err
+	}
+	t.done("encode")
+
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	mod, unfitted, err := e.modulator(q.Variant)
+	if err != nil {
+		return Result{}, err
+	}
+	vector, trace := in.Dense, Trace{Variant: VariantNone}
+	if mod != nil {
+		vector = mod.Modulate(make([]float32, 0, len(in.Dense)), in)
+		trace.Variant, trace.Unfitted = mod.Name(), unfitted
+	}
+	t.done("modulate")
+
+	found, err := e.idx.Search(make([]index.Neighbor, 0, min(q.K, e.idx.Len())), vector, index.SearchOptions{K: q.K, Ef: q.Ef})
+	if err != nil {
+		return Result{}, err
+	}
+	t.done("search")
+
+	hits, err := e.join(found, in.Dense)
+	if err != nil {
+		return Result{}, err
+	}
+	t.done("join")
+	trace.Seq, trace.Index = e.seq, e.kind
+	trace.Tokens, trace.Truncated = len(in.Tokens.IDs), in.Tokens.Truncated
+	trace.Lexical = len(in.Tokens.Lexical(nil))
+	trace.Turned = vec.Dot(in.Dense, vector)
+	trace.Steps = t.steps
+	return Result{Hits: hits, Trace: trace}, nil
+}
+
+// input tokenizes and encodes a query.
+func (e *Engine) input(ctx context.Context, q Query) (modulate.Input, error) {
+	var in modulate.Input
+	if q.Vector != nil {
+		v, err := unit(q.Vector, e.fp.Dim)
+		if err != nil {
+			return in, err
+		}
+		in.Dense = v
+		if e.enc != nil && q.Text != "" {
+			in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
+		}
+		return in, nil
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return in, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
+	}
+	if e.enc == nil {
+		return in, ErrNoEncoder
+	}
+	out, err := e.enc.Encode(ctx, encoder.Query, []string{q.Text}, encoder.NeedDense)
+	if err != nil {
+		return in, fmt.Errorf("encoding the query: %w", err)
+	}
+	in.Tokens, in.Dense = out[0].Tokens, out[0].Dense
+	return in, nil
+}
+
+// join reads the documents of found from the store.
+func (e *Engine) join(found []index.Neighbor, dense []float32) ([]Hit, error) {
+	ids := make([]uint64, len(found))
+	for i, n := range found {
+		ids[i] = n.ID
+	}
+	plain := make([]float32, len(ids))
+	if err := e.idx.Scores(plain, dense, ids); err != nil {
+		return nil, err
+	}
+	hits := make([]Hit, len(found))
+	for i, n := range found {
+		d, err := e.view.Text(n.ID)
+		if err != nil {
+			return nil, fmt.Errorf("reading hit %d: %w", i+1, err)
+		}
+		meta, err := metadata(d)
+		if err != nil {
+			return nil, err
+		}
+		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: 1 - n.Distance, Cosine: 1 - plain[i],
+			Title: d.Title, Text: d.Text, Metadata: meta}
+	}
+	return hits, nil
+}
+
+// Get returns the stored document with this id, its vector included, or
+// ErrNotFound.
+func (e *Engine) Get(ctx context.Context, id string) (Document, error) {
+	done, err := e.use()
+	if err != nil {
+		return Document{}, err
+	}
+	defer done()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	ord, ok, err := e.view.Lookup(id)
+	if err != nil {
+		return Document{}, err
+	}
+	if !ok {
+		return Document{}, fmt.Errorf("document %q: %w", clip(id), ErrNotFound)
+	}
+	d, err := e.view.Get(ord)
+	if err != nil {
+		return Document{}, err
+	}
+	meta, err := metadata(d)
+	if err != nil {
+		return Document{}, err
+	}
+	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta, Vector: d.Vector}, nil
+}

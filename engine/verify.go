@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/index"
+)
+
+// verifySample is the number of vectors that Verify searches by themselves.
+const verifySample = 1000
+
+// Verify reads every record and checks its checksum, holds the index against
+// the store, counts vectors that the graph cannot reach, and searches a sample
+// of vectors by themselves. It changes nothing; writes wait meanwhile. Cost: a
+// scan of the store and 1,000 searches.
+func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyReport, error) {
+	done, err := e.use()
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	defer done()
+	e.apply.Lock()
+	defer e.apply.Unlock()
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	var r VerifyReport
+	st, err := e.st.Verify(ctx, func(n, total int) { progress(Progress{Stage: "verify", Done: n, Total: total}) })
+	if err != nil {
+		return r, err
+	}
+	for _, p := range st.Problems {
+		r.Problems = append(r.Problems, p.Error())
+	}
+
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	r.Documents = e.st.Len()
+	if n := e.idx.Len(); n != r.Documents {
+		r.Problems = append(r.Problems, fmt.Sprintf("the index holds %d vectors for %d documents", n, r.Documents))
+	}
+	if n := e.sums.Len(); n != r.Documents {
+		r.Problems = append(r.Problems, fmt.Sprintf("the sums hold %d passages for %d documents", n, r.Documents))
+	}
+	if g, ok := e.idx.(interface{ Unreachable() int }); ok {
+		if r.Unreachable = g.Unreachable(); r.Unreachable > 0 {
+			r.Problems = append(r.Problems, fmt.Sprintf("%d vectors are unreachable in the graph", r.Unreachable))
+		}
+	}
+	if err := e.selfRecall(ctx, &r, progress); err != nil {
+		return r, err
+	}
+	for _, b := range e.bridges {
+		if b.err != nil {
+			r.Problems = append(r.Problems, b.err.Error())
+		}
+	}
+	if b := e.bridges[e.standard]; b != nil {
+		r.Unfitted = b.fresh
+	}
+	return r, nil
+}
+
+// selfRecall searches every n-th vector by itself.
+func (e *Engine) selfRecall(ctx context.Context, r *VerifyReport, progress func(Progress)) error {
+	every := max(1, r.Documents/verifySample)
+	seen, found := 0, 0
+	var hits []index.Neighbor
+	err := e.st.Scan(ctx, 0, func(ord uint64, v []float32, _ []int32) error {
+		seen++
+		if seen%every != 0 {
+			return nil
+		}
+		var d [1]float32
+		if err := e.idx.Scores(d[:], v, []uint64{ord}); err != nil {
+			return err
+		}
+		var err error
+		if hits, err = e.idx.Search(hits[:0], v, index.SearchOptions{K: 1}); err != nil {
+			return err
+		}
+		r.Sampled++
+		// Another document with the same vector may stand first.
+		if len(hits) == 1 && (hits[0].ID == ord || hits[0].Distance <= d[0]) {
+			found++
+		}
+		progress(Progress{Stage: "self-recall", Done: seen, Total: r.Documents})
+		return nil
+	})
+	if r.Sampled > 0 {
+		r.SelfRecall = float64(found) / float64(r.Sampled)
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+// Package house_test holds the repository to its own rules: which package may
+// import which, and that the documents name what exists.
+package house_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/lexsem/lexsem"
+
+// allowed lists, for each package, the packages of this module it may import
+// directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
+var allowed = map[string][]string{
+	"cmd/lexsem":          {"internal/cli"},
+	"internal/cli":        {"bench", "engine", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "store"},
+	"internal/figures":    {},
+	"bench":               {"engine", "modulate/train", "modulate", "index", "encoder", "internal/text"},
+	"engine":              {"modulate/train", "modulate", "index", "store", "encoder", "internal/vec"},
+	"modulate/train":      {"modulate", "encoder", "internal/vec", "internal/text"},
+	"modulate":            {"encoder", "internal/vec"},
+	"index":               {"internal/vec", "internal/text"},
+	"index/indextest":     {"index"},
+	"encoder/onnx":        {"encoder"},
+	"encoder/provision":   {"encoder"},
+	"encoder/encodertest": {"encoder"},
+	"encoder":             {},
+	"store":               {},
+	"internal/vec":        {},
+	"internal/text":       {},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	CgoFiles   []string
+}
+
+// list runs go list over the whole module.
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,CgoFiles", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	return all
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		if name == "internal/house" || strings.HasPrefix(name, "examples/") {
+			continue
+		}
+		may, known := allowed[name]
+		if !known {
+			t.Errorf("package %s is not in the list of this test: say what it may import", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			rel, inside := strings.CutPrefix(imp, module+"/")
+			if inside && !slices.Contains(may, rel) {
+				t.Errorf("%s imports %s; it may import only %v", name, rel, may)
+			}
+		}
+		if len(p.CgoFiles) > 0 && name != "encoder/onnx" {
+			t.Errorf("%s uses cgo (%v); only encoder/onnx may", name, p.CgoFiles)
+		}
+	}
+}
