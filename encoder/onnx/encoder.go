@@ -130,13 +130,13 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // Errors: encoder.ErrNoLogits for NeedLogits, encoder.ErrClosed, ErrModel
 // where the runtime refuses a batch, ctx's error.
 func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	if need&encoder.NeedLogits != 0 {
-		return nil, encoder.ErrNoLogits
-	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
 		return nil, encoder.ErrClosed
+	}
+	if need&encoder.NeedLogits != 0 {
+		return nil, encoder.ErrNoLogits
 	}
 	out := make([]encoder.Output, len(texts))
 	for start := 0; start < len(texts); start += window {
