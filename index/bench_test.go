@@ -1,0 +1,175 @@
+package index_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/indextest"
+)
+
+// benchSize is the number of vectors in the benchmarks; set
+// LEXSEM_BENCH_VECTORS for another.
+func benchSize() int {
+	if n, err := strconv.Atoi(os.Getenv("LEXSEM_BENCH_VECTORS")); err == nil && n > 0 {
+		return n
+	}
+	return 20000
+}
+
+type benchSet struct {
+	n, dim  int
+	ids     []uint64
+	vectors []float32
+	queries []float32
+	truth   [][]index.Neighbor
+	flat    index.Index
+	hnsw    index.Index
+}
+
+var bench = sync.OnceValue(func() *benchSet {
+	s := &benchSet{n: benchSize(), dim: 384}
+	const queries = 500
+	s.vectors = indextest.TextLike(s.n, s.dim, 1)
+	s.queries = indextest.TextLikeQueries(queries, s.dim, 1)
+	s.ids = ids(s.n, 0)
+	s.flat = build(s, "flat", 2)
+	s.hnsw = build(s, "hnsw", 2)
+	s.truth = make([][]index.Neighbor, queries)
+	if err := s.flat.(index.BatchSearcher).SearchBatch(s.truth, s.queries, index.SearchOptions{K: 10}); err != nil {
+		panic(err)
+	}
+	return s
+})
+
+func build(s *benchSet, kind string, workers int) index.Index {
+	ix, err := index.New(kind, index.Options{Dim: s.dim, Seed: 1, Workers: workers})
+	if err == nil {
+		err = ix.Add(s.ids, s.vectors)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return ix
+}
+
+func BenchmarkSearch(b *testing.B) {
+	s := bench()
+	search := func(name string, ix index.Index, ef int) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var dst []index.Neighbor
+			hits, asked := 0, 0
+			for i := 0; b.Loop(); i++ {
+				j := i % len(s.truth)
+				var err error
+				dst, err = ix.Search(dst[:0], s.queries[j*s.dim:(j+1)*s.dim], index.SearchOptions{K: 10, Ef: ef})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if i < len(s.truth) {
+					hits += common(s.truth[j], dst)
+					asked += 10
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "queries/s")
+			b.ReportMetric(float64(hits)/float64(asked), "recall@10")
+		})
+	}
+	search("flat", s.flat, 0)
+	for _, ef := range []int{10, 16, 24, 32, 64, 128} {
+		search(fmt.Sprintf("hnsw/ef=%d", ef), s.hnsw, ef)
+	}
+	b.Run("flat/batch=500", func(b *testing.B) {
+		dst := make([][]index.Neighbor, len(s.truth))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := s.flat.(index.BatchSearcher).SearchBatch(dst, s.queries, index.SearchOptions{K: 10}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.N*len(dst))/b.Elapsed().Seconds(), "queries/s")
+	})
+}
+
+func BenchmarkFiltered(b *testing.B) {
+	s := bench()
+	for _, keep := range []uint64{2, 10, 100, 1000} {
+		allow := func(id uint64) bool { return id*0x9e3779b97f4a7c15>>32%keep == 0 }
+		for name, ix := range map[string]index.Index{"flat": s.flat, "hnsw": s.hnsw} {
+			b.Run(fmt.Sprintf("keep=1in%d/%s", keep, name), func(b *testing.B) {
+				b.ReportAllocs()
+				var dst []index.Neighbor
+				for i := 0; b.Loop(); i++ {
+					j := i % len(s.truth)
+					dst, _ = ix.Search(dst[:0], s.queries[j*s.dim:(j+1)*s.dim], index.SearchOptions{K: 10, Allow: allow})
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	s := bench()
+	for _, w := range []int{1, 2} {
+		b.Run(fmt.Sprintf("hnsw/workers=%d", w), func(b *testing.B) {
+			for b.Loop() {
+				build(s, "hnsw", w)
+			}
+			b.ReportMetric(float64(b.N*s.n)/b.Elapsed().Seconds(), "vectors/s")
+		})
+	}
+}
+
+func BenchmarkDelete(b *testing.B) {
+	s := bench()
+	ix := build(s, "hnsw", 2)
+	i := 0
+	for b.Loop() {
+		id := s.ids[i%s.n : i%s.n+1]
+		at := (i % s.n) * s.dim
+		ix.Delete(id)
+		b.StopTimer()
+		if err := ix.Add(id, s.vectors[at:at+s.dim]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+		b.StartTimer()
+	}
+}
+
+// TestTextLikeShape holds the generator to the figures it is documented with.
+func TestTextLikeShape(t *testing.T) {
+	const n, dim = 20000, 384
+	v, q := indextest.TextLike(n, dim, 1), indextest.TextLikeQueries(100, dim, 1)
+	ix, _ := index.New("flat", index.Options{Dim: dim})
+	if err := ix.Add(ids(n, 0), v); err != nil {
+		t.Fatal(err)
+	}
+	dst := make([][]index.Neighbor, 100)
+	if err := ix.(index.BatchSearcher).SearchBatch(dst, q, index.SearchOptions{K: n}); err != nil {
+		t.Fatal(err)
+	}
+	var at [3]float64
+	var sum, sq float64
+	for _, d := range dst {
+		for i, r := range []int{0, 9, 99} {
+			at[i] += 1 - float64(d[r].Distance)
+		}
+		for _, x := range d {
+			c := 1 - float64(x.Distance)
+			sum += c
+			sq += c * c
+		}
+	}
+	mean := sum / (100 * n)
+	t.Logf("cosine of the 1st, 10th, 100th neighbour: %.3f %.3f %.3f; of a random pair: %.3f ± %.3f",
+		at[0]/100, at[1]/100, at[2]/100, mean, math.Sqrt(sq/(100*n)-mean*mean))
+	if mean < 0.03 || mean > 0.12 || at[0] < 70 || at[0] > 90 || at[2] < 45 || at[2] > 70 {
+		t.Error("not like text")
+	}
+}

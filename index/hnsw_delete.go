@@ -1,0 +1,191 @@
+package index
+
+import "slices"
+
+// unlinkBatch bounds the nodes that are taken out at once.
+const unlinkBatch = 1024
+
+// unlink takes hidden nodes out of the graph for good. Whoever linked to one
+// chooses anew; the parts into which the spanning tree falls are joined; nodes
+// left with few links look for better ones.
+func (h *hnsw) unlink(gone []uint32) {
+	for len(gone) > 0 {
+		n := min(len(gone), unlinkBatch)
+		h.unlinkSome(gone[:n])
+		gone = gone[n:]
+	}
+}
+
+func (h *hnsw) unlinkSome(gone []uint32) {
+	h.mu.Lock()
+	for _, x := range gone {
+		h.setState(x, leaving)
+	}
+	h.mu.Unlock()
+
+	edits := h.affected(gone)
+	h.eachWalker(len(edits), func(w *walker, i int) { h.heal(w, &edits[i]) })
+	parts := h.parts(gone)
+	h.apply(edits)
+
+	h.mu.Lock()
+	for _, x := range gone {
+		for layer := h.height(x); layer >= 0; layer-- {
+			h.setLinks(x, layer, nil)
+		}
+		h.setTree(x, 0)
+	}
+	for _, p := range parts {
+		h.join(p)
+	}
+	if h.top >= 0 && h.state(h.entry) == leaving {
+		h.findEntry()
+	}
+	for _, x := range gone {
+		h.vacate(x)
+	}
+	h.mu.Unlock()
+
+	var weak []uint32
+	for i := range edits {
+		if e := &edits[i]; e.layer == 0 && h.state(e.slot) == live && len(h.links(e.slot, 0)) < min(h.o.M/2, h.live-1) {
+			weak = append(weak, e.slot)
+		}
+	}
+	h.relink(weak)
+}
+
+// affected lists, with nothing but place and layer filled in, the nodes that
+// link to one of gone and stay.
+func (h *hnsw) affected(gone []uint32) []edit {
+	var edits []edit
+	for _, x := range gone {
+		for layer := h.height(x); layer >= 0; layer-- {
+			for _, y := range *h.in(x, layer) {
+				if h.state(y) != leaving {
+					edits = append(edits, edit{slot: y, layer: layer})
+				}
+			}
+		}
+	}
+	slices.SortFunc(edits, func(a, b edit) int {
+		if a.slot != b.slot {
+			return int(a.slot) - int(b.slot)
+		}
+		return a.layer - b.layer
+	})
+	return slices.CompactFunc(edits, func(a, b edit) bool { return a.slot == b.slot && a.layer == b.layer })
+}
+
+// heal plans the links of a node without the leaving ones: the tree edges that
+// remain, then the best among its other links and what the leaving ones led
+// to, through other leaving ones if need be.
+func (h *hnsw) heal(w *walker, e *edit) {
+	old := h.links(e.slot, e.layer)
+	w.begin()
+	w.visit(e.slot)
+	rest, through := w.near[:0], w.queue[:0]
+	for i, s := range old {
+		w.visit(s)
+		switch {
+		case h.state(s) == leaving:
+			through = append(through, s)
+		case e.layer == 0 && i < h.treeDegree(e.slot):
+			e.links = append(e.links, s)
+		default:
+			rest = append(rest, s)
+		}
+	}
+	e.tree = 0
+	if e.layer == 0 {
+		e.tree = len(e.links)
+	}
+	limit := h.limit(e.layer)
+	if h.state(e.slot) == live {
+		for i := 0; i < len(through) && len(rest) < 4*limit; i++ {
+			for _, s := range h.links(through[i], e.layer) {
+				if !w.visit(s) {
+					continue
+				}
+				switch h.state(s) {
+				case leaving:
+					through = append(through, s)
+				case live:
+					rest = append(rest, s)
+				}
+			}
+		}
+	}
+	w.queue = through
+	pool := w.rank(h.rows.row(e.slot), rest)
+	w.near = rest
+	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
+}
+
+// parts lists, for each connected piece of the spanning tree that leaves, the
+// nodes that hung on it and stay. These lie in different trees afterwards.
+func (h *hnsw) parts(gone []uint32) [][]uint32 {
+	seen := make(map[uint32]bool, len(gone))
+	var parts [][]uint32
+	for _, x := range gone {
+		if seen[x] {
+			continue
+		}
+		seen[x] = true
+		var part []uint32
+		for stack := []uint32{x}; len(stack) > 0; {
+			s := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, t := range h.tree(s) {
+				switch {
+				case h.state(t) != leaving:
+					part = append(part, t)
+				case !seen[t]:
+					seen[t] = true
+					stack = append(stack, t)
+				}
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// findEntry makes a node of the highest layer the entry.
+func (h *hnsw) findEntry() {
+	h.top = -1
+	for i := range h.n {
+		slot := uint32(i)
+		if s := h.state(slot); s != live && s != hidden {
+			continue
+		}
+		if height := h.height(slot); height > h.top {
+			h.entry, h.top = slot, height
+		}
+	}
+}
+
+// relink searches anew for links on layer 0 of nodes that have few.
+func (h *hnsw) relink(slots []uint32) {
+	for len(slots) > 0 {
+		n := min(len(slots), 64)
+		plans := h.takePlans(n)
+		h.eachWalker(n, func(w *walker, i int) {
+			p := &plans[i]
+			p.slot, p.fresh = slots[i], false
+			q := h.rows.row(p.slot)
+			from := w.descend(q, 0)
+			w.begin()
+			pool := w.walk(q, from, h.o.EfConstruction, 0)
+			pool = slices.DeleteFunc(pool, func(c cand) bool { return c.slot == p.slot || h.state(c.slot) != live })
+			kept := h.tree(p.slot)
+			for len(p.links) < 1 {
+				p.links = append(p.links, nil)
+			}
+			p.links, p.tree = p.links[:1], len(kept)
+			p.links[0] = append(p.links[0][:0], w.choose(kept, pool, max(h.o.M, len(kept)))...)
+		})
+		h.connect(plans)
+		slots = slots[n:]
+	}
+}

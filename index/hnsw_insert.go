@@ -1,0 +1,252 @@
+package index
+
+import "slices"
+
+// plan is what a node is to be linked to.
+type plan struct {
+	slot  uint32
+	fresh bool       // the node is new
+	links [][]uint32 // by layer
+	tree  int        // how many of links[0], from the first, are tree edges
+	pool  []cand     // candidates on layer 0, ascending
+}
+
+// edit is a new list of links for one node on one layer.
+type edit struct {
+	slot  uint32
+	layer int
+	links []uint32
+	tree  int // on layer 0
+}
+
+// insert adds the given rows, each id once, as one batch. In an empty graph it
+// must be one.
+func (h *hnsw) insert(ids []uint64, vectors []float32, rows []int) {
+	dim := h.o.Dim
+	plans := h.takePlans(len(rows))
+	h.mu.Lock()
+	for i, r := range rows {
+		plans[i].slot = h.place(ids[r], vectors[r*dim:(r+1)*dim])
+		plans[i].fresh = true
+	}
+	h.mu.Unlock()
+	h.eachWalker(len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) })
+	h.hang(plans)
+	h.connect(plans)
+	gone := h.publish(plans)
+	h.unlink(gone)
+}
+
+func (h *hnsw) takePlans(n int) []plan {
+	for len(h.plans) < n {
+		h.plans = append(h.plans, plan{})
+	}
+	return h.plans[:n]
+}
+
+// eachWalker runs f for all i < n on the writer's goroutines.
+func (h *hnsw) eachWalker(n int, f func(w *walker, i int)) {
+	parallel(h.o.Workers, n, func(i int) {
+		w := h.walkers.Get().(*walker)
+		f(w, i)
+		h.walkers.Put(w)
+	})
+}
+
+// planInsert finds candidates for a new node in the graph and among those of
+// its batch before it, and chooses its links (algorithm 1).
+func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
+	q := h.rows.row(p.slot)
+	height := h.height(p.slot)
+	for len(p.links) <= height {
+		p.links = append(p.links, nil)
+	}
+	p.links = p.links[:height+1]
+	p.pool = p.pool[:0]
+	p.tree = 0
+	var from cand
+	if h.top >= 0 {
+		from = w.descend(q, height)
+	}
+	for layer := height; layer >= 0; layer-- {
+		pool := w.pool[:0]
+		if layer <= h.top {
+			w.begin()
+			pool = w.walk(q, from, h.o.EfConstruction, layer)
+			from = pool[0]
+		}
+		near := w.near[:0]
+		for _, m := range mates {
+			if h.height(m.slot) >= layer {
+				near = append(near, m.slot)
+			}
+		}
+		w.near = near
+		for i, d := range w.distances(q, near) {
+			pool, _ = insertCand(pool, cand{d, near[i]}, len(pool)+1)
+		}
+		w.pool = pool
+		p.links[layer] = append(p.links[layer][:0], w.choose(nil, pool, h.o.M)...)
+		if layer == 0 {
+			p.pool = append(p.pool, pool...)
+		}
+	}
+}
+
+// hang gives each new node its place in the spanning tree.
+func (h *hnsw) hang(plans []plan) {
+	extra := map[uint32]int{}
+	for i := range plans {
+		p := &plans[i]
+		if len(p.pool) == 0 {
+			continue // the first node of all
+		}
+		parent := h.parent(p.pool, extra)
+		extra[parent]++
+		extra[p.slot]++
+		l := p.links[0]
+		at := slices.Index(l, parent)
+		if at < 0 {
+			at = len(l)
+			l = append(l, parent)
+		}
+		l[0], l[at] = l[at], l[0]
+		p.links[0], p.tree = l, 1
+	}
+}
+
+// connect sets the links of the planned nodes and has the nodes at the other
+// ends link back.
+func (h *hnsw) connect(plans []plan) {
+	type back struct {
+		to    uint32
+		layer int
+		plan  int
+	}
+	var backs []back
+	planned := make(map[uint32]*plan, len(plans))
+	for i := range plans {
+		p := &plans[i]
+		planned[p.slot] = p
+		for layer, links := range p.links {
+			for _, s := range links {
+				backs = append(backs, back{s, layer, i})
+			}
+		}
+	}
+	slices.SortFunc(backs, func(a, b back) int {
+		if a.to != b.to {
+			return int(a.to) - int(b.to)
+		}
+		if a.layer != b.layer {
+			return a.layer - b.layer
+		}
+		return a.plan - b.plan
+	})
+	var groups [][]back
+	for len(backs) > 0 {
+		n := 1
+		for n < len(backs) && backs[n].to == backs[0].to && backs[n].layer == backs[0].layer {
+			n++
+		}
+		groups = append(groups, backs[:n])
+		backs = backs[n:]
+	}
+	edits := make([]edit, len(groups))
+	h.eachWalker(len(groups), func(w *walker, i int) {
+		g, e := groups[i], &edits[i]
+		e.slot, e.layer = g[0].to, g[0].layer
+		var old []uint32
+		if p := planned[e.slot]; p != nil {
+			old, e.tree = p.links[e.layer], p.tree
+		} else {
+			old, e.tree = h.links(e.slot, e.layer), h.treeDegree(e.slot)
+		}
+		if e.layer > 0 {
+			e.tree = 0
+		}
+		e.links = append(e.links, old[:e.tree]...)
+		rest := append(w.queue[:0], old[e.tree:]...)
+		for _, b := range g {
+			p := &plans[b.plan]
+			switch {
+			case contains(old, p.slot): // linked already
+			case p.fresh && e.layer == 0 && p.links[0][0] == e.slot:
+				e.links = append(e.links, p.slot)
+				e.tree++
+			default:
+				rest = append(rest, p.slot)
+			}
+		}
+		w.queue = rest
+		h.fill(w, e, rest)
+	})
+	h.mu.Lock()
+	for i := range plans {
+		p := &plans[i]
+		for layer, links := range p.links {
+			h.setLinks(p.slot, layer, links)
+		}
+		h.setTree(p.slot, p.tree)
+		if p.fresh {
+			h.setState(p.slot, hidden)
+			h.hidden++
+		}
+	}
+	h.mu.Unlock()
+	h.apply(edits)
+}
+
+// fill adds rest to the links of e: all if there is room, else the best.
+func (h *hnsw) fill(w *walker, e *edit, rest []uint32) {
+	limit := h.limit(e.layer)
+	if len(e.links)+len(rest) <= limit {
+		e.links = append(e.links, rest...)
+		return
+	}
+	pool := w.rank(h.rows.row(e.slot), rest)
+	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
+}
+
+// editsPerLock bounds how long searches wait for a writer.
+const editsPerLock = 64
+
+// apply writes edits down.
+func (h *hnsw) apply(edits []edit) {
+	for len(edits) > 0 {
+		n := min(len(edits), editsPerLock)
+		h.mu.Lock()
+		for i := range edits[:n] {
+			e := &edits[i]
+			h.setLinks(e.slot, e.layer, e.links)
+			if e.layer == 0 {
+				h.setTree(e.slot, e.tree)
+			}
+		}
+		h.mu.Unlock()
+		edits = edits[n:]
+	}
+}
+
+// publish makes the new nodes visible, hides those whose ids they take over,
+// all at once, and returns the latter.
+func (h *hnsw) publish(plans []plan) (gone []uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range plans {
+		slot := plans[i].slot
+		id := h.id(slot)
+		if old, ok := h.slots[id]; ok {
+			h.hide(old)
+			gone = append(gone, old)
+		}
+		h.slots[id] = slot
+		h.setState(slot, live)
+		h.live++
+		h.hidden--
+		if height := h.height(slot); height > h.top {
+			h.entry, h.top = slot, height
+		}
+	}
+	return gone
+}

@@ -1,0 +1,45 @@
+package index
+
+// choose picks links for a node by the paper's heuristic (algorithm 4): of the
+// candidates, ascending by their distance from the node, one is taken if it is
+// nearer to the node than to everything taken before. So links lead into all
+// directions, and from one cluster to the next, where the nearest alone would
+// all lie in one. Of equal vectors one is taken.
+//
+// kept are links that stand already; up to max are returned in all, kept
+// first, valid until the next call.
+func (w *walker) choose(kept []uint32, pool []cand, max int) []uint32 {
+	h := w.h
+	sel := append(w.sel[:0], kept...)
+next:
+	for _, c := range pool {
+		if len(sel) >= max {
+			break
+		}
+		if contains(kept, c.slot) {
+			continue
+		}
+		v := h.rows.row(c.slot)
+		for i := 0; i < len(sel); i += 4 {
+			for _, d := range w.distances(v, sel[i:min(i+4, len(sel))]) {
+				if d <= c.d {
+					continue next
+				}
+			}
+		}
+		sel = append(sel, c.slot)
+	}
+	w.sel = sel
+	return sel
+}
+
+// rank returns slots with their distances from q, ascending.
+func (w *walker) rank(q []float32, slots []uint32) []cand {
+	p := w.pool[:0]
+	for i, d := range w.distances(q, slots) {
+		p = append(p, cand{d, slots[i]})
+	}
+	sortCands(p)
+	w.pool = p
+	return p
+}

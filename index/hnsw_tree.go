@@ -1,0 +1,70 @@
+package index
+
+// The spanning tree within layer 0: the first treeDegree links of each node,
+// each there from both ends. See KindHNSW for what it is good for.
+
+// comfortable is the number of tree edges up to which a node takes children
+// without the search for another parent, so that half of its links stay free
+// to be chosen by distance.
+func (h *hnsw) comfortable() int { return h.o.M }
+
+// parent chooses whom a new node hangs on: the nearest of its candidates that
+// has room. extra counts the edges that are planned, but not set.
+func (h *hnsw) parent(pool []cand, extra map[uint32]int) uint32 {
+	for _, c := range pool {
+		if h.treeDegree(c.slot)+extra[c.slot] < h.comfortable() {
+			return c.slot
+		}
+	}
+	for _, c := range pool {
+		if h.state(c.slot) == live {
+			return h.roomy(c.slot, extra)
+		}
+	}
+	panic("index: no candidate is in the graph") // the search began at one
+}
+
+// roomy returns the node nearest to slot along the tree that has room for one
+// more edge. There is one: the leaves have, and a finite tree has leaves.
+func (h *hnsw) roomy(slot uint32, extra map[uint32]int) uint32 {
+	type step struct{ slot, from uint32 }
+	queue := []step{{slot, slot}}
+	for {
+		s := queue[0]
+		queue = queue[1:]
+		if h.treeDegree(s.slot)+extra[s.slot] < h.limit(0) {
+			return s.slot
+		}
+		for _, t := range h.tree(s.slot) {
+			if t != s.from && h.state(t) != leaving {
+				queue = append(queue, step{t, s.slot})
+			}
+		}
+	}
+}
+
+// join ties the trees that parts belong to, one slot of each, into one.
+func (h *hnsw) join(parts []uint32) {
+	for i := 1; i < len(parts); i++ {
+		a, b := h.roomy(parts[i-1], nil), h.roomy(parts[i], nil)
+		h.addEdge(a, b)
+		h.addEdge(b, a)
+	}
+}
+
+// addEdge makes b the last tree edge of a, which has room; if all links are in
+// use, the last one goes.
+func (h *hnsw) addEdge(a, b uint32) {
+	tree := h.treeDegree(a)
+	links := append(make([]uint32, 0, h.limit(0)+1), h.links(a, 0)...)
+	at := tree
+	for at < len(links) && links[at] != b {
+		at++
+	}
+	if at == len(links) {
+		links = append(links, b)
+	}
+	links[tree], links[at] = links[at], links[tree]
+	h.setLinks(a, 0, links[:min(len(links), h.limit(0))])
+	h.setTree(a, tree+1)
+}

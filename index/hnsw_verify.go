@@ -1,0 +1,121 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Verifier is an index that can check itself. Every index of this package is
+// one.
+type Verifier interface {
+	Index
+	// Verify reports whatever does not fit together in the data structure,
+	// joined, each as ErrCorrupt; for a graph also nodes that searches cannot
+	// reach. It looks at all of it while Add and Delete wait.
+	Verify() error
+}
+
+func (f *flat) Verify() error {
+	f.write.Lock()
+	defer f.write.Unlock()
+	if len(f.ids) != len(f.slots) {
+		return fmt.Errorf("%d ids in %d slots: %w", len(f.slots), len(f.ids), ErrCorrupt)
+	}
+	for i, id := range f.ids {
+		if slot, ok := f.slots[id]; !ok || slot != uint32(i) {
+			return fmt.Errorf("id %d is not where it should be: %w", id, ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+func (h *hnsw) Verify() error {
+	h.write.Lock()
+	defer h.write.Unlock()
+	return h.verify()
+}
+
+func (h *hnsw) verify() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		if len(errs) < 10 {
+			errs = append(errs, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt))
+		}
+	}
+	count, edges, top := 0, 0, -1
+	for i := range h.n {
+		slot := uint32(i)
+		if h.state(slot) == vacant {
+			continue
+		}
+		if h.state(slot) != live {
+			bad("node %d is neither live nor vacant", slot)
+		}
+		if s, ok := h.slots[h.id(slot)]; !ok || s != slot {
+			bad("id %d is not where it should be", h.id(slot))
+		}
+		count++
+		top = max(top, h.height(slot))
+		edges += h.treeDegree(slot)
+		for layer := range h.height(slot) + 1 {
+			h.verifyLinks(slot, layer, bad)
+		}
+	}
+	if count != h.live || count != len(h.slots) || h.hidden != 0 || count+len(h.free) != h.n {
+		bad("%d nodes, %d live, %d hidden, %d ids, %d of %d slots free", count, h.live, h.hidden, len(h.slots), len(h.free), h.n)
+	}
+	if count > 0 {
+		if top != h.top || int(h.entry) >= h.n || h.state(h.entry) != live || h.height(h.entry) != top {
+			bad("entry %d is not on the highest layer, %d", h.entry, top)
+		} else if r := h.reach(h.entry, h.tree); r != count || edges != 2*(count-1) {
+			bad("spanning tree of %d edges reaches %d of %d nodes", edges/2, r, count)
+		}
+	} else if h.top != -1 {
+		bad("empty graph has an entry")
+	}
+	return errors.Join(errs...)
+}
+
+// verifyLinks checks the links of one node on one layer.
+func (h *hnsw) verifyLinks(slot uint32, layer int, bad func(string, ...any)) {
+	links := h.links(slot, layer)
+	if len(links) > h.limit(layer) {
+		bad("node %d has %d links on layer %d", slot, len(links), layer)
+	}
+	for i, s := range links {
+		switch {
+		case int(s) >= h.n || h.state(s) == vacant || h.height(s) < layer:
+			bad("node %d links to %d, which is not on layer %d", slot, s, layer)
+		case s == slot || contains(links[:i], s):
+			bad("node %d links to itself or twice to %d on layer %d", slot, s, layer)
+		case !contains(*h.in(s, layer), slot):
+			bad("node %d does not know that %d links to it on layer %d", s, slot, layer)
+		case layer == 0 && i < h.treeDegree(slot) && !contains(h.tree(s), slot):
+			bad("tree edge from %d to %d goes one way", slot, s)
+		}
+	}
+	in := *h.in(slot, layer)
+	for i, s := range in {
+		if int(s) >= h.n || h.height(s) < layer || !contains(h.links(s, layer), slot) || contains(in[:i], s) {
+			bad("node %d wrongly believes that %d links to it on layer %d", slot, s, layer)
+		}
+	}
+}
+
+// reach counts the nodes that can be reached from slot along the given links.
+func (h *hnsw) reach(slot uint32, links func(uint32) []uint32) int {
+	seen := make([]bool, h.n)
+	seen[slot] = true
+	n := 0
+	for stack := []uint32{slot}; len(stack) > 0; n++ {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, t := range links(s) {
+			if !seen[t] {
+				seen[t] = true
+				stack = append(stack, t)
+			}
+		}
+	}
+	return n
+}

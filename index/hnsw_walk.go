@@ -1,0 +1,154 @@
+package index
+
+import "sort"
+
+// cand is a node with its distance from the query.
+type cand struct {
+	d    float32
+	slot uint32 // the bit expanded is set within walk
+}
+
+const expanded = 1 << 31
+
+// walker is what one traversal of the graph needs. Its space is kept.
+type walker struct {
+	h     *hnsw
+	seen  []uint32 // seen[slot] == epoch: been there
+	epoch uint32
+	pool  []cand
+	near  []uint32
+	queue []uint32
+	sel   []uint32
+	dist  []float32
+	heap  []cand
+	top   topK
+	g     gather
+}
+
+func newWalker(h *hnsw) *walker {
+	return &walker{h: h, g: gather{m: h.m, rows: &h.rows, q: make([]float32, h.o.Dim)}}
+}
+
+// begin forgets where the walker has been.
+func (w *walker) begin() {
+	if len(w.seen) < w.h.n {
+		w.seen = make([]uint32, w.h.n+w.h.n/4+64)
+		w.epoch = 0
+	}
+	w.epoch++
+	if w.epoch == 0 {
+		clear(w.seen)
+		w.epoch = 1
+	}
+}
+
+// visit reports whether slot is new since begin.
+func (w *walker) visit(slot uint32) bool {
+	if w.seen[slot] == w.epoch {
+		return false
+	}
+	w.seen[slot] = w.epoch
+	return true
+}
+
+// distances from q to the vectors in slots; valid until the next call.
+func (w *walker) distances(q []float32, slots []uint32) []float32 {
+	n := len(slots)
+	if need := n + 3; cap(w.dist) < need {
+		w.dist = make([]float32, need+64)
+	}
+	dist, r, m := w.dist[:cap(w.dist)], &w.h.rows, w.h.m
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		s := slots[i : i+4 : i+4]
+		m.four((*[4]float32)(dist[i:]), q, r.row(s[0]), r.row(s[1]), r.row(s[2]), r.row(s[3]))
+	}
+	if i < n {
+		a := r.row(slots[i])
+		b, c := a, a
+		if i+1 < n {
+			b = r.row(slots[i+1])
+		}
+		if i+2 < n {
+			c = r.row(slots[i+2])
+		}
+		m.four((*[4]float32)(dist[i:]), q, a, b, c, a)
+	}
+	return dist[:n]
+}
+
+// distance from q to one vector.
+func (w *walker) distance(q []float32, slot uint32) float32 {
+	w.near = append(w.near[:0], slot)
+	return w.distances(q, w.near)[0]
+}
+
+// descend goes from the entry to the nearest node it can find on each layer
+// above to, always to the nearest neighbour (algorithm 2 with ef = 1).
+func (w *walker) descend(q []float32, to int) cand {
+	h := w.h
+	best := cand{w.distance(q, h.entry), h.entry}
+	for layer := h.top; layer > to; layer-- {
+		for moved := true; moved; {
+			moved = false
+			links := h.links(best.slot, layer)
+			for i, d := range w.distances(q, links) {
+				if d < best.d {
+					best, moved = cand{d, links[i]}, true
+				}
+			}
+		}
+	}
+	return best
+}
+
+// walk finds the ef nearest nodes it can on a layer (algorithm 2), ascending.
+// The pool is one sorted list in which each node is expanded once, nearest
+// first, until there is none left to expand. begin must have been called.
+func (w *walker) walk(q []float32, from cand, ef, layer int) []cand {
+	h := w.h
+	w.visit(from.slot)
+	p := append(w.pool[:0], from)
+	for i := 0; i < len(p); {
+		if p[i].slot&expanded != 0 {
+			i++
+			continue
+		}
+		slot := p[i].slot
+		p[i].slot |= expanded
+		near := w.near[:0]
+		for _, s := range h.links(slot, layer) {
+			if w.visit(s) {
+				near = append(near, s)
+			}
+		}
+		w.near = near
+		next := i + 1
+		for k, d := range w.distances(q, near) {
+			if len(p) == ef && d >= p[ef-1].d {
+				continue
+			}
+			var at int
+			p, at = insertCand(p, cand{d, near[k]}, ef)
+			next = min(next, at)
+		}
+		i = next
+	}
+	for i := range p {
+		p[i].slot &^= expanded
+	}
+	w.pool = p
+	return p
+}
+
+// insertCand puts c into the ascending list p, which it keeps at no more than
+// max entries, and returns the place.
+func insertCand(p []cand, c cand, max int) ([]cand, int) {
+	at := sort.Search(len(p), func(i int) bool { return p[i].d > c.d })
+	if len(p) < max {
+		p = append(p, cand{})
+	}
+	copy(p[at+1:], p[at:])
+	p[at] = c
+	return p, at
+}

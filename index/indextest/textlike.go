@@ -1,0 +1,133 @@
+// Package indextest makes vectors to test and measure indexes with.
+package indextest
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// TextLike makes n unit vectors of the given dimension (row-major, n·dim long)
+// that lie to one another as the embeddings of a text collection do. Equal
+// arguments give equal vectors, and a longer set begins with the shorter one.
+//
+// The model: 500 topics of Zipf-like sizes (weight (rank+1)^-0.7). A topic has a centre,
+// drawn in a latent space of 96 dimensions that all topics share, and a space
+// of its own of 30 dimensions in which its texts spread, the i-th with standard
+// deviation ~ (i+1)^-0.5. A vector is the sum of a mean common to all (so that
+// random pairs have a cosine a little above 0, as in sentence encoders), its
+// topic's centre, its place in the topic, and noise of length 0.30 in all
+// dimensions; then it is scaled to length 1.
+//
+// The clusters make an index hop from one to the next, and the low intrinsic
+// dimension makes near neighbours near: what uniform random vectors lack. It is
+// still synthetic and easier than real text; see docs/BENCHMARKS.md.
+func TextLike(n, dim int, seed uint64) []float32 {
+	return newModel(dim, seed).draw(n, 0, 0.30)
+}
+
+// TextLikeQueries makes n more vectors of the collection that TextLike makes
+// from the same dimension and seed, none of which is in it, with a little more
+// noise (0.35).
+func TextLikeQueries(n, dim int, seed uint64) []float32 {
+	return newModel(dim, seed).draw(n, 1, 0.35)
+}
+
+const (
+	topics     = 500
+	latentDim  = 96
+	spreadDim  = 30
+	meanLength = 0.27
+	centre     = 0.68
+	spread     = 0.62
+)
+
+type model struct {
+	dim     int
+	seed    uint64
+	mean    []float32
+	centres [][]float32
+	spaces  [][]float32 // spreadDim rows of dim each
+	sizes   []float64   // cumulated
+}
+
+func newModel(dim int, seed uint64) *model {
+	r := rand.New(rand.NewPCG(seed, 0x6d6f64656c))
+	m := &model{dim: dim, seed: seed, mean: direction(r, dim, meanLength)}
+	latent := make([][]float32, min(latentDim, dim))
+	for i := range latent {
+		latent[i] = direction(r, dim, 1)
+	}
+	sum := 0.0
+	for t := range topics {
+		c := make([]float32, dim)
+		for _, l := range latent {
+			addScaled(c, float32(r.NormFloat64()), l)
+		}
+		scale(c, centre)
+		m.centres = append(m.centres, c)
+		space, total := make([]float32, 0, spreadDim*dim), 0.0
+		for i := range spreadDim {
+			total += 1 / float64(i+1)
+		}
+		for i := range spreadDim {
+			space = append(space, direction(r, dim, spread/math.Sqrt(total*float64(i+1)))...)
+		}
+		m.spaces = append(m.spaces, space)
+		sum += math.Pow(float64(t+1), -0.7)
+		m.sizes = append(m.sizes, sum)
+	}
+	return m
+}
+
+func (m *model) draw(n int, stream uint64, noise float64) []float32 {
+	r := rand.New(rand.NewPCG(m.seed, 0x64726177+stream))
+	out := make([]float32, n*m.dim)
+	for i := range n {
+		v := out[i*m.dim : (i+1)*m.dim]
+		t, x := 0, r.Float64()*m.sizes[topics-1]
+		for m.sizes[t] < x {
+			t++
+		}
+		copy(v, m.mean)
+		addScaled(v, 1, m.centres[t])
+		for j := range spreadDim {
+			addScaled(v, float32(r.NormFloat64()), m.spaces[t][j*m.dim:(j+1)*m.dim])
+		}
+		for j := range v {
+			v[j] += float32(r.NormFloat64() * noise / math.Sqrt(float64(m.dim)))
+		}
+		scale(v, 1)
+	}
+	return out
+}
+
+// direction is a random vector of the given length.
+func direction(r *rand.Rand, dim int, length float64) []float32 {
+	v := make([]float32, dim)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	scale(v, length)
+	return v
+}
+
+func addScaled(dst []float32, f float32, v []float32) {
+	for i, x := range v {
+		dst[i] += f * x
+	}
+}
+
+// scale gives v the length.
+func scale(v []float32, length float64) {
+	s := 0.0
+	for _, x := range v {
+		s += float64(x) * float64(x)
+	}
+	if s == 0 {
+		return
+	}
+	f := float32(length / math.Sqrt(s))
+	for i := range v {
+		v[i] *= f
+	}
+}
