@@ -1,7 +1,5 @@
 package index
 
-import "sort"
-
 // cand is a node with its distance from the query.
 type cand struct {
 	d    float32
@@ -144,7 +142,14 @@ func (w *walker) walk(q []float32, from cand, ef, layer int) []cand {
 // insertCand puts c into the ascending list p, which it keeps at no more than
 // max entries, and returns the place.
 func insertCand(p []cand, c cand, max int) ([]cand, int) {
-	at := sort.Search(len(p), func(i int) bool { return p[i].d > c.d })
+	at, end := 0, len(p)
+	for at < end {
+		if mid := int(uint(at+end) / 2); p[mid].d <= c.d {
+			at = mid + 1
+		} else {
+			end = mid
+		}
+	}
 	if len(p) < max {
 		p = append(p, cand{})
 	}

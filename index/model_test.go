@@ -1,0 +1,231 @@
+package index_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/indextest"
+)
+
+// TestModel runs random operations against a map that is searched by the
+// definition. LEXSEM_SEED repeats a run, LEXSEM_MODEL_OPS sets its length.
+func TestModel(t *testing.T) {
+	const dim = 16
+	seed := uint64(time.Now().UnixNano())
+	if s, err := strconv.ParseUint(os.Getenv("LEXSEM_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	ops := 5000
+	if s, err := strconv.Atoi(os.Getenv("LEXSEM_MODEL_OPS")); err == nil {
+		ops = s
+	}
+	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+		t.Logf("LEXSEM_SEED=%d", seed)
+		r := rand.New(rand.NewPCG(seed, 0))
+		model := map[uint64][]float32{}
+		text := indextest.TextLike(3000, dim, seed)
+		random := func() []float32 {
+			i := r.IntN(3000) // drawn again and again: many duplicates
+			v := append([]float32(nil), text[i*dim:(i+1)*dim]...)
+			if r.IntN(20) == 0 {
+				for j := range v {
+					v[j] *= 100 // far out
+				}
+			}
+			return v
+		}
+		hits, asked := 0, 0
+		for op := range ops {
+			switch x := r.IntN(100); {
+			case x < 45: // add or update some
+				n := 1 + r.IntN(8)
+				if x < 2 {
+					n = 200
+				}
+				var id []uint64
+				var v []float32
+				for range n {
+					id = append(id, uint64(r.IntN(4000)))
+					w := random()
+					v = append(v, w...)
+					model[id[len(id)-1]] = w
+				}
+				add(t, ix, id, v)
+			case x < 60: // delete some
+				n := 1 + r.IntN(10)
+				if x == 59 {
+					n = r.IntN(4000)
+				}
+				want := 0
+				var id []uint64
+				for range n {
+					i := uint64(r.IntN(4000))
+					id = append(id, i)
+					if _, ok := model[i]; ok {
+						want++
+						delete(model, i)
+					}
+				}
+				if got := ix.Delete(id); got != want {
+					t.Fatalf("op %d: deleted %d, want %d", op, got, want)
+				}
+			case x < 61: // write down and read back
+				ix = reload(t, ix, o)
+			default:
+				q := random()
+				k := 1 + r.IntN(12)
+				so := index.SearchOptions{K: k, Ef: 16 + r.IntN(100)}
+				if r.IntN(3) == 0 {
+					m := uint64(1 + r.IntN(20))
+					so.Allow = func(id uint64) bool { return id%m == 0 }
+				}
+				got := search(t, ix, q, so)
+				best := oracle(model, o.Metric, q, so)
+				if len(got) != min(k, len(best)) {
+					t.Fatalf("op %d: %d rows, want %d", op, len(got), min(k, len(best)))
+				}
+				for i, n := range got {
+					v, ok := model[n.ID]
+					if !ok || so.Allow != nil && !so.Allow(n.ID) {
+						t.Fatalf("op %d: ghost %d", op, n.ID)
+					}
+					if d := distance(o.Metric, q, v); abs(d-float64(n.Distance)) > 1e-4*(1+abs(d)) {
+						t.Fatalf("op %d: distance of %d is %g, want %g", op, n.ID, n.Distance, d)
+					}
+					// a neighbour as near as the true one of its rank is right
+					asked++
+					if float64(n.Distance) <= best[i]+1e-4*(1+abs(best[i])) {
+						hits++
+					}
+				}
+			}
+			if ix.Len() != len(model) {
+				t.Fatalf("op %d: Len %d, want %d", op, ix.Len(), len(model))
+			}
+			if op%250 == 0 {
+				verify(t, ix)
+			}
+		}
+		recall := float64(hits) / float64(max(1, asked))
+		t.Logf("%d vectors at the end, recall %.4f", ix.Len(), recall)
+		if floor := map[bool]float64{true: 1, false: 0.95}[kindOf(t) == "flat"]; recall < floor {
+			t.Errorf("recall %.4f, want %.2f", recall, floor)
+		}
+		verify(t, ix)
+	})
+}
+
+func abs(x float64) float64 { return max(x, -x) }
+
+// kindOf is the kind of index a test of forAll runs with.
+func kindOf(t *testing.T) string {
+	for _, k := range index.Kinds() {
+		for _, m := range index.Metrics() {
+			if name := t.Name(); len(name) > len(k+m) && name[len(name)-len(k+m)-1:] == k+"/"+m {
+				return k
+			}
+		}
+	}
+	panic(fmt.Sprintf("%s is not a test of forAll", t.Name()))
+}
+
+// oracle are the best distances, ascending, by the definition.
+func oracle(model map[uint64][]float32, metric string, q []float32, so index.SearchOptions) []float64 {
+	var best []float64
+	for id, v := range model {
+		if so.Allow != nil && !so.Allow(id) {
+			continue
+		}
+		d := distance(metric, q, v)
+		if len(best) == so.K && d >= best[so.K-1] {
+			continue
+		}
+		at := len(best)
+		for at > 0 && best[at-1] > d {
+			at--
+		}
+		if len(best) < so.K {
+			best = append(best, 0)
+		}
+		copy(best[at+1:], best[at:])
+		best[at] = d
+	}
+	return best
+}
+
+// TestConcurrent searches, adds and deletes at once; run it with -race.
+func TestConcurrent(t *testing.T) {
+	const n, dim = 3000, 16
+	v := indextest.TextLike(n, dim, 5)
+	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+		// ids below 500 stay, and must always be found
+		add(t, ix, ids(500, 0), v[:500*dim])
+		stop := make(chan struct{})
+		var writers, readers sync.WaitGroup
+		for w := range 2 {
+			writers.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(w), 5))
+				for range 60 {
+					i := 500 + r.IntN(n-600)
+					m := 1 + r.IntN(100)
+					if err := ix.Add(ids(m, uint64(i)), v[i*dim:(i+m)*dim]); err != nil {
+						t.Error(err)
+					}
+					ix.Delete(ids(60, uint64(500+r.IntN(n-600))))
+					s := r.IntN(400) // an update to the same vector
+					if err := ix.Add(ids(20, uint64(s)), v[s*dim:(s+20)*dim]); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for g := range 2 {
+			readers.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(g), 6))
+				var dst []index.Neighbor
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					i := r.IntN(500)
+					q := v[i*dim : (i+1)*dim]
+					stays := func(id uint64) bool { return id < 500 }
+					var err error
+					dst, err = ix.Search(dst[:0], q, index.SearchOptions{K: 1, Allow: stays})
+					if err != nil || len(dst) != 1 {
+						t.Errorf("%v, %v", dst, err)
+						return
+					}
+					s := []float32{0}
+					if err := ix.Scores(s, q, []uint64{uint64(i)}); err != nil || s[0] != s[0] {
+						t.Errorf("id %d is gone for a moment: %v, %v", i, s, err)
+						return
+					}
+					if dst, err = ix.Search(dst[:0], q, index.SearchOptions{K: 20}); err != nil || len(dst) != 20 {
+						t.Errorf("%d rows, %v", len(dst), err)
+						return
+					}
+					for a := range dst {
+						for b := range a {
+							if dst[a].ID == dst[b].ID {
+								t.Errorf("%d is there twice", dst[a].ID)
+								return
+							}
+						}
+					}
+				}
+			})
+		}
+		writers.Wait()
+		close(stop)
+		readers.Wait()
+	})
+}
