@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -113,10 +114,13 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 	if err != nil {
 		return err
 	}
-	db, err := a.openDB(ctx, dir, engine.Options{})
+	b := &demoBuilder{app: a, dir: dir, root: root, progress: a.progress()}
+	defer b.progress.done()
+	db, err := a.openDB(ctx, dir, engine.Options{Progress: b.hear})
 	if err != nil {
 		return err
 	}
+	b.db = db
 	defer func() { err = errors.Join(err, db.close()) }()
 	stats, err := db.Stats(ctx)
 	if err != nil {
@@ -127,7 +131,6 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 	}
 	reused := state.Complete && state.Source == src && state.Seq == stats.Seq && stats.Default == "rlr+slr"
 	if !reused {
-		b := &demoBuilder{app: a, db: db, dir: dir, root: root}
 		if state, err = b.build(ctx, src); err != nil {
 			if errors.Is(err, context.Canceled) {
 				return hinted(&interrupted{fmt.Sprintf("interrupted; what was indexed stays in %s", dir)}, "run the demo again to go on")
@@ -174,9 +177,18 @@ func readDemo(dir string) (demoState, error) {
 
 // demoBuilder fills the demo's database.
 type demoBuilder struct {
-	app       *app
-	db        *database
-	dir, root string
+	app           *app
+	db            *database
+	dir, root     string
+	progress      *progress
+	stored, total int // passages
+}
+
+// hear shows the progress within one batch.
+func (b *demoBuilder) hear(e engine.Progress) {
+	if e.Stage == "encode" {
+		b.progress.update(step{stage: "indexing", done: b.stored + e.Done, total: b.total, unit: "passages"})
+	}
 }
 
 func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, error) {
@@ -190,9 +202,8 @@ func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, err
 		return state, err
 	}
 	docs = chooseDocs(docs, demoPassages)
-	p := b.app.progress()
-	defer p.done()
-	if err := b.index(ctx, docs, p); err != nil {
+	p := b.progress
+	if err := b.index(ctx, docs); err != nil {
 		return state, err
 	}
 	p.done()
@@ -231,7 +242,7 @@ func (b *demoBuilder) save(s demoState) error {
 
 // index brings the database to hold exactly docs. Documents that are stored
 // already, as after an interrupted run, are not encoded again.
-func (b *demoBuilder) index(ctx context.Context, docs []engine.Document, p *progress) error {
+func (b *demoBuilder) index(ctx context.Context, docs []engine.Document) error {
 	var missing []engine.Document
 	for _, d := range docs {
 		old, err := b.db.Get(ctx, d.ID)
@@ -243,12 +254,12 @@ func (b *demoBuilder) index(ctx context.Context, docs []engine.Document, p *prog
 			missing = append(missing, d)
 		}
 	}
-	have := len(docs) - len(missing)
-	for at := 0; at < len(missing); at += demoBatch {
-		if _, err := b.db.Upsert(ctx, missing[at:min(at+demoBatch, len(missing))]); err != nil {
+	b.stored, b.total = len(docs)-len(missing), len(docs)
+	for batch := range slices.Chunk(missing, demoBatch) {
+		if _, err := b.db.Upsert(ctx, batch); err != nil {
 			return err
 		}
-		p.update(step{stage: "indexing", done: have + min(at+demoBatch, len(missing)), total: len(docs), unit: "passages"})
+		b.stored += len(batch)
 	}
 	return nil
 }

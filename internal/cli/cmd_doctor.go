@@ -254,31 +254,36 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 			rep.SelfRecall, count(rep.Sampled, "vector", "vectors"))
 	}
 	bridge := "follows every change"
-	if stats.Default != "rlr" {
-		bridge = fmt.Sprintf("has seen all passages but %s", thousands(rep.Unfitted))
-	}
-	if 5*rep.Unfitted > rep.Documents {
-		bridge += "; run `lexsem fit` again"
+	switch {
+	case stats.Default == "rlr":
+	case rep.Unfitted == 0:
+		bridge = "has seen all passages"
+	default:
+		bridge = fmt.Sprintf("has not seen %s: run `lexsem fit` again", count(rep.Unfitted, "passage", "passages"))
 	}
 	r.pass("bridge", "%s %s", stats.Default, bridge)
 }
 
 func (r *doctorReport) write(a *app) {
+	width := 1 << 16 // one line a check where it is not read but searched
+	if a.StdoutTerminal {
+		width = max(40, min(a.Width, 100)-24)
+	}
 	for _, c := range r.Checks {
 		mark := a.style(green, "ok  ")
 		if !c.OK {
 			mark = a.style(red, "FAIL")
 		}
-		lines := strings.Split(strings.TrimRight(wrap(c.Detail, 0, max(40, min(a.Width, 100)-20)), "\n"), "\n")
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", mark, padRight(c.Name, 12), lines[0])
+		lines := strings.Split(strings.TrimRight(wrap(c.Detail, 0, width), "\n"), "\n")
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", mark, padRight(c.Name, 16), lines[0])
 		for _, l := range lines[1:] {
-			fmt.Fprintf(a.Stdout, "%20s%s\n", "", l)
+			fmt.Fprintf(a.Stdout, "%24s%s\n", "", l)
 		}
 	}
 	if d := r.Database; d != nil {
 		for i, p := range d.Problems {
 			if i > 0 { // the first one stands above
-				io.WriteString(a.Stdout, wrap(p, 20, 100))
+				io.WriteString(a.Stdout, wrap(p, 24, 24+width))
 			}
 		}
 	}

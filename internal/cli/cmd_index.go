@@ -151,7 +151,7 @@ type indexer struct {
 }
 
 func (ix *indexer) add(it item) error {
-	if _, dup := ix.inBatch[it.doc.ID]; dup || len(ix.batch) >= *ix.options.batch {
+	if _, dup := ix.inBatch[it.doc.ID]; dup { // the later one replaces the earlier
 		if err := ix.flush(); err != nil {
 			return err
 		}
@@ -161,6 +161,9 @@ func (ix *indexer) add(it item) error {
 	}
 	ix.inBatch[it.doc.ID] = struct{}{}
 	ix.batch = append(ix.batch, it)
+	if len(ix.batch) >= *ix.options.batch {
+		return ix.flush()
+	}
 	return ix.ctx.Err()
 }
 

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"lexsem": func() {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			os.Exit(Run(ctx, System()))
+		},
+		"hold": hold,
+	})
+}
+
+// hold keeps the database named by its first argument open until the file
+// named by the second one goes away.
+func hold() {
+	e, err := engine.Open(context.Background(), os.Args[1], encoder.NewHash(384), engine.Options{})
+	if err == nil {
+		err = os.WriteFile(os.Args[2], nil, 0o644)
+	}
+	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, gone := os.Stat(os.Args[2]); gone != nil {
+			break
+		}
+	}
+	if e != nil {
+		err = errors.Join(err, e.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// TestScripts runs testdata/*.txtar: the command as users see it, in processes
+// of its own.
+func TestScripts(t *testing.T) {
+	cache, err := (&app{Env: Env{Getenv: os.Getenv}}).cacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			path, err := exec.LookPath("lexsem")
+			e.Setenv("LEXSEM_BIN", path)
+			e.Setenv("LEXSEM_CACHE", filepath.Join(e.WorkDir, "empty-cache"))
+			e.Setenv("REAL_CACHE", cache)
+			e.Setenv("REAL_PATH", os.Getenv("PATH"))
+			return err
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "cgo" {
+				return hasCGO, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "waitfor": waitFor, "damage": damage, "repeat": repeat,
+		},
+	})
+}
+
+// exits CODE COMMAND… runs a command and checks its exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// waitfor FILE waits until a file is there.
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s did not appear", args[0])
+		}
+	}
+}
+
+// damage GLOB flips a bit in every 64th byte of the files.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(names) == 0 {
+		ts.Fatalf("no file matches %s", args[0])
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		ts.Check(err)
+		for i := 0; i < len(data); i += 64 {
+			data[i] ^= 1
+		}
+		ts.Check(os.WriteFile(name, data, 0o644))
+	}
+}
+
+// repeat N FILE writes N JSONL documents with the ids 1 to N.
+func repeat(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "{\"_id\": \"%d\", \"text\": \"document %d speaks of number%d and of colour%d\"}\n", i+1, i+1, i+1, i%7)
+	}
+	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[1])), 0o755))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
+}
