@@ -47,7 +47,8 @@ type receipt struct {
 	Route   string            `json:"route"`
 	Package string            `json:"package"`
 	Version string            `json:"version"`
-	Files   map[string]string `json:"files"` // name: SHA-256
+	Recipe  string            `json:"recipe,omitempty"` // artifact.recipe
+	Files   map[string]string `json:"files"`            // name: SHA-256
 }
 
 func (r receipt) provenance(a artifact, cached bool) Provenance {
@@ -65,6 +66,7 @@ type artifact struct {
 	dir      string // its folder in the cache
 	main     string // the file that names its digest
 	file     bool   // whether the artifact is that file alone, not the folder
+	recipe   string // identifies what finish does; another recipe makes a cached folder stale
 	packages []Package
 	finish   func(ctx context.Context, dir string) error // completes the folder; may be nil
 	remedy   string
@@ -92,6 +94,9 @@ func cached(ctx context.Context, a artifact) (receipt, error) {
 	if !known {
 		return receipt{}, fmt.Errorf("holds %s %s, which this version does not use", r.Package, r.Version)
 	}
+	if r.Recipe != a.recipe {
+		return receipt{}, fmt.Errorf("was made by another version")
+	}
 	if r.Files[a.main] == "" {
 		return receipt{}, fmt.Errorf("%s does not list %s", receiptFile, a.main)
 	}
@@ -116,8 +121,12 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 	if err == nil {
 		return r.provenance(a, true), nil
 	}
-	missing := &MissingError{Offline: s.offline, Missing: []Missing{{
-		Artifact: a.name, Remedy: a.remedy, Attempts: []Attempt{{"cache", fmt.Errorf("%s: %w", a.dir, err)}}}}}
+	missing := &MissingError{Offline: s.offline, Missing: []Missing{{Artifact: a.name, Remedy: a.remedy}}}
+	attempt := func(route string, reason error) {
+		m := &missing.Missing[0]
+		m.Attempts = append(m.Attempts, Attempt{route, reason})
+	}
+	attempt("cache", fmt.Errorf("%s: %w", a.dir, err))
 	if s.offline {
 		return Provenance{}, missing
 	}
@@ -143,13 +152,13 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 		if ctx.Err() != nil {
 			return Provenance{}, ctx.Err()
 		}
-		s.report.logf("%s: %s did not work: %v", a.name, p.Via, err)
-		m := &missing.Missing[0]
-		m.Attempts = append(m.Attempts, Attempt{p.Via, fmt.Errorf("%s %s: %w", p.Name, p.Version, err)})
+		if !errors.Is(err, errNoClient) {
+			s.report.logf("%s: %s did not work: %v", a.name, p.Via, err)
+		}
+		attempt(p.Via, fmt.Errorf("%s %s: %w", p.Name, p.Version, err))
 	}
 	if len(a.packages) == 0 {
-		m := &missing.Missing[0]
-		m.Attempts = append(m.Attempts, Attempt{"packages", fmt.Errorf("nobody publishes it for %s", s.platform)})
+		attempt("packages", fmt.Errorf("nobody publishes it for %s", s.platform))
 	}
 	return Provenance{}, missing
 }
@@ -177,7 +186,7 @@ func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, 
 			return receipt{}, err
 		}
 	}
-	r := receipt{Route: p.Via, Package: p.Name, Version: p.Version, Files: map[string]string{}}
+	r := receipt{Route: p.Via, Package: p.Name, Version: p.Version, Recipe: a.recipe, Files: map[string]string{}}
 	return r, place(ctx, fill, a.dir, r)
 }
 

@@ -17,6 +17,8 @@ import (
 // says why it failed.
 const maxClientOutput = 4 << 10
 
+var errNoClient = errors.New("not on PATH")
+
 // fromClient calls the first client that is installed and works, in an empty
 // folder, and unpacks the one file that it leaves there.
 func (s *session) fromClient(ctx context.Context, t transfer, what string, commands [][]string, args []string) error {
@@ -41,7 +43,7 @@ func (s *session) fromClient(ctx context.Context, t transfer, what string, comma
 		failed = append(failed, fmt.Errorf("%s: %w", strings.Join(c, " "), err))
 	}
 	if failed == nil {
-		return fmt.Errorf("%s is not on PATH", what)
+		return fmt.Errorf("%s is %w", what, errNoClient)
 	}
 	return errors.Join(failed...)
 }
@@ -53,7 +55,9 @@ func (s *session) runClient(ctx context.Context, t transfer, dir string, argv []
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir) // so that progress shows in dir, and dies with it
+	cmd.Env = append(os.Environ(),
+		"TMPDIR="+dir, "TMP="+dir, "TEMP="+dir, // so that progress shows in dir, and dies with it
+		"PIP_REQUIRE_VIRTUALENV=0") // which is about installing
 	cmd.WaitDelay = 2 * time.Second
 	killWithChildren(cmd)
 	var out tail

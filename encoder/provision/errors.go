@@ -52,10 +52,10 @@ func (e *MissingError) Error() string {
 		for _, a := range m.Attempts {
 			fmt.Fprintf(&b, "\n  %-9s %v", a.Route+":", a.Reason)
 		}
-		if e.Offline {
-			b.WriteString("\n  offline mode forbids package clients and downloads")
-		}
 		fmt.Fprintf(&b, "\n  remedy: %s", m.Remedy)
+	}
+	if e.Offline {
+		b.WriteString("\noffline mode was asked for, so no package client and no download was tried")
 	}
 	return b.String()
 }

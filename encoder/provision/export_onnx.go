@@ -11,6 +11,9 @@ import (
 	"strconv"
 )
 
+// exportVersion changes with the graph that ExportONNX writes.
+const exportVersion = 1
+
 // ExportONNX writes a BERT checkpoint, given as the safetensors file weights
 // and its config.json, as the ONNX file out, by way of a temporary file beside
 // it. Inputs are input_ids, attention_mask and token_type_ids, int64

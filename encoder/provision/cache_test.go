@@ -1,0 +1,217 @@
+package provision
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// countingServer serves testFiles and counts the files it was asked for.
+func countingServer(t *testing.T) (string, *atomic.Int32) {
+	var n atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.Add(1)
+		time.Sleep(20 * time.Millisecond)
+		fmt.Fprint(w, testFiles[filepath.Base(r.URL.Path)])
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, &n
+}
+
+// Damage of any kind makes a cached artifact be fetched again.
+func TestCacheDamage(t *testing.T) {
+	for name, damage := range map[string]func(dir string) error{
+		"nothing": func(string) error { return nil },
+		"other bytes": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "model.safetensors"), []byte("evil"), 0o644)
+		},
+		"file gone":    func(dir string) error { return os.Remove(filepath.Join(dir, "tokenizer.json")) },
+		"receipt gone": func(dir string) error { return os.Remove(filepath.Join(dir, receiptFile)) },
+		"receipt cut":  func(dir string) error { return os.Truncate(filepath.Join(dir, receiptFile), 20) },
+		"receipt of another version": func(dir string) error {
+			path := filepath.Join(dir, receiptFile)
+			b, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path, []byte(strings.Replace(string(b), "main", "old", 1)), 0o644))
+		},
+		"receipt that leads out": func(dir string) error {
+			path := filepath.Join(dir, receiptFile)
+			b, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path, []byte(strings.Replace(string(b), `"tokenizer.json"`, `"../../x"`, 1)), 0o644))
+		},
+		"folder instead of file": func(dir string) error {
+			path := filepath.Join(dir, "tokenizer.json")
+			return errors.Join(os.Remove(path), os.Mkdir(path, 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, asked := countingServer(t)
+			s, _ := testSession(t, url)
+			a := testModel(s)
+			if _, err := s.obtain(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			if err := damage(a.dir); err != nil {
+				t.Fatal(err)
+			}
+			asked.Store(0)
+			p, err := s.obtain(t.Context(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := name != "nothing"; p.Cached == again || (asked.Load() > 0) != again {
+				t.Errorf("cached %v after %d requests", p.Cached, asked.Load())
+			}
+			if b, err := os.ReadFile(filepath.Join(a.dir, "model.safetensors")); string(b) != testFiles["model.safetensors"] {
+				t.Errorf("%d bytes in the cache, %v", len(b), err)
+			}
+			asked.Store(0)
+			s.offline = true
+			if p, err := s.obtain(t.Context(), a); err != nil || !p.Cached || asked.Load() != 0 {
+				t.Errorf("offline: %+v, %v, %d requests", p, err, asked.Load())
+			}
+		})
+	}
+}
+
+// Several callers at once (each with a lock of its own, as processes have)
+// fetch an artifact once, and what a killed one left goes away.
+func TestOneFetches(t *testing.T) {
+	url, asked := countingServer(t)
+	first, _ := testSession(t, url)
+	left := filepath.Join(first.staging(), "model-123", "fill")
+	other := filepath.Join(first.staging(), "elsewhere-123")
+	for _, d := range []string{left, other} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	var fetched atomic.Int32
+	for range 8 {
+		wg.Go(func() {
+			s, _ := testSession(t, url)
+			s.cache = first.cache
+			p, err := s.obtain(t.Context(), testModel(s))
+			if err != nil {
+				t.Error(err)
+			}
+			if !p.Cached {
+				fetched.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if fetched.Load() != 1 || asked.Load() != 2 {
+		t.Errorf("%d callers fetched with %d requests, want 1 with 2", fetched.Load(), asked.Load())
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what a killed process left is still there")
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error("another artifact's folder was removed")
+	}
+}
+
+// Whoever waits for another process is told so.
+func TestWaitIsLogged(t *testing.T) {
+	url, _ := countingServer(t)
+	s, l := testSession(t, url)
+	unlock, err := s.lock(t.Context(), "model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(time.Second, unlock)
+	if _, err := s.obtain(t.Context(), testModel(s)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(l.String(), "waiting for another process") {
+		t.Errorf("log:\n%s", l)
+	}
+}
+
+func TestUnknownModel(t *testing.T) {
+	_, err := Ensure(t.Context(), Request{Model: "no-such-model", CacheDir: t.TempDir(), Offline: true})
+	if !errors.Is(err, ErrUnknownModel) || !strings.Contains(err.Error(), DefaultModel) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Offline with nothing there is an immediate answer that names everything.
+func TestOfflineMissing(t *testing.T) {
+	begin := time.Now()
+	lib := filepath.Join(t.TempDir(), "none.so")
+	_, err := Ensure(t.Context(), Request{CacheDir: t.TempDir(), Offline: true, Library: lib, Log: func(s string) { t.Errorf("it said %q", s) }})
+	var m *MissingError
+	if !errors.As(err, &m) || !errors.Is(err, encoder.ErrUnavailable) || len(m.Missing) != 2 {
+		t.Fatalf("%v", err)
+	}
+	for _, text := range []string{"onnxruntime is missing", DefaultModel + " is missing", "remedy:", "offline", lib} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q lacks %q", err, text)
+		}
+	}
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestCacheDir(t *testing.T) {
+	t.Setenv("LEXSEM_CACHE", "relative")
+	if dir, err := CacheDir(); err != nil || !filepath.IsAbs(dir) || filepath.Base(dir) != "relative" {
+		t.Errorf("%s, %v", dir, err)
+	}
+	t.Setenv("LEXSEM_CACHE", "")
+	if dir, err := CacheDir(); err != nil || filepath.Base(dir) != "lexsem" {
+		t.Errorf("%s, %v", dir, err)
+	}
+}
+
+// Every registered package is complete: a missing digest would be accepted.
+func TestRegistry(t *testing.T) {
+	check := func(t *testing.T, p Package) {
+		if _, ok := sources[p.Via]; !ok {
+			t.Errorf("%s %s comes by %s, which is not registered", p.Name, p.Version, p.Via)
+		}
+		if p.Archive != "" && len(p.SHA256) != 64 {
+			t.Errorf("archive %s has the digest %q", p.Archive, p.SHA256)
+		}
+		if p.Name == "" || p.Version == "" || len(p.Files) == 0 {
+			t.Errorf("incomplete: %+v", p)
+		}
+		for _, f := range p.Files {
+			if p.Archive == "" && (len(f.SHA256) != 64 || f.Size <= 0) {
+				t.Errorf("%s of %s has the digest %q and size %d", f.Member, p.Name, f.SHA256, f.Size)
+			}
+		}
+	}
+	for _, m := range Models() {
+		if err := m.Spec.Validate(); err != nil {
+			t.Error(err)
+		}
+		for _, p := range m.Packages {
+			check(t, p)
+		}
+	}
+	for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64", "windows/arm64"} {
+		ps := libraryPackages(platform)
+		if len(ps) < 3 {
+			t.Errorf("%s: %d packages", platform, len(ps))
+		}
+		for _, p := range ps {
+			check(t, p)
+		}
+	}
+	if ps := libraryPackages("plan9/386"); len(ps) != 0 {
+		t.Errorf("plan9/386: %v", ps)
+	}
+}
