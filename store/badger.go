@@ -65,7 +65,7 @@ const (
 // ones, panics included, becomes a *CorruptError.
 func openBadger(dir string, o Options) (db *badger.DB, err error) {
 	if !o.ReadOnly {
-		if err := removeEmptyLogs(filepath.Join(dir, recordsName)); err != nil {
+		if err := tidy(filepath.Join(dir, recordsName), o.logger()); err != nil {
 			return nil, err
 		}
 	}
@@ -101,10 +101,12 @@ func systemError(err error) bool {
 	return false
 }
 
-// removeEmptyLogs removes logs of length zero: a process that dies while
-// Badger creates or deletes one leaves them, and Badger then refuses to open.
-// If damage made the file empty, HEAD and the count of records tell.
-func removeEmptyLogs(records string) error {
+// tidy removes files that hold nothing and that Badger would stumble over:
+// logs of length zero, which a process leaves that dies while Badger creates or
+// deletes one; value logs, since all values are in the tree; and, as nothing is
+// encrypted, a damaged registry of keys. If it was damage that made a log
+// empty, HEAD and the count of records tell.
+func tidy(records string, log *slog.Logger) error {
 	entries, err := os.ReadDir(records)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -113,17 +115,31 @@ func removeEmptyLogs(records string) error {
 		return err
 	}
 	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); ext != ".mem" && ext != ".vlog" {
-			continue
-		}
+		path := filepath.Join(records, e.Name())
 		info, err := e.Info()
 		if err != nil {
 			return err
 		}
-		if info.Size() > 0 {
+		var remove bool
+		switch {
+		case filepath.Ext(path) == ".mem":
+			remove = info.Size() == 0
+		case filepath.Ext(path) == ".vlog":
+			remove = true
+		case e.Name() == badger.KeyRegistryFileName:
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			// 16 bytes of salt, then this text if nothing is encrypted.
+			if remove = len(b) < 16 || string(b[16:]) != "Hello Badger"; remove {
+				log.Warn("the registry of encryption keys is damaged; nothing is encrypted, so it is made anew", "file", path)
+			}
+		}
+		if !remove {
 			continue
 		}
-		if err := os.Remove(filepath.Join(records, e.Name())); err != nil {
+		if err := os.Remove(path); err != nil {
 			return err
 		}
 	}

@@ -82,18 +82,17 @@ func (b *Batch) put(d *Document) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	c := Change{Op: Insert, ID: d.ID, New: b.st.nextOrd, Old: cur.ord}
-	if cur.ord != 0 {
+	c := Change{Op: Insert, ID: d.ID, New: b.st.nextOrd, Old: cur.now.ord}
+	if c.Old != 0 {
 		c.Op = Update
 	}
-	if err := b.stage(prefixDocument, c.New, encodeDocument(nil, d)); err != nil {
-		return Change{}, err
-	}
-	if err := b.stage(prefixRow, c.New, encodeRow(make([]byte, 0, 4*len(d.Vector)+2*len(d.Tokens)+16), d.Vector, d.Tokens)); err != nil {
+	text := encodeDocument(nil, d)
+	row := encodeRow(make([]byte, 0, 4*len(d.Vector)+2*len(d.Tokens)+16), d.Vector, d.Tokens)
+	if err := errors.Join(b.stage(prefixDocument, c.New, text), b.stage(prefixRow, c.New, row)); err != nil {
 		return Change{}, err
 	}
 	b.st.nextOrd++
-	return c, b.record(c, cur)
+	return c, b.record(c, cur, uint64(len(text)+len(row)))
 }
 
 // Delete removes id; ok is false if it was absent.
@@ -106,12 +105,12 @@ func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err e
 		return Change{}, false, err
 	}
 	cur, err := b.currentOf(id)
-	if err == nil && cur.ord == 0 {
+	if err == nil && cur.now.ord == 0 {
 		return Change{}, false, nil
 	}
-	c = Change{Op: Delete, ID: id, Old: cur.ord}
+	c = Change{Op: Delete, ID: id, Old: cur.now.ord}
 	if err == nil {
-		err = b.record(c, cur)
+		err = b.record(c, cur, 0)
 	}
 	if err != nil {
 		b.err = err
@@ -149,14 +148,14 @@ func (b *Batch) stage(prefix byte, ord uint64, record []byte) error {
 
 // record writes log entry, id and death of one change in one transaction, so
 // that the log entry, from which an unfinished batch is undone, is there
-// exactly if the others are.
-func (b *Batch) record(c Change, cur current) error {
+// exactly if the others are. bytes is the size of the new version.
+func (b *Batch) record(c Change, cur current, bytes uint64) error {
 	if b.n >= 1<<32 {
 		return fmt.Errorf("batch has 2^32 changes: %w", ErrTooLarge)
 	}
-	next := current{ord: c.New, seq: b.st.seq, prevOrd: cur.ord, prevSeq: cur.seq}
-	if cur.seq == b.st.seq { // the second change of this id in the batch
-		next.prevOrd, next.prevSeq = cur.prevOrd, cur.prevSeq
+	next := current{now: version{ord: c.New, seq: b.st.seq, bytes: bytes}, before: cur.now}
+	if cur.now.seq == b.st.seq { // the second change of this id in the batch
+		next.before = cur.before
 	}
 	ops := []op{
 		{logKey(b.st.seq, uint32(b.n)), encodeChange(nil, c)},
@@ -169,6 +168,8 @@ func (b *Batch) record(c Change, cur current) error {
 		return err
 	}
 	b.n++
+	b.st.liveBytes += bytes - cur.now.bytes
+	b.st.deadBytes += cur.now.bytes
 	switch c.Op {
 	case Insert:
 		b.st.live++
@@ -198,7 +199,9 @@ func (b *Batch) Commit(ctx context.Context) (seq uint64, err error) {
 	}
 	b.st.gen++
 	err = b.w.apply(
-		op{numberKey(prefixCommit, b.st.seq), commit{entries: b.n, nextOrd: b.st.nextOrd, live: b.st.live}.encode()},
+		op{numberKey(prefixCommit, b.st.seq), commit{
+			entries: b.n, nextOrd: b.st.nextOrd, live: b.st.live, deadBytes: b.st.deadBytes - b.base.deadBytes,
+		}.encode()},
 		op{keyState, b.st.encode()})
 	if err != nil {
 		b.err = err

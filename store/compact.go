@@ -28,10 +28,15 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 		return err
 	}
 	if upTo > st.base {
+		dead, err := s.deadBytes(st.base, upTo)
+		if err != nil {
+			return err
+		}
 		st.gen++
 		st.base = upTo
+		st.deadBytes -= min(dead, st.deadBytes)
 		w := s.newStager()
-		err := w.apply(op{keyState, st.encode()})
+		err = w.apply(op{keyState, st.encode()})
 		if err == nil {
 			err = w.finish()
 		}
@@ -48,7 +53,51 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 		return err
 	}
 	s.setPin(s.newPin(st)) // the last one sees, and so keeps, what was removed
+	s.reclaim(st)
 	return nil
+}
+
+// deadBytes sums up the versions that ended after one sequence up to another.
+func (s *Store) deadBytes(after, upTo uint64) (sum uint64, err error) {
+	err = s.read(func(p *pin) error {
+		for seq := after + 1; seq <= upTo; seq++ {
+			c, err := p.commit(seq)
+			if err != nil {
+				return err
+			}
+			sum += c.deadBytes
+		}
+		return nil
+	})
+	return sum, err
+}
+
+// reclaimSlack is how much the tables may hold beyond twice their due.
+const reclaimSlack = 8 << 20
+
+// reclaim rewrites the tables when most of what they hold is removed already.
+// Badger drops a removed record when the tombstone meets it on the way down the
+// levels, which takes its time. Deletions that Badger still has in memory are
+// not helped by this; the next Open helps them. Failure costs only disk space
+// and is logged.
+func (s *Store) reclaim(st state) {
+	var tables uint64
+	for _, t := range s.db.Tables() {
+		tables += uint64(t.OnDiskSize)
+	}
+	if tables <= 2*(st.liveBytes+st.deadBytes)+reclaimSlack {
+		return
+	}
+	free, err := freeBytes(s.dir)
+	if err == nil && free < 2*tables {
+		err = ErrNoSpace
+	}
+	if err == nil {
+		err = s.db.Flatten(1)
+	}
+	if err != nil {
+		s.o.logger().Warn("the space of removed documents could not be reclaimed", "dir", s.dir, "error", err)
+	}
 }
 
 // trim removes log entries up to base, each in one transaction with the
@@ -116,7 +165,7 @@ func (s *Store) forget(w *stager, base uint64, e entry) error {
 			if err != nil {
 				return s.decoded(key, err)
 			}
-			if cur.ord == 0 && cur.seq <= base {
+			if cur.now.ord == 0 && cur.now.seq <= base {
 				ops = append(ops, op{key: key})
 			}
 		}

@@ -119,49 +119,58 @@ func decodeRow(p []byte, vector []float32, tokens []int32) ([]float32, []int32, 
 	return vector, tokens, r.finish()
 }
 
-// current says which version an id has: since batch seq it is ord (0 means
-// deleted); before, it was prevOrd since prevSeq (both 0: unknown). The second
-// pair answers while batch seq is not committed and restores the record if it
-// never is.
-type current struct{ ord, seq, prevOrd, prevSeq uint64 }
+// version is what an id has since batch seq: ordinal ord (0 means deleted),
+// whose records take bytes.
+type version struct{ ord, seq, bytes uint64 }
 
-func (c current) encode() []byte { return appendNumbers(nil, c.ord, c.seq, c.prevOrd, c.prevSeq) }
+// current is the record of an id: its version and the one before. The latter
+// answers while the batch of the former is not committed, and restores the
+// record if it never is.
+type current struct{ now, before version }
+
+func (c current) encode() []byte {
+	return appendNumbers(nil, c.now.ord, c.now.seq, c.now.bytes, c.before.ord, c.before.seq, c.before.bytes)
+}
 
 func decodeCurrent(p []byte) (c current, err error) {
-	err = decodeNumbers(p, &c.ord, &c.seq, &c.prevOrd, &c.prevSeq)
+	err = decodeNumbers(p, &c.now.ord, &c.now.seq, &c.now.bytes, &c.before.ord, &c.before.seq, &c.before.bytes)
 	return c, err
 }
 
 // at returns the ordinal at sequence seq, 0 for none.
 func (c current) at(seq uint64) uint64 {
-	if c.seq <= seq {
-		return c.ord
+	if c.now.seq <= seq {
+		return c.now.ord
 	}
-	return c.prevOrd
+	return c.before.ord
 }
 
-// commit is the record of one batch: how many log entries it has, and the
-// first free ordinal and the number of live documents after it.
-type commit struct{ entries, nextOrd, live uint64 }
+// commit is the record of one batch: how many log entries it has, the first
+// free ordinal and the number of live documents after it, and the bytes of the
+// versions that it ended.
+type commit struct{ entries, nextOrd, live, deadBytes uint64 }
 
-func (c commit) encode() []byte { return appendNumbers(nil, c.entries, c.nextOrd, c.live) }
+func (c commit) encode() []byte {
+	return appendNumbers(nil, c.entries, c.nextOrd, c.live, c.deadBytes)
+}
 
 func decodeCommit(p []byte) (c commit, err error) {
-	err = decodeNumbers(p, &c.entries, &c.nextOrd, &c.live)
+	err = decodeNumbers(p, &c.entries, &c.nextOrd, &c.live, &c.deadBytes)
 	return c, err
 }
 
 // state is what the last durable write left. gen counts durable writes of any
 // kind; base is the sequence up to which Compact has trimmed; manifestGen is
-// gen at the last change of the manifest.
-type state struct{ gen, seq, nextOrd, live, base, manifestGen uint64 }
+// gen at the last change of the manifest; liveBytes and deadBytes are the sizes
+// of the records of live versions and of dead ones that Compact has not passed.
+type state struct{ gen, seq, nextOrd, live, base, manifestGen, liveBytes, deadBytes uint64 }
 
 func (s state) encode() []byte {
-	return appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen)
+	return appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen, s.liveBytes, s.deadBytes)
 }
 
 func decodeState(p []byte) (s state, err error) {
-	err = decodeNumbers(p, &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen)
+	err = decodeNumbers(p, &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen, &s.liveBytes, &s.deadBytes)
 	return s, err
 }
 

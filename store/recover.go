@@ -14,7 +14,11 @@ func (s *Store) recover(st state) (state, error) {
 	if err := s.sweep(st); err != nil {
 		return st, err
 	}
-	return st, s.trim(context.Background(), st.base)
+	if err := s.trim(context.Background(), st.base); err != nil {
+		return st, err
+	}
+	s.reclaim(st)
+	return st, nil
 }
 
 // sweep removes all records of batches after st: by the log entries what
@@ -66,11 +70,11 @@ func (s *Store) undo(w *stager, committed uint64, e entry) error {
 		if err != nil {
 			return s.decoded(key, err)
 		}
-		if cur.seq > committed {
-			if cur.prevOrd == 0 {
+		if cur.now.seq > committed {
+			if cur.before.ord == 0 {
 				ops = append(ops, op{key: key})
 			} else {
-				ops = append(ops, op{key, current{ord: cur.prevOrd, seq: cur.prevSeq}.encode()})
+				ops = append(ops, op{key, current{now: cur.before}.encode()})
 			}
 		}
 	}

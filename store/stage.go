@@ -15,8 +15,13 @@ type stager struct {
 
 func (s *Store) newStager() *stager { return &stager{s: s, txn: s.db.NewTransaction(true)} }
 
-// entryOverhead is more than what Badger adds to key and value in its sums.
-const entryOverhead = 32
+const (
+	// entryOverhead is more than what Badger adds to key and value of an entry.
+	entryOverhead = 32
+	// txnOverhead is more than the entries and bytes that it adds to each
+	// transaction of its own.
+	txnOverhead = 64
+)
 
 // apply adds ops, all to one transaction. Payloads get their checksum here and
 // must not be used afterwards.
@@ -25,7 +30,9 @@ func (w *stager) apply(ops ...op) error {
 	for _, o := range ops {
 		size += int64(len(o.key)+len(o.payload)) + entryOverhead
 	}
-	if w.count > 0 && (w.size+size >= w.s.db.MaxBatchSize() || w.count+int64(len(ops)) >= w.s.db.MaxBatchCount()) {
+	full := w.size+size+txnOverhead >= w.s.db.MaxBatchSize() ||
+		w.count+int64(len(ops))+txnOverhead >= w.s.db.MaxBatchCount()
+	if full && w.count > 0 {
 		if err := w.flush(); err != nil {
 			return err
 		}

@@ -267,7 +267,7 @@ func dump(t testing.TB, s *Store) map[string]string {
 			}
 			k := it.Item().Key()
 			if c, err := decodeCurrent(v[:max(len(v)-4, 0)]); prefix == prefixID && err == nil {
-				v = fmt.Append(nil, c.ord, c.seq) // what was before does not matter
+				v = fmt.Append(nil, c.now) // what was before does not matter
 			}
 			m[string(k)] = string(v)
 		}

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+func TestCompact(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	add(t, s, doc("a", 1), doc("b", 1)) // 1, 2
+	add(t, s, doc("a", 2))              // 3
+	v, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	b := begin(t, s)
+	if _, _, err := b.Delete(ctx, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, doc("a", 3)) // 4
+	if err := s.Compact(ctx, 9); !errors.Is(err, ErrAhead) {
+		t.Errorf("beyond the last: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := s.Compact(cancelled, 3); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := s.Compact(ctx, 3); err != nil {
+		t.Fatal(err)
+	}
+	for ord, there := range map[uint64]bool{1: false, 2: false, 3: true, 4: true} {
+		if _, err := s.Get(ord); there != (err == nil) || !there && !errors.Is(err, ErrNotFound) {
+			t.Errorf("version %d: %v", ord, err)
+		}
+	}
+	nothing := func(uint64, Change) error { return nil }
+	if err := s.Log(ctx, 2, nothing); !errors.Is(err, ErrTrimmed) {
+		t.Errorf("log after 2: %v", err)
+	}
+	if err := s.Log(ctx, 5, nothing); !errors.Is(err, ErrAhead) {
+		t.Errorf("log after 5: %v", err)
+	}
+	if err := s.Log(ctx, 3, nothing); err != nil {
+		t.Errorf("log after 3: %v", err)
+	}
+	// The view is as it was.
+	if d, err := v.Get(2); err != nil || !reflect.DeepEqual(d, doc("b", 1)) {
+		t.Errorf("version 2 in the old view: %v %v", d, err)
+	}
+	if ord, ok, err := v.Lookup("b"); err != nil || !ok || ord != 2 || v.Len() != 2 || v.Seq() != 2 {
+		t.Errorf("b in the old view: %d %v %v", ord, ok, err)
+	}
+	if err := v.Log(ctx, 0, nothing); err != nil {
+		t.Errorf("log of the old view: %v", err)
+	}
+	if r, err := s.Verify(ctx, nil); err != nil || r.Dead != 1 || r.LogEntries != 1 {
+		t.Errorf("verify: %+v %v", r, err)
+	}
+	if n := len(dump(t, s)); n != 2*2+1+1+1+1+1 { // d, v of two; i, x, l, c, m
+		t.Errorf("%d records are left", n)
+	}
+}
+
+// TestSpace rewrites all documents ten times and looks at the disk.
+func TestSpace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 60 MB")
+	}
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	r := rand.New(rand.NewPCG(1, 2))
+	const n, textBytes = 2000, 2000
+	live := int64(0)
+	for round := range 10 {
+		b := begin(t, s)
+		live = 0
+		for i := range n {
+			d := doc(fmt.Sprint(i), round)
+			text := make([]byte, textBytes)
+			for k := range text {
+				text[k] = byte(r.IntN(256))
+			}
+			d.Text = string(text)
+			live += int64(len(encodeDocument(nil, d)) + len(encodeRow(nil, d.Vector, d.Tokens)))
+			put(t, b, d)
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Compact(ctx, s.Seq()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, small)
+	disk, err := s.DiskBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("live %d KiB, on disk %d KiB (%.2f times)", live>>10, disk>>10, float64(disk)/float64(live))
+	if disk > 2*live+reclaimSlack {
+		t.Errorf("%d bytes on disk for %d live ones", disk, live)
+	}
+}

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// damaged makes two databases with the same documents: one closed cleanly, one
+// whose writer was killed, so that logs are there to be replayed.
+func damaged(t *testing.T) map[string]string {
+	t.Helper()
+	clean, killed := t.TempDir(), t.TempDir()
+	for _, c := range []struct{ role, dir string }{{"write", clean}, {"write", killed}} {
+		p := start(t, c.role, c.dir, "after-commit", 40)
+		if _, k := p.wait(t, 0); !k {
+			t.Skip("needs to kill a process")
+		}
+	}
+	if err := open(t, clean, small).Close(); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"clean": clean, "killed": killed}
+}
+
+func copyDir(t *testing.T, from, to string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(from, path)
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		files = append(files, rel)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		// Keep holes: the logs are mostly zeros behind their entries.
+		f, err := os.Create(filepath.Join(to, rel))
+		if err != nil {
+			return err
+		}
+		for off := 0; off < len(b); off += 4096 {
+			page := b[off:min(len(b), off+4096)]
+			if strings.Trim(string(page), "\x00") != "" {
+				if _, err := f.WriteAt(page, int64(off)); err != nil {
+					return err
+				}
+			}
+		}
+		return errors.Join(f.Truncate(int64(len(b))), f.Close())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// used is the length of a file without the zeros at its end.
+func used(t *testing.T, path string) int {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(strings.TrimRight(string(b), "\x00"))
+}
+
+// TestDamage flips bits in, truncates and removes every kind of file. Opening
+// and reading then gives a typed error or exactly the right records. The
+// opening happens in a child, because Badger may end its process.
+func TestDamage(t *testing.T) {
+	rounds := 30
+	if v := os.Getenv("LEXSEM_DAMAGE_ROUNDS"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds = n
+	}
+	dirs := damaged(t)
+	want := map[string]map[string]string{}
+	for name, dir := range dirs {
+		c := filepath.Join(t.TempDir(), "c")
+		copyDir(t, dir, c)
+		s := open(t, c, small)
+		checkWritten(t, s, 40)
+		want[name] = dump(t, s)
+		s.Close()
+	}
+	seed := uint64(time.Now().UnixNano())
+	if v := os.Getenv("LEXSEM_DAMAGE_SEED"); v != "" {
+		n, err := strconv.ParseUint(v, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = n
+	}
+	t.Logf("seed %d (repeat with LEXSEM_DAMAGE_SEED)", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	outcome := map[string]int{}
+	for round := range rounds {
+		name := []string{"clean", "killed"}[round%2]
+		dir := filepath.Join(t.TempDir(), "d")
+		files := copyDir(t, dirs[name], dir)
+		var kinds []string
+		for _, f := range files {
+			kinds = append(kinds, kindOf(f))
+		}
+		slices.Sort(kinds)
+		kinds = slices.Compact(kinds)
+		kind := kinds[round/2%len(kinds)]
+		files = slices.DeleteFunc(files, func(f string) bool { return kindOf(f) != kind })
+		file := files[r.IntN(len(files))]
+		path := filepath.Join(dir, file)
+		n := used(t, path)
+		what := "removed"
+		switch k := r.IntN(8); {
+		case k == 0:
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		case k < 3 && n > 0:
+			at := r.IntN(n)
+			what = fmt.Sprintf("truncated to %d of %d", at, n)
+			if err := os.Truncate(path, int64(at)); err != nil {
+				t.Fatal(err)
+			}
+		case n > 0:
+			at, bit := r.IntN(n), r.IntN(8)
+			what = fmt.Sprintf("byte %d of %d, bit %d flipped", at, n, bit)
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteAt([]byte{b[at] ^ 1<<bit}, int64(at)); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		}
+		label := fmt.Sprintf("round %d: %s, %s %s", round, name, file, what)
+		for again := range 2 { // the second opening must not accept what the first refused
+			s, err := Open(dir, small)
+			if err != nil {
+				if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
+					t.Errorf("%s (opening %d): untyped error %v", label, again, err)
+				}
+				outcome[kind+" refused"]++
+				continue
+			}
+			outcome[kind+" opened"]++
+			if got := dump(t, s); !reflect.DeepEqual(got, want[name]) {
+				t.Errorf("%s (opening %d): opened with %d records, want %d", label, again, len(got), len(want[name]))
+			}
+			if _, err := s.Verify(ctx, nil); err != nil {
+				t.Errorf("%s: verify: %v", label, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("%s: close: %v", label, err)
+			}
+		}
+		os.RemoveAll(dir)
+	}
+	t.Log(outcome)
+}
+
+func kindOf(file string) string {
+	if ext := filepath.Ext(file); ext != "" {
+		return ext
+	}
+	return filepath.Base(file)
+}

@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestRefusedInput(t *testing.T) {
+	s, err := Open(t.TempDir(), small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b := begin(t, s)
+	if _, err := b.Put(ctx, doc("a", 1)); !errors.Is(err, ErrNoDimension) {
+		t.Errorf("put without dimension: %v", err)
+	}
+	if err := b.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetManifest(ctx, func(m *Manifest) error { m.Dim = testDim; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	b = begin(t, s)
+	for name, c := range map[string]struct {
+		change func(*Document)
+		want   error
+	}{
+		"empty id":       {func(d *Document) { d.ID = "" }, ErrInvalidID},
+		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", MaxIDBytes+1) }, ErrInvalidID},
+		"short vector":   {func(d *Document) { d.Vector = d.Vector[1:] }, ErrDimension},
+		"no vector":      {func(d *Document) { d.Vector = nil }, ErrDimension},
+		"nan":            {func(d *Document) { d.Vector[3] = float32(math.NaN()) }, ErrNotFinite},
+		"infinity":       {func(d *Document) { d.Vector[0] = float32(math.Inf(-1)) }, ErrNotFinite},
+		"metadata array": {func(d *Document) { d.Metadata = []byte("[]") }, ErrMetadata},
+		"metadata empty": {func(d *Document) { d.Metadata = []byte{} }, ErrMetadata},
+		"metadata null":  {func(d *Document) { d.Metadata = []byte("null") }, ErrMetadata},
+		"metadata cut":   {func(d *Document) { d.Metadata = []byte(`{"a":`) }, ErrMetadata},
+		"huge text":      {func(d *Document) { d.Text = string(make([]byte, MaxDocumentBytes)) }, ErrTooLarge},
+	} {
+		d := doc("a", 1)
+		c.change(d)
+		if _, err := b.Put(ctx, d); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var dim *DimensionError
+	d := doc("a", 1)
+	d.Vector = d.Vector[:5]
+	if _, err := b.Put(ctx, d); !errors.As(err, &dim) || *dim != (DimensionError{Got: 5, Want: testDim}) {
+		t.Errorf("dimension error %+v", dim)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := b.Put(cancelled, doc("a", 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, _, err := b.Delete(ctx, ""); !errors.Is(err, ErrInvalidID) {
+		t.Errorf("delete of no id: %v", err)
+	}
+	// Another writer waits for the slot no longer than its context.
+	if _, err := s.Begin(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("begin: %v", err)
+	}
+	put(t, b, doc("a", 1)) // the batch is as good as new
+	if seq, err := b.Commit(ctx); err != nil || seq != 1 || s.Len() != 1 {
+		t.Errorf("commit: %d %v, len %d", seq, err, s.Len())
+	}
+	if _, _, err := s.Lookup(""); !errors.Is(err, ErrInvalidID) {
+		t.Errorf("lookup of no id: %v", err)
+	}
+}
+
+func TestRefusedPutLeavesNoOrdinalGap(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	b := begin(t, s)
+	put(t, b, doc("a", 1))
+	bad := doc("b", 1)
+	bad.Vector = nil
+	if _, err := b.Put(ctx, bad); err == nil {
+		t.Fatal("accepted")
+	}
+	if c := put(t, b, doc("c", 1)); c.New != 2 {
+		t.Errorf("ordinal %d", c.New)
+	}
+	if err := b.Discard(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	uuid := s.Manifest().UUID
+	if uuid == (UUID{}) || s.Manifest().Major != FormatMajor || s.Manifest().Created.IsZero() {
+		t.Fatalf("%+v", s.Manifest())
+	}
+	want := Bridge{File: "f", CRC32C: 7, Seq: 3, Passages: 9, Probes: json.RawMessage(`[{"task":"keyword"}]`)}
+	err := s.SetManifest(ctx, func(m *Manifest) error {
+		m.Metric, m.Default, m.Encoder = "cosine", "slr", json.RawMessage(`{"model":"m"}`)
+		m.Bridges = map[string]Bridge{"slr": want}
+		m.extra = map[string]json.RawMessage{"newer": json.RawMessage(`[1,2]`)}
+		b := m.Bridges["slr"]
+		b.extra = map[string]json.RawMessage{"also": json.RawMessage(`true`)}
+		m.Bridges["slr"] = b
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = open(t, dir, small)
+	// An edit by this program keeps what a newer one wrote.
+	if err := s.SetManifest(ctx, func(m *Manifest) error { m.Default = "rlr"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = open(t, dir, small)
+	m := s.Manifest()
+	if m.UUID != uuid || m.Default != "rlr" || m.Metric != "cosine" || string(m.Encoder) != `{"model":"m"}` ||
+		string(m.extra["newer"]) != "[1,2]" || string(m.Bridges["slr"].extra["also"]) != "true" {
+		t.Errorf("%+v", m)
+	}
+	got := m.Bridges["slr"]
+	got.extra = nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("bridge %+v", got)
+	}
+	m.Bridges["slr"] = Bridge{} // a copy
+	if s.Manifest().Bridges["slr"].File != "f" {
+		t.Error("the manifest can be changed from outside")
+	}
+	add(t, s, doc("a", 1))
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		change func(*Manifest) error
+		want   error
+	}{
+		"callback":  {func(*Manifest) error { return boom }, boom},
+		"dimension": {func(m *Manifest) error { m.Dim++; return nil }, ErrManifest},
+		"uuid":      {func(m *Manifest) error { m.UUID = UUID{}; return nil }, ErrManifest},
+		"major":     {func(m *Manifest) error { m.Major++; return nil }, ErrManifest},
+		"too large": {func(m *Manifest) error { m.Default = strings.Repeat("x", MaxManifestBytes); return nil }, ErrTooLarge},
+		"no json":   {func(m *Manifest) error { m.Encoder = json.RawMessage("{"); return nil }, ErrManifest},
+	} {
+		before := s.Manifest()
+		if err := s.SetManifest(ctx, c.change); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(s.Manifest(), before) {
+			t.Errorf("%s: the manifest changed", name)
+		}
+	}
+	add(t, s, doc("b", 1)) // refusals are no failures
+}
+
+func TestNewerFormatIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	s.Close()
+	h, err := openHead(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.writeAll(mark{major: FormatMajor + 1, clean: true, gen: 9}); err != nil {
+		t.Fatal(err)
+	}
+	h.close()
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		var v *VersionError
+		if _, err := Open(dir, o); !errors.As(err, &v) || !errors.Is(err, ErrVersion) || v.Major != FormatMajor+1 {
+			t.Errorf("%v", err)
+		}
+	}
+	// Without HEAD the manifest tells.
+	dir = t.TempDir()
+	s = open(t, dir, small)
+	m := s.Manifest()
+	m.Major++
+	st := s.current()
+	st.gen++
+	st.manifestGen = st.gen
+	if err := s.writeManifest(st, m); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := os.Remove(filepath.Join(dir, headName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, small); !errors.Is(err, ErrVersion) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	ro := Options{ReadOnly: true, MemoryMiB: 32}
+	if _, err := Open(filepath.Join(dir, "absent"), ro); !errors.Is(err, ErrNoDatabase) {
+		t.Errorf("absent folder: %v", err)
+	}
+	if _, err := Open(dir, ro); !errors.Is(err, ErrNoDatabase) {
+		t.Errorf("empty folder: %v", err)
+	}
+	if e, _ := os.ReadDir(dir); len(e) != 0 {
+		t.Errorf("a read-only open created %v", e)
+	}
+	s := open(t, dir, small)
+	add(t, s, doc("a", 1), doc("b", 1))
+	b := begin(t, s)
+	put(t, b, doc("a", 2))
+	put(t, b, doc("c", 2))
+	if _, _, err := b.Delete(ctx, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.w.flush(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close() // what was staged stays until the next open for writing
+	r1, r2 := open(t, dir, ro), open(t, dir, ro)
+	for _, r := range []*Store{r1, r2} {
+		if r.Len() != 2 || !reflect.DeepEqual(find(t, r, "a"), doc("a", 1)) || !reflect.DeepEqual(find(t, r, "b"), doc("b", 1)) || find(t, r, "c") != nil {
+			t.Errorf("len %d", r.Len())
+		}
+		n := 0
+		if err := r.Scan(ctx, 0, func(uint64, []float32, []int32) error { n++; return nil }); err != nil || n != 2 {
+			t.Errorf("scan: %d %v", n, err)
+		}
+		if _, err := r.Verify(ctx, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := r1.Begin(ctx); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("begin: %v", err)
+	}
+	if err := r1.SetManifest(ctx, func(*Manifest) error { return nil }); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("set manifest: %v", err)
+	}
+	if err := r1.Compact(ctx, 1); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("compact: %v", err)
+	}
+	if _, err := Open(dir, small); !errors.Is(err, ErrLocked) {
+		t.Errorf("open for writing beside readers: %v", err)
+	}
+	r1.Close()
+	r2.Close()
+	p := start(t, "write", dir, "after-commit", 1)
+	if _, killed := p.wait(t, 0); killed {
+		if _, err := Open(dir, ro); !errors.Is(err, ErrUnclean) {
+			t.Errorf("read-only after a kill: %v", err)
+		}
+	}
+}
+
+func TestClosed(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	add(t, s, doc("a", 1))
+	v, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err1 := s.Begin(ctx)
+	_, _, err2 := s.Lookup("a")
+	_, err3 := v.Get(1)
+	_, err4 := s.Snapshot()
+	_, err5 := s.Verify(ctx, nil)
+	for i, err := range []error{err1, err2, err3, err4, err5, s.Compact(ctx, 0), s.SetManifest(ctx, nil)} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	v.Close()
+	v.Close()
+}

@@ -1,0 +1,401 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tests here run this test program again as a child that writes and is
+// killed. The environment says what the child is to do.
+const (
+	envChild = "LEXSEM_STORE_CHILD" // "write", "big", "open", "compact", "hold"
+	envDir   = "LEXSEM_STORE_DIR"
+	envPoint = "LEXSEM_STORE_POINT" // name of the failpoint to die at
+	envCount = "LEXSEM_STORE_COUNT" // which time it is hit
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(envChild); role != "" {
+		if err := child(role, os.Getenv(envDir)); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child never returns before it is killed or its work is done. It tells its
+// parent what is acknowledged, a line each.
+func child(role, dir string) error {
+	if point := os.Getenv(envPoint); point != "" {
+		left, err := strconv.Atoi(os.Getenv(envCount))
+		if err != nil {
+			return err
+		}
+		failpoint = func(name string) {
+			if name == point {
+				if left--; left == 0 {
+					kill(os.Getpid())
+					select {}
+				}
+			}
+		}
+	}
+	s, err := Open(dir, small)
+	if err != nil {
+		return err
+	}
+	if s.Manifest().Dim == 0 {
+		if err := s.SetManifest(ctx, func(m *Manifest) error { m.Dim = testDim; return nil }); err != nil {
+			return err
+		}
+	}
+	fmt.Println("open", s.Seq())
+	switch role {
+	case "hold":
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return errors.Join(err, s.Close())
+	case "open":
+		return s.Close()
+	case "compact":
+		if err := s.Compact(ctx, s.Seq()); err != nil {
+			return err
+		}
+		return s.Close()
+	case "big":
+		b, err := s.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range 50_000 {
+			if _, err := b.Put(ctx, doc(fmt.Sprint("big-", i), i)); err != nil {
+				return err
+			}
+			if i%10_000 == 0 {
+				fmt.Println("put", i)
+			}
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			return err
+		}
+		fmt.Println("committed")
+		return s.Close()
+	}
+	for seq := s.Seq() + 1; ; seq++ {
+		if seq%10 == 0 && seq > 20 {
+			if err := s.Compact(ctx, seq-10); err != nil {
+				return err
+			}
+		}
+		b, err := s.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		if err := writeBatch(b, seq); err != nil {
+			return err
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			return err
+		}
+		fmt.Println("committed", seq)
+	}
+}
+
+// writeBatch fills batch seq with what follows from its number alone. Each
+// batch adds an id of its own, replaces "shared", and deletes an older id.
+func writeBatch(b *Batch, seq uint64) error {
+	n := int(seq)
+	for i := range 5 {
+		d := doc(fmt.Sprintf("b%d-%d", seq, i), n)
+		if seq%7 == 0 {
+			d.Text = strings.Repeat("x", 300_000)
+		}
+		if _, err := b.Put(ctx, d); err != nil {
+			return err
+		}
+		if i == 2 && seq%3 == 0 { // staged before the rest
+			if err := b.w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := b.Put(ctx, doc("shared", n)); err != nil {
+		return err
+	}
+	if seq > 3 {
+		if _, _, err := b.Delete(ctx, fmt.Sprintf("b%d-0", seq-3)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWritten holds the store to what "write" children have written up to the
+// store's sequence, which must be at least acknowledged.
+func checkWritten(t *testing.T, s *Store, acknowledged uint64) {
+	t.Helper()
+	seq := s.Seq()
+	if seq < acknowledged || seq > acknowledged+1 {
+		t.Fatalf("at sequence %d, %d was acknowledged", seq, acknowledged)
+	}
+	want := map[string]int{}
+	for n := uint64(1); n <= seq; n++ {
+		for i := range 5 {
+			want[fmt.Sprintf("b%d-%d", n, i)] = int(n)
+		}
+		want["shared"] = int(n)
+		if n > 3 {
+			delete(want, fmt.Sprintf("b%d-0", n-3))
+		}
+	}
+	if s.Len() != len(want) {
+		t.Fatalf("%d documents, want %d", s.Len(), len(want))
+	}
+	err := s.ScanDocuments(ctx, 0, func(_ uint64, d *Document) error {
+		version, ok := want[d.ID]
+		w := doc(d.ID, version)
+		if !ok || string(d.Metadata) != string(w.Metadata) || d.Title != w.Title {
+			return fmt.Errorf("document %q: %s", d.ID, d.Metadata)
+		}
+		delete(want, d.ID)
+		return nil
+	})
+	if err != nil || len(want) > 0 {
+		t.Fatalf("%v; %d documents not met", err, len(want))
+	}
+	if _, err := s.Verify(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// process is a running child.
+type process struct {
+	cmd   *exec.Cmd
+	lines chan string
+	stdin io.Closer
+}
+
+func start(t *testing.T, role, dir, point string, count int) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envChild+"="+role, envDir+"="+dir, envPoint+"="+point, envCount+"="+fmt.Sprint(count))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: cmd, lines: make(chan string, 1<<16), stdin: in}
+	go func() {
+		defer close(p.lines)
+		for sc := bufio.NewScanner(out); sc.Scan(); {
+			p.lines <- sc.Text()
+		}
+	}()
+	return p
+}
+
+// wait collects the rest of the output and returns the last acknowledged
+// sequence (or the least given) and whether the child was killed.
+func (p *process) wait(t *testing.T, least uint64) (acknowledged uint64, killed bool) {
+	t.Helper()
+	acknowledged = least
+	for line := range p.lines {
+		if strings.HasPrefix(line, "error:") {
+			t.Fatal(line)
+		}
+		if n, ok := strings.CutPrefix(line, "committed "); ok {
+			v, err := strconv.ParseUint(n, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			acknowledged = v
+		}
+	}
+	err := p.cmd.Wait()
+	return acknowledged, err != nil && !p.cmd.ProcessState.Exited()
+}
+
+// first waits for a line of the child.
+func (p *process) first(t *testing.T) string {
+	t.Helper()
+	select {
+	case line := <-p.lines:
+		return line
+	case <-time.After(time.Minute):
+		t.Fatal("the child says nothing")
+		return ""
+	}
+}
+
+func killRounds(t *testing.T, short int) int {
+	if v := os.Getenv("LEXSEM_KILL_ROUNDS"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return short
+}
+
+// TestKillAtRandom kills a writing child again and again; after each time all
+// that it acknowledged must be there and the batch in flight as a whole or not.
+func TestKillAtRandom(t *testing.T) {
+	dir := t.TempDir()
+	var acknowledged uint64
+	for round := range killRounds(t, 30) {
+		if round%15 == 14 { // a new database: the kills of its first moments
+			dir, acknowledged = t.TempDir(), 0
+		}
+		p := start(t, "write", dir, "", 0)
+		if round%5 != 0 {
+			p.first(t) // else the kill may come while it opens
+		}
+		time.Sleep(time.Duration(5+rand.IntN(496)) * time.Millisecond)
+		kill(p.cmd.Process.Pid)
+		var killed bool
+		if acknowledged, killed = p.wait(t, acknowledged); !killed && runtime.GOOS != "windows" {
+			t.Fatalf("round %d: the child ended by itself", round)
+		}
+		s := open(t, dir, small)
+		checkWritten(t, s, acknowledged)
+		acknowledged = s.Seq()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKillAtPoints kills a child at each named moment, at several of its
+// occurrences, and again while it repairs.
+func TestKillAtPoints(t *testing.T) {
+	for _, c := range []struct {
+		role, point string
+		counts      []int
+	}{
+		{"write", "flush", []int{1, 3}},
+		{"write", "staged", []int{1, 4, 12}},
+		{"write", "before-commit", []int{1, 9}},
+		{"write", "after-commit", []int{1, 2, 21}},
+		{"write", "compact-begun", []int{1, 2}},
+		{"write", "compact", []int{1, 2}},
+		{"open", "sweep", []int{1, 2, 3}},
+		{"compact", "compact-begun", []int{1}},
+		{"compact", "compact", []int{1}},
+	} {
+		for _, count := range c.counts {
+			t.Run(fmt.Sprintf("%s/%s/%d", c.role, c.point, count), func(t *testing.T) {
+				dir := t.TempDir()
+				var acknowledged uint64
+				if c.role != "write" { // something to repair or to compact
+					p := start(t, "write", dir, "staged", 9)
+					acknowledged, _ = p.wait(t, 0)
+				}
+				p := start(t, c.role, dir, c.point, count)
+				ack, killed := p.wait(t, acknowledged)
+				if !killed && runtime.GOOS != "windows" {
+					t.Fatal("the point was not reached")
+				}
+				s := open(t, dir, small)
+				checkWritten(t, s, ack)
+				first := dump(t, s)
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = open(t, dir, small)
+				if again := dump(t, s); fmt.Sprint(first) != fmt.Sprint(again) {
+					t.Error("opening twice gives different records")
+				}
+			})
+		}
+	}
+}
+
+// TestKillBigBatch kills a child in the middle of a batch of 50,000.
+func TestKillBigBatch(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	add(t, s, doc("a", 1), doc("big-7", 1))
+	before := dump(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "big", dir, "staged", 1) // all staged, nothing committed
+	if _, killed := p.wait(t, 0); !killed && runtime.GOOS != "windows" {
+		t.Fatal("the child ended by itself")
+	}
+	s = open(t, dir, small)
+	if after := dump(t, s); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("%d records before, %d after", len(before), len(after))
+	}
+	if s.Len() != 2 || s.Seq() != 1 {
+		t.Errorf("len %d, seq %d", s.Len(), s.Seq())
+	}
+	if _, err := s.Verify(ctx, nil); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, "big", dir, "", 0)
+	if _, killed := p.wait(t, 0); killed {
+		t.Fatal("the child died")
+	}
+	if s = open(t, dir, small); s.Len() != 50_001 || s.Seq() != 2 {
+		t.Errorf("len %d, seq %d", s.Len(), s.Seq())
+	}
+	if r, err := s.Verify(ctx, nil); err != nil || r.Documents != 50_001 || r.Dead != 1 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// TestLocked opens a database that another process has open.
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, "hold", dir, "", 0)
+	p.first(t)
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		_, err := Open(dir, o)
+		var locked *LockedError
+		if !errors.As(err, &locked) || !errors.Is(err, ErrLocked) {
+			t.Fatalf("%+v: %v", o, err)
+		}
+		if locked.PID != p.cmd.Process.Pid || !strings.Contains(err.Error(), fmt.Sprint(locked.PID)) {
+			t.Errorf("names process %d, not %d: %v", locked.PID, p.cmd.Process.Pid, err)
+		}
+	}
+	p.stdin.Close()
+	if _, killed := p.wait(t, 0); killed {
+		t.Fatal("the child died")
+	}
+	// A stale lock file is no lock.
+	if err := os.WriteFile(filepath.Join(dir, lockName), []byte("1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, small)
+	if _, err := Open(dir, small); !errors.Is(err, ErrLocked) {
+		t.Errorf("second store of the same process: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
