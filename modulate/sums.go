@@ -96,6 +96,11 @@ func (s *Sums) Add(x []float32, tokens []int32) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.add(x, tokens)
+	return nil
+}
+
+func (s *Sums) add(x []float32, tokens []int32) {
 	if s.n > 0 {
 		s.record(x, float64(s.n)/float64(s.n+1))
 	} else {
@@ -104,7 +109,6 @@ func (s *Sums) Add(x []float32, tokens []int32) error {
 	s.n++
 	s.addGram([][]float32{x}, 1)
 	s.addTokens(x, tokens)
-	return nil
 }
 
 // Remove takes out a passage that Add took in, with the same vector and
@@ -160,6 +164,12 @@ func (s *Sums) AddAll(xs []float32, tokens [][]int32) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(tokens) <= gramBlock { // so few that RLR can follow by rank-one steps
+		for i, t := range tokens {
+			s.add(xs[i*s.dim:(i+1)*s.dim], t)
+		}
+		return nil
+	}
 	s.skip()
 	done := make(chan struct{})
 	go func() {
