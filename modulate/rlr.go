@@ -144,7 +144,7 @@ func (s *Sums) direction(g []float64, ids []int32) float64 {
 		}
 		df := float64(s.df[t])
 		w := idf(s.n, int(s.df[t]))
-		row := (*s.rows[s.slot[t]])[:len(g)]
+		row := s.rows[s.slot[t]][:len(g)]
 		for i, x := range row {
 			g[i] += w * x
 		}

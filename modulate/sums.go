@@ -22,12 +22,12 @@ type Sums struct {
 	mu    sync.RWMutex
 	dim   int
 	n     int
-	total []float64 // Σx [dim]
-	gram  []float64 // Σxxᵀ [dim × dim], the upper triangle only
-	slot  []int32   // [|V|] token → row, −1 where df = 0
-	df    []int32   // [|V|]
-	rows  []*[]float64
-	free  []int32 // rows without a token
+	total []float64   // Σx [dim]
+	gram  []float64   // Σxxᵀ [dim × dim], the upper triangle only
+	slot  []int32     // [|V|] token → row, −1 where df = 0
+	df    []int32     // [|V|]
+	rows  [][]float64 // s_t [dim]
+	free  []int32     // rows without a token
 	mark  []uint32
 	stamp uint32 // mark[t] == stamp: t was seen in the passage at hand
 
@@ -142,7 +142,7 @@ func (s *Sums) Remove(x []float32, tokens []int32) error {
 			s.slot[t] = -1
 			return
 		}
-		row := *s.rows[s.slot[t]]
+		row := s.rows[s.slot[t]]
 		for i, f := range x {
 			row[i] -= float64(f)
 		}
@@ -234,14 +234,13 @@ func (s *Sums) row(t int32) []float64 {
 		if n := len(s.free); n > 0 {
 			s.slot[t] = s.free[n-1]
 			s.free = s.free[:n-1]
-			clear(*s.rows[s.slot[t]])
+			clear(s.rows[s.slot[t]])
 		} else {
-			r := make([]float64, s.dim)
 			s.slot[t] = int32(len(s.rows))
-			s.rows = append(s.rows, &r)
+			s.rows = append(s.rows, make([]float64, s.dim))
 		}
 	}
-	return *s.rows[s.slot[t]]
+	return s.rows[s.slot[t]]
 }
 
 // gramBlock is the number of passages that addGram takes in one sweep over the

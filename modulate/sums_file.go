@@ -53,7 +53,7 @@ func (s *Sums) WriteTo(w io.Writer) (int64, error) {
 		if r >= 0 {
 			out.u32(uint32(t))
 			out.u32(uint32(s.df[t]))
-			out.floats(*s.rows[r])
+			out.floats(s.rows[r])
 		}
 	}
 	out.u32(out.crc.Sum32())

@@ -27,8 +27,8 @@ var (
 	ErrDiverged = errors.New("fit diverged")
 )
 
-// Corpus is what a bridge is fitted to. It must not change during Fit and is
-// read from one goroutine.
+// Corpus is what a bridge is fitted to. It must not change during Fit. Text is
+// called from one goroutine at a time, Vector from several.
 type Corpus interface {
 	// Len is the number of passages.
 	Len() int
