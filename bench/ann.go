@@ -92,9 +92,7 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 		return nil, err
 	}
 	rep := &ANNReport{N: base.Len(), Dim: base.Dim, Index: o.Index, Queries: queries.Len(), Threads: o.Threads}
-	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	before := heapInUse()
 	began, cpu := time.Now(), cpuTime()
 	ix, err := kind.make(base.Dim, o)
 	if err != nil {
@@ -104,9 +102,7 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 		return nil, err
 	}
 	rep.BuildSeconds, rep.BuildCPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	rep.BytesPerVector = (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / float64(base.Len())
+	rep.BytesPerVector = (heapInUse() - before) / float64(base.Len())
 	gone := o.delete(ix, base.Len(), rep)
 	worst, err := o.truth(ctx, base, queries, gone)
 	if err != nil {
@@ -392,6 +388,16 @@ func (m annMeasure) speed(ctx context.Context, p *ANNPoint, o index.SearchOption
 		return float64(took[min(len(took)-1, int(q*float64(len(took))))].Nanoseconds()) / 1000
 	}
 	p.QPS, p.P50, p.P99 = float64(len(took))/all.Seconds(), at(.50), at(.99)
+}
+
+// heapInUse is the heap that is still reachable, in bytes. The second
+// collection drops what pools kept over the first.
+func heapInUse() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
 }
 
 func countTrue(b []bool) int {

@@ -75,7 +75,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		enc = cache
 	}
 	enc = newMemo(enc)
-	encodeBegan := time.Now()
+	encodeBegan, encodeCPU := time.Now(), cpuTime()
 	setting, err := p.encodePassages(ctx, enc)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,9 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distinct: p.targets.Len(),
 		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Fit: map[string]Fit{},
-		Cost: Cost{EncodeSeconds: time.Since(encodeBegan).Seconds()},
+		Cost: Cost{
+			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
+		},
 	}
 	for _, out := range setting.Passages {
 		if out.Tokens.Truncated > 0 {
@@ -120,7 +122,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		report.Results = append(report.Results, row...)
 	}
 	report.Cost.TotalSeconds = time.Since(began).Seconds()
-	report.Cost.CPUSeconds = (cpuTime() - cpuBegan).Seconds()
+	report.Cost.TotalCPUSeconds = (cpuTime() - cpuBegan).Seconds()
 	return report, nil
 }
 

@@ -41,9 +41,12 @@ type Result struct {
 type Fit struct {
 	// Seconds is the wall time of the whole fit.
 	Seconds float64 `json:"seconds"`
-	// EncodeSeconds is the part of it that encoded training queries. A query
-	// that an earlier fit of the same run has encoded costs nothing.
+	// EncodeSeconds is the part of it that encoded training queries. What an
+	// earlier fit of the same run has computed costs nothing: the queries it
+	// encoded, the corpus sums it made.
 	EncodeSeconds float64 `json:"encode_seconds"`
+	// CPUSeconds is the processor time of the whole fit, all threads.
+	CPUSeconds float64 `json:"cpu_seconds"`
 	// Queries is the number of self-made training queries, 0 for a closed form.
 	Queries int `json:"queries"`
 	// Passages is the number of passages seen.
@@ -52,7 +55,8 @@ type Fit struct {
 
 // Cost is time spent, in seconds.
 type Cost struct {
-	EncodeSeconds float64 `json:"encode_seconds"` // wall time of encoding passages and questions
-	TotalSeconds  float64 `json:"total_seconds"`  // wall time of everything
-	CPUSeconds    float64 `json:"cpu_seconds"`    // processor time of everything, all threads
+	EncodeSeconds    float64 `json:"encode_seconds"`     // wall time of encoding passages and questions
+	EncodeCPUSeconds float64 `json:"encode_cpu_seconds"` // processor time of that, all threads
+	TotalSeconds     float64 `json:"total_seconds"`      // wall time of everything
+	TotalCPUSeconds  float64 `json:"total_cpu_seconds"`  // processor time of everything, all threads
 }

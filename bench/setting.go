@@ -34,8 +34,7 @@ type Setting struct {
 	MaxFitQueries     int
 	progress          func(Progress)
 
-	sums        *modulate.Sums // see corpusSums
-	sumsSeconds float64
+	sums *modulate.Sums // see corpusSums
 }
 
 // Report hands p to the caller of Run.

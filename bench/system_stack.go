@@ -18,14 +18,12 @@ func stackSystem(stack modulate.Stack) System {
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			parts := modulate.Parts{}
 			fit := Fit{Passages: s.Targets.Len()}
-			began := time.Now()
+			began, cpu := time.Now(), cpuTime()
 			if !fitsOnly(stack) {
-				sums, seconds, err := s.corpusSums(ctx)
-				if err != nil {
+				var err error
+				if parts.Sums, err = s.corpusSums(ctx); err != nil {
 					return nil, nil, err
 				}
-				parts.Sums, fit.Seconds = sums, seconds
-				began = time.Now()
 			}
 			if stack.Fitted() {
 				w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, train.Options{
@@ -50,7 +48,7 @@ func stackSystem(stack modulate.Stack) System {
 				return m.Modulate(dst, modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits})
 			}
 			vector(nil, Question{Output: s.Passages[0]})
-			fit.Seconds += time.Since(began).Seconds()
+			fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
 			return vectorRetriever{s, vector}, &fit, nil
 		},
 	}
@@ -66,18 +64,16 @@ func fitsOnly(stack modulate.Stack) bool {
 	return true
 }
 
-// corpusSums makes the sums over the corpus at the first call, and tells how
-// many seconds that took.
-func (s *Setting) corpusSums(ctx context.Context) (*modulate.Sums, float64, error) {
+// corpusSums makes the sums over the corpus at the first call.
+func (s *Setting) corpusSums(ctx context.Context) (*modulate.Sums, error) {
 	if s.sums != nil {
-		return s.sums, s.sumsSeconds, nil
+		return s.sums, nil
 	}
-	began := time.Now()
 	sums := modulate.NewSums(s.Encoder.Dim(), s.Encoder.VocabSize())
 	const slice = 4096
 	for at := 0; at < len(s.Passages); at += slice {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		var xs []float32
 		var tokens [][]int32
@@ -86,11 +82,11 @@ func (s *Setting) corpusSums(ctx context.Context) (*modulate.Sums, float64, erro
 			tokens = append(tokens, p.Tokens.Lexical(nil))
 		}
 		if err := sums.AddAll(xs, tokens); err != nil {
-			return nil, 0, fmt.Errorf("summing the passages: %w", err)
+			return nil, fmt.Errorf("summing the passages: %w", err)
 		}
 	}
-	s.sums, s.sumsSeconds = sums, time.Since(began).Seconds()
-	return s.sums, s.sumsSeconds, nil
+	s.sums = sums
+	return sums, nil
 }
 
 // settingCorpus shows a Setting to the trainer.

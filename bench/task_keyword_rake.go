@@ -12,11 +12,16 @@ import (
 // a list; it is cut there.
 const maxPhrase = 4
 
+// enoughKeywords is the number of words at which no further phrase is taken:
+// near the middle of what a keyword query may have.
+const enoughKeywords = 5
+
 // KeywordRake asks with the best phrases of a passage after RAKE (Rose et al.
 // 2010): runs of content words between function words and punctuation, each
 // word scored by degree/frequency, a phrase by the sum of its words. Phrases
-// are taken from the best on until 3 words are together, none that would make
-// it more than 8. It draws nothing at random and knows no idf, so it shares
+// are taken from the best on until 5 words are together, none that would make
+// it more than 8 or repeat a word; 3 or 4 do where the passage has no more. It
+// draws nothing at random and knows no idf, so it shares
 // no generator with the queries a bridge is fitted on.
 var KeywordRake = registerTask(TaskKind{
 	Name:  "keyword-rake",
@@ -60,7 +65,7 @@ func rakeQuery(s string) string {
 	})
 	var out []string
 	for _, p := range phrases {
-		if len(out) >= minKeywords {
+		if len(out) >= enoughKeywords {
 			break
 		}
 		known := func(w string) bool { return slices.Contains(out, w) }

@@ -102,14 +102,21 @@ func TestKeywordTasks(t *testing.T) {
 }
 
 func TestRakeByHand(t *testing.T) {
-	// Phrases: "carbon dioxide emissions" (3+3+3), "climate" (1), "carbon
-	// dioxide" (carbon: degree 5, frequency 2).
-	got := rakeQuery("Carbon dioxide emissions and the climate, or carbon dioxide.")
-	if got != "carbon dioxide emissions" {
-		t.Errorf("rake gives %q", got)
-	}
-	if got := rakeQuery("of the and"); got != "" {
-		t.Errorf("no content gives %q", got)
+	for _, c := range []struct{ text, want string }{
+		// carbon and dioxide: degree 5, frequency 2; emissions: 3; climate: 1.
+		// The second "carbon dioxide" repeats words.
+		{"Carbon dioxide emissions and the climate, or carbon dioxide.", "carbon dioxide emissions climate"},
+		// The phrase of three comes before that of two; then five are together.
+		{"Old towns; grey harbour walls; ships.", "grey harbour walls old towns"},
+		// Punctuation ends a phrase, and so does a fourth word.
+		{"red-hot iron, cold steel", "red-hot iron cold steel"},
+		{"one1 two2 three3 four4 five5", "one1 two2 three3 four4 five5"},
+		{"two words", ""},
+		{"of the and", ""},
+	} {
+		if got := rakeQuery(c.text); got != c.want {
+			t.Errorf("rake of %q gives %q, want %q", c.text, got, c.want)
+		}
 	}
 }
 
