@@ -28,8 +28,6 @@ const recordsName = "records"
 //   - memtables take about half of the memory granted: one is filled while up
 //     to two are flushed, each an arena of 1.3 times its nominal size.
 func badgerOptions(dir string, o Options) badger.Options {
-	memtable := int64(o.memoryMiB()) << 20 / 8
-	memtable = min(max(memtable, 4<<20), 64<<20)
 	return badger.DefaultOptions(filepath.Join(dir, recordsName)).
 		WithSyncWrites(!o.NoSync).
 		WithReadOnly(o.ReadOnly).
@@ -37,7 +35,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithIndexCacheSize(0).
-		WithMemTableSize(memtable).
+		WithMemTableSize(o.memtableBytes()).
 		WithNumMemtables(2).
 		WithBaseTableSize(4 << 20).
 		WithNumLevelZeroTables(4).

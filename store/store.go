@@ -40,6 +40,11 @@ func (o Options) memoryMiB() int {
 	return max(o.MemoryMiB, 32)
 }
 
+// memtableBytes is the nominal size of one of Badger's memtables.
+func (o Options) memtableBytes() int64 {
+	return min(max(int64(o.memoryMiB())<<20/8, 4<<20), 64<<20)
+}
+
 func (o Options) logger() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)
@@ -126,6 +131,11 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	}
 	if !o.ReadOnly {
 		if err := removeTemporaries(dir); err != nil {
+			return nil, err
+		}
+	}
+	if !o.ReadOnly {
+		if err := checkSpace(dir, o); err != nil {
 			return nil, err
 		}
 	}
@@ -468,13 +478,15 @@ func (s *Store) DiskBytes() (int64, error) {
 // checkSpace refuses writes while the disk could fill up before Badger has
 // flushed what it holds: it writes through memory maps of files with holes,
 // and a full disk would then end the process with a fault instead of an error.
-func (s *Store) checkSpace() error {
-	free, err := freeBytes(s.dir)
+func (s *Store) checkSpace() error { return checkSpace(s.dir, s.o) }
+
+func checkSpace(dir string, o Options) error {
+	free, err := freeBytes(dir)
 	if err != nil {
 		return err
 	}
-	if need := 6 * uint64(s.db.Opts().MemTableSize); free < need {
-		return fmt.Errorf("%w: %d MiB are free below %s, %d MiB are needed", ErrNoSpace, free>>20, s.dir, need>>20)
+	if need := 6 * uint64(o.memtableBytes()); free < need {
+		return fmt.Errorf("%w: %d MiB are free below %s, %d MiB are needed", ErrNoSpace, free>>20, dir, need>>20)
 	}
 	return nil
 }

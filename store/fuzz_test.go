@@ -1,0 +1,89 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+)
+
+// FuzzRecords feeds any bytes to every decoder. None may panic or take memory
+// out of proportion, errors must be errRecord, and what decodes must encode to
+// something that decodes to the same.
+func FuzzRecords(f *testing.F) {
+	d := doc("id", 3)
+	f.Add(encodeDocument(nil, d))
+	f.Add(encodeRow(nil, d.Vector, d.Tokens))
+	f.Add(encodeChange(nil, Change{Update, "id", 300, 7}))
+	f.Add(current{version{1, 2, 3}, version{4, 5, 6}}.encode())
+	f.Add(commit{1, 2, 3, 4}.encode())
+	f.Add(state{1, 2, 3, 4, 5, 6, 7, 8}.encode())
+	f.Add(mark{1, 0, true, 9}.encode())
+	f.Add([]byte(`{"major":1,"bridges":{"slr":{"file":"f","x":1}},"y":[]}`))
+	f.Add([]byte{recordVersion, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
+	check := func(t *testing.T, err error) bool {
+		if err != nil && !errors.Is(err, errRecord) {
+			t.Errorf("untyped error %v", err)
+		}
+		return err == nil
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var d, d2 Document
+		if check(t, decodeDocument(b, &d)) {
+			if err := decodeDocument(encodeDocument(nil, &d), &d2); err != nil || !reflect.DeepEqual(d, d2) {
+				t.Errorf("document %+v, again %+v, %v", d, d2, err)
+			}
+		}
+		v, k, err := decodeRow(b, nil, nil)
+		if check(t, err) {
+			enc := encodeRow(nil, v, k)
+			v2, k2, err := decodeRow(enc, nil, nil)
+			if err != nil || len(v) != len(v2) || !bytes.Equal(enc, encodeRow(nil, v2, k2)) {
+				t.Errorf("row %v %v, again %v %v, %v", v, k, v2, k2, err)
+			}
+		}
+		c, err := decodeChange(b)
+		if check(t, err) {
+			if c2, err := decodeChange(encodeChange(nil, c)); err != nil || c != c2 {
+				t.Errorf("change %+v, again %+v, %v", c, c2, err)
+			}
+		}
+		if c, err := decodeCurrent(b); check(t, err) && !bytes.Equal(c.encode(), b) {
+			t.Errorf("current %+v", c)
+		}
+		if c, err := decodeCommit(b); check(t, err) && !bytes.Equal(c.encode(), b) {
+			t.Errorf("commit %+v", c)
+		}
+		if s, err := decodeState(b); check(t, err) && !bytes.Equal(s.encode(), b) {
+			t.Errorf("state %+v", s)
+		}
+		if n, _, err := partCount(b); check(t, err) && (n < 1 || n > maxParts) {
+			t.Errorf("%d parts", n)
+		}
+		_, err = unseal([]byte("key"), b)
+		check(t, err)
+		if p, err := unseal([]byte("key"), seal([]byte("key"), bytes.Clone(b))); err != nil || !bytes.Equal(p, b) {
+			t.Errorf("unseal: %v", err)
+		}
+		if m, ok := decodeMark(b); ok && m.clean && !bytes.Equal(m.encode(), b) {
+			t.Errorf("mark %+v", m)
+		}
+		if err := new(Snapshot).decode(b); err != nil && !errors.Is(err, ErrSnapshotDamaged) {
+			t.Errorf("snapshot: %v", err)
+		}
+		if _, m, err := decodeManifest(append(make([]byte, 8), b...)); err == nil {
+			enc, err := json.Marshal(m)
+			if err != nil {
+				return // a date that JSON cannot write, for example
+			}
+			var m2 Manifest
+			if err := json.Unmarshal(enc, &m2); err != nil {
+				t.Errorf("manifest %s: %v", enc, err)
+			}
+			if enc2, err := json.Marshal(m2); err != nil || !bytes.Equal(enc, enc2) {
+				t.Errorf("manifest %s, again %s, %v", enc, enc2, err)
+			}
+		}
+	})
+}
