@@ -1,0 +1,79 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// gather lays out the candidates of one step, each distinct text once: the
+// targets of the batch and the mined negatives of its queries. It rewrites
+// target to positions among them.
+func (t *trainer) gather(batch, target []int32) []float32 {
+	chosen := slices.Clone(target)
+	k := t.o.Negatives
+	for _, r := range batch {
+		chosen = append(chosen, t.mined[int(r)*k:(int(r)+1)*k]...)
+	}
+	slices.Sort(chosen)
+	chosen = slices.Compact(chosen)
+	candidates := make([]float32, 0, len(chosen)*t.q.dim)
+	for _, r := range chosen {
+		candidates = append(candidates, t.set.corpus.Vector(t.set.reps[r])...)
+	}
+	for i, r := range target {
+		at, _ := slices.BinarySearch(chosen, r)
+		target[i] = int32(at)
+	}
+	return candidates
+}
+
+// Ranks of the dense search that hard negatives are drawn from (Sec. 4.2 of
+// the paper): nearer ones are too often right answers themselves.
+const (
+	negativesFrom = 20
+	negativesTo   = 200
+)
+
+// mine draws the negatives of every query, none of which has the text of its
+// target: from the hard ones, and evenly from the corpus where they do not
+// suffice.
+func mine(ctx context.Context, q *queries, set *passages, o Options) ([]int32, error) {
+	k := o.Negatives
+	mined := make([]int32, q.len()*k)
+	const slice = 256
+	var failed error
+	var once sync.Once
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := each(ctx, o.Workers, (q.len()+slice-1)/slice, func(_, b int) {
+		for i := b * slice; i < min((b+1)*slice, q.len()); i++ {
+			var hard []int
+			if o.HardNegatives != nil {
+				var err error
+				if hard, err = o.HardNegatives(ctx, q.vector(i), negativesFrom, negativesTo); err != nil {
+					once.Do(func() { failed = err; cancel(err) })
+					return
+				}
+			}
+			rng := random(o.Seed, "negatives", fmt.Sprint(i))
+			rng.Shuffle(len(hard), func(a, b int) { hard[a], hard[b] = hard[b], hard[a] })
+			out := mined[i*k : i*k]
+			for _, h := range hard {
+				if len(out) < k && h >= 0 && h < len(set.rep) && set.rep[h] != q.target[i] {
+					out = append(out, set.rep[h])
+				}
+			}
+			for len(out) < k {
+				if r := int32(rng.IntN(len(set.reps))); r != q.target[i] {
+					out = append(out, r)
+				}
+			}
+		}
+	})
+	if failed != nil {
+		return nil, fmt.Errorf("mine hard negatives: %w", failed)
+	}
+	return mined, err
+}
