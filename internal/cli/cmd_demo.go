@@ -116,7 +116,7 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 	}
 	b := &demoBuilder{app: a, dir: dir, root: root, progress: a.progress()}
 	defer b.progress.done()
-	db, err := a.openDB(ctx, dir, engine.Options{Progress: b.hear})
+	db, err := b.open(ctx, state)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 			return err
 		}
 	}
-	shown, err := o.search(ctx, db)
+	shown, err := o.search(ctx, a, db)
 	if err != nil {
 		return err
 	}
@@ -182,6 +182,24 @@ type demoBuilder struct {
 	dir, root     string
 	progress      *progress
 	stored, total int // passages
+}
+
+// open opens the demo's database. One in the cache folder that an earlier
+// version wrote or that is damaged is thrown away: all of it can be built again.
+func (b *demoBuilder) open(ctx context.Context, s demoState) (*database, error) {
+	o := engine.Options{Progress: b.hear}
+	db, err := b.app.openDB(ctx, b.dir, o)
+	switch exitCode(err) {
+	case exitCorrupt, exitMismatch:
+		if b.app.db == "" && s.Source != (demoSource{}) {
+			fmt.Fprintf(b.app.Stderr, "building the demo anew: %s\n", summaryOf(err))
+			if err := os.RemoveAll(b.dir); err != nil {
+				return nil, err
+			}
+			return b.app.openDB(ctx, b.dir, o)
+		}
+	}
+	return db, err
 }
 
 // hear shows the progress within one batch.

@@ -146,6 +146,9 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 		variant = "none"
 	}
 	res, err := db.Search(ctx, engine.Query{Text: q.text, K: *o.k, Variant: variant, Ef: *o.ef})
+	if errors.Is(err, engine.ErrInvalid) {
+		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
+	}
 	if err != nil {
 		return err
 	}

@@ -108,6 +108,7 @@ type demoQuery struct {
 	Dense  []string `json:"dense"`
 	RLR    []string `json:"rlr"`
 	Both   []string `json:"rlr+slr"`
+	Best   []string `json:"-"` // lines about the best hit of the user's own query
 }
 
 func (q *demoQuery) columns() [3][]string { return [3][]string{q.Dense, q.RLR, q.Both} }
@@ -121,7 +122,7 @@ var builtinQueries = []demoQuery{
 }
 
 // search asks the demo's queries, or the user's own.
-func (o demoOptions) search(ctx context.Context, db *database) ([]demoQuery, error) {
+func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQuery, error) {
 	queries := slices.Clone(builtinQueries)
 	if *o.query != "" {
 		queries = []demoQuery{{Kind: "query", Query: *o.query}}
@@ -136,6 +137,10 @@ func (o demoOptions) search(ctx context.Context, db *database) ([]demoQuery, err
 			*to = []string{}
 			for _, h := range res.Hits {
 				*to = append(*to, h.ID)
+			}
+			if *o.query != "" && len(res.Hits) > 0 {
+				best := res.Hits[0]
+				q.Best = append([]string{best.Title}, snippet(best.Text, q.Query, demoWidth-4, 3)...)
 			}
 		}
 	}

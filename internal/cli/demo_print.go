@@ -6,9 +6,11 @@ import (
 	"time"
 )
 
-// demoColumn is the width of one of three columns; with the ranks they fill 98
-// terminal columns.
-const demoColumn = 31
+// The demo's output is demoWidth columns wide: ranks and three columns.
+const (
+	demoColumn = 31
+	demoWidth  = 4 + 3*demoColumn + 2
+)
 
 func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool, took time.Duration) {
 	w := a.Stdout
@@ -33,6 +35,12 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 				line += cell + " "
 			}
 			fmt.Fprintln(w, strings.TrimRight(line, " "))
+		}
+		for i, line := range q.Best {
+			if i == 0 {
+				line = a.style(bold, clipColumns(flat(line), demoWidth-4))
+			}
+			fmt.Fprintf(w, "    %s\n", a.highlight(line, q.Query))
 		}
 	}
 	fmt.Fprintf(w, "\n%s\n", a.style(faint, fmt.Sprintf("nDCG@1 on %d passages drawn with seed %d%s", demoProbes, demoSeed, "            dense       RLR   RLR + SLR")))

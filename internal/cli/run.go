@@ -14,6 +14,7 @@ import (
 // leave databases whole. It may be called more than once.
 func Run(ctx context.Context, env Env) int {
 	env = env.withDefaults()
+	env.Stdin = &cancelReader{ctx: ctx, r: env.Stdin}
 	err := run(ctx, env)
 	if err == nil {
 		return exitOK

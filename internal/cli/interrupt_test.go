@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+)
+
+// A signal in the middle of index leaves a database that opens and holds
+// exactly the documents that the command said are stored.
+func TestInterruptIndex(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("signals cannot be sent to a child on Windows")
+	}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		for _, feeding := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v feeding %v", sig, feeding), func(t *testing.T) { interruptIndex(t, sig, feeding) })
+		}
+	}
+}
+
+func interruptIndex(t *testing.T, sig os.Signal, feeding bool) {
+	dir := filepath.Join(t.TempDir(), "db")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "lexsem", "index", "--db", dir, "--model", "hash", "--batch", "50", "-")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop, fed, enough := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(fed)
+		w := bufio.NewWriter(in)
+		for i := 1; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if i == 10_000 {
+				w.Flush()
+				close(enough)
+				if !feeding { // the pipe stays open and idle
+					<-stop
+					return
+				}
+			}
+			if _, err := fmt.Fprintf(w, "{\"_id\": \"%d\", \"text\": \"document number%d\"}\n", i, i); err != nil {
+				return
+			}
+		}
+	}()
+	// 10,000 lines are more than all buffers between here and the engine hold,
+	// so some batches are stored by now.
+	select {
+	case <-enough:
+	case <-ctx.Done():
+		t.Fatal("the child does not read")
+	}
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	close(stop)
+	<-fed
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Fatalf("ended with %v, want exit code %d; stderr: %s", err, exitInterrupted, stderr.String())
+	}
+	m := regexp.MustCompile(`interrupted; ([0-9,]+) documents? (?:is|are) stored`).FindStringSubmatch(stderr.String())
+	if m == nil {
+		t.Fatalf("stderr %q does not say what is stored", stderr.String())
+	}
+	stored, err := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStored(t, dir, stored)
+}
+
+func checkStored(t *testing.T, dir string, stored int) {
+	t.Helper()
+	e, err := engine.Open(t.Context(), dir, encoder.NewHash(384), engine.Options{MustExist: true})
+	if err != nil {
+		t.Fatalf("the database does not open: %v", err)
+	}
+	defer e.Close()
+	stats, err := e.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stats.Documents != stored || stored%50 != 0 || stored == 0 {
+		t.Fatalf("%d documents are stored, the command said %d; want the same whole number of batches, not 0", stats.Documents, stored)
+	}
+	for i := 1; i <= stored; i++ {
+		d, err := e.Get(t.Context(), strconv.Itoa(i))
+		if err != nil || d.Text != fmt.Sprintf("document number%d", i) {
+			t.Fatalf("document %d: %+v, %v", i, d, err)
+		}
+	}
+	res, err := e.Search(t.Context(), engine.Query{Text: fmt.Sprintf("document number%d", stored), K: 1})
+	if err != nil || len(res.Hits) != 1 || res.Hits[0].ID != strconv.Itoa(stored) {
+		t.Errorf("the last document is not found: %+v, %v", res.Hits, err)
+	}
+}
+
+func TestCancelReader(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	c := &cancelReader{ctx: ctx, r: r}
+	go w.Write([]byte("hello"))
+	buf := make([]byte, 3)
+	if n, err := io.ReadFull(c, buf); n != 3 || err != nil || string(buf) != "hel" {
+		t.Fatalf("read %q, %v", buf[:n], err)
+	}
+	if n, err := c.Read(buf); n != 2 || err != nil || string(buf[:n]) != "lo" {
+		t.Fatalf("read %q, %v", buf[:n], err)
+	}
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := c.Read(buf); !errors.Is(err, context.Canceled) {
+		t.Errorf("a blocked read gave %v after cancelling", err)
+	}
+	data, err := io.ReadAll(&cancelReader{ctx: t.Context(), r: strings.NewReader(strings.Repeat("x", 200_000))})
+	if len(data) != 200_000 || err != nil {
+		t.Errorf("read %d bytes, %v", len(data), err)
+	}
+}
