@@ -4,7 +4,8 @@ package index
 // candidates, ascending by their distance from the node, one is taken if it is
 // nearer to the node than to everything taken before. So links lead into all
 // directions, and from one cluster to the next, where the nearest alone would
-// all lie in one. Of equal vectors one is taken.
+// all lie in one. Equal distances do not count against a candidate: among many
+// equal vectors, lists with one link to each kind of neighbour are too short.
 //
 // kept are links that stand already; up to max are returned in all, kept
 // first, valid until the next call.
@@ -22,7 +23,7 @@ next:
 		v := h.rows.row(c.slot)
 		for i := 0; i < len(sel); i += 4 {
 			for _, d := range w.distances(v, sel[i:min(i+4, len(sel))]) {
-				if d <= c.d {
+				if d < c.d {
 					continue next
 				}
 			}

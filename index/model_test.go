@@ -171,7 +171,7 @@ func TestConcurrent(t *testing.T) {
 		for w := range 2 {
 			writers.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(w), 5))
-				for range 60 {
+				for range 12 {
 					i := 500 + r.IntN(n-600)
 					m := 1 + r.IntN(100)
 					if err := ix.Add(ids(m, uint64(i)), v[i*dim:(i+m)*dim]); err != nil {

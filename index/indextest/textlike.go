@@ -10,7 +10,7 @@ import (
 // that lie to one another as the embeddings of a text collection do. Equal
 // arguments give equal vectors, and a longer set begins with the shorter one.
 //
-// The model: 500 topics of Zipf-like sizes (weight (rank+1)^-0.7). A topic has a centre,
+// The model: 500 topics of Zipf-like sizes (weight (rank+1)^-1). A topic has a centre,
 // drawn in a latent space of 96 dimensions that all topics share, and a space
 // of its own of 30 dimensions in which its texts spread, the i-th with standard
 // deviation ~ (i+1)^-0.5. A vector is the sum of a mean common to all (so that
@@ -37,8 +37,8 @@ const (
 	latentDim  = 96
 	spreadDim  = 30
 	meanLength = 0.27
-	centre     = 0.68
-	spread     = 0.62
+	centre     = 0.74
+	spread     = 0.55
 )
 
 type model struct {
@@ -73,7 +73,7 @@ func newModel(dim int, seed uint64) *model {
 			space = append(space, direction(r, dim, spread/math.Sqrt(total*float64(i+1)))...)
 		}
 		m.spaces = append(m.spaces, space)
-		sum += math.Pow(float64(t+1), -0.7)
+		sum += math.Pow(float64(t+1), -1)
 		m.sizes = append(m.sizes, sum)
 	}
 	return m
