@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -57,11 +58,16 @@ func BenchmarkPut1000(b *testing.B) {
 	r := rand.New(rand.NewPCG(2, 2))
 	b.ReportAllocs()
 	n := 0
+	var peak uint64
 	for b.Loop() {
 		benchBatch(b, s, r, n)
 		n += 1000
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapInuse)
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "docs/s")
+	b.ReportMetric(float64(peak>>20), "peak-heap-MiB")
 }
 
 // BenchmarkPut1 writes synced batches of one passage.

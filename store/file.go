@@ -64,10 +64,11 @@ func removeTemporaries(dir string) error {
 			return err
 		}
 		if d.IsDir() {
-			if d.Name() == recordsName && filepath.Dir(path) == filepath.Clean(dir) {
+			rel, err := filepath.Rel(dir, path)
+			if err == nil && (rel == recordsName || strings.ContainsRune(rel, filepath.Separator)) {
 				return fs.SkipDir
 			}
-			return nil
+			return err
 		}
 		if strings.Contains(d.Name(), temporaryMark) {
 			return os.Remove(path)

@@ -109,7 +109,8 @@ func (s *blockSums) end() []byte {
 }
 
 // Snapshot is an open snapshot file. Data is read-only memory (mapped where
-// the system can), aligned to a page, valid until Close.
+// the system can), aligned to a page, valid until Close. A file that is replaced
+// by WriteSnapshot stays readable; one that somebody shortens in place does not.
 type Snapshot struct {
 	SnapshotHeader
 	Data  []byte

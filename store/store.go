@@ -1,11 +1,8 @@
 package store
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,7 +17,9 @@ import (
 type Options struct {
 	// NoSync leaves it to the operating system when writes reach the disk.
 	// Many small batches get much faster; a loss of power may then lose the
-	// last ones. The end of the process still loses nothing.
+	// last ones. The end of the process still loses nothing, and Close makes
+	// everything durable. Derived state must not be written from such a store
+	// before its Close: after a loss of power it could be ahead of it.
 	NoSync bool
 	// ReadOnly opens without the right to write. Several readers may have a
 	// database open at once, but not beside a writer.
@@ -122,10 +121,11 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if marked && m.major > FormatMajor {
 		return nil, &VersionError{Dir: dir, Major: m.major, Supported: FormatMajor}
 	}
-	fresh, err := s.isFresh(present)
+	exists, err := Exists(dir)
 	if err != nil {
 		return nil, err
 	}
+	fresh := !exists
 	if fresh && o.ReadOnly {
 		return nil, ErrNoDatabase
 	}
@@ -170,19 +170,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 	}
 	return s, nil
-}
-
-// isFresh says whether the folder holds no database yet: neither HEAD nor
-// Badger's files.
-func (s *Store) isFresh(head bool) (bool, error) {
-	if head {
-		return false, nil
-	}
-	_, err := os.Stat(filepath.Join(s.dir, recordsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return false, err
 }
 
 // load reads state and manifest, or writes the first ones, and compares the
@@ -246,41 +233,6 @@ func (s *Store) create() (state, error) {
 	return st, s.writeManifest(st, s.manifest)
 }
 
-// writeManifest writes manifest and state in one transaction.
-func (s *Store) writeManifest(st state, m Manifest) error {
-	p, err := encodeManifest(st.gen, m)
-	if err != nil {
-		return err
-	}
-	txn := s.db.NewTransaction(true)
-	defer txn.Discard()
-	if err := errors.Join(set(txn, keyManifest, p), set(txn, keyState, st.encode())); err != nil {
-		return err
-	}
-	return txn.Commit()
-}
-
-func encodeManifest(gen uint64, m Manifest) ([]byte, error) {
-	p, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
-	}
-	if len(p) > MaxManifestBytes {
-		return nil, fmt.Errorf("manifest has %d bytes, at most %d are allowed: %w", len(p), MaxManifestBytes, ErrTooLarge)
-	}
-	return append(appendNumbers(nil, gen), p...), nil
-}
-
-func decodeManifest(p []byte) (gen uint64, m Manifest, err error) {
-	if len(p) < 8 {
-		return 0, m, fmt.Errorf("%w: ends early", errRecord)
-	}
-	if err := decodeNumbers(p[:8], &gen); err != nil {
-		return 0, m, err
-	}
-	return gen, m, json.Unmarshal(p[8:], &m)
-}
-
 // mark is what HEAD says of a state.
 func (s *Store) mark(st state, clean bool) mark {
 	return mark{major: FormatMajor, minor: FormatMinor, clean: clean, gen: st.gen}
@@ -332,110 +284,6 @@ func (s *Store) release() error {
 	return errors.Join(append(errs, unlockDir(s.lock, s.o.ReadOnly))...)
 }
 
-// enter admits a call; leave must follow it. Calls within calls are fine.
-func (s *Store) enter() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return ErrClosed
-	}
-	s.active++
-	return nil
-}
-
-func (s *Store) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.active--; s.active == 0 {
-		s.idle.Broadcast()
-	}
-}
-
-// startWriting waits for the writer's slot; stopWriting must follow.
-func (s *Store) startWriting(ctx context.Context) error {
-	if s.o.ReadOnly {
-		return ErrReadOnly
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case <-s.writer:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.stop:
-		return ErrClosed
-	}
-	if cause := s.failed.Load(); cause != nil {
-		s.stopWriting()
-		return fmt.Errorf("%w: %w", ErrFailed, *cause)
-	}
-	return nil
-}
-
-func (s *Store) stopWriting() { s.writer <- struct{}{} }
-
-// fail refuses all further writes: what err left on disk is not known.
-func (s *Store) fail(err error) { s.failed.CompareAndSwap(nil, &err) }
-
-// finish makes a durable write visible: the mark, then the readers' pin.
-func (s *Store) finish(st state) error {
-	if !s.o.NoSync {
-		if err := s.head.write(s.mark(st, false)); err != nil {
-			s.fail(err)
-			return err
-		}
-	}
-	s.setPin(s.newPin(st))
-	return nil
-}
-
-// Manifest returns a copy of the manifest.
-func (s *Store) Manifest() Manifest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.manifest.clone()
-}
-
-// SetManifest lets change edit a copy of the manifest and writes it in one
-// synced transaction. An error of change leaves everything as it is. It waits
-// for a batch in progress; do not call it between Begin and Commit of the same
-// goroutine.
-func (s *Store) SetManifest(ctx context.Context, change func(*Manifest) error) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if err := s.startWriting(ctx); err != nil {
-		return err
-	}
-	defer s.stopWriting()
-	old := s.Manifest()
-	m := old.clone()
-	if err := change(&m); err != nil {
-		return err
-	}
-	st := s.current()
-	if err := m.checkChange(old, st.live); err != nil {
-		return err
-	}
-	if err := s.checkSpace(); err != nil {
-		return err
-	}
-	st.gen++
-	st.manifestGen = st.gen
-	if err := s.writeManifest(st, m); err != nil {
-		if !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrManifest) {
-			s.fail(err)
-		}
-		return err
-	}
-	s.mu.Lock()
-	s.manifest = m.clone()
-	s.mu.Unlock()
-	return s.finish(st)
-}
-
 // current is the state of the last commit.
 func (s *Store) current() state {
 	s.mu.Lock()
@@ -451,45 +299,6 @@ func (s *Store) Len() int { return int(s.current().live) }
 
 // Dir returns the database's folder.
 func (s *Store) Dir() string { return s.dir }
-
-// DiskBytes returns what all files below the folder take on disk.
-func (s *Store) DiskBytes() (int64, error) {
-	var sum int64
-	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // compaction removes tables meanwhile
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		sum += fileBytes(info)
-		return nil
-	})
-	return sum, err
-}
-
-// checkSpace refuses writes while the disk could fill up before Badger has
-// flushed what it holds: it writes through memory maps of files with holes,
-// and a full disk would then end the process with a fault instead of an error.
-func (s *Store) checkSpace() error { return checkSpace(s.dir, s.o) }
-
-func checkSpace(dir string, o Options) error {
-	free, err := freeBytes(dir)
-	if err != nil {
-		return err
-	}
-	if need := 6 * uint64(o.memtableBytes()); free < need {
-		return fmt.Errorf("%w: %d MiB are free below %s, %d MiB are needed", ErrNoSpace, free>>20, dir, need>>20)
-	}
-	return nil
-}
 
 // corrupt makes a *CorruptError.
 func (s *Store) corrupt(what string, err error) error {

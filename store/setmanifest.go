@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Manifest returns a copy of the manifest.
+func (s *Store) Manifest() Manifest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.manifest.clone()
+}
+
+// SetManifest lets change edit a copy of the manifest and writes it in one
+// synced transaction. An error of change leaves everything as it is. It waits
+// for a batch in progress; do not call it between Begin and Commit of the same
+// goroutine.
+func (s *Store) SetManifest(ctx context.Context, change func(*Manifest) error) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.startWriting(ctx); err != nil {
+		return err
+	}
+	defer s.stopWriting()
+	old := s.Manifest()
+	m := old.clone()
+	if err := change(&m); err != nil {
+		return err
+	}
+	st := s.current()
+	if err := m.checkChange(old, st.live); err != nil {
+		return err
+	}
+	if err := s.checkSpace(); err != nil {
+		return err
+	}
+	st.gen++
+	st.manifestGen = st.gen
+	if err := s.writeManifest(st, m); err != nil {
+		if !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrManifest) {
+			s.fail(err)
+		}
+		return err
+	}
+	s.mu.Lock()
+	s.manifest = m.clone()
+	s.mu.Unlock()
+	return s.finish(st)
+}
+
+// writeManifest writes manifest and state in one transaction.
+func (s *Store) writeManifest(st state, m Manifest) error {
+	p, err := encodeManifest(st.gen, m)
+	if err != nil {
+		return err
+	}
+	txn := s.db.NewTransaction(true)
+	defer txn.Discard()
+	if err := errors.Join(set(txn, keyManifest, p), set(txn, keyState, st.encode())); err != nil {
+		return err
+	}
+	return txn.Commit()
+}
+
+func encodeManifest(gen uint64, m Manifest) ([]byte, error) {
+	p, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	if len(p) > MaxManifestBytes {
+		return nil, fmt.Errorf("manifest has %d bytes, at most %d are allowed: %w", len(p), MaxManifestBytes, ErrTooLarge)
+	}
+	return append(appendNumbers(nil, gen), p...), nil
+}
+
+func decodeManifest(p []byte) (gen uint64, m Manifest, err error) {
+	if len(p) < 8 {
+		return 0, m, fmt.Errorf("%w: ends early", errRecord)
+	}
+	if err := decodeNumbers(p[:8], &gen); err != nil {
+		return 0, m, err
+	}
+	return gen, m, json.Unmarshal(p[8:], &m)
+}

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// enter admits a call; leave must follow it. Calls within calls are fine.
+func (s *Store) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.active++
+	return nil
+}
+
+func (s *Store) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active--; s.active == 0 {
+		s.idle.Broadcast()
+	}
+}
+
+// startWriting waits for the writer's slot; stopWriting must follow.
+func (s *Store) startWriting(ctx context.Context) error {
+	if s.o.ReadOnly {
+		return ErrReadOnly
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-s.writer:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stop:
+		return ErrClosed
+	}
+	if cause := s.failed.Load(); cause != nil {
+		s.stopWriting()
+		return fmt.Errorf("%w: %w", ErrFailed, *cause)
+	}
+	return nil
+}
+
+func (s *Store) stopWriting() { s.writer <- struct{}{} }
+
+// fail refuses all further writes: what err left on disk is not known.
+func (s *Store) fail(err error) { s.failed.CompareAndSwap(nil, &err) }
+
+// finish makes a durable write visible: the mark, then the readers' pin.
+func (s *Store) finish(st state) error {
+	if !s.o.NoSync {
+		if err := s.head.write(s.mark(st, false)); err != nil {
+			s.fail(err)
+			return err
+		}
+	}
+	s.setPin(s.newPin(st))
+	return nil
+}
