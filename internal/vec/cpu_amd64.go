@@ -51,6 +51,9 @@ func l2x4avx2(out *[4]float32, q, a, b, c, d *float32, n int)
 //go:noescape
 func axpyavx2(y *float32, f float32, x *float32, n int)
 
+//go:noescape
+func expavx2(dst, x *float32, shift, f float32, n int) float64
+
 func dot(a, b []float32) float32 {
 	if !hasAVX2 || len(a) < 16 {
 		return dotGo(a, b)
@@ -93,4 +96,29 @@ func axpy(y []float32, f float32, x []float32) int {
 	}
 	axpyavx2(&y[0], f, &x[0], n)
 	return n
+}
+
+// largest is the maximum of x, not empty. With a NaN in x it is anything.
+func largest(x []float32) float32 {
+	if !hasAVX2 {
+		return largestGo(x)
+	}
+	return vek32.Max(x)
+}
+
+func scale(x []float32, f float32) {
+	if !hasAVX2 {
+		scaleGo(x, f)
+		return
+	}
+	vek32.MulNumber_Inplace(x, f)
+}
+
+// exp does the first n components of ExpSum; it returns n and their sum.
+func exp(dst, x []float32, shift, f float32) (int, float64) {
+	n := len(x) &^ 7
+	if n == 0 || !hasAVX2 {
+		return 0, 0
+	}
+	return n, expavx2(&dst[0], &x[0], shift, f, n)
 }

@@ -10,3 +10,7 @@ func dot(a, b []float32) float32 { return dotGo(a, b) }
 func dot4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
 func l2x4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
 func axpy([]float32, float32, []float32) int                                      { return 0 }
+func exp(dst, x []float32, shift, f float32) (int, float64)                       { return 0, 0 }
+
+func largest(x []float32) float32  { return largestGo(x) }
+func scale(x []float32, f float32) { scaleGo(x, f) }

@@ -3,21 +3,53 @@ package vec
 import "math"
 
 // Softmax writes the softmax of x into dst (which may be x). It subtracts the
-// maximum first, so it is finite for any finite x. An empty x is left alone.
+// maximum first, so it is finite for any finite x; a component of -Inf becomes
+// 0. The relative error is below 1e-6 beside that of the float32 difference
+// between component and maximum; results below 1e-37 may become 0. An empty x
+// is left alone.
 func Softmax(dst, x []float32) {
-	dst = dst[:len(x)]
-	m := float32(math.Inf(-1))
-	for _, v := range x {
-		m = max(m, v)
+	if len(x) > 0 {
+		Scale(dst[:len(x)], float32(1/ExpSum(dst, x, Max(x), 1)))
 	}
-	var s float64
-	for i, v := range x {
-		e := math.Exp(float64(v - m))
+}
+
+// ExpSum writes exp((x[i]-shift)·f) into dst[i] (dst may be x) and returns the
+// sum, added up in float64. No exponent may be above 0: with f > 0, shift is the
+// maximum of x or more. Softmax tells the errors.
+func ExpSum(dst, x []float32, shift, f float32) float64 {
+	dst = dst[:len(x)]
+	i, s := exp(dst, x, shift, f)
+	for ; i < len(x); i++ {
+		e := math.Exp(float64((x[i] - shift) * f))
 		dst[i] = float32(e)
 		s += e
 	}
-	f := float32(1 / s)
-	for i := range dst {
-		dst[i] *= f
+	return s
+}
+
+// Max returns the largest component of x, which must not be empty. If one is
+// NaN it may be any of them.
+func Max(x []float32) float32 { return largest(x) }
+
+// Scale multiplies x by f in place.
+func Scale(x []float32, f float32) {
+	if len(x) > 0 {
+		scale(x, f)
+	}
+}
+
+func largestGo(x []float32) float32 {
+	m := x[0]
+	for _, v := range x {
+		if v > m {
+			m = v
+		}
+	}
+	return m
+}
+
+func scaleGo(x []float32, f float32) {
+	for i := range x {
+		x[i] *= f
 	}
 }
