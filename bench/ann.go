@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lexsem/lexsem/index"
@@ -74,6 +73,9 @@ type ANNPoint struct {
 	QPS    float64 `json:"qps"`    // queries a second of wall time, all threads together
 	P50    float64 `json:"p50_us"` // microseconds of one query, median
 	P99    float64 `json:"p99_us"`
+	// CPU is the processor time of one query in microseconds: unlike QPS it
+	// means the same on a machine that is shared.
+	CPU    float64 `json:"cpu_us"`
 	Allocs float64 `json:"allocs_per_query"`
 	Panics int     `json:"panics"` // queries that panicked, of ANNReport.Queries
 	Ghosts int     `json:"ghosts"` // deleted vectors among the answers
@@ -285,111 +287,6 @@ func (o ANNOptions) truth(ctx context.Context, base, queries *Vectors, gone []bo
 	return worst, nil
 }
 
-// annMeasure measures one filled index.
-type annMeasure struct {
-	ix            index.Index
-	base, queries *Vectors
-	worst         []float32
-	gone          []bool
-	threads       int
-}
-
-// timed is how long the timing of one point lasts at least.
-const timed = 500 * time.Millisecond
-
-func (m annMeasure) point(ctx context.Context, ef int) (ANNPoint, error) {
-	if f, ok := m.ix.(interface{ setEf(int) }); ok {
-		f.setEf(ef)
-	}
-	p := ANNPoint{Ef: ef}
-	o := index.SearchOptions{K: annK, Ef: ef}
-	if err := m.quality(ctx, &p, o); err != nil {
-		return p, err
-	}
-	m.speed(ctx, &p, o)
-	return p, ctx.Err()
-}
-
-// quality fills recall, panics, ghosts and allocations in one pass.
-func (m annMeasure) quality(ctx context.Context, p *ANNPoint, o index.SearchOptions) error {
-	alive := len(m.gone) - countTrue(m.gone)
-	want := min(annK, alive)
-	found := 0
-	var dst []index.Neighbor
-	var before, after runtime.MemStats
-	for i := range m.worst {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var err error
-		dst, err = m.ix.Search(dst[:0], m.queries.Row(i), o)
-		var panicked *panicError
-		if errors.As(err, &panicked) {
-			p.Panics++
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("searching query %d: %w", i, err)
-		}
-		seen := map[uint64]struct{}{}
-		for _, n := range dst {
-			if m.gone[n.ID] {
-				p.Ghosts++
-				continue
-			}
-			if _, dup := seen[n.ID]; !dup && distance(m.queries.Row(i), m.base.Row(int(n.ID))) <= m.worst[i]+1e-6 {
-				found++
-			}
-			seen[n.ID] = struct{}{}
-		}
-	}
-	p.Recall = float64(found) / float64(want*len(m.worst))
-	runtime.ReadMemStats(&before)
-	for i := range m.worst {
-		dst, _ = m.ix.Search(dst[:0], m.queries.Row(i), o) // errors were counted above
-	}
-	runtime.ReadMemStats(&after)
-	p.Allocs = float64(after.Mallocs-before.Mallocs) / float64(len(m.worst))
-	return nil
-}
-
-// speed fills the times: all threads go through the queries, each from its own
-// place on, until enough time has passed.
-func (m annMeasure) speed(ctx context.Context, p *ANNPoint, o index.SearchOptions) {
-	var mu sync.Mutex
-	var took []time.Duration
-	var wg sync.WaitGroup
-	n := m.queries.Len()
-	began := time.Now()
-	for t := range m.threads {
-		wg.Go(func() {
-			var mine []time.Duration
-			var dst []index.Neighbor
-			for i := t * n / m.threads; len(mine) < n/m.threads+1 || time.Since(began) < timed; i++ {
-				if ctx.Err() != nil {
-					return
-				}
-				start := time.Now()
-				dst, _ = m.ix.Search(dst[:0], m.queries.Row(i%n), o) // errors were counted by quality
-				mine = append(mine, time.Since(start))
-			}
-			mu.Lock()
-			took = append(took, mine...)
-			mu.Unlock()
-		})
-	}
-	wg.Wait()
-	all := time.Since(began)
-	if len(took) == 0 {
-		return
-	}
-	slices.Sort(took)
-	at := func(q float64) float64 {
-		return float64(took[min(len(took)-1, int(q*float64(len(took))))].Nanoseconds()) / 1000
-	}
-	p.QPS, p.P50, p.P99 = float64(len(took))/all.Seconds(), at(.50), at(.99)
-}
-
 // heapInUse is the heap that is still reachable, in bytes. The second
 // collection drops what pools kept over the first.
 func heapInUse() float64 {
@@ -398,14 +295,4 @@ func heapInUse() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
-}
-
-func countTrue(b []bool) int {
-	n := 0
-	for _, x := range b {
-		if x {
-			n++
-		}
-	}
-	return n
 }

@@ -1,7 +1,8 @@
+//go:build !windows
+
 package bench
 
 import (
-	"fmt"
 	"math"
 	"math/rand"
 	"slices"
@@ -30,16 +31,6 @@ type coderIndex struct {
 	g   *hnsw.Graph[uint64]
 	dim int
 	len atomic.Int64
-}
-
-// panicError says that the library under measurement panicked.
-type panicError struct {
-	count int // calls that panicked
-	first any
-}
-
-func (e *panicError) Error() string {
-	return fmt.Sprintf("the index panicked in %d calls, first with: %v", e.count, e.first)
 }
 
 // caught runs f and turns a panic into a *panicError.

@@ -49,6 +49,16 @@ func findANN(name string) (annKind, error) {
 	}, nil
 }
 
+// panicError says that the library under measurement panicked.
+type panicError struct {
+	count int // calls that panicked
+	first any
+}
+
+func (e *panicError) Error() string {
+	return fmt.Sprintf("the index panicked in %d calls, first with: %v", e.count, e.first)
+}
+
 // distance is 1 − cosine of two unit vectors, summed in float64.
 func distance(a, b []float32) float32 {
 	var s float64
