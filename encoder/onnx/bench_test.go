@@ -9,18 +9,26 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/provision"
 )
 
-// BenchmarkEncode encodes the 200 recorded texts. The figure to read is
+// BenchmarkEncode encodes the 200 recorded texts with the model as it comes
+// by default and with the published ONNX file. The figure to read is
 // texts/cpu-s, which other load on the machine does not change much.
 func BenchmarkEncode(b *testing.B) {
-	e := open(b, provisioned(b), onnx.Options{})
+	b.Run("default", func(b *testing.B) { benchmarkEncode(b, provisioned(b)) })
+	b.Run("published", func(b *testing.B) { benchmarkEncode(b, published(b)) })
+}
+
+func benchmarkEncode(b *testing.B, r provision.Result) {
+	e := open(b, r, onnx.Options{})
 	defer e.Close()
 	gs := loadGolden(b)
 	texts, tokens := goldenStrings(gs), 0
 	for _, g := range gs {
 		tokens += len(g.IDs)
 	}
+	b.ResetTimer()
 	begin := cpuTime(b)
 	for b.Loop() {
 		if _, err := e.Encode(b.Context(), encoder.Passage, texts, encoder.NeedDense); err != nil {

@@ -139,7 +139,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"no folder", filepath.Join(t.TempDir(), "none"), onnx.Options{Library: r.Library}, fs.ErrNotExist, ""},
 		{"no tokenizer", copyModel(t, "lexsem-model.json"), onnx.Options{Library: r.Library}, fs.ErrNotExist, ""},
-		{"no model", copyModel(t, "tokenizer.json", "lexsem-model.json"), onnx.Options{Library: r.Library}, onnx.ErrModel, ""},
+		{"no model", copyModel(t, "tokenizer.json", "lexsem-model.json"), onnx.Options{Library: r.Library}, fs.ErrNotExist, ""},
 		{"damaged model", damaged, onnx.Options{Library: r.Library}, onnx.ErrModel, "fetch the model again"},
 		{"no library", r.ModelDir, onnx.Options{}, encoder.ErrUnavailable, "Options.Library"},
 		{"second library", r.ModelDir, onnx.Options{Library: text}, nil, "use one library"},

@@ -41,7 +41,7 @@ func provisioned(t testing.TB) provision.Result {
 
 // published brings the model's published ONNX file, which only mvn carries,
 // into a cache of its own: with mvn alone on PATH no other route is open.
-func published(t *testing.T) provision.Result {
+func published(t testing.TB) provision.Result {
 	t.Helper()
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
@@ -57,7 +57,7 @@ func published(t *testing.T) provision.Result {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	r, err := provision.Ensure(t.Context(), provision.Request{
+	r, err := provision.Ensure(testContext, provision.Request{
 		Library:  provisioned(t).Library, // one library a process
 		CacheDir: filepath.Join(cache, "published"),
 		Offline:  offline(),

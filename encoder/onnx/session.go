@@ -32,37 +32,24 @@ type session struct {
 // one exporter to the next, so the states are found by shape: the first
 // output of rank 3, [batch, tokens, d].
 func openSession(path string) (*session, error) {
-	info, err := ort.NewSessionOptions()
-	if err != nil {
-		return nil, fmt.Errorf("session options: %w", err)
-	}
-	defer info.Destroy()
-	// This session is only asked for names; optimising it would be lost work.
-	if err := info.SetGraphOptimizationLevel(ort.GraphOptimizationLevelDisableAll); err != nil {
-		return nil, fmt.Errorf("session options: %w", err)
-	}
-	ins, outs, err := ort.GetInputOutputInfoWithOptions(path, info)
+	ins, outs, err := readSignature(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w; fetch the model again", ErrModel, path, err)
 	}
 	s := &session{}
 	for _, in := range ins {
-		if !slices.Contains([]string{inputIDs, inputMask, inputType}, in.Name) || in.DataType != ort.TensorElementDataTypeInt64 {
-			return nil, fmt.Errorf("%w: %s has the input %s; only %s, %s and %s of type int64 are known",
-				ErrModel, path, in.Name, inputIDs, inputMask, inputType)
+		if slices.Contains([]string{inputIDs, inputMask, inputType}, in.name) && in.element == elementInt64 {
+			s.inputs = append(s.inputs, in.name)
 		}
-		s.inputs = append(s.inputs, in.Name)
 	}
 	if !slices.Contains(s.inputs, inputIDs) || !slices.Contains(s.inputs, inputMask) {
-		return nil, fmt.Errorf("%w: %s lacks the input %s or %s", ErrModel, path, inputIDs, inputMask)
+		return nil, fmt.Errorf("%w: %s lacks the input %s or %s of type int64; use an encoder of the BERT family", ErrModel, path, inputIDs, inputMask)
 	}
-	i := slices.IndexFunc(outs, func(o ort.InputOutputInfo) bool {
-		return o.OrtValueType == ort.ONNXTypeTensor && o.DataType == ort.TensorElementDataTypeFloat && len(o.Dimensions) == 3
-	})
+	i := slices.IndexFunc(outs, func(o value) bool { return o.element == elementFloat && len(o.dims) == 3 && o.dims[2] > 0 })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: %s has no output [batch, tokens, dimension] of type float32; export it without pooling", ErrModel, path)
+		return nil, fmt.Errorf("%w: %s has no output [batch, tokens, dimension] of type float32 and fixed dimension; export it without pooling", ErrModel, path)
 	}
-	s.output, s.dim = outs[i].Name, int(outs[i].Dimensions[2])
+	s.output, s.dim = outs[i].name, int(outs[i].dims[2])
 
 	o, err := ort.NewSessionOptions()
 	if err != nil {
@@ -76,38 +63,10 @@ func openSession(path string) (*session, error) {
 	if s.s, err = ort.NewDynamicAdvancedSession(path, s.inputs, []string{s.output}, o); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w; fetch the model again", ErrModel, path, err)
 	}
-	if s.dim <= 0 {
-		if err := s.learnDim(); err != nil {
-			return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrModel, path, err), s.close())
-		}
-	}
 	return s, nil
 }
 
 func (s *session) close() error { return s.s.Destroy() }
-
-// learnDim runs one token to see how long its state is.
-func (s *session) learnDim() error {
-	var b buffers
-	b.reset(1, 1)
-	b.mask[0] = 1
-	in, err := s.bind(&b)
-	if err != nil {
-		return err
-	}
-	defer destroy(in)
-	out := []ort.Value{nil}
-	if err := s.s.Run(in, out); err != nil {
-		return err
-	}
-	defer destroy(out)
-	shape := out[0].GetShape()
-	if len(shape) != 3 || shape[2] < 1 {
-		return fmt.Errorf("output %s has the shape %v", s.output, shape)
-	}
-	s.dim = int(shape[2])
-	return nil
-}
 
 // buffers are the memory of one batch, kept for the next one.
 type buffers struct {

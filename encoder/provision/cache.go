@@ -210,7 +210,7 @@ func place(ctx context.Context, fill, dir string, r receipt) error {
 	if err != nil {
 		return err
 	}
-	if err := writeSynced(filepath.Join(fill, receiptFile), append(b, '\n')); err != nil {
+	if err := os.WriteFile(filepath.Join(fill, receiptFile), append(b, '\n'), 0o644); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -221,15 +221,6 @@ func place(ctx context.Context, fill, dir string, r receipt) error {
 		return err
 	}
 	return os.Rename(fill, dir)
-}
-
-func writeSynced(path string, b []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func (s *session) staging() string { return filepath.Join(s.cache, "staging") }

@@ -88,11 +88,19 @@ func (s *session) runClient(ctx context.Context, t transfer, dir string, argv []
 			s.report.event(Event{Artifact: t.artifact, Route: t.pkg.Via, Bytes: n})
 			if time.Since(said) >= s.silence {
 				said = time.Now()
-				s.report.logf("%s: %s has been at %s %s for %.0f s, %.1f MB so far; its time is up after %v",
-					t.artifact, name, t.pkg.Name, t.pkg.Version, time.Since(begin).Seconds(), float64(n)/1e6, s.limit)
+				s.report.logf("%s: %s is still fetching %s %s after %.0f s%s; it is given %v",
+					t.artifact, name, t.pkg.Name, t.pkg.Version, time.Since(begin).Seconds(), sofar(n), s.limit)
 			}
 		}
 	}
+}
+
+// sofar says how much has arrived, where a client shows that at all.
+func sofar(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.1f MB so far", float64(bytes)/1e6)
 }
 
 // unpackOnly extracts the wanted files from the only archive in dir.

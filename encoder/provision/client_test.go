@@ -69,7 +69,7 @@ func TestClients(t *testing.T) {
 		{"npm", map[string]string{"npm": leave(tgz)}, []string{"npm"}, "npm", "", ""},
 		{"second route", map[string]string{"pip": "echo no such package; exit 3", "mvn": leave(good)}, []string{"pip", "mvn"}, "mvn", "no such package", ""},
 		{"wrong digest, then right", map[string]string{"pip": leave(bad), "npm": leave(tgz)}, []string{"pip", "npm"}, "npm", "SHA-256", ""},
-		{"slow", map[string]string{"pip": "sleep 1; " + leave(good)}, []string{"pip"}, "pip", "has been at", ""},
+		{"slow", map[string]string{"pip": "sleep 1; " + leave(good)}, []string{"pip"}, "pip", "still fetching", ""},
 		{"fails", map[string]string{"pip": "echo first; echo the reason >&2; exit 3"}, []string{"pip"}, "", "", "the reason"},
 		{"leaves nothing", map[string]string{"pip": "true"}, []string{"pip"}, "", "", "left 0 archives"},
 		{"leaves two", map[string]string{"pip": leave(good) + "; " + leave(bad)}, []string{"pip"}, "", "", "left 2 archives"},

@@ -1,0 +1,176 @@
+//go:build cgo
+
+package onnx
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// A model's inputs and outputs stand in its file, an onnx.proto ModelProto.
+// They are read from there, by walking over the fields and jumping over the
+// weights, because asking the runtime for them means loading the model twice.
+
+// Fields of onnx.proto on the way to a value's name, type and shape.
+const (
+	fieldGraph   = 7  // ModelProto.graph
+	fieldInput   = 11 // GraphProto.input
+	fieldOutput  = 12 // GraphProto.output
+	fieldName    = 1  // ValueInfoProto.name
+	fieldType    = 2  // ValueInfoProto.type
+	fieldTensor  = 1  // TypeProto.tensor_type
+	fieldElement = 1  // TypeProto.Tensor.elem_type
+	fieldShape   = 2  // TypeProto.Tensor.shape
+	fieldDim     = 1  // TensorShapeProto.dim
+	fieldValue   = 1  // TensorShapeProto.Dimension.dim_value
+)
+
+// Element types of onnx.proto that encoders use.
+const (
+	elementFloat = 1
+	elementInt64 = 7
+)
+
+// maxValueInfo bounds the description of one input or output.
+const maxValueInfo = 1 << 16
+
+// value is an input or output of a model. A dimension that is not fixed is 0.
+type value struct {
+	name    string
+	element int64
+	dims    []int64
+}
+
+var errProto = errors.New("not a protobuf message")
+
+// readSignature returns the inputs and outputs of the ONNX file at path.
+func readSignature(path string) (inputs, outputs []value, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	return parseSignature(f, info.Size())
+}
+
+func parseSignature(r io.ReaderAt, size int64) (inputs, outputs []value, err error) {
+	err = walk(r, 0, size, func(field int, begin, end int64, _ uint64) error {
+		if field != fieldGraph {
+			return nil
+		}
+		return walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+			if field != fieldInput && field != fieldOutput {
+				return nil
+			}
+			if end-begin > maxValueInfo {
+				return fmt.Errorf("%w: an input or output of %d bytes", errProto, end-begin)
+			}
+			v, err := parseValue(r, begin, end)
+			if field == fieldInput {
+				inputs = append(inputs, v)
+			} else {
+				outputs = append(outputs, v)
+			}
+			return err
+		})
+	})
+	return inputs, outputs, err
+}
+
+func parseValue(r io.ReaderAt, begin, end int64) (v value, err error) {
+	err = walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+		switch field {
+		case fieldName:
+			b := make([]byte, end-begin)
+			if _, err := r.ReadAt(b, begin); err != nil {
+				return err
+			}
+			v.name = string(b)
+		case fieldType:
+			return walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+				if field != fieldTensor {
+					return nil
+				}
+				return walk(r, begin, end, func(field int, begin, end int64, n uint64) error {
+					switch field {
+					case fieldElement:
+						v.element = int64(n)
+					case fieldShape:
+						return v.parseShape(r, begin, end)
+					}
+					return nil
+				})
+			})
+		}
+		return nil
+	})
+	return v, err
+}
+
+func (v *value) parseShape(r io.ReaderAt, begin, end int64) error {
+	return walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+		if field != fieldDim {
+			return nil
+		}
+		v.dims = append(v.dims, 0)
+		return walk(r, begin, end, func(field int, _, _ int64, n uint64) error {
+			if field == fieldValue {
+				v.dims[len(v.dims)-1] = int64(n)
+			}
+			return nil
+		})
+	})
+}
+
+// walk calls visit for each field of the message in [begin, end): with the
+// range of its bytes where it has a length, else with its number.
+func walk(r io.ReaderAt, begin, end int64, visit func(field int, begin, end int64, n uint64) error) error {
+	var head [2 * binary.MaxVarintLen64]byte
+	for begin < end {
+		b := head[:min(int64(len(head)), end-begin)]
+		if _, err := r.ReadAt(b, begin); err != nil {
+			return err
+		}
+		tag, n := binary.Uvarint(b)
+		if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
+			return errProto
+		}
+		begin += int64(n)
+		from, until, number := begin, begin, uint64(0)
+		switch tag & 7 {
+		case 0, 2:
+			m := 0
+			if number, m = binary.Uvarint(b[n:]); m <= 0 {
+				return errProto
+			}
+			from, until = begin+int64(m), begin+int64(m)
+			if tag&7 == 2 {
+				if number > uint64(end-from) {
+					return errProto
+				}
+				until += int64(number)
+			}
+		case 1:
+			until += 8
+		case 5:
+			until += 4
+		default:
+			return errProto
+		}
+		if until > end {
+			return errProto
+		}
+		if err := visit(int(tag>>3), from, until, number); err != nil {
+			return err
+		}
+		begin = until
+	}
+	return nil
+}
