@@ -71,9 +71,9 @@ var (
 		"windows/arm64": {nil, "win32/arm64/onnxruntime.dll", 26834232,
 			"908ce63e73f375e90daabe24c52486b42392c19df3d63973a26f871cfeab5453"},
 	}
-	// The release page publishes these digests of its archives; they were
-	// not measured by fetching, but copied from ten public projects that pin
-	// them alike.
+	// These are digests of whole archives of the release page. They were not
+	// measured, but taken from public projects that pin them, at least three
+	// of which agree on each.
 	releaseLibraries = map[string]libraryBuild{
 		"linux/amd64": {nil, "onnxruntime-linux-x64-1.27.0.tgz", 0,
 			"547e40a48f1fe73e3f812d7c88a948612c23f896b91e4e2ee1e232d7b468246f"},

@@ -3,7 +3,7 @@ package provision
 import "github.com/lexsem/lexsem/encoder"
 
 // miniLMCheckpoint are the files of the model's makers. Two independent pip
-// packages hold the very same bytes, which are those of the model hub.
+// packages hold the very same bytes, which are those that other public projects pin for the hub's revision below.
 func miniLMCheckpoint(prefix string) []File {
 	return []File{
 		{Member: prefix + "model.safetensors", Name: fileSafetensors, Size: 90868376,
@@ -38,7 +38,7 @@ var _ = registerModel(Model{
 				{Member: "all-minilm-l6-v2-tokenizer.json", Name: fileTokenizer, Size: 711661,
 					SHA256: "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0"},
 			}},
-		{Via: "download", Name: "sentence-transformers/all-MiniLM-L6-v2", Version: "main",
+		{Via: "download", Name: "sentence-transformers/all-MiniLM-L6-v2", Version: "1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
 			Files: miniLMCheckpoint("")},
 	},
 })
