@@ -23,8 +23,7 @@ type Options struct {
 	// be the same in all calls of a process.
 	Library string
 	// Workers is the number of batches that run at the same time, over all
-	// calls of Encode; 0 means GOMAXPROCS. Each takes one processor and, with
-	// MiniLM, about 20 MB.
+	// calls of Encode; 0 means GOMAXPROCS. Each takes one processor.
 	Workers int
 	// BatchTokens bounds rows × longest row of a batch; a single longer text
 	// makes a batch of its own. 0 means 512.
