@@ -25,8 +25,9 @@ const recordsName = "records"
 //     value log holds nothing and needs no collection;
 //   - nothing is compressed (vectors do not shrink), so blocks are read from
 //     the memory map without a cache, their checksums verified each time;
-//   - memtables take about half of the memory granted: one is filled while up
-//     to two are flushed, each an arena of 1.3 times its nominal size.
+//   - a memtable gets 1/16 of the memory granted: one is filled while up to two
+//     are flushed, each an arena of 1.3 times its nominal size, and the builders
+//     of tables, which Badger keeps in a pool, take three times as much again.
 func badgerOptions(dir string, o Options) badger.Options {
 	return badger.DefaultOptions(filepath.Join(dir, recordsName)).
 		WithSyncWrites(!o.NoSync).
@@ -37,7 +38,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithIndexCacheSize(0).
 		WithMemTableSize(o.memtableBytes()).
 		WithNumMemtables(2).
-		WithBaseTableSize(4 << 20).
+		WithBaseTableSize(o.memtableBytes() / 4).
 		WithNumLevelZeroTables(4).
 		WithNumLevelZeroTablesStall(8).
 		WithNumCompactors(2).

@@ -81,10 +81,7 @@ const reclaimSlack = 8 << 20
 // not helped by this; the next Open helps them. Failure costs only disk space
 // and is logged.
 func (s *Store) reclaim(st state) {
-	var tables uint64
-	for _, t := range s.db.Tables() {
-		tables += uint64(t.OnDiskSize)
-	}
+	tables := s.tableBytes()
 	if tables <= 2*(st.liveBytes+st.deadBytes)+reclaimSlack {
 		return
 	}

@@ -201,7 +201,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
-	ro := Options{ReadOnly: true, MemoryMiB: 32}
+	ro := Options{ReadOnly: true, MemoryMiB: 64}
 	if _, err := Open(filepath.Join(dir, "absent"), ro); !errors.Is(err, ErrNoDatabase) {
 		t.Errorf("absent folder: %v", err)
 	}

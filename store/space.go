@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 )
 
@@ -31,17 +32,54 @@ func (s *Store) DiskBytes() (int64, error) {
 }
 
 // checkSpace refuses writes while the disk could fill up before Badger has
-// flushed what it holds: it writes through memory maps of files with holes,
-// and a full disk would then end the process with a fault instead of an error.
-func (s *Store) checkSpace() error { return checkSpace(s.dir, s.o) }
+// flushed and compacted what it holds: it writes through memory maps of files
+// with holes, and a full disk would then end the process with a fault instead
+// of an error. What others write meanwhile is beyond this check.
+func (s *Store) checkSpace() error {
+	return checkSpace(s.dir, s.o, s.tableBytes())
+}
 
-func checkSpace(dir string, o Options) error {
+// tableBytes is the size of all tables.
+func (s *Store) tableBytes() (sum uint64) {
+	for _, l := range s.db.Levels() {
+		sum += uint64(l.Size)
+	}
+	return sum
+}
+
+// checkSpace asks for room for all memtables and their logs, and for two
+// compactions, which write new tables before they remove the old: at most all
+// there are, and not more than the files of a few levels.
+func checkSpace(dir string, o Options, tables uint64) error {
 	free, err := freeBytes(dir)
 	if err != nil {
 		return err
 	}
-	if need := 6 * uint64(o.memtableBytes()); free < need {
+	memtable := uint64(o.memtableBytes())
+	if need := 6*memtable + min(2*tables, 32*memtable); free < need {
 		return fmt.Errorf("%w: %d MiB are free below %s, %d MiB are needed", ErrNoSpace, free>>20, dir, need>>20)
 	}
 	return nil
+}
+
+// tableBytesIn is the size of all tables of a database that is not open.
+func tableBytesIn(dir string) (sum uint64, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, recordsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".sst" {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return 0, err
+		}
+		sum += uint64(info.Size())
+	}
+	return sum, nil
 }

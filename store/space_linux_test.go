@@ -15,7 +15,7 @@ import (
 // fault, and go on when there is room again; nothing acknowledged is lost.
 func TestDiskFull(t *testing.T) {
 	mount := t.TempDir()
-	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=96m"); err != nil {
+	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=192m"); err != nil {
 		t.Skipf("cannot mount a small file system here (needs root): %v", err)
 	}
 	defer func() {
@@ -24,7 +24,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}()
 	ballast := filepath.Join(mount, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 30<<20), 0o644); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 40<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(mount, "db")
@@ -70,7 +70,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d documents, then %d", full, n-full)
-	r := open(t, dir, Options{ReadOnly: true, MemoryMiB: 32})
+	r := open(t, dir, Options{ReadOnly: true, MemoryMiB: 64})
 	if rep, err := r.Verify(ctx, nil); err != nil || rep.Documents != n {
 		t.Errorf("verify: %+v %v, want %d documents", rep, err, n)
 	}

@@ -24,8 +24,9 @@ type Options struct {
 	// ReadOnly opens without the right to write. Several readers may have a
 	// database open at once, but not beside a writer.
 	ReadOnly bool
-	// MemoryMiB is the memory that buffers and compactions may take, in MiB,
-	// not counting memory-mapped files; 0 means 128, less than 32 counts as 32.
+	// MemoryMiB is about the memory that buffers and compactions keep, in MiB,
+	// not counting memory-mapped files; 0 means 128, less than 64 counts as 64.
+	// Under Go's default settings the heap grows to about twice what is kept.
 	MemoryMiB int
 	// Logger gets warnings and, at its debug level, what Badger is doing; nil
 	// means none.
@@ -36,12 +37,12 @@ func (o Options) memoryMiB() int {
 	if o.MemoryMiB == 0 {
 		return 128
 	}
-	return max(o.MemoryMiB, 32)
+	return max(o.MemoryMiB, 64)
 }
 
 // memtableBytes is the nominal size of one of Badger's memtables.
 func (o Options) memtableBytes() int64 {
-	return min(max(int64(o.memoryMiB())<<20/8, 4<<20), 64<<20)
+	return min(int64(o.memoryMiB())<<20/16, 64<<20)
 }
 
 func (o Options) logger() *slog.Logger {
@@ -135,7 +136,11 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 	}
 	if !o.ReadOnly {
-		if err := checkSpace(dir, o); err != nil {
+		tables, err := tableBytesIn(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkSpace(dir, o, tables); err != nil {
 			return nil, err
 		}
 	}

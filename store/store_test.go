@@ -30,7 +30,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 }
 
 // small is the least memory; many tests run many stores.
-var small = Options{MemoryMiB: 32}
+var small = Options{MemoryMiB: 64}
 
 // doc makes a document whose every field follows from id and version.
 func doc(id string, version int) *Document {
