@@ -116,7 +116,7 @@ func (q *demoQuery) columns() [3][]string { return [3][]string{q.Dense, q.RLR, q
 // builtinQueries are asked when the user asks nothing. Targets are what a
 // reader of the documentation would want to find.
 var builtinQueries = []demoQuery{
-	{Kind: "question", Query: "how do I stop a program from waiting forever for a server's answer", Target: "net/http#Clients_and_Transports"},
+	{Kind: "question", Query: "how to wait for several goroutines to finish", Target: "sync.WaitGroup"},
 	{Kind: "keywords", Query: "least significant bit trailing zero", Target: "math/bits.TrailingZeros"},
 	{Kind: "part", Query: "minimizes memory copying. The zero value is ready to use", Target: "strings.Builder"},
 }
