@@ -301,11 +301,11 @@ func exact(metric string, q, v []float32, n, dim int, allow func(uint64) bool) [
 
 func TestSearchBatchIsManySearches(t *testing.T) {
 	for _, dim := range []int{1, 24, 600} {
-		n := 2600
+		n := 1300
 		v := indextest.TextLike(n, dim, 3)
 		forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
 			add(t, ix, ids(n, 0), v)
-			for _, m := range []int{0, 1, 3, 300} {
+			for _, m := range []int{0, 1, 3, 270} {
 				q := indextest.TextLikeQueries(m, dim, 3)
 				for _, so := range []index.SearchOptions{{K: 10}, {K: 3000}, {K: 5, Allow: func(id uint64) bool { return id%3 == 0 }}} {
 					dst := make([][]index.Neighbor, m)

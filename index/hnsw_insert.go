@@ -76,9 +76,9 @@ func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 			from = pool[0]
 		}
 		near := w.near[:0]
-		for _, m := range mates {
-			if h.height(m.slot) >= layer {
-				near = append(near, m.slot)
+		for i := range mates { // no copies: the rest of a plan is being written
+			if s := mates[i].slot; h.height(s) >= layer {
+				near = append(near, s)
 			}
 		}
 		w.near = near
