@@ -64,8 +64,8 @@ func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, 
 	if err != nil {
 		return nil, err
 	}
-	if crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli)) != b.CRC32C {
-		return nil, damaged("its checksum is not the manifest's")
+	if digest(raw) != b.CRC32C {
+		return nil, damaged("it is not the file that the manifest names")
 	}
 	w, err := modulate.Decode(raw)
 	if err != nil {
@@ -127,12 +127,18 @@ func (e *Engine) writeBridge(w *modulate.Weights) (file string, crc uint32, err 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", 0, err
 	}
-	crc = crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli))
+	crc = digest(raw)
 	file = fmt.Sprintf("%s-%08x.bridge", w.Stack, crc)
 	if err := store.WriteFileAtomic(filepath.Join(dir, file), raw); err != nil {
 		return "", 0, fmt.Errorf("saving the bridge: %w", err)
 	}
 	return file, crc, nil
+}
+
+// digest is the CRC-32C of a bridge file up to its own checksum: taken over the
+// whole file it would be the same for every intact one.
+func digest(raw []byte) uint32 {
+	return crc32.Checksum(raw[:max(0, len(raw)-4)], crc32.MakeTable(crc32.Castagnoli))
 }
 
 // countFresh keeps the bridges' counts of unfitted documents. The caller

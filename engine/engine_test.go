@@ -121,6 +121,20 @@ func TestPlainScoresAreCosines(t *testing.T) {
 	}
 }
 
+func TestVectorIsWhatSearchLooksFor(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 60))
+	v, trace, err := e.Vector(t.Context(), engine.Query{Text: text(8)})
+	if err != nil || trace.Variant != "rlr" || len(v) != dim {
+		t.Fatalf("%d dimensions, %+v, %v", len(v), trace, err)
+	}
+	want := search(t, e, engine.Query{Text: text(8)})
+	got := search(t, e, engine.Query{Vector: v, Variant: engine.VariantNone})
+	if !slices.Equal(ids(got), ids(want)) {
+		t.Fatalf("%v by vector, %v by text", ids(got), ids(want))
+	}
+}
+
 func TestUpsertReplaces(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 20))

@@ -57,7 +57,9 @@ func TestFitBecomesDefaultAndSurvives(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	// A second fit replaces file and entry.
-	fit(t, e, engine.FitOptions{QueriesPerPassage: 2, Epochs: 1, Seed: 9})
+	if second := fit(t, e, engine.FitOptions{QueriesPerPassage: 2, Epochs: 1, Seed: 9}); second.File == r.File {
+		t.Fatalf("two fits share the file %s", r.File)
+	}
 	files, err := filepath.Glob(filepath.Join(dir, "bridges", "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)

@@ -40,14 +40,9 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	mod, unfitted, err := e.modulator(q.Variant)
+	vector, trace, err := e.modulate(q, in)
 	if err != nil {
 		return Result{}, err
-	}
-	vector, trace := in.Dense, Trace{Variant: VariantNone}
-	if mod != nil {
-		vector = mod.Modulate(make([]float32, 0, len(in.Dense)), in)
-		trace.Variant, trace.Unfitted = mod.Name(), unfitted
 	}
 	t.done("modulate")
 
@@ -62,12 +57,52 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 		return Result{}, err
 	}
 	t.done("join")
-	trace.Seq, trace.Index = e.seq, e.kind
-	trace.Tokens, trace.Truncated = len(in.Tokens.IDs), in.Tokens.Truncated
-	trace.Lexical = len(in.Tokens.Lexical(nil))
-	trace.Turned = vec.Dot(in.Dense, vector)
 	trace.Steps = t.steps
 	return Result{Hits: hits, Trace: trace}, nil
+}
+
+// Vector returns the vector [Dim] that Search would look for: that of the
+// query's text, modulated by its variant. K and Ef are not read. It serves
+// whoever searches the passage vectors elsewhere.
+func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) {
+	done, err := e.use()
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	defer done()
+	t := newTimer()
+	in, err := e.input(ctx, q)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	t.done("encode")
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	vector, trace, err := e.modulate(q, in)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	t.done("modulate")
+	trace.Steps = t.steps
+	return vector, trace, nil
+}
+
+// modulate turns the dense vector of in by the query's variant. The caller
+// holds mu.
+func (e *Engine) modulate(q Query, in modulate.Input) ([]float32, Trace, error) {
+	mod, unfitted, err := e.modulator(q.Variant)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	vector, t := in.Dense, Trace{Variant: VariantNone, Seq: e.seq, Index: e.kind}
+	if mod != nil {
+		vector = mod.Modulate(make([]float32, 0, len(in.Dense)), in)
+		t.Variant, t.Unfitted = mod.Name(), unfitted
+	}
+	t.Tokens, t.Truncated = len(in.Tokens.IDs), in.Tokens.Truncated
+	t.Lexical = len(in.Tokens.Lexical(nil))
+	t.Turned = vec.Dot(in.Dense, vector)
+	return vector, t, nil
 }
 
 // input tokenizes and encodes a query.
