@@ -25,16 +25,15 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 	if err := p.Touch(q.lex.IDs...); err != nil {
 		return nil, nil, 0, fmt.Errorf("the encoder gave a token outside its vocabulary: %w", err)
 	}
+	total := (q.len() + o.Batch - 1) / o.Batch * o.Epochs
 	t := &trainer{
 		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau},
-		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim),
-		rowsOf: make([][]use, len(p.Tokens())),
+		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
+		usesOf: make([][]use, len(p.Tokens())),
 	}
 	if err := t.prepare(ctx); err != nil {
 		return nil, nil, 0, err
 	}
-	perEpoch := (q.len() + o.Batch - 1) / o.Batch
-	total := perEpoch * o.Epochs
 	order := make([]int32, q.len())
 	for i := range order {
 		order[i] = int32(i)
@@ -51,7 +50,7 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 			}
 			batch := order[at:min(at+o.Batch, len(order))]
 			step++
-			loss, err := t.step(ctx, batch, step, o.LearningRate*(1-float64(step-1)/float64(total)))
+			loss, err := t.step(ctx, batch, step)
 			if err != nil {
 				return nil, nil, 0, err
 			}
@@ -62,6 +61,9 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 			o.Progress("fit", step, total, sum/float64(at+len(batch)))
 		}
 		losses = append(losses, sum/float64(len(order)))
+	}
+	for r := range p.Tokens() {
+		t.adam.settle(p.Rows(), r, total)
 	}
 	return p, losses, step, nil
 }
@@ -80,7 +82,7 @@ type trainer struct {
 	target []int32
 	work   []*forward
 	grads  [][]float32
-	rowsOf [][]use // by row of W: its uses in the batch
+	usesOf [][]use // by row of W: its uses in the batch
 	used   []int32 // rows of W that the batch uses, in order of first use
 }
 
@@ -121,9 +123,15 @@ func (t *trainer) blockRows(candidates int) int {
 	return min(max(8, blockScores/candidates), 64, t.o.Batch)
 }
 
-// step takes one step of Adam on batch and returns its mean loss.
-func (t *trainer) step(ctx context.Context, batch []int32, number int, rate float64) (float64, error) {
+// step takes step number on batch and returns its mean loss.
+func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64, error) {
 	d := t.q.dim
+	w := t.projection.Rows()
+	t.collect(batch)
+	err := t.eachUsed(ctx, func(_ int, r int32) { t.adam.settle(w, int(r), number-1) })
+	if err != nil {
+		return 0, err
+	}
 	candidates := t.all
 	target := t.target[:len(batch)]
 	for i, r := range batch {
@@ -133,9 +141,8 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int, rate floa
 		candidates = t.gather(batch, target)
 	}
 	rows := t.blockRows(len(candidates) / d)
-	blocks := (len(batch) + rows - 1) / rows
 	scale := 1 / float64(len(batch))
-	err := t.each(ctx, blocks, func(worker, b int) {
+	err = each(ctx, t.o.Workers, (len(batch)+rows-1)/rows, func(worker, b int) {
 		lo := b * rows
 		hi := min(lo+rows, len(batch))
 		t.block(t.work[worker], batch[lo:hi], candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
@@ -143,28 +150,13 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int, rate floa
 	if err != nil {
 		return 0, err
 	}
-	t.used = t.used[:0]
-	for i, r := range batch {
-		w := t.q.lexical(int(r))
-		for k, id := range w.IDs {
-			s := t.projection.Slot(id)
-			if len(t.rowsOf[s]) == 0 {
-				t.used = append(t.used, int32(s))
-			}
-			t.rowsOf[s] = append(t.rowsOf[s], use{int32(i), w.Weights[k]})
-		}
-	}
-	const tokens = 32 // rows of W a worker takes at a time
-	err = t.each(ctx, (len(t.used)+tokens-1)/tokens, func(worker, b int) {
+	err = t.eachUsed(ctx, func(worker int, r int32) {
 		g := t.grads[worker]
-		for _, s := range t.used[b*tokens : min((b+1)*tokens, len(t.used))] {
-			clear(g)
-			for _, u := range t.rowsOf[s] {
-				vec.Axpy(g, u.weight, t.dz[int(u.row)*d:int(u.row+1)*d])
-			}
-			t.rowsOf[s] = t.rowsOf[s][:0]
-			t.adam.apply(t.projection.Rows(), int(s), g, number, rate)
+		clear(g)
+		for _, u := range t.usesOf[r] {
+			vec.Axpy(g, u.weight, t.dz[int(u.row)*d:int(u.row+1)*d])
 		}
+		t.adam.apply(w, int(r), g, number)
 	})
 	var sum float64
 	for _, l := range t.loss[:len(batch)] {
@@ -173,12 +165,36 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int, rate floa
 	return sum * scale, err
 }
 
-// each calls f(worker, i) for every i below n from the workers and waits. It
-// stops early, with ctx's error, when ctx is cancelled.
-func (t *trainer) each(ctx context.Context, n int, f func(worker, i int)) error {
-	return each(ctx, t.o.Workers, n, f)
+// collect lists the rows of W that batch uses, and where.
+func (t *trainer) collect(batch []int32) {
+	for _, r := range t.used {
+		t.usesOf[r] = t.usesOf[r][:0]
+	}
+	t.used = t.used[:0]
+	for i, q := range batch {
+		w := t.q.lexical(int(q))
+		for k, id := range w.IDs {
+			r := t.projection.Slot(id)
+			if len(t.usesOf[r]) == 0 {
+				t.used = append(t.used, int32(r))
+			}
+			t.usesOf[r] = append(t.usesOf[r], use{int32(i), w.Weights[k]})
+		}
+	}
 }
 
+// eachUsed calls f(worker, r) for every row of W that the batch uses.
+func (t *trainer) eachUsed(ctx context.Context, f func(worker int, r int32)) error {
+	const rows = 32 // a worker takes at a time
+	return each(ctx, t.o.Workers, (len(t.used)+rows-1)/rows, func(worker, b int) {
+		for _, r := range t.used[b*rows : min((b+1)*rows, len(t.used))] {
+			f(worker, r)
+		}
+	})
+}
+
+// each calls f(worker, i) for every i below n from that many goroutines and
+// waits. It stops early, with ctx's error, when ctx is cancelled.
 func each(ctx context.Context, workers, n int, f func(worker, i int)) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
