@@ -300,9 +300,11 @@ func (e *Engine) readSnapshot(kind string, read func(data []byte) error) (seq ui
 	return s.Seq, nil
 }
 
-// saveIfDue saves the derived state when enough has changed since.
+// saveIfDue saves the derived state when enough has changed since. Unsynced
+// commits may be lost to a power cut and their numbers used again, so with
+// NoSync only Close, which syncs first, saves.
 func (e *Engine) saveIfDue(ctx context.Context) error {
-	if e.pending < max(saveAfter, e.st.Len()/4) {
+	if e.o.NoSync || e.pending < max(saveAfter, e.st.Len()/4) {
 		return nil
 	}
 	return e.saveDerived(ctx)

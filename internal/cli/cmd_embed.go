@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 )
 
 var cmdEmbed = command{
@@ -24,30 +25,34 @@ Each line of FILE is a text; in a .jsonl file each line is an object with "text"
 "title" and "_id" (--input says otherwise). Vectors have unit length. The role matters for
 models with instructions, such as bge: passages are what is indexed, queries what is asked.
 
+--variant turns query vectors as lexsem search with --db would, for use with passage vectors
+that another engine holds.
+
 jsonl prints {"id","vector","tokens","truncated"} a line; npy is NumPy's format and fbin
 uint32 n, uint32 d, then n·d float32, little-endian.`,
 	examples: []string{
 		"lexsem embed --role query questions.txt > vectors.jsonl",
-		"lexsem embed --format npy --out corpus.npy corpus.jsonl",
+		"lexsem embed --role query --db papers.db --variant rlr+slr questions.txt > vectors.jsonl",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := embedOptions{
-			role:   f.str("role", "passage", "`ROLE`passage or query"),
-			format: f.str("format", "jsonl", "`FORMAT`jsonl, npy or fbin"),
-			input:  f.str("input", "", "`KIND`lines or jsonl; default by the file's name"),
-			out:    f.str("out", "-", "`FILE`file to write; - is standard output"),
+			variant: f.str("variant", "", "`NAME`modulate query vectors by this variant of the database --db"),
+			role:    f.str("role", "passage", "`ROLE`passage or query"),
+			format:  f.str("format", "jsonl", "`FORMAT`jsonl, npy or fbin"),
+			input:   f.str("input", "", "`KIND`lines or jsonl; default by the file's name"),
+			out:     f.str("out", "-", "`FILE`file to write; - is standard output"),
 		}
 		return o.run
 	},
 }
 
-type embedOptions struct{ role, format, input, out *string }
+type embedOptions struct{ variant, role, format, input, out *string }
 
 // embedBatch is the number of texts handed to the encoder at once.
 const embedBatch = 256
 
-func (o embedOptions) run(ctx context.Context, a *app, args []string) error {
+func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error) {
 	roles := map[string]encoder.Role{"passage": encoder.Passage, "query": encoder.Query}
 	role, ok := roles[*o.role]
 	switch {
@@ -59,15 +64,34 @@ func (o embedOptions) run(ctx context.Context, a *app, args []string) error {
 		return usagef("format %q: use jsonl, npy or fbin", *o.format)
 	case !slices.Contains([]string{"", "lines", "jsonl"}, *o.input):
 		return usagef("input %q: use lines or jsonl", *o.input)
+	case *o.variant != "" && (role != encoder.Query || a.db == ""):
+		return hinted(usagef("--variant modulates query vectors by a database"), "add --role query and --db DIR")
 	}
 	texts, err := o.read(a, args[0])
 	if err != nil {
 		return err
 	}
+	db, err := o.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	if *o.out == "-" {
+		return o.write(ctx, a, db, role, texts, a.Stdout)
+	}
+	return writeFile(*o.out, func(w io.Writer) error { return o.write(ctx, a, db, role, texts, w) })
+}
+
+// open opens the encoder, and with --variant the database, too.
+func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
+	if *o.variant != "" {
+		return a.openDB(ctx, a.db, engine.Options{MustExist: true, ReadOnly: true})
+	}
 	model := a.model
 	if model == "" && a.db != "" {
+		var err error
 		if model, err = storedModel(ctx, a.db); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if model == "" {
@@ -75,13 +99,9 @@ func (o embedOptions) run(ctx context.Context, a *app, args []string) error {
 	}
 	enc, err := a.openEncoder(ctx, model)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer enc.Close()
-	if *o.out == "-" {
-		return o.write(ctx, a, enc, role, texts, a.Stdout)
-	}
-	return writeFile(*o.out, func(w io.Writer) error { return o.write(ctx, a, enc, role, texts, w) })
+	return &database{enc: enc}, nil
 }
 
 func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
@@ -123,9 +143,9 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 	return out, err
 }
 
-func (o embedOptions) write(ctx context.Context, a *app, enc encoder.Encoder, role encoder.Role, texts []searchQuery, to io.Writer) error {
+func (o embedOptions) write(ctx context.Context, a *app, db *database, role encoder.Role, texts []searchQuery, to io.Writer) error {
 	w := bufio.NewWriter(to)
-	emit, err := vectorWriter(w, *o.format, len(texts), enc.Dim())
+	emit, err := vectorWriter(w, *o.format, len(texts), db.enc.Dim())
 	if err != nil {
 		return err
 	}
@@ -138,13 +158,19 @@ func (o embedOptions) write(ctx context.Context, a *app, enc encoder.Encoder, ro
 		for i, t := range batch {
 			plain[i] = t.text
 		}
-		out, err := enc.Encode(ctx, role, plain, encoder.NeedDense)
+		out, err := db.enc.Encode(ctx, role, plain, encoder.NeedDense)
 		if err != nil {
 			return err
 		}
 		for i, v := range out {
 			if v.Tokens.Truncated > 0 {
 				cut++
+			}
+			if *o.variant != "" {
+				q := engine.Query{Text: plain[i], Vector: v.Dense, Variant: *o.variant}
+				if v.Dense, _, err = db.Vector(ctx, q); err != nil {
+					return err
+				}
 			}
 			if err := emit(batch[i].id, v); err != nil {
 				return err
@@ -154,7 +180,7 @@ func (o embedOptions) write(ctx context.Context, a *app, enc encoder.Encoder, ro
 	}
 	p.done()
 	if cut > 0 && !a.quiet {
-		fmt.Fprintf(a.Stderr, "%s cut at %d tokens\n", count(cut, "text was", "texts were"), enc.Fingerprint().MaxTokens)
+		fmt.Fprintf(a.Stderr, "%s cut at %d tokens\n", count(cut, "text was", "texts were"), db.enc.Fingerprint().MaxTokens)
 	}
 	return w.Flush()
 }

@@ -17,14 +17,18 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// database is an open engine together with the encoder that was opened for it.
+// database is an open engine together with the encoder that was opened for it;
+// either may be missing.
 type database struct {
 	*engine.Engine
 	enc encoder.Encoder
 }
 
 func (d *database) close() error {
-	err := d.Engine.Close()
+	var err error
+	if d.Engine != nil {
+		err = d.Engine.Close()
+	}
 	if d.enc != nil {
 		err = errors.Join(err, d.enc.Close())
 	}
