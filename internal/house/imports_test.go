@@ -25,6 +25,7 @@ var allowed = map[string][]string{
 	"modulate":            {"encoder", "internal/vec"},
 	"index":               {"internal/vec", "internal/text"},
 	"index/indextest":     {"index"},
+	"index/inverted":      {"internal/text"},
 	"encoder/onnx":        {"encoder"},
 	"encoder/provision":   {"encoder"},
 	"encoder/encodertest": {"encoder"},

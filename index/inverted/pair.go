@@ -1,0 +1,145 @@
+package inverted
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Coverage is the share of the query that a document covers: its BM25 over the
+// limit UB of the query's BM25; in [0, 1), and 0 for a query without words.
+func Coverage(bm25, ub float64) float64 {
+	if !(ub > 0) {
+		return 0
+	}
+	return bm25 / ub
+}
+
+// PairBonus is the share, weighted by idf, of the query's distinct pairs of
+// adjacent words that stand adjacent and in that order in the passage: 0 to 1,
+// 0 for a query of fewer than two words. A pair weighs the sum of its words'
+// idf. Function words that the analyzer left out do not separate words, terms
+// beside the words do not take part.
+func PairBonus(query, passage []text.Term, idf func(term string) float64) float64 {
+	pairs := pairsOf(query)
+	var found, all float64
+	var in map[[2]string]struct{}
+	for _, p := range pairs {
+		if in == nil {
+			in = map[[2]string]struct{}{}
+			for _, p := range pairsOf(passage) {
+				in[p.words] = struct{}{}
+			}
+		}
+		w := p.weight(idf)
+		all += w
+		if _, ok := in[p.words]; ok {
+			found += w
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return found / all
+}
+
+type pair struct {
+	words   [2]string
+	weights [2]float64 // of the words in the query
+}
+
+func (p pair) weight(idf func(string) float64) float64 {
+	return p.weights[0]*idf(p.words[0]) + p.weights[1]*idf(p.words[1])
+}
+
+// pairsOf returns the distinct pairs of adjacent words in their order.
+func pairsOf(terms []text.Term) []pair {
+	var pairs []pair
+	seen := map[[2]string]struct{}{}
+	last := -1
+	for i, t := range terms {
+		if t.Beside {
+			continue
+		}
+		if last >= 0 {
+			w := [2]string{terms[last].Text, t.Text}
+			if _, ok := seen[w]; !ok {
+				seen[w] = struct{}{}
+				pairs = append(pairs, pair{w, [2]float64{weightIn(terms[last]), weightIn(t)}})
+			}
+		}
+		last = i
+	}
+	return pairs
+}
+
+func weightIn(t text.Term) float64 {
+	if t.Weight > 0 {
+		return float64(t.Weight)
+	}
+	return 1
+}
+
+// Pairs writes PairBonus of the query and each document into dst, with the
+// index's own idf; NaN for an absent document. The order of a document's words
+// is kept in the index, so no text is read. It fails with ErrLength. Cost
+// O(terms of the documents).
+func (x *Words) Pairs(dst []float64, terms []text.Term, ids []uint64) error {
+	if len(dst) != len(ids) {
+		return fmt.Errorf("%d scores for %d ids: %w", len(dst), len(ids), ErrLength)
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	type known struct {
+		at     int // in found
+		weight float64
+	}
+	pairs := pairsOf(terms)
+	in := map[[2]uint32]known{}
+	all := 0.0
+	for i, p := range pairs {
+		w := p.weight(x.idf)
+		all += w
+		a, okA := x.terms[p.words[0]]
+		b, okB := x.terms[p.words[1]]
+		if okA && okB {
+			in[[2]uint32{a, b}] = known{i, w}
+		}
+	}
+	seconds := map[uint32]struct{}{}
+	for p := range in {
+		seconds[p[1]] = struct{}{}
+	}
+	found := make([]float64, len(pairs))
+	for i, id := range ids {
+		slot, ok := x.c.slot(id)
+		if !ok {
+			dst[i] = math.NaN()
+			continue
+		}
+		clear(found)
+		last, any := uint32(0), false
+		for w := x.c.walk(slot); w.left > 0; {
+			e := w.next()
+			if e.beside {
+				continue
+			}
+			if _, ok := seconds[e.term]; ok && any {
+				if p, ok := in[[2]uint32{last, e.term}]; ok {
+					found[p.at] = p.weight
+				}
+			}
+			last, any = e.term, true
+		}
+		sum := 0.0
+		for _, w := range found {
+			sum += w
+		}
+		dst[i] = 0
+		if all > 0 {
+			dst[i] = sum / all
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package inverted
+
+import "math"
+
+// query is a query made ready for one state of an index.
+type query struct {
+	terms  []queryTerm
+	base   float64  // BM25: k1 (1 - b)
+	slope  float64  // BM25: k1 b / avgdl
+	table  []uint32 // hash of term -> 1 + index in terms
+	shift  uint
+	counts []uint32 // of terms in the document at hand; bits of weights
+}
+
+// queryTerm is one distinct term that the index has.
+type queryTerm struct {
+	term   uint32
+	weight float64 // BM25: query weight · idf · (k1+1)
+}
+
+// ready builds the hash table over the terms.
+func (q *query) ready() {
+	bits := uint(2)
+	for 1<<bits < 4*len(q.terms) {
+		bits++
+	}
+	q.shift = 32 - bits
+	if cap(q.table) < 1<<bits {
+		q.table = make([]uint32, 1<<bits)
+	}
+	q.table = q.table[:1<<bits]
+	clear(q.table)
+	for i, t := range q.terms {
+		h := q.hash(t.term)
+		for q.table[h] != 0 {
+			h = (h + 1) & uint32(len(q.table)-1)
+		}
+		q.table[h] = uint32(i) + 1
+	}
+	if cap(q.counts) < len(q.terms) {
+		q.counts = make([]uint32, len(q.terms))
+	}
+	q.counts = q.counts[:len(q.terms)]
+}
+
+func (q *query) hash(term uint32) uint32 { return term * 0x9E3779B1 >> q.shift }
+
+// find returns 1 + the index of a term, 0 if the query lacks it.
+func (q *query) find(term uint32) uint32 {
+	h := q.hash(term)
+	for {
+		i := q.table[h]
+		if i == 0 || q.terms[i-1].term == term {
+			return i
+		}
+		h = (h + 1) & uint32(len(q.table)-1)
+	}
+}
+
+// saturate is what a term contributes that stands count times in a document
+// of the given length. The conversions keep compilers from fusing operations,
+// so that it is the same number wherever it is computed.
+func (q *query) saturate(weight float64, count, length uint32) float64 {
+	tf := float64(count)
+	return float64(weight*tf) / (tf + (q.base + float64(q.slope*float64(length))))
+}
+
+// bound is the most that a posting of a block can contribute.
+func (q *query) bound(b *block, weight float64, weights bool) float64 {
+	if weights {
+		return float64(weight * weightOf(b.top))
+	}
+	best := 0.0
+	for i, length := range b.shortest {
+		if length == math.MaxUint32 {
+			continue
+		}
+		count := uint32(i) + 1
+		if i == 2 {
+			count = b.top
+		}
+		best = max(best, q.saturate(weight, count, length))
+	}
+	return best
+}
+
+// weightOf reads the value of a weighted posting.
+func weightOf(value uint32) float64 { return float64(math.Float32frombits(value)) }
+
+// score is the score of a document: contributions added in the order of the
+// query. It is the one definition of a score; searching finds the documents
+// that are highest by it.
+func (q *query) score(c *core, slot uint32) float64 {
+	clear(q.counts)
+	for w := c.walk(slot); w.left > 0; {
+		e := w.next()
+		if i := q.find(e.term); i == 0 {
+			continue
+		} else if c.weights {
+			q.counts[i-1] = math.Float32bits(e.weight)
+		} else {
+			q.counts[i-1]++
+		}
+	}
+	sum := 0.0
+	for i, n := range q.counts {
+		if n == 0 {
+			continue
+		}
+		if c.weights {
+			sum += float64(q.terms[i].weight * weightOf(n))
+		} else {
+			sum += q.saturate(q.terms[i].weight, n, c.lengths[slot])
+		}
+	}
+	return sum
+}
+
+// scores writes the score of each document into dst, NaN for absent ones.
+func (q *query) scores(dst []float64, c *core, ids []uint64) {
+	for i, id := range ids {
+		dst[i] = math.NaN()
+		if slot, ok := c.slot(id); ok {
+			dst[i] = q.score(c, slot)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+)
+
+// maxRuns bounds a compound; a longer one goes on as the next.
+const maxRuns = 32
+
+// joints join two words to a compound where they stand between them without a
+// space; the first sign decides whether it is the joint of a path.
+var joints = []string{"://", "::", "->", ":\\", ":/", "_", ".", "-", "/", "\\", ":", "@", "+", "&", "=", "#"}
+
+// joint returns the length of the joint at the front of s, 0 without one.
+func joint(s string) int {
+	for _, j := range joints {
+		if strings.HasPrefix(s, j) {
+			return len(j)
+		}
+	}
+	return 0
+}
+
+// compound reads words from i on as long as signs join them, adds their terms
+// and returns where they end.
+func (sc *scanner) compound(i int) int {
+	sc.runs, sc.join = sc.runs[:0], sc.join[:0]
+	for {
+		r := sc.run(i)
+		sc.runs = append(sc.runs, r)
+		if r.end == len(sc.s) || len(sc.runs) == maxRuns {
+			break
+		}
+		if sc.s[r.end] >= 0x80 {
+			break
+		}
+		n := joint(sc.s[r.end:])
+		if n == 0 || r.end+n == len(sc.s) {
+			break
+		}
+		if c, size := decode(sc.s[r.end+n:]); classOf(c, size) != classWord {
+			break
+		}
+		sc.join = append(sc.join, sc.s[r.end])
+		i = r.end + n
+	}
+	end := sc.runs[len(sc.runs)-1].end
+	switch {
+	case len(sc.runs) == 1:
+		if e := sc.signed(end); e > end {
+			sc.add(sc.form(sc.runs[0].start, e), sc.runs[0].start, e, true, 1)
+			end = e
+		}
+		sc.camel(sc.runs[0], 1)
+	case sc.justHyphens():
+		for _, r := range sc.runs {
+			sc.camel(r, 1)
+		}
+	default:
+		sc.identifier()
+	}
+	return end
+}
+
+// signed returns the end of a name such as C++ or F# whose letters end at end.
+func (sc *scanner) signed(end int) int {
+	if r := sc.runs[0]; r.end-r.start > 2 {
+		return end
+	}
+	rest := sc.s[end:]
+	for _, sign := range []string{"++", "#"} {
+		if after, ok := strings.CutPrefix(rest, sign); ok {
+			if after != "" {
+				if c, n := decode(after); classOf(c, n) != classOther {
+					return end
+				}
+			}
+			return end + len(sign)
+		}
+	}
+	return end
+}
+
+// justHyphens: well-known is two words and no name.
+func (sc *scanner) justHyphens() bool {
+	for _, c := range sc.join {
+		if c != '-' {
+			return false
+		}
+	}
+	for _, r := range sc.runs {
+		if !r.letters {
+			return false
+		}
+	}
+	return true
+}
+
+// identifier adds a compound: the whole, the steps of a path that are
+// compounds themselves, and the words. The words together weigh as much as the
+// whole, so that a text that has the very code comes before texts of its words.
+func (sc *scanner) identifier() {
+	part := 1 / float32(len(sc.runs))
+	last := len(sc.runs) - 1
+	sc.whole(0, last, 1, part)
+	from := 0
+	for i := 0; i <= last; i++ {
+		if i < last && (sc.join[i] == '_' || sc.join[i] == '.' || sc.join[i] == '-') {
+			continue
+		}
+		if i > from && i-from < last {
+			sc.whole(from, i, part, part)
+		}
+		from = i + 1
+	}
+	for _, r := range sc.runs {
+		sc.camel(r, part)
+	}
+}
+
+// whole adds the runs from to to as one term, and v1.2 as 1.2 as well.
+func (sc *scanner) whole(from, to int, weight, part float32) {
+	start, end := sc.runs[from].start, sc.runs[to].end
+	w := sc.form(start, end)
+	sc.add(w, start, end, true, weight)
+	if len(w) > 2 && w[0] == 'v' && '0' <= w[1] && w[1] <= '9' {
+		sc.add(w[1:], start+1, end, true, part)
+	}
+}
+
+// camel adds a run as a word, and the pieces of a camelCase one beside it.
+func (sc *scanner) camel(r run, weight float32) {
+	sc.word(r.start, r.end, r.letters, false, weight)
+	if !r.camel {
+		return
+	}
+	pieces := make([]int, 0, 8) // starts
+	var before, last rune
+	lastAt := r.start
+	for i, c := range sc.s[r.start:r.end] {
+		at := r.start + i
+		switch {
+		case i == 0:
+			pieces = append(pieces, at)
+		case unicode.IsUpper(c) && unicode.IsLower(last):
+			pieces = append(pieces, at)
+		case unicode.IsLower(c) && unicode.IsUpper(last) && unicode.IsUpper(before) && lastAt > pieces[len(pieces)-1]:
+			pieces = append(pieces, lastAt)
+		}
+		before, last, lastAt = last, c, at
+	}
+	if len(pieces) > maxRuns {
+		return // no name, but noise such as base64
+	}
+	share := weight / float32(len(pieces))
+	for i, at := range pieces {
+		end := r.end
+		if i+1 < len(pieces) {
+			end = pieces[i+1]
+		}
+		sc.word(at, end, r.letters, true, share)
+	}
+}
