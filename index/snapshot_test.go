@@ -36,7 +36,7 @@ func snapshot(t testing.TB, ix index.Index) []byte {
 }
 
 func TestSnapshot(t *testing.T) {
-	const n, dim = 5000, 12
+	const n, dim = 2000, 12
 	v := indextest.TextLike(n, dim, 3)
 	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
 		reload(t, ix, o) // empty
