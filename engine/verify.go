@@ -43,10 +43,12 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyRep
 	if n := e.sums.Len(); n != r.Documents {
 		r.Problems = append(r.Problems, fmt.Sprintf("the sums hold %d passages for %d documents", n, r.Documents))
 	}
-	if g, ok := e.idx.(interface{ Unreachable() int }); ok {
-		if r.Unreachable = g.Unreachable(); r.Unreachable > 0 {
-			r.Problems = append(r.Problems, fmt.Sprintf("%d vectors are unreachable in the graph", r.Unreachable))
-		}
+	g := e.idx.(index.Verifier)
+	if err := g.Verify(); err != nil {
+		r.Problems = append(r.Problems, fmt.Sprintf("the index does not fit together: %v; it is rebuilt when its file in %s is removed", err, derivedDir))
+	}
+	if r.Unreachable = g.Unreachable(); r.Unreachable > 0 {
+		r.Problems = append(r.Problems, fmt.Sprintf("%d vectors are unreachable in the graph", r.Unreachable))
 	}
 	if err := e.selfRecall(ctx, &r, progress); err != nil {
 		return r, err

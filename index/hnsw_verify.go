@@ -13,6 +13,9 @@ type Verifier interface {
 	// joined, each as ErrCorrupt; for a graph also nodes that searches cannot
 	// reach. It looks at all of it while Add and Delete wait.
 	Verify() error
+	// Unreachable counts the vectors that no walk from the entry along the
+	// links of the lowest layer can find; 0 for exact indexes.
+	Unreachable() int
 }
 
 func (f *flat) Verify() error {
@@ -34,6 +37,19 @@ func (h *hnsw) Verify() error {
 	defer h.write.Unlock()
 	return h.verify()
 }
+
+// Unreachable counts by one walk over the graph while Add and Delete wait.
+func (h *hnsw) Unreachable() int {
+	h.write.Lock()
+	defer h.write.Unlock()
+	if h.live == 0 {
+		return 0
+	}
+	return h.live - h.reach(h.entry, func(slot uint32) []uint32 { return h.links(slot, 0) })
+}
+
+// Unreachable is 0: a scan finds every vector.
+func (f *flat) Unreachable() int { return 0 }
 
 func (h *hnsw) verify() error {
 	var errs []error
