@@ -1,6 +1,7 @@
 package inverted
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"sync"
@@ -11,12 +12,13 @@ import (
 // The slots are cut into windows. In each, every term has a bound: the best
 // that its blocks there can contribute. Terms whose bounds together stay below
 // the k-th best score so far cannot lift a document into the answer alone:
-// they are left out, the postings of the others are added up in an array, and
-// only documents that could pass the threshold with the left-out bounds on top
-// are scored fully, from their forward list. Where no term is needed the window
-// is skipped without decoding anything. The answer is the same as that of
-// scoring every document: sums are only compared with room for rounding, and
-// the score that counts is always that of query.score.
+// they are set aside, the postings of the others are added up in an array, and
+// only documents that could pass the threshold with the bounds of the terms set
+// aside are looked up in the postings of these, the highest bound first, fewer
+// each time. Where no term is needed the window is skipped without decoding
+// anything. The answer is the same as that of scoring every document: sums are
+// only compared with room for rounding, and the score that counts is always
+// that of query.score.
 //
 // A window of 4,096 sums is 32 KiB, the size of a first-level cache.
 const (
@@ -35,25 +37,27 @@ func better(a, b Scored) bool { return a.Score > b.Score || a.Score == b.Score &
 
 // cursor walks the postings of one term.
 type cursor struct {
-	l       *list
-	weight  float64
-	b       int // block at hand; the tail is len(l.blocks)
-	read    int // block that p holds, -1 for none
-	pos     int // in p: first posting not passed
-	tail    block
-	bound   float64 // in the current window
-	here    bool    // has a block in the current window
-	skipped bool    // left out in the current window
-	p       postings
+	l      *list
+	weight float64
+	b      int // block at hand; the tail is len(l.blocks)
+	read   int // block that p holds, -1 for none
+	pos    int // in p: first posting not passed
+	tail   block
+	bound  float64 // in the current window
+	here   bool    // has a block in the current window
+	aside  bool    // not needed in the current window
+	p      postings
 }
 
 // scratch is what a search needs; it is used again.
 type scratch struct {
 	q       query
 	cursors []cursor
-	order   []int
+	order   []int     // cursors, ascending by bound
+	rest    []float64 // rest[i]: sum of the bounds of order[:i]
 	sums    [window]float64
 	touched [window / 64]uint64
+	found   []uint32 // slots that may still belong in the answer
 	heap    []Scored
 }
 
@@ -180,7 +184,7 @@ func (s *scratch) window(c *core, cursors []cursor, from uint32, k int, allow fu
 	s.order = s.order[:0]
 	for i := range cursors {
 		cu := &cursors[i]
-		cu.bound, cu.here, cu.skipped = 0, false, false
+		cu.bound, cu.here, cu.aside = 0, false, false
 		start := from
 		for b, n := cu.b, cu.blocks(); b < n && start < end; b++ {
 			bl := cu.block(b)
@@ -189,39 +193,45 @@ func (s *scratch) window(c *core, cursors []cursor, from uint32, k int, allow fu
 		}
 		s.order = append(s.order, i)
 	}
-	rest := 0.0
-	if len(s.heap) == k {
-		slices.SortFunc(s.order, func(a, b int) int {
-			switch {
-			case cursors[a].bound < cursors[b].bound:
-				return -1
-			case cursors[a].bound > cursors[b].bound:
-				return 1
-			}
-			return a - b
-		})
-		for n, i := range s.order {
-			sum := rest + cursors[i].bound
-			if sum*room >= s.heap[0].Score {
-				break
-			}
-			rest, cursors[i].skipped = sum, true
-			if n == len(s.order)-1 {
-				return
-			}
-		}
+	aside := s.setAside(cursors, k)
+	if aside == len(cursors) {
+		return
 	}
 	for i := range cursors {
-		if cursors[i].here && !cursors[i].skipped {
+		if cursors[i].here && !cursors[i].aside {
 			s.add(c, &cursors[i], from, end)
 		}
 	}
-	s.collect(c, from, rest, k, allow)
+	s.collect(c, from, s.rest[aside], k)
+	for ; aside > 0 && len(s.found) > 0; aside-- {
+		if cu := &cursors[s.order[aside-1]]; cu.here {
+			s.lookUp(c, cu, from, s.rest[aside-1])
+		}
+	}
+	s.take(c, from, s.rest[len(s.rest)-1] > 0, k, allow)
+}
+
+// setAside marks the terms that are not needed in this window and returns how
+// many of order they are.
+func (s *scratch) setAside(cursors []cursor, k int) int {
+	s.rest = append(s.rest[:0], 0)
+	if len(s.heap) < k {
+		return 0
+	}
+	slices.SortFunc(s.order, func(a, b int) int { return cmp.Or(cmp.Compare(cursors[a].bound, cursors[b].bound), a-b) })
+	for n, i := range s.order {
+		sum := s.rest[n] + cursors[i].bound
+		if sum*room >= s.heap[0].Score {
+			return n
+		}
+		s.rest = append(s.rest, sum)
+		cursors[i].aside = true
+	}
+	return len(cursors)
 }
 
 // add adds the contributions of a term in a window to the sums.
 func (s *scratch) add(c *core, cu *cursor, from, end uint32) {
-	q := &s.q
 	for n := cu.blocks(); cu.b < n; cu.b++ {
 		cu.load(from, c.weights)
 		p := &cu.p
@@ -230,11 +240,7 @@ func (s *scratch) add(c *core, cu *cursor, from, end uint32) {
 			slot := p.slots[i]
 			at := slot - from
 			s.touched[at/64] |= 1 << (at % 64)
-			if c.weights {
-				s.sums[at] += float64(cu.weight * weightOf(p.values[i]))
-			} else {
-				s.sums[at] += q.saturate(cu.weight, p.values[i], c.lengths[slot])
-			}
+			s.sums[at] += s.contribution(c, cu, slot, p.values[i])
 		}
 		cu.pos = i
 		if i < p.n || cu.block(cu.b).next >= end {
@@ -243,30 +249,76 @@ func (s *scratch) add(c *core, cu *cursor, from, end uint32) {
 	}
 }
 
-// collect takes the touched documents of a window that belong in the answer,
-// and clears the sums.
-func (s *scratch) collect(c *core, from uint32, rest float64, k int, allow func(uint64) bool) {
+// collect finds the touched documents of a window that may belong in the
+// answer, when the terms set aside add at most rest.
+func (s *scratch) collect(c *core, from uint32, rest float64, k int) {
+	s.found = s.found[:0]
+	least := 0.0
+	if len(s.heap) == k {
+		least = s.heap[0].Score
+	}
 	for w, word := range s.touched {
 		for ; word != 0; word &= word - 1 {
 			at := uint32(w*64 + bits.TrailingZeros64(word))
-			slot, sum := from+at, s.sums[at]
-			s.sums[at] = 0
-			full := len(s.heap) == k
-			if full && (sum+rest)*room < s.heap[0].Score || !c.isAlive(slot) {
-				continue
+			if (s.sums[at]+rest)*room >= least && c.isAlive(from+at) {
+				s.found = append(s.found, from+at)
+			} else {
+				s.sums[at] = 0
 			}
-			if full && rest == 0 && !better(Scored{c.ids[slot], sum}, s.heap[0]) {
-				continue
-			}
-			if allow != nil && !allow(c.ids[slot]) {
-				continue
-			}
-			if rest > 0 {
-				sum = s.q.score(c, slot)
-			}
-			s.offer(Scored{c.ids[slot], sum}, k)
 		}
 		s.touched[w] = 0
+	}
+}
+
+// lookUp adds what a term set aside contributes to the documents found, and
+// forgets those that cannot pass the threshold with the rest.
+func (s *scratch) lookUp(c *core, cu *cursor, from uint32, rest float64) {
+	least, kept, n := s.heap[0].Score, s.found[:0], cu.blocks()
+	for _, slot := range s.found {
+		at := slot - from
+		for cu.b < n && cu.block(cu.b).next <= slot {
+			cu.b++
+		}
+		if cu.b < n {
+			cu.load(slot, c.weights)
+			if p := &cu.p; cu.pos < p.n && p.slots[cu.pos] == slot {
+				s.sums[at] += s.contribution(c, cu, slot, p.values[cu.pos])
+			}
+		}
+		if (s.sums[at]+rest)*room >= least {
+			kept = append(kept, slot)
+		} else {
+			s.sums[at] = 0
+		}
+	}
+	s.found = kept
+}
+
+func (s *scratch) contribution(c *core, cu *cursor, slot, value uint32) float64 {
+	if c.weights {
+		return float64(cu.weight * weightOf(value))
+	}
+	return s.q.saturate(cu.weight, value, c.lengths[slot])
+}
+
+// take offers the documents found. Their sums are scores already, unless some
+// of the terms came in another order than that of the query.
+func (s *scratch) take(c *core, from uint32, reordered bool, k int, allow func(uint64) bool) {
+	for _, slot := range s.found {
+		sum := s.sums[slot-from]
+		s.sums[slot-from] = 0
+		if len(s.heap) == k {
+			if worst := s.heap[0]; sum*room < worst.Score || !reordered && !better(Scored{c.ids[slot], sum}, worst) {
+				continue
+			}
+		}
+		if allow != nil && !allow(c.ids[slot]) {
+			continue
+		}
+		if reordered {
+			sum = s.q.score(c, slot)
+		}
+		s.offer(Scored{c.ids[slot], sum}, k)
 	}
 }
 

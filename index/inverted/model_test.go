@@ -1,0 +1,245 @@
+package inverted_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// model is BM25 written down plainly: a map of documents, everything counted
+// anew for each query.
+type model struct {
+	k1, b float64
+	docs  map[uint64][]text.Term
+}
+
+func (m model) df(term string) (df int) {
+	for _, d := range m.docs {
+		if slices.ContainsFunc(d, func(t text.Term) bool { return t.Text == term }) {
+			df++
+		}
+	}
+	return df
+}
+
+func (m model) idf(term string) float64 {
+	n, df := float64(len(m.docs)), float64(m.df(term))
+	return math.Log(1 + (n-df+.5)/(df+.5))
+}
+
+func weight(t text.Term) float64 {
+	if t.Weight > 0 {
+		return float64(t.Weight)
+	}
+	return 1
+}
+
+// scores are those of all documents that have a word of the query.
+func (m model) scores(query []text.Term) map[uint64]float64 {
+	total := 0
+	for _, d := range m.docs {
+		total += len(d)
+	}
+	weights := map[string]float64{}
+	for _, t := range query {
+		weights[t.Text] = max(weights[t.Text], weight(t))
+	}
+	out := map[uint64]float64{}
+	for word, w := range weights {
+		idf := m.idf(word)
+		for id, d := range m.docs {
+			tf := 0.0
+			for _, t := range d {
+				if t.Text == word {
+					tf++
+				}
+			}
+			if tf > 0 {
+				norm := m.k1 * (1 - m.b + m.b*float64(len(d))/(float64(total)/float64(len(m.docs))))
+				out[id] += w * idf * tf * (m.k1 + 1) / (tf + norm)
+			}
+		}
+	}
+	return out
+}
+
+func terms(words ...string) []text.Term {
+	out := make([]text.Term, len(words))
+	for i, w := range words {
+		out[i] = text.Term{Text: w, Weight: 1}
+	}
+	return out
+}
+
+// zipf draws a word; low numbers are frequent.
+func zipf(r *rand.Rand, vocab int) string {
+	return fmt.Sprintf("w%d", int(math.Pow(float64(vocab), r.Float64()))-1)
+}
+
+func randomDoc(r *rand.Rand, vocab int) []text.Term {
+	d := make([]text.Term, r.IntN(30))
+	for i := range d {
+		d[i] = text.Term{Text: zipf(r, vocab), Weight: 1, Beside: r.IntN(8) == 0}
+	}
+	return d
+}
+
+func newWords(t testing.TB, o inverted.Options) *inverted.Words {
+	t.Helper()
+	x, err := inverted.NewWords(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// fresh is an index made of the model's documents alone.
+func (m model) fresh(t testing.TB, o inverted.Options) *inverted.Words {
+	t.Helper()
+	x := newWords(t, o)
+	for _, id := range slices.Sorted(maps.Keys(m.docs)) {
+		if err := x.Add(id, m.docs[id]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return x
+}
+
+func write(t testing.TB, x *inverted.Words) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := x.WriteTo(&b)
+	if err != nil || n != int64(b.Len()) {
+		t.Fatalf("wrote %d of %d bytes: %v", n, b.Len(), err)
+	}
+	return b.Bytes()
+}
+
+// check compares an index with a fresh one, bit by bit, and with the model.
+func (m model) check(t *testing.T, r *rand.Rand, x, fresh *inverted.Words, vocab int) {
+	t.Helper()
+	if x.Len() != len(m.docs) {
+		t.Fatalf("%d documents, want %d", x.Len(), len(m.docs))
+	}
+	ids := slices.Sorted(maps.Keys(m.docs))
+	for range 6 {
+		query := randomDoc(r, vocab)[:]
+		query = query[:min(len(query), 1+r.IntN(8))]
+		for i := range query {
+			if r.IntN(3) == 0 {
+				query[i].Weight = r.Float32()
+			}
+		}
+		allow := func(id uint64) bool { return true }
+		if mod := uint64(r.IntN(5)); mod > 0 {
+			allow = func(id uint64) bool { return id%mod == 0 }
+		}
+		// All documents with a word, best first, by the index's own scores.
+		got := make([]float64, len(ids))
+		if err := x.Scores(got, query, ids); err != nil {
+			t.Fatal(err)
+		}
+		again := make([]float64, len(ids))
+		if err := fresh.Scores(again, query, ids); err != nil {
+			t.Fatal(err)
+		}
+		want := m.scores(query)
+		var ranked []inverted.Scored
+		for i, id := range ids {
+			if got[i] != again[i] {
+				t.Fatalf("document %d scores %v, in a fresh index %v", id, got[i], again[i])
+			}
+			if math.Abs(got[i]-want[id]) > 1e-9 {
+				t.Fatalf("document %d scores %v, want %v", id, got[i], want[id])
+			}
+			if _, has := want[id]; has && allow(id) {
+				ranked = append(ranked, inverted.Scored{ID: id, Score: got[i]})
+			}
+		}
+		slices.SortFunc(ranked, func(a, b inverted.Scored) int {
+			if a.Score > b.Score || a.Score == b.Score && a.ID < b.ID {
+				return -1
+			}
+			return 1
+		})
+		for _, k := range []int{1, 3, 10, 100, 1 << 40} {
+			answers, err := x.Search(nil, query, k, allow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w := ranked[:min(k, len(ranked))]; !slices.Equal(answers, w) {
+				t.Fatalf("top %d of %v:\n got %v\nwant %v", k, query, answers, w)
+			}
+		}
+		if a, b := x.UB(query), fresh.UB(query); a != b {
+			t.Fatalf("UB %v, in a fresh index %v", a, b)
+		}
+		for i := range got {
+			if c := inverted.Coverage(got[i], x.UB(query)); c < 0 || c >= 1 {
+				t.Fatalf("coverage %v", c)
+			}
+		}
+		pairs := make([]float64, len(ids))
+		if err := x.Pairs(pairs, query, ids); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range ids {
+			if w := inverted.PairBonus(query, m.docs[id], x.IDF); math.Abs(pairs[i]-w) > 1e-12 {
+				t.Fatalf("pair bonus %v, want %v", pairs[i], w)
+			}
+		}
+	}
+}
+
+// TestAgainstModel adds, updates and deletes at random and compares with a
+// fresh index of what is left and with the plain formula.
+func TestAgainstModel(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		o := inverted.Options{K1: .3 + 2*r.Float64(), B: r.Float64()}
+		m := model{o.K1, o.B, map[uint64][]text.Term{}}
+		x := newWords(t, o)
+		vocab, span := 2+r.IntN(300), uint64(20+r.IntN(800))
+		for range 6 {
+			for range r.IntN(600) {
+				id := r.Uint64N(span)
+				if r.IntN(4) == 0 {
+					want := 0
+					if _, ok := m.docs[id]; ok {
+						want = 1
+					}
+					if n := x.Delete([]uint64{id}); n != want {
+						t.Fatalf("deleted %d, want %d", n, want)
+					}
+					delete(m.docs, id)
+					continue
+				}
+				m.docs[id] = randomDoc(r, vocab)
+				if err := x.Add(id, m.docs[id]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fresh := m.fresh(t, o)
+			m.check(t, r, x, fresh, vocab)
+			data := write(t, x)
+			if !bytes.Equal(data, write(t, fresh)) {
+				t.Fatalf("seed %d: snapshot differs from that of a fresh index", seed)
+			}
+			loaded, err := inverted.LoadWords(o, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.check(t, r, loaded, fresh, vocab)
+			if r.IntN(3) == 0 {
+				x = loaded
+			}
+		}
+	}
+}
