@@ -16,7 +16,8 @@ import (
 // Options say what Run measures. The zero value of each field but Data is a
 // good default.
 type Options struct {
-	// Data is a folder in the BEIR layout, see ReadCorpus.
+	// Data is a folder in the BEIR layout, or several separated by commas; see
+	// ReadCorpora.
 	Data string
 	// Systems by name; nil means dense, rlr, slr, rlr+slr.
 	Systems []string
@@ -183,7 +184,7 @@ func newPlan(o Options) (*plan, error) {
 		p.depth = max(p.depth, m.K)
 	}
 	var err error
-	if p.corpus, err = ReadCorpus(o.Data, o.Read); err != nil {
+	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
 		return nil, err
 	}
 	p.targets = NewTargets(p.corpus.Passages)

@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// ReadCorpora reads one folder (see ReadCorpus), or several separated by
+// commas as one corpus: the union of their passages, queries and judgements.
+// In a union every id is given the name of its folder and a colon in front,
+// and the name of the corpus is the folders' joined by "+". Two folders of one
+// name are ErrDuplicateID. A folder with a comma in its name can be read alone.
+func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
+	_, err := os.Stat(dirs)
+	if err == nil || !strings.Contains(dirs, ",") {
+		return ReadCorpus(dirs, o)
+	}
+	all := &Corpus{Qrels: Qrels{}}
+	var names []string
+	for _, dir := range strings.Split(dirs, ",") {
+		c, err := ReadCorpus(strings.TrimSpace(dir), o)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, c.Name) {
+			return nil, fmt.Errorf("%w: two folders are called %q; rename one of them", ErrDuplicateID, c.Name)
+		}
+		names = append(names, c.Name)
+		prefix := c.Name + ":"
+		for _, p := range c.Passages {
+			p.ID = prefix + p.ID
+			all.Passages = append(all.Passages, p)
+		}
+		for _, q := range c.Queries {
+			q.ID = prefix + q.ID
+			all.Queries = append(all.Queries, q)
+		}
+		for query, judged := range c.Qrels {
+			for passage, grade := range judged {
+				if err := all.Qrels.Add(prefix+query, prefix+passage, grade); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	all.Name = strings.Join(names, "+")
+	return all, nil
+}
