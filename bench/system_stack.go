@@ -19,7 +19,7 @@ func stackSystem(stack modulate.Stack) System {
 			parts := modulate.Parts{}
 			fit := Fit{Passages: s.Targets.Len()}
 			began, cpu := time.Now(), cpuTime()
-			if !fitsOnly(stack) {
+			if stack.ReadsSums() {
 				var err error
 				if parts.Sums, err = s.corpusSums(ctx); err != nil {
 					return nil, nil, err
@@ -52,16 +52,6 @@ func stackSystem(stack modulate.Stack) System {
 			return vectorRetriever{s, vector}, &fit, nil
 		},
 	}
-}
-
-// fitsOnly reports whether no part of the stack reads corpus sums.
-func fitsOnly(stack modulate.Stack) bool {
-	for _, v := range stack.Parts() {
-		if v.Kind == modulate.Additive {
-			return false
-		}
-	}
-	return true
 }
 
 // corpusSums makes the sums over the corpus at the first call.

@@ -12,15 +12,13 @@ import (
 )
 
 // The laws of modulation, for every registered variant and for every stack of
-// two of which at most one is multiplicative.
+// two.
 func stacks() []string {
 	var names []string
 	for i, v := range Variants() {
 		names = append(names, v.Name)
 		for _, w := range Variants()[i+1:] {
-			if v.Kind == Additive || w.Kind == Additive {
-				names = append(names, v.Name+"+"+w.Name)
-			}
+			names = append(names, v.Name+"+"+w.Name)
 		}
 	}
 	return names
@@ -32,8 +30,31 @@ const (
 )
 
 func lawParts(t *testing.T, r *rand.Rand, stack string, size float64) Parts {
+	t.Helper()
+	s, err := ParseStack(stack)
+	if err != nil {
+		t.Fatal(err)
+	}
 	sums, _ := corpusSums(r, lawDim, lawVocab, 40)
-	return Parts{Sums: sums, Weights: &Weights{Stack: stack, Projection: filled(t, r, lawDim, lawVocab, size)}}
+	p := Parts{Sums: sums, Weights: &Weights{Stack: stack}}
+	columns := 0
+	for _, v := range s.Parts() {
+		if v.Kind == Multiplicative {
+			columns += lawVocab
+		}
+	}
+	p.Weights.Projection = filled(t, r, lawDim, max(columns, lawVocab), size)
+	return p
+}
+
+// weigh makes the lexical vectors of stack s over p.
+func weigh(t *testing.T, s Stack, p Parts) *Bridge {
+	t.Helper()
+	b, err := s.Bridge(p, p.Weights.Projection.VocabSize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func each(t *testing.T, f func(t *testing.T, r *rand.Rand, s Stack)) {
@@ -97,7 +118,7 @@ func TestLawShiftInvariance(t *testing.T) {
 	}
 	for range 50 {
 		in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(12)))
-		w := SLR.Lexical(Lexical{}, in)
+		w := presence{}.Weigh(Lexical{}, in)
 		if d := maxDiff(p.Factors(nil, w), moved.Factors(nil, w)); d > 1e-5 {
 			t.Fatalf("factors differ by %g after a shift of all logits", d)
 		}
@@ -139,42 +160,78 @@ func TestLawFiniteUnit(t *testing.T) {
 // Factors are ≥ 0 and sum to 1, no component changes sign, and the modulated
 // vector is norm(q ⊙ factors) (Eq. 9).
 func TestLawFactors(t *testing.T) {
-	for _, v := range Variants() {
-		if v.Kind != Multiplicative {
-			continue
+	each(t, func(t *testing.T, _ *rand.Rand, s Stack) {
+		for _, v := range s.Parts() {
+			if v.Kind != Multiplicative {
+				return
+			}
 		}
 		for _, size := range []float64{0.1, 3, 1e30} {
 			r := rand.New(rand.NewPCG(3, 4))
-			p := filled(t, r, lawDim, lawVocab, size)
-			m := build(t, v.Name, Parts{Weights: &Weights{Stack: v.Name, Projection: p}})
+			parts := lawParts(t, r, s.Name(), size)
+			p, b := parts.Weights.Projection, weigh(t, s, parts)
+			m := build(t, s.Name(), parts)
 			for range 50 {
 				in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(12)))
-				f := p.Factors(nil, v.Lexical(Lexical{}, in))
+				f := p.Factors(nil, b.Weigh(Lexical{}, in))
 				var sum float64
 				want := make([]float32, lawDim)
 				for i, x := range f {
 					if !(x >= 0) {
-						t.Fatalf("%s: factor %v", v.Name, x)
+						t.Fatalf("factor %v", x)
 					}
 					sum += float64(x)
 					want[i] = in.Dense[i] * x
 				}
 				if math.Abs(sum-1) > 1e-6 {
-					t.Fatalf("%s: factors sum to %v", v.Name, sum)
+					t.Fatalf("factors sum to %v", sum)
 				}
 				vec.Normalize(want)
 				got := m.Modulate(nil, in)
 				if d := maxDiff(got, want); d > 1e-6 {
-					t.Fatalf("%s: differs from norm(q ⊙ factors) by %g", v.Name, d)
+					t.Fatalf("differs from norm(q ⊙ factors) by %g", d)
 				}
 				for i, x := range got {
 					if x*in.Dense[i] < 0 {
-						t.Fatalf("%s: component %d changed sign", v.Name, i)
+						t.Fatalf("component %d changed sign", i)
 					}
 				}
 			}
 		}
-	}
+	})
+}
+
+// w is a vector over the vocabulary of each part: ids are distinct, weights
+// finite and ≥ 0, and special tokens carry none.
+func TestLawLexical(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
+		if !s.Fitted() {
+			return
+		}
+		b := weigh(t, s, lawParts(t, r, s.Name(), 1))
+		weighed := 0
+		for range 50 {
+			in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, r.IntN(90)))
+			w := b.Weigh(Lexical{}, in)
+			if len(w.IDs) != len(w.Weights) {
+				t.Fatalf("%d ids, %d weights", len(w.IDs), len(w.Weights))
+			}
+			seen := map[int32]bool{}
+			for i, id := range w.IDs {
+				if id < 0 || int(id) >= b.Columns() || seen[id] || id%lawVocab < 2 {
+					t.Fatalf("id %d is twice there, special, or no column of %d", id, b.Columns())
+				}
+				seen[id] = true
+				if x := float64(w.Weights[i]); !(x >= 0) || math.IsInf(x, 0) {
+					t.Fatalf("token %d has weight %v", id, x)
+				}
+				weighed++
+			}
+		}
+		if weighed == 0 {
+			t.Fatal("no token ever had a weight")
+		}
+	})
 }
 
 func TestLawSetBased(t *testing.T) {
@@ -204,7 +261,7 @@ func TestLawSetBased(t *testing.T) {
 // SLR alone is exact about it: the same set of tokens gives the same bits when
 // the order of first occurrence is the same.
 func TestSLRWeights(t *testing.T) {
-	w := SLR.Lexical(Lexical{}, Input{Tokens: tokens(5, 7, 5, 9, 7)})
+	w := presence{}.Weigh(Lexical{}, Input{Tokens: tokens(5, 7, 5, 9, 7)})
 	if !slices.Equal(w.IDs, []int32{5, 7, 9}) {
 		t.Fatalf("ids %v", w.IDs)
 	}

@@ -57,11 +57,24 @@ type Variant struct {
 	SetBased bool
 	// Need names the tensors read beside the dense vector.
 	Need encoder.Need
-	// Lexical appends the weights w of in's tokens to dst (Sec. 3.4). It is set
-	// for multiplicative variants, which also need fitted Weights.
-	Lexical func(dst Lexical, in Input) Lexical
+	// ReadsSums variants need Parts.Sums, at a fit or at a query.
+	ReadsSums bool
+	// Weigh makes the lexical vector w of Sec. 3.4 from p. It is set for
+	// multiplicative variants, which also need fitted Weights.
+	Weigh func(p Parts) (Weigher, error)
+	// Start makes the parameters that a fit of the variant begins with, beside
+	// W = 0. It is nil for variants that have none.
+	Start func(p Parts) (*Head, error)
 	// Shift makes the additive part from p. It is set for additive variants.
 	Shift func(p Parts) (Shifter, error)
+}
+
+// Weigher makes lexical vectors.
+type Weigher interface {
+	// Weigh appends w of in to dst: distinct ids without special tokens, and
+	// weights ≥ 0. Where in lacks a tensor that the variant needs it appends
+	// nothing. Safe for concurrent use.
+	Weigh(dst Lexical, in Input) Lexical
 }
 
 // Shifter is the additive part of a stack.
@@ -76,8 +89,8 @@ var variants []Variant
 // register adds v to the registry and returns it. It runs while package
 // variables are initialised, so a name taken twice is a bug of the build.
 func register(v Variant) Variant {
-	if (v.Lexical == nil) == (v.Shift == nil) {
-		panic("modulate: variant " + v.Name + " must have either Lexical or Shift")
+	if (v.Weigh == nil) == (v.Shift == nil) {
+		panic("modulate: variant " + v.Name + " must have either Weigh or Shift")
 	}
 	for _, o := range variants {
 		if o.Name == v.Name {

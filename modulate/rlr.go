@@ -24,6 +24,8 @@ var RLR = register(Variant{
 	Summary:  "regressed lexical directions of the corpus, closed form; needs no fit",
 	Kind:     Additive,
 	SetBased: true,
+
+	ReadsSums: true,
 	Shift: func(p Parts) (Shifter, error) {
 		if p.Sums == nil {
 			return nil, fmt.Errorf("%w: rlr needs the sums of a corpus; open or build an index first", ErrNotFitted)

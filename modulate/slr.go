@@ -9,11 +9,15 @@ var SLR = register(Variant{
 	Summary:  "token presence, projected and fused by softmax (Eq. 5, 8, 9); needs fit",
 	Kind:     Multiplicative,
 	SetBased: true,
-	Lexical: func(dst Lexical, in Input) Lexical {
-		dst.IDs = in.Tokens.Lexical(dst.IDs)
-		for len(dst.Weights) < len(dst.IDs) {
-			dst.Weights = append(dst.Weights, math.Ln2)
-		}
-		return dst
-	},
+	Weigh:    func(Parts) (Weigher, error) { return presence{}, nil },
 })
+
+type presence struct{}
+
+func (presence) Weigh(dst Lexical, in Input) Lexical {
+	dst.IDs = in.Tokens.Lexical(dst.IDs)
+	for len(dst.Weights) < len(dst.IDs) {
+		dst.Weights = append(dst.Weights, math.Ln2)
+	}
+	return dst
+}

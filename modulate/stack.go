@@ -63,6 +63,11 @@ func (s Stack) Need() encoder.Need {
 	return need
 }
 
+// ReadsSums reports whether some part needs the sums of the corpus.
+func (s Stack) ReadsSums() bool {
+	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.ReadsSums })
+}
+
 // Shifters makes the additive parts of the stack from p.
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
@@ -111,13 +116,8 @@ func NewStack(name string, p Parts) (Modulator, error) {
 			p.RLR = w.RLR
 		}
 		m.projection, m.dim = w.Projection, w.Projection.Dim()
-		for _, v := range s.parts {
-			if v.Kind == Multiplicative {
-				m.lexical = append(m.lexical, v.Lexical)
-			}
-		}
-		if len(m.lexical) > 1 {
-			return nil, fmt.Errorf("%w: stack %s has more than one fitted variant; use one of them", ErrOptions, s.name)
+		if m.bridge, err = s.Bridge(p, w.Projection.VocabSize()); err != nil {
+			return nil, err
 		}
 	}
 	if m.shift, err = s.Shifters(p); err != nil {
@@ -137,7 +137,7 @@ type modulator struct {
 	name       string
 	need       encoder.Need
 	dim        int
-	lexical    []func(Lexical, Input) Lexical
+	bridge     *Bridge // nil where nothing is fitted
 	projection *Projection
 	shift      []Shifter
 }
@@ -155,9 +155,9 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 	defer scratches.Put(s)
 
 	var z []float64
-	for _, f := range m.lexical {
+	if m.bridge != nil {
 		s.lex.IDs, s.lex.Weights = s.lex.IDs[:0], s.lex.Weights[:0]
-		if s.lex = f(s.lex, in); len(s.lex.IDs) > 0 {
+		if s.lex = m.bridge.Weigh(s.lex, in); len(s.lex.IDs) > 0 {
 			s.z = zeroed(s.z, m.dim)
 			z = s.z
 			m.projection.AddLogits(z, s.lex)

@@ -17,8 +17,8 @@ import (
 const blockScores = 1 << 18
 
 // descend fits W by Adam.
-func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, vocab int, o Options) (*modulate.Projection, []float64, int, error) {
-	p, err := modulate.NewProjection(q.dim, vocab)
+func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, columns int, o Options) (*modulate.Projection, []float64, int, error) {
+	p, err := modulate.NewProjection(q.dim, columns)
 	if err != nil {
 		return nil, nil, 0, err
 	}

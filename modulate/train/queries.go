@@ -39,18 +39,18 @@ func (q *queries) input(i int) modulate.Input {
 }
 
 // encodeQueries encodes the drawn texts.
-func encodeQueries(ctx context.Context, enc encoder.Encoder, s modulate.Stack, v modulate.Variant, d drawn, o Options) (*queries, error) {
+func encodeQueries(ctx context.Context, enc encoder.Encoder, need encoder.Need, b *modulate.Bridge, d drawn, o Options) (*queries, error) {
 	n := len(d.texts)
 	q := &queries{
 		dim: enc.Dim(), target: d.target, dense: make([]float32, 0, n*enc.Dim()),
 		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1),
 	}
 	progress := func(done int) { o.Progress("encode queries", done, n, 0) }
-	err := encodeTexts(ctx, enc, d.texts, s.Need(), progress, func(i int, out encoder.Output) {
+	err := encodeTexts(ctx, enc, d.texts, need, progress, func(i int, out encoder.Output) {
 		q.dense = append(q.dense, out.Dense...)
 		q.tokens = out.Tokens.Lexical(q.tokens)
 		q.tokenAt = append(q.tokenAt, len(q.tokens))
-		w := v.Lexical(modulate.Lexical{}, modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits})
+		w := b.Weigh(modulate.Lexical{}, modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits})
 		q.lex.IDs = append(q.lex.IDs, w.IDs...)
 		q.lex.Weights = append(q.lex.Weights, w.Weights...)
 		q.lexAt = append(q.lexAt, len(q.lex.IDs))

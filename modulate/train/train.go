@@ -40,10 +40,11 @@ type Corpus interface {
 
 // Options shape Fit. The zero value is a good default.
 type Options struct {
-	// Stack is what to fit, with one multiplicative part; "" means "rlr+slr".
+	// Stack is what to fit, with a multiplicative part or more; "" means
+	// "rlr+slr".
 	Stack string
-	// Sums are the sums over the same corpus that RLR reads; nil means that
-	// Fit makes them where the stack needs them. They must stand still.
+	// Sums are the sums over the same corpus that some variants read; nil means
+	// that Fit makes them where the stack needs them. They must stand still.
 	Sums *modulate.Sums
 	// RLR are the options of RLR in the stack; zero means its defaults.
 	RLR modulate.RLROptions
@@ -161,7 +162,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
-	stack, variant, err := fittable(o.Stack)
+	stack, err := fittable(o.Stack)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,29 +171,33 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	parts := modulate.Parts{Sums: o.Sums, RLR: o.RLR}
-	if parts.Sums == nil && stack.Has("rlr") {
+	if parts.Sums == nil && stack.ReadsSums() {
 		if parts.Sums, err = sumsOf(ctx, corpus, enc); err != nil {
 			return nil, nil, err
 		}
+	}
+	if stack.ReadsSums() && (parts.Sums.Dim() != enc.Dim() || parts.Sums.VocabSize() != enc.VocabSize()) {
+		return nil, nil, fmt.Errorf("%w: the corpus sums are of dimension %d, the encoder of %d; use the encoder of this corpus", ErrCorpus, parts.Sums.Dim(), enc.Dim())
 	}
 	shift, err := stack.Shifters(parts)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(shift) > 0 && (parts.Sums.Dim() != enc.Dim() || parts.Sums.VocabSize() != enc.VocabSize()) {
-		return nil, nil, fmt.Errorf("%w: the corpus sums are of dimension %d, the encoder of %d; use the encoder of this corpus", ErrCorpus, parts.Sums.Dim(), enc.Dim())
+	bridge, err := stack.Bridge(parts, columns(stack, enc))
+	if err != nil {
+		return nil, nil, err
 	}
 	drawn, err := set.draw(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	began := time.Now()
-	queries, err := encodeQueries(ctx, enc, stack, variant, drawn, o)
+	queries, err := encodeQueries(ctx, enc, stack.Need(), bridge, drawn, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	encoded := time.Now()
-	projection, losses, steps, err := descend(ctx, queries, set, shift, enc.VocabSize(), o)
+	projection, losses, steps, err := descend(ctx, queries, set, shift, bridge.Columns(), o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -218,25 +223,31 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	}, nil
 }
 
-// fittable returns the stack called name and its one multiplicative part.
-func fittable(name string) (modulate.Stack, modulate.Variant, error) {
+// fittable returns the stack called name, which has a multiplicative part.
+func fittable(name string) (modulate.Stack, error) {
 	s, err := modulate.ParseStack(name)
 	if err != nil {
-		return s, modulate.Variant{}, err
+		return s, err
 	}
-	var found []modulate.Variant
-	for _, v := range s.Parts() {
-		if v.Kind == modulate.Multiplicative {
-			found = append(found, v)
-		}
+	if !s.Fitted() {
+		return s, fmt.Errorf("%w: stack %s has no part that can be fitted; fit one that has, such as rlr+slr", ErrOptions, s.Name())
 	}
-	if len(found) != 1 {
-		return s, modulate.Variant{}, fmt.Errorf("%w: stack %s has %d parts that can be fitted; fit one with exactly one, such as rlr+slr", ErrOptions, s.Name(), len(found))
-	}
-	return s, found[0], nil
+	return s, nil
 }
 
-// sumsOf makes the sums that RLR reads.
+// columns is the number of columns of W: the vocabulary, once for each fitted
+// part of the stack.
+func columns(s modulate.Stack, enc encoder.Encoder) int {
+	n := 0
+	for _, v := range s.Parts() {
+		if v.Kind == modulate.Multiplicative {
+			n += enc.VocabSize()
+		}
+	}
+	return n
+}
+
+// sumsOf makes the sums over the corpus.
 func sumsOf(ctx context.Context, corpus Corpus, enc encoder.Encoder) (*modulate.Sums, error) {
 	sums := modulate.NewSums(enc.Dim(), enc.VocabSize())
 	const slice = 4096

@@ -19,10 +19,13 @@ import (
 // small is a fit that takes a moment.
 var small = Options{QueriesPerPassage: 6, Epochs: 2, Batch: 64}
 
+// stacks are the stacks that the tests of fitting range over.
+var stacks = []string{"slr", "rlr+slr", "slr-idf", "rlr+slr+slr-idf"}
+
 func TestFitGains(t *testing.T) {
 	enc := encoder.NewHash(64)
 	corpus := encoded(t, enc, invented(400))
-	for _, stack := range []string{"slr", "rlr+slr"} {
+	for _, stack := range stacks {
 		t.Run(stack, func(t *testing.T) {
 			o := small
 			o.Stack, o.Seq = stack, 77
@@ -85,7 +88,7 @@ func TestFitDeterministic(t *testing.T) {
 func TestTrainingPassIsTheQueryPath(t *testing.T) {
 	enc := encoder.NewHash(32)
 	corpus := encoded(t, enc, invented(100))
-	for _, stack := range []string{"slr", "rlr+slr"} {
+	for _, stack := range stacks {
 		o := small
 		o.Stack = stack
 		w, _, err := Fit(t.Context(), corpus, enc, o)
@@ -122,7 +125,7 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	stack, variant, err := fittable(o.Stack)
+	stack, err := fittable(o.Stack)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +137,12 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	shift, err := stack.Shifters(modulate.Parts{Sums: sums, RLR: o.RLR})
+	parts := modulate.Parts{Sums: sums, RLR: o.RLR}
+	shift, err := stack.Shifters(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bridge, err := stack.Bridge(parts, columns(stack, enc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +150,7 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := encodeQueries(t.Context(), enc, stack, variant, d, o)
+	q, err := encodeQueries(t.Context(), enc, stack.Need(), bridge, d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +166,8 @@ func TestGradientOfTheLoss(t *testing.T) {
 	for _, v := range corpus.vectors {
 		candidates = append(candidates, v...)
 	}
-	for _, stack := range []string{"slr", "rlr+slr"} {
-		w, err := modulate.NewProjection(16, enc.VocabSize())
+	for _, stack := range stacks {
+		w, err := modulate.NewProjection(16, 2*enc.VocabSize())
 		if err != nil {
 			t.Fatal(err)
 		}

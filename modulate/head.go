@@ -1,0 +1,141 @@
+package modulate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Head is a linear layer from a vector to scores of tokens, a_t = U_t·x + b_t:
+// U and b of Eq. 6, or the head of Eq. 7. It has a row for some tokens only.
+type Head struct {
+	// Tokens are the ids of the rows, ascending; nil means that the only row
+	// serves every token.
+	Tokens []int32
+	// U are the rows [Rows × d], B their biases [Rows].
+	U, B []float32
+	// Near lists for each row the rows whose tokens are scored where its token
+	// stands, [Rows × k], itself among them; nil where a variant has no use for it.
+	Near []int32
+}
+
+// Rows is the number of rows.
+func (h *Head) Rows() int { return len(h.B) }
+
+// row returns the row of token id, −1 where it has none.
+func (h *Head) row(id int32) int {
+	if i, ok := slices.BinarySearch(h.Tokens, id); ok {
+		return i
+	}
+	return -1
+}
+
+// near are the rows scored where the token of row r stands.
+func (h *Head) near(r int) []int32 {
+	k := len(h.Near) / len(h.B)
+	return h.Near[r*k : (r+1)*k]
+}
+
+// check returns an error where the slices are not those of a head for vectors
+// of length dim over a vocabulary of vocab tokens.
+func (h *Head) check(dim, vocab int) error {
+	n := len(h.B)
+	bad := func(what string) error {
+		return fmt.Errorf("%w: head with %s; fit again", ErrOptions, what)
+	}
+	switch {
+	case n == 0 || len(h.U) != n*dim:
+		return bad(fmt.Sprintf("%d numbers for %d rows of %d", len(h.U), n, dim))
+	case h.Tokens == nil && n != 1 || h.Tokens != nil && len(h.Tokens) != n:
+		return bad(fmt.Sprintf("%d tokens for %d rows", len(h.Tokens), n))
+	case len(h.Near)%n != 0:
+		return bad(fmt.Sprintf("%d neighbours for %d rows", len(h.Near), n))
+	case !vec.Finite(h.U) || !vec.Finite(h.B):
+		return bad("numbers that are not finite")
+	}
+	last := int32(-1)
+	for _, t := range h.Tokens {
+		if t <= last || int(t) >= vocab {
+			return bad(fmt.Sprintf("token %d out of order or range", t))
+		}
+		last = t
+	}
+	for _, r := range h.Near {
+		if r < 0 || int(r) >= n {
+			return bad(fmt.Sprintf("neighbour %d of %d rows", r, n))
+		}
+	}
+	return nil
+}
+
+// Bounds of the closed-form head: a token of one passage alone is not learnt
+// but memorised, and a token of most passages tells none apart.
+const (
+	headMinDF = 2
+	headRows  = 16384
+)
+
+// Head is the closed-form head, the ridge regression of token presence on the
+// passage vector:
+//
+//	a_t(x) = (x − μ)ᵀ A⁻¹ (s_t − df_t μ) + df_t/N
+//
+// with A = centred XᵀX + λI. It estimates the probability that a passage with
+// vector x contains t: near 1 where it does, so that log(1 + a_t) is near
+// SLR's log 2. Rows are for the tokens of at least 2 and at most half of the
+// passages, the 16,384 most frequent of them. Cost O(d³ + rows·d²).
+func (s *Sums) Head(lambda float64) (*Head, error) {
+	if !(lambda >= 1e-6 && lambda <= 1e9) {
+		return nil, fmt.Errorf("%w: ridge %v; it must lie in [1e-6, 1e9]", ErrOptions, lambda)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	h := &Head{}
+	for t, df := range s.df {
+		if df >= headMinDF && int(df) <= s.n/2 {
+			h.Tokens = append(h.Tokens, int32(t))
+		}
+	}
+	if len(h.Tokens) == 0 {
+		return nil, fmt.Errorf("%w: no token stands in two of the %d passages and in at most half of them; add passages", ErrNotFitted, s.n)
+	}
+	if len(h.Tokens) > headRows {
+		slices.SortStableFunc(h.Tokens, func(a, b int32) int { return cmp.Compare(s.df[b], s.df[a]) })
+		h.Tokens = h.Tokens[:headRows]
+		slices.Sort(h.Tokens)
+	}
+	var inv inverse
+	inv.fresh(s, lambda)
+	d, n := s.dim, len(h.Tokens)
+	a, mean := make([]float32, d*d), make([]float32, d)
+	for i, x := range inv.inv {
+		a[i] = float32(x)
+	}
+	for i, x := range s.total {
+		mean[i] = float32(x / float64(s.n))
+	}
+	g := make([]float32, n*d) // s_t − df_t·μ
+	for r, t := range h.Tokens {
+		df := float64(s.df[t])
+		for i, x := range s.rows[s.slot[t]] {
+			g[r*d+i] = float32(x - df*s.total[i]/float64(s.n))
+		}
+	}
+	h.U, h.B = make([]float32, n*d), make([]float32, n)
+	vec.MatMulNNParallel(h.U, g, a, n, d, d, 2)
+	for r, t := range h.Tokens {
+		h.B[r] = float32(float64(s.df[t])/float64(s.n)) - vec.Dot(mean, h.U[r*d:(r+1)*d])
+	}
+	return h, nil
+}
+
+// activate is log(1 + ReLU(a)) of Eq. 6, and its slope.
+func activate(a float32) (w, slope float32) {
+	if !(a > 0) {
+		return 0, 0
+	}
+	return float32(math.Log1p(float64(a))), 1 / (1 + a)
+}

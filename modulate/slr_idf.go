@@ -1,0 +1,37 @@
+package modulate
+
+import "math"
+
+// SLRIDF is SLR (Eq. 5) with the indicator weighted by how much the token
+// tells about a passage of the corpus:
+//
+//	w_t = log(1 + idf_t · 1[t occurs in the query])
+//
+// idf is that of RLR, from the same sums, and follows the corpus.
+var SLRIDF = register(Variant{
+	Name:     "slr-idf",
+	Summary:  "slr with tokens weighted by idf; needs fit",
+	Kind:     Multiplicative,
+	SetBased: true,
+
+	ReadsSums: true,
+	Weigh:     func(p Parts) (Weigher, error) { return rarity{p.Sums}, nil },
+})
+
+type rarity struct{ sums *Sums }
+
+func (r rarity) Weigh(dst Lexical, in Input) Lexical {
+	at := len(dst.IDs)
+	dst.IDs = in.Tokens.Lexical(dst.IDs)
+	s := r.sums
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, t := range dst.IDs[at:] {
+		df := 0
+		if t >= 0 && int(t) < len(s.df) {
+			df = int(s.df[t])
+		}
+		dst.Weights = append(dst.Weights, float32(math.Log1p(idf(s.n, df))))
+	}
+	return dst
+}
