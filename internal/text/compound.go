@@ -9,7 +9,7 @@ import (
 const maxRuns = 32
 
 // joints join two words to a compound where they stand between them without a
-// space; the first sign decides whether it is the joint of a path.
+// space; the last sign of one decides what kind of joint it is.
 var joints = []string{"://", "::", "->", ":\\", ":/", "_", ".", "-", "/", "\\", ":", "@", "+", "&", "=", "#"}
 
 // joint returns the length of the joint at the front of s, 0 without one.
@@ -42,7 +42,7 @@ func (sc *scanner) compound(i int) int {
 		if c, size := decode(sc.s[r.end+n:]); classOf(c, size) != classWord {
 			break
 		}
-		sc.join = append(sc.join, sc.s[r.end])
+		sc.join = append(sc.join, sc.s[r.end+n-1])
 		i = r.end + n
 	}
 	end := sc.runs[len(sc.runs)-1].end

@@ -54,7 +54,7 @@ type scanner struct {
 	s    string
 	dst  []Term
 	runs []run  // of the compound in progress
-	join []byte // join[i] is the sign between runs i and i+1
+	join []byte // join[i] is the last sign between runs i and i+1
 }
 
 // run is a maximal run of word characters.
