@@ -93,7 +93,7 @@ func (a *Analyzer) Digest() string { return a.digest }
 //     where it stands alone.
 //
 // Any bytes are welcome; invalid UTF-8 separates words. Cost O(len(s)),
-// about 100 ns a word.
+// about 200 ns a word that has been met lately, 2 µs for a new one.
 func (a *Analyzer) Terms(dst []Term, s string) []Term {
 	sc := scanner{a: a, s: s, dst: dst}
 	for i := 0; i < len(s); {

@@ -1,0 +1,217 @@
+package text
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+)
+
+// recordedDigest is that of the defaults in version 1.
+const recordedDigest = "8516823dd1e0753b"
+
+func analyzerOf(t testing.TB, o Options) *Analyzer {
+	t.Helper()
+	a, err := NewAnalyzer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// shown writes terms as words, those beside in brackets.
+func shown(terms []Term) string {
+	var out []string
+	for _, t := range terms {
+		s := t.Text
+		if t.Beside {
+			s = "[" + s + "]"
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestTerms fixes what the analysis makes of texts. A change here needs
+// another analyzerVersion: indexes hold these terms.
+func TestTerms(t *testing.T) {
+	for _, c := range []struct{ language, in, want string }{
+		{"en", "", ""},
+		{"en", "The quick brown foxes were jumping!", "quick brown fox jump"},
+		{"en", "don't won’t John's John’s", "john john"},
+		{"en", "a well-known state-of-the-art method", "known state art method"},
+		{"en", "ERR_CONN_RESET", "[err_conn_reset] err conn reset"},
+		{"en", "io.ReadAll(r)", "[io.readall] io readal [read] r"},
+		{"en", "v1.2.3, V10", "[v1.2.3] [1.2.3] v1 2 3 v10"},
+		{"en", "0x80070057 p53 3.14", "0x80070057 p53 [3.14] 3 14"},
+		{"en", "CVE-2021-44228 COVID-19", "[cve-2021-44228] cve 2021 44228 [covid-19] covid 19"},
+		{"en", "camelCase HTTPServer iPhones GitHub", "camelcas [camel] [case] httpserver [http] [server] iphon [phone] github [git] [hub]"},
+		{"en", "/usr/local/bin/my_tool.sh", "[usr/local/bin/my_tool.sh] [my_tool.sh] usr local bin tool sh"},
+		{"en", `C:\Temp\a-b.txt`, `[c:\temp\a-b.txt] [a-b.txt] c temp b txt`},
+		{"en", "https://x.org/q?a=1", "[https://x.org/q] [x.org] https x org q [a=1] 1"},
+		{"en", "std::vector p->next a@b.org R&D", "[std::vector] std vector [p->next] p next [a@b.org] [b.org] b org [r&d] r d"},
+		{"en", "C++ and C# in F#, not abc# or C++11", "[c++] c [c#] c [f#] f abc c 11"},
+		{"en", "--flag __init__ ...dots... 50%", "flag init dot 50"},
+		{"en", "caf\u00e9 cafe\u0301 ﬁne ＡＢＣ", "café café fine abc"},
+		{"en", "東京タワーは高い", "東京 京タ タワ ワー ーは は高 高い"},
+		{"en", "茶 tea日本abc", "茶 tea 日本 abc"},
+		{"en", "한국어", "한국 국어"},
+		{"en", "ภาษา", "ภา าษ ษา"},
+		{"en", "a\xffb\x00c", "b c"},
+		{"none", "The foxes were ReadAll", "the foxes were readall [read] [all]"},
+		{"fr", "L'homme qu’il aimait n'est pas l'Amérique", "homm aim amer"},
+		{"it", "dell'acqua e l'uomo", "acqua uom"},
+		{"de", "Die Häuser und die Straßen", "haus strass"},
+		{"ru", "Старые книги и новый дом", "стар книг нов дом"},
+		{"es", "Las casas de los niños", "cas niñ"},
+	} {
+		a := analyzerOf(t, Options{Language: c.language, Stem: true, Stop: true})
+		if got := shown(a.Terms(nil, c.in)); got != c.want {
+			t.Errorf("%s %q:\n got %s\nwant %s", c.language, c.in, got, c.want)
+		}
+	}
+}
+
+func TestOptionsDecide(t *testing.T) {
+	const s = "The foxes"
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "the foxes"},
+		{Options{Stem: true}, "the fox"},
+		{Options{Stop: true}, "foxes"},
+		{Options{Stem: true, Stop: true}, "fox"},
+	} {
+		if got := shown(analyzerOf(t, c.o).Terms(nil, s)); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
+		}
+	}
+	if _, err := NewAnalyzer(Options{Language: "xx"}); !errors.Is(err, ErrLanguage) {
+		t.Error(err)
+	}
+}
+
+// TestDigests: one for each set of options, fixed for good.
+func TestDigests(t *testing.T) {
+	seen := map[string]Options{}
+	for _, l := range Languages() {
+		for _, o := range []Options{{l, false, false}, {l, true, false}, {l, false, true}, {l, true, true}} {
+			d := analyzerOf(t, o).Digest()
+			if was, dup := seen[d]; dup {
+				t.Errorf("%+v and %+v have one digest", was, o)
+			}
+			seen[d] = o
+		}
+	}
+	if d := analyzerOf(t, Defaults()).Digest(); d != recordedDigest || analyzerOf(t, Options{Stem: true, Stop: true}).Digest() != d {
+		t.Errorf("the digest of the defaults is %s, was %s", d, recordedDigest)
+	}
+}
+
+func TestEveryLanguageHasStops(t *testing.T) {
+	for _, l := range Languages() {
+		if n := len(stopWords(l)); (n < 90) != (l == "none") {
+			t.Errorf("%s has %d function words", l, n)
+		}
+		for w := range stopWords(l) {
+			if strings.ToLower(w) != w || strings.Contains(w, "’") {
+				t.Errorf("%s: %q is never met", l, w)
+			}
+		}
+	}
+}
+
+// TestLongWords: terms are bounded, and long words are still told apart.
+func TestLongWords(t *testing.T) {
+	a := analyzerOf(t, Defaults())
+	long := strings.Repeat("é", 500_000)
+	x, y := a.Terms(nil, long), a.Terms(nil, long+"x")
+	if len(x) != 1 || len(y) != 1 || x[0].Text == y[0].Text || len(x[0].Text) > MaxTerm || !utf8.ValidString(x[0].Text) {
+		t.Errorf("%.80v %.80v", x, y)
+	}
+	for _, s := range []string{strings.Repeat("a.", 100_000), strings.Repeat("aB", 100_000), strings.Repeat("東", 100_000)} {
+		if n := len(a.Terms(nil, s)); n > 110_000 {
+			t.Errorf("%d terms of %.4s…", n, s)
+		}
+	}
+}
+
+func TestWeightsOfCompounds(t *testing.T) {
+	a := analyzerOf(t, Defaults())
+	for in, want := range map[string]float32{"fox": 1, "red fox": 2, "well-known": 1, "red-hot": 2, "ERR_CONN_RESET": 2, "0x80070057": 1, "GitHub": 2} {
+		sum := float32(0)
+		for _, x := range a.Terms(nil, in) {
+			sum += x.Weight
+		}
+		if sum < want-1e-6 || sum > want+1e-6 {
+			t.Errorf("%q weighs %v, want %v", in, sum, want)
+		}
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	a := analyzerOf(t, Defaults())
+	s := strings.Repeat("Foxes were jumping over many different lazy dogs of ERR_CONN_RESET. ", 50)
+	want := a.Terms(nil, s)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range 20 {
+				if !slices.Equal(a.Terms(nil, s), want) {
+					t.Error("terms differ")
+				}
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// FuzzTerms: any bytes in any language give bounded, valid terms whose offsets
+// lie in the text and ascend, the same each time.
+func FuzzTerms(f *testing.F) {
+	var all []*Analyzer
+	for _, l := range Languages() {
+		all = append(all, analyzerOf(f, Options{Language: l, Stem: true, Stop: true}))
+	}
+	for _, s := range []string{"The ERR_CONN_RESET of io.ReadAll v1.2.3", "東京タワー ภาษาไทย", "a\xff\u0301b’c", "l'homme C++ https://x.org/a-b", "İSTANBUL ǅ ﬁ ½ ß", "Häuser árvíztűrő книги"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, a := range all {
+			terms := a.Terms(nil, s)
+			if !slices.Equal(terms, a.Terms(nil, s)) {
+				t.Fatal("the second time differs")
+			}
+			last := 0
+			for _, x := range terms {
+				if x.Text == "" || len(x.Text) > MaxTerm || !utf8.ValidString(x.Text) {
+					t.Fatalf("%s: term %q of %q", a.o.Language, x.Text, s)
+				}
+				if x.Start < 0 || x.End <= x.Start || x.End > len(s) || !(x.Weight > 0 && x.Weight <= 1) {
+					t.Fatalf("%s: %+v of %q", a.o.Language, x, s)
+				}
+				if !x.Beside {
+					if x.Start < last {
+						t.Fatalf("%s: words of %q overlap or go back", a.o.Language, s)
+					}
+					last = x.Start
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkTerms(b *testing.B) {
+	a := analyzerOf(b, Defaults())
+	const s = "Searching for the meaning of words, one finds documents that mention them, and others that merely speak of the same things; the first are found by counting."
+	var terms []Term
+	b.SetBytes(int64(len(s)))
+	for b.Loop() {
+		terms = a.Terms(terms[:0], s)
+	}
+}
