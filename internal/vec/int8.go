@@ -1,0 +1,102 @@
+package vec
+
+import "math"
+
+// Codes of one byte. A vector x is stored as code[i] = round(x[i]/scale) with
+// scale = max|x|/127, so products of codes are integers and exact: every
+// kernel gives the same bits.
+
+// MaxInt8Dim is the longest vector of codes: its products fit an int32.
+const MaxInt8Dim = 1 << 16
+
+// Int8Kernel names the instruction set that the int8 functions use on this
+// machine: "avx512-vnni", "avx2" or "go".
+func Int8Kernel() string { return int8Kernel }
+
+// QuantizeInt8 writes the codes of x, finite, to dst of equal length and
+// returns their scale; x[i] ≈ scale·dst[i] within scale/2. The codes are in
+// [−127, 127], zeros with scale 0 where x is zero or so small that its scale
+// underflows.
+func QuantizeInt8(dst []int8, x []float32) (scale float32) {
+	dst = dst[:len(x)]
+	top := maxAbs(x)
+	scale = top / 127
+	f := 127 / top
+	if scale == 0 || math.IsInf(float64(f), 0) {
+		clear(dst)
+		return 0
+	}
+	for i := quantize(dst, x, f); i < len(x); i++ {
+		dst[i] = roundInt8(x[i] * f)
+	}
+	return scale
+}
+
+// roundInt8 rounds to the nearest integer, halves to even, as the CPU does.
+func roundInt8(v float32) int8 {
+	const magic = 3 << 22 // from here on a float32 has no fraction
+	return int8(int32(v + magic - magic))
+}
+
+// DotInt8x4 writes the inner products of q with the rows a, b, c and d, all of
+// q's length, at most MaxInt8Dim, into out.
+func DotInt8x4(out *[4]int32, q, a, b, c, d []int8) {
+	n := len(q)
+	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
+	*out = [4]int32{}
+	i := dotInt8x4(out, q, a, b, c, d)
+	if i < n {
+		dotInt8x4Go(out, q[i:], a[i:], b[i:], c[i:], d[i:])
+	}
+}
+
+// DotInt8Rows writes q·rows[i] into out[i] for the len(out) rows of length
+// len(q) stored one after another in rows.
+func DotInt8Rows(out []int32, q, rows []int8) {
+	d, n := len(q), len(out)
+	rows = rows[:n*d]
+	for i := 0; i < n; i += 4 {
+		if n < 4 { // the last row stands in for those that are missing
+			row := func(j int) []int8 { j = min(j, n-1); return rows[j*d : j*d+d] }
+			var s [4]int32
+			DotInt8x4(&s, q, row(0), row(1), row(2), row(3))
+			copy(out, s[:])
+			return
+		}
+		i = min(i, n-4) // the last four may overlap those before
+		r := rows[i*d : i*d+4*d]
+		DotInt8x4((*[4]int32)(out[i:]), q, r[:d], r[d:2*d], r[2*d:3*d], r[3*d:])
+	}
+}
+
+// AxpyInt8 adds f·x to y in place; equal lengths.
+func AxpyInt8(y []float32, f float32, x []int8) {
+	x = x[:len(y)]
+	for i := axpyInt8(y, f, x); i < len(y); i++ {
+		y[i] += f * float32(x[i])
+	}
+}
+
+// dotInt8x4Go adds to out; it is the plain twin of the kernels.
+func dotInt8x4Go(out *[4]int32, q, a, b, c, d []int8) {
+	n := len(q)
+	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
+	s0, s1, s2, s3 := out[0], out[1], out[2], out[3]
+	for i, v := range q {
+		x := int32(v)
+		s0 += x * int32(a[i])
+		s1 += x * int32(b[i])
+		s2 += x * int32(c[i])
+		s3 += x * int32(d[i])
+	}
+	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
+}
+
+// maxAbsGo is the largest |x|, 0 for none.
+func maxAbsGo(x []float32) float32 {
+	var top float32
+	for _, v := range x {
+		top = max(top, v, -v)
+	}
+	return top
+}

@@ -1,0 +1,209 @@
+//go:build amd64 && !purego
+
+#include "textflag.h"
+
+#define ROWS \
+	MOVQ out+0(FP), AX \
+	MOVQ q+8(FP), DI   \
+	MOVQ a+16(FP), R8  \
+	MOVQ b+24(FP), R9  \
+	MOVQ c+32(FP), R10 \
+	MOVQ d+40(FP), R11 \
+	MOVQ n+48(FP), DX  \
+	XORQ CX, CX
+
+// Sum the lanes of Y0-Y3 into out[0:4].
+#define SUMINT \
+	VPHADDD      Y1, Y0, Y0 \
+	VPHADDD      Y3, Y2, Y2 \
+	VPHADDD      Y2, Y0, Y0 \
+	VEXTRACTI128 $1, Y0, X1 \
+	VPADDD       X1, X0, X0 \
+	VMOVDQU      X0, (AX)   \
+	VZEROUPPER
+
+// VPDPBUSD multiplies unsigned by signed bytes. Rows are made unsigned by
+// adding 128, which is flipping the upper bit; Z4 sums 128·q, which is what
+// that adds to each product. Sums wrap around, so the difference is exact.
+#define STEP \
+	VPDPBUSD Z8, Z9, Z0  \
+	VPDPBUSD Z8, Z10, Z1 \
+	VPDPBUSD Z8, Z11, Z2 \
+	VPDPBUSD Z8, Z12, Z3 \
+	VPDPBUSD Z8, Z15, Z4
+
+// func dotInt8x4vnni(out *[4]int32, q, a, b, c, d *int8, n int)
+// n ≥ 1, any; the bytes behind the last full 64 are read under a mask.
+TEXT ·dotInt8x4vnni(SB), NOSPLIT, $0-56
+	ROWS
+	MOVL         $0x80808080, BX
+	VPBROADCASTD BX, Z15
+	VPXORQ       Z0, Z0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	MOVQ         DX, SI
+	ANDQ         $-64, SI
+	JZ           tail
+
+loop:
+	VMOVDQU64 (DI)(CX*1), Z8
+	VPXORQ    (R8)(CX*1), Z15, Z9
+	VPXORQ    (R9)(CX*1), Z15, Z10
+	VPXORQ    (R10)(CX*1), Z15, Z11
+	VPXORQ    (R11)(CX*1), Z15, Z12
+	STEP
+	ADDQ      $64, CX
+	CMPQ      CX, SI
+	JLT       loop
+
+tail:
+	ANDQ       $63, DX
+	JZ         sum
+	MOVQ       $-1, BX
+	BZHIQ      DX, BX, BX
+	KMOVQ      BX, K1
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8
+	VMOVDQU8.Z (R8)(CX*1), K1, Z9
+	VMOVDQU8.Z (R9)(CX*1), K1, Z10
+	VMOVDQU8.Z (R10)(CX*1), K1, Z11
+	VMOVDQU8.Z (R11)(CX*1), K1, Z12
+	VPXORQ     Z15, Z9, Z9
+	VPXORQ     Z15, Z10, Z10
+	VPXORQ     Z15, Z11, Z11
+	VPXORQ     Z15, Z12, Z12
+	STEP
+
+sum:
+	VPSUBD        Z4, Z0, Z0
+	VPSUBD        Z4, Z1, Z1
+	VPSUBD        Z4, Z2, Z2
+	VPSUBD        Z4, Z3, Z3
+	VEXTRACTI64X4 $1, Z0, Y4
+	VPADDD        Y4, Y0, Y0
+	VEXTRACTI64X4 $1, Z1, Y5
+	VPADDD        Y5, Y1, Y1
+	VEXTRACTI64X4 $1, Z2, Y6
+	VPADDD        Y6, Y2, Y2
+	VEXTRACTI64X4 $1, Z3, Y7
+	VPADDD        Y7, Y3, Y3
+	SUMINT
+	RET
+
+// func dotInt8x4avx2(out *[4]int32, q, a, b, c, d *int8, n int)
+// n is a positive multiple of 16. Bytes are widened to 16 bits: the byte
+// products of AVX2 would saturate.
+TEXT ·dotInt8x4avx2(SB), NOSPLIT, $0-56
+	ROWS
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+loop2:
+	VPMOVSXBW (DI)(CX*1), Y8
+	VPMOVSXBW (R8)(CX*1), Y9
+	VPMOVSXBW (R9)(CX*1), Y10
+	VPMOVSXBW (R10)(CX*1), Y11
+	VPMOVSXBW (R11)(CX*1), Y12
+	VPMADDWD  Y8, Y9, Y9
+	VPMADDWD  Y8, Y10, Y10
+	VPMADDWD  Y8, Y11, Y11
+	VPMADDWD  Y8, Y12, Y12
+	VPADDD    Y9, Y0, Y0
+	VPADDD    Y10, Y1, Y1
+	VPADDD    Y11, Y2, Y2
+	VPADDD    Y12, Y3, Y3
+	ADDQ      $16, CX
+	CMPQ      CX, DX
+	JLT       loop2
+	SUMINT
+	RET
+
+// func axpyInt8avx2(y *float32, f float32, x *int8, n int)
+// n is a positive multiple of 16.
+TEXT ·axpyInt8avx2(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	VBROADCASTSS f+8(FP), Y0
+	MOVQ         x+16(FP), SI
+	MOVQ         n+24(FP), DX
+	XORQ         CX, CX
+
+loopa:
+	VPMOVSXBD   (SI)(CX*1), Y1
+	VPMOVSXBD   8(SI)(CX*1), Y2
+	VCVTDQ2PS   Y1, Y1
+	VCVTDQ2PS   Y2, Y2
+	VFMADD213PS (DI)(CX*4), Y0, Y1
+	VFMADD213PS 32(DI)(CX*4), Y0, Y2
+	VMOVUPS     Y1, (DI)(CX*4)
+	VMOVUPS     Y2, 32(DI)(CX*4)
+	ADDQ        $16, CX
+	CMPQ        CX, DX
+	JLT         loopa
+	VZEROUPPER
+	RET
+
+// func maxAbsavx2(x *float32, n int) float32
+// n is a positive multiple of 8.
+TEXT ·maxAbsavx2(SB), NOSPLIT, $0-20
+	MOVQ     x+0(FP), SI
+	MOVQ     n+8(FP), DX
+	XORQ     CX, CX
+	VPCMPEQD Y2, Y2, Y2
+	VPSRLD   $1, Y2, Y2 // all bits but the sign
+	VXORPS   Y0, Y0, Y0
+
+loopm:
+	VANDPS (SI)(CX*4), Y2, Y1
+	VMAXPS Y1, Y0, Y0
+	ADDQ   $8, CX
+	CMPQ   CX, DX
+	JLT    loopm
+	VEXTRACTF128 $1, Y0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0x4E, X0, X1
+	VMAXPS       X1, X0, X0
+	VPSHUFD      $0xB1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func quantizeavx2(dst *int8, x *float32, f float32, n int)
+// n is a positive multiple of 32. The packing works in halves of 16 bytes; the
+// permutation puts its groups of four in order.
+DATA order<>+0(SB)/8, $0x0000000400000000
+DATA order<>+8(SB)/8, $0x0000000500000001
+DATA order<>+16(SB)/8, $0x0000000600000002
+DATA order<>+24(SB)/8, $0x0000000700000003
+GLOBL order<>(SB), RODATA|NOPTR, $32
+
+TEXT ·quantizeavx2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	VBROADCASTSS f+16(FP), Y0
+	MOVQ         n+24(FP), DX
+	XORQ         CX, CX
+	VMOVDQU      order<>(SB), Y5
+
+loopq:
+	VMULPS     (SI)(CX*4), Y0, Y1
+	VMULPS     32(SI)(CX*4), Y0, Y2
+	VMULPS     64(SI)(CX*4), Y0, Y3
+	VMULPS     96(SI)(CX*4), Y0, Y4
+	VCVTPS2DQ  Y1, Y1
+	VCVTPS2DQ  Y2, Y2
+	VCVTPS2DQ  Y3, Y3
+	VCVTPS2DQ  Y4, Y4
+	VPACKSSDW  Y2, Y1, Y1
+	VPACKSSDW  Y4, Y3, Y3
+	VPACKSSWB  Y3, Y1, Y1
+	VPERMD     Y1, Y5, Y1
+	VMOVDQU    Y1, (DI)(CX*1)
+	ADDQ       $32, CX
+	CMPQ       CX, DX
+	JLT        loopq
+	VZEROUPPER
+	RET
