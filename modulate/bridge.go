@@ -11,16 +11,16 @@ type Bridge struct {
 	parts []Weigher
 }
 
-// Bridge makes the multiplicative side of the stack from p. columns is the
-// number of columns of W, |V| for each multiplicative part.
-func (s Stack) Bridge(p Parts, columns int) (*Bridge, error) {
+// Bridge makes the multiplicative side of the stack from p, which has Weights.
+func (s Stack) Bridge(p Parts) (*Bridge, error) {
 	b := &Bridge{}
+	columns := p.Weights.Projection.VocabSize()
 	for _, v := range s.parts {
 		if v.Kind != Multiplicative {
 			continue
 		}
 		if v.ReadsSums && p.Sums == nil {
-			return nil, fmt.Errorf("%w: %s needs the sums of a corpus; open or build an index first", ErrNotFitted, v.Name)
+			return nil, noSums(v.Name)
 		}
 		w, err := v.Weigh(p)
 		if err != nil {
@@ -33,6 +33,10 @@ func (s Stack) Bridge(p Parts, columns int) (*Bridge, error) {
 	}
 	b.vocab = columns / len(b.parts)
 	return b, nil
+}
+
+func noSums(variant string) error {
+	return fmt.Errorf("%w: %s needs the sums of a corpus; open or build an index first", ErrNotFitted, variant)
 }
 
 // Columns is the number of columns of W: |V| for each part.

@@ -36,21 +36,26 @@ func lawParts(t *testing.T, r *rand.Rand, stack string, size float64) Parts {
 		t.Fatal(err)
 	}
 	sums, _ := corpusSums(r, lawDim, lawVocab, 40)
-	p := Parts{Sums: sums, Weights: &Weights{Stack: stack}}
-	columns := 0
-	for _, v := range s.Parts() {
-		if v.Kind == Multiplicative {
-			columns += lawVocab
+	p := Parts{Sums: sums, Weights: &Weights{Stack: stack, Projection: filled(t, r, lawDim, lawVocab, size)}}
+	if !s.Fitted() { // such weights are not read
+		return p
+	}
+	if p.Weights, err = s.Start(lawDim, lawVocab, p); err != nil {
+		t.Fatal(err)
+	}
+	p.Weights.Projection = filled(t, r, lawDim, p.Weights.Projection.VocabSize(), size)
+	for _, h := range p.Weights.Heads {
+		for i := range h.U {
+			h.U[i] += float32(0.3 * r.NormFloat64())
 		}
 	}
-	p.Weights.Projection = filled(t, r, lawDim, max(columns, lawVocab), size)
 	return p
 }
 
 // weigh makes the lexical vectors of stack s over p.
 func weigh(t *testing.T, s Stack, p Parts) *Bridge {
 	t.Helper()
-	b, err := s.Bridge(p, p.Weights.Projection.VocabSize())
+	b, err := s.Bridge(p)
 	if err != nil {
 		t.Fatal(err)
 	}

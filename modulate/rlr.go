@@ -28,7 +28,7 @@ var RLR = register(Variant{
 	ReadsSums: true,
 	Shift: func(p Parts) (Shifter, error) {
 		if p.Sums == nil {
-			return nil, fmt.Errorf("%w: rlr needs the sums of a corpus; open or build an index first", ErrNotFitted)
+			return nil, noSums("rlr")
 		}
 		return NewRLR(p.Sums, p.RLR)
 	},

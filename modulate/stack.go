@@ -68,6 +68,37 @@ func (s Stack) ReadsSums() bool {
 	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.ReadsSums })
 }
 
+// Start returns the weights that a fit of the stack begins with: W = 0 and the
+// start of each part's own parameters. The stack has a part that is fitted,
+// and p what its parts read. Only Stack, Projection and Heads are set.
+func (s Stack) Start(dim, vocab int, p Parts) (*Weights, error) {
+	w := &Weights{Stack: s.name}
+	columns := 0
+	for _, v := range s.parts {
+		if v.Kind != Multiplicative {
+			continue
+		}
+		columns += vocab
+		if v.ReadsSums && p.Sums == nil {
+			return nil, noSums(v.Name)
+		}
+		if v.Start == nil {
+			continue
+		}
+		h, err := v.Start(dim, p)
+		if err != nil {
+			return nil, err
+		}
+		if w.Heads == nil {
+			w.Heads = map[string]*Head{}
+		}
+		w.Heads[v.Name] = h
+	}
+	var err error
+	w.Projection, err = NewProjection(dim, columns)
+	return w, err
+}
+
 // Shifters makes the additive parts of the stack from p.
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
@@ -116,7 +147,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 			p.RLR = w.RLR
 		}
 		m.projection, m.dim = w.Projection, w.Projection.Dim()
-		if m.bridge, err = s.Bridge(p, w.Projection.VocabSize()); err != nil {
+		if m.bridge, err = s.Bridge(p); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,8 @@
 package modulate
 
 import (
+	"fmt"
+
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -12,8 +14,11 @@ type Weights struct {
 	// bridge fitted on top of RLR is of no use without it, nor the other way
 	// round.
 	Stack string
-	// Projection is W and b of Eq. 8.
+	// Projection is W and b of Eq. 8; W has |V| columns for each multiplicative
+	// part of the stack.
 	Projection *Projection
+	// Heads are the parameters of the variants that have some, by name.
+	Heads map[string]*Head
 	// RLR are the options of the RLR that the bridge was fitted on top of;
 	// zero where the stack has none.
 	RLR RLROptions
@@ -40,6 +45,14 @@ type ProbeScore struct {
 	Queries  int     `json:"queries"`  // how many
 	Dense    float64 `json:"dense"`    // nDCG@1 in [0, 1] of the plain dense vector
 	Modified float64 `json:"modified"` // nDCG@1 in [0, 1] with the fitted bridge
+}
+
+// head returns the parameters of variant name.
+func (p Parts) head(name string) (*Head, error) {
+	if p.Weights == nil || p.Weights.Heads[name] == nil {
+		return nil, fmt.Errorf("%w: the bridge holds no parameters of %s; run fit with this variant", ErrNotFitted, name)
+	}
+	return p.Weights.Heads[name], nil
 }
 
 // CheckEncoder returns nil when got spans the vector space that the bridge was

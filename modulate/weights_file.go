@@ -19,16 +19,19 @@ import (
 // A weights file, all integers little-endian:
 //
 //	"LEXSEMBR"  magic, 8 bytes
-//	uint32      format version, 1
+//	uint32      format version, 2
 //	uint32      length of the header
 //	JSON        weightsHeader
-//	int32 × n   token ids that have a row, ascending
+//	int32 × n   columns of W that have a row here, ascending
 //	float32 × d bias, only if the header says so
-//	float32 × n × d  rows of W in the order of the ids
+//	float32 × n × d  rows of Wᵀ in the order of the ids
+//	heads       in the order of the header, see weights_heads.go
 //	uint32      CRC-32C of all bytes before it
+//
+// Version 1 has no heads and is otherwise the same.
 const (
 	weightsMagic   = "LEXSEMBR"
-	weightsVersion = 1
+	weightsVersion = 2
 	maxHeader      = 1 << 20 // bytes
 	maxVocab       = 1 << 20 // bounds the table that Decode allocates to 4 MiB
 	maxDim         = 1 << 16
@@ -51,6 +54,7 @@ type weightsHeader struct {
 	Queries  int                 `json:"queries"`
 	Loss     float64             `json:"loss"`
 	Probes   []ProbeScore        `json:"probes"`
+	Heads    []headShape         `json:"heads,omitempty"`
 }
 
 // Encode returns the bytes of a weights file. The same weights give the same
@@ -60,10 +64,14 @@ func (w *Weights) Encode() ([]byte, error) {
 	if p == nil || !vec.Finite(p.rows) {
 		return nil, fmt.Errorf("%w: weights of stack %s are missing or not finite; fit again with a lower learning rate", ErrOptions, w.Stack)
 	}
+	shapes, err := w.headShapes()
+	if err != nil {
+		return nil, err
+	}
 	header, err := json.Marshal(weightsHeader{
 		Stack: w.Stack, Dim: p.dim, Vocab: len(p.slot), Rows: len(p.ids), Bias: p.bias != nil,
 		RLR: w.RLR, Encoder: w.Encoder, Seed: w.Seed, Data: w.Data, Seq: w.Seq,
-		Passages: w.Passages, Queries: w.Queries, Loss: w.Loss, Probes: w.Probes,
+		Passages: w.Passages, Queries: w.Queries, Loss: w.Loss, Probes: w.Probes, Heads: shapes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the weights of stack %s: %w", w.Stack, err)
@@ -86,6 +94,9 @@ func (w *Weights) Encode() ([]byte, error) {
 	for _, r := range order {
 		b = appendFloats(b, p.rows[int(r)*p.dim:(int(r)+1)*p.dim])
 	}
+	for _, s := range shapes {
+		b = w.Heads[s.Variant].append(b)
+	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
 }
 
@@ -99,8 +110,8 @@ func Decode(b []byte) (*Weights, error) {
 	if len(b) < 20 || string(b[:8]) != weightsMagic {
 		return corrupt("not a weights file")
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != weightsVersion {
-		return corrupt(fmt.Sprintf("format version %d, this program reads %d", v, weightsVersion))
+	if v := binary.LittleEndian.Uint32(b[8:]); v < 1 || v > weightsVersion {
+		return corrupt(fmt.Sprintf("format version %d, this program reads 1 to %d", v, weightsVersion))
 	}
 	if crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
 		return corrupt("checksum differs")
@@ -123,7 +134,11 @@ func Decode(b []byte) (*Weights, error) {
 	if h.Bias {
 		bias = h.Dim
 	}
-	if want := 4 * (h.Rows + bias + h.Rows*h.Dim); len(body) != want {
+	heads, err := headNumbers(h.Heads, h.Dim, h.Vocab)
+	if err != nil {
+		return corrupt(err.Error())
+	}
+	if want := 4 * (h.Rows + bias + h.Rows*h.Dim + heads); len(body) != want {
 		return corrupt(fmt.Sprintf("%d bytes of numbers where the header announces %d", len(body), want))
 	}
 	stack, err := ParseStack(h.Stack)
@@ -152,13 +167,17 @@ func Decode(b []byte) (*Weights, error) {
 	if !vec.Finite(p.bias) || !vec.Finite(p.rows) {
 		return corrupt("numbers that are not finite")
 	}
-	if h.RLR, err = checkRLR(stack, h.RLR); err != nil {
+	w := &Weights{
+		Stack: stack.Name(), Projection: p, Encoder: h.Encoder, Seed: h.Seed, Data: h.Data, Seq: h.Seq,
+		Passages: h.Passages, Queries: h.Queries, Loss: h.Loss, Probes: h.Probes,
+	}
+	if err := w.readHeads(body[4*h.Rows*h.Dim:], h.Heads); err != nil {
 		return corrupt(err.Error())
 	}
-	return &Weights{
-		Stack: stack.Name(), Projection: p, RLR: h.RLR, Encoder: h.Encoder, Seed: h.Seed, Data: h.Data, Seq: h.Seq,
-		Passages: h.Passages, Queries: h.Queries, Loss: h.Loss, Probes: h.Probes,
-	}, nil
+	if w.RLR, err = checkRLR(stack, h.RLR); err != nil {
+		return corrupt(err.Error())
+	}
+	return w, nil
 }
 
 // checkRLR returns the options for a stack with RLR, defaults filled in.

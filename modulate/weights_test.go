@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -33,6 +34,12 @@ func sampleWeights(t *testing.T, stack string, bias bool) *Weights {
 	if strings.Contains(stack, "rlr") {
 		w.RLR = RLROptions{Alpha: 0.25, Lambda: 2}
 	}
+	if strings.Contains(stack, "llr") {
+		w.Heads = map[string]*Head{
+			"llr":      {U: unit(r, 6), B: []float32{0.5}},
+			"llr-full": {Tokens: []int32{3, 9}, U: append(unit(r, 6), unit(r, 6)...), B: []float32{1, 2}, Near: []int32{0, 1, 1, 0}},
+		}
+	}
 	for i := range w.Encoder.Probe {
 		w.Encoder.Probe[i] = unit(r, 6)
 	}
@@ -40,7 +47,7 @@ func sampleWeights(t *testing.T, stack string, bias bool) *Weights {
 }
 
 func TestWeightsRoundTrip(t *testing.T) {
-	for _, stack := range []string{"slr", "rlr+slr"} {
+	for _, stack := range []string{"slr", "rlr+slr", "llr+rlr"} {
 		for _, bias := range []bool{false, true} {
 			w := sampleWeights(t, stack, bias)
 			path := filepath.Join(t.TempDir(), "w.bridge")
@@ -87,8 +94,62 @@ func TestWeightsBytesAreCanonical(t *testing.T) {
 	}
 }
 
-func TestWeightsDamaged(t *testing.T) {
+// Files of version 1 are those of version 2 without heads.
+func TestWeightsOfVersion1(t *testing.T) {
 	w := sampleWeights(t, "rlr+slr", true)
+	b, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint32(b[8:], 1)
+	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
+	if got, err := Decode(b); err != nil || !reflect.DeepEqual(got, w) {
+		t.Fatalf("version 1 read as %+v, %v", got, err)
+	}
+	binary.LittleEndian.PutUint32(b[8:], 3)
+	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
+	if _, err := Decode(b); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "version 3") {
+		t.Fatalf("version 3: %v", err)
+	}
+}
+
+// Heads that cannot be scored with are neither written nor read.
+func TestHeadsOfImpossibleShape(t *testing.T) {
+	for name, h := range map[string]*Head{
+		"empty":       {},
+		"short U":     {U: make([]float32, 5), B: []float32{1}},
+		"two shared":  {U: make([]float32, 12), B: []float32{1, 1}},
+		"tokens":      {Tokens: []int32{4}, U: make([]float32, 12), B: []float32{1, 1}},
+		"order":       {Tokens: []int32{4, 2}, U: make([]float32, 12), B: []float32{1, 1}},
+		"vocabulary":  {Tokens: []int32{4, 30}, U: make([]float32, 12), B: []float32{1, 1}},
+		"near":        {Tokens: []int32{2, 4}, U: make([]float32, 12), B: []float32{1, 1}, Near: []int32{1}},
+		"far":         {Tokens: []int32{2, 4}, U: make([]float32, 12), B: []float32{1, 1}, Near: []int32{1, 2}},
+		"not finite":  {Tokens: []int32{2, 4}, U: make([]float32, 12), B: []float32{1, float32(math.Inf(1))}},
+		"negative id": {Tokens: []int32{-2, 4}, U: make([]float32, 12), B: []float32{1, 1}},
+	} {
+		w := sampleWeights(t, "slr", false)
+		w.Heads = map[string]*Head{"llr": h}
+		if _, err := w.Encode(); !errors.Is(err, ErrOptions) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if h.Rows() == 0 || len(h.Near)%h.Rows() != 0 {
+			continue
+		}
+		shape := headShape{"llr", h.Rows(), h.Tokens == nil, len(h.Near) / h.Rows()}
+		n, err := headNumbers([]headShape{shape}, 6, 30)
+		if b := h.append(nil); err == nil && len(b) == 4*n {
+			err = (&Weights{Projection: w.Projection}).readHeads(b, []headShape{shape})
+		} else if err == nil {
+			continue // a file of another length than announced is refused before
+		}
+		if err == nil {
+			t.Errorf("%s: was read", name)
+		}
+	}
+}
+
+func TestWeightsDamaged(t *testing.T) {
+	w := sampleWeights(t, "llr+rlr", true)
 	b, err := w.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +207,11 @@ func FuzzDecode(f *testing.F) {
 		if err := p.Touch(3, 5); err != nil {
 			f.Fatal(err)
 		}
-		b, err := (&Weights{Stack: stack, Projection: p}).Encode()
+		heads := map[string]*Head{"llr": {U: []float32{1, 2}, B: []float32{1}}}
+		if stack == "rlr+slr" {
+			heads = nil
+		}
+		b, err := (&Weights{Stack: stack, Projection: p, Heads: heads}).Encode()
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -16,24 +16,14 @@ import (
 // workers, nor does any sum, so neither does the result.
 const blockScores = 1 << 18
 
-// descend fits W by Adam.
-func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, columns int, o Options) (*modulate.Projection, []float64, int, error) {
-	p, err := modulate.NewProjection(q.dim, columns)
+// descend fits W, p, and the heads of the bridge by Adam. It returns the mean
+// loss of each epoch and the number of steps.
+func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, o Options) ([]float64, int, error) {
+	t, err := newTrainer(ctx, q, set, shift, b, p, o)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, 0, err
 	}
-	if err := p.Touch(q.lex.IDs...); err != nil {
-		return nil, nil, 0, fmt.Errorf("the encoder gave a token outside its vocabulary: %w", err)
-	}
-	total := (q.len() + o.Batch - 1) / o.Batch * o.Epochs
-	t := &trainer{
-		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau},
-		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
-		usesOf: make([][]use, len(p.Tokens())),
-	}
-	if err := t.prepare(ctx); err != nil {
-		return nil, nil, 0, err
-	}
+	total := t.adam.total
 	order := make([]int32, q.len())
 	for i := range order {
 		order[i] = int32(i)
@@ -46,16 +36,16 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 		var sum float64
 		for at := 0; at < len(order); at += o.Batch {
 			if err := ctx.Err(); err != nil {
-				return nil, nil, 0, err
+				return nil, 0, err
 			}
 			batch := order[at:min(at+o.Batch, len(order))]
 			step++
 			loss, err := t.step(ctx, batch, step)
 			if err != nil {
-				return nil, nil, 0, err
+				return nil, 0, err
 			}
 			if loss-loss != 0 {
-				return nil, nil, 0, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, step, total)
+				return nil, 0, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, step, total)
 			}
 			sum += loss * float64(len(batch))
 			o.Progress("fit", step, total, sum/float64(at+len(batch)))
@@ -65,17 +55,20 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 	for r := range p.Tokens() {
 		t.adam.settle(p.Rows(), r, total)
 	}
-	return p, losses, step, nil
+	return losses, step, nil
 }
 
 // trainer holds what the steps share.
 type trainer struct {
 	problem
-	o     Options
-	set   *passages
-	adam  *adam
-	all   []float32 // [len(reps) × d]: all candidates, nil where there are too many
-	mined []int32   // [queries × o.Negatives] distinct texts, where all is nil
+	o    Options
+	set  *passages
+	adam *adam
+	// learner teaches the parameters that w is made with; nil where w is fixed.
+	learner *learner
+	lex     []modulate.Lexical // of the batch
+	all     []float32          // [len(reps) × d]: all candidates, nil where there are too many
+	mined   []int32            // [queries × o.Negatives] distinct texts, where all is nil
 
 	dz     []float32
 	loss   []float64
@@ -90,6 +83,22 @@ type trainer struct {
 type use struct {
 	row    int32
 	weight float32
+}
+
+func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, o Options) (*trainer, error) {
+	if err := touch(p, q, b); err != nil {
+		return nil, fmt.Errorf("the encoder gave a token outside its vocabulary: %w", err)
+	}
+	total := (q.len() + o.Batch - 1) / o.Batch * o.Epochs
+	t := &trainer{
+		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau},
+		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
+		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
+	}
+	if learns(b) {
+		t.learner = newLearner(q, b, total, o)
+	}
+	return t, t.prepare(ctx)
 }
 
 // prepare chooses the candidates and allocates what the steps need.
@@ -127,6 +136,9 @@ func (t *trainer) blockRows(candidates int) int {
 func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64, error) {
 	d := t.q.dim
 	w := t.projection.Rows()
+	if err := t.weigh(ctx, batch); err != nil {
+		return 0, err
+	}
 	t.collect(batch)
 	err := t.eachUsed(ctx, func(_ int, r int32) { t.adam.settle(w, int(r), number-1) })
 	if err != nil {
@@ -145,10 +157,15 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 	err = each(ctx, t.o.Workers, (len(batch)+rows-1)/rows, func(worker, b int) {
 		lo := b * rows
 		hi := min(lo+rows, len(batch))
-		t.block(t.work[worker], batch[lo:hi], candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
+		t.block(t.work[worker], batch[lo:hi], t.lex[lo:hi], candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
 	})
 	if err != nil {
 		return 0, err
+	}
+	if t.learner != nil {
+		if err := t.learner.step(ctx, t, batch, number); err != nil {
+			return 0, err
+		}
 	}
 	err = t.eachUsed(ctx, func(worker int, r int32) {
 		g := t.grads[worker]
@@ -165,14 +182,24 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 	return sum * scale, err
 }
 
+// weigh makes the lexical vectors of batch.
+func (t *trainer) weigh(ctx context.Context, batch []int32) error {
+	if t.learner != nil {
+		return t.learner.weigh(ctx, t.lex, batch)
+	}
+	for i, r := range batch {
+		t.lex[i] = t.q.lexical(int(r))
+	}
+	return nil
+}
+
 // collect lists the rows of W that batch uses, and where.
 func (t *trainer) collect(batch []int32) {
 	for _, r := range t.used {
 		t.usesOf[r] = t.usesOf[r][:0]
 	}
 	t.used = t.used[:0]
-	for i, q := range batch {
-		w := t.q.lexical(int(q))
+	for i, w := range t.lex[:len(batch)] {
 		for k, id := range w.IDs {
 			r := t.projection.Slot(id)
 			if len(t.usesOf[r]) == 0 {

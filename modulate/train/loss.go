@@ -38,12 +38,13 @@ type problem struct {
 
 // block computes the losses of the queries rows against the candidates
 // [n × d], of which target[i] is the right one for rows[i], and their gradient
-// with respect to z = W·w, scaled by scale, into dz [len(rows) × d].
-func (p *problem) block(f *forward, rows []int32, candidates []float32, target []int32, scale float64, dz []float32, loss []float64) {
+// with respect to z = W·w, scaled by scale, into dz [len(rows) × d]. lex are
+// the lexical vectors of rows.
+func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, candidates []float32, target []int32, scale float64, dz []float32, loss []float64) {
 	d := p.q.dim
 	m, n := len(rows), len(candidates)/d
 	for i, r := range rows {
-		p.forward(f, i, int(r))
+		p.forward(f, i, int(r), lex[i])
 	}
 	score := f.score[:m*n]
 	vec.MatMulNT(score, f.out[:m*d], candidates, m, n, d)
@@ -57,13 +58,13 @@ func (p *problem) block(f *forward, rows []int32, candidates []float32, target [
 	}
 }
 
-// forward computes q_out of query r into row i of f: the very steps of
-// modulate.Modulator.Modulate.
-func (p *problem) forward(f *forward, i, r int) {
+// forward computes q_out of query r, whose lexical vector is w, into row i of
+// f: the very steps of modulate.Modulator.Modulate.
+func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 	d := p.q.dim
 	q := p.q.vector(r)
 	var z []float64
-	if w := p.q.lexical(r); len(w.IDs) > 0 {
+	if len(w.IDs) > 0 {
 		z = f.z
 		clear(z)
 		p.projection.AddLogits(z, w)
@@ -71,7 +72,7 @@ func (p *problem) forward(f *forward, i, r int) {
 	var shift []float32
 	if len(p.shift) > 0 {
 		clear(f.shift)
-		in := p.q.input(r)
+		in := p.q.input(r, nil)
 		for _, s := range p.shift {
 			if s.AddShift(f.shift, in) {
 				shift = f.shift

@@ -60,9 +60,12 @@ func probe(ctx context.Context, enc encoder.Encoder, set *passages, w *modulate.
 	dense := make([]float32, 0, len(texts)*d)
 	modified := make([]float32, 0, len(texts)*d)
 	progress := func(done int) { o.Progress("evaluate", done, len(texts), 0) }
-	err = encodeTexts(ctx, enc, texts, m.Need(), progress, func(_ int, out encoder.Output) {
-		dense = append(dense, out.Dense...)
-		modified = m.Modulate(modified, modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits})
+	err = encodeTexts(ctx, enc, texts, m.Need(), progress, func(part []encoder.Output) error {
+		for _, out := range part {
+			dense = append(dense, out.Dense...)
+			modified = m.Modulate(modified, inputOf(out))
+		}
+		return ctx.Err()
 	})
 	if err != nil {
 		return nil, err

@@ -8,13 +8,15 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// queries are the encoded training queries. Of each the dense vector, the
-// distinct tokens (for additive parts) and the lexical vector w are kept.
+// queries are the encoded training queries. Of each the dense vector and its
+// tokens are kept, and what w is made of: w itself, or where w is learned, too,
+// the hidden states of the tokens.
 type queries struct {
 	dim    int
 	dense  []float32 // [len × dim], unit vectors
 	target []int32   // index in passages.reps
-	tokens []int32   // those of query i are tokens[tokenAt[i]:tokenAt[i+1]]
+	tokens []int32   // those of query i are tokens[tokenAt[i]:tokenAt[i+1]], none special
+	states []bf16    // [len(tokens) × dim] hidden states, nil unless w is learned
 	lex    modulate.Lexical
 	// tokenAt and lexAt are the bounds in tokens and lex, [len + 1] each.
 	tokenAt, lexAt []int
@@ -32,31 +34,58 @@ func (q *queries) lexical(i int) modulate.Lexical {
 	return modulate.Lexical{IDs: q.lex.IDs[a:b], Weights: q.lex.Weights[a:b]}
 }
 
-// input is query i as additive parts see it.
-func (q *queries) input(i int) modulate.Input {
-	ids := q.tokens[q.tokenAt[i]:q.tokenAt[i+1]]
-	return modulate.Input{Tokens: encoder.Tokens{IDs: ids, Special: q.plain[:len(ids)]}, Dense: q.vector(i)}
+// input is query i as modulation sees it. states is room for hidden states;
+// nil where they are not wanted.
+func (q *queries) input(i int, states *[]float32) modulate.Input {
+	a, b := q.tokenAt[i], q.tokenAt[i+1]
+	ids := q.tokens[a:b]
+	in := modulate.Input{Tokens: encoder.Tokens{IDs: ids, Special: q.plain[:len(ids)]}, Dense: q.vector(i)}
+	if states != nil {
+		*states = widen((*states)[:0], q.states[a*q.dim:b*q.dim])
+		in.Hidden = *states
+	}
+	return in
 }
 
-// encodeQueries encodes the drawn texts.
-func encodeQueries(ctx context.Context, enc encoder.Encoder, need encoder.Need, b *modulate.Bridge, d drawn, o Options) (*queries, error) {
+// encodeQueries encodes the drawn texts; the hidden states are kept if learned.
+func encodeQueries(ctx context.Context, enc encoder.Encoder, need encoder.Need, b *modulate.Bridge, learned bool, d drawn, o Options) (*queries, error) {
+	if learned {
+		d = fitStates(enc, d, o.StateBytes)
+	}
 	n := len(d.texts)
 	q := &queries{
 		dim: enc.Dim(), target: d.target, dense: make([]float32, 0, n*enc.Dim()),
 		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1),
 	}
 	progress := func(done int) { o.Progress("encode queries", done, n, 0) }
-	err := encodeTexts(ctx, enc, d.texts, need, progress, func(i int, out encoder.Output) {
-		q.dense = append(q.dense, out.Dense...)
-		q.tokens = out.Tokens.Lexical(q.tokens)
-		q.tokenAt = append(q.tokenAt, len(q.tokens))
-		w := b.Weigh(modulate.Lexical{}, modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits})
-		q.lex.IDs = append(q.lex.IDs, w.IDs...)
-		q.lex.Weights = append(q.lex.Weights, w.Weights...)
-		q.lexAt = append(q.lexAt, len(q.lex.IDs))
-		q.plain = append(q.plain, make([]bool, max(0, len(out.Tokens.IDs)-len(q.plain)))...)
+	err := encodeTexts(ctx, enc, d.texts, need, progress, func(part []encoder.Output) error {
+		lex := make([]modulate.Lexical, len(part))
+		err := each(ctx, o.Workers, len(part), func(_, i int) {
+			if !learned {
+				lex[i] = b.Weigh(modulate.Lexical{}, inputOf(part[i]))
+			}
+		})
+		for i, out := range part {
+			q.dense = append(q.dense, out.Dense...)
+			if learned {
+				q.keepStates(out)
+			} else {
+				q.tokens = out.Tokens.Lexical(q.tokens)
+			}
+			q.tokenAt = append(q.tokenAt, len(q.tokens))
+			q.lex.IDs = append(q.lex.IDs, lex[i].IDs...)
+			q.lex.Weights = append(q.lex.Weights, lex[i].Weights...)
+			q.lexAt = append(q.lexAt, len(q.lex.IDs))
+			q.plain = append(q.plain, make([]bool, max(0, len(out.Tokens.IDs)-len(q.plain)))...)
+		}
+		return err
 	})
 	return q, err
+}
+
+// inputOf is what an encoded query offers to modulation.
+func inputOf(out encoder.Output) modulate.Input {
+	return modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits}
 }
 
 // encodeSlice is the number of texts handed to the encoder at once: enough for
@@ -64,14 +93,18 @@ func encodeQueries(ctx context.Context, enc encoder.Encoder, need encoder.Need, 
 const encodeSlice = 2048
 
 // encodeTexts encodes texts as queries, slice by slice, and hands each output
-// to take in order.
-func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need encoder.Need, progress func(done int), take func(i int, out encoder.Output)) error {
-	for at := 0; at < len(texts); at += encodeSlice {
+// to take in order. Hidden states, which are large, come in smaller slices.
+func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need encoder.Need, progress func(done int), take func(part []encoder.Output) error) error {
+	slice := encodeSlice
+	if need&encoder.NeedHidden != 0 {
+		slice /= 4
+	}
+	for at := 0; at < len(texts); at += slice {
 		progress(at)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		part := texts[at:min(at+encodeSlice, len(texts))]
+		part := texts[at:min(at+slice, len(texts))]
 		out, err := enc.Encode(ctx, encoder.Query, part, need)
 		if err != nil {
 			return fmt.Errorf("encode queries: %w", err)
@@ -79,11 +112,13 @@ func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need 
 		if len(out) != len(part) {
 			return fmt.Errorf("encode queries: the encoder gave %d outputs for %d texts", len(out), len(part))
 		}
-		for i, x := range out {
+		for _, x := range out {
 			if len(x.Dense) != enc.Dim() {
 				return fmt.Errorf("encode queries: the encoder gave a vector of length %d instead of %d", len(x.Dense), enc.Dim())
 			}
-			take(at+i, x)
+		}
+		if err := take(out); err != nil {
+			return err
 		}
 	}
 	progress(len(texts))

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -79,6 +80,10 @@ type Options struct {
 	// fewer. Negatives are drawn from ranks 20 to 200. It is called from up to
 	// Workers goroutines. nil means negatives drawn evenly from the corpus.
 	HardNegatives func(ctx context.Context, query []float32, from, to int) ([]int, error)
+	// StateBytes bounds the memory for the hidden states of the training
+	// queries' tokens, which variants that learn from them keep: 2·d bytes a
+	// token. Queries beyond it are not drawn. 0 means 2 GiB.
+	StateBytes int64
 	// Seq is recorded in the weights as the state of the corpus.
 	Seq uint64
 	// Progress, if not nil, is called from the goroutine of Fit. Stages are
@@ -124,6 +129,9 @@ func (o Options) defaults() (Options, error) {
 	fill(&o.Workers, runtime.GOMAXPROCS(0))
 	fill(&o.AllCandidates, 20_000)
 	fill(&o.Negatives, 15)
+	if o.StateBytes == 0 {
+		o.StateBytes = 2 << 30
+	}
 	if o.LearningRate == 0 {
 		o.LearningRate = 2e-2
 	}
@@ -155,7 +163,8 @@ func (o Options) defaults() (Options, error) {
 // result depends on corpus, encoder and options alone. It stops with ctx's
 // error soon after ctx is cancelled. Memory is about 4·d bytes for each
 // training query, 12·d for each token that occurs in one, and 4·d for each
-// distinct passage while all of them are candidates.
+// distinct passage while all of them are candidates; variants that learn from
+// hidden states take what Options.StateBytes says, too.
 func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*modulate.Weights, *Report, error) {
 	start := time.Now()
 	o, err := o.defaults()
@@ -183,7 +192,12 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
-	bridge, err := stack.Bridge(parts, columns(stack, enc))
+	w, err := stack.Start(enc.Dim(), enc.VocabSize(), parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts.Weights = w
+	bridge, err := stack.Bridge(parts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,22 +206,19 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	began := time.Now()
-	queries, err := encodeQueries(ctx, enc, stack.Need(), bridge, drawn, o)
+	queries, err := encodeQueries(ctx, enc, stack.Need(), bridge, learns(bridge), drawn, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	encoded := time.Now()
-	projection, losses, steps, err := descend(ctx, queries, set, shift, bridge.Columns(), o)
+	losses, steps, err := descend(ctx, queries, set, shift, bridge, w.Projection, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	fitted := time.Now()
 
-	w := &modulate.Weights{
-		Stack: stack.Name(), Projection: projection, Encoder: enc.Fingerprint(),
-		Seed: o.Seed, Data: set.digest, Seq: o.Seq, Passages: corpus.Len(), Queries: queries.len(),
-		Loss: losses[len(losses)-1],
-	}
+	w.Encoder, w.Seed, w.Data, w.Seq = enc.Fingerprint(), o.Seed, set.digest, o.Seq
+	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), losses[len(losses)-1]
 	for _, s := range shift {
 		if r, ok := s.(*modulate.Regression); ok {
 			w.RLR = r.Options()
@@ -218,7 +229,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	}
 	return w, &Report{
 		Stack: w.Stack, Passages: corpus.Len(), Distinct: len(set.reps), Queries: queries.len(),
-		Tokens: len(projection.Tokens()), Steps: steps, Losses: losses, Probes: w.Probes,
+		Tokens: len(w.Projection.Tokens()), Steps: steps, Losses: losses, Probes: w.Probes,
 		Encode: encoded.Sub(began), Descent: fitted.Sub(encoded), Took: time.Since(start),
 	}, nil
 }
@@ -235,16 +246,9 @@ func fittable(name string) (modulate.Stack, error) {
 	return s, nil
 }
 
-// columns is the number of columns of W: the vocabulary, once for each fitted
-// part of the stack.
-func columns(s modulate.Stack, enc encoder.Encoder) int {
-	n := 0
-	for _, v := range s.Parts() {
-		if v.Kind == modulate.Multiplicative {
-			n += enc.VocabSize()
-		}
-	}
-	return n
+// learns reports whether the lexical vectors of b have parameters to be learned.
+func learns(b *modulate.Bridge) bool {
+	return slices.ContainsFunc(b.Heads(), func(h *modulate.Head) bool { return h != nil })
 }
 
 // sumsOf makes the sums over the corpus.

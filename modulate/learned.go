@@ -1,0 +1,70 @@
+package modulate
+
+import "slices"
+
+// Origin says where an entry of a lexical vector came from: weight
+// log(1 + ReLU(h_State·U_Row + b_Row)) with derivative Slope, of part Part of
+// the bridge. Entries of parts without parameters have Part −1.
+type Origin struct {
+	Part, Row, State int32
+	Slope            float32
+}
+
+// learned is a Weigher whose Head a fit teaches.
+type learned interface {
+	Weigher
+	// trace is Weigh that also appends the origin of each entry (Part 0).
+	trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin)
+	head() *Head
+}
+
+// Heads are the parameters that a fit teaches beside W, by part of the bridge:
+// nil for parts that have none, or whose head stands fixed.
+func (b *Bridge) Heads() []*Head {
+	heads := make([]*Head, len(b.parts))
+	for k, p := range b.parts {
+		if l, ok := p.(learned); ok {
+			heads[k] = l.head()
+		}
+	}
+	return heads
+}
+
+// Trace is Weigh, entry for entry, that also appends the origin of each.
+func (b *Bridge) Trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin) {
+	for k, p := range b.parts {
+		at, first := len(dst.IDs), len(from)
+		if l, ok := p.(learned); ok {
+			dst, from = l.trace(dst, from, in)
+			for i := range from[first:] {
+				from[first+i].Part = int32(k)
+			}
+		} else {
+			dst = p.Weigh(dst, in)
+			for range dst.IDs[at:] {
+				from = append(from, Origin{Part: -1})
+			}
+		}
+		b.shift(dst.IDs[at:], k)
+	}
+	return dst, from
+}
+
+// keep adds weight w of token id to the entries of dst from at on: the larger
+// one where the token repeats (the pooling of Eq. 6). from may be nil.
+func keep(dst Lexical, from []Origin, at int, id int32, w float32, o Origin, trace bool) (Lexical, []Origin) {
+	if i := slices.Index(dst.IDs[at:], id); i >= 0 {
+		if w > dst.Weights[at+i] {
+			dst.Weights[at+i] = w
+			if trace {
+				from[len(from)-(len(dst.IDs)-at)+i] = o
+			}
+		}
+		return dst, from
+	}
+	dst.IDs, dst.Weights = append(dst.IDs, id), append(dst.Weights, w)
+	if trace {
+		from = append(from, o)
+	}
+	return dst, from
+}

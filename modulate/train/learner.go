@@ -1,0 +1,189 @@
+package train
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// headRate is the learning rate of a head against that of W, for hidden states
+// of length 1: Adam moves all of its d numbers at once and a weight by the sum.
+const headRate = 0.05
+
+// headDecay pulls a head towards its start: the share of the distance that is
+// taken off in a step, against the learning rate of the head.
+const headDecay = 1
+
+// learner teaches the heads that the lexical vectors of a bridge are made
+// with, from the gradient of the loss with respect to those vectors.
+type learner struct {
+	q      *queries
+	bridge *modulate.Bridge
+	o      Options
+	heads  []*headFit // by part of the bridge, nil where it has nothing to learn
+	from   [][]modulate.Origin
+	slope  [][]float32 // dL/da of each entry of the batch
+	states [][]float32 // [workers] room for hidden states
+}
+
+// headFit is the descent of one head.
+type headFit struct {
+	*modulate.Head
+	u0, b0 []float32 // the start
+	u, b   *adam
+	usesOf [][]stateUse // by row
+}
+
+// stateUse is one hidden state that a row scored, and dL/da.
+type stateUse struct {
+	query, state int32
+	grad         float32
+}
+
+func newLearner(q *queries, b *modulate.Bridge, steps int, o Options) *learner {
+	l := &learner{
+		q: q, bridge: b, o: o, from: make([][]modulate.Origin, o.Batch), slope: make([][]float32, o.Batch),
+		states: make([][]float32, o.Workers),
+	}
+	length := q.stateLength()
+	for _, h := range b.Heads() {
+		if h == nil {
+			l.heads = append(l.heads, nil)
+			continue
+		}
+		rate := headRate * o.LearningRate
+		l.heads = append(l.heads, &headFit{
+			Head: h, u0: slices.Clone(h.U), b0: slices.Clone(h.B),
+			u: newAdam(h.Rows(), q.dim, steps, rate/length), b: newAdam(h.Rows(), 1, steps, rate),
+			usesOf: make([][]stateUse, h.Rows()),
+		})
+	}
+	return l
+}
+
+// stateLength is the root mean square length of the hidden states.
+func (q *queries) stateLength() float64 {
+	var sum float64
+	for _, b := range q.states {
+		f := float64(math.Float32frombits(uint32(b) << 16))
+		sum += f * f
+	}
+	if sum == 0 {
+		return 1
+	}
+	return math.Sqrt(sum / float64(len(q.states)/q.dim))
+}
+
+// weigh makes the lexical vectors of batch with the heads as they are.
+func (l *learner) weigh(ctx context.Context, lex []modulate.Lexical, batch []int32) error {
+	return each(ctx, l.o.Workers, len(batch), func(worker, i int) {
+		w := modulate.Lexical{IDs: lex[i].IDs[:0], Weights: lex[i].Weights[:0]}
+		lex[i], l.from[i] = l.bridge.Trace(w, l.from[i][:0], l.q.input(int(batch[i]), &l.states[worker]))
+	})
+}
+
+// step takes a step of the heads after the backward pass of t over batch,
+// before W moves.
+func (l *learner) step(ctx context.Context, t *trainer, batch []int32, number int) error {
+	if err := l.gradients(ctx, t, batch); err != nil {
+		return err
+	}
+	for _, h := range l.heads {
+		if h == nil {
+			continue
+		}
+		const rows = 64 // a worker takes at a time
+		err := each(ctx, l.o.Workers, (h.Rows()+rows-1)/rows, func(worker, b int) {
+			for r := b * rows; r < min((b+1)*rows, h.Rows()); r++ {
+				h.move(l.q, t.grads[worker], r, number)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gradients computes dL/da = (dz · W_t) · dw/da for every score a of the batch
+// and lists it with the row that made it.
+func (l *learner) gradients(ctx context.Context, t *trainer, batch []int32) error {
+	d, w := l.q.dim, t.projection.Rows()
+	err := each(ctx, l.o.Workers, len(batch), func(_, i int) {
+		g := l.slope[i][:0]
+		for k, id := range t.lex[i].IDs {
+			o := l.from[i][k]
+			if o.Part < 0 || o.Slope == 0 {
+				g = append(g, 0)
+				continue
+			}
+			s := t.projection.Slot(id)
+			g = append(g, o.Slope*vec.Dot(t.dz[i*d:(i+1)*d], w[s*d:(s+1)*d]))
+		}
+		l.slope[i] = g
+	})
+	if err != nil {
+		return err
+	}
+	for i, query := range batch {
+		for k, o := range l.from[i] {
+			if g := l.slope[i][k]; g != 0 {
+				h := l.heads[o.Part]
+				h.usesOf[o.Row] = append(h.usesOf[o.Row], stateUse{query, o.State, g})
+			}
+		}
+	}
+	return nil
+}
+
+// gradient adds dL/dU_r = Σ dL/da · h to g and returns dL/db_r = Σ dL/da.
+func (h *headFit) gradient(q *queries, g []float32, r int) (gb float32) {
+	for _, u := range h.usesOf[r] {
+		at := (q.tokenAt[u.query] + int(u.state)) * q.dim
+		for i, x := range q.states[at : at+q.dim] {
+			g[i] += u.grad * math.Float32frombits(uint32(x)<<16)
+		}
+		gb += u.grad
+	}
+	return gb
+}
+
+// move takes step number with row r; g is room for its gradient. A row that
+// has never been used stands still.
+func (h *headFit) move(q *queries, g []float32, r, number int) {
+	if len(h.usesOf[r]) == 0 && h.b.last[r] == 0 {
+		return
+	}
+	clear(g)
+	gb := h.gradient(q, g, r)
+	h.usesOf[r] = h.usesOf[r][:0]
+	h.u.apply(h.U, r, g, number)
+	h.b.apply(h.B, r, []float32{gb}, number)
+	back := float32(headDecay * h.b.rate * (1 - float64(number-1)/float64(h.b.total)))
+	u, u0 := h.U[r*q.dim:(r+1)*q.dim], h.u0[r*q.dim:(r+1)*q.dim]
+	for i := range u {
+		u[i] += back * (u0[i] - u[i])
+	}
+	h.B[r] += back * (h.b0[r] - h.B[r])
+}
+
+// touch gives a row of W to every token that a lexical vector of the queries
+// can hold: entries stand in it also while their weight is 0.
+func touch(p *modulate.Projection, q *queries, b *modulate.Bridge) error {
+	if q.states == nil {
+		return p.Touch(q.lex.IDs...)
+	}
+	var states []float32
+	var w modulate.Lexical
+	for i := range q.len() {
+		w.IDs, w.Weights = w.IDs[:0], w.Weights[:0]
+		w = b.Weigh(w, q.input(i, &states))
+		if err := p.Touch(w.IDs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

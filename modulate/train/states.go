@@ -1,0 +1,52 @@
+package train
+
+import (
+	"math"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// bf16 is the upper half of a float32: 8 bits of precision, which is enough for
+// a hidden state whose products are summed over hundreds of components.
+type bf16 uint16
+
+func narrow(dst []bf16, x []float32) []bf16 {
+	for _, f := range x {
+		b := math.Float32bits(f)
+		dst = append(dst, bf16((b+0x7fff+b>>16&1)>>16)) // to nearest, ties to even
+	}
+	return dst
+}
+
+func widen(dst []float32, x []bf16) []float32 {
+	for _, b := range x {
+		dst = append(dst, math.Float32frombits(uint32(b)<<16))
+	}
+	return dst
+}
+
+// fitStates leaves out the queries at the end whose hidden states would not
+// fit into limit bytes. Queries stand in the order of drawing, so every passage
+// loses about as many.
+func fitStates(enc encoder.Encoder, d drawn, limit int64) drawn {
+	var bytes int64
+	for i, text := range d.texts {
+		t := enc.Tokenize(encoder.Query, text)
+		bytes += 2 * int64(len(t.IDs)) * int64(enc.Dim())
+		if bytes > limit && i > 0 {
+			return drawn{d.texts[:i], d.target[:i]}
+		}
+	}
+	return d
+}
+
+// keepStates keeps the tokens of an encoded query that are not special, and
+// their hidden states.
+func (q *queries) keepStates(out encoder.Output) {
+	for j, id := range out.Tokens.IDs {
+		if !out.Tokens.Special[j] {
+			q.tokens = append(q.tokens, id)
+			q.states = narrow(q.states, out.Hidden[j*q.dim:(j+1)*q.dim])
+		}
+	}
+}
