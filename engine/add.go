@@ -223,7 +223,7 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			res.Truncated++
 			res.TruncatedTokens += int(r.Truncated)
 		}
-		changes = append(changes, change{c, r.Vector, r.Tokens})
+		changes = append(changes, change{Change: c, now: version{c.New, r.Vector, r.Tokens, passageText(r.Title, r.Text)}})
 		if i%1000 == 999 {
 			e.progress(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}

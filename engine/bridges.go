@@ -185,7 +185,7 @@ func (e *Engine) modulator(variant string) (modulate.Modulator, int, error) {
 	if m := e.mods[s.Name()]; m != nil {
 		return m, unfitted, nil
 	}
-	p := modulate.Parts{Sums: e.sums, RLR: modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda}}
+	p := modulate.Parts{Sums: e.sums.Sums, RLR: modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda}}
 	if b != nil {
 		p.Weights, p.RLR = b.weights, b.weights.RLR
 	}

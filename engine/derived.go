@@ -1,17 +1,13 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -21,7 +17,6 @@ import (
 
 const (
 	derivedDir     = "derived"
-	kindSums       = "sums"
 	derivedVersion = 1
 	// saveAfter is the least number of changes after which a running engine
 	// saves its derived state; beyond it a quarter of the corpus decides, so
@@ -29,142 +24,125 @@ const (
 	saveAfter = 20_000
 )
 
-// change is one applied change with what the derived state needs of it.
-type change struct {
-	store.Change
-	vector []float32
-	tokens []int32
-}
+// parts lists all derived state.
+func (e *Engine) parts() []part { return []part{e.vectors, e.sums, e.words} }
 
-// openDerived brings index and sums to the store's last commit.
+// openDerived brings every part to the store's last commit.
 func (e *Engine) openDerived(ctx context.Context) error {
-	e.kind = e.o.Index
-	if e.kind == "" {
-		e.kind = "flat"
-		if e.st.Len() > AutoHNSW {
-			e.kind = "hnsw"
+	if err := e.see(); err != nil {
+		return err
+	}
+	seq := e.view.Seq()
+	// loaded holds the commit of each part that a snapshot gave.
+	loaded, oldest := map[part]uint64{}, seq
+	for _, p := range e.parts() {
+		at, err := e.readSnapshot(p)
+		if err == nil && at > seq {
+			err = fmt.Errorf("snapshot of commit %d in a store at %d", at, seq)
+		}
+		if err != nil {
+			e.distrust(p, err)
+			continue
+		}
+		loaded[p] = at
+		oldest = min(oldest, at)
+	}
+	e.saved = oldest
+	if err := e.replay(ctx, loaded, oldest); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for p := range loaded {
+			e.distrust(p, err)
+		}
+		clear(loaded)
+	}
+	var stale []part
+	for _, p := range e.parts() {
+		if _, ok := loaded[p]; ok && p.len() != e.view.Len() {
+			e.distrust(p, fmt.Errorf("%d versions for %d documents", p.len(), e.view.Len()))
+			delete(loaded, p)
+		}
+		if _, ok := loaded[p]; !ok {
+			stale = append(stale, p)
 		}
 	}
-	if err := e.loadDerived(ctx); err == nil {
-		return e.see()
-	} else if ctx.Err() != nil {
-		return ctx.Err()
-	} else if !errors.Is(err, os.ErrNotExist) {
-		e.warn("rebuilding derived state from the store", "dir", e.dir, "reason", err)
+	if len(stale) > 0 {
+		if err := e.rebuild(ctx, stale); err != nil {
+			return fmt.Errorf("rebuilding derived state of %s: %w", e.dir, err)
+		}
 	}
-	if err := e.rebuild(ctx); err != nil {
-		return err
-	}
-	return e.see()
+	e.seq = seq
+	return nil
 }
 
-func (e *Engine) indexOptions() index.Options {
-	return index.Options{Dim: e.fp.Dim, Metric: metric}
+// distrust reports why a snapshot is not used. A missing one needs no word.
+func (e *Engine) distrust(p part, err error) {
+	e.pending = max(e.pending, 1)
+	if !errors.Is(err, os.ErrNotExist) {
+		e.warn("rebuilding derived state from the store", "dir", e.dir, "part", p.kind(), "reason", err)
+	}
 }
 
-// rebuild makes index and sums from one scan of the store.
-func (e *Engine) rebuild(ctx context.Context) error {
-	idx, err := index.New(e.kind, e.indexOptions())
-	if err != nil {
-		return err
+// rebuild makes parts anew from the documents of the view.
+func (e *Engine) rebuild(ctx context.Context, parts []part) error {
+	var fromRows, fromTexts feeder
+	for _, p := range parts {
+		if err := p.reset(); err != nil {
+			return err
+		}
+		if p.texts() {
+			fromTexts.parts = append(fromTexts.parts, p)
+		} else {
+			fromRows.parts = append(fromRows.parts, p)
+		}
 	}
-	sums := modulate.NewSums(e.fp.Dim, e.fp.VocabSize)
-	b := bulk{idx: idx, sums: sums}
-	seq, done, total := e.st.Seq(), 0, e.st.Len()
-	err = e.st.Scan(ctx, 0, func(ord uint64, v []float32, tokens []int32) error {
-		done++
-		if done%encodeWindow == 0 || done == total {
+	e.pending = max(e.pending, e.view.Len())
+	done, total := 0, 0
+	for _, f := range []feeder{fromRows, fromTexts} {
+		if len(f.parts) > 0 {
+			total += e.view.Len()
+		}
+	}
+	step := func() {
+		if done++; done%encodeWindow == 0 || done == total {
 			e.progress(Progress{Stage: "rebuild", Done: done, Total: total})
 		}
-		return b.add(ord, v, tokens)
-	})
-	if err == nil {
-		err = b.flush()
 	}
-	if err != nil {
-		return fmt.Errorf("rebuilding the index of %s: %w", e.dir, err)
-	}
-	e.idx, e.sums, e.seq, e.saved, e.pending = idx, sums, seq, 0, total
-	return nil
-}
-
-// bulk feeds vectors and tokens to an index and to sums in blocks; either may
-// be nil.
-type bulk struct {
-	idx     index.Index
-	sums    *modulate.Sums
-	ids     []uint64
-	vectors []float32
-	tokens  [][]int32
-}
-
-func (b *bulk) add(ord uint64, v []float32, tokens []int32) error {
-	b.ids = append(b.ids, ord)
-	b.vectors = append(b.vectors, v...)
-	b.tokens = append(b.tokens, append([]int32(nil), tokens...))
-	if len(b.ids) == 1024 {
-		return b.flush()
-	}
-	return nil
-}
-
-func (b *bulk) flush() error {
-	if len(b.ids) == 0 {
-		return nil
-	}
-	if b.idx != nil {
-		if err := b.idx.Add(b.ids, b.vectors); err != nil {
+	if len(fromRows.parts) > 0 {
+		err := e.view.Scan(ctx, 0, func(ord uint64, vector []float32, tokens []int32) error {
+			step()
+			v := version{ord: ord, vector: append([]float32(nil), vector...), tokens: append([]int32(nil), tokens...)}
+			return fromRows.add(v)
+		})
+		if err != nil {
 			return err
 		}
 	}
-	if b.sums != nil {
-		if err := b.sums.AddAll(b.vectors, b.tokens); err != nil {
+	if len(fromTexts.parts) > 0 {
+		err := e.view.ScanDocuments(ctx, 0, func(ord uint64, d *store.Document) error {
+			step()
+			return fromTexts.add(version{ord: ord, text: passageText(d.Title, d.Text)})
+		})
+		if err != nil {
 			return err
 		}
 	}
-	b.ids, b.vectors, b.tokens = b.ids[:0], b.vectors[:0], b.tokens[:0]
-	return nil
+	return errors.Join(fromRows.flush(), fromTexts.flush())
 }
 
 // applyChanges brings the derived state from the commit before seq to seq.
 func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change) error {
-	type old struct {
-		ord    uint64
-		vector []float32
-		tokens []int32
-	}
-	var gone []old
-	for _, c := range changes {
-		if c.Old == 0 {
-			continue
+	for i := range changes {
+		if err := e.readBefore(&changes[i]); err != nil {
+			return err
 		}
-		v, tokens, err := e.st.Row(c.Old)
-		if err != nil {
-			return fmt.Errorf("old version of %q: %w", clip(c.ID), err)
-		}
-		gone = append(gone, old{c.Old, v, tokens})
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := bulk{idx: e.idx, sums: e.sums}
-	for _, c := range changes {
-		if c.New != 0 {
-			if err := b.add(c.New, c.vector, c.tokens); err != nil {
-				return err
-			}
-		}
-	}
-	if err := b.flush(); err != nil {
+	if err := applyTo(e.parts(), changes); err != nil {
 		return err
 	}
-	ids := make([]uint64, len(gone))
-	for i, g := range gone {
-		ids[i] = g.ord
-		if err := e.sums.Remove(g.vector, g.tokens); err != nil {
-			return fmt.Errorf("removing document %d from the sums: %w", g.ord, err)
-		}
-	}
-	e.idx.Delete(ids)
 	for _, c := range changes {
 		e.countFresh(c.Change)
 	}
@@ -173,10 +151,94 @@ func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change)
 	}
 	e.seq = seq
 	e.pending += len(changes)
-	if e.o.Index == "" && e.kind == "flat" && e.idx.Len() > AutoHNSW {
+	if e.o.Index == "" && e.vectors.name == "flat" && e.vectors.Len() > AutoHNSW {
 		return e.toHNSW(ctx)
 	}
 	return nil
+}
+
+// readBefore fills in the version that a change ended.
+func (e *Engine) readBefore(c *change) (err error) {
+	if c.Old == 0 {
+		return nil
+	}
+	c.before.ord = c.Old
+	if c.before.vector, c.before.tokens, err = e.st.Row(c.Old); err != nil {
+		return fmt.Errorf("old version of %q: %w", clip(c.ID), err)
+	}
+	return nil
+}
+
+// applyTo applies changes to parts: what a batch both made and ended is taken
+// out again after all was put in.
+func applyTo(parts []part, changes []change) error {
+	f := feeder{parts: parts}
+	var gone []version
+	for _, c := range changes {
+		if c.New != 0 {
+			if err := f.add(c.now); err != nil {
+				return err
+			}
+		}
+		if c.Old != 0 {
+			gone = append(gone, c.before)
+		}
+	}
+	if err := f.flush(); err != nil || len(gone) == 0 {
+		return err
+	}
+	for _, p := range parts {
+		if err := p.remove(gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay applies the change log after commit from to each part that is behind.
+func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) error {
+	if len(at) == 0 || from == e.view.Seq() {
+		return nil
+	}
+	var seq uint64
+	var changes []change
+	flush := func() error {
+		var behind []part
+		for p, s := range at {
+			if s < seq {
+				behind = append(behind, p)
+			}
+		}
+		err := applyTo(behind, changes)
+		e.pending += len(changes)
+		changes = changes[:0]
+		return err
+	}
+	err := e.view.Log(ctx, from, func(s uint64, c store.Change) error {
+		if s != seq {
+			if err := flush(); err != nil {
+				return err
+			}
+			seq = s
+		}
+		ch := change{Change: c}
+		if err := e.readBefore(&ch); err != nil {
+			return err
+		}
+		if c.New != 0 {
+			d, err := e.st.Get(c.New)
+			if err != nil {
+				return err
+			}
+			ch.now = version{c.New, d.Vector, d.Tokens, passageText(d.Title, d.Text)}
+		}
+		changes = append(changes, ch)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
 }
 
 // see makes the store's last commit the state that searches read documents
@@ -195,60 +257,11 @@ func (e *Engine) see() error {
 
 // toHNSW replaces the flat index by a graph once the corpus has outgrown it.
 func (e *Engine) toHNSW(ctx context.Context) error {
-	e.kind = "hnsw"
-	idx, err := index.New(e.kind, e.indexOptions())
-	if err != nil {
-		return err
-	}
-	b := bulk{idx: idx}
-	err = e.st.Scan(ctx, 0, func(ord uint64, v []float32, _ []int32) error { return b.add(ord, v, nil) })
-	if err == nil {
-		err = b.flush()
-	}
-	if err != nil {
-		e.kind = "flat"
+	graph := &vectors{name: "hnsw", dim: e.fp.Dim}
+	if err := e.rebuild(ctx, []part{graph}); err != nil {
 		return fmt.Errorf("building the graph index: %w", err)
 	}
-	e.idx = idx
-	return nil
-}
-
-// replay applies the change log after the derived state's commit.
-func (e *Engine) replay(ctx context.Context) error {
-	var seq uint64
-	var block []change
-	flush := func() error {
-		if len(block) == 0 {
-			return nil
-		}
-		err := e.applyChanges(ctx, seq, block)
-		block = block[:0]
-		return err
-	}
-	err := e.st.Log(ctx, e.seq, func(s uint64, c store.Change) error {
-		if s != seq {
-			if err := flush(); err != nil {
-				return err
-			}
-			seq = s
-		}
-		ch := change{Change: c}
-		if c.New != 0 {
-			var err error
-			if ch.vector, ch.tokens, err = e.st.Row(c.New); err != nil {
-				return err
-			}
-		}
-		block = append(block, ch)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	e.seq = e.st.Seq()
+	e.vectors = graph
 	return nil
 }
 
@@ -256,46 +269,16 @@ func (e *Engine) derivedPath(kind string) string {
 	return filepath.Join(e.dir, derivedDir, kind+".snap")
 }
 
-// loadDerived reads both snapshots and replays the log after them.
-func (e *Engine) loadDerived(ctx context.Context) error {
-	var idx index.Index
-	seqI, err := e.readSnapshot(e.kind, func(data []byte) (err error) {
-		idx, err = index.Load(e.kind, e.indexOptions(), data)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	sums := modulate.NewSums(e.fp.Dim, e.fp.VocabSize)
-	seqS, err := e.readSnapshot(kindSums, func(data []byte) error {
-		_, err := sums.ReadFrom(bytes.NewReader(data))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if seqI != seqS || seqI > e.st.Seq() {
-		return fmt.Errorf("snapshots of commits %d and %d in a store at %d", seqI, seqS, e.st.Seq())
-	}
-	e.idx, e.sums, e.seq, e.saved, e.pending = idx, sums, seqI, seqI, 0
-	if err := e.replay(ctx); err != nil {
-		return err
-	}
-	if n := e.st.Len(); idx.Len() != n || sums.Len() != n {
-		return fmt.Errorf("index of %d and sums of %d passages for %d documents", idx.Len(), sums.Len(), n)
-	}
-	return nil
-}
-
-// readSnapshot hands the data of one snapshot file to read.
-func (e *Engine) readSnapshot(kind string, read func(data []byte) error) (seq uint64, err error) {
-	s, err := store.OpenSnapshot(e.derivedPath(kind), kind, derivedVersion, e.st.Manifest().UUID)
+// readSnapshot loads a part from its file and returns the commit it is at.
+func (e *Engine) readSnapshot(p part) (seq uint64, err error) {
+	path := e.derivedPath(p.kind())
+	s, err := store.OpenSnapshot(path, p.kind(), derivedVersion, e.st.Manifest().UUID)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := read(s.Data); err != nil {
-		return 0, fmt.Errorf("%s: %w", filepath.Base(e.derivedPath(kind)), err)
+	if err := p.load(s.Data); err != nil {
+		return 0, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	return s.Seq, nil
 }
@@ -310,7 +293,7 @@ func (e *Engine) saveIfDue(ctx context.Context) error {
 	return e.saveDerived(ctx)
 }
 
-// saveDerived writes both snapshots and lets the store forget what they no
+// saveDerived writes all snapshots and lets the store forget what they no
 // longer need. The caller holds apply or is the only user.
 func (e *Engine) saveDerived(ctx context.Context) error {
 	e.mu.RLock()
@@ -321,30 +304,13 @@ func (e *Engine) saveDerived(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(e.dir, derivedDir), 0o755); err != nil {
 		return err
 	}
-	write := func(kind string, f func(io.Writer) (int64, error)) error {
-		h := store.SnapshotHeader{Kind: kind, Version: derivedVersion, Seq: e.seq, UUID: e.st.Manifest().UUID}
-		return store.WriteSnapshot(e.derivedPath(kind), h, func(w io.Writer) error { _, err := f(w); return err })
-	}
-	if err := write(e.kind, e.idx.(index.Snapshotter).WriteTo); err != nil {
-		return fmt.Errorf("saving the index: %w", err)
-	}
-	if err := write(kindSums, e.sums.WriteTo); err != nil {
-		return fmt.Errorf("saving the sums: %w", err)
+	for _, p := range e.parts() {
+		h := store.SnapshotHeader{Kind: p.kind(), Version: derivedVersion, Seq: e.seq, UUID: e.st.Manifest().UUID}
+		err := store.WriteSnapshot(e.derivedPath(p.kind()), h, func(w io.Writer) error { _, err := p.save(w); return err })
+		if err != nil {
+			return fmt.Errorf("saving %s: %w", p.kind(), err)
+		}
 	}
 	e.saved, e.pending = e.seq, 0
 	return e.st.Compact(ctx, e.seq)
-}
-
-// timer collects the steps of a trace.
-type timer struct {
-	steps []Step
-	last  time.Time
-}
-
-func newTimer() *timer { return &timer{last: time.Now(), steps: make([]Step, 0, 5)} }
-
-func (t *timer) done(name string) {
-	now := time.Now()
-	t.steps = append(t.steps, Step{name, now.Sub(t.last)})
-	t.last = now
 }

@@ -21,7 +21,6 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -39,13 +38,13 @@ type Engine struct {
 	fp  encoder.Fingerprint
 	st  *store.Store
 
-	apply sync.Mutex   // held from commit to application, so that changes are applied in order
-	mu    sync.RWMutex // guards the derived state below; searches hold it shared
-	idx   index.Index
-	kind  string // kind of idx
-	sums  *modulate.Sums
-	seq   uint64      // commit that the derived state is at
-	view  *store.View // the documents of that commit
+	apply   sync.Mutex   // held from commit to application, so that changes are applied in order
+	mu      sync.RWMutex // guards the derived state below; searches hold it shared
+	vectors *vectors
+	sums    *sums
+	words   *words
+	seq     uint64      // commit that the derived state is at
+	view    *store.View // the documents of that commit
 
 	saved   uint64 // commit of the derived snapshot files; guarded by apply
 	pending int    // changes applied since; guarded by apply
@@ -110,16 +109,39 @@ func (e *Engine) start(ctx context.Context) error {
 			return fmt.Errorf("encoder fingerprint: %w", err)
 		}
 		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error {
-			m.Dim, m.Metric, m.Encoder = e.fp.Dim, metric, raw
+			m.Dim, m.Metric, m.Encoder, m.Language = e.fp.Dim, metric, raw, e.o.Language
 			return nil
 		}); err != nil {
 			return err
 		}
 	}
+	if err := e.newParts(); err != nil {
+		return err
+	}
 	if err := e.openDerived(ctx); err != nil {
 		return err
 	}
 	return e.loadBridges(ctx)
+}
+
+// newParts makes the parts of derived state, still without content.
+func (e *Engine) newParts() error {
+	language := e.st.Manifest().Language
+	if e.o.Language != "" && e.o.Language != language && !(language == "" && e.o.Language == "en") {
+		return fmt.Errorf("%w: database %s holds texts in language %q, not %q; open it without a language or build it anew", ErrInvalid, e.dir, language, e.o.Language)
+	}
+	kind := e.o.Index
+	if kind == "" {
+		kind = "flat"
+		if e.st.Len() > AutoHNSW {
+			kind = "hnsw"
+		}
+	}
+	e.vectors = &vectors{name: kind, dim: e.fp.Dim}
+	e.sums = &sums{dim: e.fp.Dim, vocab: e.fp.VocabSize}
+	var err error
+	e.words, err = newWords(language)
+	return err
 }
 
 // Close waits for running calls, saves derived state and releases everything.

@@ -86,7 +86,7 @@ func TestAddSearchGetDelete(t *testing.T) {
 	if r.Hits[0].ID != "d42" || len(r.Hits) != 3 || r.Hits[0].Rank != 1 || r.Hits[0].Text != text(42) {
 		t.Fatalf("search: %+v", r.Hits)
 	}
-	if r.Trace.Variant != "rlr" || r.Trace.Index != "flat" || r.Trace.Lexical == 0 || len(r.Trace.Steps) != 4 {
+	if r.Trace.Variant != "rlr" || r.Trace.Index != "flat" || r.Trace.Lexical == 0 || len(r.Trace.Steps) != 6 || r.Trace.Mode != "hybrid" {
 		t.Fatalf("trace: %+v", r.Trace)
 	}
 	if n, ok := r.Hits[0].Metadata["n"].(json.Number); !ok || n.String() != "42" {
@@ -110,7 +110,7 @@ func TestAddSearchGetDelete(t *testing.T) {
 func TestPlainScoresAreCosines(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 50))
-	r := search(t, e, engine.Query{Text: text(7), Variant: engine.VariantNone, K: 50})
+	r := search(t, e, engine.Query{Text: text(7), Mode: engine.ModeDense, Variant: engine.VariantNone, K: 50})
 	for _, h := range r.Hits {
 		if math.Abs(float64(h.Score-h.Cosine)) > 1e-6 {
 			t.Fatalf("%s: score %v, cosine %v", h.ID, h.Score, h.Cosine)
@@ -128,7 +128,7 @@ func TestVectorIsWhatSearchLooksFor(t *testing.T) {
 	if err != nil || trace.Variant != "rlr" || len(v) != dim {
 		t.Fatalf("%d dimensions, %+v, %v", len(v), trace, err)
 	}
-	want := search(t, e, engine.Query{Text: text(8)})
+	want := search(t, e, engine.Query{Text: text(8), Mode: engine.ModeDense})
 	got := search(t, e, engine.Query{Vector: v, Variant: engine.VariantNone})
 	if !slices.Equal(ids(got), ids(want)) {
 		t.Fatalf("%v by vector, %v by text", ids(got), ids(want))
@@ -204,6 +204,10 @@ func TestBadQueries(t *testing.T) {
 		"unknown variant": {Text: "x", Variant: "nonsense"},
 		"wrong dimension": {Vector: []float32{1}},
 		"zero vector":     {Vector: make([]float32, dim)},
+		"unknown mode":    {Text: "x", Mode: "magic"},
+		"unknown fusion":  {Text: "x", Fusion: engine.Fusion{Kind: "magic"}},
+		"negative beta":   {Text: "x", Fusion: engine.Fusion{Beta: -1}},
+		"lexical vector":  {Vector: make([]float32, dim), Mode: engine.ModeLexical},
 	} {
 		if _, err := e.Search(t.Context(), q); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -261,7 +265,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "derived", "*.snap"))
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, f := range files {
@@ -319,6 +323,9 @@ func TestOtherEncoderIsRefused(t *testing.T) {
 	}
 	if _, err := e.Search(t.Context(), engine.Query{Text: "x"}); !errors.Is(err, engine.ErrNoEncoder) {
 		t.Fatalf("got %v", err)
+	}
+	if r := search(t, e, engine.Query{Text: "unit2", Mode: engine.ModeLexical}); len(r.Hits) != 1 || r.Hits[0].ID != "d2" {
+		t.Fatalf("lexical search without an encoder: %+v", r.Hits)
 	}
 	if _, err := e.Add(t.Context(), docs(5, 6)); !errors.Is(err, engine.ErrNoEncoder) {
 		t.Fatalf("got %v", err)

@@ -36,7 +36,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	defer c.view.Close()
 	seq := c.view.Seq()
 	w, r, err := train.Fit(ctx, c, e.enc, train.Options{
-		Stack: o.Variant, Sums: c.sums,
+		Stack: o.Variant, Sums: c.sums.Sums,
 		RLR:  modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda},
 		Seed: o.Seed, QueriesPerPassage: o.QueriesPerPassage, MaxQueries: o.MaxQueries,
 		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: seq,
@@ -74,7 +74,7 @@ type corpus struct {
 	view    *store.View
 	ords    []uint64 // ascending
 	vectors []float32
-	sums    *modulate.Sums
+	sums    *sums
 }
 
 // corpus reads vectors and sums of the last commit; texts are read when asked
@@ -86,15 +86,20 @@ func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
 	}
 	n, d := view.Len(), e.fp.Dim
 	c := &corpus{e: e, view: view, ords: make([]uint64, 0, n), vectors: make([]float32, 0, n*d)}
-	c.sums = modulate.NewSums(d, e.fp.VocabSize)
-	b := bulk{sums: c.sums}
+	c.sums = &sums{dim: d, vocab: e.fp.VocabSize}
+	if err := c.sums.reset(); err != nil {
+		view.Close()
+		return nil, err
+	}
+	f := feeder{parts: []part{c.sums}}
 	err = view.Scan(ctx, 0, func(ord uint64, v []float32, tokens []int32) error {
 		c.ords = append(c.ords, ord)
 		c.vectors = append(c.vectors, v...)
-		return b.add(ord, v, tokens)
+		at := len(c.vectors) - d
+		return f.add(version{ord: ord, vector: c.vectors[at : at+d : at+d], tokens: append([]int32(nil), tokens...)})
 	})
 	if err == nil {
-		err = b.flush()
+		err = f.flush()
 	}
 	if err != nil {
 		view.Close()
@@ -132,7 +137,7 @@ func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to in
 		return nil, err
 	}
 	c.e.mu.RLock()
-	found, err := c.e.idx.Search(nil, query, index.SearchOptions{K: to, Ef: to})
+	found, err := c.e.vectors.Search(nil, query, index.SearchOptions{K: to, Ef: to})
 	c.e.mu.RUnlock()
 	if err != nil {
 		return nil, err

@@ -19,6 +19,10 @@ type Options struct {
 	// Index is the kind of vector index: "flat" (exact), "hnsw"
 	// (approximate), or "" for flat below AutoHNSW vectors and hnsw above.
 	Index string
+	// Language of the texts for the lexical leg, an ISO 639-1 code such as "en"
+	// or "de", or "none" for texts of several languages: it chooses stems and
+	// function words. "" means the database's own, and "en" for a new one.
+	Language string
 	// NoSync lets a commit return before the data is on disk: faster single
 	// writes; a power cut may lose the last ones (a killed process loses none).
 	NoSync bool
@@ -50,6 +54,9 @@ func (o Options) Validate() error {
 	var errs []error
 	if !slices.Contains([]string{"", "flat", "hnsw"}, o.Index) {
 		errs = append(errs, fmt.Errorf("%w: index %q; use flat, hnsw or leave it empty", ErrInvalid, o.Index))
+	}
+	if _, err := newWords(o.Language); err != nil {
+		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -14,45 +13,48 @@ import (
 // VariantNone names the plain dense vector.
 const VariantNone = "none"
 
-// Search answers one query: tokenize and encode it, modulate its vector,
-// search the index, join the hits from the store. It returns min(K, documents)
-// hits with a flat index, ascending in rank. Cost with a flat index: 4·Dim
-// bytes read a document. Searches run beside each other and beside writes;
-// each sees one committed state.
+// Search answers one query. Its steps: tokenize and encode the text, modulate
+// the vector, let the dense and the lexical leg each name candidates, give
+// every candidate the scores of both legs, fuse, and join the documents from
+// the store. It returns min(K, documents) hits in modes dense and hybrid with
+// an exact index, best first. Cost with a flat index: 4·Dim bytes read a
+// document. Searches run beside each other and beside writes; each sees one
+// committed state.
 func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 	done, err := e.use()
 	if err != nil {
 		return Result{}, err
 	}
 	defer done()
-	if q.K == 0 {
-		q.K = defaultK
-	}
-	if q.K < 0 || q.K > MaxK {
-		return Result{}, fmt.Errorf("%w: k = %d; use 1 to %d", ErrInvalid, q.K, MaxK)
-	}
-	t := newTimer()
-	in, err := e.input(ctx, q)
+	p, err := e.plan(q)
 	if err != nil {
 		return Result{}, err
 	}
-	t.done("encode")
+	t := newTimer()
+	var in modulate.Input
+	if p.dense {
+		if in, err = e.input(ctx, q); err != nil {
+			return Result{}, err
+		}
+		t.done("encode")
+	}
 
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	vector, trace, err := e.modulate(q, in)
+	trace := Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
+	var vector []float32
+	if p.dense {
+		if vector, trace, err = e.modulate(q, in); err != nil {
+			return Result{}, err
+		}
+		t.done("modulate")
+	}
+	trace.Mode = p.mode
+	cs, err := e.candidates(p, q, vector, t)
 	if err != nil {
 		return Result{}, err
 	}
-	t.done("modulate")
-
-	found, err := e.idx.Search(make([]index.Neighbor, 0, min(q.K, e.idx.Len())), vector, index.SearchOptions{K: q.K, Ef: q.Ef})
-	if err != nil {
-		return Result{}, err
-	}
-	t.done("search")
-
-	hits, err := e.join(found, in.Dense)
+	hits, err := e.join(cs, in.Dense)
 	if err != nil {
 		return Result{}, err
 	}
@@ -94,7 +96,7 @@ func (e *Engine) modulate(q Query, in modulate.Input) ([]float32, Trace, error) 
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	vector, t := in.Dense, Trace{Variant: VariantNone, Seq: e.seq, Index: e.kind}
+	vector, t := in.Dense, Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
 	if mod != nil {
 		vector = mod.Modulate(make([]float32, 0, len(in.Dense)), in)
 		t.Variant, t.Unfitted = mod.Name(), unfitted
@@ -133,19 +135,22 @@ func (e *Engine) input(ctx context.Context, q Query) (modulate.Input, error) {
 	return in, nil
 }
 
-// join reads the documents of found from the store.
-func (e *Engine) join(found []index.Neighbor, dense []float32) ([]Hit, error) {
-	ids := make([]uint64, len(found))
-	for i, n := range found {
-		ids[i] = n.ID
+// join reads the documents of cs from the store. dense is the unmodulated
+// query vector, nil where there is none.
+func (e *Engine) join(cs []candidate, dense []float32) ([]Hit, error) {
+	plain := make([]float32, len(cs))
+	if dense != nil {
+		ords := make([]uint64, len(cs))
+		for i, c := range cs {
+			ords[i] = c.ord
+		}
+		if err := e.vectors.Scores(plain, dense, ords); err != nil {
+			return nil, err
+		}
 	}
-	plain := make([]float32, len(ids))
-	if err := e.idx.Scores(plain, dense, ids); err != nil {
-		return nil, err
-	}
-	hits := make([]Hit, len(found))
-	for i, n := range found {
-		d, err := e.view.Text(n.ID)
+	hits := make([]Hit, len(cs))
+	for i, c := range cs {
+		d, err := e.view.Text(c.ord)
 		if err != nil {
 			return nil, fmt.Errorf("reading hit %d: %w", i+1, err)
 		}
@@ -153,8 +158,12 @@ func (e *Engine) join(found []index.Neighbor, dense []float32) ([]Hit, error) {
 		if err != nil {
 			return nil, err
 		}
-		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: 1 - n.Distance, Cosine: 1 - plain[i],
+		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(c.score),
+			Modulated: float32(c.dense), BM25: float32(c.bm25), Coverage: float32(c.cover), Pair: float32(c.pair),
 			Title: d.Title, Text: d.Text, Metadata: meta}
+		if dense != nil {
+			hits[i].Cosine = 1 - plain[i]
+		}
 	}
 	return hits, nil
 }

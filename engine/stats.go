@@ -36,8 +36,8 @@ func (e *Engine) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	s := Stats{
-		Dir: e.dir, Documents: e.idx.Len(), Seq: e.seq, Dim: e.fp.Dim,
-		Index: e.kind, Metric: metric, Encoder: e.fp, Truncated: truncated,
+		Dir: e.dir, Documents: e.vectors.Len(), Seq: e.seq, Dim: e.fp.Dim,
+		Index: e.vectors.name, Metric: metric, Encoder: e.fp, Truncated: truncated,
 		DiskBytes: bytes, Bridges: bridges, Default: e.standard,
 		FormatMajor: e.st.Manifest().Major,
 	}

@@ -43,19 +43,31 @@ type Query struct {
 	// after Fit, else rlr), "none" is the plain dense vector, else a name such
 	// as "rlr", "slr" or "rlr+slr".
 	Variant string
+	// Mode is one of ModeAuto (also ""), ModeDense, ModeLexical, ModeHybrid.
+	Mode string
+	// Fusion says how ModeHybrid joins its legs; zero means calibrated.
+	Fusion Fusion
 	// Ef is the candidate pool of an approximate index; 0 means its default.
 	Ef int
 }
 
 // Hit is one document found.
 type Hit struct {
-	ID       string
-	Rank     int     // from 1
-	Score    float32 // what the ranking is by: the cosine of the modulated query vector; higher is better
-	Cosine   float32 // cosine of the unmodulated query vector, in [-1, 1]
-	Title    string
-	Text     string
-	Metadata map[string]any
+	ID   string
+	Rank int // from 1
+	// Score is what the ranking is by, higher is better: the fused score, the
+	// cosine of the modulated query vector (ModeDense), or BM25 (ModeLexical).
+	Score float32
+	// Cosine is that of the plain query vector, Modulated that of the modulated
+	// one, both in [-1, 1]; 0 in ModeLexical.
+	Cosine, Modulated float32
+	// BM25 is the lexical score, Coverage its share of what this query could
+	// get, in [0, 1), and Pair the share of the query's adjacent word pairs
+	// found adjacent, in [0, 1]; all 0 in ModeDense.
+	BM25, Coverage, Pair float32
+	Title                string
+	Text                 string
+	Metadata             map[string]any
 }
 
 // Result is the answer to one Query.
@@ -66,6 +78,7 @@ type Result struct {
 
 // Trace tells which steps a query took and how long each lasted.
 type Trace struct {
+	Mode      string // the mode that was used, never "auto"
 	Variant   string // the modulation that was applied, "none" for none
 	Seq       uint64 // sequence number of the state that was searched
 	Index     string // kind of index: "flat" or "hnsw"

@@ -37,13 +37,12 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyRep
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	r.Documents = e.st.Len()
-	if n := e.idx.Len(); n != r.Documents {
-		r.Problems = append(r.Problems, fmt.Sprintf("the index holds %d vectors for %d documents", n, r.Documents))
+	for _, p := range e.parts() {
+		if n := p.len(); n != r.Documents {
+			r.Problems = append(r.Problems, fmt.Sprintf("%s holds %d versions for %d documents; it is rebuilt when its file in %s is removed", p.kind(), n, r.Documents, derivedDir))
+		}
 	}
-	if n := e.sums.Len(); n != r.Documents {
-		r.Problems = append(r.Problems, fmt.Sprintf("the sums hold %d passages for %d documents", n, r.Documents))
-	}
-	g := e.idx.(index.Verifier)
+	g := e.vectors.Index.(index.Verifier)
 	if err := g.Verify(); err != nil {
 		r.Problems = append(r.Problems, fmt.Sprintf("the index does not fit together: %v; it is rebuilt when its file in %s is removed", err, derivedDir))
 	}
@@ -75,11 +74,11 @@ func (e *Engine) selfRecall(ctx context.Context, r *VerifyReport, progress func(
 			return nil
 		}
 		var d [1]float32
-		if err := e.idx.Scores(d[:], v, []uint64{ord}); err != nil {
+		if err := e.vectors.Scores(d[:], v, []uint64{ord}); err != nil {
 			return err
 		}
 		var err error
-		if hits, err = e.idx.Search(hits[:0], v, index.SearchOptions{K: 1}); err != nil {
+		if hits, err = e.vectors.Search(hits[:0], v, index.SearchOptions{K: 1}); err != nil {
 			return err
 		}
 		r.Sampled++

@@ -59,6 +59,8 @@ type Manifest struct {
 	Metric  string          `json:"metric,omitempty"`  // "cosine"
 	Encoder json.RawMessage `json:"encoder,omitempty"` // fingerprint of the encoder, opaque here
 
+	Language string `json:"language,omitempty"` // of the texts, for their analysis; "" is "en"
+
 	Bridges map[string]Bridge `json:"bridges,omitempty"` // by variant
 	Default string            `json:"default,omitempty"` // variant of a query that names none
 
@@ -79,7 +81,7 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "dim", "metric", "encoder", "bridges", "default"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "dim", "metric", "encoder", "language", "bridges", "default"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 

@@ -1,0 +1,158 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+func TestExactCodesAreFoundFirst(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	d := docs(0, 200)
+	d = append(d,
+		engine.Document{ID: "reset", Text: "The peer closed it: ERR_CONN_RESET was reported by the proxy."},
+		engine.Document{ID: "refused", Text: "ERR_CONN_REFUSED means that nothing listens there."},
+		engine.Document{ID: "version", Text: "Fixed since v1.2.3 of the client."},
+		engine.Document{ID: "func", Text: "io.ReadAll reads until the end of its input."})
+	add(t, e, d)
+	for query, want := range map[string]string{
+		"ERR_CONN_RESET": "reset", "ERR_CONN_REFUSED": "refused", "v1.2.3": "version", "io.ReadAll": "func", "ReadAll": "func",
+	} {
+		for _, mode := range []string{engine.ModeHybrid, engine.ModeLexical, ""} {
+			r := search(t, e, engine.Query{Text: query, Mode: mode, K: 3})
+			if len(r.Hits) == 0 || r.Hits[0].ID != want {
+				t.Errorf("%s in mode %q: %v, want %s first", query, mode, ids(r), want)
+			}
+		}
+	}
+}
+
+// TestCalibratedScore recomputes the fused score of every hit from its parts.
+func TestCalibratedScore(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 120))
+	r := search(t, e, engine.Query{Text: "topic3 and of matter4 in a long sentence", K: 120})
+	if len(r.Hits) != 120 {
+		t.Fatalf("%d hits", len(r.Hits))
+	}
+	some := false
+	for i, h := range r.Hits {
+		want := h.Modulated + h.Coverage + 0.2*h.Pair
+		if math.Abs(float64(h.Score-want)) > 1e-5 || h.Coverage < 0 || h.Coverage >= 1 || h.Pair < 0 || h.Pair > 1 {
+			t.Fatalf("%+v: score is not %v", h, want)
+		}
+		if i > 0 && h.Score > r.Hits[i-1].Score {
+			t.Fatalf("hit %d is better than the one before", h.Rank)
+		}
+		some = some || h.Coverage > 0 && h.Pair > 0
+	}
+	if !some {
+		t.Fatal("no hit has coverage and a pair")
+	}
+	// Weights are the caller's.
+	r = search(t, e, engine.Query{Text: "topic3 and of matter4", K: 5, Fusion: engine.Fusion{Beta: 2, Pair: -1}})
+	for _, h := range r.Hits {
+		if d := h.Score - (h.Modulated + 2*h.Coverage); math.Abs(float64(d)) > 1e-5 {
+			t.Fatalf("%+v is off by %v", h, d)
+		}
+	}
+}
+
+func TestOtherFusions(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 80))
+	for _, f := range []engine.Fusion{{Kind: engine.RRF}, {Kind: engine.Convex}, {Kind: engine.Convex, LexicalShare: 1}} {
+		r := search(t, e, engine.Query{Text: text(17), K: 80, Fusion: f})
+		if len(r.Hits) != 80 || r.Hits[0].ID != "d17" {
+			t.Errorf("%+v: %d hits, first %v", f, len(r.Hits), r.Hits[0].ID)
+		}
+		for i := 1; i < len(r.Hits); i++ {
+			if r.Hits[i].Score > r.Hits[i-1].Score {
+				t.Errorf("%+v: hit %d out of order", f, i+1)
+			}
+		}
+	}
+}
+
+// TestLegsFollowTheCorpus: after random adds, updates and deletes all legs
+// answer as those of a database made afresh of what is left.
+func TestLegsFollowTheCorpus(t *testing.T) {
+	const seed = 5
+	rng := rand.New(rand.NewPCG(seed, seed))
+	e := open(t, t.TempDir(), engine.Options{NoSync: true})
+	left := map[string]string{}
+	for range 60 {
+		var batch []engine.Document
+		for range 1 + rng.IntN(12) {
+			id := fmt.Sprint("x", rng.IntN(80))
+			batch = append(batch, engine.Document{ID: id, Text: text(rng.IntN(500))})
+		}
+		if _, err := e.Upsert(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range batch {
+			left[d.ID] = d.Text
+		}
+		id := fmt.Sprint("x", rng.IntN(80))
+		if _, err := e.Delete(t.Context(), []string{id}); err != nil {
+			t.Fatal(err)
+		}
+		delete(left, id)
+	}
+	fresh := open(t, t.TempDir(), engine.Options{NoSync: true})
+	var all []engine.Document
+	for id, text := range left {
+		all = append(all, engine.Document{ID: id, Text: text})
+	}
+	add(t, fresh, all)
+	for i := range 20 {
+		for _, mode := range []string{engine.ModeDense, engine.ModeLexical, engine.ModeHybrid} {
+			q := engine.Query{Text: strings.Join(strings.Fields(text(i * 7))[2:9], " "), Mode: mode, K: 80}
+			a, b := scores(search(t, e, q)), scores(search(t, fresh, q))
+			if len(a) != len(b) {
+				t.Fatalf("%s: %d hits, %d in a fresh database", mode, len(a), len(b))
+			}
+			for id, s := range a {
+				if d := math.Abs(float64(s - b[id])); d > 2e-5*math.Max(1, math.Abs(float64(s))) {
+					t.Fatalf("seed %d, %s, %s: score %v, %v in a fresh database", seed, mode, id, s, b[id])
+				}
+			}
+		}
+	}
+}
+
+func scores(r engine.Result) map[string]float32 {
+	m := map[string]float32{}
+	for _, h := range r.Hits {
+		m[h.ID] = h.Score
+	}
+	return m
+}
+
+func TestLanguageIsTheDatabases(t *testing.T) {
+	dir := t.TempDir()
+	e := open(t, dir, engine.Options{Language: "de"})
+	add(t, e, []engine.Document{{ID: "a", Text: "die Häuser der Stadt"}, {ID: "b", Text: "ein Baum"}})
+	if r := search(t, e, engine.Query{Text: "Haus", Mode: engine.ModeLexical}); !slices.Equal(ids(r), []string{"a"}) {
+		t.Fatalf("%v: German words are not stemmed", ids(r))
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Open(t.Context(), dir, hash(t), engine.Options{Language: "en"}); !errors.Is(err, engine.ErrInvalid) {
+		t.Fatalf("another language: %v", err)
+	}
+	if _, err := engine.Open(t.Context(), t.TempDir(), hash(t), engine.Options{Language: "xx"}); !errors.Is(err, engine.ErrInvalid) {
+		t.Fatalf("unknown language: %v", err)
+	}
+	e = open(t, dir, engine.Options{})
+	if r := search(t, e, engine.Query{Text: "Haus", Mode: engine.ModeLexical}); !slices.Equal(ids(r), []string{"a"}) {
+		t.Fatalf("%v after reopening", ids(r))
+	}
+}

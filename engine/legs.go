@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Modes of a Query.
+const (
+	// ModeAuto is hybrid for a query with text, dense for one that is only a
+	// vector. It is the default.
+	ModeAuto = "auto"
+	// ModeDense ranks by the cosine of the (modulated) query vector alone.
+	ModeDense = "dense"
+	// ModeLexical ranks by BM25 alone; it needs no encoder, and finds only
+	// documents with a word of the query.
+	ModeLexical = "lexical"
+	// ModeHybrid fuses both legs.
+	ModeHybrid = "hybrid"
+)
+
+// plan says which legs a query runs on.
+type plan struct {
+	mode           string
+	dense, lexical bool
+	k, depth       int // hits, and candidates of each leg
+	fusion         Fusion
+}
+
+// minDepth is the least number of candidates that each leg of a hybrid search
+// names; all of them get the scores of both legs.
+const minDepth = 200
+
+// plan checks a query and chooses its legs.
+func (e *Engine) plan(q Query) (plan, error) {
+	p := plan{mode: q.Mode, k: q.K}
+	if p.k == 0 {
+		p.k = defaultK
+	}
+	if p.k < 0 || p.k > MaxK {
+		return p, fmt.Errorf("%w: k = %d; use 1 to %d", ErrInvalid, q.K, MaxK)
+	}
+	hasText := strings.TrimSpace(q.Text) != ""
+	if p.mode == "" || p.mode == ModeAuto {
+		p.mode = ModeHybrid
+		if !hasText && q.Vector != nil {
+			p.mode = ModeDense
+		}
+	}
+	switch p.mode {
+	case ModeDense:
+		p.dense = true
+	case ModeLexical:
+		p.lexical = true
+	case ModeHybrid:
+		p.dense, p.lexical = true, true
+	default:
+		return p, fmt.Errorf("%w: mode %q; use %s, %s, %s or %s", ErrInvalid, q.Mode, ModeAuto, ModeDense, ModeLexical, ModeHybrid)
+	}
+	if p.lexical && !hasText {
+		return p, fmt.Errorf("%w: mode %s needs a text to look for", ErrInvalid, p.mode)
+	}
+	p.depth = p.k
+	if p.dense && p.lexical {
+		p.depth = max(minDepth, 2*p.k)
+	}
+	var err error
+	p.fusion, err = q.Fusion.fill()
+	return p, err
+}
+
+// candidates runs the legs of p and returns the best k documents, ranked. The
+// caller holds mu.
+func (e *Engine) candidates(p plan, q Query, vector []float32, t *timer) ([]candidate, error) {
+	var cs []candidate
+	if p.dense {
+		near, err := e.vectors.Search(make([]index.Neighbor, 0, min(p.depth, e.vectors.Len())), vector, index.SearchOptions{K: p.depth, Ef: q.Ef})
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range near {
+			cs = append(cs, candidate{ord: n.ID, dense: 1 - float64(n.Distance), score: 1 - float64(n.Distance)})
+		}
+		t.done("dense")
+	}
+	if !p.lexical {
+		return cs, nil
+	}
+	terms := e.words.analyzer.Terms(nil, q.Text)
+	best, err := e.words.Search(nil, terms, p.depth, nil)
+	if err != nil {
+		return nil, err
+	}
+	t.done("lexical")
+	if !p.dense {
+		for _, s := range best {
+			cs = append(cs, candidate{ord: s.ID, bm25: s.Score, score: s.Score})
+		}
+		return cs, e.complete(cs, nil, terms)
+	}
+	known := make(map[uint64]struct{}, len(cs))
+	for _, c := range cs {
+		known[c.ord] = struct{}{}
+	}
+	for _, s := range best {
+		if _, ok := known[s.ID]; !ok {
+			cs = append(cs, candidate{ord: s.ID})
+		}
+	}
+	if len(cs) == 0 {
+		return nil, nil
+	}
+	if err := e.complete(cs, vector, terms); err != nil {
+		return nil, err
+	}
+	p.fusion.fuse(cs)
+	t.done("fuse")
+	return slices.Clip(cs[:min(p.k, len(cs))]), nil
+}
+
+// complete gives every candidate the scores of both legs: one that a leg did
+// not name has a true score there, not zero.
+func (e *Engine) complete(cs []candidate, vector []float32, terms []text.Term) error {
+	ords := make([]uint64, len(cs))
+	for i, c := range cs {
+		ords[i] = c.ord
+	}
+	if vector != nil {
+		distance := make([]float32, len(cs))
+		if err := e.vectors.Scores(distance, vector, ords); err != nil {
+			return err
+		}
+		for i, d := range distance {
+			cs[i].dense = 1 - float64(d)
+		}
+	}
+	scores := make([]float64, len(cs))
+	if err := e.words.Scores(scores, terms, ords); err != nil {
+		return err
+	}
+	ub := e.words.UB(terms)
+	for i, s := range scores {
+		cs[i].bm25 = s
+		cs[i].cover = inverted.Coverage(s, ub)
+	}
+	if err := e.words.Pairs(scores, terms, ords); err != nil {
+		return err
+	}
+	for i, s := range scores {
+		cs[i].pair = s
+	}
+	return nil
+}

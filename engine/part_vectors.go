@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"io"
+
+	"github.com/lexsem/lexsem/index"
+)
+
+// vectors is the part that finds the nearest vectors.
+type vectors struct {
+	index.Index
+	name string // "flat" or "hnsw"
+	dim  int
+	ids  []uint64
+	rows []float32
+}
+
+func (p *vectors) options() index.Options { return index.Options{Dim: p.dim, Metric: metric} }
+
+func (p *vectors) kind() string { return p.name }
+func (p *vectors) texts() bool  { return false }
+func (p *vectors) len() int     { return p.Len() }
+
+func (p *vectors) reset() (err error) {
+	p.Index, err = index.New(p.name, p.options())
+	return err
+}
+
+func (p *vectors) load(data []byte) (err error) {
+	p.Index, err = index.Load(p.name, p.options(), data)
+	return err
+}
+
+func (p *vectors) save(w io.Writer) (int64, error) { return p.Index.(index.Snapshotter).WriteTo(w) }
+
+func (p *vectors) add(vs []version) error {
+	p.ids, p.rows = p.ids[:0], p.rows[:0]
+	for _, v := range vs {
+		p.ids = append(p.ids, v.ord)
+		p.rows = append(p.rows, v.vector...)
+	}
+	return p.Add(p.ids, p.rows)
+}
+
+func (p *vectors) remove(vs []version) error {
+	p.ids = p.ids[:0]
+	for _, v := range vs {
+		p.ids = append(p.ids, v.ord)
+	}
+	p.Delete(p.ids)
+	return nil
+}
