@@ -34,7 +34,8 @@ type Setting struct {
 	MaxFitQueries     int
 	progress          func(Progress)
 
-	sums *modulate.Sums // see corpusSums
+	sums  *modulate.Sums // see corpusSums
+	words *lexicon       // see lexicon
 }
 
 // Report hands p to the caller of Run.

@@ -65,35 +65,40 @@ func (f Fusion) fill() (Fusion, error) {
 	return f, nil
 }
 
-// candidate is a document that a leg has found, with the scores of both legs.
-type candidate struct {
-	ord   uint64
-	dense float64 // cosine of the modulated query vector
-	bm25  float64
-	cover float64 // coverage, in [0, 1)
-	pair  float64 // pair bonus, in [0, 1]
-	score float64 // what the ranking is by
+// Candidate is a document with the scores of both legs.
+type Candidate struct {
+	Ord      uint64  // the document, by whatever number its index knows it
+	Dense    float64 // cosine of the modulated query vector, in [-1, 1]
+	BM25     float64
+	Coverage float64 // BM25 over the most this query can get, in [0, 1)
+	Pair     float64 // pair bonus, in [0, 1]
+	Score    float64 // what the ranking is by; set by Fuse
 }
 
-// fuse scores and sorts cs, whose legs are complete: best first, ties by
-// ordinal. cs is not empty.
-func (f Fusion) fuse(cs []candidate) {
+// Fuse sets the scores of cs and sorts them: best first, ties by Ord. Every
+// candidate must have its true scores in both legs, also the one that only one
+// leg has named. ErrInvalid for weights out of range. Cost O(n log n).
+func (f Fusion) Fuse(cs []Candidate) error {
+	f, err := f.fill()
+	if err != nil || len(cs) == 0 {
+		return err
+	}
 	for i := range cs {
-		cs[i].score = 0
+		cs[i].Score = 0
 	}
 	switch f.Kind {
 	case Calibrated:
 		for i := range cs {
 			c := &cs[i]
-			c.score = c.dense + f.Beta*c.cover + f.Pair*c.pair
+			c.Score = c.Dense + f.Beta*c.Coverage + f.Pair*c.Pair
 		}
 	case RRF:
 		for leg, by := range legs {
 			sortBy(cs, by)
 			for i := range cs {
 				// A document without any word of the query has no lexical rank.
-				if leg == 0 || cs[i].bm25 > 0 {
-					cs[i].score += 1 / (f.RankConstant + float64(i+1))
+				if leg == 0 || cs[i].BM25 > 0 {
+					cs[i].Score += 1 / (f.RankConstant + float64(i+1))
 				}
 			}
 		}
@@ -106,22 +111,23 @@ func (f Fusion) fuse(cs []candidate) {
 			}
 			for i := range cs {
 				if hi > lo {
-					cs[i].score += share * (by(cs[i]) - lo) / (hi - lo)
+					cs[i].Score += share * (by(cs[i]) - lo) / (hi - lo)
 				}
 			}
 		}
 	}
-	sortBy(cs, func(c candidate) float64 { return c.score })
+	sortBy(cs, func(c Candidate) float64 { return c.Score })
+	return nil
 }
 
 // legs read the score of either leg.
-var legs = []func(candidate) float64{
-	func(c candidate) float64 { return c.dense },
-	func(c candidate) float64 { return c.bm25 },
+var legs = []func(Candidate) float64{
+	func(c Candidate) float64 { return c.Dense },
+	func(c Candidate) float64 { return c.BM25 },
 }
 
-func sortBy(cs []candidate, by func(candidate) float64) {
-	slices.SortFunc(cs, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.ord, b.ord))
+func sortBy(cs []Candidate, by func(Candidate) float64) {
+	slices.SortFunc(cs, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Ord, b.Ord))
 	})
 }

@@ -76,15 +76,15 @@ func (e *Engine) plan(q Query) (plan, error) {
 
 // candidates runs the legs of p and returns the best k documents, ranked. The
 // caller holds mu.
-func (e *Engine) candidates(p plan, q Query, vector []float32, t *timer) ([]candidate, error) {
-	var cs []candidate
+func (e *Engine) candidates(p plan, q Query, vector []float32, t *timer) ([]Candidate, error) {
+	var cs []Candidate
 	if p.dense {
 		near, err := e.vectors.Search(make([]index.Neighbor, 0, min(p.depth, e.vectors.Len())), vector, index.SearchOptions{K: p.depth, Ef: q.Ef})
 		if err != nil {
 			return nil, err
 		}
 		for _, n := range near {
-			cs = append(cs, candidate{ord: n.ID, dense: 1 - float64(n.Distance), score: 1 - float64(n.Distance)})
+			cs = append(cs, Candidate{Ord: n.ID, Dense: 1 - float64(n.Distance), Score: 1 - float64(n.Distance)})
 		}
 		t.done("dense")
 	}
@@ -99,17 +99,17 @@ func (e *Engine) candidates(p plan, q Query, vector []float32, t *timer) ([]cand
 	t.done("lexical")
 	if !p.dense {
 		for _, s := range best {
-			cs = append(cs, candidate{ord: s.ID, bm25: s.Score, score: s.Score})
+			cs = append(cs, Candidate{Ord: s.ID, BM25: s.Score, Score: s.Score})
 		}
 		return cs, e.complete(cs, nil, terms)
 	}
 	known := make(map[uint64]struct{}, len(cs))
 	for _, c := range cs {
-		known[c.ord] = struct{}{}
+		known[c.Ord] = struct{}{}
 	}
 	for _, s := range best {
 		if _, ok := known[s.ID]; !ok {
-			cs = append(cs, candidate{ord: s.ID})
+			cs = append(cs, Candidate{Ord: s.ID})
 		}
 	}
 	if len(cs) == 0 {
@@ -118,17 +118,19 @@ func (e *Engine) candidates(p plan, q Query, vector []float32, t *timer) ([]cand
 	if err := e.complete(cs, vector, terms); err != nil {
 		return nil, err
 	}
-	p.fusion.fuse(cs)
+	if err := p.fusion.Fuse(cs); err != nil {
+		return nil, err
+	}
 	t.done("fuse")
 	return slices.Clip(cs[:min(p.k, len(cs))]), nil
 }
 
 // complete gives every candidate the scores of both legs: one that a leg did
 // not name has a true score there, not zero.
-func (e *Engine) complete(cs []candidate, vector []float32, terms []text.Term) error {
+func (e *Engine) complete(cs []Candidate, vector []float32, terms []text.Term) error {
 	ords := make([]uint64, len(cs))
 	for i, c := range cs {
-		ords[i] = c.ord
+		ords[i] = c.Ord
 	}
 	if vector != nil {
 		distance := make([]float32, len(cs))
@@ -136,7 +138,7 @@ func (e *Engine) complete(cs []candidate, vector []float32, terms []text.Term) e
 			return err
 		}
 		for i, d := range distance {
-			cs[i].dense = 1 - float64(d)
+			cs[i].Dense = 1 - float64(d)
 		}
 	}
 	scores := make([]float64, len(cs))
@@ -145,14 +147,14 @@ func (e *Engine) complete(cs []candidate, vector []float32, terms []text.Term) e
 	}
 	ub := e.words.UB(terms)
 	for i, s := range scores {
-		cs[i].bm25 = s
-		cs[i].cover = inverted.Coverage(s, ub)
+		cs[i].BM25 = s
+		cs[i].Coverage = inverted.Coverage(s, ub)
 	}
 	if err := e.words.Pairs(scores, terms, ords); err != nil {
 		return err
 	}
 	for i, s := range scores {
-		cs[i].pair = s
+		cs[i].Pair = s
 	}
 	return nil
 }

@@ -137,12 +137,12 @@ func (e *Engine) input(ctx context.Context, q Query) (modulate.Input, error) {
 
 // join reads the documents of cs from the store. dense is the unmodulated
 // query vector, nil where there is none.
-func (e *Engine) join(cs []candidate, dense []float32) ([]Hit, error) {
+func (e *Engine) join(cs []Candidate, dense []float32) ([]Hit, error) {
 	plain := make([]float32, len(cs))
 	if dense != nil {
 		ords := make([]uint64, len(cs))
 		for i, c := range cs {
-			ords[i] = c.ord
+			ords[i] = c.Ord
 		}
 		if err := e.vectors.Scores(plain, dense, ords); err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (e *Engine) join(cs []candidate, dense []float32) ([]Hit, error) {
 	}
 	hits := make([]Hit, len(cs))
 	for i, c := range cs {
-		d, err := e.view.Text(c.ord)
+		d, err := e.view.Text(c.Ord)
 		if err != nil {
 			return nil, fmt.Errorf("reading hit %d: %w", i+1, err)
 		}
@@ -158,8 +158,8 @@ func (e *Engine) join(cs []candidate, dense []float32) ([]Hit, error) {
 		if err != nil {
 			return nil, err
 		}
-		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(c.score),
-			Modulated: float32(c.dense), BM25: float32(c.bm25), Coverage: float32(c.cover), Pair: float32(c.pair),
+		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(c.Score),
+			Modulated: float32(c.Dense), BM25: float32(c.BM25), Coverage: float32(c.Coverage), Pair: float32(c.Pair),
 			Title: d.Title, Text: d.Text, Metadata: meta}
 		if dense != nil {
 			hits[i].Cosine = 1 - plain[i]

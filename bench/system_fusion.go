@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/index/inverted"
+)
+
+// Fusions of a dense leg with BM25, each with the engine's own formula and
+// defaults. The dense leg is named behind a colon: hybrid:rlr+slr.
+var (
+	Hybrid    = registerFusion("hybrid", "rlr", engine.Calibrated, "calibrated fusion with BM25")
+	RankFused = registerFusion("rrf", "dense", engine.RRF, "reciprocal-rank fusion with BM25")
+	ConvexSum = registerFusion("convex", "dense", engine.Convex, "min-max convex sum with BM25")
+)
+
+func registerFusion(name, leg, kind, doc string) SystemKind {
+	return registerSystem(SystemKind{
+		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
+		Make: func(arg string) (System, error) {
+			full := name
+			if arg == "" {
+				arg = leg
+			} else {
+				full = name + ":" + arg
+			}
+			dense, err := ParseSystem(arg)
+			if err != nil {
+				return System{}, err
+			}
+			return fusionSystem(full, dense, engine.Fusion{Kind: kind}), nil
+		},
+	})
+}
+
+// fusionDepth is the number of candidates that each leg names, the engine's.
+const fusionDepth = 200
+
+func fusionSystem(name string, dense System, f engine.Fusion) System {
+	return System{
+		Name: name,
+		Need: dense.Need | encoder.NeedDense,
+		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+			leg, fit, err := dense.Prepare(ctx, s)
+			if err != nil {
+				return nil, nil, err
+			}
+			v, ok := leg.(vectorRetriever)
+			if !ok {
+				return nil, nil, fmt.Errorf("%w: %s is not one query vector; fuse dense or a stack of variants", ErrOption, dense.Name)
+			}
+			l, err := s.lexicon(ctx)
+			return fusedRetriever{v, l, f}, fit, err
+		},
+	}
+}
+
+// fusedRetriever answers as the engine's hybrid search does.
+type fusedRetriever struct {
+	dense  vectorRetriever
+	words  *lexicon
+	fusion engine.Fusion
+}
+
+func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+	depth := max(fusionDepth, 2*k)
+	near, err := r.dense.Retrieve(ctx, questions, depth)
+	if err != nil {
+		return nil, err
+	}
+	err = parallel(ctx, len(questions), func(i int) (err error) {
+		near[i], err = r.fuse(questions[i], near[i], depth, k)
+		return err
+	})
+	return near, err
+}
+
+// fuse joins the candidates of both legs, gives each the scores of both, and
+// ranks them.
+func (r fusedRetriever) fuse(q Question, near []Hit, depth, k int) ([]Hit, error) {
+	terms := r.words.analyzer.Terms(nil, q.Text)
+	best, err := r.words.Search(nil, terms, depth, nil)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[int]struct{}, len(near))
+	cs := make([]engine.Candidate, 0, len(near)+len(best))
+	ids := make([]uint64, 0, len(near)+len(best))
+	for _, h := range append(near, hitsOf(best)...) {
+		if _, twice := seen[h.Target]; !twice {
+			seen[h.Target] = struct{}{}
+			cs = append(cs, engine.Candidate{Ord: uint64(h.Target)})
+			ids = append(ids, uint64(h.Target))
+		}
+	}
+	distances, scores := make([]float32, len(ids)), make([]float64, len(ids))
+	if err := r.dense.setting.Index.Scores(distances, r.dense.vector(nil, q), ids); err != nil {
+		return nil, err
+	}
+	if err := r.words.Scores(scores, terms, ids); err != nil {
+		return nil, err
+	}
+	ub := r.words.UB(terms)
+	for i := range cs {
+		cs[i].Dense, cs[i].BM25 = 1-float64(distances[i]), scores[i]
+		cs[i].Coverage = inverted.Coverage(scores[i], ub)
+	}
+	if err := r.words.Pairs(scores, terms, ids); err != nil {
+		return nil, err
+	}
+	for i := range cs {
+		cs[i].Pair = scores[i]
+	}
+	if err := r.fusion.Fuse(cs); err != nil {
+		return nil, err
+	}
+	hits := make([]Hit, min(k, len(cs)))
+	for i := range hits {
+		hits[i] = Hit{Target: int(cs[i].Ord), Score: cs[i].Score}
+	}
+	return hits, nil
+}
