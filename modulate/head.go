@@ -71,12 +71,17 @@ func (h *Head) check(dim, vocab int) error {
 	return nil
 }
 
-// Bounds of the closed-form head: a token of one passage alone is not learnt
-// but memorised, and a token of most passages tells none apart.
-const (
-	headMinDF = 2
-	headRows  = 16384
-)
+// HeadOptions say which tokens have a row in a closed-form head.
+type HeadOptions struct {
+	// Lambda is the ridge, as that of RLR; 0 means 1.
+	Lambda float64
+	// MinDF is the least number of passages with the token, at least 1, and
+	// MaxShare the largest share of all passages, in (0, 1].
+	MinDF    int
+	MaxShare float64
+	// MaxRows keeps the tokens of most passages; 0 means no bound.
+	MaxRows int
+}
 
 // Head is the closed-form head, the ridge regression of token presence on the
 // passage vector:
@@ -85,30 +90,32 @@ const (
 //
 // with A = centred XᵀX + λI. It estimates the probability that a passage with
 // vector x contains t: near 1 where it does, so that log(1 + a_t) is near
-// SLR's log 2. Rows are for the tokens of at least 2 and at most half of the
-// passages, the 16,384 most frequent of them. Cost O(d³ + rows·d²).
-func (s *Sums) Head(lambda float64) (*Head, error) {
-	if !(lambda >= 1e-6 && lambda <= 1e9) {
-		return nil, fmt.Errorf("%w: ridge %v; it must lie in [1e-6, 1e9]", ErrOptions, lambda)
+// SLR's log 2. Without any row it is an ErrNotFitted. Cost O(d³ + rows·d²).
+func (s *Sums) Head(o HeadOptions) (*Head, error) {
+	if o.Lambda == 0 {
+		o.Lambda = 1
+	}
+	if !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.MinDF < 1 || !(o.MaxShare > 0 && o.MaxShare <= 1) || o.MaxRows < 0 {
+		return nil, fmt.Errorf("%w: %+v; lambda is in [1e-6, 1e9], the least df from 1, the largest share in (0, 1]", ErrOptions, o)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	h := &Head{}
 	for t, df := range s.df {
-		if df >= headMinDF && int(df) <= s.n/2 {
+		if int(df) >= o.MinDF && float64(df) <= o.MaxShare*float64(s.n) {
 			h.Tokens = append(h.Tokens, int32(t))
 		}
 	}
 	if len(h.Tokens) == 0 {
-		return nil, fmt.Errorf("%w: no token stands in two of the %d passages and in at most half of them; add passages", ErrNotFitted, s.n)
+		return nil, fmt.Errorf("%w: no token stands in at least %d and at most %g of the %d passages; add passages", ErrNotFitted, o.MinDF, o.MaxShare, s.n)
 	}
-	if len(h.Tokens) > headRows {
+	if o.MaxRows > 0 && len(h.Tokens) > o.MaxRows {
 		slices.SortStableFunc(h.Tokens, func(a, b int32) int { return cmp.Compare(s.df[b], s.df[a]) })
-		h.Tokens = h.Tokens[:headRows]
+		h.Tokens = h.Tokens[:o.MaxRows]
 		slices.Sort(h.Tokens)
 	}
 	var inv inverse
-	inv.fresh(s, lambda)
+	inv.fresh(s, o.Lambda)
 	d, n := s.dim, len(h.Tokens)
 	a, mean := make([]float32, d*d), make([]float32, d)
 	for i, x := range inv.inv {

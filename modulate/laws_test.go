@@ -40,7 +40,7 @@ func lawParts(t *testing.T, r *rand.Rand, stack string, size float64) Parts {
 	if !s.Fitted() { // such weights are not read
 		return p
 	}
-	if p.Weights, err = s.Start(lawDim, lawVocab, p); err != nil {
+	if p.Weights, err = s.Start(lawDim, lawVocab, 5, p); err != nil {
 		t.Fatal(err)
 	}
 	p.Weights.Projection = filled(t, r, lawDim, p.Weights.Projection.VocabSize(), size)
@@ -78,12 +78,7 @@ func TestLawIdentityWithoutTokens(t *testing.T) {
 	each(t, func(t *testing.T, r *rand.Rand, s Stack) {
 		m := build(t, s.Name(), lawParts(t, r, s.Name(), 1))
 		for _, tok := range []encoder.Tokens{{}, tokens()} {
-			in := Input{Tokens: tok, Dense: unit(r, lawDim)}
-			for _, v := range s.Parts() {
-				if !v.SetBased { // it may read more than tokens
-					return
-				}
-			}
+			in := fullInput(r, lawDim, lawVocab, tok)
 			if got := m.Modulate(nil, in); !same(got, in.Dense) {
 				t.Fatalf("a query without tokens became %v, want %v", got, in.Dense)
 			}

@@ -29,7 +29,7 @@ var LLR = register(Variant{
 		}
 		return scalar{h}, nil
 	},
-	Start: func(dim int, _ Parts) (*Head, error) {
+	Start: func(dim int, _ float64, _ Parts) (*Head, error) {
 		return &Head{U: make([]float32, dim), B: []float32{1}}, nil
 	},
 })

@@ -63,8 +63,9 @@ type Variant struct {
 	// multiplicative variants, which also need fitted Weights.
 	Weigh func(p Parts) (Weigher, error)
 	// Start makes the parameters that a fit of the variant begins with, beside
-	// W = 0, for vectors of length dim. It is nil for variants that have none.
-	Start func(dim int, p Parts) (*Head, error)
+	// W = 0, for vectors of length dim and hidden states of about the given
+	// length. It is nil for variants that have none.
+	Start func(dim int, length float64, p Parts) (*Head, error)
 	// Shift makes the additive part from p. It is set for additive variants.
 	Shift func(p Parts) (Shifter, error)
 }

@@ -70,8 +70,9 @@ func (s Stack) ReadsSums() bool {
 
 // Start returns the weights that a fit of the stack begins with: W = 0 and the
 // start of each part's own parameters. The stack has a part that is fitted,
-// and p what its parts read. Only Stack, Projection and Heads are set.
-func (s Stack) Start(dim, vocab int, p Parts) (*Weights, error) {
+// and p what its parts read; length is about that of the encoder's hidden
+// states. Only Stack, Projection and Heads are set.
+func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) {
 	w := &Weights{Stack: s.name}
 	columns := 0
 	for _, v := range s.parts {
@@ -85,7 +86,7 @@ func (s Stack) Start(dim, vocab int, p Parts) (*Weights, error) {
 		if v.Start == nil {
 			continue
 		}
-		h, err := v.Start(dim, p)
+		h, err := v.Start(dim, length, p)
 		if err != nil {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
 	}
 	if learns(b) {
-		t.learner = newLearner(q, b, total, o)
+		t.learner = newLearner(q, b, total, q.length, o)
 	}
 	return t, t.prepare(ctx)
 }

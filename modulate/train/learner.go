@@ -43,12 +43,11 @@ type stateUse struct {
 	grad         float32
 }
 
-func newLearner(q *queries, b *modulate.Bridge, steps int, o Options) *learner {
+func newLearner(q *queries, b *modulate.Bridge, steps int, length float64, o Options) *learner {
 	l := &learner{
 		q: q, bridge: b, o: o, from: make([][]modulate.Origin, o.Batch), slope: make([][]float32, o.Batch),
 		states: make([][]float32, o.Workers),
 	}
-	length := q.stateLength()
 	for _, h := range b.Heads() {
 		if h == nil {
 			l.heads = append(l.heads, nil)
@@ -62,19 +61,6 @@ func newLearner(q *queries, b *modulate.Bridge, steps int, o Options) *learner {
 		})
 	}
 	return l
-}
-
-// stateLength is the root mean square length of the hidden states.
-func (q *queries) stateLength() float64 {
-	var sum float64
-	for _, b := range q.states {
-		f := float64(math.Float32frombits(uint32(b) << 16))
-		sum += f * f
-	}
-	if sum == 0 {
-		return 1
-	}
-	return math.Sqrt(sum / float64(len(q.states)/q.dim))
 }
 
 // weigh makes the lexical vectors of batch with the heads as they are.

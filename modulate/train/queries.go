@@ -17,6 +17,7 @@ type queries struct {
 	target []int32   // index in passages.reps
 	tokens []int32   // those of query i are tokens[tokenAt[i]:tokenAt[i+1]], none special
 	states []bf16    // [len(tokens) × dim] hidden states, nil unless w is learned
+	length float64   // about that of a hidden state
 	lex    modulate.Lexical
 	// tokenAt and lexAt are the bounds in tokens and lex, [len + 1] each.
 	tokenAt, lexAt []int

@@ -1,9 +1,13 @@
 package train
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
 )
 
 // bf16 is the upper half of a float32: 8 bits of precision, which is enough for
@@ -23,6 +27,32 @@ func widen(dst []float32, x []bf16) []float32 {
 		dst = append(dst, math.Float32frombits(uint32(b)<<16))
 	}
 	return dst
+}
+
+// stateLength is the root mean square length of the encoder's hidden states,
+// taken from fixed texts; 1 for a stack that does not read them.
+func stateLength(ctx context.Context, enc encoder.Encoder, s modulate.Stack) (float64, error) {
+	if s.Need()&encoder.NeedHidden == 0 {
+		return 1, nil
+	}
+	out, err := enc.Encode(ctx, encoder.Query, encoder.ProbeTexts[:], encoder.NeedHidden)
+	if err != nil {
+		return 0, fmt.Errorf("encode the texts that scale hidden states: %w", err)
+	}
+	var sum float64
+	n := 0
+	for _, o := range out {
+		for j := range o.Tokens.IDs {
+			if x := o.Hidden[j*enc.Dim() : (j+1)*enc.Dim()]; !o.Tokens.Special[j] {
+				sum += float64(vec.Dot(x, x))
+				n++
+			}
+		}
+	}
+	if !(sum > 0) {
+		return 1, nil
+	}
+	return math.Sqrt(sum / float64(n)), nil
 }
 
 // fitStates leaves out the queries at the end whose hidden states would not

@@ -192,7 +192,11 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := stack.Start(enc.Dim(), enc.VocabSize(), parts)
+	length, err := stateLength(ctx, enc, stack)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := stack.Start(enc.Dim(), enc.VocabSize(), length, parts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,6 +214,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
+	queries.length = length
 	encoded := time.Now()
 	losses, steps, err := descend(ctx, queries, set, shift, bridge, w.Projection, o)
 	if err != nil {
