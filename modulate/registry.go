@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -87,11 +88,21 @@ type Shifter interface {
 
 var variants []Variant
 
-// register adds v to the registry and returns it. It runs while package
-// variables are initialised, so a name taken twice is a bug of the build.
+// Register adds v to the registry and returns it, for use in the declaration of
+// a package variable: var X = modulate.Register(modulate.Variant{…}). Stacks,
+// fits, databases and benchmarks then know it by its name. It must not run
+// beside anything else of this package, so call it while packages are
+// initialised and nowhere else. A name that is taken, or that a stack cannot
+// hold, and a variant without exactly one of Weigh and Shift are mistakes in
+// the program and panic.
+func Register(v Variant) Variant { return register(v) }
+
 func register(v Variant) Variant {
-	if (v.Weigh == nil) == (v.Shift == nil) {
-		panic("modulate: variant " + v.Name + " must have either Weigh or Shift")
+	if v.Name == "" || strings.ContainsAny(v.Name, "+, \t\n") {
+		panic("modulate: a variant cannot be called " + strconv.Quote(v.Name))
+	}
+	if (v.Weigh == nil) == (v.Shift == nil) || (v.Kind == Multiplicative) != (v.Weigh != nil) {
+		panic("modulate: variant " + v.Name + " must have Weigh if it is multiplicative and Shift if it is additive")
 	}
 	for _, o := range variants {
 		if o.Name == v.Name {

@@ -394,9 +394,20 @@ func BenchmarkModulate(b *testing.B) {
 	for i := range p.rows {
 		p.rows[i] = float32(r.NormFloat64())
 	}
-	in := Input{Tokens: tokens(zipf(r, vocab, 20)...), Dense: unit(r, d)}
-	for _, name := range []string{"slr", "rlr", "rlr+slr"} {
-		m, err := NewStack(name, Parts{Sums: s, Weights: &Weights{Stack: name, Projection: p}})
+	in := fullInput(r, d, vocab, tokens(zipf(r, vocab, 20)...))
+	for _, name := range []string{"slr", "slr-idf", "llr", "llr-full", "clr", "mlm", "rlr", "rlr+slr"} {
+		stack, err := ParseStack(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		parts := Parts{Sums: s}
+		if stack.Fitted() {
+			if parts.Weights, err = stack.Start(d, vocab, 1, parts); err != nil {
+				b.Fatal(err)
+			}
+			parts.Weights.Projection = p
+		}
+		m, err := NewStack(name, parts)
 		if err != nil {
 			b.Fatal(err)
 		}

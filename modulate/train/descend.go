@@ -64,6 +64,7 @@ type trainer struct {
 	o    Options
 	set  *passages
 	adam *adam
+	bias *adam // nil where b = 0
 	// learner teaches the parameters that w is made with; nil where w is fixed.
 	learner *learner
 	lex     []modulate.Lexical // of the batch
@@ -86,7 +87,7 @@ type use struct {
 }
 
 func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, o Options) (*trainer, error) {
-	if err := touch(p, q, b); err != nil {
+	if err := touch(p, q, b, o.MaxTokens); err != nil {
 		return nil, fmt.Errorf("the encoder gave a token outside its vocabulary: %w", err)
 	}
 	total := (q.len() + o.Batch - 1) / o.Batch * o.Epochs
@@ -94,6 +95,12 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau},
 		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
 		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
+	}
+	if o.Bias {
+		if err := p.SetBias(make([]float32, q.dim)); err != nil {
+			return nil, err
+		}
+		t.bias = newAdam(1, q.dim, total, o.LearningRate)
 	}
 	if learns(b) {
 		t.learner = newLearner(q, b, total, q.length, o)
@@ -175,11 +182,28 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 		}
 		t.adam.apply(w, int(r), g, number)
 	})
+	if t.bias != nil {
+		t.bias.apply(t.projection.Bias(), 0, t.biasGradient(len(batch)), number)
+	}
 	var sum float64
 	for _, l := range t.loss[:len(batch)] {
 		sum += l
 	}
 	return sum * scale, err
+}
+
+// biasGradient is dL/db = Σ dz over the queries of the batch with a lexical
+// vector: b comes with W·w, and a query without tokens stays as it is.
+func (t *trainer) biasGradient(n int) []float32 {
+	d := t.q.dim
+	g := t.grads[0]
+	clear(g)
+	for i := range n {
+		if len(t.lex[i].IDs) > 0 {
+			vec.Axpy(g, 1, t.dz[i*d:(i+1)*d])
+		}
+	}
+	return g
 }
 
 // weigh makes the lexical vectors of batch.
@@ -202,6 +226,9 @@ func (t *trainer) collect(batch []int32) {
 	for i, w := range t.lex[:len(batch)] {
 		for k, id := range w.IDs {
 			r := t.projection.Slot(id)
+			if r < 0 { // outside the restricted vocabulary
+				continue
+			}
 			if len(t.usesOf[r]) == 0 {
 				t.used = append(t.used, int32(r))
 			}

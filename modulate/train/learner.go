@@ -107,6 +107,10 @@ func (l *learner) gradients(ctx context.Context, t *trainer, batch []int32) erro
 				continue
 			}
 			s := t.projection.Slot(id)
+			if s < 0 {
+				g = append(g, 0)
+				continue
+			}
 			g = append(g, o.Slope*vec.Dot(t.dz[i*d:(i+1)*d], w[s*d:(s+1)*d]))
 		}
 		l.slope[i] = g
@@ -154,22 +158,4 @@ func (h *headFit) move(q *queries, g []float32, r, number int) {
 		u[i] += back * (u0[i] - u[i])
 	}
 	h.B[r] += back * (h.b0[r] - h.B[r])
-}
-
-// touch gives a row of W to every token that a lexical vector of the queries
-// can hold: entries stand in it also while their weight is 0.
-func touch(p *modulate.Projection, q *queries, b *modulate.Bridge) error {
-	if q.states == nil {
-		return p.Touch(q.lex.IDs...)
-	}
-	var states []float32
-	var w modulate.Lexical
-	for i := range q.len() {
-		w.IDs, w.Weights = w.IDs[:0], w.Weights[:0]
-		w = b.Weigh(w, q.input(i, &states))
-		if err := p.Touch(w.IDs...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -80,6 +80,12 @@ type Options struct {
 	// fewer. Negatives are drawn from ranks 20 to 200. It is called from up to
 	// Workers goroutines. nil means negatives drawn evenly from the corpus.
 	HardNegatives func(ctx context.Context, query []float32, from, to int) ([]int, error)
+	// Bias fits b of Eq. 8, too, which is 0 otherwise.
+	Bias bool
+	// MaxTokens restricts the vocabulary: W has columns for that many tokens,
+	// those that most training queries weigh, and the others have no weight. 0
+	// means no restriction.
+	MaxTokens int
 	// StateBytes bounds the memory for the hidden states of the training
 	// queries' tokens, which variants that learn from them keep: 2·d bytes a
 	// token. Queries beyond it are not drawn. 0 means 2 GiB.
@@ -147,7 +153,7 @@ func (o Options) defaults() (Options, error) {
 	}{
 		{"queries per passage", o.QueriesPerPassage}, {"epochs", o.Epochs}, {"batch", o.Batch},
 		{"workers", o.Workers}, {"all candidates", o.AllCandidates}, {"negatives", o.Negatives},
-		{"query limit", o.MaxQueries + 1},
+		{"query limit", o.MaxQueries + 1}, {"token limit", o.MaxTokens + 1},
 	} {
 		if f.value <= 0 || f.value > 1<<30 {
 			return o, fmt.Errorf("%w: %s must be positive; leave it 0 for the default", ErrOptions, f.name)

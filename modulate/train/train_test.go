@@ -188,7 +188,7 @@ func TestGradientOfTheLoss(t *testing.T) {
 	enc := encoder.NewHash(16)
 	corpus := encoded(t, enc, invented(30))
 	for _, stack := range stacks {
-		p, w, _ := prepared(t, corpus, enc, Options{Stack: stack, QueriesPerPassage: 2, Tau: 0.5, Batch: 5, Workers: 1}, nil)
+		p, w, _ := prepared(t, corpus, enc, Options{Stack: stack, QueriesPerPassage: 2, Tau: 0.5, Batch: 5, Workers: 1, Bias: true}, nil)
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range w.Projection.Rows() {
 			w.Projection.Rows()[i] = float32(r.NormFloat64())
@@ -261,6 +261,10 @@ func TestGradientOfTheLoss(t *testing.T) {
 			if len(entries) == 0 {
 				t.Fatalf("%s: no head has a gradient", stack)
 			}
+		}
+		bias := slices.Clone(p.biasGradient(len(batch)))
+		for j := range bias {
+			check("b of Eq. 8", &w.Projection.Bias()[j], 1.0/64, float64(bias[j]))
 		}
 		for s, g := range grads {
 			for j := 0; j < 16; j += 3 {
@@ -436,6 +440,7 @@ func TestFitRefuses(t *testing.T) {
 		"nothing to fit": {corpus, Options{Stack: "rlr"}, ErrOptions},
 		"epochs":         {corpus, Options{Epochs: -1}, ErrOptions},
 		"query limit":    {corpus, Options{MaxQueries: -1}, ErrOptions},
+		"token limit":    {corpus, Options{MaxTokens: -1}, ErrOptions},
 		"rate":           {corpus, Options{LearningRate: math.NaN()}, ErrOptions},
 		"tau":            {corpus, Options{Tau: -1}, ErrOptions},
 		"alpha":          {corpus, Options{RLR: modulate.RLROptions{Alpha: -1}}, modulate.ErrOptions},
@@ -470,5 +475,45 @@ func TestMaxQueriesSpreadEvenly(t *testing.T) {
 	}
 	if len(d.texts) != 130 || slices.Min(count) < 2 || slices.Max(count) > 3 {
 		t.Fatalf("%d queries, %d to %d a passage", len(d.texts), slices.Min(count), slices.Max(count))
+	}
+}
+
+// A restricted vocabulary keeps the tokens that most queries use, and costs
+// gain; a bias is fitted when asked for.
+func TestVocabularyAndBias(t *testing.T) {
+	enc := encoder.NewHash(64)
+	corpus := encoded(t, enc, invented(300))
+	fit := func(o Options) (*modulate.Weights, *Report) {
+		o.QueriesPerPassage, o.Epochs, o.Batch, o.Stack = 6, 2, 64, "slr"
+		w, r, err := Fit(t.Context(), corpus, enc, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w, r
+	}
+	all, r := fit(Options{})
+	few, rf := fit(Options{MaxTokens: 200})
+	if rf.Tokens != 200 || len(few.Projection.Tokens()) != 200 || r.Tokens <= 200 || all.Projection.Bias() != nil {
+		t.Fatalf("%d tokens of %d, bias %v", rf.Tokens, r.Tokens, all.Projection.Bias())
+	}
+	if !(few.Probes[0].Modified > few.Probes[0].Dense) || !(few.Loss > all.Loss) {
+		t.Errorf("200 tokens: probes %+v, loss %v; all: %v", few.Probes, few.Loss, all.Loss)
+	}
+	with, _ := fit(Options{Bias: true})
+	if vec.Norm(with.Projection.Bias()) == 0 {
+		t.Error("no bias was fitted")
+	}
+	for _, p := range with.Probes {
+		if !(p.Modified > p.Dense) {
+			t.Errorf("with bias: probe %+v", p)
+		}
+	}
+	m, err := modulate.NewStack("slr", modulate.Parts{Weights: with})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := corpus.vectors[0]
+	if got := m.Modulate(nil, modulate.Input{Dense: q}); !slices.Equal(got, q) {
+		t.Error("the bias moved a query without tokens")
 	}
 }

@@ -1,0 +1,48 @@
+package train
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// touch gives a row of W to every token that a lexical vector of the queries
+// can hold (entries stand in it also while their weight is 0), or to the most
+// of them in use: those that stand in the most queries, of equals the smaller
+// id.
+func touch(p *modulate.Projection, q *queries, b *modulate.Bridge, most int) error {
+	count := make([]int32, b.Columns())
+	var ids []int32
+	add := func(w modulate.Lexical) error {
+		for _, id := range w.IDs {
+			if id < 0 || int(id) >= len(count) {
+				return p.Touch(id) // which says why not
+			}
+			if count[id]++; count[id] == 1 {
+				ids = append(ids, id)
+			}
+		}
+		return nil
+	}
+	var states []float32
+	var w modulate.Lexical
+	for i := range q.len() {
+		if q.states == nil {
+			w = q.lexical(i)
+		} else {
+			w.IDs, w.Weights = w.IDs[:0], w.Weights[:0]
+			w = b.Weigh(w, q.input(i, &states))
+		}
+		if err := add(w); err != nil {
+			return err
+		}
+	}
+	if most > 0 && len(ids) > most {
+		slices.SortFunc(ids, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+		})
+		ids = ids[:most]
+	}
+	return p.Touch(ids...)
+}
