@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Filter is a condition on metadata; only documents that meet it are searched.
+// The zero value is met by every document. Filters are made by the functions
+// below or by ParseFilter, never change, and may be shared.
+//
+// A path names a field, nested ones by their keys with dots between:
+// "author.name". (A key with a dot in it is therefore found, too.) Where there
+// is an array, on the way or at the end, one element that meets the condition
+// is enough; each condition of And looks for its own.
+//
+// Values are compared with those of their own kind only: a number is never
+// equal to, less or more than a string. Numbers are compared exactly, whatever
+// their size: 1 is 1.0 and 10e-1, and 9007199254740993 is not
+// 9007199254740992. Strings are compared byte by byte, so dates in ISO 8601
+// are in order. A document without the field meets none of the conditions
+// except under Not.
+//
+// A filter that was made of something that cannot be compared, or nests deeper
+// than MaxFilterDepth, is invalid: Err tells, and searches refuse it.
+type Filter struct {
+	op     filterOp
+	path   string
+	values []scalar // one of a comparison, two of Range, any number of In
+	args   []Filter
+	depth  int // of the deepest argument, and 1
+	leaves int // conditions in it
+	err    error
+}
+
+// Limits of a filter.
+const (
+	// MaxFilterLength is the most bytes of an expression.
+	MaxFilterLength = 64 << 10
+	// MaxFilterDepth is how deep conditions nest in And, Or and Not.
+	MaxFilterDepth = 100
+	// MaxFilterConditions is the most conditions; one In counts once, however
+	// many values it has.
+	MaxFilterConditions = 256
+)
+
+type filterOp uint8
+
+const (
+	opAll filterOp = iota // the zero Filter and And()
+	opNone
+	opAnd
+	opOr
+	opNot
+	opExists
+	opEq
+	opLt
+	opLe
+	opGt
+	opGe
+	opRange
+	opPrefix
+	opIn
+)
+
+var opText = map[filterOp]string{opEq: "=", opLt: "<", opLe: "<=", opGt: ">", opGe: ">=", opPrefix: "^="}
+
+// Eq is met where path has the value v: a string, a number of any Go type or
+// json.Number, true, false, or nil for null.
+func Eq(path string, v any) Filter { return comparison(opEq, path, v) }
+
+// In is met where path has one of the values; of none, nowhere.
+func In(path string, values ...any) Filter { return comparison(opIn, path, values...) }
+
+// Lt is met where path is less than v, a number or a string.
+func Lt(path string, v any) Filter { return comparison(opLt, path, v) }
+
+// Le is met where path is v, a number or a string, or less.
+func Le(path string, v any) Filter { return comparison(opLe, path, v) }
+
+// Gt is met where path is more than v, a number or a string.
+func Gt(path string, v any) Filter { return comparison(opGt, path, v) }
+
+// Ge is met where path is v, a number or a string, or more.
+func Ge(path string, v any) Filter { return comparison(opGe, path, v) }
+
+// Range is met where one value of path lies from lo to hi, both included: two
+// numbers or two strings.
+func Range(path string, lo, hi any) Filter { return comparison(opRange, path, lo, hi) }
+
+// Prefix is met where path is a string that starts with prefix.
+func Prefix(path, prefix string) Filter { return comparison(opPrefix, path, prefix) }
+
+// Exists is met where path is there, with whatever value: null, an empty array
+// and an object, too.
+func Exists(path string) Filter { return comparison(opExists, path) }
+
+// And is met where all of fs are; And() is met everywhere.
+func And(fs ...Filter) Filter { return joinFilters(opAnd, opAll, fs) }
+
+// Or is met where one of fs is; Or() is met nowhere.
+func Or(fs ...Filter) Filter { return joinFilters(opOr, opNone, fs) }
+
+// Not is met where f is not.
+func Not(f Filter) Filter { return nestFilters(opNot, []Filter{f}) }
+
+// IsZero says that f is the zero Filter, which leaves nothing out.
+func (f Filter) IsZero() bool { return f.op == opAll && f.err == nil }
+
+// Err returns why a filter is invalid, an ErrInvalid, or nil.
+func (f Filter) Err() error { return f.err }
+
+func joinFilters(op, empty filterOp, fs []Filter) Filter {
+	switch len(fs) {
+	case 0:
+		return Filter{op: empty}
+	case 1:
+		return fs[0]
+	}
+	return nestFilters(op, append([]Filter(nil), fs...))
+}
+
+func nestFilters(op filterOp, args []Filter) Filter {
+	f := Filter{op: op, args: args}
+	for _, a := range args {
+		if a.err != nil {
+			return a
+		}
+		f.depth = max(f.depth, a.depth+1)
+		f.leaves += a.leaves
+	}
+	if f.depth >= MaxFilterDepth {
+		return Filter{err: fmt.Errorf("%w: a filter that nests deeper than %d; make it simpler", ErrInvalid, MaxFilterDepth)}
+	}
+	if f.leaves > MaxFilterConditions {
+		return Filter{err: fmt.Errorf("%w: a filter of more than %d conditions; use one in for many values", ErrInvalid, MaxFilterConditions)}
+	}
+	return f
+}
+
+func comparison(op filterOp, path string, values ...any) Filter {
+	f := Filter{op: op, path: validText(path), leaves: 1, values: make([]scalar, len(values))}
+	for i, v := range values {
+		s, err := toScalar(v)
+		if err != nil {
+			return Filter{err: fmt.Errorf("%w: filter on %q: %v", ErrInvalid, clip(path), err)}
+		}
+		f.values[i] = s
+		if why := f.check(i); why != "" {
+			return Filter{err: fmt.Errorf("%w: filter on %q: %s", ErrInvalid, clip(path), why)}
+		}
+	}
+	return f
+}
+
+// check says what is wrong with the i-th value of a comparison, or "".
+func (f Filter) check(i int) string {
+	v := f.values[i]
+	if f.op >= opLt && f.op <= opRange && v.kind != kindNumber && v.kind != kindString {
+		return "only numbers and strings have an order; use = for true, false and null"
+	}
+	if f.op == opPrefix && v.kind != kindString {
+		return "only strings start with something; put quotes around the value"
+	}
+	if f.op == opRange && i == 1 && v.kind != f.values[0].kind {
+		return "a range between a number and a string; use two of one kind"
+	}
+	if v.kind == kindNumber {
+		if d := parseDecimal([]byte(v.text)); d.exp > maxExponent || d.exp < -maxExponent {
+			return fmt.Sprintf("the number %s is out of range; keep its exponent within ±%d", clip(v.text), int64(maxExponent))
+		}
+	}
+	return ""
+}
+
+// validText makes a text what it becomes in JSON: every byte that is not UTF-8
+// is U+FFFD there.
+func validText(s string) string { return string([]rune(s)) }
+
+// toScalar turns a Go value into what it is in a document's metadata.
+func toScalar(v any) (scalar, error) {
+	switch v := v.(type) {
+	case nil:
+		return scalar{kind: kindNull}, nil
+	case json.Number:
+		if !validNumber(v.String()) {
+			return scalar{}, fmt.Errorf("%q is no number; write it as JSON does", clip(v.String()))
+		}
+		return scalar{kindNumber, v.String()}, nil
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.String:
+		return scalar{kindString, validText(r.String())}, nil
+	case reflect.Bool:
+		if r.Bool() {
+			return scalar{kind: kindTrue}, nil
+		}
+		return scalar{kind: kindFalse}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return scalar{kindNumber, strconv.FormatInt(r.Int(), 10)}, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return scalar{kindNumber, strconv.FormatUint(r.Uint(), 10)}, nil
+	case reflect.Float32, reflect.Float64:
+		text, err := json.Marshal(v) // the digits that metadata of this type gets
+		if err != nil {
+			return scalar{}, fmt.Errorf("%v is no number of JSON; use a finite one", v)
+		}
+		return scalar{kindNumber, string(text)}, nil
+	}
+	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, true, false or nil", v)
+}
+
+// Match says whether metadata meets f. Metadata is what a Document holds;
+// values of other types count as what they are in JSON. It fails with
+// ErrInvalid on an invalid filter and on metadata that JSON cannot hold. To
+// ask many documents, search with the filter instead.
+func (f Filter) Match(metadata map[string]any) (bool, error) {
+	raw, err := json.Marshal(metadata)
+	if err != nil {
+		return false, fmt.Errorf("%w: metadata: %v", ErrInvalid, err)
+	}
+	c := newColumns()
+	if err := c.Add(0, raw); err != nil {
+		return false, err
+	}
+	m, err := c.Match(f)
+	return err == nil && m.Len() == 1, err
+}
+
+// String returns f as an expression that ParseFilter reads as the same filter,
+// unless it is longer than MaxFilterLength; "true" for the zero Filter, and of
+// an invalid one the error.
+func (f Filter) String() string {
+	if f.err != nil {
+		return f.err.Error()
+	}
+	var b strings.Builder
+	f.write(&b)
+	return b.String()
+}
+
+func (f Filter) write(b *strings.Builder) {
+	switch f.op {
+	case opAll:
+		b.WriteString("true")
+		return
+	case opNone:
+		b.WriteString("false")
+		return
+	case opAnd, opOr:
+		for i, a := range f.args {
+			if i > 0 {
+				b.WriteString(map[filterOp]string{opAnd: " and ", opOr: " or "}[f.op])
+			}
+			a.writeInside(b, f.op)
+		}
+		return
+	case opNot:
+		b.WriteString("not ")
+		f.args[0].writeInside(b, f.op)
+		return
+	}
+	writePath(b, f.path)
+	switch f.op {
+	case opExists:
+		b.WriteString(" exists")
+	case opRange:
+		b.WriteString(" between ")
+		f.values[0].write(b)
+		b.WriteString(" and ")
+		f.values[1].write(b)
+	case opIn:
+		b.WriteString(" in [")
+		for i, v := range f.values {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			v.write(b)
+		}
+		b.WriteString("]")
+	default:
+		b.WriteString(" " + opText[f.op] + " ")
+		f.values[0].write(b)
+	}
+}
+
+// writeInside writes f as an argument, in parentheses where it needs them. An
+// And in an And gets them, too, so that reading gives the same nesting.
+func (f Filter) writeInside(b *strings.Builder, outer filterOp) {
+	if f.op != opOr && (f.op != opAnd || outer == opOr) {
+		f.write(b)
+		return
+	}
+	b.WriteByte('(')
+	f.write(b)
+	b.WriteByte(')')
+}

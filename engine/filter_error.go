@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FilterError says what is wrong with a filter's expression, and where. It is
+// an ErrInvalid.
+type FilterError struct {
+	Expr   string // the expression
+	Offset int    // byte in Expr at which the mistake stands; len(Expr) at its end
+	Msg    string // what is wrong and what to write
+}
+
+// Error returns the message and, on two further lines, the expression with a
+// caret below the character.
+func (e *FilterError) Error() string { return e.Summary() + "\n" + e.Caret() }
+
+// Unwrap returns ErrInvalid.
+func (e *FilterError) Unwrap() error { return ErrInvalid }
+
+// Summary returns the message with the number of the character, on one line.
+func (e *FilterError) Summary() string {
+	return fmt.Sprintf("filter, character %d: %s", utf8.RuneCountInString(e.Expr[:e.at()])+1, e.Msg)
+}
+
+// at is Offset, held within the expression.
+func (e *FilterError) at() int { return min(max(e.Offset, 0), len(e.Expr)) }
+
+// around is how many characters are shown before and behind the mistake.
+const around = 40
+
+// Caret returns two lines: the expression, or 40 characters to either side of
+// the mistake, and a caret below it. Characters that a terminal would obey are
+// shown as spaces.
+func (e *FilterError) Caret() string {
+	before, after := []rune(e.Expr[:e.at()]), e.Expr[e.at():]
+	line, pad := "  ", "  "
+	if len(before) > around {
+		line, pad = line+"…", pad+" "
+		before = before[len(before)-around:]
+	}
+	for _, r := range before {
+		line += string(visible(r))
+		pad += blankOf(r)
+	}
+	n := 0
+	for i := range after {
+		if n++; n > around {
+			return line + strings.Map(visible, after[:i]) + "…\n" + pad + "^"
+		}
+	}
+	return line + strings.Map(visible, after) + "\n" + pad + "^"
+}
+
+func visible(r rune) rune {
+	if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+		return ' '
+	}
+	return r
+}
+
+// blankOf is white space as wide as r.
+func blankOf(r rune) string {
+	switch {
+	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r):
+		return ""
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r >= 0xff01 && r <= 0xff60:
+		return "\u3000"
+	}
+	return " "
+}

@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ParseFilter reads a filter as it is written on a command line:
+//
+//	lang = "go" and (year >= 2020 or tags in ["a", "b"]) and not draft exists
+//
+// The grammar, with words in any case and white space where one likes:
+//
+//	filter     = and { "or" and }
+//	and        = not { "and" not }
+//	not        = "not" not | "(" filter ")" | "true" | "false" | condition
+//	condition  = path ( "=" | "==" | "!=" ) value
+//	           | path ( "<" | "<=" | ">" | ">=" ) ( number | string )
+//	           | path "^=" string                           starts with
+//	           | path [ "not" ] "in" "[" [ value { "," value } ] "]"
+//	           | path [ "not" ] "between" value "and" value both included
+//	           | path [ "not" ] "exists"
+//	path       = word | string
+//	value      = number | string | "true" | "false" | "null"
+//
+// A word starts with a letter or one of _ @ $ and goes on with letters,
+// digits and _ @ $ - : and the dots of nested fields; paths with other
+// characters, or that are a word of the grammar, are quoted. Numbers are
+// written as in JSON, strings in "…" or '…' with JSON's escapes and \'. a != 1
+// means not a = 1, so it is met where there is no a.
+//
+// Errors are *FilterError.
+func ParseFilter(expr string) (Filter, error) {
+	p := filterParser{expr: expr}
+	f, err := p.parse()
+	if err != nil {
+		return Filter{}, err
+	}
+	return f, nil
+}
+
+// filterWords are the words of the grammar, which are no paths unless quoted.
+var filterWords = map[string]bool{"and": true, "or": true, "not": true, "in": true, "between": true,
+	"exists": true, "true": true, "false": true, "null": true}
+
+// filterSigns are the signs of comparisons.
+var filterSigns = map[string]filterOp{"=": opEq, "==": opEq, "!=": opEq, "<": opLt, "<=": opLe, ">": opGt, ">=": opGe, "^=": opPrefix}
+
+type filterParser struct {
+	expr  string
+	at    int // where the next token is read
+	tok   filterToken
+	depth int
+}
+
+func (p *filterParser) errorf(at int, format string, args ...any) error {
+	return &FilterError{Expr: p.expr, Offset: at, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (p *filterParser) parse() (Filter, error) {
+	if len(p.expr) > MaxFilterLength {
+		return Filter{}, p.errorf(MaxFilterLength, "an expression of %d bytes; %d are the most", len(p.expr), MaxFilterLength)
+	}
+	for i, r := range p.expr {
+		if r == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(p.expr[i:]); n == 1 {
+				return Filter{}, p.errorf(i, "a byte that is not UTF-8; convert the expression")
+			}
+		}
+	}
+	if err := p.next(); err != nil {
+		return Filter{}, err
+	}
+	if p.tok.kind == tokenEnd {
+		return Filter{}, p.errorf(p.tok.at, `an empty filter; write one such as lang = "go"`)
+	}
+	f, err := p.or()
+	switch {
+	case err != nil:
+		return f, err
+	case p.tok.is(")"):
+		return f, p.errorf(p.tok.at, "a ) without its (; remove it")
+	case p.tok.kind != tokenEnd:
+		return f, p.errorf(p.tok.at, "expected and, or, or the end, not %v", p.tok)
+	}
+	return f, nil
+}
+
+func (p *filterParser) or() (Filter, error)  { return p.chain("or", p.and, Or) }
+func (p *filterParser) and() (Filter, error) { return p.chain("and", p.not, And) }
+
+// chain reads one or more operands with word between them.
+func (p *filterParser) chain(word string, operand func() (Filter, error), make func(...Filter) Filter) (Filter, error) {
+	at := p.tok.at
+	var fs []Filter
+	for {
+		f, err := operand()
+		if err != nil {
+			return f, err
+		}
+		fs = append(fs, f)
+		if !p.tok.is(word) {
+			break
+		}
+		if err := p.next(); err != nil {
+			return f, err
+		}
+	}
+	return p.made(at, make(fs...))
+}
+
+// made hands on a filter, or turns what is wrong with it into an error at a
+// place of the expression.
+func (p *filterParser) made(at int, f Filter) (Filter, error) {
+	if f.err != nil {
+		return f, p.errorf(at, "%s", strings.TrimPrefix(f.err.Error(), ErrInvalid.Error()+": "))
+	}
+	return f, nil
+}
+
+func (p *filterParser) not() (Filter, error) {
+	at := p.tok.at
+	if !p.tok.is("not") && !p.tok.is("(") {
+		return p.condition()
+	}
+	if p.depth++; p.depth > MaxFilterDepth {
+		return Filter{}, p.errorf(at, "not and ( nest deeper than %d; make the filter simpler", MaxFilterDepth)
+	}
+	defer func() { p.depth-- }()
+	open := p.tok.is("(")
+	if err := p.next(); err != nil {
+		return Filter{}, err
+	}
+	if !open {
+		f, err := p.not()
+		if err != nil {
+			return f, err
+		}
+		return p.made(at, Not(f))
+	}
+	f, err := p.or()
+	if err != nil {
+		return f, err
+	}
+	if !p.tok.is(")") {
+		return f, p.errorf(p.tok.at, "expected and, or, or the ) of the ( at character %d, not %v", p.column(at), p.tok)
+	}
+	return f, p.next()
+}
+
+// column is the number of the character at a byte, from 1.
+func (p *filterParser) column(at int) int { return utf8.RuneCountInString(p.expr[:at]) + 1 }
+
+// condition reads a condition, or true or false in its place.
+func (p *filterParser) condition() (Filter, error) {
+	path := p.tok
+	switch {
+	case path.is("true"):
+		return And(), p.next()
+	case path.is("false"):
+		return Or(), p.next()
+	case path.kind == tokenWord && filterWords[path.text], path.kind == tokenNumber:
+		return Filter{}, p.errorf(path.at, "expected a condition, not %v; put quotes around a field of this name", path)
+	case path.kind != tokenWord && path.kind != tokenString:
+		return Filter{}, p.errorf(path.at, `expected a condition such as lang = "go", not %v`, path)
+	}
+	if err := p.next(); err != nil {
+		return Filter{}, err
+	}
+	negate := p.tok.is("not")
+	if negate {
+		if err := p.next(); err != nil {
+			return Filter{}, err
+		}
+	}
+	f := Filter{path: path.text, leaves: 1}
+	var err error
+	switch sign := p.tok; {
+	case sign.is("exists"):
+		f.op, err = opExists, p.next()
+	case sign.is("in"):
+		f.op = opIn
+		err = p.list(&f)
+	case sign.is("between"):
+		f.op = opRange
+		if err = p.value(&f); err == nil {
+			if !p.tok.is("and") {
+				return f, p.errorf(p.tok.at, "expected and with the upper value of between, not %v", p.tok)
+			}
+			err = p.value(&f)
+		}
+	case negate:
+		return f, p.errorf(sign.at, "expected in, between or exists behind not, not %v", sign)
+	case sign.kind == tokenSign && filterSigns[sign.text] != opAll:
+		f.op, negate = filterSigns[sign.text], sign.text == "!="
+		err = p.value(&f)
+	default:
+		return f, p.errorf(sign.at, "expected =, !=, <, <=, >, >=, ^=, in, between or exists behind %v, not %v", path, sign)
+	}
+	if err == nil && negate {
+		return p.made(path.at, Not(f))
+	}
+	return f, err
+}
+
+// value reads the value behind the current token and adds it to f.
+func (p *filterParser) value(f *Filter) error {
+	before := p.tok
+	if err := p.next(); err != nil {
+		return err
+	}
+	var v scalar
+	switch t := p.tok; {
+	case t.kind == tokenString:
+		v = scalar{kindString, t.text}
+	case t.kind == tokenNumber:
+		v = scalar{kindNumber, t.text}
+	case t.is("true"):
+		v.kind = kindTrue
+	case t.is("false"):
+		v.kind = kindFalse
+	case t.is("null"):
+		v.kind = kindNull
+	case t.kind == tokenWord && !filterWords[t.text]:
+		return p.errorf(t.at, "expected a value behind %v, not the bare word %v; put quotes around text", before, t)
+	default:
+		return p.errorf(t.at, "expected a value behind %v, not %v", before, t)
+	}
+	f.values = append(f.values, v)
+	if why := f.check(len(f.values) - 1); why != "" {
+		return p.errorf(p.tok.at, "%s", why)
+	}
+	return p.next()
+}
+
+// list reads the values of in, in brackets.
+func (p *filterParser) list(f *Filter) error {
+	if err := p.next(); err != nil {
+		return err
+	}
+	open := p.tok
+	if !open.is("[") {
+		return p.errorf(open.at, `expected a list such as ["a", "b"] behind in, not %v`, open)
+	}
+	if p.peek("]") {
+		if err := p.next(); err != nil {
+			return err
+		}
+		return p.next()
+	}
+	for {
+		if err := p.value(f); err != nil {
+			return err
+		}
+		switch {
+		case p.tok.is("]"):
+			return p.next()
+		case !p.tok.is(","):
+			return p.errorf(p.tok.at, "expected a comma or the ] of the [ at character %d, not %v", p.column(open.at), p.tok)
+		}
+	}
+}

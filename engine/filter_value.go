@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// valueKind is what a value of metadata is.
+type valueKind uint8
+
+const (
+	kindNull valueKind = iota
+	kindFalse
+	kindTrue
+	kindNumber
+	kindString
+	kindEmpty // an array or object with nothing in it: it only exists
+	kinds
+)
+
+// scalar is a value: the text of a string, the JSON text of a number.
+type scalar struct {
+	kind valueKind
+	text string
+}
+
+func (s scalar) write(b *strings.Builder) {
+	switch s.kind {
+	case kindNull:
+		b.WriteString("null")
+	case kindFalse:
+		b.WriteString("false")
+	case kindTrue:
+		b.WriteString("true")
+	case kindNumber:
+		b.WriteString(s.text)
+	default:
+		writeQuoted(b, s.text)
+	}
+}
+
+func writeQuoted(b *strings.Builder, s string) {
+	const hex = "0123456789abcdef"
+	b.WriteByte('"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < ' ' || c == 0x7f:
+			b.WriteString(`\u00`)
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+}
+
+// writePath writes a path bare where it reads as one.
+func writePath(b *strings.Builder, path string) {
+	if r, _ := utf8.DecodeRuneInString(path); startsWord(r) && wordLength(path) == len(path) && !filterWords[strings.ToLower(path)] {
+		b.WriteString(path)
+		return
+	}
+	writeQuoted(b, path)
+}
+
+// decimal is a number without rounding: ±0.ab · 10^exp, where ab are the digits
+// of a and then b, the first and the last of them not 0. Zero has sign 0.
+type decimal struct {
+	sign int
+	a, b []byte
+	exp  int64
+}
+
+// maxExponent bounds the exponents of numbers in filters. Those of documents
+// are cut off far beyond it, which changes no comparison between the two.
+const maxExponent = 1 << 40
+
+// parseDecimal reads a valid JSON number.
+func parseDecimal(s []byte) decimal {
+	d := decimal{sign: 1}
+	if s[0] == '-' {
+		d.sign, s = -1, s[1:]
+	}
+	n := digitRun(s)
+	d.a, s = s[:n], s[n:]
+	if len(s) > 0 && s[0] == '.' {
+		n = digitRun(s[1:])
+		d.b, s = s[1:1+n], s[1+n:]
+	}
+	var e int64
+	if len(s) > 0 { // e or E
+		s = s[1:]
+		negative := s[0] == '-'
+		if s[0] == '-' || s[0] == '+' {
+			s = s[1:]
+		}
+		for _, c := range s {
+			e = min(e*10+int64(c-'0'), math.MaxInt64/16)
+		}
+		if negative {
+			e = -e
+		}
+	}
+	d.exp = e + int64(len(d.a))
+	whole := len(d.a)
+	d.a = bytes.TrimLeft(d.a, "0")
+	d.exp -= int64(whole - len(d.a))
+	if len(d.a) == 0 {
+		part := len(d.b)
+		d.b = bytes.TrimLeft(d.b, "0")
+		d.exp -= int64(part - len(d.b))
+	}
+	d.b = bytes.TrimRight(d.b, "0")
+	if len(d.b) == 0 {
+		d.a = bytes.TrimRight(d.a, "0")
+	}
+	if len(d.a)+len(d.b) == 0 {
+		return decimal{}
+	}
+	return d
+}
+
+func digitRun(s []byte) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// validNumber says that s is a number as JSON writes it.
+func validNumber(s string) bool { return len(s) > 0 && numberLength(s) == len(s) }
+
+// numberLength is the length of the JSON number that s starts with, or 0.
+func numberLength(s string) int {
+	i := 0
+	run := func() bool {
+		from := i
+		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if i < len(s) && s[i] == '-' {
+		i++
+	}
+	if i < len(s) && s[i] == '0' {
+		i++
+	} else if !run() {
+		return 0
+	}
+	end := i
+	if i < len(s) && s[i] == '.' {
+		i++
+		if !run() {
+			return end
+		}
+		end = i
+	}
+	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
+		i++
+		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
+		}
+		if run() {
+			end = i
+		}
+	}
+	return end
+}
+
+// digit returns the i-th digit behind the point.
+func (d decimal) digit(i int) byte {
+	switch {
+	case i < len(d.a):
+		return d.a[i]
+	case i < len(d.a)+len(d.b):
+		return d.b[i-len(d.a)]
+	}
+	return '0'
+}
+
+// compare returns -1, 0 or 1 as d is less than, equal to or more than o.
+func (d decimal) compare(o decimal) int {
+	if d.sign != o.sign || d.sign == 0 {
+		return cmp.Compare(d.sign, o.sign)
+	}
+	if d.exp != o.exp {
+		return d.sign * cmp.Compare(d.exp, o.exp)
+	}
+	for i := range max(len(d.a)+len(d.b), len(o.a)+len(o.b)) {
+		if x, y := d.digit(i), o.digit(i); x != y {
+			return d.sign * cmp.Compare(x, y)
+		}
+	}
+	return 0
+}
+
+// appendKey appends a text that is the same for equal numbers only.
+func (d decimal) appendKey(b []byte) []byte {
+	b = append(b, byte(d.sign+1))
+	for shift := 0; shift < 64; shift += 8 {
+		b = append(b, byte(d.exp>>shift))
+	}
+	return append(append(b, d.a...), d.b...)
+}
+
+// condition is a comparison, ready to be asked about many values.
+type condition struct {
+	op      filterOp
+	path    string
+	kinds   [kinds]bool // of values, so that most are refused at once
+	texts   [][]byte    // of strings, in the filter's order
+	numbers []decimal   // likewise
+	many    map[string]struct{}
+	key     []byte
+}
+
+// fewValues is up to how many values are compared one by one.
+const fewValues = 8
+
+func newCondition(f Filter) *condition {
+	c := &condition{op: f.op, path: f.path}
+	for _, v := range f.values {
+		c.kinds[v.kind] = true
+		switch v.kind {
+		case kindString:
+			c.texts = append(c.texts, []byte(v.text))
+		case kindNumber:
+			c.numbers = append(c.numbers, parseDecimal([]byte(v.text)))
+		}
+	}
+	if len(c.texts)+len(c.numbers) > fewValues {
+		c.many = make(map[string]struct{}, len(f.values))
+		for _, t := range c.texts {
+			c.many["s"+string(t)] = struct{}{}
+		}
+		for _, n := range c.numbers {
+			c.many[string(n.appendKey(nil))] = struct{}{}
+		}
+	}
+	return c
+}
+
+// meets says whether a value meets c. Not for concurrent use.
+func (c *condition) meets(k valueKind, text []byte) bool {
+	if c.op == opExists {
+		return true
+	}
+	if !c.kinds[k] {
+		return false
+	}
+	switch {
+	case k < kindNumber:
+		return true // null, false and true are met by being named
+	case c.many != nil && k == kindString:
+		c.key = append(append(c.key[:0], 's'), text...)
+		_, ok := c.many[string(c.key)]
+		return ok
+	case c.many != nil:
+		c.key = parseDecimal(text).appendKey(c.key[:0])
+		_, ok := c.many[string(c.key)]
+		return ok
+	case k == kindString && c.op == opPrefix:
+		return bytes.HasPrefix(text, c.texts[0])
+	case k == kindString && (c.op == opEq || c.op == opIn):
+		for _, t := range c.texts {
+			if bytes.Equal(t, text) {
+				return true
+			}
+		}
+		return false
+	case k == kindString:
+		return c.inOrder(func(i int) int { return bytes.Compare(text, c.texts[i]) }, len(c.texts))
+	}
+	d := parseDecimal(text)
+	return c.inOrder(func(i int) int { return d.compare(c.numbers[i]) }, len(c.numbers))
+}
+
+// inOrder decides by how the value compares with each of the condition's n.
+func (c *condition) inOrder(compare func(i int) int, n int) bool {
+	switch c.op {
+	case opLt:
+		return compare(0) < 0
+	case opLe:
+		return compare(0) <= 0
+	case opGt:
+		return compare(0) > 0
+	case opGe:
+		return compare(0) >= 0
+	case opRange:
+		return compare(0) >= 0 && compare(1) <= 0
+	}
+	for i := range n { // opEq and opIn
+		if compare(i) == 0 {
+			return true
+		}
+	}
+	return false
+}
