@@ -43,7 +43,7 @@ var clrHead = HeadOptions{MinDF: 2, MaxShare: 0.5, MaxRows: 16384}
 func clr(name, summary string, softmax bool) Variant {
 	return Variant{
 		Name: name, Summary: summary, Kind: Multiplicative,
-		ReadsSums: true,
+		ReadsDense: true, ReadsSums: true,
 		Weigh: func(p Parts) (Weigher, error) {
 			h, err := p.head(name)
 			if err != nil {

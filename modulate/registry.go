@@ -58,6 +58,8 @@ type Variant struct {
 	SetBased bool
 	// Need names the tensors read beside the dense vector.
 	Need encoder.Need
+	// ReadsDense tells that w depends on the dense vector, not on tokens alone.
+	ReadsDense bool
 	// ReadsSums variants need Parts.Sums, at a fit or at a query.
 	ReadsSums bool
 	// Weigh makes the lexical vector w of Sec. 3.4 from p. It is set for
