@@ -5,9 +5,11 @@ import "math"
 // SLRIDF is SLR (Eq. 5) with the indicator weighted by how much the token
 // tells about a passage of the corpus:
 //
-//	w_t = log(1 + idf_t · 1[t occurs in the query])
+//	w_t = log(1 + idf_t/idf_max · 1[t occurs in the query])
 //
-// idf is that of RLR, from the same sums, and follows the corpus.
+// idf is that of RLR, from the same sums, and follows the corpus; idf_max is
+// that of a token which no passage has. So no weight exceeds SLR's log 2: with
+// weights above it the same descent takes larger steps and overfits.
 var SLRIDF = register(Variant{
 	Name:     "slr-idf",
 	Summary:  "slr with tokens weighted by idf; needs fit",
@@ -26,12 +28,13 @@ func (r rarity) Weigh(dst Lexical, in Input) Lexical {
 	s := r.sums
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	most := idf(s.n, 0)
 	for _, t := range dst.IDs[at:] {
 		df := 0
 		if t >= 0 && int(t) < len(s.df) {
 			df = int(s.df[t])
 		}
-		dst.Weights = append(dst.Weights, float32(math.Log1p(idf(s.n, df))))
+		dst.Weights = append(dst.Weights, float32(math.Log1p(idf(s.n, df)/most)))
 	}
 	return dst
 }

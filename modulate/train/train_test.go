@@ -63,9 +63,9 @@ func TestFitGains(t *testing.T) {
 func TestFitDeterministic(t *testing.T) {
 	enc := encoder.NewHash(32)
 	corpus := encoded(t, enc, invented(150))
-	fit := func(seed uint64, workers, all int) []byte {
+	fit := func(stack string, seed uint64, workers, all int) []byte {
 		o := small
-		o.Seed, o.Workers, o.AllCandidates = seed, workers, all
+		o.Stack, o.Seed, o.Workers, o.AllCandidates = stack, seed, workers, all
 		w, _, err := Fit(t.Context(), corpus, enc, o)
 		if err != nil {
 			t.Fatal(err)
@@ -76,13 +76,15 @@ func TestFitDeterministic(t *testing.T) {
 		}
 		return b
 	}
-	for _, all := range []int{0, 10} { // all candidates, and sampled ones
-		one := fit(5, 1, all)
-		if !bytes.Equal(one, fit(5, 3, all)) {
-			t.Errorf("all candidates %d: the number of workers changed the bridge", all)
-		}
-		if bytes.Equal(one, fit(6, 1, all)) {
-			t.Errorf("all candidates %d: the seed changed nothing", all)
+	for _, stack := range []string{"rlr+slr", "llr-full+slr-idf", "clr+llr"} {
+		for _, all := range []int{0, 10} { // all candidates, and sampled ones
+			one := fit(stack, 5, 1, all)
+			if !bytes.Equal(one, fit(stack, 5, 3, all)) {
+				t.Errorf("%s, all candidates %d: the number of workers changed the bridge", stack, all)
+			}
+			if bytes.Equal(one, fit(stack, 6, 1, all)) {
+				t.Errorf("%s, all candidates %d: the seed changed nothing", stack, all)
+			}
 		}
 	}
 }
@@ -515,5 +517,50 @@ func TestVocabularyAndBias(t *testing.T) {
 	q := corpus.vectors[0]
 	if got := m.Modulate(nil, modulate.Input{Dense: q}); !slices.Equal(got, q) {
 		t.Error("the bias moved a query without tokens")
+	}
+}
+
+// Hidden states take no more memory than allowed; the queries that are left
+// out are spread over the passages.
+func TestStatesAreBounded(t *testing.T) {
+	enc := encoder.NewHash(32)
+	corpus := encoded(t, enc, invented(80))
+	o := small
+	o.Stack = "llr"
+	all, _, _ := prepared(t, corpus, enc, o, nil)
+	o.StateBytes = int64(len(all.q.states)) // half of what they take
+	half, _, _ := prepared(t, corpus, enc, o, nil)
+	if n := 2 * int64(len(half.q.states)); n > o.StateBytes || n < o.StateBytes/2 {
+		t.Fatalf("%d bytes of states where %d are allowed", n, o.StateBytes)
+	}
+	if half.q.len() >= all.q.len() || half.q.len() < 80 {
+		t.Fatalf("%d of %d queries are left", half.q.len(), all.q.len())
+	}
+}
+
+// A head that is taught leaves its start, and stays near it.
+func TestHeadsLearn(t *testing.T) {
+	enc := encoder.NewHash(64)
+	corpus := encoded(t, enc, invented(300))
+	o := small
+	o.Stack = "llr"
+	w, _, err := Fit(t.Context(), corpus, enc, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := w.Heads["llr"]
+	if vec.Norm(h.U) == 0 || h.B[0] == 1 {
+		t.Fatalf("u and b have not moved: %v", h)
+	}
+	out, err := enc.Encode(t.Context(), encoder.Query, corpus.texts[:50], encoder.NeedHidden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range out {
+		for j := range x.Tokens.IDs {
+			if a := vec.Dot(h.U, x.Hidden[j*64:(j+1)*64]) + h.B[0]; a < -1 || a > 6 {
+				t.Fatalf("a token scores %v after a short fit that began at 1", a)
+			}
+		}
 	}
 }
