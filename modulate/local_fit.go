@@ -1,0 +1,167 @@
+package modulate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// localFit is the regression over one cell. It never changes.
+type localFit struct {
+	codes    []int8    // h_p [n × d], in the order of the passages' ids
+	scale    []float32 // [n]
+	tokens   []int32   // that occur in the cell, ascending
+	slots    []uint32  // the passages of the tokens that have no row
+	rows     []int8    // Σ_{p∋t} h_p of the other tokens [rows × d]
+	rowScale []float32 // [rows]
+}
+
+// shift adds weight · Σ_{p∋t} h_p to q for the token of e.
+func (f *localFit) shift(q []float32, e localEntry, weight float32) {
+	d := len(q)
+	if e.n == 0 {
+		vec.AxpyInt8(q, weight*f.rowScale[e.from], f.rows[int(e.from)*d:][:d])
+		return
+	}
+	for _, s := range f.slots[e.from : e.from+e.n] {
+		vec.AxpyInt8(q, weight*f.scale[s], f.codes[int(s)*d:][:d])
+	}
+}
+
+// fitCell fits a cell to its members, which it sorts, and returns what to enter
+// for each of its tokens.
+func (l *Local) fitCell(members []localMember) (localFit, []localEntry, error) {
+	var f localFit
+	d, n := l.partition.dim, len(members)
+	if n == 0 {
+		return f, nil, nil
+	}
+	slices.SortFunc(members, func(a, b localMember) int { return cmp.Compare(a.id, b.id) })
+	x, err := l.centred(members)
+	if err != nil {
+		return f, nil, err
+	}
+	h := make([]float32, n*d) // x·(xᵀx + λI)⁻¹ = (xxᵀ + λI)⁻¹·x
+	if n < d {
+		a := make([]float32, n*n)
+		vec.MatMulNT(a, x, x, n, n, d)
+		vec.MatMulNN(h, ridgeInverse(a, n, l.o.Lambda), x, n, d, n)
+	} else {
+		a := make([]float32, d*d)
+		vec.MatMulTN(a, x, x, d, d, n)
+		vec.MatMulNN(h, x, ridgeInverse(a, d, l.o.Lambda), n, d, d)
+	}
+	f.codes, f.scale = make([]int8, n*d), make([]float32, n)
+	for i := range n {
+		f.scale[i] = vec.QuantizeInt8(f.codes[i*d:(i+1)*d], h[i*d:(i+1)*d])
+	}
+	return f, f.enter(members, h, d, l.o.TableFrom), nil
+}
+
+// centred returns the vectors of the members less their mean.
+func (l *Local) centred(members []localMember) ([]float32, error) {
+	d := l.partition.dim
+	x := make([]float32, 0, len(members)*d)
+	mean := make([]float32, d)
+	for _, m := range members {
+		v := l.vectors(m.id)
+		if len(v) != d || !(math.Abs(float64(vec.Norm(v))-1) < 1e-2) {
+			return nil, fmt.Errorf("%w: passage %d has a vector of length %d where a unit vector of %d numbers is needed; add passages to the index first", ErrPassage, m.id, len(v), d)
+		}
+		x = append(x, v...)
+		vec.Axpy(mean, 1/float32(len(members)), v)
+	}
+	for i := range members {
+		vec.Axpy(x[i*d:(i+1)*d], -1, mean)
+	}
+	return x, nil
+}
+
+// enter fills in the tokens: a row for those of at least from members, a list
+// for the others. A token of every member has neither: Σ h_p is zero.
+func (f *localFit) enter(members []localMember, h []float32, d, from int) []localEntry {
+	type posting struct {
+		token int32
+		slot  uint32
+	}
+	var all []posting
+	for s, m := range members {
+		for _, t := range m.tokens {
+			all = append(all, posting{t, uint32(s)})
+		}
+	}
+	slices.SortFunc(all, func(a, b posting) int {
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.slot, b.slot))
+	})
+	var entries []localEntry
+	sum := make([]float32, d)
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].token == all[0].token {
+			n++
+		}
+		list := all[:n]
+		all = all[n:]
+		e := localEntry{weight: float32(idf(len(members), n))}
+		switch {
+		case n >= from || n == len(members):
+			clear(sum)
+			if n < len(members) {
+				for _, p := range list {
+					vec.Axpy(sum, 1, h[int(p.slot)*d:][:d])
+				}
+			}
+			e.from = uint32(len(f.rowScale))
+			f.rows = append(f.rows, make([]int8, d)...)
+			f.rowScale = append(f.rowScale, vec.QuantizeInt8(f.rows[len(f.rows)-d:], sum))
+		default:
+			e.from, e.n = uint32(len(f.slots)), uint32(n)
+			for _, p := range list {
+				f.slots = append(f.slots, p.slot)
+			}
+		}
+		f.tokens = append(f.tokens, list[0].token)
+		entries = append(entries, e)
+	}
+	f.rows, f.rowScale = slices.Clip(slices.Clone(f.rows)), slices.Clip(slices.Clone(f.rowScale))
+	f.slots, f.tokens = slices.Clip(slices.Clone(f.slots)), slices.Clip(slices.Clone(f.tokens))
+	return entries
+}
+
+// ridgeInverse returns (a + λI)⁻¹ of the positive semi-definite a [n × n].
+// Should rounding have spoilt that, the ridge is raised until it holds.
+func ridgeInverse(a []float32, n int, lambda float64) []float32 {
+	s := mat.NewSymDense(n, nil)
+	for ridge := lambda; ; ridge *= 10 {
+		for i := range n {
+			for j := i; j < n; j++ {
+				v := float64(a[i*n+j])
+				if i == j {
+					v += ridge
+				}
+				s.SetSym(i, j, v)
+			}
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(s) {
+			continue
+		}
+		var inv mat.SymDense
+		if err := chol.InverseTo(&inv); err != nil && math.IsInf(chol.Cond(), 0) {
+			continue // singular to working precision
+		}
+		out := make([]float32, n*n)
+		for i := range n {
+			for j := i; j < n; j++ {
+				v := float32(inv.At(i, j))
+				out[i*n+j], out[j*n+i] = v, v
+			}
+		}
+		return out
+	}
+}

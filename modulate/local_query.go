@@ -1,0 +1,122 @@
+package modulate
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Probe appends to dst the n cells most likely to hold the answers of a query,
+// best first; all cells where n is at least their number. A cell counts by the
+// inner product of its centroid with the query vector, plus the share of the
+// query's tokens, weighted by idf, that occur in it: that is known exactly,
+// and finds the cell of a copied phrase where the centroid does not.
+// Cost O(Cells·d).
+func (l *Local) Probe(dst []int, in Input, n int) ([]int, error) {
+	if err := l.checkQuery(in); err != nil {
+		return dst, err
+	}
+	if err := l.fresh(); err != nil {
+		return dst, err
+	}
+	defer l.mu.RUnlock()
+	s := localScratches.Get().(*localScratch)
+	defer localScratches.Put(s)
+	s.score = zeroed(s.score, len(l.cells))
+	s.cover = zeroed(s.cover, len(l.cells))
+	l.partition.Dots(s.score, in.Dense)
+	s.ids = in.Tokens.Lexical(s.ids[:0])
+	var all float32
+	for _, t := range s.ids {
+		if t < 0 || int(t) >= len(l.df) || l.df[t] == 0 {
+			continue
+		}
+		w := float32(idf(len(l.place), int(l.df[t])))
+		all += w
+		for _, e := range l.dir[t] {
+			s.cover[e.cell] += w
+		}
+	}
+	if all > 0 {
+		vec.Axpy(s.score, 1/all, s.cover)
+	}
+	s.order = s.order[:0]
+	for c := range l.cells {
+		s.order = append(s.order, c)
+	}
+	slices.SortStableFunc(s.order, func(a, b int) int {
+		switch {
+		case s.score[a] > s.score[b]:
+			return -1
+		case s.score[a] < s.score[b]:
+			return 1
+		}
+		return 0
+	})
+	return append(dst, s.order[:max(0, min(n, len(s.order)))]...), nil
+}
+
+// Modulate appends the query vectors of the given cells, one after another
+// [len(cells) × Dim], to dst, which must not overlap in.Dense. In a cell where
+// no token of the query occurs it is in.Dense bit for bit; otherwise it is not
+// of unit length. The result is finite whenever in.Dense is. A cell that does
+// not exist or comes twice, or a query of another dimension, is an ErrOptions. Cost O(d) for
+// each token and cell, and the fitting of cells after a change of the corpus.
+// No allocation when dst has room.
+func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error) {
+	if err := l.checkQuery(in); err != nil {
+		return dst, err
+	}
+	for _, c := range cells {
+		if c < 0 || c >= len(l.cells) {
+			return dst, fmt.Errorf("%w: cell %d of %d; use Probe", ErrOptions, c, len(l.cells))
+		}
+	}
+	if err := l.fresh(); err != nil {
+		return dst, err
+	}
+	defer l.mu.RUnlock()
+	s := localScratches.Get().(*localScratch)
+	defer localScratches.Put(s)
+	base := len(dst)
+	s.at = s.at[:0]
+	for range l.cells {
+		s.at = append(s.at, -1)
+	}
+	for _, c := range cells {
+		if s.at[c] >= 0 {
+			return dst[:base], fmt.Errorf("%w: cell %d is asked for twice; name each once", ErrOptions, c)
+		}
+		s.at[c] = len(dst)
+		dst = append(dst, in.Dense...)
+	}
+	s.ids = in.Tokens.Lexical(s.ids[:0])
+	for _, t := range s.ids {
+		if t < 0 || int(t) >= len(l.dir) {
+			continue
+		}
+		for _, e := range l.dir[t] {
+			if at := s.at[e.cell]; at >= 0 {
+				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, float32(l.o.Gamma)*e.weight)
+			}
+		}
+	}
+	return dst, nil
+}
+
+func (l *Local) checkQuery(in Input) error {
+	if len(in.Dense) != l.partition.dim {
+		return fmt.Errorf("%w: query vector of length %d for cells of dimension %d; use the encoder of this corpus", ErrOptions, len(in.Dense), l.partition.dim)
+	}
+	return nil
+}
+
+type localScratch struct {
+	score, cover []float32
+	order, at    []int
+	ids          []int32
+}
+
+var localScratches = sync.Pool{New: func() any { return new(localScratch) }}
