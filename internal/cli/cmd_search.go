@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -20,13 +21,17 @@ var cmdSearch = command{
 	args:    "QUERY | --queries FILE.jsonl",
 	summary: "find the passages nearest to a query",
 	about: `
-The query's vector is turned towards the words of the query by the best bridge there is:
-rlr+slr after lexsem fit, else rlr, which needs no fit. --variant none searches with the plain
-vector. Hits carry two numbers: the score, which ranks them, and the cosine of the plain one.
+Two legs look for hits: the vector of the query, turned towards its words by the best bridge
+there is (rlr+slr after lexsem fit, else rlr; --variant none leaves it plain), and the words
+themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
+questions, keywords and copied spans; lexical asks for the words alone, dense for the plain
+vector alone (or the modulated one, with --variant).
+Hits carry the score that ranks them, the cosine of the plain vector, and the coverage: the
+share of the query's words, by weight, that the passage has.
 
 --queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
-query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","rank","title",
-"text","metadata"}]}, and "query_id" with --queries. --format trec prints a run file.`,
+query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
+"title","text","metadata"}]}, and "query_id" with --queries. --format trec prints a run file.`,
 	examples: []string{
 		`lexsem search --db notes.db "how do I rotate the signing keys"`,
 		`lexsem search --db papers.db --queries queries.jsonl -k 100 --format trec > run.trec`,
@@ -35,7 +40,9 @@ query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","rank"
 		f.group("Flags")
 		o := searchOptions{
 			k:       f.int("k", 10, "hits a query"),
-			mode:    f.str("mode", "auto", "`MODE`auto, or dense for the plain vector"),
+			mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
+			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
+			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 1"),
 			variant: f.str("variant", "", "`NAME`modulation: rlr, slr, rlr+slr or none; default the best that is fitted"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
@@ -47,9 +54,10 @@ query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","rank"
 }
 
 type searchOptions struct {
-	k, ef                          *int
-	mode, variant, format, queries *string
-	json                           *bool
+	k, ef                                  *int
+	mode, fusion, variant, format, queries *string
+	beta                                   *float64
+	json                                   *bool
 }
 
 // searchQuery is one query and its id in a file of queries.
@@ -69,6 +77,7 @@ type searchHit struct {
 	ID       string         `json:"id"`
 	Score    float32        `json:"score"`
 	Cosine   float32        `json:"cosine"`
+	Coverage float32        `json:"coverage"`
 	Rank     int            `json:"rank"`
 	Title    string         `json:"title,omitempty"`
 	Text     string         `json:"text"`
@@ -80,10 +89,14 @@ func (o searchOptions) check(args []string) error {
 		*o.format = "json"
 	}
 	switch {
-	case !slices.Contains([]string{"auto", "dense"}, *o.mode):
-		return hinted(usagef("this version has no search mode %q", *o.mode), "modes are auto and dense")
-	case *o.mode == "dense" && *o.variant != "" && *o.variant != "none":
-		return hinted(usagef("--mode dense searches with the plain vector, --variant %s does not", *o.variant), "leave one of them out")
+	case !slices.Contains(searchModes, *o.mode):
+		return pointed("--mode", *o.mode, searchModes)
+	case !slices.Contains(fusions, *o.fusion):
+		return pointed("--fusion", *o.fusion, fusions)
+	case *o.mode == engine.ModeLexical && *o.variant != "":
+		return hinted(usagef("--mode lexical has no vector that --variant %s could turn", *o.variant), "leave one of them out")
+	case !(*o.beta >= 0 && *o.beta <= 1000):
+		return usagef("--beta %v: use a number from 0 to 1000, 0 for the default", *o.beta)
 	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
 	case *o.k < 1 || *o.k > engine.MaxK:
@@ -142,10 +155,11 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQuery, out io.Writer) error {
 	begin := time.Now()
 	variant := *o.variant
-	if *o.mode == "dense" {
-		variant = "none"
+	if *o.mode == engine.ModeDense && variant == "" {
+		variant = engine.VariantNone
 	}
-	res, err := db.Search(ctx, engine.Query{Text: q.text, K: *o.k, Variant: variant, Ef: *o.ef})
+	res, err := db.Search(ctx, engine.Query{Text: q.text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef,
+		Fusion: engine.Fusion{Kind: *o.fusion, Beta: *o.beta}})
 	if errors.Is(err, engine.ErrInvalid) {
 		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
 	}
@@ -155,18 +169,18 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 	took := time.Since(begin)
 	switch *o.format {
 	case "json":
-		ans := searchAnswer{Query: q.text, Mode: *o.mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: []searchHit{}}
+		ans := searchAnswer{Query: q.text, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: []searchHit{}}
 		if *o.queries != "" {
 			ans.QueryID = q.id
 		}
 		for _, h := range res.Hits {
-			ans.Hits = append(ans.Hits, searchHit{h.ID, h.Score, h.Cosine, h.Rank, h.Title, h.Text, h.Metadata})
+			ans.Hits = append(ans.Hits, searchHit{h.ID, h.Score, h.Cosine, h.Coverage, h.Rank, h.Title, h.Text, h.Metadata})
 		}
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":
 		for _, h := range res.Hits {
-			if _, err := fmt.Fprintf(out, "%s Q0 %s %d %s lexsem-%s\n", trecField(q.id), trecField(h.ID), h.Rank,
-				strconv.FormatFloat(float64(h.Score), 'g', -1, 32), res.Trace.Variant); err != nil {
+			if _, err := fmt.Fprintf(out, "%s Q0 %s %d %s lexsem-%s-%s\n", trecField(q.id), trecField(h.ID), h.Rank,
+				strconv.FormatFloat(float64(h.Score), 'g', -1, 32), res.Trace.Mode, res.Trace.Variant); err != nil {
 				return err
 			}
 		}
@@ -176,15 +190,45 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
 	}
 	writeHits(out, a, q.text, res)
-	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), variantName(res.Trace.Variant), millis(took))))
+	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
 	return nil
 }
 
-func variantName(v string) string {
-	if v == "none" {
-		return "plain vector"
+// wayName says in a few words how hits were found.
+func wayName(t engine.Trace) string {
+	vector := "plain vector"
+	if t.Variant != engine.VariantNone {
+		vector = "vector modulated by " + t.Variant
 	}
-	return "modulated by " + v
+	switch t.Mode {
+	case engine.ModeLexical:
+		return "words alone"
+	case engine.ModeHybrid:
+		return vector + ", fused with words"
+	}
+	return vector
+}
+
+var (
+	searchModes = []string{engine.ModeAuto, engine.ModeDense, engine.ModeLexical, engine.ModeHybrid}
+	fusions     = []string{engine.Calibrated, engine.RRF, engine.Convex}
+)
+
+// pointed refuses the value of a flag and points at the character where it
+// departs from the nearest one that is known.
+func pointed(flag, value string, known []string) error {
+	at, near := 0, known[0]
+	for _, k := range known {
+		n := 0
+		for n < len(k) && n < len(value) && k[n] == value[n] {
+			n++
+		}
+		if n > at {
+			at, near = n, k
+		}
+	}
+	return hinted(usagef("%s %s: unknown from character %d on (%q); the nearest is %s", flag, value, at+1, value[at:], near),
+		"known are "+strings.Join(known, ", "))
 }
 
 func millis(d time.Duration) string {

@@ -102,7 +102,7 @@ func writeStats(w io.Writer, s statsSummary) {
 	row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
 	row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
 	row("index", "%s, %s", s.Index, s.Metric)
-	row("queries", "%s unless --variant says otherwise", variantName(s.Default))
+	row("queries", "modulated by %s unless --variant says otherwise", s.Default)
 	for _, b := range s.Bridges {
 		seen := "all passages seen"
 		if b.Unfitted > 0 {

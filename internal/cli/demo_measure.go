@@ -81,7 +81,7 @@ func (b *demoBuilder) probe(ctx context.Context, task *bench.Task, p *progress) 
 	for v, variant := range demoVariants {
 		rankings := bench.Rankings{}
 		for i, q := range task.Queries {
-			res, err := b.db.Search(ctx, engine.Query{Text: q.Text, Vector: encoded[i].Dense, K: 1, Variant: variant.name})
+			res, err := b.db.Search(ctx, engine.Query{Text: q.Text, Vector: encoded[i].Dense, K: 1, Mode: engine.ModeDense, Variant: variant.name})
 			if err != nil {
 				return row, fmt.Errorf("probe %s: %w", task.Name, err)
 			}
@@ -130,7 +130,7 @@ func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQu
 	for i := range queries {
 		q := &queries[i]
 		for v, to := range []*[]string{&q.Dense, &q.RLR, &q.Both} {
-			res, err := db.Search(ctx, engine.Query{Text: q.Query, K: 3, Variant: demoVariants[v].name})
+			res, err := db.Search(ctx, engine.Query{Text: q.Query, K: 3, Mode: engine.ModeDense, Variant: demoVariants[v].name})
 			if err != nil {
 				return nil, err
 			}
