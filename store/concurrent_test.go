@@ -170,7 +170,7 @@ func TestBeginWaitsForItsContext(t *testing.T) {
 		t.Error(err)
 	}
 	// A Begin that waits when the store closes is told so.
-	b = begin(t, s)
+	begin(t, s)
 	go func() {
 		_, err := s.Begin(ctx)
 		done <- err

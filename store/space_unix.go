@@ -10,8 +10,6 @@ func freeBytes(dir string) (uint64, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	if st.Bavail < 0 {
-		return 0, nil
-	}
-	return uint64(st.Bavail) * uint64(st.Bsize), nil
+	// Signed on some systems, and negative there on a disk that is over full.
+	return uint64(max(int64(st.Bavail), 0)) * uint64(st.Bsize), nil
 }
