@@ -181,27 +181,32 @@ func (c *columns) Delete(ord uint64) bool {
 // compact drops what only dead documents had, and the answers that number
 // slots in the old way.
 func (c *columns) compact() {
+	to := c.compacted()
+	c.terms, c.ords, c.ends, c.posts, c.live, c.dead, c.gone = to.terms, to.ords, to.ends, to.posts, to.live, 0, nil
+	c.cache.clear()
+}
+
+// compacted returns a copy without what only dead documents had.
+func (c *columns) compacted() *columns {
 	to := newColumns()
 	renamed := make([]uint32, len(c.terms.all)) // number in to, and 1
 	paths := make([]uint32, len(c.terms.paths))
-	var list []uint32
 	for slot, ord := range c.ords {
 		if !c.alive(slot) {
 			continue
 		}
-		list = list[:0]
+		to.list = to.list[:0]
 		for _, t := range c.of(slot) {
 			if renamed[t] == 0 {
 				old := c.terms.all[t]
 				renamed[t] = to.terms.intern(to.terms.copyPath(&c.terms, old.path, paths), old.kind, c.terms.text(t)) + 1
 			}
-			list = append(list, renamed[t]-1)
+			to.list = append(to.list, renamed[t]-1)
 		}
-		slices.Sort(list)
-		to.put(ord, list)
+		slices.Sort(to.list)
+		to.put(ord, to.list)
 	}
-	c.terms, c.ords, c.ends, c.posts, c.live, c.dead, c.gone = to.terms, to.ords, to.ends, to.posts, to.live, 0, nil
-	c.cache.clear()
+	return to
 }
 
 // matchCache keeps the answers that were asked for last.
