@@ -12,25 +12,30 @@ import (
 
 var cmdDelete = command{
 	name:    "delete",
-	args:    "ID…",
-	summary: "remove documents by id",
+	args:    "ID… | --filter EXPR",
+	summary: "remove documents by id, or by a filter on their metadata",
 	about: `
 Removes the documents with the given ids in one commit. Ids that are not stored are named on
 stderr and the exit code is 3; the others are removed all the same. No model is needed.`,
 	examples: []string{
 		"lexsem delete --db notes.db todo/2024.md",
-		"lexsem delete --db papers.db 12345 12346 --json",
+		`lexsem delete --db papers.db --filter 'year < 1990'`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print the result as JSON")
-		return func(ctx context.Context, a *app, ids []string) error { return runDelete(ctx, a, ids, *asJSON) }
+		filter := f.str("filter", "", "`EXPR`remove the documents whose metadata meet it")
+		return func(ctx context.Context, a *app, ids []string) error { return runDelete(ctx, a, ids, *filter, *asJSON) }
 	},
 }
 
-func runDelete(ctx context.Context, a *app, ids []string, asJSON bool) (err error) {
-	if len(ids) == 0 {
-		return hinted(usagef("no ids to delete"), "name the documents' ids")
+func runDelete(ctx context.Context, a *app, ids []string, expr string, asJSON bool) (err error) {
+	if (len(ids) == 0) == (expr == "") {
+		return hinted(usagef("delete takes either ids or a filter"), "name the documents' ids, or give --filter")
+	}
+	filter, err := parseFilter(expr)
+	if err != nil {
+		return err
 	}
 	dir, err := a.needDB()
 	if err != nil {
@@ -54,6 +59,11 @@ func runDelete(ctx context.Context, a *app, ids []string, asJSON bool) (err erro
 		}
 	}
 	deleted := 0
+	if expr != "" {
+		if deleted, err = e.DeleteWhere(ctx, filter); err != nil {
+			return err
+		}
+	}
 	if len(stored) > 0 {
 		if deleted, err = e.Delete(ctx, stored); err != nil {
 			return err

@@ -26,7 +26,8 @@ there is (rlr+slr after lexsem fit, else rlr; --variant none leaves it plain), a
 themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
 questions, keywords and copied spans; lexical asks for the words alone, dense for the plain
 vector alone (or the modulated one, with --variant).
-Hits carry the score that ranks them, the cosine of the plain vector, and the coverage: the
+--filter looks at metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and
+dots into nested objects. Hits carry the score that ranks them, the cosine of the plain vector, and the coverage: the
 share of the query's words, by weight, that the passage has.
 
 --queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
@@ -34,7 +35,7 @@ query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","cover
 "title","text","metadata"}]}, and "query_id" with --queries. --format trec prints a run file.`,
 	examples: []string{
 		`lexsem search --db notes.db "how do I rotate the signing keys"`,
-		`lexsem search --db papers.db --queries queries.jsonl -k 100 --format trec > run.trec`,
+		`lexsem search --db papers.db --filter 'year >= 2024' --queries queries.jsonl -k 100 --format trec > run.trec`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
@@ -42,6 +43,7 @@ query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","cover
 			k:       f.int("k", 10, "hits a query"),
 			mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
 			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
+			filter:  f.str("filter", "", "`EXPR`keep documents whose metadata meet it: lang = \"go\" and year >= 2020"),
 			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 1"),
 			variant: f.str("variant", "", "`NAME`modulation: rlr, slr, rlr+slr or none; default the best that is fitted"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
@@ -54,10 +56,10 @@ query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","cover
 }
 
 type searchOptions struct {
-	k, ef                                  *int
-	mode, fusion, variant, format, queries *string
-	beta                                   *float64
-	json                                   *bool
+	k, ef                                          *int
+	mode, fusion, filter, variant, format, queries *string
+	beta                                           *float64
+	json                                           *bool
 }
 
 // searchQuery is one query and its id in a file of queries.
@@ -119,6 +121,10 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if err := o.check(args); err != nil {
 		return err
 	}
+	filter, err := parseFilter(*o.filter)
+	if err != nil {
+		return err
+	}
 	dir, err := a.needDB()
 	if err != nil {
 		return err
@@ -142,7 +148,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 		if *o.queries != "" {
 			p.update(step{stage: "searching", done: i, total: len(queries), unit: "queries"})
 		}
-		if err := o.one(ctx, a, db, q, out); err != nil {
+		if err := o.one(ctx, a, db, q, filter, out); err != nil {
 			if *o.queries != "" {
 				return fmt.Errorf("query %q: %w", q.id, err)
 			}
@@ -152,13 +158,13 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	return nil
 }
 
-func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQuery, out io.Writer) error {
+func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQuery, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
 	variant := *o.variant
 	if *o.mode == engine.ModeDense && variant == "" {
 		variant = engine.VariantNone
 	}
-	res, err := db.Search(ctx, engine.Query{Text: q.text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef,
+	res, err := db.Search(ctx, engine.Query{Text: q.text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef, Filter: filter,
 		Fusion: engine.Fusion{Kind: *o.fusion, Beta: *o.beta}})
 	if errors.Is(err, engine.ErrInvalid) {
 		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
@@ -192,6 +198,14 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 	writeHits(out, a, q.text, res)
 	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
 	return nil
+}
+
+// parseFilter reads --filter; without one, every document is kept.
+func parseFilter(expr string) (engine.Filter, error) {
+	if expr == "" {
+		return engine.Filter{}, nil
+	}
+	return engine.ParseFilter(expr)
 }
 
 // wayName says in a few words how hits were found.

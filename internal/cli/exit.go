@@ -32,10 +32,11 @@ const exitCodesText = "0 ok · 1 failure · 2 usage · 3 not found · 4 locked b
 // exitCode maps an error to the program's exit code.
 func exitCode(err error) int {
 	var u *usageError
+	var f *engine.FilterError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &u):
+	case errors.As(err, &u), errors.As(err, &f):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -86,12 +87,20 @@ func summaryOf(err error) string {
 		}
 		return s
 	}
+	var f *engine.FilterError
+	if errors.As(err, &f) {
+		return oneLine(f.Summary())
+	}
 	return oneLine(err.Error())
 }
 
 // detailsOf returns further lines for errors that need them: every route that
-// was tried to a runtime or model.
+// was tried to a runtime or model, and where a filter is wrong.
 func detailsOf(err error) []string {
+	var f *engine.FilterError
+	if errors.As(err, &f) {
+		return strings.Split(f.Caret(), "\n")
+	}
 	var m *provision.MissingError
 	if !errors.As(err, &m) {
 		return nil
