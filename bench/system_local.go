@@ -1,0 +1,155 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// LocalRLR answers with local bridges: an RLR for each cell of a k-means
+// partition, each probed cell scanned with its own query vector. Without
+// numbers a cell has about 1,000 passages, and all cells are probed.
+var LocalRLR = registerSystem(SystemKind{
+	Name:  "rlr-local",
+	Usage: "rlr-local[:cells:probed]",
+	Doc:   "an RLR for each cell of a partition",
+	Make: func(arg string) (System, error) {
+		cells, probed, err := parseLocal(arg)
+		if err != nil {
+			return System{}, err
+		}
+		name := "rlr-local"
+		if arg != "" {
+			name += ":" + arg
+		}
+		return System{
+			Name: name,
+			Need: encoder.NeedDense,
+			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+				return prepareLocal(ctx, s, cells, probed)
+			},
+		}, nil
+	},
+})
+
+// parseLocal reads "cells:probed" or "cells"; "" gives 0, 0, the defaults.
+func parseLocal(arg string) (cells, probed int, err error) {
+	if arg == "" {
+		return 0, 0, nil
+	}
+	first, second, two := strings.Cut(arg, ":")
+	cells, err = strconv.Atoi(first)
+	if err == nil && two {
+		probed, err = strconv.Atoi(second)
+	}
+	if err != nil || cells < 1 || two && (probed < 1 || probed > cells) {
+		return 0, 0, fmt.Errorf("%w: %q is not cells:probed; write rlr-local:80:8 with 1 to as many probed as there are cells", ErrUnknownName, arg)
+	}
+	return cells, probed, nil
+}
+
+func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (Retriever, *Fit, error) {
+	began, cpu := time.Now(), cpuTime()
+	d, n := s.Encoder.Dim(), s.Targets.Len()
+	vector := func(i int) []float32 { return s.Passages[i].Dense }
+	workers := runtime.GOMAXPROCS(0)
+	if cells > n {
+		return nil, nil, fmt.Errorf("%w: %d cells of %d distinct passages; ask for fewer", ErrUnknownName, cells, n)
+	}
+	p, err := modulate.NewPartition(d, n, vector, modulate.PartitionOptions{Cells: cells, Seed: s.Seed, Workers: workers})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &localRetriever{setting: s, probed: probed}
+	if probed == 0 {
+		r.probed = p.Cells()
+	}
+	r.local, err = modulate.NewLocal(p, s.Encoder.VocabSize(), func(id uint64) []float32 { return vector(int(id)) }, modulate.LocalOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.cells, err = index.NewCells(d, p.Cells()); err != nil {
+		return nil, nil, err
+	}
+	for i, out := range s.Passages {
+		if i%encodeBatch == 0 && ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		c := p.Cell(out.Dense)
+		if err := r.cells.Add(c, []uint64{uint64(i)}, out.Dense); err != nil {
+			return nil, nil, fmt.Errorf("indexing the passages: %w", err)
+		}
+		if err := r.local.Add(c, uint64(i), out.Tokens.Lexical(nil)); err != nil {
+			return nil, nil, fmt.Errorf("fitting local bridges: %w", err)
+		}
+	}
+	if err := r.local.Refresh(); err != nil {
+		return nil, nil, fmt.Errorf("fitting local bridges: %w", err)
+	}
+	return r, &Fit{
+		Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(), Passages: n,
+	}, nil
+}
+
+// localRetriever probes the cells of each question.
+type localRetriever struct {
+	setting *Setting
+	local   *modulate.Local
+	cells   *index.Cells
+	probed  int
+	scratch sync.Pool // of *localScratch
+}
+
+type localScratch struct {
+	cells   []int
+	vectors []float32
+	probes  []index.Probe
+	found   []index.Scored
+}
+
+// Retrieve answers the questions on all cores, one question a core.
+func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+	out := make([][]Hit, len(questions))
+	err := parallel(ctx, len(questions), func(i int) error {
+		s, ok := r.scratch.Get().(*localScratch)
+		if !ok {
+			s = &localScratch{}
+		}
+		defer r.scratch.Put(s)
+		if err := r.search(s, questions[i], k); err != nil {
+			return fmt.Errorf("question %q: %w", questions[i].Text, err)
+		}
+		out[i] = make([]Hit, len(s.found))
+		for j, f := range s.found {
+			out[i][j] = Hit{Target: int(f.ID), Score: float64(f.Score)}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// search leaves its answer in s.found.
+func (r *localRetriever) search(s *localScratch, q Question, k int) (err error) {
+	in := modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense}
+	if s.cells, err = r.local.Probe(s.cells[:0], in, r.probed); err != nil {
+		return err
+	}
+	if s.vectors, err = r.local.Modulate(s.vectors[:0], in, s.cells); err != nil {
+		return err
+	}
+	d := len(in.Dense)
+	s.probes = s.probes[:0]
+	for j, c := range s.cells {
+		s.probes = append(s.probes, index.Probe{Cell: c, Query: s.vectors[j*d : (j+1)*d]})
+	}
+	s.found, err = r.cells.Search(s.found[:0], in.Dense, s.probes, index.SearchOptions{K: k})
+	return err
+}
