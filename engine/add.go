@@ -33,6 +33,36 @@ func (e *Engine) Upsert(ctx context.Context, docs []Document) (AddResult, error)
 // Delete removes the documents with these ids, atomically, and returns how
 // many there were; unknown ids are not an error.
 func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
+	return e.remove(ctx, func() ([]string, error) { return ids, nil })
+}
+
+// DeleteWhere removes the documents that meet f, atomically, and returns how
+// many there were. The zero Filter, which all documents meet, is ErrInvalid.
+// Cost: one scan of the documents, and the delete.
+func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
+	if f.IsZero() {
+		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)
+	}
+	return e.remove(ctx, func() (ids []string, err error) {
+		e.mu.RLock()
+		defer e.mu.RUnlock()
+		m, err := e.metadata.Match(f)
+		if err != nil || m.Len() == 0 {
+			return nil, err
+		}
+		err = e.view.ScanDocuments(ctx, 0, func(ord uint64, d *store.Document) error {
+			if m.Allow(ord) {
+				ids = append(ids, d.ID)
+			}
+			return nil
+		})
+		return ids, err
+	})
+}
+
+// remove deletes the documents that choose names while no other write can come
+// between.
+func (e *Engine) remove(ctx context.Context, choose func() ([]string, error)) (int, error) {
 	done, err := e.use()
 	if err != nil {
 		return 0, err
@@ -46,6 +76,11 @@ func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
 		return 0, err
 	}
 	defer b.Discard()
+	e.applied()
+	ids, err := choose()
+	if err != nil {
+		return 0, err
+	}
 	var changes []change
 	for _, id := range ids {
 		c, ok, err := b.Delete(ctx, id)
@@ -223,7 +258,7 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			res.Truncated++
 			res.TruncatedTokens += int(r.Truncated)
 		}
-		changes = append(changes, change{Change: c, now: version{c.New, r.Vector, r.Tokens, passageText(r.Title, r.Text)}})
+		changes = append(changes, change{Change: c, now: versionOf(c.New, r)})
 		if i%1000 == 999 {
 			e.progress(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}
@@ -246,4 +281,10 @@ func (e *Engine) commit(ctx context.Context, b *store.Batch, changes []change) (
 		return seq, fmt.Errorf("stored as commit %d, but not yet searchable; reopen the database: %w", seq, err)
 	}
 	return seq, e.saveIfDue(ctx)
+}
+
+// applied waits until every commit so far is applied to the derived state.
+func (e *Engine) applied() {
+	e.apply.Lock()
+	defer e.apply.Unlock()
 }

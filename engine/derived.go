@@ -25,7 +25,7 @@ const (
 )
 
 // parts lists all derived state.
-func (e *Engine) parts() []part { return []part{e.vectors, e.sums, e.words} }
+func (e *Engine) parts() []part { return []part{e.vectors, e.sums, e.words, e.metadata} }
 
 // openDerived brings every part to the store's last commit.
 func (e *Engine) openDerived(ctx context.Context) error {
@@ -122,7 +122,7 @@ func (e *Engine) rebuild(ctx context.Context, parts []part) error {
 	if len(fromTexts.parts) > 0 {
 		err := e.view.ScanDocuments(ctx, 0, func(ord uint64, d *store.Document) error {
 			step()
-			return fromTexts.add(version{ord: ord, text: passageText(d.Title, d.Text)})
+			return fromTexts.add(version{ord: ord, text: passageText(d.Title, d.Text), metadata: d.Metadata})
 		})
 		if err != nil {
 			return err
@@ -230,7 +230,7 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 			if err != nil {
 				return err
 			}
-			ch.now = version{c.New, d.Vector, d.Tokens, passageText(d.Title, d.Text)}
+			ch.now = versionOf(c.New, d)
 		}
 		changes = append(changes, ch)
 		return nil
@@ -239,6 +239,11 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 		return err
 	}
 	return flush()
+}
+
+// versionOf is version ord of a stored document.
+func versionOf(ord uint64, d *store.Document) version {
+	return version{ord, d.Vector, d.Tokens, passageText(d.Title, d.Text), d.Metadata}
 }
 
 // see makes the store's last commit the state that searches read documents

@@ -38,13 +38,14 @@ type Engine struct {
 	fp  encoder.Fingerprint
 	st  *store.Store
 
-	apply   sync.Mutex   // held from commit to application, so that changes are applied in order
-	mu      sync.RWMutex // guards the derived state below; searches hold it shared
-	vectors *vectors
-	sums    *sums
-	words   *words
-	seq     uint64      // commit that the derived state is at
-	view    *store.View // the documents of that commit
+	apply    sync.Mutex   // held from commit to application, so that changes are applied in order
+	mu       sync.RWMutex // guards the derived state below; searches hold it shared
+	vectors  *vectors
+	sums     *sums
+	words    *words
+	metadata *metadataColumns
+	seq      uint64      // commit that the derived state is at
+	view     *store.View // the documents of that commit
 
 	saved   uint64 // commit of the derived snapshot files; guarded by apply
 	pending int    // changes applied since; guarded by apply
@@ -138,6 +139,7 @@ func (e *Engine) newParts() error {
 		}
 	}
 	e.vectors = &vectors{name: kind, dim: e.fp.Dim}
+	e.metadata = &metadataColumns{}
 	e.sums = &sums{dim: e.fp.Dim, vocab: e.fp.VocabSize}
 	var err error
 	e.words, err = newWords(language)

@@ -265,7 +265,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "derived", "*.snap"))
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, f := range files {

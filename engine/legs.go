@@ -74,12 +74,25 @@ func (e *Engine) plan(q Query) (plan, error) {
 	return p, err
 }
 
-// candidates runs the legs of p and returns the best k documents, ranked. The
-// caller holds mu.
-func (e *Engine) candidates(p plan, q Query, vector []float32, t *timer) ([]Candidate, error) {
+// allowed returns the filter's verdict on ordinals, nil where every document
+// may be found, and how many documents that are. The caller holds mu.
+func (e *Engine) allowed(f Filter) (func(uint64) bool, int, error) {
+	if f.IsZero() {
+		return nil, e.vectors.Len(), nil
+	}
+	m, err := e.metadata.Match(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	return m.Allow, m.Len(), nil
+}
+
+// candidates runs the legs of p over what allow lets through and returns the
+// best k documents, ranked. The caller holds mu.
+func (e *Engine) candidates(p plan, q Query, vector []float32, allow func(uint64) bool, t *timer) ([]Candidate, error) {
 	var cs []Candidate
 	if p.dense {
-		near, err := e.vectors.Search(make([]index.Neighbor, 0, min(p.depth, e.vectors.Len())), vector, index.SearchOptions{K: p.depth, Ef: q.Ef})
+		near, err := e.vectors.Search(make([]index.Neighbor, 0, min(p.depth, e.vectors.Len())), vector, index.SearchOptions{K: p.depth, Ef: q.Ef, Allow: allow})
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +105,7 @@ func (e *Engine) candidates(p plan, q Query, vector []float32, t *timer) ([]Cand
 		return cs, nil
 	}
 	terms := e.words.analyzer.Terms(nil, q.Text)
-	best, err := e.words.Search(nil, terms, p.depth, nil)
+	best, err := e.words.Search(nil, terms, p.depth, allow)
 	if err != nil {
 		return nil, err
 	}

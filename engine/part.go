@@ -11,7 +11,9 @@ type version struct {
 	ord    uint64
 	vector []float32
 	tokens []int32
-	text   string // title and text as one passage; set where the part asks for it
+	// Set where the part asks for texts:
+	text     string // title and text as one passage
+	metadata []byte // JSON object, or nil
 }
 
 // part is one piece of derived state: something that can be made from the
@@ -25,7 +27,8 @@ type part interface {
 	reset() error
 	load(data []byte) error
 	save(w io.Writer) (int64, error)
-	// texts says that add needs version.text.
+	// texts says that add needs version.text or version.metadata; then it
+	// needs no vector and no tokens.
 	texts() bool
 	// add takes in versions that are live now; remove takes out versions that
 	// were, given with their vectors and tokens.

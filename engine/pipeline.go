@@ -16,8 +16,8 @@ const VariantNone = "none"
 // Search answers one query. Its steps: tokenize and encode the text, modulate
 // the vector, let the dense and the lexical leg each name candidates, give
 // every candidate the scores of both legs, fuse, and join the documents from
-// the store. It returns min(K, documents) hits in modes dense and hybrid with
-// an exact index, best first. Cost with a flat index: 4·Dim bytes read a
+// the store. It returns min(K, documents that meet the filter) hits in modes
+// dense and hybrid with an exact index, best first. Cost with a flat index: 4·Dim bytes read a
 // document. Searches run beside each other and beside writes; each sees one
 // committed state.
 func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
@@ -50,7 +50,12 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 		t.done("modulate")
 	}
 	trace.Mode = p.mode
-	cs, err := e.candidates(p, q, vector, t)
+	allow, filtered, err := e.allowed(q.Filter)
+	if err != nil {
+		return Result{}, err
+	}
+	trace.Filtered = filtered
+	cs, err := e.candidates(p, q, vector, allow, t)
 	if err != nil {
 		return Result{}, err
 	}

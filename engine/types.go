@@ -47,6 +47,10 @@ type Query struct {
 	Mode string
 	// Fusion says how ModeHybrid joins its legs; zero means calibrated.
 	Fusion Fusion
+	// Filter keeps documents whose metadata meet it; the zero value keeps all.
+	// See ParseFilter for its written form. It is applied inside both legs, so
+	// min(K, documents that meet it) hits come back.
+	Filter Filter
 	// Ef is the candidate pool of an approximate index; 0 means its default.
 	Ef int
 }
@@ -82,6 +86,7 @@ type Trace struct {
 	Variant   string // the modulation that was applied, "none" for none
 	Seq       uint64 // sequence number of the state that was searched
 	Index     string // kind of index: "flat" or "hnsw"
+	Filtered  int    // documents that met the filter, all without one
 	Tokens    int    // tokens of the query, special ones included
 	Truncated int    // query tokens beyond the encoder's limit
 	Lexical   int    // distinct tokens with lexical weight

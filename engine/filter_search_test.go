@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// TestFilteredSearch: in every mode a filter gives min(k, documents that meet
+// it) hits, all of them meeting it, before and after reopening.
+func TestFilteredSearch(t *testing.T) {
+	for _, kind := range []string{"flat", "hnsw"} {
+		dir := t.TempDir()
+		e := open(t, dir, engine.Options{Index: kind})
+		add(t, e, docs(0, 400))
+		if _, err := e.Delete(t.Context(), []string{"d11", "d12"}); err != nil {
+			t.Fatal(err)
+		}
+		check := func() {
+			t.Helper()
+			for _, f := range []struct {
+				expr string
+				want int
+			}{{"n < 10", 10}, {"n >= 10 and n < 20", 8}, {"n in [1, 2, 399]", 3}, {"n exists", 398}, {"not n < 395", 5}, {"n = 11", 0}} {
+				filter, err := engine.ParseFilter(f.expr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, mode := range []string{engine.ModeDense, engine.ModeHybrid} {
+					r := search(t, e, engine.Query{Text: text(200), K: 50, Mode: mode, Filter: filter})
+					if len(r.Hits) != min(50, f.want) || r.Trace.Filtered != f.want {
+						t.Fatalf("%s, %s, %s: %d hits of %d, want %d", kind, mode, f.expr, len(r.Hits), r.Trace.Filtered, min(50, f.want))
+					}
+					for _, h := range r.Hits {
+						if ok, err := filter.Match(h.Metadata); !ok || err != nil {
+							t.Fatalf("%s: hit %s has %v (%v)", f.expr, h.ID, h.Metadata["n"].(json.Number), err)
+						}
+					}
+				}
+				r := search(t, e, engine.Query{Text: "sentence about unit3", K: 400, Mode: engine.ModeLexical, Filter: filter})
+				if len(r.Hits) != f.want { // every document has "sentence"
+					t.Fatalf("%s: lexical mode finds %d, want %d", f.expr, len(r.Hits), f.want)
+				}
+			}
+		}
+		check()
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, dir, engine.Options{Index: kind})
+		check()
+	}
+}
+
+func TestDeleteWhere(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 50))
+	f, err := engine.ParseFilter("n >= 40")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := e.DeleteWhere(t.Context(), f); n != 10 || err != nil {
+		t.Fatalf("%d deleted, %v", n, err)
+	}
+	if n, err := e.DeleteWhere(t.Context(), f); n != 0 || err != nil {
+		t.Fatalf("%d deleted again, %v", n, err)
+	}
+	if _, err := e.DeleteWhere(t.Context(), engine.Filter{}); !errors.Is(err, engine.ErrInvalid) {
+		t.Fatalf("empty filter: %v", err)
+	}
+	if s, err := e.Stats(t.Context()); err != nil || s.Documents != 40 {
+		t.Fatalf("%d left, %v", s.Documents, err)
+	}
+	if _, err := e.Search(t.Context(), engine.Query{Text: "x", Filter: engine.Eq("n", func() {})}); !errors.Is(err, engine.ErrInvalid) {
+		t.Fatalf("invalid filter: %v", err)
+	}
+	if _, err := e.Get(t.Context(), fmt.Sprint("d", 39)); err != nil {
+		t.Fatal(err)
+	}
+}

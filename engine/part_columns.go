@@ -1,0 +1,38 @@
+package engine
+
+import "io"
+
+// metadataColumns is the part that answers filters.
+type metadataColumns struct{ *columns }
+
+func (p *metadataColumns) kind() string { return "metadata" }
+func (p *metadataColumns) texts() bool  { return true }
+func (p *metadataColumns) len() int     { return p.Len() }
+
+func (p *metadataColumns) reset() error {
+	p.columns = newColumns()
+	return nil
+}
+
+func (p *metadataColumns) load(data []byte) (err error) {
+	p.columns, err = loadColumns(data)
+	return err
+}
+
+func (p *metadataColumns) save(w io.Writer) (int64, error) { return p.WriteTo(w) }
+
+func (p *metadataColumns) add(vs []version) error {
+	for _, v := range vs {
+		if err := p.Add(v.ord, v.metadata); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *metadataColumns) remove(vs []version) error {
+	for _, v := range vs {
+		p.Delete(v.ord)
+	}
+	return nil
+}
