@@ -69,8 +69,8 @@ func (e *Engine) plan(q Query) (plan, error) {
 	if p.dense && p.lexical {
 		p.depth = max(minDepth, 2*p.k)
 	}
-	var err error
-	p.fusion, err = q.Fusion.fill()
+	p.fusion = q.Fusion
+	_, err := q.Fusion.fill()
 	return p, err
 }
 
