@@ -81,7 +81,7 @@ func (c *columns) advance(m *Matches, f Filter) *Matches {
 		to.pages[n][ord>>6%uint64(len(matchPage{}))] ^= 1 << (ord & 63)
 	}
 	for _, slot := range c.gone[m.gone:] {
-		if ord := c.ords[slot]; int(slot) < m.slots && m.Allow(ord) {
+		if ord := c.ords[slot]; m.Allow(ord) {
 			flip(ord)
 			to.n--
 		}
