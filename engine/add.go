@@ -149,6 +149,9 @@ func (e *Engine) check(docs []Document, replace bool) ([]store.Document, error) 
 			if err != nil {
 				return nil, refuse(fmt.Errorf("%w: metadata: %v", ErrInvalid, err))
 			}
+			if _, err := parseMetadata(raw); err != nil { // nested too deep to be read back
+				return nil, refuse(fmt.Errorf("%w: %v", ErrInvalid, err))
+			}
 			r.Metadata = raw
 		}
 		if d.Vector != nil {

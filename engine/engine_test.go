@@ -162,6 +162,10 @@ func TestUpsertReplaces(t *testing.T) {
 func TestAddIsAllOrNothing(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 5))
+	deep := map[string]any{}
+	for range 20_000 {
+		deep = map[string]any{"in": deep}
+	}
 	nan := make([]float32, dim)
 	nan[0] = float32(math.NaN())
 	for name, bad := range map[string]engine.Document{
@@ -173,6 +177,7 @@ func TestAddIsAllOrNothing(t *testing.T) {
 		"zero vector":     {ID: "new", Vector: make([]float32, dim)},
 		"NaN":             {ID: "new", Vector: nan},
 		"metadata":        {ID: "new", Text: "x", Metadata: map[string]any{"f": math.Inf(1)}},
+		"deep metadata":   {ID: "new", Text: "x", Metadata: deep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := e.Add(t.Context(), append(docs(5, 8), bad))

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/lexsem/lexsem/store"
@@ -14,10 +12,8 @@ func metadata(d *store.Document) (map[string]any, error) {
 	if len(d.Metadata) == 0 {
 		return nil, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(d.Metadata))
-	dec.UseNumber()
-	var m map[string]any
-	if err := dec.Decode(&m); err != nil {
+	m, err := parseMetadata(d.Metadata)
+	if err != nil {
 		return nil, fmt.Errorf("%w: metadata of %q: %v", store.ErrCorrupt, clip(d.ID), err)
 	}
 	return m, nil

@@ -108,7 +108,7 @@ func detailsOf(err error) []string {
 	var out []string
 	for _, x := range m.Missing {
 		for _, t := range x.Attempts {
-			out = append(out, fmt.Sprintf("%s by %s: %v", x.Artifact, t.Route, t.Reason))
+			out = append(out, oneLine(fmt.Sprintf("%s by %s: %v", x.Artifact, t.Route, t.Reason)))
 		}
 	}
 	return out

@@ -22,7 +22,7 @@ func Run(ctx context.Context, env Env) int {
 	code := exitCode(err)
 	fmt.Fprintf(env.Stderr, "lexsem: %s\n", summaryOf(err))
 	for _, d := range detailsOf(err) {
-		fmt.Fprintf(env.Stderr, "  %s\n", oneLine(d))
+		fmt.Fprintf(env.Stderr, "  %s\n", d)
 	}
 	if hint := hintOf(err); hint != "" {
 		fmt.Fprintf(env.Stderr, "hint: %s\n", hint)
