@@ -276,14 +276,22 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 func (e *Engine) commit(ctx context.Context, b *store.Batch, changes []change) (uint64, error) {
 	e.apply.Lock()
 	defer e.apply.Unlock()
+	if e.behind != nil {
+		return 0, e.behind
+	}
 	seq, err := b.Commit(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if err := e.applyChanges(ctx, seq, changes); err != nil {
-		return seq, fmt.Errorf("stored as commit %d, but not yet searchable; reopen the database: %w", seq, err)
+		e.fail(err)
+		return seq, fmt.Errorf("stored as commit %d, but not searchable: %w", seq, err)
 	}
-	return seq, e.saveIfDue(ctx)
+	if err := e.saveIfDue(ctx); err != nil {
+		// The commit stands; saving is tried again later, and Close tells.
+		e.warn("derived state not saved", "dir", e.dir, "error", err)
+	}
+	return seq, nil
 }
 
 // applied waits until every commit so far is applied to the derived state.

@@ -47,6 +47,8 @@ type Engine struct {
 	seq      uint64      // commit that the derived state is at
 	view     *store.View // the documents of that commit
 
+	behind error // why a commit could not be applied; ends all searches and saving
+
 	saved   uint64 // commit of the derived snapshot files; guarded by apply
 	pending int    // changes applied since; guarded by apply
 
@@ -156,7 +158,7 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	var err error
-	if !e.o.ReadOnly {
+	if !e.o.ReadOnly && e.behind == nil {
 		err = e.saveDerived(context.Background())
 	}
 	e.view.Close()
@@ -171,6 +173,13 @@ func (e *Engine) use() (func(), error) {
 		return nil, ErrClosed
 	}
 	return e.closeMu.RUnlock, nil
+}
+
+// fail marks the derived state as unusable.
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.behind = fmt.Errorf("%w: %w", ErrBehind, err)
 }
 
 func (e *Engine) warn(msg string, args ...any) {

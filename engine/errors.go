@@ -24,6 +24,9 @@ var (
 	ErrNotFitted = errors.New("not fitted")
 	// ErrClosed answers calls after Close.
 	ErrClosed = errors.New("engine is closed")
+	// ErrBehind answers searches after a commit that is stored but could not be
+	// applied to the index: opening the database again repairs it.
+	ErrBehind = errors.New("the index is behind the store: close the database and open it again")
 	// ErrReadOnly answers writes on an engine opened read-only.
 	ErrReadOnly = errors.New("database is open read-only")
 )

@@ -41,6 +41,9 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 
 	e.mu.RLock()
 	defer e.mu.RUnlock()
+	if e.behind != nil {
+		return Result{}, e.behind
+	}
 	trace := Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
 	var vector []float32
 	if p.dense {
@@ -97,6 +100,9 @@ func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) 
 // modulate turns the dense vector of in by the query's variant. The caller
 // holds mu.
 func (e *Engine) modulate(q Query, in modulate.Input) ([]float32, Trace, error) {
+	if e.behind != nil {
+		return nil, Trace{}, e.behind
+	}
 	mod, unfitted, err := e.modulator(q.Variant)
 	if err != nil {
 		return nil, Trace{}, err
