@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -154,20 +155,41 @@ func (e *Engine) countFresh(c store.Change) {
 	}
 }
 
-// modulator returns the modulator of a variant, nil for none, and how many
-// documents its bridge has not seen. The caller holds mu.
-func (e *Engine) modulator(variant string) (modulate.Modulator, int, error) {
+// stack returns the stack that a query's variant names, and false for none.
+// The caller holds mu.
+func (e *Engine) stack(variant string) (modulate.Stack, bool, error) {
 	if variant == "" {
 		if variant = e.standard; variant == "" {
 			variant = modulate.RLR.Name
 		}
 	}
 	if variant == VariantNone || variant == "dense" {
-		return nil, 0, nil
+		return modulate.Stack{}, false, nil
 	}
 	s, err := modulate.ParseStack(variant)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return s, false, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return s, true, nil
+}
+
+// need returns the tensors that a query of this variant wants of its encoder.
+func (e *Engine) need(variant string) (encoder.Need, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	s, any, err := e.stack(variant)
+	if err != nil || !any {
+		return encoder.NeedDense, err
+	}
+	return s.Need(), nil
+}
+
+// modulator returns the modulator of a variant, nil for none, and how many
+// documents its bridge has not seen. The caller holds mu.
+func (e *Engine) modulator(variant string) (modulate.Modulator, int, error) {
+	s, any, err := e.stack(variant)
+	if err != nil || !any {
+		return nil, 0, err
 	}
 	unfitted := 0
 	b := e.bridges[s.Name()]

@@ -3,11 +3,14 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -79,6 +82,34 @@ func TestFitIsReproducible(t *testing.T) {
 	}
 	if scores[0] != scores[1] {
 		t.Fatalf("scores %v", scores)
+	}
+}
+
+// TestEveryVariantServesQueries fits and searches each registered variant that
+// the encoder can serve, through the engine.
+func TestEveryVariantServesQueries(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 60))
+	for _, v := range modulate.Variants() {
+		if v.Need&encoder.NeedLogits != 0 {
+			continue // the encoder here has no masked-language-model head
+		}
+		if v.Kind == modulate.Multiplicative {
+			fit(t, e, engine.FitOptions{Variant: v.Name, QueriesPerPassage: 2, Epochs: 1})
+		}
+		q := engine.Query{Text: text(9), Variant: v.Name, K: 1}
+		r := search(t, e, q)
+		if r.Trace.Variant != v.Name || r.Hits[0].ID != "d9" {
+			t.Errorf("%s: %+v", v.Name, r)
+		}
+		vector, _, err := e.Vector(t.Context(), engine.Query{Text: text(9), Variant: engine.VariantNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Vector = vector // the same query with its vector given
+		if again := search(t, e, q); math.Abs(float64(again.Hits[0].Modulated-r.Hits[0].Modulated)) > 1e-5 {
+			t.Errorf("%s: %v with the vector given, %v without", v.Name, again.Hits[0].Modulated, r.Hits[0].Modulated)
+		}
 	}
 }
 

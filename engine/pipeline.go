@@ -118,31 +118,36 @@ func (e *Engine) modulate(q Query, in modulate.Input) ([]float32, Trace, error) 
 	return vector, t, nil
 }
 
-// input tokenizes and encodes a query.
-func (e *Engine) input(ctx context.Context, q Query) (modulate.Input, error) {
-	var in modulate.Input
+// input tokenizes and encodes a query, with the tensors that its variant reads.
+func (e *Engine) input(ctx context.Context, q Query) (in modulate.Input, err error) {
 	if q.Vector != nil {
-		v, err := unit(q.Vector, e.fp.Dim)
-		if err != nil {
+		if in.Dense, err = unit(q.Vector, e.fp.Dim); err != nil {
 			return in, err
 		}
-		in.Dense = v
-		if e.enc != nil && q.Text != "" {
-			in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
-		}
-		return in, nil
-	}
-	if strings.TrimSpace(q.Text) == "" {
+	} else if strings.TrimSpace(q.Text) == "" {
 		return in, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
-	}
-	if e.enc == nil {
+	} else if e.enc == nil {
 		return in, ErrNoEncoder
 	}
-	out, err := e.enc.Encode(ctx, encoder.Query, []string{q.Text}, encoder.NeedDense)
+	if e.enc == nil || q.Text == "" {
+		return in, nil
+	}
+	need, err := e.need(q.Variant)
+	if err != nil {
+		return in, err
+	}
+	if q.Vector != nil && need == encoder.NeedDense {
+		in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
+		return in, nil
+	}
+	out, err := e.enc.Encode(ctx, encoder.Query, []string{q.Text}, need)
 	if err != nil {
 		return in, fmt.Errorf("encoding the query: %w", err)
 	}
-	in.Tokens, in.Dense = out[0].Tokens, out[0].Dense
+	in.Tokens, in.Hidden, in.Logits = out[0].Tokens, out[0].Hidden, out[0].Logits
+	if q.Vector == nil {
+		in.Dense = out[0].Dense
+	}
 	return in, nil
 }
 
