@@ -114,7 +114,8 @@ type Progress struct {
 
 // FitOptions shape Fit. The zero value is a good default.
 type FitOptions struct {
-	// Variant is what to fit: "" means "rlr+slr"; "slr" is the other one.
+	// Variant is what to fit, a variant or a stack of them with at least one
+	// fitted part (modulate.Variants): "" means "rlr+slr".
 	Variant string
 	// Seed makes the fit reproducible; 0 means 1.
 	Seed uint64
