@@ -16,7 +16,7 @@ import (
 
 // LocalRLR answers with local bridges: an RLR for each cell of a k-means
 // partition, each probed cell scanned with its own query vector. Without
-// numbers a cell has about 1,000 passages, and all cells are probed.
+// numbers a cell has about modulate.CellPassages passages, and all are probed.
 var LocalRLR = registerSystem(SystemKind{
 	Name:  "rlr-local",
 	Usage: "rlr-local[:cells:probed]",

@@ -9,13 +9,15 @@ import (
 
 // Local bridges. One RLR is an associative memory of d×d numbers, and its gain
 // fades as a corpus grows past a few times d passages. So the corpus is cut
-// into cells of about 1,000 (Partition) with an RLR each, and a query has a
+// into cells of about 250 (Partition) with an RLR each, and a query has a
 // vector for each cell c, with which the passages of c alone are scored:
 //
 //	q_c = q + γ·l_c,  l_c = A_c⁻¹ Σ_t idf_t (s_t − df_t μ_c)
 //
-// with A_c, s_t, df_t, idf_t and μ_c those of RLR over the passages of c. q_c
-// is not normalised: scores of different cells are compared by q_c·p.
+// with A_c, s_t, df_t and μ_c those of RLR over the passages of c, and idf_t the
+// lesser of that in the cell and that in the corpus: a word common elsewhere
+// shall not draw the query into the one cell where it is rare. q_c is not
+// normalised: scores of different cells are compared by q_c·p.
 //
 // Neither inverses nor sums are kept. As s_t − df_t μ_c = Σ_{p∋t} (x_p − μ_c),
 // l_c is a sum of the vectors h_p = A_c⁻¹ (x_p − μ_c) over the passages p that
@@ -27,12 +29,13 @@ import (
 
 // LocalOptions shape Local. The zero value of each field is its default.
 type LocalOptions struct {
-	// Gamma is the factor of the shift, in (0, 10]; 0 means 0.1.
+	// Gamma is the factor of the shift, in (0, 10]; 0 means 0.05.
 	Gamma float64
-	// Lambda is the ridge of each cell, as in RLROptions; 0 means 1.
+	// Lambda is the ridge of each cell, as in RLROptions; 0 means 0.15: a cell
+	// has few passages, and is to tell them apart.
 	Lambda float64
 	// TableFrom is the number of passages of a cell from which on a token has
-	// a row in the cell's table, at least 1; 0 means 4. A smaller one makes
+	// a row in the cell's table, at least 1; 0 means 6. A smaller one makes
 	// queries faster and tables larger.
 	TableFrom int
 	// Workers is the number of cells fitted at once; 0 means as many as the Go
@@ -42,13 +45,13 @@ type LocalOptions struct {
 
 func (o LocalOptions) withDefaults() (LocalOptions, error) {
 	if o.Gamma == 0 {
-		o.Gamma = 0.1
+		o.Gamma = 0.05
 	}
 	if o.Lambda == 0 {
-		o.Lambda = 1
+		o.Lambda = 0.15
 	}
 	if o.TableFrom == 0 {
-		o.TableFrom = 4
+		o.TableFrom = 6
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

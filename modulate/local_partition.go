@@ -32,13 +32,13 @@ type PartitionOptions struct {
 }
 
 // CellPassages is the size of a cell that NewPartition aims at.
-const CellPassages = 1000
+const CellPassages = 250
 
 // partitionSample is the number of vectors for each cell that k-means looks at.
-const partitionSample = 256
+const partitionSample = 100
 
 // NewPartition makes a partition by spherical k-means over the n vectors
-// vectors(0) … vectors(n−1) of length dim, or over a sample of 256 for each
+// vectors(0) … vectors(n−1) of length dim, or over a sample of 100 for each
 // cell where there are more. Cells that lose all their vectors start again at
 // a vector of the largest. Cost O(sample·Cells·dim) a round. The same vectors
 // and options give the same cells.

@@ -71,7 +71,7 @@ func TestPartition(t *testing.T) {
 	if err != nil || same(other.centroids, p.centroids) {
 		t.Errorf("another seed made the same cells; %v", err)
 	}
-	if byDefault, err := NewPartition(d, n, row, PartitionOptions{}); err != nil || byDefault.Cells() != 3 {
+	if byDefault, err := NewPartition(d, n, row, PartitionOptions{}); err != nil || byDefault.Cells() != 12 {
 		t.Errorf("%d cells by default for %d vectors; %v", byDefault.Cells(), n, err)
 	}
 }

@@ -94,12 +94,13 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 	}
 	s.ids = in.Tokens.Lexical(s.ids[:0])
 	for _, t := range s.ids {
-		if t < 0 || int(t) >= len(l.dir) {
+		if t < 0 || int(t) >= len(l.dir) || l.df[t] == 0 {
 			continue
 		}
+		whole := float32(idf(len(l.place), int(l.df[t])))
 		for _, e := range l.dir[t] {
 			if at := s.at[e.cell]; at >= 0 {
-				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, float32(l.o.Gamma)*e.weight)
+				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, float32(l.o.Gamma)*min(e.weight, whole))
 			}
 		}
 	}

@@ -85,19 +85,23 @@ func localVectors(t testing.TB, l *Local, in Input, cells []int) []float32 {
 	return out
 }
 
-// In each cell the shift is γ·l of an RLR over the passages of that cell, up to
-// the rounding of the codes.
+// In each cell the shift is γ·l of an RLR over the passages of that cell, its
+// idf held below that of the corpus, up to the rounding of the codes.
 func TestLocalIsRLROfEachCell(t *testing.T) {
 	c := newLocalCorpus(t, 1, 400, 7)
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, o := range []LocalOptions{{}, {TableFrom: 1}, {TableFrom: 1 << 20, Lambda: 0.1}, {Gamma: 0.5, Lambda: 30}} {
+	for _, o := range []LocalOptions{{}, {TableFrom: 1}, {TableFrom: 1 << 20, Lambda: 1}, {Gamma: 0.5, Lambda: 30}} {
 		l := c.build(t, o)
 		o = l.Options()
 		sums := make([]*Sums, c.p.Cells())
 		for i := range sums {
 			sums[i] = NewSums(lawDim, lawVocab)
 		}
+		whole := NewSums(lawDim, lawVocab)
 		for _, p := range c.passages {
+			if err := whole.Add(p.x, p.tokens); err != nil {
+				t.Fatal(err)
+			}
 			if err := sums[c.p.Cell(p.x)].Add(p.x, p.tokens); err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +117,16 @@ func TestLocalIsRLROfEachCell(t *testing.T) {
 					large++
 				}
 				g := make([]float64, lawDim)
-				s.direction(g, in.Tokens.Lexical(nil))
+				for _, token := range in.Tokens.Lexical(nil) {
+					if s.DF(token) == 0 {
+						continue
+					}
+					df := float64(s.DF(token))
+					w := min(idf(s.Len(), s.DF(token)), idf(whole.Len(), whole.DF(token)))
+					for i, x := range s.rows[s.slot[token]] {
+						g[i] += w * (x - df*s.total[i]/float64(s.Len()))
+					}
+				}
 				var inv inverse
 				inv.fresh(s, o.Lambda)
 				var miss, size float64
