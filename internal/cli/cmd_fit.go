@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/modulate"
 )
 
 var cmdFit = command{
@@ -30,7 +30,7 @@ rlr is computed from sums that follow every change of the database: it needs no 
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := fitOptions{
-			variant:    f.str("variant", "rlr+slr", "`NAME`what to fit: rlr+slr, slr or rlr"),
+			variant:    f.str("variant", "rlr+slr", "`NAME`what to fit: slr, slr-idf, llr, llr-full, clr …, also stacked on rlr"),
 			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
 			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage"),
 			maxQueries: f.int("max-queries", 0, "training queries in all; default no limit"),
@@ -73,8 +73,9 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	if len(args) > 0 {
 		return usagef("fit takes no arguments, got %q", args[0])
 	}
-	if known := []string{"rlr+slr", "slr", "rlr"}; !slices.Contains(known, *o.variant) {
-		return hinted(usagef("this version cannot fit %q", *o.variant), "variants are rlr+slr, slr and rlr")
+	stack, err := modulate.ParseStack(*o.variant)
+	if err != nil {
+		return hinted(usagef("%v", err), "join them by +, as in rlr+slr")
 	}
 	if *o.perPassage < 1 || *o.maxQueries < 0 || *o.epochs < 1 {
 		return usagef("--queries-per-passage and --epochs take numbers from 1, --max-queries from 0")
@@ -83,7 +84,7 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	if err != nil {
 		return err
 	}
-	if *o.variant == "rlr" {
+	if !stack.Fitted() {
 		return o.closedForm(ctx, a, dir)
 	}
 	db, err := a.openDB(ctx, dir, engine.Options{MustExist: true})
