@@ -57,7 +57,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	trace.Filtered = filtered
+	trace.Documents, trace.Filtered = e.vectors.Len(), filtered
 	cs, err := e.candidates(p, q, vector, allow, t)
 	if err != nil {
 		return Result{}, err

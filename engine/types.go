@@ -86,7 +86,8 @@ type Trace struct {
 	Variant   string // the modulation that was applied, "none" for none
 	Seq       uint64 // sequence number of the state that was searched
 	Index     string // kind of index: "flat" or "hnsw"
-	Filtered  int    // documents that met the filter, all without one
+	Documents int    // documents in that state
+	Filtered  int    // how many of them met the filter; all without one
 	Tokens    int    // tokens of the query, special ones included
 	Truncated int    // query tokens beyond the encoder's limit
 	Lexical   int    // distinct tokens with lexical weight

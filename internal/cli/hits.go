@@ -44,7 +44,7 @@ func flat(s string) string {
 // two lines of the text around the query's words.
 func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 	if len(res.Hits) == 0 {
-		fmt.Fprintln(w, "no hits: the database is empty")
+		fmt.Fprintln(w, "no hits: "+whyNone(res.Trace))
 		return
 	}
 	width := min(a.Width, 100)
@@ -57,6 +57,17 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
 		}
 	}
+}
+
+// whyNone says why a search found nothing.
+func whyNone(t engine.Trace) string {
+	switch {
+	case t.Documents == 0:
+		return "the database is empty"
+	case t.Filtered == 0:
+		return "no document meets the filter"
+	}
+	return "no document has a word of the query"
 }
 
 // snippet returns up to lines lines of at most width columns from the part of
