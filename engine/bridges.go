@@ -102,8 +102,9 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 	}
 	br := &bridge{Bridge: b, weights: w}
 	e.mu.Lock()
-	// Documents committed while the fit ran came after it.
-	if err := e.st.Scan(ctx, last+1, func(uint64, []float32, []int32) error { br.fresh++; return nil }); err != nil {
+	// Documents that came while the fit ran; a commit that is not applied yet
+	// counts itself when it is.
+	if err := e.view.Scan(ctx, last+1, func(uint64, []float32, []int32) error { br.fresh++; return nil }); err != nil {
 		e.mu.Unlock()
 		return "", err
 	}
