@@ -20,6 +20,7 @@ var allowed = map[string][]string{
 	"internal/cli":        {"bench", "engine", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "store"},
 	"internal/figures":    {},
 	"bench":               {"engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
+	"bench/plot":          {},
 	"engine":              {"modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text"},
 	"modulate/train":      {"modulate", "encoder", "internal/vec", "internal/text"},
 	"modulate":            {"encoder", "internal/vec"},
