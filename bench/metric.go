@@ -9,7 +9,7 @@ import (
 )
 
 // MetricKind is a family of measures, one for each cutoff. Add one by a file
-// with "var X = registerMetric(MetricKind{…})".
+// with "var X = RegisterMetric(MetricKind{…})".
 type MetricKind struct {
 	Name string // "ndcg"
 	Doc  string // one line: formula and source
@@ -29,7 +29,9 @@ type Metric struct {
 
 var metricKinds = map[string]MetricKind{}
 
-func registerMetric(k MetricKind) MetricKind {
+// RegisterMetric adds a kind of metric under its name, which must be free, while
+// packages are initialised: the registry is not locked.
+func RegisterMetric(k MetricKind) MetricKind {
 	if _, dup := metricKinds[k.Name]; dup {
 		panic("metric registered twice: " + k.Name)
 	}

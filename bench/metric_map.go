@@ -3,7 +3,7 @@ package bench
 // MAP is the average precision: the precision at the rank of each positive
 // among the first k, summed and divided by all positives (trec_eval:
 // map_cut_k).
-var MAP = registerMetric(MetricKind{
+var MAP = RegisterMetric(MetricKind{
 	Name: "map",
 	Doc:  "Σ precision at the ranks of the positives among the first k, divided by all positives",
 	Score: func(grades, ideal []int, _ int) float64 {

@@ -2,7 +2,7 @@ package bench
 
 // MRR is the reciprocal rank of the first positive passage, 0 where none is
 // among the first k (trec_eval: recip_rank of the cut run).
-var MRR = registerMetric(MetricKind{
+var MRR = RegisterMetric(MetricKind{
 	Name: "mrr",
 	Doc:  "1/rank of the first positive among the first k, else 0",
 	Score: func(grades, _ []int, _ int) float64 {

@@ -2,7 +2,7 @@ package bench
 
 // Precision is the share of positives among the first k; ranks that were not
 // filled count as misses (trec_eval: P_k).
-var Precision = registerMetric(MetricKind{
+var Precision = RegisterMetric(MetricKind{
 	Name: "precision",
 	Doc:  "positives among the first k, divided by k",
 	Score: func(grades, _ []int, k int) float64 {

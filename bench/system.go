@@ -39,7 +39,7 @@ type System struct {
 }
 
 // SystemKind is a family of systems. Add one by a file with
-// "var X = registerSystem(SystemKind{…})".
+// "var X = RegisterSystem(SystemKind{…})".
 type SystemKind struct {
 	Name  string // "dense"
 	Usage string // how it is asked for
@@ -51,7 +51,9 @@ type SystemKind struct {
 
 var systemKinds = map[string]SystemKind{}
 
-func registerSystem(k SystemKind) SystemKind {
+// RegisterSystem adds a kind of system under its name, which must be free, while
+// packages are initialised: the registry is not locked.
+func RegisterSystem(k SystemKind) SystemKind {
 	if _, dup := systemKinds[k.Name]; dup {
 		panic("system registered twice: " + k.Name)
 	}

@@ -11,7 +11,7 @@ import (
 
 // BM25 ranks by words alone: stemmed English, k1 1.2, b 0.75. Documents
 // without a word of the query are not in its answer.
-var BM25 = registerSystem(SystemKind{
+var BM25 = RegisterSystem(SystemKind{
 	Name: "bm25", Usage: "bm25", Doc: "words alone (stemmed, k1 1.2, b 0.75)",
 	Make: func(arg string) (System, error) {
 		if arg != "" {

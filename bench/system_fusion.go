@@ -18,7 +18,7 @@ var (
 )
 
 func registerFusion(name, leg, kind, doc string) SystemKind {
-	return registerSystem(SystemKind{
+	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
 		Make: func(arg string) (System, error) {
 			full := name

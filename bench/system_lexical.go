@@ -13,7 +13,7 @@ import (
 // bridge without the dense query vector, q_out = norm(softmax(W·w + b)), fitted
 // and searched with as the stack itself is. Stacks with RLR, or with a variant
 // that reads the dense vector, have no such form.
-var LexicalOnly = registerSystem(SystemKind{
+var LexicalOnly = RegisterSystem(SystemKind{
 	Name:  "lexical",
 	Usage: "lexical:STACK",
 	Doc:   "a fitted stack without the dense query vector (ablation)",

@@ -17,7 +17,7 @@ import (
 // LocalRLR answers with local bridges: an RLR for each cell of a k-means
 // partition, each probed cell scanned with its own query vector. Without
 // numbers a cell has about modulate.CellPassages passages, and all are probed.
-var LocalRLR = registerSystem(SystemKind{
+var LocalRLR = RegisterSystem(SystemKind{
 	Name:  "rlr-local",
 	Usage: "rlr-local[:cells:probed]",
 	Doc:   "an RLR for each cell of a partition",

@@ -32,7 +32,7 @@ type TaskInput struct {
 }
 
 // TaskKind is a family of tasks. Add one by a file with
-// "var X = registerTask(TaskKind{…})".
+// "var X = RegisterTask(TaskKind{…})".
 type TaskKind struct {
 	Name  string // "part"
 	Usage string // how it is asked for: "part:N"
@@ -43,7 +43,9 @@ type TaskKind struct {
 
 var taskKinds = map[string]TaskKind{}
 
-func registerTask(k TaskKind) TaskKind {
+// RegisterTask adds a kind of task under its name, which must be free, while
+// packages are initialised: the registry is not locked.
+func RegisterTask(k TaskKind) TaskKind {
 	if _, dup := taskKinds[k.Name]; dup {
 		panic("task registered twice: " + k.Name)
 	}

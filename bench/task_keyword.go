@@ -16,7 +16,7 @@ const minKeywords, maxKeywords = 3, 8
 // Keyword asks with 3 to 8 distinct content words of a passage, each drawn
 // with a probability in proportion to its idf over the corpus, in random
 // order. Passages with fewer than 3 are left out and counted.
-var Keyword = registerTask(TaskKind{
+var Keyword = RegisterTask(TaskKind{
 	Name:  "keyword",
 	Usage: "keyword",
 	Doc:   "3 to 8 content words of each passage, drawn by idf",

@@ -24,7 +24,7 @@ const enoughKeywords = 5
 // it more than 8 or repeat a word; 3 or 4 do where the passage has no more. It
 // draws nothing at random and knows no idf, so it shares
 // no generator with the queries a bridge is fitted on.
-var KeywordRake = registerTask(TaskKind{
+var KeywordRake = RegisterTask(TaskKind{
 	Name:  "keyword-rake",
 	Usage: "keyword-rake",
 	Doc:   "the best RAKE phrases of each passage, 3 to 8 words",

@@ -12,7 +12,7 @@ import (
 // (LexSemBridge Sec. 4.2, "part-of-passage"). Words are what stands between
 // white space, and the span is the passage's own bytes from the first to the
 // last of them. Passages with fewer words are left out and counted.
-var PartOfPassage = registerTask(TaskKind{
+var PartOfPassage = RegisterTask(TaskKind{
 	Name:  "part",
 	Usage: "part:N",
 	Doc:   "N contiguous words of each passage that has as many",

@@ -9,7 +9,7 @@ import (
 // JudgedQueries asks the queries that come with the corpus and have a passage
 // judged above zero (tasks.md "query"). With a limit, a sample is drawn. In a
 // union of corpora "query:NAME" asks those of one of its folders.
-var JudgedQueries = registerTask(TaskKind{
+var JudgedQueries = RegisterTask(TaskKind{
 	Name:  "query",
 	Usage: "query[:NAME]",
 	Doc:   "the judged queries of the corpus, or of one folder of a union",

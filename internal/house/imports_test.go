@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 	"internal/figures":    {},
 	"bench":               {"engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
 	"bench/plot":          {},
+	"bench/stat":          {},
 	"engine":              {"modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text"},
 	"modulate/train":      {"modulate", "encoder", "internal/vec", "internal/text"},
 	"modulate":            {"encoder", "internal/vec"},

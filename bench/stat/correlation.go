@@ -1,0 +1,96 @@
+package stat
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Pearson is the product-moment correlation of two samples of one length, in
+// [-1, 1]. At least two pairs and some variation on both sides are needed.
+func Pearson(x, y []float64) (float64, error) {
+	if len(x) != len(y) || len(x) < 2 {
+		return 0, fmt.Errorf("%w: correlation of %d with %d values; give two or more pairs", ErrSample, len(x), len(y))
+	}
+	mx, my := mean(x), mean(y)
+	var xx, yy, xy float64
+	for i := range x {
+		a, b := x[i]-mx, y[i]-my
+		xx, yy, xy = xx+a*a, yy+b*b, xy+a*b
+	}
+	if xx == 0 || yy == 0 {
+		return 0, fmt.Errorf("%w: correlation with a constant", ErrSample)
+	}
+	return max(-1, min(1, xy/math.Sqrt(xx)/math.Sqrt(yy))), nil
+}
+
+// Spearman is the rank correlation: Pearson of the ranks, tied values sharing
+// the mean of theirs. Cost O(n log n).
+func Spearman(x, y []float64) (float64, error) {
+	return Pearson(Ranks(x), Ranks(y))
+}
+
+// Ranks gives each value its rank from 1 by size, ties the mean of theirs.
+func Ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case x[a] < x[b]:
+			return -1
+		case x[a] > x[b]:
+			return 1
+		}
+		return 0
+	})
+	ranks := make([]float64, len(x))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && x[order[j]] == x[order[i]] {
+			j++
+		}
+		for _, at := range order[i:j] {
+			ranks[at] = float64(i+j+1) / 2
+		}
+		i = j
+	}
+	return ranks
+}
+
+// PairAccuracy is the share of pairs of items, ordered by truth, that score
+// orders alike; a tie of score counts one half, pairs with equal truth are not
+// asked. 0.5 is chance. Cost O(n²).
+func PairAccuracy(score, truth []float64) (float64, error) {
+	if len(score) != len(truth) {
+		return 0, fmt.Errorf("%w: %d scores for %d judgements", ErrSample, len(score), len(truth))
+	}
+	right, pairs := 0.0, 0
+	for i := range truth {
+		for j := range i {
+			if truth[i] == truth[j] {
+				continue
+			}
+			pairs++
+			switch d := (score[i] - score[j]) * (truth[i] - truth[j]); {
+			case d > 0:
+				right++
+			case d == 0:
+				right += .5
+			}
+		}
+	}
+	if pairs == 0 {
+		return 0, fmt.Errorf("%w: no two items differ in what is judged", ErrSample)
+	}
+	return right / float64(pairs), nil
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}

@@ -1,0 +1,5 @@
+package stat
+
+import "math/rand/v2"
+
+func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 5)) }

@@ -1,0 +1,30 @@
+package stat
+
+import "slices"
+
+// Holm adjusts p values of several comparisons by Holm's step-down method
+// (1979), so that the chance of one false discovery among all of them stays
+// below the level that the adjusted values are held against. It needs no
+// assumption on how the comparisons hang together. The order is kept.
+func Holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case p[a] < p[b]:
+			return -1
+		case p[a] > p[b]:
+			return 1
+		}
+		return 0
+	})
+	out := make([]float64, len(p))
+	least := 0.0
+	for i, at := range order {
+		least = max(least, min(1, p[at]*float64(len(p)-i)))
+		out[at] = least
+	}
+	return out
+}
