@@ -76,7 +76,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (Retriever
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.cells, err = index.NewCells(d, p.Cells()); err != nil {
+	if r.cells, err = index.NewCells(d, p.Cells(), func(id uint64) []float32 { return vector(int(id)) }); err != nil {
 		return nil, nil, err
 	}
 	for i, out := range s.Passages {
@@ -84,7 +84,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (Retriever
 			return nil, nil, ctx.Err()
 		}
 		c := p.Cell(out.Dense)
-		if err := r.cells.Add(c, []uint64{uint64(i)}, out.Dense); err != nil {
+		if err := r.cells.Add(c, []uint64{uint64(i)}); err != nil {
 			return nil, nil, fmt.Errorf("indexing the passages: %w", err)
 		}
 		if err := r.local.Add(c, uint64(i), out.Tokens.Lexical(nil)); err != nil {

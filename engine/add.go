@@ -287,6 +287,10 @@ func (e *Engine) commit(ctx context.Context, b *store.Batch, changes []change) (
 		e.fail(err)
 		return seq, fmt.Errorf("stored as commit %d, but not searchable: %w", seq, err)
 	}
+	if err := e.settle(); err != nil {
+		e.fail(err)
+		return seq, fmt.Errorf("stored as commit %d, but not searchable: %w", seq, err)
+	}
 	if err := e.saveIfDue(ctx); err != nil {
 		// The commit stands; saving is tried again later, and Close tells.
 		e.warn("derived state not saved", "dir", e.dir, "error", err)

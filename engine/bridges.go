@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/modulate"
@@ -156,42 +157,80 @@ func (e *Engine) countFresh(c store.Change) {
 	}
 }
 
-// stack returns the stack that a query's variant names, and false for none.
-// The caller holds mu.
-func (e *Engine) stack(variant string) (modulate.Stack, bool, error) {
+// way is how a query's variant moves its vector: by a stack, by the local
+// bridges, by both, or not at all.
+type way struct {
+	name  string // canonical; VariantNone where nothing moves it
+	stack modulate.Stack
+	any   bool // stack has parts
+	local bool
+}
+
+// way resolves the variant of a query; "" is the best there is, or the best that
+// gives one vector where single is set. The caller holds mu.
+func (e *Engine) way(variant string, single bool) (way, error) {
 	if variant == "" {
-		if variant = e.standard; variant == "" {
-			variant = modulate.RLR.Name
+		variant = e.best(single)
+	}
+	w := way{name: VariantNone}
+	if variant == VariantNone || variant == "dense" {
+		return w, nil
+	}
+	var parts []string
+	for _, name := range strings.Split(variant, "+") {
+		if strings.TrimSpace(name) != VariantLocal {
+			parts = append(parts, name)
+		} else if w.local {
+			return w, fmt.Errorf("%w: variant %q names %s twice", ErrInvalid, variant, VariantLocal)
+		} else {
+			w.local = true
 		}
 	}
-	if variant == VariantNone || variant == "dense" {
-		return modulate.Stack{}, false, nil
+	if w.local && single {
+		return w, fmt.Errorf("%w: variant %s has a vector for each cell of the corpus, not one; use %s or a fitted bridge", ErrInvalid, VariantLocal, modulate.RLR.Name)
 	}
-	s, err := modulate.ParseStack(variant)
-	if err != nil {
-		return s, false, fmt.Errorf("%w: %w", ErrInvalid, err)
+	if len(parts) == 0 {
+		w.name = VariantLocal
+		return w, nil
 	}
-	return s, true, nil
+	var err error
+	if w.stack, err = modulate.ParseStack(strings.Join(parts, "+")); err != nil {
+		return w, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if w.local && w.stack.Has(modulate.RLR.Name) {
+		return w, fmt.Errorf("%w: variant %q: %s takes the place of %s; name one of them", ErrInvalid, variant, VariantLocal, modulate.RLR.Name)
+	}
+	w.any, w.name = true, w.stack.Name()
+	if w.local {
+		names := append(strings.Split(w.name, "+"), VariantLocal)
+		slices.Sort(names)
+		w.name = strings.Join(names, "+")
+	}
+	return w, nil
+}
+
+// best is the variant of a query that names none.
+func (e *Engine) best(single bool) string {
+	if e.standard != "" {
+		return e.standard
+	}
+	return modulate.RLR.Name
 }
 
 // need returns the tensors that a query of this variant wants of its encoder.
-func (e *Engine) need(variant string) (encoder.Need, error) {
+func (e *Engine) need(variant string, single bool) (encoder.Need, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	s, any, err := e.stack(variant)
-	if err != nil || !any {
+	w, err := e.way(variant, single)
+	if err != nil || !w.any {
 		return encoder.NeedDense, err
 	}
-	return s.Need(), nil
+	return w.stack.Need(), nil
 }
 
-// modulator returns the modulator of a variant, nil for none, and how many
-// documents its bridge has not seen. The caller holds mu.
-func (e *Engine) modulator(variant string) (modulate.Modulator, int, error) {
-	s, any, err := e.stack(variant)
-	if err != nil || !any {
-		return nil, 0, err
-	}
+// modulator returns the modulator of a stack, and how many documents its bridge
+// has not seen. The caller holds mu.
+func (e *Engine) modulator(s modulate.Stack) (modulate.Modulator, int, error) {
 	unfitted := 0
 	b := e.bridges[s.Name()]
 	if s.Fitted() {

@@ -24,8 +24,9 @@ const (
 	saveAfter = 20_000
 )
 
-// parts lists all derived state.
-func (e *Engine) parts() []part { return []part{e.vectors, e.sums, e.words, e.metadata} }
+// parts lists all derived state. The local bridges stand behind the vectors,
+// which they read.
+func (e *Engine) parts() []part { return []part{e.vectors, e.sums, e.local, e.words, e.metadata} }
 
 // openDerived brings every part to the store's last commit.
 func (e *Engine) openDerived(ctx context.Context) error {
@@ -73,7 +74,7 @@ func (e *Engine) openDerived(ctx context.Context) error {
 		}
 	}
 	e.seq = seq
-	return nil
+	return e.settle()
 }
 
 // distrust reports why a snapshot is not used. A missing one needs no word.

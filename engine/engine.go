@@ -42,6 +42,7 @@ type Engine struct {
 	mu       sync.RWMutex // guards the derived state below; searches hold it shared
 	vectors  *vectors
 	sums     *sums
+	local    *local
 	words    *words
 	metadata *metadataColumns
 	seq      uint64      // commit that the derived state is at
@@ -143,6 +144,7 @@ func (e *Engine) newParts() error {
 	e.vectors = &vectors{name: kind, dim: e.fp.Dim}
 	e.metadata = &metadataColumns{}
 	e.sums = &sums{dim: e.fp.Dim, vocab: e.fp.VocabSize}
+	e.local = &local{dim: e.fp.Dim, vocab: e.fp.VocabSize, vector: func(ord uint64) []float32 { return e.vectors.Vector(ord) }}
 	var err error
 	e.words, err = newWords(language)
 	return err

@@ -266,11 +266,12 @@ func TestDamagedSnapshots(t *testing.T) {
 	e := open(t, dir, engine.Options{})
 	add(t, e, docs(0, 200))
 	want := ids(search(t, e, engine.Query{Text: text(50), K: 10}))
+	wantLocal := ids(search(t, e, engine.Query{Text: text(50), K: 10, Variant: engine.VariantLocal}))
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "derived", "*.snap"))
-	if err != nil || len(files) != 4 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, f := range files {
@@ -291,6 +292,9 @@ func TestDamagedSnapshots(t *testing.T) {
 			e := open(t, dir, engine.Options{})
 			if got := ids(search(t, e, engine.Query{Text: text(50), K: 10})); !slices.Equal(got, want) {
 				t.Fatalf("%s, %s: %v, want %v", filepath.Base(f), name, got, want)
+			}
+			if got := ids(search(t, e, engine.Query{Text: text(50), K: 10, Variant: engine.VariantLocal})); !slices.Equal(got, wantLocal) {
+				t.Fatalf("%s, %s, local bridges: %v, want %v", filepath.Base(f), name, got, wantLocal)
 			}
 			if err := e.Close(); err != nil {
 				t.Fatal(err)

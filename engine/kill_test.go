@@ -105,6 +105,9 @@ func TestKill(t *testing.T) {
 			if _, err := e.Get(t.Context(), fmt.Sprint("d", i)); err != nil {
 				t.Fatalf("round %d, seed %d: acknowledged document d%d: %v", round, seed, i, err)
 			}
+			if r := search(t, e, engine.Query{Text: text(i), K: 1, Mode: engine.ModeDense, Variant: engine.VariantLocal}); len(r.Hits) != 1 || r.Hits[0].Cosine < 0.9999 {
+				t.Fatalf("round %d, seed %d: local bridges do not find d%d: %+v", round, seed, i, r.Hits)
+			}
 		}
 		// Beyond what was acknowledged, only what was in flight may differ: one
 		// batch that is there wholly or not at all, or one delete.

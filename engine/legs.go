@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
@@ -89,15 +88,10 @@ func (e *Engine) allowed(f Filter) (func(uint64) bool, int, error) {
 
 // candidates runs the legs of p over what allow lets through and returns the
 // best k documents, ranked. The caller holds mu.
-func (e *Engine) candidates(p plan, q Query, vector []float32, allow func(uint64) bool, t *timer) ([]Candidate, error) {
-	var cs []Candidate
+func (e *Engine) candidates(p plan, q Query, dense denseLeg, allow func(uint64) bool, t *timer) (cs []Candidate, err error) {
 	if p.dense {
-		near, err := e.vectors.Search(make([]index.Neighbor, 0, min(p.depth, e.vectors.Len())), vector, index.SearchOptions{K: p.depth, Ef: q.Ef, Allow: allow})
-		if err != nil {
+		if cs, err = dense.nearest(p.depth, q.Ef, allow); err != nil {
 			return nil, err
-		}
-		for _, n := range near {
-			cs = append(cs, Candidate{Ord: n.ID, Dense: 1 - float64(n.Distance), Score: 1 - float64(n.Distance)})
 		}
 		t.done("dense")
 	}
@@ -128,7 +122,7 @@ func (e *Engine) candidates(p plan, q Query, vector []float32, allow func(uint64
 	if len(cs) == 0 {
 		return nil, nil
 	}
-	if err := e.complete(cs, vector, terms); err != nil {
+	if err := e.complete(cs, dense, terms); err != nil {
 		return nil, err
 	}
 	if err := p.fusion.Fuse(cs); err != nil {
@@ -140,18 +134,14 @@ func (e *Engine) candidates(p plan, q Query, vector []float32, allow func(uint64
 
 // complete gives every candidate the scores of both legs: one that a leg did
 // not name has a true score there, not zero.
-func (e *Engine) complete(cs []Candidate, vector []float32, terms []text.Term) error {
+func (e *Engine) complete(cs []Candidate, dense denseLeg, terms []text.Term) error {
 	ords := make([]uint64, len(cs))
 	for i, c := range cs {
 		ords[i] = c.Ord
 	}
-	if vector != nil {
-		distance := make([]float32, len(cs))
-		if err := e.vectors.Scores(distance, vector, ords); err != nil {
+	if dense != nil {
+		if err := dense.score(cs); err != nil {
 			return err
-		}
-		for i, d := range distance {
-			cs[i].Dense = 1 - float64(d)
 		}
 	}
 	scores := make([]float64, len(cs))

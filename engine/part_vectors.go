@@ -8,7 +8,7 @@ import (
 
 // vectors is the part that finds the nearest vectors.
 type vectors struct {
-	index.Index
+	index.Keeper
 	name string // "flat" or "hnsw"
 	dim  int
 	ids  []uint64
@@ -21,17 +21,25 @@ func (p *vectors) kind() string { return p.name }
 func (p *vectors) texts() bool  { return false }
 func (p *vectors) len() int     { return p.Len() }
 
-func (p *vectors) reset() (err error) {
-	p.Index, err = index.New(p.name, p.options())
-	return err
+func (p *vectors) reset() error {
+	x, err := index.New(p.name, p.options())
+	if err != nil {
+		return err
+	}
+	p.Keeper = x.(index.Keeper) // as every index of that package is
+	return nil
 }
 
-func (p *vectors) load(data []byte) (err error) {
-	p.Index, err = index.Load(p.name, p.options(), data)
-	return err
+func (p *vectors) load(data []byte) error {
+	x, err := index.Load(p.name, p.options(), data)
+	if err != nil {
+		return err
+	}
+	p.Keeper = x.(index.Keeper)
+	return nil
 }
 
-func (p *vectors) save(w io.Writer) (int64, error) { return p.Index.(index.Snapshotter).WriteTo(w) }
+func (p *vectors) save(w io.Writer) (int64, error) { return p.Keeper.(index.Snapshotter).WriteTo(w) }
 
 func (p *vectors) add(vs []version) error {
 	p.ids, p.rows = p.ids[:0], p.rows[:0]

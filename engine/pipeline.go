@@ -33,7 +33,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 	t := newTimer()
 	var in modulate.Input
 	if p.dense {
-		if in, err = e.input(ctx, q); err != nil {
+		if in, err = e.input(ctx, q, false); err != nil {
 			return Result{}, err
 		}
 		t.done("encode")
@@ -45,20 +45,20 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 		return Result{}, e.behind
 	}
 	trace := Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
-	var vector []float32
+	allow, filtered, err := e.allowed(q.Filter)
+	if err != nil {
+		return Result{}, err
+	}
+	var dense denseLeg
 	if p.dense {
-		if vector, trace, err = e.modulate(q, in); err != nil {
+		if dense, trace, err = e.denseLeg(q, in, filtered); err != nil {
 			return Result{}, err
 		}
 		t.done("modulate")
 	}
 	trace.Mode = p.mode
-	allow, filtered, err := e.allowed(q.Filter)
-	if err != nil {
-		return Result{}, err
-	}
 	trace.Documents, trace.Filtered = e.vectors.Len(), filtered
-	cs, err := e.candidates(p, q, vector, allow, t)
+	cs, err := e.candidates(p, q, dense, allow, t)
 	if err != nil {
 		return Result{}, err
 	}
@@ -71,9 +71,31 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 	return Result{Hits: hits, Trace: trace}, nil
 }
 
-// Vector returns the vector [Dim] that Search would look for: that of the
-// query's text, modulated by its variant. K and Ef are not read. It serves
-// whoever searches the passage vectors elsewhere.
+// denseLeg modulates a query by its variant. found is the number of documents
+// that meet its filter. The caller holds mu.
+func (e *Engine) denseLeg(q Query, in modulate.Input, found int) (denseLeg, Trace, error) {
+	w, err := e.way(q.Variant, false)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	vector, trace, err := e.modulate(w, in)
+	if err != nil || !w.local || e.local.Len() == 0 {
+		return oneVector{e.vectors.Keeper, vector}, trace, err
+	}
+	plain := in.Dense
+	in.Dense = vector
+	leg, err := newLocalLeg(e.local, in, plain, found)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	trace.Turned, trace.Cells = leg.turned(), len(leg.cells)
+	return leg, trace, nil
+}
+
+// Vector returns the vector [Dim] that Search would look for if there were no
+// local bridges: that of the query's text, modulated by its variant. A variant
+// with local bridges, which have a vector for each cell, is ErrInvalid. K and Ef
+// are not read. It serves whoever searches the passage vectors elsewhere.
 func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) {
 	done, err := e.use()
 	if err != nil {
@@ -81,14 +103,21 @@ func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) 
 	}
 	defer done()
 	t := newTimer()
-	in, err := e.input(ctx, q)
+	in, err := e.input(ctx, q, true)
 	if err != nil {
 		return nil, Trace{}, err
 	}
 	t.done("encode")
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	vector, trace, err := e.modulate(q, in)
+	if e.behind != nil {
+		return nil, Trace{}, e.behind
+	}
+	w, err := e.way(q.Variant, true)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	vector, trace, err := e.modulate(w, in)
 	if err != nil {
 		return nil, Trace{}, err
 	}
@@ -97,20 +126,16 @@ func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) 
 	return vector, trace, nil
 }
 
-// modulate turns the dense vector of in by the query's variant. The caller
-// holds mu.
-func (e *Engine) modulate(q Query, in modulate.Input) ([]float32, Trace, error) {
-	if e.behind != nil {
-		return nil, Trace{}, e.behind
-	}
-	mod, unfitted, err := e.modulator(q.Variant)
-	if err != nil {
-		return nil, Trace{}, err
-	}
-	vector, t := in.Dense, Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
-	if mod != nil {
+// modulate turns the dense vector of in by the stack of w. The caller holds mu.
+func (e *Engine) modulate(w way, in modulate.Input) ([]float32, Trace, error) {
+	vector, t := in.Dense, Trace{Variant: w.name, Seq: e.seq, Index: e.vectors.name}
+	if w.any {
+		mod, unfitted, err := e.modulator(w.stack)
+		if err != nil {
+			return nil, Trace{}, err
+		}
 		vector = mod.Modulate(make([]float32, 0, len(in.Dense)), in)
-		t.Variant, t.Unfitted = mod.Name(), unfitted
+		t.Unfitted = unfitted
 	}
 	t.Tokens, t.Truncated = len(in.Tokens.IDs), in.Tokens.Truncated
 	t.Lexical = len(in.Tokens.Lexical(nil))
@@ -119,7 +144,7 @@ func (e *Engine) modulate(q Query, in modulate.Input) ([]float32, Trace, error) 
 }
 
 // input tokenizes and encodes a query, with the tensors that its variant reads.
-func (e *Engine) input(ctx context.Context, q Query) (in modulate.Input, err error) {
+func (e *Engine) input(ctx context.Context, q Query, single bool) (in modulate.Input, err error) {
 	if q.Vector != nil {
 		if in.Dense, err = unit(q.Vector, e.fp.Dim); err != nil {
 			return in, err
@@ -132,7 +157,7 @@ func (e *Engine) input(ctx context.Context, q Query) (in modulate.Input, err err
 	if e.enc == nil || q.Text == "" {
 		return in, nil
 	}
-	need, err := e.need(q.Variant)
+	need, err := e.need(q.Variant, single)
 	if err != nil {
 		return in, err
 	}

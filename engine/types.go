@@ -91,8 +91,10 @@ type Trace struct {
 	Tokens    int    // tokens of the query, special ones included
 	Truncated int    // query tokens beyond the encoder's limit
 	Lexical   int    // distinct tokens with lexical weight
-	// Turned is the cosine between the dense and the modulated query vector; 1
-	// means that modulation changed nothing.
+	Cells     int    // cells of the local bridges that were looked into; 0 without them
+	// Turned is the cosine between the dense and the modulated query vector, with
+	// local bridges that of the likeliest cell; 1 means that modulation changed
+	// nothing.
 	Turned   float32
 	Unfitted int // documents that came after the fit of the bridge in use
 	Steps    []Step

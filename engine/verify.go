@@ -42,7 +42,7 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyRep
 			r.Problems = append(r.Problems, fmt.Sprintf("%s holds %d versions for %d documents; it is rebuilt when its file in %s is removed", p.kind(), n, r.Documents, derivedDir))
 		}
 	}
-	g := e.vectors.Index.(index.Verifier)
+	g := e.vectors.Keeper.(index.Verifier)
 	if err := g.Verify(); err != nil {
 		r.Problems = append(r.Problems, fmt.Sprintf("the index does not fit together: %v; it is rebuilt when its file in %s is removed", err, derivedDir))
 	}

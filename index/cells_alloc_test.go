@@ -14,7 +14,7 @@ func TestCellsSearchDoesNotAllocate(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	x := newCells(t, 64, 8)
 	for id := range uint64(2000) {
-		if err := x.Add(int(id%8), []uint64{id}, normals(r, 64)); err != nil {
+		if err := x.put(int(id%8), []uint64{id}, normals(r, 64)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -125,11 +125,10 @@ func (x *Cells) score(dst []Scored, q []float32, probes []Probe, s *cellScratch,
 	base := len(dst)
 	for _, n := range s.near {
 		p := probes[n.probe]
-		c := &x.cells[p.Cell]
-		row := c.row(int(n.slot), x.dim)
+		id := x.cells[p.Cell].ids[n.slot]
 		var dots [4]float32
-		vec.Dot4(&dots, row, p.Query, q, q, q)
-		dst = append(dst, Scored{ID: c.ids[n.slot], Score: dots[0], Cosine: dots[1]})
+		vec.Dot4(&dots, x.vectors(id), p.Query, q, q, q)
+		dst = append(dst, Scored{ID: id, Score: dots[0], Cosine: dots[1]})
 	}
 	slices.SortFunc(dst[base:], byScore)
 	return dst[:min(len(dst), base+k)]

@@ -1,6 +1,7 @@
 package modulate
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -78,32 +79,37 @@ type Local struct {
 
 	mu    sync.RWMutex
 	cells []*localCell
-	place map[uint64]uint32 // passage → cell
-	df    []int32           // [|V|] passages of all cells with the token
-	dir   [][]localEntry    // [|V|] what each cell knows of the token
-	dirty int               // cells to be fitted anew
+	place map[uint64]localPlace // of each passage
+	df    []int32               // [|V|] passages of all cells with the token
+	dir   [][]localEntry        // [|V|] the cells with the token, ascending
+	dirty int                   // cells to be fitted anew
 }
 
 // localCell is a cell: its passages, and the regression over them.
 type localCell struct {
-	members []localMember // in no order; by id after a fit
+	members []localMember // by id after a fit, else in no order
 	dirty   bool
 	fit     localFit
 }
 
 type localMember struct {
 	id     uint64
-	tokens []int32
+	tokens []int32 // ascending
 }
 
-// localEntry is a token in a cell: a row of the cell's table, or a list of its
-// passages.
+type localPlace struct{ cell, at uint32 } // at is the position among the members
+
+// localEntry is a token in a cell. Cell and n are true at all times, so that
+// probing needs no fit; the rest is the present fit's.
 type localEntry struct {
 	cell   uint32
-	from   uint32  // first of the slots, or the row
-	n      uint32  // number of slots; 0 for a row
-	weight float32 // idf in the cell
+	n      uint32  // passages of the cell with the token, at least 1
+	from   uint32  // first of its n slots; the row, with tabled set
+	weight float32 // idf in the cell; 0 for a token of every passage, which has neither
 }
+
+// tabled marks the number of a row.
+const tabled = 1 << 31
 
 // NewLocal returns bridges without passages over the cells of p, for a
 // vocabulary of vocab tokens. vectors returns the unit vector of a passage that
@@ -120,7 +126,7 @@ func NewLocal(p *Partition, vocab int, vectors func(id uint64) []float32, o Loca
 	}
 	l := &Local{
 		partition: p, o: o, vectors: vectors, cells: make([]*localCell, p.Cells()),
-		place: map[uint64]uint32{}, df: make([]int32, vocab), dir: make([][]localEntry, vocab),
+		place: map[uint64]localPlace{}, df: make([]int32, vocab), dir: make([][]localEntry, vocab),
 	}
 	for i := range l.cells {
 		l.cells[i] = &localCell{}
@@ -178,37 +184,73 @@ func (l *Local) Add(cell int, id uint64, tokens []int32) error {
 	if _, ok := l.place[id]; ok {
 		return fmt.Errorf("%w: passage %d is there already; remove it first", ErrPassage, id)
 	}
-	c := l.cells[cell]
-	l.place[id] = uint32(cell)
-	c.members = append(c.members, localMember{id, tokens})
-	for _, t := range tokens {
-		l.df[t]++
-	}
-	l.touch(c)
+	l.add(cell, id, tokens)
 	return nil
 }
 
-// Remove takes a passage out and reports whether it was there. Cost that of a
-// walk over its cell.
+// add takes a checked passage in. The caller holds the lock.
+func (l *Local) add(cell int, id uint64, tokens []int32) {
+	c := l.cells[cell]
+	l.place[id] = localPlace{uint32(cell), uint32(len(c.members))}
+	c.members = append(c.members, localMember{id, tokens})
+	for _, t := range tokens {
+		l.df[t]++
+		i, ok := slices.BinarySearchFunc(l.dir[t], uint32(cell), byCell)
+		if !ok {
+			l.dir[t] = slices.Insert(l.dir[t], i, localEntry{cell: uint32(cell)})
+		}
+		l.dir[t][i].n++
+	}
+	l.touch(c)
+}
+
+func byCell(e localEntry, cell uint32) int { return cmp.Compare(e.cell, cell) }
+
+// Remove takes a passage out and reports whether it was there. Cost O(L·log
+// Cells); the cell is fitted later.
 func (l *Local) Remove(id uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	cell, ok := l.place[id]
+	p, ok := l.place[id]
 	if !ok {
 		return false
 	}
-	c := l.cells[cell]
-	i := slices.IndexFunc(c.members, func(m localMember) bool { return m.id == id })
-	for _, t := range c.members[i].tokens {
+	c := l.cells[p.cell]
+	for _, t := range c.members[p.at].tokens {
 		l.df[t]--
+		i, _ := slices.BinarySearchFunc(l.dir[t], p.cell, byCell)
+		if l.dir[t][i].n--; l.dir[t][i].n == 0 {
+			l.dir[t] = slices.Delete(l.dir[t], i, i+1)
+		}
 	}
 	last := len(c.members) - 1
-	c.members[i] = c.members[last]
+	if int(p.at) != last {
+		c.members[p.at] = c.members[last]
+		l.place[c.members[p.at].id] = p
+	}
 	c.members[last] = localMember{}
 	c.members = c.members[:last]
 	delete(l.place, id)
 	l.touch(c)
 	return true
+}
+
+// Cell returns the cell of a passage, and false for one that is not there.
+func (l *Local) Cell(id uint64) (int, bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	p, ok := l.place[id]
+	return int(p.cell), ok
+}
+
+// Members appends the passages of a cell to dst, in no order.
+func (l *Local) Members(dst []uint64, cell int) []uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, m := range l.cells[cell].members {
+		dst = append(dst, m.id)
+	}
+	return dst
 }
 
 func (l *Local) touch(c *localCell) {
@@ -225,7 +267,7 @@ func (l *Local) Bytes() int64 {
 	n := 4*cap(l.partition.centroids) + 24*len(l.place) + 28*len(l.df)
 	for _, c := range l.cells {
 		f := &c.fit
-		n += cap(f.codes) + 4*cap(f.scale) + cap(f.rows) + 4*cap(f.rowScale) + 4*cap(f.slots) + 4*cap(f.tokens) + 32*cap(c.members)
+		n += cap(f.codes) + 4*cap(f.scale) + cap(f.rows) + 4*cap(f.rowScale) + 4*cap(f.slots) + 32*cap(c.members)
 		for _, m := range c.members {
 			n += 4 * cap(m.tokens)
 		}
@@ -234,72 +276,4 @@ func (l *Local) Bytes() int64 {
 		n += 16 * cap(d)
 	}
 	return int64(n)
-}
-
-// Refresh fits the cells that have changed. Cost O(n·d·min(n, d)) for a cell of
-// n passages: some 5 ms at d = 384 and n = 250. A passage whose vector is
-// missing, of another length or not of unit length is an ErrPassage; its cell
-// then stays unfitted, and queries fail, until the vector is right or the
-// passage is removed.
-func (l *Local) Refresh() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var todo []int
-	for i, c := range l.cells {
-		if c.dirty {
-			todo = append(todo, i)
-		}
-	}
-	errs := make([]error, len(todo))
-	fits := make([]localFit, len(todo))
-	entries := make([][]localEntry, len(todo))
-	var wg sync.WaitGroup
-	for w := range min(l.o.Workers, len(todo)) {
-		wg.Go(func() {
-			for k := w; k < len(todo); k += l.o.Workers {
-				fits[k], entries[k], errs[k] = l.fitCell(l.cells[todo[k]].members)
-			}
-		})
-	}
-	wg.Wait()
-	var first error
-	for k, i := range todo {
-		if errs[k] != nil {
-			if first == nil {
-				first = fmt.Errorf("cell %d: %w", i, errs[k])
-			}
-			continue
-		}
-		l.publish(i, fits[k], entries[k])
-	}
-	return first
-}
-
-// publish makes a fit the one that queries use.
-func (l *Local) publish(cell int, f localFit, entries []localEntry) {
-	c := l.cells[cell]
-	for _, t := range c.fit.tokens {
-		l.dir[t] = slices.DeleteFunc(l.dir[t], func(e localEntry) bool { return e.cell == uint32(cell) })
-	}
-	for k, t := range f.tokens {
-		e := entries[k]
-		e.cell = uint32(cell)
-		l.dir[t] = append(l.dir[t], e)
-	}
-	c.fit, c.dirty = f, false
-	l.dirty--
-}
-
-// fresh takes the read lock with all cells fitted.
-func (l *Local) fresh() error {
-	for {
-		l.mu.RLock()
-		if l.dirty == 0 {
-			return nil
-		}
-		l.mu.RUnlock()
-		if err := l.Refresh(); err != nil {
-			return err
-		}
-	}
 }

@@ -15,7 +15,6 @@ import (
 type localFit struct {
 	codes    []int8    // h_p [n × d], in the order of the passages' ids
 	scale    []float32 // [n]
-	tokens   []int32   // that occur in the cell, ascending
 	slots    []uint32  // the passages of the tokens that have no row
 	rows     []int8    // Σ_{p∋t} h_p of the other tokens [rows × d]
 	rowScale []float32 // [rows]
@@ -24,8 +23,9 @@ type localFit struct {
 // shift adds weight · Σ_{p∋t} h_p to q for the token of e.
 func (f *localFit) shift(q []float32, e localEntry, weight float32) {
 	d := len(q)
-	if e.n == 0 {
-		vec.AxpyInt8(q, weight*f.rowScale[e.from], f.rows[int(e.from)*d:][:d])
+	if e.from&tabled != 0 {
+		row := int(e.from &^ tabled)
+		vec.AxpyInt8(q, weight*f.rowScale[row], f.rows[row*d:][:d])
 		return
 	}
 	for _, s := range f.slots[e.from : e.from+e.n] {
@@ -33,15 +33,21 @@ func (f *localFit) shift(q []float32, e localEntry, weight float32) {
 	}
 }
 
-// fitCell fits a cell to its members, which it sorts, and returns what to enter
-// for each of its tokens.
-func (l *Local) fitCell(members []localMember) (localFit, []localEntry, error) {
+// tokenEntry is what a fit enters for one of its tokens.
+type tokenEntry struct {
+	token  int32
+	from   uint32
+	weight float32
+}
+
+// fitCell fits a cell to its members, which stand by id, and returns what to
+// enter for each of its tokens.
+func (l *Local) fitCell(members []localMember) (localFit, []tokenEntry, error) {
 	var f localFit
 	d, n := l.partition.dim, len(members)
 	if n == 0 {
 		return f, nil, nil
 	}
-	slices.SortFunc(members, func(a, b localMember) int { return cmp.Compare(a.id, b.id) })
 	x, err := l.centred(members)
 	if err != nil {
 		return f, nil, err
@@ -83,8 +89,8 @@ func (l *Local) centred(members []localMember) ([]float32, error) {
 }
 
 // enter fills in the tokens: a row for those of at least from members, a list
-// for the others. A token of every member has neither: Σ h_p is zero.
-func (f *localFit) enter(members []localMember, h []float32, d, from int) []localEntry {
+// for the others, and nothing for one of every member.
+func (f *localFit) enter(members []localMember, h []float32, d, from int) []tokenEntry {
 	type posting struct {
 		token int32
 		slot  uint32
@@ -98,7 +104,7 @@ func (f *localFit) enter(members []localMember, h []float32, d, from int) []loca
 	slices.SortFunc(all, func(a, b posting) int {
 		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.slot, b.slot))
 	})
-	var entries []localEntry
+	var entries []tokenEntry
 	sum := make([]float32, d)
 	for len(all) > 0 {
 		n := 1
@@ -107,29 +113,29 @@ func (f *localFit) enter(members []localMember, h []float32, d, from int) []loca
 		}
 		list := all[:n]
 		all = all[n:]
-		e := localEntry{weight: float32(idf(len(members), n))}
+		e := tokenEntry{token: list[0].token}
 		switch {
-		case n >= from || n == len(members):
+		case n == len(members): // Σ h_p is zero, and so is the weight
+		case n >= from:
 			clear(sum)
-			if n < len(members) {
-				for _, p := range list {
-					vec.Axpy(sum, 1, h[int(p.slot)*d:][:d])
-				}
+			for _, p := range list {
+				vec.Axpy(sum, 1, h[int(p.slot)*d:][:d])
 			}
-			e.from = uint32(len(f.rowScale))
+			e.weight = float32(idf(len(members), n))
+			e.from = uint32(len(f.rowScale)) | tabled
 			f.rows = append(f.rows, make([]int8, d)...)
 			f.rowScale = append(f.rowScale, vec.QuantizeInt8(f.rows[len(f.rows)-d:], sum))
 		default:
-			e.from, e.n = uint32(len(f.slots)), uint32(n)
+			e.weight = float32(idf(len(members), n))
+			e.from = uint32(len(f.slots))
 			for _, p := range list {
 				f.slots = append(f.slots, p.slot)
 			}
 		}
-		f.tokens = append(f.tokens, list[0].token)
 		entries = append(entries, e)
 	}
 	f.rows, f.rowScale = slices.Clip(slices.Clone(f.rows)), slices.Clip(slices.Clone(f.rowScale))
-	f.slots, f.tokens = slices.Clip(slices.Clone(f.slots)), slices.Clip(slices.Clone(f.tokens))
+	f.slots = slices.Clip(slices.Clone(f.slots))
 	return entries
 }
 

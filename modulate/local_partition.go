@@ -17,6 +17,9 @@ type Partition struct {
 	centroids []float32 // [Cells × dim], unit length
 }
 
+// OneCell is the partition of a corpus that is not known yet: a single cell.
+func OneCell(dim int) *Partition { return &Partition{dim: dim, centroids: make([]float32, dim)} }
+
 // PartitionOptions shape NewPartition. The zero value of each field is its
 // default.
 type PartitionOptions struct {
@@ -34,6 +37,9 @@ type PartitionOptions struct {
 // CellPassages is the size of a cell that NewPartition aims at.
 const CellPassages = 250
 
+// CellsFor is the number of cells that NewPartition makes of n vectors.
+func CellsFor(n int) int { return max(1, (n+CellPassages/2)/CellPassages) }
+
 // partitionSample is the number of vectors for each cell that k-means looks at.
 const partitionSample = 100
 
@@ -44,7 +50,7 @@ const partitionSample = 100
 // and options give the same cells.
 func NewPartition(dim, n int, vectors func(i int) []float32, o PartitionOptions) (*Partition, error) {
 	if o.Cells == 0 {
-		o.Cells = max(1, (n+CellPassages/2)/CellPassages)
+		o.Cells = CellsFor(n)
 	}
 	if o.Rounds == 0 {
 		o.Rounds = 12

@@ -18,9 +18,7 @@ func (l *Local) Probe(dst []int, in Input, n int) ([]int, error) {
 	if err := l.checkQuery(in); err != nil {
 		return dst, err
 	}
-	if err := l.fresh(); err != nil {
-		return dst, err
-	}
+	l.mu.RLock()
 	defer l.mu.RUnlock()
 	s := localScratches.Get().(*localScratch)
 	defer localScratches.Put(s)
@@ -63,33 +61,30 @@ func (l *Local) Probe(dst []int, in Input, n int) ([]int, error) {
 // no token of the query occurs it is in.Dense bit for bit; otherwise it is not
 // of unit length. The result is finite whenever in.Dense is. A cell that does
 // not exist or comes twice, or a query of another dimension, is an ErrOptions. Cost O(d) for
-// each token and cell, and the fitting of cells after a change of the corpus.
+// each token and cell, and the fitting of those of the cells that have changed.
 // No allocation when dst has room.
 func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error) {
 	if err := l.checkQuery(in); err != nil {
 		return dst, err
 	}
-	for _, c := range cells {
-		if c < 0 || c >= len(l.cells) {
-			return dst, fmt.Errorf("%w: cell %d of %d; use Probe", ErrOptions, c, len(l.cells))
-		}
-	}
-	if err := l.fresh(); err != nil {
-		return dst, err
-	}
-	defer l.mu.RUnlock()
 	s := localScratches.Get().(*localScratch)
 	defer localScratches.Put(s)
-	base := len(dst)
 	s.at = s.at[:0]
 	for range l.cells {
 		s.at = append(s.at, -1)
 	}
-	for _, c := range cells {
-		if s.at[c] >= 0 {
-			return dst[:base], fmt.Errorf("%w: cell %d is asked for twice; name each once", ErrOptions, c)
+	base := len(dst)
+	for i, c := range cells {
+		if c < 0 || c >= len(l.cells) || s.at[c] >= 0 {
+			return dst, fmt.Errorf("%w: cell %d of %d does not exist or comes twice; use Probe", ErrOptions, c, len(l.cells))
 		}
-		s.at[c] = len(dst)
+		s.at[c] = base + i*len(in.Dense)
+	}
+	if err := l.fresh(cells); err != nil {
+		return dst, err
+	}
+	defer l.mu.RUnlock()
+	for range cells {
 		dst = append(dst, in.Dense...)
 	}
 	s.ids = in.Tokens.Lexical(s.ids[:0])
@@ -99,7 +94,7 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 		}
 		whole := float32(idf(len(l.place), int(l.df[t])))
 		for _, e := range l.dir[t] {
-			if at := s.at[e.cell]; at >= 0 {
+			if at := s.at[e.cell]; at >= 0 && e.weight > 0 {
 				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, float32(l.o.Gamma)*min(e.weight, whole))
 			}
 		}

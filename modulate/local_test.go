@@ -317,12 +317,12 @@ func TestLocalRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.passages[2].x = bad
-		if _, err := l.Modulate(nil, Input{Dense: q}, []int{0}); !errors.Is(err, ErrPassage) {
+		if _, err := l.Modulate(nil, Input{Dense: q}, []int{cell}); !errors.Is(err, ErrPassage) {
 			t.Errorf("vector %v: %v", bad, err)
 		}
 		l.Remove(2)
 		c.passages[2].x = kept
-		if _, err := l.Modulate(nil, Input{Dense: q}, []int{0}); err != nil {
+		if _, err := l.Modulate(nil, Input{Dense: q}, []int{cell}); err != nil {
 			t.Error(err)
 		}
 	}
