@@ -1,0 +1,73 @@
+package inverted
+
+import "github.com/lexsem/lexsem/internal/text"
+
+// TermScore is what one distinct term of a query gives one document.
+type TermScore struct {
+	Term      string
+	Count     int     // times it stands in the document
+	Documents int     // documents of the index that have it
+	IDF       float64 // of those documents
+	Score     float64 // its part of the document's BM25
+	Most      float64 // its part of UB, which Score never reaches
+}
+
+// Explain appends the terms of a query, in the order of their first occurrence,
+// with what each gives document id; the scores add up to that of Search and
+// Scores, the limits to UB. ok is false for an absent document. Cost O(terms of
+// the document).
+func (x *Words) Explain(dst []TermScore, terms []text.Term, id uint64) (out []TermScore, ok bool) {
+	s := takeScratch()
+	defer s.giveBack()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	slot, ok := x.c.slot(id)
+	if !ok {
+		return dst, false
+	}
+	x.prepare(&s.q, terms)
+	s.q.score(x.c, slot) // leaves the counts
+	at := 0
+	for _, t := range distinct(terms) {
+		e := TermScore{Term: t.Text, IDF: x.idf(t.Text)}
+		e.Most = float64(t.Weight) * e.IDF * (x.o.K1 + 1)
+		if n, known := x.terms[t.Text]; known && x.c.lists[n].df > 0 { // those that prepare kept, in its order
+			e.Documents = int(x.c.lists[n].df)
+			if e.Count = int(s.q.counts[at]); e.Count > 0 {
+				e.Score = s.q.saturate(s.q.terms[at].weight, s.q.counts[at], x.c.lengths[slot])
+			}
+			at++
+		}
+		dst = append(dst, e)
+	}
+	return dst, true
+}
+
+// PairShare is one of the query's distinct pairs of adjacent words.
+type PairShare struct {
+	First, Second string
+	Share         float64 // of the weight of all pairs; they add up to 1
+	Found         bool    // stands adjacent and in this order in the passage
+}
+
+// PairShares tells PairBonus pair by pair: the bonus is the sum of the shares
+// that are found.
+func PairShares(query, passage []text.Term, idf func(term string) float64) []PairShare {
+	in := map[[2]string]struct{}{}
+	for _, p := range pairsOf(passage) {
+		in[p.words] = struct{}{}
+	}
+	pairs := pairsOf(query)
+	out, all := make([]PairShare, len(pairs)), 0.0
+	for i, p := range pairs {
+		_, found := in[p.words]
+		out[i] = PairShare{p.words[0], p.words[1], p.weight(idf), found}
+		all += out[i].Share
+	}
+	for i := range out {
+		if all > 0 {
+			out[i].Share /= all
+		}
+	}
+	return out
+}

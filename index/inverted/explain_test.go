@@ -1,0 +1,90 @@
+package inverted_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// TestExplainAddsUp: the terms' parts are the score, the limit and the pair
+// bonus, for random documents after random deletes.
+func TestExplainAddsUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 12))
+	x, err := inverted.NewWords(inverted.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}
+	draw := func(n int) []text.Term {
+		var out []text.Term
+		for range n {
+			out = append(out, text.Term{Text: names[rng.IntN(len(names))], Weight: 1 / float32(1+rng.IntN(3)), Beside: rng.IntN(6) == 0})
+		}
+		return out
+	}
+	docs := map[uint64][]text.Term{}
+	for id := range uint64(200) {
+		docs[id] = draw(rng.IntN(14))
+		if err := x.Add(id, docs[id]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range uint64(200) {
+		if rng.IntN(2) == 0 {
+			x.Delete([]uint64{id})
+			delete(docs, id)
+		}
+	}
+	found := 0
+	for range 50 {
+		q := append(draw(1+rng.IntN(7)), text.Term{Text: "nowhere", Weight: 1})
+		for id, d := range docs {
+			var score, pair [1]float64
+			if err := x.Scores(score[:], q, []uint64{id}); err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Pairs(pair[:], q, []uint64{id}); err != nil {
+				t.Fatal(err)
+			}
+			got, ok := x.Explain(nil, q, id)
+			if !ok {
+				t.Fatalf("document %d is absent", id)
+			}
+			var sum, most float64
+			for _, e := range got {
+				n := 0
+				for _, w := range d {
+					if w.Text == e.Term {
+						n++
+					}
+				}
+				if e.Count != n || (e.Score > 0) != (n > 0) || e.Score >= e.Most {
+					t.Fatalf("%+v: the document has it %d times", e, n)
+				}
+				sum, most = sum+e.Score, most+e.Most
+			}
+			if math.Abs(sum-score[0]) > 1e-12 || math.Abs(most-x.UB(q)) > 1e-12 {
+				t.Fatalf("terms add up to %v of %v, want %v of %v", sum, most, score[0], x.UB(q))
+			}
+			bonus := 0.0
+			for _, p := range inverted.PairShares(q, d, x.IDF) {
+				if p.Found {
+					bonus += p.Share
+					found++
+				}
+			}
+			if math.Abs(bonus-pair[0]) > 1e-12 {
+				t.Fatalf("pairs add up to %v, want %v", bonus, pair[0])
+			}
+		}
+	}
+	if found == 0 {
+		t.Fatal("no pair was ever found")
+	}
+	if _, ok := x.Explain(nil, draw(3), 10_000); ok {
+		t.Fatal("an absent document is explained")
+	}
+}
