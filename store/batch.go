@@ -87,7 +87,7 @@ func (b *Batch) put(d *Document) (Change, error) {
 		c.Op = Update
 	}
 	text := encodeDocument(nil, d)
-	row := encodeRow(make([]byte, 0, 4*len(d.Vector)+2*len(d.Tokens)+16), d.Vector, d.Tokens)
+	row := encodeRows(make([]byte, 0, len(d.Rows)*(4*len(d.Rows[0].Vector)+2*len(d.Rows[0].Tokens)+16)), d.Rows)
 	if err := errors.Join(b.stage(prefixDocument, c.New, text), b.stage(prefixRow, c.New, row)); err != nil {
 		return Change{}, err
 	}

@@ -11,12 +11,14 @@ import (
 // benchDoc is a passage as they are: 384 dimensions, 1 KiB of text, 60 tokens.
 func benchDoc(r *rand.Rand, id string) *Document {
 	d := &Document{ID: id, Title: "a title", Text: strings.Repeat("some words ", 93), Metadata: []byte(`{"source":"bench"}`)}
+	var row Row
 	for range 384 {
-		d.Vector = append(d.Vector, r.Float32()-0.5)
+		row.Vector = append(row.Vector, r.Float32()-0.5)
 	}
 	for range 60 {
-		d.Tokens = append(d.Tokens, r.Int32N(30522))
+		row.Tokens = append(row.Tokens, r.Int32N(30522))
 	}
+	d.Rows = []Row{row}
 	return d
 }
 
@@ -97,7 +99,7 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		if err := s.Scan(ctx, 0, func(uint64, []float32, []int32) error { n++; return nil }); err != nil {
+		if err := s.Scan(ctx, 0, func(uint64, []Row) error { n++; return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -91,7 +91,7 @@ func TestSpace(t *testing.T) {
 				text[k] = byte(r.IntN(256))
 			}
 			d.Text = string(text)
-			live += int64(len(encodeDocument(nil, d)) + len(encodeRow(nil, d.Vector, d.Tokens)))
+			live += int64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows)))
 			put(t, b, d)
 		}
 		if _, err := b.Commit(ctx); err != nil {

@@ -99,7 +99,7 @@ func TestConcurrent(t *testing.T) {
 		}
 		defer v.Close()
 		n := 0
-		err = v.Scan(ctx, 0, func(uint64, []float32, []int32) error { n++; return nil })
+		err = v.Scan(ctx, 0, func(uint64, []Row) error { n++; return nil })
 		if err == nil && n != v.Len() {
 			err = fmt.Errorf("scan met %d of %d", n, v.Len())
 		}

@@ -13,12 +13,23 @@ const MaxDocumentBytes = 256 << 20
 
 // Document is one stored document.
 type Document struct {
-	ID          string    // 1 to MaxIDBytes bytes, any bytes
-	Title, Text string    // any bytes
-	Metadata    []byte    // a JSON object, or nil
-	Vector      []float32 // [Dim], finite
-	Tokens      []int32   // distinct lexical token ids, kept in the order given
-	Truncated   int32     // tokens cut off when the text was encoded
+	ID          string // 1 to MaxIDBytes bytes, any bytes
+	Title, Text string // any bytes
+	Metadata    []byte // a JSON object, or nil
+	Truncated   int32  // tokens cut off when the text was encoded
+	// Rows are the vectors of the document: one, or one for each chunk of a long
+	// text. At most MaxRows.
+	Rows []Row
+}
+
+// MaxRows is the greatest number of rows of a document.
+const MaxRows = 1 << 18
+
+// Row is one vector of a document and the part of its text that it stands for.
+type Row struct {
+	Start, End int       // bytes of Text; chunks may overlap. One row alone always stands for all of it
+	Vector     []float32 // [Dim], finite
+	Tokens     []int32   // distinct lexical token ids, kept in the order given
 }
 
 // check refuses what Put must not store.
@@ -29,13 +40,26 @@ func (d *Document) check(dim int) error {
 	if dim == 0 {
 		return ErrNoDimension
 	}
-	if len(d.Vector) != dim {
-		return fmt.Errorf("document %q: %w", d.ID, &DimensionError{Got: len(d.Vector), Want: dim})
+	if len(d.Rows) == 0 {
+		return fmt.Errorf("document %q: %w", d.ID, &DimensionError{Got: 0, Want: dim})
 	}
-	for _, x := range d.Vector {
-		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("document %q: %w", d.ID, ErrNotFinite)
+	if len(d.Rows) > MaxRows {
+		return fmt.Errorf("document %q has %d chunks, at most %d are allowed: %w", d.ID, len(d.Rows), MaxRows, ErrTooLarge)
+	}
+	size := 0
+	for i, r := range d.Rows {
+		if len(r.Vector) != dim {
+			return fmt.Errorf("document %q: %w", d.ID, &DimensionError{Got: len(r.Vector), Want: dim})
 		}
+		for _, x := range r.Vector {
+			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+				return fmt.Errorf("document %q: %w", d.ID, ErrNotFinite)
+			}
+		}
+		if len(d.Rows) > 1 && (r.Start < 0 || r.Start > r.End || r.End > len(d.Text) || i > 0 && r.Start < d.Rows[i-1].Start) {
+			return fmt.Errorf("document %q: chunk %d has the bytes %d to %d of a text of %d: %w", d.ID, i, r.Start, r.End, len(d.Text), ErrSpan)
+		}
+		size += 4*len(r.Vector) + 5*len(r.Tokens)
 	}
 	if d.Metadata != nil {
 		m := bytes.TrimLeft(d.Metadata, " \t\r\n")
@@ -46,9 +70,9 @@ func (d *Document) check(dim int) error {
 	if n := len(d.ID) + len(d.Title) + len(d.Text) + len(d.Metadata); n > MaxDocumentBytes {
 		return fmt.Errorf("document %q has %d bytes, at most %d are allowed: %w", d.ID, n, MaxDocumentBytes, ErrTooLarge)
 	}
-	if n := 4*len(d.Vector) + 5*len(d.Tokens); n > MaxDocumentBytes {
-		return fmt.Errorf("document %q has %d bytes of vector and tokens, at most %d are allowed: %w",
-			d.ID, n, MaxDocumentBytes, ErrTooLarge)
+	if size > MaxDocumentBytes {
+		return fmt.Errorf("document %q has %d bytes of vectors and tokens, at most %d are allowed: %w",
+			d.ID, size, MaxDocumentBytes, ErrTooLarge)
 	}
 	return nil
 }

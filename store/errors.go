@@ -42,6 +42,8 @@ var (
 	ErrNoDimension = errors.New("the manifest names no dimension; set Dim with SetManifest first")
 	// ErrNotFinite answers vectors with NaN or an infinity.
 	ErrNotFinite = errors.New("vector has NaN or an infinite component; leave the document out or encode it anew")
+	// ErrSpan answers chunks that lie outside the text or not in its order.
+	ErrSpan = errors.New("chunks must lie in the text, in its order")
 	// ErrMetadata answers metadata that is no JSON object.
 	ErrMetadata = errors.New("metadata must be a JSON object or nil")
 	// ErrTooLarge answers documents above MaxDocumentBytes and manifests above

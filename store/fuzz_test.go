@@ -14,7 +14,10 @@ import (
 func FuzzRecords(f *testing.F) {
 	d := doc("id", 3)
 	f.Add(encodeDocument(nil, d))
-	f.Add(encodeRow(nil, d.Vector, d.Tokens))
+	f.Add(encodeRows(nil, d.Rows))
+	long := doc("long", 5)
+	f.Add(encodeDocument(nil, long))
+	f.Add(encodeRows(nil, long.Rows))
 	f.Add(encodeChange(nil, Change{Update, "id", 300, 7}))
 	f.Add(current{version{1, 2, 3}, version{4, 5, 6}}.encode())
 	f.Add(commit{1, 2, 3, 4}.encode())
@@ -35,12 +38,12 @@ func FuzzRecords(f *testing.F) {
 				t.Errorf("document %+v, again %+v, %v", d, d2, err)
 			}
 		}
-		v, k, err := decodeRow(b, nil, nil)
+		rows, err := decodeRows(b, nil)
 		if check(t, err) {
-			enc := encodeRow(nil, v, k)
-			v2, k2, err := decodeRow(enc, nil, nil)
-			if err != nil || len(v) != len(v2) || !bytes.Equal(enc, encodeRow(nil, v2, k2)) {
-				t.Errorf("row %v %v, again %v %v, %v", v, k, v2, k2, err)
+			enc := encodeRows(nil, rows)
+			again, err := decodeRows(enc, nil)
+			if err != nil || len(rows) != len(again) || !bytes.Equal(enc, encodeRows(nil, again)) {
+				t.Errorf("rows %v, again %v, %v", rows, again, err)
 			}
 		}
 		c, err := decodeChange(b)

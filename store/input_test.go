@@ -35,14 +35,19 @@ func TestRefusedInput(t *testing.T) {
 	}{
 		"empty id":       {func(d *Document) { d.ID = "" }, ErrInvalidID},
 		"long id":        {func(d *Document) { d.ID = strings.Repeat("x", MaxIDBytes+1) }, ErrInvalidID},
-		"short vector":   {func(d *Document) { d.Vector = d.Vector[1:] }, ErrDimension},
-		"no vector":      {func(d *Document) { d.Vector = nil }, ErrDimension},
-		"nan":            {func(d *Document) { d.Vector[3] = float32(math.NaN()) }, ErrNotFinite},
-		"infinity":       {func(d *Document) { d.Vector[0] = float32(math.Inf(-1)) }, ErrNotFinite},
+		"short vector":   {func(d *Document) { d.Rows[0].Vector = d.Rows[0].Vector[1:] }, ErrDimension},
+		"no vector":      {func(d *Document) { d.Rows[0].Vector = nil }, ErrDimension},
+		"nan":            {func(d *Document) { d.Rows[0].Vector[3] = float32(math.NaN()) }, ErrNotFinite},
+		"infinity":       {func(d *Document) { d.Rows[0].Vector[0] = float32(math.Inf(-1)) }, ErrNotFinite},
 		"metadata array": {func(d *Document) { d.Metadata = []byte("[]") }, ErrMetadata},
 		"metadata empty": {func(d *Document) { d.Metadata = []byte{} }, ErrMetadata},
 		"metadata null":  {func(d *Document) { d.Metadata = []byte("null") }, ErrMetadata},
 		"metadata cut":   {func(d *Document) { d.Metadata = []byte(`{"a":`) }, ErrMetadata},
+		"chunk outside":  {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[1].End++ }, ErrSpan},
+		"chunks back":    {func(d *Document) { d.Rows = append(d.Rows, d.Rows[0]); d.Rows[0].Start = 1 }, ErrSpan},
+		"chunk inverted": {func(d *Document) { d.Rows = append(d.Rows, Row{Start: 4, End: 3, Vector: d.Rows[0].Vector}) }, ErrSpan},
+		"second vector":  {func(d *Document) { d.Rows = append(d.Rows, Row{}) }, ErrDimension},
+		"too many rows":  {func(d *Document) { d.Rows = make([]Row, MaxRows+1) }, ErrTooLarge},
 		"huge text":      {func(d *Document) { d.Text = string(make([]byte, MaxDocumentBytes)) }, ErrTooLarge},
 	} {
 		d := doc("a", 1)
@@ -53,7 +58,7 @@ func TestRefusedInput(t *testing.T) {
 	}
 	var dim *DimensionError
 	d := doc("a", 1)
-	d.Vector = d.Vector[:5]
+	d.Rows[0].Vector = d.Rows[0].Vector[:5]
 	if _, err := b.Put(ctx, d); !errors.As(err, &dim) || *dim != (DimensionError{Got: 5, Want: testDim}) {
 		t.Errorf("dimension error %+v", dim)
 	}
@@ -83,7 +88,7 @@ func TestRefusedPutLeavesNoOrdinalGap(t *testing.T) {
 	b := begin(t, s)
 	put(t, b, doc("a", 1))
 	bad := doc("b", 1)
-	bad.Vector = nil
+	bad.Rows[0].Vector = nil
 	if _, err := b.Put(ctx, bad); err == nil {
 		t.Fatal("accepted")
 	}
@@ -229,7 +234,7 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("len %d", r.Len())
 		}
 		n := 0
-		if err := r.Scan(ctx, 0, func(uint64, []float32, []int32) error { n++; return nil }); err != nil || n != 2 {
+		if err := r.Scan(ctx, 0, func(uint64, []Row) error { n++; return nil }); err != nil || n != 2 {
 			t.Errorf("scan: %d %v", n, err)
 		}
 		if _, err := r.Verify(ctx, nil); err != nil {

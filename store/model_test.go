@@ -74,10 +74,15 @@ func (m *model) check(t *testing.T, s *Store) {
 		}
 	}
 	var rows, texts []uint64
-	err := s.Scan(ctx, 0, func(ord uint64, v []float32, tokens []int32) error {
+	err := s.Scan(ctx, 0, func(ord uint64, rs []Row) error {
 		d := m.docs[byOrd[ord]]
-		if d == nil || !slices.Equal(d.Vector, v) || !slices.Equal(d.Tokens, tokens) {
-			return fmt.Errorf("row %d differs", ord)
+		if d == nil || len(rs) != len(d.Rows) {
+			return fmt.Errorf("rows of %d differ", ord)
+		}
+		for i, r := range rs {
+			if !slices.Equal(d.Rows[i].Vector, r.Vector) || !slices.Equal(d.Rows[i].Tokens, r.Tokens) {
+				return fmt.Errorf("row %d of %d differs", i, ord)
+			}
 		}
 		rows = append(rows, ord)
 		return nil
@@ -169,8 +174,9 @@ func batch(t *testing.T, s *Store, r *rand.Rand, m *model) (*model, int) {
 		switch r.IntN(60) {
 		case 0: // several parts, more than one transaction
 			d.Text = strings.Repeat("long text ", 1+r.IntN(200_000))
+			d.Rows[len(d.Rows)-1].End = len(d.Text)
 		case 1:
-			d.Metadata, d.Title, d.Text, d.Tokens = nil, "", "", nil
+			d.Metadata, d.Title, d.Text, d.Rows = nil, "", "", []Row{{Vector: d.Rows[0].Vector}}
 		}
 		if c, err := b.Put(ctx, d); err != nil || c != n.put(d) {
 			t.Fatalf("put: %+v %v", c, err)

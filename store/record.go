@@ -34,26 +34,49 @@ func unseal(key, value []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// recordVersion is the first byte of documents and rows.
-const recordVersion = 1
+// The first byte of documents and rows: one row, or several.
+const (
+	recordVersion  = 1
+	recordVersionN = 2
+)
+
+func versionFor(rows int) byte {
+	if rows > 1 {
+		return recordVersionN
+	}
+	return recordVersion
+}
 
 // encodeDocument appends the text side of d: version, truncated, id, title,
-// text, metadata, each of the latter with its length before it.
+// text, metadata, each of the latter with its length before it; of several rows
+// their number, and for each the distance of its start from the one before and
+// its length.
 func encodeDocument(dst []byte, d *Document) []byte {
-	dst = append(dst, recordVersion)
+	dst = append(dst, versionFor(len(d.Rows)))
 	dst = binary.AppendVarint(dst, int64(d.Truncated))
 	for _, s := range []string{d.ID, d.Title, d.Text} {
 		dst = binary.AppendUvarint(dst, uint64(len(s)))
 		dst = append(dst, s...)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(d.Metadata)))
-	return append(dst, d.Metadata...)
+	dst = append(dst, d.Metadata...)
+	if len(d.Rows) > 1 {
+		dst = binary.AppendUvarint(dst, uint64(len(d.Rows)))
+		last := 0
+		for _, r := range d.Rows {
+			dst = binary.AppendUvarint(dst, uint64(r.Start-last))
+			dst = binary.AppendUvarint(dst, uint64(r.End-r.Start))
+			last = r.Start
+		}
+	}
+	return dst
 }
 
 // decodeDocument fills the text side of d. It copies what it keeps.
 func decodeDocument(p []byte, d *Document) error {
 	r := reader{p: p}
-	if v := r.byte(); v != recordVersion {
+	v := r.byte()
+	if v != recordVersion && v != recordVersionN {
 		return fmt.Errorf("%w: document version %d", errRecord, v)
 	}
 	truncated := r.varint()
@@ -63,6 +86,12 @@ func decodeDocument(p []byte, d *Document) error {
 		d.Metadata = append([]byte(nil), m...)
 	}
 	d.Truncated = int32(truncated)
+	d.Rows = []Row{{End: len(d.Text)}}
+	if v == recordVersionN {
+		if err := decodeSpans(&r, d); err != nil {
+			return err
+		}
+	}
 	if err := r.finish(); err != nil {
 		return err
 	}
@@ -72,10 +101,40 @@ func decodeDocument(p []byte, d *Document) error {
 	return nil
 }
 
-// encodeRow appends the vector and the token ids: version, dimension, float32
-// little-endian, count, zigzag differences of consecutive ids.
+// decodeSpans fills the bytes that each of several rows stands for.
+func decodeSpans(r *reader, d *Document) error {
+	n := r.uvarint()
+	if n < 2 || n > MaxRows || n > uint64(len(r.p))/2 {
+		return fmt.Errorf("%w: %d chunks in %d bytes", errRecord, n, len(r.p))
+	}
+	d.Rows = make([]Row, n)
+	var start uint64
+	for i := range d.Rows {
+		start += r.uvarint()
+		length := r.uvarint()
+		if size := uint64(len(d.Text)); start > size || length > size-start {
+			return fmt.Errorf("%w: chunk %d lies outside the text", errRecord, i)
+		}
+		d.Rows[i].Start, d.Rows[i].End = int(start), int(start+length)
+	}
+	return r.err
+}
+
+// encodeRows appends the vectors and the token ids: version, for several rows
+// their number, and each as dimension, float32 little-endian, count, zigzag
+// differences of consecutive ids.
+func encodeRows(dst []byte, rows []Row) []byte {
+	dst = append(dst, versionFor(len(rows)))
+	if len(rows) > 1 {
+		dst = binary.AppendUvarint(dst, uint64(len(rows)))
+	}
+	for _, r := range rows {
+		dst = encodeRow(dst, r.Vector, r.Tokens)
+	}
+	return dst
+}
+
 func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
-	dst = append(dst, recordVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(vector)))
 	for _, x := range vector {
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
@@ -89,12 +148,37 @@ func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
 	return dst
 }
 
-// decodeRow appends vector and tokens of a row to the slices given.
-func decodeRow(p []byte, vector []float32, tokens []int32) ([]float32, []int32, error) {
+// decodeRows reads the rows of one document into the slice given, whose
+// vectors and tokens are used again. Their spans are the document's.
+func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	r := reader{p: p}
-	if v := r.byte(); v != recordVersion {
-		return vector, tokens, fmt.Errorf("%w: row version %d", errRecord, v)
+	n := uint64(1)
+	switch v := r.byte(); v {
+	case recordVersion:
+	case recordVersionN:
+		if n = r.uvarint(); n < 2 || n > MaxRows || n > uint64(len(r.p))/2 {
+			return rows, fmt.Errorf("%w: %d rows in %d bytes", errRecord, n, len(r.p))
+		}
+	default:
+		return rows, fmt.Errorf("%w: row version %d", errRecord, v)
 	}
+	for uint64(cap(rows)) < n {
+		rows = append(rows[:cap(rows)], Row{})
+	}
+	rows = rows[:n]
+	for i := range rows {
+		row := &rows[i]
+		row.Start, row.End = 0, 0
+		var err error
+		if row.Vector, row.Tokens, err = decodeRow(&r, row.Vector[:0], row.Tokens[:0]); err != nil {
+			return rows, err
+		}
+	}
+	return rows, r.finish()
+}
+
+// decodeRow appends vector and tokens of a row to the slices given.
+func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32, error) {
 	dim := r.uvarint()
 	if dim > uint64(len(r.p))/4 {
 		return vector, tokens, fmt.Errorf("%w: vector of %d in %d bytes", errRecord, dim, len(r.p))
@@ -116,7 +200,7 @@ func decodeRow(p []byte, vector []float32, tokens []int32) ([]float32, []int32, 
 		}
 		tokens = append(tokens, int32(last))
 	}
-	return vector, tokens, r.finish()
+	return vector, tokens, r.err
 }
 
 // version is what an id has since batch seq: ordinal ord (0 means deleted),

@@ -12,15 +12,14 @@ import (
 // context.
 const checkEvery = 256
 
-func (p *pin) scan(ctx context.Context, from uint64, fn func(uint64, []float32, []int32) error) error {
-	var vector []float32
-	var tokens []int32
+func (p *pin) scan(ctx context.Context, from uint64, fn func(uint64, []Row) error) error {
+	var rows []Row
 	return p.each(ctx, prefixRow, from, func(ord uint64, record []byte) error {
 		var err error
-		if vector, tokens, err = decodeRow(record, vector[:0], tokens[:0]); err != nil {
+		if rows, err = decodeRows(record, rows); err != nil {
 			return p.s.decoded(partKey(prefixRow, ord, 0), err)
 		}
-		return fn(ord, vector, tokens)
+		return fn(ord, rows)
 	})
 }
 

@@ -32,17 +32,24 @@ func open(t testing.TB, dir string, o Options) *Store {
 // small is the least memory; many tests run many stores.
 var small = Options{MemoryMiB: 64}
 
-// doc makes a document whose every field follows from id and version.
+// doc makes a document whose every field follows from id and version. Every
+// fifth version has three chunks, which overlap.
 func doc(id string, version int) *Document {
 	d := &Document{
 		ID: id, Title: fmt.Sprintf("title of %s", id),
 		Text:      fmt.Sprintf("text %d of %s", version, id),
 		Metadata:  fmt.Appendf(nil, `{"version":%d}`, version),
-		Tokens:    []int32{int32(version), 7, 30521, 0},
 		Truncated: int32(version % 3),
 	}
-	for i := range testDim {
-		d.Vector = append(d.Vector, float32(version)+float32(i)/10)
+	d.Rows = []Row{{End: len(d.Text)}}
+	if version%5 == 0 {
+		d.Rows = []Row{{Start: 0, End: 5}, {Start: 3, End: 3}, {Start: 4, End: len(d.Text)}}
+	}
+	for k := range d.Rows {
+		d.Rows[k].Tokens = []int32{int32(version), 7, 30521, int32(k)}
+		for i := range testDim {
+			d.Rows[k].Vector = append(d.Rows[k].Vector, float32(version)+float32(i+k)/10)
+		}
 	}
 	return d
 }
@@ -192,7 +199,7 @@ func TestSameIDTwiceInABatch(t *testing.T) {
 		t.Errorf("len %d", s.Len())
 	}
 	var live []uint64
-	err := s.Scan(ctx, 0, func(ord uint64, v []float32, tokens []int32) error {
+	err := s.Scan(ctx, 0, func(ord uint64, _ []Row) error {
 		live = append(live, ord)
 		return nil
 	})

@@ -177,6 +177,15 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 	}))
 }
 
+func (p *pin) checkDims(ord uint64, rows []Row, dim int) error {
+	for _, r := range rows {
+		if len(r.Vector) != dim {
+			return p.s.corrupt(fmt.Sprintf("version %d has %d dimensions, the database %d", ord, len(r.Vector), dim), nil)
+		}
+	}
+	return nil
+}
+
 // verifyVersions reads both halves of every version, dead ones included.
 func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
 	dim := p.s.Manifest().Dim
@@ -205,8 +214,8 @@ func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int)
 		if errors.Is(err, ErrNotFound) && gone {
 			continue // Compact is on its way
 		}
-		if err == nil && len(d.Vector) != dim {
-			err = p.s.corrupt(fmt.Sprintf("version %d has %d dimensions, the database %d", ord, len(d.Vector), dim), nil)
+		if err == nil {
+			err = p.checkDims(ord, d.Rows, dim)
 		}
 		if err == nil && !gone {
 			var cur uint64

@@ -143,7 +143,7 @@ func (v *View) Get(ord uint64) (d *Document, err error) {
 	return d, err
 }
 
-// Text returns a record as Get does, without vector and tokens. Cost: one
+// Text returns a record as Get does, without vectors and tokens. Cost: one
 // point read.
 func (s *Store) Text(ord uint64) (d *Document, err error) {
 	err = s.read(func(p *pin) error { d, err = p.text(ord); return err })
@@ -156,34 +156,35 @@ func (v *View) Text(ord uint64) (d *Document, err error) {
 	return d, err
 }
 
-// Row returns vector and tokens of a record as Get does. Cost: one point read.
-func (s *Store) Row(ord uint64) (vector []float32, tokens []int32, err error) {
-	err = s.read(func(p *pin) error { vector, tokens, err = p.row(ord); return err })
-	return vector, tokens, err
+// Rows returns the rows of a record as Get does, without what they stand for.
+// Cost: one point read.
+func (s *Store) Rows(ord uint64) (rows []Row, err error) {
+	err = s.read(func(p *pin) error { rows, err = p.rows(ord); return err })
+	return rows, err
 }
 
-// Row is Store.Row in the view.
-func (v *View) Row(ord uint64) (vector []float32, tokens []int32, err error) {
-	err = v.use(func(p *pin) error { vector, tokens, err = p.row(ord); return err })
-	return vector, tokens, err
+// Rows is Store.Rows in the view.
+func (v *View) Rows(ord uint64) (rows []Row, err error) {
+	err = v.use(func(p *pin) error { rows, err = p.rows(ord); return err })
+	return rows, err
 }
 
 // Scan calls fn for every live version from ordinal from upwards, in order.
-// The slices are valid during the call. A full scan (from 0 or 1) ends with
+// The rows, without what they stand for, are valid during the call. A full scan (from 0 or 1) ends with
 // *CorruptError if it did not meet as many versions as there are documents.
 // An error of fn ends the scan and is returned. Cost: one pass over the rows,
 // not the texts.
-func (s *Store) Scan(ctx context.Context, from uint64, fn func(ord uint64, vector []float32, tokens []int32) error) error {
+func (s *Store) Scan(ctx context.Context, from uint64, fn func(ord uint64, rows []Row) error) error {
 	return s.read(func(p *pin) error { return p.scan(ctx, from, fn) })
 }
 
 // Scan is Store.Scan in the view.
-func (v *View) Scan(ctx context.Context, from uint64, fn func(ord uint64, vector []float32, tokens []int32) error) error {
+func (v *View) Scan(ctx context.Context, from uint64, fn func(ord uint64, rows []Row) error) error {
 	return v.use(func(p *pin) error { return p.scan(ctx, from, fn) })
 }
 
-// ScanDocuments is Scan over the texts: the documents have no vector and no
-// tokens (Row has them). fn may keep the document.
+// ScanDocuments is Scan over the texts: the documents' rows have no vector and
+// no tokens (Rows has them). fn may keep the document.
 func (s *Store) ScanDocuments(ctx context.Context, from uint64, fn func(ord uint64, d *Document) error) error {
 	return s.read(func(p *pin) error { return p.scanDocuments(ctx, from, fn) })
 }
@@ -226,9 +227,15 @@ func (p *pin) document(ord uint64) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Vector, d.Tokens, err = p.row(ord)
+	rows, err := p.rows(ord)
 	if err != nil {
 		return nil, err
+	}
+	if len(rows) != len(d.Rows) {
+		return nil, p.s.corrupt(fmt.Sprintf("version %d has %d chunks and %d rows", ord, len(d.Rows), len(rows)), nil)
+	}
+	for i, r := range rows {
+		d.Rows[i].Vector, d.Rows[i].Tokens = r.Vector, r.Tokens
 	}
 	return d, nil
 }
@@ -241,15 +248,15 @@ func (p *pin) text(ord uint64) (*Document, error) {
 	return d, nil
 }
 
-func (p *pin) row(ord uint64) (vector []float32, tokens []int32, err error) {
+func (p *pin) rows(ord uint64) (rows []Row, err error) {
 	err = p.record(prefixRow, ord, func(b []byte) (err error) {
-		vector, tokens, err = decodeRow(b, make([]float32, 0, len(b)/4), nil)
+		rows, err = decodeRows(b, nil)
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return vector, tokens, nil
+	return rows, nil
 }
 
 // record reads a version's document or row and tells absence from damage: of
