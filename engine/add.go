@@ -159,7 +159,7 @@ func (e *Engine) check(docs []Document, replace bool) ([]store.Document, error) 
 			if err != nil {
 				return nil, refuse(err)
 			}
-			r.Vector = v
+			r.Rows = []store.Row{{End: len(r.Text), Vector: v}}
 		} else if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Text) == "" {
 			return nil, refuse(fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid))
 		} else if e.enc == nil {
@@ -188,44 +188,60 @@ func passageText(title, text string) string {
 	return strings.TrimSpace(title + " " + text)
 }
 
-// encode fills vector, tokens and truncation of the records that lack them.
+// encode cuts texts into chunks, and fills vectors, tokens and truncation of the
+// records that lack them.
 func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
-	texts := make([]string, 0, encodeWindow)
-	for lo := 0; lo < len(records); lo += encodeWindow {
-		hi := min(lo+encodeWindow, len(records))
-		texts = texts[:0]
-		for i := lo; i < hi; i++ {
-			r := &records[i]
-			if r.Vector != nil {
-				setTokens(r, e.enc.Tokenize(encoder.Passage, passageText(r.Title, r.Text)))
-				continue
-			}
-			texts = append(texts, passageText(r.Title, r.Text))
-		}
+	// wanted are the rows that lack a vector, the next window of them.
+	type wanted struct{ document, row int }
+	var texts []string
+	var rows []wanted
+	flush := func(done int) error {
 		if len(texts) > 0 {
 			out, err := e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
 			if err != nil {
-				return fmt.Errorf("encoding documents %d to %d: %w", lo, hi-1, err)
+				return fmt.Errorf("encoding documents %d to %d: %w", rows[0].document, rows[len(rows)-1].document, err)
 			}
-			next := 0
-			for i := lo; i < hi; i++ {
-				if r := &records[i]; r.Vector == nil {
-					r.Vector = out[next].Dense
-					setTokens(r, out[next].Tokens)
-					next++
-				}
+			for i, w := range rows {
+				r := &records[w.document]
+				r.Rows[w.row].Vector = out[i].Dense
+				setTokens(r, w.row, out[i].Tokens)
 			}
 		}
-		e.progress(Progress{Stage: "encode", Done: hi, Total: len(records)})
+		texts, rows = texts[:0], rows[:0]
+		e.progress(Progress{Stage: "encode", Done: done, Total: len(records)})
+		return nil
 	}
-	return nil
+	for i := range records {
+		r := &records[i]
+		if len(r.Rows) > 0 { // it brought its vector
+			setTokens(r, 0, e.enc.Tokenize(encoder.Passage, passageText(r.Title, r.Text)))
+		} else {
+			for _, s := range e.chunks.split(r.Title, r.Text) {
+				r.Rows = append(r.Rows, store.Row{Start: s.start, End: s.end})
+			}
+			if len(r.Rows) == 0 {
+				r.Rows = []store.Row{{End: len(r.Text)}}
+			}
+			for j := range r.Rows {
+				if len(texts) == encodeWindow {
+					if err := flush(i); err != nil {
+						return err
+					}
+				}
+				texts, rows = append(texts, chunkText(r, r.Rows[j])), append(rows, wanted{i, j})
+			}
+		}
+	}
+	return flush(len(records))
 }
 
-func setTokens(r *store.Document, t encoder.Tokens) {
-	r.Tokens, r.Truncated = t.Lexical(nil), int32(t.Truncated)
+// setTokens sets the tokens of a row of r, and adds to those that were cut off.
+func setTokens(r *store.Document, row int, t encoder.Tokens) {
+	r.Rows[row].Tokens = t.Lexical(nil)
+	r.Truncated += int32(t.Truncated)
 }
 
 func (e *Engine) progress(p Progress) {
@@ -257,11 +273,15 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 		} else {
 			res.Replaced++
 		}
+		if len(r.Rows) > 1 {
+			res.Chunked++
+			res.Chunks += len(r.Rows)
+		}
 		if r.Truncated > 0 {
 			res.Truncated++
 			res.TruncatedTokens += int(r.Truncated)
 		}
-		changes = append(changes, change{Change: c, now: versionOf(c.New, r)})
+		changes = append(changes, change{Change: c, now: unitsOf(c.New, r)})
 		if i%1000 == 999 {
 			e.progress(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}

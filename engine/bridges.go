@@ -42,7 +42,7 @@ func (e *Engine) loadBridges(ctx context.Context) error {
 		if br.err != nil {
 			e.warn("fitted bridge is not usable", "variant", variant, "error", br.err)
 		}
-		err := e.st.Scan(ctx, b.Last+1, func(uint64, []float32, []int32) error { br.fresh++; return nil })
+		err := e.st.Scan(ctx, b.Last+1, func(uint64, []store.Row) error { br.fresh++; return nil })
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 	e.mu.Lock()
 	// Documents that came while the fit ran; a commit that is not applied yet
 	// counts itself when it is.
-	if err := e.view.Scan(ctx, last+1, func(uint64, []float32, []int32) error { br.fresh++; return nil }); err != nil {
+	if err := e.view.Scan(ctx, last+1, func(uint64, []store.Row) error { br.fresh++; return nil }); err != nil {
 		e.mu.Unlock()
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lexsem/lexsem/store"
 )
@@ -60,9 +61,11 @@ func (e *Engine) openDerived(ctx context.Context) error {
 	}
 	var stale []part
 	for _, p := range e.parts() {
-		if _, ok := loaded[p]; ok && p.len() != e.view.Len() {
-			e.distrust(p, fmt.Errorf("%d versions for %d documents", p.len(), e.view.Len()))
-			delete(loaded, p)
+		if _, ok := loaded[p]; ok {
+			if err := e.miscounts(p, loaded); err != nil {
+				e.distrust(p, err)
+				delete(loaded, p)
+			}
 		}
 		if _, ok := loaded[p]; !ok {
 			stale = append(stale, p)
@@ -75,6 +78,22 @@ func (e *Engine) openDerived(ctx context.Context) error {
 	}
 	e.seq = seq
 	return e.settle()
+}
+
+// miscounts says why the number of units, or documents, of a part cannot be
+// right. Documents are counted by the store; of the units it is known that each
+// document has one at least, and that all parts have the same.
+func (e *Engine) miscounts(p part, loaded map[part]uint64) error {
+	documents := e.view.Len()
+	if p == part(e.metadata) && p.len() != documents || p.len() < documents || documents == 0 && p.len() > 0 {
+		return fmt.Errorf("%d versions for %d documents", p.len(), documents)
+	}
+	for other := range loaded {
+		if p != part(e.metadata) && other != part(e.metadata) && other.len() != p.len() {
+			return fmt.Errorf("%d versions, where %s has %d", p.len(), other.kind(), other.len())
+		}
+	}
+	return nil
 }
 
 // distrust reports why a snapshot is not used. A missing one needs no word.
@@ -111,10 +130,13 @@ func (e *Engine) rebuild(ctx context.Context, parts []part) error {
 		}
 	}
 	if len(fromRows.parts) > 0 {
-		err := e.view.Scan(ctx, 0, func(ord uint64, vector []float32, tokens []int32) error {
+		err := e.view.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 			step()
-			v := version{ord: ord, vector: append([]float32(nil), vector...), tokens: append([]int32(nil), tokens...)}
-			return fromRows.add(v)
+			vs := unitsOfRows(nil, ord, rows)
+			for i := range vs {
+				vs[i].vector, vs[i].tokens = slices.Clone(vs[i].vector), slices.Clone(vs[i].tokens)
+			}
+			return fromRows.add(vs...)
 		})
 		if err != nil {
 			return err
@@ -123,7 +145,7 @@ func (e *Engine) rebuild(ctx context.Context, parts []part) error {
 	if len(fromTexts.parts) > 0 {
 		err := e.view.ScanDocuments(ctx, 0, func(ord uint64, d *store.Document) error {
 			step()
-			return fromTexts.add(version{ord: ord, text: passageText(d.Title, d.Text), metadata: d.Metadata})
+			return fromTexts.add(unitsOfText(nil, ord, d)...)
 		})
 		if err != nil {
 			return err
@@ -158,15 +180,16 @@ func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change)
 	return nil
 }
 
-// readBefore fills in the version that a change ended.
+// readBefore fills in the units that a change ended.
 func (e *Engine) readBefore(c *change) (err error) {
 	if c.Old == 0 {
 		return nil
 	}
-	c.before.ord = c.Old
-	if c.before.vector, c.before.tokens, err = e.st.Row(c.Old); err != nil {
+	rows, err := e.st.Rows(c.Old)
+	if err != nil {
 		return fmt.Errorf("old version of %q: %w", clip(c.ID), err)
 	}
+	c.before = unitsOfRows(nil, c.Old, rows)
 	return nil
 }
 
@@ -177,13 +200,11 @@ func applyTo(parts []part, changes []change) error {
 	var gone []version
 	for _, c := range changes {
 		if c.New != 0 {
-			if err := f.add(c.now); err != nil {
+			if err := f.add(c.now...); err != nil {
 				return err
 			}
 		}
-		if c.Old != 0 {
-			gone = append(gone, c.before)
-		}
+		gone = append(gone, c.before...)
 	}
 	if err := f.flush(); err != nil || len(gone) == 0 {
 		return err
@@ -231,7 +252,7 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 			if err != nil {
 				return err
 			}
-			ch.now = versionOf(c.New, d)
+			ch.now = unitsOf(c.New, d)
 		}
 		changes = append(changes, ch)
 		return nil
@@ -240,11 +261,6 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 		return err
 	}
 	return flush()
-}
-
-// versionOf is version ord of a stored document.
-func versionOf(ord uint64, d *store.Document) version {
-	return version{ord, d.Vector, d.Tokens, passageText(d.Title, d.Text), d.Metadata}
 }
 
 // see makes the store's last commit the state that searches read documents
@@ -269,6 +285,17 @@ func (e *Engine) toHNSW(ctx context.Context) error {
 	}
 	e.vectors = graph
 	return nil
+}
+
+// outgrew says whether a graph was saved last: fewer documents than that of
+// AutoHNSW may have more chunks.
+func (e *Engine) outgrew() bool {
+	graph, err := os.Stat(e.derivedPath("hnsw"))
+	if err != nil {
+		return false
+	}
+	flat, err := os.Stat(e.derivedPath("flat"))
+	return err != nil || graph.ModTime().After(flat.ModTime())
 }
 
 func (e *Engine) derivedPath(kind string) string {

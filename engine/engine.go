@@ -32,11 +32,12 @@ const metric = "cosine"
 // Engine is an open database. All methods are safe for concurrent use; writes
 // are serialised, searches run beside them.
 type Engine struct {
-	dir string
-	o   Options
-	enc encoder.Encoder // nil if opened without one
-	fp  encoder.Fingerprint
-	st  *store.Store
+	dir    string
+	o      Options
+	enc    encoder.Encoder // nil if opened without one
+	chunks chunker
+	fp     encoder.Fingerprint
+	st     *store.Store
 
 	apply    sync.Mutex   // held from commit to application, so that changes are applied in order
 	mu       sync.RWMutex // guards the derived state below; searches hold it shared
@@ -119,6 +120,7 @@ func (e *Engine) start(ctx context.Context) error {
 			return err
 		}
 	}
+	e.chunks = newChunker(e.enc, e.o)
 	if err := e.newParts(); err != nil {
 		return err
 	}
@@ -137,7 +139,7 @@ func (e *Engine) newParts() error {
 	kind := e.o.Index
 	if kind == "" {
 		kind = "flat"
-		if e.st.Len() > AutoHNSW {
+		if e.st.Len() > AutoHNSW || e.outgrew() {
 			kind = "hnsw"
 		}
 	}

@@ -72,9 +72,11 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 type corpus struct {
 	e       *Engine
 	view    *store.View
-	ords    []uint64 // ascending
+	units   []uint64 // ascending by document and chunk
 	vectors []float32
 	sums    *sums
+	text    *store.Document // last read, of version textOf
+	textOf  uint64
 }
 
 // corpus reads vectors and sums of the last commit; texts are read when asked
@@ -85,18 +87,22 @@ func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
 		return nil, err
 	}
 	n, d := view.Len(), e.fp.Dim
-	c := &corpus{e: e, view: view, ords: make([]uint64, 0, n), vectors: make([]float32, 0, n*d)}
+	c := &corpus{e: e, view: view, units: make([]uint64, 0, n), vectors: make([]float32, 0, n*d)}
 	c.sums = &sums{dim: d, vocab: e.fp.VocabSize}
 	if err := c.sums.reset(); err != nil {
 		view.Close()
 		return nil, err
 	}
 	f := feeder{parts: []part{c.sums}}
-	err = view.Scan(ctx, 0, func(ord uint64, v []float32, tokens []int32) error {
-		c.ords = append(c.ords, ord)
-		c.vectors = append(c.vectors, v...)
-		at := len(c.vectors) - d
-		return f.add(version{ord: ord, vector: c.vectors[at : at+d : at+d], tokens: append([]int32(nil), tokens...)})
+	err = view.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
+		vs := unitsOfRows(nil, ord, rows)
+		for i := range vs {
+			c.units = append(c.units, vs[i].ord)
+			c.vectors = append(c.vectors, vs[i].vector...)
+			at := len(c.vectors) - d
+			vs[i].vector, vs[i].tokens = c.vectors[at:at+d:at+d], slices.Clone(vs[i].tokens)
+		}
+		return f.add(vs...)
 	})
 	if err == nil {
 		err = f.flush()
@@ -108,22 +114,30 @@ func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
 	return c, nil
 }
 
-func (c *corpus) Len() int { return len(c.ords) }
+func (c *corpus) Len() int { return len(c.units) }
 
+// last is the highest ordinal.
 func (c *corpus) last() uint64 {
-	if len(c.ords) == 0 {
+	if len(c.units) == 0 {
 		return 0
 	}
-	return c.ords[len(c.ords)-1]
+	return ordOf(c.units[len(c.units)-1])
 }
 
 // Text is the text of passage i as the encoder saw it.
 func (c *corpus) Text(i int) (string, error) {
-	d, err := c.view.Text(c.ords[i])
-	if err != nil {
-		return "", err
+	unit := c.units[i]
+	if ord := ordOf(unit); c.text == nil || c.textOf != ord { // chunks of a document come one after the other
+		d, err := c.view.Text(ord)
+		if err != nil {
+			return "", err
+		}
+		c.text, c.textOf = d, ord
 	}
-	return passageText(d.Title, d.Text), nil
+	if chunkOf(unit) >= len(c.text.Rows) {
+		return "", fmt.Errorf("%w: version %d has no chunk %d", store.ErrCorrupt, ordOf(unit), chunkOf(unit))
+	}
+	return chunkText(c.text, c.text.Rows[chunkOf(unit)]), nil
 }
 
 func (c *corpus) Vector(i int) []float32 {
@@ -144,7 +158,7 @@ func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to in
 	}
 	var out []int
 	for _, n := range found[min(from, len(found)):] {
-		if i, ok := slices.BinarySearch(c.ords, n.ID); ok { // else it came after the fit began
+		if i, ok := slices.BinarySearchFunc(c.units, n.ID, compareUnits); ok { // else it came after the fit began
 			out = append(out, i)
 		}
 	}

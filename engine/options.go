@@ -12,6 +12,7 @@ const (
 	MaxK     = 10_000 // hits a query may ask for
 	MaxID    = 1024   // bytes of a document id
 	defaultK = 10
+	minChunk = 16 // tokens
 )
 
 // Options shape an engine. The zero value is the default of every field.
@@ -23,6 +24,15 @@ type Options struct {
 	// or "de", or "none" for texts of several languages: it chooses stems and
 	// function words. "" means the database's own, and "en" for a new one.
 	Language string
+	// ChunkTokens is the number of tokens, those the encoder adds included, above
+	// which a text is stored in chunks of at most that many: whole sentences, and
+	// the title before each. 0 means the encoder's limit; below 0 texts stay whole,
+	// and what is beyond the limit is cut and counted. It holds for texts that are
+	// stored from now on.
+	ChunkTokens int
+	// ChunkOverlap is the most tokens that a chunk repeats of the one before; 0
+	// means an eighth of the chunk, below 0 none. At most half of it.
+	ChunkOverlap int
 	// NoSync lets a commit return before the data is on disk: faster single
 	// writes; a power cut may lose the last ones (a killed process loses none).
 	NoSync bool
@@ -57,6 +67,9 @@ func (o Options) Validate() error {
 	}
 	if _, err := newWords(o.Language); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
+	}
+	if o.ChunkTokens > 0 && o.ChunkTokens < minChunk {
+		errs = append(errs, fmt.Errorf("%w: chunks of %d tokens; use %d or more, 0 for the encoder's limit, or a negative number for none", ErrInvalid, o.ChunkTokens, minChunk))
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))

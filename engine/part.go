@@ -6,14 +6,15 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// version is one version of a document as derived state sees it.
+// version is one unit of a document's version as derived state sees it: the
+// document, or one chunk of it.
 type version struct {
-	ord    uint64
+	ord    uint64 // of the unit
 	vector []float32
 	tokens []int32
 	// Set where the part asks for texts:
 	text     string // title and text as one passage
-	metadata []byte // JSON object, or nil
+	metadata []byte // JSON object, or nil; of the first unit
 }
 
 // part is one piece of derived state: something that can be made from the
@@ -34,15 +35,15 @@ type part interface {
 	// were, given with their vectors and tokens.
 	add(vs []version) error
 	remove(vs []version) error
-	// len is the number of versions in it.
+	// len is the number of units in it, or of documents where it keeps those.
 	len() int
 }
 
-// change is one applied change with the versions it made and ended.
+// change is one applied change with the units it made and ended.
 type change struct {
 	store.Change
-	now    version // where New != 0
-	before version // where Old != 0
+	now    []version // where New != 0
+	before []version // where Old != 0
 }
 
 // block is how many versions are handed to a part at once.
@@ -54,8 +55,8 @@ type feeder struct {
 	vs    []version
 }
 
-func (f *feeder) add(v version) error {
-	f.vs = append(f.vs, v)
+func (f *feeder) add(vs ...version) error {
+	f.vs = append(f.vs, vs...)
 	if len(f.vs) < block {
 		return nil
 	}

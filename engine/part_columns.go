@@ -23,6 +23,9 @@ func (p *metadataColumns) save(w io.Writer) (int64, error) { return p.WriteTo(w)
 
 func (p *metadataColumns) add(vs []version) error {
 	for _, v := range vs {
+		if chunkOf(v.ord) > 0 { // metadata are the document's
+			continue
+		}
 		if err := p.Add(v.ord, v.metadata); err != nil {
 			return err
 		}
@@ -32,7 +35,9 @@ func (p *metadataColumns) add(vs []version) error {
 
 func (p *metadataColumns) remove(vs []version) error {
 	for _, v := range vs {
-		p.Delete(v.ord)
+		if chunkOf(v.ord) == 0 {
+			p.Delete(v.ord)
+		}
 	}
 	return nil
 }

@@ -234,5 +234,9 @@ func (e *Engine) Get(ctx context.Context, id string) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta, Vector: d.Vector}, nil
+	doc := Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta}
+	if len(d.Rows) == 1 {
+		doc.Vector = d.Rows[0].Vector
+	}
+	return doc, nil
 }

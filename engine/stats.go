@@ -36,7 +36,7 @@ func (e *Engine) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	s := Stats{
-		Dir: e.dir, Documents: e.vectors.Len(), Seq: e.seq, Dim: e.fp.Dim,
+		Dir: e.dir, Documents: e.view.Len(), Chunks: e.vectors.Len(), Seq: e.seq, Dim: e.fp.Dim,
 		Index: e.vectors.name, Metric: metric, Encoder: e.fp, Truncated: truncated,
 		DiskBytes: bytes, Bridges: bridges, Default: e.standard,
 		FormatMajor: e.st.Manifest().Major,

@@ -17,7 +17,8 @@ type Document struct {
 	// Numbers come back as json.Number, so that none loses digits.
 	Metadata map[string]any
 	// Vector, if not nil, is used instead of encoding the text. It must have
-	// the encoder's dimension and be finite and non-zero; it is normalised.
+	// the encoder's dimension and be finite and non-zero; it is normalised. Get
+	// returns it for documents that are not stored in chunks.
 	Vector []float32
 }
 
@@ -26,7 +27,9 @@ type AddResult struct {
 	Seq             uint64 // sequence number of the commit
 	Added           int    // documents that were new
 	Replaced        int    // documents that replaced one with the same id
-	Truncated       int    // documents whose text exceeded the encoder's limit
+	Chunked         int    // documents that were stored in chunks
+	Chunks          int    // how many chunks those have
+	Truncated       int    // documents with text beyond the encoder's limit that was cut off
 	TruncatedTokens int    // tokens cut off in all
 }
 
@@ -169,12 +172,13 @@ type VerifyReport struct {
 type Stats struct {
 	Dir         string
 	Documents   int
+	Chunks      int // what is searched: a document of one piece counts once
 	Seq         uint64
 	Dim         int
 	Index       string
 	Metric      string
 	Encoder     encoder.Fingerprint
-	Truncated   int   // documents whose text was cut
+	Truncated   int   // documents with text that no vector stands for
 	DiskBytes   int64 // files below Dir
 	Bridges     []BridgeStats
 	Default     string // the variant a query without one gets

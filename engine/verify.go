@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/store"
 )
 
 // verifySample is the number of vectors that Verify searches by themselves.
@@ -37,11 +38,6 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyRep
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	r.Documents = e.st.Len()
-	for _, p := range e.parts() {
-		if n := p.len(); n != r.Documents {
-			r.Problems = append(r.Problems, fmt.Sprintf("%s holds %d versions for %d documents; it is rebuilt when its file in %s is removed", p.kind(), n, r.Documents, derivedDir))
-		}
-	}
 	g := e.vectors.Keeper.(index.Verifier)
 	if err := g.Verify(); err != nil {
 		r.Problems = append(r.Problems, fmt.Sprintf("the index does not fit together: %v; it is rebuilt when its file in %s is removed", err, derivedDir))
@@ -63,18 +59,23 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyRep
 	return r, nil
 }
 
-// selfRecall searches every n-th vector by itself.
+// selfRecall searches a vector of every n-th document by itself, and holds the
+// parts against the number of rows.
 func (e *Engine) selfRecall(ctx context.Context, r *VerifyReport, progress func(Progress)) error {
 	every := max(1, r.Documents/verifySample)
 	seen, found := 0, 0
 	var hits []index.Neighbor
-	err := e.st.Scan(ctx, 0, func(ord uint64, v []float32, _ []int32) error {
+	var units int
+	err := e.st.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 		seen++
+		units += len(rows)
 		if seen%every != 0 {
 			return nil
 		}
+		n := seen / every % len(rows)
+		v, unit := rows[n].Vector, unitOf(ord, n)
 		var d [1]float32
-		if err := e.vectors.Scores(d[:], v, []uint64{ord}); err != nil {
+		if err := e.vectors.Scores(d[:], v, []uint64{unit}); err != nil {
 			return err
 		}
 		var err error
@@ -83,12 +84,21 @@ func (e *Engine) selfRecall(ctx context.Context, r *VerifyReport, progress func(
 		}
 		r.Sampled++
 		// Another document with the same vector may stand first.
-		if len(hits) == 1 && (hits[0].ID == ord || hits[0].Distance <= d[0]) {
+		if len(hits) == 1 && (hits[0].ID == unit || hits[0].Distance <= d[0]) {
 			found++
 		}
 		progress(Progress{Stage: "self-recall", Done: seen, Total: r.Documents})
 		return nil
 	})
+	for _, p := range e.parts() {
+		want := units
+		if p == part(e.metadata) {
+			want = r.Documents
+		}
+		if n := p.len(); err == nil && n != want {
+			r.Problems = append(r.Problems, fmt.Sprintf("%s holds %d versions for %d that are stored; it is rebuilt when its file in %s is removed", p.kind(), n, want, derivedDir))
+		}
+	}
 	if r.Sampled > 0 {
 		r.SelfRecall = float64(found) / float64(r.Sampled)
 	}

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// span is the bytes [start, end) of a text.
+type span struct{ start, end int }
+
+// chunker cuts texts that an encoder cannot read whole into chunks that it can:
+// whole sentences (Unicode Standard Annex 29), as many as there is room for, the
+// last ones repeated at the front of the next chunk. The room is counted in the
+// encoder's own tokens. Of the numbers of chunks that fit the smallest is taken,
+// and the chunks are made about equally long.
+type chunker struct {
+	enc     encoder.Encoder
+	limit   int // tokens of a chunk, those the encoder adds included; 0 for texts that stay whole
+	overlap int // most tokens that two chunks share
+	frame   int // tokens the encoder adds to any text
+}
+
+// Chunks of a text are small against what is repeated in each; a title leaves
+// at least this share of the room to the text.
+const titleShare = 2
+
+// newChunker reads the options. Without an encoder no text is ever cut.
+func newChunker(enc encoder.Encoder, o Options) chunker {
+	c := chunker{enc: enc}
+	if enc == nil || o.ChunkTokens < 0 {
+		return c
+	}
+	c.limit = enc.Fingerprint().MaxTokens
+	if o.ChunkTokens > 0 && (c.limit == 0 || o.ChunkTokens < c.limit) {
+		c.limit = o.ChunkTokens
+	}
+	c.frame = len(enc.Tokenize(encoder.Passage, "").IDs)
+	switch {
+	case o.ChunkOverlap > 0:
+		c.overlap = min(o.ChunkOverlap, c.limit/2)
+	case o.ChunkOverlap == 0:
+		c.overlap = c.limit / 8
+	}
+	return c
+}
+
+// tokens counts those of s alone.
+func (c *chunker) tokens(s string) int {
+	t := c.enc.Tokenize(encoder.Passage, s)
+	return len(t.IDs) + t.Truncated - c.frame
+}
+
+// split returns the chunks of a text that is encoded behind title: nil where
+// both fit the limit. Cost O(tokens), times about ten where they do not.
+func (c *chunker) split(title, text string) []span {
+	if c.limit == 0 || c.tokens(passageText(title, text))+c.frame <= c.limit {
+		return nil
+	}
+	room := c.limit - c.frame
+	room = max(room-c.tokens(title), room/titleShare, 1)
+	pieces := c.pieces(text, room)
+	chunks := pack(pieces, room, min(c.overlap, room/2))
+	// The least room that makes no more chunks makes them about equal.
+	lo, hi := 1, room
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if even := pack(pieces, mid, min(c.overlap, mid/2)); len(even) <= len(chunks) && fits(pieces, mid) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	chunks = pack(pieces, lo, min(c.overlap, lo/2))
+	for i := range chunks {
+		chunks[i] = trim(text, chunks[i])
+	}
+	if len(chunks) < 2 {
+		return nil // the title alone is beyond the limit
+	}
+	return chunks
+}
+
+// piece is a sentence, or a part of one that is longer than a chunk.
+type piece struct {
+	span
+	tokens int
+}
+
+// pieces cuts text into sentences of at most room tokens each.
+func (c *chunker) pieces(text string, room int) []piece {
+	var out []piece
+	state, rest := -1, text
+	for rest != "" {
+		var s string
+		s, rest, state = uniseg.FirstSentenceInString(rest, state)
+		at := len(text) - len(rest) - len(s)
+		for s != "" {
+			n := c.tokens(s)
+			cut := len(s)
+			if n > room {
+				cut = c.cut(s, room)
+				n = c.tokens(s[:cut])
+			}
+			out = append(out, piece{span{at, at + cut}, n})
+			at, s = at+cut, s[cut:]
+		}
+	}
+	return out
+}
+
+// cut returns where to cut a sentence so that at most room tokens stand before
+// it: behind white space if there is some, else between two tokens.
+func (c *chunker) cut(s string, room int) int {
+	t := c.enc.Tokenize(encoder.Passage, s)
+	seen, end := 0, 0
+	for i, o := range t.Offsets {
+		if o.End == 0 { // stands for no bytes of the text
+			continue
+		}
+		if seen++; seen > room {
+			break
+		}
+		end = int(t.Offsets[i].End)
+	}
+	for end < len(s) && !utf8.RuneStart(s[end]) {
+		end++
+	}
+	if end >= len(s) { // the tokenizer found less than it counted
+		end = len(s) / 2
+		for end > 0 && !utf8.RuneStart(s[end]) {
+			end--
+		}
+	}
+	if space := strings.LastIndexFunc(s[:end], unicode.IsSpace); space > end/2 {
+		_, n := utf8.DecodeRuneInString(s[space:])
+		return space + n
+	}
+	return max(end, 1)
+}
+
+// fits says whether every piece has room in a chunk.
+func fits(pieces []piece, room int) bool {
+	for _, p := range pieces {
+		if p.tokens > room {
+			return false
+		}
+	}
+	return true
+}
+
+// pack puts pieces into chunks of at most room tokens; a piece with more has a
+// chunk of its own. A chunk begins with the last pieces of the one before, up
+// to overlap tokens.
+func pack(pieces []piece, room, overlap int) []span {
+	var out []span
+	for from := 0; from < len(pieces); {
+		to, n := from, 0
+		for to < len(pieces) && (to == from || n+pieces[to].tokens <= room) {
+			n += pieces[to].tokens
+			to++
+		}
+		out = append(out, span{pieces[from].start, pieces[to-1].end})
+		if to == len(pieces) {
+			break
+		}
+		from = to
+		// The next chunk goes beyond this one: its overlap leaves room for a
+		// piece that is new.
+		for n := 0; from > 0 && n+pieces[from-1].tokens <= overlap && n+pieces[from-1].tokens+pieces[to].tokens <= room && pieces[from-1].start > out[len(out)-1].start; {
+			from--
+			n += pieces[from].tokens
+		}
+	}
+	return out
+}
+
+// trim leaves white space at both ends out.
+func trim(text string, s span) span {
+	t := text[s.start:s.end]
+	s.start += len(t) - len(strings.TrimLeftFunc(t, unicode.IsSpace))
+	s.end = s.start + len(strings.TrimSpace(t))
+	return s
+}
