@@ -16,8 +16,7 @@ type span struct{ start, end int }
 // chunker cuts texts that an encoder cannot read whole into chunks that it can:
 // whole sentences (Unicode Standard Annex 29), as many as there is room for, the
 // last ones repeated at the front of the next chunk. The room is counted in the
-// encoder's own tokens. Of the numbers of chunks that fit the smallest is taken,
-// and the chunks are made about equally long.
+// encoder's own tokens. As few chunks are made as have room, about equally long.
 type chunker struct {
 	enc     encoder.Encoder
 	limit   int // tokens of a chunk, those the encoder adds included; 0 for texts that stay whole
@@ -56,7 +55,7 @@ func (c *chunker) tokens(s string) int {
 }
 
 // split returns the chunks of a text that is encoded behind title: nil where
-// both fit the limit. Cost O(tokens), times about ten where they do not.
+// both fit the limit. Cost O(tokens).
 func (c *chunker) split(title, text string) []span {
 	if c.limit == 0 || c.tokens(passageText(title, text))+c.frame <= c.limit {
 		return nil
@@ -64,18 +63,11 @@ func (c *chunker) split(title, text string) []span {
 	room := c.limit - c.frame
 	room = max(room-c.tokens(title), room/titleShare, 1)
 	pieces := c.pieces(text, room)
-	chunks := pack(pieces, room, min(c.overlap, room/2))
-	// The least room that makes no more chunks makes them about equal.
-	lo, hi := 1, room
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if even := pack(pieces, mid, min(c.overlap, mid/2)); len(even) <= len(chunks) && fits(pieces, mid) {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
+	overlap := min(c.overlap, room/2)
+	chunks := pack(pieces, room, overlap, 0)
+	if even := pack(pieces, room, overlap, len(chunks)); len(even) == len(chunks) {
+		chunks = even
 	}
-	chunks = pack(pieces, lo, min(c.overlap, lo/2))
 	for i := range chunks {
 		chunks[i] = trim(text, chunks[i])
 	}
@@ -143,38 +135,35 @@ func (c *chunker) cut(s string, room int) int {
 	return max(end, 1)
 }
 
-// fits says whether every piece has room in a chunk.
-func fits(pieces []piece, room int) bool {
-	for _, p := range pieces {
-		if p.tokens > room {
-			return false
-		}
-	}
-	return true
-}
-
 // pack puts pieces into chunks of at most room tokens; a piece with more has a
 // chunk of its own. A chunk begins with the last pieces of the one before, up
-// to overlap tokens.
-func pack(pieces []piece, room, overlap int) []span {
+// to overlap tokens. With even above 0 the chunks end where that many would
+// share the text equally, and may become more than that.
+func pack(pieces []piece, room, overlap, even int) []span {
+	left := 0 // tokens of pieces that are in no chunk yet
+	for _, p := range pieces {
+		left += p.tokens
+	}
 	var out []span
-	for from := 0; from < len(pieces); {
-		to, n := from, 0
-		for to < len(pieces) && (to == from || n+pieces[to].tokens <= room) {
-			n += pieces[to].tokens
-			to++
-		}
-		out = append(out, span{pieces[from].start, pieces[to-1].end})
-		if to == len(pieces) {
-			break
-		}
-		from = to
-		// The next chunk goes beyond this one: its overlap leaves room for a
-		// piece that is new.
-		for n := 0; from > 0 && n+pieces[from-1].tokens <= overlap && n+pieces[from-1].tokens+pieces[to].tokens <= room && pieces[from-1].start > out[len(out)-1].start; {
+	for fresh := 0; fresh < len(pieces); {
+		from, n := fresh, 0
+		for from > 0 && pieces[from-1].start > out[len(out)-1].start && // the next chunk goes beyond this one
+			n+pieces[from-1].tokens <= overlap && n+pieces[from-1].tokens+pieces[fresh].tokens <= room {
 			from--
 			n += pieces[from].tokens
 		}
+		want := room
+		if chunks := even - len(out); chunks > 0 {
+			want = n + left/chunks
+		}
+		to := fresh
+		for to < len(pieces) && (to == fresh || n+pieces[to].tokens <= room && n+pieces[to].tokens/2 <= want) {
+			n += pieces[to].tokens
+			left -= pieces[to].tokens
+			to++
+		}
+		out = append(out, span{pieces[from].start, pieces[to-1].end})
+		fresh = to
 	}
 	return out
 }

@@ -34,16 +34,17 @@ type localLeg struct {
 	p     *local
 	in    modulate.Input // Dense is what the cells' shifts are added to
 	plain []float32      // the plain query vector
-	found int            // documents that meet the filter
+	found int            // at most as many units meet the filter
 	cells []int          // looked into so far
 	at    []int          // for each cell, where its vector begins, or −1
 	rows  []float32      // vectors of the cells
 }
 
-// newLocalLeg modulates a query for the cells it will look into first.
-func newLocalLeg(p *local, in modulate.Input, plain []float32, found int) (*localLeg, error) {
+// newLocalLeg modulates a query for the cells it will look into first. About found
+// units meet its filter, and no more than most.
+func newLocalLeg(p *local, in modulate.Input, plain []float32, found, most int) (*localLeg, error) {
 	all := p.Partition().Cells()
-	l := &localLeg{p: p, in: in, plain: plain, found: found, at: slices.Repeat([]int{-1}, all)}
+	l := &localLeg{p: p, in: in, plain: plain, found: most, at: slices.Repeat([]int{-1}, all)}
 	cells, err := p.Probe(nil, in, probes(all, found, p.Len()))
 	if err != nil {
 		return nil, err

@@ -134,10 +134,11 @@ func (c *corpus) Text(i int) (string, error) {
 		}
 		c.text, c.textOf = d, ord
 	}
-	if chunkOf(unit) >= len(c.text.Rows) {
-		return "", fmt.Errorf("%w: version %d has no chunk %d", store.ErrCorrupt, ordOf(unit), chunkOf(unit))
+	row, err := chunkRow(c.text, unit)
+	if err != nil {
+		return "", err
 	}
-	return chunkText(c.text, c.text.Rows[chunkOf(unit)]), nil
+	return chunkText(c.text, row), nil
 }
 
 func (c *corpus) Vector(i int) []float32 {

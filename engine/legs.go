@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lexsem/lexsem/index/inverted"
@@ -73,42 +72,44 @@ func (e *Engine) plan(q Query) (plan, error) {
 	return p, err
 }
 
-// allowed returns the filter's verdict on ordinals, nil where every document
-// may be found, and how many documents that are. The caller holds mu.
+// allowed returns the filter's verdict on units, nil where every document may
+// be found, and how many documents that are. The caller holds mu.
 func (e *Engine) allowed(f Filter) (func(uint64) bool, int, error) {
 	if f.IsZero() {
-		return nil, e.vectors.Len(), nil
+		return nil, e.view.Len(), nil
 	}
 	m, err := e.metadata.Match(f)
 	if err != nil {
 		return nil, 0, err
 	}
-	return m.Allow, m.Len(), nil
+	return func(unit uint64) bool { return m.Allow(ordOf(unit)) }, m.Len(), nil
 }
 
-// candidates runs the legs of p over what allow lets through and returns the
-// best k documents, ranked. The caller holds mu.
-func (e *Engine) candidates(p plan, q Query, dense denseLeg, allow func(uint64) bool, t *timer) (cs []Candidate, err error) {
+// candidates runs the legs of p over what allow lets through and returns what
+// they name, ranked; all says that there is nothing else to be found. The caller
+// holds mu.
+func (e *Engine) candidates(p plan, q Query, dense denseLeg, allow func(uint64) bool, t *timer) (cs []Candidate, all bool, err error) {
 	if p.dense {
 		if cs, err = dense.nearest(p.depth, q.Ef, allow); err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		all = len(cs) < p.depth
 		t.done("dense")
 	}
 	if !p.lexical {
-		return cs, nil
+		return cs, all, nil
 	}
 	terms := e.words.analyzer.Terms(nil, q.Text)
 	best, err := e.words.Search(nil, terms, p.depth, allow)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	t.done("lexical")
 	if !p.dense {
 		for _, s := range best {
 			cs = append(cs, Candidate{Ord: s.ID, BM25: s.Score, Score: s.Score})
 		}
-		return cs, e.complete(cs, nil, terms)
+		return cs, len(best) < p.depth, e.complete(cs, nil, terms)
 	}
 	known := make(map[uint64]struct{}, len(cs))
 	for _, c := range cs {
@@ -120,16 +121,16 @@ func (e *Engine) candidates(p plan, q Query, dense denseLeg, allow func(uint64) 
 		}
 	}
 	if len(cs) == 0 {
-		return nil, nil
+		return nil, true, nil
 	}
 	if err := e.complete(cs, dense, terms); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := p.fusion.Fuse(cs); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	t.done("fuse")
-	return slices.Clip(cs[:min(p.k, len(cs))]), nil
+	return cs, all, nil
 }
 
 // complete gives every candidate the scores of both legs: one that a leg did

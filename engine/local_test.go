@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
 )
 
 func TestProbes(t *testing.T) {
@@ -79,7 +80,7 @@ func TestLocalLeg(t *testing.T) {
 		c, _ := p.Cell(ord)
 		return float64(vec.Dot(rows[c*dim:(c+1)*dim], vectors[ord]))
 	}
-	leg, err := newLocalLeg(p, in, in.Dense, n)
+	leg, err := newLocalLeg(p, in, in.Dense, n, n)
 	if err != nil || len(leg.cells) != wholeCells {
 		t.Fatalf("%d cells probed: %v", len(leg.cells), err)
 	}
@@ -101,7 +102,7 @@ func TestLocalLeg(t *testing.T) {
 	for _, share := range []uint64{2, 100, 6000} {
 		allow := func(ord uint64) bool { return ord%share == 1 }
 		found := n / int(share)
-		if leg, err = newLocalLeg(p, in, in.Dense, found); err != nil {
+		if leg, err = newLocalLeg(p, in, in.Dense, found, found); err != nil {
 			t.Fatal(err)
 		}
 		cs, err := leg.nearest(50, 0, allow)
@@ -110,7 +111,7 @@ func TestLocalLeg(t *testing.T) {
 		}
 	}
 	// A K beyond what the likeliest cells hold goes to all of them.
-	if leg, err = newLocalLeg(p, in, in.Dense, n); err != nil {
+	if leg, err = newLocalLeg(p, in, in.Dense, n, n); err != nil {
 		t.Fatal(err)
 	}
 	if cs, err = leg.nearest(n, 0, nil); err != nil || len(cs) != n {
@@ -127,8 +128,8 @@ func localFresh(t *testing.T, e *Engine) *modulate.Local {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = e.st.Scan(t.Context(), 0, func(ord uint64, v []float32, tokens []int32) error {
-		return l.Add(p.Cell(v), ord, slices.Clone(tokens))
+	err = e.st.Scan(t.Context(), 0, func(ord uint64, rows []store.Row) error {
+		return l.Add(p.Cell(rows[0].Vector), ord, slices.Clone(rows[0].Tokens))
 	})
 	if err != nil {
 		t.Fatal(err)

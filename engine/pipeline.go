@@ -57,8 +57,8 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 		t.done("modulate")
 	}
 	trace.Mode = p.mode
-	trace.Documents, trace.Filtered = e.vectors.Len(), filtered
-	cs, err := e.candidates(p, q, dense, allow, t)
+	trace.Documents, trace.Filtered = e.view.Len(), filtered
+	cs, err := e.rank(p, q, func(p plan) ([]Candidate, bool, error) { return e.candidates(p, q, dense, allow, t) })
 	if err != nil {
 		return Result{}, err
 	}
@@ -84,7 +84,13 @@ func (e *Engine) denseLeg(q Query, in modulate.Input, found int) (denseLeg, Trac
 	}
 	plain := in.Dense
 	in.Dense = vector
-	leg, err := newLocalLeg(e.local, in, plain, found)
+	// The cells hold chunks. How many of them meet the filter is not known: about
+	// as many for each document as there are of all.
+	units, most := found, found
+	if all := e.view.Len(); all > 0 && all < e.vectors.Len() {
+		units, most = found*e.vectors.Len()/all, e.vectors.Len()
+	}
+	leg, err := newLocalLeg(e.local, in, plain, units, most)
 	if err != nil {
 		return nil, Trace{}, err
 	}
@@ -178,7 +184,7 @@ func (e *Engine) input(ctx context.Context, q Query, single bool) (in modulate.I
 
 // join reads the documents of cs from the store. dense is the unmodulated
 // query vector, nil where there is none.
-func (e *Engine) join(cs []Candidate, dense []float32) ([]Hit, error) {
+func (e *Engine) join(cs []found, dense []float32) ([]Hit, error) {
 	plain := make([]float32, len(cs))
 	if dense != nil {
 		ords := make([]uint64, len(cs))
@@ -191,7 +197,7 @@ func (e *Engine) join(cs []Candidate, dense []float32) ([]Hit, error) {
 	}
 	hits := make([]Hit, len(cs))
 	for i, c := range cs {
-		d, err := e.view.Text(c.Ord)
+		d, err := e.view.Text(ordOf(c.Ord))
 		if err != nil {
 			return nil, fmt.Errorf("reading hit %d: %w", i+1, err)
 		}
@@ -199,9 +205,21 @@ func (e *Engine) join(cs []Candidate, dense []float32) ([]Hit, error) {
 		if err != nil {
 			return nil, err
 		}
+		row, err := chunkRow(d, c.Ord)
+		if err != nil {
+			return nil, err
+		}
 		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(c.Score),
 			Modulated: float32(c.Dense), BM25: float32(c.BM25), Coverage: float32(c.Coverage), Pair: float32(c.Pair),
-			Title: d.Title, Text: d.Text, Metadata: meta}
+			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
+			Chunk: chunkOf(c.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End}
+		for _, ord := range c.duplicates {
+			other, err := e.view.Text(ord)
+			if err != nil {
+				return nil, fmt.Errorf("reading a duplicate of hit %d: %w", i+1, err)
+			}
+			hits[i].Duplicates = append(hits[i].Duplicates, other.ID)
+		}
 		if dense != nil {
 			hits[i].Cosine = 1 - plain[i]
 		}

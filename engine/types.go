@@ -54,11 +54,17 @@ type Query struct {
 	// See ParseFilter for its written form. It is applied inside both legs, so
 	// min(K, documents that meet it) hits come back.
 	Filter Filter
+	// PerChunk makes every chunk of a document a hit of its own. Else a document
+	// is found once, by its best chunk.
+	PerChunk bool
+	// Collapse folds near-duplicates into the best of them: texts that share four
+	// fifths of their distinct word pairs. Hit.Duplicates names the others.
+	Collapse bool
 	// Ef is the candidate pool of an approximate index; 0 means its default.
 	Ef int
 }
 
-// Hit is one document found.
+// Hit is one document found, or one chunk of it.
 type Hit struct {
 	ID   string
 	Rank int // from 1
@@ -73,8 +79,13 @@ type Hit struct {
 	// found adjacent, in [0, 1]; all 0 in ModeDense.
 	BM25, Coverage, Pair float32
 	Title                string
-	Text                 string
-	Metadata             map[string]any
+	// Text is the document's, or that of the chunk which was found: the bytes
+	// [Start, End) of the document's text, number Chunk (from 0) of Chunks.
+	Text          string
+	Chunk, Chunks int
+	Start, End    int
+	Metadata      map[string]any
+	Duplicates    []string // ids of the documents that Query.Collapse folded into this one
 }
 
 // Result is the answer to one Query.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/lexsem/lexsem/store"
 )
@@ -51,6 +52,14 @@ func unitsOf(ord uint64, d *store.Document) []version {
 		vs[i].vector, vs[i].tokens = r.Vector, r.Tokens
 	}
 	return vs
+}
+
+// chunkRow is the part of a document's text that a unit stands for.
+func chunkRow(d *store.Document, unit uint64) (store.Row, error) {
+	if chunkOf(unit) >= len(d.Rows) {
+		return store.Row{}, fmt.Errorf("%w: version %d has no chunk %d", store.ErrCorrupt, ordOf(unit), chunkOf(unit))
+	}
+	return d.Rows[chunkOf(unit)], nil
 }
 
 // chunkText is what encoder and words see of a chunk: the title and its part of

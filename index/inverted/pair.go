@@ -3,6 +3,7 @@ package inverted
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lexsem/lexsem/internal/text"
 )
@@ -142,4 +143,34 @@ func (x *Words) Pairs(dst []float64, terms []text.Term, ids []uint64) error {
 		}
 	}
 	return nil
+}
+
+// PairNumbers appends a number for each distinct pair of adjacent words of a
+// document, ascending; of a document of one word a number for that, and nothing
+// for one without words or an absent one. Equal pairs have equal numbers, within
+// one index and as long as it is open.
+func (x *Words) PairNumbers(dst []uint64, id uint64) []uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	slot, ok := x.c.slot(id)
+	if !ok {
+		return dst
+	}
+	at, n, last := len(dst), 0, uint32(0)
+	for w := x.c.walk(slot); w.left > 0; {
+		e := w.next()
+		if e.beside {
+			continue
+		}
+		if n > 0 {
+			dst = append(dst, uint64(last)<<32|uint64(e.term))
+		}
+		last = e.term
+		n++
+	}
+	if n == 1 {
+		dst = append(dst, uint64(last))
+	}
+	slices.Sort(dst[at:])
+	return dst[:at+len(slices.Compact(dst[at:]))]
 }

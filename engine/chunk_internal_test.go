@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// paragraph makes n sentences of random words, some of them far too long, some
+// without any space.
+func paragraph(rng *rand.Rand, n int) string {
+	var b strings.Builder
+	for range n {
+		words := 3 + rng.IntN(20)
+		switch rng.IntN(12) {
+		case 0:
+			words = 300
+		case 1:
+			b.WriteString(strings.Repeat("長い文", 1+rng.IntN(200)) + "。")
+			continue
+		case 2:
+			b.WriteString(strings.Repeat("xy", 1+rng.IntN(600)) + "\n")
+			continue
+		}
+		for w := range words {
+			if w > 0 {
+				b.WriteByte(' ')
+			}
+			fmt.Fprintf(&b, "word%d", rng.IntN(5000))
+		}
+		b.WriteString([]string{". ", "! ", "?\n\n", ".\r\n", "… "}[rng.IntN(5)])
+	}
+	return b.String()
+}
+
+func TestChunks(t *testing.T) {
+	enc := encoder.NewHash(16)
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		o := Options{ChunkTokens: 24 + rng.IntN(100), ChunkOverlap: rng.IntN(30) - 5}
+		c := newChunker(enc, o)
+		text, title := paragraph(rng, 1+rng.IntN(60)), ""
+		if rng.IntN(2) == 0 {
+			title = "A title of some words"
+		}
+		chunks := c.split(title, text)
+		if whole := c.tokens(passageText(title, text)) + c.frame; (whole > c.limit) != (chunks != nil) {
+			t.Fatalf("seed %d: %d tokens of %d in %d chunks", seed, whole, c.limit, len(chunks))
+		}
+		covered := 0
+		for i, s := range chunks {
+			if n := c.tokens(passageText(title, text[s.start:s.end])) + c.frame; n > c.limit {
+				t.Fatalf("seed %d: chunk %d has %d tokens, the limit is %d", seed, i, n, c.limit)
+			}
+			if !utf8.ValidString(text[s.start:s.end]) || s.start >= s.end {
+				t.Fatalf("seed %d: chunk %d cuts a character: %+v", seed, i, s)
+			}
+			if s.start > covered && strings.TrimSpace(text[covered:s.start]) != "" || i > 0 && (s.start <= chunks[i-1].start || s.end <= chunks[i-1].end) {
+				t.Fatalf("seed %d: chunk %d %+v comes after %d", seed, i, s, covered)
+			}
+			if shared := covered - s.start; i > 0 && shared > 0 && c.tokens(text[s.start:covered]) > max(c.overlap, 0) {
+				t.Fatalf("seed %d: chunks %d and %d share %d tokens, at most %d are allowed", seed, i-1, i, c.tokens(text[s.start:covered]), c.overlap)
+			}
+			covered = s.end
+		}
+		if chunks != nil && strings.TrimSpace(text[covered:]) != "" {
+			t.Fatalf("seed %d: %q is in no chunk", seed, text[covered:])
+		}
+	}
+}
+
+// TestChunksEndWithSentences: where every sentence has room, chunks are whole
+// sentences, overlap, and are about equally long.
+func TestChunksEndWithSentences(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "This is sentence %d of the long report. ", i)
+	}
+	c := newChunker(encoder.NewHash(16), Options{ChunkTokens: 100})
+	chunks := c.split("", b.String())
+	least, most := 1<<30, 0
+	for i, s := range chunks {
+		part := b.String()[s.start:s.end]
+		if !strings.HasPrefix(part, "This is") || !strings.HasSuffix(part, "report.") {
+			t.Fatalf("chunk %d: %q", i, part)
+		}
+		if i > 0 && s.start >= chunks[i-1].end {
+			t.Fatalf("chunks %d and %d do not overlap", i-1, i)
+		}
+		least, most = min(least, c.tokens(part)), max(most, c.tokens(part))
+	}
+	if len(chunks) < 16 || most-least > 30 {
+		t.Fatalf("%d chunks of %d to %d tokens", len(chunks), least, most)
+	}
+	if c := newChunker(encoder.NewHash(16), Options{ChunkTokens: -1}); c.split("", b.String()) != nil {
+		t.Fatal("cut although told not to")
+	}
+	if c := newChunker(nil, Options{}); c.split("", b.String()) != nil {
+		t.Fatal("cut without an encoder")
+	}
+}
+
+// A title beyond the limit leaves half of the room to the text, and nothing
+// hangs or is lost.
+func TestChunksBehindALongTitle(t *testing.T) {
+	c := newChunker(encoder.NewHash(16), Options{ChunkTokens: 32})
+	title, text := strings.Repeat("title ", 100), strings.Repeat("Some words here. ", 40)
+	chunks := c.split(title, text)
+	if len(chunks) < 5 || chunks[0].start != 0 || chunks[len(chunks)-1].end != len(strings.TrimSpace(text)) {
+		t.Fatalf("%+v", chunks)
+	}
+	if got := c.split(title, ""); got != nil {
+		t.Fatalf("chunks of no text: %+v", got)
+	}
+}
+
+func FuzzChunks(f *testing.F) {
+	f.Add("title", "One sentence. Another one! And a third?", 16)
+	f.Add("", strings.Repeat("a", 3000), 20)
+	f.Add("", "\xff\xfe broken \x80 bytes. "+strings.Repeat("é ", 90), 17)
+	enc := encoder.NewHash(8)
+	f.Fuzz(func(t *testing.T, title, text string, limit int) {
+		if len(text) > 1<<14 || limit < minChunk || limit > 200 {
+			return
+		}
+		c := newChunker(enc, Options{ChunkTokens: limit})
+		at := 0
+		for i, s := range c.split(title, text) {
+			if s.start < 0 || s.end > len(text) || s.start > s.end || i > 0 && s.start < at {
+				t.Fatalf("chunk %d %+v of %d bytes", i, s, len(text))
+			}
+			at = s.start
+		}
+	})
+}
