@@ -250,7 +250,7 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		r.pass("database", "%s, format %d: %s documents, every checksum right", stats.Dir, stats.FormatMajor, thousands(rep.Documents))
 	}
 	if rep.Documents > 0 {
-		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, rep.Documents,
+		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, stats.Chunks,
 			rep.SelfRecall, count(rep.Sampled, "vector", "vectors"))
 	}
 	bridge := "follows every change"

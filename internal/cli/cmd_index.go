@@ -20,6 +20,9 @@ Documents are stored by id; one that is stored already is replaced. A JSONL line
 or .md file is one document whose id is its path below the folder that was named. Hidden
 files and files of other kinds in folders are left out and counted.
 
+A text longer than the model reads is stored in chunks of whole sentences, which overlap; a
+search finds the document by its best chunk and says which.
+
 Each batch is stored whole or not at all. When a document cannot be read, indexing stops
 before its batch, naming file and line; --skip-bad leaves such documents out and counts them.
 Ctrl-C ends after the batch that is being stored; what was stored stays.`,
@@ -32,6 +35,8 @@ Ctrl-C ends after the batch that is being stored; what was stored stays.`,
 		o := indexOptions{
 			batch:   f.int("batch", 500, "documents stored in one commit"),
 			skipBad: f.bool("skip-bad", "leave out documents that cannot be read, and count them"),
+			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
+			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
 			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
 			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),
 			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
@@ -45,6 +50,7 @@ type indexOptions struct {
 	batch           *int
 	skipBad, noSync *bool
 	kind            *string
+	chunk, overlap  *int
 	memory          *int
 	json            *bool
 }
@@ -54,7 +60,9 @@ type indexSummary struct {
 	DB              string  `json:"db"`
 	Added           int     `json:"added"`            // documents that were new
 	Replaced        int     `json:"replaced"`         // documents that replaced one with the same id
-	Truncated       int     `json:"truncated"`        // of these, documents longer than the model reads
+	Chunked         int     `json:"chunked"`          // of these, documents that were cut into chunks
+	Chunks          int     `json:"chunks"`           // how many chunks those have
+	Truncated       int     `json:"truncated"`        // of these, documents with text that no vector stands for
 	TruncatedTokens int     `json:"truncated_tokens"` // tokens cut off in all
 	Bad             int     `json:"bad"`              // documents left out by --skip-bad
 	Skipped         skipped `json:"skipped"`
@@ -74,7 +82,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err != nil {
 		return err
 	}
-	opt := engine.Options{Index: *o.kind, NoSync: *o.noSync, MemoryMiB: *o.memory}
+	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, NoSync: *o.noSync, MemoryMiB: *o.memory}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}
@@ -115,6 +123,9 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 	}
 	fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced in %s (%s documents/s); %s stored\n", s.DB, thousands(s.Added),
 		thousands(s.Replaced), short(time.Duration(s.Seconds*float64(time.Second))), significant(s.PerSecond), thousands(s.Documents))
+	if s.Chunked > 0 {
+		fmt.Fprintf(a.Stdout, "%s stored in %s\n", count(s.Chunked, "long document is", "long documents are"), count(s.Chunks, "chunk", "chunks"))
+	}
 	if s.Truncated > 0 {
 		fmt.Fprintf(a.Stdout, "%s longer than the %d tokens that %s reads: %s tokens at their ends are not searchable\n",
 			count(s.Truncated, "document is", "documents are"), stats.Encoder.MaxTokens, stats.Encoder.Model, thousands(s.TruncatedTokens))
@@ -203,6 +214,8 @@ func (ix *indexer) flush() error {
 		}
 		ix.summary.Added += res.Added
 		ix.summary.Replaced += res.Replaced
+		ix.summary.Chunked += res.Chunked
+		ix.summary.Chunks += res.Chunks
 		ix.summary.Truncated += res.Truncated
 		ix.summary.TruncatedTokens += res.TruncatedTokens
 		break

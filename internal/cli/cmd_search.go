@@ -32,7 +32,11 @@ share of the query's words, by weight, that the passage has.
 
 --queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
-"title","text","metadata"}]}, and "query_id" with --queries. --format trec prints a run file.`,
+"title","text","metadata","chunk","chunks","start","end","duplicates"}]}, and "query_id" with
+--queries. Where a document is stored in chunks, text is the one that was found: number chunk,
+from 0, of chunks, the bytes start to end of the document's text. --collapse names in duplicates
+the documents that share four fifths of their word pairs with a better hit. --format trec
+prints a run file.`,
 	examples: []string{
 		`lexsem search --db notes.db "how do I rotate the signing keys"`,
 		`lexsem search --db papers.db --filter 'year >= 2024' --queries queries.jsonl -k 100 --format trec > run.trec`,
@@ -49,6 +53,8 @@ query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","cover
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
+			chunks:  f.bool("chunks", "every chunk of a long document is a hit of its own; else a document is found once"),
+			fold:    f.bool("collapse", "fold near-duplicates into the best of them"),
 			ef:      f.int("ef", 0, "candidate pool of an approximate index; default the index's own"),
 		}
 		return o.run
@@ -59,7 +65,7 @@ type searchOptions struct {
 	k, ef                                          *int
 	mode, fusion, filter, variant, format, queries *string
 	beta                                           *float64
-	json                                           *bool
+	json, chunks, fold                             *bool
 }
 
 // searchQuery is one query and its id in a file of queries.
@@ -84,6 +90,12 @@ type searchHit struct {
 	Title    string         `json:"title,omitempty"`
 	Text     string         `json:"text"`
 	Metadata map[string]any `json:"metadata,omitempty"`
+
+	Chunk      int      `json:"chunk"`
+	Chunks     int      `json:"chunks"`
+	Start      int      `json:"start"`
+	End        int      `json:"end"`
+	Duplicates []string `json:"duplicates,omitempty"`
 }
 
 func (o searchOptions) check(args []string) error {
@@ -101,6 +113,8 @@ func (o searchOptions) check(args []string) error {
 		return usagef("--beta %v: use a number from 0 to 1000, 0 for the default", *o.beta)
 	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
+	case *o.chunks && *o.format == "trec":
+		return hinted(usagef("--chunks with --format trec: a run file ranks each document once"), "leave one of them out")
 	case *o.k < 1 || *o.k > engine.MaxK:
 		return usagef("-k %d: use a number from 1 to %d", *o.k, engine.MaxK)
 	case *o.ef < 0:
@@ -165,6 +179,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 		variant = engine.VariantNone
 	}
 	res, err := db.Search(ctx, engine.Query{Text: q.text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef, Filter: filter,
+		PerChunk: *o.chunks, Collapse: *o.fold,
 		Fusion: engine.Fusion{Kind: *o.fusion, Beta: *o.beta}})
 	if errors.Is(err, engine.ErrInvalid) {
 		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
@@ -180,7 +195,8 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 			ans.QueryID = q.id
 		}
 		for _, h := range res.Hits {
-			ans.Hits = append(ans.Hits, searchHit{h.ID, h.Score, h.Cosine, h.Coverage, h.Rank, h.Title, h.Text, h.Metadata})
+			ans.Hits = append(ans.Hits, searchHit{h.ID, h.Score, h.Cosine, h.Coverage, h.Rank, h.Title, h.Text, h.Metadata,
+				h.Chunk, h.Chunks, h.Start, h.End, h.Duplicates})
 		}
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":

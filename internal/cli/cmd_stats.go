@@ -30,7 +30,8 @@ var cmdStats = command{
 type statsSummary struct {
 	DB          string        `json:"db"`
 	Documents   int           `json:"documents"`
-	Seq         uint64        `json:"seq"` // number of the last commit
+	Chunks      int           `json:"chunks"` // what is searched; a document of one piece counts once
+	Seq         uint64        `json:"seq"`    // number of the last commit
 	Truncated   int           `json:"truncated"`
 	Index       string        `json:"index"`
 	Metric      string        `json:"metric"`
@@ -56,7 +57,7 @@ type statsBridge struct {
 
 func newStats(s engine.Stats) statsSummary {
 	out := statsSummary{
-		DB: s.Dir, Documents: s.Documents, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
+		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []statsBridge{},
 	}
@@ -100,6 +101,9 @@ func writeStats(w io.Writer, s statsSummary) {
 	}
 	row("database", "%s, format %d, %s", s.DB, s.FormatMajor, bytesOf(s.DiskBytes))
 	row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
+	if s.Chunks > s.Documents {
+		row("chunks", "%s, long documents in several", thousands(s.Chunks))
+	}
 	row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
 	row("index", "%s, %s", s.Index, s.Metric)
 	row("queries", "modulated by %s unless --variant says otherwise", s.Default)

@@ -49,9 +49,16 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 	}
 	width := min(a.Width, 100)
 	for _, h := range res.Hits {
-		fmt.Fprintf(w, "%s  %s  %s\n", a.style(faint, fmt.Sprintf("%2d", h.Rank)), fmt.Sprintf("%.3f", h.Score), a.style(bold, clipColumns(flat(h.ID), width-11)))
+		place := ""
+		if h.Chunks > 1 {
+			place = fmt.Sprintf("  %d/%d", h.Chunk+1, h.Chunks)
+		}
+		fmt.Fprintf(w, "%s  %s  %s%s\n", a.style(faint, fmt.Sprintf("%2d", h.Rank)), fmt.Sprintf("%.3f", h.Score), a.style(bold, clipColumns(flat(h.ID), width-11-len(place))), a.style(faint, place))
 		if h.Title != "" {
 			fmt.Fprintf(w, "    %s\n", clipColumns(flat(h.Title), width-4))
+		}
+		if n := len(h.Duplicates); n > 0 {
+			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("and nearly the same: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
 		}
 		for _, line := range snippet(h.Text, query, width-4, 2) {
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
