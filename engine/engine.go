@@ -59,6 +59,7 @@ type Engine struct {
 	modMu    sync.Mutex
 	mods     map[string]modulate.Modulator // made so far, for bridges and sums in use
 
+	fitMu   sync.Mutex   // held by a fit
 	closeMu sync.RWMutex // held shared by every call, exclusively by Close
 	closed  bool
 }

@@ -1,22 +1,31 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
 )
 
+// fitDir holds what an interrupted fit left, below the database's folder:
+// encoded queries and the state of the descent.
+const fitDir = "fit"
+
 // Fit fits a bridge on what is stored, without labels, and makes it the
 // default of queries that name no variant. It works on the state at its start;
-// reading and writing go on meanwhile. Cost: the encoding of the training
-// queries (a few hundred a second and core) and two matrix products a batch.
-// Cancelling ctx leaves the database as it was.
+// reading and writing go on meanwhile, another Fit waits. Cost: the encoding of
+// the training queries (a few hundred a second and core) and two matrix
+// products a batch. Cancelling ctx leaves the database as it was; the same Fit
+// then, or after a kill, goes on from where it stopped, to the same bridge.
 func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	done, err := e.use()
 	if err != nil {
@@ -29,23 +38,36 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	case e.enc == nil:
 		return FitReport{}, ErrNoEncoder
 	}
+	e.fitMu.Lock()
+	defer e.fitMu.Unlock()
 	c, err := e.corpus(ctx)
 	if err != nil {
 		return FitReport{}, err
 	}
 	defer c.view.Close()
-	seq := c.view.Seq()
-	w, r, err := train.Fit(ctx, c, e.enc, train.Options{
+	options := train.Options{
 		Stack: o.Variant, Sums: c.sums.Sums,
 		RLR:  modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda},
 		Seed: o.Seed, QueriesPerPassage: o.QueriesPerPassage, MaxQueries: o.MaxQueries,
-		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: seq,
+		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: c.view.Seq(),
 		Progress: func(stage string, done, total int, loss float64) {
 			if o.Progress != nil {
 				o.Progress(Progress{Stage: stage, Done: done, Total: total, Loss: loss})
 			}
 		},
-	})
+	}
+	if o.Update {
+		b, err := e.base(o.Variant)
+		if err != nil {
+			return FitReport{}, err
+		}
+		at, _ := slices.BinarySearch(c.ords, b.Last+1)
+		if at == len(c.ords) {
+			return FitReport{Variant: b.weights.Stack, File: b.File, Seq: b.Seq, Passages: b.Passages, Current: true}, nil
+		}
+		options.Stack, options.Base, options.Fresh, options.RLR = b.weights.Stack, b.weights, at, b.weights.RLR
+	}
+	w, r, err := e.train(ctx, c, options)
 	if err != nil {
 		for _, bad := range []error{train.ErrCorpus, train.ErrOptions, modulate.ErrUnknownVariant, modulate.ErrOptions} {
 			if errors.Is(err, bad) {
@@ -62,11 +84,57 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	if err != nil {
 		return FitReport{}, err
 	}
+	if err := os.RemoveAll(filepath.Join(e.dir, fitDir)); err != nil {
+		e.warn("what the fit kept was not removed", "error", err)
+	}
 	return FitReport{
-		Variant: w.Stack, File: file, Seq: seq, Passages: r.Passages, Queries: r.Queries,
+		Variant: w.Stack, File: file, Seq: w.Seq, Passages: r.Passages, Queries: r.Queries,
 		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
 	}, nil
 }
+
+// base is the bridge that an update goes on from: that of the variant, else
+// the default one.
+func (e *Engine) base(variant string) (*bridge, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	s, any, err := e.stack(variant)
+	if err != nil {
+		return nil, err
+	}
+	b := e.bridges[s.Name()]
+	switch {
+	case !any || b == nil:
+		return nil, fmt.Errorf("update of variant %q: %w; run fit without update first", cmp.Or(variant, e.standard), ErrNotFitted)
+	case b.err != nil:
+		return nil, b.err
+	}
+	return b, nil
+}
+
+// train runs the fit with its state and its encoded queries kept on disk. That
+// they cannot be kept does not fail it.
+func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modulate.Weights, *train.Report, error) {
+	dir := filepath.Join(e.dir, fitDir)
+	cache, err := encoder.NewCache(lent{e.enc}, dir, encoder.CacheOptions{MaxBytes: 16 << 30})
+	if err != nil {
+		e.warn("a fit that is interrupted will begin anew", "error", err)
+		return train.Fit(ctx, c, e.enc, o)
+	}
+	o.Checkpoint = filepath.Join(dir, "state")
+	w, r, err := train.Fit(ctx, c, cache, o)
+	if closeErr := cache.Close(); closeErr != nil {
+		e.warn("encoded queries were not kept", "error", closeErr)
+	}
+	return w, r, err
+}
+
+// lent is an encoder that belongs to another: whoever is given it cannot close
+// it.
+type lent struct{ encoder.Encoder }
+
+// Close does nothing.
+func (lent) Close() error { return nil }
 
 // corpus is the state of the database that a fit works on.
 type corpus struct {

@@ -159,3 +159,56 @@ func TestDamagedBridgeIsReported(t *testing.T) {
 	fit(t, e, engine.FitOptions{QueriesPerPassage: 2, Epochs: 1})
 	search(t, e, engine.Query{Text: text(5)})
 }
+
+// An update learns what is new in proportion to it, and says when nothing is.
+func TestFitUpdate(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 120))
+	if _, err := e.Fit(t.Context(), engine.FitOptions{Update: true}); !errors.Is(err, engine.ErrNotFitted) {
+		t.Fatalf("nothing to go on from: %v", err)
+	}
+	first := fit(t, e, engine.FitOptions{QueriesPerPassage: 4, Epochs: 1})
+	if r := fit(t, e, engine.FitOptions{Update: true}); !r.Current || r.File != first.File {
+		t.Fatalf("nothing new: %+v", r)
+	}
+	add(t, e, docs(120, 130))
+	r := fit(t, e, engine.FitOptions{Update: true, QueriesPerPassage: 4, Epochs: 1})
+	if r.Current || r.Variant != "rlr+slr" || r.Passages != 130 || r.Queries < 40 || r.Queries > 80 {
+		t.Fatalf("%+v: want the queries of 10 new passages and as many others", r)
+	}
+	if got := search(t, e, engine.Query{Text: text(5), K: 1}); got.Trace.Unfitted != 0 {
+		t.Fatalf("%d unfitted", got.Trace.Unfitted)
+	}
+}
+
+// A fit that was cancelled goes on to the same bridge, and leaves nothing.
+func TestFitGoesOn(t *testing.T) {
+	o := engine.FitOptions{QueriesPerPassage: 4, Epochs: 2}
+	whole, dir := open(t, t.TempDir(), engine.Options{}), t.TempDir()
+	cut := open(t, dir, engine.Options{})
+	add(t, whole, docs(0, 120))
+	add(t, cut, docs(0, 120))
+	want := fit(t, whole, o)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stopped := o
+	stopped.Progress = func(p engine.Progress) {
+		if p.Stage == "fit" {
+			cancel()
+		}
+	}
+	if _, err := cut.Fit(ctx, stopped); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "fit", "*.vectors"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("encoded queries kept in %v, %v", kept, err)
+	}
+	if got := fit(t, cut, o); got.File != want.File {
+		t.Errorf("bridge %s after the stop, %s without", got.File, want.File)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "fit")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the fit left its folder: %v", err)
+	}
+}

@@ -143,6 +143,11 @@ type FitOptions struct {
 	MaxQueries int
 	// Epochs over the training queries; 0 means 3.
 	Epochs int
+	// Update goes on from the bridge that is there: queries are drawn from the
+	// documents it has not seen, and as many from all others, so the cost is in
+	// proportion to what is new. Variant "" then means the default one. Without
+	// such a bridge it is ErrNotFitted.
+	Update bool
 	// Progress, if not nil, is called from one goroutine at a time.
 	Progress func(Progress)
 }
@@ -156,6 +161,7 @@ type FitReport struct {
 	Queries   int // training queries
 	Seconds   float64
 	FinalLoss float64
+	Current   bool // an update found nothing new, and changed nothing
 	// Probes hold nDCG@1 on held-out probes made from the corpus with other
 	// seeds than training, before and after.
 	Probes []ProbeScore

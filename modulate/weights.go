@@ -47,6 +47,15 @@ type ProbeScore struct {
 	Modified float64 `json:"modified"` // nDCG@1 in [0, 1] with the fitted bridge
 }
 
+// Clone returns a copy that shares nothing with w.
+func (w *Weights) Clone() (*Weights, error) {
+	b, err := w.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return Decode(b)
+}
+
 // head returns the parameters of variant name.
 func (p Parts) head(name string) (*Head, error) {
 	if p.Weights == nil || p.Weights.Heads[name] == nil {

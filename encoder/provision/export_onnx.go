@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
 // exportVersion changes with the graph that ExportONNX writes.
@@ -34,11 +36,11 @@ func ExportONNX(ctx context.Context, weights, config, out string) error {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	s, err := openSafetensors(weights)
+	s, err := safetensors.Open(weights)
 	if err != nil {
-		return fmt.Errorf("export: %w", err)
+		return fmt.Errorf("export: %w", checkpoint(err))
 	}
-	defer s.close()
+	defer s.Close()
 	g, err := bertGraph(s, c)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -59,18 +61,26 @@ func ExportONNX(ctx context.Context, weights, config, out string) error {
 	return nil
 }
 
+// checkpoint makes an ErrCheckpoint of what a safetensors file lacks.
+func checkpoint(err error) error {
+	if errors.Is(err, safetensors.ErrFormat) {
+		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return err
+}
+
 // bertBuilder adds the parts of a BERT encoder to a graph.
 type bertBuilder struct {
 	graph
-	s   *safetensors
+	s   *safetensors.File
 	c   bertConfig
 	pre string // prefix of the tensor names, "" or "bert."
 	err error  // the first error; later calls do nothing harmful
 }
 
-func bertGraph(s *safetensors, c bertConfig) (*graph, error) {
+func bertGraph(s *safetensors.File, c bertConfig) (*graph, error) {
 	b := &bertBuilder{s: s, c: c}
-	if _, ok := s.tensors["bert.embeddings.word_embeddings.weight"]; ok {
+	if _, ok := s.Tensors["bert.embeddings.word_embeddings.weight"]; ok {
 		b.pre = "bert."
 	}
 	x, mask := b.embed()
@@ -143,9 +153,9 @@ func (b *bertBuilder) norm(name string) (scale, shift string) {
 func (b *bertBuilder) sections(names []string, shape ...int64) []*io.SectionReader {
 	out := make([]*io.SectionReader, len(names))
 	for i, n := range names {
-		r, err := b.s.float32s(b.pre+n, shape...)
+		r, err := b.s.Section(b.pre+n, shape...)
 		if err != nil {
-			b.err = errors.Join(b.err, err)
+			b.err = errors.Join(b.err, checkpoint(err))
 			return nil
 		}
 		out[i] = r

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,19 +23,32 @@ changes: bridges act on queries. The report compares the plain vector with the b
 queries from other seeds than those it was fitted on. More queries a passage make a better
 bridge and take longer; most of the time goes into encoding them.
 
-rlr is computed from sums that follow every change of the database: it needs no fit.`,
+A fit that was interrupted goes on when the same command is run again. --update goes on from
+the bridge that is there: it takes as long as what is new, and keeps what was learned.
+lexsem stats says how many passages the bridge has not seen.
+
+rlr is computed from sums that follow every change of the database: it needs no fit.
+
+--import takes a bridge that was trained elsewhere, a safetensors file with linear.weight
+[dimension × vocabulary], and where it has them linear.bias, U and b. Its metadata say by
+lexsem.encoder, a fingerprint as JSON, which encoder it belongs to.`,
 	examples: []string{
 		"lexsem fit --db notes.db",
 		"lexsem fit --db notes.db --queries-per-passage 25 --seed 7",
+		"lexsem fit --db notes.db --update",
+		"lexsem fit --db notes.db --import bridge.safetensors --variant slr",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := fitOptions{
-			variant:    f.str("variant", "rlr+slr", "`NAME`what to fit: slr, slr-idf, llr, llr-full, clr …, also stacked on rlr"),
+			variant:    f.str("variant", "", "`NAME`what to fit: slr, slr-idf, llr, llr-full, clr …, also stacked on rlr; default rlr+slr, with --import slr, with --update what is there"),
 			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
 			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage"),
 			maxQueries: f.int("max-queries", 0, "training queries in all; default no limit"),
 			epochs:     f.int("epochs", 3, "passes over the training queries"),
+			update:     f.bool("update", "go on from the bridge that is there with the passages it has not seen"),
+			importFile: f.str("import", "", "`FILE`take the bridge of a safetensors file"),
+			same:       f.bool("same-encoder", "vouch that the file was trained with this database's encoder, where it does not say so"),
 			json:       f.bool("json", "print the report as JSON"),
 		}
 		return o.run
@@ -45,14 +59,15 @@ type fitOptions struct {
 	variant                        *string
 	seed                           *uint64
 	perPassage, maxQueries, epochs *int
-	json                           *bool
+	importFile                     *string
+	update, same, json             *bool
 }
 
 // fitSummary is what fit --json prints.
 type fitSummary struct {
 	DB        string     `json:"db"`
 	Variant   string     `json:"variant"`
-	Fitted    bool       `json:"fitted"` // false for rlr, which needs no fit
+	Fitted    bool       `json:"fitted"` // false for rlr, which needs no fit, and where nothing was new
 	File      string     `json:"file,omitempty"`
 	Seed      uint64     `json:"seed"`
 	Passages  int        `json:"passages"`
@@ -73,16 +88,28 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	if len(args) > 0 {
 		return usagef("fit takes no arguments, got %q", args[0])
 	}
-	stack, err := modulate.ParseStack(*o.variant)
+	if *o.variant == "" && !*o.update {
+		*o.variant = "rlr+slr"
+		if *o.importFile != "" {
+			*o.variant = "slr"
+		}
+	}
+	stack, err := modulate.ParseStack(cmp.Or(*o.variant, "rlr+slr"))
 	if err != nil {
 		return hinted(usagef("%v", err), "join them by +, as in rlr+slr")
 	}
 	if *o.perPassage < 1 || *o.maxQueries < 0 || *o.epochs < 1 {
 		return usagef("--queries-per-passage and --epochs take numbers from 1, --max-queries from 0")
 	}
+	if *o.update && *o.importFile != "" {
+		return usagef("--update and --import exclude each other")
+	}
 	dir, err := a.needDB()
 	if err != nil {
 		return err
+	}
+	if *o.importFile != "" {
+		return o.take(ctx, a, dir)
 	}
 	if !stack.Fitted() {
 		return o.closedForm(ctx, a, dir)
@@ -96,18 +123,22 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	defer p.done()
 	rep, err := db.Fit(ctx, engine.FitOptions{
 		Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage,
-		MaxQueries: *o.maxQueries, Epochs: *o.epochs, Progress: p.fit,
+		MaxQueries: *o.maxQueries, Epochs: *o.epochs, Update: *o.update, Progress: p.fit,
 	})
 	p.done()
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			return hinted(&interrupted{"interrupted; the bridge in use stays as it was"}, "run the same command again to fit")
+			return hinted(&interrupted{"interrupted; the bridge in use stays as it was"}, "run the same command again to go on")
 		}
 		return err
 	}
 	s := newFit(dir, *o.seed, rep)
 	if *o.json {
 		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	if rep.Current {
+		_, err = fmt.Fprintf(a.Stdout, "%s: %s has seen every passage; nothing to update\n", dir, s.Variant)
+		return err
 	}
 	fmt.Fprintf(a.Stdout, "%s: fitted %s on %s passages with %s queries of their own in %s\n", dir, s.Variant,
 		thousands(s.Passages), thousands(s.Queries), short(time.Duration(s.Seconds*float64(time.Second))))
@@ -121,12 +152,32 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 }
 
 func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
-	s := fitSummary{DB: dir, Variant: rep.Variant, Fitted: true, File: rep.File, Seed: seed, Passages: rep.Passages,
+	s := fitSummary{DB: dir, Variant: rep.Variant, Fitted: !rep.Current, File: rep.File, Seed: seed, Passages: rep.Passages,
 		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []fitProbe{}}
 	for _, pr := range rep.Probes {
 		s.Probes = append(s.Probes, fitProbe{pr.Task, pr.Queries, pr.Dense, pr.Modified})
 	}
 	return s
+}
+
+// take imports the bridge of a file.
+func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
+	e, err := a.openBare(ctx, dir, engine.Options{})
+	if err != nil {
+		return err
+	}
+	rep, err := e.ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
+	if err := errors.Join(err, e.Close()); err != nil {
+		if errors.Is(err, modulate.ErrOptions) && !*o.same {
+			return hinted(err, "--same-encoder vouches for the encoder of this database")
+		}
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(newFit(dir, *o.seed, rep))
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: imported %s from %s; queries use it from now on\n", dir, rep.Variant, *o.importFile)
+	return err
 }
 
 // closedForm answers a request to fit rlr.

@@ -112,6 +112,10 @@ func writeStats(w io.Writer, s statsSummary) {
 		if b.Unfitted > 0 {
 			seen = fmt.Sprintf("%s since: run `lexsem fit` again", count(b.Unfitted, "passage came", "passages came"))
 		}
+		if b.Passages == 0 {
+			row("bridge", "%s, trained elsewhere", b.Variant)
+			continue
+		}
 		row("bridge", "%s, fitted on %s passages, %s", b.Variant, thousands(b.Passages), seen)
 		for _, p := range b.Probes {
 			row("", "%-8s nDCG@1 %.1f → %.1f on %s held-out queries", p.Task, 100*p.Dense, 100*p.Fitted, thousands(p.Queries))

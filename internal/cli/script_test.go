@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -76,7 +78,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "waitfor": waitFor, "damage": damage, "repeat": repeat,
+			"exits": exits, "waitfor": waitFor, "damage": damage, "repeat": repeat, "bridge-file": bridgeFile,
 		},
 	})
 }
@@ -140,4 +142,18 @@ func repeat(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[1])), 0o755))
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
+}
+
+// bridgeFile FILE writes a bridge for the hash encoder as a safetensors file:
+// W = 1 for token 5, else 0.
+func bridgeFile(ts *testscript.TestScript, neg bool, args []string) {
+	enc := encoder.NewHash(384)
+	d, vocab := enc.Dim(), enc.VocabSize()
+	data := make([]byte, 4*d*vocab)
+	for i := range d {
+		binary.LittleEndian.PutUint32(data[4*(i*vocab+5):], math.Float32bits(float32(i)/float32(d)))
+	}
+	header := fmt.Sprintf(`{"linear.weight":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, d, vocab, len(data))
+	b := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), append(b, data...), 0o644))
 }

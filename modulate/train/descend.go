@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -16,46 +17,63 @@ import (
 // workers, nor does any sum, so neither does the result.
 const blockScores = 1 << 18
 
-// descend fits W, p, and the heads of the bridge by Adam. It returns the mean
-// loss of each epoch and the number of steps.
-func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, o Options) ([]float64, int, error) {
+// descend fits W, p, and the heads of the bridge by Adam. key names the fit,
+// so that it goes on from a checkpoint of its own. It returns the mean loss of
+// each epoch and the number of steps.
+func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, key string, o Options) ([]float64, int, error) {
 	t, err := newTrainer(ctx, q, set, shift, b, p, o)
 	if err != nil {
 		return nil, 0, err
 	}
 	total := t.adam.total
+	now := place{Key: key}
+	if o.Checkpoint != "" {
+		from, ok, err := t.loadCheckpoint(o.Checkpoint, key)
+		if err != nil {
+			return nil, 0, fmt.Errorf("read the checkpoint %s: %w; delete it", o.Checkpoint, err)
+		}
+		if ok {
+			now = from
+		}
+	}
+	saver := checkpointer{o.Checkpoint, o.CheckpointEvery, time.Now()}
 	order := make([]int32, q.len())
 	for i := range order {
 		order[i] = int32(i)
 	}
-	var losses []float64
-	step := 0
 	for epoch := range o.Epochs {
 		rng := random(o.Seed, fmt.Sprint("epoch ", epoch), "")
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		var sum float64
-		for at := 0; at < len(order); at += o.Batch {
+		if epoch < now.Epoch {
+			continue
+		}
+		for now.At < len(order) {
 			if err := ctx.Err(); err != nil {
 				return nil, 0, err
 			}
-			batch := order[at:min(at+o.Batch, len(order))]
-			step++
-			loss, err := t.step(ctx, batch, step)
+			batch := order[now.At:min(now.At+o.Batch, len(order))]
+			now.Step++
+			loss, err := t.step(ctx, batch, now.Step)
 			if err != nil {
 				return nil, 0, err
 			}
 			if loss-loss != 0 {
-				return nil, 0, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, step, total)
+				return nil, 0, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, now.Step, total)
 			}
-			sum += loss * float64(len(batch))
-			o.Progress("fit", step, total, sum/float64(at+len(batch)))
+			now.At += len(batch)
+			now.Sum += loss * float64(len(batch))
+			o.Progress("fit", now.Step, total, now.Sum/float64(now.At))
+			if err := saver.after(t, now); err != nil {
+				return nil, 0, err
+			}
 		}
-		losses = append(losses, sum/float64(len(order)))
+		now.Losses = append(now.Losses, now.Sum/float64(len(order)))
+		now.Epoch, now.At, now.Sum = epoch+1, 0, 0
 	}
 	for r := range p.Tokens() {
 		t.adam.settle(p.Rows(), r, total)
 	}
-	return losses, step, nil
+	return now.Losses, now.Step, nil
 }
 
 // trainer holds what the steps share.

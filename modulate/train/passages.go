@@ -112,21 +112,40 @@ type drawn struct {
 // draw makes the training queries in a fixed random order.
 func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
 	byTurn := make([]drawn, o.QueriesPerPassage) // the k-th queries of all passages
-	for r, t := range s.texts {
-		if r%256 == 0 {
-			if err := ctx.Err(); err != nil {
-				return drawn{}, err
-			}
-			o.Progress("sample", r, len(s.texts), 0)
-		}
-		for k, q := range s.passage(r).draw(random(o.Seed, "train", t), o.QueriesPerPassage) {
+	from := func(r, most int, purpose string) int {
+		queries := s.passage(r).draw(random(o.Seed, purpose, s.texts[r]), most)
+		for k, q := range queries {
 			byTurn[k].texts = append(byTurn[k].texts, q)
 			byTurn[k].target = append(byTurn[k].target, int32(r))
 		}
+		return len(queries)
+	}
+	fresh := 0
+	var known []int
+	for r := range s.texts {
+		if err := s.turn(ctx, r, o); err != nil {
+			return drawn{}, err
+		}
+		if o.Base != nil && s.reps[r] < o.Fresh {
+			known = append(known, r)
+			continue
+		}
+		fresh += from(r, o.QueriesPerPassage, "train")
+	}
+	// The replayed ones are not those that the base was fitted on: other draws
+	// from the same passages teach as much and guard against learning by heart.
+	rng := random(o.Seed, "replay", s.digest)
+	replay := int(o.Replay * float64(fresh))
+	for i, k := range rng.Perm(len(known)) {
+		most := min(o.QueriesPerPassage, (replay+len(known)-i-1)/(len(known)-i))
+		if most == 0 {
+			break
+		}
+		replay -= from(known[k], most, "replay "+s.digest)
 	}
 	o.Progress("sample", len(s.texts), len(s.texts), 0)
 	var d drawn
-	rng := random(o.Seed, "order", "")
+	rng = random(o.Seed, "order", "")
 	for _, t := range byTurn {
 		rng.Shuffle(len(t.texts), func(i, j int) {
 			t.texts[i], t.texts[j] = t.texts[j], t.texts[i]
@@ -139,7 +158,16 @@ func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
 		d.texts, d.target = d.texts[:o.MaxQueries], d.target[:o.MaxQueries]
 	}
 	if len(d.texts) == 0 {
-		return d, fmt.Errorf("%w: none of its %d texts holds a word; index passages with text", ErrCorpus, len(s.texts))
+		return d, fmt.Errorf("%w: none of its %d texts that are to be fitted holds a word; index passages with text", ErrCorpus, len(s.texts))
 	}
 	return d, nil
+}
+
+// turn reports progress, and the end of ctx, now and then.
+func (s *passages) turn(ctx context.Context, r int, o Options) error {
+	if r%256 != 0 {
+		return nil
+	}
+	o.Progress("sample", r, len(s.texts), 0)
+	return ctx.Err()
 }

@@ -92,6 +92,22 @@ type Options struct {
 	StateBytes int64
 	// Seq is recorded in the weights as the state of the corpus.
 	Seq uint64
+	// Base, if not nil, is the bridge of the same stack and encoder that the fit
+	// goes on from, and the passages from Fresh on are those it has not seen.
+	// QueriesPerPassage are drawn from each of these, and Replay times as many
+	// in all from the others (0 means 1), so that what was learned is kept. So
+	// queries and steps are in proportion to what is new. Base is not changed.
+	Base   *modulate.Weights
+	Fresh  int
+	Replay float64
+	// Checkpoint, if not empty, is a file that the descent keeps its state in,
+	// every CheckpointEvery (0 means 30 s): 12·d bytes for each token in use. A
+	// fit of the same corpus, encoder and options goes on from it and ends with
+	// the same weights as one that was never stopped, after a kill, too; a file
+	// of another fit, or a damaged one, is replaced. The caller removes it.
+	// Queries are encoded anew; an encoder.Cache makes that cheap.
+	Checkpoint      string
+	CheckpointEvery time.Duration
 	// Progress, if not nil, is called from the goroutine of Fit. Stages are
 	// "sample" (passages), "encode queries" (queries), "fit" (steps) and
 	// "evaluate" (probe queries). loss is the running mean in nats during
@@ -135,11 +151,17 @@ func (o Options) defaults() (Options, error) {
 	fill(&o.Workers, runtime.GOMAXPROCS(0))
 	fill(&o.AllCandidates, 20_000)
 	fill(&o.Negatives, 15)
+	if o.CheckpointEvery == 0 {
+		o.CheckpointEvery = 30 * time.Second
+	}
 	if o.StateBytes == 0 {
 		o.StateBytes = 2 << 30
 	}
 	if o.LearningRate == 0 {
 		o.LearningRate = 2e-2
+	}
+	if o.Replay == 0 {
+		o.Replay = 1
 	}
 	if o.Tau == 0 {
 		o.Tau = 0.05
@@ -161,6 +183,9 @@ func (o Options) defaults() (Options, error) {
 	}
 	if !(o.LearningRate > 0 && o.LearningRate <= 10) || !(o.Tau >= 1e-3 && o.Tau <= 10) {
 		return o, fmt.Errorf("%w: learning rate %v and temperature %v; they must lie in (0, 10] and [0.001, 10]", ErrOptions, o.LearningRate, o.Tau)
+	}
+	if !(o.Replay > 0 && o.Replay <= 1000) || o.Fresh < 0 {
+		return o, fmt.Errorf("%w: replay of %v and fresh passages from %d; replay lies in (0, 1000], fresh passages start at 0 or later", ErrOptions, o.Replay, o.Fresh)
 	}
 	return o, nil
 }
@@ -202,7 +227,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := stack.Start(enc.Dim(), enc.VocabSize(), length, parts)
+	w, err := begin(stack, enc, length, parts, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,6 +235,10 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	bridge, err := stack.Bridge(parts)
 	if err != nil {
 		return nil, nil, err
+	}
+	base := ""
+	if o.Base != nil {
+		base = fmt.Sprint(o.Base.Data, o.Base.Loss, o.Base.Queries, o.Fresh, o.Replay)
 	}
 	drawn, err := set.draw(ctx, o)
 	if err != nil {
@@ -222,7 +251,8 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	}
 	queries.length = length
 	encoded := time.Now()
-	losses, steps, err := descend(ctx, queries, set, shift, bridge, w.Projection, o)
+	key := fitKey(set, queries, w.Stack, enc.Fingerprint().Digest(), base, o)
+	losses, steps, err := descend(ctx, queries, set, shift, bridge, w.Projection, key, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,6 +260,9 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 
 	w.Encoder, w.Seed, w.Data, w.Seq = enc.Fingerprint(), o.Seed, set.digest, o.Seq
 	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), losses[len(losses)-1]
+	if o.Base != nil {
+		w.Queries += o.Base.Queries
+	}
 	for _, s := range shift {
 		if r, ok := s.(*modulate.Regression); ok {
 			w.RLR = r.Options()
@@ -243,6 +276,21 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		Tokens: len(w.Projection.Tokens()), Steps: steps, Losses: losses, Probes: w.Probes,
 		Encode: encoded.Sub(began), Descent: fitted.Sub(encoded), Took: time.Since(start),
 	}, nil
+}
+
+// begin returns the weights that the fit starts with: a copy of the base, or
+// the start of the stack.
+func begin(stack modulate.Stack, enc encoder.Encoder, length float64, parts modulate.Parts, o Options) (*modulate.Weights, error) {
+	if o.Base == nil {
+		return stack.Start(enc.Dim(), enc.VocabSize(), length, parts)
+	}
+	if o.Base.Stack != stack.Name() {
+		return nil, fmt.Errorf("%w: the bridge to go on from is one of %s, not of %s; fit that stack, or without a base", ErrOptions, o.Base.Stack, stack.Name())
+	}
+	if err := o.Base.CheckEncoder("the bridge to go on from", enc.Fingerprint()); err != nil {
+		return nil, err
+	}
+	return o.Base.Clone()
 }
 
 // fittable returns the stack called name, which has a multiplicative part.

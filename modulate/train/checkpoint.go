@@ -1,0 +1,180 @@
+package train
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A checkpoint is what a descent needs to go on after a step as if it had
+// never stopped, in a file of little-endian numbers:
+//
+//	"LEXSEMCK"  magic, 8 bytes
+//	uint32      length of the header
+//	JSON        place
+//	4 bytes × n every number of trainer.state, in its order
+//	uint32      CRC-32C of all bytes before it
+const checkpointMagic = "LEXSEMCK"
+
+const maxPlace = 1 << 20 // bytes
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// place is where a descent stands.
+type place struct {
+	Key    string    `json:"key"` // of the fit, see fitKey
+	Step   int       `json:"step"`
+	Epoch  int       `json:"epoch"`
+	At     int       `json:"at"`  // queries of the epoch that are done
+	Sum    float64   `json:"sum"` // of their losses
+	Losses []float64 `json:"losses"`
+}
+
+// fitKey names everything that the descent depends on: a checkpoint with
+// another key belongs to another fit.
+func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) string {
+	h := sha256.New()
+	fmt.Fprintln(h, "1", set.digest, encoder, stack, base, q.len(), len(q.tokens), o.RLR, o.Seed, o.QueriesPerPassage,
+		o.MaxQueries, o.Epochs, o.Batch, o.LearningRate, o.Tau, o.AllCandidates, o.Negatives, o.Bias, o.MaxTokens, o.StateBytes)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// state lists every number that the steps change, but W, b and the heads
+// themselves stand among them, too.
+func (t *trainer) state() (floats [][]float32, ints [][]int32) {
+	add := func(w []float32, a *adam) {
+		floats = append(floats, w, a.m, a.v)
+		ints = append(ints, a.last)
+	}
+	add(t.projection.Rows(), t.adam)
+	if t.bias != nil {
+		add(t.projection.Bias(), t.bias)
+	}
+	if t.learner != nil {
+		for _, h := range t.learner.heads {
+			if h != nil {
+				add(h.U, h.u)
+				add(h.B, h.b)
+			}
+		}
+	}
+	return floats, ints
+}
+
+// saveCheckpoint replaces the file at path by the present state: a temporary
+// file beside it, synced, then renamed.
+func (t *trainer) saveCheckpoint(path string, p place) error {
+	header, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	b := append([]byte(nil), checkpointMagic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
+	b = append(b, header...)
+	floats, ints := t.state()
+	for _, s := range floats {
+		for _, x := range s {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+	}
+	for _, s := range ints {
+		for _, x := range s {
+			b = binary.LittleEndian.AppendUint32(b, uint32(x))
+		}
+	}
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// loadCheckpoint brings t to the state in the file at path and says where it
+// stands; ok is false, and t as it was, where there is no file, or one that is
+// damaged or of another fit.
+func (t *trainer) loadCheckpoint(path, key string) (p place, ok bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, false, nil
+	}
+	if err != nil {
+		return p, false, err
+	}
+	defer f.Close()
+	floats, ints := t.state()
+	n := 0
+	for i := range floats {
+		n += 4 * len(floats[i])
+	}
+	for i := range ints {
+		n += 4 * len(ints[i])
+	}
+	limit := len(checkpointMagic) + 4 + maxPlace + n + 4
+	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err != nil {
+		return p, false, err
+	}
+	head := len(checkpointMagic) + 4
+	if len(b) < head+4 || len(b) > limit || string(b[:len(checkpointMagic)]) != checkpointMagic ||
+		crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return p, false, nil
+	}
+	size := int(binary.LittleEndian.Uint32(b[len(checkpointMagic):]))
+	body := b[head : len(b)-4]
+	if size > len(body) || len(body)-size != n || json.NewDecoder(bytes.NewReader(body[:size])).Decode(&p) != nil || p.Key != key {
+		return place{}, false, nil
+	}
+	body = body[size:]
+	for _, s := range floats {
+		for i := range s {
+			s[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
+		}
+		body = body[4*len(s):]
+	}
+	for _, s := range ints {
+		for i := range s {
+			s[i] = int32(binary.LittleEndian.Uint32(body[4*i:]))
+		}
+		body = body[4*len(s):]
+	}
+	return p, true, nil
+}
+
+// checkpointer saves a trainer now and then; without a path it does nothing.
+type checkpointer struct {
+	path  string
+	every time.Duration
+	last  time.Time
+}
+
+// after saves the state that p describes if it is time to.
+func (c *checkpointer) after(t *trainer, p place) error {
+	if c.path == "" || time.Since(c.last) < c.every {
+		return nil
+	}
+	err := t.saveCheckpoint(c.path, p)
+	c.last = time.Now()
+	if err != nil {
+		return fmt.Errorf("save the checkpoint %s: %w; make room or fit without one", c.path, err)
+	}
+	return nil
+}
