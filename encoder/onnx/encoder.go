@@ -127,15 +127,16 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // processor takes about 6,000 tokens a second (BenchmarkEncode). Cancelling takes
 // effect between batches, so within about 0.2 s.
 //
-// Errors: encoder.ErrNoLogits for NeedLogits, encoder.ErrClosed, ErrModel
-// where the runtime refuses a batch, ctx's error.
+// Errors: encoder.ErrNoLogits for NeedLogits where the model has no output
+// "logits" [batch, |V|], encoder.ErrClosed, ErrModel where the runtime refuses
+// a batch, ctx's error.
 func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
 		return nil, encoder.ErrClosed
 	}
-	if need&encoder.NeedLogits != 0 {
+	if need&encoder.NeedLogits != 0 && e.session.vocab != e.tokenizer.VocabSize() {
 		return nil, encoder.ErrNoLogits
 	}
 	out := make([]encoder.Output, len(texts))
@@ -221,12 +222,17 @@ func (e *Encoder) runBatch(out []encoder.Output, batch []int, need encoder.Need)
 			b.mask[r*b.cols+c] = 1
 		}
 	}
-	if err := e.session.run(b); err != nil {
+	head := need&encoder.NeedLogits != 0
+	if err := e.session.run(b, head); err != nil {
 		return fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	for r, i := range batch {
 		first := r * b.cols * d
 		states := b.states[first : first+len(out[i].Tokens.IDs)*d]
+		if head {
+			v := e.session.vocab
+			out[i].Logits = slices.Clone(b.logits[r*v : (r+1)*v])
+		}
 		if need&encoder.NeedHidden != 0 {
 			out[i].Hidden = slices.Clone(states)
 		}

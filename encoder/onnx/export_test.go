@@ -6,11 +6,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -61,7 +64,47 @@ func newTiny(seed uint64, activation, prefix string) *tiny {
 		linear(p+"output.dense", m.inner, m.hidden)
 		norm(p + "output.LayerNorm")
 	}
+	if prefix != "" { // a checkpoint that was trained as a masked language model
+		linear("cls.predictions.transform.dense", m.hidden, m.hidden)
+		norm("cls.predictions.transform.LayerNorm")
+		put("cls.predictions.bias", 0, len(m.vocab))
+	}
 	return m
+}
+
+// nameInFile is what weight name is called in the checkpoint: behind the
+// prefix, which the head does not have, and where there is one by the names of
+// the first implementation.
+func (m *tiny) nameInFile(name string) string {
+	if m.prefix == "" {
+		return name
+	}
+	if at, ok := strings.CutSuffix(name, "LayerNorm.weight"); ok {
+		name = at + "LayerNorm.gamma"
+	} else if at, ok := strings.CutSuffix(name, "LayerNorm.bias"); ok {
+		name = at + "LayerNorm.beta"
+	}
+	if strings.HasPrefix(name, "cls.") {
+		return name
+	}
+	return m.prefix + name
+}
+
+// logits is the head on the first token's state.
+func (m *tiny) logits(first []float64) []float64 {
+	x := m.linear([][]float64{first}, "cls.predictions.transform.dense")
+	for k := range x[0] {
+		x[0][k] = m.activate(x[0][k])
+	}
+	x = m.normalize(x, nil, "cls.predictions.transform.LayerNorm")
+	out := make([]float64, len(m.vocab))
+	for t := range out {
+		out[t] = float64(m.weights["cls.predictions.bias"][t])
+		for k, v := range x[0] {
+			out[t] += v * float64(m.weights["embeddings.word_embeddings.weight"][t*m.hidden+k])
+		}
+	}
+	return out
 }
 
 // write puts the checkpoint, its configuration and a tokenizer into dir.
@@ -71,7 +114,7 @@ func (m *tiny) write(t *testing.T, dir string) {
 	for name, w := range m.weights {
 		begin := data.Len()
 		binary.Write(data, binary.LittleEndian, w)
-		header[m.prefix+name] = map[string]any{"dtype": "F32", "shape": m.shapes[name], "data_offsets": []int{begin, data.Len()}}
+		header[m.nameInFile(name)] = map[string]any{"dtype": "F32", "shape": m.shapes[name], "data_offsets": []int{begin, data.Len()}}
 	}
 	h := mustJSON(t, header)
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(h)))
@@ -247,10 +290,33 @@ func TestExportedGraph(t *testing.T) {
 					}
 				}
 			}
+			heads, err := e.Encode(t.Context(), encoder.Query, texts, encoder.NeedDense|encoder.NeedLogits)
+			if c.prefix == "" {
+				if !errors.Is(err, encoder.ErrNoLogits) {
+					t.Errorf("logits of a model without a head: %v", err)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			for j, o := range heads {
+				want := m.logits(m.forward(o.Tokens.IDs)[:m.hidden])
+				for k := range want {
+					if d := math.Abs(float64(o.Logits[k]) - want[k]); len(o.Logits) != len(want) || !(d <= 5e-5) {
+						t.Fatalf("%q: logit %d is %v, want %v", texts[j], k, o.Logits[k], want[k])
+					}
+				}
+				if plain, err := e.Encode(t.Context(), encoder.Query, texts[j:j+1], encoder.NeedDense); err != nil || plain[0].Logits != nil || !closeTo(plain[0].Dense, o.Dense) {
+					t.Errorf("%q: the vector differs with logits and without, %v", texts[j], err)
+				}
+			}
 			again, err := provision.Ensure(t.Context(), request)
 			if err != nil || !again.From[1].Cached || again.ModelDir != r.ModelDir {
 				t.Errorf("a second call gave %+v, %v; want the cached folder", again, err)
 			}
 		})
 	}
+}
+
+func closeTo(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Abs(float64(x-y)) < 1e-5 })
 }

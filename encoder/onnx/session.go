@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
 )
@@ -18,6 +19,8 @@ const (
 	inputIDs  = "input_ids"
 	inputMask = "attention_mask"
 	inputType = "token_type_ids"
+
+	outputLogits = "logits" // of a masked-language-model head at the first token
 )
 
 // session is a loaded model. Run is safe for concurrent use.
@@ -26,6 +29,16 @@ type session struct {
 	inputs []string // names, in the order in which they are passed
 	output string   // name of the token states
 	dim    int      // d
+
+	// A masked-language-model head is run with the states, in a session of its
+	// own that is opened when it is first asked for: most models have none, and
+	// most queries of one that has do not want it.
+	path   string
+	logits string // name of the output [batch, |V|]; "" without a head
+	vocab  int    // |V| of the head
+	once   sync.Once
+	head   *ort.DynamicAdvancedSession
+	err    error // why head is nil
 }
 
 // openSession loads the model at path. The names of its outputs differ from
@@ -49,8 +62,20 @@ func openSession(path string) (*session, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("%w: %s has no output [batch, tokens, dimension] of type float32 and fixed dimension; export it without pooling", ErrModel, path)
 	}
-	s.output, s.dim = outs[i].name, int(outs[i].dims[2])
+	s.output, s.dim, s.path = outs[i].name, int(outs[i].dims[2]), path
+	if i := slices.IndexFunc(outs, func(o value) bool {
+		return o.name == outputLogits && o.element == elementFloat && len(o.dims) == 2 && o.dims[1] > 0
+	}); i >= 0 {
+		s.logits, s.vocab = outs[i].name, int(outs[i].dims[1])
+	}
+	if s.s, err = s.start(s.output); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
 
+// start opens the model for some of its outputs.
+func (s *session) start(outputs ...string) (*ort.DynamicAdvancedSession, error) {
 	o, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, fmt.Errorf("session options: %w", err)
@@ -60,19 +85,33 @@ func openSession(path string) (*session, error) {
 		o.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll)); err != nil {
 		return nil, fmt.Errorf("session options: %w", err)
 	}
-	if s.s, err = ort.NewDynamicAdvancedSession(path, s.inputs, []string{s.output}, o); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; fetch the model again", ErrModel, path, err)
+	d, err := ort.NewDynamicAdvancedSession(s.path, s.inputs, outputs, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w; fetch the model again", ErrModel, s.path, err)
 	}
-	return s, nil
+	return d, nil
 }
 
-func (s *session) close() error { return s.s.Destroy() }
+// withHead is the session that gives logits, too.
+func (s *session) withHead() (*ort.DynamicAdvancedSession, error) {
+	s.once.Do(func() { s.head, s.err = s.start(s.output, s.logits) })
+	return s.head, s.err
+}
+
+func (s *session) close() error {
+	err := s.s.Destroy()
+	if s.head != nil {
+		err = errors.Join(err, s.head.Destroy())
+	}
+	return err
+}
 
 // buffers are the memory of one batch, kept for the next one.
 type buffers struct {
 	rows, cols       int
 	ids, mask, types []int64   // [rows × cols]
 	states           []float32 // [rows × cols × d]
+	logits           []float32 // [rows × |V|], if they were asked for
 }
 
 // reset makes room for a batch and clears ids and mask.
@@ -107,8 +146,9 @@ func (s *session) bind(b *buffers) ([]ort.Value, error) {
 	return in, nil
 }
 
-// run runs the batch in b and leaves the states in b.states.
-func (s *session) run(b *buffers) error {
+// run runs the batch in b and leaves the states in b.states, and with head the
+// logits in b.logits.
+func (s *session) run(b *buffers, head bool) error {
 	in, err := s.bind(b)
 	if err != nil {
 		return err
@@ -123,7 +163,21 @@ func (s *session) run(b *buffers) error {
 	// The runtime writes into b.states through a pointer that Go does not
 	// see; out keeps the slice alive until here.
 	defer out.Destroy()
-	return s.s.Run(in, []ort.Value{out})
+	if !head {
+		return s.s.Run(in, []ort.Value{out})
+	}
+	d, err := s.withHead()
+	if err != nil {
+		return err
+	}
+	n = b.rows * s.vocab
+	b.logits = slices.Grow(b.logits[:0], n)[:n]
+	logits, err := ort.NewTensor(ort.NewShape(int64(b.rows), int64(s.vocab)), b.logits)
+	if err != nil {
+		return fmt.Errorf("output %s: %w", s.logits, err)
+	}
+	defer logits.Destroy()
+	return d.Run(in, []ort.Value{out, logits})
 }
 
 func destroy(values []ort.Value) {

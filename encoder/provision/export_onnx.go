@@ -19,8 +19,10 @@ const exportVersion = 1
 // ExportONNX writes a BERT checkpoint, given as the safetensors file weights
 // and its config.json, as the ONNX file out, by way of a temporary file beside
 // it. Inputs are input_ids, attention_mask and token_type_ids, int64
-// [batch, seq]; the output last_hidden_state is float32 [batch, seq, d]. A
-// pooler or a masked-language-model head in the checkpoint is left out.
+// [batch, seq]; the output last_hidden_state is float32 [batch, seq, d]. Where
+// the checkpoint has a masked-language-model head, there is a second output,
+// logits, float32 [batch, |V|], which is the head at the first token. A pooler
+// is left out.
 //
 // The graph uses the fused operators of ONNX Runtime (Attention,
 // SkipLayerNormalization, BiasGelu), which it would otherwise have to find
@@ -75,6 +77,7 @@ type bertBuilder struct {
 	s   *safetensors.File
 	c   bertConfig
 	pre string // prefix of the tensor names, "" or "bert."
+	ids string // the table of word embeddings
 	err error  // the first error; later calls do nothing harmful
 }
 
@@ -88,6 +91,9 @@ func bertGraph(s *safetensors.File, c bertConfig) (*graph, error) {
 		x = b.layer(x, mask, "encoder.layer."+strconv.FormatInt(i, 10)+".", i == c.Layers-1)
 	}
 	b.output(x, "batch", "seq", strconv.FormatInt(c.HiddenSize, 10))
+	if _, ok := s.Tensors[headTransform+".dense.weight"]; ok {
+		b.head(x)
+	}
 	return &b.graph, b.err
 }
 
@@ -99,6 +105,7 @@ func (b *bertBuilder) embed() (states, mask string) {
 	attention := b.input("attention_mask", "batch", "seq")
 	types := b.input("token_type_ids", "batch", "seq")
 	word := b.table("embeddings.word_embeddings.weight", c.Vocab, c.HiddenSize)
+	b.ids = word
 	position := b.table("embeddings.position_embeddings.weight", c.Positions, c.HiddenSize)
 	kind := b.table("embeddings.token_type_embeddings.weight", c.Types, c.HiddenSize)
 
@@ -144,9 +151,51 @@ func (b *bertBuilder) layer(x, mask, name string, last bool) string {
 	return b.add(contribDomain, "SkipLayerNormalization", inputs, eps)
 }
 
-// norm adds scale and shift of a normalisation.
+// headTransform is the first part of the masked-language-model head.
+const headTransform = "cls.predictions.transform"
+
+// head adds the masked-language-model head at the first token of states x: a
+// dense layer, the activation, a normalisation, and the product with the word
+// embeddings, or with a matrix of its own where the checkpoint has one.
+func (b *bertBuilder) head(x string) {
+	d, v := b.c.HiddenSize, b.c.Vocab
+	pre := b.pre
+	b.pre = "" // the head stands beside the encoder
+	defer func() { b.pre = pre }()
+	first := b.add("", "Gather", []string{x, b.addInts("first", 0)}, attribute{"axis", int64(1)})
+	first = b.add("", "Reshape", []string{first, b.addInts("rows", -1, d)})
+	dense := headTransform + ".dense"
+	h := b.add("", "MatMul", []string{first, b.matrix(dense+".weight", d, d, dense+".weight")})
+	h = b.add(contribDomain, activations[b.c.Activation], []string{h, b.vector(dense+".bias", d, dense+".bias")})
+	scale, shift := b.norm(headTransform + ".LayerNorm")
+	h = b.add("", "LayerNormalization", []string{h, scale, shift}, attribute{"epsilon", float32(b.c.Eps)})
+	words := b.ids
+	if name := "cls.predictions.decoder.weight"; b.has(name) {
+		words = b.table(name, v, d)
+	}
+	bias := "cls.predictions.bias"
+	if !b.has(bias) {
+		bias = "cls.predictions.decoder.bias"
+	}
+	b.addNamed("", "Gemm", []string{h, words, b.vector(bias, v, bias)}, "logits", attribute{"transB", int64(1)})
+	b.output("logits", "batch", strconv.FormatInt(v, 10))
+}
+
+// has reports whether the checkpoint has a tensor of the encoder, or where no
+// prefix is set any tensor, of that name.
+func (b *bertBuilder) has(name string) bool {
+	_, ok := b.s.Tensors[b.pre+name]
+	return ok
+}
+
+// norm adds scale and shift of a normalisation; checkpoints that were converted
+// from the first implementation call them gamma and beta.
 func (b *bertBuilder) norm(name string) (scale, shift string) {
-	return b.vector(name+".weight", b.c.HiddenSize, name+".weight"), b.vector(name+".bias", b.c.HiddenSize, name+".bias")
+	weight, bias := name+".weight", name+".bias"
+	if !b.has(weight) && b.has(name+".gamma") {
+		weight, bias = name+".gamma", name+".beta"
+	}
+	return b.vector(name+".weight", b.c.HiddenSize, weight), b.vector(name+".bias", b.c.HiddenSize, bias)
 }
 
 // sections finds the tensors of the given names, all of one shape.

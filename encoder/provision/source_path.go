@@ -82,7 +82,7 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	id := fmt.Sprintf("local-%s-%.12x", name, key.Sum(nil))
 	pkg.Version = id
 	a := artifact{
-		name: id, dir: filepath.Join(s.cache, "models", id), main: fileONNX, recipe: recipe(spec), packages: []Package{pkg},
+		name: id, dir: filepath.Join(s.cache, "models", id), main: fileONNX, recipe: recipe(spec) + ", head", packages: []Package{pkg},
 		finish: func(ctx context.Context, dir string) error { return completeModel(ctx, dir, spec) },
 	}
 	unlock, err := s.lock(ctx, id)

@@ -94,11 +94,15 @@ func inputOf(out encoder.Output) modulate.Input {
 const encodeSlice = 2048
 
 // encodeTexts encodes texts as queries, slice by slice, and hands each output
-// to take in order. Hidden states, which are large, come in smaller slices.
+// to take in order. Hidden states and logits, which are large, come in smaller
+// slices.
 func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need encoder.Need, progress func(done int), take func(part []encoder.Output) error) error {
 	slice := encodeSlice
 	if need&encoder.NeedHidden != 0 {
 		slice /= 4
+	}
+	if need&encoder.NeedLogits != 0 {
+		slice /= 8
 	}
 	for at := 0; at < len(texts); at += slice {
 		progress(at)
