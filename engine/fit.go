@@ -98,14 +98,18 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 func (e *Engine) base(variant string) (*bridge, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	s, any, err := e.stack(variant)
+	name := cmp.Or(variant, e.standard)
+	if name == "" {
+		return nil, fmt.Errorf("nothing to go on from: %w; run fit without update first", ErrNotFitted)
+	}
+	s, err := modulate.ParseStack(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	b := e.bridges[s.Name()]
 	switch {
-	case !any || b == nil:
-		return nil, fmt.Errorf("update of variant %q: %w; run fit without update first", cmp.Or(variant, e.standard), ErrNotFitted)
+	case b == nil:
+		return nil, fmt.Errorf("update of variant %s: %w; run fit without update first", s.Name(), ErrNotFitted)
 	case b.err != nil:
 		return nil, b.err
 	}
