@@ -13,7 +13,7 @@ import (
 // queries modulates the passages instead, or both sides, in a copy of the
 // index in memory. Stacks that read more than tokens and dense vectors have no
 // such form.
-var Side = registerSystem(SystemKind{
+var Side = RegisterSystem(SystemKind{
 	Name:  "side",
 	Usage: "side:passage:STACK, side:both:STACK",
 	Doc:   "a stack on the passages, or on queries and passages (ablation)",
