@@ -35,8 +35,6 @@ lexsem.encoder, a fingerprint as JSON, which encoder it belongs to.`,
 	examples: []string{
 		"lexsem fit --db notes.db",
 		"lexsem fit --db notes.db --queries-per-passage 25 --seed 7",
-		"lexsem fit --db notes.db --update",
-		"lexsem fit --db notes.db --import bridge.safetensors --variant slr",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
