@@ -61,8 +61,8 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 		if err != nil {
 			return FitReport{}, err
 		}
-		at, _ := slices.BinarySearch(c.ords, b.Last+1)
-		if at == len(c.ords) {
+		at := slices.IndexFunc(c.units, func(unit uint64) bool { return ordOf(unit) > b.Last })
+		if at < 0 {
 			return FitReport{Variant: b.weights.Stack, File: b.File, Seq: b.Seq, Passages: b.Passages, Current: true}, nil
 		}
 		options.Stack, options.Base, options.Fresh, options.RLR = b.weights.Stack, b.weights, at, b.weights.RLR
