@@ -16,10 +16,11 @@ type denseLeg interface {
 type oneVector struct {
 	index  index.Index
 	vector []float32
+	mask   *mask
 }
 
 func (l oneVector) nearest(k, ef int, allow func(uint64) bool) ([]Candidate, error) {
-	near, err := l.index.Search(make([]index.Neighbor, 0, min(k, l.index.Len())), l.vector, index.SearchOptions{K: k, Ef: ef, Allow: allow})
+	near, err := l.index.Search(make([]index.Neighbor, 0, min(k, l.index.Len())), l.vector, index.SearchOptions{K: k, Ef: ef, Allow: l.mask.over(allow)})
 	if err != nil {
 		return nil, err
 	}

@@ -154,17 +154,56 @@ func (e *Engine) rebuild(ctx context.Context, parts []part) error {
 	return errors.Join(fromRows.flush(), fromTexts.flush())
 }
 
-// applyChanges brings the derived state from the commit before seq to seq.
+// applyChanges brings the derived state from the commit before seq to seq. The
+// vector index takes its share beside running searches, under a mask; only the
+// rest is done while they wait.
 func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change) error {
+	var gone []version
 	for i := range changes {
-		if err := e.readBefore(&changes[i]); err != nil {
+		c := &changes[i]
+		if err := e.readBefore(c); err != nil {
 			return err
+		}
+		gone = append(gone, c.before...)
+	}
+	e.setMask(maskNew(changes))
+	if err := applyTo([]part{e.vectors}, changes, nil); err != nil {
+		return err
+	}
+	if err := e.advance(seq, changes, gone); err != nil {
+		return err
+	}
+	if e.mask != nil {
+		if err := e.vectors.remove(gone); err != nil {
+			return err
+		}
+		e.setMask(nil)
+	}
+	if e.o.Index == "" && e.vectors.name == "flat" && e.vectors.Len() > AutoHNSW {
+		return e.toHNSW(ctx)
+	}
+	return nil
+}
+
+// advance makes commit seq the state that searches see.
+func (e *Engine) advance(seq uint64, changes []change, gone []version) error {
+	var others []part
+	for _, p := range e.parts() {
+		if p != part(e.vectors) {
+			others = append(others, p)
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := applyTo(e.parts(), changes); err != nil {
+	if err := applyTo(others, changes, gone); err != nil {
 		return err
+	}
+	e.mask = maskGone(gone)
+	if e.mask != nil && e.vectors.moves() {
+		if err := e.vectors.remove(gone); err != nil {
+			return err
+		}
+		e.mask = nil
 	}
 	for _, c := range changes {
 		e.countFresh(c.Change)
@@ -174,9 +213,6 @@ func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change)
 	}
 	e.seq = seq
 	e.pending += len(changes)
-	if e.o.Index == "" && e.vectors.name == "flat" && e.vectors.Len() > AutoHNSW {
-		return e.toHNSW(ctx)
-	}
 	return nil
 }
 
@@ -193,18 +229,16 @@ func (e *Engine) readBefore(c *change) (err error) {
 	return nil
 }
 
-// applyTo applies changes to parts: what a batch both made and ended is taken
-// out again after all was put in.
-func applyTo(parts []part, changes []change) error {
+// applyTo puts what changes made into parts, and then takes gone out: a batch
+// may have made a version and ended it.
+func applyTo(parts []part, changes []change, gone []version) error {
 	f := feeder{parts: parts}
-	var gone []version
 	for _, c := range changes {
 		if c.New != 0 {
 			if err := f.add(c.now...); err != nil {
 				return err
 			}
 		}
-		gone = append(gone, c.before...)
 	}
 	if err := f.flush(); err != nil || len(gone) == 0 {
 		return err
@@ -224,6 +258,7 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 	}
 	var seq uint64
 	var changes []change
+	var gone []version
 	flush := func() error {
 		var behind []part
 		for p, s := range at {
@@ -231,9 +266,9 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 				behind = append(behind, p)
 			}
 		}
-		err := applyTo(behind, changes)
+		err := applyTo(behind, changes, gone)
 		e.pending += len(changes)
-		changes = changes[:0]
+		changes, gone = changes[:0], gone[:0]
 		return err
 	}
 	err := e.view.Log(ctx, from, func(s uint64, c store.Change) error {
@@ -255,6 +290,7 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 			ch.now = unitsOf(c.New, d)
 		}
 		changes = append(changes, ch)
+		gone = append(gone, ch.before...)
 		return nil
 	})
 	if err != nil {
@@ -278,12 +314,15 @@ func (e *Engine) see() error {
 }
 
 // toHNSW replaces the flat index by a graph once the corpus has outgrown it.
+// Searches go on in the flat index meanwhile; writes wait.
 func (e *Engine) toHNSW(ctx context.Context) error {
 	graph := &vectors{name: "hnsw", dim: e.fp.Dim}
 	if err := e.rebuild(ctx, []part{graph}); err != nil {
 		return fmt.Errorf("building the graph index: %w", err)
 	}
+	e.mu.Lock()
 	e.vectors = graph
+	e.mu.Unlock()
 	return nil
 }
 

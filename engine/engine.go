@@ -48,6 +48,7 @@ type Engine struct {
 	metadata *metadataColumns
 	seq      uint64      // commit that the derived state is at
 	view     *store.View // the documents of that commit
+	mask     *mask       // what the vector index holds beyond it; nil for nothing
 
 	behind error // why a commit could not be applied; ends all searches and saving
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"io"
+	"strings"
 
 	"github.com/lexsem/lexsem/index"
 )
@@ -16,6 +17,10 @@ type vectors struct {
 }
 
 func (p *vectors) options() index.Options { return index.Options{Dim: p.dim, Metric: metric} }
+
+// moves says that removing a vector may move others, which searches must not
+// see happen; it is quick then.
+func (p *vectors) moves() bool { return strings.HasPrefix(p.name, "flat") }
 
 func (p *vectors) kind() string { return p.name }
 func (p *vectors) texts() bool  { return false }

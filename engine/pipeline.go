@@ -80,7 +80,7 @@ func (e *Engine) denseLeg(q Query, in modulate.Input, found int) (denseLeg, Trac
 	}
 	vector, trace, err := e.modulate(w, in)
 	if err != nil || !w.local || e.local.Len() == 0 {
-		return oneVector{e.vectors.Keeper, vector}, trace, err
+		return oneVector{e.vectors.Keeper, vector, e.mask}, trace, err
 	}
 	plain := in.Dense
 	in.Dense = vector
