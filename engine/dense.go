@@ -10,6 +10,9 @@ type denseLeg interface {
 	nearest(k, ef int, allow func(uint64) bool) ([]Candidate, error)
 	// score sets Dense of each candidate.
 	score(cs []Candidate) error
+	// vectorFor is the vector that a unit's Dense is the inner product with; score
+	// has been asked for the unit.
+	vectorFor(unit uint64) []float32
 }
 
 // oneVector is the dense leg of a query that has one vector for all documents.
@@ -45,3 +48,5 @@ func (l oneVector) score(cs []Candidate) error {
 	}
 	return nil
 }
+
+func (l oneVector) vectorFor(uint64) []float32 { return l.vector }

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -127,4 +128,27 @@ func (l *localLeg) score(cs []Candidate) error {
 		cs[i].Dense = float64(vec.Dot(l.row(cell[i]), l.p.vector(cs[i].Ord)))
 	}
 	return nil
+}
+
+func (l *localLeg) vectorFor(unit uint64) []float32 {
+	c, _ := l.p.Cell(unit)
+	return l.row(c)
+}
+
+// shares divides what the unit's cell adds to its score among the tokens: the
+// shift is linear in them.
+func (l *localLeg) shares(unit uint64, passage []float32) (map[int32]float64, error) {
+	c, _ := l.p.Cell(unit)
+	base := float64(vec.Dot(l.in.Dense, passage))
+	out := map[int32]float64{}
+	one := l.in
+	for _, id := range l.in.Tokens.Lexical(nil) {
+		one.Tokens = encoder.Tokens{IDs: []int32{id}, Special: []bool{false}, Offsets: make([]encoder.Span, 1)}
+		row, err := l.p.Modulate(nil, one, []int{c})
+		if err != nil {
+			return nil, err
+		}
+		out[id] = float64(vec.Dot(row, passage)) - base
+	}
+	return out, nil
 }

@@ -65,6 +65,21 @@ func (f Fusion) fill() (Fusion, error) {
 	return f, nil
 }
 
+// terms are the summands of a candidate's score in a plan.
+func (p plan) terms(c Candidate) []ScoreTerm {
+	switch {
+	case !p.lexical:
+		return []ScoreTerm{{"cosine", 1, c.Dense}}
+	case !p.dense:
+		return []ScoreTerm{{"bm25", 1, c.BM25}}
+	}
+	f, err := p.fusion.fill()
+	if err != nil || f.Kind != Calibrated {
+		return nil
+	}
+	return []ScoreTerm{{"cosine", 1, c.Dense}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair}}
+}
+
 // Candidate is a document with the scores of both legs.
 type Candidate struct {
 	Ord      uint64  // the document, by whatever number its index knows it

@@ -14,20 +14,19 @@ type found struct {
 const near = 0.8
 
 // rank runs the legs and makes hits of their candidates: the best chunk of each
-// document unless q asks for every chunk, and of near-duplicates the best one
-// where q asks for that. As that leaves fewer hits than candidates, it looks
-// deeper until there are k or nothing is left. The caller holds mu.
-func (e *Engine) rank(p plan, q Query, candidates func(plan) (cs []Candidate, all bool, err error)) ([]found, error) {
-	for {
-		cs, all, err := candidates(p)
+// document unless the query asks for every chunk, and of near-duplicates the
+// best one where it asks for that. As that leaves fewer hits than candidates, it
+// looks deeper until there are enough or nothing is left.
+func (s *search) rank() ([]found, error) {
+	for depth := s.plan.depth; ; depth *= 4 {
+		cs, all, err := s.candidates(depth)
 		if err != nil {
 			return nil, err
 		}
-		hits := e.group(cs, p.k, q)
-		if len(hits) == p.k || all || p.depth >= e.vectors.Len() {
+		hits := s.e.group(cs, s.plan.k, s.q)
+		if len(hits) == s.plan.k || all || depth >= s.e.vectors.Len() {
 			return hits, nil
 		}
-		p.depth *= 4
 	}
 }
 

@@ -85,65 +85,79 @@ func (e *Engine) allowed(f Filter) (func(uint64) bool, int, error) {
 	return func(unit uint64) bool { return m.Allow(ordOf(unit)) }, m.Len(), nil
 }
 
-// candidates runs the legs of p over what allow lets through and returns what
-// they name, ranked; all says that there is nothing else to be found. The caller
-// holds mu.
-func (e *Engine) candidates(p plan, q Query, dense denseLeg, allow func(uint64) bool, t *timer) (cs []Candidate, all bool, err error) {
-	if p.dense {
-		if cs, err = dense.nearest(p.depth, q.Ef, allow); err != nil {
+// candidates runs the legs to a depth and returns what they name, with the
+// scores of both and ranked; all says that there is nothing else to be found.
+func (s *search) candidates(depth int) (cs []Candidate, all bool, err error) {
+	if s.plan.dense {
+		if cs, err = s.dense.nearest(depth, s.q.Ef, s.allow); err != nil {
 			return nil, false, err
 		}
-		all = len(cs) < p.depth
-		t.done("dense")
+		all = len(cs) < depth
+		s.timer.done("dense")
 	}
-	if !p.lexical {
+	if !s.plan.lexical {
 		return cs, all, nil
 	}
-	terms := e.words.analyzer.Terms(nil, q.Text)
-	best, err := e.words.Search(nil, terms, p.depth, allow)
+	best, err := s.e.words.Search(nil, s.terms, depth, s.allow)
 	if err != nil {
 		return nil, false, err
 	}
-	t.done("lexical")
-	if !p.dense {
-		for _, s := range best {
-			cs = append(cs, Candidate{Ord: s.ID, BM25: s.Score, Score: s.Score})
-		}
-		return cs, len(best) < p.depth, e.complete(cs, nil, terms)
+	s.timer.done("lexical")
+	if !s.plan.dense {
+		all = len(best) < depth
 	}
 	known := make(map[uint64]struct{}, len(cs))
 	for _, c := range cs {
 		known[c.Ord] = struct{}{}
 	}
-	for _, s := range best {
-		if _, ok := known[s.ID]; !ok {
-			cs = append(cs, Candidate{Ord: s.ID})
+	for _, b := range best {
+		if _, ok := known[b.ID]; !ok {
+			cs = append(cs, Candidate{Ord: b.ID})
 		}
 	}
-	if len(cs) == 0 {
-		return nil, true, nil
-	}
-	if err := e.complete(cs, dense, terms); err != nil {
+	if err := s.order(cs); err != nil {
 		return nil, false, err
 	}
-	if err := p.fusion.Fuse(cs); err != nil {
-		return nil, false, err
-	}
-	t.done("fuse")
+	s.timer.done("fuse")
 	return cs, all, nil
 }
 
-// complete gives every candidate the scores of both legs: one that a leg did
-// not name has a true score there, not zero.
-func (e *Engine) complete(cs []Candidate, dense denseLeg, terms []text.Term) error {
+// order gives candidates the scores of both legs, and ranks them by the one
+// that the plan ranks by.
+func (s *search) order(cs []Candidate) error {
+	if len(cs) == 0 {
+		return nil
+	}
+	if s.dense != nil {
+		if err := s.dense.score(cs); err != nil {
+			return err
+		}
+	}
+	if s.plan.lexical {
+		if err := s.e.lexical(cs, s.terms); err != nil {
+			return err
+		}
+	}
+	if s.plan.dense && s.plan.lexical {
+		return s.plan.fusion.Fuse(cs)
+	}
+	by := legs[0]
+	if s.plan.lexical {
+		by = legs[1]
+	}
+	for i := range cs {
+		cs[i].Score = by(cs[i])
+	}
+	sortBy(cs, by)
+	return nil
+}
+
+// lexical gives every candidate its lexical scores: one that only the dense leg
+// has named has true scores, not zero.
+func (e *Engine) lexical(cs []Candidate, terms []text.Term) error {
 	ords := make([]uint64, len(cs))
 	for i, c := range cs {
 		ords[i] = c.Ord
-	}
-	if dense != nil {
-		if err := dense.score(cs); err != nil {
-			return err
-		}
 	}
 	scores := make([]float64, len(cs))
 	if err := e.words.Scores(scores, terms, ords); err != nil {

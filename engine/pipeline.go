@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -26,49 +27,81 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 		return Result{}, err
 	}
 	defer done()
-	p, err := e.plan(q)
+	s, err := e.prepare(ctx, q)
 	if err != nil {
 		return Result{}, err
 	}
-	t := newTimer()
-	var in modulate.Input
-	if p.dense {
-		if in, err = e.input(ctx, q, false); err != nil {
-			return Result{}, err
-		}
-		t.done("encode")
-	}
-
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if e.behind != nil {
-		return Result{}, e.behind
+	if err := s.begin(); err != nil {
+		return Result{}, err
 	}
-	trace := Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
-	allow, filtered, err := e.allowed(q.Filter)
+	cs, err := s.rank()
 	if err != nil {
 		return Result{}, err
 	}
-	var dense denseLeg
+	hits, err := e.join(cs, s.in.Dense)
+	if err != nil {
+		return Result{}, err
+	}
+	s.timer.done("join")
+	s.trace.Steps = s.timer.steps
+	return Result{Hits: hits, Trace: s.trace}, nil
+}
+
+// search is one query on its way.
+type search struct {
+	e     *Engine
+	q     Query
+	plan  plan
+	timer *timer
+	in    modulate.Input // of the dense leg
+	terms []text.Term    // of the lexical leg
+	dense denseLeg       // nil where the plan has none
+	allow func(unit uint64) bool
+	trace Trace
+}
+
+// prepare checks a query and does what needs no lock: it encodes it.
+func (e *Engine) prepare(ctx context.Context, q Query) (*search, error) {
+	p, err := e.plan(q)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{e: e, q: q, plan: p, timer: newTimer()}
 	if p.dense {
-		if dense, trace, err = e.denseLeg(q, in, filtered); err != nil {
-			return Result{}, err
+		if s.in, err = e.input(ctx, q, false); err != nil {
+			return nil, err
 		}
-		t.done("modulate")
+		s.timer.done("encode")
 	}
-	trace.Mode = p.mode
-	trace.Documents, trace.Filtered = e.view.Len(), filtered
-	cs, err := e.rank(p, q, func(p plan) ([]Candidate, bool, error) { return e.candidates(p, q, dense, allow, t) })
-	if err != nil {
-		return Result{}, err
+	if p.lexical {
+		s.terms = e.words.analyzer.Terms(nil, q.Text)
 	}
-	hits, err := e.join(cs, in.Dense)
-	if err != nil {
-		return Result{}, err
+	return s, nil
+}
+
+// begin makes the legs ready on the present state. The caller holds mu, from
+// here to the end of the search.
+func (s *search) begin() (err error) {
+	e := s.e
+	if e.behind != nil {
+		return e.behind
 	}
-	t.done("join")
-	trace.Steps = t.steps
-	return Result{Hits: hits, Trace: trace}, nil
+	s.trace = Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
+	var filtered int
+	if s.allow, filtered, err = e.allowed(s.q.Filter); err != nil {
+		return err
+	}
+	if s.plan.dense {
+		if s.dense, s.trace, err = e.denseLeg(s.q, s.in, filtered); err != nil {
+			return err
+		}
+		s.timer.done("modulate")
+	}
+	s.trace.Mode = s.plan.mode
+	s.trace.Documents, s.trace.Filtered = e.view.Len(), filtered
+	return nil
 }
 
 // denseLeg modulates a query by its variant. found is the number of documents

@@ -174,18 +174,9 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 
 func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQuery, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
-	variant := *o.variant
-	if *o.mode == engine.ModeDense && variant == "" {
-		variant = engine.VariantNone
-	}
-	res, err := db.Search(ctx, engine.Query{Text: q.text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef, Filter: filter,
-		PerChunk: *o.chunks, Collapse: *o.fold,
-		Fusion: engine.Fusion{Kind: *o.fusion, Beta: *o.beta}})
-	if errors.Is(err, engine.ErrInvalid) {
-		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
-	}
+	res, err := db.Search(ctx, o.query(q.text, filter))
 	if err != nil {
-		return err
+		return searchError(err)
 	}
 	took := time.Since(begin)
 	switch *o.format {
@@ -214,6 +205,24 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 	writeHits(out, a, q.text, res)
 	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
 	return nil
+}
+
+// query is what the flags say about one text.
+func (o searchOptions) query(text string, filter engine.Filter) engine.Query {
+	variant := *o.variant
+	if *o.mode == engine.ModeDense && variant == "" {
+		variant = engine.VariantNone
+	}
+	return engine.Query{Text: text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef, Filter: filter,
+		PerChunk: *o.chunks, Collapse: *o.fold, Fusion: engine.Fusion{Kind: *o.fusion, Beta: *o.beta}}
+}
+
+// searchError makes a usage error of what the command line can mend.
+func searchError(err error) error {
+	if errors.Is(err, engine.ErrInvalid) {
+		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
+	}
+	return err
 }
 
 // parseFilter reads --filter; without one, every document is kept.

@@ -23,7 +23,7 @@ type action func(ctx context.Context, a *app, args []string) error
 func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
-		cmdIndex, cmdFit, cmdSearch, cmdDelete, cmdStats,
+		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdDelete, cmdStats,
 		cmdEmbed, cmdBench, cmdBenchANN, cmdVersion,
 	}
 }

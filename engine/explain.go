@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Explanation tells why a document scores what it scores for a query. All
+// contributions are in units of the number they add up to.
+type Explanation struct {
+	// Hit is the document, or the chunk of it that scores best. Rank is its place
+	// among the hits of the search, 0 where it is beyond the candidates that the
+	// legs name.
+	Hit
+	Trace Trace
+	// Terms are the summands of Score: Weight·Value each. Fusions by rank or by
+	// range are no sums of scores and have none.
+	Terms []ScoreTerm
+	// Words are the distinct words of the query and what each gives to BM25 and
+	// coverage; none in ModeDense.
+	Words []WordShare
+	// Pairs are the query's adjacent word pairs; none in ModeDense.
+	Pairs []PairShare
+	// Attributed tells that the modulated score could be divided among the tokens
+	// of the query (and, in variants that name others, those): Modulated = Plain +
+	// Bias + Σ (Scale + Shift) up to rounding, Plain being what the unmodulated
+	// query vector gives. It is false in ModeLexical, and for variants that cannot
+	// tell.
+	Attributed  bool
+	Plain, Bias float64
+	Tokens      []TokenShare
+	// Dimensions are the eight dimensions of the vectors in which modulation moved
+	// the score most; none where it moved nothing.
+	Dimensions []DimensionShare
+	// Matches are the places in title and text where a word of the query stands,
+	// in their order; none in ModeDense. Compounds and their parts may overlap.
+	Matches []Match
+}
+
+// ScoreTerm is one summand of a fused score.
+type ScoreTerm struct {
+	Name          string // "cosine", "coverage", "pair" or "bm25"
+	Weight, Value float64
+}
+
+// WordShare is what one distinct word of the query gives.
+type WordShare struct {
+	Term       string // as it was analysed: lower-cased, stemmed
+	Start, End int    // bytes of the query it was first read from
+	Count      int    // times it stands in the document or chunk
+	Documents  int    // documents or chunks of the database that have it
+	IDF        float64
+	BM25       float64 // its part of Hit.BM25
+	Coverage   float64 // its part of Hit.Coverage
+	Most       float64 // the limit of its part of Coverage; these add up to 1
+}
+
+// PairShare is one pair of adjacent words of the query.
+type PairShare struct {
+	First, Second string
+	Share         float64 // its part of Hit.Pair if it is found; these add up to 1
+	Found         bool    // stands adjacent and in this order
+}
+
+// TokenShare is what one token adds to the modulated cosine.
+type TokenShare struct {
+	ID         int32
+	Token      string // the vocabulary's entry, else the part of the query
+	Start, End int    // bytes of the query it first stands for; 0, 0 for none
+	Shift      float64
+	Scale      float64
+}
+
+// DimensionShare is one dimension's part of the cosine before and after
+// modulation.
+type DimensionShare struct {
+	Dimension     int
+	Before, After float64
+}
+
+// Match is a word of the query in the document.
+type Match struct {
+	Field      string // "title" or "text"
+	Start, End int    // bytes of the document's title or text
+	Term       string
+}
+
+// Explain tells why the document with this id scores what it scores for q. Of
+// a document in chunks the best chunk is explained. Collapse is not read, and K
+// says only how deep the legs look.
+// ErrNotFound for an id that is not stored, or one whose document does not meet
+// the filter. Cost: that of the search, and the analysis of one text.
+//
+// The additive part of a modulation (RLR) is divided exactly; the product with
+// the softmax is not linear in the tokens, and is divided along the straight
+// path from no modulation to all of it (modulate.TokenShare).
+func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
+	done, err := e.use()
+	if err != nil {
+		return Explanation{}, err
+	}
+	defer done()
+	s, err := e.prepare(ctx, q)
+	if err != nil {
+		return Explanation{}, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if err := s.begin(); err != nil {
+		return Explanation{}, err
+	}
+	ord, ok, err := e.view.Lookup(id)
+	if err != nil {
+		return Explanation{}, err
+	}
+	if !ok {
+		return Explanation{}, fmt.Errorf("document %q: %w", clip(id), ErrNotFound)
+	}
+	if s.allow != nil && !s.allow(ord) {
+		return Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", clip(id), ErrNotFound)
+	}
+	d, err := e.view.Get(ord)
+	if err != nil {
+		return Explanation{}, err
+	}
+	best, rank, err := s.score(ord, len(d.Rows))
+	if err != nil {
+		return Explanation{}, err
+	}
+	hits, err := e.join([]found{{Candidate: best}}, s.in.Dense)
+	if err != nil {
+		return Explanation{}, err
+	}
+	s.trace.Steps = s.timer.steps
+	x := Explanation{Hit: hits[0], Trace: s.trace}
+	x.Rank = rank
+	x.Terms = s.plan.terms(best)
+	if s.plan.dense {
+		s.explainDense(&x, best, d.Rows[chunkOf(best.Ord)].Vector)
+	}
+	if s.plan.lexical {
+		s.explainWords(&x, best, d)
+	}
+	return x, nil
+}
+
+// score gives every chunk of version ord its scores among the candidates of the
+// search, and returns the best one with the rank of its document, 0 if the legs
+// do not name it.
+func (s *search) score(ord uint64, chunks int) (best Candidate, rank int, err error) {
+	cs, _, err := s.candidates(max(minDepth, 2*s.plan.k))
+	if err != nil {
+		return best, 0, err
+	}
+	named := map[uint64]bool{}
+	for _, c := range cs {
+		named[c.Ord] = true
+	}
+	for i := range chunks {
+		if unit := unitOf(ord, i); !named[unit] {
+			cs = append(cs, Candidate{Ord: unit})
+		}
+	}
+	if err := s.order(cs); err != nil {
+		return best, 0, err
+	}
+	before := map[uint64]struct{}{}
+	for _, c := range cs {
+		if ordOf(c.Ord) == ord {
+			if named[c.Ord] {
+				rank = len(before) + 1
+			}
+			return c, rank, nil
+		}
+		before[ordOf(c.Ord)] = struct{}{}
+	}
+	return best, 0, fmt.Errorf("%w: version %d has no chunk", store.ErrCorrupt, ord)
+}
+
+// topDimensions is how many dimensions an explanation names.
+const topDimensions = 8
+
+// explainDense fills in what the vectors tell. passage is the vector of the
+// chunk.
+func (s *search) explainDense(x *Explanation, c Candidate, passage []float32) {
+	vector := s.dense.vectorFor(c.Ord)
+	type moved struct {
+		DimensionShare
+		by float64
+	}
+	var all []moved
+	for i, p := range passage {
+		m := moved{DimensionShare: DimensionShare{Dimension: i, Before: float64(s.in.Dense[i]) * float64(p), After: float64(vector[i]) * float64(p)}}
+		if m.by = math.Abs(m.After - m.Before); m.by > 0 {
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b moved) int {
+		switch {
+		case a.by > b.by:
+			return -1
+		case a.by < b.by:
+			return 1
+		}
+		return 0
+	})
+	for _, m := range all[:min(len(all), topDimensions)] {
+		x.Dimensions = append(x.Dimensions, m.DimensionShare)
+	}
+	s.attribute(x, c, passage)
+	for i := range x.Tokens {
+		t := &x.Tokens[i]
+		if n := slices.Index(s.in.Tokens.IDs, t.ID); n >= 0 && n < len(s.in.Tokens.Offsets) {
+			o := s.in.Tokens.Offsets[n]
+			t.Start, t.End = int(o.Start), int(o.End)
+		}
+		if t.Token = s.e.token(t.ID); t.Token == "" && t.Start < t.End && t.End <= len(s.q.Text) {
+			t.Token = s.q.Text[t.Start:t.End]
+		}
+	}
+}
+
+// attribute divides the modulated score among the tokens: first that of the
+// stack, then what local bridges add to it.
+func (s *search) attribute(x *Explanation, c Candidate, passage []float32) {
+	w, err := s.e.way(s.q.Variant, false)
+	if err != nil {
+		return
+	}
+	a := modulate.Attribution{Plain: float64(vec.Dot(s.in.Dense, passage))}
+	if w.any {
+		mod, _, err := s.e.modulator(w.stack)
+		if err != nil {
+			return
+		}
+		attributor, ok := mod.(modulate.Attributor)
+		if !ok {
+			return
+		}
+		a = attributor.Attribute(s.in, passage)
+	}
+	shares := make(map[int32]float64)
+	if leg, ok := s.dense.(*localLeg); ok {
+		if shares, err = leg.shares(c.Ord, passage); err != nil {
+			return
+		}
+	}
+	sum := a.Plain + a.Bias
+	for _, t := range a.Tokens {
+		sum += t.Scale + t.Shift + shares[t.ID]
+		x.Tokens = append(x.Tokens, TokenShare{ID: t.ID, Shift: t.Shift + shares[t.ID], Scale: t.Scale})
+		delete(shares, t.ID)
+	}
+	for _, id := range s.in.Tokens.Lexical(nil) {
+		if share, ok := shares[id]; ok {
+			sum += share
+			x.Tokens = append(x.Tokens, TokenShare{ID: id, Shift: share})
+		}
+	}
+	x.Plain, x.Bias = a.Plain, a.Bias
+	x.Attributed = math.Abs(sum-c.Dense) < 1e-3
+}
+
+// token is the vocabulary's entry, "" where the encoder does not tell.
+func (e *Engine) token(id int32) string {
+	if t, ok := e.enc.(interface{ Token(int32) string }); ok {
+		return t.Token(id)
+	}
+	return ""
+}
+
+// explainWords fills in what the words tell.
+func (s *search) explainWords(x *Explanation, c Candidate, d *store.Document) {
+	w := s.e.words
+	shares, _ := w.Explain(nil, s.terms, c.Ord)
+	ub := w.UB(s.terms)
+	first := map[string]text.Term{}
+	for _, t := range s.terms {
+		if _, ok := first[t.Text]; !ok {
+			first[t.Text] = t
+		}
+	}
+	for _, t := range shares {
+		x.Words = append(x.Words, WordShare{
+			Term: t.Term, Start: first[t.Term].Start, End: first[t.Term].End,
+			Count: t.Count, Documents: t.Documents, IDF: t.IDF,
+			BM25: t.Score, Coverage: inverted.Coverage(t.Score, ub), Most: inverted.Coverage(t.Most, ub),
+		})
+	}
+	row := d.Rows[chunkOf(c.Ord)]
+	passage := w.analyzer.Terms(nil, chunkText(d, row))
+	for _, p := range inverted.PairShares(s.terms, passage, w.IDF) {
+		x.Pairs = append(x.Pairs, PairShare(p))
+	}
+	// The analysed text is the title, a space and the chunk, trimmed.
+	whole := d.Title + " " + d.Text[row.Start:row.End]
+	lead := trim(whole, span{0, len(whole)}).start
+	for _, t := range passage {
+		if _, ok := first[t.Text]; !ok {
+			continue
+		}
+		m := Match{Field: "title", Start: t.Start + lead, End: t.End + lead, Term: t.Text}
+		if at := len(d.Title) + 1; m.Start >= at {
+			m.Field, m.Start, m.End = "text", m.Start-at+row.Start, m.End-at+row.Start
+		}
+		x.Matches = append(x.Matches, m)
+	}
+}

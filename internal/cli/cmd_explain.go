@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+var cmdExplain = command{
+	name:    "explain",
+	args:    "QUERY",
+	summary: "why a document is found: its words, tokens and dimensions",
+	about: `
+Shows what the score of one document is made of: the cosine of the query's vector, the coverage
+of its words and pairs of words, what each word gives to BM25, what modulation added for each
+token, the dimensions of the vectors that moved it most, and the places in the text where
+words of the query stand. Without --id the first hit is explained. Of a document in chunks the
+best one is.
+
+The shares of tokens add up to what modulation changed. For RLR and local bridges they are
+exact; the softmax of a fitted bridge is not linear, and is divided along the path from no
+modulation to all of it, which for small changes is the first-order share.
+
+--json prints {"query","mode","variant","id","title","rank","chunk","chunks","start","end",
+"score","cosine","modulated","bm25","coverage","pair","terms":[{"name","weight","value"}],
+"words":[{"term","start","end","count","documents","idf","bm25","coverage","most"}],
+"pairs":[{"first","second","share","found"}],"attributed","plain","bias",
+"tokens":[{"id","token","start","end","shift","scale"}],
+"dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}]}.
+Offsets are bytes: of words and tokens in the query, of matches in the document's title or
+text. Rank 0 means that neither leg names the document among its candidates.`,
+	examples: []string{
+		`lexsem explain --db notes.db --id keys.md "how do I rotate the signing keys"`,
+		`lexsem explain --db notes.db --json "ERR_CONN_RESET"`,
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := explainOptions{
+			id:      f.str("id", "", "`ID`document to explain; default the first hit"),
+			mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
+			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
+			filter:  f.str("filter", "", "`EXPR`the filter of the search"),
+			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 1"),
+			variant: f.str("variant", "", "`NAME`modulation; default the best that is fitted"),
+			json:    f.bool("json", "print one JSON object"),
+		}
+		return o.run
+	},
+}
+
+type explainOptions struct {
+	id, mode, fusion, filter, variant *string
+	beta                              *float64
+	json                              *bool
+}
+
+func (o explainOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	one, none, format := 1, 0, "text"
+	same := searchOptions{k: &one, ef: &none, mode: o.mode, fusion: o.fusion, filter: o.filter, variant: o.variant,
+		format: &format, queries: new(string), beta: o.beta, json: new(bool), chunks: new(bool), fold: new(bool)}
+	if err := same.check(args); err != nil {
+		return err
+	}
+	filter, err := parseFilter(*o.filter)
+	if err != nil {
+		return err
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	db, err := a.openDB(ctx, dir, engine.Options{MustExist: true, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	q := same.query(args[0], filter)
+	id := *o.id
+	if id == "" {
+		res, err := db.Search(ctx, q)
+		if err != nil {
+			return searchError(err)
+		}
+		if len(res.Hits) == 0 {
+			return fmt.Errorf("no hit to explain: %s: %w", whyNone(res.Trace), engine.ErrNotFound)
+		}
+		id = res.Hits[0].ID
+	}
+	x, err := db.Explain(ctx, q, id)
+	if err != nil {
+		return searchError(err)
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(newExplanation(args[0], x))
+	}
+	out := bufio.NewWriter(a.Stdout)
+	writeExplanation(out, a, args[0], x)
+	return out.Flush()
+}
+
+// explanation is what explain --json prints.
+type explanation struct {
+	Query      string             `json:"query"`
+	Mode       string             `json:"mode"`
+	Variant    string             `json:"variant"`
+	ID         string             `json:"id"`
+	Title      string             `json:"title"`
+	Rank       int                `json:"rank"`
+	Chunk      int                `json:"chunk"`
+	Chunks     int                `json:"chunks"`
+	Start      int                `json:"start"`
+	End        int                `json:"end"`
+	Score      float32            `json:"score"`
+	Cosine     float32            `json:"cosine"`
+	Modulated  float32            `json:"modulated"`
+	BM25       float32            `json:"bm25"`
+	Coverage   float32            `json:"coverage"`
+	Pair       float32            `json:"pair"`
+	Terms      []explainTerm      `json:"terms"`
+	Words      []explainWord      `json:"words"`
+	Pairs      []explainPair      `json:"pairs"`
+	Attributed bool               `json:"attributed"`
+	Plain      float64            `json:"plain"`
+	Bias       float64            `json:"bias"`
+	Tokens     []explainToken     `json:"tokens"`
+	Dimensions []explainDimension `json:"dimensions"`
+	Matches    []explainMatch     `json:"matches"`
+}
+
+type explainTerm struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight"`
+	Value  float64 `json:"value"`
+}
+
+type explainWord struct {
+	Term      string  `json:"term"`
+	Start     int     `json:"start"`
+	End       int     `json:"end"`
+	Count     int     `json:"count"`
+	Documents int     `json:"documents"`
+	IDF       float64 `json:"idf"`
+	BM25      float64 `json:"bm25"`
+	Coverage  float64 `json:"coverage"`
+	Most      float64 `json:"most"`
+}
+
+type explainPair struct {
+	First  string  `json:"first"`
+	Second string  `json:"second"`
+	Share  float64 `json:"share"`
+	Found  bool    `json:"found"`
+}
+
+type explainToken struct {
+	ID    int32   `json:"id"`
+	Token string  `json:"token"`
+	Start int     `json:"start"`
+	End   int     `json:"end"`
+	Shift float64 `json:"shift"`
+	Scale float64 `json:"scale"`
+}
+
+type explainDimension struct {
+	Dimension int     `json:"dimension"`
+	Before    float64 `json:"before"`
+	After     float64 `json:"after"`
+}
+
+type explainMatch struct {
+	Field string `json:"field"`
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Term  string `json:"term"`
+}
+
+func newExplanation(query string, x engine.Explanation) explanation {
+	e := explanation{
+		Query: query, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
+		Chunk: x.Chunk, Chunks: x.Chunks, Start: x.Start, End: x.End,
+		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Pair: x.Pair,
+		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []explainPair{},
+		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
+		Tokens: []explainToken{}, Dimensions: []explainDimension{}, Matches: []explainMatch{},
+	}
+	for _, t := range x.Terms {
+		e.Terms = append(e.Terms, explainTerm(t))
+	}
+	for _, w := range x.Words {
+		e.Words = append(e.Words, explainWord(w))
+	}
+	for _, p := range x.Pairs {
+		e.Pairs = append(e.Pairs, explainPair(p))
+	}
+	for _, t := range x.Tokens {
+		e.Tokens = append(e.Tokens, explainToken(t))
+	}
+	for _, d := range x.Dimensions {
+		e.Dimensions = append(e.Dimensions, explainDimension(d))
+	}
+	for _, m := range x.Matches {
+		e.Matches = append(e.Matches, explainMatch(m))
+	}
+	return e
+}
+
+// writeExplanation prints an explanation for people.
+func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
+	width := min(a.Width, 100)
+	place := "beyond the candidates of both legs"
+	if x.Rank > 0 {
+		place = fmt.Sprintf("rank %d", x.Rank)
+	}
+	if x.Chunks > 1 {
+		place += fmt.Sprintf(" · chunk %d of %d", x.Chunk+1, x.Chunks)
+	}
+	fmt.Fprintf(w, "%s  %s\n", a.style(bold, clipColumns(flat(x.ID), width/2)), a.style(faint, place+" · "+wayName(x.Trace)))
+	if x.Title != "" {
+		fmt.Fprintf(w, "    %s\n", clipColumns(flat(x.Title), width-4))
+	}
+	for _, line := range snippet(x.Text, query, width-4, 2) {
+		fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
+	}
+	fmt.Fprintf(w, "\n%-10s %.4f", "score", x.Score)
+	for i, t := range x.Terms {
+		sign := " +"
+		if i == 0 {
+			sign = " ="
+		}
+		if t.Weight == 1 {
+			fmt.Fprintf(w, "%s %s %.4f", sign, t.Name, t.Value)
+		} else {
+			fmt.Fprintf(w, "%s %.4g × %s %.4f", sign, t.Weight, t.Name, t.Value)
+		}
+	}
+	fmt.Fprintln(w)
+	if x.Trace.Mode != engine.ModeLexical {
+		fmt.Fprintf(w, "%-10s %.4f of the plain vector, %.4f of the modulated one\n", "cosine", x.Cosine, x.Modulated)
+	}
+	writeWords(w, a, x)
+	writeTokens(w, a, x)
+	if len(x.Dimensions) > 0 {
+		fmt.Fprintf(w, "\n%s\n", a.style(faint, "dimension   before    after"))
+		for _, d := range x.Dimensions {
+			fmt.Fprintf(w, "%9d %+8.4f %+8.4f\n", d.Dimension, d.Before, d.After)
+		}
+	}
+	if len(x.Matches) > 0 {
+		var places []string
+		for _, m := range x.Matches {
+			places = append(places, fmt.Sprintf("%s %s:%d-%d", m.Term, m.Field, m.Start, m.End))
+		}
+		fmt.Fprintf(w, "\n%s %s\n", a.style(faint, "found at"), strings.Join(places, ", "))
+	}
+}
+
+func writeWords(w io.Writer, a *app, x engine.Explanation) {
+	if len(x.Words) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%-10s %.4f, bm25 %.3f; at most, and reached, by word:\n\n", "coverage", x.Coverage, x.BM25)
+	fmt.Fprintf(w, "%s\n", a.style(faint, "word                     times  in texts    idf   most  reached"))
+	for _, t := range x.Words {
+		fmt.Fprintf(w, "%s %6d %9s %6.2f %6.3f   %6.3f\n", padColumns(flat(t.Term), 24), t.Count, thousands(t.Documents), t.IDF, t.Most, t.Coverage)
+	}
+	var found, missing []string
+	for _, p := range x.Pairs {
+		pair := flat(p.First + " " + p.Second)
+		if p.Found {
+			found = append(found, pair)
+		} else {
+			missing = append(missing, pair)
+		}
+	}
+	if len(found)+len(missing) > 0 {
+		fmt.Fprintf(w, "\n%-10s %.4f", "pairs", x.Pair)
+		if len(found) > 0 {
+			fmt.Fprintf(w, ", found: %s", strings.Join(found, ", "))
+		}
+		if len(missing) > 0 {
+			fmt.Fprintf(w, "; not found: %s", strings.Join(missing, ", "))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+func writeTokens(w io.Writer, a *app, x engine.Explanation) {
+	if !x.Attributed || len(x.Tokens) == 0 {
+		return
+	}
+	tokens := slices.Clone(x.Tokens)
+	slices.SortStableFunc(tokens, func(a, b engine.TokenShare) int {
+		return cmp.Compare(math.Abs(b.Shift+b.Scale), math.Abs(a.Shift+a.Scale))
+	})
+	fmt.Fprintf(w, "\n%s\n", a.style(faint, "token                       adds    exact  by softmax"))
+	fmt.Fprintf(w, "%s %+8.4f\n", padColumns("(the plain vector)", 24), x.Plain+x.Bias)
+	for _, t := range tokens {
+		fmt.Fprintf(w, "%s %+8.4f %+8.4f    %+8.4f\n", padColumns(flat(t.Token), 24), t.Shift+t.Scale, t.Shift, t.Scale)
+	}
+}
+
+// padColumns brings s to n columns.
+func padColumns(s string, n int) string {
+	s = clipColumns(s, n)
+	return s + strings.Repeat(" ", max(0, n-len([]rune(s))))
+}
