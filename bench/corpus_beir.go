@@ -33,6 +33,7 @@ type Query struct {
 // their files, and who judged what.
 type Corpus struct {
 	Name     string // last part of the folder's name
+	Dir      string // the folder; "" for a union of several
 	Passages []Passage
 	Queries  []Query
 	Qrels    Qrels
@@ -51,7 +52,7 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
 	}
-	c := &Corpus{Name: filepath.Base(abs), Qrels: Qrels{}}
+	c := &Corpus{Name: filepath.Base(abs), Dir: dir, Qrels: Qrels{}}
 	passages := map[string]struct{}{}
 	err = readFile(filepath.Join(dir, "corpus.jsonl"), func(r io.Reader, name string) error {
 		return EachPassage(r, name, o, func(p Passage) error {

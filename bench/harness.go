@@ -26,6 +26,9 @@ type Options struct {
 	// Metrics by name; nil means DefaultMetrics. ndcg@10 is always measured,
 	// systems are compared by it.
 	Metrics []string
+	// PassagesLimit draws so many passages by the seed and leaves the others
+	// out, with their judgements; 0 means all.
+	PassagesLimit int
 	// QueriesLimit caps the queries of each task; 0 means no cap.
 	QueriesLimit int
 	// Seed of the tasks, the fits and the paired test; 0 means 1.
@@ -39,8 +42,17 @@ type Options struct {
 	// system and task, and the queries and judgements of each task in the
 	// BEIR layout.
 	RunsDir string
-	// CacheDir, if not empty, keeps encodings between runs.
+	// CacheDir, if not empty, keeps encodings and fitted bridges between runs.
 	CacheDir string
+	// Index is the kind of index that query vectors are searched with; "" is
+	// the exact one. Ef is the candidate pool of an approximate one, 0 its
+	// default.
+	Index string
+	Ef    int
+	// Cases is the number of queries reported with their texts for each task
+	// and system: so many of the greatest losses against dense, and as many of
+	// the greatest gains.
+	Cases int
 	// Read says how to read Data.
 	Read ReadOptions
 	// Version of the program, for the report.
@@ -56,7 +68,7 @@ var (
 )
 
 // Run reads the corpus, encodes each of its texts once, prepares the systems
-// on it, lets them answer every task by exact search, and reports. It is
+// on it, lets them answer every task, and reports. It is
 // deterministic for the same corpus, encoder, options and seed, but for the
 // times. Names are checked before anything is encoded. Memory is the corpus
 // with its vectors; the cost is mostly that of encoding, and of fitting where
@@ -67,35 +79,29 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if err != nil {
 		return nil, err
 	}
-	if o.CacheDir != "" {
-		cache, openErr := encoder.NewCache(lent{enc}, o.CacheDir, encoder.CacheOptions{})
-		if openErr != nil {
-			return nil, openErr
-		}
-		defer func() { err = errors.Join(err, cache.Close()) }()
-		enc = cache
-	}
-	enc = newMemo(enc)
-	encodeBegan, encodeCPU := time.Now(), cpuTime()
-	setting, err := p.encodePassages(ctx, enc)
+	enc, done, err := Cached(enc, o.CacheDir)
 	if err != nil {
 		return nil, err
 	}
-	questions, err := p.encodeQuestions(ctx, enc)
+	defer func() { err = errors.Join(err, done()) }()
+	encodeBegan, encodeCPU := time.Now(), cpuTime()
+	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Progress: p.Progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	questions, err := p.encodeQuestions(ctx, setting)
 	if err != nil {
 		return nil, err
 	}
 	report = &Report{
-		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distinct: p.targets.Len(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Fit: map[string]Fit{},
+		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distinct: p.targets.Len(), Truncated: setting.Truncated(),
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
 		Cost: Cost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
 		},
-	}
-	for _, out := range setting.Passages {
-		if out.Tokens.Truncated > 0 {
-			report.Truncated++
-		}
 	}
 	results := make([][]Result, len(p.tasks)) // task → system
 	for _, system := range p.systems {
@@ -116,10 +122,12 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: len(task.Queries), Total: len(task.Queries)})
 		}
 	}
-	for _, row := range results {
-		if err := compareWithDense(row, p.Seed); err != nil {
+	for i, row := range results {
+		if err := p.weigh(ctx, row); err != nil {
 			return nil, err
 		}
+		report.Tasks = append(report.Tasks, TaskQueries{p.tasks[i].Name, row[0].ids})
+		report.Cases = append(report.Cases, p.cases(p.tasks[i], row, p.Cases)...)
 		report.Results = append(report.Results, row...)
 	}
 	report.Cost.TotalSeconds = time.Since(began).Seconds()
@@ -187,6 +195,7 @@ func newPlan(o Options) (*plan, error) {
 	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
 		return nil, err
 	}
+	p.corpus = p.corpus.sample(o.PassagesLimit, o.Seed)
 	p.targets = NewTargets(p.corpus.Passages)
 	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit}
 	for _, name := range o.Tasks {
@@ -199,39 +208,7 @@ func newPlan(o Options) (*plan, error) {
 	return p, nil
 }
 
-func (p *plan) report(stage string, total int) func(done int) {
-	return func(done int) {
-		if p.Progress != nil {
-			p.Progress(Progress{Stage: stage, Done: done, Total: total})
-		}
-	}
-}
-
-func (p *plan) encodePassages(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
-	texts := p.targets.Texts
-	out, err := encodeAll(ctx, enc, encoder.Passage, texts, encoder.NeedDense, p.report("encode", len(texts)))
-	if err != nil {
-		return nil, err
-	}
-	ids, vectors := make([]uint64, len(out)), make([]float32, 0, len(out)*enc.Dim())
-	for i, o := range out {
-		ids[i] = uint64(i)
-		vectors = append(vectors, o.Dense...)
-	}
-	exact, err := newExact(enc.Dim())
-	if err != nil {
-		return nil, err
-	}
-	if err := exact.Add(ids, vectors); err != nil {
-		return nil, fmt.Errorf("indexing the passages: %w", err)
-	}
-	return &Setting{
-		Encoder: enc, Targets: p.targets, Passages: out, Index: exact,
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, progress: p.Progress,
-	}, nil
-}
-
-func (p *plan) encodeQuestions(ctx context.Context, enc encoder.Encoder) ([][]Question, error) {
+func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Question, error) {
 	need := encoder.NeedDense
 	for _, s := range p.systems {
 		need |= s.Need
@@ -242,12 +219,9 @@ func (p *plan) encodeQuestions(ctx context.Context, enc encoder.Encoder) ([][]Qu
 		for j, q := range task.Queries {
 			texts[j] = q.Text
 		}
-		encoded, err := encodeAll(ctx, enc, encoder.Query, texts, need, p.report("encode questions", len(texts)))
-		if err != nil {
+		var err error
+		if out[i], err = setting.Questions(ctx, texts, need); err != nil {
 			return nil, err
-		}
-		for j, o := range encoded {
-			out[i] = append(out[i], Question{Text: texts[j], Output: o})
 		}
 	}
 	return out, nil
@@ -271,11 +245,13 @@ func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Ta
 			return Result{}, err
 		}
 	}
-	return Result{
+	result := Result{
 		System: system.Name, Task: task.Name, Queries: len(scores.Queries), LeftOut: task.LeftOut,
-		Metrics: scores.Mean, Scores: scores,
+		Metrics: scores.Mean, PerQuery: scores.Values,
 		MsPerQuery: took.Seconds() * 1000 / float64(len(questions)),
-	}, nil
+	}
+	result.firsts(task, rankings, scores.Queries)
+	return result, nil
 }
 
 // rankings name the hits. In a judged task every passage of a target stands
@@ -297,25 +273,6 @@ func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 		out[t.Queries[i].ID] = ranked[:min(depth, len(ranked))]
 	}
 	return out
-}
-
-// compareWithDense fills VsDense in the results of one task.
-func compareWithDense(row []Result, seed uint64) error {
-	at := slices.IndexFunc(row, func(r Result) bool { return r.System == "dense" })
-	if at < 0 {
-		return nil
-	}
-	for i := range row {
-		if i == at {
-			continue
-		}
-		c, err := RandomizationTest(row[at].Scores.Values[compareBy], row[i].Scores.Values[compareBy], Permutations, seed)
-		if err != nil {
-			return fmt.Errorf("comparing %s with dense on %s: %w", row[i].System, row[i].Task, err)
-		}
-		row[i].VsDense = &c
-	}
-	return nil
 }
 
 // writeRun keeps what is needed to score a run again.

@@ -62,6 +62,21 @@ func copyDense(o encoder.Output) encoder.Output {
 	return o
 }
 
+// Cached keeps what enc encodes in the folder dir for the next run, and the
+// queries of this run in memory besides; with "" only these. close writes the
+// rest; enc stays open.
+func Cached(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func() error, err error) {
+	close = func() error { return nil }
+	if dir != "" {
+		disk, err := encoder.NewCache(lent{enc}, dir, encoder.CacheOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		enc, close = disk, disk.Close
+	}
+	return newMemo(enc), close, nil
+}
+
 // lent is an encoder that belongs to the caller of Run: whoever is given it
 // cannot close it.
 type lent struct{ encoder.Encoder }

@@ -10,6 +10,11 @@ type Report struct {
 	Encoder   string `json:"encoder"`
 	Seed      uint64 `json:"seed"`
 	Version   string `json:"version"` // of the program
+	// Index is the kind of index that vectors were searched with; "" is exact.
+	Index string `json:"index,omitempty"`
+	// Tasks name the queries that each task averages over, in the order of
+	// Result.PerQuery.
+	Tasks []TaskQueries `json:"tasks"`
 	// Results stand by task in the order asked for, and within a task by
 	// system.
 	Results []Result `json:"results"`
@@ -18,6 +23,15 @@ type Report struct {
 	Fit map[string]Fit `json:"fit"`
 	// Cost is what the whole took.
 	Cost Cost `json:"cost"`
+	// Cases are queries that a system answered much better or much worse than
+	// dense did, see Options.Cases.
+	Cases []Case `json:"cases,omitempty"`
+}
+
+// TaskQueries are the queries of a task by id.
+type TaskQueries struct {
+	Task    string   `json:"task"`
+	Queries []string `json:"queries"`
 }
 
 // Result is one system on one task.
@@ -27,20 +41,31 @@ type Result struct {
 	Queries int                `json:"queries"`  // queries that were averaged over
 	LeftOut int                `json:"left_out"` // see Task.LeftOut
 	Metrics map[string]float64 `json:"metrics"`  // means in [0, 1]
+	// Intervals are 95 % bootstrap intervals of Metrics: low and high.
+	Intervals map[string][2]float64 `json:"intervals,omitempty"`
 	// VsDense compares with the system "dense" on the same task; nil for dense
 	// itself and where dense was not run.
 	VsDense *Comparison `json:"vs_dense,omitempty"`
 	// MsPerQuery is the wall time of modulating and searching, queries encoded
 	// before, on all cores, divided by the queries.
 	MsPerQuery float64 `json:"ms_per_query"`
-	// Scores are the per-query scores behind Metrics.
-	Scores *Scores `json:"-"`
+	// PerQuery holds the scores behind Metrics, one for each query of the task.
+	PerQuery map[string][]float64 `json:"per_query,omitempty"`
+
+	ids   []string // queries of the task
+	first []int    // rank of the first positive from 1, 0 where none was found
+	top   []string // what stood first
 }
 
 // Fit is what preparing a system on the corpus took.
 type Fit struct {
 	// Seconds is the wall time of the whole fit.
 	Seconds float64 `json:"seconds"`
+	// Cached tells that the bridge was fitted before, earlier in this run or in
+	// another one.
+	Cached bool `json:"cached,omitempty"`
+	// Loss is the mean training loss of the last epoch, in nats.
+	Loss float64 `json:"loss,omitempty"`
 	// EncodeSeconds is the part of it that encoded training queries. What an
 	// earlier fit of the same run has computed costs nothing: the queries it
 	// encoded, the corpus sums it made.

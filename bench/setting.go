@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -20,7 +22,8 @@ type Progress struct {
 }
 
 // Setting is what all systems of a run share: the corpus as encoded once, and
-// one exact index over it. Systems are prepared one after another.
+// one index over it, exact unless another is asked for. Systems are prepared
+// one after another.
 type Setting struct {
 	Encoder  encoder.Encoder
 	Targets  *Targets
@@ -29,19 +32,74 @@ type Setting struct {
 	// are ties by target.
 	Index index.BatchSearcher
 
+	SettingOptions
+
+	sums   *modulate.Sums               // see corpusSums
+	words  *lexicon                     // see lexicon
+	fitted map[string]*modulate.Weights // see fitted
+}
+
+// SettingOptions shape a Setting.
+type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
 	MaxFitQueries     int
-	progress          func(Progress)
+	CacheDir          string
+	Index             string
+	Ef                int
+	Progress          func(Progress)
+}
 
-	sums  *modulate.Sums // see corpusSums
-	words *lexicon       // see lexicon
+// NewSetting encodes the targets and indexes their vectors. enc may be one of
+// Cached.
+func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o SettingOptions) (*Setting, error) {
+	s := &Setting{Encoder: enc, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
+	var err error
+	if s.Index, err = newIndex(o.Index, enc.Dim(), o.Seed); err != nil {
+		return nil, err
+	}
+	if s.Passages, err = s.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, "encode"); err != nil {
+		return nil, err
+	}
+	ids, vectors := make([]uint64, len(s.Passages)), make([]float32, 0, len(s.Passages)*enc.Dim())
+	for i, out := range s.Passages {
+		ids[i] = uint64(i)
+		vectors = append(vectors, out.Dense...)
+	}
+	if err := s.Index.Add(ids, vectors); err != nil {
+		return nil, fmt.Errorf("indexing the passages: %w", err)
+	}
+	return s, nil
+}
+
+// Questions encodes texts as queries, with the tensors in need.
+func (s *Setting) Questions(ctx context.Context, texts []string, need encoder.Need) ([]Question, error) {
+	out, err := s.encodeAll(ctx, encoder.Query, texts, need, "encode questions")
+	if err != nil {
+		return nil, err
+	}
+	questions := make([]Question, len(out))
+	for i, o := range out {
+		questions[i] = Question{Text: texts[i], Output: o}
+	}
+	return questions, nil
+}
+
+// Truncated counts the passages that were cut at the encoder's limit.
+func (s *Setting) Truncated() int {
+	n := 0
+	for _, out := range s.Passages {
+		if out.Tokens.Truncated > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Report hands p to the caller of Run.
 func (s *Setting) Report(p Progress) {
-	if s.progress != nil {
-		s.progress(p)
+	if s.Progress != nil {
+		s.Progress(p)
 	}
 }
 
@@ -49,15 +107,15 @@ func (s *Setting) Report(p Progress) {
 const encodeBatch = 256
 
 // encodeAll encodes texts in one role, in batches, reporting after each.
-func encodeAll(ctx context.Context, enc encoder.Encoder, role encoder.Role, texts []string, need encoder.Need, report func(done int)) ([]encoder.Output, error) {
+func (s *Setting) encodeAll(ctx context.Context, role encoder.Role, texts []string, need encoder.Need, stage string) ([]encoder.Output, error) {
 	out := make([]encoder.Output, 0, len(texts))
 	for at := 0; at < len(texts); at += encodeBatch {
-		part, err := enc.Encode(ctx, role, texts[at:min(at+encodeBatch, len(texts))], need)
+		part, err := s.Encoder.Encode(ctx, role, texts[at:min(at+encodeBatch, len(texts))], need)
 		if err != nil {
 			return nil, fmt.Errorf("encoding %s texts: %w", role, err)
 		}
 		out = append(out, part...)
-		report(len(out))
+		s.Report(Progress{Stage: stage, Done: len(out), Total: len(texts)})
 	}
 	return out, nil
 }
@@ -92,7 +150,7 @@ func (r vectorRetriever) Retrieve(ctx context.Context, questions []Question, k i
 			return nil, err
 		}
 		near := near[:len(batch)]
-		if err := r.setting.Index.SearchBatch(near, vectors[:len(batch)*d], index.SearchOptions{K: k}); err != nil {
+		if err := r.setting.Index.SearchBatch(near, vectors[:len(batch)*d], index.SearchOptions{K: k, Ef: r.setting.Ef}); err != nil {
 			return nil, fmt.Errorf("searching: %w", err)
 		}
 		for _, answer := range near {
@@ -107,10 +165,19 @@ func (r vectorRetriever) Retrieve(ctx context.Context, questions []Question, k i
 }
 
 // newExact makes an empty index that finds the exact neighbours by cosine.
-func newExact(dim int) (index.BatchSearcher, error) {
-	ix, err := index.New(index.KindFlat, index.Options{Dim: dim})
+func newExact(dim int) (index.BatchSearcher, error) { return newIndex("", dim, 0) }
+
+// newIndex makes an empty index by cosine; "" is the exact one.
+func newIndex(kind string, dim int, seed uint64) (index.BatchSearcher, error) {
+	if kind == "" {
+		kind = index.KindFlat
+	}
+	ix, err := index.New(kind, index.Options{Dim: dim, Seed: seed})
+	if errors.Is(err, index.ErrUnknownKind) {
+		return nil, fmt.Errorf("%w: index %q; known are %s", ErrUnknownName, kind, strings.Join(index.Kinds(), ", "))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("making the exact index: %w", err)
+		return nil, fmt.Errorf("making the index: %w", err)
 	}
 	return ix.(index.BatchSearcher), nil // every index that New returns is one
 }

@@ -1,14 +1,22 @@
 package bench
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+
+	"github.com/lexsem/lexsem/bench/stat"
 )
 
 // Permutations is the number of sign flips of RandomizationTest in a report;
 // the smallest p it can give is 1/(Permutations+1).
 const Permutations = 10_000
+
+// Resamples is the number of draws behind the intervals of a report.
+const Resamples = 2_000
 
 // Comparison says how a system differs from the dense one on the same
 // queries, by ndcg@10.
@@ -17,6 +25,55 @@ type Comparison struct {
 	Delta float64 `json:"delta_ndcg@10"`
 	// P is the two-sided p of RandomizationTest, in (0, 1].
 	P float64 `json:"p"`
+	// PHolm is P with Holm's correction over the systems of the task.
+	PHolm float64 `json:"p_holm,omitempty"`
+}
+
+// weigh fills in the intervals of the results of one task, and how each
+// compares with dense.
+func (p *plan) weigh(ctx context.Context, row []Result) error {
+	at := slices.IndexFunc(row, func(r Result) bool { return r.System == "dense" })
+	err := parallel(ctx, len(row), func(i int) error {
+		r := &row[i]
+		names := slices.Sorted(maps.Keys(r.PerQuery))
+		rows := make([][]float64, len(names))
+		for j, name := range names {
+			rows[j] = r.PerQuery[name]
+		}
+		intervals, err := stat.Bootstrap(rows, Resamples, p.Seed)
+		if err != nil {
+			return fmt.Errorf("intervals of %s on %s: %w", r.System, r.Task, err)
+		}
+		r.Intervals = map[string][2]float64{}
+		for j, name := range names {
+			r.Intervals[name] = [2]float64{intervals[j].Low, intervals[j].High}
+		}
+		if at < 0 || i == at {
+			return nil
+		}
+		c, err := RandomizationTest(row[at].PerQuery[compareBy], r.PerQuery[compareBy], Permutations, p.Seed)
+		if err != nil {
+			return fmt.Errorf("comparing %s with dense on %s: %w", r.System, r.Task, err)
+		}
+		r.VsDense = &c
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var ps []float64
+	for _, r := range row {
+		if r.VsDense != nil {
+			ps = append(ps, r.VsDense.P)
+		}
+	}
+	adjusted := stat.Holm(ps)
+	for i := range row {
+		if row[i].VsDense != nil {
+			row[i].VsDense.PHolm, adjusted = adjusted[0], adjusted[1:]
+		}
+	}
+	return nil
 }
 
 // RandomizationTest is Fisher's paired randomization test (Smucker, Allan and

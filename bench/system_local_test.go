@@ -27,8 +27,8 @@ func TestLocalSystem(t *testing.T) {
 		if at("rlr-local") <= at("dense") || at("rlr-local:4") <= at("dense") {
 			t.Errorf("%s: local bridges %.3f and %.3f, dense %.3f", task, at("rlr-local"), at("rlr-local:4"), at("dense"))
 		}
-		for i, x := range score["rlr-local:4 "+task].Scores.Values["ndcg@10"] {
-			if x != score["rlr-local:4:4 "+task].Scores.Values["ndcg@10"][i] {
+		for i, x := range score["rlr-local:4 "+task].PerQuery["ndcg@10"] {
+			if x != score["rlr-local:4:4 "+task].PerQuery["ndcg@10"][i] {
 				t.Errorf("%s: all cells named is not all cells", task)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // stackSystem answers with the query vector modulated by a stack of variants.
@@ -26,18 +25,11 @@ func stackSystem(stack modulate.Stack) System {
 				}
 			}
 			if stack.Fitted() {
-				w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, train.Options{
-					Stack: stack.Name(), Sums: parts.Sums, Seed: s.Seed,
-					QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries,
-					Progress: func(stage string, done, total int, loss float64) {
-						s.Report(Progress{Stage: stage + " " + stack.Name(), Done: done, Total: total, Loss: loss})
-					},
-				})
+				w, err := s.fitStack(ctx, stack.Name(), parts.Sums, &fit)
 				if err != nil {
-					return nil, nil, fmt.Errorf("fitting: %w", err)
+					return nil, nil, err
 				}
-				parts.Weights, fit.Queries = w, rep.Queries
-				fit.EncodeSeconds = rep.Encode.Seconds()
+				parts.Weights = w
 			}
 			m, err := modulate.NewStack(stack.Name(), parts)
 			if err != nil {

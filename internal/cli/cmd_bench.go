@@ -8,47 +8,61 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/report"
+	"github.com/lexsem/lexsem/encoder"
 )
 
 var cmdBench = command{
 	name:    "bench",
-	args:    "| bench ann",
 	summary: "measure retrieval on a corpus: probes, judged queries, several systems",
 	about: `
 Reads a corpus in BEIR's layout (corpus.jsonl, and queries.jsonl with qrels/test.tsv for the
 task query), makes probes from its passages, and lets systems that share one encoding answer
 them by exact search. Bridges are fitted on the corpus with other seeds than the probes'.
 Figures are means over all queries that have an answer, in hundredths; p is that of a paired
-randomization test against dense. lexsem help bench ann measures indexes.`,
+randomization test against dense. Other parts: bench ann measures indexes, bench curve gain against
+amounts, bench compare and bench report show what --json wrote, and bench capretrieval, sure, sage,
+limit and image are the protocols of papers.`,
 	examples: []string{
 		"lexsem bench --data beir/scifact",
-		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json",
+		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		o := benchOptions{
-			data:       f.str("data", "", "`DIR`folder of the corpus"),
-			systems:    f.str("systems", strings.Join(bench.DefaultSystems, ","), "`LIST`systems: "+names(bench.SystemKinds(), func(k bench.SystemKind) string { return k.Usage })+", and variants joined by +"),
-			tasks:      f.str("tasks", strings.Join(bench.DefaultTasks, ","), "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage })),
-			metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics"),
-			limit:      f.int("queries-limit", 0, "queries of each task; default all"),
-			seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
-			perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
-			maxFit:     f.int("max-fit-queries", 0, "training queries of a fit in all; default no limit"),
-			json:       f.str("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
-			runs:       f.str("runs", "", "`DIR`write TREC run files, queries and judgements of each task"),
-			encodings:  f.str("encodings", "", "`DIR`keep encodings for the next run"),
-			skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
-		}
+		o := declareBench(f)
+		o.json = f.str("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		o.md = f.str("md", "", "`FILE`write the report as Markdown")
+		o.html = f.str("html", "", "`FILE`write the report as one HTML page with plots")
+		o.runs = f.str("runs", "", "`DIR`write TREC run files, queries and judgements of each task")
+		o.cases = f.int("cases", 5, "queries reported with texts, of the greatest losses and gains of each system")
 		return o.run
 	},
 }
 
+// declareBench declares what every bench over a corpus takes.
+func declareBench(f *flags) *benchOptions {
+	return &benchOptions{
+		data:       f.str("data", "", "`DIR`folder of the corpus, a .jsonl file or a folder of texts; several with commas"),
+		systems:    f.str("systems", strings.Join(bench.DefaultSystems, ","), "`LIST`systems: "+names(bench.SystemKinds(), func(k bench.SystemKind) string { return k.Usage })+", and variants joined by +"),
+		tasks:      f.str("tasks", strings.Join(bench.DefaultTasks, ","), "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage })),
+		metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+names(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name })+", each with @cutoff"),
+		limit:      f.int("queries-limit", 0, "queries of each task; default all"),
+		passages:   f.int("passages-limit", 0, "passages of the corpus, drawn by the seed; default all"),
+		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
+		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
+		maxFit:     f.int("max-fit-queries", 0, "training queries of a fit in all; default no limit"),
+		index:      f.str("index", "", "`KIND`search vectors with this index, for example hnsw; default exact"),
+		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
+		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
+		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
+	}
+}
+
 type benchOptions struct {
-	data, systems, tasks, metrics, json, runs, encodings *string
-	limit, perPassage, maxFit                            *int
-	seed                                                 *uint64
-	skipBad                                              *bool
+	data, systems, tasks, metrics, json, md, html, runs, cache, index *string
+	limit, passages, perPassage, maxFit, ef, cases                    *int
+	seed                                                              *uint64
+	skipBad                                                           *bool
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -59,21 +73,50 @@ func names[T any](list []T, name func(T) string) string {
 	return strings.Join(out, ", ")
 }
 
-func (o benchOptions) run(ctx context.Context, a *app, args []string) error {
+func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if len(args) > 0 {
-		return hinted(usagef("bench has no part %q", args[0]), "`lexsem bench ann` measures indexes; everything else goes by flags")
+		return hinted(usagef("bench has no part %q", args[0]), "`lexsem help` lists them: bench compare, bench sure, …; everything else goes by flags")
 	}
+	opt, err := o.options(a)
+	if err != nil {
+		return err
+	}
+	if *o.cases < 0 {
+		return usagef("--cases takes numbers from 0")
+	}
+	opt.RunsDir, opt.Cases = *o.runs, *o.cases
+	var rep *bench.Report
+	err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
+		rep, err = bench.Run(ctx, enc, opt)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := writePages(*o.md, *o.html, &report.Bundle{Benches: []*bench.Report{rep}}); err != nil {
+		return err
+	}
+	return writeReport(a, *o.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, opt.Metrics) })
+}
+
+// options checks the flags that every bench over a corpus takes.
+func (o *benchOptions) options(a *app) (bench.Options, error) {
 	if *o.data == "" {
-		return hinted(usagef("no corpus given"), "name its folder with --data DIR")
+		return bench.Options{}, hinted(usagef("no corpus given"), "name its folder with --data DIR")
 	}
-	if *o.limit < 0 || *o.perPassage < 1 || *o.maxFit < 0 {
-		return usagef("--queries-limit and --max-fit-queries take numbers from 0, --queries-per-passage from 1")
+	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.ef < 0 {
+		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries and --ef take numbers from 0, --queries-per-passage from 1")
 	}
-	opt := bench.Options{
+	return bench.Options{
 		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics),
-		QueriesLimit: *o.limit, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit,
-		RunsDir: *o.runs, CacheDir: *o.encodings, Version: versions().Version,
-	}
+		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit,
+		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
+	}, nil
+}
+
+// measure opens the encoder, shows progress and counts lines left out while fn
+// works with opt.
+func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, fn func(encoder.Encoder) error) error {
 	left := 0
 	if *o.skipBad {
 		opt.Read.OnProblem = func(e *bench.LineError) error {
@@ -96,7 +139,7 @@ func (o benchOptions) run(ctx context.Context, a *app, args []string) error {
 	p := a.progress()
 	defer p.done()
 	opt.Progress = p.bench
-	rep, err := bench.Run(ctx, enc, opt)
+	err = fn(enc)
 	p.done()
 	if err != nil {
 		return benchError(err)
@@ -104,7 +147,20 @@ func (o benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if left > 0 && !a.quiet {
 		fmt.Fprintf(a.Stderr, "%s left out\n", count(left, "line", "lines"))
 	}
-	return writeReport(a, *o.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, opt.Metrics) })
+	return nil
+}
+
+// writePages writes the Markdown and HTML files that were asked for.
+func writePages(md, html string, b *report.Bundle) error {
+	if md != "" {
+		if err := writeFile(md, func(w io.Writer) error { return report.WriteMarkdown(w, b) }); err != nil {
+			return err
+		}
+	}
+	if html == "" {
+		return nil
+	}
+	return writeFile(html, func(w io.Writer) error { return report.WriteHTML(w, b) })
 }
 
 // writeReport writes the table, the JSON file, or both. "1" and "true" mean

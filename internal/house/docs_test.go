@@ -13,7 +13,7 @@ var (
 	inTicks = regexp.MustCompile("`([^`\n]+)`")
 	linked  = regexp.MustCompile(`\]\(([^)#]+)\)`)
 	path    = regexp.MustCompile(`^(\.ci|bench|cmd|docs|encoder|engine|examples|index|internal|modulate|store)(/[A-Za-z0-9_.-]+)*/?$`)
-	command = regexp.MustCompile(`(?m)\blexsem (bench ann|[a-z]+)\b`)
+	command = regexp.MustCompile(`(?m)\blexsem (bench [a-z]+|[a-z]+)\b`)
 )
 
 // documents are the files users read.

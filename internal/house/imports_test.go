@@ -17,9 +17,12 @@ const module = "github.com/lexsem/lexsem"
 // directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
 var allowed = map[string][]string{
 	"cmd/lexsem":           {"internal/cli"},
-	"internal/cli":         {"bench", "engine", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "store"},
+	"internal/cli":         {"bench", "bench/report", "bench/sage", "bench/sure", "engine", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "store"},
 	"internal/figures":     {},
-	"bench":                {"engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
+	"bench/report":         {"bench", "bench/plot", "bench/stat"},
+	"bench/sage":           {"bench", "bench/stat", "encoder", "internal/text"},
+	"bench/sure":           {"bench", "bench/stat", "encoder"},
+	"bench":                {"bench/stat", "engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
 	"bench/plot":           {},
 	"bench/stat":           {},
 	"engine":               {"modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text"},

@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Case is one query that a system answered otherwise than dense did.
+type Case struct {
+	Task   string `json:"task"`
+	System string `json:"system"`
+	ID     string `json:"id"`    // of the query
+	Query  string `json:"query"` // its text
+	// Delta is the difference in ndcg@10, below 0 where the system lost.
+	Delta float64 `json:"delta_ndcg@10"`
+	// Want is the passage with the highest grade, DenseFirst and SystemFirst
+	// what stood first; texts are cut.
+	Want        CaseText `json:"want"`
+	DenseFirst  CaseText `json:"dense_first"`
+	SystemFirst CaseText `json:"system_first"`
+	// DenseRank and SystemRank are the ranks of the first positive from 1, 0
+	// where none was retrieved.
+	DenseRank  int `json:"dense_rank"`
+	SystemRank int `json:"system_rank"`
+}
+
+// CaseText is a passage as a case shows it.
+type CaseText struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// caseRunes is the length at which texts of cases are cut.
+const caseRunes = 280
+
+// cases finds, for each system, the n queries it lost most on and the n it
+// gained most on against dense, ties by query id.
+func (p *plan) cases(task *Task, row []Result, n int) []Case {
+	at := slices.IndexFunc(row, func(r Result) bool { return r.System == "dense" })
+	if at < 0 || n <= 0 {
+		return nil
+	}
+	dense := row[at]
+	texts := map[string]string{}
+	for i, members := range p.targets.Members {
+		for _, id := range members {
+			texts[id] = p.targets.Texts[i]
+		}
+	}
+	queries := map[string]string{}
+	for _, q := range task.Queries {
+		queries[q.ID] = q.Text
+	}
+	show := func(id string) CaseText {
+		text := []rune(texts[id])
+		if len(text) > caseRunes {
+			text = append(text[:caseRunes], '…')
+		}
+		return CaseText{ID: id, Text: string(text)}
+	}
+	var out []Case
+	for i, r := range row {
+		if i == at {
+			continue
+		}
+		order := make([]int, len(r.ids))
+		for j := range order {
+			order[j] = j
+		}
+		delta := func(j int) float64 { return r.PerQuery[compareBy][j] - dense.PerQuery[compareBy][j] }
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(delta(a), delta(b)) })
+		pick := slices.Clone(order[:min(n, len(order))])
+		for _, j := range slices.Backward(order) {
+			if len(pick) == 2*n || slices.Contains(pick, j) {
+				break
+			}
+			pick = append(pick, j)
+		}
+		for _, j := range pick {
+			if delta(j) == 0 {
+				continue
+			}
+			id := r.ids[j]
+			out = append(out, Case{
+				Task: task.Name, System: r.System, ID: id, Query: queries[id], Delta: delta(j), Want: show(best(task.Qrels[id])),
+				DenseFirst: show(dense.top[j]), SystemFirst: show(r.top[j]), DenseRank: dense.first[j], SystemRank: r.first[j],
+			})
+		}
+	}
+	return out
+}
+
+// best is the passage with the highest grade, the smallest id of equals.
+func best(judged map[string]int) string {
+	id, grade := "", 0
+	for p, g := range judged {
+		if g > grade || g == grade && (id == "" || p < id) {
+			id, grade = p, g
+		}
+	}
+	return id
+}
+
+// firsts notes what stood first for each query, and where the first positive
+// stood.
+func (r *Result) firsts(task *Task, rankings Rankings, ids []string) {
+	r.ids = ids
+	for _, q := range ids {
+		top, first := "", 0
+		for i, hit := range rankings[q] {
+			if i == 0 {
+				top = hit.ID
+			}
+			if task.Qrels[q][hit.ID] > 0 {
+				first = i + 1
+				break
+			}
+		}
+		r.top, r.first = append(r.top, top), append(r.first, first)
+	}
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/train"
+)
+
+// fitStack fits a stack to the corpus, once a run: systems that share a bridge
+// share its fit. With a cache folder it is kept for later runs of the same
+// program on the same texts, vectors and options. fit is told what it took.
+func (s *Setting) fitStack(ctx context.Context, stack string, sums *modulate.Sums, fit *Fit) (*modulate.Weights, error) {
+	key, err := s.fitKey(stack)
+	if err != nil {
+		return nil, err
+	}
+	if w, ok := s.fitted[key]; ok {
+		fit.Cached, fit.Queries = true, w.Queries
+		return w, nil
+	}
+	file := filepath.Join(s.CacheDir, "bridges", key+".bridge")
+	if s.CacheDir != "" {
+		w, err := modulate.Load(file)
+		switch {
+		case err == nil && w.Stack == stack && w.CheckEncoder("cached bridge "+file, s.Encoder.Fingerprint()) == nil:
+			s.fitted[key] = w
+			fit.Cached, fit.Queries = true, w.Queries
+			return w, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			// A damaged file is fitted anew and replaced.
+			s.Report(Progress{Stage: "refit " + stack + ": its cached bridge cannot be read"})
+		}
+	}
+	w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, train.Options{
+		Stack: stack, Sums: sums, Seed: s.Seed,
+		QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries,
+		Progress: func(stage string, done, total int, loss float64) {
+			s.Report(Progress{Stage: stage + " " + stack, Done: done, Total: total, Loss: loss})
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fitting: %w", err)
+	}
+	fit.Queries, fit.EncodeSeconds = rep.Queries, rep.Encode.Seconds()
+	if n := len(rep.Losses); n > 0 {
+		fit.Loss = rep.Losses[n-1]
+	}
+	s.fitted[key] = w
+	if s.CacheDir == "" {
+		return w, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, fmt.Errorf("keeping the bridge of %s: %w", stack, err)
+	}
+	if err := w.Save(file); err != nil {
+		return nil, fmt.Errorf("keeping the bridge of %s: %w", stack, err)
+	}
+	return w, nil
+}
+
+// fitKey names everything that a fit depends on: stack, seeds and numbers, the
+// encoder (an ablation wraps it in another type), texts and vectors of the
+// passages, and, where files are kept, the program itself, as another build
+// may fit otherwise.
+func (s *Setting) fitKey(stack string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%T\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Encoder, s.Encoder.Fingerprint().Digest())
+	var b []byte
+	for i, text := range s.Targets.Texts {
+		b = binary.LittleEndian.AppendUint64(b[:0], uint64(len(text)))
+		b = append(b, text...)
+		for _, x := range s.Passages[i].Dense {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		h.Write(b)
+	}
+	if s.CacheDir != "" {
+		digest, err := programDigest()
+		if err != nil {
+			return "", fmt.Errorf("keeping fitted bridges: %w", err)
+		}
+		h.Write(digest)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// programDigest is the SHA-256 of the running program's file.
+var programDigest = sync.OnceValues(func() ([]byte, error) {
+	name, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
+})

@@ -1,0 +1,162 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/plot"
+)
+
+// value is a mean with its interval, in hundredths.
+func value(r *bench.Result, metric string) plot.Value {
+	v := plot.Value{Y: 100 * r.Metrics[metric]}
+	if iv, ok := r.Intervals[metric]; ok {
+		v.Low, v.High = 100*iv[0], 100*iv[1]
+	}
+	return v
+}
+
+// taskBars shows every system on every task.
+func taskBars(r *bench.Report, metric string) plot.Chart {
+	tasks, systems := tasksOf(r.Results), systemsOf(r.Results)
+	c := plot.Bars{
+		Frame:  plot.Frame{Title: title(metric) + " by task", Width: max(520, min(1040, 120+float64(len(tasks)*(len(systems)*17+34)))), Height: 340},
+		Y:      plot.Axis{Label: title(metric) + " × 100", From: 0, To: 100},
+		Groups: tasks,
+	}
+	for _, s := range systems {
+		series := plot.BarSeries{Name: s, Base: s == "dense"}
+		for _, t := range tasks {
+			var v plot.Value
+			if res := find(r.Results, s, t); res != nil {
+				v = value(res, metric)
+			}
+			series.Values = append(series.Values, v)
+		}
+		c.Series = append(c.Series, series)
+	}
+	return c
+}
+
+// spanLines shows the score against the length of spans, where there are two
+// lengths or more.
+func spanLines(r *bench.Report, metric string) (plot.Chart, bool) {
+	lengths := map[int]string{}
+	for _, t := range tasksOf(r.Results) {
+		if rest, ok := strings.CutPrefix(t, "part:"); ok {
+			if n, err := strconv.Atoi(rest); err == nil {
+				lengths[n] = t
+			}
+		}
+	}
+	if len(lengths) < 2 {
+		return nil, false
+	}
+	var order []int
+	for n := range lengths {
+		order = append(order, n)
+	}
+	slices.Sort(order)
+	c := plot.Lines{
+		Frame: plot.Frame{Title: title(metric) + " against span length", Width: 520, Height: 320},
+		X:     plot.Axis{Label: "words copied from the passage", Log: true},
+		Y:     plot.Axis{Label: title(metric) + " × 100"},
+	}
+	for _, n := range order {
+		c.X.Ticks = append(c.X.Ticks, float64(n))
+	}
+	for _, s := range systemsOf(r.Results) {
+		line := plot.Line{Name: s, Base: s == "dense"}
+		for _, n := range order {
+			if res := find(r.Results, s, lengths[n]); res != nil {
+				line.Points = append(line.Points, plot.Point{X: float64(n), Value: value(res, metric), Label: strconv.Itoa(res.Queries) + " queries"})
+			}
+		}
+		c.Series = append(c.Series, line)
+	}
+	return c, true
+}
+
+// differences shows the queries of one system on one task against dense.
+func differences(r *bench.Report, system, task string) (plot.Chart, bool) {
+	base, res := find(r.Results, "dense", task), find(r.Results, system, task)
+	if base == nil || res == nil || len(base.PerQuery[mainMetric]) == 0 || len(base.PerQuery[mainMetric]) != len(res.PerQuery[mainMetric]) {
+		return nil, false
+	}
+	c := plot.Differences{Frame: plot.Frame{Title: task, Width: 420, Height: 210}, Y: plot.Axis{Label: "Δ " + title(mainMetric), From: -1, To: 1}}
+	for i, v := range res.PerQuery[mainMetric] {
+		c.Values = append(c.Values, v-base.PerQuery[mainMetric][i])
+	}
+	return c, true
+}
+
+// curveLines shows one task of a curve.
+func curveLines(c *bench.Curve, task, metric string) plot.Chart {
+	label := map[string]string{bench.OverQueries: "training queries a passage", bench.OverPassages: "passages in the corpus"}[c.Over]
+	chart := plot.Lines{
+		Frame: plot.Frame{Title: fmt.Sprintf("%s: %s over %s", task, title(metric), label), Width: 560},
+		X:     plot.Axis{Label: label, Log: true}, Y: plot.Axis{Label: title(metric) + " × 100"},
+	}
+	for _, p := range c.Points {
+		chart.X.Ticks = append(chart.X.Ticks, float64(p.X))
+	}
+	for _, s := range systemsOf(c.Points[0].Results) {
+		line := plot.Line{Name: s, Base: s == "dense"}
+		for _, p := range c.Points {
+			if res := find(p.Results, s, task); res != nil {
+				line.Points = append(line.Points, plot.Point{X: float64(p.X), Value: value(res, metric)})
+			}
+		}
+		chart.Series = append(chart.Series, line)
+	}
+	return chart
+}
+
+// lossLines shows the training loss of each fitted system over a curve.
+func lossLines(c *bench.Curve) (plot.Chart, bool) {
+	chart := plot.Lines{
+		Frame: plot.Frame{Title: "Training loss of the last epoch", Width: 560},
+		X:     plot.Axis{Label: "training queries", Log: true}, Y: plot.Axis{Label: "nats"},
+	}
+	for _, s := range systemsOf(c.Points[0].Results) {
+		line := plot.Line{Name: s}
+		for _, p := range c.Points {
+			if f := p.Fit[s]; f.Loss > 0 && f.Queries > 0 {
+				line.Points = append(line.Points, plot.Point{X: float64(f.Queries), Value: plot.Value{Y: f.Loss}})
+			}
+		}
+		if len(line.Points) > 1 {
+			chart.Series = append(chart.Series, line)
+		}
+	}
+	return chart, len(chart.Series) > 0
+}
+
+// recallSpeed shows how many queries a second an index answers at what recall.
+func recallSpeed(reports []*bench.ANNReport) plot.Chart {
+	c := plot.Lines{
+		Frame: plot.Frame{Title: "Recall against speed"},
+		X:     plot.Axis{Label: "recall@10"}, Y: plot.Axis{Label: "queries a second", Log: true},
+	}
+	for _, r := range reports {
+		line := plot.Line{Name: fmt.Sprintf("%s, %d vectors", r.Index, r.N), Base: r.Index == "flat"}
+		for _, p := range r.Points {
+			line.Points = append(line.Points, plot.Point{X: p.Recall, Value: plot.Value{Y: p.QPS}, Label: "ef " + strconv.Itoa(p.Ef)})
+		}
+		c.Series = append(c.Series, line)
+	}
+	return c
+}
+
+// title writes a metric as papers do.
+func title(metric string) string {
+	name, cut, _ := strings.Cut(metric, "@")
+	full := map[string]string{"ndcg": "nDCG", "ndcg-exp": "nDCG (exp)", "mrr": "MRR", "recall": "Recall", "map": "MAP", "precision": "P"}[name]
+	if full == "" {
+		return metric
+	}
+	return full + "@" + cut
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/stat"
+)
+
+// Comparison is one system on one task in two reports.
+type Comparison struct {
+	Task    string  `json:"task"`
+	System  string  `json:"system"` // of the second report
+	Base    string  `json:"base"`   // system of the first report
+	Metric  string  `json:"metric"`
+	Queries int     `json:"queries"` // that both have
+	A       float64 `json:"a"`       // mean of the first over those
+	B       float64 `json:"b"`       // mean of the second
+	Delta   float64 `json:"delta"`   // B − A
+	P       float64 `json:"p"`       // paired randomization test
+	PHolm   float64 `json:"p_holm"`  // corrected over all comparisons
+	Better  int     `json:"better"`  // queries on which the second is higher
+	Worse   int     `json:"worse"`
+}
+
+// Compare holds every system of b against the one of the same name in a, task
+// by task, over the queries that both asked. With base it holds all against
+// that system of a. The corpora must be the same by name. Reports without
+// scores of single queries cannot be compared.
+func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison, error) {
+	if a.Data != b.Data {
+		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", ErrReport, a.Data, b.Data)
+	}
+	var out []Comparison
+	for _, rb := range b.Results {
+		name := rb.System
+		if base != "" {
+			name = base
+		}
+		ra := find(a.Results, name, rb.Task)
+		if ra == nil {
+			continue
+		}
+		x, y, err := paired(a, b, ra, &rb, metric)
+		if err != nil {
+			return nil, err
+		}
+		t, err := bench.RandomizationTest(x, y, bench.Permutations, seed)
+		if err != nil {
+			return nil, err
+		}
+		c := Comparison{Task: rb.Task, System: rb.System, Base: name, Metric: metric, Queries: len(x), Delta: t.Delta, P: t.P}
+		for i := range x {
+			c.A += x[i] / float64(len(x))
+			c.B += y[i] / float64(len(x))
+			if y[i] > x[i] {
+				c.Better++
+			} else if y[i] < x[i] {
+				c.Worse++
+			}
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: they share no system on the same task; name one of the first with --base", ErrReport)
+	}
+	var ps []float64
+	for _, c := range out {
+		ps = append(ps, c.P)
+	}
+	for i, p := range stat.Holm(ps) {
+		out[i].PHolm = p
+	}
+	return out, nil
+}
+
+// paired gives the scores of the queries that both results have.
+func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []float64, err error) {
+	va, vb := ra.PerQuery[metric], rb.PerQuery[metric]
+	ia, ib := queriesOf(a, ra.Task), queriesOf(b, rb.Task)
+	if len(va) == 0 || len(vb) == 0 || len(va) != len(ia) || len(vb) != len(ib) {
+		return nil, nil, fmt.Errorf("%w: %s on %s has no scores of single queries for %s in both; measure it with --metrics and --json", ErrReport, rb.System, rb.Task, metric)
+	}
+	at := make(map[string]int, len(ia))
+	for i, id := range ia {
+		at[id] = i
+	}
+	for j, id := range ib {
+		if i, ok := at[id]; ok {
+			x, y = append(x, va[i]), append(y, vb[j])
+		}
+	}
+	if len(x) == 0 {
+		return nil, nil, fmt.Errorf("%w: the reports share no query of %s", ErrReport, rb.Task)
+	}
+	return x, y, nil
+}
+
+func queriesOf(r *bench.Report, task string) []string {
+	i := slices.IndexFunc(r.Tasks, func(t bench.TaskQueries) bool { return t.Task == task })
+	if i < 0 {
+		return nil
+	}
+	return r.Tasks[i].Queries
+}
+
+// WriteComparison writes comparisons as a table for the terminal.
+func WriteComparison(w io.Writer, cs []Comparison) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "task\tsystem\tqueries\ta\tb\tΔ %s\tp\tp (Holm)\tbetter\tworse\t\n", cs[0].Metric)
+	for _, c := range cs {
+		name := c.System
+		if c.Base != c.System {
+			name += " against " + c.Base
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%.4f\t%.4f\t%d\t%d\t\n", c.Task, name, c.Queries,
+			hundredths(c.A), hundredths(c.B), strings.Replace(fmt.Sprintf("%+.2f", 100*c.Delta), "-", "−", 1), c.P, c.PHolm, c.Better, c.Worse)
+	}
+	return t.Flush()
+}

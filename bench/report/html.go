@@ -1,0 +1,186 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/plot"
+)
+
+//go:embed page.html
+var pageSource string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"hundredths": hundredths, "signed": signed, "rank": rankText, "title": title}).Parse(pageSource))
+
+// benchView is what the page shows of one bench.
+type benchView struct {
+	*bench.Report
+	Bars    []template.HTML
+	Span    []template.HTML
+	Tables  []table
+	Systems []systemView
+}
+
+// systemView is one system against dense, query by query.
+type systemView struct {
+	Name   string
+	Charts []template.HTML
+	Worse  []bench.Case
+	Better []bench.Case
+}
+
+type curveView struct {
+	*bench.Curve
+	Charts []template.HTML
+}
+
+// WriteHTML writes b as one page: charts with intervals, tables, score against
+// span length, wins and losses with the texts of the worst, curves and
+// indexes. The page follows the reader's colour scheme and needs no script and
+// nothing from outside.
+func WriteHTML(w io.Writer, b *Bundle) error {
+	view := struct {
+		Title   string
+		Style   template.CSS
+		Benches []benchView
+		Curves  []curveView
+		ANN     []*bench.ANNReport
+		Speed   template.HTML
+	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN}
+	for _, r := range b.Benches {
+		v, err := viewBench(r)
+		if err != nil {
+			return err
+		}
+		view.Benches = append(view.Benches, v)
+	}
+	for _, c := range b.Curves {
+		v, err := viewCurve(c)
+		if err != nil {
+			return err
+		}
+		view.Curves = append(view.Curves, v)
+	}
+	if len(b.ANN) > 0 {
+		var err error
+		if view.Speed, err = draw(recallSpeed(b.ANN)); err != nil {
+			return err
+		}
+	}
+	if err := page.Execute(w, view); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+func viewBench(r *bench.Report) (benchView, error) {
+	v := benchView{Report: r, Tables: tables(r)}
+	metrics := metricsOf(r.Results)
+	for _, m := range []string{"ndcg@1", mainMetric} {
+		if !slices.Contains(metrics, m) {
+			continue
+		}
+		svg, err := draw(taskBars(r, m))
+		if err != nil {
+			return v, err
+		}
+		v.Bars = append(v.Bars, svg)
+		if c, ok := spanLines(r, m); ok {
+			if svg, err = draw(c); err != nil {
+				return v, err
+			}
+			v.Span = append(v.Span, svg)
+		}
+	}
+	for _, s := range systemsOf(r.Results) {
+		if s == "dense" {
+			continue
+		}
+		view := systemView{Name: s}
+		for _, t := range tasksOf(r.Results) {
+			if c, ok := differences(r, s, t); ok {
+				svg, err := draw(c)
+				if err != nil {
+					return v, err
+				}
+				view.Charts = append(view.Charts, svg)
+			}
+		}
+		for _, c := range r.Cases {
+			if c.System != s {
+				continue
+			}
+			if c.Delta < 0 {
+				view.Worse = append(view.Worse, c)
+			} else {
+				view.Better = append(view.Better, c)
+			}
+		}
+		if len(view.Charts) > 0 {
+			v.Systems = append(v.Systems, view)
+		}
+	}
+	return v, nil
+}
+
+func viewCurve(c *bench.Curve) (curveView, error) {
+	v := curveView{Curve: c}
+	if len(c.Points) == 0 {
+		return v, nil
+	}
+	for _, t := range tasksOf(c.Points[0].Results) {
+		svg, err := draw(curveLines(c, t, mainMetric))
+		if err != nil {
+			return v, err
+		}
+		v.Charts = append(v.Charts, svg)
+	}
+	if chart, ok := lossLines(c); ok && c.Over == bench.OverQueries {
+		svg, err := draw(chart)
+		if err != nil {
+			return v, err
+		}
+		v.Charts = append(v.Charts, svg)
+	}
+	return v, nil
+}
+
+// draw gives a chart as markup; package plot escapes every text in it.
+func draw(c plot.Chart) (template.HTML, error) {
+	s, err := c.SVG()
+	if err != nil {
+		return "", fmt.Errorf("drawing: %w", err)
+	}
+	return template.HTML(s), nil
+}
+
+func pageTitle(b *Bundle) string {
+	var names []string
+	add := func(n string) {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	for _, r := range b.Benches {
+		add(r.Data)
+	}
+	for _, c := range b.Curves {
+		add(c.Data)
+	}
+	if len(names) == 0 {
+		return "Vector indexes"
+	}
+	return "Retrieval on " + strings.Join(names, ", ")
+}
+
+func rankText(n int) string {
+	if n == 0 {
+		return "not found"
+	}
+	return fmt.Sprintf("rank %d", n)
+}

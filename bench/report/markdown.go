@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+// WriteMarkdown writes every bench of b as Markdown tables, one a task, with
+// the highest value of each column in bold and a dagger where a system differs
+// from dense (Holm-corrected p < .05), and curves and indexes below.
+func WriteMarkdown(w io.Writer, b *Bundle) error {
+	var out strings.Builder
+	for _, r := range b.Benches {
+		markdownBench(&out, r)
+	}
+	for _, c := range b.Curves {
+		markdownCurve(&out, c)
+	}
+	for _, a := range b.ANN {
+		fmt.Fprintf(&out, "## Index %s\n\n%d vectors of %d dimensions, %.1f s to build.\n\n", escapeCell(a.Index), a.N, a.Dim, a.BuildSeconds)
+		out.WriteString("| ef | recall@10 | queries/s | p50 µs | p99 µs |\n|---|---|---|---|---|\n")
+		for _, p := range a.Points {
+			fmt.Fprintf(&out, "| %d | %.4f | %.0f | %.0f | %.0f |\n", p.Ef, p.Recall, p.QPS, p.P50, p.P99)
+		}
+		out.WriteString("\n")
+	}
+	_, err := io.WriteString(w, strings.TrimRight(out.String(), "\n")+"\n")
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+func markdownBench(out *strings.Builder, r *bench.Report) {
+	fmt.Fprintf(out, "## %s\n\n%s, %d passages (%d distinct), seed %d. Means × 100 with 95 %% bootstrap intervals; Δ and p (Holm-corrected) against dense in %s.\n\n",
+		escapeCell(r.Data), escapeCell(r.Encoder), r.Documents, r.Distinct, r.Seed, mainMetric)
+	for _, t := range tables(r) {
+		fmt.Fprintf(out, "**%s**, %d queries", escapeCell(t.Task), t.Queries)
+		if t.LeftOut > 0 {
+			fmt.Fprintf(out, " (%d left out)", t.LeftOut)
+		}
+		fmt.Fprintf(out, "\n\n| system | %s | Δ | p |\n|---%s|---|---|\n", strings.Join(t.Metrics, " | "), strings.Repeat("|---", len(t.Metrics)))
+		for _, line := range t.Rows {
+			fmt.Fprintf(out, "| %s |", escapeCell(line.System))
+			for _, c := range line.Cells {
+				v := c.Value
+				if c.Best {
+					v = "**" + v + "**"
+				}
+				if c.Interval != "" {
+					v += " (" + c.Interval + ")"
+				}
+				fmt.Fprintf(out, " %s |", v)
+			}
+			mark := ""
+			if line.Sure {
+				mark = " †"
+			}
+			fmt.Fprintf(out, " %s | %s%s |\n", line.Delta, line.P, mark)
+		}
+		out.WriteString("\n")
+	}
+}
+
+func markdownCurve(out *strings.Builder, c *bench.Curve) {
+	fmt.Fprintf(out, "## %s over %s\n\n%s, seed %d, %s × 100.\n\n", escapeCell(c.Data), c.Over, escapeCell(c.Encoder), c.Seed, mainMetric)
+	if len(c.Points) == 0 {
+		return
+	}
+	for _, task := range tasksOf(c.Points[0].Results) {
+		systems := systemsOf(c.Points[0].Results)
+		fmt.Fprintf(out, "| %s: %s | %s |\n|---%s|\n", escapeCell(task), c.Over, strings.Join(systems, " | "), strings.Repeat("|---", len(systems)))
+		for _, p := range c.Points {
+			fmt.Fprintf(out, "| %d |", p.X)
+			for _, s := range systems {
+				if res := find(p.Results, s, task); res != nil {
+					fmt.Fprintf(out, " %s |", hundredths(res.Metrics[mainMetric]))
+				} else {
+					out.WriteString(" |")
+				}
+			}
+			out.WriteString("\n")
+		}
+		out.WriteString("\n")
+	}
+}
+
+// escapeCell keeps a name from ending a cell or starting markup.
+func escapeCell(s string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "`", "\\`", "<", "&lt;", "\n", " ").Replace(s)
+}

@@ -1,0 +1,79 @@
+// Package report shows what the bench measured: as Markdown, as one HTML file
+// with plots that needs nothing outside itself, and as the difference of two
+// reports.
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+// ErrReport is a file that is not a JSON report of the bench, or reports that
+// cannot be compared.
+var ErrReport = errors.New("bad report")
+
+// Bundle is what one page shows together.
+type Bundle struct {
+	Benches []*bench.Report
+	Curves  []*bench.Curve
+	ANN     []*bench.ANNReport
+}
+
+// Read reads JSON files of `bench`, `bench curve` and `bench ann`, told apart
+// by their fields. A file may hold several objects one after another.
+func Read(files ...string) (*Bundle, error) {
+	b := &Bundle{}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading a report: %w", err)
+		}
+		d := json.NewDecoder(bytes.NewReader(raw))
+		for n := 0; n == 0 || d.More(); n++ {
+			var object json.RawMessage
+			if err := d.Decode(&object); err != nil {
+				return nil, fmt.Errorf("%w: %s is not JSON of the bench: %v", ErrReport, name, err)
+			}
+			if err := b.add(object); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return b, nil
+}
+
+func (b *Bundle) add(object json.RawMessage) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return fmt.Errorf("%w: not an object", ErrReport)
+	}
+	switch {
+	case fields["results"] != nil:
+		r, err := bench.ReadJSON(bytes.NewReader(object))
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrReport, err)
+		}
+		b.Benches = append(b.Benches, r)
+	case fields["over"] != nil:
+		return decode(object, &b.Curves)
+	case fields["points"] != nil && fields["index"] != nil:
+		return decode(object, &b.ANN)
+	default:
+		return fmt.Errorf("%w: neither results, over nor index stands in it; give JSON of bench, bench curve or bench ann", ErrReport)
+	}
+	return nil
+}
+
+func decode[T any](object json.RawMessage, into *[]*T) error {
+	v := new(T)
+	if err := json.Unmarshal(object, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrReport, err)
+	}
+	*into = append(*into, v)
+	return nil
+}

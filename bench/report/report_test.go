@@ -1,0 +1,197 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// corpus writes a small judged corpus whose texts hold what markup must not be
+// made of.
+func corpus(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "harbour")
+	var docs, queries, qrels strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&docs, "{\"_id\":\"p%d\",\"text\":\"Quay %d <b>lies</b> by the | mole of basin%d & has crane%d, lamp%d, rope%d and bollard%d near the old gate.\"}\n", i, i, i%7, i%5, i%3, i%11, i)
+		fmt.Fprintf(&queries, "{\"_id\":\"q%d\",\"text\":\"<script>alert(%d)</script> crane%d rope%d bollard%d\"}\n", i, i, i%5, i%11, i)
+		fmt.Fprintf(&qrels, "q%d\tp%d\t1\n", i, i)
+	}
+	for name, text := range map[string]string{"corpus.jsonl": docs.String(), "queries.jsonl": queries.String(), "qrels/test.tsv": qrels.String()} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func measured(t *testing.T, o bench.Options) *bench.Report {
+	t.Helper()
+	rep, err := bench.Run(context.Background(), encoder.NewHash(32), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+func bundle(t *testing.T) *Bundle {
+	t.Helper()
+	dir := corpus(t)
+	o := bench.Options{Data: dir, Systems: []string{"dense", "rlr", "bm25"}, Tasks: []string{"query", "part:3", "part:6"}, Cases: 2}
+	curve, err := bench.RunCurve(context.Background(), encoder.NewHash(32), bench.Options{
+		Data: dir, Systems: []string{"dense", "slr"}, Tasks: []string{"keyword"}}, bench.OverQueries, []int{2, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Bundle{
+		Benches: []*bench.Report{measured(t, o)}, Curves: []*bench.Curve{curve},
+		ANN: []*bench.ANNReport{{Index: "hnsw", N: 100, Points: []bench.ANNPoint{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
+	}
+}
+
+// TestPageStandsAlone holds the page to be well formed, to run nothing and to
+// fetch nothing, with every text escaped.
+func TestPageStandsAlone(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteHTML(&b, bundle(t)); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, bad := range []string{"<script", "<link", "src=", "url(", "@import", "<b>lies", "ZgotmplZ"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	for _, want := range []string{"Scores by task", "against span length", "Where it lost most", "harbour over queries", "Recall against speed", "&lt;script&gt;alert", "Training loss"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteMarkdown(&b, bundle(t)); err != nil {
+		t.Fatal(err)
+	}
+	columns := 0
+	for _, line := range strings.Split(b.String(), "\n") {
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		n := strings.Count(line, "|") - strings.Count(line, `\|`)
+		if columns == 0 {
+			columns = n
+		} else if n != columns {
+			t.Errorf("a row of %d cells in a table of %d: %s", n, columns, line)
+		}
+	}
+	for _, want := range []string{"**query**, 40 queries", "| dense |", "## Index hnsw", "keyword: queries"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestReadGivesBackWhatWasWritten(t *testing.T) {
+	want := bundle(t)
+	dir := t.TempDir()
+	var files []string
+	write := func(name string, v any) {
+		var b bytes.Buffer
+		if err := bench.WriteJSON(&b, v); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, filepath.Join(dir, name))
+		if err := os.WriteFile(files[len(files)-1], b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("bench.json", want.Benches[0])
+	write("curve.json", want.Curves[0])
+	write("ann.json", want.ANN[0])
+	got, err := Read(files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b bytes.Buffer
+	if err := errors.Join(WriteHTML(&a, want), WriteHTML(&b, got)); err != nil {
+		t.Fatal(err)
+	}
+	if a.String() != b.String() {
+		t.Error("a page from files is not the page of the measurement")
+	}
+	for name, text := range map[string]string{"empty": "", "no object": "[1]", "other": `{"a":1}`, "broken": `{"results":`, "no results": `{"results":[]}`} {
+		file := filepath.Join(dir, "bad")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(file); !errors.Is(err, ErrReport) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	dir := corpus(t)
+	o := bench.Options{Data: dir, Systems: []string{"dense", "bm25"}, Tasks: []string{"query"}}
+	a := measured(t, o)
+	o.QueriesLimit = 30
+	b := measured(t, o)
+	same, err := Compare(a, b, "ndcg@10", "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range same {
+		if c.Delta != 0 || c.P != 1 || c.PHolm != 1 || c.Queries != 30 || c.Better+c.Worse != 0 {
+			t.Errorf("a run against itself differs: %+v", c)
+		}
+	}
+	against, err := Compare(a, b, "ndcg@10", "dense", 1)
+	if err != nil || len(against) != 2 {
+		t.Fatalf("%+v, %v", against, err)
+	}
+	bm25 := against[1]
+	if !(bm25.Delta > 0) || bm25.Base != "dense" || bm25.P > .05 || !(bm25.PHolm >= bm25.P) {
+		t.Errorf("bm25 against dense: %+v", bm25)
+	}
+	// The figures are those of the report where the queries are all the same.
+	whole, _ := Compare(a, a, "ndcg@10", "dense", 1)
+	if got, want := whole[1].P, a.Results[1].VsDense.P; got != want {
+		t.Errorf("p is %v, the report says %v", got, want)
+	}
+	other := *a
+	other.Data = "another"
+	for name, f := range map[string]func() error{
+		"data":   func() error { _, err := Compare(a, &other, "ndcg@10", "", 1); return err },
+		"metric": func() error { _, err := Compare(a, b, "map@7", "", 1); return err },
+		"base":   func() error { _, err := Compare(a, b, "ndcg@10", "nobody", 1); return err },
+	} {
+		if err := f(); !errors.Is(err, ErrReport) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

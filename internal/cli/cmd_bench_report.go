@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/report"
+)
+
+var cmdBenchReport = command{
+	name:    "bench report",
+	args:    "FILE…",
+	summary: "show JSON of bench, bench curve and bench ann together as a page or Markdown",
+	about: `
+Reads what --json of these commands wrote and makes one HTML page with plots, or Markdown, of all of
+it: scores with intervals, score against span length, wins and losses with texts, gain against
+amounts, recall against speed.`,
+	examples: []string{"lexsem bench report bench.json curve.json ann.json --html page.html"},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		md := f.str("md", "", "`FILE`write Markdown; without --md and --html it goes to standard output")
+		html := f.str("html", "", "`FILE`write one HTML page with plots")
+		return func(_ context.Context, a *app, args []string) error {
+			if len(args) == 0 {
+				return hinted(usagef("no report given"), "name files that `lexsem bench … --json FILE` wrote")
+			}
+			b, err := report.Read(args...)
+			if err != nil {
+				return err
+			}
+			if *md == "" && *html == "" {
+				return report.WriteMarkdown(a.Stdout, b)
+			}
+			return writePages(*md, *html, b)
+		}
+	},
+}
+
+var cmdBenchCompare = command{
+	name:    "bench compare",
+	args:    "A.json B.json",
+	summary: "say which differences between two reports are more than chance",
+	about: `
+Holds every system of the second report against the one of the same name in the first, task by task,
+over the queries that both asked: difference of the means, p of a paired randomization test, and p
+with Holm's correction over all lines. --base holds them against one system of the first report.`,
+	examples: []string{"lexsem bench compare before.json after.json --metric ndcg@1"},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		metric := f.str("metric", "ndcg@10", "metric to compare by")
+		base := f.str("base", "", "`SYSTEM`of the first report to compare all with")
+		seed := f.uint64("seed", 1, "seed of the test")
+		to := f.str("json", "", "`FILE`write the comparison as JSON; - is standard output, instead of the table")
+		return func(_ context.Context, a *app, args []string) error {
+			if len(args) != 2 {
+				return hinted(usagef("two reports are compared, got %d", len(args)), "name two files that `lexsem bench --json FILE` wrote")
+			}
+			var reports [2]*bench.Report
+			for i, name := range args {
+				b, err := report.Read(name)
+				if err != nil {
+					return err
+				}
+				if len(b.Benches) != 1 {
+					return usagef("%s holds %d reports of bench; compare takes one a file", name, len(b.Benches))
+				}
+				reports[i] = b.Benches[0]
+			}
+			cs, err := report.Compare(reports[0], reports[1], *metric, *base, *seed)
+			if err != nil {
+				return err
+			}
+			return writeReport(a, *to, func(w io.Writer) error {
+				e := json.NewEncoder(w)
+				e.SetIndent("", " ")
+				return e.Encode(cs)
+			}, func(w io.Writer) error { return report.WriteComparison(w, cs) })
+		}
+	},
+}
