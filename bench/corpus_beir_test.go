@@ -50,6 +50,7 @@ func TestReadCorpus(t *testing.T) {
 		}
 		want := &Corpus{
 			Name:     "tiny",
+			Dir:      dir,
 			Passages: []Passage{{"a", "Alpha", "first"}, {"b", "", "second"}},
 			Queries:  []Query{{"q1", "one?"}, {"2", "two?"}},
 			Qrels:    Qrels{"q1": {"a": 2, "b": 0}, "2": {"b": 1}},

@@ -17,7 +17,10 @@ var cmdBenchReport = command{
 Reads what --json of these commands wrote and makes one HTML page with plots, or Markdown, of all of
 it: scores with intervals, score against span length, wins and losses with texts, gain against
 amounts, recall against speed.`,
-	examples: []string{"lexsem bench report bench.json curve.json ann.json --html page.html"},
+	examples: []string{
+		"lexsem bench report bench.json curve.json ann.json --html page.html",
+		"lexsem bench report bench.json > table.md",
+	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		md := f.str("md", "", "`FILE`write Markdown; without --md and --html it goes to standard output")
@@ -46,7 +49,10 @@ var cmdBenchCompare = command{
 Holds every system of the second report against the one of the same name in the first, task by task,
 over the queries that both asked: difference of the means, p of a paired randomization test, and p
 with Holm's correction over all lines. --base holds them against one system of the first report.`,
-	examples: []string{"lexsem bench compare before.json after.json --metric ndcg@1"},
+	examples: []string{
+		"lexsem bench compare before.json after.json --metric ndcg@1",
+		"lexsem bench compare bench.json bench.json --base bm25 --json -",
+	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		metric := f.str("metric", "ndcg@10", "metric to compare by")
