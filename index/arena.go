@@ -2,30 +2,30 @@ package index
 
 import "math/bits"
 
-// arena holds vectors in chunks of equal size, so that growing neither copies
+// arena holds vectors, or their codes, in chunks of equal size, so that growing neither copies
 // nor moves what is there.
-type arena struct {
+type arena[T float32 | int8] struct {
 	dim    int
 	bits   int // a chunk has 1<<bits rows
-	chunks [][]float32
+	chunks [][]T
 }
 
 // newArena makes chunks of up to 1,024 rows and, above dimension 512, of about
 // 2 MiB.
-func newArena(dim int) arena {
+func newArena[T float32 | int8](dim int) arena[T] {
 	rows := max(1, min(1024, 1<<19/dim))
-	return arena{dim: dim, bits: bits.Len(uint(rows)) - 1}
+	return arena[T]{dim: dim, bits: bits.Len(uint(rows)) - 1}
 }
 
 // row is the vector in slot i.
-func (a *arena) row(i uint32) []float32 {
+func (a *arena[T]) row(i uint32) []T {
 	at := int(i&(1<<a.bits-1)) * a.dim
 	return a.chunks[i>>a.bits][at : at+a.dim : at+a.dim]
 }
 
 // run is the vectors in slots from, from+1, … one after another: at most n of
 // them, and no more than the chunk holds; and how many they are.
-func (a *arena) run(from, n int) ([]float32, int) {
+func (a *arena[T]) run(from, n int) ([]T, int) {
 	rows := 1 << a.bits
 	at := from & (rows - 1)
 	n = min(n, rows-at)
@@ -33,14 +33,14 @@ func (a *arena) run(from, n int) ([]float32, int) {
 }
 
 // reserve makes room for n slots in all.
-func (a *arena) reserve(n int) {
+func (a *arena[T]) reserve(n int) {
 	for len(a.chunks)<<a.bits < n {
-		a.chunks = append(a.chunks, make([]float32, a.dim<<a.bits))
+		a.chunks = append(a.chunks, make([]T, a.dim<<a.bits))
 	}
 }
 
 // release gives back the chunks behind slot n.
-func (a *arena) release(n int) {
+func (a *arena[T]) release(n int) {
 	keep := (n + 1<<a.bits - 1) >> a.bits
 	clear(a.chunks[keep:])
 	a.chunks = a.chunks[:keep]

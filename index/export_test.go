@@ -27,7 +27,7 @@ func FixChecksums(data []byte) []byte {
 func GraphSearch(ix Index, q []float32, k, ef int) []Neighbor {
 	h := ix.(*hnsw)
 	w := newWalker(h)
-	h.m.put(w.g.q, q)
+	w.ask(q)
 	w.top = topK{k: min(k, h.live)}
 	h.searchGraph(w, max(ef, k))
 	order(w.top.heap)

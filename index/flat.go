@@ -12,8 +12,20 @@ import (
 // distance is computed, so a narrow filter makes a search cheaper; it must not
 // call the index.
 var KindFlat = registerKind("flat", kind{
-	new:  func(o Options) Index { return newFlat(o) },
-	load: loadFlat,
+	new:  func(o Options) Index { return newFlat(o, false) },
+	load: func(o Options, r *reader) (Index, error) { return loadFlat(newFlat(o, false), r) },
+})
+
+// KindFlatInt8 is KindFlat with int8 codes beside the vectors. A search
+// compares codes, which are a quarter of the bytes, and then the vectors of
+// those that may be among the nearest by the bound of the codes' error. So its
+// answers are those of KindFlat, exactly, some five times as fast; it takes
+// Dim + 4 bytes a vector more (+ 8 under dot and l2). Where vectors are long
+// against the distances between them, as l2 allows, few can be left out, and
+// the gain is lost.
+var KindFlatInt8 = registerKind("flat-int8", kind{
+	new:  func(o Options) Index { return newFlat(o, true) },
+	load: func(o Options, r *reader) (Index, error) { return loadFlat(newFlat(o, true), r) },
 })
 
 // flat keeps its vectors dense: slots 0 to len(ids)-1 are all in use, and a
@@ -24,7 +36,8 @@ type flat struct {
 
 	write sync.Mutex   // held by Add, Delete and WriteTo
 	mu    sync.RWMutex // held for writing only while data change
-	rows  arena
+	rows  arena[float32]
+	codes *codes            // nil without
 	ids   []uint64          // by slot
 	slots map[uint64]uint32 // by id
 
@@ -36,17 +49,38 @@ type flatScratch struct {
 	dist []float32 // flatBlock distances
 	top  topK
 	g    gather
+	q    query // with codes only
+	scan codeScan
+	// filter is allowed for codes.scan, made once so that searches allocate
+	// nothing.
+	allow  func(id uint64) bool
+	filter func(slot uint32) bool
 }
 
 // flatBlock is the number of rows between two looks at the heap.
 const flatBlock = 128
 
-func newFlat(o Options) *flat {
-	f := &flat{o: o, m: metrics[o.Metric], rows: newArena(o.Dim), slots: map[uint64]uint32{}}
+func newFlat(o Options, coded bool) *flat {
+	f := &flat{o: o, m: metrics[o.Metric], rows: newArena[float32](o.Dim), slots: map[uint64]uint32{}}
+	if coded {
+		f.codes = newCodes(o.Dim, f.m)
+	}
 	f.scratch.New = func() any {
-		return &flatScratch{dist: make([]float32, flatBlock), g: gather{m: f.m, rows: &f.rows, q: make([]float32, o.Dim)}}
+		s := &flatScratch{dist: make([]float32, flatBlock), g: gather{m: f.m, rows: &f.rows, q: make([]float32, o.Dim)}}
+		if coded {
+			s.q = query{row: s.g.q, code: make([]int8, o.Dim)}
+			s.filter = func(slot uint32) bool { return s.allow(f.ids[slot]) }
+		}
+		return s
 	}
 	return f
+}
+
+func (f *flat) kind() string {
+	if f.codes != nil {
+		return KindFlatInt8
+	}
+	return KindFlat
 }
 
 func (f *flat) Dim() int { return f.o.Dim }
@@ -76,7 +110,12 @@ func (f *flat) Add(ids []uint64, vectors []float32) error {
 			f.ids = append(f.ids, id)
 			f.slots[id] = slot
 		}
-		f.m.put(f.rows.row(slot), vectors[i*f.o.Dim:(i+1)*f.o.Dim])
+		row := f.rows.row(slot)
+		f.m.put(row, vectors[i*f.o.Dim:(i+1)*f.o.Dim])
+		if f.codes != nil {
+			f.codes.reserve(int(slot) + 1)
+			f.codes.put(slot, row)
+		}
 	}
 	return nil
 }
@@ -96,6 +135,9 @@ func (f *flat) Delete(ids []uint64) int {
 		last := uint32(len(f.ids) - 1)
 		if slot != last {
 			copy(f.rows.row(slot), f.rows.row(last))
+			if f.codes != nil {
+				f.codes.move(slot, last)
+			}
 			f.ids[slot] = f.ids[last]
 			f.slots[f.ids[slot]] = slot
 		}
@@ -103,6 +145,9 @@ func (f *flat) Delete(ids []uint64) int {
 		delete(f.slots, id)
 	}
 	f.rows.release(len(f.ids))
+	if f.codes != nil {
+		f.codes.release(len(f.ids))
+	}
 	return n
 }
 
@@ -122,9 +167,12 @@ func (f *flat) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	if s.top.k == 0 {
 		return dst, nil
 	}
-	if o.Allow != nil {
+	switch {
+	case f.codes != nil:
+		f.scanCodes(s, o.Allow)
+	case o.Allow != nil:
 		f.scanAllowed(s, o.Allow)
-	} else {
+	default:
 		f.scan(s)
 	}
 	order(s.top.heap)
@@ -139,6 +187,23 @@ func (f *flat) scan(s *flatScratch) {
 		s.top.pushAll(f.ids[from:from+n], s.dist[:n])
 		from += n
 	}
+}
+
+// scanCodes shows every vector that may be among the nearest to s.top.
+func (f *flat) scanCodes(s *flatScratch, allow func(uint64) bool) {
+	f.codes.fill(&s.q)
+	var filter func(uint32) bool
+	if allow != nil {
+		s.allow, filter = allow, s.filter
+	}
+	f.codes.scan(&s.scan, &s.q, len(f.ids), s.top.k, filter, nil)
+	s.allow = nil
+	for _, m := range s.scan.near {
+		if s.g.add(m.slot) {
+			f.flush(s)
+		}
+	}
+	f.flush(s)
 }
 
 // scanAllowed shows every allowed vector to s.top.

@@ -28,7 +28,7 @@ func scores(dst []float32, ids []uint64, g *gather, slots map[uint64]uint32) {
 // gather computes distances to rows that lie apart, four at a time.
 type gather struct {
 	m     *metric
-	rows  *arena
+	rows  *arena[float32]
 	q     []float32
 	slots [4]uint32
 	dist  [4]float32

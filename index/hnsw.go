@@ -36,8 +36,21 @@ import (
 // Memory beside the vectors is about 10·M bytes of links, as much for the way
 // back, and 60 bytes a node.
 var KindHNSW = registerKind("hnsw", kind{
-	new:  func(o Options) Index { return newHNSW(o) },
-	load: loadHNSW,
+	new:  func(o Options) Index { return newHNSW(o, false) },
+	load: func(o Options, r *reader) (Index, error) { return loadHNSW(newHNSW(o, false), r) },
+})
+
+// KindHNSWInt8 is KindHNSW with int8 codes beside the vectors, and a search
+// that walks by the codes and then compares the vectors of the best it came by
+// (2·K of them, 20 at least). Where it compares with every vector instead, it
+// does so like KindFlatInt8 and is exact. Building takes about half the time
+// and searching less than half; Dim + 4 bytes a vector come on top (+ 8 under
+// dot and l2). Codes are rounded against the largest component of a vector, so
+// under l2 it serves vectors that are not much longer than the distances
+// between them.
+var KindHNSWInt8 = registerKind("hnsw-int8", kind{
+	new:  func(o Options) Index { return newHNSW(o, true) },
+	load: func(o Options, r *reader) (Index, error) { return loadHNSW(newHNSW(o, true), r) },
 })
 
 type hnsw struct {
@@ -49,7 +62,8 @@ type hnsw struct {
 	write sync.Mutex
 	mu    sync.RWMutex
 
-	rows   arena
+	rows   arena[float32]
+	codes  *codes // nil without
 	nodes  []*nodes
 	n      int               // slots ever used
 	live   int               // nodes that searches may return
@@ -63,13 +77,32 @@ type hnsw struct {
 	walkers sync.Pool // of *walker
 }
 
-func newHNSW(o Options) *hnsw {
-	h := &hnsw{o: o, m: metrics[o.Metric], rows: newArena(o.Dim), slots: map[uint64]uint32{}, top: -1}
+func newHNSW(o Options, coded bool) *hnsw {
+	h := &hnsw{o: o, m: metrics[o.Metric], rows: newArena[float32](o.Dim), slots: map[uint64]uint32{}, top: -1}
+	if coded {
+		h.codes = newCodes(o.Dim, h.m)
+	}
 	h.walkers.New = func() any { return newWalker(h) }
 	return h
 }
 
+func (h *hnsw) kind() string {
+	if h.codes != nil {
+		return KindHNSWInt8
+	}
+	return KindHNSW
+}
+
 func (h *hnsw) Dim() int { return h.o.Dim }
+
+// query views a stored vector as a query.
+func (h *hnsw) query(slot uint32) query {
+	row := h.rows.row(slot)
+	if h.codes == nil {
+		return query{row: row}
+	}
+	return h.codes.query(slot, row)
+}
 
 func (h *hnsw) Len() int {
 	h.mu.RLock()
@@ -162,7 +195,7 @@ func (h *hnsw) Scores(dst []float32, q []float32, ids []uint64) error {
 	}
 	w := h.walkers.Get().(*walker)
 	defer h.walkers.Put(w)
-	h.m.put(w.g.q, q)
+	h.m.put(w.q.row, q)
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	scores(dst, ids, &w.g, h.slots)

@@ -117,7 +117,8 @@ func (h *hnsw) heal(w *walker, e *edit) {
 		}
 	}
 	w.queue = through
-	pool := w.rank(h.rows.row(e.slot), rest)
+	q := h.query(e.slot)
+	pool := w.rank(&q, rest)
 	w.near = rest
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }
@@ -173,10 +174,10 @@ func (h *hnsw) relink(slots []uint32) {
 		h.eachWalker(n, func(w *walker, i int) {
 			p := &plans[i]
 			p.slot, p.fresh = slots[i], false
-			q := h.rows.row(p.slot)
-			from := w.descend(q, 0)
+			q := h.query(p.slot)
+			from := w.descend(&q, 0)
 			w.begin()
-			pool := w.walk(q, from, h.o.EfConstruction, 0)
+			pool := w.walk(&q, from, h.o.EfConstruction, 0)
 			pool = slices.DeleteFunc(pool, func(c cand) bool { return c.slot == p.slot || h.state(c.slot) != live })
 			kept := h.tree(p.slot)
 			for len(p.links) < 1 {

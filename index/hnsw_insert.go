@@ -56,7 +56,7 @@ func (h *hnsw) eachWalker(n int, f func(w *walker, i int)) {
 // planInsert finds candidates for a new node in the graph and among those of
 // its batch before it, and chooses its links (algorithm 1).
 func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
-	q := h.rows.row(p.slot)
+	q := h.query(p.slot)
 	height := h.height(p.slot)
 	for len(p.links) <= height {
 		p.links = append(p.links, nil)
@@ -66,13 +66,13 @@ func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 	p.tree = 0
 	var from cand
 	if h.top >= 0 {
-		from = w.descend(q, height)
+		from = w.descend(&q, height)
 	}
 	for layer := height; layer >= 0; layer-- {
 		pool := w.pool[:0]
 		if layer <= h.top {
 			w.begin()
-			pool = w.walk(q, from, h.o.EfConstruction, layer)
+			pool = w.walk(&q, from, h.o.EfConstruction, layer)
 			from = pool[0]
 		}
 		near := w.near[:0]
@@ -82,7 +82,7 @@ func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 			}
 		}
 		w.near = near
-		for i, d := range w.distances(q, near) {
+		for i, d := range w.distances(&q, near) {
 			pool, _ = insertCand(pool, cand{d, near[i]}, len(pool)+1)
 		}
 		w.pool = pool
@@ -204,7 +204,8 @@ func (h *hnsw) fill(w *walker, e *edit, rest []uint32) {
 		e.links = append(e.links, rest...)
 		return
 	}
-	pool := w.rank(h.rows.row(e.slot), rest)
+	q := h.query(e.slot)
+	pool := w.rank(&q, rest)
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }
 

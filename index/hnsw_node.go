@@ -125,7 +125,12 @@ func (h *hnsw) place(id uint64, v []float32) uint32 {
 			h.nodes = append(h.nodes, &nodes{links: make([]uint32, (2*h.o.M+1)<<nodeBits)})
 		}
 	}
-	h.m.put(h.rows.row(slot), v)
+	row := h.rows.row(slot)
+	h.m.put(row, v)
+	if h.codes != nil {
+		h.codes.reserve(h.n)
+		h.codes.put(slot, row)
+	}
 	c := h.node(slot)
 	c.ids[slot&nodeMask] = id
 	if l := h.layerOf(id); l > 0 {

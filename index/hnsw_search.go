@@ -18,7 +18,7 @@ func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	}
 	w := h.walkers.Get().(*walker)
 	defer h.walkers.Put(w)
-	h.m.put(w.g.q, q)
+	w.ask(q)
 	ef := o.Ef
 	if ef <= 0 {
 		ef = h.o.Ef
@@ -76,10 +76,15 @@ func (h *hnsw) allowed(slot uint32, allow func(uint64) bool) bool {
 // searchGraph is the plain search of the paper (algorithm 5). It reports
 // whether it found k nodes; hidden ones may be in the way.
 func (h *hnsw) searchGraph(w *walker, ef int) bool {
-	q := w.g.q
+	q := &w.q
 	from := w.descend(q, 0)
 	w.begin()
-	for _, c := range w.walk(q, from, ef, 0) {
+	pool := w.walk(q, from, ef, 0)
+	if h.codes != nil {
+		w.rescore(pool)
+		return w.top.full()
+	}
+	for _, c := range pool {
 		if w.top.full() && c.d > w.top.heap[0].Distance {
 			break // ascending: only ties could still enter
 		}
@@ -96,7 +101,7 @@ func (h *hnsw) searchGraph(w *walker, ef int) bool {
 // after the given number of distances, and if there is nothing left to expand
 // before k are found.
 func (h *hnsw) searchFiltered(w *walker, ef int, allow func(uint64) bool, budget int) bool {
-	q := w.g.q
+	q := &w.q
 	from := w.descend(q, 0)
 	w.begin()
 	w.visit(from.slot)
@@ -129,10 +134,44 @@ func (h *hnsw) searchFiltered(w *walker, ef int, allow func(uint64) bool, budget
 		}
 	}
 	w.pool = found
+	if h.codes != nil {
+		w.rescore(found)
+		return w.top.full()
+	}
 	for _, c := range found {
 		w.top.push(Neighbor{h.id(c.slot), c.d})
 	}
 	return w.top.full()
+}
+
+// rescored is the number of candidates whose vectors are compared for the k
+// nearest.
+func rescored(k int) int { return max(2*k, 20) }
+
+// rescore offers the first live ones of pool, ascending by codes, to w.top by
+// their true distances.
+func (w *walker) rescore(pool []cand) {
+	h, left := w.h, rescored(w.top.k)
+	for _, c := range pool {
+		if h.state(c.slot) != live {
+			continue
+		}
+		if w.g.add(c.slot) {
+			w.flush()
+		}
+		if left--; left == 0 {
+			break
+		}
+	}
+	w.flush()
+}
+
+// flush offers the gathered vectors to w.top.
+func (w *walker) flush() {
+	slots, dist := w.g.flush()
+	for i, s := range slots {
+		w.top.push(Neighbor{w.h.id(s), dist[i]})
+	}
 }
 
 // pushNearest and popNearest keep w.heap with the nearest first.
@@ -171,22 +210,38 @@ func (w *walker) popNearest() cand {
 
 // scan shows every node that may be returned to w.top.
 func (h *hnsw) scan(w *walker, allow func(uint64) bool) {
-	if allow == nil {
+	switch {
+	case h.codes != nil:
+		h.scanCodes(w, allow)
+		return
+	case allow == nil:
 		h.scanAll(w)
 		return
 	}
-	flush := func() {
-		slots, dist := w.g.flush()
-		for i, s := range slots {
-			w.top.push(Neighbor{h.id(s), dist[i]})
-		}
-	}
 	for i := range h.n {
 		if slot := uint32(i); h.allowed(slot, allow) && w.g.add(slot) {
-			flush()
+			w.flush()
 		}
 	}
-	flush()
+	w.flush()
+}
+
+// scanCodes compares codes with all that may be returned, then the vectors of
+// those that may be among the nearest.
+func (h *hnsw) scanCodes(w *walker, allow func(uint64) bool) {
+	if allow == nil {
+		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, nil, w.is)
+	} else {
+		w.allow = allow
+		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, w.may, nil)
+		w.allow = nil
+	}
+	for _, m := range w.scans.near {
+		if w.g.add(m.slot) {
+			w.flush()
+		}
+	}
+	w.flush()
 }
 
 // scanAll computes distances to vacant and hidden slots as well: they are few,

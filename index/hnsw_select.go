@@ -20,9 +20,9 @@ next:
 		if contains(kept, c.slot) {
 			continue
 		}
-		v := h.rows.row(c.slot)
+		v := h.query(c.slot)
 		for i := 0; i < len(sel); i += 4 {
-			for _, d := range w.distances(v, sel[i:min(i+4, len(sel))]) {
+			for _, d := range w.distances(&v, sel[i:min(i+4, len(sel))]) {
 				if d < c.d {
 					continue next
 				}
@@ -35,7 +35,7 @@ next:
 }
 
 // rank returns slots with their distances from q, ascending.
-func (w *walker) rank(q []float32, slots []uint32) []cand {
+func (w *walker) rank(q *query, slots []uint32) []cand {
 	p := w.pool[:0]
 	for i, d := range w.distances(q, slots) {
 		p = append(p, cand{d, slots[i]})

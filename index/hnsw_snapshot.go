@@ -25,7 +25,7 @@ func (h *hnsw) WriteTo(w io.Writer) (int64, error) {
 		}
 	}
 	s := &writer{w: w}
-	s.header(KindHNSW, h.o)
+	s.header(h.kind(), h.o)
 	writeVectors(s, len(slots), h.o.Dim,
 		func(i int) uint64 { return h.id(slots[i]) },
 		func(i int) []float32 { return h.rows.row(slots[i]) })
@@ -50,12 +50,14 @@ func (h *hnsw) WriteTo(w io.Writer) (int64, error) {
 	return s.finish()
 }
 
-func loadHNSW(o Options, r *reader) (Index, error) {
-	h := newHNSW(o)
+func loadHNSW(h *hnsw, r *reader) (Index, error) {
 	ids := readVectors(r, h.m, &h.rows, h.slots)
 	g := r.section("GRPH")
 	if r.err != nil {
 		return nil, r.err
+	}
+	if h.codes != nil {
+		h.codes.putAll(&h.rows, len(ids), h.o.Workers)
 	}
 	h.n, h.live = len(ids), len(ids)
 	h.entry = g.u32()

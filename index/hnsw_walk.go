@@ -21,10 +21,31 @@ type walker struct {
 	heap  []cand
 	top   topK
 	g     gather
+	q     query // of a search; g has the same vector
+	scans codeScan
+	// is and may are filters for codes.scan, made once so that searches
+	// allocate nothing.
+	is, may func(slot uint32) bool
+	allow   func(id uint64) bool
 }
 
 func newWalker(h *hnsw) *walker {
-	return &walker{h: h, g: gather{m: h.m, rows: &h.rows, q: make([]float32, h.o.Dim)}}
+	w := &walker{h: h, g: gather{m: h.m, rows: &h.rows, q: make([]float32, h.o.Dim)}}
+	w.q.row = w.g.q
+	if h.codes != nil {
+		w.q.code = make([]int8, h.o.Dim)
+	}
+	w.is = func(slot uint32) bool { return h.state(slot) == live }
+	w.may = func(slot uint32) bool { return h.allowed(slot, w.allow) }
+	return w
+}
+
+// ask makes v, checked, the query.
+func (w *walker) ask(v []float32) {
+	w.h.m.put(w.q.row, v)
+	if c := w.h.codes; c != nil {
+		c.fill(&w.q)
+	}
 }
 
 // begin forgets where the walker has been.
@@ -49,17 +70,23 @@ func (w *walker) visit(slot uint32) bool {
 	return true
 }
 
-// distances from q to the vectors in slots; valid until the next call.
-func (w *walker) distances(q []float32, slots []uint32) []float32 {
+// distances from q to the vectors in slots, by codes where there are any; valid
+// until the next call.
+func (w *walker) distances(q *query, slots []uint32) []float32 {
 	n := len(slots)
 	if need := n + 3; cap(w.dist) < need {
 		w.dist = make([]float32, need+64)
 	}
-	dist, r, m := w.dist[:cap(w.dist)], &w.h.rows, w.h.m
+	dist := w.dist[:cap(w.dist)]
+	if c := w.h.codes; c != nil {
+		c.distances(dist, q, slots)
+		return dist[:n]
+	}
+	r, m, v := &w.h.rows, w.h.m, q.row
 	i := 0
 	for ; i+4 <= n; i += 4 {
 		s := slots[i : i+4 : i+4]
-		m.four((*[4]float32)(dist[i:]), q, r.row(s[0]), r.row(s[1]), r.row(s[2]), r.row(s[3]))
+		m.four((*[4]float32)(dist[i:]), v, r.row(s[0]), r.row(s[1]), r.row(s[2]), r.row(s[3]))
 	}
 	if i < n {
 		a := r.row(slots[i])
@@ -70,20 +97,20 @@ func (w *walker) distances(q []float32, slots []uint32) []float32 {
 		if i+2 < n {
 			c = r.row(slots[i+2])
 		}
-		m.four((*[4]float32)(dist[i:]), q, a, b, c, a)
+		m.four((*[4]float32)(dist[i:]), v, a, b, c, a)
 	}
 	return dist[:n]
 }
 
 // distance from q to one vector.
-func (w *walker) distance(q []float32, slot uint32) float32 {
+func (w *walker) distance(q *query, slot uint32) float32 {
 	w.near = append(w.near[:0], slot)
 	return w.distances(q, w.near)[0]
 }
 
 // descend goes from the entry to the nearest node it can find on each layer
 // above to, always to the nearest neighbour (algorithm 2 with ef = 1).
-func (w *walker) descend(q []float32, to int) cand {
+func (w *walker) descend(q *query, to int) cand {
 	h := w.h
 	best := cand{w.distance(q, h.entry), h.entry}
 	for layer := h.top; layer > to; layer-- {
@@ -103,7 +130,7 @@ func (w *walker) descend(q []float32, to int) cand {
 // walk finds the ef nearest nodes it can on a layer (algorithm 2), ascending.
 // The pool is one sorted list in which each node is expanded once, nearest
 // first, until there is none left to expand. begin must have been called.
-func (w *walker) walk(q []float32, from cand, ef, layer int) []cand {
+func (w *walker) walk(q *query, from cand, ef, layer int) []cand {
 	h := w.h
 	w.visit(from.slot)
 	p := append(w.pool[:0], from)

@@ -22,6 +22,8 @@ type metric struct {
 	// fromDot, if not nil, turns inner products into distances in place;
 	// searches in batches then run as a matrix product.
 	fromDot func(dots []float32)
+	// code is what the distance is made of, for kinds that keep codes.
+	code form
 }
 
 var metrics = map[string]*metric{}

@@ -16,6 +16,7 @@ var Cosine = registerMetric(&metric{
 		fromCosine(out)
 	},
 	fromDot: fromCosine,
+	code:    form{one: 1, slope: 1},
 })
 
 func fromCosine(dots []float32) {

@@ -15,6 +15,7 @@ var Dot = registerMetric(&metric{
 		negate(out)
 	},
 	fromDot: negate,
+	code:    form{slope: 1},
 })
 
 func negate(dots []float32) {

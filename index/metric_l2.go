@@ -9,4 +9,5 @@ var L2 = registerMetric(&metric{
 	name: "l2",
 	four: vec.SquaredL2x4,
 	rows: vec.SquaredL2Rows,
+	code: form{slope: 2, squares: true},
 })

@@ -22,7 +22,7 @@ func writeVectors(w *writer, n, dim int, id func(i int) uint64, row func(i int) 
 }
 
 // readVectors reads what writeVectors wrote into slots 0 to n-1 and returns n.
-func readVectors(r *reader, m *metric, rows *arena, slots map[uint64]uint32) (ids []uint64) {
+func readVectors(r *reader, m *metric, rows *arena[float32], slots map[uint64]uint32) (ids []uint64) {
 	s := r.section("IDS ")
 	n := len(s.data) / 8
 	if n > MaxLen {

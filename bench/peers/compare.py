@@ -1,0 +1,327 @@
+"""Measures vector indexes side by side on the same files.
+
+All libraries answer the same queries in chunks, one after the other, several
+rounds; of each chunk the least processor time counts. So a library pays for
+its own work and not for what else the machine does. See run.sh for how to
+call it. Output: a table on standard output, everything as JSON with --json.
+"""
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import time
+
+import faiss
+import hnswlib
+import numpy as np
+from usearch.index import Index as USearch
+
+K = 10
+
+
+def fbin(path):
+    n, d = np.fromfile(path, np.uint32, 2)
+    return np.memmap(path, np.float32, "r", 8, (int(n), int(d)))
+
+
+class Timed:
+    """Process CPU and wall seconds of a with block."""
+
+    def __enter__(self):
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_):
+        self.cpu = time.process_time() - self.cpu
+        self.wall = time.perf_counter() - self.wall
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()
+
+
+class Library:
+    """One index in this process. A subclass says how to build, save, load and
+    search; the figures of a build are kept beside the saved index."""
+
+    extra = 0  # bytes a vector that RAM holds of the float components
+
+    def __init__(self, base, path, args):
+        self.base, self.args = base, args
+        if os.path.exists(path + ".json"):
+            self.load(path)
+            with open(path + ".json") as f:
+                self.built = json.load(f)
+            return
+        before = resident()
+        with Timed() as t:
+            self.build(np.ascontiguousarray(base))
+        held = (resident() - before) / len(base) - 4 * base.shape[1] * (1 - self.extra)
+        self.built = {"cpu": t.cpu, "wall": t.wall, "bytes": held}
+        self.save(path)
+        with open(path + ".json", "w") as f:
+            json.dump(self.built, f)
+
+    def run(self, ef, queries):
+        with Timed() as t:
+            self.search(ef, queries)
+        return t.cpu, t.wall
+
+    def answers(self, ef, queries):
+        return [list(map(int, row)) for row in self.search(ef, queries)]
+
+
+class HNSWLib(Library):
+    def build(self, base):
+        self.ix = hnswlib.Index("ip", base.shape[1])
+        self.ix.init_index(len(base), ef_construction=self.args.ef_construction, M=self.args.m, random_seed=1)
+        self.ix.set_num_threads(1)
+        self.ix.add_items(base, num_threads=self.args.threads)
+
+    def save(self, path):
+        self.ix.save_index(path)
+
+    def load(self, path):
+        self.ix = hnswlib.Index("ip", self.base.shape[1])
+        self.ix.load_index(path)
+
+    def search(self, ef, queries):
+        self.ix.set_ef(max(ef, K))
+        return self.ix.knn_query(queries, K, num_threads=1)[0]
+
+
+class Faiss(Library):
+    def build(self, base):
+        faiss.omp_set_num_threads(self.args.threads)
+        self.ix = faiss.IndexHNSWFlat(base.shape[1], self.args.m, faiss.METRIC_INNER_PRODUCT)
+        self.ix.hnsw.efConstruction = self.args.ef_construction
+        self.ix.add(base)
+
+    def save(self, path):
+        faiss.write_index(self.ix, path)
+
+    def load(self, path):
+        self.ix = faiss.read_index(path)
+
+    def search(self, ef, queries):
+        faiss.omp_set_num_threads(1)
+        self.ix.hnsw.efSearch = max(ef, K)
+        return self.ix.search(queries, K)[1]
+
+
+class FaissFlat(Library):
+    exact = True
+
+    def build(self, base):
+        self.ix = faiss.IndexFlatIP(base.shape[1])
+        self.ix.add(base)
+
+    save, load = Faiss.save, Faiss.load
+
+    def search(self, ef, queries):
+        faiss.omp_set_num_threads(1)
+        return np.concatenate([self.ix.search(q[None], K)[1] for q in queries])
+
+
+class USearchInt8(Library):
+    """usearch with int8 codes; the best 20 are compared by their float32
+    vectors, without which its recall ends below .97."""
+
+    extra, dtype = 1, "i8"
+
+    def build(self, base):
+        self.ix = self.make()
+        self.ix.add(np.arange(len(base)), base, threads=self.args.threads)
+
+    def make(self):
+        return USearch(ndim=self.base.shape[1], metric="ip", dtype=self.dtype, connectivity=self.args.m,
+                       expansion_add=self.args.ef_construction)
+
+    def save(self, path):
+        self.ix.save(path)
+
+    def load(self, path):
+        self.ix = self.make()
+        self.ix.load(path)
+
+    def search(self, ef, queries):
+        self.ix.expansion_search = max(ef, 2 * K)
+        near = np.asarray(self.ix.search(queries, 2 * K, threads=1).keys, np.int64).reshape(len(queries), -1)
+        scores = np.einsum("qkd,qd->qk", self.rows[near], queries)
+        best = np.argpartition(-scores, K - 1, 1)[:, :K]
+        return np.take_along_axis(near, best, 1)
+
+    @property
+    def rows(self):
+        if not hasattr(self, "_rows"):
+            self._rows = np.ascontiguousarray(self.base)
+        return self._rows
+
+
+class USearchFloat(USearchInt8):
+    extra, dtype = 0, "f32"
+
+    def search(self, ef, queries):
+        self.ix.expansion_search = max(ef, K)
+        return np.asarray(self.ix.search(queries, K, threads=1).keys, np.int64).reshape(len(queries), -1)
+
+
+class Program:
+    """An index in a process of its own that speaks the protocol of main.go."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.built = json.loads(self.ask(None))
+
+    def ask(self, line):
+        if line:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def answers(self, ef, queries):
+        first = self.ask(f"answers {ef}")
+        return [list(map(int, line.split())) for line in [first] + [self.process.stdout.readline() for _ in queries[1:]]]
+
+    def chunk(self, ef, start, end):
+        cpu, wall = self.ask(f"{ef} {start} {end}").split()
+        return int(cpu) / 1e9, int(wall) / 1e9
+
+
+def ours(kind, args):
+    snapshot = os.path.join(args.work, f"{args.name}-{kind}.snap")
+    note = snapshot + ".json"
+    p = Program([args.peers, "serve", "-base", args.base, "-queries", args.queries, "-index", kind,
+                 "-threads", str(args.threads), "-snapshot", snapshot])
+    p.exact = kind.startswith("flat")
+    if p.built["cpu"]:
+        with open(note, "w") as f:
+            json.dump(p.built, f)
+    elif os.path.exists(note):
+        with open(note) as f:
+            p.built = json.load(f) | {"load": p.built["load"]}
+    return p
+
+
+LIBRARIES = {
+    "hnswlib": HNSWLib,
+    "faiss": Faiss,
+    "faiss-flat": FaissFlat,
+    "usearch-f32": USearchFloat,
+    "usearch-i8": USearchInt8,
+}
+
+
+def open_library(name, base, args):
+    if name == "chromem":
+        p = Program([args.chromem, args.base, args.queries])
+        p.exact = True
+        return p
+    if name in LIBRARIES:
+        return LIBRARIES[name](base, os.path.join(args.work, f"{args.name}-{name}.index"), args)
+    return ours(name, args)
+
+
+def truth(base, queries, path):
+    """The inner product of the 10th nearest of each query."""
+    if os.path.exists(path):
+        return np.load(path)
+    ix = faiss.IndexFlatIP(base.shape[1])
+    ix.add(np.ascontiguousarray(base))
+    worst = ix.search(queries, K)[0][:, -1]
+    np.save(path, worst)
+    return worst
+
+
+def recall(answers, base, queries, worst):
+    found = 0
+    for answer, q, w in zip(answers, queries, worst):
+        found += int(np.sum(base[sorted(set(answer))] @ q >= w - 1e-6))
+    return found / (K * len(queries))
+
+
+def at(points, wanted):
+    """Queries per CPU-second at a recall, between two points in log scale."""
+    points = sorted(points, key=lambda p: p["recall"])
+    for a, b in zip(points, points[1:]):
+        if a["recall"] <= wanted <= b["recall"] and a["recall"] < b["recall"]:
+            t = (wanted - a["recall"]) / (b["recall"] - a["recall"])
+            return math.exp(math.log(a["qps_cpu"]) * (1 - t) + math.log(b["qps_cpu"]) * t)
+    if points and points[0]["recall"] >= wanted:
+        return points[0]["qps_cpu"]  # the least effort already finds more
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--base", required=True)
+    p.add_argument("--queries", required=True)
+    p.add_argument("--name", required=True, help="of the data, for the files in --work")
+    p.add_argument("--work", required=True, help="folder for built indexes")
+    p.add_argument("--peers", required=True, help="the program of main.go")
+    p.add_argument("--chromem", help="the program of chromem/")
+    p.add_argument("--libraries", default="hnswlib,faiss,usearch-i8,hnsw,hnsw-int8")
+    p.add_argument("--ef", default="10,12,16,20,24,32,40,48,64,96,128")
+    p.add_argument("--m", type=int, default=16)
+    p.add_argument("--ef-construction", type=int, default=200)
+    p.add_argument("--threads", type=int, default=1, help="of a build")
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--chunk", type=int, default=100)
+    p.add_argument("--against", default="hnswlib", help="the library that ratios refer to")
+    p.add_argument("--build-only", action="store_true")
+    p.add_argument("--json")
+    args = p.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+
+    base, queries = fbin(args.base), np.array(fbin(args.queries))
+    names = args.libraries.split(",")
+    libraries = {name: open_library(name, base, args) for name in names}
+    report = {"n": len(base), "dim": base.shape[1], "queries": len(queries), "libraries": {}}
+    for name, lib in libraries.items():
+        report["libraries"][name] = {"build": lib.built, "points": []}
+        print(f"{name:12} build {lib.built.get('cpu', 0):7.1f} CPU-s {lib.built.get('wall', 0):7.1f} s, "
+              f"{lib.built.get('bytes', 0):5.0f} bytes a vector beside its float32 components", flush=True)
+    if not args.build_only:
+        measure(args, base, queries, libraries, report)
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump(report, f)
+
+
+def measure(args, base, queries, libraries, report):
+    worst = truth(base, queries, os.path.join(args.work, f"{args.name}-truth.npy"))
+    chunks = [(i, min(i + args.chunk, len(queries))) for i in range(0, len(queries), args.chunk)]
+    for ef in map(int, args.ef.split(",")):
+        live = {n: l for n, l in libraries.items() if not getattr(l, "exact", False) or ef == int(args.ef.split(",")[0])}
+        found = {n: recall(l.answers(ef, queries), base, queries, worst) for n, l in live.items()}
+        best = {n: [[math.inf, math.inf] for _ in chunks] for n in live}
+        for _ in range(args.rounds):
+            for c, (start, end) in enumerate(chunks):
+                for n, lib in live.items():
+                    if isinstance(lib, Program):
+                        took = lib.chunk(ef, start, end)
+                    else:
+                        took = lib.run(ef, queries[start:end])
+                    best[n][c] = [min(a, b) for a, b in zip(best[n][c], took)]
+        for n in live:
+            cpu, wall = (sum(b[i] for b in best[n]) for i in (0, 1))
+            point = {"ef": ef, "recall": found[n], "qps_cpu": len(queries) / cpu, "qps_wall": len(queries) / wall}
+            report["libraries"][n]["points"].append(point)
+            print(f"ef {ef:4} {n:12} recall {found[n]:.4f}  {point['qps_cpu']:8.0f} queries/CPU-s  {point['qps_wall']:8.0f}/s", flush=True)
+    levels = [0.95, 0.98, 0.99, 0.995]
+    print("\nqueries/CPU-s at recall      " + "".join(f"{x:>10}" for x in levels))
+    report["at"] = {n: {str(x): at(r["points"], x) for x in levels} for n, r in report["libraries"].items()}
+    for n, row in report["at"].items():
+        cells = []
+        for x in levels:
+            v, ref = row[str(x)], report["at"].get(args.against, {}).get(str(x))
+            cells.append("never" if v is None else f"{v:.0f}" + (f" ({v / ref:.2f})" if ref else ""))
+        print(f"{n:26}" + "".join(f"{c:>16}" for c in cells))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+//go:build unix
+
+// Command peers is this module's side of compare.py: it makes vector files and
+// answers queries on demand, so that one driver can measure several libraries
+// in turn.
+//
+//	peers vectors -n N -dim D -seed S -base FILE -queries FILE
+//	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N]
+//
+// serve builds (or loads) the index and prints a line of JSON about it. Then
+// each line "EF FROM TO" on standard input makes it answer the queries FROM to
+// TO and print the processor and the wall time in nanoseconds; after a line
+// "answers EF" it prints the ids of the 10 nearest, a line a query.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/index"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: peers vectors|serve [flags]")
+	}
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	base, queries := f.String("base", "", "file of vectors, .fbin"), f.String("queries", "", "file of queries, .fbin")
+	switch args[0] {
+	case "vectors":
+		n, nq := f.Int("n", 100_000, "vectors"), f.Int("nq", 1_000, "queries")
+		dim, seed := f.Int("dim", 384, "dimension"), f.Uint64("seed", 1, "seed")
+		if err := f.Parse(args[1:]); err != nil {
+			return err
+		}
+		b, q := bench.TextLike(*n, *nq, *dim, *seed)
+		return errors.Join(write(*base, b), write(*queries, q))
+	case "serve":
+		kind, snap := f.String("index", index.KindHNSWInt8, "kind of index"), f.String("snapshot", "", "file to load from, or to save to after the build")
+		threads := f.Int("threads", 1, "threads of the build")
+		if err := f.Parse(args[1:]); err != nil {
+			return err
+		}
+		return serve(*base, *queries, *kind, *snap, *threads)
+	}
+	return fmt.Errorf("unknown command %q", args[0])
+}
+
+func write(name string, v *bench.Vectors) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(bench.WriteVectors(f, v), f.Close())
+}
+
+// built is what serve says of its index.
+type built struct {
+	CPU   float64 `json:"cpu"`   // seconds, of the build; 0 when loaded
+	Wall  float64 `json:"wall"`  // seconds
+	Load  float64 `json:"load"`  // seconds of loading
+	Bytes float64 `json:"bytes"` // a vector beside its float32 components
+}
+
+func serve(basePath, queryPath, kind, snap string, threads int) error {
+	queries, err := bench.ReadVectors(queryPath)
+	if err != nil {
+		return err
+	}
+	ix, b, err := open(basePath, kind, snap, threads)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(b); err != nil {
+		return err
+	}
+	in := bufio.NewScanner(os.Stdin)
+	var dst []index.Neighbor
+	for in.Scan() {
+		o := index.SearchOptions{K: 10}
+		if rest, ok := strings.CutPrefix(in.Text(), "answers "); ok {
+			if _, err := fmt.Sscan(rest, &o.Ef); err != nil {
+				return err
+			}
+			for i := range queries.Len() {
+				if dst, err = ix.Search(dst[:0], queries.Row(i), o); err != nil {
+					return err
+				}
+				for _, n := range dst {
+					fmt.Print(n.ID, " ")
+				}
+				fmt.Println()
+			}
+			continue
+		}
+		var from, to int
+		if _, err := fmt.Sscan(in.Text(), &o.Ef, &from, &to); err != nil {
+			return fmt.Errorf("%q: %w", in.Text(), err)
+		}
+		start, cpu := time.Now(), cpuTime()
+		for i := from; i < to; i++ {
+			if dst, err = ix.Search(dst[:0], queries.Row(i), o); err != nil {
+				return err
+			}
+		}
+		fmt.Println((cpuTime() - cpu).Nanoseconds(), time.Since(start).Nanoseconds())
+	}
+	return in.Err()
+}
+
+// open loads the index, or builds it and saves it.
+func open(basePath, kind, snap string, threads int) (index.Index, built, error) {
+	var b built
+	base, err := bench.ReadVectors(basePath)
+	if err != nil {
+		return nil, b, err
+	}
+	n, o := base.Len(), index.Options{Dim: base.Dim, Seed: 1, Workers: threads}
+	before := heap()
+	var ix index.Index
+	if data, err := os.ReadFile(snap); err == nil {
+		before = heap()
+		start := time.Now()
+		if ix, err = index.Load(kind, o, data); err != nil {
+			return nil, b, err
+		}
+		b.Load = time.Since(start).Seconds()
+	} else {
+		if ix, err = index.New(kind, o); err != nil {
+			return nil, b, err
+		}
+		ids := make([]uint64, n)
+		for i := range ids {
+			ids[i] = uint64(i)
+		}
+		before = heap()
+		start, cpu := time.Now(), cpuTime()
+		if err := ix.Add(ids, base.Data); err != nil {
+			return nil, b, err
+		}
+		b.CPU, b.Wall = (cpuTime() - cpu).Seconds(), time.Since(start).Seconds()
+		if snap != "" {
+			if err := save(snap, ix); err != nil {
+				return nil, b, err
+			}
+		}
+	}
+	b.Bytes = (heap()-before)/float64(n) - float64(4*base.Dim)
+	runtime.KeepAlive(base)
+	return ix, b, nil
+}
+
+func save(name string, ix index.Index) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = ix.(index.Snapshotter).WriteTo(f)
+	return errors.Join(err, f.Close())
+}
+
+// heap is what the program holds, in bytes.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// cpuTime is the processor time of this process.
+func cpuTime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
+		panic(err)
+	}
+	return time.Duration(t.Nano())
+}

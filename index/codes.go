@@ -1,0 +1,276 @@
+package index
+
+import (
+	"math"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// codes keep vectors as one byte a component (vec.QuantizeInt8) beside the
+// float32 rows: a quarter of the bytes to fetch. Distances between codes are
+// near the true ones, and scan says how near.
+type codes struct {
+	m      *metric
+	rows   arena[int8]
+	scales arena[float32] // one a row
+	norms  arena[float32] // the rows' lengths; empty if all are 1
+}
+
+// query is what rows are compared with: a vector and, in an index with codes,
+// its codes.
+type query struct {
+	row   []float32
+	code  []int8
+	scale float32 // of code
+	norm  float32 // length of row, where there are codes
+}
+
+func newCodes(dim int, m *metric) *codes {
+	return &codes{m: m, rows: newArena[int8](dim), scales: newArena[float32](1), norms: newArena[float32](1)}
+}
+
+// reserve makes room for n slots in all.
+func (c *codes) reserve(n int) {
+	c.rows.reserve(n)
+	c.scales.reserve(n)
+	if !c.m.unit {
+		c.norms.reserve(n)
+	}
+}
+
+// release gives back what lies behind slot n.
+func (c *codes) release(n int) {
+	c.rows.release(n)
+	c.scales.release(n)
+	if !c.m.unit {
+		c.norms.release(n)
+	}
+}
+
+// put keeps a vector that metric.put has made.
+func (c *codes) put(slot uint32, v []float32) {
+	c.scales.row(slot)[0] = vec.QuantizeInt8(c.rows.row(slot), v)
+	if !c.m.unit {
+		c.norms.row(slot)[0] = vec.Norm(v)
+	}
+}
+
+// putAll makes the codes of the first n rows.
+func (c *codes) putAll(rows *arena[float32], n, workers int) {
+	c.reserve(n)
+	const piece = 1024
+	parallel(workers, (n+piece-1)/piece, func(i int) {
+		for slot := i * piece; slot < min(n, (i+1)*piece); slot++ {
+			c.put(uint32(slot), rows.row(uint32(slot)))
+		}
+	})
+}
+
+// move copies one slot to another.
+func (c *codes) move(to, from uint32) {
+	copy(c.rows.row(to), c.rows.row(from))
+	c.scales.row(to)[0] = c.scales.row(from)[0]
+	if !c.m.unit {
+		c.norms.row(to)[0] = c.norms.row(from)[0]
+	}
+}
+
+// fill makes the codes of q.row; q.code has its length.
+func (c *codes) fill(q *query) {
+	q.scale = vec.QuantizeInt8(q.code, q.row)
+	q.norm = 1
+	if !c.m.unit {
+		q.norm = vec.Norm(q.row)
+	}
+}
+
+// query views a stored row, here given, as a query.
+func (c *codes) query(slot uint32, row []float32) query {
+	q := query{row: row, code: c.rows.row(slot), scale: c.scales.row(slot)[0], norm: 1}
+	if !c.m.unit {
+		q.norm = c.norms.row(slot)[0]
+	}
+	return q
+}
+
+// form is what a metric makes of an inner product s:
+// one − slope·s, and where squares is set, |q|² + |p|² more.
+type form struct {
+	one, slope float32
+	squares    bool
+}
+
+// distances writes approximate distances from q to slots into dist.
+func (c *codes) distances(dist []float32, q *query, slots []uint32) {
+	f := &c.m.code
+	one, slope := f.one, f.slope*q.scale
+	if f.squares {
+		one += q.norm * q.norm
+	}
+	var dots [4]int32
+	for len(slots) > 0 {
+		n := min(4, len(slots))
+		c.dots4(&dots, q, slots)
+		for j, slot := range slots[:n] {
+			d := one - slope*c.scales.row(slot)[0]*float32(dots[j])
+			if f.squares {
+				norm := c.norms.row(slot)[0]
+				d += norm * norm
+			}
+			dist[j] = d
+		}
+		dist, slots = dist[n:], slots[n:]
+	}
+}
+
+// dots4 writes the inner products of the codes of q with those of the first
+// four slots, or with all if there are fewer, at least one.
+func (c *codes) dots4(out *[4]int32, q *query, slots []uint32) {
+	if len(slots) >= 4 {
+		s := slots[:4:4]
+		vec.DotInt8x4(out, q.code, c.rows.row(s[0]), c.rows.row(s[1]), c.rows.row(s[2]), c.rows.row(s[3]))
+		return
+	}
+	a, last := c.rows.row(slots[0]), c.rows.row(slots[len(slots)-1])
+	b := last
+	if len(slots) == 3 {
+		b = c.rows.row(slots[1])
+	}
+	vec.DotInt8x4(out, q.code, a, b, last, last)
+}
+
+// dots writes the inner products with all slots.
+func (c *codes) dots(out []int32, q *query, slots []uint32) {
+	var four [4]int32
+	for i := 0; i < len(slots); i += 4 {
+		c.dots4(&four, q, slots[i:])
+		copy(out[i:], four[:])
+	}
+}
+
+// maybe is a row that may be among the nearest.
+type maybe struct {
+	slot uint32
+	low  float32 // its distance is at least this
+}
+
+// codeScan is what a scan needs. Its space is kept.
+type codeScan struct {
+	slots [flatBlock]uint32
+	dots  [flatBlock]int32
+	near  []maybe
+	high  topK    // the k smallest upper bounds of distances, by slot
+	worst float32 // the largest of these, infinite while there are fewer
+	keep  int     // prune when near is longer
+
+	c    *codes
+	q    *query
+	last func(slot uint32) bool
+	// The distance of a row differs from that of its codes by at most
+	// perScale·scale + perNorm·norm.
+	perScale, perNorm, decoded float32
+}
+
+// scan leaves in s.near every one of the first n slots that can be among the k
+// nearest of q by true distance, ties included. Two filters say which slots
+// count, if they are not nil: first is asked before a distance is computed,
+// last only about slots that come near.
+//
+// With x = x̂ + e, x̂ the decoded codes, of both vectors,
+//
+//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
+//
+// and each component of e_p is at most half the scale of p.
+func (c *codes) scan(s *codeScan, q *query, n, k int, first, last func(slot uint32) bool) {
+	s.near = s.near[:0]
+	s.high = topK{heap: s.high.heap[:0], k: k}
+	s.worst = float32(math.Inf(1))
+	s.keep = max(s.keep, 1024)
+	s.c, s.q, s.last = c, q, last
+	slope, dim := float64(c.m.code.slope), c.rows.dim
+	decoded, lost := rounding(q.row, q.code, q.scale)
+	s.decoded = float32(slope * decoded * 1.0001)
+	s.perScale = float32(slope * decoded * math.Sqrt(float64(dim)) / 2 * 1.0001)
+	s.perNorm = float32(slope * (lost + slack(dim)*(decoded+lost)) * 1.0001)
+	if first == nil {
+		for from := 0; from < n; {
+			rows, m := c.rows.run(from, min(flatBlock, n-from))
+			vec.DotInt8Rows(s.dots[:m], q.code, rows)
+			for i := range m {
+				s.slots[i] = uint32(from + i)
+			}
+			s.take(m)
+			from += m
+		}
+	} else {
+		m := 0
+		for slot := range uint32(n) {
+			if !first(slot) {
+				continue
+			}
+			s.slots[m] = slot
+			if m++; m == flatBlock {
+				c.dots(s.dots[:], q, s.slots[:])
+				s.take(m)
+				m = 0
+			}
+		}
+		c.dots(s.dots[:m], q, s.slots[:m])
+		s.take(m)
+	}
+	s.prune()
+	s.c, s.q, s.last = nil, nil, nil
+}
+
+// take looks at the first m slots, whose dots are known.
+func (s *codeScan) take(m int) {
+	// relative error of sums of squares
+	const perSquare = 0x1p-20
+	f := &s.c.m.code
+	one, slope, unit := f.one, f.slope*s.q.scale, s.c.m.unit
+	if f.squares {
+		one += s.q.norm * s.q.norm
+	}
+	for i, dot := range s.dots[:m] {
+		slot := s.slots[i]
+		scale, norm := s.c.scales.row(slot)[0], float32(1)
+		d := one - slope*scale*float32(dot)
+		err := s.perScale * scale
+		if !unit {
+			norm = s.c.norms.row(slot)[0]
+			if scale == 0 { // too small for codes
+				err = s.decoded * norm
+			}
+			if f.squares {
+				d += norm * norm
+				err += perSquare * (one + norm*norm)
+			}
+		}
+		err += s.perNorm * norm
+		if d-err > s.worst || s.last != nil && !s.last(slot) {
+			continue
+		}
+		s.near = append(s.near, maybe{slot, d - err})
+		s.high.push(Neighbor{uint64(slot), d + err})
+		if s.high.full() {
+			s.worst = s.high.heap[0].Distance
+		}
+	}
+	if len(s.near) > s.keep {
+		s.prune()
+	}
+}
+
+// prune drops what cannot be among the nearest any more.
+func (s *codeScan) prune() {
+	if s.high.full() {
+		near, worst := s.near[:0], s.high.heap[0].Distance
+		for _, m := range s.near {
+			if m.low <= worst {
+				near = append(near, m)
+			}
+		}
+		s.near = near
+	}
+	s.keep = max(1024, 2*len(s.near))
+}
