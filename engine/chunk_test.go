@@ -76,7 +76,7 @@ func holds(t *testing.T, e *engine.Engine) {
 }
 
 func TestLongDocumentsAreChunked(t *testing.T) {
-	for _, kind := range []string{"flat", "hnsw"} {
+	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
 			small := small

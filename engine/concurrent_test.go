@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/index"
 )
 
 // TestConcurrentUse runs writers, deleters and searchers side by side. Every
 // search must see one committed state: each batch adds a pair of documents
 // with the same words, so a search finds both or neither.
 func TestConcurrentUse(t *testing.T) {
-	for _, kind := range []string{"flat", "hnsw"} {
+	for _, kind := range index.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			e := open(t, t.TempDir(), engine.Options{Index: kind, NoSync: true})
 			const writers, readers, pairs = 4, 4, 40

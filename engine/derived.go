@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -179,8 +180,8 @@ func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change)
 		}
 		e.setMask(nil)
 	}
-	if e.o.Index == "" && e.vectors.name == "flat" && e.vectors.Len() > AutoHNSW {
-		return e.toHNSW(ctx)
+	if e.o.Index == "" && e.vectors.name == index.KindFlatInt8 && e.vectors.Len() > AutoHNSW {
+		return e.toGraph(ctx)
 	}
 	return nil
 }
@@ -313,10 +314,10 @@ func (e *Engine) see() error {
 	return nil
 }
 
-// toHNSW replaces the flat index by a graph once the corpus has outgrown it.
-// Searches go on in the flat index meanwhile; writes wait.
-func (e *Engine) toHNSW(ctx context.Context) error {
-	graph := &vectors{name: "hnsw", dim: e.fp.Dim}
+// toGraph replaces the exact index by a graph once the corpus has outgrown it.
+// Searches go on in the exact index meanwhile; writes wait.
+func (e *Engine) toGraph(ctx context.Context) error {
+	graph := &vectors{name: index.KindHNSWInt8, dim: e.fp.Dim}
 	if err := e.rebuild(ctx, []part{graph}); err != nil {
 		return fmt.Errorf("building the graph index: %w", err)
 	}
@@ -329,11 +330,11 @@ func (e *Engine) toHNSW(ctx context.Context) error {
 // outgrew says whether a graph was saved last: fewer documents than that of
 // AutoHNSW may have more chunks.
 func (e *Engine) outgrew() bool {
-	graph, err := os.Stat(e.derivedPath("hnsw"))
+	graph, err := os.Stat(e.derivedPath(index.KindHNSWInt8))
 	if err != nil {
 		return false
 	}
-	flat, err := os.Stat(e.derivedPath("flat"))
+	flat, err := os.Stat(e.derivedPath(index.KindFlatInt8))
 	return err != nil || graph.ModTime().After(flat.ModTime())
 }
 
@@ -381,6 +382,13 @@ func (e *Engine) saveDerived(ctx context.Context) error {
 		err := store.WriteSnapshot(e.derivedPath(p.kind()), h, func(w io.Writer) error { _, err := p.save(w); return err })
 		if err != nil {
 			return fmt.Errorf("saving %s: %w", p.kind(), err)
+		}
+	}
+	for _, kind := range index.Kinds() { // what an earlier kind of index left
+		if kind != e.vectors.kind() {
+			if err := os.Remove(e.derivedPath(kind)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	e.saved, e.pending = e.seq, 0

@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -140,9 +141,9 @@ func (e *Engine) newParts() error {
 	}
 	kind := e.o.Index
 	if kind == "" {
-		kind = "flat"
+		kind = index.KindFlatInt8
 		if e.st.Len() > AutoHNSW || e.outgrew() {
-			kind = "hnsw"
+			kind = index.KindHNSWInt8
 		}
 	}
 	e.vectors = &vectors{name: kind, dim: e.fp.Dim}

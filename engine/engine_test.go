@@ -14,6 +14,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -86,7 +87,7 @@ func TestAddSearchGetDelete(t *testing.T) {
 	if r.Hits[0].ID != "d42" || len(r.Hits) != 3 || r.Hits[0].Rank != 1 || r.Hits[0].Text != text(42) {
 		t.Fatalf("search: %+v", r.Hits)
 	}
-	if r.Trace.Variant != "rlr" || r.Trace.Index != "flat" || r.Trace.Lexical == 0 || len(r.Trace.Steps) != 6 || r.Trace.Mode != "hybrid" {
+	if r.Trace.Variant != "rlr" || r.Trace.Index != "flat-int8" || r.Trace.Lexical == 0 || len(r.Trace.Steps) != 6 || r.Trace.Mode != "hybrid" {
 		t.Fatalf("trace: %+v", r.Trace)
 	}
 	if n, ok := r.Hits[0].Metadata["n"].(json.Number); !ok || n.String() != "42" {
@@ -229,7 +230,7 @@ func TestBadQueries(t *testing.T) {
 }
 
 func TestReopen(t *testing.T) {
-	for _, kind := range []string{"", "hnsw"} {
+	for _, kind := range []string{"", "hnsw-int8"} {
 		dir := t.TempDir()
 		e := open(t, dir, engine.Options{Index: kind})
 		add(t, e, docs(0, 300))
@@ -395,7 +396,7 @@ func TestCancelledAddStoresNothing(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	for _, kind := range []string{"flat", "hnsw"} {
+	for _, kind := range index.Kinds() {
 		e := open(t, t.TempDir(), engine.Options{Index: kind})
 		add(t, e, docs(0, 400))
 		if _, err := e.Delete(t.Context(), []string{"d7", "d8", "d9"}); err != nil {

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/index"
 )
 
 // TestFilteredSearch: in every mode a filter gives min(k, documents that meet
 // it) hits, all of them meeting it, before and after reopening.
 func TestFilteredSearch(t *testing.T) {
-	for _, kind := range []string{"flat", "hnsw"} {
+	for _, kind := range index.Kinds() {
 		dir := t.TempDir()
 		e := open(t, dir, engine.Options{Index: kind})
 		add(t, e, docs(0, 400))

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/index"
 )
 
 // Limits of the API.
@@ -17,8 +20,9 @@ const (
 
 // Options shape an engine. The zero value is the default of every field.
 type Options struct {
-	// Index is the kind of vector index: "flat" (exact), "hnsw"
-	// (approximate), or "" for flat below AutoHNSW vectors and hnsw above.
+	// Index is the kind of vector index, one of index.Kinds, or "" for
+	// "flat-int8" (exact) up to AutoHNSW vectors and "hnsw-int8" (approximate)
+	// above.
 	Index string
 	// Language of the texts for the lexical leg, an ISO 639-1 code such as "en"
 	// or "de", or "none" for texts of several languages: it chooses stems and
@@ -41,8 +45,8 @@ type Options struct {
 	// MustExist makes Open fail with ErrNotFound instead of creating.
 	MustExist bool
 	// MemoryMiB is the budget of the document store's caches and buffers; 0
-	// means 128. Vectors and graph come on top: about 4·Dim bytes a vector,
-	// and 200 bytes more with hnsw.
+	// means 128. Vectors and graph come on top: about 5·Dim bytes a vector,
+	// and 200 bytes more with a graph.
 	MemoryMiB int
 	// Alpha is the weight of RLR's shift; 0 means 0.5. Lambda is its ridge; 0
 	// means 1.
@@ -55,15 +59,15 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// AutoHNSW is the number of vectors above which the default index is hnsw: an
-// exact scan of this many takes about as long as encoding the query.
+// AutoHNSW is the number of vectors above which the default index is a graph:
+// an exact scan of this many takes less time than encoding the query.
 const AutoHNSW = 50_000
 
 // Validate reports every field that is out of range, joined.
 func (o Options) Validate() error {
 	var errs []error
-	if !slices.Contains([]string{"", "flat", "hnsw"}, o.Index) {
-		errs = append(errs, fmt.Errorf("%w: index %q; use flat, hnsw or leave it empty", ErrInvalid, o.Index))
+	if o.Index != "" && !slices.Contains(index.Kinds(), o.Index) {
+		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(index.Kinds(), ", ")))
 	}
 	if _, err := newWords(o.Language); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))

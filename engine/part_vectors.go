@@ -10,7 +10,7 @@ import (
 // vectors is the part that finds the nearest vectors.
 type vectors struct {
 	index.Keeper
-	name string // "flat" or "hnsw"
+	name string // one of index.Kinds
 	dim  int
 	ids  []uint64
 	rows []float32

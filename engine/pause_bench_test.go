@@ -30,7 +30,7 @@ func BenchmarkSearchDuringAdd(b *testing.B) {
 		}
 		return d
 	}
-	for _, kind := range []string{"flat", "hnsw"} {
+	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
 		b.Run(kind, func(b *testing.B) {
 			e, err := engine.Open(b.Context(), b.TempDir(), hash(b), engine.Options{Index: kind, NoSync: true})
 			if err != nil {

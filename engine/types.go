@@ -99,7 +99,7 @@ type Trace struct {
 	Mode      string // the mode that was used, never "auto"
 	Variant   string // the modulation that was applied, "none" for none
 	Seq       uint64 // sequence number of the state that was searched
-	Index     string // kind of index: "flat" or "hnsw"
+	Index     string // kind of index, one of index.Kinds
 	Documents int    // documents in that state
 	Filtered  int    // how many of them met the filter; all without one
 	Tokens    int    // tokens of the query, special ones included

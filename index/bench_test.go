@@ -41,6 +41,7 @@ type benchSet struct {
 	truth   [][]index.Neighbor
 	flat    index.Index
 	hnsw    index.Index
+	coded   map[string]index.Index // with int8 codes
 }
 
 var bench = sync.OnceValue(func() *benchSet {
@@ -51,6 +52,7 @@ var bench = sync.OnceValue(func() *benchSet {
 	s.ids = ids(s.n, 0)
 	s.flat = build(s, "flat", 2)
 	s.hnsw = build(s, "hnsw", 2)
+	s.coded = map[string]index.Index{"flat-int8": build(s, "flat-int8", 2), "hnsw-int8": build(s, "hnsw-int8", 2)}
 	s.truth = make([][]index.Neighbor, queries)
 	if err := s.flat.(index.BatchSearcher).SearchBatch(s.truth, s.queries, index.SearchOptions{K: 10}); err != nil {
 		panic(err)
@@ -94,8 +96,10 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 	search("flat", s.flat, 0)
+	search("flat-int8", s.coded["flat-int8"], 0)
 	for _, ef := range []int{10, 16, 24, 32, 64, 128} {
 		search(fmt.Sprintf("hnsw/ef=%d", ef), s.hnsw, ef)
+		search(fmt.Sprintf("hnsw-int8/ef=%d", ef), s.coded["hnsw-int8"], ef)
 	}
 	b.Run("flat/batch=500", func(b *testing.B) {
 		dst := make([][]index.Neighbor, len(s.truth))
