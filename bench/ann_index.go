@@ -42,7 +42,7 @@ func findANN(name string) (annKind, error) {
 		return annKind{}, fmt.Errorf("%w: index %q; known are %s", ErrUnknownName, name, strings.Join(ANNIndexes(), ", "))
 	}
 	return annKind{
-		exact: name == index.KindFlat,
+		exact: strings.HasPrefix(name, index.KindFlat),
 		make: func(dim int, o ANNOptions) (index.Index, error) {
 			return index.New(name, index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads})
 		},
