@@ -23,6 +23,8 @@ var allowed = map[string][]string{
 	"bench/sage":           {"bench", "bench/stat", "encoder", "internal/text"},
 	"bench/sure":           {"bench", "bench/stat", "encoder"},
 	"bench":                {"bench/stat", "engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
+	"bench":                {"engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
+	"bench/peers":          {"bench", "index"},
 	"bench/plot":           {},
 	"bench/stat":           {},
 	"engine":               {"modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text"},
