@@ -23,7 +23,6 @@ var allowed = map[string][]string{
 	"bench/sage":           {"bench", "bench/stat", "encoder", "internal/text"},
 	"bench/sure":           {"bench", "bench/stat", "encoder"},
 	"bench":                {"bench/stat", "engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
-	"bench":                {"engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
 	"bench/peers":          {"bench", "index"},
 	"bench/plot":           {},
 	"bench/stat":           {},
