@@ -82,7 +82,7 @@ func (p *plan) cases(task *Task, row []Result, n int) []Case {
 			}
 			id := r.ids[j]
 			out = append(out, Case{
-				Task: task.Name, System: r.System, ID: id, Query: queries[id], Delta: delta(j), Want: show(best(task.Qrels[id])),
+				Task: task.Name, System: r.System, ID: id, Query: queries[id], Delta: delta(j), Want: show(BestPassage(task.Qrels[id])),
 				DenseFirst: show(dense.top[j]), SystemFirst: show(r.top[j]), DenseRank: dense.first[j], SystemRank: r.first[j],
 			})
 		}
@@ -90,11 +90,12 @@ func (p *plan) cases(task *Task, row []Result, n int) []Case {
 	return out
 }
 
-// best is the passage with the highest grade, the smallest id of equals.
-func best(judged map[string]int) string {
+// BestPassage is the passage with the highest grade above zero, the smallest
+// id of equals, or "".
+func BestPassage(judged map[string]int) string {
 	id, grade := "", 0
 	for p, g := range judged {
-		if g > grade || g == grade && (id == "" || p < id) {
+		if g > grade || g == grade && g > 0 && p < id {
 			id, grade = p, g
 		}
 	}

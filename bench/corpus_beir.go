@@ -47,47 +47,35 @@ type Corpus struct {
 //
 // Broken lines, duplicate ids, judgements of unknown ids and empty queries are
 // *LineError; see ReadOptions.OnProblem. Cost O(bytes); the texts are kept.
+//
+// A .jsonl file of passages, or a folder without corpus.jsonl that holds .txt
+// or .md files, is a corpus without judgements, too.
 func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
+	if c, ok, err := readLoose(dir, o); ok || err != nil {
+		return c, err
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
 	}
 	c := &Corpus{Name: filepath.Base(abs), Dir: dir, Qrels: Qrels{}}
-	passages := map[string]struct{}{}
-	err = readFile(filepath.Join(dir, "corpus.jsonl"), func(r io.Reader, name string) error {
-		return EachPassage(r, name, o, func(p Passage) error {
-			if _, dup := passages[p.ID]; dup {
-				return fmt.Errorf("%w: passage %q stood earlier in the file; keep one of the two", ErrDuplicateID, p.ID)
-			}
-			passages[p.ID] = struct{}{}
-			c.Passages = append(c.Passages, p)
-			return nil
-		})
-	})
+	err = readFile(filepath.Join(dir, "corpus.jsonl"), func(r io.Reader, name string) error { return c.readPassages(r, name, o) })
 	if err != nil {
 		return nil, err
-	}
-	if len(c.Passages) == 0 {
-		return nil, &LineError{File: filepath.Join(dir, "corpus.jsonl"),
-			Err: fmt.Errorf("%w: holds no passage; each line is an object with _id, title and text", ErrBrokenLine)}
 	}
 	queriesFile, qrelsFile := filepath.Join(dir, "queries.jsonl"), filepath.Join(dir, "qrels", "test.tsv")
 	if missing(queriesFile) && missing(qrelsFile) {
 		return c, nil
 	}
-	queries := map[string]struct{}{}
-	err = readFile(queriesFile, func(r io.Reader, name string) error {
-		return EachQuery(r, name, o, func(q Query) error {
-			if _, dup := queries[q.ID]; dup {
-				return fmt.Errorf("%w: query %q stood earlier in the file; keep one of the two", ErrDuplicateID, q.ID)
-			}
-			queries[q.ID] = struct{}{}
-			c.Queries = append(c.Queries, q)
-			return nil
-		})
-	})
-	if err != nil {
+	if c.Queries, err = readQueries(queriesFile, o); err != nil {
 		return nil, err
+	}
+	passages, queries := map[string]struct{}{}, map[string]struct{}{}
+	for _, p := range c.Passages {
+		passages[p.ID] = struct{}{}
+	}
+	for _, q := range c.Queries {
+		queries[q.ID] = struct{}{}
 	}
 	err = readFile(qrelsFile, func(r io.Reader, name string) error {
 		return EachQrel(r, name, o, func(query, passage string, grade int) error {
@@ -109,7 +97,7 @@ func ReadCorpus(dir string, o ReadOptions) (*Corpus, error) {
 // EachPassage calls fn for every line of a corpus.jsonl; an error of fn is a
 // problem of that line. name stands for the file in errors.
 func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error) error {
-	return eachLine(r, name, o, func(_ int, b []byte) error {
+	return EachLine(r, name, o, func(_ int, b []byte) error {
 		rec, err := parseRecord(b)
 		if err != nil {
 			return err
@@ -121,7 +109,7 @@ func EachPassage(r io.Reader, name string, o ReadOptions, fn func(Passage) error
 // EachQuery calls fn for every line of a queries.jsonl; an error of fn is a
 // problem of that line.
 func EachQuery(r io.Reader, name string, o ReadOptions, fn func(Query) error) error {
-	return eachLine(r, name, o, func(_ int, b []byte) error {
+	return EachLine(r, name, o, func(_ int, b []byte) error {
 		rec, err := parseRecord(b)
 		if err != nil {
 			return err

@@ -211,3 +211,50 @@ func FuzzReadLines(f *testing.F) {
 		}
 	})
 }
+
+func TestLooseCorpora(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("notes/b.txt", "second\ntext")
+	write("notes/a/x.MD", "first")
+	write("notes/picture.png", "\x89PNG")
+	write("lines.jsonl", okCorpus)
+	c, err := ReadCorpora(filepath.Join(dir, "notes"), ReadOptions{})
+	if err != nil || c.Name != "notes" || !reflect.DeepEqual(c.Passages, []Passage{{"a/x.MD", "", "first"}, {"b.txt", "", "second\ntext"}}) {
+		t.Errorf("a folder of texts: %+v, %v", c, err)
+	}
+	c, err = ReadCorpora(filepath.Join(dir, "lines.jsonl"), ReadOptions{})
+	if err != nil || c.Name != "lines" || len(c.Passages) != 2 {
+		t.Errorf("a file of passages: %+v, %v", c, err)
+	}
+	c, err = ReadCorpora(filepath.Join(dir, "notes")+","+filepath.Join(dir, "lines.jsonl"), ReadOptions{})
+	if err != nil || len(c.Passages) != 4 || c.Passages[3].ID != "lines:b" {
+		t.Errorf("both: %+v, %v", c, err)
+	}
+	var line *LineError
+	for name, text := range map[string]string{"empty": " \n", "not UTF-8": "\xff\xfe"} {
+		write("bad/"+name+".txt", text)
+		if _, err := ReadCorpora(filepath.Join(dir, "bad"), ReadOptions{}); !errors.As(err, &line) || !errors.Is(err, ErrBrokenLine) || filepath.Base(line.File) != name+".txt" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(filepath.Join(dir, "bad", name+".txt")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ReadCorpora(filepath.Join(dir, "bad"), ReadOptions{}); err == nil {
+		t.Error("a folder without any text was read")
+	}
+	if err := CheckData(filepath.Join(dir, "notes") + "," + filepath.Join(dir, "none")); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), "none") {
+		t.Errorf("what is missing: %v", err)
+	}
+	if err := CheckData(filepath.Join(dir, "notes")); err != nil {
+		t.Error(err)
+	}
+}

@@ -23,6 +23,8 @@ var (
 	ErrUnknownName = errors.New("unknown name")
 	// ErrOption: an option outside its range.
 	ErrOption = errors.New("bad option")
+	// ErrNoData: a folder or file of data that is not there.
+	ErrNoData = errors.New("no such data")
 	// ErrVectorFile: a vector file whose header and length do not agree, or
 	// whose values are not usable.
 	ErrVectorFile = errors.New("bad vector file")

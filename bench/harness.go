@@ -38,6 +38,8 @@ type Options struct {
 	QueriesPerPassage int
 	// MaxFitQueries caps the training queries of a fit; 0 means no cap.
 	MaxFitQueries int
+	// Lower makes passages and queries lower case before anything is done.
+	Lower bool
 	// RunsDir, if not empty, is a folder that gets a TREC run file for each
 	// system and task, and the queries and judgements of each task in the
 	// BEIR layout.
@@ -195,9 +197,12 @@ func newPlan(o Options) (*plan, error) {
 	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
 		return nil, err
 	}
+	if o.Lower {
+		p.corpus.lower()
+	}
 	p.corpus = p.corpus.sample(o.PassagesLimit, o.Seed)
 	p.targets = NewTargets(p.corpus.Passages)
-	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit}
+	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
 		if err != nil {

@@ -32,11 +32,12 @@ func (o ReadOptions) problem(file string, line int, err error) error {
 	return o.OnProblem(e)
 }
 
-// eachLine calls fn with every line of r that is not blank, without its line
-// end and without a byte order mark at the start. The slice is valid during
-// the call only. An error of fn counts as a problem of that line. Memory is
-// bounded by MaxLine.
-func eachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byte) error) error {
+// EachLine calls fn with every line of r that is not blank, without its line
+// end and without a byte order mark at the start; see ReadOptions for
+// what becomes of lines that cannot be used, an error of fn among them. file
+// stands for r in errors. The slice is valid during the call only. Memory is
+// bounded by ReadOptions.MaxLine.
+func EachLine(r io.Reader, file string, o ReadOptions, fn func(line int, b []byte) error) error {
 	limit := o.MaxLine
 	if limit <= 0 {
 		limit = DefaultMaxLine

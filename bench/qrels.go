@@ -40,7 +40,7 @@ func (q Qrels) HasPositive(query string) bool {
 // id and an integer score, separated by tabs, under an optional heading whose
 // third field is "score". An error of fn is a problem of that line.
 func EachQrel(r io.Reader, name string, o ReadOptions, fn func(query, passage string, grade int) error) error {
-	return eachLine(r, name, o, func(line int, b []byte) error {
+	return EachLine(r, name, o, func(line int, b []byte) error {
 		f := strings.Split(string(b), "\t")
 		if len(f) != 3 {
 			return fmt.Errorf("%w: %d fields, want query id, corpus id and score separated by tabs", ErrBrokenLine, len(f))

@@ -48,7 +48,7 @@ func WriteRun(w io.Writer, tag string, r Rankings) error {
 func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 	type pair struct{ query, passage string }
 	out, seen := Rankings{}, map[pair]struct{}{}
-	err := eachLine(r, name, o, func(_ int, b []byte) error {
+	err := EachLine(r, name, o, func(_ int, b []byte) error {
 		f := strings.FieldsFunc(string(b), func(r rune) bool { return r == ' ' || r == '\t' })
 		if len(f) != 6 {
 			return fmt.Errorf("%w: %d fields, want query, Q0, passage, rank, score and tag", ErrBrokenLine, len(f))

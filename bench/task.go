@@ -29,6 +29,7 @@ type TaskInput struct {
 	Targets *Targets
 	Seed    uint64
 	Limit   int // most queries wanted; 0 for all
+	Read    ReadOptions
 }
 
 // TaskKind is a family of tasks. Add one by a file with

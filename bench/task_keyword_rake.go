@@ -64,6 +64,11 @@ func rakeQuery(s string) string {
 		}
 		return 0
 	})
+	return joinPhrases(phrases)
+}
+
+// joinPhrases makes a query of phrases, the best first.
+func joinPhrases(phrases [][]string) string {
 	var out []string
 	for _, p := range phrases {
 		if len(out) >= enoughKeywords {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -76,7 +78,7 @@ func TestPartTask(t *testing.T) {
 }
 
 func TestKeywordTasks(t *testing.T) {
-	for _, name := range []string{"keyword", "keyword-rake"} {
+	for _, name := range []string{"keyword", "keyword-rake", "keyword-yake"} {
 		in := tinyInput(3)
 		task, err := MakeTask(name, in)
 		if err != nil {
@@ -120,6 +122,56 @@ func TestRakeByHand(t *testing.T) {
 	}
 }
 
+func TestYakeByHand(t *testing.T) {
+	// A word that is repeated, capitalised and early stands before one that is
+	// not; a phrase that comes twice before its own words with others.
+	ranked := yakePhrases("The Fresnel lens bends light. A Fresnel lens weighs little. Elsewhere grain was sold by weight.")
+	at := func(words ...string) int {
+		return slices.IndexFunc(ranked, func(p []string) bool { return slices.Equal(p, words) })
+	}
+	for _, c := range [][2]int{
+		{at("fresnel"), at("grain")}, {at("lens"), at("weight")}, {at("fresnel", "lens"), at("fresnel")}, {at("fresnel", "lens"), at("elsewhere", "grain")},
+	} {
+		if c[0] < 0 || c[1] < 0 || c[0] >= c[1] {
+			t.Errorf("places %v in %v", c, ranked)
+		}
+	}
+	for _, short := range []string{"two words", "of the and", ""} {
+		if got := joinPhrases(yakePhrases(short)); got != "" {
+			t.Errorf("%q gives %q", short, got)
+		}
+	}
+}
+
+func TestOtherQueries(t *testing.T) {
+	dir := writeCorpus(t, okCorpus, okQueries, okQrels)
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "queries-short.jsonl"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{\"_id\":\"q1\",\"text\":\"alpha\"}\n{\"_id\":\"unjudged\",\"text\":\"x\"}\n")
+	c, err := ReadCorpus(dir, ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := TaskInput{Corpus: c, Targets: NewTargets(c.Passages)}
+	task, err := MakeTask("queries:short", in)
+	if err != nil || len(task.Queries) != 1 || task.Queries[0].Text != "alpha" || task.LeftOut != 1 || !task.Judged {
+		t.Errorf("%+v, %v", task, err)
+	}
+	write("{\"_id\":\"q1\"}\n")
+	var line *LineError
+	if _, err := MakeTask("queries:short", in); !errors.As(err, &line) || line.Line != 1 {
+		t.Errorf("a broken line: %v", err)
+	}
+	for _, bad := range []string{"queries", "queries:", "queries:../x", "queries:none"} {
+		if _, err := MakeTask(bad, in); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
 func TestDrawFollowsTheWeights(t *testing.T) {
 	words := []string{"rare", "common"}
 	weight := func(w string) float64 { return map[string]float64{"rare": 3, "common": 1}[w] }
@@ -136,7 +188,7 @@ func TestDrawFollowsTheWeights(t *testing.T) {
 }
 
 func TestTasksDependOnTheSeedAlone(t *testing.T) {
-	for _, name := range []string{"query", "keyword", "keyword-rake", "part:5"} {
+	for _, name := range []string{"query", "keyword", "keyword-rake", "keyword-yake", "part:5"} {
 		a, err := MakeTask(name, tinyInput(1))
 		if err != nil {
 			t.Fatal(err)

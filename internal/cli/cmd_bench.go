@@ -104,6 +104,9 @@ func (o *benchOptions) options(a *app) (bench.Options, error) {
 	if *o.data == "" {
 		return bench.Options{}, hinted(usagef("no corpus given"), "name its folder with --data DIR")
 	}
+	if err := bench.CheckData(*o.data); err != nil {
+		return bench.Options{}, err
+	}
 	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.ef < 0 {
 		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries and --ef take numbers from 0, --queries-per-passage from 1")
 	}

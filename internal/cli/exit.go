@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
@@ -48,7 +49,7 @@ func exitCode(err error) int {
 		return exitMismatch
 	case errors.Is(err, encoder.ErrUnavailable):
 		return exitUnavailable
-	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotFitted):
+	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotFitted), errors.Is(err, bench.ErrNoData):
 		return exitNotFound
 	}
 	return exitFailure

@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Group is the score of every system on the queries of one type.
+type Group struct {
+	Type    string       `json:"type"`
+	Queries int          `json:"queries"`
+	Systems []GroupScore `json:"systems"`
+}
+
+// GroupScore is one system in a group. Higher, Lower and Equal are the shares
+// of the group's queries on which it scores more than, less than and as much
+// as the base system.
+type GroupScore struct {
+	System string  `json:"system"`
+	Mean   float64 `json:"mean"`
+	Higher float64 `json:"higher,omitempty"`
+	Lower  float64 `json:"lower,omitempty"`
+	Equal  float64 `json:"equal,omitempty"`
+}
+
+// ReadTypes reads query-types.jsonl of a CapRetrieval folder: lines with _id
+// and types. A query may have several types or none; lines of queries without a
+// positive are read, too.
+func ReadTypes(dir string) (map[string][]string, error) {
+	name := filepath.Join(dir, "query-types.jsonl")
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("types of queries stand in query-types.jsonl beside the corpus: %w", err)
+	}
+	defer f.Close()
+	out := map[string][]string{}
+	err = EachLine(f, name, ReadOptions{}, func(_ int, b []byte) error {
+		var rec struct {
+			ID    string   `json:"_id"`
+			Types []string `json:"types"`
+		}
+		if err := json.Unmarshal(b, &rec); err != nil || rec.ID == "" || rec.Types == nil {
+			return fmt.Errorf("%w: want an object with _id and types (%v)", ErrBrokenLine, err)
+		}
+		if _, twice := out[rec.ID]; twice {
+			return fmt.Errorf("%w: query %q stood earlier in the file", ErrDuplicateID, rec.ID)
+		}
+		out[rec.ID] = rec.Types
+		return nil
+	})
+	return out, err
+}
+
+// Breakdown averages one metric of the first task of r over the queries of
+// each type, the largest first, and holds each system against base.
+func Breakdown(r *Report, types map[string][]string, metric, base string) ([]Group, error) {
+	if len(r.Tasks) == 0 {
+		return nil, fmt.Errorf("%w: the report names no queries", ErrNoQueries)
+	}
+	ids, members := r.Tasks[0].Queries, map[string][]int{}
+	for i, id := range ids {
+		for _, t := range types[id] {
+			members[t] = append(members[t], i)
+		}
+	}
+	if len(members) == 0 {
+		return nil, fmt.Errorf("%w: none of the %d queries has a type", ErrUnknownID, len(ids))
+	}
+	var against []float64
+	for _, res := range r.Results {
+		if res.Task == r.Tasks[0].Task && res.System == base {
+			against = res.PerQuery[metric]
+		}
+	}
+	var out []Group
+	for name, at := range members {
+		g := Group{Type: name, Queries: len(at)}
+		for _, res := range r.Results {
+			if res.Task != r.Tasks[0].Task {
+				continue
+			}
+			values, s := res.PerQuery[metric], GroupScore{System: res.System}
+			if len(values) != len(ids) {
+				return nil, fmt.Errorf("%w: %s was not measured query by query", ErrUnknownName, metric)
+			}
+			for _, i := range at {
+				s.Mean += values[i] / float64(len(at))
+				if against == nil || res.System == base {
+					continue
+				}
+				switch share := 1 / float64(len(at)); {
+				case values[i] > against[i]:
+					s.Higher += share
+				case values[i] < against[i]:
+					s.Lower += share
+				default:
+					s.Equal += share
+				}
+			}
+			g.Systems = append(g.Systems, s)
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Queries, a.Queries), cmp.Compare(a.Type, b.Type))
+	})
+	return out, nil
+}

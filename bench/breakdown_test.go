@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestBreakdown(t *testing.T) {
+	r := &Report{
+		Tasks: []TaskQueries{{"query", []string{"a", "b", "c", "d"}}},
+		Results: []Result{
+			{System: "bm25", Task: "query", PerQuery: map[string][]float64{"m": {1, 0, .5, 1}}},
+			{System: "dense", Task: "query", PerQuery: map[string][]float64{"m": {1, 1, 0, 0}}},
+			{System: "dense", Task: "keyword", PerQuery: map[string][]float64{"m": {9}}},
+		},
+	}
+	got, err := Breakdown(r, map[string][]string{"a": {"x", "y"}, "b": {"x"}, "c": {"x"}, "d": {}, "gone": {"z"}}, "m", "bm25")
+	if err != nil || len(got) != 2 || got[0].Type != "x" || got[0].Queries != 3 || got[1].Type != "y" || len(got[0].Systems) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	d := got[0].Systems[1]
+	for what, p := range map[string][2]float64{"mean": {d.Mean, 2. / 3}, "higher": {d.Higher, 1. / 3}, "lower": {d.Lower, 1. / 3}, "equal": {d.Equal, 1. / 3}} {
+		if math.Abs(p[0]-p[1]) > 1e-12 {
+			t.Errorf("%s is %v, want %v", what, p[0], p[1])
+		}
+	}
+	if _, err := Breakdown(r, map[string][]string{"other": {"x"}}, "m", "bm25"); !errors.Is(err, ErrUnknownID) {
+		t.Errorf("no type fits: %v", err)
+	}
+}
+
+func TestReadTypes(t *testing.T) {
+	dir := t.TempDir()
+	var line *LineError
+	for text, want := range map[string]error{
+		`{"_id":"a","types":["x"]}` + "\n" + `{"_id":"b","types":[]}`:    nil,
+		`{"_id":"a","types":["x"]}` + "\n" + `{"_id":"a","types":["y"]}`: ErrDuplicateID,
+		`{"_id":"a"}`:   ErrBrokenLine,
+		`{"types":[]}`:  ErrBrokenLine,
+		`types: a, b,c`: ErrBrokenLine,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "query-types.jsonl"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		types, err := ReadTypes(dir)
+		if !errors.Is(err, want) || want != nil && !errors.As(err, &line) || want == nil && len(types) != 2 {
+			t.Errorf("%s: %v, %v", text, types, err)
+		}
+	}
+	if _, err := ReadTypes(filepath.Join(dir, "none")); err == nil {
+		t.Error("no file, no error")
+	}
+}

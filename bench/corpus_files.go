@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// textFiles are the endings of files that a folder of texts is read from.
+var textFiles = []string{".txt", ".md"}
+
+// CheckData says, before anything is read, whether every part of data (see
+// ReadCorpora) is there. The error is ErrNoData.
+func CheckData(data string) error {
+	if _, err := os.Stat(data); err == nil {
+		return nil
+	}
+	for _, part := range strings.Split(data, ",") {
+		if _, err := os.Stat(strings.TrimSpace(part)); err != nil {
+			return fmt.Errorf("%w: %w; docs/DATA.md says what a folder holds", ErrNoData, err)
+		}
+	}
+	return nil
+}
+
+// readLoose reads passages that have no BEIR folder: a .jsonl file of them, or
+// a folder of text files, each a passage whose id is its path below the
+// folder. ok tells that path is one of the two.
+func readLoose(path string, o ReadOptions) (c *Corpus, ok bool, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, false, nil // the caller's own error says what is wanted
+	}
+	c = &Corpus{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Qrels: Qrels{}}
+	if !st.IsDir() {
+		err := readFile(path, func(r io.Reader, name string) error { return c.readPassages(r, name, o) })
+		return c, true, err
+	}
+	if !missing(filepath.Join(path, "corpus.jsonl")) {
+		return nil, false, nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("resolving the data folder: %w", err)
+	}
+	c.Name = filepath.Base(abs)
+	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() || !slices.Contains(textFiles, strings.ToLower(filepath.Ext(name))) {
+			return nil
+		}
+		p, err := readText(path, name)
+		if err != nil {
+			return o.problem(name, 0, err)
+		}
+		c.Passages = append(c.Passages, p)
+		return nil
+	})
+	return c, len(c.Passages) > 0, err
+}
+
+func readText(root, name string) (Passage, error) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return Passage{}, err
+	}
+	rel, err := filepath.Rel(root, name)
+	if err != nil {
+		return Passage{}, err
+	}
+	p := Passage{ID: filepath.ToSlash(rel), Body: string(raw)}
+	switch {
+	case !utf8.Valid(raw):
+		return p, fmt.Errorf("%w: not valid UTF-8; convert the file to UTF-8", ErrBrokenLine)
+	case p.Text() == "":
+		return p, fmt.Errorf("%w: the file holds no text; fill or remove it", ErrBrokenLine)
+	case strings.ContainsAny(p.ID, "\t\n\r"):
+		return p, fmt.Errorf("%w: its name holds a tab or line break, which judgements cannot name; rename it", ErrBrokenLine)
+	}
+	return p, nil
+}
+
+// readPassages appends the lines of a corpus.jsonl; an id that stood earlier
+// is a problem of its line.
+func (c *Corpus) readPassages(r io.Reader, name string, o ReadOptions) error {
+	seen := map[string]struct{}{}
+	err := EachPassage(r, name, o, func(p Passage) error {
+		if _, dup := seen[p.ID]; dup {
+			return fmt.Errorf("%w: passage %q stood earlier in the file; keep one of the two", ErrDuplicateID, p.ID)
+		}
+		seen[p.ID] = struct{}{}
+		c.Passages = append(c.Passages, p)
+		return nil
+	})
+	if err == nil && len(c.Passages) == 0 {
+		err = &LineError{File: name, Err: fmt.Errorf("%w: holds no passage; each line is an object with _id, title and text", ErrBrokenLine)}
+	}
+	return err
+}
+
+// readQueries reads a queries.jsonl; an id that stood earlier is a problem of
+// its line.
+func readQueries(file string, o ReadOptions) ([]Query, error) {
+	var out []Query
+	seen := map[string]struct{}{}
+	err := readFile(file, func(r io.Reader, name string) error {
+		return EachQuery(r, name, o, func(q Query) error {
+			if _, dup := seen[q.ID]; dup {
+				return fmt.Errorf("%w: query %q stood earlier in the file; keep one of the two", ErrDuplicateID, q.ID)
+			}
+			seen[q.ID] = struct{}{}
+			out = append(out, q)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// lower makes all texts lower case.
+func (c *Corpus) lower() {
+	for i := range c.Passages {
+		p := &c.Passages[i]
+		p.Title, p.Body = strings.ToLower(p.Title), strings.ToLower(p.Body)
+	}
+	for i := range c.Queries {
+		c.Queries[i].Text = strings.ToLower(c.Queries[i].Text)
+	}
+}

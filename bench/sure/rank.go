@@ -1,0 +1,179 @@
+package sure
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+// beds are the testbeds of a corpus over one set of targets.
+type beds struct {
+	data     *Data
+	original []bool           // targets that are passages of the corpus
+	version  []map[string]int // query → version → target
+	same     []map[string]bool
+}
+
+// arrange makes targets of passages and versions, and finds for each query its
+// versions among them.
+func (d *Data) arrange() (*beds, *bench.Targets) {
+	all := append([]bench.Passage(nil), d.Passages...)
+	for v, texts := range d.Versions {
+		for id, text := range texts {
+			all = append(all, bench.Passage{ID: id + "\x00" + v, Body: text})
+		}
+	}
+	targets := bench.NewTargets(all)
+	at := map[string]int{}
+	for i, members := range targets.Members {
+		for _, id := range members {
+			at[id] = i
+		}
+	}
+	b := &beds{data: d, original: make([]bool, targets.Len())}
+	for _, p := range d.Passages {
+		b.original[at[p.ID]] = true
+	}
+	for _, q := range d.Queries {
+		version, same := map[string]int{}, map[string]bool{}
+		if id := bench.BestPassage(d.Qrels[q.ID]); id != "" {
+			version[Passage] = at[id]
+			for v, texts := range d.Versions {
+				if _, ok := texts[id]; !ok {
+					continue
+				}
+				if t := at[id+"\x00"+v]; t == version[Passage] {
+					same[v] = true
+				} else {
+					version[v] = t
+				}
+			}
+		}
+		b.version, b.same = append(b.version, version), append(b.same, same)
+	}
+	return b, targets
+}
+
+// rankBatch bounds the answers in memory: each holds every target.
+const rankBatch = 128
+
+// rank gives the rank of each version of each query among the passages and
+// that query's versions, from 1. What was not retrieved shares the rank behind
+// all others.
+func (b *beds) rank(ctx context.Context, r bench.Retriever, questions []bench.Question, report func(bench.Progress)) ([]map[string]float64, error) {
+	out := make([]map[string]float64, 0, len(questions))
+	for from := 0; from < len(questions); from += rankBatch {
+		to := min(from+rankBatch, len(questions))
+		answers, err := r.Retrieve(ctx, questions[from:to], len(b.original))
+		if err != nil {
+			return nil, err
+		}
+		for i, answer := range answers {
+			out = append(out, b.ranksOf(from+i, answer))
+		}
+		report(bench.Progress{Stage: "rank", Done: to, Total: len(questions)})
+	}
+	return out, nil
+}
+
+func (b *beds) ranksOf(query int, answer []bench.Hit) map[string]float64 {
+	versions := map[int][]string{}
+	for v, t := range b.version[query] {
+		versions[t] = append(versions[t], v)
+	}
+	ranks, place := map[string]float64{}, 0
+	for _, hit := range answer {
+		mine := versions[hit.Target]
+		if len(mine) == 0 && !b.original[hit.Target] {
+			continue
+		}
+		place++
+		for _, v := range mine {
+			ranks[v] = float64(place)
+		}
+	}
+	for v := range b.version[query] {
+		if ranks[v] == 0 {
+			ranks[v] = float64(place + 1)
+		}
+	}
+	return ranks
+}
+
+// score makes the results of one system from its ranks.
+func (b *beds) score(system string, ranks []map[string]float64, reference Reference) ([]Result, error) {
+	var out []Result
+	for _, bed := range Testbeds {
+		r := Result{System: system, Testbed: bed.Name}
+		var gaps []float64
+		ordered := bed.Ordered || reference != nil
+		for i, q := range b.data.Queries {
+			var have, want []float64
+			complete := true
+			for place, v := range bed.Versions {
+				if b.same[i][v] {
+					r.Same++
+					continue
+				}
+				rank, ok := ranks[i][v]
+				if !ok {
+					complete = false
+					break
+				}
+				have = append(have, rank)
+				if reference == nil {
+					want = append(want, float64(place+1))
+					continue
+				}
+				g, ok := reference[q.ID][v]
+				if !ok {
+					return nil, fmt.Errorf("%w: the reference has no rank for %s of query %q", ErrData, v, q.ID)
+				}
+				want = append(want, g)
+			}
+			if !complete || len(have) < 2 {
+				r.LeftOut++
+				continue
+			}
+			if reference == nil {
+				for j := range want { // in succession, whatever was left out
+					want[j] = float64(j + 1)
+				}
+			}
+			r.Queries++
+			r.rdc = append(r.rdc, RDC(have, want))
+			r.roc = append(r.roc, ROC(have, want))
+			g := gap(have)
+			gaps = append(gaps, g)
+			r.Spread += deviation(have)
+			r.Gap += g
+			first := math.Inf(1)
+			for _, x := range have {
+				first = min(first, x)
+			}
+			if ranks[i][Passage] == first {
+				r.First++
+			}
+		}
+		if r.Queries > 0 {
+			n := float64(r.Queries)
+			r.RDC, r.Spread, r.Gap, r.First = mean(r.rdc), r.Spread/n, r.Gap/n, r.First/n
+			r.MedianGap = median(gaps)
+			if roc := mean(r.roc); ordered {
+				r.ROC = &roc
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}

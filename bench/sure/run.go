@@ -1,0 +1,180 @@
+package sure
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Options say what Run measures.
+type Options struct {
+	Data string // folder, see Read
+	// Systems by name, see bench.ParseSystem.
+	Systems []string
+	// Reference is a file of ranks, see ReadReference. Without one, versions
+	// are held against the order they were made for, at ranks in succession.
+	Reference string
+	// Setting shapes encoding, fitting and index.
+	Setting bench.SettingOptions
+	Version string
+}
+
+// Report is the outcome of Run.
+type Report struct {
+	Data      string `json:"data"`
+	Documents int    `json:"documents"` // passages; versions come on top
+	Encoder   string `json:"encoder"`
+	Seed      uint64 `json:"seed"`
+	Version   string `json:"version"`
+	// Reference is "constructed" or the name of the file.
+	Reference string               `json:"reference"`
+	Results   []Result             `json:"results"`
+	Fit       map[string]bench.Fit `json:"fit"`
+}
+
+// Result is one system on one testbed.
+type Result struct {
+	System  string `json:"system"`
+	Testbed string `json:"testbed"`
+	Queries int    `json:"queries"`
+	// LeftOut counts queries with less than two different versions; Same the
+	// versions that were left out because they repeat the passage.
+	LeftOut int `json:"left_out"`
+	Same    int `json:"same_text"`
+	// RDC and ROC are the means of Eq. 7 and 9. ROC is nil without an order:
+	// on equivalence, unless a reference gives one.
+	RDC float64  `json:"rdc"`
+	ROC *float64 `json:"roc,omitempty"`
+	// Spread is the mean standard deviation of a query's ranks, Gap the mean
+	// distance of two of them, MedianGap the median over queries of that.
+	Spread    float64 `json:"spread"`
+	Gap       float64 `json:"gap"`
+	MedianGap float64 `json:"median_gap"`
+	// First is the share of queries whose passage stands before its versions.
+	First float64 `json:"passage_first"`
+	// VsDense compares RDC and ROC with those of dense on the same queries.
+	VsDense *VsDense `json:"vs_dense,omitempty"`
+
+	rdc, roc []float64
+}
+
+// VsDense holds differences with the p of a paired randomization test.
+type VsDense struct {
+	DeltaRDC float64 `json:"delta_rdc"`
+	PRDC     float64 `json:"p_rdc"`
+	DeltaROC float64 `json:"delta_roc,omitempty"`
+	PROC     float64 `json:"p_roc,omitempty"`
+}
+
+// Run ranks passages and versions together by each system. Every distinct text
+// is encoded and indexed once; a query is answered from the passages and its
+// own versions, those of other queries do not count. Systems that are fitted
+// see all texts that are indexed. A version that is not retrieved stands
+// behind everything that is.
+func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
+	var systems []bench.System
+	for _, name := range o.Systems {
+		s, err := bench.ParseSystem(name)
+		if err != nil {
+			return nil, err
+		}
+		systems = append(systems, s)
+	}
+	d, err := Read(o.Data, bench.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var reference Reference
+	report = &Report{Data: d.Name, Documents: len(d.Passages), Encoder: enc.Fingerprint().Model, Seed: o.Setting.Seed, Version: o.Version,
+		Reference: "constructed", Fit: map[string]bench.Fit{}}
+	if o.Reference != "" {
+		report.Reference = o.Reference
+		if reference, err = ReadReference(o.Reference); err != nil {
+			return nil, err
+		}
+	}
+	enc, done, err := bench.Cached(enc, o.Setting.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	beds, targets := d.arrange()
+	setting, err := bench.NewSetting(ctx, enc, targets, o.Setting)
+	if err != nil {
+		return nil, err
+	}
+	need := encoder.NeedDense
+	for _, s := range systems {
+		need |= s.Need
+	}
+	texts := make([]string, len(d.Queries))
+	for i, q := range d.Queries {
+		texts[i] = q.Text
+	}
+	questions, err := setting.Questions(ctx, texts, need)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range systems {
+		retriever, fit, err := s.Prepare(ctx, setting)
+		if err != nil {
+			return nil, fmt.Errorf("preparing system %s: %w", s.Name, err)
+		}
+		if fit != nil {
+			report.Fit[s.Name] = *fit
+		}
+		ranks, err := beds.rank(ctx, retriever, questions, setting.Report)
+		if err != nil {
+			return nil, fmt.Errorf("system %s: %w", s.Name, err)
+		}
+		results, err := beds.score(s.Name, ranks, reference)
+		if err != nil {
+			return nil, err
+		}
+		report.Results = append(report.Results, results...)
+	}
+	slices.SortStableFunc(report.Results, func(a, b Result) int { return cmp.Compare(bedIndex(a.Testbed), bedIndex(b.Testbed)) })
+	return report, compare(report.Results, o.Setting.Seed)
+}
+
+func bedIndex(name string) int {
+	return slices.IndexFunc(Testbeds, func(t Testbed) bool { return t.Name == name })
+}
+
+// compare fills VsDense in.
+func compare(results []Result, seed uint64) error {
+	for i := range results {
+		r := &results[i]
+		at := slices.IndexFunc(results, func(o Result) bool { return o.System == "dense" && o.Testbed == r.Testbed })
+		if at < 0 || at == i || r.Queries == 0 {
+			continue
+		}
+		rdc, err := bench.RandomizationTest(results[at].rdc, r.rdc, bench.Permutations, seed)
+		if err != nil {
+			return err
+		}
+		r.VsDense = &VsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P}
+		if r.ROC != nil {
+			roc, err := bench.RandomizationTest(results[at].roc, r.roc, bench.Permutations, seed)
+			if err != nil {
+				return err
+			}
+			r.VsDense.DeltaROC, r.VsDense.PROC = roc.Delta, roc.P
+		}
+	}
+	return nil
+}
+
+// median of x, which is sorted by it; 0 of nothing.
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}

@@ -1,0 +1,98 @@
+// Package sure runs the protocol of SURE (Kong et al., "SURE or Not?"): does a
+// retriever keep texts of one meaning together, and does it put the more
+// precise one first? Passages and rewritten versions of them are ranked
+// together, and only the ranks of a query's own versions count.
+//
+// Three testbeds: semantic precision (key sentences, passage, key sentences
+// with noise), semantic abstraction (summary, passage, expansion) and semantic
+// equivalence (passage, passage with the query's keywords replaced).
+package sure
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+// ErrData is a folder that lacks what the protocol needs, or a reference that
+// does not fit it.
+var ErrData = errors.New("not usable for SURE")
+
+// Passage is the name of the original text among the versions.
+const Passage = "passage"
+
+// Testbed is a set of versions that are ranked against one another.
+type Testbed struct {
+	Name string
+	// Versions name files of the folder variants, or Passage. Where Ordered,
+	// the first should stand before the second and so on.
+	Versions []string
+	Ordered  bool
+}
+
+// Testbeds are those of the paper (Sec. 3.2). The order of the first follows
+// from how it was made; that of the second is the one of information density.
+// The third has none: both texts say the same.
+var Testbeds = []Testbed{
+	{"precision", []string{"key-sentences", Passage, "key-sentences-with-noise"}, true},
+	{"abstraction", []string{"summaries", Passage, "expansions"}, true},
+	{"equivalence", []string{Passage, "passages-with-keywords-replaced"}, false},
+}
+
+// Data is a corpus with its versions: version → passage id → text.
+type Data struct {
+	*bench.Corpus
+	Versions map[string]map[string]string
+}
+
+// Read reads a folder in the BEIR layout with variants/VERSION.jsonl, whose
+// _id is that of the passage. Where a file names a passage twice, the first
+// line holds.
+func Read(dir string, o bench.ReadOptions) (*Data, error) {
+	c, err := bench.ReadCorpus(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, p := range c.Passages {
+		known[p.ID] = true
+	}
+	d := &Data{Corpus: c, Versions: map[string]map[string]string{}}
+	for _, t := range Testbeds {
+		for _, v := range t.Versions {
+			if v == Passage {
+				continue
+			}
+			texts := map[string]string{}
+			err := readFile(filepath.Join(dir, "variants", v+".jsonl"), func(r io.Reader, name string) error {
+				return bench.EachPassage(r, name, o, func(p bench.Passage) error {
+					if !known[p.ID] {
+						return fmt.Errorf("%w: passage %q is not in corpus.jsonl; add it or drop the line", bench.ErrUnknownID, p.ID)
+					}
+					if _, twice := texts[p.ID]; !twice {
+						texts[p.ID] = p.Text()
+					}
+					return nil
+				})
+			})
+			if err != nil {
+				return nil, err
+			}
+			d.Versions[v] = texts
+		}
+	}
+	return d, nil
+}
+
+func readFile(name string, read func(r io.Reader, name string) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("%w: versions of passages stand in variants/VERSION.jsonl: %w", ErrData, err)
+	}
+	defer f.Close()
+	return read(f, name)
+}

@@ -1,0 +1,235 @@
+package sure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+func TestMetricsByHand(t *testing.T) {
+	for _, c := range []struct {
+		ranks, reference []float64
+		rdc, roc         float64
+	}{
+		// σ of 1, 2, 3 is √(2/3), that of 1, 3, 5 twice as much.
+		{[]float64{1, 3, 5}, []float64{1, 2, 3}, .5, 1},
+		{[]float64{3, 2, 1}, []float64{1, 2, 3}, 1, 0},
+		{[]float64{1, 2, 50}, []float64{1, 2, 11}, 1 - (deviation([]float64{1, 2, 50})-deviation([]float64{1, 2, 11}))/deviation([]float64{1, 2, 50}), 1},
+		{[]float64{2, 1, 3}, []float64{1, 2, 3}, 1, 2. / 3},
+		{[]float64{4, 4}, []float64{1, 2}, 0, 0},
+		{[]float64{4, 4}, []float64{7, 7}, 1, 1},
+		{[]float64{5}, []float64{1}, 1, 1},
+	} {
+		if got := RDC(c.ranks, c.reference); math.Abs(got-c.rdc) > 1e-12 {
+			t.Errorf("RDC of %v against %v is %v, want %v", c.ranks, c.reference, got, c.rdc)
+		}
+		if got := ROC(c.ranks, c.reference); math.Abs(got-c.roc) > 1e-12 {
+			t.Errorf("ROC of %v against %v is %v, want %v", c.ranks, c.reference, got, c.roc)
+		}
+	}
+}
+
+// TestMetricLaws: both lie in [0, 1], are 1 of equal ranks, and do not change
+// when system and reference change places.
+func TestMetricLaws(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	draw := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = float64(1 + rng.IntN(9))
+		}
+		return x
+	}
+	for range 2000 {
+		n := 2 + rng.IntN(4)
+		a, b := draw(n), draw(n)
+		for name, f := range map[string]func(x, y []float64) float64{"RDC": RDC, "ROC": ROC} {
+			v := f(a, b)
+			if !(v >= 0 && v <= 1) || math.Abs(v-f(b, a)) > 1e-12 || f(a, a) != 1 {
+				t.Fatalf("%s of %v and %v is %v and %v, of equals %v", name, a, b, v, f(b, a), f(a, a))
+			}
+		}
+	}
+}
+
+// folder writes a corpus with versions: precise ones repeat the words asked
+// for, noisy ones bury them.
+func folder(t *testing.T, n int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "made")
+	files := map[string]*strings.Builder{}
+	add := func(name, format string, args ...any) {
+		if files[name] == nil {
+			files[name] = &strings.Builder{}
+		}
+		fmt.Fprintf(files[name], format+"\n", args...)
+	}
+	for i := range n {
+		ask := fmt.Sprintf("harbour%d tide%d", i, i*7%n)
+		add("queries.jsonl", `{"_id":"q%d","text":"%s"}`, i, ask)
+		add("corpus.jsonl", `{"_id":"p%d","text":"%s with boats and old nets by the wall"}`, i, ask)
+		add("qrels/test.tsv", "q%d\tp%d\t1", i, i)
+		add("variants/key-sentences.jsonl", `{"_id":"p%d","text":"%s"}`, i, ask)
+		add("variants/key-sentences-with-noise.jsonl", `{"_id":"p%d","text":"%s lies among words of other matters such as %s"}`, i, ask, strings.Repeat(fmt.Sprintf("grain%d mill%d ", i, i+1), 9))
+		add("variants/summaries.jsonl", `{"_id":"p%d","text":"%s boats"}`, i, ask)
+		if i%2 == 0 { // the same text as the passage
+			add("variants/expansions.jsonl", `{"_id":"p%d","text":"%s with boats and old nets by the wall"}`, i, ask)
+		} else {
+			add("variants/expansions.jsonl", `{"_id":"p%d","text":"%s with boats and old nets by the wall and much more to say of gulls and of rain"}`, i, ask)
+		}
+		if i < n/2 {
+			add("variants/passages-with-keywords-replaced.jsonl", `{"_id":"p%d","text":"haven%d ebb%d with boats and old nets by the wall"}`, i, i, i)
+		}
+	}
+	for name, b := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestRun(t *testing.T) {
+	dir := folder(t, 30)
+	o := Options{Data: dir, Systems: []string{"dense", "rlr", "bm25"}, Setting: bench.SettingOptions{Seed: 1}}
+	rep, err := Run(context.Background(), encoder.NewHash(128), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Results) != 9 || rep.Reference != "constructed" || rep.Documents != 30 {
+		t.Fatalf("%+v", rep)
+	}
+	byName := map[string]Result{}
+	for _, r := range rep.Results {
+		byName[r.System+" "+r.Testbed] = r
+		if (r.ROC == nil) != (r.Testbed == "equivalence") || (r.VsDense == nil) != (r.System == "dense") || r.MedianGap < 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if p := byName["dense precision"]; p.Queries != 30 || *p.ROC < .9 {
+		t.Errorf("precise texts lie nearer, yet ROC is %v on %d queries", *p.ROC, p.Queries)
+	}
+	if a := byName["dense abstraction"]; a.Queries != 30 || a.Same != 15 {
+		t.Errorf("half of the expansions repeat the passage: %+v", a)
+	}
+	// The replaced words share nothing with the query: they stand far behind,
+	// and BM25 does not find them at all.
+	e, b := byName["dense equivalence"], byName["bm25 equivalence"]
+	if e.Queries != 15 || e.LeftOut != 15 || e.First < .99 || e.Gap < 3 {
+		t.Errorf("equivalence: %+v", e)
+	}
+	if b.First != 1 {
+		t.Errorf("bm25 has the passage first in %v of the queries", b.First)
+	}
+	again, err := Run(context.Background(), encoder.NewHash(128), o)
+	if err != nil || again.Results[0].RDC != rep.Results[0].RDC || again.Results[1].VsDense.PRDC != rep.Results[1].VsDense.PRDC {
+		t.Errorf("a second run differs (%v)", err)
+	}
+}
+
+// TestReference holds a system against its own ranks: RDC and ROC are 1.
+func TestReference(t *testing.T) {
+	dir := folder(t, 20)
+	d, err := Read(dir, bench.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	beds, targets := d.arrange()
+	setting, err := bench.NewSetting(context.Background(), encoder.NewHash(64), targets, bench.SettingOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, q := range d.Queries {
+		texts = append(texts, q.Text)
+	}
+	questions, err := setting.Questions(context.Background(), texts, encoder.NeedDense)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := bench.ParseSystem("dense")
+	retriever, _, err := s.Prepare(context.Background(), setting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranks, err := beds.rank(context.Background(), retriever, questions, setting.Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for i, q := range d.Queries {
+		var parts []string
+		for v, r := range ranks[i] {
+			parts = append(parts, fmt.Sprintf("%q: %v", v, r))
+		}
+		fmt.Fprintf(&lines, "{\"query\": %q, \"ranks\": {%s}}\n", q.ID, strings.Join(parts, ", "))
+	}
+	file := filepath.Join(t.TempDir(), "reference.jsonl")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Run(context.Background(), encoder.NewHash(64), Options{Data: dir, Systems: []string{"dense"}, Reference: file, Setting: bench.SettingOptions{Seed: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rep.Results {
+		if r.RDC != 1 || r.ROC == nil || *r.ROC != 1 {
+			t.Errorf("against its own ranks %s has RDC %v and ROC %v", r.Testbed, r.RDC, r.ROC)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for name, text := range map[string]string{
+		"not JSON":      "ranks",
+		"no ranks":      `{"query":"q1"}`,
+		"other version": `{"query":"q1","ranks":{"poem":1}}`,
+		"rank 0":        `{"query":"q1","ranks":{"passage":0}}`,
+		"other field":   `{"query":"q1","ranks":{"passage":1},"x":1}`,
+		"twice":         "{\"query\":\"q1\",\"ranks\":{\"passage\":1}}\n{\"query\":\"q1\",\"ranks\":{\"passage\":1}}",
+	} {
+		_, err := readReference(strings.NewReader(text), "ref.jsonl")
+		var line *bench.LineError
+		if !errors.As(err, &line) || line.File != "ref.jsonl" || line.Line < 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	dir := folder(t, 6)
+	o := Options{Data: dir, Systems: []string{"dense"}, Reference: filepath.Join(dir, "queries.jsonl")}
+	if _, err := Run(context.Background(), encoder.NewHash(16), o); !errors.Is(err, bench.ErrBrokenLine) {
+		t.Errorf("queries as reference: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "few.jsonl"), []byte(`{"query":"q0","ranks":{"passage":1}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.Reference = filepath.Join(dir, "few.jsonl")
+	if _, err := Run(context.Background(), encoder.NewHash(16), o); !errors.Is(err, ErrData) {
+		t.Errorf("a reference without most ranks: %v", err)
+	}
+	stray := filepath.Join(dir, "variants", "summaries.jsonl")
+	if err := os.WriteFile(stray, []byte(`{"_id":"nobody","text":"x"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var line *bench.LineError
+	if _, err := Read(dir, bench.ReadOptions{}); !errors.As(err, &line) || line.File != stray || !errors.Is(err, bench.ErrUnknownID) {
+		t.Errorf("a version of an unknown passage: %v", err)
+	}
+	if err := os.Remove(stray); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir, bench.ReadOptions{}); !errors.Is(err, ErrData) {
+		t.Errorf("no versions: %v", err)
+	}
+}

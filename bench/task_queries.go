@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// OtherQueries asks the queries of a file queries-NAME.jsonl that stands beside
+// queries.jsonl and shares its ids and judgements, such as fewer keyphrases of
+// the same documents, or the same questions in another language. Queries
+// without a positive are left out and counted.
+var OtherQueries = RegisterTask(TaskKind{
+	Name:  "queries",
+	Usage: "queries:NAME",
+	Doc:   "the queries of queries-NAME.jsonl with the judgements of the corpus",
+	Make: func(arg string, in TaskInput) (*Task, error) {
+		if arg == "" || strings.ContainsAny(arg, `/\`) {
+			return nil, fmt.Errorf("%w: queries:%s names no file; write queries:NAME for queries-NAME.jsonl", ErrUnknownName, arg)
+		}
+		if in.Corpus.Dir == "" {
+			return nil, fmt.Errorf("%w: queries:%s stands beside a corpus folder, which a union or a single file is not", ErrUnknownName, arg)
+		}
+		queries, err := readQueries(filepath.Join(in.Corpus.Dir, "queries-"+arg+".jsonl"), in.Read)
+		if err != nil {
+			return nil, err
+		}
+		return judgedTask(in, queries), nil
+	},
+})
+
+// judgedTask asks those of queries that have a positive; with a limit, a
+// sample.
+func judgedTask(in TaskInput, queries []Query) *Task {
+	t := &Task{Qrels: Qrels{}, Judged: true}
+	for _, i := range newRand(in.Seed, "query", "order").Perm(len(queries)) {
+		q := queries[i]
+		if !in.Corpus.Qrels.HasPositive(q.ID) {
+			t.LeftOut++
+			continue
+		}
+		if in.Limit > 0 && len(t.Queries) >= in.Limit {
+			continue
+		}
+		t.Queries = append(t.Queries, q)
+		t.Qrels[q.ID] = in.Corpus.Qrels[q.ID]
+	}
+	sortQueries(t.Queries)
+	return t
+}
