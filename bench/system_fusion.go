@@ -12,12 +12,13 @@ import (
 // Fusions of a dense leg with BM25, each with the engine's own formula and
 // defaults. The dense leg is named behind a colon: hybrid:rlr+slr.
 var (
-	Hybrid    = registerFusion("hybrid", "rlr", engine.Calibrated, "calibrated fusion with BM25")
-	RankFused = registerFusion("rrf", "dense", engine.RRF, "reciprocal-rank fusion with BM25")
-	ConvexSum = registerFusion("convex", "dense", engine.Convex, "min-max convex sum with BM25")
+	Hybrid    = registerFusion("hybrid", "rlr", engine.Fusion{}, "calibrated fusion with BM25, as the engine does")
+	Covered   = registerFusion("coverage", "rlr", engine.Fusion{Presence: -1, Beta: 1}, "the sum of cosine, coverage and pair bonus")
+	RankFused = registerFusion("rrf", "dense", engine.Fusion{Kind: engine.RRF}, "reciprocal-rank fusion with BM25")
+	ConvexSum = registerFusion("convex", "dense", engine.Fusion{Kind: engine.Convex}, "min-max convex sum with BM25")
 )
 
-func registerFusion(name, leg, kind, doc string) SystemKind {
+func registerFusion(name, leg string, f engine.Fusion, doc string) SystemKind {
 	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
 		Make: func(arg string) (System, error) {
@@ -31,7 +32,7 @@ func registerFusion(name, leg, kind, doc string) SystemKind {
 			if err != nil {
 				return System{}, err
 			}
-			return fusionSystem(full, dense, engine.Fusion{Kind: kind}), nil
+			return fusionSystem(full, dense, f), nil
 		},
 	})
 }
@@ -107,6 +108,12 @@ func (r fusedRetriever) fuse(q Question, near []Hit, depth, k int) ([]Hit, error
 	for i := range cs {
 		cs[i].Dense, cs[i].BM25 = 1-float64(distances[i]), scores[i]
 		cs[i].Coverage = inverted.Coverage(scores[i], ub)
+	}
+	if err := r.words.Presence(scores, terms, ids); err != nil {
+		return nil, err
+	}
+	for i := range cs {
+		cs[i].Presence = scores[i]
 	}
 	if err := r.words.Pairs(scores, terms, ids); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ type Explanation struct {
 
 // ScoreTerm is one summand of a fused score.
 type ScoreTerm struct {
-	Name          string // "cosine", "coverage", "pair" or "bm25"
+	Name          string // "cosine", "presence²", "coverage", "pair" or "bm25"
 	Weight, Value float64
 }
 
@@ -60,7 +60,7 @@ type WordShare struct {
 	IDF        float64
 	BM25       float64 // its part of Hit.BM25
 	Coverage   float64 // its part of Hit.Coverage
-	Most       float64 // the limit of its part of Coverage; these add up to 1
+	Most       float64 // the limit of its part of Coverage, and its part of Hit.Presence if it is found; these add up to 1
 }
 
 // PairShare is one pair of adjacent words of the query.

@@ -47,6 +47,13 @@ func adds(t *testing.T, x engine.Explanation, h engine.Hit) {
 		near("bm25 of the words", bm25, float64(h.BM25))
 		near("coverage of the words", coverage, float64(h.Coverage))
 		near("limit of the words", most, 1)
+		present := 0.0
+		for _, w := range x.Words {
+			if w.Count > 0 {
+				present += w.Most
+			}
+		}
+		near("presence of the words", present, float64(h.Presence))
 		near("share of the pairs", pair, float64(h.Pair))
 	}
 	if x.Trace.Mode != engine.ModeLexical {
@@ -132,8 +139,15 @@ func TestExplainRanksAsSearch(t *testing.T) {
 			if err != nil || x.Rank != h.Rank || math.Abs(float64(x.Score-h.Score)) > 1e-5 {
 				t.Fatalf("%+v: %s has rank %d and score %v, want %d and %v; %v", f, h.ID, x.Rank, x.Score, h.Rank, h.Score, err)
 			}
-			if (f.Kind == "") != (len(x.Terms) == 3) {
-				t.Fatalf("%+v: %d terms", f, len(x.Terms))
+			want := 3 // cosine, presence, pair
+			if f.Beta > 0 {
+				want = 4
+			}
+			if f.Kind != "" {
+				want = 0
+			}
+			if len(x.Terms) != want {
+				t.Fatalf("%+v: %d terms, want %d", f, len(x.Terms), want)
 			}
 		}
 	}

@@ -8,10 +8,10 @@ import (
 
 // Kinds of Fusion.
 const (
-	// Calibrated adds absolute scores: cos(q_out, p) + Beta·coverage + Pair·pair
-	// bonus. Coverage is BM25 over the most that BM25 can give this query, so it
-	// is high where the words of the query stand in the passage and low for
-	// questions: one setting serves keywords, spans and questions.
+	// Calibrated adds absolute scores: cos(q_out, p) + Presence·s² + Beta·coverage +
+	// Pair·pair bonus. s is the share of the query's words, by idf, that stand in
+	// the passage, and squared it counts most where nearly all do: one setting
+	// serves keywords, spans and questions (docs/METHOD.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
 	RRF = "rrf"
@@ -25,7 +25,12 @@ const (
 type Fusion struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
-	// Beta is the weight of the coverage in Calibrated; 0 means 1.
+	// Presence is the weight of the squared share of the query's words in
+	// Calibrated; 0 means 0.25, below 0 none.
+	Presence float64
+	// Beta is the weight of the coverage in Calibrated, BM25 over the most that
+	// BM25 can give this query; 0 means none. With Beta 1 and no Presence it is the
+	// fusion that BENCHMARKS calls coverage.
 	Beta float64
 	// Pair is the weight of the pair bonus in Calibrated, the share (by idf) of
 	// the query's adjacent word pairs that stand adjacent in the passage; 0
@@ -44,19 +49,19 @@ func (f Fusion) fill() (Fusion, error) {
 			*v = d
 		}
 	}
-	def(&f.Beta, 1)
+	def(&f.Presence, 0.25)
 	def(&f.Pair, 0.2)
 	def(&f.RankConstant, 60)
 	def(&f.LexicalShare, 0.3)
-	f.Pair = max(f.Pair, 0)
+	f.Pair, f.Presence = max(f.Pair, 0), max(f.Presence, 0)
 	if f.Kind == "" {
 		f.Kind = Calibrated
 	}
 	switch {
 	case !slices.Contains([]string{Calibrated, RRF, Convex}, f.Kind):
 		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", ErrInvalid, f.Kind, Calibrated, RRF, Convex)
-	case !(f.Beta > 0 && f.Beta <= 1000 && f.Pair <= 1000):
-		return f, fmt.Errorf("%w: fusion weights β %v and π %v; use numbers up to 1000", ErrInvalid, f.Beta, f.Pair)
+	case !(f.Beta >= 0 && f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
+		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", ErrInvalid, f.Presence, f.Beta, f.Pair)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
 		return f, fmt.Errorf("%w: rank constant %v; use a positive number", ErrInvalid, f.RankConstant)
 	case !(f.LexicalShare > 0 && f.LexicalShare <= 1):
@@ -77,7 +82,13 @@ func (p plan) terms(c Candidate) []ScoreTerm {
 	if err != nil || f.Kind != Calibrated {
 		return nil
 	}
-	return []ScoreTerm{{"cosine", 1, c.Dense}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair}}
+	terms := []ScoreTerm{{"cosine", 1, c.Dense}}
+	for _, t := range []ScoreTerm{{"presence²", f.Presence, c.Presence * c.Presence}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair}} {
+		if t.Weight > 0 {
+			terms = append(terms, t)
+		}
+	}
+	return terms
 }
 
 // Candidate is a document with the scores of both legs.
@@ -86,6 +97,7 @@ type Candidate struct {
 	Dense    float64 // cosine of the modulated query vector, in [-1, 1]
 	BM25     float64
 	Coverage float64 // BM25 over the most this query can get, in [0, 1)
+	Presence float64 // share of the query's words, by idf, that stand there, in [0, 1]
 	Pair     float64 // pair bonus, in [0, 1]
 	Score    float64 // what the ranking is by; set by Fuse
 }
@@ -105,7 +117,7 @@ func (f Fusion) Fuse(cs []Candidate) error {
 	case Calibrated:
 		for i := range cs {
 			c := &cs[i]
-			c.Score = c.Dense + f.Beta*c.Coverage + f.Pair*c.Pair
+			c.Score = c.Dense + f.Presence*c.Presence*c.Presence + f.Beta*c.Coverage + f.Pair*c.Pair
 		}
 	case RRF:
 		for leg, by := range legs {

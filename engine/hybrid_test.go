@@ -43,20 +43,20 @@ func TestCalibratedScore(t *testing.T) {
 	}
 	some := false
 	for i, h := range r.Hits {
-		want := h.Modulated + h.Coverage + 0.2*h.Pair
-		if math.Abs(float64(h.Score-want)) > 1e-5 || h.Coverage < 0 || h.Coverage >= 1 || h.Pair < 0 || h.Pair > 1 {
+		want := h.Modulated + 0.25*h.Presence*h.Presence + 0.2*h.Pair
+		if math.Abs(float64(h.Score-want)) > 1e-5 || h.Coverage < 0 || h.Coverage >= 1 || h.Presence < h.Coverage || h.Presence > 1 || h.Pair < 0 || h.Pair > 1 {
 			t.Fatalf("%+v: score is not %v", h, want)
 		}
 		if i > 0 && h.Score > r.Hits[i-1].Score {
 			t.Fatalf("hit %d is better than the one before", h.Rank)
 		}
-		some = some || h.Coverage > 0 && h.Pair > 0
+		some = some || h.Coverage > 0 && h.Pair > 0 && h.Presence < 1
 	}
 	if !some {
 		t.Fatal("no hit has coverage and a pair")
 	}
 	// Weights are the caller's.
-	r = search(t, e, engine.Query{Text: "topic3 and of matter4", K: 5, Fusion: engine.Fusion{Beta: 2, Pair: -1}})
+	r = search(t, e, engine.Query{Text: "topic3 and of matter4", K: 5, Fusion: engine.Fusion{Presence: -1, Beta: 2, Pair: -1}})
 	for _, h := range r.Hits {
 		if d := h.Score - (h.Modulated + 2*h.Coverage); math.Abs(float64(d)) > 1e-5 {
 			t.Fatalf("%+v is off by %v", h, d)

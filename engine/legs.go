@@ -168,6 +168,12 @@ func (e *Engine) lexical(cs []Candidate, terms []text.Term) error {
 		cs[i].BM25 = s
 		cs[i].Coverage = inverted.Coverage(s, ub)
 	}
+	if err := e.words.Presence(scores, terms, ords); err != nil {
+		return err
+	}
+	for i, s := range scores {
+		cs[i].Presence = s
+	}
 	if err := e.words.Pairs(scores, terms, ords); err != nil {
 		return err
 	}

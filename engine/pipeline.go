@@ -243,7 +243,7 @@ func (e *Engine) join(cs []found, dense []float32) ([]Hit, error) {
 			return nil, err
 		}
 		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(c.Score),
-			Modulated: float32(c.Dense), BM25: float32(c.BM25), Coverage: float32(c.Coverage), Pair: float32(c.Pair),
+			Modulated: float32(c.Dense), BM25: float32(c.BM25), Coverage: float32(c.Coverage), Presence: float32(c.Presence), Pair: float32(c.Pair),
 			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
 			Chunk: chunkOf(c.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End}
 		for _, ord := range c.duplicates {

@@ -75,10 +75,11 @@ type Hit struct {
 	// one, both in [-1, 1]; 0 in ModeLexical.
 	Cosine, Modulated float32
 	// BM25 is the lexical score, Coverage its share of what this query could
-	// get, in [0, 1), and Pair the share of the query's adjacent word pairs
-	// found adjacent, in [0, 1]; all 0 in ModeDense.
-	BM25, Coverage, Pair float32
-	Title                string
+	// get, in [0, 1), Presence the share of the query's words, by idf, that stand
+	// in the text, and Pair that of its adjacent word pairs found adjacent, both in
+	// [0, 1]; all 0 in ModeDense.
+	BM25, Coverage, Presence, Pair float32
+	Title                          string
 	// Text is the document's, or that of the chunk which was found: the bytes
 	// [Start, End) of the document's text, number Chunk (from 0) of Chunks.
 	Text          string

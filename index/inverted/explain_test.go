@@ -88,3 +88,60 @@ func TestExplainAddsUp(t *testing.T) {
 		t.Fatal("an absent document is explained")
 	}
 }
+
+// TestPresence recounts the share of the query's words in random documents, by
+// what Explain tells of each word.
+func TestPresence(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 13))
+	x, err := inverted.NewWords(inverted.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]uint64, 60)
+	for i := range ids {
+		ids[i] = uint64(i)
+		var d []text.Term
+		for range rng.IntN(9) {
+			d = append(d, text.Term{Text: string(rune('a' + rng.IntN(12)))})
+		}
+		if err := x.Add(uint64(i), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids = append(ids, 999)
+	got := make([]float64, len(ids))
+	for range 40 {
+		q := []text.Term{{Text: "nowhere", Weight: 0.5}}
+		for range 1 + rng.IntN(6) {
+			q = append(q, text.Term{Text: string(rune('a' + rng.IntN(12))), Weight: 1 / float32(1+rng.IntN(2))})
+		}
+		if err := x.Presence(got, q, ids); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range ids {
+			words, ok := x.Explain(nil, q, id)
+			if !ok {
+				if !math.IsNaN(got[i]) {
+					t.Fatalf("an absent document has %v", got[i])
+				}
+				continue
+			}
+			found, all := 0.0, 0.0
+			for _, w := range words {
+				all += w.Most
+				if w.Count > 0 {
+					found += w.Most
+				}
+			}
+			if math.Abs(got[i]-found/all) > 1e-12 || got[i] > 1 {
+				t.Fatalf("document %d: %v, want %v", id, got[i], found/all)
+			}
+		}
+	}
+	if err := x.Presence(got[:3], nil, ids); err == nil {
+		t.Fatal("3 places for 61 documents")
+	}
+	if err := x.Presence(got, nil, ids); err != nil || got[0] != 0 {
+		t.Fatalf("no words: %v, %v", got[0], err)
+	}
+}

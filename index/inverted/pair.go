@@ -17,6 +17,51 @@ func Coverage(bm25, ub float64) float64 {
 	return bm25 / ub
 }
 
+// Presence writes into dst, for each document, the share of the query's distinct
+// words, by weight and idf, that stand in it: 0 to 1, 0 for a query without words,
+// NaN for an absent document. Words that no document has count among the query's.
+// It is the coverage as k1 goes to 0: how often a word stands there, and in how
+// long a text, is left out. It fails with ErrLength. Cost O(terms of the
+// documents).
+func (x *Words) Presence(dst []float64, terms []text.Term, ids []uint64) error {
+	if len(dst) != len(ids) {
+		return fmt.Errorf("%d shares for %d ids: %w", len(dst), len(ids), ErrLength)
+	}
+	s := takeScratch()
+	defer s.giveBack()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	x.prepare(&s.q, terms)
+	all := 0.0
+	for _, t := range distinct(terms) {
+		all += float64(t.Weight) * x.idf(t.Text) * (x.o.K1 + 1)
+	}
+	for i, id := range ids {
+		slot, ok := x.c.slot(id)
+		if !ok {
+			dst[i] = math.NaN()
+			continue
+		}
+		clear(s.q.counts)
+		found := 0.0
+		for w := x.c.walk(slot); w.left > 0; {
+			if n := s.q.find(w.next().term); n > 0 && s.q.counts[n-1] == 0 {
+				s.q.counts[n-1] = 1
+			}
+		}
+		for n, there := range s.q.counts { // in the query's order, so that equal sets give equal sums
+			if there > 0 {
+				found += s.q.terms[n].weight
+			}
+		}
+		dst[i] = 0
+		if all > 0 {
+			dst[i] = min(found/all, 1)
+		}
+	}
+	return nil
+}
+
 // PairBonus is the share, weighted by idf, of the query's distinct pairs of
 // adjacent words that stand adjacent and in that order in the passage: 0 to 1,
 // 0 for a query of fewer than two words. A pair weighs the sum of its words'

@@ -31,7 +31,7 @@ exact; the softmax of a fitted bridge is not linear, and is divided along the pa
 modulation to all of it, which for small changes is the first-order share.
 
 --json prints {"query","mode","variant","id","title","rank","chunk","chunks","start","end",
-"score","cosine","modulated","bm25","coverage","pair","terms":[{"name","weight","value"}],
+"score","cosine","modulated","bm25","coverage","presence","pair","terms":[{"name","weight","value"}],
 "words":[{"term","start","end","count","documents","idf","bm25","coverage","most"}],
 "pairs":[{"first","second","share","found"}],"attributed","plain","bias",
 "tokens":[{"id","token","start","end","shift","scale"}],
@@ -49,7 +49,8 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 			mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
 			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
 			filter:  f.str("filter", "", "`EXPR`the filter of the search"),
-			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 1"),
+			share:   f.float("presence", 0, "weight of the squared share of the query's words in calibrated fusion; default 0.25, below 0 none"),
+			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default none"),
 			variant: f.str("variant", "", "`NAME`modulation; default the best that is fitted"),
 			json:    f.bool("json", "print one JSON object"),
 		}
@@ -59,14 +60,14 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 
 type explainOptions struct {
 	id, mode, fusion, filter, variant *string
-	beta                              *float64
+	share, beta                       *float64
 	json                              *bool
 }
 
 func (o explainOptions) run(ctx context.Context, a *app, args []string) (err error) {
 	one, none, format := 1, 0, "text"
 	same := searchOptions{k: &one, ef: &none, mode: o.mode, fusion: o.fusion, filter: o.filter, variant: o.variant,
-		format: &format, queries: new(string), beta: o.beta, json: new(bool), chunks: new(bool), fold: new(bool)}
+		format: &format, queries: new(string), share: o.share, beta: o.beta, json: new(bool), chunks: new(bool), fold: new(bool)}
 	if err := same.check(args); err != nil {
 		return err
 	}
@@ -124,6 +125,7 @@ type explanation struct {
 	Modulated  float32            `json:"modulated"`
 	BM25       float32            `json:"bm25"`
 	Coverage   float32            `json:"coverage"`
+	Presence   float32            `json:"presence"`
 	Pair       float32            `json:"pair"`
 	Terms      []explainTerm      `json:"terms"`
 	Words      []explainWord      `json:"words"`
@@ -187,7 +189,7 @@ func newExplanation(query string, x engine.Explanation) explanation {
 	e := explanation{
 		Query: query, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
 		Chunk: x.Chunk, Chunks: x.Chunks, Start: x.Start, End: x.End,
-		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Pair: x.Pair,
+		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Pair: x.Pair,
 		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []explainPair{},
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []explainToken{}, Dimensions: []explainDimension{}, Matches: []explainMatch{},

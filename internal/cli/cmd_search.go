@@ -27,12 +27,15 @@ themselves (BM25). --mode auto fuses both by absolute scores, so that one settin
 questions, keywords and copied spans; lexical asks for the words alone, dense for the plain
 vector alone (or the modulated one, with --variant).
 --filter looks at metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and
-dots into nested objects. Hits carry the score that ranks them, the cosine of the plain vector, and the coverage: the
-share of the query's words, by weight, that the passage has.
+dots into nested objects. Hits carry the score that ranks them, the cosine of the plain vector,
+the presence (the share of the query's words, by weight, that the passage has), the pair bonus
+(the share of its adjacent word pairs) and the coverage (BM25 over the most that BM25 can give
+the query).
 
 --queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
-"title","text","metadata","chunk","chunks","start","end","duplicates"}]}, and "query_id" with
+"title","text","metadata","presence","pair","chunk","chunks","start","end",
+"duplicates"}]}, and "query_id" with
 --queries. Where a document is stored in chunks, text is the one that was found: number chunk,
 from 0, of chunks, the bytes start to end of the document's text. --collapse names in duplicates
 the documents that share four fifths of their word pairs with a better hit. --format trec
@@ -48,7 +51,8 @@ prints a run file.`,
 			mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
 			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
 			filter:  f.str("filter", "", "`EXPR`keep documents whose metadata meet it: lang = \"go\" and year >= 2020"),
-			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 1"),
+			share:   f.float("presence", 0, "weight of the squared share of the query's words in calibrated fusion; default 0.25, below 0 none"),
+			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default none"),
 			variant: f.str("variant", "", "`NAME`modulation: rlr, slr, rlr+slr or none; default the best that is fitted"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
@@ -64,7 +68,7 @@ prints a run file.`,
 type searchOptions struct {
 	k, ef                                          *int
 	mode, fusion, filter, variant, format, queries *string
-	beta                                           *float64
+	share, beta                                    *float64
 	json, chunks, fold                             *bool
 }
 
@@ -91,6 +95,8 @@ type searchHit struct {
 	Text     string         `json:"text"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 
+	Presence   float32  `json:"presence"`
+	Pair       float32  `json:"pair"`
 	Chunk      int      `json:"chunk"`
 	Chunks     int      `json:"chunks"`
 	Start      int      `json:"start"`
@@ -109,8 +115,10 @@ func (o searchOptions) check(args []string) error {
 		return pointed("--fusion", *o.fusion, fusions)
 	case *o.mode == engine.ModeLexical && *o.variant != "":
 		return hinted(usagef("--mode lexical has no vector that --variant %s could turn", *o.variant), "leave one of them out")
+	case !(*o.share >= -1000 && *o.share <= 1000):
+		return usagef("--presence %v: use a number up to 1000, 0 for the default, below 0 for none", *o.share)
 	case !(*o.beta >= 0 && *o.beta <= 1000):
-		return usagef("--beta %v: use a number from 0 to 1000, 0 for the default", *o.beta)
+		return usagef("--beta %v: use a number from 0 to 1000", *o.beta)
 	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
 	case *o.chunks && *o.format == "trec":
@@ -187,7 +195,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 		}
 		for _, h := range res.Hits {
 			ans.Hits = append(ans.Hits, searchHit{h.ID, h.Score, h.Cosine, h.Coverage, h.Rank, h.Title, h.Text, h.Metadata,
-				h.Chunk, h.Chunks, h.Start, h.End, h.Duplicates})
+				h.Presence, h.Pair, h.Chunk, h.Chunks, h.Start, h.End, h.Duplicates})
 		}
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":
@@ -214,7 +222,7 @@ func (o searchOptions) query(text string, filter engine.Filter) engine.Query {
 		variant = engine.VariantNone
 	}
 	return engine.Query{Text: text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef, Filter: filter,
-		PerChunk: *o.chunks, Collapse: *o.fold, Fusion: engine.Fusion{Kind: *o.fusion, Beta: *o.beta}}
+		PerChunk: *o.chunks, Collapse: *o.fold, Fusion: engine.Fusion{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
 // searchError makes a usage error of what the command line can mend.
