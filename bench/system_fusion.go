@@ -97,29 +97,15 @@ func (r fusedRetriever) fuse(q Question, near []Hit, depth, k int) ([]Hit, error
 			ids = append(ids, uint64(h.Target))
 		}
 	}
-	distances, scores := make([]float32, len(ids)), make([]float64, len(ids))
+	distances, matches := make([]float32, len(ids)), make([]inverted.Match, len(ids))
 	if err := r.dense.setting.Index.Scores(distances, r.dense.vector(nil, q), ids); err != nil {
 		return nil, err
 	}
-	if err := r.words.Scores(scores, terms, ids); err != nil {
-		return nil, err
-	}
-	ub := r.words.UB(terms)
-	for i := range cs {
-		cs[i].Dense, cs[i].BM25 = 1-float64(distances[i]), scores[i]
-		cs[i].Coverage = inverted.Coverage(scores[i], ub)
-	}
-	if err := r.words.Presence(scores, terms, ids); err != nil {
+	if err := r.words.Match(matches, terms, ids); err != nil {
 		return nil, err
 	}
 	for i := range cs {
-		cs[i].Presence = scores[i]
-	}
-	if err := r.words.Pairs(scores, terms, ids); err != nil {
-		return nil, err
-	}
-	for i := range cs {
-		cs[i].Pair = scores[i]
+		cs[i].Dense, cs[i].Match = 1-float64(distances[i]), matches[i]
 	}
 	if err := r.fusion.Fuse(cs); err != nil {
 		return nil, err

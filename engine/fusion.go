@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/lexsem/lexsem/index/inverted"
 )
 
 // Kinds of Fusion.
@@ -91,15 +93,12 @@ func (p plan) terms(c Candidate) []ScoreTerm {
 	return terms
 }
 
-// Candidate is a document with the scores of both legs.
+// Candidate is a document, or a chunk of one, with the scores of both legs.
 type Candidate struct {
-	Ord      uint64  // the document, by whatever number its index knows it
-	Dense    float64 // cosine of the modulated query vector, in [-1, 1]
-	BM25     float64
-	Coverage float64 // BM25 over the most this query can get, in [0, 1)
-	Presence float64 // share of the query's words, by idf, that stand there, in [0, 1]
-	Pair     float64 // pair bonus, in [0, 1]
-	Score    float64 // what the ranking is by; set by Fuse
+	Ord            uint64  // by whatever number its index knows it
+	Dense          float64 // cosine of the modulated query vector, in [-1, 1]
+	inverted.Match         // how the query's words stand in it
+	Score          float64 // what the ranking is by; set by Fuse
 }
 
 // Fuse sets the scores of cs and sorts them: best first, ties by Ord. Every

@@ -159,26 +159,12 @@ func (e *Engine) lexical(cs []Candidate, terms []text.Term) error {
 	for i, c := range cs {
 		ords[i] = c.Ord
 	}
-	scores := make([]float64, len(cs))
-	if err := e.words.Scores(scores, terms, ords); err != nil {
+	matches := make([]inverted.Match, len(cs))
+	if err := e.words.Match(matches, terms, ords); err != nil {
 		return err
 	}
-	ub := e.words.UB(terms)
-	for i, s := range scores {
-		cs[i].BM25 = s
-		cs[i].Coverage = inverted.Coverage(s, ub)
-	}
-	if err := e.words.Presence(scores, terms, ords); err != nil {
-		return err
-	}
-	for i, s := range scores {
-		cs[i].Presence = s
-	}
-	if err := e.words.Pairs(scores, terms, ords); err != nil {
-		return err
-	}
-	for i, s := range scores {
-		cs[i].Pair = s
+	for i, m := range matches {
+		cs[i].Match = m
 	}
 	return nil
 }

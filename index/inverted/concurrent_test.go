@@ -55,7 +55,7 @@ func TestConcurrent(t *testing.T) {
 				if err := x.Scores(scores, terms("all"), []uint64{r.Uint64N(ids)}); err != nil {
 					t.Error(err)
 				}
-				if err := x.Pairs(scores, terms(even, "all"), []uint64{r.Uint64N(ids)}); err != nil {
+				if err := x.Match(make([]inverted.Match, 1), terms(even, "all"), []uint64{r.Uint64N(ids)}); err != nil {
 					t.Error(err)
 				}
 				x.UB(terms(even))

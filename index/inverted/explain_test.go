@@ -46,7 +46,7 @@ func TestExplainAddsUp(t *testing.T) {
 			if err := x.Scores(score[:], q, []uint64{id}); err != nil {
 				t.Fatal(err)
 			}
-			if err := x.Pairs(pair[:], q, []uint64{id}); err != nil {
+			if err := pairShares(x, pair[:], q, []uint64{id}); err != nil {
 				t.Fatal(err)
 			}
 			got, ok := x.Explain(nil, q, id)
@@ -115,7 +115,7 @@ func TestPresence(t *testing.T) {
 		for range 1 + rng.IntN(6) {
 			q = append(q, text.Term{Text: string(rune('a' + rng.IntN(12))), Weight: 1 / float32(1+rng.IntN(2))})
 		}
-		if err := x.Presence(got, q, ids); err != nil {
+		if err := presence(x, got, q, ids); err != nil {
 			t.Fatal(err)
 		}
 		for i, id := range ids {
@@ -138,10 +138,10 @@ func TestPresence(t *testing.T) {
 			}
 		}
 	}
-	if err := x.Presence(got[:3], nil, ids); err == nil {
+	if err := presence(x, got[:3], nil, ids); err == nil {
 		t.Fatal("3 places for 61 documents")
 	}
-	if err := x.Presence(got, nil, ids); err != nil || got[0] != 0 {
+	if err := presence(x, got, nil, ids); err != nil || got[0] != 0 {
 		t.Fatalf("no words: %v, %v", got[0], err)
 	}
 }

@@ -37,7 +37,7 @@ func TestBadInput(t *testing.T) {
 	if err := x.Scores(make([]float64, 1), terms("a"), nil); !errors.Is(err, inverted.ErrLength) {
 		t.Error(err)
 	}
-	if err := x.Pairs(make([]float64, 1), terms("a"), nil); !errors.Is(err, inverted.ErrLength) {
+	if err := pairShares(x, make([]float64, 1), terms("a"), nil); !errors.Is(err, inverted.ErrLength) {
 		t.Error(err)
 	}
 	s, err := inverted.NewSparse(10, "")
@@ -91,7 +91,7 @@ func TestEmpty(t *testing.T) {
 	if err := x.Scores(got, terms("a"), []uint64{5, 6}); err != nil || got[0] != 0 || !math.IsNaN(got[1]) {
 		t.Error(got, err)
 	}
-	if err := x.Pairs(got, terms("a", "b"), []uint64{5, 6}); err != nil || got[0] != 0 || !math.IsNaN(got[1]) {
+	if err := pairShares(x, got, terms("a", "b"), []uint64{5, 6}); err != nil || got[0] != 0 || !math.IsNaN(got[1]) {
 		t.Error(got, err)
 	}
 	if err := x.Add(math.MaxUint64, terms("a")); err != nil || search("a") != 1 {

@@ -187,7 +187,7 @@ func (m model) check(t *testing.T, r *rand.Rand, x, fresh *inverted.Words, vocab
 			}
 		}
 		pairs := make([]float64, len(ids))
-		if err := x.Pairs(pairs, query, ids); err != nil {
+		if err := pairShares(x, pairs, query, ids); err != nil {
 			t.Fatal(err)
 		}
 		for i, id := range ids {
@@ -242,4 +242,34 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pairShares and presence are parts of Match.
+func pairShares(x *inverted.Words, dst []float64, q []text.Term, ids []uint64) error {
+	return matches(x, dst, q, ids, func(m inverted.Match) float64 { return m.Pair })
+}
+
+func presence(x *inverted.Words, dst []float64, q []text.Term, ids []uint64) error {
+	return matches(x, dst, q, ids, func(m inverted.Match) float64 { return m.Presence })
+}
+
+func matches(x *inverted.Words, dst []float64, q []text.Term, ids []uint64, of func(inverted.Match) float64) error {
+	m := make([]inverted.Match, len(dst))
+	if err := x.Match(m, q, ids); err != nil {
+		return err
+	}
+	scores := make([]float64, len(dst))
+	if err := x.Scores(scores, q, ids); err != nil {
+		return err
+	}
+	for i := range m {
+		if m[i].BM25 != scores[i] && !math.IsNaN(scores[i]) || math.IsNaN(scores[i]) != math.IsNaN(m[i].BM25) {
+			return fmt.Errorf("document %d scores %v and %v", ids[i], m[i].BM25, scores[i])
+		}
+		if want := inverted.Coverage(scores[i], x.UB(q)); m[i].Coverage != want && !math.IsNaN(scores[i]) {
+			return fmt.Errorf("document %d covers %v and %v", ids[i], m[i].Coverage, want)
+		}
+		dst[i] = of(m[i])
+	}
+	return nil
 }

@@ -1,66 +1,10 @@
 package inverted
 
 import (
-	"fmt"
-	"math"
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/text"
 )
-
-// Coverage is the share of the query that a document covers: its BM25 over the
-// limit UB of the query's BM25; in [0, 1), and 0 for a query without words.
-func Coverage(bm25, ub float64) float64 {
-	if !(ub > 0) {
-		return 0
-	}
-	return bm25 / ub
-}
-
-// Presence writes into dst, for each document, the share of the query's distinct
-// words, by weight and idf, that stand in it: 0 to 1, 0 for a query without words,
-// NaN for an absent document. Words that no document has count among the query's.
-// It is the coverage as k1 goes to 0: how often a word stands there, and in how
-// long a text, is left out. It fails with ErrLength. Cost O(terms of the
-// documents).
-func (x *Words) Presence(dst []float64, terms []text.Term, ids []uint64) error {
-	if len(dst) != len(ids) {
-		return fmt.Errorf("%d shares for %d ids: %w", len(dst), len(ids), ErrLength)
-	}
-	s := takeScratch()
-	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	x.prepare(&s.q, terms)
-	all := 0.0
-	for _, t := range distinct(terms) {
-		all += float64(t.Weight) * x.idf(t.Text) * (x.o.K1 + 1)
-	}
-	for i, id := range ids {
-		slot, ok := x.c.slot(id)
-		if !ok {
-			dst[i] = math.NaN()
-			continue
-		}
-		clear(s.q.counts)
-		found := 0.0
-		for w := x.c.walk(slot); w.left > 0; {
-			if n := s.q.find(w.next().term); n > 0 && s.q.counts[n-1] == 0 {
-				s.q.counts[n-1] = 1
-			}
-		}
-		for n, there := range s.q.counts { // in the query's order, so that equal sets give equal sums
-			if there > 0 {
-				found += s.q.terms[n].weight
-			}
-		}
-		dst[i] = 0
-		if all > 0 {
-			dst[i] = min(found/all, 1)
-		}
-	}
-	return nil
-}
 
 // PairBonus is the share, weighted by idf, of the query's distinct pairs of
 // adjacent words that stand adjacent and in that order in the passage: 0 to 1,
@@ -125,69 +69,6 @@ func weightIn(t text.Term) float64 {
 		return float64(t.Weight)
 	}
 	return 1
-}
-
-// Pairs writes PairBonus of the query and each document into dst, with the
-// index's own idf; NaN for an absent document. The order of a document's words
-// is kept in the index, so no text is read. It fails with ErrLength. Cost
-// O(terms of the documents).
-func (x *Words) Pairs(dst []float64, terms []text.Term, ids []uint64) error {
-	if len(dst) != len(ids) {
-		return fmt.Errorf("%d scores for %d ids: %w", len(dst), len(ids), ErrLength)
-	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	type known struct {
-		at     int // in found
-		weight float64
-	}
-	pairs := pairsOf(terms)
-	in := map[[2]uint32]known{}
-	all := 0.0
-	for i, p := range pairs {
-		w := p.weight(x.idf)
-		all += w
-		a, okA := x.terms[p.words[0]]
-		b, okB := x.terms[p.words[1]]
-		if okA && okB {
-			in[[2]uint32{a, b}] = known{i, w}
-		}
-	}
-	seconds := map[uint32]struct{}{}
-	for p := range in {
-		seconds[p[1]] = struct{}{}
-	}
-	found := make([]float64, len(pairs))
-	for i, id := range ids {
-		slot, ok := x.c.slot(id)
-		if !ok {
-			dst[i] = math.NaN()
-			continue
-		}
-		clear(found)
-		last, any := uint32(0), false
-		for w := x.c.walk(slot); w.left > 0; {
-			e := w.next()
-			if e.beside {
-				continue
-			}
-			if _, ok := seconds[e.term]; ok && any {
-				if p, ok := in[[2]uint32{last, e.term}]; ok {
-					found[p.at] = p.weight
-				}
-			}
-			last, any = e.term, true
-		}
-		sum := 0.0
-		for _, w := range found {
-			sum += w
-		}
-		dst[i] = 0
-		if all > 0 {
-			dst[i] = sum / all
-		}
-	}
-	return nil
 }
 
 // PairNumbers appends a number for each distinct pair of adjacent words of a

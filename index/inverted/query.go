@@ -102,6 +102,11 @@ func (q *query) score(c *core, slot uint32) float64 {
 			q.counts[i-1]++
 		}
 	}
+	return q.sum(c, slot)
+}
+
+// sum adds up what the terms contribute that were counted in a document.
+func (q *query) sum(c *core, slot uint32) float64 {
 	sum := 0.0
 	for i, n := range q.counts {
 		if n == 0 {

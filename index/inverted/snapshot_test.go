@@ -198,7 +198,7 @@ func FuzzSearch(f *testing.F) {
 			t.Fatalf("%q does not find itself: %v", query, got)
 		}
 		pairs := make([]float64, 1)
-		if err := x.Pairs(pairs, q, []uint64{0}); err != nil {
+		if err := pairShares(x, pairs, q, []uint64{0}); err != nil {
 			t.Fatal(err)
 		}
 		if p := pairs[0]; !(p >= 0 && p <= 1+1e-12) {

@@ -212,6 +212,10 @@ func (x *Words) idf(term string) float64 {
 func (x *Words) UB(terms []text.Term) float64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	return x.ub(terms)
+}
+
+func (x *Words) ub(terms []text.Term) float64 {
 	sum := 0.0
 	for _, t := range distinct(terms) {
 		sum += float64(t.Weight) * x.idf(t.Text) * (x.o.K1 + 1)
