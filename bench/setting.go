@@ -164,6 +164,17 @@ func (r vectorRetriever) Retrieve(ctx context.Context, questions []Question, k i
 	return out, nil
 }
 
+// scores implements denseRetriever.
+func (r vectorRetriever) scores(dst []float32, q Question, ids []uint64) error {
+	if err := r.setting.Index.Scores(dst, r.vector(nil, q), ids); err != nil {
+		return err
+	}
+	for i, d := range dst {
+		dst[i] = 1 - d
+	}
+	return nil
+}
+
 // newExact makes an empty index that finds the exact neighbours by cosine.
 func newExact(dim int) (index.BatchSearcher, error) { return newIndex("", dim, 0) }
 

@@ -49,9 +49,9 @@ func fusionSystem(name string, dense System, f engine.Fusion) System {
 			if err != nil {
 				return nil, nil, err
 			}
-			v, ok := leg.(vectorRetriever)
+			v, ok := leg.(denseRetriever)
 			if !ok {
-				return nil, nil, fmt.Errorf("%w: %s is not one query vector; fuse dense or a stack of variants", ErrOption, dense.Name)
+				return nil, nil, fmt.Errorf("%w: %s has no query vectors; fuse dense, rlr-local or a stack of variants", ErrOption, dense.Name)
 			}
 			l, err := s.lexicon(ctx)
 			return fusedRetriever{v, l, f}, fit, err
@@ -59,9 +59,16 @@ func fusionSystem(name string, dense System, f engine.Fusion) System {
 	}
 }
 
+// denseRetriever is a dense leg: it names candidates, and scores any.
+type denseRetriever interface {
+	Retriever
+	// scores writes the score of each of the targets ids into dst.
+	scores(dst []float32, q Question, ids []uint64) error
+}
+
 // fusedRetriever answers as the engine's hybrid search does.
 type fusedRetriever struct {
-	dense  vectorRetriever
+	dense  denseRetriever
 	words  *lexicon
 	fusion engine.Fusion
 }
@@ -97,15 +104,15 @@ func (r fusedRetriever) fuse(q Question, near []Hit, depth, k int) ([]Hit, error
 			ids = append(ids, uint64(h.Target))
 		}
 	}
-	distances, matches := make([]float32, len(ids)), make([]inverted.Match, len(ids))
-	if err := r.dense.setting.Index.Scores(distances, r.dense.vector(nil, q), ids); err != nil {
+	cosines, matches := make([]float32, len(ids)), make([]inverted.Match, len(ids))
+	if err := r.dense.scores(cosines, q, ids); err != nil {
 		return nil, err
 	}
 	if err := r.words.Match(matches, terms, ids); err != nil {
 		return nil, err
 	}
 	for i := range cs {
-		cs[i].Dense, cs[i].Match = 1-float64(distances[i]), matches[i]
+		cs[i].Dense, cs[i].Match = float64(cosines[i]), matches[i]
 	}
 	if err := r.fusion.Fuse(cs); err != nil {
 		return nil, err

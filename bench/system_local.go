@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -34,7 +35,42 @@ var LocalRLR = RegisterSystem(SystemKind{
 			Name: name,
 			Need: encoder.NeedDense,
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
-				return prepareLocal(ctx, s, cells, probed)
+				r, fit, err := prepareLocal(ctx, s, cells, probed)
+				return r, fit, err
+			},
+		}, nil
+	},
+})
+
+// LocalStack answers with local bridges on top of a fitted slr.
+var LocalStack = RegisterSystem(SystemKind{
+	Name:  "rlr-local+slr",
+	Usage: "rlr-local+slr",
+	Doc:   "local bridges on top of a fitted slr",
+	Make: func(arg string) (System, error) {
+		if err := noArgument(arg); err != nil {
+			return System{}, err
+		}
+		stack, err := modulate.ParseStack(modulate.SLR.Name)
+		if err != nil {
+			return System{}, err
+		}
+		return System{
+			Name: "rlr-local+slr",
+			Need: stack.Need(),
+			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+				m, fit, err := s.modulator(ctx, stack)
+				if err != nil {
+					return nil, nil, err
+				}
+				r, local, err := prepareLocal(ctx, s, 0, 0)
+				if err != nil {
+					return nil, nil, err
+				}
+				r.first = m
+				fit.Seconds += local.Seconds
+				fit.CPUSeconds += local.CPUSeconds
+				return r, fit, nil
 			},
 		}, nil
 	},
@@ -56,7 +92,7 @@ func parseLocal(arg string) (cells, probed int, err error) {
 	return cells, probed, nil
 }
 
-func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (Retriever, *Fit, error) {
+func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRetriever, *Fit, error) {
 	began, cpu := time.Now(), cpuTime()
 	d, n := s.Encoder.Dim(), s.Targets.Len()
 	vector := func(i int) []float32 { return s.Passages[i].Dense }
@@ -102,6 +138,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (Retriever
 // localRetriever probes the cells of each question.
 type localRetriever struct {
 	setting *Setting
+	first   modulate.Modulator // what the cells' shifts are added to; nil for the dense vector
 	local   *modulate.Local
 	cells   *index.Cells
 	probed  int
@@ -138,7 +175,7 @@ func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k i
 
 // search leaves its answer in s.found.
 func (r *localRetriever) search(s *localScratch, q Question, k int) (err error) {
-	in := modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense}
+	in := r.input(q)
 	if s.cells, err = r.local.Probe(s.cells[:0], in, r.probed); err != nil {
 		return err
 	}
@@ -152,4 +189,35 @@ func (r *localRetriever) search(s *localScratch, q Question, k int) (err error) 
 	}
 	s.found, err = r.cells.Search(s.found[:0], in.Dense, s.probes, index.SearchOptions{K: k})
 	return err
+}
+
+func (r *localRetriever) input(q Question) modulate.Input {
+	in := inputOf(q)
+	if r.first != nil {
+		in.Dense = r.first.Modulate(nil, in)
+	}
+	return in
+}
+
+// scores writes the score of each of the targets ids into dst.
+func (r *localRetriever) scores(dst []float32, q Question, ids []uint64) error {
+	in, d := r.input(q), len(q.Output.Dense)
+	at := map[int]int{}
+	var cells []int
+	for _, id := range ids {
+		c, _ := r.local.Cell(id)
+		if _, ok := at[c]; !ok {
+			at[c] = len(cells)
+			cells = append(cells, c)
+		}
+	}
+	rows, err := r.local.Modulate(nil, in, cells)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		c, _ := r.local.Cell(id)
+		dst[i] = vec.Dot(rows[at[c]*d:(at[c]+1)*d], r.setting.Passages[id].Dense)
+	}
+	return nil
 }

@@ -15,35 +15,48 @@ func stackSystem(stack modulate.Stack) System {
 		Name: stack.Name(),
 		Need: stack.Need(),
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
-			parts := modulate.Parts{}
-			fit := Fit{Passages: s.Targets.Len()}
-			began, cpu := time.Now(), cpuTime()
-			if stack.ReadsSums() {
-				var err error
-				if parts.Sums, err = s.corpusSums(ctx); err != nil {
-					return nil, nil, err
-				}
-			}
-			if stack.Fitted() {
-				w, err := s.fitStack(ctx, stack.Name(), parts.Sums, &fit)
-				if err != nil {
-					return nil, nil, err
-				}
-				parts.Weights = w
-			}
-			m, err := modulate.NewStack(stack.Name(), parts)
+			m, fit, err := s.modulator(ctx, stack)
 			if err != nil {
 				return nil, nil, err
 			}
-			// The first query brings the inverse of the corpus sums up to date.
-			vector := func(dst []float32, q Question) []float32 {
-				return m.Modulate(dst, modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits})
-			}
-			vector(nil, Question{Output: s.Passages[0]})
-			fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
-			return vectorRetriever{s, vector}, &fit, nil
+			return vectorRetriever{s, func(dst []float32, q Question) []float32 {
+				return m.Modulate(dst, inputOf(q))
+			}}, fit, nil
 		},
 	}
+}
+
+func inputOf(q Question) modulate.Input {
+	return modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits}
+}
+
+// modulator makes a stack ready on the corpus, by a fit where it has a fitted
+// part.
+func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate.Modulator, *Fit, error) {
+	parts := modulate.Parts{}
+	fit := &Fit{Passages: s.Targets.Len()}
+	began, cpu := time.Now(), cpuTime()
+	if stack.ReadsSums() {
+		var err error
+		if parts.Sums, err = s.corpusSums(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if stack.Fitted() {
+		w, err := s.fitStack(ctx, stack.Name(), parts.Sums, fit)
+		if err != nil {
+			return nil, nil, err
+		}
+		parts.Weights = w
+	}
+	m, err := modulate.NewStack(stack.Name(), parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	// The first query brings the inverse of the corpus sums up to date.
+	m.Modulate(nil, inputOf(Question{Output: s.Passages[0]}))
+	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
+	return m, fit, nil
 }
 
 // corpusSums makes the sums over the corpus at the first call.

@@ -13,12 +13,18 @@ import (
 // into cells of about 250 (Partition) with an RLR each, and a query has a
 // vector for each cell c, with which the passages of c alone are scored:
 //
-//	q_c = q + γ·l_c,  l_c = A_c⁻¹ Σ_t idf_t (s_t − df_t μ_c)
+//	q_c = q + β·l_c / Σ_t idf_t,  l_c = A_c⁻¹ Σ_t w_t (s_t − df_t μ_c)
 //
-// with A_c, s_t, df_t and μ_c those of RLR over the passages of c, and idf_t the
-// lesser of that in the cell and that in the corpus: a word common elsewhere
-// shall not draw the query into the one cell where it is rare. q_c is not
-// normalised: scores of different cells are compared by q_c·p.
+// with A_c, s_t, df_t and μ_c those of RLR over the passages of c, and w_t the
+// lesser of the token's idf in the cell and idf_t, that in the corpus: a word
+// common elsewhere shall not draw the query into the one cell where it is rare.
+//
+// A cell has fewer passages than dimensions, so the regression nearly
+// interpolates: l_c·p is about Σ w_t over the tokens that p shares with the
+// query, and β·l_c·p / Σ idf_t about β times the coverage of the query by p. So
+// the shift is bounded by the share of the query's words that a passage has: a
+// copied phrase moves it by β, a question asked in other words by little. q_c is
+// not normalised: scores of different cells are compared by q_c·p.
 //
 // Neither inverses nor sums are kept. As s_t − df_t μ_c = Σ_{p∋t} (x_p − μ_c),
 // l_c is a sum of the vectors h_p = A_c⁻¹ (x_p − μ_c) over the passages p that
@@ -30,8 +36,9 @@ import (
 
 // LocalOptions shape Local. The zero value of each field is its default.
 type LocalOptions struct {
-	// Gamma is the factor of the shift, in (0, 10]; 0 means 0.05.
-	Gamma float64
+	// Beta is what a passage with every token of the query gains by the shift,
+	// in (0, 10]; 0 means 1, as in calibrated fusion.
+	Beta float64
 	// Lambda is the ridge of each cell, as in RLROptions; 0 means 0.15: a cell
 	// has few passages, and is to tell them apart.
 	Lambda float64
@@ -45,8 +52,8 @@ type LocalOptions struct {
 }
 
 func (o LocalOptions) withDefaults() (LocalOptions, error) {
-	if o.Gamma == 0 {
-		o.Gamma = 0.05
+	if o.Beta == 0 {
+		o.Beta = 1
 	}
 	if o.Lambda == 0 {
 		o.Lambda = 0.15
@@ -57,9 +64,9 @@ func (o LocalOptions) withDefaults() (LocalOptions, error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if !(o.Gamma > 0 && o.Gamma <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.Workers < 1 {
-		return o, fmt.Errorf("%w: local bridges with gamma %v, lambda %v, tables from %d passages, %d workers; gamma is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
-			ErrOptions, o.Gamma, o.Lambda, o.TableFrom, o.Workers)
+	if !(o.Beta > 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.Workers < 1 {
+		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d workers; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
+			ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Workers)
 	}
 	return o, nil
 }

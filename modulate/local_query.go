@@ -88,6 +88,13 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 		dst = append(dst, in.Dense...)
 	}
 	s.ids = in.Tokens.Lexical(s.ids[:0])
+	var all float64
+	for _, t := range s.ids {
+		if t >= 0 && int(t) < len(l.df) {
+			all += idf(len(l.place), int(l.df[t]))
+		}
+	}
+	factor := l.o.Beta / all
 	for _, t := range s.ids {
 		if t < 0 || int(t) >= len(l.dir) || l.df[t] == 0 {
 			continue
@@ -95,7 +102,7 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 		whole := float32(idf(len(l.place), int(l.df[t])))
 		for _, e := range l.dir[t] {
 			if at := s.at[e.cell]; at >= 0 && e.weight > 0 {
-				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, float32(l.o.Gamma)*min(e.weight, whole))
+				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, float32(factor)*min(e.weight, whole))
 			}
 		}
 	}

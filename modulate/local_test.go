@@ -85,12 +85,12 @@ func localVectors(t testing.TB, l *Local, in Input, cells []int) []float32 {
 	return out
 }
 
-// In each cell the shift is γ·l of an RLR over the passages of that cell, its
-// idf held below that of the corpus, up to the rounding of the codes.
+// In each cell the shift is β·l/Σ idf of an RLR over the passages of that cell,
+// its idf held below that of the corpus, up to the rounding of the codes.
 func TestLocalIsRLROfEachCell(t *testing.T) {
 	c := newLocalCorpus(t, 1, 400, 7)
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, o := range []LocalOptions{{}, {TableFrom: 1}, {TableFrom: 1 << 20, Lambda: 1}, {Gamma: 0.5, Lambda: 30}} {
+	for _, o := range []LocalOptions{{}, {TableFrom: 1}, {TableFrom: 1 << 20, Lambda: 1}, {Beta: 0.5, Lambda: 30}} {
 		l := c.build(t, o)
 		o = l.Options()
 		sums := make([]*Sums, c.p.Cells())
@@ -110,6 +110,10 @@ func TestLocalIsRLROfEachCell(t *testing.T) {
 		for range 30 {
 			in := Input{Tokens: randomTokens(r, lawVocab, 1+r.IntN(9)), Dense: unit(r, lawDim)}
 			got := localVectors(t, l, in, every(l))
+			var all float64
+			for _, token := range in.Tokens.Lexical(nil) {
+				all += idf(whole.Len(), whole.DF(token))
+			}
 			for cell, s := range sums {
 				if s.Len() < lawDim {
 					small++
@@ -135,11 +139,11 @@ func TestLocalIsRLROfEachCell(t *testing.T) {
 					for j, x := range g {
 						shift += inv.inv[i*lawDim+j] * x
 					}
-					shift *= o.Gamma
+					shift *= o.Beta / all
 					size += shift * shift
 					miss += math.Pow(float64(got[cell*lawDim+i]-in.Dense[i])-shift, 2)
 				}
-				if math.Sqrt(miss) > 0.02*math.Sqrt(size)+1e-4*o.Gamma {
+				if math.Sqrt(miss) > 0.02*math.Sqrt(size)+1e-4*o.Beta {
 					t.Fatalf("%+v: cell %d of %d passages is off by %g of %g", o, cell, s.Len(), math.Sqrt(miss), math.Sqrt(size))
 				}
 			}
@@ -271,7 +275,7 @@ func TestLocalProbe(t *testing.T) {
 
 func TestLocalRefuses(t *testing.T) {
 	c := newLocalCorpus(t, 5, 50, 3)
-	for _, o := range []LocalOptions{{Gamma: -1}, {Gamma: math.NaN()}, {Gamma: 11}, {Lambda: -1}, {Lambda: 1e10}, {TableFrom: -1}, {Workers: -1}} {
+	for _, o := range []LocalOptions{{Beta: -1}, {Beta: math.NaN()}, {Beta: 11}, {Lambda: -1}, {Lambda: 1e10}, {TableFrom: -1}, {Workers: -1}} {
 		if _, err := NewLocal(c.p, lawVocab, func(uint64) []float32 { return nil }, o); !errors.Is(err, ErrOptions) {
 			t.Errorf("%+v: %v", o, err)
 		}
