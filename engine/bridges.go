@@ -48,7 +48,7 @@ func (e *Engine) loadBridges(ctx context.Context) error {
 		}
 		bridges[variant] = br
 	}
-	e.bridges, e.standard = bridges, m.Default
+	e.bridges, e.standard, e.auto = bridges, m.Default, m.Auto
 	e.mods = map[string]modulate.Modulator{}
 	return nil
 }
@@ -96,7 +96,7 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 			m.Bridges = map[string]store.Bridge{}
 		}
 		before = m.Bridges[w.Stack]
-		m.Bridges[w.Stack], m.Default = b, w.Stack
+		m.Bridges[w.Stack], m.Default, m.Auto = b, w.Stack, ""
 		return nil
 	}); err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 		e.mu.Unlock()
 		return "", err
 	}
-	e.bridges[w.Stack], e.standard = br, w.Stack
+	e.bridges[w.Stack], e.standard, e.auto = br, w.Stack, ""
 	delete(e.mods, w.Stack)
 	e.mu.Unlock()
 	if before.File != "" && before.File != file {
@@ -209,12 +209,19 @@ func (e *Engine) way(variant string, single bool) (way, error) {
 	return w, nil
 }
 
-// best is the variant of a query that names none.
+// best is the variant of a query that names none: what the last fit has chosen,
+// else the local bridges; and the last fitted one, else RLR, where it must be a
+// single vector.
 func (e *Engine) best(single bool) string {
-	if e.standard != "" {
-		return e.standard
+	switch {
+	case !single && e.auto != "":
+		return e.auto
+	case e.standard != "":
+		return e.standard // of a fit that chose nothing
+	case single:
+		return modulate.RLR.Name
 	}
-	return modulate.RLR.Name
+	return VariantLocal
 }
 
 // need returns the tensors that a query of this variant wants of its encoder.

@@ -57,7 +57,8 @@ type Engine struct {
 	pending int    // changes applied since; guarded by apply
 
 	bridges  map[string]*bridge // by canonical name; guarded by mu
-	standard string             // variant of a query that names none; guarded by mu
+	standard string             // the variant fitted last; guarded by mu
+	auto     string             // what the last fit chose for queries that name no variant; guarded by mu
 	modMu    sync.Mutex
 	mods     map[string]modulate.Modulator // made so far, for bridges and sums in use
 

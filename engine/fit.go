@@ -20,8 +20,9 @@ import (
 // encoded queries and the state of the descent.
 const fitDir = "fit"
 
-// Fit fits a bridge on what is stored, without labels, and makes it the
-// default of queries that name no variant. It works on the state at its start;
+// Fit fits a bridge on what is stored, without labels. Queries that name no
+// variant get it from then on if it finds more of the queries of held-out
+// probes than the local bridges do. It works on the state at its start;
 // reading and writing go on meanwhile, another Fit waits. Cost: the encoding of
 // the training queries (a few hundred a second and core) and two matrix
 // products a batch. Cancelling ctx leaves the database as it was; the same Fit
@@ -87,7 +88,12 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	if err := os.RemoveAll(filepath.Join(e.dir, fitDir)); err != nil {
 		e.warn("what the fit kept was not removed", "error", err)
 	}
+	choice, err := e.choose(ctx, c, options.Seed, VariantLocal, w.Stack)
+	if err != nil {
+		return FitReport{}, err
+	}
 	return FitReport{
+		Choice: choice, Default: e.Default(),
 		Variant: w.Stack, File: file, Seq: w.Seq, Passages: r.Passages, Queries: r.Queries,
 		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
 	}, nil

@@ -23,7 +23,7 @@ func fit(t *testing.T, e *engine.Engine, o engine.FitOptions) engine.FitReport {
 	return r
 }
 
-func TestFitBecomesDefaultAndSurvives(t *testing.T) {
+func TestFitChoosesAndSurvives(t *testing.T) {
 	dir := t.TempDir()
 	e := open(t, dir, engine.Options{})
 	add(t, e, docs(0, 150))
@@ -35,28 +35,45 @@ func TestFitBecomesDefaultAndSurvives(t *testing.T) {
 	if !stages["fit"] || !stages["encode queries"] {
 		t.Fatalf("stages %v", stages)
 	}
+	// Queries without a variant get what finds more of the held-out queries.
+	if len(r.Choice) != 2 || r.Choice[0].Variant != engine.VariantLocal || r.Choice[1].Variant != "rlr+slr" {
+		t.Fatalf("%+v", r.Choice)
+	}
+	want := r.Choice[0]
+	if r.Choice[1].Found > want.Found {
+		want = r.Choice[1]
+	}
+	if r.Default != want.Variant || e.Default() != want.Variant || want.Found < 0.5 || want.Found > 1 {
+		t.Fatalf("%s was chosen of %+v", r.Default, r.Choice)
+	}
 	got := search(t, e, engine.Query{Text: text(5), K: 1})
-	if got.Trace.Variant != "rlr+slr" || got.Hits[0].ID != "d5" {
+	if got.Trace.Variant != r.Default || got.Hits[0].ID != "d5" {
 		t.Fatalf("%+v", got)
+	}
+	if _, trace, err := e.Vector(t.Context(), engine.Query{Text: text(5)}); err != nil || trace.Variant != "rlr+slr" {
+		t.Fatalf("one vector by %s, %v", trace.Variant, err)
 	}
 	// What comes after the fit is counted as unfitted.
 	add(t, e, docs(150, 160))
 	if _, err := e.Delete(t.Context(), []string{"d155", "d1"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := search(t, e, engine.Query{Text: text(5), K: 1}); got.Trace.Unfitted != 9 {
+	if got := search(t, e, engine.Query{Text: text(5), K: 1, Variant: "rlr+slr"}); got.Trace.Unfitted != 9 {
 		t.Fatalf("%d unfitted, want 9", got.Trace.Unfitted)
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
 	e = open(t, dir, engine.Options{})
-	again := search(t, e, engine.Query{Text: text(5), K: 1})
+	if e.Default() != r.Default {
+		t.Fatalf("%s after reopening, %s before", e.Default(), r.Default)
+	}
+	again := search(t, e, engine.Query{Text: text(5), K: 1, Variant: "rlr+slr"})
 	if again.Trace.Variant != "rlr+slr" || again.Trace.Unfitted != 9 {
 		t.Fatalf("after reopening: %+v", again.Trace)
 	}
 	s, err := e.Stats(t.Context())
-	if err != nil || len(s.Bridges) != 1 || s.Bridges[0].Unfitted != 9 || s.Default != "rlr+slr" || len(s.Bridges[0].Probes) == 0 {
+	if err != nil || len(s.Bridges) != 1 || s.Bridges[0].Unfitted != 9 || s.Default != r.Default || len(s.Bridges[0].Probes) == 0 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	// A second fit replaces file and entry.
@@ -67,7 +84,7 @@ func TestFitBecomesDefaultAndSurvives(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	if got := search(t, e, engine.Query{Text: text(5), K: 1}); got.Trace.Unfitted != 0 {
+	if got := search(t, e, engine.Query{Text: text(5), K: 1, Variant: "rlr+slr"}); got.Trace.Unfitted != 0 {
 		t.Fatalf("%d unfitted after a new fit", got.Trace.Unfitted)
 	}
 }
@@ -147,8 +164,8 @@ func TestDamagedBridgeIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	e = open(t, dir, engine.Options{})
-	if _, err := e.Search(t.Context(), engine.Query{Text: text(5)}); !errors.Is(err, store.ErrCorrupt) {
-		t.Fatalf("default variant: %v", err)
+	if _, err := e.Search(t.Context(), engine.Query{Text: text(5), Variant: "rlr+slr"}); !errors.Is(err, store.ErrCorrupt) {
+		t.Fatalf("the damaged variant: %v", err)
 	}
 	if r := search(t, e, engine.Query{Text: text(5), Variant: "rlr", K: 1}); r.Hits[0].ID != "d5" {
 		t.Fatalf("%+v", r.Hits)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -38,11 +37,8 @@ func (e *Engine) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{
 		Dir: e.dir, Documents: e.view.Len(), Chunks: e.vectors.Len(), Seq: e.seq, Dim: e.fp.Dim,
 		Index: e.vectors.name, Metric: metric, Encoder: e.fp, Truncated: truncated,
-		DiskBytes: bytes, Bridges: bridges, Default: e.standard,
+		DiskBytes: bytes, Bridges: bridges, Default: e.best(false),
 		FormatMajor: e.st.Manifest().Major,
-	}
-	if s.Default == "" {
-		s.Default = modulate.RLR.Name
 	}
 	return s, nil
 }

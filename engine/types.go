@@ -42,9 +42,9 @@ type Query struct {
 	Vector []float32
 	// K is the number of hits wanted; 0 means 10. At most MaxK.
 	K int
-	// Variant names the modulation: "" is the best that is fitted (rlr+slr
-	// after Fit, else rlr), "none" is the plain dense vector, else a name such
-	// as "rlr", "slr" or "rlr+slr".
+	// Variant names the modulation: "" is what Engine.Default says, "none" is the
+	// plain dense vector, else a name such as "rlr-local", "rlr", "slr",
+	// "rlr+slr" or "rlr-local+slr".
 	Variant string
 	// Mode is one of ModeAuto (also ""), ModeDense, ModeLexical, ModeHybrid.
 	Mode string
@@ -155,6 +155,10 @@ type FitOptions struct {
 
 // FitReport tells what a fit did and what it gained on held-out probes.
 type FitReport struct {
+	// Choice compares the fitted bridge with the local bridges on other held-out
+	// probes; Default is the better one, which queries without a variant get.
+	Choice    []VariantScore
+	Default   string
 	Variant   string
 	File      string // file name below the database's bridges folder
 	Seq       uint64 // the state of the corpus that was fitted

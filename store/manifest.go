@@ -62,7 +62,8 @@ type Manifest struct {
 	Language string `json:"language,omitempty"` // of the texts, for their analysis; "" is "en"
 
 	Bridges map[string]Bridge `json:"bridges,omitempty"` // by variant
-	Default string            `json:"default,omitempty"` // variant of a query that names none
+	Default string            `json:"default,omitempty"` // fitted variant of a query that names none
+	Auto    string            `json:"auto,omitempty"`    // what such a query gets, if it was chosen
 
 	extra map[string]json.RawMessage
 }
@@ -81,7 +82,7 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "dim", "metric", "encoder", "language", "bridges", "default"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "dim", "metric", "encoder", "language", "bridges", "default", "auto"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 

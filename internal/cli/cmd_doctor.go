@@ -255,7 +255,7 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 	}
 	bridge := "follows every change"
 	switch {
-	case stats.Default == "rlr":
+	case stats.Default == "rlr" || stats.Default == engine.VariantLocal:
 	case rep.Unfitted == 0:
 		bridge = "has seen all passages"
 	default:

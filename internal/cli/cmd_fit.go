@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -73,6 +74,9 @@ type fitSummary struct {
 	Seconds   float64    `json:"seconds"`
 	FinalLoss float64    `json:"final_loss"`
 	Probes    []fitProbe `json:"probes"`
+	// Default is what queries without --variant get, Choice what decided on it.
+	Default string                `json:"default_variant,omitempty"`
+	Choice  []engine.VariantScore `json:"choice,omitempty"`
 }
 
 type fitProbe struct {
@@ -146,12 +150,19 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 			fmt.Fprintf(a.Stdout, "%-14s %9s %14.1f %*.1f\n", pr.Task, thousands(pr.Queries), 100*pr.Dense, len(s.Variant)+2, 100*pr.Fitted)
 		}
 	}
+	if len(s.Choice) > 0 {
+		var found []string
+		for _, c := range s.Choice {
+			found = append(found, fmt.Sprintf("%.1f %% by %s", 100*c.Found, c.Variant))
+		}
+		fmt.Fprintf(a.Stdout, "\nother held-out queries find their passage first: %s; queries use %s\n", strings.Join(found, ", "), s.Default)
+	}
 	return nil
 }
 
 func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
 	s := fitSummary{DB: dir, Variant: rep.Variant, Fitted: !rep.Current, File: rep.File, Seed: seed, Passages: rep.Passages,
-		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []fitProbe{}}
+		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []fitProbe{}, Default: rep.Default, Choice: rep.Choice}
 	for _, pr := range rep.Probes {
 		s.Probes = append(s.Probes, fitProbe{pr.Task, pr.Queries, pr.Dense, pr.Modified})
 	}

@@ -22,7 +22,7 @@ var cmdSearch = command{
 	summary: "find the passages nearest to a query",
 	about: `
 Two legs look for hits: the vector of the query, turned towards its words by the best bridge
-there is (rlr+slr after lexsem fit, else rlr; --variant none leaves it plain), and the words
+there is (rlr-local, or what lexsem fit has found better; --variant none leaves it plain), and the words
 themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
 questions, keywords and copied spans; lexical asks for the words alone, dense for the plain
 vector alone (or the modulated one, with --variant).
@@ -53,7 +53,7 @@ prints a run file.`,
 			filter:  f.str("filter", "", "`EXPR`keep documents whose metadata meet it: lang = \"go\" and year >= 2020"),
 			share:   f.float("presence", 0, "weight of the squared share of the query's words in calibrated fusion; default 0.25, below 0 none"),
 			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default none"),
-			variant: f.str("variant", "", "`NAME`modulation: rlr, slr, rlr+slr or none; default the best that is fitted"),
+			variant: f.str("variant", "", "`NAME`modulation: rlr-local, rlr, slr, rlr+slr or none; default the best there is"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// A query that names no variant gets the local bridges: measured on every
+// corpus at hand they find copied words better than any fitted bridge, and by
+// the bound of their shift they leave questions in other words as they are
+// (docs/METHOD.md). A fit holds what it has fitted against them, on probes that
+// it draws from the corpus, and the better of the two serves from then on.
+
+// choicePassages is the number of passages that probes are drawn from, two each.
+const choicePassages = 150
+
+// VariantScore is the share of held-out queries, in [0, 1], that find the
+// passage they were drawn from first.
+type VariantScore struct {
+	Variant string  `json:"variant"`
+	Found   float64 `json:"found"`
+}
+
+// choose measures variants on probes drawn from c and makes the best of them
+// what queries without a variant get; of equals the first.
+func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, variants ...string) ([]VariantScore, error) {
+	texts, targets, err := c.probes(seed)
+	if err != nil {
+		return nil, err
+	}
+	need := encoder.NeedDense
+	for _, v := range variants {
+		n, err := e.need(v, false)
+		if err != nil {
+			return nil, err
+		}
+		need |= n
+	}
+	scores := make([]VariantScore, len(variants))
+	for i, v := range variants {
+		scores[i].Variant = v
+	}
+	for at := 0; at < len(texts); at += encodeWindow {
+		part := texts[at:min(at+encodeWindow, len(texts))]
+		out, err := e.enc.Encode(ctx, encoder.Query, part, need)
+		if err != nil {
+			return nil, fmt.Errorf("encoding probes: %w", err)
+		}
+		for i, o := range out {
+			in := modulate.Input{Tokens: o.Tokens, Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits}
+			for k := range variants {
+				ok, err := e.findsFirst(variants[k], in, c.Vector(targets[at+i]))
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					scores[k].Found += 1 / float64(len(texts))
+				}
+			}
+		}
+	}
+	best := 0
+	for i := range scores {
+		if scores[i].Found > scores[best].Found {
+			best = i
+		}
+	}
+	if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { m.Auto = variants[best]; return nil }); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	e.auto = variants[best]
+	e.mu.Unlock()
+	return scores, nil
+}
+
+// findsFirst reports that a variant ranks a passage with the vector of target
+// first.
+func (e *Engine) findsFirst(variant string, in modulate.Input, target []float32) (bool, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.behind != nil {
+		return false, e.behind
+	}
+	leg, _, err := e.denseLeg(Query{Variant: variant}, in, e.view.Len())
+	if err != nil {
+		return false, err
+	}
+	cs, err := leg.nearest(1, 0, nil)
+	if err != nil || len(cs) == 0 {
+		return false, err
+	}
+	return vec.Dot(e.vectors.Vector(cs[0].Ord), target) > 0.99999, nil
+}
+
+// probes draws queries from passages spread over the corpus: five content words
+// in any order, and sixteen words in a row, half of a shorter passage. targets
+// are the passages' numbers.
+func (c *corpus) probes(seed uint64) (texts []string, targets []int, err error) {
+	r := rand.New(rand.NewPCG(seed, 0x6175746f))
+	n := min(choicePassages, c.Len())
+	for k := range n {
+		i := k * c.Len() / n
+		t, err := c.Text(i)
+		if err != nil {
+			return nil, nil, err
+		}
+		words := text.Words(nil, t)
+		var content []string
+		for _, w := range words {
+			if !text.Stop(w.Lower) {
+				content = append(content, w.Lower)
+			}
+		}
+		r.Shuffle(len(content), func(i, j int) { content[i], content[j] = content[j], content[i] })
+		if len(content) > 1 {
+			texts, targets = append(texts, strings.Join(content[:min(5, len(content))], " ")), append(targets, i)
+		}
+		if long := min(16, len(words)/2); long > 1 {
+			from := r.IntN(len(words) - long + 1)
+			texts, targets = append(texts, t[words[from].Start:words[from+long-1].End]), append(targets, i)
+		}
+	}
+	return texts, targets, nil
+}
+
+// Default is the variant of a query that names none.
+func (e *Engine) Default() string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.best(false)
+}
