@@ -3,7 +3,6 @@ package engine
 import (
 	"slices"
 
-	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -135,20 +134,16 @@ func (l *localLeg) vectorFor(unit uint64) []float32 {
 	return l.row(c)
 }
 
-// shares divides what the unit's cell adds to its score among the tokens: the
-// shift is linear in them.
+// shares divides what the unit's cell adds to its score among the tokens.
 func (l *localLeg) shares(unit uint64, passage []float32) (map[int32]float64, error) {
 	c, _ := l.p.Cell(unit)
-	base := float64(vec.Dot(l.in.Dense, passage))
+	all, err := l.p.Shares(nil, l.in, c, passage)
+	if err != nil {
+		return nil, err
+	}
 	out := map[int32]float64{}
-	one := l.in
-	for _, id := range l.in.Tokens.Lexical(nil) {
-		one.Tokens = encoder.Tokens{IDs: []int32{id}, Special: []bool{false}, Offsets: make([]encoder.Span, 1)}
-		row, err := l.p.Modulate(nil, one, []int{c})
-		if err != nil {
-			return nil, err
-		}
-		out[id] = float64(vec.Dot(row, passage)) - base
+	for i, id := range l.in.Tokens.Lexical(nil) {
+		out[id] = all[i]
 	}
 	return out, nil
 }

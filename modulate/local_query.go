@@ -88,13 +88,7 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 		dst = append(dst, in.Dense...)
 	}
 	s.ids = in.Tokens.Lexical(s.ids[:0])
-	var all float64
-	for _, t := range s.ids {
-		if t >= 0 && int(t) < len(l.df) {
-			all += idf(len(l.place), int(l.df[t]))
-		}
-	}
-	factor := l.o.Beta / all
+	factor := l.factor(s.ids)
 	for _, t := range s.ids {
 		if t < 0 || int(t) >= len(l.dir) || l.df[t] == 0 {
 			continue
@@ -102,9 +96,50 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 		whole := float32(idf(len(l.place), int(l.df[t])))
 		for _, e := range l.dir[t] {
 			if at := s.at[e.cell]; at >= 0 && e.weight > 0 {
-				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, float32(factor)*min(e.weight, whole))
+				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, factor*min(e.weight, whole))
 			}
 		}
+	}
+	return dst, nil
+}
+
+// factor is β / Σ_t idf_t. The caller holds the read lock.
+func (l *Local) factor(ids []int32) float32 {
+	var all float64
+	for _, t := range ids {
+		if t >= 0 && int(t) < len(l.df) {
+			all += idf(len(l.place), int(l.df[t]))
+		}
+	}
+	return float32(l.o.Beta / all)
+}
+
+// Shares appends what each token of lexical weight of the query, in their order
+// (encoder.Tokens.Lexical), adds to the inner product of passage [Dim] with the
+// query vector of a cell: Modulate's is that of in.Dense and the sum of these,
+// up to rounding. Errors and cost as Modulate.
+func (l *Local) Shares(dst []float64, in Input, cell int, passage []float32) ([]float64, error) {
+	if err := l.checkQuery(in); err != nil {
+		return dst, err
+	}
+	if cell < 0 || cell >= len(l.cells) || len(passage) != l.partition.dim {
+		return dst, fmt.Errorf("%w: cell %d of %d, passage of length %d", ErrOptions, cell, len(l.cells), len(passage))
+	}
+	if err := l.fresh([]int{cell}); err != nil {
+		return dst, err
+	}
+	defer l.mu.RUnlock()
+	ids := in.Tokens.Lexical(nil)
+	factor, moved := l.factor(ids), make([]float32, l.partition.dim)
+	for _, t := range ids {
+		clear(moved)
+		if t >= 0 && int(t) < len(l.dir) {
+			if i, ok := slices.BinarySearchFunc(l.dir[t], uint32(cell), byCell); ok && l.dir[t][i].weight > 0 {
+				e := l.dir[t][i]
+				l.cells[cell].fit.shift(moved, e, factor*min(e.weight, float32(idf(len(l.place), int(l.df[t])))))
+			}
+		}
+		dst = append(dst, float64(vec.Dot(moved, passage)))
 	}
 	return dst, nil
 }

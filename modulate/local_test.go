@@ -231,6 +231,21 @@ func TestLocalLaws(t *testing.T) {
 		if d := maxDiff(localVectors(t, l, Input{Tokens: tokens(ids...), Dense: q}, every(l)), want); d > 1e-5 {
 			t.Fatalf("order or repetition moved the query by %g", d)
 		}
+		// the tokens' shares add up to the shift
+		p := unit(r, lawDim)
+		for cell := range 5 {
+			shares, err := l.Shares(nil, Input{Tokens: tok, Dense: q}, cell, p)
+			if err != nil || len(shares) != len(tok.Lexical(nil)) {
+				t.Fatal(len(shares), err)
+			}
+			sum := float64(vec.Dot(q, p))
+			for _, s := range shares {
+				sum += s
+			}
+			if got := float64(vec.Dot(want[cell*lawDim:(cell+1)*lawDim], p)); math.Abs(got-sum) > 1e-5 {
+				t.Fatalf("shares add up to %v, the score is %v", sum, got)
+			}
+		}
 		// a cell's vector does not depend on which others are asked for
 		for i, cell := range r.Perm(5)[:3] {
 			got := localVectors(t, l, Input{Tokens: tok, Dense: q}, []int{cell})
