@@ -11,7 +11,6 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -217,7 +216,10 @@ func (r *localRetriever) scores(dst []float32, q Question, ids []uint64) error {
 	}
 	for i, id := range ids {
 		c, _ := r.local.Cell(id)
-		dst[i] = vec.Dot(rows[at[c]*d:(at[c]+1)*d], r.setting.Passages[id].Dense)
+		dst[i] = 0
+		for j, x := range r.setting.Passages[id].Dense {
+			dst[i] += x * rows[at[c]*d+j]
+		}
 	}
 	return nil
 }
