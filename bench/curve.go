@@ -85,9 +85,10 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 	return c, nil
 }
 
-// sample keeps n passages, drawn by the seed, with their judgements, and the
-// queries that still have any.
-func (c *Corpus) sample(n int, seed uint64) *Corpus {
+// Sample keeps n passages, drawn by the seed, with their judgements, and the
+// queries that still have any; c itself where n is 0 or no less than there
+// are.
+func (c *Corpus) Sample(n int, seed uint64) *Corpus {
 	if n <= 0 || n >= len(c.Passages) {
 		return c
 	}

@@ -100,7 +100,7 @@ func TestSampleKeepsJudgementsOfWhatIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := c.sample(20, 1)
+	s := c.Sample(20, 1)
 	if len(s.Passages) != 20 || len(s.Queries) == 0 || len(s.Queries) >= len(c.Queries) {
 		t.Fatalf("%d passages, %d queries", len(s.Passages), len(s.Queries))
 	}
@@ -109,10 +109,10 @@ func TestSampleKeepsJudgementsOfWhatIsLeft(t *testing.T) {
 			t.Errorf("query %s has nothing left", q.ID)
 		}
 	}
-	if again := c.sample(20, 1); !reflect.DeepEqual(s, again) {
+	if again := c.Sample(20, 1); !reflect.DeepEqual(s, again) {
 		t.Error("one seed draws two samples")
 	}
-	if all := c.sample(0, 1); all != c {
+	if all := c.Sample(0, 1); all != c {
 		t.Error("no limit draws a sample")
 	}
 }

@@ -200,7 +200,7 @@ func newPlan(o Options) (*plan, error) {
 	if o.Lower {
 		p.corpus.lower()
 	}
-	p.corpus = p.corpus.sample(o.PassagesLimit, o.Seed)
+	p.corpus = p.corpus.Sample(o.PassagesLimit, o.Seed)
 	p.targets = NewTargets(p.corpus.Passages)
 	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
 	for _, name := range o.Tasks {

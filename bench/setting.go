@@ -193,6 +193,10 @@ func newIndex(kind string, dim int, seed uint64) (index.BatchSearcher, error) {
 	return ix.(index.BatchSearcher), nil // every index that New returns is one
 }
 
+// Parallel calls fn for 0 … n-1 on all cores. The first error, or the end of
+// ctx, stops it.
+func Parallel(ctx context.Context, n int, fn func(i int) error) error { return parallel(ctx, n, fn) }
+
 // parallel calls fn for 0 … n-1 on all cores. The first error, or the end of
 // ctx, stops it.
 func parallel(ctx context.Context, n int, fn func(i int) error) error {

@@ -1,0 +1,75 @@
+package sage
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestEqualsReference holds the classical measures to what python-Levenshtein,
+// rouge_score and rank_bm25 said about 1,000 pairs (testdata/make_reference.py);
+// tokens there are what stands between blanks.
+func TestEqualsReference(t *testing.T) {
+	f, err := os.Open("testdata/reference.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for in := bufio.NewScanner(z); in.Scan(); lines++ {
+		var r struct {
+			A, B         string
+			Ratio, Rouge float64
+			Docs         []string
+			BM25         []float64
+		}
+		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float64, 1)
+		newCharacters([]string{r.A, r.B}).Against([]int{1})(got, 0)
+		if math.Abs(got[0]-r.Ratio) > 1e-6 {
+			t.Errorf("line %d: Levenshtein ratio %v, want %v", lines, got[0], r.Ratio)
+		}
+		tokens := byBlanks(append([]string{r.A, r.B}, r.Docs...))
+		newRouge(tokens).Against([]int{1})(got, 0)
+		if math.Abs(got[0]-r.Rouge) > 1e-6 {
+			t.Errorf("line %d: ROUGE %v, want %v", lines, got[0], r.Rouge)
+		}
+		var docs []int
+		for i := range r.Docs {
+			docs = append(docs, i+2)
+		}
+		scores := make([]float64, len(docs))
+		bm25{tokens}.raw(docs)(scores, 1)
+		for i, s := range scores {
+			if math.Abs(s-r.BM25[i]) > 1e-6 {
+				t.Errorf("line %d: BM25 of document %d is %v, want %v", lines, i, s, r.BM25[i])
+			}
+		}
+	}
+	if lines != 1000 {
+		t.Fatalf("%d lines, want 1,000", lines)
+	}
+}
+
+func byBlanks(texts []string) [][]int32 {
+	v, out := vocabulary{}, make([][]int32, len(texts))
+	for i, s := range texts {
+		for _, w := range strings.Fields(s) {
+			if _, ok := v[w]; !ok {
+				v[w] = int32(len(v))
+			}
+			out[i] = append(out[i], v[w])
+		}
+	}
+	return out
+}

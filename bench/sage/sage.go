@@ -1,0 +1,133 @@
+// Package sage runs the five tasks of SAGE (Goel et al., "A Realistic Benchmark
+// for Semantic Understanding") over measures of similarity: the cosine of an
+// encoder, and the classical ones, Levenshtein ratio, ROUGE, Jaccard and BM25.
+//
+//	preference   do scores follow human ones? (pairs.jsonl)
+//	robustness   do surface changes matter less than changes of meaning? (corpus.jsonl, variants/summaries.jsonl)
+//	sensitivity  do scores fall with the share of a text that was changed? (corpus.jsonl)
+//	clustering   do classes come out as clusters? (corpus.jsonl, labels.tsv)
+//	retrieval    how much of nDCG@10 is left among changed copies? (a folder in the BEIR layout)
+//
+// Changes of texts are drawn by a seed, so that every measure sees the same.
+package sage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// ErrData is a folder without the files that a task reads, or with files that
+// no score can be made from.
+var ErrData = errors.New("not usable for SAGE")
+
+// Options say what Run measures.
+type Options struct {
+	// Data are folders; each task takes the first that has its files.
+	Data []string
+	// Tasks by name; nil means all that the folders have files for.
+	Tasks []string
+	// Similarities by name; nil means all.
+	Similarities []string
+	// Limit is the number of texts that versions are made of, and of texts
+	// clustered, drawn by the seed; 0 means all.
+	Limit    int
+	Seed     uint64
+	CacheDir string
+	Version  string
+	Progress func(bench.Progress)
+}
+
+// Report is the outcome of Run.
+type Report struct {
+	Encoder string   `json:"encoder"`
+	Seed    uint64   `json:"seed"`
+	Limit   int      `json:"limit"`
+	Version string   `json:"version"`
+	Results []Result `json:"results"`
+}
+
+// Result is one measure on one task.
+type Result struct {
+	Task       string `json:"task"`
+	Similarity string `json:"similarity"`
+	Data       string `json:"data"`  // name of the folder
+	Items      int    `json:"items"` // pairs, texts or queries that were scored
+	// Score is the task's figure in [0, 1], Parts what it is made of.
+	Score float64            `json:"score"`
+	Parts map[string]float64 `json:"parts"`
+}
+
+// input is what a task works on.
+type input struct {
+	ctx     context.Context
+	enc     encoder.Encoder
+	dir     string
+	name    string // of the folder
+	limit   int
+	seed    uint64
+	report  func(bench.Progress)
+	measure []Similarity
+}
+
+// task is one of the five.
+type task struct {
+	name string
+	// files must be in a folder for the task to run on it.
+	files []string
+	run   func(in input) ([]Result, error)
+}
+
+var tasks = []task{
+	{"preference", []string{"pairs.jsonl"}, runPreference},
+	{"robustness", []string{"corpus.jsonl", "variants/summaries.jsonl"}, runRobustness},
+	{"sensitivity", []string{"corpus.jsonl"}, runSensitivity},
+	{"clustering", []string{"corpus.jsonl", "labels.tsv"}, runClustering},
+	{"retrieval", []string{"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}, runRetrieval},
+}
+
+// Tasks lists the names of the tasks.
+func Tasks() []string {
+	var out []string
+	for _, t := range tasks {
+		out = append(out, t.name)
+	}
+	return out
+}
+
+// newRand returns a generator of its own for a purpose.
+func newRand(seed uint64, purpose string) *rand.Rand {
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(purpose) {
+		h = (h ^ uint64(purpose[i])) * 1099511628211
+	}
+	return rand.New(rand.NewPCG(seed, h))
+}
+
+// sample draws n of size positions by the seed, in rising order; all where n
+// is 0 or more than there are.
+func sample(size, n int, seed uint64) []int {
+	out := newRand(seed, "sample").Perm(size)
+	if n > 0 && n < size {
+		out = out[:n]
+	}
+	sorted := make([]bool, size)
+	for _, i := range out {
+		sorted[i] = true
+	}
+	out = out[:0]
+	for i, in := range sorted {
+		if in {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func unknown(what, name string, known []string) error {
+	return fmt.Errorf("%w: %s %q; known are %v", bench.ErrUnknownName, what, name, known)
+}

@@ -1,0 +1,120 @@
+package sage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Similarity is a measure of how alike two texts are, in [0, 1] but for the
+// cosine, which may be below 0. Add one by a file with
+// "var X = Register(Similarity{…})".
+type Similarity struct {
+	Name string
+	Doc  string // one line
+	// Prepare is given every text that will be compared.
+	Prepare func(ctx context.Context, env Env, texts []string) (Scorer, error)
+}
+
+// Env is what a similarity may use.
+type Env struct {
+	Encoder encoder.Encoder
+	// Queries is the number of texts, from the first, that are queries; the
+	// others are passages.
+	Queries int
+	Report  func(bench.Progress)
+}
+
+// Scorer compares texts by their positions. It is safe for concurrent use.
+type Scorer interface {
+	// Against fixes the texts to compare with; the returned function puts the
+	// similarity of text query to each of them into dst. Statistics that a
+	// measure takes from a collection are those of the candidates.
+	Against(candidates []int) func(dst []float64, query int)
+}
+
+var similarities []Similarity
+
+// Register adds a similarity under its name, which must be free, while
+// packages are initialised: the registry is not locked.
+func Register(s Similarity) Similarity {
+	for _, other := range similarities {
+		if other.Name == s.Name {
+			panic("similarity registered twice: " + s.Name)
+		}
+	}
+	similarities = append(similarities, s)
+	return s
+}
+
+// Similarities lists the registered measures.
+func Similarities() []string {
+	var out []string
+	for _, s := range similarities {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+// Cosine is that of the encoder's vectors.
+var Cosine = Register(Similarity{
+	Name: "dense", Doc: "cosine of the encoder's vectors",
+	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {
+		c := cosine{dim: env.Encoder.Dim(), vectors: make([][]float32, len(texts))}
+		// A text that comes again, as changes that change nothing make it, is
+		// encoded once.
+		const batch = 256
+		for _, side := range []struct {
+			role     encoder.Role
+			from, to int
+		}{{encoder.Query, 0, env.Queries}, {encoder.Passage, env.Queries, len(texts)}} {
+			first := map[string]int{}
+			var at []int
+			for i := side.from; i < side.to; i++ {
+				if _, known := first[texts[i]]; !known {
+					first[texts[i]] = i
+					at = append(at, i)
+				}
+			}
+			for from := 0; from < len(at); from += batch {
+				part := at[from:min(from+batch, len(at))]
+				in := make([]string, len(part))
+				for j, i := range part {
+					in[j] = texts[i]
+				}
+				out, err := env.Encoder.Encode(ctx, side.role, in, encoder.NeedDense)
+				if err != nil {
+					return nil, fmt.Errorf("encoding: %w", err)
+				}
+				for j, i := range part {
+					c.vectors[i] = out[j].Dense
+				}
+				env.Report(bench.Progress{Stage: "encode", Done: from + len(part), Total: len(at)})
+			}
+			for i := side.from; i < side.to; i++ {
+				c.vectors[i] = c.vectors[first[texts[i]]]
+			}
+		}
+		return c, nil
+	},
+})
+
+type cosine struct {
+	dim     int
+	vectors [][]float32
+}
+
+func (c cosine) Against(candidates []int) func(dst []float64, query int) {
+	return func(dst []float64, query int) {
+		q := c.vectors[query]
+		for i, at := range candidates {
+			var s float32
+			for j, x := range c.vectors[at] {
+				s += x * q[j]
+			}
+			dst[i] = float64(s)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package sage
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/stat"
+)
+
+// pair is a line of pairs.jsonl: two texts with a human score.
+type pair struct {
+	Split string   `json:"split"`
+	A     string   `json:"text1"`
+	B     string   `json:"text2"`
+	Score *float64 `json:"score"`
+}
+
+// readPairs reads the pairs of the split test, or all where none is in it.
+func readPairs(dir string) ([]pair, error) {
+	name := filepath.Join(dir, "pairs.jsonl")
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all, test []pair
+	err = bench.EachLine(f, name, bench.ReadOptions{}, func(_ int, b []byte) error {
+		var p pair
+		if err := json.Unmarshal(b, &p); err != nil || p.A == "" || p.B == "" || p.Score == nil {
+			return fmt.Errorf("%w: want an object with text1, text2 and score (%v)", bench.ErrBrokenLine, err)
+		}
+		all = append(all, p)
+		if p.Split == "test" {
+			test = append(test, p)
+		}
+		return nil
+	})
+	if len(test) > 0 {
+		return test, err
+	}
+	return all, err
+}
+
+// runPreference holds the similarity of two texts against its human score
+// (Sec. A.2): Pearson's correlation r as (r+1)/2, and the share of pairs of
+// pairs that both order alike. The score is the mean of the two. The paper has
+// judgements of summaries; these are judgements of sentences.
+func runPreference(in input) ([]Result, error) {
+	pairs, err := readPairs(in.dir)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	var human []float64
+	for _, p := range pairs {
+		texts, human = append(texts, p.A, p.B), append(human, *p.Score)
+	}
+	return in.eachMeasure(texts, 0, func(s Scorer, r *Result) error {
+		scores := make([]float64, len(pairs))
+		// BM25 takes its statistics from the second texts of all pairs.
+		second := make([]int, len(pairs))
+		for i := range second {
+			second[i] = 2*i + 1
+		}
+		if r.Similarity == BM25.Name {
+			against := s.Against(second)
+			err := bench.Parallel(in.ctx, len(pairs), func(i int) error {
+				row := make([]float64, len(pairs))
+				against(row, 2*i)
+				scores[i] = row[i]
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		} else {
+			for i := range pairs {
+				s.Against(second[i:i+1])(scores[i:i+1], 2*i)
+			}
+		}
+		pearson, err := stat.Pearson(scores, human)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrData, err)
+		}
+		spearman, err := stat.Spearman(scores, human)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrData, err)
+		}
+		accuracy, err := stat.PairAccuracy(scores, human)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrData, err)
+		}
+		r.Items = len(pairs)
+		r.Parts = map[string]float64{"pearson": pearson, "spearman": spearman, "accuracy": accuracy}
+		r.Score = ((pearson+1)/2 + accuracy) / 2
+		return nil
+	})
+}
+
+// eachMeasure prepares each measure on texts, of which the first queries ones
+// are queries, and lets fn fill its result.
+func (in input) eachMeasure(texts []string, queries int, fn func(Scorer, *Result) error) ([]Result, error) {
+	if len(texts) == 0 {
+		return nil, fmt.Errorf("%w: no text to compare", ErrData)
+	}
+	var out []Result
+	for _, m := range in.measure {
+		in.report(bench.Progress{Stage: m.Name, Done: 0, Total: 1})
+		s, err := m.Prepare(in.ctx, Env{Encoder: in.enc, Queries: queries, Report: in.report}, texts)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		r := Result{Similarity: m.Name}
+		if err := fn(s, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		out = append(out, r)
+		in.report(bench.Progress{Stage: m.Name, Done: 1, Total: 1})
+	}
+	return out, nil
+}

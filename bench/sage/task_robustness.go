@@ -1,0 +1,99 @@
+package sage
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+// runRobustness asks whether surface changes of a document leave it nearer
+// than its summary, and changes of meaning leave it farther (Sec. A.3): the
+// shares of documents whose summary is nearer than every semantic change,
+// whose superficial changes are all nearer than the summary, and all nearer
+// than the semantic ones. The score is their mean. Documents whose sentences
+// cannot be shuffled, having one, are left out.
+func runRobustness(in input) ([]Result, error) {
+	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	summaries := map[string]string{}
+	err = eachPassage(filepath.Join(in.dir, "variants", "summaries.jsonl"), func(p bench.Passage) error {
+		if _, twice := summaries[p.ID]; !twice {
+			summaries[p.ID] = p.Text()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	docs = slices.DeleteFunc(docs, func(p bench.Passage) bool { return summaries[p.ID] == "" || len(sentences(p.Text())) < 2 })
+	if len(docs) == 0 {
+		return nil, fmt.Errorf("%w: no document of two sentences has a summary", ErrData)
+	}
+	// A group is a document, its superficial and semantic changes, its summary.
+	size := 2 + len(superficial) + len(semantic)
+	var texts []string
+	for _, at := range sample(len(docs), in.limit, in.seed) {
+		s := docs[at].Text()
+		texts = append(texts, s)
+		for _, c := range append(slices.Clone(superficial), semantic...) {
+			texts = append(texts, c.apply(newRand(in.seed, c.name+"\x00"+docs[at].ID), s))
+		}
+		texts = append(texts, summaries[docs[at].ID])
+	}
+	return in.eachMeasure(texts, 0, func(s Scorer, r *Result) error {
+		r.Items = len(texts) / size
+		var summaryOverSemantic, superficialOverSummary, superficialOverSemantic float64
+		scores := make([]float64, size)
+		for from := 0; from < len(texts); from += size {
+			s.Against(span(from, size))(scores, from)
+			surface, meaning, summary := scores[1:1+len(superficial)], scores[1+len(superficial):size-1], scores[size-1]
+			if summary > slices.Max(meaning) {
+				summaryOverSemantic++
+			}
+			if slices.Min(surface) > summary {
+				superficialOverSummary++
+			}
+			if slices.Min(surface) > slices.Max(meaning) {
+				superficialOverSemantic++
+			}
+		}
+		n := float64(r.Items)
+		r.Parts = map[string]float64{"summary_over_semantic": summaryOverSemantic / n, "superficial_over_summary": superficialOverSummary / n, "superficial_over_semantic": superficialOverSemantic / n}
+		r.Score = (summaryOverSemantic + superficialOverSummary + superficialOverSemantic) / (3 * n)
+		return nil
+	})
+}
+
+// span is from, from+1, … of n positions.
+func span(from, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = from + i
+	}
+	return out
+}
+
+func readPassages(file string) ([]bench.Passage, error) {
+	var out []bench.Passage
+	err := eachPassage(file, func(p bench.Passage) error {
+		if p.Text() != "" {
+			out = append(out, p)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func eachPassage(file string, fn func(bench.Passage) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return bench.EachPassage(f, file, bench.ReadOptions{}, fn)
+}

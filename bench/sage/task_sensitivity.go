@@ -1,0 +1,67 @@
+package sage
+
+import (
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+// runSensitivity asks whether similarity falls with the share p of a text that
+// was changed as 1 − p/(1+p) does (Sec. A.4): 1 less the mean absolute error,
+// over insertions of filler text and over removals. The score is the mean of
+// the two.
+func runSensitivity(in input) ([]Result, error) {
+	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	var expected []float64 // of each version of a document
+	for _, at := range sample(len(docs), in.limit, in.seed) {
+		s := docs[at].Text()
+		texts = append(texts, s)
+		expected = expected[:0]
+		for _, p := range insertion {
+			for _, place := range places {
+				rng := newRand(in.seed, "insert\x00"+docs[at].ID+strconv.FormatFloat(p+place*10, 'g', -1, 64))
+				texts, expected = append(texts, insert(rng, s, p, place)), append(expected, 1-p/(1+p))
+			}
+		}
+		for _, p := range removal {
+			for _, place := range places {
+				texts, expected = append(texts, remove(s, p, place)), append(expected, 1-p/(1+p))
+			}
+		}
+	}
+	size, inserted := 1+len(expected), len(insertion)*len(places)
+	return in.eachMeasure(texts, 0, func(s Scorer, r *Result) error {
+		r.Items = len(texts) / size
+		errors := make([][2]float64, r.Items)
+		err := bench.Parallel(in.ctx, r.Items, func(d int) error {
+			scores := make([]float64, size)
+			s.Against(span(d*size, size))(scores, d*size)
+			for i, want := range expected {
+				e := math.Abs(scores[1+i] - want)
+				if i < inserted {
+					errors[d][0] += e / float64(inserted)
+				} else {
+					errors[d][1] += e / float64(len(expected)-inserted)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		var sum [2]float64
+		for _, e := range errors {
+			sum[0], sum[1] = sum[0]+e[0], sum[1]+e[1]
+		}
+		insert, remove := 1-sum[0]/float64(r.Items), 1-sum[1]/float64(r.Items)
+		r.Parts = map[string]float64{"insertion": insert, "removal": remove}
+		r.Score = (insert + remove) / 2
+		return nil
+	})
+}

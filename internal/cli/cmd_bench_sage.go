@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/sage"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+var cmdBenchSAGE = command{
+	name:    "bench sage",
+	summary: "SAGE: five tasks of semantic understanding over measures of similarity",
+	about: `
+Compares the cosine of the model with Levenshtein ratio, ROUGE, Jaccard and BM25 on five tasks:
+preference (needs pairs.jsonl), robustness (variants/summaries.jsonl), sensitivity (corpus.jsonl),
+clustering (labels.tsv) and retrieval (a judged corpus). Each runs on the first folder of --data that
+has its files. Versions of texts are drawn by the seed.`,
+	examples: []string{
+		"lexsem bench sage --data $LEXSEM_DATA/pairs-stsb-en,$LEXSEM_DATA/sure-nq,$LEXSEM_DATA/cluster-agnews-test",
+		"lexsem bench sage --data $LEXSEM_DATA/sure-fiqa --tasks sensitivity,retrieval --similarities jaccard,bm25 --json -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		data := f.str("data", "", "`DIR`folders of the data, separated by commas")
+		tasks := f.str("tasks", "", "`LIST`of "+strings.Join(sage.Tasks(), ", ")+"; default all that there is data for")
+		measures := f.str("similarities", "", "`LIST`of "+strings.Join(sage.Similarities(), ", ")+"; default all")
+		limit := f.int("limit", 300, "texts that versions are made of, or that are clustered; 0 for all")
+		seed := f.uint64("seed", 1, "seed of draws")
+		cache := f.str("encodings", "", "`DIR`keep encodings for the next run")
+		to := f.str("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		p := protocolFlags{data: data, seed: seed, cache: cache, json: to, perPassage: new(int)}
+		*p.perPassage = 1
+		return func(ctx context.Context, a *app, args []string) error {
+			dirs, err := p.folders(args)
+			if err != nil {
+				return err
+			}
+			if *limit < 0 {
+				return usagef("--limit takes numbers from 0")
+			}
+			var rep *sage.Report
+			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) (err error) {
+				rep, err = sage.Run(ctx, enc, sage.Options{
+					Data: dirs, Tasks: list(*tasks), Similarities: list(*measures), Limit: *limit, Seed: *seed,
+					CacheDir: *cache, Version: versions().Version, Progress: s.Progress,
+				})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, rep) }, func(w io.Writer) error { return writeSAGE(w, rep) })
+		}
+	},
+}
+
+func writeSAGE(w io.Writer, rep *sage.Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "task\tdata\titems\tsimilarity\tscore\tmade of")
+	last := ""
+	for _, r := range rep.Results {
+		task, data, items := r.Task, r.Data, fmt.Sprint(r.Items)
+		if task == last {
+			task, data, items = "", "", ""
+		}
+		last = r.Task
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
+			if !strings.HasPrefix(name, "kept ") { // 18 of them stand in the JSON
+				parts = append(parts, fmt.Sprintf("%s %.3f", name, r.Parts[name]))
+			}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.3f\t%s\n", task, data, items, r.Similarity, r.Score, strings.Join(parts, ", "))
+	}
+	return t.Flush()
+}
