@@ -12,20 +12,16 @@ import (
 )
 
 func init() {
-	sheets = append(sheets, sheet{
-		issue: "03",
-		figures: []figure{
-			{id: "03.rlr.keyword", what: "nDCG@1 points of rlr over dense, keyword, sure-nq", target: 5},
-			{id: "03.rlr.part16", what: "nDCG@1 points of rlr over dense, part:16, sure-nq", target: 2},
-			{id: "03.rlr.query", what: "nDCG@1 points of rlr over dense, judged queries, sure-nq", target: -0.3},
-			{id: "03.rlr+slr.keyword", what: "nDCG@1 points of rlr+slr over dense, keyword, sure-nq", target: 10},
-			{id: "03.rlr+slr.part16", what: "nDCG@1 points of rlr+slr over dense, part:16, sure-nq", target: 5},
-			{id: "03.rlr+slr.query", what: "nDCG@1 points of rlr+slr over dense, judged queries, sure-nq", target: -0.3},
-			{id: "03.demo.cpu", what: "CPU-seconds of the first demo", target: 300, atMost: true},
-			{id: "03.demo.again", what: "wall seconds of the second demo", target: 3, atMost: true},
-		},
-		measure: measure03,
-	})
+	register("03", measure03,
+		figure{id: "03.rlr.keyword", what: "nDCG@1 points of rlr over dense, keyword, sure-nq", target: 5},
+		figure{id: "03.rlr.part16", what: "nDCG@1 points of rlr over dense, part:16, sure-nq", target: 2},
+		figure{id: "03.rlr.query", what: "nDCG@1 points of rlr over dense, judged queries, sure-nq", target: -0.3},
+		figure{id: "03.rlr+slr.keyword", what: "nDCG@1 points of rlr+slr over dense, keyword, sure-nq", target: 10},
+		figure{id: "03.rlr+slr.part16", what: "nDCG@1 points of rlr+slr over dense, part:16, sure-nq", target: 5},
+		figure{id: "03.rlr+slr.query", what: "nDCG@1 points of rlr+slr over dense, judged queries, sure-nq", target: -0.3},
+		figure{id: "03.demo.cpu", what: "CPU-seconds of the first demo", target: 300, atMost: true},
+		figure{id: "03.demo.again", what: "wall seconds of the second demo", target: 3, atMost: true},
+	)
 }
 
 // measure03 runs the bench on sure-nq and the demo twice, as a user would.

@@ -6,7 +6,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -25,12 +27,38 @@ type figure struct {
 type sheet struct {
 	issue   string
 	figures []figure
-	// measure returns a value by figure id. A figure without a value is a MISS.
-	measure func(ctx context.Context) (map[string]float64, error)
+	// measures return values by figure id. A figure without a value is a MISS.
+	measures []measure
 }
+
+type measure func(ctx context.Context) (map[string]float64, error)
 
 // sheets holds one entry a file issue_NN.go.
 var sheets []sheet
+
+// register adds figures and how to measure them to the sheet of an issue,
+// which may have several.
+func register(issue string, m measure, figures ...figure) {
+	i := slices.IndexFunc(sheets, func(s sheet) bool { return s.issue == issue })
+	if i < 0 {
+		i = len(sheets)
+		sheets = append(sheets, sheet{issue: issue})
+	}
+	sheets[i].figures = append(sheets[i].figures, figures...)
+	sheets[i].measures = append(sheets[i].measures, m)
+}
+
+// measure runs all measurements; one that fails leaves the others.
+func (s sheet) measure(ctx context.Context) (map[string]float64, error) {
+	values := map[string]float64{}
+	var errs []error
+	for _, m := range s.measures {
+		got, err := m(ctx)
+		maps.Copy(values, got)
+		errs = append(errs, err)
+	}
+	return values, errors.Join(errs...)
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -38,6 +38,8 @@ type place struct {
 	At     int       `json:"at"`  // queries of the epoch that are done
 	Sum    float64   `json:"sum"` // of their losses
 	Losses []float64 `json:"losses"`
+	Held   []float64 `json:"held"` // losses of the probes at the end of each epoch
+	Best   int       `json:"best"` // the epoch, from 1, whose weights are kept
 }
 
 // fitKey names everything that the descent depends on: a checkpoint with
@@ -49,8 +51,7 @@ func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) s
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// state lists every number that the steps change, but W, b and the heads
-// themselves stand among them, too.
+// state lists every number that the steps change.
 func (t *trainer) state() (floats [][]float32, ints [][]int32) {
 	add := func(w []float32, a *adam) {
 		floats = append(floats, w, a.m, a.v)
@@ -68,7 +69,37 @@ func (t *trainer) state() (floats [][]float32, ints [][]int32) {
 			}
 		}
 	}
-	return floats, ints
+	return append(floats, t.best...), ints
+}
+
+// fitted lists what the fit makes: W, b and the heads.
+func (t *trainer) fitted() [][]float32 {
+	all := [][]float32{t.projection.Rows()}
+	if t.bias != nil {
+		all = append(all, t.projection.Bias())
+	}
+	if t.learner != nil {
+		for _, h := range t.learner.heads {
+			if h != nil {
+				all = append(all, h.U, h.B)
+			}
+		}
+	}
+	return all
+}
+
+// keep remembers the present weights as the best.
+func (t *trainer) keep() {
+	for i, x := range t.fitted() {
+		copy(t.best[i], x)
+	}
+}
+
+// restore goes back to the best weights.
+func (t *trainer) restore() {
+	for i, x := range t.fitted() {
+		copy(x, t.best[i])
+	}
 }
 
 // saveCheckpoint replaces the file at path by the present state: a temporary

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,19 +19,21 @@ import (
 const blockScores = 1 << 18
 
 // descend fits W, p, and the heads of the bridge by Adam. key names the fit,
-// so that it goes on from a checkpoint of its own. It returns the mean loss of
-// each epoch and the number of steps.
-func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, key string, o Options) ([]float64, int, error) {
+// so that it goes on from a checkpoint of its own. After each epoch the loss of
+// m, which reads what is fitted, is taken on the held-out probes: the weights
+// of the best epoch are kept, and the first one that is worse than the one
+// before is the last. It returns where it ended.
+func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, held *heldOut, m modulate.Modulator, key string, o Options) (place, error) {
 	t, err := newTrainer(ctx, q, set, shift, b, p, o)
 	if err != nil {
-		return nil, 0, err
+		return place{}, err
 	}
 	total := t.adam.total
 	now := place{Key: key}
 	if o.Checkpoint != "" {
 		from, ok, err := t.loadCheckpoint(o.Checkpoint, key)
 		if err != nil {
-			return nil, 0, fmt.Errorf("read the checkpoint %s: %w; delete it", o.Checkpoint, err)
+			return now, fmt.Errorf("read the checkpoint %s: %w; delete it", o.Checkpoint, err)
 		}
 		if ok {
 			now = from
@@ -41,39 +44,49 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 	for i := range order {
 		order[i] = int32(i)
 	}
+	worse := func() bool { n := len(now.Held); return n > 1 && now.Held[n-1] > now.Held[n-2] }
 	for epoch := range o.Epochs {
 		rng := random(o.Seed, fmt.Sprint("epoch ", epoch), "")
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		if epoch < now.Epoch {
+		if epoch < now.Epoch || worse() {
 			continue
 		}
 		for now.At < len(order) {
 			if err := ctx.Err(); err != nil {
-				return nil, 0, err
+				return now, err
 			}
 			batch := order[now.At:min(now.At+o.Batch, len(order))]
 			now.Step++
 			loss, err := t.step(ctx, batch, now.Step)
 			if err != nil {
-				return nil, 0, err
+				return now, err
 			}
 			if loss-loss != 0 {
-				return nil, 0, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, now.Step, total)
+				return now, fmt.Errorf("%w at step %d of %d; use a lower learning rate", ErrDiverged, now.Step, total)
 			}
 			now.At += len(batch)
 			now.Sum += loss * float64(len(batch))
 			o.Progress("fit", now.Step, total, now.Sum/float64(now.At))
 			if err := saver.after(t, now); err != nil {
-				return nil, 0, err
+				return now, err
 			}
+		}
+		for r := range p.Tokens() {
+			t.adam.settle(p.Rows(), r, now.Step)
+		}
+		loss, err := held.loss(ctx, set, m, o)
+		if err != nil {
+			return now, err
+		}
+		if now.Held = append(now.Held, loss); loss <= slices.Min(now.Held) {
+			now.Best = epoch + 1
+			t.keep()
 		}
 		now.Losses = append(now.Losses, now.Sum/float64(len(order)))
 		now.Epoch, now.At, now.Sum = epoch+1, 0, 0
 	}
-	for r := range p.Tokens() {
-		t.adam.settle(p.Rows(), r, total)
-	}
-	return now.Losses, now.Step, nil
+	t.restore()
+	return now, nil
 }
 
 // trainer holds what the steps share.
@@ -88,6 +101,8 @@ type trainer struct {
 	lex     []modulate.Lexical // of the batch
 	all     []float32          // [len(reps) × d]: all candidates, nil where there are too many
 	mined   []int32            // [queries × o.Negatives] distinct texts, where all is nil
+
+	best [][]float32 // the weights of the best epoch, see fitted
 
 	dz     []float32
 	loss   []float64
@@ -122,6 +137,9 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 	}
 	if learns(b) {
 		t.learner = newLearner(q, b, total, q.length, o)
+	}
+	for _, x := range t.fitted() {
+		t.best = append(t.best, make([]float32, len(x)))
 	}
 	return t, t.prepare(ctx)
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -30,19 +31,17 @@ var probes = []struct {
 	}},
 }
 
-// probe measures nDCG@1 of the plain and of the modulated vectors on queries
-// that training has not seen, against all distinct passages. There is one
-// right answer, so nDCG@1 is the share of queries that rank it first; of equal
-// scores the passage that comes first in the corpus is taken.
-func probe(ctx context.Context, enc encoder.Encoder, set *passages, w *modulate.Weights, parts modulate.Parts, o Options) ([]modulate.ProbeScore, error) {
-	parts.Weights = w
-	m, err := modulate.NewStack(w.Stack, parts)
-	if err != nil {
-		return nil, err
-	}
+// heldOut are the encoded queries of all probes, one probe after the other.
+type heldOut struct {
+	out    []encoder.Output
+	target []int32
+	ends   []int // of each probe
+}
+
+// drawProbes makes and encodes the queries of the probes.
+func drawProbes(ctx context.Context, enc encoder.Encoder, set *passages, need encoder.Need, o Options) (*heldOut, error) {
+	h := &heldOut{}
 	var texts []string
-	var target []int32
-	var ends []int
 	for _, p := range probes {
 		rng := random(o.Seed, "probe "+p.task, "")
 		count := len(texts) + probeQueries
@@ -51,42 +50,55 @@ func probe(ctx context.Context, enc encoder.Encoder, set *passages, w *modulate.
 				break
 			}
 			if t := p.make(rng, set.passage(r)); t != "" {
-				texts, target = append(texts, t), append(target, int32(r))
+				texts, h.target = append(texts, t), append(h.target, int32(r))
 			}
 		}
-		ends = append(ends, len(texts))
+		h.ends = append(h.ends, len(texts))
 	}
-	d := enc.Dim()
-	dense := make([]float32, 0, len(texts)*d)
-	modified := make([]float32, 0, len(texts)*d)
-	progress := func(done int) { o.Progress("evaluate", done, len(texts), 0) }
-	err = encodeTexts(ctx, enc, texts, m.Need(), progress, func(part []encoder.Output) error {
-		for _, out := range part {
-			dense = append(dense, out.Dense...)
-			modified = m.Modulate(modified, inputOf(out))
-		}
+	progress := func(done int) { o.Progress("encode probes", done, len(texts), 0) }
+	err := encodeTexts(ctx, enc, texts, need, progress, func(part []encoder.Output) error {
+		h.out = append(h.out, part...)
 		return ctx.Err()
 	})
+	return h, err
+}
+
+// modulated are the query vectors [n × d] as m makes them.
+func (h *heldOut) modulated(m modulate.Modulator) []float32 {
+	var q []float32
+	for _, out := range h.out {
+		q = m.Modulate(q, inputOf(out))
+	}
+	return q
+}
+
+// scores measures nDCG@1 of the plain and of the modulated vectors on queries
+// that training has not seen, against all distinct passages. There is one
+// right answer, so nDCG@1 is the share of queries that rank it first; of equal
+// scores the passage that comes first in the corpus is taken.
+func (h *heldOut) scores(ctx context.Context, set *passages, m modulate.Modulator, o Options) ([]modulate.ProbeScore, error) {
+	o.Progress("evaluate", 0, len(h.out), 0)
+	var dense []float32
+	for _, out := range h.out {
+		dense = append(dense, out.Dense...)
+	}
+	before, err := nearest(ctx, set, dense, h.target, o)
 	if err != nil {
 		return nil, err
 	}
-	before, err := first(ctx, set, dense, o.Workers)
-	if err != nil {
-		return nil, err
-	}
-	after, err := first(ctx, set, modified, o.Workers)
+	after, err := nearest(ctx, set, h.modulated(m), h.target, o)
 	if err != nil {
 		return nil, err
 	}
 	var scores []modulate.ProbeScore
 	start := 0
 	for i, p := range probes {
-		s := modulate.ProbeScore{Task: p.task, Queries: ends[i] - start}
-		for j := start; j < ends[i]; j++ {
-			if before[j] == target[j] {
+		s := modulate.ProbeScore{Task: p.task, Queries: h.ends[i] - start}
+		for j := start; j < h.ends[i]; j++ {
+			if before[j].first == h.target[j] {
 				s.Dense++
 			}
-			if after[j] == target[j] {
+			if after[j].first == h.target[j] {
 				s.Modified++
 			}
 		}
@@ -95,20 +107,39 @@ func probe(ctx context.Context, enc encoder.Encoder, set *passages, w *modulate.
 			s.Modified /= float64(s.Queries)
 			scores = append(scores, s)
 		}
-		start = ends[i]
+		start = h.ends[i]
 	}
 	return scores, nil
 }
 
-// first returns the distinct passage that ranks first for each row of qs
-// [n × d].
-func first(ctx context.Context, set *passages, qs []float32, workers int) ([]int32, error) {
+// loss is the mean loss of training on the probes, in nats.
+func (h *heldOut) loss(ctx context.Context, set *passages, m modulate.Modulator, o Options) (float64, error) {
+	answers, err := nearest(ctx, set, h.modulated(m), h.target, o)
+	if err != nil || len(answers) == 0 {
+		return 0, err
+	}
+	var sum float64
+	for _, a := range answers {
+		sum += a.loss
+	}
+	return sum / float64(len(answers)), nil
+}
+
+// answer is what the distinct passages are to a query: which one ranks first,
+// and the cross-entropy of its target.
+type answer struct {
+	first int32
+	loss  float64
+}
+
+// nearest answers the rows of qs [n × d] with the given targets.
+func nearest(ctx context.Context, set *passages, qs []float32, target []int32, o Options) ([]answer, error) {
 	const rows, slice = 16, 1024
 	n := len(qs) / set.dim
-	best := make([]int32, n)
-	err := each(ctx, workers, (n+rows-1)/rows, func(_, b int) {
+	out := make([]answer, n)
+	err := each(ctx, o.Workers, (n+rows-1)/rows, func(_, b int) {
 		lo, hi := b*rows, min((b+1)*rows, n)
-		top := make([]float32, hi-lo)
+		top, right, sum := make([]float32, hi-lo), make([]float32, hi-lo), make([]float64, hi-lo)
 		score := make([]float32, (hi-lo)*slice)
 		block := make([]float32, 0, slice*set.dim)
 		for at := 0; at < len(set.reps); at += slice {
@@ -121,13 +152,21 @@ func first(ctx context.Context, set *passages, qs []float32, workers int) ([]int
 			for q := range hi - lo {
 				for j, s := range score[q*m : (q+1)*m] {
 					if at+j == 0 || s > top[q] {
-						top[q], best[lo+q] = s, int32(at+j)
+						sum[q] *= math.Exp(float64(top[q]-s) / o.Tau) // 0 stays 0
+						top[q], out[lo+q].first = s, int32(at+j)
+					}
+					sum[q] += math.Exp(float64(s-top[q]) / o.Tau)
+					if int32(at+j) == target[lo+q] {
+						right[q] = s
 					}
 				}
 			}
 		}
+		for q := range hi - lo {
+			out[lo+q].loss = math.Log(sum[q]) - float64(right[q]-top[q])/o.Tau
+		}
 	})
-	return best, err
+	return out, err
 }
 
 // rake makes a keyword query in the manner of RAKE (Rose et al. 2010):

@@ -123,8 +123,12 @@ type Report struct {
 	Queries  int // training queries
 	Tokens   int // tokens that have a row in W
 	Steps    int
-	// Losses is the mean training loss of each epoch, in nats.
-	Losses []float64
+	// Losses is the mean training loss of each epoch, in nats, Held that of the
+	// held-out probes at its end, and Best the epoch, from 1, whose weights were
+	// kept: the one with the least held-out loss. A fit stops early, after the
+	// first epoch that is worse than the one before.
+	Losses, Held []float64
+	Best         int
 	// Probes are the figures on held-out probes, before and after.
 	Probes []modulate.ProbeScore
 	// Encode and Descent are the time spent on encoding the queries and on
@@ -250,16 +254,24 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	queries.length = length
+	held, err := drawProbes(ctx, enc, set, stack.Need(), o)
+	if err != nil {
+		return nil, nil, err
+	}
 	encoded := time.Now()
 	key := fitKey(set, queries, w.Stack, enc.Fingerprint().Digest(), base, o)
-	losses, steps, err := descend(ctx, queries, set, shift, bridge, w.Projection, key, o)
+	m, err := modulate.NewStack(w.Stack, parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	done, err := descend(ctx, queries, set, shift, bridge, w.Projection, held, m, key, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	fitted := time.Now()
 
 	w.Encoder, w.Seed, w.Data, w.Seq = enc.Fingerprint(), o.Seed, set.digest, o.Seq
-	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), losses[len(losses)-1]
+	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), done.Losses[done.Best-1]
 	if o.Base != nil {
 		w.Queries += o.Base.Queries
 	}
@@ -268,12 +280,12 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 			w.RLR = r.Options()
 		}
 	}
-	if w.Probes, err = probe(ctx, enc, set, w, parts, o); err != nil {
+	if w.Probes, err = held.scores(ctx, set, m, o); err != nil {
 		return nil, nil, err
 	}
 	return w, &Report{
 		Stack: w.Stack, Passages: corpus.Len(), Distinct: len(set.reps), Queries: queries.len(),
-		Tokens: len(w.Projection.Tokens()), Steps: steps, Losses: losses, Probes: w.Probes,
+		Tokens: len(w.Projection.Tokens()), Steps: done.Step, Losses: done.Losses, Held: done.Held, Best: done.Best, Probes: w.Probes,
 		Encode: encoded.Sub(began), Descent: fitted.Sub(encoded), Took: time.Since(start),
 	}, nil
 }

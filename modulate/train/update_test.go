@@ -71,12 +71,12 @@ func TestUpdate(t *testing.T) {
 			}
 			queries = m.Modulate(queries, inputOf(out[0]))
 		}
-		best, err := first(t.Context(), set, queries, 2)
+		best, err := nearest(t.Context(), set, queries, make([]int32, to-from), quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, b := range best {
-			if int(b) == from+i {
+			if int(b.first) == from+i {
 				n++
 			}
 		}
