@@ -349,11 +349,24 @@ func (e *Engine) readSnapshot(p part) (seq uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := p.load(s.Data); err != nil {
-		return 0, fmt.Errorf("%s: %w", filepath.Base(path), err)
+		return 0, errors.Join(fmt.Errorf("%s: %w", filepath.Base(path), err), s.Close())
 	}
-	return s.Seq, nil
+	if p == e.vectors { // it goes on using the file's memory
+		e.mapped = append(e.mapped, s)
+		return s.Seq, nil
+	}
+	return s.Seq, s.Close()
+}
+
+// unmap gives back the snapshots in use. Nothing may read the vectors any more.
+func (e *Engine) unmap() error {
+	var errs []error
+	for _, s := range e.mapped {
+		errs = append(errs, s.Close())
+	}
+	e.mapped = nil
+	return errors.Join(errs...)
 }
 
 // saveIfDue saves the derived state when enough has changed since. Unsynced

@@ -43,6 +43,7 @@ type Engine struct {
 	apply    sync.Mutex   // held from commit to application, so that changes are applied in order
 	mu       sync.RWMutex // guards the derived state below; searches hold it shared
 	vectors  *vectors
+	mapped   []*store.Snapshot // what vectors use the memory of; closed at the end
 	sums     *sums
 	local    *local
 	words    *words
@@ -91,7 +92,7 @@ func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Eng
 	}
 	e := &Engine{dir: dir, o: o, enc: enc, st: st}
 	if err := e.start(ctx); err != nil {
-		return nil, errors.Join(err, st.Close())
+		return nil, errors.Join(err, st.Close(), e.unmap())
 	}
 	return e, nil
 }
@@ -170,7 +171,7 @@ func (e *Engine) Close() error {
 		err = e.saveDerived(context.Background())
 	}
 	e.view.Close()
-	return errors.Join(err, e.st.Close())
+	return errors.Join(err, e.st.Close(), e.unmap())
 }
 
 // use marks a call as running; the returned function ends it.

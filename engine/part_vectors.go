@@ -35,8 +35,9 @@ func (p *vectors) reset() error {
 	return nil
 }
 
+// load goes on using data, which the engine keeps.
 func (p *vectors) load(data []byte) error {
-	x, err := index.Load(p.name, p.options(), data)
+	x, err := index.Map(p.name, p.options(), data)
 	if err != nil {
 		return err
 	}

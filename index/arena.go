@@ -33,9 +33,32 @@ func (a *arena[T]) run(from, n int) ([]T, int) {
 }
 
 // reserve makes room for n slots in all.
-func (a *arena[T]) reserve(n int) {
-	for len(a.chunks)<<a.bits < n {
-		a.chunks = append(a.chunks, make([]T, a.dim<<a.bits))
+func (a *arena[T]) reserve(n int) { *a = a.grown(n) }
+
+// grown is a with room for n slots in all; a may be read meanwhile.
+func (a *arena[T]) grown(n int) arena[T] {
+	b := *a
+	b.chunks = b.chunks[:len(b.chunks):len(b.chunks)]
+	for len(b.chunks)<<b.bits < n {
+		b.chunks = append(b.chunks, make([]T, b.dim<<b.bits))
+	}
+	return b
+}
+
+// adopt makes the rows in data the first ones of an empty arena. If keep is set
+// the whole chunks among them are data itself, which must stay as it is and is
+// written to when rows change; the rest, else all, is copied.
+func (a *arena[T]) adopt(data []T, keep bool) {
+	size := a.dim << a.bits
+	for len(data) > 0 {
+		n := min(size, len(data))
+		chunk := data[:n:n]
+		if !keep || n < size {
+			chunk = make([]T, size)
+			copy(chunk, data)
+		}
+		a.chunks = append(a.chunks, chunk)
+		data = data[n:]
 	}
 }
 

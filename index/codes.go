@@ -30,12 +30,15 @@ func newCodes(dim int, m *metric) *codes {
 }
 
 // reserve makes room for n slots in all.
-func (c *codes) reserve(n int) {
-	c.rows.reserve(n)
-	c.scales.reserve(n)
+func (c *codes) reserve(n int) { *c = c.grown(n) }
+
+// grown is c with room for n slots in all; c may be read meanwhile.
+func (c *codes) grown(n int) codes {
+	g := codes{m: c.m, rows: c.rows.grown(n), scales: c.scales.grown(n), norms: c.norms}
 	if !c.m.unit {
-		c.norms.reserve(n)
+		g.norms = c.norms.grown(n)
 	}
+	return g
 }
 
 // release gives back what lies behind slot n.

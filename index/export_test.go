@@ -16,7 +16,7 @@ func FixChecksums(data []byte) []byte {
 			break
 		}
 		end := 12 + int(n)
-		binary.LittleEndian.PutUint32(rest[end:], crc32.Checksum(rest[:end], castagnoli))
+		binary.LittleEndian.PutUint32(rest[end:], crc32.Checksum(rest[:end], crc32.MakeTable(crc32.Castagnoli)))
 		rest = rest[end+4:]
 	}
 	return data

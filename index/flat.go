@@ -3,6 +3,8 @@ package index
 import (
 	"fmt"
 	"sync"
+
+	"github.com/lexsem/lexsem/internal/section"
 )
 
 // KindFlat compares the query with every vector: exact, without build time,
@@ -12,8 +14,10 @@ import (
 // distance is computed, so a narrow filter makes a search cheaper; it must not
 // call the index.
 var KindFlat = registerKind("flat", kind{
-	new:  func(o Options) Index { return newFlat(o, false) },
-	load: func(o Options, r *reader) (Index, error) { return loadFlat(newFlat(o, false), r) },
+	new: func(o Options) Index { return newFlat(o, false) },
+	load: func(o Options, r *section.Reader, keep bool) (Index, error) {
+		return loadFlat(newFlat(o, false), r, keep)
+	},
 })
 
 // KindFlatInt8 is KindFlat with int8 codes beside the vectors. A search
@@ -24,8 +28,10 @@ var KindFlat = registerKind("flat", kind{
 // against the distances between them, as l2 allows, few can be left out, and
 // the gain is lost.
 var KindFlatInt8 = registerKind("flat-int8", kind{
-	new:  func(o Options) Index { return newFlat(o, true) },
-	load: func(o Options, r *reader) (Index, error) { return loadFlat(newFlat(o, true), r) },
+	new: func(o Options) Index { return newFlat(o, true) },
+	load: func(o Options, r *section.Reader, keep bool) (Index, error) {
+		return loadFlat(newFlat(o, true), r, keep)
+	},
 })
 
 // flat keeps its vectors dense: slots 0 to len(ids)-1 are all in use, and a
@@ -37,9 +43,9 @@ type flat struct {
 	write sync.Mutex   // held by Add, Delete and WriteTo
 	mu    sync.RWMutex // held for writing only while data change
 	rows  arena[float32]
-	codes *codes            // nil without
-	ids   []uint64          // by slot
-	slots map[uint64]uint32 // by id
+	codes *codes   // nil without
+	ids   []uint64 // by slot
+	slots idTable
 
 	scratch sync.Pool // of *flatScratch
 }
@@ -61,7 +67,8 @@ type flatScratch struct {
 const flatBlock = 128
 
 func newFlat(o Options, coded bool) *flat {
-	f := &flat{o: o, m: metrics[o.Metric], rows: newArena[float32](o.Dim), slots: map[uint64]uint32{}}
+	f := &flat{o: o, m: metrics[o.Metric], rows: newArena[float32](o.Dim)}
+	f.slots.id = func(slot uint32) uint64 { return f.ids[slot] }
 	if coded {
 		f.codes = newCodes(o.Dim, f.m)
 	}
@@ -103,12 +110,12 @@ func (f *flat) Add(ids []uint64, vectors []float32) error {
 		return fmt.Errorf("%d vectors and %d more: %w", len(f.ids), len(ids), ErrFull)
 	}
 	for i, id := range ids {
-		slot, ok := f.slots[id]
+		slot, ok := f.slots.get(id)
 		if !ok {
 			slot = uint32(len(f.ids))
 			f.rows.reserve(int(slot) + 1)
 			f.ids = append(f.ids, id)
-			f.slots[id] = slot
+			f.slots.put(id, slot)
 		}
 		row := f.rows.row(slot)
 		f.m.put(row, vectors[i*f.o.Dim:(i+1)*f.o.Dim])
@@ -127,11 +134,12 @@ func (f *flat) Delete(ids []uint64) int {
 	defer f.mu.Unlock()
 	n := 0
 	for _, id := range ids {
-		slot, ok := f.slots[id]
+		slot, ok := f.slots.get(id)
 		if !ok {
 			continue
 		}
 		n++
+		f.slots.drop(id)
 		last := uint32(len(f.ids) - 1)
 		if slot != last {
 			copy(f.rows.row(slot), f.rows.row(last))
@@ -139,10 +147,9 @@ func (f *flat) Delete(ids []uint64) int {
 				f.codes.move(slot, last)
 			}
 			f.ids[slot] = f.ids[last]
-			f.slots[f.ids[slot]] = slot
+			f.slots.put(f.ids[slot], slot)
 		}
 		f.ids = f.ids[:last]
-		delete(f.slots, id)
 	}
 	f.rows.release(len(f.ids))
 	if f.codes != nil {
@@ -239,6 +246,6 @@ func (f *flat) Scores(dst []float32, q []float32, ids []uint64) error {
 	f.m.put(s.g.q, q)
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	scores(dst, ids, &s.g, f.slots)
+	scores(dst, ids, &s.g, &f.slots)
 	return nil
 }

@@ -3,7 +3,7 @@ package index
 import "math"
 
 // scores is Scores over any table of slots.
-func scores(dst []float32, ids []uint64, g *gather, slots map[uint64]uint32) {
+func scores(dst []float32, ids []uint64, g *gather, slots *idTable) {
 	var at [4]int // where in dst the gathered ones go
 	store := func() {
 		_, dist := g.flush()
@@ -12,7 +12,7 @@ func scores(dst []float32, ids []uint64, g *gather, slots map[uint64]uint32) {
 		}
 	}
 	for i, id := range ids {
-		slot, ok := slots[id]
+		slot, ok := slots.get(id)
 		if !ok {
 			dst[i] = float32(math.NaN())
 			continue

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/lexsem/lexsem/internal/section"
 )
 
 // KindHNSW is a hierarchical navigable small world graph (Malkov and Yashunin,
@@ -36,8 +38,10 @@ import (
 // Memory beside the vectors is about 10·M bytes of links, as much for the way
 // back, and 60 bytes a node.
 var KindHNSW = registerKind("hnsw", kind{
-	new:  func(o Options) Index { return newHNSW(o, false) },
-	load: func(o Options, r *reader) (Index, error) { return loadHNSW(newHNSW(o, false), r) },
+	new: func(o Options) Index { return newHNSW(o, false) },
+	load: func(o Options, r *section.Reader, keep bool) (Index, error) {
+		return loadHNSW(newHNSW(o, false), r, keep)
+	},
 })
 
 // KindHNSWInt8 is KindHNSW with int8 codes beside the vectors, and a search
@@ -49,8 +53,10 @@ var KindHNSW = registerKind("hnsw", kind{
 // under l2 it serves vectors that are not much longer than the distances
 // between them.
 var KindHNSWInt8 = registerKind("hnsw-int8", kind{
-	new:  func(o Options) Index { return newHNSW(o, true) },
-	load: func(o Options, r *reader) (Index, error) { return loadHNSW(newHNSW(o, true), r) },
+	new: func(o Options) Index { return newHNSW(o, true) },
+	load: func(o Options, r *section.Reader, keep bool) (Index, error) {
+		return loadHNSW(newHNSW(o, true), r, keep)
+	},
 })
 
 type hnsw struct {
@@ -65,20 +71,23 @@ type hnsw struct {
 	rows   arena[float32]
 	codes  *codes // nil without
 	nodes  []*nodes
-	n      int               // slots ever used
-	live   int               // nodes that searches may return
-	hidden int               // nodes in the graph that they may not
-	slots  map[uint64]uint32 // of live nodes, by id
-	entry  uint32            // a node on the highest layer
-	top    int               // that layer; -1 if there is no node
+	n      int     // slots ever used
+	live   int     // nodes that searches may return
+	hidden int     // nodes in the graph that they may not
+	slots  idTable // of live nodes
+	entry  uint32  // a node on the highest layer
+	top    int     // that layer; -1 if there is no node
 
 	free    []uint32  // slots to use again; the writer's
 	plans   []plan    // kept for their space; the writer's
+	gone    []uint32  // likewise
+	come    []uint32  // likewise
 	walkers sync.Pool // of *walker
 }
 
 func newHNSW(o Options, coded bool) *hnsw {
-	h := &hnsw{o: o, m: metrics[o.Metric], rows: newArena[float32](o.Dim), slots: map[uint64]uint32{}, top: -1}
+	h := &hnsw{o: o, m: metrics[o.Metric], rows: newArena[float32](o.Dim), top: -1}
+	h.slots.id = h.id
 	if coded {
 		h.codes = newCodes(o.Dim, h.m)
 	}
@@ -168,8 +177,8 @@ func (h *hnsw) Delete(ids []uint64) int {
 	var gone []uint32
 	h.mu.Lock()
 	for _, id := range ids {
-		if slot, ok := h.slots[id]; ok {
-			delete(h.slots, id)
+		if slot, ok := h.slots.get(id); ok {
+			h.slots.drop(id)
 			h.hide(slot)
 			gone = append(gone, slot)
 		}
@@ -198,7 +207,7 @@ func (h *hnsw) Scores(dst []float32, q []float32, ids []uint64) error {
 	h.m.put(w.q.row, q)
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	scores(dst, ids, &w.g, h.slots)
+	scores(dst, ids, &w.g, &h.slots)
 	return nil
 }
 

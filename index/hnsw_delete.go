@@ -28,23 +28,18 @@ func (h *hnsw) unlinkSome(gone []uint32) {
 	parts := h.parts(gone)
 	h.apply(edits)
 
-	h.mu.Lock()
-	for _, x := range gone {
+	h.each(len(parts), func(i int) { h.join(parts[i]) })
+	if h.top >= 0 && h.state(h.entry) == leaving {
+		h.findEntry()
+	}
+	h.each(len(gone), func(i int) {
+		x := gone[i]
 		for layer := h.height(x); layer >= 0; layer-- {
 			h.setLinks(x, layer, nil)
 		}
 		h.setTree(x, 0)
-	}
-	for _, p := range parts {
-		h.join(p)
-	}
-	if h.top >= 0 && h.state(h.entry) == leaving {
-		h.findEntry()
-	}
-	for _, x := range gone {
-		h.vacate(x)
-	}
-	h.mu.Unlock()
+	})
+	h.each(len(gone), func(i int) { h.vacate(gone[i]) })
 
 	var weak []uint32
 	for i := range edits {
@@ -59,9 +54,11 @@ func (h *hnsw) unlinkSome(gone []uint32) {
 // link to one of gone and stay.
 func (h *hnsw) affected(gone []uint32) []edit {
 	var edits []edit
+	var in []uint32
 	for _, x := range gone {
 		for layer := h.height(x); layer >= 0; layer-- {
-			for _, y := range *h.in(x, layer) {
+			in = h.appendIn(in[:0], x, layer)
+			for _, y := range in {
 				if h.state(y) != leaving {
 					edits = append(edits, edit{slot: y, layer: layer})
 				}
@@ -154,16 +151,19 @@ func (h *hnsw) parts(gone []uint32) [][]uint32 {
 
 // findEntry makes a node of the highest layer the entry.
 func (h *hnsw) findEntry() {
-	h.top = -1
+	entry, top := h.entry, -1
 	for i := range h.n {
 		slot := uint32(i)
 		if s := h.state(slot); s != live && s != hidden {
 			continue
 		}
-		if height := h.height(slot); height > h.top {
-			h.entry, h.top = slot, height
+		if height := h.height(slot); height > top {
+			entry, top = slot, height
 		}
 	}
+	h.mu.Lock()
+	h.entry, h.top = entry, top
+	h.mu.Unlock()
 }
 
 // relink searches anew for links on layer 0 of nodes that have few.

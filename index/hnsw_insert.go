@@ -24,11 +24,26 @@ type edit struct {
 func (h *hnsw) insert(ids []uint64, vectors []float32, rows []int) {
 	dim := h.o.Dim
 	plans := h.takePlans(len(rows))
-	h.mu.Lock()
+	// New slots lie beyond n, where searches do not look; those used again are
+	// filled while searches are locked out.
+	again := min(len(rows), len(h.free))
+	n := h.n + len(rows) - again
+	h.grow(n)
 	for i, r := range rows {
-		plans[i].slot = h.place(ids[r], vectors[r*dim:(r+1)*dim])
-		plans[i].fresh = true
+		p := &plans[i]
+		p.fresh, p.slot = true, uint32(h.n+i-again)
+		if i < again {
+			p.slot = h.free[len(h.free)-1]
+			h.free = h.free[:len(h.free)-1]
+			h.mu.Lock()
+		}
+		h.place(p.slot, ids[r], vectors[r*dim:(r+1)*dim])
+		if i < again {
+			h.mu.Unlock()
+		}
 	}
+	h.mu.Lock()
+	h.n = n
 	h.mu.Unlock()
 	h.eachWalker(len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) })
 	h.hang(plans)
@@ -179,10 +194,9 @@ func (h *hnsw) connect(plans []plan) {
 			}
 		}
 		w.queue = rest
-		h.fill(w, e, rest)
+		h.complete(w, e, rest)
 	})
-	h.mu.Lock()
-	for i := range plans {
+	h.each(len(plans), func(i int) {
 		p := &plans[i]
 		for layer, links := range p.links {
 			h.setLinks(p.slot, layer, links)
@@ -192,13 +206,12 @@ func (h *hnsw) connect(plans []plan) {
 			h.setState(p.slot, hidden)
 			h.hidden++
 		}
-	}
-	h.mu.Unlock()
+	})
 	h.apply(edits)
 }
 
-// fill adds rest to the links of e: all if there is room, else the best.
-func (h *hnsw) fill(w *walker, e *edit, rest []uint32) {
+// complete adds rest to the links of e: all if there is room, else the best.
+func (h *hnsw) complete(w *walker, e *edit, rest []uint32) {
 	limit := h.limit(e.layer)
 	if len(e.links)+len(rest) <= limit {
 		e.links = append(e.links, rest...)
@@ -209,24 +222,28 @@ func (h *hnsw) fill(w *walker, e *edit, rest []uint32) {
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }
 
-// editsPerLock bounds how long searches wait for a writer.
-const editsPerLock = 64
+// each calls f(i) for all i < n with searches locked out for a few at a time,
+// so that none of them waits long.
+func (h *hnsw) each(n int, f func(i int)) {
+	const perLock = 16
+	for from := 0; from < n; from += perLock {
+		h.mu.Lock()
+		for i := from; i < min(n, from+perLock); i++ {
+			f(i)
+		}
+		h.mu.Unlock()
+	}
+}
 
 // apply writes edits down.
 func (h *hnsw) apply(edits []edit) {
-	for len(edits) > 0 {
-		n := min(len(edits), editsPerLock)
-		h.mu.Lock()
-		for i := range edits[:n] {
-			e := &edits[i]
-			h.setLinks(e.slot, e.layer, e.links)
-			if e.layer == 0 {
-				h.setTree(e.slot, e.tree)
-			}
+	h.each(len(edits), func(i int) {
+		e := &edits[i]
+		h.setLinks(e.slot, e.layer, e.links)
+		if e.layer == 0 {
+			h.setTree(e.slot, e.tree)
 		}
-		h.mu.Unlock()
-		edits = edits[n:]
-	}
+	})
 }
 
 // publish makes the new nodes visible, hides those whose ids they take over,
@@ -237,11 +254,11 @@ func (h *hnsw) publish(plans []plan) (gone []uint32) {
 	for i := range plans {
 		slot := plans[i].slot
 		id := h.id(slot)
-		if old, ok := h.slots[id]; ok {
+		if old, ok := h.slots.get(id); ok {
 			h.hide(old)
 			gone = append(gone, old)
 		}
-		h.slots[id] = slot
+		h.slots.put(id, slot)
 		h.setState(slot, live)
 		h.live++
 		h.hidden--

@@ -18,12 +18,14 @@ const (
 type nodes struct {
 	ids   [1 << nodeBits]uint64
 	state [1 << nodeBits]uint8
-	// links of layer 0: for each node their number, then room for 2·M slots.
-	// The first tree[i] of them are edges of the spanning tree.
-	links []uint32
-	tree  [1 << nodeBits]uint16
-	in    [1 << nodeBits][]uint32 // who links here on layer 0
-	tower [1 << nodeBits]*tower   // nil for nodes on layer 0 alone
+	// Room for 2·M slots a node on layer 0. From the front, its out[i] links,
+	// the first tree[i] of which are edges of the spanning tree. From the back,
+	// ins[i] of those who link here without being linked to; what finds no room
+	// is in spill. The others that link here are among the links.
+	room           []uint32
+	out, tree, ins [1 << nodeBits]uint16
+	spill          map[uint32][]uint32
+	tower          [1 << nodeBits]*tower // nil for nodes on layer 0 alone
 }
 
 // tower is what a node has above layer 0; layer l is at l-1.
@@ -51,42 +53,120 @@ func (h *hnsw) links(slot uint32, layer int) []uint32 {
 	if layer > 0 {
 		return c.tower[slot&nodeMask].links[layer-1]
 	}
-	at := int(slot&nodeMask) * (2*h.o.M + 1)
-	return c.links[at+1 : at+1+int(c.links[at])]
+	i := slot & nodeMask
+	at := int(i) * 2 * h.o.M
+	return c.room[at : at+int(c.out[i])]
 }
 
-// in is the list of slots that lead to a node.
-func (h *hnsw) in(slot uint32, layer int) *[]uint32 {
-	c := h.node(slot)
+// room is all that a node has for layer 0.
+func (h *hnsw) room(slot uint32) []uint32 {
+	at := int(slot&nodeMask) * 2 * h.o.M
+	return h.node(slot).room[at : at+2*h.o.M]
+}
+
+// appendIn appends the slots that lead to a node on a layer.
+func (h *hnsw) appendIn(dst []uint32, slot uint32, layer int) []uint32 {
+	c, i := h.node(slot), slot&nodeMask
 	if layer > 0 {
-		return &c.tower[slot&nodeMask].in[layer-1]
+		return append(dst, c.tower[i].in[layer-1]...)
 	}
-	return &c.in[slot&nodeMask]
+	room := h.room(slot)
+	dst = append(dst, room[len(room)-int(c.ins[i]):]...)
+	dst = append(dst, c.spill[i]...)
+	for _, s := range h.links(slot, 0) {
+		if contains(h.links(s, 0), slot) {
+			dst = append(dst, s)
+		}
+	}
+	return dst
+}
+
+// noteIn notes that from links to slot, which does not link back, on layer 0.
+func (h *hnsw) noteIn(slot, from uint32) {
+	c, i, room := h.node(slot), slot&nodeMask, h.room(slot)
+	if int(c.out[i]+c.ins[i]) < len(room) {
+		c.ins[i]++
+		room[len(room)-int(c.ins[i])] = from
+		return
+	}
+	if c.spill == nil {
+		c.spill = map[uint32][]uint32{}
+	}
+	c.spill[i] = append(c.spill[i], from)
+}
+
+// dropIn undoes noteIn.
+func (h *hnsw) dropIn(slot, from uint32) {
+	c, i, room := h.node(slot), slot&nodeMask, h.room(slot)
+	ins := room[len(room)-int(c.ins[i]):]
+	for j, s := range ins {
+		if s == from {
+			ins[j] = ins[0]
+			c.ins[i]--
+			return
+		}
+	}
+	rest := c.spill[i]
+	drop(&rest, from)
+	if len(rest) == 0 {
+		delete(c.spill, i)
+	} else {
+		c.spill[i] = rest
+	}
 }
 
 // setLinks replaces the links of a node and tells the nodes at the other ends.
 func (h *hnsw) setLinks(slot uint32, layer int, links []uint32) {
 	old := h.links(slot, layer)
+	gone, come := h.gone[:0], h.come[:0]
 	for _, s := range old {
 		if !contains(links, s) {
-			in := h.in(s, layer)
-			drop(in, slot)
+			gone = append(gone, s)
 		}
 	}
 	for _, s := range links {
 		if !contains(old, s) {
-			in := h.in(s, layer)
-			*in = append(*in, slot)
+			come = append(come, s)
 		}
 	}
-	c := h.node(slot)
+	h.gone, h.come = gone, come
+	c, i := h.node(slot), slot&nodeMask
 	if layer > 0 {
-		t := c.tower[slot&nodeMask]
+		t := c.tower[i]
 		t.links[layer-1] = append(t.links[layer-1][:0], links...)
+		for _, s := range gone {
+			drop(&h.node(s).tower[s&nodeMask].in[layer-1], slot)
+		}
+		for _, s := range come {
+			in := &h.node(s).tower[s&nodeMask].in[layer-1]
+			*in = append(*in, slot)
+		}
 		return
 	}
-	at := int(slot&nodeMask) * (2*h.o.M + 1)
-	c.links[at] = uint32(copy(c.links[at+1:at+1+2*h.o.M], links))
+	room := h.room(slot)
+	for len(links)+int(c.ins[i]) > len(room) { // the links take the room of an entry
+		last := room[len(room)-int(c.ins[i])]
+		c.ins[i]--
+		if c.spill == nil {
+			c.spill = map[uint32][]uint32{}
+		}
+		c.spill[i] = append(c.spill[i], last)
+	}
+	c.out[i] = uint16(copy(room, links))
+	for _, s := range gone {
+		if contains(h.links(s, 0), slot) {
+			h.noteIn(slot, s)
+		} else {
+			h.dropIn(s, slot)
+		}
+	}
+	for _, s := range come {
+		if contains(h.links(s, 0), slot) {
+			h.dropIn(slot, s)
+		} else {
+			h.noteIn(s, slot)
+		}
+	}
 }
 
 func contains(list []uint32, s uint32) bool {
@@ -110,25 +190,30 @@ func drop(list *[]uint32, s uint32) {
 	}
 }
 
-// place finds a slot for a new node, gives it height and vector, and leaves it
-// vacant.
-func (h *hnsw) place(id uint64, v []float32) uint32 {
-	var slot uint32
-	if n := len(h.free); n > 0 {
-		slot = h.free[n-1]
-		h.free = h.free[:n-1]
-	} else {
-		slot = uint32(h.n)
-		h.n++
-		h.rows.reserve(h.n)
-		if int(slot>>nodeBits) == len(h.nodes) {
-			h.nodes = append(h.nodes, &nodes{links: make([]uint32, (2*h.o.M+1)<<nodeBits)})
-		}
+// grow makes room for n slots in all. The memory is made beside the searches,
+// and nothing that they read moves.
+func (h *hnsw) grow(n int) {
+	rows, nodes := h.rows.grown(n), h.nodes[:len(h.nodes):len(h.nodes)]
+	for len(nodes)<<nodeBits < n {
+		nodes = append(nodes, h.newNodes())
 	}
+	var codes codes
+	if h.codes != nil {
+		codes = h.codes.grown(n)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rows, h.nodes = rows, nodes
+	if h.codes != nil {
+		*h.codes = codes
+	}
+}
+
+// place gives a vacant slot id, vector and height.
+func (h *hnsw) place(slot uint32, id uint64, v []float32) {
 	row := h.rows.row(slot)
 	h.m.put(row, v)
 	if h.codes != nil {
-		h.codes.reserve(h.n)
 		h.codes.put(slot, row)
 	}
 	c := h.node(slot)
@@ -136,15 +221,15 @@ func (h *hnsw) place(id uint64, v []float32) uint32 {
 	if l := h.layerOf(id); l > 0 {
 		c.tower[slot&nodeMask] = &tower{links: make([][]uint32, l), in: make([][]uint32, l)}
 	}
-	return slot
 }
+
+func (h *hnsw) newNodes() *nodes { return &nodes{room: make([]uint32, 2*h.o.M<<nodeBits)} }
 
 // vacate gives up the slot of a node that nothing links to any more.
 func (h *hnsw) vacate(slot uint32) {
 	c := h.node(slot)
 	c.state[slot&nodeMask] = vacant
 	c.tower[slot&nodeMask] = nil
-	c.in[slot&nodeMask] = nil
 	h.free = append(h.free, slot)
 	h.hidden--
 }

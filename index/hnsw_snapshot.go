@@ -1,6 +1,12 @@
 package index
 
-import "io"
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/lexsem/lexsem/internal/section"
+)
 
 // WriteTo writes a snapshot: HEAD, IDS, VECS, GRPH, END. Nodes are numbered
 // anew without gaps. GRPH holds the entry and then, for each node, the number
@@ -24,60 +30,60 @@ func (h *hnsw) WriteTo(w io.Writer) (int64, error) {
 			length += 4 + 4*len(h.links(slot, layer))
 		}
 	}
-	s := &writer{w: w}
-	s.header(h.kind(), h.o)
+	s := beginSnapshot(w, h.kind(), h.o)
 	writeVectors(s, len(slots), h.o.Dim,
 		func(i int) uint64 { return h.id(slots[i]) },
 		func(i int) []float32 { return h.rows.row(slots[i]) })
-	s.section("GRPH", length)
+	s.Begin("GRPH", length)
 	if len(slots) > 0 {
-		s.u32(number[h.entry])
+		s.U32(number[h.entry])
 	} else {
-		s.u32(0)
+		s.U32(0)
 	}
 	for _, slot := range slots {
-		s.u32(uint32(h.height(slot)))
-		s.u32(uint32(h.treeDegree(slot)))
+		s.U32(uint32(h.height(slot)))
+		s.U32(uint32(h.treeDegree(slot)))
 		for layer := range h.height(slot) + 1 {
 			links := h.links(slot, layer)
-			s.u32(uint32(len(links)))
+			s.U32(uint32(len(links)))
 			for _, t := range links {
-				s.u32(number[t])
+				s.U32(number[t])
 			}
 		}
 	}
-	s.close()
-	return s.finish()
+	s.Close()
+	return s.Finish()
 }
 
-func loadHNSW(h *hnsw, r *reader) (Index, error) {
-	ids := readVectors(r, h.m, &h.rows, h.slots)
-	g := r.section("GRPH")
-	if r.err != nil {
-		return nil, r.err
+func loadHNSW(h *hnsw, r *section.Reader, keep bool) (Index, error) {
+	ids := readVectors(r, h.m, &h.rows, &h.slots, keep, h.o.Workers)
+	g := r.Section("GRPH")
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	if h.codes != nil {
 		h.codes.putAll(&h.rows, len(ids), h.o.Workers)
 	}
 	h.n, h.live = len(ids), len(ids)
-	h.entry = g.u32()
+	h.entry = g.U32()
 	if h.n > 0 && int(h.entry) >= h.n || h.n == 0 && h.entry != 0 {
-		g.fail("entry %d of %d nodes", h.entry, h.n)
+		g.Fail("entry %d of %d nodes", h.entry, h.n)
 	}
 	// Each node takes 12 bytes or more: so many may be allocated for.
-	if len(g.data)/12 < h.n {
-		g.fail("graph of %d nodes in %d bytes", h.n, len(g.data))
+	if g.Len()/12 < h.n {
+		g.Fail("graph of %d nodes in %d bytes", h.n, g.Len())
 	}
-	for i := 0; i < h.n && g.err == nil; i += 1 << nodeBits {
-		h.nodes = append(h.nodes, &nodes{links: make([]uint32, (2*h.o.M+1)<<nodeBits)})
+	for i := 0; i < h.n && g.Err() == nil; i += 1 << nodeBits {
+		h.nodes = append(h.nodes, h.newNodes())
 	}
-	for i := 0; i < h.n && g.err == nil; i++ {
+	for i := 0; i < h.n && g.Err() == nil; i++ {
 		h.readNode(g, uint32(i), ids[i])
 	}
-	g.done()
-	if r.err != nil {
-		return nil, r.err
+	g.Done()
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
+	h.slots.id = h.id
 	if h.n > 0 {
 		h.top = h.height(h.entry)
 	}
@@ -87,57 +93,88 @@ func loadHNSW(h *hnsw, r *reader) (Index, error) {
 	return h, h.verify()
 }
 
-func (h *hnsw) readNode(g *reader, slot uint32, id uint64) {
+func (h *hnsw) readNode(g *section.Reader, slot uint32, id uint64) {
 	c := h.node(slot)
 	c.ids[slot&nodeMask] = id
 	c.state[slot&nodeMask] = live
-	height, tree := int(g.u32()), int(g.u32())
-	if height > maxLayer || tree > h.limit(0) || len(g.data) < 4*(height+1) {
-		g.fail("node %d has %d layers and %d tree edges", slot, height, tree)
+	height, tree := int(g.U32()), int(g.U32())
+	if height > maxLayer || tree > h.limit(0) || g.Len() < 4*(height+1) {
+		g.Fail("node %d has %d layers and %d tree edges", slot, height, tree)
 		return
 	}
 	if height > 0 {
 		c.tower[slot&nodeMask] = &tower{links: make([][]uint32, height), in: make([][]uint32, height)}
 	}
 	for layer := range height + 1 {
-		n := int(g.u32())
-		if n > h.limit(layer) || layer == 0 && n < tree || len(g.data) < 4*n {
-			g.fail("node %d has %d links on layer %d", slot, n, layer)
+		n := int(g.U32())
+		if n > h.limit(layer) || layer == 0 && n < tree || g.Len() < 4*n {
+			g.Fail("node %d has %d links on layer %d", slot, n, layer)
 			return
 		}
-		links := make([]uint32, n)
+		var links []uint32
+		if layer == 0 {
+			links = h.room(slot)[:n]
+			c.out[slot&nodeMask], c.tree[slot&nodeMask] = uint16(n), uint16(tree)
+		} else {
+			links = make([]uint32, n)
+			c.tower[slot&nodeMask].links[layer-1] = links
+		}
+		raw := g.Raw(4 * uint64(n))
 		for i := range links {
-			links[i] = g.u32()
-			if int(links[i]) >= h.n {
-				g.fail("node %d links to %d of %d", slot, links[i], h.n)
+			if links[i] = binary.LittleEndian.Uint32(raw[4*i:]); int(links[i]) >= h.n {
+				g.Fail("node %d links to %d of %d", slot, links[i], h.n)
 				return
 			}
 		}
-		if layer > 0 {
-			c.tower[slot&nodeMask].links[layer-1] = links
-			continue
-		}
-		at := int(slot&nodeMask) * (2*h.o.M + 1)
-		c.links[at] = uint32(copy(c.links[at+1:], links))
-		c.tree[slot&nodeMask] = uint16(tree)
 	}
 }
 
 // backLinks fills in who links to whom.
 func (h *hnsw) backLinks() error {
+	mark := make([]uint32, h.n)
+	from, sources := h.sources()
 	for i := range h.n {
 		slot := uint32(i)
-		for layer := range h.height(slot) + 1 {
+		for _, s := range h.links(slot, 0) {
+			mark[s] = slot + 1
+		}
+		for _, s := range sources[from[i]:from[i+1]] {
+			if mark[s] != slot+1 {
+				h.noteIn(slot, s)
+			}
+		}
+		for layer := 1; layer <= h.height(slot); layer++ {
 			for _, s := range h.links(slot, layer) {
 				if h.height(s) < layer {
-					r := &reader{}
-					r.fail("node %d links to %d, which is not on layer %d", slot, s, layer)
-					return r.err
+					return fmt.Errorf("node %d links to %d, which is not on layer %d: %w", slot, s, layer, ErrCorrupt)
 				}
-				in := h.in(s, layer)
+				in := &h.node(s).tower[s&nodeMask].in[layer-1]
 				*in = append(*in, slot)
 			}
 		}
 	}
 	return nil
+}
+
+// sources lists who links to whom on layer 0: sources[from[s]:from[s+1]] link to
+// s. All links must be within the graph.
+func (h *hnsw) sources() (from, sources []uint32) {
+	from = make([]uint32, h.n+2)
+	each := func(f func(slot, to uint32)) {
+		for i := range h.n {
+			for _, s := range h.links(uint32(i), 0) {
+				f(uint32(i), s)
+			}
+		}
+	}
+	each(func(_, to uint32) { from[to+2]++ })
+	for i := 2; i < len(from); i++ {
+		from[i] += from[i-1]
+	}
+	sources = make([]uint32, from[len(from)-1])
+	each(func(slot, to uint32) {
+		sources[from[to+1]] = slot
+		from[to+1]++
+	})
+	return from, sources
 }

@@ -21,11 +21,11 @@ type Verifier interface {
 func (f *flat) Verify() error {
 	f.write.Lock()
 	defer f.write.Unlock()
-	if len(f.ids) != len(f.slots) {
-		return fmt.Errorf("%d ids in %d slots: %w", len(f.slots), len(f.ids), ErrCorrupt)
+	if len(f.ids) != f.slots.n {
+		return fmt.Errorf("%d ids in %d slots: %w", f.slots.n, len(f.ids), ErrCorrupt)
 	}
 	for i, id := range f.ids {
-		if slot, ok := f.slots[id]; !ok || slot != uint32(i) {
+		if slot, ok := f.slots.get(id); !ok || slot != uint32(i) {
 			return fmt.Errorf("id %d is not where it should be: %w", id, ErrCorrupt)
 		}
 	}
@@ -59,6 +59,7 @@ func (h *hnsw) verify() error {
 		}
 	}
 	count, edges, top, out, in := 0, 0, -1, 0, 0
+	var ins []uint32
 	mark := make([]int, h.n) // the last list that held a node
 	for i := range h.n {
 		slot := uint32(i)
@@ -68,7 +69,7 @@ func (h *hnsw) verify() error {
 		if h.state(slot) != live {
 			bad("node %d is neither live nor vacant", slot)
 		}
-		if s, ok := h.slots[h.id(slot)]; !ok || s != slot {
+		if s, ok := h.slots.get(h.id(slot)); !ok || s != slot {
 			bad("id %d is not where it should be", h.id(slot))
 		}
 		count++
@@ -80,7 +81,8 @@ func (h *hnsw) verify() error {
 			// In entries that are all different and all true, and as many of
 			// them as there are links: then every link has its entry.
 			lists := (i+1)*(maxLayer+1) + layer
-			for _, s := range *h.in(slot, layer) {
+			ins = h.appendIn(ins[:0], slot, layer)
+			for _, s := range ins {
 				in++
 				if int(s) >= h.n || mark[s] == lists || h.height(s) < layer || !contains(h.links(s, layer), slot) {
 					bad("node %d wrongly believes that %d links to it on layer %d", slot, s, layer)
@@ -90,8 +92,8 @@ func (h *hnsw) verify() error {
 			}
 		}
 	}
-	if count != h.live || count != len(h.slots) || h.hidden != 0 || count+len(h.free) != h.n {
-		bad("%d nodes, %d live, %d hidden, %d ids, %d of %d slots free", count, h.live, h.hidden, len(h.slots), len(h.free), h.n)
+	if count != h.live || count != h.slots.n || h.hidden != 0 || count+len(h.free) != h.n {
+		bad("%d nodes, %d live, %d hidden, %d ids, %d of %d slots free", count, h.live, h.hidden, h.slots.n, len(h.free), h.n)
 	}
 	if in != out {
 		bad("%d links are known as %d from the other end", out, in)

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/section"
 )
 
 // MaxLen is the largest number of vectors in one index.
@@ -87,8 +89,10 @@ func (o Options) withDefaults() Options {
 
 // kind is a registered implementation.
 type kind struct {
-	new  func(Options) Index
-	load func(Options, *reader) (Index, error)
+	new func(Options) Index
+	// load reads what is behind the first section. With keep it may go on using
+	// the memory of the snapshot.
+	load func(o Options, r *section.Reader, keep bool) (Index, error)
 }
 
 var kinds = map[string]kind{}

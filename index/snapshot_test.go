@@ -55,6 +55,43 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
+// TestMap changes an index that uses the memory of its snapshot, wherever that
+// begins.
+func TestMap(t *testing.T) {
+	const n, dim = 2500, 12
+	v := indextest.TextLike(n, dim, 3)
+	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+		add(t, ix, ids(n, 0), v)
+		data := snapshot(t, ix)
+		for off := range 3 {
+			memory := append(make([]byte, 64+off), data...)[64+off:]
+			got, err := index.Map(kindOf(t), o, memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := index.Load(kindOf(t), o, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range []index.Index{got, want} {
+				x.Delete(ids(300, 100))
+				add(t, x, ids(200, 50), v[7*dim:207*dim])
+				add(t, x, ids(2000, 5000), v[:2000*dim])
+			}
+			verify(t, got)
+			if !bytes.Equal(snapshot(t, got), snapshot(t, want)) {
+				t.Fatal("differs from an index of its own memory")
+			}
+		}
+		if bad := slices.Clone(data); true {
+			bad[len(bad)/2] ^= 4
+			if _, err := index.Map(kindOf(t), o, bad); !errors.Is(err, index.ErrCorrupt) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestSnapshotOfAnotherConfiguration(t *testing.T) {
 	for _, kind := range index.Kinds() {
 		o := index.Options{Dim: 3}

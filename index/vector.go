@@ -13,7 +13,7 @@ type Keeper interface {
 func (f *flat) Vector(id uint64) []float32 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	slot, ok := f.slots[id]
+	slot, ok := f.slots.get(id)
 	if !ok {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (f *flat) Vector(id uint64) []float32 {
 func (h *hnsw) Vector(id uint64) []float32 {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	slot, ok := h.slots[id]
+	slot, ok := h.slots.get(id)
 	if !ok {
 		return nil
 	}

@@ -108,8 +108,9 @@ func (s *blockSums) end() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// Snapshot is an open snapshot file. Data is read-only memory (mapped where
-// the system can), aligned to a page, valid until Close. A file that is replaced
+// Snapshot is an open snapshot file. Data is memory of its own (the file
+// mapped privately where the system can), aligned to a page, valid until Close;
+// what is written there does not reach the file. A file that is replaced
 // by WriteSnapshot stays readable; one that somebody shortens in place does not.
 type Snapshot struct {
 	SnapshotHeader

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/lexsem/lexsem/internal/section"
 )
 
-// A snapshot is a sequence of sections like those of package index: a tag of
-// four bytes, the length of the payload as uint64, the payload, and the CRC-32C
-// of all three as uint32; numbers are little-endian or varints.
+// A snapshot is a sequence of sections (package section); numbers are
+// little-endian or varints.
 //
 //	HEAD  version (4), kind (1: 0 words, 1 sparse), k1 (8), b (8), vocabulary
 //	      (4), length of analysis (1), analysis, documents (8), terms (4)
@@ -34,7 +35,7 @@ func (x *Words) WriteTo(w io.Writer) (int64, error) {
 	x.write.Lock()
 	defer x.write.Unlock()
 	order := x.c.order(x.names)
-	s := &sections{w: w}
+	s := &sections{w: section.NewWriter(w)}
 	s.head(0, x.o.K1, x.o.B, 0, x.o.Analysis, x.c.live, len(order))
 	number := make([]uint32, len(x.names))
 	for n, t := range order {
@@ -44,7 +45,7 @@ func (x *Words) WriteTo(w io.Writer) (int64, error) {
 		s.cut("TERM", n == len(order)-1)
 	}
 	s.documents(x.c, func(t uint32) uint32 { return number[t] })
-	return s.finish()
+	return s.w.Finish()
 }
 
 // WriteTo writes the index and returns the number of bytes. Searches go on
@@ -52,10 +53,10 @@ func (x *Words) WriteTo(w io.Writer) (int64, error) {
 func (x *Sparse) WriteTo(w io.Writer) (int64, error) {
 	x.write.Lock()
 	defer x.write.Unlock()
-	s := &sections{w: w}
+	s := &sections{w: section.NewWriter(w)}
 	s.head(1, 0, 0, x.vocab, x.analysis, x.c.live, 0)
 	s.documents(x.c, func(t uint32) uint32 { return t })
-	return s.finish()
+	return s.w.Finish()
 }
 
 func (s *sections) head(kind byte, k1, b float64, vocab int, analysis string, documents, terms int) {
@@ -98,31 +99,31 @@ func LoadWords(o Options, snapshot []byte) (*Words, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &parser{data: snapshot}
+	r := parser{section.NewReader(snapshot, ErrCorrupt)}
 	documents, terms := r.head(0, x.o.K1, x.o.B, 0, x.o.Analysis)
-	if r.err == nil && terms > uint64(len(snapshot)) {
-		r.fail("%d terms in %d bytes", terms, len(snapshot))
+	if r.Err() == nil && terms > uint64(len(snapshot)) {
+		r.Fail("%d terms in %d bytes", terms, len(snapshot))
 	}
-	for uint64(len(x.names)) < terms && r.err == nil {
+	for uint64(len(x.names)) < terms && r.Err() == nil {
 		s := r.section("TERM")
-		for len(s.data) > 0 && r.err == nil {
-			name := string(s.raw(s.varint()))
+		for s.Len() > 0 && r.Err() == nil {
+			name := string(s.Raw(s.Varint()))
 			if _, twice := x.terms[name]; twice || name == "" || len(name) > math.MaxUint16 {
-				s.fail("term %d is empty, too long or there twice", len(x.names))
+				s.Fail("term %d is empty, too long or there twice", len(x.names))
 			}
 			x.terms[name] = uint32(len(x.names))
 			x.names = append(x.names, name)
 		}
 	}
-	if r.err == nil && uint64(len(x.names)) != terms {
-		r.fail("%d terms, want %d", len(x.names), terms)
+	if r.Err() == nil && uint64(len(x.names)) != terms {
+		r.Fail("%d terms, want %d", len(x.names), terms)
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.Err() != nil {
+		return nil, r.Err()
 	}
 	x.c.lists = make([]list, len(x.names))
-	if r.documents(x.c, documents); r.err != nil {
-		return nil, r.err
+	if r.documents(x.c, documents); r.Err() != nil {
+		return nil, r.Err()
 	}
 	for t := range x.c.lists {
 		if x.c.lists[t].df == 0 {
@@ -138,85 +139,82 @@ func LoadSparse(vocab int, analysis string, snapshot []byte) (*Sparse, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &parser{data: snapshot}
+	r := parser{section.NewReader(snapshot, ErrCorrupt)}
 	documents, _ := r.head(1, 0, 0, vocab, analysis)
-	if r.documents(x.c, documents); r.err != nil {
-		return nil, r.err
+	if r.documents(x.c, documents); r.Err() != nil {
+		return nil, r.Err()
 	}
 	return x, nil
 }
 
 // head reads the first section and compares it with what is wanted.
-func (r *parser) head(kind byte, k1, b float64, vocab int, analysis string) (documents, terms uint64) {
+func (r parser) head(kind byte, k1, b float64, vocab int, analysis string) (documents, terms uint64) {
 	s := r.section("HEAD")
-	if v := s.u32(); s.err == nil && v != snapshotVersion {
-		r.set(fmt.Errorf("format version %d, want %d: %w", v, snapshotVersion, ErrMismatch))
+	if v := s.U32(); s.Err() == nil && v != snapshotVersion {
+		r.Set(fmt.Errorf("format version %d, want %d: %w", v, snapshotVersion, ErrMismatch))
 		return 0, 0
 	}
-	gotKind, gotK1, gotB, gotVocab := s.u8(), math.Float64frombits(s.u64()), math.Float64frombits(s.u64()), int(s.u32())
-	gotAnalysis := string(s.raw(uint64(s.u8())))
-	documents, terms = s.u64(), uint64(s.u32())
-	s.done()
-	if r.err == nil && (gotKind != kind || gotK1 != k1 || gotB != b || gotVocab != vocab || gotAnalysis != analysis) {
-		r.set(fmt.Errorf("snapshot of kind %d, k1 %v, b %v, vocabulary %d, analysis %q; want %d, %v, %v, %d, %q: %w",
+	gotKind, gotK1, gotB, gotVocab := s.U8(), math.Float64frombits(s.U64()), math.Float64frombits(s.U64()), int(s.U32())
+	gotAnalysis := string(s.Raw(uint64(s.U8())))
+	documents, terms = s.U64(), uint64(s.U32())
+	s.Done()
+	if r.Err() == nil && (gotKind != kind || gotK1 != k1 || gotB != b || gotVocab != vocab || gotAnalysis != analysis) {
+		r.Set(fmt.Errorf("snapshot of kind %d, k1 %v, b %v, vocabulary %d, analysis %q; want %d, %v, %v, %d, %q: %w",
 			gotKind, gotK1, gotB, gotVocab, gotAnalysis, kind, k1, b, vocab, analysis, ErrMismatch))
 	}
 	return documents, terms
 }
 
 // documents adds all documents to an empty core and reads the end.
-func (r *parser) documents(c *core, n uint64) {
-	if r.err == nil && n > MaxLen {
-		r.fail("%d documents", n)
+func (r parser) documents(c *core, n uint64) {
+	if r.Err() == nil && n > MaxLen {
+		r.Fail("%d documents", n)
 	}
 	var entries []entry
-	for uint64(c.live) < n && r.err == nil {
+	for uint64(c.live) < n && r.Err() == nil {
 		s := r.section("DOCS")
-		if r.err == nil && len(s.data) == 0 {
-			s.fail("section without documents")
+		if r.Err() == nil && s.Len() == 0 {
+			s.Fail("section without documents")
 		}
-		for len(s.data) > 0 && r.err == nil && uint64(c.live) < n {
-			step := s.varint()
+		for s.Len() > 0 && r.Err() == nil && uint64(c.live) < n {
+			step := s.Varint()
 			id := step
 			if last := len(c.ids) - 1; last >= 0 {
 				if id = c.ids[last] + step; id <= c.ids[last] {
-					s.fail("ids do not ascend")
+					s.Fail("ids do not ascend")
 				}
 			}
-			if entries = s.entries(entries[:0], c); r.err == nil {
+			if entries = s.entries(entries[:0], c); r.Err() == nil {
 				c.add(id, entries)
 			}
 		}
-		s.done()
+		s.Done()
 	}
-	r.section("END ").done()
-	if r.err == nil && len(r.data) > 0 {
-		r.fail("%d bytes behind the end", len(r.data))
-	}
+	r.End()
 }
 
 // entries reads one forward list.
-func (r *parser) entries(dst []entry, c *core) []entry {
-	n := r.varint()
-	if n > uint64(len(r.data)) {
-		r.fail("%d terms in %d bytes", n, len(r.data))
+func (r parser) entries(dst []entry, c *core) []entry {
+	n := r.Varint()
+	if n > uint64(r.Len()) {
+		r.Fail("%d terms in %d bytes", n, r.Len())
 	}
 	for range n {
-		v := r.varint()
+		v := r.Varint()
 		e := entry{term: uint32(v >> 1), beside: v&1 != 0}
 		if c.weights {
-			e = entry{term: uint32(v), weight: math.Float32frombits(r.u32())}
+			e = entry{term: uint32(v), weight: math.Float32frombits(r.U32())}
 			if !(e.weight > 0) || math.IsInf(float64(e.weight), 0) {
-				r.fail("weight %v", e.weight)
+				r.Fail("weight %v", e.weight)
 			}
 			if len(dst) > 0 && e.term <= dst[len(dst)-1].term {
-				r.fail("terms of a document do not ascend")
+				r.Fail("terms of a document do not ascend")
 			}
 		}
 		if v > math.MaxUint32 || uint64(e.term) >= uint64(len(c.lists)) {
-			r.fail("term %d of %d", v, len(c.lists))
+			r.Fail("term %d of %d", v, len(c.lists))
 		}
-		if r.err != nil {
+		if r.Err() != nil {
 			return nil
 		}
 		dst = append(dst, e)

@@ -1,0 +1,45 @@
+package index
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestIDTable holds the table against a map.
+func TestIDTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var ids []uint64 // by slot
+	table := idTable{id: func(slot uint32) uint64 { return ids[slot] }}
+	model := map[uint64]uint32{}
+	for op := range 200_000 {
+		id := uint64(r.IntN(5000))
+		if op%3 == 0 {
+			id = id * 0x9e3779b97f4a7c15 // far apart
+		}
+		if slot, ok := model[id]; r.IntN(100) < 45 {
+			table.drop(id)
+			delete(model, id)
+			_ = slot
+		} else {
+			slot = uint32(len(ids))
+			ids = append(ids, id)
+			if table.put(id, slot) == ok {
+				t.Fatalf("op %d: put of %d says the opposite", op, id)
+			}
+			model[id] = slot
+		}
+		if table.n != len(model) {
+			t.Fatalf("op %d: %d ids, want %d", op, table.n, len(model))
+		}
+		probe := uint64(r.IntN(5000))
+		slot, ok := table.get(probe)
+		if want, there := model[probe]; ok != there || ok && slot != want {
+			t.Fatalf("op %d: %d, %v for %d, want %d, %v", op, slot, ok, probe, want, there)
+		}
+	}
+	for id, want := range model {
+		if slot, ok := table.get(id); !ok || slot != want {
+			t.Fatalf("id %d at %d, %v", id, slot, ok)
+		}
+	}
+}
