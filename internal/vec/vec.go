@@ -1,8 +1,8 @@
 // Package vec is the arithmetic on float32 slices that retrieval and training
 // spend their time in: inner products, distances, matrix products, softmax.
 //
-// Every function has a plain-Go form; assembly for AVX2 and AVX-512, chosen by
-// the features of the CPU, must agree with it up to rounding. The build tag
+// Every function has a plain-Go form; assembly for AVX2, AVX-512 and NEON, chosen
+// by the features of the CPU, must agree with it up to rounding. The build tag
 // purego leaves the assembly out. All functions may be called from several
 // goroutines at once as long as nobody writes what another one reads. Slices
 // that are too short are a mistake in the program and panic like an index out

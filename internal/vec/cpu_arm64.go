@@ -1,0 +1,56 @@
+//go:build arm64 && !purego
+
+package vec
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/cpu"
+)
+
+// hasDotprod: SDOT, four int8 products to a lane and instruction. NEON itself
+// every arm64 CPU has.
+var hasDotprod = cpu.ARM64.HasASIMDDP || runtime.GOOS == "darwin"
+
+var int8Kernel = map[bool]string{true: "neon-dotprod", false: "neon"}[hasDotprod]
+
+//go:noescape
+func dot4neon(out *[4]float32, q, a, b, c, d *float32, n int)
+
+//go:noescape
+func l2x4neon(out *[4]float32, q, a, b, c, d *float32, n int)
+
+//go:noescape
+func dotInt8x4sdot(out *[4]int32, q, a, b, c, d *int8, n int)
+
+//go:noescape
+func dotInt8x4neon(out *[4]int32, q, a, b, c, d *int8, n int)
+
+// dot4 does the first components and returns how many.
+func dot4(out *[4]float32, q, a, b, c, d []float32) int {
+	n := len(q) &^ 7
+	if n > 0 {
+		dot4neon(out, &q[0], &a[0], &b[0], &c[0], &d[0], n)
+	}
+	return n
+}
+
+func l2x4(out *[4]float32, q, a, b, c, d []float32) int {
+	n := len(q) &^ 7
+	if n > 0 {
+		l2x4neon(out, &q[0], &a[0], &b[0], &c[0], &d[0], n)
+	}
+	return n
+}
+
+func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {
+	n := len(q) &^ 15
+	switch {
+	case n == 0:
+	case hasDotprod:
+		dotInt8x4sdot(out, &q[0], &a[0], &b[0], &c[0], &d[0], n)
+	default:
+		dotInt8x4neon(out, &q[0], &a[0], &b[0], &c[0], &d[0], n)
+	}
+	return n
+}

@@ -1,0 +1,19 @@
+//go:build !amd64 || purego
+
+package vec
+
+// What has assembly on amd64 alone.
+
+// kernels are those this machine can run, best first.
+var kernels = []*kernel{kernelGo}
+
+func dot(a, b []float32) float32 { return dotGo(a, b) }
+
+func axpy([]float32, float32, []float32) int                { return 0 }
+func exp(dst, x []float32, shift, f float32) (int, float64) { return 0, 0 }
+func axpyInt8([]float32, float32, []int8) int               { return 0 }
+func quantize([]int8, []float32, float32) int               { return 0 }
+
+func maxAbs(x []float32) float32   { return maxAbsGo(x) }
+func largest(x []float32) float32  { return largestGo(x) }
+func scale(x []float32, f float32) { scaleGo(x, f) }
