@@ -15,10 +15,15 @@ import (
 
 // forAll runs f for each kind and metric that is registered.
 func forAll(t *testing.T, dim int, f func(t *testing.T, o index.Options, ix index.Index)) {
+	forAllWith(t, index.Options{Dim: dim}, f)
+}
+
+func forAllWith(t *testing.T, o index.Options, f func(t *testing.T, o index.Options, ix index.Index)) {
 	for _, kind := range index.Kinds() {
 		for _, metric := range index.Metrics() {
 			t.Run(kind+"/"+metric, func(t *testing.T) {
-				o := index.Options{Dim: dim, Metric: metric, Seed: 7, Workers: 2}
+				o := o
+				o.Metric, o.Seed, o.Workers = metric, 7, 2
 				ix, err := index.New(kind, o)
 				if err != nil {
 					t.Fatal(err)

@@ -1,5 +1,7 @@
 package index
 
+import "github.com/lexsem/lexsem/internal/vec"
+
 // cand is a node with its distance from the query.
 type cand struct {
 	d    float32
@@ -149,6 +151,10 @@ func (w *walker) walk(q *query, from cand, ef, layer int) []cand {
 		}
 		w.near = near
 		next := i + 1
+		if next < len(p) && layer == 0 { // often the node to expand next
+			l := h.room(p[next].slot &^ expanded)
+			vec.Prefetch4(l, l[len(l)/4:], l[len(l)/2:], l[3*len(l)/4:], 1)
+		}
 		for k, d := range w.distances(q, near) {
 			if len(p) == ef && d >= p[ef-1].d {
 				continue

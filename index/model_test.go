@@ -15,18 +15,20 @@ import (
 )
 
 // TestModel runs random operations against a map that is searched by the
-// definition. LEXSEM_SEED repeats a run, LEXSEM_MODEL_OPS sets its length.
+// definition: 50,000 of them over all kinds and metrics. LEXSEM_SEED repeats a
+// run, LEXSEM_MODEL_OPS sets the length for each kind and metric. The graphs are
+// thin, so that there is much to mend and little to wait for.
 func TestModel(t *testing.T) {
 	const dim = 16
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("LEXSEM_SEED"), 10, 64); err == nil {
 		seed = s
 	}
-	ops := 5000
+	ops := 50_000 / (len(index.Kinds()) * len(index.Metrics()))
 	if s, err := strconv.Atoi(os.Getenv("LEXSEM_MODEL_OPS")); err == nil {
 		ops = s
 	}
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
 		t.Logf("LEXSEM_SEED=%d", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
 		model := map[uint64][]float32{}

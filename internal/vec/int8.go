@@ -10,8 +10,7 @@ import "math"
 const MaxInt8Dim = 1 << 16
 
 // Int8Kernel names the instruction set that the int8 functions use on this
-// machine: "avx512-vnni", "avx2", "neon-dotprod",
-// "neon" or "go".
+// machine: "avx512-vnni", "avx2", "neon-dotprod", "neon" or "go".
 func Int8Kernel() string { return int8Kernel }
 
 // QuantizeInt8 writes the codes of x, finite, to dst of equal length and

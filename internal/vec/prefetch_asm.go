@@ -1,0 +1,8 @@
+//go:build (amd64 || arm64) && !purego
+
+package vec
+
+import "unsafe"
+
+//go:noescape
+func prefetch4(a, b, c, d unsafe.Pointer, bytes int)
