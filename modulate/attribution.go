@@ -80,14 +80,15 @@ func (m *modulator) Attribute(in Input, passage []float32) Attribution {
 		if lex := m.bridge.Weigh(Lexical{}, in); len(lex.IDs) > 0 {
 			z := make([]float64, m.dim)
 			m.projection.AddLogits(z, lex)
+			gain := Bound(z, m.spread)
 			g := pathGradient(in.Dense, z, passage)
 			for i, id := range lex.IDs {
 				if slot := m.projection.Slot(id); slot >= 0 {
 					row := m.projection.rows[slot*m.dim : (slot+1)*m.dim]
-					share(id % int32(m.bridge.vocab)).Scale += float64(lex.Weights[i]) * dotMixed(g, row)
+					share(id % int32(m.bridge.vocab)).Scale += gain * float64(lex.Weights[i]) * dotMixed(g, row)
 				}
 			}
-			a.Bias = dotMixed(g, m.projection.bias)
+			a.Bias = gain * dotMixed(g, m.projection.bias)
 			scale(mid, in.Dense, z)
 		}
 	}

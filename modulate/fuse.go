@@ -2,6 +2,54 @@ package modulate
 
 import "math"
 
+// Bound divides the logits z = W·w + b by a number, of at least 1, that leaves
+// their standard deviation over the dimensions at most spread, and returns its
+// reciprocal; a spread of 0 is no bound. It bounds how far q ⊙ exp(z) can turn
+// from q: a softmax whose temperature rises with what the tokens ask for, so
+// that many of them, or a few learned by heart, cannot overrule the dense
+// vector. Equal z stay as they are.
+func Bound(z []float64, spread float64) (gain float64) {
+	if spread == 0 {
+		return 1
+	}
+	n := float64(len(z))
+	var mean, ss float64
+	for _, x := range z {
+		mean += x / n
+	}
+	for _, x := range z {
+		ss += (x - mean) * (x - mean) / n
+	}
+	deviation := math.Sqrt(ss)
+	if !(deviation > spread) {
+		return 1
+	}
+	gain = spread / deviation
+	for i := range z {
+		z[i] *= gain
+	}
+	return gain
+}
+
+// BoundGrad is the backward pass of Bound where it returned a gain below 1: dz
+// is the gradient of a loss with respect to the bounded logits z and becomes
+// that with respect to the logits before. dz sums to 0, as FuseGrad's does.
+//
+//	u = (z − mean(z)) / spread,   dz ← gain (dz − (dz·u/d) u)
+func BoundGrad(dz []float32, z []float64, spread, gain float64) {
+	n := float64(len(z))
+	var mean, dot float64
+	for _, x := range z {
+		mean += x / n
+	}
+	for i, x := range z {
+		dot += float64(dz[i]) * (x - mean) / spread / n
+	}
+	for i, x := range z {
+		dz[i] = float32(gain * (float64(dz[i]) - dot*(x-mean)/spread))
+	}
+}
+
 // Fuse is the forward pass that queries and training share (Eq. 9 and the
 // stacking of additive parts):
 //

@@ -147,7 +147,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 		if p.RLR == (RLROptions{}) {
 			p.RLR = w.RLR
 		}
-		m.projection, m.dim = w.Projection, w.Projection.Dim()
+		m.projection, m.dim, m.spread = w.Projection, w.Projection.Dim(), w.Spread
 		if m.bridge, err = s.Bridge(p); err != nil {
 			return nil, err
 		}
@@ -171,6 +171,7 @@ type modulator struct {
 	dim        int
 	bridge     *Bridge // nil where nothing is fitted
 	projection *Projection
+	spread     float64 // see Bound
 	shift      []Shifter
 }
 
@@ -193,6 +194,7 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 			s.z = zeroed(s.z, m.dim)
 			z = s.z
 			m.projection.AddLogits(z, s.lex)
+			Bound(z, m.spread)
 		}
 	}
 	var shift []float32

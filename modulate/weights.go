@@ -22,6 +22,8 @@ type Weights struct {
 	// RLR are the options of the RLR that the bridge was fitted on top of;
 	// zero where the stack has none.
 	RLR RLROptions
+	// Spread bounds the logits of each query as Bound does; 0 stands for none.
+	Spread float64
 	// Encoder is the encoder whose vectors and tokens the bridge belongs to.
 	Encoder encoder.Fingerprint
 	// Seed reproduces the fit.

@@ -46,6 +46,7 @@ type weightsHeader struct {
 	Rows     int                 `json:"rows"`
 	Bias     bool                `json:"bias"`
 	RLR      RLROptions          `json:"rlr"`
+	Spread   float64             `json:"spread,omitempty"`
 	Encoder  encoder.Fingerprint `json:"encoder"`
 	Seed     uint64              `json:"seed"`
 	Data     string              `json:"data"`
@@ -70,7 +71,7 @@ func (w *Weights) Encode() ([]byte, error) {
 	}
 	header, err := json.Marshal(weightsHeader{
 		Stack: w.Stack, Dim: p.dim, Vocab: len(p.slot), Rows: len(p.ids), Bias: p.bias != nil,
-		RLR: w.RLR, Encoder: w.Encoder, Seed: w.Seed, Data: w.Data, Seq: w.Seq,
+		RLR: w.RLR, Spread: w.Spread, Encoder: w.Encoder, Seed: w.Seed, Data: w.Data, Seq: w.Seq,
 		Passages: w.Passages, Queries: w.Queries, Loss: w.Loss, Probes: w.Probes, Heads: shapes,
 	})
 	if err != nil {
@@ -168,11 +169,14 @@ func Decode(b []byte) (*Weights, error) {
 		return corrupt("numbers that are not finite")
 	}
 	w := &Weights{
-		Stack: stack.Name(), Projection: p, Encoder: h.Encoder, Seed: h.Seed, Data: h.Data, Seq: h.Seq,
+		Stack: stack.Name(), Projection: p, Spread: h.Spread, Encoder: h.Encoder, Seed: h.Seed, Data: h.Data, Seq: h.Seq,
 		Passages: h.Passages, Queries: h.Queries, Loss: h.Loss, Probes: h.Probes,
 	}
 	if err := w.readHeads(body[4*h.Rows*h.Dim:], h.Heads); err != nil {
 		return corrupt(err.Error())
+	}
+	if !(h.Spread >= 0) {
+		return corrupt(fmt.Sprintf("a spread of %v", h.Spread))
 	}
 	if w.RLR, err = checkRLR(stack, h.RLR); err != nil {
 		return corrupt(err.Error())

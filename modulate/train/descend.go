@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -125,7 +126,7 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 	}
 	total := (q.len() + o.Batch - 1) / o.Batch * o.Epochs
 	t := &trainer{
-		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau},
+		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau, spread: spread(o)},
 		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
 		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
 	}
@@ -142,6 +143,14 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 		t.best = append(t.best, make([]float32, len(x)))
 	}
 	return t, t.prepare(ctx)
+}
+
+// spread is that of modulate.Bound.
+func spread(o Options) float64 {
+	if math.IsInf(o.Spread, 1) {
+		return 0
+	}
+	return o.Spread
 }
 
 // prepare chooses the candidates and allocates what the steps need.

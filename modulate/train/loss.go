@@ -14,6 +14,8 @@ type forward struct {
 	norm     []float64 // [rows]
 	score    []float32 // [rows × candidates]
 	dout     []float32 // [rows × d]
+	gain     []float64 // [rows] of modulate.Bound
+	logits   []float64 // [rows × d] bounded
 	z        []float64 // [d]
 	shift    []float32 // [d]
 }
@@ -22,6 +24,7 @@ func newForward(rows, dim, candidates int) *forward {
 	return &forward{
 		out: make([]float32, rows*dim), mid: make([]float32, rows*dim), norm: make([]float64, rows),
 		score: make([]float32, rows*candidates), dout: make([]float32, rows*dim),
+		gain: make([]float64, rows), logits: make([]float64, rows*dim),
 		z: make([]float64, dim), shift: make([]float32, dim),
 	}
 }
@@ -34,6 +37,7 @@ type problem struct {
 	projection *modulate.Projection
 	shift      []modulate.Shifter
 	tau        float64
+	spread     float64 // of modulate.Bound
 }
 
 // block computes the losses of the queries rows against the candidates
@@ -55,6 +59,9 @@ func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, candid
 	for i := range rows {
 		a, b := i*d, (i+1)*d
 		modulate.FuseGrad(dz[a:b], f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
+		if f.gain[i] < 1 {
+			modulate.BoundGrad(dz[a:b], f.logits[a:b], p.spread, f.gain[i])
+		}
 	}
 }
 
@@ -64,10 +71,13 @@ func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 	d := p.q.dim
 	q := p.q.vector(r)
 	var z []float64
+	f.gain[i] = 1
 	if len(w.IDs) > 0 {
 		z = f.z
 		clear(z)
 		p.projection.AddLogits(z, w)
+		f.gain[i] = modulate.Bound(z, p.spread)
+		copy(f.logits[i*d:(i+1)*d], z)
 	}
 	var shift []float32
 	if len(p.shift) > 0 {

@@ -47,7 +47,9 @@ type Options struct {
 	// Sums are the sums over the same corpus that some variants read; nil means
 	// that Fit makes them where the stack needs them. They must stand still.
 	Sums *modulate.Sums
-	// RLR are the options of RLR in the stack; zero means its defaults.
+	// RLR are the options of RLR in the stack; zero means its defaults, but an
+	// Alpha of 0.7: a fitted part holds queries in other words in place, so the
+	// shift can be longer than that of RLR alone.
 	RLR modulate.RLROptions
 	// Seed makes the fit reproducible, whatever Workers is; 0 means 1.
 	Seed uint64
@@ -80,11 +82,10 @@ type Options struct {
 	// fewer. Negatives are drawn from ranks 20 to 200. It is called from up to
 	// Workers goroutines. nil means negatives drawn evenly from the corpus.
 	HardNegatives func(ctx context.Context, query []float32, from, to int) ([]int, error)
-	// Strength is the factor s in (0, 4] by which the weights of a token of no
-	// passage would be multiplied after the descent, those of others by less, see
-	// temper; 0 means 1.4, which leaves a token of some seven in 4,000 passages
-	// as it is.
-	Strength float64
+	// Spread bounds the standard deviation of the logits W·w + b over the
+	// dimensions, see modulate.Bound: 0 means 0.6, +Inf no bound. It is the guard
+	// of queries in other words than the corpus's.
+	Spread float64
 	// Bias fits b of Eq. 8, too, which is 0 otherwise.
 	Bias bool
 	// MaxTokens restricts the vocabulary: W has columns for that many tokens,
@@ -172,8 +173,11 @@ func (o Options) defaults() (Options, error) {
 	if o.Replay == 0 {
 		o.Replay = 1
 	}
-	if o.Strength == 0 {
-		o.Strength = 1.4
+	if o.RLR.Alpha == 0 {
+		o.RLR.Alpha = 0.7
+	}
+	if o.Spread == 0 {
+		o.Spread = 0.6
 	}
 	if o.Tau == 0 {
 		o.Tau = 0.05
@@ -196,8 +200,8 @@ func (o Options) defaults() (Options, error) {
 	if !(o.LearningRate > 0 && o.LearningRate <= 10) || !(o.Tau >= 1e-3 && o.Tau <= 10) {
 		return o, fmt.Errorf("%w: learning rate %v and temperature %v; they must lie in (0, 10] and [0.001, 10]", ErrOptions, o.LearningRate, o.Tau)
 	}
-	if !(o.Strength > 0 && o.Strength <= 4) {
-		return o, fmt.Errorf("%w: strength %v; it lies in (0, 4]", ErrOptions, o.Strength)
+	if !(o.Spread >= 1e-3) {
+		return o, fmt.Errorf("%w: a spread of %v; it is 0.001 or more, +Inf for no bound", ErrOptions, o.Spread)
 	}
 	if !(o.Replay > 0 && o.Replay <= 1000) || o.Fresh < 0 {
 		return o, fmt.Errorf("%w: replay of %v and fresh passages from %d; replay lies in (0, 1000], fresh passages start at 0 or later", ErrOptions, o.Replay, o.Fresh)
@@ -246,6 +250,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
+	w.Spread = spread(o)
 	parts.Weights = w
 	bridge, err := stack.Bridge(parts)
 	if err != nil {
@@ -280,8 +285,6 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	fitted := time.Now()
-	temper(w.Projection, o.Base, set.idf(enc), o.Strength)
-
 	w.Encoder, w.Seed, w.Data, w.Seq = enc.Fingerprint(), o.Seed, set.digest, o.Seq
 	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), done.Losses[done.Best-1]
 	if o.Base != nil {
