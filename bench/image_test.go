@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// images writes labels.tsv and vectors of two classes: c0 along one axis, c1
+// along the other, the third of each nearer to the other class.
+func images(t *testing.T, labels string) (dir, vectors string) {
+	t.Helper()
+	dir = t.TempDir()
+	v := &Vectors{Dim: 2, Data: []float32{1, .1, 2, .2, .3, 1, .1, 1, .2, 2, 1, .3}}
+	var b bytes.Buffer
+	if err := WriteVectors(&b, v); err != nil {
+		t.Fatal(err)
+	}
+	vectors = filepath.Join(dir, "beit.fbin")
+	for name, text := range map[string][]byte{"labels.tsv": []byte(labels), "beit.fbin": b.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, vectors
+}
+
+const sixImages = "image-id\tlabel\na.jpg\tc0\nb.jpg\tc0\nc.jpg\tc0\nd.jpg\tc1\ne.jpg\tc1\nf.jpg\tc1\n"
+
+func TestImages(t *testing.T) {
+	dir, vectors := images(t, sixImages)
+	rep, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors, Setting: SettingOptions{Seed: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rep.Results[0]
+	// a and b find each other, d and e do; c and f lie in the other class.
+	if r.Queries != 6 || math.Abs(r.Metrics["ndcg@1"]-4./6) > 1e-9 || rep.Encoder != "beit" || r.Task != "image" {
+		t.Errorf("%+v of %+v", r, rep)
+	}
+	// With a split, only what is in the corpus is found.
+	dir, vectors = images(t, "a.jpg\tc0\tcorpus\nb.jpg\tc0\tquery\nc.jpg\tc0\tcorpus\nd.jpg\tc1\tcorpus\ne.jpg\tc1\tquery\nf.jpg\tc2\tquery\n")
+	rep, err = RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors, Setting: SettingOptions{Seed: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := rep.Results[0]; rep.Documents != 3 || r.Queries != 2 || r.LeftOut != 1 || r.Metrics["ndcg@1"] != 1 {
+		t.Errorf("%+v of %+v", r, rep)
+	}
+}
+
+// TestImagesWithAnEncoder: any encoder of file names will do, and its patches
+// are tokens for the systems that modulate.
+func TestImagesWithAnEncoder(t *testing.T) {
+	dir, _ := images(t, sixImages)
+	rep, err := RunImages(context.Background(), encoder.NewHash(32), ImageOptions{Data: dir, Systems: []string{"dense", "rlr"}, Setting: SettingOptions{Seed: 1}})
+	if err != nil || len(rep.Results) != 2 || rep.Results[1].VsDense == nil {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+func TestImagesRefused(t *testing.T) {
+	dir, vectors := images(t, sixImages)
+	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir}); !errors.Is(err, encoder.ErrUnavailable) {
+		t.Errorf("without an encoder: %v", err)
+	}
+	var line *LineError
+	for labels, want := range map[string]error{
+		"a.jpg":                      ErrBrokenLine,
+		"a.jpg\tx\ttrain":            ErrBrokenLine,
+		"a.jpg\tx\na.jpg\ty":         ErrDuplicateID,
+		"":                           ErrBrokenLine,
+		"image-id\tlabel\na.jpg\t\n": ErrBrokenLine,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte(labels), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors}); !errors.Is(err, want) || !errors.As(err, &line) {
+			t.Errorf("%q: %v", labels, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "labels.tsv"), []byte("a.jpg\tx\nb.jpg\tx\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors}); !errors.Is(err, ErrVectorFile) {
+		t.Errorf("two images, six vectors: %v", err)
+	}
+}
