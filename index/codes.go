@@ -175,38 +175,28 @@ type codeScan struct {
 	dots  [flatBlock]int32
 	near  []maybe
 	high  topK    // the k smallest upper bounds of distances, by slot
-	worst float32 // the largest of these, infinite while there are fewer
+	worst float32 // the largest of these, once they are k, or the radius
 	keep  int     // prune when near is longer
 
-	c    *codes
-	q    *query
-	last func(slot uint32) bool
-	// The distance of a row differs from that of its codes by at most
-	// perScale·scale + perNorm·norm.
-	perScale, perNorm, decoded float32
+	c                          *codes
+	q                          *query
+	last                       func(slot uint32) bool
+	perScale, perNorm, decoded float32 // see err
 }
 
+var infinite = float32(math.Inf(1))
+
 // scan leaves in s.near every one of the first n slots that can be among the k
-// nearest of q by true distance, ties included. Two filters say which slots
-// count, if they are not nil: first is asked before a distance is computed,
-// last only about slots that come near.
-//
-// With x = x̂ + e, x̂ the decoded codes, of both vectors,
-//
-//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
-//
-// and each component of e_p is at most half the scale of p.
-func (c *codes) scan(s *codeScan, q *query, n, k int, first, last func(slot uint32) bool) {
+// nearest of q by true distance, ties included, and within the radius; k = 0
+// means all. Two filters say which slots count, if they are not nil: first is
+// asked before a distance is computed, last only about slots that come near.
+func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, first, last func(slot uint32) bool) {
+	c.bound(s, q)
 	s.near = s.near[:0]
 	s.high = topK{heap: s.high.heap[:0], k: k}
-	s.worst = float32(math.Inf(1))
+	s.worst = radius
 	s.keep = max(s.keep, 1024)
-	s.c, s.q, s.last = c, q, last
-	slope, dim := float64(c.m.code.slope), c.rows.dim
-	decoded, lost := rounding(q.row, q.code, q.scale)
-	s.decoded = float32(slope * decoded * 1.0001)
-	s.perScale = float32(slope * decoded * math.Sqrt(float64(dim)) / 2 * 1.0001)
-	s.perNorm = float32(slope * (lost + slack(dim)*(decoded+lost)) * 1.0001)
+	s.last = last
 	if first == nil {
 		for from := 0; from < n; {
 			rows, m := c.rows.run(from, min(flatBlock, n-from))
@@ -234,13 +224,43 @@ func (c *codes) scan(s *codeScan, q *query, n, k int, first, last func(slot uint
 		s.take(m)
 	}
 	s.prune()
-	s.c, s.q, s.last = nil, nil, nil
+	s.last = nil
+}
+
+// bound prepares err. With x = x̂ + e, x̂ the decoded codes, of both vectors,
+//
+//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
+//
+// and each component of e_p is at most half the scale of p.
+func (c *codes) bound(s *codeScan, q *query) {
+	s.c, s.q = c, q
+	slope, dim := float64(c.m.code.slope), c.rows.dim
+	decoded, lost := rounding(q.row, q.code, q.scale)
+	s.decoded = float32(slope * decoded * 1.0001)
+	s.perScale = float32(slope * decoded * math.Sqrt(float64(dim)) / 2 * 1.0001)
+	s.perNorm = float32(slope * (lost + slack(dim)*(decoded+lost)) * 1.0001)
+}
+
+// err bounds the difference between the distance of a row and that of its
+// codes.
+func (s *codeScan) err(slot uint32) float32 {
+	scale := s.c.scales.row(slot)[0]
+	if s.c.m.unit {
+		return s.perScale*scale + s.perNorm
+	}
+	norm := s.c.norms.row(slot)[0]
+	err := s.perScale*scale + s.perNorm*norm
+	if scale == 0 { // too small for codes
+		err = (s.decoded + s.perNorm) * norm
+	}
+	if s.c.m.code.squares { // and for the rounding of sums of squares
+		err += 0x1p-20 * (s.q.norm*s.q.norm + norm*norm)
+	}
+	return err
 }
 
 // take looks at the first m slots, whose dots are known.
 func (s *codeScan) take(m int) {
-	// relative error of sums of squares
-	const perSquare = 0x1p-20
 	f := &s.c.m.code
 	one, slope, unit := f.one, f.slope*s.q.scale, s.c.m.unit
 	if f.squares {
@@ -248,27 +268,25 @@ func (s *codeScan) take(m int) {
 	}
 	for i, dot := range s.dots[:m] {
 		slot := s.slots[i]
-		scale, norm := s.c.scales.row(slot)[0], float32(1)
-		d := one - slope*scale*float32(dot)
-		err := s.perScale * scale
+		scale := s.c.scales.row(slot)[0]
+		d, err := one-slope*scale*float32(dot), s.perScale*scale+s.perNorm
 		if !unit {
-			norm = s.c.norms.row(slot)[0]
-			if scale == 0 { // too small for codes
-				err = s.decoded * norm
-			}
 			if f.squares {
+				norm := s.c.norms.row(slot)[0]
 				d += norm * norm
-				err += perSquare * (one + norm*norm)
 			}
+			err = s.err(slot)
 		}
-		err += s.perNorm * norm
 		if d-err > s.worst || s.last != nil && !s.last(slot) {
 			continue
 		}
 		s.near = append(s.near, maybe{slot, d - err})
+		if s.high.k == 0 {
+			continue
+		}
 		s.high.push(Neighbor{uint64(slot), d + err})
 		if s.high.full() {
-			s.worst = s.high.heap[0].Distance
+			s.worst = min(s.worst, s.high.heap[0].Distance)
 		}
 	}
 	if len(s.near) > s.keep {
@@ -278,14 +296,12 @@ func (s *codeScan) take(m int) {
 
 // prune drops what cannot be among the nearest any more.
 func (s *codeScan) prune() {
-	if s.high.full() {
-		near, worst := s.near[:0], s.high.heap[0].Distance
-		for _, m := range s.near {
-			if m.low <= worst {
-				near = append(near, m)
-			}
+	near := s.near[:0]
+	for _, m := range s.near {
+		if m.low <= s.worst {
+			near = append(near, m)
 		}
-		s.near = near
 	}
+	s.near = near
 	s.keep = max(1024, 2*len(s.near))
 }

@@ -203,7 +203,7 @@ func (f *flat) scanCodes(s *flatScratch, allow func(uint64) bool) {
 	if allow != nil {
 		s.allow, filter = allow, s.filter
 	}
-	f.codes.scan(&s.scan, &s.q, len(f.ids), s.top.k, filter, nil)
+	f.codes.scan(&s.scan, &s.q, len(f.ids), s.top.k, infinite, filter, nil)
 	s.allow = nil
 	for _, m := range s.scan.near {
 		if s.g.add(m.slot) {

@@ -230,10 +230,10 @@ func (h *hnsw) scan(w *walker, allow func(uint64) bool) {
 // those that may be among the nearest.
 func (h *hnsw) scanCodes(w *walker, allow func(uint64) bool) {
 	if allow == nil {
-		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, nil, w.is)
+		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, infinite, nil, w.is)
 	} else {
 		w.allow = allow
-		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, w.may, nil)
+		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, infinite, w.may, nil)
 		w.allow = nil
 	}
 	for _, m := range w.scans.near {

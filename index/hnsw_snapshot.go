@@ -90,7 +90,7 @@ func loadHNSW(h *hnsw, r *section.Reader, keep bool) (Index, error) {
 	if err := h.backLinks(); err != nil {
 		return nil, err
 	}
-	return h, h.verify()
+	return h, h.verify(false)
 }
 
 func (h *hnsw) readNode(g *section.Reader, slot uint32, id uint64) {

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Measures the indexes of this module beside those of others:
+#
+#   bench/peers/run.sh N [flags of compare.py]            N made vectors of 384 dimensions
+#   BASE=b.fbin QUERIES=q.fbin bench/peers/run.sh NAME [flags]      vectors of your own
+#
+# Python packages, vectors and built indexes lie in $LEXSEM_PEERS, by default
+# lexsem-peers below the user's cache folder: 1 GB for N = 100000, of which the
+# packages are 0.4. A build at N = 100000 takes about a CPU-minute each.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+name=$1; shift
+work=${LEXSEM_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/lexsem-peers}
+mkdir -p "$work"
+if [ ! -e "$work/venv/ok" ]; then
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/pip" install -q hnswlib==0.8.0 faiss-cpu==1.15.1 usearch==2.26.6 numpy==2.4.6
+  touch "$work/venv/ok"
+fi
+go build -o "$work/peers" ./bench/peers
+(cd bench/peers/chromem && go build -o "$work/chromem" .)
+if [ -z "${BASE:-}" ]; then
+  BASE=$work/text-$name.fbin QUERIES=$work/text-$name-queries.fbin
+  [ -e "$QUERIES" ] || "$work/peers" vectors -n "$name" -base "$BASE" -queries "$QUERIES"
+  name=text-$name
+fi
+exec "$work/venv/bin/python" bench/peers/compare.py --base "$BASE" --queries "$QUERIES" --name "$name" \
+  --work "$work/built" --peers "$work/peers" --chromem "$work/chromem" "$@"
