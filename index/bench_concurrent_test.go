@@ -75,7 +75,7 @@ func BenchmarkSearchWhileAdding(b *testing.B) {
 // time in which one does one, of the best of ten turns each.
 func BenchmarkTwoSearchers(b *testing.B) {
 	s := bench()
-	for name, ix := range map[string]index.Index{"hnsw": s.hnsw, "hnsw-int8": s.coded["hnsw-int8"]} {
+	for name, ix := range map[string]index.Index{"hnsw": s.get("hnsw"), "hnsw-int8": s.get("hnsw-int8")} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				var best [3]float64 // searches a second by goroutines

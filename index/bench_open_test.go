@@ -21,7 +21,7 @@ func BenchmarkOpen(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "x.snap")
 			h := store.SnapshotHeader{Kind: kind, Version: 1}
 			err := store.WriteSnapshot(path, h, func(w io.Writer) error {
-				_, err := s.coded[kind].(index.Snapshotter).WriteTo(w)
+				_, err := s.get(kind).(index.Snapshotter).WriteTo(w)
 				return err
 			})
 			if err != nil {

@@ -4,11 +4,14 @@ package index_test
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/indextest"
@@ -39,26 +42,33 @@ type benchSet struct {
 	vectors []float32
 	queries []float32
 	truth   [][]index.Neighbor
-	flat    index.Index
-	hnsw    index.Index
-	coded   map[string]index.Index // with int8 codes
+	built   map[string]index.Index
+}
+
+// get is the index of a kind over all vectors, built at the first call.
+func (s *benchSet) get(kind string) index.Index {
+	ix, ok := s.built[kind]
+	if !ok {
+		ix = build(s, kind, 2)
+		s.built[kind] = ix
+	}
+	return ix
 }
 
 var bench = sync.OnceValue(func() *benchSet {
-	s := &benchSet{n: benchSize(), dim: 384}
+	s := &benchSet{n: benchSize(), dim: 384, built: map[string]index.Index{}}
 	const queries = 500
 	s.vectors = indextest.TextLike(s.n, s.dim, 1)
 	s.queries = indextest.TextLikeQueries(queries, s.dim, 1)
 	s.ids = ids(s.n, 0)
-	s.flat = build(s, "flat", 2)
-	s.hnsw = build(s, "hnsw", 2)
-	s.coded = map[string]index.Index{"flat-int8": build(s, "flat-int8", 2), "hnsw-int8": build(s, "hnsw-int8", 2)}
 	s.truth = make([][]index.Neighbor, queries)
-	if err := s.flat.(index.BatchSearcher).SearchBatch(s.truth, s.queries, index.SearchOptions{K: 10}); err != nil {
+	if err := s.get("flat").(index.BatchSearcher).SearchBatch(s.truth, s.queries, index.SearchOptions{K: 10}); err != nil {
 		panic(err)
 	}
 	return s
 })
+
+func (s *benchSet) query(i int) []float32 { return s.queries[i*s.dim : (i+1)*s.dim] }
 
 func build(s *benchSet, kind string, workers int) index.Index {
 	ix, err := index.New(kind, index.Options{Dim: s.dim, Seed: 1, Workers: workers})
@@ -95,17 +105,17 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(hits)/float64(asked), "recall@10")
 		})
 	}
-	search("flat", s.flat, 0)
-	search("flat-int8", s.coded["flat-int8"], 0)
+	search("flat", s.get("flat"), 0)
+	search("flat-int8", s.get("flat-int8"), 0)
 	for _, ef := range []int{10, 16, 24, 32, 64, 128} {
-		search(fmt.Sprintf("hnsw/ef=%d", ef), s.hnsw, ef)
-		search(fmt.Sprintf("hnsw-int8/ef=%d", ef), s.coded["hnsw-int8"], ef)
+		search(fmt.Sprintf("hnsw/ef=%d", ef), s.get("hnsw"), ef)
+		search(fmt.Sprintf("hnsw-int8/ef=%d", ef), s.get("hnsw-int8"), ef)
 	}
 	b.Run("flat/batch=500", func(b *testing.B) {
 		dst := make([][]index.Neighbor, len(s.truth))
 		start := cpuTime()
 		for b.Loop() {
-			if err := s.flat.(index.BatchSearcher).SearchBatch(dst, s.queries, index.SearchOptions{K: 10}); err != nil {
+			if err := s.get("flat").(index.BatchSearcher).SearchBatch(dst, s.queries, index.SearchOptions{K: 10}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -113,39 +123,88 @@ func BenchmarkSearch(b *testing.B) {
 	})
 }
 
+// BenchmarkFiltered compares filtered searches in the graph with the exact scan
+// of what the filter lets through: shares kept at random, and the tenth that is
+// farthest from the query. It reports recall, and the time of the scan over that
+// of the graph, from turns that alternate.
 func BenchmarkFiltered(b *testing.B) {
 	s := bench()
-	for _, keep := range []uint64{2, 10, 100, 1000} {
-		allow := func(id uint64) bool { return id*0x9e3779b97f4a7c15>>32%keep == 0 }
-		for name, ix := range map[string]index.Index{"flat": s.flat, "hnsw": s.hnsw} {
-			b.Run(fmt.Sprintf("keep=1in%d/%s", keep, name), func(b *testing.B) {
-				b.ReportAllocs()
-				var dst []index.Neighbor
-				for i := 0; b.Loop(); i++ {
-					j := i % len(s.truth)
-					dst, _ = ix.Search(dst[:0], s.queries[j*s.dim:(j+1)*s.dim], index.SearchOptions{K: 10, Allow: allow})
-				}
-			})
+	graph, flat := s.get("hnsw-int8"), s.get("flat-int8")
+	const queries = 60
+	far := make([][]uint64, queries) // a set of bits for each query
+	dist := make([]float32, s.n)
+	for i := range far {
+		if err := flat.Scores(dist, s.query(i), s.ids); err != nil {
+			b.Fatal(err)
 		}
+		sorted := slices.Sorted(slices.Values(dist))
+		far[i] = make([]uint64, s.n/64+1)
+		for id, d := range dist {
+			if d >= sorted[s.n*9/10] {
+				far[i][id/64] |= 1 << (id % 64)
+			}
+		}
+	}
+	share := func(keep uint64) func(q int) func(uint64) bool {
+		return func(int) func(uint64) bool {
+			return func(id uint64) bool { return id*0x9e3779b97f4a7c15>>32%keep == 0 }
+		}
+	}
+	for name, allow := range map[string]func(q int) func(uint64) bool{
+		"50%": share(2), "10%": share(10), "1%": share(100), "0.1%": share(1000),
+		"far": func(q int) func(uint64) bool {
+			return func(id uint64) bool { return far[q][id/64]>>(id%64)&1 == 1 }
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			hits, asked := 0, 0
+			var took [2]float64
+			for b.Loop() {
+				hits, asked, took = 0, 0, [2]float64{}
+				for i := range queries {
+					o := index.SearchOptions{K: 10, Allow: allow(i)}
+					var answers [2][]index.Neighbor
+					best := [2]float64{math.Inf(1), math.Inf(1)}
+					for range 5 {
+						for j, ix := range []index.Index{graph, flat} {
+							start := cpuTime()
+							answers[j], _ = ix.Search(answers[j][:0], s.query(i), o)
+							best[j] = min(best[j], cpuTime()-start)
+						}
+					}
+					if len(answers[0]) != len(answers[1]) {
+						b.Fatalf("%d rows, want %d", len(answers[0]), len(answers[1]))
+					}
+					hits, asked = hits+common(answers[0], answers[1]), asked+len(answers[1])
+					took[0], took[1] = took[0]+best[0], took[1]+best[1]
+				}
+			}
+			b.ReportMetric(float64(hits)/float64(asked), "recall@10")
+			b.ReportMetric(took[0]/queries*1e6, "graph-cpu-µs")
+			b.ReportMetric(took[1]/took[0], "scan/graph")
+		})
 	}
 }
 
 func BenchmarkBuild(b *testing.B) {
 	s := bench()
-	for _, w := range []int{1, 2} {
-		b.Run(fmt.Sprintf("hnsw/workers=%d", w), func(b *testing.B) {
-			start := cpuTime()
-			for b.Loop() {
-				build(s, "hnsw", w)
-			}
-			b.ReportMetric((cpuTime()-start)/float64(b.N), "cpu-s")
-		})
+	for _, kind := range []string{"hnsw", "hnsw-int8"} {
+		for _, w := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/workers=%d", kind, w), func(b *testing.B) {
+				start, cpu := time.Now(), cpuTime()
+				for b.Loop() {
+					build(s, kind, w)
+				}
+				b.ReportMetric((cpuTime()-cpu)/float64(b.N), "cpu-s")
+				b.ReportMetric(time.Since(start).Seconds()/float64(b.N), "wall-s")
+			})
+		}
 	}
 }
 
 func BenchmarkLoad(b *testing.B) {
 	s := bench()
-	for name, ix := range map[string]index.Index{"flat": s.flat, "hnsw": s.hnsw} {
+	for name, ix := range map[string]index.Index{"flat": s.get("flat"), "hnsw": s.get("hnsw")} {
 		data := snapshot(b, ix)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -184,20 +184,24 @@ type codeScan struct {
 	perScale, perNorm, decoded float32 // see err
 }
 
+type picker func(from int, out []uint32) (m, next int)
+
 var infinite = float32(math.Inf(1))
 
 // scan leaves in s.near every one of the first n slots that can be among the k
 // nearest of q by true distance, ties included, and within the radius; k = 0
-// means all. Two filters say which slots count, if they are not nil: first is
-// asked before a distance is computed, last only about slots that come near.
-func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, first, last func(slot uint32) bool) {
+// means all. Two filters say which slots count, if they are not nil. pick is
+// asked before a distance is computed: it fills out with the next slots that
+// count from one on, and returns how many, and where to go on. last is asked
+// only about slots that come near.
+func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, pick picker, last func(slot uint32) bool) {
 	c.bound(s, q)
 	s.near = s.near[:0]
 	s.high = topK{heap: s.high.heap[:0], k: k}
 	s.worst = radius
 	s.keep = max(s.keep, 1024)
 	s.last = last
-	if first == nil {
+	if pick == nil {
 		for from := 0; from < n; {
 			rows, m := c.rows.run(from, min(flatBlock, n-from))
 			vec.DotInt8Rows(s.dots[:m], q.code, rows)
@@ -208,20 +212,11 @@ func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, first, las
 			from += m
 		}
 	} else {
-		m := 0
-		for slot := range uint32(n) {
-			if !first(slot) {
-				continue
-			}
-			s.slots[m] = slot
-			if m++; m == flatBlock {
-				c.dots(s.dots[:], q, s.slots[:])
-				s.take(m)
-				m = 0
-			}
+		for from, m := 0, 0; from < n; {
+			m, from = pick(from, s.slots[:])
+			c.dots(s.dots[:m], q, s.slots[:m])
+			s.take(m)
 		}
-		c.dots(s.dots[:m], q, s.slots[:m])
-		s.take(m)
 	}
 	s.prune()
 	s.last = nil

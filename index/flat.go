@@ -57,10 +57,10 @@ type flatScratch struct {
 	g    gather
 	q    query // with codes only
 	scan codeScan
-	// filter is allowed for codes.scan, made once so that searches allocate
-	// nothing.
-	allow  func(id uint64) bool
-	filter func(slot uint32) bool
+	// pick shows what allow lets through to codes.scan; made once, so that
+	// searches allocate nothing.
+	allow func(id uint64) bool
+	pick  picker
 }
 
 // flatBlock is the number of rows between two looks at the heap.
@@ -76,7 +76,16 @@ func newFlat(o Options, coded bool) *flat {
 		s := &flatScratch{dist: make([]float32, flatBlock), g: gather{m: f.m, rows: &f.rows, q: make([]float32, o.Dim)}}
 		if coded {
 			s.q = query{row: s.g.q, code: make([]int8, o.Dim)}
-			s.filter = func(slot uint32) bool { return s.allow(f.ids[slot]) }
+			s.pick = func(from int, out []uint32) (int, int) {
+				n, ids, allow := 0, f.ids, s.allow
+				for ; from < len(ids) && n < len(out); from++ {
+					if allow(ids[from]) {
+						out[n] = uint32(from)
+						n++
+					}
+				}
+				return n, from
+			}
 		}
 		return s
 	}
@@ -199,11 +208,11 @@ func (f *flat) scan(s *flatScratch) {
 // scanCodes shows every vector that may be among the nearest to s.top.
 func (f *flat) scanCodes(s *flatScratch, allow func(uint64) bool) {
 	f.codes.fill(&s.q)
-	var filter func(uint32) bool
+	var pick picker
 	if allow != nil {
-		s.allow, filter = allow, s.filter
+		s.allow, pick = allow, s.pick
 	}
-	f.codes.scan(&s.scan, &s.q, len(f.ids), s.top.k, infinite, filter, nil)
+	f.codes.scan(&s.scan, &s.q, len(f.ids), s.top.k, infinite, pick, nil)
 	s.allow = nil
 	for _, m := range s.scan.near {
 		if s.g.add(m.slot) {

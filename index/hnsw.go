@@ -35,8 +35,8 @@ import (
 //
 // One writer works at a time. It prepares its changes beside the searches and
 // locks them out only while it writes links down, some microseconds at a time.
-// Memory beside the vectors is about 10·M bytes of links, as much for the way
-// back, and 60 bytes a node.
+// Memory beside the vectors is 8·M bytes for the links of a node, which those
+// who link here share, and about 80 more.
 var KindHNSW = registerKind("hnsw", kind{
 	new: func(o Options) Index { return newHNSW(o, false) },
 	load: func(o Options, r *section.Reader, keep bool) (Index, error) {

@@ -233,7 +233,7 @@ func (h *hnsw) scanCodes(w *walker, allow func(uint64) bool) {
 		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, infinite, nil, w.is)
 	} else {
 		w.allow = allow
-		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, infinite, w.may, nil)
+		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, infinite, w.pick, nil)
 		w.allow = nil
 	}
 	for _, m := range w.scans.near {

@@ -25,10 +25,11 @@ type walker struct {
 	g     gather
 	q     query // of a search; g has the same vector
 	scans codeScan
-	// is and may are filters for codes.scan, made once so that searches
-	// allocate nothing.
-	is, may func(slot uint32) bool
-	allow   func(id uint64) bool
+	// is and pick are filters for codes.scan: live nodes, and those that allow
+	// lets through; made once, so that searches allocate nothing.
+	is    func(slot uint32) bool
+	pick  picker
+	allow func(id uint64) bool
 }
 
 func newWalker(h *hnsw) *walker {
@@ -38,7 +39,19 @@ func newWalker(h *hnsw) *walker {
 		w.q.code = make([]int8, h.o.Dim)
 	}
 	w.is = func(slot uint32) bool { return h.state(slot) == live }
-	w.may = func(slot uint32) bool { return h.allowed(slot, w.allow) }
+	w.pick = func(from int, out []uint32) (int, int) {
+		n, allow := 0, w.allow
+		for from < h.n && n < len(out) {
+			c, end := h.nodes[from>>nodeBits], min(h.n, (from|nodeMask)+1)
+			for ; from < end && n < len(out); from++ {
+				if i := from & nodeMask; c.state[i] == live && allow(c.ids[i]) {
+					out[n] = uint32(from)
+					n++
+				}
+			}
+		}
+		return n, from
+	}
 	return w
 }
 

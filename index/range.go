@@ -61,11 +61,11 @@ func (f *flat) SearchRange(dst []Neighbor, q []float32, radius float32, o Search
 	found := s.top.heap[:0]
 	if f.codes != nil {
 		f.codes.fill(&s.q)
-		var filter func(uint32) bool
+		var pick picker
 		if o.Allow != nil {
-			s.allow, filter = o.Allow, s.filter
+			s.allow, pick = o.Allow, s.pick
 		}
-		f.codes.scan(&s.scan, &s.q, len(f.ids), 0, radius, filter, nil)
+		f.codes.scan(&s.scan, &s.q, len(f.ids), 0, radius, pick, nil)
 		s.allow = nil
 		for _, m := range s.scan.near {
 			if s.g.add(m.slot) {
@@ -179,9 +179,13 @@ func (h *hnsw) rangeGraph(w *walker, ef int, radius float32, allow func(uint64) 
 func (h *hnsw) rangeScan(w *walker, radius float32, allow func(uint64) bool) {
 	found := w.top.heap
 	if h.codes != nil {
-		w.allow = allow
-		h.codes.scan(&w.scans, &w.q, h.n, 0, radius, w.may, nil)
-		w.allow = nil
+		if allow == nil {
+			h.codes.scan(&w.scans, &w.q, h.n, 0, radius, nil, w.is)
+		} else {
+			w.allow = allow
+			h.codes.scan(&w.scans, &w.q, h.n, 0, radius, w.pick, nil)
+			w.allow = nil
+		}
 		for _, m := range w.scans.near {
 			if w.g.add(m.slot) {
 				found = within(found, &w.g, radius, h.id)
