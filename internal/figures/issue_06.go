@@ -19,29 +19,25 @@ import (
 // LEXSEM_MILLION=1 adds the rows over a million, about 40 minutes and 6 GiB
 // more; without it they are not measured, and a MISS.
 func init() {
-	sheets = append(sheets, sheet{
-		issue: "06",
-		figures: []figure{
-			{id: "06.hnswlib.95", what: "queries per CPU-second of hnsw-int8 over hnswlib's, 100k, recall .95", target: 2.4},
-			{id: "06.faiss.95", what: "the same over faiss HNSW's", target: 2.2},
-			{id: "06.hnswlib.99", what: "hnsw-int8 over hnswlib, recall .99", target: 2.5},
-			{id: "06.faiss.99", what: "hnsw-int8 over faiss HNSW, recall .99", target: 2.4},
-			{id: "06.usearch.99", what: "hnsw-int8 over usearch int8 with rescoring, recall .99", target: 2.5},
-			{id: "06.float.99", what: "hnsw (float32 alone) over hnswlib, recall .99", target: 1.2},
-			{id: "06.build.cpu", what: "build CPU of hnsw-int8 over hnswlib's, 100k", target: 0.6, atMost: true},
-			{id: "06.build.two", what: "build time with two threads over one, 20k", target: 0.6, atMost: true},
-			{id: "06.bytes", what: "bytes a vector beside the floats, hnsw-int8, 100k", target: 600, atMost: true},
-			{id: "06.search.two", what: "searches of two goroutines over one", target: 1.8},
-			{id: "06.allocs", what: "allocations of a search", target: 0, atMost: true},
-			{id: "06.p99", what: "p99 over p50 of searches while another goroutine adds", target: 5, atMost: true},
-			{id: "06.open", what: "seconds to map and verify a snapshot of 100k", target: 0.15, atMost: true},
-			{id: "06.filter.recall", what: "least recall with filters of 50/10/1/0.1 % and against the grain, 20k", target: 0.95},
-			{id: "06.filter.speed", what: "least time of the exact scan over that of the graph, the same filters", target: 1},
-			{id: "06.million.recall", what: "recall at 1M × 384 where hnsw-int8 has twice hnswlib's speed at equal ef", target: 0.97},
-			{id: "06.million.speed", what: "hnsw-int8 over hnswlib at 1M, recall .97", target: 2},
-		},
-		measure: measure06,
-	})
+	register("06", measure06,
+		figure{id: "06.hnswlib.95", what: "queries per CPU-second of hnsw-int8 over hnswlib's, 100k, recall .95", target: 2.4},
+		figure{id: "06.faiss.95", what: "the same over faiss HNSW's", target: 2.2},
+		figure{id: "06.hnswlib.99", what: "hnsw-int8 over hnswlib, recall .99", target: 2.5},
+		figure{id: "06.faiss.99", what: "hnsw-int8 over faiss HNSW, recall .99", target: 2.4},
+		figure{id: "06.usearch.99", what: "hnsw-int8 over usearch int8 with rescoring, recall .99", target: 2.5},
+		figure{id: "06.float.99", what: "hnsw (float32 alone) over hnswlib, recall .99", target: 1.2},
+		figure{id: "06.build.cpu", what: "build CPU of hnsw-int8 over hnswlib's, 100k", target: 0.6, atMost: true},
+		figure{id: "06.build.two", what: "build time with two threads over one, 20k", target: 0.6, atMost: true},
+		figure{id: "06.bytes", what: "bytes a vector beside the floats, hnsw-int8, 100k", target: 600, atMost: true},
+		figure{id: "06.search.two", what: "searches of two goroutines over one", target: 1.8},
+		figure{id: "06.allocs", what: "allocations of a search", target: 0, atMost: true},
+		figure{id: "06.p99", what: "p99 over p50 of searches while another goroutine adds", target: 5, atMost: true},
+		figure{id: "06.open", what: "seconds to map and verify a snapshot of 100k", target: 0.15, atMost: true},
+		figure{id: "06.filter.recall", what: "least recall with filters of 50/10/1/0.1 % and against the grain, 20k", target: 0.95},
+		figure{id: "06.filter.speed", what: "least time of the exact scan over that of the graph, the same filters", target: 1},
+		figure{id: "06.million.recall", what: "recall at 1M × 384 where hnsw-int8 has twice hnswlib's speed at equal ef", target: 0.97},
+		figure{id: "06.million.speed", what: "hnsw-int8 over hnswlib at 1M, recall .97", target: 2},
+	)
 }
 
 func measure06(ctx context.Context) (map[string]float64, error) {
