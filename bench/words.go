@@ -19,24 +19,31 @@ func (s *Setting) lexicon(ctx context.Context) (*lexicon, error) {
 	if s.words != nil {
 		return s.words, nil
 	}
-	a, err := text.NewAnalyzer(text.Defaults())
+	l, err := newLexicon(ctx, s.Targets, text.Defaults(), inverted.Options{})
+	s.words = l
+	return l, err
+}
+
+// newLexicon makes an inverted index over targets.
+func newLexicon(ctx context.Context, targets *Targets, analysis text.Options, o inverted.Options) (*lexicon, error) {
+	a, err := text.NewAnalyzer(analysis)
 	if err != nil {
 		return nil, err
 	}
-	w, err := inverted.NewWords(inverted.Options{Analysis: a.Digest()})
+	o.Analysis = a.Digest()
+	w, err := inverted.NewWords(o)
 	if err != nil {
 		return nil, err
 	}
 	var terms []text.Term
-	for i := range s.Targets.Len() {
+	for i := range targets.Len() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		terms = a.Terms(terms[:0], s.Targets.Texts[i])
+		terms = a.Terms(terms[:0], targets.Texts[i])
 		if err := w.Add(uint64(i), terms); err != nil {
 			return nil, err
 		}
 	}
-	s.words = &lexicon{w, a}
-	return s.words, nil
+	return &lexicon{w, a}, nil
 }
