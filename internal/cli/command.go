@@ -25,7 +25,7 @@ func commands() []command {
 		cmdDemo, cmdSetup, cmdDoctor,
 		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdDelete, cmdStats,
 		cmdEmbed, cmdBench, cmdBenchANN, cmdVersion,
-		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage,
+		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore,
 	}
 }
 
