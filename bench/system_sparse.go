@@ -10,81 +10,111 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Sparse is the comparison of Table 4 of the paper turned to our own lexical
-// vectors: learned sparse retrieval, which scores a passage by the inner
-// product of its lexical vector with the query's (SPLADE's score) and has no
-// dense part. A variant must read no more than tokens and the dense vector,
-// which is what is kept of passages.
+// Sparse searches the lexical vectors themselves, without any dense
+// vector: queries and passages are weighed by one variant, and the score is the
+// inner product of the weights, from the inverted index (learned sparse
+// retrieval, Table 4 of the paper). sparse:mlm and sparse:mlm-softmax weigh by
+// the encoder's own logits, so that an ONNX model in the manner of SPLADE, whose
+// logits are pooled over the tokens, is searched as it was trained for.
 var Sparse = RegisterSystem(SystemKind{
 	Name:  "sparse",
 	Usage: "sparse:VARIANT",
-	Doc:   "inner product of lexical vectors, without the dense one (ablation)",
+	Doc:   "inner product of lexical weights (learned sparse retrieval)",
 	Make: func(arg string) (System, error) {
 		v, err := modulate.Lookup(arg)
 		if err != nil {
 			return System{}, fmt.Errorf("%w: sparse:%s: %w", ErrUnknownName, arg, err)
 		}
-		if v.Weigh == nil || v.Need&(encoder.NeedHidden|encoder.NeedLogits) != 0 {
-			return System{}, fmt.Errorf("%w: sparse:%s: its lexical vector cannot be made of a stored passage; name slr, slr-idf or clr", ErrUnknownName, arg)
+		if v.Weigh == nil {
+			return System{}, fmt.Errorf("%w: sparse:%s: %s has no lexical vector; name a variant that is fitted", ErrUnknownName, arg, v.Name)
 		}
-		return System{Name: "sparse:" + v.Name, Need: v.Need | encoder.NeedDense,
-			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) { return prepareSparse(ctx, s, v) }}, nil
+		name := "sparse:" + v.Name
+		return System{
+			Name: name,
+			Need: v.Need | encoder.NeedDense,
+			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+				return prepareSparse(ctx, s, v)
+			},
+		}, nil
 	},
 })
 
 func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriever, *Fit, error) {
 	began, cpu := time.Now(), cpuTime()
-	fit := Fit{Passages: s.Targets.Len()}
-	parts := modulate.Parts{}
-	var err error
-	if v.ReadsSums || v.Start != nil {
-		if parts.Sums, err = s.corpusSums(ctx); err != nil {
-			return nil, nil, err
-		}
-	}
-	if v.Start != nil {
-		if parts.Weights, err = s.fitStack(ctx, v.Name, parts.Sums, &fit); err != nil {
-			return nil, nil, err
-		}
-	}
-	weigher, err := v.Weigh(parts)
-	if err != nil {
-		return nil, nil, fmt.Errorf("lexical vectors of %s: %w", v.Name, err)
-	}
-	index, err := inverted.NewSparse(s.Encoder.VocabSize(), "")
+	fit := &Fit{Passages: s.Targets.Len()}
+	weigh, err := sparseWeigher(ctx, s, v, fit)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, p := range s.Passages {
-		if i%encodeBatch == 0 && ctx.Err() != nil {
-			return nil, nil, ctx.Err()
+	x, err := inverted.NewSparse(s.Encoder.VocabSize(), v.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &sparseRetriever{x, weigh}
+	for at := 0; at < len(s.Passages); at += encodeBatch {
+		part := s.Passages[at:min(at+encodeBatch, len(s.Passages))]
+		if v.Need&^encoder.NeedDense != 0 { // tensors that are too large to be kept of every passage
+			texts := s.Targets.Texts[at : at+len(part)]
+			if part, err = s.Encoder.Encode(ctx, encoder.Passage, texts, v.Need|encoder.NeedDense); err != nil {
+				return nil, nil, fmt.Errorf("encoding passages for %s: %w", v.Name, err)
+			}
 		}
-		if err := index.Add(uint64(i), weighted(weigher, p)); err != nil {
-			return nil, nil, fmt.Errorf("indexing the lexical vectors: %w", err)
+		for i, out := range part {
+			if err := x.Add(uint64(at+i), r.weights(out)); err != nil {
+				return nil, nil, err
+			}
 		}
+		s.Report(Progress{Stage: "weigh " + v.Name, Done: at + len(part), Total: len(s.Passages)})
 	}
 	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
-	return sparseRetriever{index, weigher}, &fit, nil
+	return r, fit, nil
 }
 
-func weighted(w modulate.Weigher, o encoder.Output) []inverted.Weighted {
-	l := w.Weigh(modulate.Lexical{}, modulate.Input{Tokens: o.Tokens, Dense: o.Dense})
-	out := make([]inverted.Weighted, len(l.IDs))
-	for i, id := range l.IDs {
-		out[i] = inverted.Weighted{Term: id, Weight: l.Weights[i]}
+// sparseWeigher makes the weigher of a variant: with the parameters that it
+// starts with, or, where those would be SLR's (they read hidden states), with
+// those that a fit has taught.
+func sparseWeigher(ctx context.Context, s *Setting, v modulate.Variant, fit *Fit) (modulate.Weigher, error) {
+	sums, err := s.corpusSums(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	parts := modulate.Parts{Sums: sums}
+	if v.Need&encoder.NeedHidden != 0 {
+		if parts.Weights, err = s.fitStack(ctx, v.Name, sums, fit); err != nil {
+			return nil, err
+		}
+	} else if v.Start != nil {
+		stack, err := modulate.ParseStack(v.Name)
+		if err != nil {
+			return nil, err
+		}
+		if parts.Weights, err = stack.Start(s.Encoder.Dim(), s.Encoder.VocabSize(), 1, parts); err != nil {
+			return nil, err
+		}
+	}
+	return v.Weigh(parts)
 }
 
+// sparseRetriever answers by the inner product of lexical vectors.
 type sparseRetriever struct {
-	index   *inverted.Sparse
-	weigher modulate.Weigher
+	index *inverted.Sparse
+	weigh modulate.Weigher
 }
 
-func (r sparseRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+func (r *sparseRetriever) weights(out encoder.Output) []inverted.Weighted {
+	lex := r.weigh.Weigh(modulate.Lexical{}, modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits})
+	ws := make([]inverted.Weighted, len(lex.IDs))
+	for i, id := range lex.IDs {
+		ws[i] = inverted.Weighted{Term: id, Weight: lex.Weights[i]}
+	}
+	return ws
+}
+
+// Retrieve implements Retriever.
+func (r *sparseRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel(ctx, len(questions), func(i int) error {
-		best, err := r.index.Search(nil, weighted(r.weigher, questions[i].Output), k, nil)
+		best, err := r.index.Search(nil, r.weights(questions[i].Output), k, nil)
 		out[i] = hitsOf(best)
 		return err
 	})
