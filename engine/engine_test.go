@@ -212,7 +212,8 @@ func TestBadQueries(t *testing.T) {
 		"zero vector":     {Vector: make([]float32, dim)},
 		"unknown mode":    {Text: "x", Mode: "magic"},
 		"unknown fusion":  {Text: "x", Fusion: engine.Fusion{Kind: "magic"}},
-		"negative beta":   {Text: "x", Fusion: engine.Fusion{Beta: -1}},
+		"huge beta":       {Text: "x", Fusion: engine.Fusion{Beta: 1001}},
+		"beta of NaN":     {Text: "x", Fusion: engine.Fusion{Beta: math.NaN()}},
 		"lexical vector":  {Vector: make([]float32, dim), Mode: engine.ModeLexical},
 	} {
 		if _, err := e.Search(t.Context(), q); !errors.Is(err, engine.ErrInvalid) {

@@ -132,16 +132,16 @@ func checkMatches(t *testing.T, x engine.Explanation, d engine.Document) {
 func TestExplainRanksAsSearch(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 300))
-	for _, f := range []engine.Fusion{{}, {Beta: 0.3}, {Kind: engine.RRF}, {Kind: engine.Convex}} {
+	for _, f := range []engine.Fusion{{}, {Beta: -1}, {Kind: engine.RRF}, {Kind: engine.Convex}} {
 		q := engine.Query{Text: "unit17 speaks of topic3", K: 5, Fusion: f}
 		for _, h := range search(t, e, q).Hits {
 			x, err := e.Explain(t.Context(), q, h.ID)
 			if err != nil || x.Rank != h.Rank || math.Abs(float64(x.Score-h.Score)) > 1e-5 {
 				t.Fatalf("%+v: %s has rank %d and score %v, want %d and %v; %v", f, h.ID, x.Rank, x.Score, h.Rank, h.Score, err)
 			}
-			want := 3 // cosine, presence, pair
-			if f.Beta > 0 {
-				want = 4
+			want := 4
+			if f.Beta < 0 {
+				want = 3
 			}
 			if f.Kind != "" {
 				want = 0

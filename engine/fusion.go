@@ -12,8 +12,8 @@ import (
 const (
 	// Calibrated adds absolute scores: cos(q_out, p) + Presence·s² + Beta·coverage +
 	// Pair·pair bonus. s is the share of the query's words, by idf, that stand in
-	// the passage, and squared it counts most where nearly all do: one setting
-	// serves keywords, spans and questions (docs/METHOD.md).
+	// the passage; squared it counts most where nearly all do. One setting serves
+	// keywords, spans and questions (docs/METHOD.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
 	RRF = "rrf"
@@ -31,8 +31,7 @@ type Fusion struct {
 	// Calibrated; 0 means 0.25, below 0 none.
 	Presence float64
 	// Beta is the weight of the coverage in Calibrated, BM25 over the most that
-	// BM25 can give this query; 0 means none. With Beta 1 and no Presence it is the
-	// fusion that BENCHMARKS calls coverage.
+	// BM25 can give this query; 0 means 0.2, below 0 none.
 	Beta float64
 	// Pair is the weight of the pair bonus in Calibrated, the share (by idf) of
 	// the query's adjacent word pairs that stand adjacent in the passage; 0
@@ -52,17 +51,18 @@ func (f Fusion) fill() (Fusion, error) {
 		}
 	}
 	def(&f.Presence, 0.25)
+	def(&f.Beta, 0.2)
 	def(&f.Pair, 0.2)
 	def(&f.RankConstant, 60)
 	def(&f.LexicalShare, 0.3)
-	f.Pair, f.Presence = max(f.Pair, 0), max(f.Presence, 0)
+	f.Presence, f.Beta, f.Pair = max(f.Presence, 0), max(f.Beta, 0), max(f.Pair, 0)
 	if f.Kind == "" {
 		f.Kind = Calibrated
 	}
 	switch {
 	case !slices.Contains([]string{Calibrated, RRF, Convex}, f.Kind):
 		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", ErrInvalid, f.Kind, Calibrated, RRF, Convex)
-	case !(f.Beta >= 0 && f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
+	case !(f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
 		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", ErrInvalid, f.Presence, f.Beta, f.Pair)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
 		return f, fmt.Errorf("%w: rank constant %v; use a positive number", ErrInvalid, f.RankConstant)

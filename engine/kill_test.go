@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 // "try N" before a delete.
 func writeForever(dir string) error {
 	ctx := context.Background()
-	e, err := engine.Open(ctx, dir, encoder.NewHash(dim), engine.Options{})
+	e, err := engine.Open(ctx, dir, encoder.NewHash(dim), small)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func writeForever(dir string) error {
 	r := rand.New(rand.NewPCG(uint64(os.Getpid()), 1))
 	for {
 		hi := next + 1 + r.IntN(9)
-		if _, err := e.Upsert(ctx, docs(next, hi)); err != nil {
+		if _, err := e.Upsert(ctx, killDocs(next, hi)); err != nil {
 			return err
 		}
 		fmt.Println("ack", next, hi)
@@ -62,10 +63,63 @@ func writeForever(dir string) error {
 	}
 }
 
+// isLong: every seventh document of the kill test is stored in chunks.
+func isLong(i int) bool { return i%7 == 0 }
+
+func killDocs(lo, hi int) []engine.Document {
+	d := docs(lo, hi)
+	for i := range d {
+		if n := lo + i; isLong(n) {
+			d[i].Text = long(fmt.Sprint("k", n, "x"), 12)
+		}
+	}
+	return d
+}
+
+// agree checks that documents, vectors, words and metadata are those of one
+// commit: each of them, asked for all it has, names the same documents and
+// chunks.
+func agree(t *testing.T, e *engine.Engine) {
+	t.Helper()
+	s, err := e.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Documents == 0 {
+		return
+	}
+	units := func(q engine.Query) []string {
+		q.Text, q.K, q.PerChunk = "speaks", engine.MaxK, true
+		r := search(t, e, q)
+		if r.Trace.Seq != s.Seq || r.Trace.Documents != s.Documents {
+			t.Fatalf("%s: %d documents at commit %d, the store has %d at %d", q.Mode, r.Trace.Documents, r.Trace.Seq, s.Documents, s.Seq)
+		}
+		var out []string
+		for _, h := range r.Hits {
+			out = append(out, fmt.Sprint(h.ID, "/", h.Chunk, "/", h.Chunks, " ", h.Text))
+		}
+		slices.Sort(out)
+		return out
+	}
+	vectors := units(engine.Query{Mode: engine.ModeDense, Variant: engine.VariantNone})
+	if len(vectors) != s.Chunks && s.Chunks <= engine.MaxK {
+		t.Fatalf("%d vectors are found, %d are there", len(vectors), s.Chunks)
+	}
+	for name, q := range map[string]engine.Query{
+		"words":    {Mode: engine.ModeLexical}, // every text speaks
+		"local":    {Mode: engine.ModeDense, Variant: engine.VariantLocal},
+		"metadata": {Mode: engine.ModeDense, Variant: engine.VariantNone, Filter: engine.Exists("n")},
+	} {
+		if got := units(q); !slices.Equal(got, vectors) {
+			t.Fatalf("%s name %d units, the vectors %d", name, len(got), len(vectors))
+		}
+	}
+}
+
 // TestKill kills a writer with SIGKILL at random moments: after reopening,
 // every acknowledged document is found by a search for its text, every
-// acknowledged delete holds, and the batch in flight is there wholly or not at
-// all. LEXSEM_KILL_ROUNDS sets the number of rounds.
+// acknowledged delete holds, the batch in flight is there wholly or not at all,
+// and documents, vectors, words and metadata agree at one commit. LEXSEM_KILL_ROUNDS sets the number of rounds.
 func TestKill(t *testing.T) {
 	rounds := 30
 	if s := os.Getenv("LEXSEM_KILL_ROUNDS"); s != "" {
@@ -97,7 +151,16 @@ func TestKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		agree(t, e)
 		for i := range live {
+			if isLong(i) {
+				word := fmt.Sprintf("k%dx7", i)
+				r := search(t, e, engine.Query{Text: word, K: 1, Mode: engine.ModeLexical})
+				if d, err := e.Get(t.Context(), fmt.Sprint("d", i)); err != nil || d.Text != killDocs(i, i+1)[0].Text || r.Hits[0].ID != d.ID || !strings.Contains(r.Hits[0].Text, word) {
+					t.Fatalf("round %d, seed %d: acknowledged long document d%d: %+v, %v", round, seed, i, r.Hits, err)
+				}
+				continue
+			}
 			r := search(t, e, engine.Query{Text: text(i), K: 1, Variant: engine.VariantNone})
 			if len(r.Hits) != 1 || r.Hits[0].Cosine < 0.9999 {
 				t.Fatalf("round %d, seed %d: acknowledged document d%d is not found: %+v", round, seed, i, r.Hits)

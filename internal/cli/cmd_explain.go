@@ -50,7 +50,7 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
 			filter:  f.str("filter", "", "`EXPR`the filter of the search"),
 			share:   f.float("presence", 0, "weight of the squared share of the query's words in calibrated fusion; default 0.25, below 0 none"),
-			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default none"),
+			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.2, below 0 none"),
 			variant: f.str("variant", "", "`NAME`modulation; default the best that is fitted"),
 			json:    f.bool("json", "print one JSON object"),
 		}

@@ -52,7 +52,7 @@ prints a run file.`,
 			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
 			filter:  f.str("filter", "", "`EXPR`keep documents whose metadata meet it: lang = \"go\" and year >= 2020"),
 			share:   f.float("presence", 0, "weight of the squared share of the query's words in calibrated fusion; default 0.25, below 0 none"),
-			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default none"),
+			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.2, below 0 none"),
 			variant: f.str("variant", "", "`NAME`modulation: rlr-local, rlr, slr, rlr+slr or none; default the best there is"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
@@ -117,8 +117,8 @@ func (o searchOptions) check(args []string) error {
 		return hinted(usagef("--mode lexical has no vector that --variant %s could turn", *o.variant), "leave one of them out")
 	case !(*o.share >= -1000 && *o.share <= 1000):
 		return usagef("--presence %v: use a number up to 1000, 0 for the default, below 0 for none", *o.share)
-	case !(*o.beta >= 0 && *o.beta <= 1000):
-		return usagef("--beta %v: use a number from 0 to 1000", *o.beta)
+	case !(*o.beta >= -1000 && *o.beta <= 1000):
+		return usagef("--beta %v: use a number up to 1000, 0 for the default, below 0 for none", *o.beta)
 	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
 	case *o.chunks && *o.format == "trec":
