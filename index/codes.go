@@ -163,6 +163,19 @@ func (c *codes) dots(out []int32, q *query, slots []uint32) {
 	}
 }
 
+// doubt is by how much codes may tell two rows like that in slot to be farther
+// apart, seen from q, than they are: six standard deviations of the difference,
+// for components rounded independently, whose errors are even within half a
+// scale.
+func (c *codes) doubt(q *query, slot uint32) float32 {
+	scale, norm := c.scales.row(slot)[0], float32(1)
+	if !c.m.unit {
+		norm = c.norms.row(slot)[0]
+	}
+	x, y := float64(q.scale*norm), float64(scale*q.norm)
+	return float32(float64(c.m.code.slope) * 6 * math.Sqrt((x*x+y*y)/6))
+}
+
 // maybe is a row that may be among the nearest.
 type maybe struct {
 	slot uint32

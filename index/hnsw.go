@@ -45,8 +45,8 @@ var KindHNSW = registerKind("hnsw", kind{
 })
 
 // KindHNSWInt8 is KindHNSW with int8 codes beside the vectors, and a search
-// that walks by the codes and then compares the vectors of the best it came by
-// (2·K of them, 20 at least). Where it compares with every vector instead, it
+// that walks by the codes and then compares the vectors of the best it came by:
+// K, and as many more as may be among them for what the codes tell. Where it compares with every vector instead, it
 // does so like KindFlatInt8 and is exact. Building takes about half the time
 // and searching less than half; Dim + 4 bytes a vector come on top (+ 8 under
 // dot and l2). Codes are rounded against the largest component of a vector, so

@@ -1,6 +1,11 @@
 package index
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
 
 // Costs of the ways to search, in units of one distance to a vector out of
 // order. They decide between the graph and the comparison with all.
@@ -144,23 +149,32 @@ func (h *hnsw) searchFiltered(w *walker, ef int, allow func(uint64) bool, budget
 	return w.top.full()
 }
 
-// rescored is the number of candidates whose vectors are compared for the k
-// nearest.
-func rescored(k int) int { return max(2*k, 20) }
-
-// rescore offers the first live ones of pool, ascending by codes, to w.top by
-// their true distances.
+// rescore offers the live ones of pool, ascending by codes, to w.top by their
+// true distances: the first k, and what may be as near as the k-th for all that
+// the codes tell.
 func (w *walker) rescore(pool []cand) {
-	h, left := w.h, rescored(w.top.k)
+	h, w0 := w.h, w.near[:0]
+	end := float32(math.Inf(1))
 	for _, c := range pool {
+		if c.d > end {
+			break
+		}
 		if h.state(c.slot) != live {
 			continue
 		}
-		if w.g.add(c.slot) {
-			w.flush()
+		w0 = append(w0, c.slot)
+		if len(w0) == w.top.k {
+			end = c.d + h.codes.doubt(&w.q, c.slot)
 		}
-		if left--; left == 0 {
-			break
+	}
+	w.near = w0
+	for i, slot := range w0 {
+		if i%4 == 0 && i+8 <= len(w0) {
+			s, r := w0[i+4:i+8], &h.rows
+			vec.Prefetch4(r.row(s[0]), r.row(s[1]), r.row(s[2]), r.row(s[3]), 4*h.o.Dim)
+		}
+		if w.g.add(slot) {
+			w.flush()
 		}
 	}
 	w.flush()
