@@ -15,7 +15,9 @@ import (
 func TestAttributionAddsUp(t *testing.T) {
 	for _, size := range []float64{0, 0.01, 1, 4} {
 		each(t, func(t *testing.T, r *rand.Rand, s Stack) {
-			m := build(t, s.Name(), lawParts(t, r, s.Name(), size)).(Attributor)
+			parts := lawParts(t, r, s.Name(), size)
+			parts.Weights.Spread = 0.6 * float64(r.IntN(2)) // with a bound and without
+			m := build(t, s.Name(), parts).(Attributor)
 			moved := 0.0
 			for range 10 {
 				in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(9)))
