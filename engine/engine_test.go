@@ -87,7 +87,7 @@ func TestAddSearchGetDelete(t *testing.T) {
 	if r.Hits[0].ID != "d42" || len(r.Hits) != 3 || r.Hits[0].Rank != 1 || r.Hits[0].Text != text(42) {
 		t.Fatalf("search: %+v", r.Hits)
 	}
-	if r.Trace.Variant != engine.VariantLocal || r.Trace.Index != "flat-int8" || r.Trace.Lexical == 0 || len(r.Trace.Steps) != 6 || r.Trace.Mode != "hybrid" {
+	if r.Trace.Variant != "rlr" || r.Trace.Index != "flat-int8" || r.Trace.Lexical == 0 || len(r.Trace.Steps) != 6 || r.Trace.Mode != "hybrid" {
 		t.Fatalf("trace: %+v", r.Trace)
 	}
 	if n, ok := r.Hits[0].Metadata["n"].(json.Number); !ok || n.String() != "42" {

@@ -39,5 +39,5 @@ func Example() {
 	for _, hit := range res.Hits {
 		fmt.Println(hit.Rank, hit.ID, res.Trace.Mode, res.Trace.Variant)
 	}
-	// Output: 1 keys hybrid rlr-local
+	// Output: 1 keys hybrid rlr
 }

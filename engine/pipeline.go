@@ -68,6 +68,9 @@ func (e *Engine) prepare(ctx context.Context, q Query) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.dense && p.lexical && q.Variant == "" {
+		q.Variant = e.beside()
+	}
 	s := &search{e: e, q: q, plan: p, timer: newTimer()}
 	if p.dense {
 		if s.in, err = e.input(ctx, q, false); err != nil {
@@ -79,6 +82,19 @@ func (e *Engine) prepare(ctx context.Context, q Query) (*search, error) {
 		s.terms = e.words.analyzer.Terms(nil, q.Text)
 	}
 	return s, nil
+}
+
+// beside is the variant of a query that names none where its vector stands
+// beside the words: RLR in place of local bridges. What these remember of the
+// passages' words the other leg knows exactly, and questions pay for it
+// (docs/METHOD.md).
+func (e *Engine) beside() string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.best(false) == VariantLocal {
+		return modulate.RLR.Name
+	}
+	return ""
 }
 
 // begin makes the legs ready on the present state. The caller holds mu, from

@@ -42,8 +42,8 @@ type Query struct {
 	Vector []float32
 	// K is the number of hits wanted; 0 means 10. At most MaxK.
 	K int
-	// Variant names the modulation: "" is what Engine.Default says, "none" is the
-	// plain dense vector, else a name such as "rlr-local", "rlr", "slr",
+	// Variant names the modulation: "" is what Engine.Default says, but in
+	// ModeHybrid "rlr" in place of "rlr-local"; "none" is the plain dense vector, else a name such as "rlr-local", "rlr", "slr",
 	// "rlr+slr" or "rlr-local+slr".
 	Variant string
 	// Mode is one of ModeAuto (also ""), ModeDense, ModeLexical, ModeHybrid.
