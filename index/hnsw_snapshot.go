@@ -2,8 +2,10 @@ package index
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/lexsem/lexsem/internal/section"
 )
@@ -129,28 +131,56 @@ func (h *hnsw) readNode(g *section.Reader, slot uint32, id uint64) {
 	}
 }
 
-// backLinks fills in who links to whom.
+// backLinks fills in who links to whom and checks the links on the way, chunk
+// by chunk on Options.Workers goroutines.
 func (h *hnsw) backLinks() error {
-	mark := make([]uint32, h.n)
 	from, sources := h.sources()
-	for i := range h.n {
-		slot := uint32(i)
-		for _, s := range h.links(slot, 0) {
-			mark[s] = slot + 1
-		}
-		for _, s := range sources[from[i]:from[i+1]] {
-			if mark[s] != slot+1 {
-				h.noteIn(slot, s)
+	marks := sync.Pool{New: func() any { m := make([]uint32, h.n); return &m }}
+	errs := make([]error, len(h.nodes))
+	parallel(h.o.Workers, len(h.nodes), func(chunk int) {
+		mark := marks.Get().(*[]uint32) // mark[s] == slot+1: slot links to s
+		defer marks.Put(mark)
+		for i := chunk << nodeBits; i < min(h.n, (chunk+1)<<nodeBits); i++ {
+			if errs[chunk] = h.backLink(uint32(i), sources[from[i]:from[i+1]], *mark); errs[chunk] != nil {
+				return
 			}
 		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i := range h.n {
+		slot := uint32(i)
 		for layer := 1; layer <= h.height(slot); layer++ {
-			for _, s := range h.links(slot, layer) {
-				if h.height(s) < layer {
-					return fmt.Errorf("node %d links to %d, which is not on layer %d: %w", slot, s, layer, ErrCorrupt)
+			links := h.links(slot, layer)
+			for j, s := range links {
+				if h.height(s) < layer || s == slot || contains(links[:j], s) {
+					return fmt.Errorf("node %d links to %d, itself, twice or not on layer %d: %w", slot, s, layer, ErrCorrupt)
 				}
 				in := &h.node(s).tower[s&nodeMask].in[layer-1]
 				*in = append(*in, slot)
 			}
+		}
+	}
+	return nil
+}
+
+// backLink notes who of in, the nodes that link to slot on layer 0, is not
+// linked to.
+func (h *hnsw) backLink(slot uint32, in, mark []uint32) error {
+	tree := h.treeDegree(slot)
+	for i, s := range h.links(slot, 0) {
+		if s == slot || mark[s] == slot+1 {
+			return fmt.Errorf("node %d links to itself or twice to %d: %w", slot, s, ErrCorrupt)
+		}
+		if i < tree && !contains(h.tree(s), slot) {
+			return fmt.Errorf("tree edge from %d to %d goes one way: %w", slot, s, ErrCorrupt)
+		}
+		mark[s] = slot + 1
+	}
+	for _, s := range in {
+		if mark[s] != slot+1 {
+			h.noteIn(slot, s)
 		}
 	}
 	return nil

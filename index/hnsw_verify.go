@@ -51,9 +51,9 @@ func (h *hnsw) Unreachable() int {
 // Unreachable is 0: a scan finds every vector.
 func (f *flat) Unreachable() int { return 0 }
 
-// verify checks all but, unless ends is set, what is known of links from their
-// far ends.
-func (h *hnsw) verify(ends bool) error {
+// verify checks all but, unless links is set, the links and what is known of
+// them from their far ends.
+func (h *hnsw) verify(links bool) error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		if len(errs) < 10 {
@@ -78,11 +78,11 @@ func (h *hnsw) verify(ends bool) error {
 		count++
 		top = max(top, h.height(slot))
 		edges += h.treeDegree(slot)
+		if !links {
+			continue
+		}
 		for layer := range h.height(slot) + 1 {
 			h.verifyLinks(slot, layer, held, bad)
-			if !ends {
-				continue
-			}
 			out += len(h.links(slot, layer))
 			// In entries that are all different and all true, and as many of
 			// them as there are links: then every link has its entry.
