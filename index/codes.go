@@ -30,7 +30,11 @@ func newCodes(dim int, m *metric) *codes {
 }
 
 // reserve makes room for n slots in all.
-func (c *codes) reserve(n int) { *c = c.grown(n) }
+func (c *codes) reserve(n int) { c.take(c.grown(n)) }
+
+// take makes the rows of g, which grown has made, those of c. The metric, which
+// is read without a lock, stays.
+func (c *codes) take(g codes) { c.rows, c.scales, c.norms = g.rows, g.scales, g.norms }
 
 // grown is c with room for n slots in all; c may be read meanwhile.
 func (c *codes) grown(n int) codes {

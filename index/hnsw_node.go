@@ -205,7 +205,7 @@ func (h *hnsw) grow(n int) {
 	defer h.mu.Unlock()
 	h.rows, h.nodes = rows, nodes
 	if h.codes != nil {
-		*h.codes = codes
+		h.codes.take(codes)
 	}
 }
 
