@@ -56,6 +56,7 @@ func newLocalLeg(p *local, in modulate.Input, plain []float32, found, most int) 
 // modulate makes the vectors of cells that have none yet.
 func (l *localLeg) modulate(cells []int) (err error) {
 	from := len(l.rows)
+	l.rows = slices.Grow(l.rows, len(cells)*len(l.plain))
 	l.rows, err = l.p.Modulate(l.rows, l.in, cells)
 	for i, c := range cells {
 		l.at[c] = from + i*len(l.plain)

@@ -3,6 +3,7 @@ package modulate
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -345,26 +346,30 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func BenchmarkAddAll(b *testing.B) {
+	const d, vocab, most = 384, 30522, 100_000
 	r := rand.New(rand.NewPCG(1, 1))
-	const d, vocab, n = 384, 30522, 5000
 	var xs []float32
 	var toks [][]int32
-	for range n {
+	for range most {
 		xs = append(xs, unit(r, d)...)
 		toks = append(toks, zipf(r, vocab, 75))
 	}
-	for b.Loop() {
-		s := NewSums(d, vocab)
-		if err := s.AddAll(xs, toks); err != nil {
-			b.Fatal(err)
-		}
-		m, err := NewStack("rlr", Parts{Sums: s})
-		if err != nil {
-			b.Fatal(err)
-		}
-		m.Modulate(nil, Input{Tokens: tokens(toks[0]...), Dense: xs[:d]})
+	for _, n := range []int{5000, most} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				s := NewSums(d, vocab)
+				if err := s.AddAll(xs[:n*d], toks[:n]); err != nil {
+					b.Fatal(err)
+				}
+				m, err := NewStack("rlr", Parts{Sums: s})
+				if err != nil {
+					b.Fatal(err)
+				}
+				m.Modulate(nil, Input{Tokens: tokens(toks[0]...), Dense: xs[:d]})
+			}
+			b.ReportMetric(float64(b.Elapsed().Seconds())/float64(b.N)/float64(n)*1e6, "µs/passage")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Seconds())/float64(b.N)/n*1e6, "µs/passage")
 }
 
 // zipf draws n distinct-ish token ids with the frequencies of text.
