@@ -17,7 +17,9 @@ import (
 // the time, half an hour of CPU for all; LEXSEM_FIGURES_ENCODINGS names a
 // folder that keeps encodings between runs. Medians of three seeds.
 func init() {
-	row := func(id, what string, target float64) figure { return figure{id: "04." + id, what: what, target: target} }
+	row := func(id, what string, target float64) figure {
+		return figure{id: "04." + id, what: what, target: target}
+	}
 	most := func(id, what string, target float64) figure {
 		return figure{id: "04." + id, what: what, target: target, atMost: true}
 	}
