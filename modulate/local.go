@@ -21,7 +21,8 @@ import (
 //
 // A cell has fewer passages than dimensions, so the regression nearly
 // interpolates: l_c·p is about Σ w_t over the tokens that p shares with the
-// query, and β·l_c·p / Σ idf_t about β times the coverage of the query by p. So
+// query, and β·l_c·p / Σ idf_t about β times the coverage of the query by p (Σ over
+// the tokens that some passage has). So
 // the shift is bounded by the share of the query's words that a passage has: a
 // copied phrase moves it by β, a question asked in other words by little. q_c is
 // not normalised: scores of different cells are compared by q_c·p.
@@ -37,7 +38,7 @@ import (
 // LocalOptions shape Local. The zero value of each field is its default.
 type LocalOptions struct {
 	// Beta is what a passage with every token of the query gains by the shift,
-	// in (0, 10]; 0 means 1, as in calibrated fusion.
+	// in (0, 10]; 0 means 0.8.
 	Beta float64
 	// Lambda is the ridge of each cell, as in RLROptions; 0 means 0.15: a cell
 	// has few passages, and is to tell them apart.
@@ -53,7 +54,7 @@ type LocalOptions struct {
 
 func (o LocalOptions) withDefaults() (LocalOptions, error) {
 	if o.Beta == 0 {
-		o.Beta = 1
+		o.Beta = 0.8
 	}
 	if o.Lambda == 0 {
 		o.Lambda = 0.15

@@ -103,11 +103,11 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 	return dst, nil
 }
 
-// factor is β / Σ_t idf_t. The caller holds the read lock.
+// factor is β / Σ_t idf_t over the tokens that some passage has. The caller holds the read lock.
 func (l *Local) factor(ids []int32) float32 {
 	var all float64
 	for _, t := range ids {
-		if t >= 0 && int(t) < len(l.df) {
+		if t >= 0 && int(t) < len(l.df) && l.df[t] > 0 {
 			all += idf(len(l.place), int(l.df[t]))
 		}
 	}

@@ -112,7 +112,9 @@ func TestLocalIsRLROfEachCell(t *testing.T) {
 			got := localVectors(t, l, in, every(l))
 			var all float64
 			for _, token := range in.Tokens.Lexical(nil) {
-				all += idf(whole.Len(), whole.DF(token))
+				if whole.DF(token) > 0 {
+					all += idf(whole.Len(), whole.DF(token))
+				}
 			}
 			for cell, s := range sums {
 				if s.Len() < lawDim {
