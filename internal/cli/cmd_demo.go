@@ -22,7 +22,7 @@ var cmdDemo = command{
 	about: `
 Takes the doc comments of the Go standard library that is installed here, one passage a symbol
 or package section, indexes them, fits a bridge, and shows queries side by side: the plain
-vector (dense), the fitted bridge (RLR + SLR), and the local bridges, which need no fit (RLR-LOCAL).
+vector (dense), the closed-form bridge (RLR), and the fitted bridge on top of it (RLR + SLR).
 A table measures all three on passages drawn with a seed. The database stays in the cache
 folder, so a second run answers at once; --query asks a question of your own.`,
 	examples: []string{
@@ -46,7 +46,7 @@ type demoOptions struct {
 
 // Shape of the demo. A change of any of them makes a stored demo stale.
 const (
-	demoFormat   = 2    // how passages are made and what demo.json holds
+	demoFormat   = 1    // how passages are made and what demo.json holds
 	demoPassages = 4800 // passages at most
 	demoQueries  = 8000 // training queries of the bridge
 	demoFitSeed  = 1
@@ -57,7 +57,7 @@ const (
 )
 
 // demoVariants are the columns of the demo: variant and heading.
-var demoVariants = [3]struct{ name, title string }{{"none", "dense"}, {"rlr+slr", "RLR + SLR"}, {"rlr-local", "RLR-LOCAL"}}
+var demoVariants = [3]struct{ name, title string }{{"none", "dense"}, {"rlr", "RLR"}, {"rlr+slr", "RLR + SLR"}}
 
 // demoState is kept in the database's folder. Source says what the database
 // was made of, the rest is there once everything was built.
@@ -90,7 +90,7 @@ type demoCost struct {
 type demoRow struct {
 	Task    string     `json:"task"`
 	Queries int        `json:"queries"`
-	NDCG1   [3]float64 `json:"ndcg@1"` // of demoVariants
+	NDCG1   [3]float64 `json:"ndcg@1"` // dense, rlr, rlr+slr
 }
 
 func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error) {

@@ -106,12 +106,12 @@ type demoQuery struct {
 	Query  string   `json:"query"`
 	Target string   `json:"target,omitempty"`
 	Dense  []string `json:"dense"`
-	Fitted []string `json:"rlr+slr"`
-	Local  []string `json:"rlr-local"`
+	RLR    []string `json:"rlr"`
+	Both   []string `json:"rlr+slr"`
 	Best   []string `json:"-"` // lines about the best hit of the user's own query
 }
 
-func (q *demoQuery) columns() [3][]string { return [3][]string{q.Dense, q.Fitted, q.Local} }
+func (q *demoQuery) columns() [3][]string { return [3][]string{q.Dense, q.RLR, q.Both} }
 
 // builtinQueries are asked when the user asks nothing. Targets are what a
 // reader of the documentation would want to find.
@@ -129,7 +129,7 @@ func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQu
 	}
 	for i := range queries {
 		q := &queries[i]
-		for v, to := range []*[]string{&q.Dense, &q.Fitted, &q.Local} {
+		for v, to := range []*[]string{&q.Dense, &q.RLR, &q.Both} {
 			res, err := db.Search(ctx, engine.Query{Text: q.Query, K: 3, Mode: engine.ModeDense, Variant: demoVariants[v].name})
 			if err != nil {
 				return nil, err

@@ -43,10 +43,10 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, q.Query))
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", a.style(faint, fmt.Sprintf("nDCG@1 on %d passages drawn with seed %d%s", demoProbes, demoSeed, "            dense   RLR + SLR  RLR-LOCAL")))
+	fmt.Fprintf(w, "\n%s\n", a.style(faint, fmt.Sprintf("nDCG@1 on %d passages drawn with seed %d%s", demoProbes, demoSeed, "            dense       RLR   RLR + SLR")))
 	explain := map[string]string{"keyword": "3 to 8 words of the passage, shuffled", "part:16": "16 words in a row"}
 	for _, r := range s.Probes {
-		fmt.Fprintf(w, "  %-8s %-39s %5.1f       %5.1f      %s\n", r.Task, explain[r.Task], 100*r.NDCG1[0], 100*r.NDCG1[1], a.style(bold, fmt.Sprintf("%5.1f", 100*r.NDCG1[2])))
+		fmt.Fprintf(w, "  %-8s %-39s %5.1f     %5.1f       %s\n", r.Task, explain[r.Task], 100*r.NDCG1[0], 100*r.NDCG1[1], a.style(bold, fmt.Sprintf("%5.1f", 100*r.NDCG1[2])))
 	}
 	c := s.Built
 	fmt.Fprintf(w, "\nbuilt in %.0f s, %.0f CPU-seconds: indexing %.0f s, fitting on %s queries %.0f s, measuring %.0f s\n",
