@@ -48,8 +48,8 @@ type Options struct {
 	// means 128. Vectors and graph come on top: about 5·Dim bytes a vector,
 	// and 200 bytes more with a graph.
 	MemoryMiB int
-	// Alpha is the weight of RLR's shift; 0 means 0.5. Lambda is its ridge; 0
-	// means 1.
+	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
+	// part stands beside it. Lambda is its ridge; 0 means 1.
 	Alpha, Lambda float64
 	// Progress, if not nil, hears of long work inside Open, Add and Upsert. It
 	// is called from one goroutine at a time.
