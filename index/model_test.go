@@ -167,6 +167,9 @@ func TestConcurrent(t *testing.T) {
 	const n, dim = 3000, 16
 	v := indextest.TextLike(n, dim, 5)
 	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+		if testing.Short() && o.Metric == index.L2 {
+			t.Skip("two metrics are enough for a short run")
+		}
 		// ids below 500 stay, and must always be found
 		add(t, ix, ids(500, 0), v[:500*dim])
 		stop := make(chan struct{})
