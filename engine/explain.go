@@ -47,7 +47,7 @@ type Explanation struct {
 
 // ScoreTerm is one summand of a fused score.
 type ScoreTerm struct {
-	Name          string // "cosine", "presence²", "coverage", "pair" or "bm25"
+	Name          string // "cosine", "presence^1.25", "coverage", "pair" or "bm25"
 	Weight, Value float64
 }
 

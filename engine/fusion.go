@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/lexsem/lexsem/index/inverted"
@@ -10,9 +11,9 @@ import (
 
 // Kinds of Fusion.
 const (
-	// Calibrated adds absolute scores: cos(q_out, p) + Presence·s² + Beta·coverage +
+	// Calibrated adds absolute scores: cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
 	// Pair·pair bonus. s is the share of the query's words, by idf, that stand in
-	// the passage; squared it counts most where nearly all do. One setting serves
+	// the passage; the power makes it count more where nearly all do. One setting serves
 	// keywords, spans and questions (docs/METHOD.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
@@ -27,11 +28,11 @@ const (
 type Fusion struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
-	// Presence is the weight of the squared share of the query's words in
-	// Calibrated; 0 means 0.25, below 0 none.
+	// Presence is the weight of the share of the query's words, to the power 1.25,
+	// in Calibrated; 0 means 0.3, below 0 none.
 	Presence float64
 	// Beta is the weight of the coverage in Calibrated, BM25 over the most that
-	// BM25 can give this query; 0 means 0.2, below 0 none.
+	// BM25 can give this query; 0 means 0.1, below 0 none.
 	Beta float64
 	// Pair is the weight of the pair bonus in Calibrated, the share (by idf) of
 	// the query's adjacent word pairs that stand adjacent in the passage; 0
@@ -50,8 +51,8 @@ func (f Fusion) fill() (Fusion, error) {
 			*v = d
 		}
 	}
-	def(&f.Presence, 0.25)
-	def(&f.Beta, 0.2)
+	def(&f.Presence, 0.3)
+	def(&f.Beta, 0.1)
 	def(&f.Pair, 0.2)
 	def(&f.RankConstant, 60)
 	def(&f.LexicalShare, 0.3)
@@ -85,7 +86,7 @@ func (p plan) terms(c Candidate) []ScoreTerm {
 		return nil
 	}
 	terms := []ScoreTerm{{"cosine", 1, c.Dense}}
-	for _, t := range []ScoreTerm{{"presence²", f.Presence, c.Presence * c.Presence}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair}} {
+	for _, t := range []ScoreTerm{{"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair}} {
 		if t.Weight > 0 {
 			terms = append(terms, t)
 		}
@@ -116,7 +117,7 @@ func (f Fusion) Fuse(cs []Candidate) error {
 	case Calibrated:
 		for i := range cs {
 			c := &cs[i]
-			c.Score = c.Dense + f.Presence*c.Presence*c.Presence + f.Beta*c.Coverage + f.Pair*c.Pair
+			c.Score = c.Dense + f.Presence*raised(c.Presence) + f.Beta*c.Coverage + f.Pair*c.Pair
 		}
 	case RRF:
 		for leg, by := range legs {
@@ -145,6 +146,9 @@ func (f Fusion) Fuse(cs []Candidate) error {
 	sortBy(cs, func(c Candidate) float64 { return c.Score })
 	return nil
 }
+
+// raised is a share to the power 1.25.
+func raised(s float64) float64 { return s * math.Sqrt(math.Sqrt(s)) }
 
 // legs read the score of either leg.
 var legs = []func(Candidate) float64{

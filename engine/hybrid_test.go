@@ -43,7 +43,7 @@ func TestCalibratedScore(t *testing.T) {
 	}
 	some := false
 	for i, h := range r.Hits {
-		want := h.Modulated + 0.25*h.Presence*h.Presence + 0.2*h.Coverage + 0.2*h.Pair
+		want := h.Modulated + 0.3*float32(math.Pow(float64(h.Presence), 1.25)) + 0.1*h.Coverage + 0.2*h.Pair
 		if math.Abs(float64(h.Score-want)) > 1e-5 || h.Coverage < 0 || h.Coverage >= 1 || h.Presence < h.Coverage || h.Presence > 1 || h.Pair < 0 || h.Pair > 1 {
 			t.Fatalf("%+v: score is not %v", h, want)
 		}
