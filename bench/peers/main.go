@@ -133,7 +133,7 @@ func open(basePath, kind, snap string, threads int) (index.Index, built, error) 
 		return nil, b, err
 	}
 	n, o := base.Len(), index.Options{Dim: base.Dim, Seed: 1, Workers: threads}
-	before := heap()
+	var before float64
 	var ix index.Index
 	if data, err := os.ReadFile(snap); err == nil {
 		before = heap()
