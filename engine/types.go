@@ -68,11 +68,13 @@ type Query struct {
 type Hit struct {
 	ID   string
 	Rank int // from 1
-	// Score is what the ranking is by, higher is better: the fused score, the
-	// cosine of the modulated query vector (ModeDense), or BM25 (ModeLexical).
+	// Score is what the ranking is by, higher is better: the fused score,
+	// Modulated (ModeDense), or BM25 (ModeLexical).
 	Score float32
 	// Cosine is that of the plain query vector, Modulated that of the modulated
-	// one, both in [-1, 1]; 0 in ModeLexical.
+	// one, both in [-1, 1]; 0 in ModeLexical. With local bridges Modulated is the
+	// inner product with the vector of the document's cell, which is not of unit
+	// length, and may exceed 1.
 	Cosine, Modulated float32
 	// BM25 is the lexical score, Coverage its share of what this query could
 	// get, in [0, 1), Presence the share of the query's words, by idf, that stand
