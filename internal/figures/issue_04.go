@@ -2,138 +2,116 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// The stacks that the sheet measures on the union of the sure sets. best is the
-// one that the goals of issue 4 for "the best stack" are held against.
+// best04 is the fitted stack that the goals of issue 4 for "the best stack" are
+// held against. Local bridges, which are fitted to nothing, have rows of their
+// own.
 const best04 = "rlr+slr"
 
+const union04 = "sure-nq,sure-msmarco,sure-fiqa"
+
+var tasks04 = []string{"keyword", "keyword-rake", "part:8", "part:16", "query:sure-nq", "query:sure-msmarco", "query:sure-fiqa"}
+
+// short is a task as ids name it.
+func short(task string) string {
+	return strings.NewReplacer("query:sure-", "", "keyword-rake", "rake", ":", "").Replace(task)
+}
+
+// union is the rows of a system over all tasks and the mean of the judged ones.
+func union(name, system string) []figure {
+	var fs []figure
+	for i, task := range tasks04 {
+		target := []float64{27, 21, 25, 16, -0.3, -0.3, -0.3}[i]
+		fs = append(fs, figure{id: "04." + name + "." + short(task), target: target,
+			what: "nDCG@1 points of " + system + " over dense, " + task + ", union of the sure sets"})
+	}
+	return append(fs, figure{id: "04." + name + ".judged", target: 0.5, what: "mean of the three judged sets, points of " + system + " over dense"})
+}
+
 func init() {
-	over := func(system, task, name string, target float64) figure {
-		return figure{id: "04." + system + "." + name, target: target,
-			what: "nDCG@1 points of " + system + " over dense, " + task + ", union of the sure sets"}
+	figures := union("best", best04)
+	for _, f := range []struct {
+		system          string
+		keyword, part16 float64
+	}{{"slr", 20, 14}, {"llr", 12, 6}, {"rlr", 12, 6}, {"clr", 0, 0}} {
+		for task, target := range map[string]float64{"keyword": f.keyword, "part:16": f.part16} {
+			figures = append(figures, figure{id: "04." + f.system + "." + short(task), target: target,
+				what: "nDCG@1 points of " + f.system + " over dense, " + task + ", union of the sure sets"})
+		}
 	}
-	figures := []figure{
-		over("best", "keyword", "keyword", 27), over("best", "keyword-rake", "rake", 21),
-		over("best", "part:8", "part8", 25), over("best", "part:16", "part16", 16),
-		over("best", "query:sure-nq", "nq", -0.3), over("best", "query:sure-msmarco", "msmarco", -0.3),
-		over("best", "query:sure-fiqa", "fiqa", -0.3),
-		{id: "04.best.judged", target: 0.5, what: "mean of the three judged sets, points of best over dense"},
-		over("slr", "keyword", "keyword", 20), over("slr", "part:16", "part16", 14),
-		over("llr", "keyword", "keyword", 12), over("llr", "part:16", "part16", 6),
-		over("rlr", "keyword", "keyword", 12), over("rlr", "part:16", "part16", 6),
-		over("clr", "keyword", "keyword", 0), over("clr", "part:16", "part16", 0),
-		{id: "04.fit.cpu", target: 120, atMost: true, what: "CPU-seconds of fitting slr, queries encoded before: two cores for a minute"},
-	}
-	register("04", measure04, figures...)
+	register("04", fitted04, figures...)
+	register("04", fit04,
+		figure{id: "04.fit.cpu", target: 120, atMost: true, what: "CPU-seconds of fitting slr to 23 queries a passage of the union, queries encoded before: two cores for a minute"})
 }
 
-// measure04 runs the bench on the union of the sure sets with 23 queries a
-// passage. A seed takes about 20 CPU-minutes. LEXSEM_FIGURES_SEEDS is how many
-// are run, of which the median counts: 1 unless set.
-func measure04(ctx context.Context) (map[string]float64, error) {
-	seeds := 1
-	if s := os.Getenv("LEXSEM_FIGURES_SEEDS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("LEXSEM_FIGURES_SEEDS is %q; set it to a number from 1", s)
-		}
-		seeds = n
-	}
-	tmp, err := os.MkdirTemp("", "lexsem-figures-")
+// medians04 runs the bench for each seed and returns the medians of what every
+// system gains over dense, by system, task and metric.
+func medians04(ctx context.Context, w *workshop, sets, systems, tasks string, more ...string) (scores, error) {
+	n, err := seeds()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(tmp)
-	bin := filepath.Join(tmp, "lexsem")
-	if err := command(ctx, "go", "build", "-o", bin, "./cmd/lexsem").Run(); err != nil {
-		return nil, fmt.Errorf("go build: %w", err)
-	}
-	runs := map[string][]float64{}
-	for seed := 1; seed <= seeds; seed++ {
-		values, err := bench04(ctx, bin, tmp, seed)
+	all := map[[3]string][]float64{}
+	for seed := 1; seed <= n; seed++ {
+		got, err := w.bench(ctx, sets, append([]string{"--systems", "dense," + systems, "--tasks", tasks, "--metrics", "ndcg@1,ndcg@10",
+			"--seed", strconv.Itoa(seed), "--encodings", w.encodings}, more...)...)
 		if err != nil {
-			return nil, fmt.Errorf("seed %d: %w", seed, err)
+			return nil, err
 		}
-		for id, v := range values {
-			runs[id] = append(runs[id], v)
+		for k := range got {
+			v, _ := got.over(k[0], "dense", k[1], k[2])
+			all[k] = append(all[k], v)
 		}
 	}
-	values := map[string]float64{}
-	for id, v := range runs {
-		slices.Sort(v)
-		values[id] = (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	gains := scores{}
+	for k, v := range all {
+		gains[k] = median(v)
 	}
-	return values, nil
+	return gains, nil
 }
 
-// tasks04 are the tasks by the names that figures give them.
-var tasks04 = map[string]string{
-	"keyword": "keyword", "keyword-rake": "rake", "part:8": "part8", "part:16": "part16",
-	"query:sure-nq": "nq", "query:sure-msmarco": "msmarco", "query:sure-fiqa": "fiqa",
+// fitted04 takes about 20 CPU-minutes a seed, three quarters of them encoding.
+func fitted04(ctx context.Context, w *workshop) (map[string]float64, error) {
+	gains, err := medians04(ctx, w, union04, "rlr,slr,llr,clr,"+best04, strings.Join(tasks04, ","), "--queries-per-passage", "23")
+	values := map[string]float64{}
+	for k, v := range gains {
+		if k[2] == "ndcg@1" {
+			values["04."+k[0]+"."+short(k[1])] = v
+		}
+	}
+	named04(gains, "best", best04, values)
+	return values, err
 }
 
-func bench04(ctx context.Context, bin, tmp string, seed int) (map[string]float64, error) {
-	out := filepath.Join(tmp, fmt.Sprintf("seed-%d.json", seed))
-	var data []string
-	for _, set := range []string{"sure-nq", "sure-msmarco", "sure-fiqa"} {
-		data = append(data, filepath.Join(dataDir(), set))
-	}
-	err := command(ctx, bin, "bench", "--data", strings.Join(data, ","),
-		"--systems", "dense,rlr,slr,llr,clr,"+best04,
-		"--tasks", "keyword,keyword-rake,part:8,part:16,query:sure-nq,query:sure-msmarco,query:sure-fiqa",
-		"--metrics", "ndcg@1", "--queries-per-passage", "23", "--seed", fmt.Sprint(seed),
-		"--encodings", filepath.Join(tmp, "encodings"), "--json", out).Run()
-	if err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
-	}
-	raw, err := os.ReadFile(out)
-	if err != nil {
-		return nil, err
-	}
-	var report struct {
-		Results []struct {
-			System, Task string
-			Metrics      map[string]float64
-		}
-		Fit map[string]struct {
-			CPUSeconds    float64 `json:"cpu_seconds"`
-			EncodeSeconds float64 `json:"encode_seconds"`
-		}
-	}
-	if err := json.Unmarshal(raw, &report); err != nil {
-		return nil, fmt.Errorf("bench report: %w", err)
-	}
-	score := map[string]float64{}
-	for _, r := range report.Results {
-		score[r.System+" "+r.Task] = 100 * r.Metrics["ndcg@1"]
-	}
-	values := map[string]float64{}
-	for _, system := range []string{"rlr", "slr", "llr", "clr", best04} {
-		for task, name := range tasks04 {
-			v, ok := score[system+" "+task]
-			if base, okBase := score["dense "+task]; ok && okBase {
-				values["04."+system+"."+name] = v - base
-				if system == best04 {
-					values["04.best."+name] = v - base
-				}
+// named04 fills the rows that union made.
+func named04(gains scores, name, system string, values map[string]float64) {
+	for _, task := range tasks04 {
+		if v, ok := gains[[3]string{system, task, "ndcg@1"}]; ok {
+			values["04."+name+"."+short(task)] = v
+			if strings.HasPrefix(task, "query:") {
+				values["04."+name+".judged"] += v / 3
 			}
 		}
 	}
-	if nq, ok := values["04.best.nq"]; ok {
-		values["04.best.judged"] = (nq + values["04.best.msmarco"] + values["04.best.fiqa"]) / 3
+}
+
+// fit04 fits slr once more to queries that fitted04 left encoded.
+func fit04(ctx context.Context, w *workshop) (map[string]float64, error) {
+	args := []string{"bench", "--data", data(union04), "--systems", "slr", "--tasks", "query:sure-fiqa", "--queries-per-passage", "23",
+		"--encodings", w.encodings}
+	var r benchReport
+	for range 2 { // the first run encodes what is not encoded yet
+		if err := os.RemoveAll(filepath.Join(w.encodings, "bridges")); err != nil {
+			return nil, err
+		}
+		if _, err := w.report(ctx, &r, args...); err != nil {
+			return nil, err
+		}
 	}
-	// slr is fitted first and encodes the queries; clr finds them encoded and
-	// takes longer, so it bounds the descent of slr from above.
-	if fit, ok := report.Fit["clr"]; ok {
-		values["04.fit.cpu"] = fit.CPUSeconds
-	}
-	return values, nil
+	return map[string]float64{"04.fit.cpu": r.Fit["slr"].CPUSeconds}, nil
 }

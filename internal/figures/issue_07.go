@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
+	"math"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"strconv"
 )
 
+// The sheet takes about 8 CPU-minutes, most of them encoding and fitting on
+// sure-nq and encoding scifact.
 func init() {
 	register("07", metrics07,
 		figure{id: "07.metrics", what: "runs of 1,000 whose metrics equal trec_eval and ranx to 1e-6 (the tests)", target: 1000})
@@ -26,53 +26,41 @@ func init() {
 		figure{id: "07.bench.cached", what: "CPU-seconds / 2 of the same with encodings and bridges kept", target: 20, atMost: true})
 }
 
-// built07 makes the program in a folder of its own. The sheet takes about 8
-// CPU-minutes, most of them encoding and fitting on sure-nq and encoding
-// scifact.
-func built07(ctx context.Context) (bin, tmp string, err error) {
-	if tmp, err = os.MkdirTemp("", "lexsem-figures-"); err != nil {
-		return "", "", err
-	}
-	bin = filepath.Join(tmp, "lexsem")
-	if err := command(ctx, "go", "build", "-o", bin, "./cmd/lexsem").Run(); err != nil {
-		os.RemoveAll(tmp)
-		return "", "", fmt.Errorf("go build: %w", err)
-	}
-	return bin, tmp, nil
-}
+// runs07 is how many runs a test against another judge says it compared.
+var runs07 = regexp.MustCompile(`compared (\d+) runs`)
 
-// metrics07 runs the tests that hold metrics to other judges; both read 1,000
-// runs and fail on any difference.
-func metrics07(ctx context.Context) (map[string]float64, error) {
-	err := command(ctx, "go", "test", "-count=1", "-run", "TestMetricsEqualTrecEval|TestMetricsEqualRanx", "./bench").Run()
-	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	return map[string]float64{"07.metrics": 1000}, nil
-}
-
-func sage07(ctx context.Context) (map[string]float64, error) {
-	bin, tmp, err := built07(ctx)
+// metrics07 runs the tests that hold metrics to other judges and counts what
+// they compared; they fail on any difference.
+func metrics07(ctx context.Context, _ *workshop) (map[string]float64, error) {
+	out, err := goTest(ctx, "./bench", "TestMetricsEqualTrecEval|TestMetricsEqualRanx")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(tmp)
-	values := map[string]float64{}
-	out := filepath.Join(tmp, "sage.json")
-	err = command(ctx, bin, "bench", "sage", "--data", filepath.Join(dataDir(), "sure-nq"), "--tasks", "robustness,sensitivity",
-		"--similarities", "jaccard,levenshtein", "--limit", "1000", "--json", out).Run()
-	if err != nil {
-		return nil, fmt.Errorf("bench sage: %w", err)
+	said := runs07.FindAllSubmatch(out, -1)
+	if len(said) != 2 {
+		return nil, fmt.Errorf("of the tests against trec_eval and ranx %d said what they compared", len(said))
 	}
+	least := math.Inf(1)
+	for _, m := range said {
+		n, err := strconv.ParseFloat(string(m[1]), 64)
+		if err != nil {
+			return nil, err
+		}
+		least = min(least, n)
+	}
+	return map[string]float64{"07.metrics": least}, nil
+}
+
+func sage07(ctx context.Context, w *workshop) (map[string]float64, error) {
 	var report struct {
 		Results []struct {
 			Task, Similarity string
 			Score            float64
 		}
 	}
-	if err := readJSON(out, &report); err != nil {
-		return nil, err
-	}
+	_, err := w.report(ctx, &report, "bench", "sage", "--data", data("sure-nq"), "--tasks", "robustness,sensitivity",
+		"--similarities", "jaccard,levenshtein", "--limit", "1000")
+	values := map[string]float64{}
 	for _, r := range report.Results {
 		switch r.Task + " " + r.Similarity {
 		case "sensitivity jaccard":
@@ -81,75 +69,39 @@ func sage07(ctx context.Context) (map[string]float64, error) {
 			values["07.sage.levenshtein"] = distance(r.Score, .333)
 		}
 	}
-	return values, nil
+	return values, err
 }
 
-func judged07(ctx context.Context) (map[string]float64, error) {
-	bin, tmp, err := built07(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(tmp)
+func judged07(ctx context.Context, w *workshop) (map[string]float64, error) {
 	values := map[string]float64{}
-	targets := map[string]float64{"07.scifact.dense": 64.5, "07.capret.dense": 70.9, "07.capret.bm25": 69.6}
-	for _, set := range []struct{ data, id, systems string }{{"scifact", "scifact", "dense"}, {"capret-en", "capret", "dense,bm25:okapi"}} {
-		out := filepath.Join(tmp, set.id+".json")
-		err := command(ctx, bin, "bench", "--data", filepath.Join(dataDir(), set.data), "--systems", set.systems, "--tasks", "query", "--json", out).Run()
+	for _, row := range []struct {
+		id, set, system string
+		target          float64
+	}{{"scifact.dense", "scifact", "dense", 64.5}, {"capret.dense", "capret-en", "dense", 70.9}, {"capret.bm25", "capret-en", "bm25:okapi", 69.6}} {
+		got, err := w.bench(ctx, row.set, "--systems", row.system, "--tasks", "query", "--encodings", filepath.Join(w.tmp, "judged"))
 		if err != nil {
-			return values, fmt.Errorf("bench on %s: %w", set.data, err)
-		}
-		var report struct {
-			Results []struct {
-				System  string
-				Metrics map[string]float64
-			}
-		}
-		if err := readJSON(out, &report); err != nil {
 			return values, err
 		}
-		for _, r := range report.Results {
-			name, _, _ := strings.Cut(r.System, ":")
-			id := "07." + set.id + "." + name
-			values[id] = distance(100*r.Metrics["ndcg@10"], targets[id])
+		if v, ok := got[[3]string{row.system, "query", "ndcg@10"}]; ok {
+			values["07."+row.id] = distance(v, row.target)
 		}
 	}
 	return values, nil
 }
 
 // speed07 counts processor time, as other work may run beside it, and halves it
-// for two cores.
-func speed07(ctx context.Context) (map[string]float64, error) {
-	bin, tmp, err := built07(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(tmp)
+// for two cores. It keeps encodings in a folder of its own, as it wants to
+// begin with none.
+func speed07(ctx context.Context, w *workshop) (map[string]float64, error) {
 	values := map[string]float64{}
 	for _, id := range []string{"07.bench.cold", "07.bench.cached"} {
-		c := command(ctx, bin, "bench", "--data", filepath.Join(dataDir(), "sure-nq"), "--systems", "dense,rlr,slr,rlr+slr,bm25,rrf,convex,hybrid",
-			"--tasks", "query,keyword,part:16,part:32,part:64", "--encodings", filepath.Join(tmp, "encodings"), "--json", filepath.Join(tmp, "speed.json"))
-		c.Stdout = io.Discard
-		if err := c.Run(); err != nil {
-			return values, fmt.Errorf("%s: %w", id, err)
+		var r benchReport
+		cpu, err := w.report(ctx, &r, "bench", "--data", data("sure-nq"), "--systems", "dense,rlr,slr,rlr+slr,bm25,rrf,convex,hybrid",
+			"--tasks", "query,keyword,part:16,part:32,part:64", "--encodings", filepath.Join(w.tmp, "speed"))
+		if err != nil {
+			return values, err
 		}
-		values[id] = cpuSeconds(c) / 2
+		values[id] = cpu / 2
 	}
 	return values, nil
-}
-
-func cpuSeconds(c *exec.Cmd) float64 {
-	return (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
-}
-
-func distance(a, b float64) float64 { return max(a-b, b-a) }
-
-func readJSON(file string, v any) error {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return fmt.Errorf("%s: %w", strings.TrimPrefix(file, os.TempDir()), err)
-	}
-	return nil
 }

@@ -1,14 +1,13 @@
 // Command figures measures what an issue asked to reach and holds it against
-// the target: go run ./internal/figures NN, or .ci/figures NN. It prints a line
-// a figure (PASS or MISS, id, target, measured value) and exits 1 on a MISS
-// that docs/DECISIONS.md does not explain by naming the figure's id.
+// the target: go run ./internal/figures NN [PREFIX], or .ci/figures NN [PREFIX],
+// where PREFIX leaves out figures whose id does not begin with it (04.local).
+// It prints a line a figure (PASS or MISS, id, target, measured value) and exits
+// 1 on a MISS that docs/DECISIONS.md does not explain by naming the figure's id.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -23,41 +22,35 @@ type figure struct {
 	atMost bool // the value must not exceed the target; else it must reach it
 }
 
-// sheet is the figures of one issue and the measurement that fills them.
-type sheet struct {
+// group is figures of an issue that one measurement fills.
+type group struct {
 	issue   string
 	figures []figure
-	// measures return values by figure id. A figure without a value is a MISS.
-	measures []measure
+	// measure returns values by figure id. A figure without a value is a MISS.
+	measure measure
 }
 
-type measure func(ctx context.Context) (map[string]float64, error)
+type measure func(ctx context.Context, w *workshop) (map[string]float64, error)
 
-// sheets holds one entry a file issue_NN.go.
-var sheets []sheet
+// groups holds those of all files issue_NN*.go.
+var groups []group
 
-// register adds figures and how to measure them to the sheet of an issue,
-// which may have several.
+// register adds figures and how to measure them to the sheet of an issue.
 func register(issue string, m measure, figures ...figure) {
-	i := slices.IndexFunc(sheets, func(s sheet) bool { return s.issue == issue })
-	if i < 0 {
-		i = len(sheets)
-		sheets = append(sheets, sheet{issue: issue})
-	}
-	sheets[i].figures = append(sheets[i].figures, figures...)
-	sheets[i].measures = append(sheets[i].measures, m)
+	groups = append(groups, group{issue, figures, m})
 }
 
-// measure runs all measurements; one that fails leaves the others.
-func (s sheet) measure(ctx context.Context) (map[string]float64, error) {
-	values := map[string]float64{}
-	var errs []error
-	for _, m := range s.measures {
-		got, err := m(ctx)
-		maps.Copy(values, got)
-		errs = append(errs, err)
+// sheet is the groups of an issue without the figures whose ids do not begin
+// with prefix.
+func sheet(issue, prefix string) []group {
+	var chosen []group
+	for _, g := range groups {
+		g.figures = slices.DeleteFunc(slices.Clone(g.figures), func(f figure) bool { return !strings.HasPrefix(f.id, prefix) })
+		if strings.TrimLeft(g.issue, "0") == strings.TrimLeft(issue, "0") && len(g.figures) > 0 {
+			chosen = append(chosen, g)
+		}
 	}
-	return values, errors.Join(errs...)
+	return chosen
 }
 
 func main() {
@@ -67,52 +60,68 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) int {
-	i := -1
 	if len(args) == 1 {
-		i = slices.IndexFunc(sheets, func(s sheet) bool { return strings.TrimLeft(s.issue, "0") == strings.TrimLeft(args[0], "0") })
+		args = append(args, "")
 	}
-	if i < 0 {
-		known := make([]string, len(sheets))
-		for i, s := range sheets {
-			known[i] = s.issue
+	var chosen []group
+	if len(args) == 2 {
+		chosen = sheet(args[0], args[1])
+	}
+	if len(chosen) == 0 {
+		var known []string
+		for _, g := range groups {
+			known = append(known, g.issue)
 		}
-		fmt.Fprintf(os.Stderr, "usage: figures NN, with NN one of %s\n", strings.Join(known, ", "))
+		slices.Sort(known)
+		fmt.Fprintf(os.Stderr, "usage: figures NN [PREFIX], with NN one of %s and PREFIX the beginning of an id\n", strings.Join(slices.Compact(known), ", "))
 		return 2
 	}
-	s := sheets[i]
-	values, err := s.measure(ctx)
+	decisions, err := os.ReadFile("docs/DECISIONS.md")
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "figures %s: %v\n", s.issue, err)
-	}
-	decisions, readErr := os.ReadFile("docs/DECISIONS.md")
-	if readErr != nil {
-		fmt.Fprintf(os.Stderr, "figures: %v; run it from the root of the repository\n", readErr)
+		fmt.Fprintf(os.Stderr, "figures: %v; run it from the root of the repository\n", err)
 		return 1
 	}
+	w, err := newWorkshop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "figures: %v\n", err)
+		return 1
+	}
+	defer w.close()
 	status := 0
-	for _, f := range s.figures {
-		v, ok := values[f.id]
-		sign, met := "≥", ok && v >= f.target
-		if f.atMost {
-			sign, met = "≤", ok && v <= f.target
+	for _, g := range chosen {
+		values, err := g.measure(ctx, w)
+		if err != nil { // the other groups are measured nevertheless
+			fmt.Fprintf(os.Stderr, "figures %s: %v\n", args[0], err)
+			status = 1
 		}
-		got := "not measured"
-		if ok {
-			got = fmt.Sprintf("%.4g", v)
-		}
-		verdict := "PASS"
-		if !met {
-			verdict = "MISS"
-			if strings.Contains(string(decisions), f.id) {
-				got += " (explained in docs/DECISIONS.md)"
-			} else {
+		for _, f := range g.figures {
+			if !f.print(values, string(decisions)) {
 				status = 1
 			}
 		}
-		fmt.Printf("%s  %-28s target %s %-8.4g measured %s   %s\n", verdict, f.id, sign, f.target, got, f.what)
-	}
-	if err != nil {
-		return 1
 	}
 	return status
+}
+
+// print writes the figure's line and reports whether it is met or its miss
+// explained.
+func (f figure) print(values map[string]float64, decisions string) bool {
+	v, ok := values[f.id]
+	sign, met := "≥", ok && v >= f.target
+	if f.atMost {
+		sign, met = "≤", ok && v <= f.target
+	}
+	got, verdict := "not measured", "PASS"
+	if ok {
+		got = fmt.Sprintf("%.4g", v)
+	}
+	explained := strings.Contains(decisions, f.id)
+	if !met {
+		verdict = "MISS"
+		if explained {
+			got += " (explained in docs/DECISIONS.md)"
+		}
+	}
+	fmt.Printf("%s  %-28s target %s %-8.4g measured %s   %s\n", verdict, f.id, sign, f.target, got, f.what)
+	return met || explained
 }
