@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +23,11 @@ func damaged(t *testing.T) map[string]string {
 	clean, killed := t.TempDir(), t.TempDir()
 	for _, c := range []struct{ role, dir string }{{"write", clean}, {"write", killed}} {
 		p := start(t, c.role, c.dir, "after-commit", 40)
-		if _, k := p.wait(t, 0); !k {
-			t.Skip("needs to kill a process")
+		if _, killed := p.wait(t, 0); !killed {
+			if runtime.GOOS == "windows" { // where a killed process counts as one that exited
+				t.Skip("NOT TESTED: damage to the files of a killed writer; run on a Unix")
+			}
+			t.Fatal("the writer was not killed")
 		}
 	}
 	if err := open(t, clean, small).Close(); err != nil {

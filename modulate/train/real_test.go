@@ -19,7 +19,7 @@ import (
 // measurements are those of docs/BENCHMARKS.md; this is their direction.
 func TestFitGainsOnRealText(t *testing.T) {
 	if testing.Short() {
-		t.Skip("encodes some 6,000 texts; left out with -short")
+		t.Skip("NOT TESTED with -short: that a fit gains on real text and a real model (6,000 texts to encode); run without -short")
 	}
 	dir := os.Getenv("LEXSEM_DATA")
 	if dir == "" {
@@ -80,7 +80,7 @@ func readTexts(t *testing.T, path string, n int) []string {
 	t.Helper()
 	f, err := os.Open(path)
 	if os.IsNotExist(err) {
-		t.Skipf("no judged data (%v); set LEXSEM_DATA to the folder that holds sure-nq", err)
+		t.Skipf("NOT TESTED: that a fit gains on real text; set LEXSEM_DATA to the folder that holds sure-nq: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
