@@ -63,7 +63,7 @@ func readJSONLines[T any](t *testing.T, name string) []T {
 // 1,000 random runs (testdata/make_trec_eval.py), ties, negative grades and
 // unanswered queries among them.
 func TestMetricsEqualTrecEval(t *testing.T) {
-	compared := 0
+	compared, n := 0, 0
 	runs := readTrecRuns(t)
 	for i, rec := range runs {
 		var metrics []Metric
@@ -98,7 +98,9 @@ func TestMetricsEqualTrecEval(t *testing.T) {
 				t.Errorf("run %d: mean %s is %v, want %v", i, m.Name, got.Mean[m.Name], want)
 			}
 		}
+		n++
 	}
+	t.Logf("compared %d runs", n)
 	if len(runs) != 1000 || compared < 20*1000 {
 		t.Fatalf("read %d runs and compared %d values, want 1000 runs of 20 values a query", len(runs), compared)
 	}
