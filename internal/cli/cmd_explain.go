@@ -45,30 +45,25 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := explainOptions{
-			id:      f.str("id", "", "`ID`document to explain; default the first hit"),
-			mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
-			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
-			filter:  f.str("filter", "", "`EXPR`the filter of the search"),
-			share:   f.float("presence", 0, "weight of the share of the query's words in calibrated fusion; default 0.3, below 0 none"),
-			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.1, below 0 none"),
-			variant: f.str("variant", "", "`NAME`modulation; default the best that is fitted"),
-			json:    f.bool("json", "print one JSON object"),
+			id:   f.str("id", "", "`ID`document to explain; default the first hit"),
+			way:  declareWay(f, "the filter of the search", "modulation; default the best there is"),
+			json: f.bool("json", "print one JSON object"),
 		}
 		return o.run
 	},
 }
 
 type explainOptions struct {
-	id, mode, fusion, filter, variant *string
-	share, beta                       *float64
-	json                              *bool
+	way
+	id   *string
+	json *bool
 }
 
 func (o explainOptions) run(ctx context.Context, a *app, args []string) (err error) {
-	one, none, format := 1, 0, "text"
-	same := searchOptions{k: &one, ef: &none, mode: o.mode, fusion: o.fusion, filter: o.filter, variant: o.variant,
-		format: &format, queries: new(string), share: o.share, beta: o.beta, json: new(bool), chunks: new(bool), fold: new(bool)}
-	if err := same.check(args); err != nil {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if err := checkText(args, "give one in quotes"); err != nil {
 		return err
 	}
 	filter, err := parseFilter(*o.filter)
@@ -84,7 +79,8 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	q := same.query(args[0], filter)
+	q := o.query(args[0], filter)
+	q.K = 1
 	id := *o.id
 	if id == "" {
 		res, err := db.Search(ctx, q)

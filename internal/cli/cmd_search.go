@@ -49,12 +49,7 @@ prints a run file.`,
 		f.group("Flags")
 		o := searchOptions{
 			k:       f.int("k", 10, "hits a query"),
-			mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
-			fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
-			filter:  f.str("filter", "", "`EXPR`keep documents whose metadata meet it: lang = \"go\" and year >= 2020"),
-			share:   f.float("presence", 0, "weight of the share of the query's words in calibrated fusion; default 0.3, below 0 none"),
-			beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.1, below 0 none"),
-			variant: f.str("variant", "", "`NAME`modulation: rlr-local, rlr, slr, rlr+slr or none; default the best there is"),
+			way:     declareWay(f, "keep documents whose metadata meet it: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, slr, rlr+slr or none; default the best there is"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
@@ -67,10 +62,27 @@ prints a run file.`,
 }
 
 type searchOptions struct {
-	k, ef                                          *int
-	mode, fusion, filter, variant, format, queries *string
-	share, beta                                    *float64
-	json, chunks, fold                             *bool
+	way
+	k, ef              *int
+	format, queries    *string
+	json, chunks, fold *bool
+}
+
+// way are the flags that say how a query is answered, of search and explain.
+type way struct {
+	mode, fusion, filter, variant *string
+	share, beta                   *float64
+}
+
+func declareWay(f *flags, filter, variant string) way {
+	return way{
+		mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
+		fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
+		filter:  f.str("filter", "", "`EXPR`"+filter),
+		share:   f.float("presence", 0, "weight of the share of the query's words in calibrated fusion; default 0.3, below 0 none"),
+		beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.1, below 0 none"),
+		variant: f.str("variant", "", "`NAME`"+variant),
+	}
 }
 
 // searchQuery is one query and its id in a file of queries.
@@ -105,10 +117,7 @@ type searchHit struct {
 	Duplicates []string `json:"duplicates,omitempty"`
 }
 
-func (o searchOptions) check(args []string) error {
-	if *o.json {
-		*o.format = "json"
-	}
+func (o way) check() error {
 	switch {
 	case !slices.Contains(searchModes, *o.mode):
 		return pointed("--mode", *o.mode, searchModes)
@@ -120,6 +129,41 @@ func (o searchOptions) check(args []string) error {
 		return usagef("--presence %v: use a number up to 1000, 0 for the default, below 0 for none", *o.share)
 	case !(*o.beta >= -1000 && *o.beta <= 1000):
 		return usagef("--beta %v: use a number up to 1000, 0 for the default, below 0 for none", *o.beta)
+	}
+	return nil
+}
+
+// query is what the flags say about one text.
+func (o way) query(text string, filter engine.Filter) engine.Query {
+	variant := *o.variant
+	if *o.mode == engine.ModeDense && variant == "" {
+		variant = engine.VariantNone
+	}
+	return engine.Query{Text: text, Mode: *o.mode, Variant: variant, Filter: filter,
+		Fusion: engine.Fusion{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
+}
+
+// checkText says whether args are one query.
+func checkText(args []string, remedy string) error {
+	switch {
+	case len(args) == 0:
+		return hinted(usagef("no query"), remedy)
+	case len(args) > 1:
+		return hinted(usagef("%d queries", len(args)), "put quotes around the query")
+	case blank(args[0]):
+		return hinted(usagef("the query is empty"), "give some words")
+	}
+	return nil
+}
+
+func (o searchOptions) check(args []string) error {
+	if *o.json {
+		*o.format = "json"
+	}
+	if err := o.way.check(); err != nil {
+		return err
+	}
+	switch {
 	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
 	case *o.chunks && *o.format == "trec":
@@ -130,12 +174,8 @@ func (o searchOptions) check(args []string) error {
 		return usagef("--ef %d: use a positive number", *o.ef)
 	case *o.queries != "" && len(args) > 0:
 		return hinted(usagef("both a query and --queries"), "give one of them")
-	case *o.queries == "" && len(args) == 0:
-		return hinted(usagef("no query"), "give one in quotes, or a file with --queries")
-	case len(args) > 1:
-		return hinted(usagef("%d queries", len(args)), "put quotes around the query")
-	case *o.queries == "" && blank(args[0]):
-		return hinted(usagef("the query is empty"), "give some words")
+	case *o.queries == "":
+		return checkText(args, "give one in quotes, or a file with --queries")
 	}
 	return nil
 }
@@ -183,7 +223,9 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 
 func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQuery, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
-	res, err := db.Search(ctx, o.query(q.text, filter))
+	query := o.query(q.text, filter)
+	query.K, query.Ef, query.PerChunk, query.Collapse = *o.k, *o.ef, *o.chunks, *o.fold
+	res, err := db.Search(ctx, query)
 	if err != nil {
 		return searchError(err)
 	}
@@ -214,16 +256,6 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 	writeHits(out, a, q.text, res)
 	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
 	return nil
-}
-
-// query is what the flags say about one text.
-func (o searchOptions) query(text string, filter engine.Filter) engine.Query {
-	variant := *o.variant
-	if *o.mode == engine.ModeDense && variant == "" {
-		variant = engine.VariantNone
-	}
-	return engine.Query{Text: text, K: *o.k, Mode: *o.mode, Variant: variant, Ef: *o.ef, Filter: filter,
-		PerChunk: *o.chunks, Collapse: *o.fold, Fusion: engine.Fusion{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
 // searchError makes a usage error of what the command line can mend.
