@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 
@@ -79,8 +81,9 @@ func writeCurve(w io.Writer, c *bench.Curve) error {
 		}
 		fmt.Fprintln(t, "\t")
 	}
-	for name, last := range c.Points[len(c.Points)-1].Fit {
-		if last.Loss == 0 {
+	last := c.Points[len(c.Points)-1].Fit
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		if last[name].Loss == 0 {
 			continue
 		}
 		fmt.Fprintf(t, "loss\t%s\t", name)
