@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +26,9 @@ type ImageOptions struct {
 	Setting SettingOptions
 	Version string
 }
+
+// ImageMetrics are what RunImages measures, by name.
+var ImageMetrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precision@10"}
 
 // RunImages measures retrieval of images of the same class (LexSemBridge Sec.
 // 4.5): query image → images of its class, nDCG@1 first. A vision encoder is
@@ -51,12 +53,20 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Repor
 		o.Systems = []string{"dense"}
 	}
 	p := &plan{Options: Options{Seed: o.Setting.Seed, Version: o.Version}}
-	for _, name := range []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precision@10"} {
+	for _, name := range ImageMetrics {
 		m, err := ParseMetric(name)
 		if err != nil {
 			return nil, err
 		}
 		p.metrics = append(p.metrics, m)
+	}
+	need := encoder.NeedDense
+	for _, name := range o.Systems {
+		s, err := ParseSystem(name)
+		if err != nil {
+			return nil, err
+		}
+		p.systems, need = append(p.systems, s), need|s.Need
 	}
 	passages, task := imageTask(images)
 	p.targets, p.depth = NewTargets(passages), 11 // one more, for the image itself
@@ -68,6 +78,10 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Repor
 	for _, q := range task.Queries {
 		texts = append(texts, q.Text)
 	}
+	questions, err := setting.Questions(ctx, texts, need)
+	if err != nil {
+		return nil, err
+	}
 	abs, err := filepath.Abs(o.Data)
 	if err != nil {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
@@ -75,15 +89,7 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Repor
 	report := &Report{Data: filepath.Base(abs), Documents: len(passages), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
 		Seed: p.Seed, Version: o.Version, Fit: map[string]Fit{}}
 	var row []Result
-	for _, name := range o.Systems {
-		system, err := ParseSystem(name)
-		if err != nil {
-			return nil, err
-		}
-		questions, err := setting.Questions(ctx, texts, system.Need|encoder.NeedDense)
-		if err != nil {
-			return nil, err
-		}
+	for _, system := range p.systems {
 		retriever, fit, err := system.Prepare(ctx, setting)
 		if err != nil {
 			return nil, fmt.Errorf("preparing system %s: %w", system.Name, err)
@@ -215,25 +221,11 @@ func vectorsAsEncoder(file string, images []image) (encoder.Encoder, error) {
 	}
 	e := &fileVectors{name: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), dim: v.Dim, at: map[string][]float32{}}
 	for i, img := range images {
-		e.at[img.file] = unit(v.Row(i))
+		row := slices.Clone(v.Row(i))
+		normalize(row) // one without a direction stays as it is
+		e.at[img.file] = row
 	}
 	return e, nil
-}
-
-// unit is v at length 1, or v where it has none.
-func unit(v []float32) []float32 {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	out := slices.Clone(v)
-	if sum == 0 {
-		return out
-	}
-	for i := range out {
-		out[i] = float32(float64(out[i]) / math.Sqrt(sum))
-	}
-	return out
 }
 
 func (e *fileVectors) Encode(_ context.Context, _ encoder.Role, texts []string, _ encoder.Need) ([]encoder.Output, error) {

@@ -70,6 +70,9 @@ func TestImagesRefused(t *testing.T) {
 	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir}); !errors.Is(err, encoder.ErrUnavailable) {
 		t.Errorf("without an encoder: %v", err)
 	}
+	if _, err := RunImages(context.Background(), nil, ImageOptions{Data: dir, Vectors: vectors, Systems: []string{"dense", "nothing"}}); !errors.Is(err, ErrUnknownName) {
+		t.Errorf("an unknown system: %v", err)
+	}
 	var line *LineError
 	for labels, want := range map[string]error{
 		"a.jpg":                      ErrBrokenLine,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,27 +131,31 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 			return nil
 		}
 	}
-	model := a.model
-	if model == "" {
-		model = defaultModel
+	err := a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
+		opt.Progress = progress
+		return fn(enc)
+	})
+	if err != nil {
+		return err
 	}
-	enc, err := a.openEncoder(ctx, model)
+	if left > 0 && !a.quiet {
+		fmt.Fprintf(a.Stderr, "%s left out\n", count(left, "line", "lines"))
+	}
+	return nil
+}
+
+// measured opens the encoder and shows progress while fn measures with it.
+func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.Progress)) error) error {
+	enc, err := a.openEncoder(ctx, cmp.Or(a.model, defaultModel))
 	if err != nil {
 		return err
 	}
 	defer enc.Close()
 	p := a.progress()
 	defer p.done()
-	opt.Progress = p.bench
-	err = fn(enc)
+	err = fn(enc, p.bench)
 	p.done()
-	if err != nil {
-		return benchError(err)
-	}
-	if left > 0 && !a.quiet {
-		fmt.Fprintf(a.Stderr, "%s left out\n", count(left, "line", "lines"))
-	}
-	return nil
+	return benchError(err)
 }
 
 // writePages writes the Markdown and HTML files that were asked for.

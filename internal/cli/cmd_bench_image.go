@@ -34,14 +34,13 @@ the others of its class; nDCG@1 first. This build runs no vision encoder: give t
 			defer meter.done()
 			rep, err := bench.RunImages(ctx, nil, bench.ImageOptions{
 				Data: dirs[0], Vectors: *vectors, Systems: list(*p.systems), Version: versions().Version,
-				Setting: bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: meter.bench},
+				Setting: p.setting(meter.bench),
 			})
 			meter.done()
 			if err != nil {
 				return benchError(err)
 			}
-			metrics := []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precision@10"}
-			return writeReport(a, *p.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, metrics) })
+			return writeReport(a, *p.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, bench.ImageMetrics) })
 		}
 	},
 }

@@ -31,7 +31,8 @@ func declareProtocol(f *flags, systems string) *protocolFlags {
 	}
 }
 
-// folders checks the flags and gives the folders of --data.
+// folders checks the flags and gives the folders of --data, which are there,
+// before a model is opened or fetched.
 func (p *protocolFlags) folders(args []string) ([]string, error) {
 	switch dirs := list(*p.data); {
 	case len(args) > 0:
@@ -41,27 +42,41 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 	case *p.perPassage < 1:
 		return nil, usagef("--queries-per-passage takes numbers from 1")
 	default:
-		return dirs, checkFolders(dirs)
+		return dirs, bench.CheckData(strings.Join(dirs, ","))
 	}
 }
 
 // measure opens the encoder and hands it to fn with the setting that the flags
 // ask for.
 func (p *protocolFlags) measure(ctx context.Context, a *app, fn func(encoder.Encoder, bench.SettingOptions) error) error {
-	model := a.model
-	if model == "" {
-		model = defaultModel
-	}
-	enc, err := a.openEncoder(ctx, model)
-	if err != nil {
-		return err
-	}
-	defer enc.Close()
-	meter := a.progress()
-	defer meter.done()
-	err = fn(enc, bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: meter.bench})
-	meter.done()
-	return benchError(err)
+	return a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
+		return fn(enc, p.setting(progress))
+	})
+}
+
+func (p *protocolFlags) setting(progress func(bench.Progress)) bench.SettingOptions {
+	return bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: progress}
+}
+
+// judged asks the judged queries of each folder; shape changes the options.
+func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []string, shape func(*bench.Options)) ([]*bench.Report, error) {
+	var reports []*bench.Report
+	err := p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
+		for _, dir := range dirs {
+			o := bench.Options{
+				Data: dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: metrics, Seed: s.Seed,
+				QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Version: versions().Version, Progress: s.Progress,
+			}
+			shape(&o)
+			rep, err := bench.Run(ctx, enc, o)
+			if err != nil {
+				return err
+			}
+			reports = append(reports, rep)
+		}
+		return nil
+	})
+	return reports, err
 }
 
 var cmdBenchSURE = command{
@@ -171,40 +186,31 @@ difference.`,
 				Lower bool          `json:"lower"`
 				Types []bench.Group `json:"types"`
 			}
-			var reports []outcome
-			bundle := &report.Bundle{}
-			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
-				for _, dir := range dirs {
-					types, err := bench.ReadTypes(dir)
-					if err != nil {
-						return err
-					}
-					rep, err := bench.Run(ctx, enc, bench.Options{
-						Data: dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: []string{"ndcg@1", "ndcg@5", "ndcg@10"},
-						Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Lower: *lower, Cases: 5,
-						Version: versions().Version, Progress: s.Progress,
-					})
-					if err != nil {
-						return err
-					}
-					groups, err := bench.Breakdown(rep, types, "ndcg@10", "bm25")
-					if err != nil {
-						return err
-					}
-					reports = append(reports, outcome{rep, *lower, groups})
-					bundle.Benches = append(bundle.Benches, rep)
+			types := make([]map[string][]string, len(dirs))
+			for i, dir := range dirs {
+				if types[i], err = bench.ReadTypes(dir); err != nil {
+					return err
 				}
-				return nil
-			})
+			}
+			metrics := []string{"ndcg@1", "ndcg@5", "ndcg@10"}
+			reports, err := p.judged(ctx, a, dirs, metrics, func(o *bench.Options) { o.Lower, o.Cases = *lower, 5 })
 			if err != nil {
 				return err
 			}
-			if err := writePages("", *html, bundle); err != nil {
+			outcomes := make([]outcome, len(reports))
+			for i, rep := range reports {
+				groups, err := bench.Breakdown(rep, types[i], "ndcg@10", "bm25")
+				if err != nil {
+					return benchError(err)
+				}
+				outcomes[i] = outcome{rep, *lower, groups}
+			}
+			if err := writePages("", *html, &report.Bundle{Benches: reports}); err != nil {
 				return err
 			}
-			return writeReport(a, *p.json, eachJSON(reports), func(w io.Writer) error {
-				for _, r := range reports {
-					if err := r.WriteTable(w, []string{"ndcg@1", "ndcg@5", "ndcg@10"}); err != nil {
+			return writeReport(a, *p.json, eachJSON(outcomes), func(w io.Writer) error {
+				for _, r := range outcomes {
+					if err := r.WriteTable(w, metrics); err != nil {
 						return err
 					}
 					if err := writeGroups(w, r.Types); err != nil {
@@ -266,20 +272,7 @@ dimensions cannot satisfy.`,
 				return err
 			}
 			metrics := []string{"recall@2", "recall@10", "recall@100", "ndcg@10"}
-			var reports []*bench.Report
-			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
-				for _, dir := range dirs {
-					rep, err := bench.Run(ctx, enc, bench.Options{
-						Data: dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: metrics, Seed: s.Seed,
-						QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Version: versions().Version, Progress: s.Progress,
-					})
-					if err != nil {
-						return err
-					}
-					reports = append(reports, rep)
-				}
-				return nil
-			})
+			reports, err := p.judged(ctx, a, dirs, metrics, func(*bench.Options) {})
 			if err != nil {
 				return err
 			}
@@ -293,15 +286,4 @@ dimensions cannot satisfy.`,
 			})
 		}
 	},
-}
-
-// checkFolders says which of the folders is not there, before a model is
-// opened or fetched.
-func checkFolders(dirs []string) error {
-	for _, dir := range dirs {
-		if err := bench.CheckData(strings.TrimSpace(dir)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 
 	"github.com/lexsem/lexsem/bench"
@@ -78,11 +77,7 @@ with Holm's correction over all lines. --base holds them against one system of t
 			if err != nil {
 				return err
 			}
-			return writeReport(a, *to, func(w io.Writer) error {
-				e := json.NewEncoder(w)
-				e.SetIndent("", " ")
-				return e.Encode(cs)
-			}, func(w io.Writer) error { return report.WriteComparison(w, cs) })
+			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, cs) }, func(w io.Writer) error { return report.WriteComparison(w, cs) })
 		}
 	},
 }
