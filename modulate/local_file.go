@@ -1,13 +1,15 @@
 package modulate
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
 	"slices"
+
+	"github.com/lexsem/lexsem/internal/section"
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // A file of local bridges, all numbers little-endian:
@@ -44,12 +46,12 @@ func (l *Local) WriteTo(w io.Writer) (int64, error) {
 		return 0, err
 	}
 	defer l.mu.RUnlock()
-	out := &sumsWriter{w: bufio.NewWriterSize(w, 1<<16), crc: crc32.New(castagnoli)}
+	out := newSnapshotWriter(w)
 	out.write([]byte(localMagic))
 	for _, v := range []int{localVersion, l.partition.dim, len(l.df), len(l.cells), l.o.TableFrom} {
 		out.u32(uint32(v))
 	}
-	out.floats([]float64{l.o.Lambda})
+	out.float64s([]float64{l.o.Lambda})
 	out.float32s(l.partition.centroids)
 	tokens := l.byCells()
 	for i, c := range l.cells {
@@ -58,7 +60,7 @@ func (l *Local) WriteTo(w io.Writer) (int64, error) {
 			out.u32(uint32(n))
 		}
 		for _, m := range c.members {
-			out.write(binary.LittleEndian.AppendUint64(nil, m.id))
+			out.u64(m.id)
 			out.u32(uint32(len(m.tokens)))
 			for _, t := range m.tokens {
 				out.u32(uint32(t))
@@ -79,14 +81,7 @@ func (l *Local) WriteTo(w io.Writer) (int64, error) {
 			out.float32s([]float32{e.weight})
 		}
 	}
-	out.u32(out.crc.Sum32())
-	if out.err == nil {
-		out.err = out.w.Flush()
-	}
-	if out.err != nil {
-		return out.n, fmt.Errorf("write local bridges: %w", out.err)
-	}
-	return out.n, nil
+	return out.finish("local bridges")
 }
 
 // byCells lists the tokens of each cell, ascending.
@@ -98,22 +93,6 @@ func (l *Local) byCells() [][]int32 {
 		}
 	}
 	return tokens
-}
-
-func (o *sumsWriter) float32s(x []float32) {
-	o.buf = o.buf[:0]
-	for _, f := range x {
-		o.buf = binary.LittleEndian.AppendUint32(o.buf, math.Float32bits(f))
-	}
-	o.write(o.buf)
-}
-
-func (o *sumsWriter) int8s(x []int8) {
-	o.buf = o.buf[:0]
-	for _, c := range x {
-		o.buf = append(o.buf, byte(c))
-	}
-	o.write(o.buf)
 }
 
 // ReadLocal makes local bridges from what WriteTo wrote. dim, vocab, vectors
@@ -130,17 +109,17 @@ func ReadLocal(data []byte, dim, vocab int, vectors func(id uint64) []float32, o
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[len(body):]) {
 		return corrupt("checksum differs")
 	}
-	in := &localReader{data: body[len(localMagic):]}
-	version, d, v, cells, tableFrom := in.u32(), in.u32(), in.u32(), in.u32(), in.u32()
-	if in.bad || version != localVersion {
+	in := localReader{section.NewReader(body[len(localMagic):], ErrCorrupt)}
+	version, d, v, cells, tableFrom := in.U32(), in.U32(), in.U32(), in.U32(), in.U32()
+	if in.Err() != nil || version != localVersion {
 		return corrupt("format version %d, this program reads %d", version, localVersion)
 	}
 	if int(d) != dim || int(v) != vocab {
 		return corrupt("dimension %d and vocabulary %d where %d and %d are in use", d, v, dim, vocab)
 	}
-	lambda := math.Float64frombits(in.u64())
+	lambda := math.Float64frombits(in.U64())
 	p := &Partition{dim: dim, centroids: in.float32s(int(cells), dim)}
-	if in.bad || cells == 0 {
+	if in.Err() != nil || cells == 0 {
 		return corrupt("%d cells", cells)
 	}
 	l, err := NewLocal(p, vocab, vectors, o)
@@ -155,25 +134,25 @@ func ReadLocal(data []byte, dim, vocab int, vectors func(id uint64) []float32, o
 			return corrupt("cell %d: %s", i, why)
 		}
 	}
-	if len(in.data) > 0 {
-		return corrupt("%d bytes behind the last cell", len(in.data))
+	if in.Len() > 0 {
+		return corrupt("%d bytes behind the last cell", in.Len())
 	}
 	return l, nil
 }
 
 // readCell reads cell i and says what is wrong with it.
-func (l *Local) readCell(in *localReader, i int) string {
+func (l *Local) readCell(in localReader, i int) string {
 	d, c := l.partition.dim, l.cells[i]
-	n, rows, slots, tokens := int(in.u32()), int(in.u32()), int(in.u32()), int(in.u32())
-	if in.bad || n > len(in.data) || rows > tokens || tokens > len(l.df) {
+	n, rows, slots, tokens := int(in.U32()), int(in.U32()), int(in.U32()), int(in.U32())
+	if in.Err() != nil || n > in.Len() || rows > tokens || tokens > len(l.df) {
 		return "its sizes do not fit"
 	}
 	count := make(map[int32]uint32, tokens)
 	c.members = make([]localMember, n)
 	for at := range c.members {
 		m := &c.members[at]
-		m.id = in.u64()
-		k := int(in.u32())
+		m.id = in.U64()
+		k := int(in.U32())
 		if m.tokens = in.tokens(k, len(l.df)); m.tokens == nil && k > 0 {
 			return fmt.Sprintf("the tokens of passage %d are damaged", m.id)
 		}
@@ -189,21 +168,21 @@ func (l *Local) readCell(in *localReader, i int) string {
 	f := &c.fit
 	f.scale, f.codes = in.float32s(n, 1), in.int8s(n, d)
 	f.rowScale, f.rows = in.float32s(rows, 1), in.int8s(rows, d)
-	if slots > len(in.data)/4 {
+	if slots > in.Len()/4 {
 		return "its slots are missing"
 	}
 	f.slots = make([]uint32, slots)
 	for k := range f.slots {
-		if f.slots[k] = in.u32(); int(f.slots[k]) >= n {
+		if f.slots[k] = in.U32(); int(f.slots[k]) >= n {
 			return "a slot of no passage"
 		}
 	}
-	if in.bad || tokens != len(count) {
+	if in.Err() != nil || tokens != len(count) {
 		return fmt.Sprintf("%d tokens, its passages have %d", tokens, len(count))
 	}
 	last := int32(-1)
 	for range tokens {
-		t, from, weight := int32(in.u32()), in.u32(), math.Float32frombits(in.u32())
+		t, from, weight := int32(in.U32()), in.U32(), math.Float32frombits(in.U32())
 		k, row := count[t], int(from&^tabled)
 		if t <= last || k == 0 || !(weight >= 0 && weight < 100) {
 			return fmt.Sprintf("token %d with weight %v", t, weight)
@@ -214,55 +193,27 @@ func (l *Local) readCell(in *localReader, i int) string {
 		last = t
 		l.dir[t] = append(l.dir[t], localEntry{cell: uint32(i), n: k, from: from, weight: weight})
 	}
-	if in.bad {
+	if in.Err() != nil {
 		return "it is cut short"
 	}
 	return ""
 }
 
-// localReader takes numbers off data; beyond its end it gives zeros and is bad.
-type localReader struct {
-	data []byte
-	bad  bool
-}
-
-func (in *localReader) take(n int) []byte {
-	if n < 0 || n > len(in.data) {
-		in.bad = true
-		return nil
-	}
-	b := in.data[:n]
-	in.data = in.data[n:]
-	return b
-}
-
-func (in *localReader) u32() uint32 {
-	if b := in.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (in *localReader) u64() uint64 {
-	if b := in.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
+// localReader reads arrays of numbers.
+type localReader struct{ *section.Reader }
 
 // float32s reads n·d finite numbers.
-func (in *localReader) float32s(n, d int) []float32 {
-	b := in.take(4 * n * d)
-	out := make([]float32, len(b)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		in.bad = in.bad || out[i]-out[i] != 0
+func (in localReader) float32s(n, d int) []float32 {
+	b := in.Raw(4 * uint64(n) * uint64(d))
+	out := readFloats(b, len(b)/4)
+	if !vec.Finite(out) {
+		in.Fail("numbers that are not finite")
 	}
 	return out
 }
 
-func (in *localReader) int8s(n, d int) []int8 {
-	b := in.take(n * d)
+func (in localReader) int8s(n, d int) []int8 {
+	b := in.Raw(uint64(n) * uint64(d))
 	out := make([]int8, len(b))
 	for i, c := range b {
 		out[i] = int8(c)
@@ -271,14 +222,14 @@ func (in *localReader) int8s(n, d int) []int8 {
 }
 
 // tokens reads n ids in ascending order, nil where they are not.
-func (in *localReader) tokens(n, vocab int) []int32 {
-	b := in.take(4 * n)
+func (in localReader) tokens(n, vocab int) []int32 {
+	b := in.Raw(4 * uint64(n))
 	out := make([]int32, len(b)/4)
 	last := int32(-1)
 	for i := range out {
 		t := int32(binary.LittleEndian.Uint32(b[4*i:]))
 		if t <= last || int(t) >= vocab {
-			in.bad = true
+			in.Fail("token %d out of order or range", t)
 			return nil
 		}
 		out[i], last = t, t

@@ -1,7 +1,6 @@
 package modulate
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"hash"
@@ -32,7 +31,7 @@ const (
 func (s *Sums) WriteTo(w io.Writer) (int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := &sumsWriter{w: bufio.NewWriterSize(w, 1<<16), crc: crc32.New(castagnoli)}
+	out := newSnapshotWriter(w)
 	tokens := 0
 	for _, r := range s.slot {
 		if r >= 0 {
@@ -43,58 +42,20 @@ func (s *Sums) WriteTo(w io.Writer) (int64, error) {
 	out.u32(sumsVersion)
 	out.u32(uint32(s.dim))
 	out.u32(uint32(len(s.slot)))
-	out.write(binary.LittleEndian.AppendUint64(nil, uint64(s.n)))
+	out.u64(uint64(s.n))
 	out.u32(uint32(tokens))
-	out.floats(s.total)
+	out.float64s(s.total)
 	for i := range s.dim {
-		out.floats(s.gram[i*s.dim+i : (i+1)*s.dim])
+		out.float64s(s.gram[i*s.dim+i : (i+1)*s.dim])
 	}
 	for t, r := range s.slot {
 		if r >= 0 {
 			out.u32(uint32(t))
 			out.u32(uint32(s.df[t]))
-			out.floats(s.rows[r])
+			out.float64s(s.rows[r])
 		}
 	}
-	out.u32(out.crc.Sum32())
-	if out.err == nil {
-		out.err = out.w.Flush()
-	}
-	if out.err != nil {
-		return out.n, fmt.Errorf("write sums: %w", out.err)
-	}
-	return out.n, nil
-}
-
-type sumsWriter struct {
-	w   *bufio.Writer
-	crc hash.Hash32
-	n   int64
-	err error
-	buf []byte
-}
-
-func (o *sumsWriter) write(b []byte) {
-	if o.err != nil {
-		return
-	}
-	o.crc.Write(b)
-	var k int
-	k, o.err = o.w.Write(b)
-	o.n += int64(k)
-}
-
-func (o *sumsWriter) u32(v uint32) {
-	o.buf = binary.LittleEndian.AppendUint32(o.buf[:0], v)
-	o.write(o.buf)
-}
-
-func (o *sumsWriter) floats(x []float64) {
-	o.buf = o.buf[:0]
-	for _, f := range x {
-		o.buf = binary.LittleEndian.AppendUint64(o.buf, math.Float64bits(f))
-	}
-	o.write(o.buf)
+	return out.finish("sums")
 }
 
 // ReadFrom replaces the sums by the snapshot read from r and returns the

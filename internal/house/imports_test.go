@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"bench/stat":           {},
 	"engine":               {"modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text"},
 	"modulate/train":       {"modulate", "encoder", "internal/vec", "internal/text"},
-	"modulate":             {"encoder", "internal/vec", "internal/safetensors"},
+	"modulate":             {"encoder", "internal/vec", "internal/safetensors", "internal/section"},
 	"index":                {"internal/vec", "internal/text", "internal/section"},
 	"index/indextest":      {"index"},
 	"index/inverted":       {"internal/text", "internal/section"},
