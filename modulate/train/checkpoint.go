@@ -51,40 +51,43 @@ func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) s
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// state lists every number that the steps change.
-func (t *trainer) state() (floats [][]float32, ints [][]int32) {
-	add := func(w []float32, a *adam) {
-		floats = append(floats, w, a.m, a.v)
-		ints = append(ints, a.last)
-	}
-	add(t.projection.Rows(), t.adam)
+// eachFitted calls fn with what the fit makes, W, b and the heads, and with
+// the descent of each.
+func (t *trainer) eachFitted(fn func(w []float32, a *adam)) {
+	fn(t.projection.Rows(), t.adam)
 	if t.bias != nil {
-		add(t.projection.Bias(), t.bias)
+		fn(t.projection.Bias(), t.bias)
 	}
 	if t.learner != nil {
 		for _, h := range t.learner.heads {
 			if h != nil {
-				add(h.U, h.u)
-				add(h.B, h.b)
+				fn(h.U, h.u)
+				fn(h.B, h.b)
 			}
 		}
 	}
-	return append(floats, t.best...), ints
 }
 
-// fitted lists what the fit makes: W, b and the heads.
-func (t *trainer) fitted() [][]float32 {
-	all := [][]float32{t.projection.Rows()}
-	if t.bias != nil {
-		all = append(all, t.projection.Bias())
+// state lists every number that the steps change, size is their length in
+// bytes.
+func (t *trainer) state() (floats [][]float32, ints [][]int32, size int) {
+	t.eachFitted(func(w []float32, a *adam) {
+		floats = append(floats, w, a.m, a.v)
+		ints = append(ints, a.last)
+	})
+	floats = append(floats, t.best...)
+	for _, s := range floats {
+		size += 4 * len(s)
 	}
-	if t.learner != nil {
-		for _, h := range t.learner.heads {
-			if h != nil {
-				all = append(all, h.U, h.B)
-			}
-		}
+	for _, s := range ints {
+		size += 4 * len(s)
 	}
+	return floats, ints, size
+}
+
+// fitted lists what the fit makes.
+func (t *trainer) fitted() (all [][]float32) {
+	t.eachFitted(func(w []float32, _ *adam) { all = append(all, w) })
 	return all
 }
 
@@ -109,10 +112,11 @@ func (t *trainer) saveCheckpoint(path string, p place) error {
 	if err != nil {
 		return err
 	}
-	b := append([]byte(nil), checkpointMagic...)
+	floats, ints, size := t.state()
+	b := make([]byte, 0, len(checkpointMagic)+4+len(header)+size+4)
+	b = append(b, checkpointMagic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
 	b = append(b, header...)
-	floats, ints := t.state()
 	for _, s := range floats {
 		for _, x := range s {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
@@ -151,14 +155,7 @@ func (t *trainer) loadCheckpoint(path, key string) (p place, ok bool, err error)
 		return p, false, err
 	}
 	defer f.Close()
-	floats, ints := t.state()
-	n := 0
-	for i := range floats {
-		n += 4 * len(floats[i])
-	}
-	for i := range ints {
-		n += 4 * len(ints[i])
-	}
+	floats, ints, n := t.state()
 	limit := len(checkpointMagic) + 4 + maxPlace + n + 4
 	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
