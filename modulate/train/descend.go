@@ -131,8 +131,10 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
 	}
 	if o.Bias {
-		if err := p.SetBias(make([]float32, q.dim)); err != nil {
-			return nil, err
+		if p.Bias() == nil { // a base may have one to go on from
+			if err := p.SetBias(make([]float32, q.dim)); err != nil {
+				return nil, err
+			}
 		}
 		t.bias = newAdam(1, q.dim, total, o.LearningRate)
 	}

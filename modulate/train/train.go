@@ -107,7 +107,7 @@ type Options struct {
 	Fresh  int
 	Replay float64
 	// Checkpoint, if not empty, is a file that the descent keeps its state in,
-	// every CheckpointEvery (0 means 30 s): 12·d bytes for each token in use. A
+	// every CheckpointEvery (0 means 30 s): 16·d bytes for each token in use. A
 	// fit of the same corpus, encoder and options goes on from it and ends with
 	// the same weights as one that was never stopped, after a kill, too; a file
 	// of another fit, or a damaged one, is replaced. The caller removes it.
@@ -115,9 +115,9 @@ type Options struct {
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Progress, if not nil, is called from the goroutine of Fit. Stages are
-	// "sample" (passages), "encode queries" (queries), "fit" (steps) and
-	// "evaluate" (probe queries). loss is the running mean in nats during
-	// "fit", else 0.
+	// "sample" (passages), "encode queries" (queries), "encode probes" (probe
+	// queries), "fit" (steps) and "evaluate" (probe queries). loss is the running
+	// mean in nats during "fit", else 0.
 	Progress func(stage string, done, total int, loss float64)
 }
 

@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -96,5 +97,33 @@ func TestUpdate(t *testing.T) {
 	o.Stack = "slr"
 	if _, _, err := Fit(t.Context(), encoded(t, encoder.NewHash(32), texts), encoder.NewHash(32), o); !errors.Is(err, encoder.ErrMismatch) {
 		t.Errorf("a base of another encoder: %v", err)
+	}
+}
+
+// An update goes on from the base's bias, too: where steps are as good as none
+// the weights are the base's.
+func TestUpdateKeepsTheBias(t *testing.T) {
+	enc := encoder.NewHash(32)
+	corpus := encoded(t, enc, invented(120))
+	o := small
+	o.Stack, o.Bias = "slr", true
+	base, _, err := Fit(t.Context(), corpus, enc, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Base, o.Fresh, o.LearningRate = base, 100, 1e-9
+	updated, _, err := Fit(t.Context(), corpus, enc, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size float64
+	for i, want := range base.Projection.Bias() {
+		size = max(size, math.Abs(float64(want)))
+		if got := updated.Projection.Bias()[i]; math.Abs(float64(got-want)) > 1e-5 {
+			t.Fatalf("component %d of the bias is %v, was %v in the base", i, got, want)
+		}
+	}
+	if size < 1e-3 {
+		t.Fatalf("the base has no bias to speak of: %v at most", size)
 	}
 }
