@@ -36,7 +36,7 @@ func (s *Setting) fitStack(ctx context.Context, stack string, sums *modulate.Sum
 		switch {
 		case err == nil && w.Stack == stack && w.CheckEncoder("cached bridge "+file, s.Encoder.Fingerprint()) == nil:
 			s.fitted[key] = w
-			fit.Cached, fit.Queries = true, w.Queries
+			fit.Cached, fit.Queries, fit.Loss = true, w.Queries, w.Loss
 			return w, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			// A damaged file is fitted anew and replaced.
@@ -53,10 +53,7 @@ func (s *Setting) fitStack(ctx context.Context, stack string, sums *modulate.Sum
 	if err != nil {
 		return nil, fmt.Errorf("fitting: %w", err)
 	}
-	fit.Queries, fit.EncodeSeconds = rep.Queries, rep.Encode.Seconds()
-	if n := len(rep.Losses); n > 0 {
-		fit.Loss = rep.Losses[n-1]
-	}
+	fit.Queries, fit.EncodeSeconds, fit.Loss = rep.Queries, rep.Encode.Seconds(), w.Loss
 	s.fitted[key] = w
 	if s.CacheDir == "" {
 		return w, nil

@@ -29,9 +29,12 @@ func TestFitsAreKept(t *testing.T) {
 	if first.Fit["slr"].Cached || first.Fit["lexical:slr"].Cached || !first.Fit["hybrid:slr"].Cached {
 		t.Errorf("fits of the first run: %+v; slr and its ablation are fitted, the fusion shares the bridge of slr", first.Fit)
 	}
+	if !(first.Fit["slr"].Loss > 0) {
+		t.Errorf("no loss of slr: %+v", first.Fit["slr"])
+	}
 	second := run()
 	for name, f := range second.Fit {
-		if !f.Cached || f.Queries != first.Fit[name].Queries {
+		if !f.Cached || f.Queries != first.Fit[name].Queries || f.Loss != first.Fit[name].Loss {
 			t.Errorf("%s in the second run: %+v, first %+v", name, f, first.Fit[name])
 		}
 	}

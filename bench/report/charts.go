@@ -118,7 +118,7 @@ func curveLines(c *bench.Curve, task, metric string) plot.Chart {
 // lossLines shows the training loss of each fitted system over a curve.
 func lossLines(c *bench.Curve) (plot.Chart, bool) {
 	chart := plot.Lines{
-		Frame: plot.Frame{Title: "Training loss of the last epoch", Width: 560},
+		Frame: plot.Frame{Title: "Training loss of the epoch that was kept", Width: 560},
 		X:     plot.Axis{Label: "training queries", Log: true}, Y: plot.Axis{Label: "nats"},
 	}
 	for _, s := range systemsOf(c.Points[0].Results) {
