@@ -9,7 +9,7 @@ import (
 // b 0.75, δ 1, with the statistics of the candidates, divided by the highest
 // score among them.
 var BM25 = Register(Similarity{
-	Name: "bm25", Doc: "BM25+ over tokens, divided by the highest of the candidates",
+	Name: "bm25", Doc: "BM25+ over tokens, divided by the highest of the candidates", Collection: true,
 	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
 		return bm25{tokenize(texts)}, nil
 	},

@@ -45,7 +45,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 			return nil, fmt.Errorf("resolving the data folder: %w", err)
 		}
 		results, err := t.run(input{
-			ctx: ctx, enc: enc, dir: dir, name: filepath.Base(abs), limit: o.Limit, seed: o.Seed, measure: measures,
+			ctx: ctx, enc: enc, dir: dir, limit: o.Limit, seed: o.Seed, measure: measures,
 			report: func(p bench.Progress) {
 				if o.Progress != nil {
 					o.Progress(p)

@@ -15,7 +15,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
@@ -67,7 +69,6 @@ type input struct {
 	ctx     context.Context
 	enc     encoder.Encoder
 	dir     string
-	name    string // of the folder
 	limit   int
 	seed    uint64
 	report  func(bench.Progress)
@@ -101,11 +102,9 @@ func Tasks() []string {
 
 // newRand returns a generator of its own for a purpose.
 func newRand(seed uint64, purpose string) *rand.Rand {
-	h := uint64(14695981039346656037) // FNV-1a
-	for i := range len(purpose) {
-		h = (h ^ uint64(purpose[i])) * 1099511628211
-	}
-	return rand.New(rand.NewPCG(seed, h))
+	h := fnv.New64a()
+	h.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // sample draws n of size positions by the seed, in rising order; all where n
@@ -115,16 +114,7 @@ func sample(size, n int, seed uint64) []int {
 	if n > 0 && n < size {
 		out = out[:n]
 	}
-	sorted := make([]bool, size)
-	for _, i := range out {
-		sorted[i] = true
-	}
-	out = out[:0]
-	for i, in := range sorted {
-		if in {
-			out = append(out, i)
-		}
-	}
+	slices.Sort(out)
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // Similarity is a measure of how alike two texts are, in [0, 1] but for the
@@ -14,6 +15,10 @@ import (
 type Similarity struct {
 	Name string
 	Doc  string // one line
+	// Collection says that a score depends on all candidates, not on the two
+	// texts alone: then candidates are given together, and the order of two
+	// texts matters.
+	Collection bool
 	// Prepare is given every text that will be compared.
 	Prepare func(ctx context.Context, env Env, texts []string) (Scorer, error)
 }
@@ -62,7 +67,7 @@ func Similarities() []string {
 var Cosine = Register(Similarity{
 	Name: "dense", Doc: "cosine of the encoder's vectors",
 	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {
-		c := cosine{dim: env.Encoder.Dim(), vectors: make([][]float32, len(texts))}
+		c := cosine{vectors: make([][]float32, len(texts))}
 		// A text that comes again, as changes that change nothing make it, is
 		// encoded once.
 		const batch = 256
@@ -101,20 +106,13 @@ var Cosine = Register(Similarity{
 	},
 })
 
-type cosine struct {
-	dim     int
-	vectors [][]float32
-}
+type cosine struct{ vectors [][]float32 }
 
 func (c cosine) Against(candidates []int) func(dst []float64, query int) {
 	return func(dst []float64, query int) {
 		q := c.vectors[query]
 		for i, at := range candidates {
-			var s float32
-			for j, x := range c.vectors[at] {
-				s += x * q[j]
-			}
-			dst[i] = float64(s)
+			dst[i] = float64(vec.Dot(q, c.vectors[at]))
 		}
 	}
 }

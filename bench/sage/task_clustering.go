@@ -12,7 +12,7 @@ import (
 
 // runClustering cuts the texts into as many clusters as there are classes, by
 // complete linkage over 1 − similarity, and scores them by V-measure
-// (Sec. A.5). A measure that is not symmetric counts with its mean both ways.
+// (Sec. A.5). A measure that looks at all candidates counts with its mean both ways.
 // Time and memory grow with the square of the texts: 7,600 take 116 MB.
 func runClustering(in input) ([]Result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
@@ -40,8 +40,8 @@ func runClustering(in input) ([]Result, error) {
 		return nil, fmt.Errorf("%w: %d class; clusters need two or more", ErrData, len(number))
 	}
 	n := len(texts)
-	return in.eachMeasure(texts, 0, func(s Scorer, r *Result) error {
-		distances, err := in.distances(s, n, r.Similarity == BM25.Name)
+	return in.eachMeasure(texts, 0, func(m Similarity, s Scorer, r *Result) error {
+		distances, err := in.distances(s, n, m.Collection)
 		if err != nil {
 			return err
 		}
@@ -60,9 +60,9 @@ func runClustering(in input) ([]Result, error) {
 }
 
 // distances are 1 − similarity, d(i, j) for j < i at i(i−1)/2 + j.
-func (in input) distances(s Scorer, n int, asymmetric bool) ([]float32, error) {
+func (in input) distances(s Scorer, n int, collection bool) ([]float32, error) {
 	out := make([]float32, n*(n-1)/2)
-	if !asymmetric {
+	if !collection {
 		err := bench.Parallel(in.ctx, n, func(i int) error {
 			row := make([]float64, i)
 			s.Against(span(0, i))(row, i)

@@ -58,14 +58,14 @@ func runPreference(in input) ([]Result, error) {
 	for _, p := range pairs {
 		texts, human = append(texts, p.A, p.B), append(human, *p.Score)
 	}
-	return in.eachMeasure(texts, 0, func(s Scorer, r *Result) error {
+	return in.eachMeasure(texts, 0, func(m Similarity, s Scorer, r *Result) error {
 		scores := make([]float64, len(pairs))
-		// BM25 takes its statistics from the second texts of all pairs.
+		// The candidates of a collection are the second texts of all pairs.
 		second := make([]int, len(pairs))
 		for i := range second {
 			second[i] = 2*i + 1
 		}
-		if r.Similarity == BM25.Name {
+		if m.Collection {
 			against := s.Against(second)
 			err := bench.Parallel(in.ctx, len(pairs), func(i int) error {
 				row := make([]float64, len(pairs))
@@ -102,7 +102,7 @@ func runPreference(in input) ([]Result, error) {
 
 // eachMeasure prepares each measure on texts, of which the first queries ones
 // are queries, and lets fn fill its result.
-func (in input) eachMeasure(texts []string, queries int, fn func(Scorer, *Result) error) ([]Result, error) {
+func (in input) eachMeasure(texts []string, queries int, fn func(Similarity, Scorer, *Result) error) ([]Result, error) {
 	if len(texts) == 0 {
 		return nil, fmt.Errorf("%w: no text to compare", ErrData)
 	}
@@ -114,7 +114,7 @@ func (in input) eachMeasure(texts []string, queries int, fn func(Scorer, *Result
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		r := Result{Similarity: m.Name}
-		if err := fn(s, &r); err != nil {
+		if err := fn(m, s, &r); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		out = append(out, r)

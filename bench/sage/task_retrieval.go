@@ -59,7 +59,7 @@ func runRetrieval(in input) ([]Result, error) {
 		return nil, err
 	}
 	nq := len(queries)
-	return in.eachMeasure(texts, nq, func(s Scorer, r *Result) error {
+	return in.eachMeasure(texts, nq, func(_ Similarity, s Scorer, r *Result) error {
 		m := ranker{in: in, scorer: s, corpus: c, queries: queries, metric: metric, texts: texts}
 		clean, err := m.ndcg([]int{0}, 0)
 		if err != nil {

@@ -45,7 +45,7 @@ func runRobustness(in input) ([]Result, error) {
 		}
 		texts = append(texts, summaries[docs[at].ID])
 	}
-	return in.eachMeasure(texts, 0, func(s Scorer, r *Result) error {
+	return in.eachMeasure(texts, 0, func(_ Similarity, s Scorer, r *Result) error {
 		r.Items = len(texts) / size
 		var summaryOverSemantic, superficialOverSummary, superficialOverSemantic float64
 		scores := make([]float64, size)

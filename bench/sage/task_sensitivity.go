@@ -36,7 +36,7 @@ func runSensitivity(in input) ([]Result, error) {
 		}
 	}
 	size, inserted := 1+len(expected), len(insertion)*len(places)
-	return in.eachMeasure(texts, 0, func(s Scorer, r *Result) error {
+	return in.eachMeasure(texts, 0, func(_ Similarity, s Scorer, r *Result) error {
 		r.Items = len(texts) / size
 		errors := make([][2]float64, r.Items)
 		err := bench.Parallel(in.ctx, r.Items, func(d int) error {
