@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,7 +13,7 @@ func Pearson(x, y []float64) (float64, error) {
 	if len(x) != len(y) || len(x) < 2 {
 		return 0, fmt.Errorf("%w: correlation of %d with %d values; give two or more pairs", ErrSample, len(x), len(y))
 	}
-	mx, my := mean(x), mean(y)
+	mx, my := Mean(x), Mean(y)
 	var xx, yy, xy float64
 	for i := range x {
 		a, b := x[i]-mx, y[i]-my
@@ -36,15 +37,7 @@ func Ranks(x []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case x[a] < x[b]:
-			return -1
-		case x[a] > x[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
 	ranks := make([]float64, len(x))
 	for i := 0; i < len(order); {
 		j := i
@@ -87,7 +80,8 @@ func PairAccuracy(score, truth []float64) (float64, error) {
 	return right / float64(pairs), nil
 }
 
-func mean(x []float64) float64 {
+// Mean is the arithmetic mean, NaN of nothing.
+func Mean(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {
 		sum += v

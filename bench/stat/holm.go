@@ -1,6 +1,9 @@
 package stat
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Holm adjusts p values of several comparisons by Holm's step-down method
 // (1979), so that the chance of one false discovery among all of them stays
@@ -11,15 +14,7 @@ func Holm(p []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case p[a] < p[b]:
-			return -1
-		case p[a] > p[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	out := make([]float64, len(p))
 	least := 0.0
 	for i, at := range order {

@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -71,15 +72,7 @@ func CompleteLinkage(distances []float32, n, k int) ([]int, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(merges, func(a, b merge) int {
-		switch {
-		case a.height < b.height:
-			return -1
-		case a.height > b.height:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(merges, func(a, b merge) int { return cmp.Compare(a.height, b.height) })
 	root := make([]int, n)
 	for i := range root {
 		root[i] = i

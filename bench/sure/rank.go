@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/stat"
 )
 
 // beds are the testbeds of a corpus over one set of targets.
@@ -159,21 +160,13 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 		}
 		if r.Queries > 0 {
 			n := float64(r.Queries)
-			r.RDC, r.Spread, r.Gap, r.First = mean(r.rdc), r.Spread/n, r.Gap/n, r.First/n
+			r.RDC, r.Spread, r.Gap, r.First = stat.Mean(r.rdc), r.Spread/n, r.Gap/n, r.First/n
 			r.MedianGap = median(gaps)
-			if roc := mean(r.roc); ordered {
+			if roc := stat.Mean(r.roc); ordered {
 				r.ROC = &roc
 			}
 		}
 		out = append(out, r)
 	}
 	return out, nil
-}
-
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }
