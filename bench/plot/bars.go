@@ -84,7 +84,7 @@ func (c Bars) SVG() (string, error) {
 			top := p.clamp(p.y.at(v.Y))
 			gap := min(width*.12, 2)
 			p.addf(`<rect class="lx-f%s" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`, colour[i],
-				px(at+gap/2), px(min(top, zero)), px(width-gap), px(math.Abs(zero-top)), tip(s.Name, group, v.text()))
+				px(at+gap/2), px(min(top, zero)), px(width-gap), px(math.Abs(zero-top)), html.EscapeString(join(s.Name, group, v.text())))
 			if v.interval() {
 				p.whisker(at+width/2, p.clamp(p.y.at(v.Low)), p.clamp(p.y.at(v.High)), min(width*.25, 4))
 			}
@@ -99,20 +99,6 @@ func (c Bars) SVG() (string, error) {
 	}
 	p.line("lx-rule", p.left, zero, p.right, zero)
 	return p.done(), nil
-}
-
-func tip(parts ...string) string {
-	out := ""
-	for i, p := range parts {
-		if p == "" {
-			continue
-		}
-		if i > 0 && out != "" {
-			out += " · "
-		}
-		out += p
-	}
-	return html.EscapeString(out)
 }
 
 // colourOf gives each series a colour; what is compared with is grey.

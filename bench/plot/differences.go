@@ -3,7 +3,6 @@ package plot
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Differences draws one number a query, sorted from the greatest gain to the
@@ -64,7 +63,7 @@ func (c Differences) SVG() (string, error) {
 	p.addf(`<line class="lx-sb" stroke-width="2" x1="%s" y1="%s" x2="%s" y2="%s"/>`,
 		px(p.left+step*float64(wins)), px(zero), px(p.right-step*float64(losses)), px(zero))
 	p.line("lx-rule", p.left, zero, p.right, zero)
-	return strings.TrimSpace(p.done()), nil
+	return p.done(), nil
 }
 
 func sign(x float64) string {

@@ -114,7 +114,7 @@ func (d *drawing) legend(keys []key, x, y, right float64) float64 {
 	for _, k := range keys {
 		width := 18 + textWidth(k.name, 12) + 16
 		if at > x && at+width-16 > right {
-			at, y = x, y+19
+			at, y = x, y+legendRow
 		}
 		if k.shape < 0 {
 			d.addf(`<rect class="lx-f%s" x="%s" y="%s" width="11" height="11" rx="2"/>`, k.class, px(at), px(y-9.5))

@@ -15,7 +15,7 @@ import (
 //go:embed page.html
 var pageSource string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"hundredths": hundredths, "signed": signed, "rank": rankText, "title": title}).Parse(pageSource))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"rank": rankText, "title": title}).Parse(pageSource))
 
 // benchView is what the page shows of one bench.
 type benchView struct {
