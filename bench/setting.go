@@ -36,7 +36,7 @@ type Setting struct {
 
 	sums   *modulate.Sums               // see corpusSums
 	words  *lexicon                     // see lexicon
-	fitted map[string]*modulate.Weights // see fitted
+	fitted map[string]*modulate.Weights // see fitStack
 }
 
 // SettingOptions shape a Setting.

@@ -74,13 +74,15 @@ func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriev
 // starts with, or, where those would be SLR's (they read hidden states), with
 // those that a fit has taught.
 func sparseWeigher(ctx context.Context, s *Setting, v modulate.Variant, fit *Fit) (modulate.Weigher, error) {
-	sums, err := s.corpusSums(ctx)
-	if err != nil {
-		return nil, err
+	var parts modulate.Parts
+	var err error
+	if v.ReadsSums {
+		if parts.Sums, err = s.corpusSums(ctx); err != nil {
+			return nil, err
+		}
 	}
-	parts := modulate.Parts{Sums: sums}
 	if v.Need&encoder.NeedHidden != 0 {
-		if parts.Weights, err = s.fitStack(ctx, v.Name, sums, fit); err != nil {
+		if parts.Weights, err = s.fitStack(ctx, v.Name, parts.Sums, fit); err != nil {
 			return nil, err
 		}
 	} else if v.Start != nil {
@@ -102,7 +104,7 @@ type sparseRetriever struct {
 }
 
 func (r *sparseRetriever) weights(out encoder.Output) []inverted.Weighted {
-	lex := r.weigh.Weigh(modulate.Lexical{}, modulate.Input{Tokens: out.Tokens, Dense: out.Dense, Hidden: out.Hidden, Logits: out.Logits})
+	lex := r.weigh.Weigh(modulate.Lexical{}, inputOf(Question{Output: out}))
 	ws := make([]inverted.Weighted, len(lex.IDs))
 	for i, id := range lex.IDs {
 		ws[i] = inverted.Weighted{Term: id, Weight: lex.Weights[i]}
