@@ -327,15 +327,11 @@ func (e *Engine) toGraph(ctx context.Context) error {
 	return nil
 }
 
-// outgrew says whether a graph was saved last: fewer documents than that of
-// AutoHNSW may have more chunks.
-func (e *Engine) outgrew() bool {
-	graph, err := os.Stat(e.derivedPath(index.KindHNSWInt8))
-	if err != nil {
-		return false
-	}
-	flat, err := os.Stat(e.derivedPath(index.KindFlatInt8))
-	return err != nil || graph.ModTime().After(flat.ModTime())
+// grown says whether a graph was saved: fewer documents than that of AutoHNSW
+// may have more chunks.
+func (e *Engine) grown() bool {
+	_, err := os.Stat(e.derivedPath(index.KindHNSWInt8))
+	return err == nil
 }
 
 func (e *Engine) derivedPath(kind string) string {

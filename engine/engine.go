@@ -144,7 +144,7 @@ func (e *Engine) newParts() error {
 	kind := e.o.Index
 	if kind == "" {
 		kind = index.KindFlatInt8
-		if e.st.Len() > AutoHNSW || e.outgrew() {
+		if e.st.Len() > AutoHNSW || e.grown() {
 			kind = index.KindHNSWInt8
 		}
 	}

@@ -261,6 +261,25 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// TestKindIsKept: without a kind named, a database goes on with the graph if
+// that is what was saved last.
+func TestKindIsKept(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []struct{ index, want string }{
+		{"", "flat-int8"}, {"hnsw-int8", "hnsw-int8"}, {"", "hnsw-int8"}, {"flat-int8", "flat-int8"}, {"", "flat-int8"},
+	} {
+		e := open(t, dir, engine.Options{Index: c.index})
+		add(t, e, docs(10*i, 10*i+10))
+		s, err := e.Stats(t.Context())
+		if err != nil || s.Index != c.want {
+			t.Fatalf("opening %d with index %q: %q, %v, want %q", i, c.index, s.Index, err, c.want)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestDamagedSnapshots: whatever happens to derived files, opening repairs
 // them from the store.
 func TestDamagedSnapshots(t *testing.T) {
