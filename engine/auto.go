@@ -37,16 +37,13 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, variants ..
 		return nil, err
 	}
 	need := encoder.NeedDense
-	for _, v := range variants {
-		n, err := e.need(v, false)
-		if err != nil {
-			return nil, err
-		}
-		need |= n
-	}
-	scores := make([]VariantScore, len(variants))
+	scores, ways := make([]VariantScore, len(variants)), make([]way, len(variants))
 	for i, v := range variants {
 		scores[i].Variant = v
+		if ways[i], err = e.resolve(Query{Variant: v}, false); err != nil {
+			return nil, err
+		}
+		need |= ways[i].need()
 	}
 	for at := 0; at < len(texts); at += encodeWindow {
 		part := texts[at:min(at+encodeWindow, len(texts))]
@@ -56,8 +53,8 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, variants ..
 		}
 		for i, o := range out {
 			in := modulate.Input{Tokens: o.Tokens, Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits}
-			for k := range variants {
-				ok, err := e.findsFirst(variants[k], in, c.Vector(targets[at+i]))
+			for k := range ways {
+				ok, err := e.findsFirst(ways[k], in, c.Vector(targets[at+i]))
 				if err != nil {
 					return nil, err
 				}
@@ -84,13 +81,13 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, variants ..
 
 // findsFirst reports that a variant ranks a passage with the vector of target
 // first.
-func (e *Engine) findsFirst(variant string, in modulate.Input, target []float32) (bool, error) {
+func (e *Engine) findsFirst(w way, in modulate.Input, target []float32) (bool, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.behind != nil {
 		return false, e.behind
 	}
-	leg, _, err := e.denseLeg(Query{Variant: variant}, in, e.view.Len())
+	leg, _, err := e.denseLeg(w, in, e.view.Len())
 	if err != nil {
 		return false, err
 	}

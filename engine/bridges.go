@@ -224,15 +224,12 @@ func (e *Engine) best(single bool) string {
 	return VariantLocal
 }
 
-// need returns the tensors that a query of this variant wants of its encoder.
-func (e *Engine) need(variant string, single bool) (encoder.Need, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	w, err := e.way(variant, single)
-	if err != nil || !w.any {
-		return encoder.NeedDense, err
+// need is the tensors that a query of this way wants of its encoder.
+func (w way) need() encoder.Need {
+	if !w.any {
+		return encoder.NeedDense
 	}
-	return w.stack.Need(), nil
+	return w.stack.Need()
 }
 
 // modulator returns the modulator of a stack, and how many documents its bridge

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -144,7 +145,9 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, 
 	x.Rank = rank
 	x.Terms = s.plan.terms(best)
 	if s.plan.dense {
-		s.explainDense(&x, best, d.Rows[chunkOf(best.Ord)].Vector)
+		if err := s.explainDense(&x, best, d.Rows[chunkOf(best.Ord)].Vector); err != nil {
+			return Explanation{}, err
+		}
 	}
 	if s.plan.lexical {
 		s.explainWords(&x, best, d)
@@ -190,7 +193,7 @@ const topDimensions = 8
 
 // explainDense fills in what the vectors tell. passage is the vector of the
 // chunk.
-func (s *search) explainDense(x *Explanation, c Candidate, passage []float32) {
+func (s *search) explainDense(x *Explanation, c Candidate, passage []float32) error {
 	vector := s.dense.vectorFor(c.Ord)
 	type moved struct {
 		DimensionShare
@@ -203,19 +206,13 @@ func (s *search) explainDense(x *Explanation, c Candidate, passage []float32) {
 			all = append(all, m)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b moved) int {
-		switch {
-		case a.by > b.by:
-			return -1
-		case a.by < b.by:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b moved) int { return cmp.Compare(b.by, a.by) })
 	for _, m := range all[:min(len(all), topDimensions)] {
 		x.Dimensions = append(x.Dimensions, m.DimensionShare)
 	}
-	s.attribute(x, c, passage)
+	if err := s.attribute(x, c, passage); err != nil {
+		return err
+	}
 	for i := range x.Tokens {
 		t := &x.Tokens[i]
 		if n := slices.Index(s.in.Tokens.IDs, t.ID); n >= 0 && n < len(s.in.Tokens.Offsets) {
@@ -226,31 +223,29 @@ func (s *search) explainDense(x *Explanation, c Candidate, passage []float32) {
 			t.Token = s.q.Text[t.Start:t.End]
 		}
 	}
+	return nil
 }
 
 // attribute divides the modulated score among the tokens: first that of the
 // stack, then what local bridges add to it.
-func (s *search) attribute(x *Explanation, c Candidate, passage []float32) {
-	w, err := s.e.way(s.q.Variant, false)
-	if err != nil {
-		return
-	}
+func (s *search) attribute(x *Explanation, c Candidate, passage []float32) error {
 	a := modulate.Attribution{Plain: float64(vec.Dot(s.in.Dense, passage))}
-	if w.any {
-		mod, _, err := s.e.modulator(w.stack)
+	if s.way.any {
+		mod, _, err := s.e.modulator(s.way.stack)
 		if err != nil {
-			return
+			return err
 		}
 		attributor, ok := mod.(modulate.Attributor)
 		if !ok {
-			return
+			return nil
 		}
 		a = attributor.Attribute(s.in, passage)
 	}
 	shares := make(map[int32]float64)
 	if leg, ok := s.dense.(*localLeg); ok {
+		var err error
 		if shares, err = leg.shares(c.Ord, passage); err != nil {
-			return
+			return err
 		}
 	}
 	sum := a.Plain + a.Bias
@@ -267,6 +262,7 @@ func (s *search) attribute(x *Explanation, c Candidate, passage []float32) {
 	}
 	x.Plain, x.Bias = a.Plain, a.Bias
 	x.Attributed = math.Abs(sum-c.Dense) < 1e-3
+	return nil
 }
 
 // token is the vocabulary's entry, "" where the encoder does not tell.

@@ -55,7 +55,8 @@ type search struct {
 	q     Query
 	plan  plan
 	timer *timer
-	in    modulate.Input // of the dense leg
+	way   way            // of the dense leg
+	in    modulate.Input // likewise
 	terms []text.Term    // of the lexical leg
 	dense denseLeg       // nil where the plan has none
 	allow func(unit uint64) bool
@@ -68,12 +69,12 @@ func (e *Engine) prepare(ctx context.Context, q Query) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.dense && p.lexical && q.Variant == "" {
-		q.Variant = e.beside()
-	}
 	s := &search{e: e, q: q, plan: p, timer: newTimer()}
 	if p.dense {
-		if s.in, err = e.input(ctx, q, false); err != nil {
+		if s.way, err = e.resolve(q, p.lexical); err != nil {
+			return nil, err
+		}
+		if s.in, err = e.input(ctx, q, s.way); err != nil {
 			return nil, err
 		}
 		s.timer.done("encode")
@@ -84,17 +85,18 @@ func (e *Engine) prepare(ctx context.Context, q Query) (*search, error) {
 	return s, nil
 }
 
-// beside is the variant of a query that names none where its vector stands
-// beside the words: RLR in place of local bridges. What these remember of the
-// passages' words the other leg knows exactly, and questions pay for it
-// (docs/METHOD.md).
-func (e *Engine) beside() string {
+// resolve is the way of a query, resolved once: what it wants of the encoder is
+// then what modulates it, whatever a fit chooses meanwhile. One that names no
+// variant gets RLR in place of local bridges where its vector stands beside the
+// words: what these remember of the passages' words the other leg knows exactly,
+// and questions pay for it (docs/METHOD.md).
+func (e *Engine) resolve(q Query, beside bool) (way, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if e.best(false) == VariantLocal {
-		return modulate.RLR.Name
+	if q.Variant == "" && beside && e.best(false) == VariantLocal {
+		q.Variant = modulate.RLR.Name
 	}
-	return ""
+	return e.way(q.Variant, false)
 }
 
 // begin makes the legs ready on the present state. The caller holds mu, from
@@ -110,7 +112,7 @@ func (s *search) begin() (err error) {
 		return err
 	}
 	if s.plan.dense {
-		if s.dense, s.trace, err = e.denseLeg(s.q, s.in, filtered); err != nil {
+		if s.dense, s.trace, err = e.denseLeg(s.way, s.in, filtered); err != nil {
 			return err
 		}
 		s.timer.done("modulate")
@@ -120,13 +122,9 @@ func (s *search) begin() (err error) {
 	return nil
 }
 
-// denseLeg modulates a query by its variant. found is the number of documents
-// that meet its filter. The caller holds mu.
-func (e *Engine) denseLeg(q Query, in modulate.Input, found int) (denseLeg, Trace, error) {
-	w, err := e.way(q.Variant, false)
-	if err != nil {
-		return nil, Trace{}, err
-	}
+// denseLeg modulates a query. found is the number of documents that meet its
+// filter. The caller holds mu.
+func (e *Engine) denseLeg(w way, in modulate.Input, found int) (denseLeg, Trace, error) {
 	vector, trace, err := e.modulate(w, in)
 	if err != nil || !w.local || e.local.Len() == 0 {
 		return oneVector{e.vectors.Keeper, vector, e.mask}, trace, err
@@ -158,7 +156,13 @@ func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) 
 	}
 	defer done()
 	t := newTimer()
-	in, err := e.input(ctx, q, true)
+	e.mu.RLock()
+	w, err := e.way(q.Variant, true)
+	e.mu.RUnlock()
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	in, err := e.input(ctx, q, w)
 	if err != nil {
 		return nil, Trace{}, err
 	}
@@ -167,10 +171,6 @@ func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) 
 	defer e.mu.RUnlock()
 	if e.behind != nil {
 		return nil, Trace{}, e.behind
-	}
-	w, err := e.way(q.Variant, true)
-	if err != nil {
-		return nil, Trace{}, err
 	}
 	vector, trace, err := e.modulate(w, in)
 	if err != nil {
@@ -198,8 +198,8 @@ func (e *Engine) modulate(w way, in modulate.Input) ([]float32, Trace, error) {
 	return vector, t, nil
 }
 
-// input tokenizes and encodes a query, with the tensors that its variant reads.
-func (e *Engine) input(ctx context.Context, q Query, single bool) (in modulate.Input, err error) {
+// input tokenizes and encodes a query, with the tensors that its way reads.
+func (e *Engine) input(ctx context.Context, q Query, w way) (in modulate.Input, err error) {
 	if q.Vector != nil {
 		if in.Dense, err = unit(q.Vector, e.fp.Dim); err != nil {
 			return in, err
@@ -212,10 +212,7 @@ func (e *Engine) input(ctx context.Context, q Query, single bool) (in modulate.I
 	if e.enc == nil || q.Text == "" {
 		return in, nil
 	}
-	need, err := e.need(q.Variant, single)
-	if err != nil {
-		return in, err
-	}
+	need := w.need()
 	if q.Vector != nil && need == encoder.NeedDense {
 		in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
 		return in, nil
