@@ -85,13 +85,20 @@ func (p plan) terms(c Candidate) []ScoreTerm {
 	if err != nil || f.Kind != Calibrated {
 		return nil
 	}
-	terms := []ScoreTerm{{"cosine", 1, c.Dense}}
-	for _, t := range []ScoreTerm{{"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair}} {
+	var terms []ScoreTerm
+	for _, t := range f.calibrated(&c) {
 		if t.Weight > 0 {
 			terms = append(terms, t)
 		}
 	}
 	return terms
+}
+
+// calibrated are the summands of a candidate's score in Calibrated.
+func (f Fusion) calibrated(c *Candidate) [4]ScoreTerm {
+	return [4]ScoreTerm{
+		{"cosine", 1, c.Dense}, {"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair},
+	}
 }
 
 // Candidate is a document, or a chunk of one, with the scores of both legs.
@@ -116,8 +123,9 @@ func (f Fusion) Fuse(cs []Candidate) error {
 	switch f.Kind {
 	case Calibrated:
 		for i := range cs {
-			c := &cs[i]
-			c.Score = c.Dense + f.Presence*raised(c.Presence) + f.Beta*c.Coverage + f.Pair*c.Pair
+			for _, t := range f.calibrated(&cs[i]) {
+				cs[i].Score += t.Weight * t.Value
+			}
 		}
 	case RRF:
 		for leg, by := range legs {
