@@ -76,7 +76,7 @@ func (x *Cells) Search(dst []Scored, q []float32, probes []Probe, o SearchOption
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	s.near = s.near[:0]
-	s.top = topK{heap: s.top.heap[:0], k: min(o.K, len(x.place))}
+	s.top = topK{heap: s.top.heap[:0], k: min(o.K, len(x.place)), radius: infinite}
 	if s.top.k == 0 {
 		return dst, nil
 	}

@@ -191,7 +191,7 @@ type codeScan struct {
 	slots [flatBlock]uint32
 	dots  [flatBlock]int32
 	near  []maybe
-	high  topK    // the k smallest upper bounds of distances, by slot
+	high  topK    // the k smallest upper bounds of distances, by slot; empty where k is all
 	worst float32 // the largest of these, once they are k, or the radius
 	keep  int     // prune when near is longer
 
@@ -206,15 +206,17 @@ type picker func(from int, out []uint32) (m, next int)
 var infinite = float32(math.Inf(1))
 
 // scan leaves in s.near every one of the first n slots that can be among the k
-// nearest of q by true distance, ties included, and within the radius; k = 0
-// means all. Two filters say which slots count, if they are not nil. pick is
+// nearest of q by true distance, ties included, and within the radius. Two filters say which slots count, if they are not nil. pick is
 // asked before a distance is computed: it fills out with the next slots that
 // count from one on, and returns how many, and where to go on. last is asked
 // only about slots that come near.
 func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, pick picker, last func(slot uint32) bool) {
 	c.bound(s, q)
 	s.near = s.near[:0]
-	s.high = topK{heap: s.high.heap[:0], k: k}
+	s.high = topK{heap: s.high.heap[:0], radius: infinite}
+	if k < n {
+		s.high.k = k
+	}
 	s.worst = radius
 	s.keep = max(s.keep, 1024)
 	s.last = last

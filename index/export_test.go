@@ -28,7 +28,7 @@ func GraphSearch(ix Index, q []float32, k, ef int) []Neighbor {
 	h := ix.(*hnsw)
 	w := newWalker(h)
 	w.ask(q)
-	w.top = topK{k: min(k, h.live)}
+	w.top = topK{k: min(k, h.live), radius: infinite}
 	h.searchGraph(w, max(ef, k))
 	order(w.top.heap)
 	return w.top.heap

@@ -171,6 +171,11 @@ func (f *flat) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	if o.K < 1 {
 		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
 	}
+	return f.search(dst, q, infinite, o)
+}
+
+// search appends the nearest o.K within a radius, all if that is 0.
+func (f *flat) search(dst []Neighbor, q []float32, radius float32, o SearchOptions) ([]Neighbor, error) {
 	if err := f.m.checkQuery(q, f.o.Dim); err != nil {
 		return dst, err
 	}
@@ -179,7 +184,7 @@ func (f *flat) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	f.m.put(s.g.q, q)
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	s.top = topK{heap: s.top.heap[:0], k: min(o.K, len(f.ids))}
+	s.top = topK{heap: s.top.heap[:0], k: atMost(o.K, len(f.ids)), radius: radius}
 	if s.top.k == 0 {
 		return dst, nil
 	}
@@ -212,7 +217,7 @@ func (f *flat) scanCodes(s *flatScratch, allow func(uint64) bool) {
 	if allow != nil {
 		s.allow, pick = allow, s.pick
 	}
-	f.codes.scan(&s.scan, &s.q, len(f.ids), s.top.k, infinite, pick, nil)
+	f.codes.scan(&s.scan, &s.q, len(f.ids), s.top.k, s.top.radius, pick, nil)
 	s.allow = nil
 	for _, m := range s.scan.near {
 		if s.g.add(m.slot) {

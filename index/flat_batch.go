@@ -58,7 +58,7 @@ func (f *flat) searchBlock(dst [][]Neighbor, queries []float32, k int) {
 	q := s.q[:n*dim]
 	for i := range n {
 		f.m.put(q[i*dim:(i+1)*dim], queries[i*dim:(i+1)*dim])
-		s.tops = append(s.tops, topK{heap: dst[i][:0], k: min(k, len(f.ids))})
+		s.tops = append(s.tops, topK{heap: dst[i][:0], k: min(k, len(f.ids)), radius: infinite})
 	}
 	for from := 0; from < len(f.ids); {
 		chunk, rows := f.rows.run(from, len(f.ids)-from)

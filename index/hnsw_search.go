@@ -34,7 +34,7 @@ func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	if k == 0 {
 		return dst, nil
 	}
-	w.top = topK{heap: w.top.heap[:0], k: k}
+	w.top = topK{heap: w.top.heap[:0], k: k, radius: infinite}
 	h.search(w, max(k, ef), o.Allow)
 	order(w.top.heap)
 	return append(dst, w.top.heap...), nil
@@ -244,10 +244,10 @@ func (h *hnsw) scan(w *walker, allow func(uint64) bool) {
 // those that may be among the nearest.
 func (h *hnsw) scanCodes(w *walker, allow func(uint64) bool) {
 	if allow == nil {
-		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, infinite, nil, w.is)
+		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, w.top.radius, nil, w.is)
 	} else {
 		w.allow = allow
-		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, infinite, w.pick, nil)
+		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, w.top.radius, w.pick, nil)
 		w.allow = nil
 	}
 	for _, m := range w.scans.near {

@@ -25,63 +25,19 @@ func checkRange(radius float32, o SearchOptions) error {
 	return nil
 }
 
-// answer appends the nearest k, or all if k is 0, of found to dst.
-func answer(dst, found []Neighbor, k int) []Neighbor {
-	order(found)
-	if k > 0 && len(found) > k {
-		found = found[:k]
+// atMost is k, at most n; n if k is 0.
+func atMost(k, n int) int {
+	if k == 0 {
+		return n
 	}
-	return append(dst, found...)
-}
-
-// within appends the gathered vectors with a distance of at most radius.
-func within(dst []Neighbor, g *gather, radius float32, id func(slot uint32) uint64) []Neighbor {
-	slots, dist := g.flush()
-	for i, slot := range slots {
-		if dist[i] <= radius {
-			dst = append(dst, Neighbor{id(slot), dist[i]})
-		}
-	}
-	return dst
+	return min(k, n)
 }
 
 func (f *flat) SearchRange(dst []Neighbor, q []float32, radius float32, o SearchOptions) ([]Neighbor, error) {
 	if err := checkRange(radius, o); err != nil {
 		return dst, err
 	}
-	if err := f.m.checkQuery(q, f.o.Dim); err != nil {
-		return dst, err
-	}
-	s := f.scratch.Get().(*flatScratch)
-	defer f.scratch.Put(s)
-	f.m.put(s.g.q, q)
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	id := func(slot uint32) uint64 { return f.ids[slot] }
-	found := s.top.heap[:0]
-	if f.codes != nil {
-		f.codes.fill(&s.q)
-		var pick picker
-		if o.Allow != nil {
-			s.allow, pick = o.Allow, s.pick
-		}
-		f.codes.scan(&s.scan, &s.q, len(f.ids), 0, radius, pick, nil)
-		s.allow = nil
-		for _, m := range s.scan.near {
-			if s.g.add(m.slot) {
-				found = within(found, &s.g, radius, id)
-			}
-		}
-	} else {
-		for slot := range f.ids {
-			if (o.Allow == nil || o.Allow(f.ids[slot])) && s.g.add(uint32(slot)) {
-				found = within(found, &s.g, radius, id)
-			}
-		}
-	}
-	found = within(found, &s.g, radius, id)
-	s.top.heap = found
-	return answer(dst, found, o.K), nil
+	return f.search(dst, q, radius, o)
 }
 
 func (h *hnsw) SearchRange(dst []Neighbor, q []float32, radius float32, o SearchOptions) ([]Neighbor, error) {
@@ -103,19 +59,20 @@ func (h *hnsw) SearchRange(dst []Neighbor, q []float32, radius float32, o Search
 	if h.live == 0 {
 		return dst, nil
 	}
-	w.top = topK{heap: w.top.heap[:0]}
-	if all := costScan * float64(h.n); costExpand*float64(ef) >= all || !h.rangeGraph(w, ef, radius, o.Allow, int(all)) {
+	w.top = topK{heap: w.top.heap[:0], k: atMost(o.K, h.n), radius: radius}
+	if all := costScan * float64(h.n); costExpand*float64(ef) >= all || !h.rangeGraph(w, ef, o.Allow, int(all)) {
 		w.top.heap = w.top.heap[:0]
-		h.rangeScan(w, radius, o.Allow)
+		h.scan(w, o.Allow)
 	}
-	return answer(dst, w.top.heap, o.K), nil
+	order(w.top.heap)
+	return append(dst, w.top.heap...), nil
 }
 
-// rangeGraph walks on as long as the nearest node not yet expanded may lie
-// within the radius or is nearer than the ef-th seen. It gives up, and reports
-// so, after the given number of distances.
-func (h *hnsw) rangeGraph(w *walker, ef int, radius float32, allow func(uint64) bool, budget int) bool {
-	q := &w.q
+// rangeGraph fills w.top. It walks on as long as the nearest node not yet
+// expanded may lie within its radius or is nearer than the ef-th seen. It gives
+// up, and reports so, after the given number of distances.
+func (h *hnsw) rangeGraph(w *walker, ef int, allow func(uint64) bool, budget int) bool {
+	q, radius := &w.q, w.top.radius
 	if h.codes != nil {
 		h.codes.bound(&w.scans, q)
 	}
@@ -167,36 +124,10 @@ func (h *hnsw) rangeGraph(w *walker, ef int, radius float32, allow func(uint64) 
 	}
 	for _, slot := range hits {
 		if w.g.add(slot) {
-			w.top.heap = within(w.top.heap, &w.g, radius, h.id)
+			w.flush()
 		}
 	}
-	w.top.heap = within(w.top.heap, &w.g, radius, h.id)
+	w.flush()
 	w.near, w.pool, w.queue = near, best, hits
 	return ok
-}
-
-// rangeScan compares with all that may be returned.
-func (h *hnsw) rangeScan(w *walker, radius float32, allow func(uint64) bool) {
-	found := w.top.heap
-	if h.codes != nil {
-		if allow == nil {
-			h.codes.scan(&w.scans, &w.q, h.n, 0, radius, nil, w.is)
-		} else {
-			w.allow = allow
-			h.codes.scan(&w.scans, &w.q, h.n, 0, radius, w.pick, nil)
-			w.allow = nil
-		}
-		for _, m := range w.scans.near {
-			if w.g.add(m.slot) {
-				found = within(found, &w.g, radius, h.id)
-			}
-		}
-	} else {
-		for i := range h.n {
-			if slot := uint32(i); h.allowed(slot, allow) && w.g.add(slot) {
-				found = within(found, &w.g, radius, h.id)
-			}
-		}
-	}
-	w.top.heap = within(found, &w.g, radius, h.id)
 }

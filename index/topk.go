@@ -10,20 +10,24 @@ func before(a, b Neighbor) bool {
 	return a.Distance < b.Distance || a.Distance == b.Distance && a.ID < b.ID
 }
 
-// topK keeps the k best of the neighbours it is shown, in a heap whose root is
-// the worst of them.
+// topK keeps the k best of the neighbours within a radius that it is shown, in a
+// heap whose root is the worst of them.
 type topK struct {
-	heap []Neighbor
-	k    int
+	heap   []Neighbor
+	k      int
+	radius float32 // infinite for none
 }
 
-// worst is the distance from which on nothing can enter the heap, ties aside.
+// full says that what is farther than the root cannot enter any more.
 func (t *topK) full() bool { return len(t.heap) == t.k }
 
 // push offers one neighbour.
 func (t *topK) push(n Neighbor) {
 	h := t.heap
 	if len(h) < t.k {
+		if n.Distance > t.radius {
+			return
+		}
 		h = append(h, n)
 		t.heap = h
 		for i := len(h) - 1; i > 0; {
