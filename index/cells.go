@@ -82,8 +82,10 @@ func (x *Cells) Add(at int, ids []uint64) error {
 	if at < 0 || at >= len(x.cells) {
 		return fmt.Errorf("cell %d of %d: %w", at, len(x.cells), ErrOptions)
 	}
-	for _, id := range ids {
-		if err := metrics[Cosine].checkRows(1, x.vectors(id), x.dim); err != nil {
+	rows := make([][]float32, len(ids))
+	for i, id := range ids {
+		rows[i] = x.vectors(id)
+		if err := metrics[Cosine].checkRows(1, rows[i], x.dim); err != nil {
 			return fmt.Errorf("vector %d: %w", id, err)
 		}
 	}
@@ -93,10 +95,10 @@ func (x *Cells) Add(at int, ids []uint64) error {
 		return fmt.Errorf("%d vectors and %d more: %w", len(x.place), len(ids), ErrFull)
 	}
 	c := &x.cells[at]
-	for _, id := range ids {
+	for i, id := range ids {
 		x.remove(id)
 		x.place[id] = cellPlace{uint32(at), uint32(len(c.ids))}
-		c.add(id, x.vectors(id))
+		c.add(id, rows[i])
 	}
 	return nil
 }
@@ -104,9 +106,7 @@ func (x *Cells) Add(at int, ids []uint64) error {
 func (c *cell) add(id uint64, v []float32) {
 	c.ids = append(c.ids, id)
 	at := len(c.codes)
-	for range v {
-		c.codes = append(c.codes, 0)
-	}
+	c.codes = append(c.codes, make([]int8, len(v))...)
 	codes := c.codes[at:]
 	scale := vec.QuantizeInt8(codes, v)
 	c.scale = append(c.scale, scale)

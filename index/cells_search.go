@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
@@ -22,26 +21,6 @@ type Scored struct {
 	ID     uint64
 	Score  float32 // the inner product with the query vector of its cell
 	Cosine float32 // that with the plain query vector
-}
-
-// The rounding of codes is bounded as follows. With x = x̂ + e, x̂ the decoded
-// codes, for both vectors,
-//
-//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
-//
-// where ‖p‖ = 1. slack allows for the rounding of float32 sums besides, relative
-// to ‖q‖: the kernels keep 16 sums or more side by side.
-func slack(dim int) float64 { return float64(dim/16+16) * 0x1p-23 }
-
-// rounding returns the length of the decoded codes and of what was lost.
-func rounding(x []float32, codes []int8, scale float32) (decoded, lost float64) {
-	for i, v := range x {
-		d := float64(scale) * float64(codes[i])
-		e := float64(v) - d
-		decoded += d * d
-		lost += e * e
-	}
-	return math.Sqrt(decoded), math.Sqrt(lost)
 }
 
 // Search appends the K vectors with the largest scores in the probed cells to
@@ -75,47 +54,39 @@ func (x *Cells) Search(dst []Scored, q []float32, probes []Probe, o SearchOption
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	s.near = s.near[:0]
-	s.top = topK{heap: s.top.heap[:0], k: min(o.K, len(x.place)), radius: infinite}
-	if s.top.k == 0 {
-		return dst, nil
-	}
+	s.reset(o.K, len(x.place), infinite)
 	for i := range probes {
 		x.scan(s, i, probes[i], o.Allow)
 	}
 	return x.score(dst, q, probes, s, o.K), nil
 }
 
-// scan notes the vectors of a cell that may be among the best so far.
+// scan notes the vectors of a cell that may be among the best so far. The less a
+// score is the farther is the vector: its negative serves as distance.
 func (x *Cells) scan(s *cellScratch, probe int, p Probe, allow func(uint64) bool) {
 	c := &x.cells[p.Cell]
 	s.query = resized(s.query, x.dim)
 	scale := vec.QuantizeInt8(s.query, p.Query)
 	decoded, lost := rounding(p.Query, s.query, scale)
-	bound := float32(decoded*c.lost + lost + slack(x.dim)*(decoded+lost))
+	bound := float32(decoded*c.lost + lost + slack(x.dim)*(decoded+lost)) // see slack; vectors have length 1
 	for from := 0; from < len(c.ids); from += flatBlock {
 		n := min(flatBlock, len(c.ids)-from)
 		dots := s.dots[:n]
 		vec.DotInt8Rows(dots, s.query, c.codes[from*x.dim:(from+n)*x.dim])
 		scales := c.scale[from : from+n]
-		least := s.least() - bound
 		for i, dot := range dots {
-			score := float32(dot) * (scale * scales[i])
-			if score < least {
+			d := -float32(dot) * (scale * scales[i])
+			if d-bound > s.worst {
 				continue
 			}
 			id := c.ids[from+i]
 			if allow != nil && !allow(id) {
 				continue
 			}
-			s.near = append(s.near, nearby{probe: uint32(probe), slot: uint32(from + i), upper: score + bound})
-			s.top.push(Neighbor{ID: id, Distance: bound - score})
-			least = s.least() - bound
+			s.add(maybe{uint32(probe), uint32(from + i), d - bound}, d+bound)
 		}
 	}
-	if len(s.near) > s.keep {
-		s.prune()
-	}
+	s.pruneIfLong()
 }
 
 // score scores the candidates of a scan exactly and keeps the best k. Two
@@ -134,40 +105,17 @@ func (x *Cells) score(dst []Scored, q []float32, probes []Probe, s *cellScratch,
 	return dst[:min(len(dst), base+k)]
 }
 
-// nearby is a vector that may be among the best.
-type nearby struct {
-	probe, slot uint32
-	upper       float32 // its score is at most this
-}
-
 // cellScratch is what a search needs besides its answer.
 type cellScratch struct {
 	query []int8
 	dots  []int32
 	seen  []bool
-	near  []nearby
-	keep  int  // prune when near is longer
-	top   topK // the best lower bounds of scores, as negative distances
+	shortlist
 }
 
 var cellScratches = sync.Pool{New: func() any {
-	return &cellScratch{dots: make([]int32, flatBlock), keep: 1024}
+	return &cellScratch{dots: make([]int32, flatBlock)}
 }}
-
-// least is the score that a vector must be able to reach.
-func (s *cellScratch) least() float32 {
-	if !s.top.full() {
-		return float32(math.Inf(-1))
-	}
-	return -s.top.heap[0].Distance
-}
-
-// prune drops the candidates that cannot be among the best any more.
-func (s *cellScratch) prune() {
-	least := s.least()
-	s.near = slices.DeleteFunc(s.near, func(n nearby) bool { return n.upper < least })
-	s.keep = max(1024, 2*len(s.near))
-}
 
 // resized returns s with n entries of any value.
 func resized[T any](s []T, n int) []T {

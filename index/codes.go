@@ -180,20 +180,11 @@ func (c *codes) doubt(q *query, slot uint32) float32 {
 	return float32(float64(c.m.code.slope) * 6 * math.Sqrt((x*x+y*y)/6))
 }
 
-// maybe is a row that may be among the nearest.
-type maybe struct {
-	slot uint32
-	low  float32 // its distance is at least this
-}
-
 // codeScan is what a scan needs. Its space is kept.
 type codeScan struct {
 	slots [flatBlock]uint32
 	dots  [flatBlock]int32
-	near  []maybe
-	high  topK    // the k smallest upper bounds of distances, by slot; empty where k is all
-	worst float32 // the largest of these, once they are k, or the radius
-	keep  int     // prune when near is longer
+	shortlist
 
 	c                          *codes
 	q                          *query
@@ -212,13 +203,7 @@ var infinite = float32(math.Inf(1))
 // only about slots that come near.
 func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, pick picker, last func(slot uint32) bool) {
 	c.bound(s, q)
-	s.near = s.near[:0]
-	s.high = topK{heap: s.high.heap[:0], radius: infinite}
-	if k < n {
-		s.high.k = k
-	}
-	s.worst = radius
-	s.keep = max(s.keep, 1024)
+	s.reset(k, n, radius)
 	s.last = last
 	if pick == nil {
 		for from := 0; from < n; {
@@ -241,11 +226,8 @@ func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, pick picke
 	s.last = nil
 }
 
-// bound prepares err. With x = x̂ + e, x̂ the decoded codes, of both vectors,
-//
-//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
-//
-// and each component of e_p is at most half the scale of p.
+// bound prepares err: see slack. Each component of e_p is at most half the scale
+// of p.
 func (c *codes) bound(s *codeScan, q *query) {
 	s.c, s.q = c, q
 	slope, dim := float64(c.m.code.slope), c.rows.dim
@@ -294,28 +276,7 @@ func (s *codeScan) take(m int) {
 		if d-err > s.worst || s.last != nil && !s.last(slot) {
 			continue
 		}
-		s.near = append(s.near, maybe{slot, d - err})
-		if s.high.k == 0 {
-			continue
-		}
-		s.high.push(Neighbor{uint64(slot), d + err})
-		if s.high.full() {
-			s.worst = min(s.worst, s.high.heap[0].Distance)
-		}
+		s.add(maybe{slot: slot, low: d - err}, d+err)
 	}
-	if len(s.near) > s.keep {
-		s.prune()
-	}
-}
-
-// prune drops what cannot be among the nearest any more.
-func (s *codeScan) prune() {
-	near := s.near[:0]
-	for _, m := range s.near {
-		if m.low <= s.worst {
-			near = append(near, m)
-		}
-	}
-	s.near = near
-	s.keep = max(1024, 2*len(s.near))
+	s.pruneIfLong()
 }

@@ -1,0 +1,80 @@
+package index
+
+import "math"
+
+// Codes tell distances up to an error, which is bounded as follows. With
+// x = x̂ + e, x̂ the decoded codes, for both vectors,
+//
+//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
+//
+// slack allows for the rounding of float32 sums besides, relative to ‖q‖‖p‖:
+// the kernels keep 16 sums or more side by side.
+func slack(dim int) float64 { return float64(dim/16+16) * 0x1p-23 }
+
+// rounding returns the length of the decoded codes and of what was lost.
+func rounding(x []float32, codes []int8, scale float32) (decoded, lost float64) {
+	for i, v := range x {
+		d := float64(scale) * float64(codes[i])
+		e := float64(v) - d
+		decoded += d * d
+		lost += e * e
+	}
+	return math.Sqrt(decoded), math.Sqrt(lost)
+}
+
+// maybe is a row that may be among the nearest.
+type maybe struct {
+	probe, slot uint32  // which query, where there are several, and which row
+	low         float32 // the distance is at least this
+}
+
+// shortlist gathers the rows that may be among the k nearest, ties included, by
+// bounds of their distances. Its space is kept.
+type shortlist struct {
+	near  []maybe
+	high  topK    // the k smallest upper bounds of distances; empty where k is all
+	worst float32 // the largest of these, once they are k, or the radius: who is surely farther is out
+	keep  int     // prune when near is longer
+}
+
+// reset empties the list for the k nearest of n rows within a radius.
+func (l *shortlist) reset(k, n int, radius float32) {
+	l.near = l.near[:0]
+	l.high = topK{heap: l.high.heap[:0], radius: infinite}
+	if k < n {
+		l.high.k = k
+	}
+	l.worst = radius
+	l.keep = max(l.keep, 1024)
+}
+
+// add takes a row whose lower bound is not above worst.
+func (l *shortlist) add(m maybe, high float32) {
+	l.near = append(l.near, m)
+	if l.high.k == 0 {
+		return
+	}
+	l.high.push(Neighbor{uint64(m.slot), high})
+	if l.high.full() {
+		l.worst = min(l.worst, l.high.heap[0].Distance)
+	}
+}
+
+// pruneIfLong keeps the list short while rows come.
+func (l *shortlist) pruneIfLong() {
+	if len(l.near) > l.keep {
+		l.prune()
+	}
+}
+
+// prune drops what cannot be among the nearest any more.
+func (l *shortlist) prune() {
+	near := l.near[:0]
+	for _, m := range l.near {
+		if m.low <= l.worst {
+			near = append(near, m)
+		}
+	}
+	l.near = near
+	l.keep = max(1024, 2*len(near))
+}
