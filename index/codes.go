@@ -93,11 +93,15 @@ func (c *codes) fill(q *query) {
 
 // query views a stored row, here given, as a query.
 func (c *codes) query(slot uint32, row []float32) query {
-	q := query{row: row, code: c.rows.row(slot), scale: c.scales.row(slot)[0], norm: 1}
-	if !c.m.unit {
-		q.norm = c.norms.row(slot)[0]
+	return query{row: row, code: c.rows.row(slot), scale: c.scales.row(slot)[0], norm: c.norm(slot)}
+}
+
+// norm is the length of a row.
+func (c *codes) norm(slot uint32) float32 {
+	if c.m.unit {
+		return 1
 	}
-	return q
+	return c.norms.row(slot)[0]
 }
 
 // form is what a metric makes of an inner product s:
@@ -172,10 +176,7 @@ func (c *codes) dots(out []int32, q *query, slots []uint32) {
 // for components rounded independently, whose errors are even within half a
 // scale.
 func (c *codes) doubt(q *query, slot uint32) float32 {
-	scale, norm := c.scales.row(slot)[0], float32(1)
-	if !c.m.unit {
-		norm = c.norms.row(slot)[0]
-	}
+	scale, norm := c.scales.row(slot)[0], c.norm(slot)
 	x, y := float64(q.scale*norm), float64(scale*q.norm)
 	return float32(float64(c.m.code.slope) * 6 * math.Sqrt((x*x+y*y)/6))
 }

@@ -89,6 +89,11 @@ func (h *hnsw) noteIn(slot, from uint32) {
 		room[len(room)-int(c.ins[i])] = from
 		return
 	}
+	c.overflow(i, from)
+}
+
+// overflow notes the same of node i of c beside its room.
+func (c *nodes) overflow(i, from uint32) {
 	if c.spill == nil {
 		c.spill = map[uint32][]uint32{}
 	}
@@ -147,10 +152,7 @@ func (h *hnsw) setLinks(slot uint32, layer int, links []uint32) {
 	for len(links)+int(c.ins[i]) > len(room) { // the links take the room of an entry
 		last := room[len(room)-int(c.ins[i])]
 		c.ins[i]--
-		if c.spill == nil {
-			c.spill = map[uint32][]uint32{}
-		}
-		c.spill[i] = append(c.spill[i], last)
+		c.overflow(i, last)
 	}
 	c.out[i] = uint16(copy(room, links))
 	for _, s := range gone {
