@@ -35,7 +35,6 @@ func (x *Words) Match(dst []Match, terms []text.Term, ids []uint64) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	x.prepare(&s.q, terms)
-	limit := x.ub(terms)
 	p := x.pairs(&s.q, terms)
 	for i, id := range ids {
 		slot, ok := x.c.slot(id)
@@ -52,8 +51,8 @@ func (x *Words) Match(dst []Match, terms []text.Term, ids []uint64) error {
 			}
 		}
 		dst[i].BM25 = s.q.sum(x.c, slot)
-		dst[i].Coverage = Coverage(dst[i].BM25, limit)
-		dst[i].Presence = min(Coverage(present, limit), 1)
+		dst[i].Coverage = Coverage(dst[i].BM25, s.q.limit)
+		dst[i].Presence = min(Coverage(present, s.q.limit), 1)
 	}
 	return nil
 }

@@ -12,26 +12,13 @@ import (
 // idf. Function words that the analyzer left out do not separate words, terms
 // beside the words do not take part.
 func PairBonus(query, passage []text.Term, idf func(term string) float64) float64 {
-	pairs := pairsOf(query)
-	var found, all float64
-	var in map[[2]string]struct{}
-	for _, p := range pairs {
-		if in == nil {
-			in = map[[2]string]struct{}{}
-			for _, p := range pairsOf(passage) {
-				in[p.words] = struct{}{}
-			}
-		}
-		w := p.weight(idf)
-		all += w
-		if _, ok := in[p.words]; ok {
-			found += w
+	sum := 0.0
+	for _, p := range PairShares(query, passage, idf) {
+		if p.Found {
+			sum += p.Share
 		}
 	}
-	if all == 0 {
-		return 0
-	}
-	return found / all
+	return min(sum, 1) // rounding
 }
 
 type pair struct {

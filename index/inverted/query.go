@@ -5,6 +5,7 @@ import "math"
 // query is a query made ready for one state of an index.
 type query struct {
 	terms  []queryTerm
+	limit  float64  // BM25: what no score reaches, by all terms of the query
 	base   float64  // BM25: k1 (1 - b)
 	slope  float64  // BM25: k1 b / avgdl
 	table  []uint32 // hash of term -> 1 + index in terms

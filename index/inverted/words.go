@@ -140,12 +140,15 @@ func (x *Words) Scores(dst []float64, terms []text.Term, ids []uint64) error {
 	return nil
 }
 
-// prepare fills q with the distinct terms of a query that the index has.
+// prepare fills q with the distinct terms of a query that the index has, and
+// with the limit of all.
 func (x *Words) prepare(q *query, terms []text.Term) {
-	q.terms = q.terms[:0]
+	q.terms, q.limit = q.terms[:0], 0
 	for _, t := range distinct(terms) {
+		weight := float64(t.Weight) * x.idf(t.Text) * (x.o.K1 + 1)
+		q.limit += weight
 		if n, ok := x.terms[t.Text]; ok && x.c.lists[n].df > 0 {
-			q.terms = append(q.terms, queryTerm{n, float64(t.Weight) * idf(x.c.live, x.c.lists[n].df) * (x.o.K1 + 1)})
+			q.terms = append(q.terms, queryTerm{n, weight})
 		}
 	}
 	q.base = x.o.K1 * (1 - x.o.B)
@@ -210,15 +213,10 @@ func (x *Words) idf(term string) float64 {
 // UB returns the limit that no BM25 of the query reaches: Σ idf·(k1+1) over its
 // distinct words, those that no document has included.
 func (x *Words) UB(terms []text.Term) float64 {
+	s := takeScratch()
+	defer s.giveBack()
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.ub(terms)
-}
-
-func (x *Words) ub(terms []text.Term) float64 {
-	sum := 0.0
-	for _, t := range distinct(terms) {
-		sum += float64(t.Weight) * x.idf(t.Text) * (x.o.K1 + 1)
-	}
-	return sum
+	x.prepare(&s.q, terms)
+	return s.q.limit
 }
