@@ -10,7 +10,7 @@ import (
 // the only one for the exponential.
 func TestMetricsEqualRanx(t *testing.T) {
 	runs := readTrecRuns(t)
-	expected := readJSONLines[map[string]map[string]float64](t, "testdata/ranx.jsonl.gz")
+	expected := readRecorded[map[string]map[string]float64](t, "testdata/ranx.jsonl.gz")
 	if len(runs) != 1000 || len(expected) != 1000 {
 		t.Fatalf("%d runs and %d answers, want 1,000 of each", len(runs), len(expected))
 	}

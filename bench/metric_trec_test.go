@@ -1,12 +1,10 @@
 package bench
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/recorded"
 )
 
 // trecRun is one line of testdata/trec_eval.jsonl.gz.
@@ -29,32 +27,14 @@ func (r trecRun) rankings() Rankings {
 
 func readTrecRuns(t *testing.T) []trecRun {
 	t.Helper()
-	return readJSONLines[trecRun](t, "testdata/trec_eval.jsonl.gz")
+	return readRecorded[trecRun](t, "testdata/trec_eval.jsonl.gz")
 }
 
-func readJSONLines[T any](t *testing.T, name string) []T {
+func readRecorded[T any](t *testing.T, name string) []T {
 	t.Helper()
-	f, err := os.Open(name)
+	out, err := recorded.Lines[T](name)
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []T
-	in := bufio.NewScanner(z)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		var rec T
-		if err := json.Unmarshal(in.Bytes(), &rec); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, rec)
-	}
-	if in.Err() != nil {
-		t.Fatal(in.Err())
 	}
 	return out
 }

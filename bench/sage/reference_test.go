@@ -1,48 +1,37 @@
 package sage
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/recorded"
 )
 
 // TestEqualsReference holds the classical measures to what python-Levenshtein,
 // rouge_score and rank_bm25 said about 1,000 pairs (testdata/make_reference.py);
 // tokens there are what stands between blanks.
 func TestEqualsReference(t *testing.T) {
-	f, err := os.Open("testdata/reference.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
+	type reference struct {
+		A, B         string
+		Ratio, Rouge float64
+		Docs         []string
+		BM25         []float64
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
+	all, err := recorded.Lines[reference]("testdata/reference.jsonl.gz")
+	if err != nil || len(all) != 1000 {
+		t.Fatalf("%d lines, want 1,000 (%v)", len(all), err)
 	}
-	lines := 0
-	for in := bufio.NewScanner(z); in.Scan(); lines++ {
-		var r struct {
-			A, B         string
-			Ratio, Rouge float64
-			Docs         []string
-			BM25         []float64
-		}
-		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
+	for line, r := range all {
 		got := make([]float64, 1)
 		newCharacters([]string{r.A, r.B}).Against([]int{1})(got, 0)
 		if math.Abs(got[0]-r.Ratio) > 1e-6 {
-			t.Errorf("line %d: Levenshtein ratio %v, want %v", lines, got[0], r.Ratio)
+			t.Errorf("line %d: Levenshtein ratio %v, want %v", line, got[0], r.Ratio)
 		}
 		tokens := byBlanks(append([]string{r.A, r.B}, r.Docs...))
 		newRouge(tokens).Against([]int{1})(got, 0)
 		if math.Abs(got[0]-r.Rouge) > 1e-6 {
-			t.Errorf("line %d: ROUGE %v, want %v", lines, got[0], r.Rouge)
+			t.Errorf("line %d: ROUGE %v, want %v", line, got[0], r.Rouge)
 		}
 		var docs []int
 		for i := range r.Docs {
@@ -52,12 +41,9 @@ func TestEqualsReference(t *testing.T) {
 		bm25{tokens}.raw(docs)(scores, 1)
 		for i, s := range scores {
 			if math.Abs(s-r.BM25[i]) > 1e-6 {
-				t.Errorf("line %d: BM25 of document %d is %v, want %v", lines, i, s, r.BM25[i])
+				t.Errorf("line %d: BM25 of document %d is %v, want %v", line, i, s, r.BM25[i])
 			}
 		}
-	}
-	if lines != 1000 {
-		t.Fatalf("%d lines, want 1,000", lines)
 	}
 }
 

@@ -1,45 +1,34 @@
 package stat
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/recorded"
 )
 
 // TestEqualsReference holds every statistic to what SciPy, scikit-learn and
 // statsmodels said about 1,000 random samples (testdata/make_reference.py).
 func TestEqualsReference(t *testing.T) {
-	f, err := os.Open("testdata/reference.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
+	type reference struct {
+		X, Y                         []float64
+		Pearson, Spearman            float64
+		Classes, Clusters            []int
+		Homogeneity, Completeness, V float64
+		P, Holm                      []float64
+		Distances                    [][]float32
+		K                            int
+		Labels                       []int
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
+	all, err := recorded.Lines[reference]("testdata/reference.jsonl.gz")
+	if err != nil || len(all) != 1000 {
+		t.Fatalf("%d lines, want 1,000 (%v)", len(all), err)
 	}
-	lines := 0
-	for in := bufio.NewScanner(z); in.Scan(); lines++ {
-		var r struct {
-			X, Y                         []float64
-			Pearson, Spearman            float64
-			Classes, Clusters            []int
-			Homogeneity, Completeness, V float64
-			P, Holm                      []float64
-			Distances                    [][]float32
-			K                            int
-			Labels                       []int
-		}
-		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
+	for line, r := range all {
 		same := func(what string, got, want float64) {
 			if !(math.Abs(got-want) <= 1e-6) {
-				t.Errorf("line %d: %s is %v, want %v", lines, what, got, want)
+				t.Errorf("line %d: %s is %v, want %v", line, what, got, want)
 			}
 		}
 		p, err := Pearson(r.X, r.Y)
@@ -72,11 +61,8 @@ func TestEqualsReference(t *testing.T) {
 		}
 		_, _, agree, _ := VMeasure(r.Labels, labels)
 		if math.Abs(agree-1) > 1e-9 {
-			t.Errorf("line %d: clusters %v, scikit-learn has %v", lines, labels, r.Labels)
+			t.Errorf("line %d: clusters %v, scikit-learn has %v", line, labels, r.Labels)
 		}
-	}
-	if lines != 1000 {
-		t.Fatalf("%d lines, want 1,000", lines)
 	}
 }
 
