@@ -1,7 +1,6 @@
 package modulate_test
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -26,24 +26,11 @@ type sheet struct {
 
 // safetensorsOf makes a file of F32 tensors.
 func safetensorsOf(meta map[string]string, tensors ...sheet) []byte {
-	header := map[string]any{}
-	if meta != nil {
-		header["__metadata__"] = meta
-	}
-	var data []byte
+	f := safetensorstest.New(meta)
 	for _, s := range tensors {
-		at := len(data)
-		for _, x := range s.data {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-		}
-		header[s.name] = map[string]any{"dtype": "F32", "shape": s.shape, "data_offsets": []int{at, len(data)}}
+		f.Add(s.name, s.data, s.shape...)
 	}
-	h, err := json.Marshal(header)
-	if err != nil {
-		panic(err)
-	}
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(h)))
-	return append(append(b, h...), data...)
+	return f.Bytes()
 }
 
 func importFile(t testing.TB, b []byte) string {

@@ -3,8 +3,6 @@
 package onnx_test
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,13 +10,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 )
 
 // tiny is a BERT with random weights and a forward pass of its own, in
@@ -110,21 +108,16 @@ func (m *tiny) logits(first []float64) []float64 {
 // write puts the checkpoint, its configuration and a tokenizer into dir.
 func (m *tiny) write(t *testing.T, dir string) {
 	t.Helper()
-	header, data := map[string]any{"__metadata__": map[string]string{"format": "pt"}}, new(bytes.Buffer)
+	file := safetensorstest.New(map[string]string{"format": "pt"})
 	for name, w := range m.weights {
-		begin := data.Len()
-		binary.Write(data, binary.LittleEndian, w)
-		header[m.nameInFile(name)] = map[string]any{"dtype": "F32", "shape": m.shapes[name], "data_offsets": []int{begin, data.Len()}}
+		file.Add(m.nameInFile(name), w, m.shapes[name]...)
 	}
-	h := mustJSON(t, header)
-	file := binary.LittleEndian.AppendUint64(nil, uint64(len(h)))
-	file = append(append(file, h...), data.Bytes()...)
 	vocab := map[string]int{}
 	for i, w := range m.vocab {
 		vocab[w] = i
 	}
 	for name, b := range map[string][]byte{
-		"model.safetensors": file,
+		"model.safetensors": file.Bytes(),
 		"config.json": mustJSON(t, map[string]any{"model_type": "bert", "hidden_size": m.hidden, "num_hidden_layers": m.layers,
 			"num_attention_heads": m.heads, "intermediate_size": m.inner, "max_position_embeddings": m.positions,
 			"type_vocab_size": 2, "vocab_size": len(m.vocab), "layer_norm_eps": 1e-12, "hidden_act": m.activation}),
@@ -305,7 +298,7 @@ func TestExportedGraph(t *testing.T) {
 						t.Fatalf("%q: logit %d is %v, want %v", texts[j], k, o.Logits[k], want[k])
 					}
 				}
-				if plain, err := e.Encode(t.Context(), encoder.Query, texts[j:j+1], encoder.NeedDense); err != nil || plain[0].Logits != nil || !closeTo(plain[0].Dense, o.Dense) {
+				if plain, err := e.Encode(t.Context(), encoder.Query, texts[j:j+1], encoder.NeedDense); err != nil || plain[0].Logits != nil || !(maxAbs(plain[0].Dense, o.Dense) < 1e-5) {
 					t.Errorf("%q: the vector differs with logits and without, %v", texts[j], err)
 				}
 			}
@@ -315,8 +308,4 @@ func TestExportedGraph(t *testing.T) {
 			}
 		})
 	}
-}
-
-func closeTo(a, b []float32) bool {
-	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Abs(float64(x-y)) < 1e-5 })
 }

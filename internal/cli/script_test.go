@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 )
 
 func TestMain(m *testing.M) {
@@ -149,11 +148,11 @@ func repeat(ts *testscript.TestScript, neg bool, args []string) {
 func bridgeFile(ts *testscript.TestScript, neg bool, args []string) {
 	enc := encoder.NewHash(384)
 	d, vocab := enc.Dim(), enc.VocabSize()
-	data := make([]byte, 4*d*vocab)
+	w := make([]float32, d*vocab)
 	for i := range d {
-		binary.LittleEndian.PutUint32(data[4*(i*vocab+5):], math.Float32bits(float32(i)/float32(d)))
+		w[i*vocab+5] = float32(i) / float32(d)
 	}
-	header := fmt.Sprintf(`{"linear.weight":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, d, vocab, len(data))
-	b := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), append(b, data...), 0o644))
+	f := safetensorstest.New(nil)
+	f.Add("linear.weight", w, d, vocab)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), f.Bytes(), 0o644))
 }

@@ -1,0 +1,42 @@
+// Package safetensorstest makes the safetensors files that tests read.
+package safetensorstest
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+)
+
+// File is a file in the making.
+type File struct {
+	header map[string]any
+	data   []byte
+}
+
+// New begins a file with metadata, which may be nil.
+func New(metadata map[string]string) *File {
+	f := &File{header: map[string]any{}}
+	if metadata != nil {
+		f.header["__metadata__"] = metadata
+	}
+	return f
+}
+
+// Add adds a tensor of type F32 in row-major order.
+func (f *File) Add(name string, x []float32, shape ...int) {
+	begin := len(f.data)
+	for _, v := range x {
+		f.data = binary.LittleEndian.AppendUint32(f.data, math.Float32bits(v))
+	}
+	f.header[name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": [2]int{begin, len(f.data)}}
+}
+
+// Bytes returns the file.
+func (f *File) Bytes() []byte {
+	header, err := json.Marshal(f.header)
+	if err != nil {
+		panic(err) // texts and integers can be written
+	}
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), f.data...)
+}
