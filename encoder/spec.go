@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 // SpecFile is the name of the file in a model's folder that holds its Spec.
@@ -93,17 +95,12 @@ func (s Spec) Write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encode model description: %w", err)
 	}
-	f, err := os.CreateTemp(dir, SpecFile+".*")
+	err = atomicfile.Write(filepath.Join(dir, SpecFile), func(f *os.File) error {
+		_, err := f.Write(append(b, '\n'))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write model description: %w", err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, SpecFile))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write model description: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 	"hash/crc32"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -192,35 +192,19 @@ func checkRLR(s Stack, o RLROptions) (RLROptions, error) {
 	return o.withDefaults()
 }
 
-// Save writes the weights to path: a temporary file beside it, synced, then
-// renamed, so that path holds either the old or the new file at any moment.
+// Save writes the weights to path, which holds either the old or the new file
+// at any moment.
 func (w *Weights) Save(path string) error {
 	b, err := w.Encode()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".tmp*")
+	err = atomicfile.Write(path, func(f *os.File) error {
+		_, err := f.Write(b)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("save weights: %w", err)
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("save weights: %w", err)
-	}
-	if d, err := os.Open(dir); err == nil { // not every system can sync a folder
-		d.Sync()
-		d.Close()
 	}
 	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 
+	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
@@ -47,18 +47,12 @@ func ExportONNX(ctx context.Context, weights, config, out string) error {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(out), ".export-*")
+	err = atomicfile.Write(out, func(f *os.File) error {
+		w := bufio.NewWriterSize(f, 1<<20)
+		return errors.Join(g.writeTo(ctx, w, "lexsem"), w.Flush())
+	})
 	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	err = g.writeTo(ctx, w, "lexsem")
-	err = errors.Join(err, w.Flush(), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), out)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("export: %w", err), os.Remove(f.Name()))
+		return fmt.Errorf("export: %w", err)
 	}
 	return nil
 }

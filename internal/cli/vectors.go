@@ -7,10 +7,10 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 // embedLine is one line of embed --format jsonl.
@@ -67,26 +67,13 @@ func npyHeader(n, dim int) []byte {
 	return append(head, dict...)
 }
 
-// writeFile writes a file by way of a temporary one beside it, so that a
-// failure leaves what was there before.
+// writeFile writes a file that others may read; a failure leaves what was there
+// before.
 func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		if err = os.Chmod(f.Name(), 0o644); err == nil {
-			err = os.Rename(f.Name(), name)
+	return atomicfile.Write(name, func(f *os.File) error {
+		if err := write(f); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		if e := os.Remove(f.Name()); e != nil && !os.IsNotExist(e) {
-			return fmt.Errorf("%w (and %v)", err, e)
-		}
-	}
-	return err
+		return f.Chmod(0o644)
+	})
 }

@@ -12,8 +12,9 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 // A checkpoint is what a descent needs to go on after a step as if it had
@@ -105,8 +106,7 @@ func (t *trainer) restore() {
 	}
 }
 
-// saveCheckpoint replaces the file at path by the present state: a temporary
-// file beside it, synced, then renamed.
+// saveCheckpoint replaces the file at path by the present state.
 func (t *trainer) saveCheckpoint(path string, p place) error {
 	header, err := json.Marshal(p)
 	if err != nil {
@@ -128,19 +128,10 @@ func (t *trainer) saveCheckpoint(path string, p place) error {
 		}
 	}
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
-	if err != nil {
+	return atomicfile.Write(path, func(f *os.File) error {
+		_, err := f.Write(b)
 		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	})
 }
 
 // loadCheckpoint brings t to the state in the file at path and says where it

@@ -1,0 +1,39 @@
+// Package atomicfile replaces files whole or not at all.
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write makes path hold what write writes, or leaves it as it was: a temporary
+// file beside it is written, synced and renamed, and the folder synced where
+// the system can do that. The folder must exist. The file is the owner's alone
+// unless write changes that.
+func Write(path string, write func(f *os.File) error) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return err
+	}
+	if err = write(f); err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		if e := os.Remove(f.Name()); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+		return err
+	}
+	if d, err := os.Open(dir); err == nil { // not every system can sync a folder
+		d.Sync()
+		d.Close()
+	}
+	return nil
+}
