@@ -17,11 +17,8 @@ var textFiles = []string{".txt", ".md"}
 // CheckData says, before anything is read, whether every part of data (see
 // ReadCorpora) is there. The error is ErrNoData.
 func CheckData(data string) error {
-	if _, err := os.Stat(data); err == nil {
-		return nil
-	}
-	for _, part := range strings.Split(data, ",") {
-		if _, err := os.Stat(strings.TrimSpace(part)); err != nil {
+	for _, part := range dataParts(data) {
+		if _, err := os.Stat(part); err != nil {
 			return fmt.Errorf("%w: %w; docs/DATA.md says what a folder holds", ErrNoData, err)
 		}
 	}

@@ -13,14 +13,14 @@ import (
 // and the name of the corpus is the folders' joined by "+". Two folders of one
 // name are ErrDuplicateID. A folder with a comma in its name can be read alone.
 func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
-	_, err := os.Stat(dirs)
-	if err == nil || !strings.Contains(dirs, ",") {
-		return ReadCorpus(dirs, o)
+	parts := dataParts(dirs)
+	if len(parts) == 1 {
+		return ReadCorpus(parts[0], o)
 	}
 	all := &Corpus{Qrels: Qrels{}}
 	var names []string
-	for _, dir := range strings.Split(dirs, ",") {
-		c, err := ReadCorpus(strings.TrimSpace(dir), o)
+	for _, dir := range parts {
+		c, err := ReadCorpus(dir, o)
 		if err != nil {
 			return nil, err
 		}
@@ -47,4 +47,17 @@ func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 	}
 	all.Name = strings.Join(names, "+")
 	return all, nil
+}
+
+// dataParts are the folders and files that data names: itself where there is
+// such a one, else what commas separate.
+func dataParts(data string) []string {
+	if _, err := os.Stat(data); err == nil || !strings.Contains(data, ",") {
+		return []string{data}
+	}
+	parts := strings.Split(data, ",")
+	for i, p := range parts {
+		parts[i] = strings.TrimSpace(p)
+	}
+	return parts
 }
