@@ -78,7 +78,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 	if len(args) > 0 {
 		return hinted(usagef("bench has no part %q", args[0]), "`lexsem help` lists them: bench compare, bench sure, …; everything else goes by flags")
 	}
-	opt, err := o.options(a)
+	opt, err := o.options()
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 }
 
 // options checks the flags that every bench over a corpus takes.
-func (o *benchOptions) options(a *app) (bench.Options, error) {
+func (o *benchOptions) options() (bench.Options, error) {
 	if *o.data == "" {
 		return bench.Options{}, hinted(usagef("no corpus given"), "name its folder with --data DIR")
 	}

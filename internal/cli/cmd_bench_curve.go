@@ -45,7 +45,7 @@ once. The last table is the training loss.`,
 				}
 				amounts = append(amounts, n)
 			}
-			opt, err := o.options(a)
+			opt, err := o.options()
 			if err != nil {
 				return err
 			}
