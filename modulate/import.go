@@ -114,15 +114,10 @@ func (in importer) matrix(name string, rows, cols int) ([]float32, error) {
 		return nil, err
 	}
 	shape := in.f.Tensors[at].Shape
-	is := func(want ...int) bool {
-		ok := len(shape) == len(want)
-		for i := 0; ok && i < len(want); i++ {
-			ok = shape[i] == int64(want[i])
-		}
-		return ok
-	}
-	straight := is(rows, cols) || rows == 1 && is(cols) || cols == 1 && is(rows)
-	if !straight && !is(cols, rows) {
+	r, c := int64(rows), int64(cols)
+	is := func(want ...int64) bool { return slices.Equal(shape, want) }
+	straight := is(r, c) || r == 1 && is(c) || c == 1 && is(r)
+	if !straight && !is(c, r) {
 		return nil, fmt.Errorf("tensor %q has the shape %v, want [%d %d]", at, shape, rows, cols)
 	}
 	x, err := in.f.Floats(at)
