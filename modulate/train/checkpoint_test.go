@@ -178,6 +178,11 @@ func TestForeignCheckpoints(t *testing.T) {
 			t.Errorf("%s: went on with step %d", name, first)
 		}
 	}
+	hard := o
+	hard.HardNegatives = func(context.Context, []float32, int, int) ([]int, error) { return nil, nil }
+	if set, q := (&passages{}), (&queries{}); fitKey(set, q, "slr", "", "", o) == fitKey(set, q, "slr", "", "", hard) {
+		t.Error("hard negatives have the key of even ones")
+	}
 	o.Checkpoint = filepath.Join(t.TempDir(), "no", "folder")
 	if _, _, err := Fit(t.Context(), corpus, enc, o); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a checkpoint that cannot be written: %v", err)
