@@ -81,6 +81,8 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	}
 	id := fmt.Sprintf("local-%s-%.12x", name, key.Sum(nil))
 	pkg.Version = id
+	// The export of version 1 left heads out. Models of the registry have none,
+	// so their version stays; a folder of the user's may have one.
 	a := artifact{
 		name: id, dir: filepath.Join(s.cache, "models", id), main: fileONNX, recipe: recipe(spec) + ", head", packages: []Package{pkg},
 		finish: func(ctx context.Context, dir string) error { return completeModel(ctx, dir, spec) },
