@@ -105,11 +105,22 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
 		},
 	}
+	if err := p.answer(ctx, setting, questions, report); err != nil {
+		return nil, err
+	}
+	report.Cost.TotalSeconds = time.Since(began).Seconds()
+	report.Cost.TotalCPUSeconds = (cpuTime() - cpuBegan).Seconds()
+	return report, nil
+}
+
+// answer prepares the systems, lets them answer every task, and reports what
+// they found.
+func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Question, report *Report) error {
 	results := make([][]Result, len(p.tasks)) // task → system
 	for _, system := range p.systems {
 		retriever, fit, err := system.Prepare(ctx, setting)
 		if err != nil {
-			return nil, fmt.Errorf("preparing system %s: %w", system.Name, err)
+			return fmt.Errorf("preparing system %s: %w", system.Name, err)
 		}
 		if fit != nil {
 			report.Fit[system.Name] = *fit
@@ -118,7 +129,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: 0, Total: len(task.Queries)})
 			r, err := p.measure(ctx, system, retriever, task, questions[i])
 			if err != nil {
-				return nil, err
+				return err
 			}
 			results[i] = append(results[i], r)
 			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: len(task.Queries), Total: len(task.Queries)})
@@ -126,15 +137,13 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	for i, row := range results {
 		if err := p.weigh(ctx, row); err != nil {
-			return nil, err
+			return err
 		}
 		report.Tasks = append(report.Tasks, TaskQueries{p.tasks[i].Name, row[0].ids})
 		report.Cases = append(report.Cases, p.cases(p.tasks[i], row, p.Cases)...)
 		report.Results = append(report.Results, row...)
 	}
-	report.Cost.TotalSeconds = time.Since(began).Seconds()
-	report.Cost.TotalCPUSeconds = (cpuTime() - cpuBegan).Seconds()
-	return report, nil
+	return nil
 }
 
 // compareBy is the metric that systems are compared by.
@@ -175,25 +184,10 @@ func newPlan(o Options) (*plan, error) {
 		}
 	}
 	p := &plan{Options: o}
-	for _, name := range o.Systems {
-		s, err := ParseSystem(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(p.systems, func(other System) bool { return other.Name == s.Name }) {
-			return nil, fmt.Errorf("%w: system %q stands under two names; name it once", ErrDuplicateID, s.Name)
-		}
-		p.systems = append(p.systems, s)
+	err := p.parse()
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range o.Metrics {
-		m, err := ParseMetric(name)
-		if err != nil {
-			return nil, err
-		}
-		p.metrics = append(p.metrics, m)
-		p.depth = max(p.depth, m.K)
-	}
-	var err error
 	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
 		return nil, err
 	}
@@ -211,6 +205,29 @@ func newPlan(o Options) (*plan, error) {
 		p.tasks = append(p.tasks, t)
 	}
 	return p, nil
+}
+
+// parse looks up the systems and metrics that the options name.
+func (p *plan) parse() error {
+	for _, name := range p.Systems {
+		s, err := ParseSystem(name)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(p.systems, func(other System) bool { return other.Name == s.Name }) {
+			return fmt.Errorf("%w: system %q stands under two names; name it once", ErrDuplicateID, s.Name)
+		}
+		p.systems = append(p.systems, s)
+	}
+	for _, name := range p.Metrics {
+		m, err := ParseMetric(name)
+		if err != nil {
+			return err
+		}
+		p.metrics = append(p.metrics, m)
+		p.depth = max(p.depth, m.K)
+	}
+	return nil
 }
 
 func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Question, error) {

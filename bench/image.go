@@ -52,33 +52,24 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Repor
 	if o.Systems == nil {
 		o.Systems = []string{"dense"}
 	}
-	p := &plan{Options: Options{Seed: o.Setting.Seed, Version: o.Version}}
-	for _, name := range ImageMetrics {
-		m, err := ParseMetric(name)
-		if err != nil {
-			return nil, err
-		}
-		p.metrics = append(p.metrics, m)
-	}
-	need := encoder.NeedDense
-	for _, name := range o.Systems {
-		s, err := ParseSystem(name)
-		if err != nil {
-			return nil, err
-		}
-		p.systems, need = append(p.systems, s), need|s.Need
+	p := &plan{Options: Options{Systems: o.Systems, Metrics: ImageMetrics, Seed: o.Setting.Seed, Version: o.Version}}
+	if err := p.parse(); err != nil {
+		return nil, err
 	}
 	passages, task := imageTask(images)
-	p.targets, p.depth = NewTargets(passages), 11 // one more, for the image itself
+	p.targets, p.tasks = NewTargets(passages), []*Task{task}
+	p.depth++ // for the image itself
+	for i, s := range p.systems {
+		p.systems[i].Prepare = func(ctx context.Context, setting *Setting) (Retriever, *Fit, error) {
+			r, fit, err := s.Prepare(ctx, setting)
+			return othersOnly{r, p.targets, task}, fit, err
+		}
+	}
 	setting, err := NewSetting(ctx, newMemo(enc), p.targets, o.Setting)
 	if err != nil {
 		return nil, err
 	}
-	var texts []string
-	for _, q := range task.Queries {
-		texts = append(texts, q.Text)
-	}
-	questions, err := setting.Questions(ctx, texts, need)
+	questions, err := p.encodeQuestions(ctx, setting)
 	if err != nil {
 		return nil, err
 	}
@@ -88,26 +79,7 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Repor
 	}
 	report := &Report{Data: filepath.Base(abs), Documents: len(passages), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
 		Seed: p.Seed, Version: o.Version, Fit: map[string]Fit{}}
-	var row []Result
-	for _, system := range p.systems {
-		retriever, fit, err := system.Prepare(ctx, setting)
-		if err != nil {
-			return nil, fmt.Errorf("preparing system %s: %w", system.Name, err)
-		}
-		if fit != nil {
-			report.Fit[system.Name] = *fit
-		}
-		r, err := p.measure(ctx, system, othersOnly{retriever, p.targets, task}, task, questions)
-		if err != nil {
-			return nil, err
-		}
-		row = append(row, r)
-	}
-	if err := p.weigh(ctx, row); err != nil {
-		return nil, err
-	}
-	report.Results, report.Tasks = row, []TaskQueries{{task.Name, row[0].ids}}
-	return report, nil
+	return report, p.answer(ctx, setting, questions, report)
 }
 
 // image is a line of labels.tsv.
