@@ -68,22 +68,22 @@ func (s *Setting) fitStack(ctx context.Context, stack string, sums *modulate.Sum
 }
 
 // fitKey names everything that a fit depends on: stack, seeds and numbers, the
-// encoder (an ablation wraps it in another type), texts and vectors of the
-// passages, and, where files are kept, the program itself, as another build
-// may fit otherwise.
+// encoder (an ablation wraps it in another type), and, where files are kept,
+// what is the same all through a run: texts and vectors of the passages, and
+// the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%T\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Encoder, s.Encoder.Fingerprint().Digest())
-	var b []byte
-	for i, text := range s.Targets.Texts {
-		b = binary.LittleEndian.AppendUint64(b[:0], uint64(len(text)))
-		b = append(b, text...)
-		for _, x := range s.Passages[i].Dense {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
-		h.Write(b)
-	}
 	if s.CacheDir != "" {
+		var b []byte
+		for i, text := range s.Targets.Texts {
+			b = binary.LittleEndian.AppendUint64(b[:0], uint64(len(text)))
+			b = append(b, text...)
+			for _, x := range s.Passages[i].Dense {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+			}
+			h.Write(b)
+		}
 		digest, err := programDigest()
 		if err != nil {
 			return "", fmt.Errorf("keeping fitted bridges: %w", err)
