@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
@@ -82,14 +85,20 @@ func (p *local) index(l *modulate.Local) (*index.Cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ids []uint64
-	for c := range cells.Cells() {
-		ids = l.Members(ids[:0], c)
-		if err := cells.Add(c, ids); err != nil {
-			return nil, err
-		}
+	workers := runtime.GOMAXPROCS(0)
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			var ids []uint64
+			for c := w; c < cells.Cells() && errs[w] == nil; c += workers {
+				ids = l.Members(ids[:0], c)
+				errs[w] = cells.Add(c, ids)
+			}
+		})
 	}
-	return cells, nil
+	wg.Wait()
+	return cells, errors.Join(errs...)
 }
 
 // settle makes the cells that the corpus wants now, if it has others. The caller

@@ -32,9 +32,7 @@ type cell struct {
 	ids   []uint64
 	codes []int8    // [n × dim]
 	scale []float32 // [n]
-	// Of all vectors that were ever in the cell: the largest length of the
-	// decoded codes, and of their difference from the vector.
-	decoded, lost float64
+	lost  float64   // the largest of all vectors that were ever in the cell: see rounding
 }
 
 // NewCells makes an index of n empty cells for unit vectors of length dim, 1 to
@@ -82,12 +80,16 @@ func (x *Cells) Add(at int, ids []uint64) error {
 	if at < 0 || at >= len(x.cells) {
 		return fmt.Errorf("cell %d of %d: %w", at, len(x.cells), ErrOptions)
 	}
-	rows := make([][]float32, len(ids))
-	for i, id := range ids {
-		rows[i] = x.vectors(id)
-		if err := metrics[Cosine].checkRows(1, rows[i], x.dim); err != nil {
+	d := x.dim
+	codes, scale, lost := make([]int8, len(ids)*d), make([]float32, len(ids)), 0.0
+	for i, id := range ids { // beside searches
+		v, code := x.vectors(id), codes[i*d:(i+1)*d]
+		if err := metrics[Cosine].checkRows(1, v, d); err != nil {
 			return fmt.Errorf("vector %d: %w", id, err)
 		}
+		scale[i] = vec.QuantizeInt8(code, v)
+		_, l := rounding(v, code, scale[i])
+		lost = max(lost, l)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -98,20 +100,11 @@ func (x *Cells) Add(at int, ids []uint64) error {
 	for i, id := range ids {
 		x.remove(id)
 		x.place[id] = cellPlace{uint32(at), uint32(len(c.ids))}
-		c.add(id, rows[i])
+		c.ids, c.scale = append(c.ids, id), append(c.scale, scale[i])
+		c.codes = append(c.codes, codes[i*d:(i+1)*d]...)
 	}
+	c.lost = max(c.lost, lost)
 	return nil
-}
-
-func (c *cell) add(id uint64, v []float32) {
-	c.ids = append(c.ids, id)
-	at := len(c.codes)
-	c.codes = append(c.codes, make([]int8, len(v))...)
-	codes := c.codes[at:]
-	scale := vec.QuantizeInt8(codes, v)
-	c.scale = append(c.scale, scale)
-	decoded, lost := rounding(v, codes, scale)
-	c.decoded, c.lost = max(c.decoded, decoded), max(c.lost, lost)
 }
 
 // Delete removes the ids that are present and returns how many were.
