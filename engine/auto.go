@@ -10,7 +10,6 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
-	"github.com/lexsem/lexsem/store"
 )
 
 // A query that names no variant gets the local bridges: measured on every
@@ -29,34 +28,39 @@ type VariantScore struct {
 	Found   float64 `json:"found"`
 }
 
-// choose measures variants on probes drawn from c and makes the best of them
-// what queries without a variant get; of equals the first.
-func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, variants ...string) ([]VariantScore, error) {
+// choose measures the local bridges and a bridge that is fitted, not saved yet,
+// on probes drawn from c and returns the name of the better one; of equals that
+// of the local bridges.
+func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *modulate.Weights) (best string, scores []VariantScore, err error) {
 	texts, targets, err := c.probes(seed)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	need := encoder.NeedDense
-	scores, ways := make([]VariantScore, len(variants)), make([]way, len(variants))
+	variants := []string{VariantLocal, fitted.Stack}
+	ways := make([]way, len(variants))
 	for i, v := range variants {
-		scores[i].Variant = v
+		scores = append(scores, VariantScore{Variant: v})
 		if ways[i], err = e.resolve(Query{Variant: v}, false); err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		need |= ways[i].need()
+	}
+	if ways[1].with, err = modulate.NewStack(fitted.Stack, modulate.Parts{Sums: e.sums.Sums, Weights: fitted, RLR: fitted.RLR}); err != nil {
+		return "", nil, err
 	}
 	for at := 0; at < len(texts); at += encodeWindow {
 		part := texts[at:min(at+encodeWindow, len(texts))]
 		out, err := e.enc.Encode(ctx, encoder.Query, part, need)
 		if err != nil {
-			return nil, fmt.Errorf("encoding probes: %w", err)
+			return "", nil, fmt.Errorf("encoding probes: %w", err)
 		}
 		for i, o := range out {
 			in := modulate.Input{Tokens: o.Tokens, Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits}
 			for k := range ways {
 				ok, err := e.findsFirst(ways[k], in, c.Vector(targets[at+i]))
 				if err != nil {
-					return nil, err
+					return "", nil, err
 				}
 				if ok {
 					scores[k].Found += 1 / float64(len(texts))
@@ -64,19 +68,11 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, variants ..
 			}
 		}
 	}
-	best := 0
-	for i := range scores {
-		if scores[i].Found > scores[best].Found {
-			best = i
-		}
+	best = variants[0]
+	if scores[1].Found > scores[0].Found {
+		best = variants[1]
 	}
-	if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { m.Auto = variants[best]; return nil }); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	e.auto = variants[best]
-	e.mu.Unlock()
-	return scores, nil
+	return best, scores, nil
 }
 
 // findsFirst reports that a variant ranks a passage with the vector of target

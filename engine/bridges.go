@@ -79,8 +79,9 @@ func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, 
 	return w, nil
 }
 
-// saveBridge writes a fitted bridge and makes it the one in use.
-func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint64, probes []ProbeScore) (string, error) {
+// saveBridge writes a fitted bridge and makes it the one in use, and auto, if it
+// is not empty, what queries without a variant get.
+func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint64, probes []ProbeScore, auto string) (string, error) {
 	file, crc, err := e.writeBridge(w)
 	if err != nil {
 		return "", err
@@ -96,7 +97,7 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 			m.Bridges = map[string]store.Bridge{}
 		}
 		before = m.Bridges[w.Stack]
-		m.Bridges[w.Stack], m.Default, m.Auto = b, w.Stack, ""
+		m.Bridges[w.Stack], m.Default, m.Auto = b, w.Stack, auto
 		return nil
 	}); err != nil {
 		return "", err
@@ -109,7 +110,7 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 		e.mu.Unlock()
 		return "", err
 	}
-	e.bridges[w.Stack], e.standard, e.auto = br, w.Stack, ""
+	e.bridges[w.Stack], e.standard, e.auto = br, w.Stack, auto
 	delete(e.mods, w.Stack)
 	e.mu.Unlock()
 	if before.File != "" && before.File != file {
@@ -164,6 +165,7 @@ type way struct {
 	stack modulate.Stack
 	any   bool // stack has parts
 	local bool
+	with  modulate.Modulator // of the stack, in place of the one in use; nil but for a bridge that is measured before it is
 }
 
 // way resolves the variant of a query; "" is the best there is, or the best that

@@ -81,19 +81,19 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	for i, p := range w.Probes {
 		probes[i] = ProbeScore(p)
 	}
-	file, err := e.saveBridge(ctx, w, c.last(), probes)
+	best, choice, err := e.choose(ctx, c, options.Seed, w)
+	if err != nil {
+		return FitReport{}, err
+	}
+	file, err := e.saveBridge(ctx, w, c.last(), probes, best)
 	if err != nil {
 		return FitReport{}, err
 	}
 	if err := os.RemoveAll(filepath.Join(e.dir, fitDir)); err != nil {
 		e.warn("what the fit kept was not removed", "error", err)
 	}
-	choice, err := e.choose(ctx, c, options.Seed, VariantLocal, w.Stack)
-	if err != nil {
-		return FitReport{}, err
-	}
 	return FitReport{
-		Choice: choice, Default: e.Default(),
+		Choice: choice, Default: best,
 		Variant: w.Stack, File: file, Seq: w.Seq, Passages: r.Passages, Queries: r.Queries,
 		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
 	}, nil

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -227,5 +228,51 @@ func TestFitGoesOn(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "fit")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the fit left its folder: %v", err)
+	}
+}
+
+// lateCancel cancels a context when it is to encode after the fit is evaluated.
+type lateCancel struct {
+	encoder.Encoder
+	evaluated atomic.Bool
+	cancel    func()
+}
+
+func (c *lateCancel) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+	if c.evaluated.Load() {
+		c.cancel()
+		return nil, ctx.Err()
+	}
+	return c.Encoder.Encode(ctx, role, texts, need)
+}
+
+// A fit that is cancelled while it compares the bridge with the local ones
+// changes nothing either.
+func TestFitCancelledLate(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	enc := &lateCancel{Encoder: hash(t), cancel: cancel}
+	e, err := engine.Open(t.Context(), t.TempDir(), enc, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	add(t, e, docs(0, 60))
+	o := engine.FitOptions{QueriesPerPassage: 2, Epochs: 1, Progress: func(p engine.Progress) {
+		if p.Stage == "evaluate" {
+			enc.evaluated.Store(true)
+		}
+	}}
+	if _, err := e.Fit(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s, err := e.Stats(t.Context())
+	if err != nil || len(s.Bridges) != 0 || s.Default != engine.VariantLocal {
+		t.Fatalf("bridges %+v, default %s, %v", s.Bridges, s.Default, err)
+	}
+	enc.evaluated.Store(false)
+	o.Progress = nil
+	if r := fit(t, e, o); r.Default != e.Default() || len(r.Choice) != 2 {
+		t.Fatalf("%+v", r)
 	}
 }

@@ -52,7 +52,7 @@ func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions)
 	if err := w.CheckEncoder("bridge "+path, e.fp); err != nil {
 		return FitReport{}, err
 	}
-	file, err := e.saveBridge(ctx, w, 0, []ProbeScore{})
+	file, err := e.saveBridge(ctx, w, 0, []ProbeScore{}, "")
 	if err != nil {
 		return FitReport{}, err
 	}

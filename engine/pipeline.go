@@ -185,12 +185,14 @@ func (e *Engine) Vector(ctx context.Context, q Query) ([]float32, Trace, error) 
 func (e *Engine) modulate(w way, in modulate.Input) ([]float32, Trace, error) {
 	vector, t := in.Dense, Trace{Variant: w.name, Seq: e.seq, Index: e.vectors.name}
 	if w.any {
-		mod, unfitted, err := e.modulator(w.stack)
-		if err != nil {
-			return nil, Trace{}, err
+		mod := w.with
+		if mod == nil {
+			var err error
+			if mod, t.Unfitted, err = e.modulator(w.stack); err != nil {
+				return nil, Trace{}, err
+			}
 		}
 		vector = mod.Modulate(make([]float32, 0, len(in.Dense)), in)
-		t.Unfitted = unfitted
 	}
 	t.Tokens, t.Truncated = len(in.Tokens.IDs), in.Tokens.Truncated
 	t.Lexical = len(in.Tokens.Lexical(nil))
