@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -185,6 +186,7 @@ func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32,
 	}
 	raw := r.p[:dim*4]
 	r.p = r.p[dim*4:]
+	vector = slices.Grow(vector, int(dim))
 	for ; len(raw) > 0; raw = raw[4:] {
 		vector = append(vector, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 	}
@@ -192,6 +194,7 @@ func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32,
 	if n > uint64(len(r.p)) {
 		return vector, tokens, fmt.Errorf("%w: %d tokens in %d bytes", errRecord, n, len(r.p))
 	}
+	tokens = slices.Grow(tokens, int(n))
 	var last int64
 	for ; n > 0; n-- {
 		last += r.varint()
