@@ -45,8 +45,9 @@ type Options struct {
 	// MustExist makes Open fail with ErrNotFound instead of creating.
 	MustExist bool
 	// MemoryMiB is the budget of the document store's caches and buffers; 0
-	// means 128. Vectors and graph come on top: about 5·Dim bytes a vector,
-	// and 200 bytes more with a graph.
+	// means 128. Vectors, local bridges and graph come on top: about 9·Dim bytes
+	// a vector, of which local bridges take 4·Dim, and 200 bytes more with a
+	// graph.
 	MemoryMiB int
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.
