@@ -303,13 +303,17 @@ func (e *Engine) commit(ctx context.Context, b *store.Batch, changes []change) (
 	if err != nil {
 		return 0, err
 	}
-	if err := e.applyChanges(ctx, seq, changes); err != nil {
+	if err := e.applyChanges(seq, changes); err != nil {
 		e.fail(err)
 		return seq, fmt.Errorf("stored as commit %d, but not searchable: %w", seq, err)
 	}
 	if err := e.settle(); err != nil {
 		e.fail(err)
 		return seq, fmt.Errorf("stored as commit %d, but not searchable: %w", seq, err)
+	}
+	if err := e.toGraph(ctx); err != nil {
+		// The exact index holds the commit, and the next one tries again.
+		e.warn("searches go on without a graph", "dir", e.dir, "error", err)
 	}
 	if err := e.saveIfDue(ctx); err != nil {
 		// The commit stands; saving is tried again later, and Close tells.

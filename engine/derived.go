@@ -158,7 +158,7 @@ func (e *Engine) rebuild(ctx context.Context, parts []part) error {
 // applyChanges brings the derived state from the commit before seq to seq. The
 // vector index takes its share beside running searches, under a mask; only the
 // rest is done while they wait.
-func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change) error {
+func (e *Engine) applyChanges(seq uint64, changes []change) error {
 	var gone []version
 	for i := range changes {
 		c := &changes[i]
@@ -179,9 +179,6 @@ func (e *Engine) applyChanges(ctx context.Context, seq uint64, changes []change)
 			return err
 		}
 		e.setMask(nil)
-	}
-	if e.o.Index == "" && e.vectors.name == index.KindFlatInt8 && e.vectors.Len() > AutoHNSW {
-		return e.toGraph(ctx)
 	}
 	return nil
 }
@@ -315,8 +312,11 @@ func (e *Engine) see() error {
 }
 
 // toGraph replaces the exact index by a graph once the corpus has outgrown it.
-// Searches go on in the exact index meanwhile; writes wait.
+// Searches go on in the exact index meanwhile, and after an error; writes wait.
 func (e *Engine) toGraph(ctx context.Context) error {
+	if e.o.Index != "" || e.vectors.name != index.KindFlatInt8 || e.vectors.Len() <= e.graphAbove {
+		return nil
+	}
 	graph := &vectors{name: index.KindHNSWInt8, dim: e.fp.Dim}
 	if err := e.rebuild(ctx, []part{graph}); err != nil {
 		return fmt.Errorf("building the graph index: %w", err)

@@ -40,17 +40,18 @@ type Engine struct {
 	fp     encoder.Fingerprint
 	st     *store.Store
 
-	apply    sync.Mutex   // held from commit to application, so that changes are applied in order
-	mu       sync.RWMutex // guards the derived state below; searches hold it shared
-	vectors  *vectors
-	mapped   []*store.Snapshot // what vectors use the memory of; closed at the end
-	sums     *sums
-	local    *local
-	words    *words
-	metadata *metadataColumns
-	seq      uint64      // commit that the derived state is at
-	view     *store.View // the documents of that commit
-	mask     *mask       // what the vector index holds beyond it; nil for nothing
+	apply      sync.Mutex   // held from commit to application, so that changes are applied in order
+	mu         sync.RWMutex // guards the derived state below; searches hold it shared
+	vectors    *vectors
+	graphAbove int               // AutoHNSW, but in tests
+	mapped     []*store.Snapshot // what vectors use the memory of; closed at the end
+	sums       *sums
+	local      *local
+	words      *words
+	metadata   *metadataColumns
+	seq        uint64      // commit that the derived state is at
+	view       *store.View // the documents of that commit
+	mask       *mask       // what the vector index holds beyond it; nil for nothing
 
 	behind error // why a commit could not be applied; ends all searches and saving
 
@@ -90,7 +91,7 @@ func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Eng
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, o: o, enc: enc, st: st}
+	e := &Engine{dir: dir, o: o, enc: enc, st: st, graphAbove: AutoHNSW}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, st.Close(), e.unmap())
 	}
@@ -144,7 +145,7 @@ func (e *Engine) newParts() error {
 	kind := e.o.Index
 	if kind == "" {
 		kind = index.KindFlatInt8
-		if e.st.Len() > AutoHNSW || e.grown() {
+		if e.st.Len() > e.graphAbove || e.grown() {
 			kind = index.KindHNSWInt8
 		}
 	}
