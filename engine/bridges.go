@@ -30,21 +30,17 @@ type bridge struct {
 }
 
 // loadBridges reads the bridges that the manifest names.
-func (e *Engine) loadBridges(ctx context.Context) error {
+func (e *Engine) loadBridges() error {
 	m := e.st.Manifest()
 	bridges := make(map[string]*bridge, len(m.Bridges))
 	for variant, b := range m.Bridges {
-		br := &bridge{Bridge: b}
+		br := &bridge{Bridge: b, fresh: e.metadata.After(b.Last)}
 		br.weights, br.err = e.readBridge(variant, b)
 		if br.err != nil && !errors.Is(br.err, store.ErrCorrupt) {
 			return br.err
 		}
 		if br.err != nil {
 			e.warn("fitted bridge is not usable", "variant", variant, "error", br.err)
-		}
-		err := e.st.Scan(ctx, b.Last+1, func(uint64, []store.Row) error { br.fresh++; return nil })
-		if err != nil {
-			return err
 		}
 		bridges[variant] = br
 	}
@@ -102,15 +98,11 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 	}); err != nil {
 		return "", err
 	}
-	br := &bridge{Bridge: b, weights: w}
 	e.mu.Lock()
-	// Documents that came while the fit ran; a commit that is not applied yet
-	// counts itself when it is.
-	if err := e.view.Scan(ctx, last+1, func(uint64, []store.Row) error { br.fresh++; return nil }); err != nil {
-		e.mu.Unlock()
-		return "", err
-	}
-	e.bridges[w.Stack], e.standard, e.auto = br, w.Stack, auto
+	// Documents that came while the fit ran are fresh; a commit that is not
+	// applied yet counts itself when it is.
+	e.bridges[w.Stack] = &bridge{Bridge: b, weights: w, fresh: e.metadata.After(last)}
+	e.standard, e.auto = w.Stack, auto
 	delete(e.mods, w.Stack)
 	e.mu.Unlock()
 	if before.File != "" && before.File != file {

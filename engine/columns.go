@@ -63,6 +63,17 @@ func newColumns() *columns {
 // Len is the number of documents.
 func (c *columns) Len() int { return len(c.ords) - c.dead }
 
+// After is the number of documents whose ordinal is above ord.
+func (c *columns) After(ord uint64) int {
+	n := 0
+	for slot := len(c.ords) - 1; slot >= 0 && c.ords[slot] > ord; slot-- {
+		if c.alive(slot) {
+			n++
+		}
+	}
+	return n
+}
+
 // Add takes in a document's metadata as JSON; nothing, null and {} are a
 // document without any. Ordinals must ascend from one Add to the next, as the
 // store gives them. Errors: errOrder, errMetadata, errColumnsFull; then nothing

@@ -229,9 +229,12 @@ func holds(t *testing.T, c *columns, o oracle, docs map[uint64]map[string]any, l
 	if err != nil {
 		t.Fatalf("%v: %v", o, err)
 	}
-	n := 0
+	n, later := 0, 0
 	for ord := uint64(0); ord <= last+2; ord++ {
 		doc, stored := docs[ord]
+		if stored && ord > last/2 {
+			later++
+		}
 		want := stored && o.meets(doc)
 		if want {
 			n++
@@ -242,6 +245,9 @@ func holds(t *testing.T, c *columns, o oracle, docs map[uint64]map[string]any, l
 	}
 	if m.Len() != n {
 		t.Fatalf("%v: %d matches counted, %d there", o, m.Len(), n)
+	}
+	if got := c.After(last / 2); got != later {
+		t.Fatalf("%d documents after %d, want %d", got, last/2, later)
 	}
 }
 

@@ -133,7 +133,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err := e.openDerived(ctx); err != nil {
 		return err
 	}
-	return e.loadBridges(ctx)
+	return e.loadBridges()
 }
 
 // newParts makes the parts of derived state, still without content.
