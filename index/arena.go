@@ -39,9 +39,8 @@ func (a *arena[T]) reserve(n int) { *a = a.grown(n) }
 func (a *arena[T]) grown(n int) arena[T] {
 	b := *a
 	b.chunks = b.chunks[:len(b.chunks):len(b.chunks)]
-	for len(b.chunks)<<b.bits < n {
-		b.chunks = append(b.chunks, make([]T, b.dim<<b.bits))
-	}
+	need := (n+1<<b.bits-1)>>b.bits - len(b.chunks)
+	slabs(more(need, len(b.chunks)), b.dim<<b.bits, func(chunk []T) { b.chunks = append(b.chunks, chunk) })
 	return b
 }
 

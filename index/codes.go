@@ -119,14 +119,11 @@ func (c *codes) distances(dist []float32, q *query, slots []uint32) {
 		one += q.norm * q.norm
 	}
 	var dots [4]int32
-	if len(slots) >= 8 {
-		c.prefetch(slots[4:])
+	for _, slot := range slots {
+		vec.Prefetch(c.rows.row(slot), c.rows.dim)
 	}
 	for len(slots) > 0 {
 		n := min(4, len(slots))
-		if len(slots) >= 12 {
-			c.prefetch(slots[8:])
-		}
 		c.dots4(&dots, q, slots)
 		for j, slot := range slots[:n] {
 			d := one - slope*c.scales.row(slot)[0]*float32(dots[j])
@@ -138,12 +135,6 @@ func (c *codes) distances(dist []float32, q *query, slots []uint32) {
 		}
 		dist, slots = dist[n:], slots[n:]
 	}
-}
-
-// prefetch asks for the codes of the first four slots.
-func (c *codes) prefetch(slots []uint32) {
-	s := slots[:4:4]
-	vec.Prefetch4(c.rows.row(s[0]), c.rows.row(s[1]), c.rows.row(s[2]), c.rows.row(s[3]), c.rows.dim)
 }
 
 // dots4 writes the inner products of the codes of q with those of the first

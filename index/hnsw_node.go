@@ -195,10 +195,7 @@ func drop(list *[]uint32, s uint32) {
 // grow makes room for n slots in all. The memory is made beside the searches,
 // and nothing that they read moves.
 func (h *hnsw) grow(n int) {
-	rows, nodes := h.rows.grown(n), h.nodes[:len(h.nodes):len(h.nodes)]
-	for len(nodes)<<nodeBits < n {
-		nodes = append(nodes, h.newNodes())
-	}
+	rows, nodes := h.rows.grown(n), h.grownNodes(n)
 	var codes codes
 	if h.codes != nil {
 		codes = h.codes.grown(n)
@@ -225,7 +222,13 @@ func (h *hnsw) place(slot uint32, id uint64, v []float32) {
 	}
 }
 
-func (h *hnsw) newNodes() *nodes { return &nodes{room: make([]uint32, 2*h.o.M<<nodeBits)} }
+// grownNodes is h.nodes with room for n slots in all.
+func (h *hnsw) grownNodes(n int) []*nodes {
+	all := h.nodes[:len(h.nodes):len(h.nodes)]
+	need := (n+nodeMask)>>nodeBits - len(all)
+	slabs(more(need, len(all)), 2*h.o.M<<nodeBits, func(room []uint32) { all = append(all, &nodes{room: room}) })
+	return all
+}
 
 // vacate gives up the slot of a node that nothing links to any more.
 func (h *hnsw) vacate(slot uint32) {

@@ -163,15 +163,17 @@ func (w *walker) rescore(pool []cand) {
 			continue
 		}
 		w0 = append(w0, c.slot)
+		if len(w0) < 8 { // those after them while these are compared
+			vec.Prefetch(h.rows.row(c.slot), 4*h.o.Dim)
+		}
 		if len(w0) == w.top.k {
 			end = c.d + h.codes.doubt(&w.q, c.slot)
 		}
 	}
 	w.near = w0
 	for i, slot := range w0 {
-		if i%4 == 0 && i+8 <= len(w0) {
-			s, r := w0[i+4:i+8], &h.rows
-			vec.Prefetch4(r.row(s[0]), r.row(s[1]), r.row(s[2]), r.row(s[3]), 4*h.o.Dim)
+		if i+8 <= len(w0) {
+			vec.Prefetch(h.rows.row(w0[i+7]), 4*h.o.Dim)
 		}
 		if w.g.add(slot) {
 			w.flush()

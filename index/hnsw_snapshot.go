@@ -75,8 +75,8 @@ func loadHNSW(h *hnsw, r *section.Reader, keep bool) (Index, error) {
 	if g.Len()/12 < h.n {
 		g.Fail("graph of %d nodes in %d bytes", h.n, g.Len())
 	}
-	for i := 0; i < h.n && g.Err() == nil; i += 1 << nodeBits {
-		h.nodes = append(h.nodes, h.newNodes())
+	if g.Err() == nil {
+		h.nodes = h.grownNodes(h.n)
 	}
 	for i := 0; i < h.n && g.Err() == nil; i++ {
 		h.readNode(g, uint32(i), ids[i])

@@ -13,8 +13,8 @@ const expanded = 1 << 31
 // walker is what one traversal of the graph needs. Its space is kept.
 type walker struct {
 	h     *hnsw
-	seen  []uint32 // seen[slot] == epoch: been there
-	epoch uint32
+	seen  []uint64 // a bit a slot: been there since begin
+	been  []uint32 // where
 	pool  []cand
 	near  []uint32
 	queue []uint32
@@ -63,25 +63,27 @@ func (w *walker) ask(v []float32) {
 	}
 }
 
-// begin forgets where the walker has been.
+// begin forgets where the walker has been. A bit a slot stays in the nearest
+// cache for a hundred thousand slots; numbers of the walk in their place would
+// not.
 func (w *walker) begin() {
-	if len(w.seen) < w.h.n {
-		w.seen = make([]uint32, w.h.n+w.h.n/4+64)
-		w.epoch = 0
+	for _, s := range w.been {
+		w.seen[s>>6] = 0
 	}
-	w.epoch++
-	if w.epoch == 0 {
-		clear(w.seen)
-		w.epoch = 1
+	w.been = w.been[:0]
+	if len(w.seen) < w.h.n>>6+1 {
+		w.seen = make([]uint64, (w.h.n+w.h.n/4)>>6+64)
 	}
 }
 
 // visit reports whether slot is new since begin.
 func (w *walker) visit(slot uint32) bool {
-	if w.seen[slot] == w.epoch {
+	word, bit := &w.seen[slot>>6], uint64(1)<<(slot&63)
+	if *word&bit != 0 {
 		return false
 	}
-	w.seen[slot] = w.epoch
+	*word |= bit
+	w.been = append(w.been, slot)
 	return true
 }
 
@@ -98,6 +100,9 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 		return dist[:n]
 	}
 	r, m, v := &w.h.rows, w.h.m, q.row
+	for _, slot := range slots {
+		vec.Prefetch(r.row(slot), 4*w.h.o.Dim)
+	}
 	i := 0
 	for ; i+4 <= n; i += 4 {
 		s := slots[i : i+4 : i+4]
@@ -166,7 +171,7 @@ func (w *walker) walk(q *query, from cand, ef, layer int) []cand {
 		next := i + 1
 		if next < len(p) && layer == 0 { // often the node to expand next
 			l := h.room(p[next].slot &^ expanded)
-			vec.Prefetch4(l, l[len(l)/4:], l[len(l)/2:], l[3*len(l)/4:], 1)
+			vec.Prefetch(l, 4*len(l))
 		}
 		for k, d := range w.distances(q, near) {
 			if len(p) == ef && d >= p[ef-1].d {

@@ -5,4 +5,4 @@ package vec
 import "unsafe"
 
 //go:noescape
-func prefetch4(a, b, c, d unsafe.Pointer, bytes int)
+func prefetch(a unsafe.Pointer, bytes int)

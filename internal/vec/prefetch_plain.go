@@ -4,4 +4,4 @@ package vec
 
 import "unsafe"
 
-func prefetch4(a, b, c, d unsafe.Pointer, bytes int) {}
+func prefetch(a unsafe.Pointer, bytes int) {}
