@@ -104,9 +104,9 @@ func decodeDocument(p []byte, d *Document) error {
 
 // decodeSpans fills the bytes that each of several rows stands for.
 func decodeSpans(r *reader, d *Document) error {
-	n := r.uvarint()
-	if n < 2 || n > MaxRows || n > uint64(len(r.p))/2 {
-		return fmt.Errorf("%w: %d chunks in %d bytes", errRecord, n, len(r.p))
+	n, err := r.rows()
+	if err != nil {
+		return err
 	}
 	d.Rows = make([]Row, n)
 	var start uint64
@@ -154,11 +154,12 @@ func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
 func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	r := reader{p: p}
 	n := uint64(1)
+	var err error
 	switch v := r.byte(); v {
 	case recordVersion:
 	case recordVersionN:
-		if n = r.uvarint(); n < 2 || n > MaxRows || n > uint64(len(r.p))/2 {
-			return rows, fmt.Errorf("%w: %d rows in %d bytes", errRecord, n, len(r.p))
+		if n, err = r.rows(); err != nil {
+			return rows, err
 		}
 	default:
 		return rows, fmt.Errorf("%w: row version %d", errRecord, v)
@@ -170,7 +171,6 @@ func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	for i := range rows {
 		row := &rows[i]
 		row.Start, row.End = 0, 0
-		var err error
 		if row.Vector, row.Tokens, err = decodeRow(&r, row.Vector[:0], row.Tokens[:0]); err != nil {
 			return rows, err
 		}
@@ -363,6 +363,16 @@ func (r *reader) bytes() []byte {
 	b := r.p[:n]
 	r.p = r.p[n:]
 	return b
+}
+
+// rows reads how many rows a record of several has; each takes two bytes or
+// more.
+func (r *reader) rows() (uint64, error) {
+	n := r.uvarint()
+	if n < 2 || n > MaxRows || n > uint64(len(r.p))/2 {
+		return 0, fmt.Errorf("%w: %d rows in %d bytes", errRecord, n, len(r.p))
+	}
+	return n, nil
 }
 
 func (r *reader) finish() error {
