@@ -118,12 +118,9 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, 
 	if err := s.begin(); err != nil {
 		return Explanation{}, err
 	}
-	ord, ok, err := e.view.Lookup(id)
+	ord, err := e.find(id)
 	if err != nil {
 		return Explanation{}, err
-	}
-	if !ok {
-		return Explanation{}, fmt.Errorf("document %q: %w", clip(id), ErrNotFound)
 	}
 	if s.allow != nil && !s.allow(ord) {
 		return Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", clip(id), ErrNotFound)

@@ -285,12 +285,9 @@ func (e *Engine) Get(ctx context.Context, id string) (Document, error) {
 	defer done()
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	ord, ok, err := e.view.Lookup(id)
+	ord, err := e.find(id)
 	if err != nil {
 		return Document{}, err
-	}
-	if !ok {
-		return Document{}, fmt.Errorf("document %q: %w", clip(id), ErrNotFound)
 	}
 	d, err := e.view.Get(ord)
 	if err != nil {
@@ -305,4 +302,13 @@ func (e *Engine) Get(ctx context.Context, id string) (Document, error) {
 		doc.Vector = d.Rows[0].Vector
 	}
 	return doc, nil
+}
+
+// find returns the version of a stored document. The caller holds mu.
+func (e *Engine) find(id string) (uint64, error) {
+	ord, ok, err := e.view.Lookup(id)
+	if err == nil && !ok {
+		err = fmt.Errorf("document %q: %w", clip(id), ErrNotFound)
+	}
+	return ord, err
 }
