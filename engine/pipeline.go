@@ -126,7 +126,7 @@ func (s *search) begin() (err error) {
 // filter. The caller holds mu.
 func (e *Engine) denseLeg(w way, in modulate.Input, found int) (denseLeg, Trace, error) {
 	vector, trace, err := e.modulate(w, in)
-	if err != nil || !w.local || e.local.Len() == 0 {
+	if err != nil || !w.local || e.local.Len() == 0 || found == 0 { // no cell has an answer
 		return oneVector{e.vectors.Keeper, vector, e.mask}, trace, err
 	}
 	plain := in.Dense

@@ -29,3 +29,25 @@ func TestVariantIsResolvedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterThatNothingMeets: no cell is looked into, and so none fitted, for a
+// filter that nothing meets.
+func TestFilterThatNothingMeets(t *testing.T) {
+	e, err := Open(t.Context(), t.TempDir(), encoder.NewHash(32), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Add(t.Context(), []Document{{ID: "a", Text: "first words"}, {ID: "b", Text: "second words"}}); err != nil {
+		t.Fatal(err)
+	}
+	q := Query{Text: "words", Mode: ModeDense, Variant: VariantLocal, Filter: Exists("year")}
+	r, err := e.Search(t.Context(), q)
+	if err != nil || len(r.Hits) != 0 || r.Trace.Cells != 0 || r.Trace.Variant != VariantLocal || e.local.Dirty() == 0 {
+		t.Fatalf("%+v, %v, %d cells to be fitted", r, err, e.local.Dirty())
+	}
+	q.Filter = Filter{}
+	if r, err = e.Search(t.Context(), q); err != nil || len(r.Hits) != 2 || r.Trace.Cells == 0 || e.local.Dirty() != 0 {
+		t.Fatalf("%+v, %v, %d cells to be fitted", r, err, e.local.Dirty())
+	}
+}
