@@ -118,18 +118,26 @@ func (f *flat) Add(ids []uint64, vectors []float32) error {
 	if len(f.ids)+len(ids) > MaxLen {
 		return fmt.Errorf("%d vectors and %d more: %w", len(f.ids), len(ids), ErrFull)
 	}
+	n := len(f.ids)
+	for _, id := range ids {
+		if _, ok := f.slots.get(id); !ok {
+			n++
+		}
+	}
+	f.rows.reserve(n)
+	if f.codes != nil {
+		f.codes.reserve(n)
+	}
 	for i, id := range ids {
 		slot, ok := f.slots.get(id)
 		if !ok {
 			slot = uint32(len(f.ids))
-			f.rows.reserve(int(slot) + 1)
 			f.ids = append(f.ids, id)
 			f.slots.put(id, slot)
 		}
 		row := f.rows.row(slot)
 		f.m.put(row, vectors[i*f.o.Dim:(i+1)*f.o.Dim])
 		if f.codes != nil {
-			f.codes.reserve(int(slot) + 1)
 			f.codes.put(slot, row)
 		}
 	}

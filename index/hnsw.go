@@ -157,12 +157,17 @@ func (h *hnsw) Add(ids []uint64, vectors []float32) error {
 	for i, id := range ids {
 		last[id] = i
 	}
-	rows := make([]int, 0, len(last))
+	rows, fresh := make([]int, 0, len(last)), -len(h.free)
 	for i, id := range ids {
-		if last[id] == i {
-			rows = append(rows, i)
+		if last[id] != i {
+			continue
+		}
+		rows = append(rows, i)
+		if _, ok := h.slots.get(id); !ok {
+			fresh++
 		}
 	}
+	h.grow(h.n + max(0, fresh)) // at once, for large slabs without slack
 	for len(rows) > 0 {
 		n := min(len(rows), 1+h.live/32, 64)
 		h.insert(ids, vectors, rows[:n])
