@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -38,8 +39,8 @@ func init() {
 		most("build.cpu", "build CPU of hnsw-int8 over hnswlib's, 100k", 0.6),
 		most("bytes", "bytes a vector beside the floats, hnsw-int8, 100k", 600))
 	register("06", million06,
-		row("million.recall", "recall at 1M × 384 where hnsw-int8 has twice hnswlib's speed at equal ef", 0.97),
-		row("million.speed", "hnsw-int8 over hnswlib at 1M, recall .97", 2))
+		row("million.recall", "greatest recall, of five, at 1M × 384 where hnsw-int8 has twice hnswlib's speed at equal recall", 0.97),
+		row("million.speed", "hnsw-int8 over hnswlib at 1M, recall .98", 2))
 }
 
 // peerReport is what compare.py writes.
@@ -148,10 +149,14 @@ func million06(ctx context.Context, w *workshop) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.over(v, "06.million.speed", "hnsw-int8", "hnswlib", "0.97")
-	for i, p := range r.Libraries["hnsw-int8"].Points {
-		if q := r.Libraries["hnswlib"].Points[i]; p.QPS >= 2*q.QPS {
-			v["06.million.recall"] = max(v["06.million.recall"], p.Recall)
+	r.over(v, "06.million.speed", "hnsw-int8", "hnswlib", "0.98")
+	for recall, ours := range r.At["hnsw-int8"] {
+		x, err := strconv.ParseFloat(recall, 64)
+		if err != nil {
+			return v, err
+		}
+		if theirs := r.At["hnswlib"][recall]; ours != nil && theirs != nil && *ours >= 2**theirs {
+			v["06.million.recall"] = max(v["06.million.recall"], x)
 		}
 	}
 	return v, nil
