@@ -100,8 +100,8 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 		return dist[:n]
 	}
 	r, m, v := &w.h.rows, w.h.m, q.row
-	for _, slot := range slots {
-		vec.Prefetch(r.row(slot), 4*w.h.o.Dim)
+	for _, slot := range slots { // what follows, the CPU guesses
+		vec.Prefetch(r.row(slot), min(256, 4*w.h.o.Dim))
 	}
 	i := 0
 	for ; i+4 <= n; i += 4 {
