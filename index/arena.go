@@ -49,16 +49,13 @@ func (a *arena[T]) grown(n int) arena[T] {
 // written to when rows change; the rest, else all, is copied.
 func (a *arena[T]) adopt(data []T, keep bool) {
 	size := a.dim << a.bits
-	for len(data) > 0 {
-		n := min(size, len(data))
-		chunk := data[:n:n]
-		if !keep || n < size {
-			chunk = make([]T, size)
-			copy(chunk, data)
-		}
-		a.chunks = append(a.chunks, chunk)
-		data = data[n:]
+	for ; keep && len(data) >= size; data = data[size:] {
+		a.chunks = append(a.chunks, data[:size:size])
 	}
+	slabs((len(data)+size-1)/size, size, func(chunk []T) {
+		data = data[copy(chunk, data):]
+		a.chunks = append(a.chunks, chunk)
+	})
 }
 
 // release gives back the chunks behind slot n.
