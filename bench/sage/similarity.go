@@ -10,7 +10,7 @@ import (
 )
 
 // Similarity is a measure of how alike two texts are, in [0, 1] but for the
-// cosine, which may be below 0. Add one by a file with
+// cosines, which may be below 0. Add one by a file with
 // "var X = Register(Similarity{…})".
 type Similarity struct {
 	Name string
@@ -67,52 +67,57 @@ func Similarities() []string {
 var Cosine = Register(Similarity{
 	Name: "dense", Doc: "cosine of the encoder's vectors",
 	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {
-		c := cosine{vectors: make([][]float32, len(texts))}
-		// A text that comes again, as changes that change nothing make it, is
-		// encoded once.
-		const batch = 256
-		for _, side := range []struct {
-			role     encoder.Role
-			from, to int
-		}{{encoder.Query, 0, env.Queries}, {encoder.Passage, env.Queries, len(texts)}} {
-			first := map[string]int{}
-			var at []int
-			for i := side.from; i < side.to; i++ {
-				if _, known := first[texts[i]]; !known {
-					first[texts[i]] = i
-					at = append(at, i)
-				}
-			}
-			for from := 0; from < len(at); from += batch {
-				part := at[from:min(from+batch, len(at))]
-				in := make([]string, len(part))
-				for j, i := range part {
-					in[j] = texts[i]
-				}
-				out, err := env.Encoder.Encode(ctx, side.role, in, encoder.NeedDense)
-				if err != nil {
-					return nil, fmt.Errorf("encoding: %w", err)
-				}
-				for j, i := range part {
-					c.vectors[i] = out[j].Dense
-				}
-				env.Report(bench.Progress{Stage: "encode", Done: from + len(part), Total: len(at)})
-			}
-			for i := side.from; i < side.to; i++ {
-				c.vectors[i] = c.vectors[first[texts[i]]]
-			}
-		}
-		return c, nil
+		encoded, err := encode(ctx, env, texts, encoder.NeedDense)
+		return cosine{encoded}, err
 	},
 })
 
-type cosine struct{ vectors [][]float32 }
+type cosine struct{ texts []encoder.Output }
 
 func (c cosine) Against(candidates []int) func(dst []float64, query int) {
 	return func(dst []float64, query int) {
-		q := c.vectors[query]
+		q := c.texts[query].Dense
 		for i, at := range candidates {
-			dst[i] = float64(vec.Dot(q, c.vectors[at]))
+			dst[i] = float64(vec.Dot(q, c.texts[at].Dense))
 		}
 	}
+}
+
+// encode encodes texts in their roles. One that comes again, as changes that
+// change nothing make it, is encoded once.
+func encode(ctx context.Context, env Env, texts []string, need encoder.Need) ([]encoder.Output, error) {
+	const batch = 256
+	all := make([]encoder.Output, len(texts))
+	for _, side := range []struct {
+		role     encoder.Role
+		from, to int
+	}{{encoder.Query, 0, env.Queries}, {encoder.Passage, env.Queries, len(texts)}} {
+		first := map[string]int{}
+		var at []int
+		for i := side.from; i < side.to; i++ {
+			if _, known := first[texts[i]]; !known {
+				first[texts[i]] = i
+				at = append(at, i)
+			}
+		}
+		for from := 0; from < len(at); from += batch {
+			part := at[from:min(from+batch, len(at))]
+			in := make([]string, len(part))
+			for j, i := range part {
+				in[j] = texts[i]
+			}
+			out, err := env.Encoder.Encode(ctx, side.role, in, need)
+			if err != nil {
+				return nil, fmt.Errorf("encoding: %w", err)
+			}
+			for j, i := range part {
+				all[i] = out[j]
+			}
+			env.Report(bench.Progress{Stage: "encode", Done: from + len(part), Total: len(at)})
+		}
+		for i := side.from; i < side.to; i++ {
+			all[i] = all[first[texts[i]]]
+		}
+	}
+	return all, nil
 }

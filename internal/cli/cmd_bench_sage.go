@@ -18,8 +18,8 @@ var cmdBenchSAGE = command{
 	name:    "bench sage",
 	summary: "SAGE: five tasks of semantic understanding over measures of similarity",
 	about: `
-Compares the cosine of the model with Levenshtein ratio, ROUGE, Jaccard and BM25 on five tasks:
-preference (needs pairs.jsonl), robustness (variants/summaries.jsonl), sensitivity (corpus.jsonl),
+Compares the cosine of the model, plain and modulated (rlr), with Levenshtein ratio, ROUGE, Jaccard and
+BM25 on five tasks: preference (needs pairs.jsonl), robustness (variants/summaries.jsonl), sensitivity (corpus.jsonl),
 clustering (labels.tsv) and retrieval (a judged corpus). Each runs on the first folder of --data that
 has its files. Versions of texts are drawn by the seed.`,
 	examples: []string{

@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"internal/cli":         {"bench", "bench/report", "bench/sage", "bench/sure", "engine", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store"},
 	"internal/figures":     {},
 	"bench/report":         {"bench", "bench/plot", "bench/stat"},
-	"bench/sage":           {"bench", "bench/stat", "encoder", "internal/text", "internal/vec"},
+	"bench/sage":           {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
 	"bench/sure":           {"bench", "bench/stat", "encoder"},
 	"bench":                {"bench/stat", "engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
 	"bench/peers":          {"bench", "index"},

@@ -1,0 +1,65 @@
+package sage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Modulated is the cosine of vectors that the closed-form bridge (RLR) has
+// moved, over sums of all texts that are compared, each once. Where queries look
+// for passages theirs alone are moved, as in a search; of two texts of one kind
+// both are, so that the measure is symmetric and 1 for a text and itself.
+var Modulated = Register(Similarity{
+	Name: "rlr", Doc: "cosine of the encoder's vectors, moved by RLR over all the texts",
+	Prepare: func(ctx context.Context, env Env, texts []string) (Scorer, error) {
+		encoded, err := encode(ctx, env, texts, encoder.NeedDense)
+		if err != nil {
+			return nil, err
+		}
+		sums := modulate.NewSums(env.Encoder.Dim(), env.Encoder.VocabSize())
+		var vectors []float32
+		var tokens [][]int32
+		seen := map[string]bool{}
+		for i := env.Queries; i < len(texts); i++ {
+			if !seen[texts[i]] {
+				seen[texts[i]] = true
+				vectors = append(vectors, encoded[i].Dense...)
+				tokens = append(tokens, encoded[i].Tokens.Lexical(nil))
+			}
+		}
+		if err := sums.AddAll(vectors, tokens); err != nil {
+			return nil, fmt.Errorf("summing the texts: %w", err)
+		}
+		m, err := modulate.NewStack("rlr", modulate.Parts{Sums: sums})
+		if err != nil {
+			return nil, err
+		}
+		s := modulated{queries: env.Queries, texts: encoded, moved: make([][]float32, len(texts))}
+		for i, t := range encoded {
+			s.moved[i] = m.Modulate(nil, modulate.Input{Tokens: t.Tokens, Dense: t.Dense})
+		}
+		return s, nil
+	},
+})
+
+type modulated struct {
+	queries int
+	texts   []encoder.Output
+	moved   [][]float32
+}
+
+func (m modulated) Against(candidates []int) func(dst []float64, query int) {
+	return func(dst []float64, query int) {
+		for i, at := range candidates {
+			v := m.moved[at]
+			if query < m.queries {
+				v = m.texts[at].Dense
+			}
+			dst[i] = float64(vec.Dot(m.moved[query], v))
+		}
+	}
+}
