@@ -18,7 +18,7 @@ import (
 type Attribution struct {
 	Score  float64 // q_out·p
 	Plain  float64 // q·p / N: what the unmodulated vector gives
-	Bias   float64 // what b of Eq. 8 gives
+	Bias   float64 // what b of Eq. 8 gives, and additive parts that no token has a share in
 	Tokens []TokenShare
 }
 
@@ -38,7 +38,7 @@ type TokenShare struct {
 }
 
 // Attributor is a Modulator that can tell the tokens' shares. All that NewStack
-// makes are, so far as their additive parts are RLR.
+// makes are.
 type Attributor interface {
 	Modulator
 	// Attribute tells the shares in the score of passage, a unit vector [d].
@@ -104,6 +104,11 @@ func (m *modulator) Attribute(in Input, passage []float32) Attribution {
 			for _, s := range m.shift {
 				if s, ok := s.(shiftAttributor); ok {
 					s.attribute(in, passage, func(id int32, x float64) { share(id).Shift += x / norm })
+					continue
+				}
+				clear(shift)
+				if s.AddShift(shift, in) {
+					a.Bias += dot64(shift, passage)
 				}
 			}
 		}

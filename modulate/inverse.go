@@ -2,9 +2,49 @@ package modulate
 
 import (
 	"math"
+	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/mat"
 )
+
+// scatter is A = Σ(x−μ)(x−μ)ᵀ + λI of sums that go on changing, by its inverse,
+// which the additive parts of one stack share.
+type scatter struct {
+	sums    *Sums
+	lambda  float64
+	mu      sync.Mutex // held while the inverse is brought up to date
+	exact   inverse
+	current atomic.Pointer[published]
+}
+
+// published is an inverse in the form queries read. It never changes.
+type published struct {
+	gen uint64
+	inv []float32 // A⁻¹ [d × d]
+}
+
+func newScatter(sums *Sums, lambda float64) *scatter { return &scatter{sums: sums, lambda: lambda} }
+
+// inverse returns A⁻¹ of the present sums. The caller holds the read lock of
+// the sums, so they stand still.
+func (c *scatter) inverse() []float32 {
+	if p := c.current.Load(); p != nil && p.gen == c.sums.gen {
+		return p.inv
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.current.Load(); p != nil && p.gen == c.sums.gen {
+		return p.inv
+	}
+	c.exact.update(c.sums, c.lambda)
+	inv := make([]float32, len(c.exact.inv))
+	for i, x := range c.exact.inv {
+		inv[i] = float32(x)
+	}
+	c.current.Store(&published{c.sums.gen, inv})
+	return inv
+}
 
 // maxSteps is the number of rank-one steps after which the inverse is computed
 // afresh, so that rounding cannot pile up.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -30,14 +29,19 @@ var RLR = register(Variant{
 		if p.Sums == nil {
 			return nil, noSums("rlr")
 		}
-		return NewRLR(p.Sums, p.RLR)
+		r, err := NewRLR(p.Sums, p.RLR)
+		if err == nil && p.scatter != nil {
+			r.scatter = p.scatter
+		}
+		return r, err
 	},
 })
 
 // RLROptions shape RLR. The zero value is a good default.
 type RLROptions struct {
 	// Alpha is the length of the shift against the unit query vector, > 0;
-	// 0 means 0.5. Semantic search begins to suffer near 1.
+	// 0 means 0.5, and 0.7 in a stack with whitening. Semantic search begins to
+	// suffer near 1.
 	Alpha float64 `json:"alpha"`
 	// Lambda is the ridge added to the scatter matrix, > 0; 0 means 1.
 	Lambda float64 `json:"lambda"`
@@ -60,17 +64,8 @@ func (o RLROptions) withDefaults() (RLROptions, error) {
 // the next query brings the inverse up to date, by rank-one steps for a few
 // single changes and by Cholesky else, once however many queries wait.
 type Regression struct {
-	sums    *Sums
+	*scatter
 	options RLROptions
-	mu      sync.Mutex // held while the inverse is brought up to date
-	exact   inverse
-	current atomic.Pointer[published]
-}
-
-// published is an inverse in the form queries read. It never changes.
-type published struct {
-	gen uint64
-	inv []float32 // A⁻¹ [d × d]
 }
 
 // NewRLR returns the additive part over sums. Options outside their range are an ErrOptions.
@@ -79,7 +74,7 @@ func NewRLR(sums *Sums, o RLROptions) (*Regression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Regression{sums: sums, options: o}, nil
+	return &Regression{newScatter(sums, o.Lambda), o}, nil
 }
 
 // Options are the options in use, defaults filled in.
@@ -158,26 +153,6 @@ func (s *Sums) direction(g []float64, ids []int32) float64 {
 		}
 	}
 	return size
-}
-
-// inverse returns A⁻¹ of the present sums. The caller holds the read lock of
-// the sums, so they stand still.
-func (r *Regression) inverse() []float32 {
-	if p := r.current.Load(); p != nil && p.gen == r.sums.gen {
-		return p.inv
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if p := r.current.Load(); p != nil && p.gen == r.sums.gen {
-		return p.inv
-	}
-	r.exact.update(r.sums, r.options.Lambda)
-	inv := make([]float32, len(r.exact.inv))
-	for i, x := range r.exact.inv {
-		inv[i] = float32(x)
-	}
-	r.current.Store(&published{r.sums.gen, inv})
-	return inv
 }
 
 // Modulate implements Modulator with RLR alone, as NewStack("rlr") does.

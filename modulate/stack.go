@@ -103,6 +103,12 @@ func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) 
 // Shifters makes the additive parts of the stack from p.
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
+	if p.RLR.Alpha == 0 && s.Has(Whiten.Name) {
+		p.RLR.Alpha = alphaBesideWhiten
+	}
+	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil {
+		p.scatter = newScatter(p.Sums, o.Lambda)
+	}
 	for _, v := range s.parts {
 		if v.Shift == nil {
 			continue
@@ -125,6 +131,8 @@ type Parts struct {
 	RLR RLROptions
 	// Weights are the fitted bridge of exactly this stack.
 	Weights *Weights
+
+	scatter *scatter // of Sums, shared by the additive parts; set by Shifters
 }
 
 // NewStack returns the modulator called name over p. The error is

@@ -92,7 +92,7 @@ func TestSumsExactUnderChange(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(between), 3))
 		const d, vocab = 32, 120
 		sums, all := corpusSums(r, d, vocab, 60)
-		m := build(t, "rlr", Parts{Sums: sums})
+		m := build(t, "rlr+whiten", Parts{Sums: sums})
 		query := func() Input { return Input{Tokens: randomTokens(r, vocab, 5), Dense: unit(r, d)} }
 		must := func(err error) {
 			t.Helper()
@@ -123,7 +123,7 @@ func TestSumsExactUnderChange(t *testing.T) {
 		for _, p := range all {
 			must(fresh.Add(p.x, p.tokens))
 		}
-		f := build(t, "rlr", Parts{Sums: fresh})
+		f := build(t, "rlr+whiten", Parts{Sums: fresh})
 		if sums.Len() != len(all) || sums.Len() != fresh.Len() {
 			t.Fatalf("%d passages, want %d", sums.Len(), len(all))
 		}
