@@ -89,7 +89,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	encodeBegan, encodeCPU := time.Now(), cpuTime()
 	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
 		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries,
-		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Progress: p.Progress,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, LeftOut: p.leftOut, Progress: p.Progress,
 	})
 	if err != nil {
 		return nil, err
@@ -157,6 +157,7 @@ type plan struct {
 	depth   int // ranks retrieved
 	corpus  *Corpus
 	targets *Targets
+	leftOut *Targets // see Unseen; nil where nothing is left out
 	tasks   []*Task
 }
 
@@ -194,8 +195,12 @@ func newPlan(o Options) (*plan, error) {
 	if o.Lower {
 		p.corpus.lower()
 	}
-	p.corpus = p.corpus.Sample(o.PassagesLimit, o.Seed)
+	all := p.corpus
+	p.corpus = all.Sample(o.PassagesLimit, o.Seed)
 	p.targets = NewTargets(p.corpus.Passages)
+	if p.corpus != all {
+		p.leftOut = leftOutTargets(all, p.targets)
+	}
 	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)

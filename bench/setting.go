@@ -35,6 +35,7 @@ type Setting struct {
 	SettingOptions
 
 	sums   *modulate.Sums               // see corpusSums
+	others *Setting                     // see leftOut
 	words  *lexicon                     // see lexicon
 	fitted map[string]*modulate.Weights // see fitStack
 }
@@ -47,6 +48,7 @@ type SettingOptions struct {
 	CacheDir          string
 	Index             string
 	Ef                int
+	LeftOut           *Targets // what is neither searched nor asked for; nil for nothing
 	Progress          func(Progress)
 }
 

@@ -19,11 +19,14 @@ func stackSystem(stack modulate.Stack) System {
 			if err != nil {
 				return nil, nil, err
 			}
-			return vectorRetriever{s, func(dst []float32, q Question) []float32 {
-				return m.Modulate(dst, inputOf(q))
-			}}, fit, nil
+			return stackRetriever(s, m), fit, nil
 		},
 	}
+}
+
+// stackRetriever answers with the query vector that m modulates.
+func stackRetriever(s *Setting, m modulate.Modulator) Retriever {
+	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }}
 }
 
 func inputOf(q Question) modulate.Input {

@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Unseen asks what a stack does for passages that it has never seen: its
+// sums, and its fit, are those of the passages that Options.PassagesLimit left
+// out, while questions and index are of those that were drawn. Passages with
+// the text of one that was drawn are not learned from.
+var Unseen = RegisterSystem(SystemKind{
+	Name:  "unseen",
+	Usage: "unseen:STACK",
+	Doc:   "a stack that learned from the passages left out by a limit of passages, not from those searched",
+	Make: func(arg string) (System, error) {
+		stack, err := modulate.ParseStack(arg)
+		if err != nil {
+			return System{}, fmt.Errorf("%w: unseen:%s: %w", ErrUnknownName, arg, err)
+		}
+		return System{
+			Name: "unseen:" + stack.Name(),
+			Need: stack.Need(),
+			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+				learned, err := s.leftOut(ctx)
+				if err != nil {
+					return nil, nil, err
+				}
+				m, fit, err := learned.modulator(ctx, stack)
+				if err != nil {
+					return nil, nil, err
+				}
+				return stackRetriever(s, m), fit, nil
+			},
+		}, nil
+	},
+})
+
+// leftOut is the setting with the passages left out in place of those that are
+// searched, made at the first call. It has no index.
+func (s *Setting) leftOut(ctx context.Context) (*Setting, error) {
+	if s.others != nil {
+		return s.others, nil
+	}
+	if s.LeftOut == nil || s.LeftOut.Len() < 2 {
+		return nil, fmt.Errorf("%w: unseen: no passages were left out to learn from; limit the passages (--passages-limit) to fewer than there are", ErrOption)
+	}
+	others := &Setting{Encoder: s.Encoder, Targets: s.LeftOut, SettingOptions: s.SettingOptions, fitted: map[string]*modulate.Weights{}}
+	var err error
+	if others.Passages, err = s.encodeAll(ctx, encoder.Passage, s.LeftOut.Texts, encoder.NeedDense, "encode what was left out"); err != nil {
+		return nil, err
+	}
+	s.others = others
+	return others, nil
+}
+
+// leftOutTargets are the texts of all that are none of the drawn ones.
+func leftOutTargets(all *Corpus, drawn *Targets) *Targets {
+	known := make(map[string]struct{}, drawn.Len())
+	for _, t := range drawn.Texts {
+		known[t] = struct{}{}
+	}
+	var rest []Passage
+	for _, p := range all.Passages {
+		if _, ok := known[p.Text()]; !ok {
+			rest = append(rest, p)
+		}
+	}
+	return NewTargets(rest)
+}
