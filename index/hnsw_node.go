@@ -31,6 +31,20 @@ type nodes struct {
 // tower is what a node has above layer 0; layer l is at l-1.
 type tower struct{ links, in [][]uint32 }
 
+// newTower makes a tower without links. Most have one layer: its lists lie
+// beside the tower, a miss less for whoever comes by.
+func newTower(height int) *tower {
+	if height == 1 {
+		t := &struct {
+			tower
+			one [2][]uint32
+		}{}
+		t.links, t.in = t.one[:1:1], t.one[1:]
+		return &t.tower
+	}
+	return &tower{links: make([][]uint32, height), in: make([][]uint32, height)}
+}
+
 func (h *hnsw) node(slot uint32) *nodes       { return h.nodes[slot>>nodeBits] }
 func (h *hnsw) state(slot uint32) uint8       { return h.node(slot).state[slot&nodeMask] }
 func (h *hnsw) id(slot uint32) uint64         { return h.node(slot).ids[slot&nodeMask] }
@@ -218,7 +232,7 @@ func (h *hnsw) place(slot uint32, id uint64, v []float32) {
 	c := h.node(slot)
 	c.ids[slot&nodeMask] = id
 	if l := h.layerOf(id); l > 0 {
-		c.tower[slot&nodeMask] = &tower{links: make([][]uint32, l), in: make([][]uint32, l)}
+		c.tower[slot&nodeMask] = newTower(l)
 	}
 }
 

@@ -105,7 +105,7 @@ func (h *hnsw) readNode(g *section.Reader, slot uint32, id uint64) {
 		return
 	}
 	if height > 0 {
-		c.tower[slot&nodeMask] = &tower{links: make([][]uint32, height), in: make([][]uint32, height)}
+		c.tower[slot&nodeMask] = newTower(height)
 	}
 	for layer := range height + 1 {
 		n := int(g.U32())

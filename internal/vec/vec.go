@@ -52,6 +52,9 @@ func sumSquares(a []float32) float64 {
 
 // Finite reports whether no component is NaN or infinite.
 func Finite(a []float32) bool {
+	if s := Dot(a, a); s-s == 0 {
+		return true // a sum with NaN or Inf is one; one of large numbers may be
+	}
 	for _, x := range a {
 		if x-x != 0 {
 			return false
