@@ -22,8 +22,9 @@ var cmdDemo = command{
 	about: `
 Takes the doc comments of the Go standard library that is installed here, one passage a symbol
 or package section, indexes them, fits a bridge, and shows queries side by side: the plain
-vector (dense), the closed-form bridge (RLR), and the fitted bridge on top of it (RLR + SLR).
-A table measures all three on passages drawn with a seed. The database stays in the cache
+vector (dense), the fitted bridge on top of the closed form (RLR + SLR), local bridges, which need no
+fit, and the search that --mode auto makes of words: vector and words fused (hybrid).
+A table measures all of them on passages drawn with a seed. The database stays in the cache
 folder, so a second run answers at once; --query asks a question of your own.`,
 	examples: []string{
 		"lexsem demo",
@@ -46,7 +47,7 @@ type demoOptions struct {
 
 // Shape of the demo. A change of any of them makes a stored demo stale.
 const (
-	demoFormat   = 1    // how passages are made and what demo.json holds
+	demoFormat   = 2    // how passages are made and what demo.json holds
 	demoPassages = 4800 // passages at most
 	demoQueries  = 8000 // training queries of the bridge
 	demoFitSeed  = 1
@@ -56,8 +57,18 @@ const (
 	demoFile     = "demo.json"
 )
 
-// demoVariants are the columns of the demo: variant and heading.
-var demoVariants = [3]struct{ name, title string }{{"none", "dense"}, {"rlr", "RLR"}, {"rlr+slr", "RLR + SLR"}}
+// demoWays are the columns of the demo: ways to search, by the names that JSON
+// has for them.
+var demoWays = []struct {
+	name, title string
+	mode        string
+	variant     string
+}{
+	{"dense", "dense", engine.ModeDense, "none"},
+	{"rlr+slr", "RLR + SLR", engine.ModeDense, "rlr+slr"},
+	{"rlr-local", "local bridges", engine.ModeDense, "rlr-local"},
+	{"hybrid", "hybrid", engine.ModeHybrid, ""},
+}
 
 // demoState is kept in the database's folder. Source says what the database
 // was made of, the rest is there once everything was built.
@@ -86,11 +97,11 @@ type demoCost struct {
 	CPUSeconds     float64 `json:"cpu_seconds"`
 }
 
-// demoRow is one probe: nDCG@1 in [0, 1] of each variant.
+// demoRow is one probe: nDCG@1 in [0, 1] of each way to search.
 type demoRow struct {
-	Task    string     `json:"task"`
-	Queries int        `json:"queries"`
-	NDCG1   [3]float64 `json:"ndcg@1"` // dense, rlr, rlr+slr
+	Task    string             `json:"task"`
+	Queries int                `json:"queries"`
+	NDCG1   map[string]float64 `json:"ndcg@1"`
 }
 
 func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error) {

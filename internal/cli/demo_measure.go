@@ -65,7 +65,7 @@ func (b *demoBuilder) measure(ctx context.Context, docs []engine.Document, p *pr
 }
 
 func (b *demoBuilder) probe(ctx context.Context, task *bench.Task, p *progress) (demoRow, error) {
-	row := demoRow{Task: task.Name, Queries: len(task.Queries)}
+	row := demoRow{Task: task.Name, Queries: len(task.Queries), NDCG1: map[string]float64{}}
 	texts := make([]string, len(task.Queries))
 	for i, q := range task.Queries {
 		texts[i] = q.Text
@@ -78,23 +78,23 @@ func (b *demoBuilder) probe(ctx context.Context, task *bench.Task, p *progress) 
 	if err != nil {
 		return row, err
 	}
-	for v, variant := range demoVariants {
+	for v, way := range demoWays {
 		rankings := bench.Rankings{}
 		for i, q := range task.Queries {
-			res, err := b.db.Search(ctx, engine.Query{Text: q.Text, Vector: encoded[i].Dense, K: 1, Mode: engine.ModeDense, Variant: variant.name})
+			res, err := b.db.Search(ctx, engine.Query{Text: q.Text, Vector: encoded[i].Dense, K: 1, Mode: way.mode, Variant: way.variant})
 			if err != nil {
 				return row, fmt.Errorf("probe %s: %w", task.Name, err)
 			}
 			for _, h := range res.Hits {
 				rankings[q.ID] = append(rankings[q.ID], bench.Ranked{ID: h.ID, Score: float64(h.Score)})
 			}
-			p.update(step{stage: "measuring " + task.Name, done: v*len(texts) + i + 1, total: len(demoVariants) * len(texts), unit: "searches"})
+			p.update(step{stage: "measuring " + task.Name, done: v*len(texts) + i + 1, total: len(demoWays) * len(texts), unit: "searches"})
 		}
 		scores, err := bench.Evaluate(task.Qrels, rankings, []bench.Metric{metric})
 		if err != nil {
 			return row, err
 		}
-		row.NDCG1[v] = scores.Mean[metric.Name]
+		row.NDCG1[way.name] = scores.Mean[metric.Name]
 	}
 	return row, nil
 }
@@ -102,16 +102,12 @@ func (b *demoBuilder) probe(ctx context.Context, task *bench.Task, p *progress) 
 // demoQuery is one query of the demo and, where it is known, the passage it is
 // about.
 type demoQuery struct {
-	Kind   string   `json:"kind"`
-	Query  string   `json:"query"`
-	Target string   `json:"target,omitempty"`
-	Dense  []string `json:"dense"`
-	RLR    []string `json:"rlr"`
-	Both   []string `json:"rlr+slr"`
-	Best   []string `json:"-"` // lines about the best hit of the user's own query
+	Kind   string              `json:"kind"`
+	Query  string              `json:"query"`
+	Target string              `json:"target,omitempty"`
+	Hits   map[string][]string `json:"hits"` // ids by the way to search
+	Best   []string            `json:"-"`    // lines about the best hit of the user's own query
 }
-
-func (q *demoQuery) columns() [3][]string { return [3][]string{q.Dense, q.RLR, q.Both} }
 
 // builtinQueries are asked when the user asks nothing. Targets are what a
 // reader of the documentation would want to find.
@@ -129,15 +125,17 @@ func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQu
 	}
 	for i := range queries {
 		q := &queries[i]
-		for v, to := range []*[]string{&q.Dense, &q.RLR, &q.Both} {
-			res, err := db.Search(ctx, engine.Query{Text: q.Query, K: 3, Mode: engine.ModeDense, Variant: demoVariants[v].name})
+		q.Hits = map[string][]string{}
+		for _, way := range demoWays {
+			res, err := db.Search(ctx, engine.Query{Text: q.Query, K: 3, Mode: way.mode, Variant: way.variant})
 			if err != nil {
 				return nil, err
 			}
-			*to = []string{}
+			ids := []string{}
 			for _, h := range res.Hits {
-				*to = append(*to, h.ID)
+				ids = append(ids, h.ID)
 			}
+			q.Hits[way.name] = ids
 			if *o.query != "" && len(res.Hits) > 0 {
 				best := res.Hits[0]
 				q.Best = append([]string{best.Title}, snippet(best.Text, q.Query, demoWidth-4, 3)...)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// The demo's output is demoWidth columns wide: ranks and three columns.
+// The demo's output is demoWidth columns wide: ranks and four columns.
 const (
-	demoColumn = 31
-	demoWidth  = 4 + 3*demoColumn + 2
+	demoColumn = 23
+	demoWidth  = 4 + 4*demoColumn + 3
 )
 
 func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool, took time.Duration) {
@@ -18,15 +18,14 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 	for _, q := range queries {
 		fmt.Fprintf(w, "\n%s %s\n", a.style(faint, padRight(q.Kind, 8)), a.style(bold, clipColumns(flat(q.Query), 90)))
 		var head []string
-		for _, v := range demoVariants {
-			head = append(head, padRight(v.title, demoColumn))
+		for _, way := range demoWays {
+			head = append(head, padRight(way.title, demoColumn))
 		}
 		fmt.Fprintf(w, "    %s\n", a.style(faint, strings.TrimRight(strings.Join(head, " "), " ")))
-		columns := q.columns()
 		for rank := range 3 {
 			line := fmt.Sprintf("  %s ", a.style(faint, fmt.Sprint(rank+1)))
-			for _, c := range columns {
-				cell := ""
+			for _, way := range demoWays {
+				c, cell := q.Hits[way.name], ""
 				if rank < len(c) {
 					cell = a.demoCell(c[rank], q.Target)
 				} else {
@@ -43,10 +42,19 @@ func writeDemo(a *app, dir string, s demoState, queries []demoQuery, reused bool
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, q.Query))
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", a.style(faint, fmt.Sprintf("nDCG@1 on %d passages drawn with seed %d%s", demoProbes, demoSeed, "            dense       RLR   RLR + SLR")))
+	head := fmt.Sprintf("nDCG@1 on %d passages drawn with seed %d", demoProbes, demoSeed)
+	head = padRight(head, 50)
+	for _, way := range demoWays {
+		head += fmt.Sprintf("  %s", way.title)
+	}
+	fmt.Fprintf(w, "\n%s\n", a.style(faint, head))
 	explain := map[string]string{"keyword": "3 to 8 words of the passage, shuffled", "part:16": "16 words in a row"}
 	for _, r := range s.Probes {
-		fmt.Fprintf(w, "  %-8s %-39s %5.1f     %5.1f       %s\n", r.Task, explain[r.Task], 100*r.NDCG1[0], 100*r.NDCG1[1], a.style(bold, fmt.Sprintf("%5.1f", 100*r.NDCG1[2])))
+		line := fmt.Sprintf("  %-8s %-39s", r.Task, explain[r.Task])
+		for _, way := range demoWays {
+			line += fmt.Sprintf("  %*.1f", len(way.title), 100*r.NDCG1[way.name])
+		}
+		fmt.Fprintln(w, line)
 	}
 	c := s.Built
 	fmt.Fprintf(w, "\nbuilt in %.0f s, %.0f CPU-seconds: indexing %.0f s, fitting on %s queries %.0f s, measuring %.0f s\n",
