@@ -270,6 +270,7 @@ def main():
     p.add_argument("--against", default="hnswlib", help="the library that ratios refer to")
     p.add_argument("--build-only", action="store_true")
     p.add_argument("--json")
+    p.add_argument("--ann", help="write reports that `lexsem bench report` reads")
     args = p.parse_args()
     os.makedirs(args.work, exist_ok=True)
 
@@ -286,6 +287,13 @@ def main():
     if args.json:
         with open(args.json, "w") as f:
             json.dump(report, f)
+    if args.ann:
+        with open(args.ann, "w") as f:
+            for name, lib in report["libraries"].items():
+                points = [{"ef": x["ef"], "recall@10": x["recall"], "qps": x["qps_wall"], "cpu_us": 1e6 / x["qps_cpu"]} for x in lib["points"]]
+                json.dump({"n": report["n"], "dim": report["dim"], "index": name, "queries": report["queries"], "threads": 1,
+                           "build_cpu_seconds": lib["build"].get("cpu", 0), "points": points}, f)
+                f.write("\n")
 
 
 def measure(args, base, queries, libraries, report):

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,6 +117,20 @@ func curveLines(c *bench.Curve, task, metric string) plot.Chart {
 	return chart
 }
 
+// shownMetrics are those of nDCG@1 and @10 that r has.
+func shownMetrics(r *bench.Report) []string {
+	metrics := metricsOf(r.Results)
+	return slices.DeleteFunc([]string{"ndcg@1", mainMetric}, func(m string) bool { return !slices.Contains(metrics, m) })
+}
+
+// curveLoss is the loss over training queries, of a curve over them.
+func curveLoss(c *bench.Curve) (plot.Chart, bool) {
+	if c.Over != bench.OverQueries {
+		return nil, false
+	}
+	return lossLines(c)
+}
+
 // lossLines shows the training loss of each fitted system over a curve.
 func lossLines(c *bench.Curve) (plot.Chart, bool) {
 	chart := plot.Lines{
@@ -144,11 +160,62 @@ func recallSpeed(reports []*bench.ANNReport) plot.Chart {
 	for _, r := range reports {
 		line := plot.Line{Name: fmt.Sprintf("%s, %d vectors", r.Index, r.N), Base: r.Index == "flat"}
 		for _, p := range r.Points {
-			line.Points = append(line.Points, plot.Point{X: p.Recall, Value: plot.Value{Y: p.QPS}, Label: "ef " + strconv.Itoa(p.Ef)})
+			if p.QPS > 0 { // else it cannot stand on the axis
+				line.Points = append(line.Points, plot.Point{X: p.Recall, Value: plot.Value{Y: p.QPS}, Label: "ef " + strconv.Itoa(p.Ef)})
+			}
 		}
 		c.Series = append(c.Series, line)
 	}
 	return c
+}
+
+// costRecall is the recall at which costs of indexes of several sizes compare.
+const costRecall = 0.98
+
+// sizeCost shows what a query costs at costRecall against the number of
+// vectors, of indexes that were measured with several.
+func sizeCost(reports []*bench.ANNReport) (plot.Chart, bool) {
+	chart := plot.Lines{
+		Frame: plot.Frame{Title: fmt.Sprintf("Cost of a query at recall %g", costRecall)},
+		X:     plot.Axis{Label: "vectors", Log: true}, Y: plot.Axis{Label: "µs of one core", Log: true},
+	}
+	var names []string
+	for _, r := range reports {
+		if !slices.Contains(names, r.Index) {
+			names = append(names, r.Index)
+		}
+		if !slices.Contains(chart.X.Ticks, float64(r.N)) {
+			chart.X.Ticks = append(chart.X.Ticks, float64(r.N))
+		}
+	}
+	for _, name := range names {
+		line := plot.Line{Name: name}
+		for _, r := range reports {
+			if us, ok := cpuAt(r.Points, costRecall); ok && r.Index == name {
+				line.Points = append(line.Points, plot.Point{X: float64(r.N), Value: plot.Value{Y: us}})
+			}
+		}
+		if len(line.Points) > 1 {
+			slices.SortFunc(line.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+			chart.Series = append(chart.Series, line)
+		}
+	}
+	slices.Sort(chart.X.Ticks)
+	return chart, len(chart.Series) > 0
+}
+
+// cpuAt is the microseconds of a query at a recall, between two points in log
+// scale.
+func cpuAt(points []bench.ANNPoint, recall float64) (float64, bool) {
+	points = slices.SortedFunc(slices.Values(points), func(a, b bench.ANNPoint) int { return cmp.Compare(a.Recall, b.Recall) })
+	for i := 1; i < len(points); i++ {
+		a, b := points[i-1], points[i]
+		if a.Recall <= recall && recall <= b.Recall && a.Recall < b.Recall && a.CPU > 0 && b.CPU > 0 {
+			t := (recall - a.Recall) / (b.Recall - a.Recall)
+			return math.Exp(math.Log(a.CPU)*(1-t) + math.Log(b.CPU)*t), true
+		}
+	}
+	return 0, false
 }
 
 // title writes a metric as papers do.

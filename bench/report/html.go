@@ -50,7 +50,7 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 		Benches []benchView
 		Curves  []curveView
 		ANN     []*bench.ANNReport
-		Speed   template.HTML
+		Speed   []template.HTML
 	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN}
 	for _, r := range b.Benches {
 		v, err := viewBench(r)
@@ -67,9 +67,16 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 		view.Curves = append(view.Curves, v)
 	}
 	if len(b.ANN) > 0 {
-		var err error
-		if view.Speed, err = draw(recallSpeed(b.ANN)); err != nil {
-			return err
+		charts := []plot.Chart{recallSpeed(b.ANN)}
+		if c, ok := sizeCost(b.ANN); ok {
+			charts = append(charts, c)
+		}
+		for _, c := range charts {
+			svg, err := draw(c)
+			if err != nil {
+				return err
+			}
+			view.Speed = append(view.Speed, svg)
 		}
 	}
 	if err := page.Execute(w, view); err != nil {
@@ -80,11 +87,7 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 
 func viewBench(r *bench.Report) (benchView, error) {
 	v := benchView{Report: r, Tables: tables(r)}
-	metrics := metricsOf(r.Results)
-	for _, m := range []string{"ndcg@1", mainMetric} {
-		if !slices.Contains(metrics, m) {
-			continue
-		}
+	for _, m := range shownMetrics(r) {
 		svg, err := draw(taskBars(r, m))
 		if err != nil {
 			return v, err
@@ -140,7 +143,7 @@ func viewCurve(c *bench.Curve) (curveView, error) {
 		}
 		v.Charts = append(v.Charts, svg)
 	}
-	if chart, ok := lossLines(c); ok && c.Over == bench.OverQueries {
+	if chart, ok := curveLoss(c); ok {
 		svg, err := draw(chart)
 		if err != nil {
 			return v, err

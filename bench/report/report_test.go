@@ -195,3 +195,45 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
+
+// TestCharts: every chart is a document by itself, with a name of its own.
+func TestCharts(t *testing.T) {
+	b := bundle(t)
+	b.ANN = append(b.ANN,
+		&bench.ANNReport{N: 1000, Index: "small", Points: []bench.ANNPoint{{Recall: .97, CPU: 10}, {Recall: .99, CPU: 40}}},
+		&bench.ANNReport{N: 4000, Index: "small", Points: []bench.ANNPoint{{Recall: .99, CPU: 90}, {Recall: .97, CPU: 40}}})
+	names := map[string]bool{}
+	for _, c := range Charts(b) {
+		if names[c.Name] || strings.ContainsAny(c.Name, "/: ") {
+			t.Errorf("chart named %q", c.Name)
+		}
+		names[c.Name] = true
+		var out bytes.Buffer
+		if err := c.WriteSVG(&out); err != nil {
+			t.Fatal(err)
+		}
+		d := xml.NewDecoder(&out)
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", c.Name, err)
+			}
+		}
+	}
+	for _, want := range []string{"harbour-tasks-ndcg@1", "harbour-spans-ndcg@10", "harbour-queries-keyword", "recall-speed", "size-cost"} {
+		if !names[want] {
+			t.Errorf("no chart %s among %v", want, names)
+		}
+	}
+}
+
+func TestCostIsReadBetweenPoints(t *testing.T) {
+	us, ok := cpuAt([]bench.ANNPoint{{Recall: .99, CPU: 40}, {Recall: .97, CPU: 10}}, .98)
+	if !ok || us < 19.99 || us > 20.01 {
+		t.Errorf("%v, %v; want 20", us, ok)
+	}
+	if _, ok := cpuAt([]bench.ANNPoint{{Recall: .5, CPU: 1}, {Recall: .9, CPU: 2}}, .98); ok {
+		t.Error("a recall that no point reaches has a cost")
+	}
+}

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
@@ -19,11 +22,13 @@ amounts, recall against speed.`,
 	examples: []string{
 		"lexsem bench report bench.json curve.json ann.json --html page.html",
 		"lexsem bench report bench.json > table.md",
+		"lexsem bench report curve.json --svg plots",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		md := f.str("md", "", "`FILE`write Markdown; without --md and --html it goes to standard output")
+		md := f.str("md", "", "`FILE`write Markdown; without --md, --html and --svg it goes to standard output")
 		html := f.str("html", "", "`FILE`write one HTML page with plots")
+		svg := f.str("svg", "", "`DIR`write each plot as an SVG file")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) == 0 {
 				return hinted(usagef("no report given"), "name files that `lexsem bench … --json FILE` wrote")
@@ -32,12 +37,28 @@ amounts, recall against speed.`,
 			if err != nil {
 				return err
 			}
-			if *md == "" && *html == "" {
+			if *md == "" && *html == "" && *svg == "" {
 				return report.WriteMarkdown(a.Stdout, b)
 			}
-			return writePages(*md, *html, b)
+			return errors.Join(writePages(*md, *html, b), writeCharts(*svg, b))
 		}
 	},
+}
+
+// writeCharts writes the plots of b into a folder, which is made.
+func writeCharts(dir string, b *report.Bundle) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, c := range report.Charts(b) {
+		if err := writeFile(filepath.Join(dir, c.Name+".svg"), c.WriteSVG); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var cmdBenchCompare = command{
