@@ -33,8 +33,8 @@ type Explanation struct {
 	// Attributed tells that the modulated score could be divided among the tokens
 	// of the query (and, in variants that name others, those): Modulated = Plain +
 	// Bias + Σ (Scale + Shift) up to rounding, Plain being what the unmodulated
-	// query vector gives. It is false in ModeLexical, and for variants that cannot
-	// tell.
+	// query vector gives and Bias what no token has a share in: b of Eq. 8 and
+	// whitening. It is false in ModeLexical, and for variants that cannot tell.
 	Attributed  bool
 	Plain, Bias float64
 	Tokens      []TokenShare

@@ -43,8 +43,9 @@ type Query struct {
 	// K is the number of hits wanted; 0 means 10. At most MaxK.
 	K int
 	// Variant names the modulation: "" is what Engine.Default says, but in
-	// ModeHybrid "rlr" in place of "rlr-local"; "none" is the plain dense vector, else a name such as "rlr-local", "rlr", "slr",
-	// "rlr+slr" or "rlr-local+slr".
+	// ModeHybrid "rlr" in place of "rlr-local"; "none" is the plain dense vector,
+	// else a name such as "rlr-local", "rlr", "rlr+whiten", "slr", "rlr+slr" or
+	// "rlr-local+slr".
 	Variant string
 	// Mode is one of ModeAuto (also ""), ModeDense, ModeLexical, ModeHybrid.
 	Mode string

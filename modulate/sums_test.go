@@ -400,7 +400,7 @@ func BenchmarkModulate(b *testing.B) {
 		p.rows[i] = float32(r.NormFloat64())
 	}
 	in := fullInput(r, d, vocab, tokens(zipf(r, vocab, 20)...))
-	for _, name := range []string{"slr", "slr-idf", "llr", "llr-full", "clr", "mlm", "rlr", "rlr+slr"} {
+	for _, name := range []string{"slr", "slr-idf", "llr", "llr-full", "clr", "mlm", "rlr", "whiten", "rlr+whiten", "rlr+slr"} {
 		stack, err := ParseStack(name)
 		if err != nil {
 			b.Fatal(err)

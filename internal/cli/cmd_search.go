@@ -49,7 +49,7 @@ prints a run file.`,
 		f.group("Flags")
 		o := searchOptions{
 			k:       f.int("k", 10, "hits a query"),
-			way:     declareWay(f, "keep documents whose metadata meet it: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, slr, rlr+slr or none; default the best there is"),
+			way:     declareWay(f, "keep documents whose metadata meet it: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best there is"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
