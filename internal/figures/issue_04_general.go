@@ -22,7 +22,8 @@ var halves04 = []struct {
 	half int
 }{{union04, 2237}, {"capret-en", 1512}, {"cranfield", 699}, {"scifact", 2591}, {"nq-open-oracle", 1294}}
 
-// unseen04 takes about 12 CPU-minutes a seed, nearly all of it encoding.
+// unseen04 takes some ten CPU-minutes, most of it for encoding the passages of
+// all five, once; two with these in LEXSEM_FIGURES_ENCODINGS.
 func unseen04(ctx context.Context, w *workshop) (map[string]float64, error) {
 	values := map[string]float64{}
 	for _, c := range halves04 {
