@@ -11,7 +11,9 @@ import (
 // order. They decide between the graph and the comparison with all.
 const (
 	costExpand = 16   // distances per node that the graph search expands
-	costScan   = 0.25 // one vector in order, or one question to the filter
+	costScan   = 0.25 // one vector in order
+	costAsk    = 0.1  // one question to the filter
+	costCode   = 0.4  // the codes of one vector that the filter let through
 )
 
 func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
@@ -50,8 +52,11 @@ func (h *hnsw) search(w *walker, ef int, allow func(uint64) bool) {
 			return
 		}
 	} else {
-		share := h.share(allow)
-		all += share * float64(h.n)
+		share, near := h.share(allow), 1.0
+		if h.codes != nil {
+			near = costCode
+		}
+		all = (costAsk + share*near) * float64(h.n)
 		if share > 0 && graph/share < all && h.searchFiltered(w, ef, allow, int(all)) {
 			return
 		}
@@ -60,10 +65,11 @@ func (h *hnsw) search(w *walker, ef int, allow func(uint64) bool) {
 	h.scan(w, allow)
 }
 
-// share estimates how many of the slots hold nodes that may be returned, by a
-// look at up to 256 of them.
+// share estimates what part of the slots hold nodes that may be returned, by a
+// look at 64 of them, or one in 256 up to 256: the fewer slots there are, the
+// larger the shares at which the graph begins to pay.
 func (h *hnsw) share(allow func(uint64) bool) float64 {
-	step := max(1, h.n/256)
+	step := max(1, h.n/min(256, max(64, h.n/256)))
 	var hits, n float64
 	for i := 0; i < h.n; i += step {
 		n++
