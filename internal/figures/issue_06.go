@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// The sheet of the index takes about 40 minutes and a quiet machine with two
+// The sheet of the index takes about 10 minutes and a quiet machine with two
 // cores: hnswlib, faiss, usearch and our own graphs over 100,000 made vectors.
-// LEXSEM_MILLION=1 adds the rows over a million, about 40 minutes and 6 GiB
+// LEXSEM_MILLION=1 adds the rows over a million, about 25 minutes and 8 GiB
 // more; without it they are not measured, and a MISS.
 func init() {
 	row := func(id, what string, target float64) figure {
