@@ -21,7 +21,6 @@ it: scores with intervals, score against span length, wins and losses with texts
 amounts, recall against speed.`,
 	examples: []string{
 		"lexsem bench report bench.json curve.json ann.json --html page.html",
-		"lexsem bench report bench.json > table.md",
 		"lexsem bench report curve.json --svg plots",
 	},
 	declare: func(f *flags) action {
