@@ -165,6 +165,8 @@ func FuzzReadLines(f *testing.F) {
 	f.Add([]byte(okQueries))
 	f.Add([]byte(okQrels))
 	f.Add([]byte("q1 Q0 a 1 0.5 tag\n"))
+	f.Add([]byte("q1 Q0 a\rb 1 0.5 tag\n"))
+	f.Add([]byte("q1\vQ0 a 1 0.5\ftag\n"))
 	f.Add([]byte("\xef\xbb\xbf{\"_id\":\"a\",\"text\":\"\\ud800\"}\r\n\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		lines := strings.Count(string(b), "\n") + 1

@@ -14,8 +14,8 @@ import (
 
 // WriteRun writes rankings as a TREC run file: "query Q0 passage rank score
 // tag" a line, queries by id. A space inside an id, which the format cannot
-// hold, is written as ␣ (U+2423); an id with that character, a tab or a line
-// break is refused. Scores carry all their digits, so that reading the file
+// hold, is written as ␣ (U+2423); an id with that character or other white space
+// of ASCII is refused. Scores carry all their digits, so that reading the file
 // back gives the same ranking.
 func WriteRun(w io.Writer, tag string, r Rankings) error {
 	tag, err := runField(tag)
@@ -49,7 +49,7 @@ func ReadRun(r io.Reader, name string, o ReadOptions) (Rankings, error) {
 	type pair struct{ query, passage string }
 	out, seen := Rankings{}, map[pair]struct{}{}
 	err := EachLine(r, name, o, func(_ int, b []byte) error {
-		f := strings.FieldsFunc(string(b), func(r rune) bool { return r == ' ' || r == '\t' })
+		f := strings.FieldsFunc(string(b), func(r rune) bool { return strings.ContainsRune(runSpace, r) })
 		if len(f) != 6 {
 			return fmt.Errorf("%w: %d fields, want query, Q0, passage, rank, score and tag", ErrBrokenLine, len(f))
 		}
@@ -108,13 +108,16 @@ func WriteQueries(w io.Writer, queries []Query) error {
 	return nil
 }
 
+// runSpace ends a field of a run file, as trec_eval reads it (C's isspace).
+const runSpace = " \t\r\n\v\f"
+
 // openBox stands for a space inside an id, which would end the field.
 const openBox = "␣"
 
 // runField returns the written form of an id or tag.
 func runField(id string) (string, error) {
-	if id == "" || strings.ContainsAny(id, "\t\r\n"+openBox) {
-		return "", fmt.Errorf("%w: id %q cannot stand in a run file (empty, or with a tab, line break or %s); rename it", ErrBrokenLine, id, openBox)
+	if id == "" || strings.ContainsAny(id, runSpace[1:]+openBox) {
+		return "", fmt.Errorf("%w: id %q cannot stand in a run file (empty, or with %s or white space other than a blank); rename it", ErrBrokenLine, id, openBox)
 	}
 	return strings.ReplaceAll(id, " ", openBox), nil
 }
