@@ -11,38 +11,32 @@ import (
 // Local bridges and RLR: gains, guards, size and speed. Encoding takes most of
 // the time, half an hour of CPU for all.
 func init() {
-	row := func(id, what string, target float64) figure {
-		return figure{id: "04." + id, what: what, target: target}
-	}
-	most := func(id, what string, target float64) figure {
-		return figure{id: "04." + id, what: what, target: target, atMost: true}
-	}
 	register("04", unionLocal04, union("local", "rlr-local")...)
-	guards := []figure{row("limit.recall2", "Recall@2 on limit-small with one vector a query (one cell)", 95)}
+	guards := []figure{goal("04.limit.recall2", "Recall@2 on limit-small with one vector a query (one cell)", 95)}
 	for _, set := range guards04 {
-		guards = append(guards, row("local.guard."+set, "the lesser of nDCG@1 and nDCG@10 points of rlr-local over dense, judged queries", -0.3))
+		guards = append(guards, goal("04.local.guard."+set, "the lesser of nDCG@1 and nDCG@10 points of rlr-local over dense, judged queries", -0.3))
 	}
 	register("04", guardLocal04, guards...)
 	register("04", scale20k04,
-		row("local.20k.keyword", "nDCG@1 points over dense, 20,000 of scale-mix", 18),
-		row("local.20k.part8", "nDCG@1 points over dense, 20,000 of scale-mix", 18),
-		row("local.20k.part16", "nDCG@1 points over dense, 20,000 of scale-mix", 13))
+		goal("04.local.20k.keyword", "nDCG@1 points over dense, 20,000 of scale-mix", 18),
+		goal("04.local.20k.part8", "nDCG@1 points over dense, 20,000 of scale-mix", 18),
+		goal("04.local.20k.part16", "nDCG@1 points over dense, 20,000 of scale-mix", 13))
 	register("04", scale79k04,
-		row("local.79k.keyword", "nDCG@1 points over dense, all of scale-mix, all cells", 20),
-		row("local.79k.part16", "nDCG@1 points over dense, all of scale-mix, all cells", 15),
-		row("local.tenth.keyword", "nDCG@1 points over dense, all of scale-mix, a tenth of the cells", 12),
-		row("local.tenth.part16", "nDCG@1 points over dense, all of scale-mix, a tenth of the cells", 12))
+		goal("04.local.79k.keyword", "nDCG@1 points over dense, all of scale-mix, all cells", 20),
+		goal("04.local.79k.part16", "nDCG@1 points over dense, all of scale-mix, all cells", 15),
+		goal("04.local.tenth.keyword", "nDCG@1 points over dense, all of scale-mix, a tenth of the cells", 12),
+		goal("04.local.tenth.part16", "nDCG@1 points over dense, all of scale-mix, a tenth of the cells", 12))
 	register("04", otherEncoder04,
-		row("bge.capret", "nDCG@10 points of rlr over dense on capret-en, bge-small-en-v1.5", 14))
+		goal("04.bge.capret", "nDCG@10 points of rlr over dense on capret-en, bge-small-en-v1.5", 14))
 	register("04", localSpeed04,
-		most("local.bytes", "tables, codes and lists over float32 vectors", 1),
-		most("local.scan", "a query over all cells over a plain exact int8 scan, one goroutine", 2))
+		limit("04.local.bytes", "tables, codes and lists over float32 vectors", 1),
+		limit("04.local.scan", "a query over all cells over a plain exact int8 scan, one goroutine", 2))
 	register("04", speed04,
-		most("rlr.fit5k", "seconds, sums of 5,000 passages and the first inverse", 1),
-		most("rlr.fit100k", "seconds, sums of 100,000 passages and the first inverse", 20),
-		most("rlr.query", "µs to modulate one query of 20 tokens, rlr", 60),
-		most("rlr+slr.query", "µs to modulate one query of 20 tokens, rlr+slr", 100),
-		most("rlr.allocs", "allocations to modulate one query, the greater of both", 0.5))
+		limit("04.rlr.fit5k", "seconds, sums of 5,000 passages and the first inverse", 1),
+		limit("04.rlr.fit100k", "seconds, sums of 100,000 passages and the first inverse", 20),
+		limit("04.rlr.query", "µs to modulate one query of 20 tokens, rlr", 60),
+		limit("04.rlr+slr.query", "µs to modulate one query of 20 tokens, rlr+slr", 100),
+		limit("04.rlr.allocs", "allocations to modulate one query, the greater of both", 0.5))
 }
 
 var guards04 = []string{"capret-en", "scifact", "cranfield", "nq-open-oracle", "limit-small"}

@@ -15,32 +15,26 @@ import (
 // LEXSEM_MILLION=1 adds the rows over a million, about 25 minutes and 8 GiB
 // more; without it they are not measured, and a MISS.
 func init() {
-	row := func(id, what string, target float64) figure {
-		return figure{id: "06." + id, what: what, target: target}
-	}
-	most := func(id, what string, target float64) figure {
-		return figure{id: "06." + id, what: what, target: target, atMost: true}
-	}
 	register("06", graphs06,
-		row("search.two", "searches of two goroutines over one", 1.8),
-		most("p99", "p99 over p50 of searches while another goroutine adds", 5),
-		most("build.two", "build time with two threads over one, 20k", 0.6),
-		row("filter.recall", "least recall with filters of 50/10/1/0.1 % and against the grain, 20k", 0.95),
-		row("filter.speed", "least time of the exact scan over that of the graph, the same filters", 1))
-	register("06", allocs06, most("allocs", "allocations of a search", 0))
-	register("06", open06, most("open", "seconds to map and verify a snapshot of 100k", 0.15))
+		goal("06.search.two", "searches of two goroutines over one", 1.8),
+		limit("06.p99", "p99 over p50 of searches while another goroutine adds", 5),
+		limit("06.build.two", "build time with two threads over one, 20k", 0.6),
+		goal("06.filter.recall", "least recall with filters of 50/10/1/0.1 % and against the grain, 20k", 0.95),
+		goal("06.filter.speed", "least time of the exact scan over that of the graph, the same filters", 1))
+	register("06", allocs06, limit("06.allocs", "allocations of a search", 0))
+	register("06", open06, limit("06.open", "seconds to map and verify a snapshot of 100k", 0.15))
 	register("06", peers06,
-		row("hnswlib.95", "queries per CPU-second of hnsw-int8 over hnswlib's, 100k, recall .95", 2.4),
-		row("faiss.95", "the same over faiss HNSW's", 2.2),
-		row("hnswlib.99", "hnsw-int8 over hnswlib, recall .99", 2.5),
-		row("faiss.99", "hnsw-int8 over faiss HNSW, recall .99", 2.4),
-		row("usearch.99", "hnsw-int8 over usearch int8 with rescoring, recall .99", 2.5),
-		row("float.99", "hnsw (float32 alone) over hnswlib, recall .99", 1.2),
-		most("build.cpu", "build CPU of hnsw-int8 over hnswlib's, 100k", 0.6),
-		most("bytes", "bytes a vector beside the floats, hnsw-int8, 100k", 600))
+		goal("06.hnswlib.95", "queries per CPU-second of hnsw-int8 over hnswlib's, 100k, recall .95", 2.4),
+		goal("06.faiss.95", "the same over faiss HNSW's", 2.2),
+		goal("06.hnswlib.99", "hnsw-int8 over hnswlib, recall .99", 2.5),
+		goal("06.faiss.99", "hnsw-int8 over faiss HNSW, recall .99", 2.4),
+		goal("06.usearch.99", "hnsw-int8 over usearch int8 with rescoring, recall .99", 2.5),
+		goal("06.float.99", "hnsw (float32 alone) over hnswlib, recall .99", 1.2),
+		limit("06.build.cpu", "build CPU of hnsw-int8 over hnswlib's, 100k", 0.6),
+		limit("06.bytes", "bytes a vector beside the floats, hnsw-int8, 100k", 600))
 	register("06", million06,
-		row("million.recall", "greatest recall, of five, at 1M × 384 where hnsw-int8 has twice hnswlib's speed at equal recall", 0.97),
-		row("million.speed", "hnsw-int8 over hnswlib at 1M, recall .98", 2))
+		goal("06.million.recall", "greatest recall, of five, at 1M × 384 where hnsw-int8 has twice hnswlib's speed at equal recall", 0.97),
+		goal("06.million.speed", "hnsw-int8 over hnswlib at 1M, recall .98", 2))
 }
 
 // peerReport is what compare.py writes.

@@ -22,6 +22,16 @@ type figure struct {
 	atMost bool // the value must not exceed the target; else it must reach it
 }
 
+// goal is a figure that must reach its target, limit one that must not exceed
+// it.
+func goal(id, what string, target float64) figure {
+	return figure{id: id, what: what, target: target}
+}
+
+func limit(id, what string, target float64) figure {
+	return figure{id: id, what: what, target: target, atMost: true}
+}
+
 // group is figures of an issue that one measurement fills.
 type group struct {
 	issue   string
