@@ -157,7 +157,7 @@ type plan struct {
 	depth   int // ranks retrieved
 	corpus  *Corpus
 	targets *Targets
-	leftOut *Targets // see Unseen; nil where nothing is left out
+	leftOut func() *Targets // see Unseen; nil where nothing is left out
 	tasks   []*Task
 }
 
@@ -199,7 +199,7 @@ func newPlan(o Options) (*plan, error) {
 	p.corpus = all.Sample(o.PassagesLimit, o.Seed)
 	p.targets = NewTargets(p.corpus.Passages)
 	if p.corpus != all {
-		p.leftOut = leftOutTargets(all, p.targets)
+		p.leftOut = func() *Targets { return leftOutTargets(all, p.targets) }
 	}
 	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
 	for _, name := range o.Tasks {

@@ -48,7 +48,7 @@ type SettingOptions struct {
 	CacheDir          string
 	Index             string
 	Ef                int
-	LeftOut           *Targets // what is neither searched nor asked for; nil for nothing
+	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
 	Progress          func(Progress)
 }
 

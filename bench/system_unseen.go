@@ -45,12 +45,16 @@ func (s *Setting) leftOut(ctx context.Context) (*Setting, error) {
 	if s.others != nil {
 		return s.others, nil
 	}
-	if s.LeftOut == nil || s.LeftOut.Len() < 2 {
+	var rest *Targets
+	if s.LeftOut != nil {
+		rest = s.LeftOut()
+	}
+	if rest == nil || rest.Len() < 2 {
 		return nil, fmt.Errorf("%w: unseen: no passages were left out to learn from; limit the passages (--passages-limit) to fewer than there are", ErrOption)
 	}
-	others := &Setting{Encoder: s.Encoder, Targets: s.LeftOut, SettingOptions: s.SettingOptions, fitted: map[string]*modulate.Weights{}}
+	others := &Setting{Encoder: s.Encoder, Targets: rest, SettingOptions: s.SettingOptions, fitted: map[string]*modulate.Weights{}}
 	var err error
-	if others.Passages, err = s.encodeAll(ctx, encoder.Passage, s.LeftOut.Texts, encoder.NeedDense, "encode what was left out"); err != nil {
+	if others.Passages, err = s.encodeAll(ctx, encoder.Passage, rest.Texts, encoder.NeedDense, "encode what was left out"); err != nil {
 		return nil, err
 	}
 	s.others = others
