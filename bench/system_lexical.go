@@ -18,9 +18,9 @@ var LexicalOnly = RegisterSystem(SystemKind{
 	Usage: "lexical:STACK",
 	Doc:   "a fitted stack without the dense query vector (ablation)",
 	Make: func(arg string) (System, error) {
-		stack, err := modulate.ParseStack(arg)
+		stack, err := stackNamed("lexical", arg)
 		if err != nil {
-			return System{}, fmt.Errorf("%w: lexical:%s: %w", ErrUnknownName, arg, err)
+			return System{}, err
 		}
 		for _, v := range stack.Parts() {
 			if v.Kind != modulate.Multiplicative || v.ReadsDense {

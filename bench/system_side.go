@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/modulate"
 )
 
 // Side is the ablation of Table 5 of the paper: the stack that is fitted for
@@ -22,9 +21,9 @@ var Side = RegisterSystem(SystemKind{
 		if !ok || side != "passage" && side != "both" {
 			return System{}, fmt.Errorf("%w: side:%s: use side:passage:STACK or side:both:STACK; the stack alone modulates queries", ErrUnknownName, arg)
 		}
-		stack, err := modulate.ParseStack(name)
+		stack, err := stackNamed("side:"+side, name)
 		if err != nil {
-			return System{}, fmt.Errorf("%w: side:%s: %w", ErrUnknownName, arg, err)
+			return System{}, err
 		}
 		if stack.Need() != encoder.NeedDense {
 			return System{}, fmt.Errorf("%w: side:%s: passages have tokens and dense vectors only; name variants that need no more", ErrUnknownName, arg)

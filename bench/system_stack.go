@@ -29,6 +29,15 @@ func stackRetriever(s *Setting, m modulate.Modulator) Retriever {
 	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }}
 }
 
+// stackNamed reads the stack in the name of a system, KIND:STACK.
+func stackNamed(kind, name string) (modulate.Stack, error) {
+	stack, err := modulate.ParseStack(name)
+	if err != nil {
+		return stack, fmt.Errorf("%w: %s:%s: %w", ErrUnknownName, kind, name, err)
+	}
+	return stack, nil
+}
+
 func inputOf(q Question) modulate.Input {
 	return modulate.Input{Tokens: q.Output.Tokens, Dense: q.Output.Dense, Hidden: q.Output.Hidden, Logits: q.Output.Logits}
 }

@@ -17,9 +17,9 @@ var Unseen = RegisterSystem(SystemKind{
 	Usage: "unseen:STACK",
 	Doc:   "a stack that learned from the passages left out by a limit of passages, not from those searched",
 	Make: func(arg string) (System, error) {
-		stack, err := modulate.ParseStack(arg)
+		stack, err := stackNamed("unseen", arg)
 		if err != nil {
-			return System{}, fmt.Errorf("%w: unseen:%s: %w", ErrUnknownName, arg, err)
+			return System{}, err
 		}
 		return System{
 			Name: "unseen:" + stack.Name(),
