@@ -18,10 +18,21 @@ import (
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// fitStack fits a stack to the corpus, once a run: systems that share a bridge
-// share its fit. With a cache folder it is kept for later runs of the same
+// fitStack fits a stack to the targets that are asked for, once a run: systems
+// that share a bridge share its fit. With a cache folder it is kept for later runs of the same
 // program on the same texts, vectors and options. fit is told what it took.
-func (s *Setting) fitStack(ctx context.Context, stack string, sums *modulate.Sums, fit *Fit) (*modulate.Weights, error) {
+func (s *Setting) fitStack(ctx context.Context, stack modulate.Stack, fit *Fit) (*modulate.Weights, error) {
+	t, err := s.teacher(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fit.Passages = t.Targets.Len()
+	return t.fitHere(ctx, stack, fit)
+}
+
+// fitHere fits a stack to all targets of s.
+func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*modulate.Weights, error) {
+	stack := of.Name()
 	key, err := s.fitKey(stack)
 	if err != nil {
 		return nil, err
@@ -41,6 +52,12 @@ func (s *Setting) fitStack(ctx context.Context, stack string, sums *modulate.Sum
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			// A damaged file is fitted anew and replaced.
 			s.Report(Progress{Stage: "refit " + stack + ": its cached bridge cannot be read"})
+		}
+	}
+	var sums *modulate.Sums
+	if of.ReadsSums() {
+		if sums, err = s.corpusSums(ctx); err != nil {
+			return nil, err
 		}
 	}
 	w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, train.Options{

@@ -29,6 +29,9 @@ type Options struct {
 	// PassagesLimit draws so many passages by the seed and leaves the others
 	// out, with their judgements; 0 means all.
 	PassagesLimit int
+	// Distractors searches those others, too, though no query asks for them
+	// and no bridge is fitted to them: an index that has grown since the fit.
+	Distractors bool
 	// QueriesLimit caps the queries of each task; 0 means no cap.
 	QueriesLimit int
 	// Seed of the tasks, the fits and the paired test; 0 means 1.
@@ -89,7 +92,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	encodeBegan, encodeCPU := time.Now(), cpuTime()
 	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
 		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries,
-		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, LeftOut: p.leftOut, Progress: p.Progress,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Progress: p.Progress,
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		return nil, err
 	}
 	report = &Report{
-		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distinct: p.targets.Len(), Truncated: setting.Truncated(),
+		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
 		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
 		Cost: Cost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
@@ -154,11 +157,14 @@ type plan struct {
 	Options
 	systems []System
 	metrics []Metric
-	depth   int // ranks retrieved
-	corpus  *Corpus
-	targets *Targets
-	leftOut func() *Targets // see Unseen; nil where nothing is left out
+	depth   int             // ranks retrieved
+	corpus  *Corpus         // what is asked for
+	targets *Targets        // what is searched
+	asked   *Targets        // see SettingOptions
+	leftOut func() *Targets // see SettingOptions
 	tasks   []*Task
+
+	distractors int // passages that are searched and not asked for
 }
 
 func newPlan(o Options) (*plan, error) {
@@ -198,10 +204,19 @@ func newPlan(o Options) (*plan, error) {
 	all := p.corpus
 	p.corpus = all.Sample(o.PassagesLimit, o.Seed)
 	p.targets = NewTargets(p.corpus.Passages)
-	if p.corpus != all {
+	asked := p.targets
+	switch {
+	case p.corpus == all && o.Distractors:
+		return nil, fmt.Errorf("%w: there are no distractors: all %d passages are asked for; limit the passages (--passages-limit) to fewer", ErrOption, len(all.Passages))
+	case p.corpus == all:
+	case o.Distractors:
+		p.targets = NewTargets(all.Passages)
+		asked = p.targets.of(p.corpus)
+		p.asked, p.distractors = asked, len(all.Passages)-len(p.corpus.Passages)
+	default:
 		p.leftOut = func() *Targets { return leftOutTargets(all, p.targets) }
 	}
-	in := TaskInput{Corpus: p.corpus, Targets: p.targets, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
+	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
 		if err != nil {

@@ -1,15 +1,20 @@
 package bench
 
+import "fmt"
+
 // Report is the outcome of Run. Its JSON form is a contract: fields may be
 // added, none is renamed.
 type Report struct {
 	Data      string `json:"data"`      // name of the corpus
 	Documents int    `json:"documents"` // passages of the corpus
-	Distinct  int    `json:"distinct"`  // passages with different texts, which is what was indexed
-	Truncated int    `json:"truncated"` // of those, texts cut at the encoder's limit
-	Encoder   string `json:"encoder"`
-	Seed      uint64 `json:"seed"`
-	Version   string `json:"version"` // of the program
+	// Distractors are further passages that were searched, but neither asked
+	// for nor fitted to, see Options.
+	Distractors int    `json:"distractors,omitempty"`
+	Distinct    int    `json:"distinct"`  // passages with different texts, which is what was indexed
+	Truncated   int    `json:"truncated"` // of those, texts cut at the encoder's limit
+	Encoder     string `json:"encoder"`
+	Seed        uint64 `json:"seed"`
+	Version     string `json:"version"` // of the program
 	// Index is the kind of index that vectors were searched with; "" is exact.
 	Index string `json:"index,omitempty"`
 	// Tasks name the queries that each task averages over, in the order of
@@ -85,4 +90,13 @@ type Cost struct {
 	EncodeCPUSeconds float64 `json:"encode_cpu_seconds"` // processor time of that, all threads
 	TotalSeconds     float64 `json:"total_seconds"`      // wall time of everything
 	TotalCPUSeconds  float64 `json:"total_cpu_seconds"`  // processor time of everything, all threads
+}
+
+// Searched says in words what was searched: "20000 passages among 58703 others"
+// where there are distractors, passages being what they are called.
+func (r *Report) Searched(passages string) string {
+	if r.Distractors == 0 {
+		return fmt.Sprintf("%d %s", r.Documents, passages)
+	}
+	return fmt.Sprintf("%d %s among %d others", r.Documents, passages, r.Distractors)
 }

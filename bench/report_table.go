@@ -40,7 +40,7 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 		rows = append(rows, append(row, delta, p, fmt.Sprintf("%.3f", res.MsPerQuery)))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %d documents · %s · seed %d\n\n", r.Data, r.Documents, r.Encoder, r.Seed)
+	fmt.Fprintf(&b, "%s · %s · %s · seed %d\n\n", r.Data, r.Searched("documents"), r.Encoder, r.Seed)
 	writeAligned(&b, rows, 2)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

@@ -35,6 +35,7 @@ type Setting struct {
 	SettingOptions
 
 	sums   *modulate.Sums               // see corpusSums
+	asked  *Setting                     // see teacher
 	others *Setting                     // see leftOut
 	words  *lexicon                     // see lexicon
 	fitted map[string]*modulate.Weights // see fitStack
@@ -48,6 +49,7 @@ type SettingOptions struct {
 	CacheDir          string
 	Index             string
 	Ef                int
+	Asked             *Targets        // those of the targets that bridges are fitted to; nil for all
 	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
 	Progress          func(Progress)
 }
@@ -72,6 +74,33 @@ func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o Se
 		return nil, fmt.Errorf("indexing the passages: %w", err)
 	}
 	return s, nil
+}
+
+// beside is a setting of the same encoder and options over other targets. It
+// has no index.
+func (s *Setting) beside(ctx context.Context, targets *Targets, stage string) (*Setting, error) {
+	o := s.SettingOptions
+	o.Asked, o.LeftOut = nil, nil
+	out := &Setting{Encoder: s.Encoder, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
+	var err error
+	out.Passages, err = out.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, stage)
+	return out, err
+}
+
+// teacher is the setting that bridges are fitted in: s, or where only some of
+// its targets are asked for, one of those, made at the first call.
+func (s *Setting) teacher(ctx context.Context) (*Setting, error) {
+	if s.Asked == nil {
+		return s, nil
+	}
+	if s.asked == nil {
+		asked, err := s.beside(ctx, s.Asked, "encode what is asked for")
+		if err != nil {
+			return nil, err
+		}
+		s.asked = asked
+	}
+	return s.asked, nil
 }
 
 // Questions encodes texts as queries, with the tensors in need.

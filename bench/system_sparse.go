@@ -81,15 +81,15 @@ func sparseWeigher(ctx context.Context, s *Setting, v modulate.Variant, fit *Fit
 			return nil, err
 		}
 	}
+	stack, err := modulate.ParseStack(v.Name)
+	if err != nil {
+		return nil, err
+	}
 	if v.Need&encoder.NeedHidden != 0 {
-		if parts.Weights, err = s.fitStack(ctx, v.Name, parts.Sums, fit); err != nil {
+		if parts.Weights, err = s.fitStack(ctx, stack, fit); err != nil {
 			return nil, err
 		}
 	} else if v.Start != nil {
-		stack, err := modulate.ParseStack(v.Name)
-		if err != nil {
-			return nil, err
-		}
 		if parts.Weights, err = stack.Start(s.Encoder.Dim(), s.Encoder.VocabSize(), 1, parts); err != nil {
 			return nil, err
 		}

@@ -55,11 +55,10 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 		}
 	}
 	if stack.Fitted() {
-		w, err := s.fitStack(ctx, stack.Name(), parts.Sums, fit)
-		if err != nil {
+		var err error
+		if parts.Weights, err = s.fitStack(ctx, stack, fit); err != nil {
 			return nil, nil, err
 		}
-		parts.Weights = w
 	}
 	m, err := modulate.NewStack(stack.Name(), parts)
 	if err != nil {

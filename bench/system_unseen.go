@@ -3,9 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-
-	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/modulate"
 )
 
 // Unseen asks what a stack does for passages that it has never seen: its
@@ -50,11 +47,10 @@ func (s *Setting) leftOut(ctx context.Context) (*Setting, error) {
 		rest = s.LeftOut()
 	}
 	if rest == nil || rest.Len() < 2 {
-		return nil, fmt.Errorf("%w: unseen: no passages were left out to learn from; limit the passages (--passages-limit) to fewer than there are", ErrOption)
+		return nil, fmt.Errorf("%w: unseen: no passages were left out to learn from; limit the passages (--passages-limit) to fewer than there are, without distractors", ErrOption)
 	}
-	others := &Setting{Encoder: s.Encoder, Targets: rest, SettingOptions: s.SettingOptions, fitted: map[string]*modulate.Weights{}}
-	var err error
-	if others.Passages, err = s.encodeAll(ctx, encoder.Passage, rest.Texts, encoder.NeedDense, "encode what was left out"); err != nil {
+	others, err := s.beside(ctx, rest, "encode what was left out")
+	if err != nil {
 		return nil, err
 	}
 	s.others = others

@@ -37,6 +37,21 @@ func NewTargets(passages []Passage) *Targets {
 	return t
 }
 
+// of is the targets that a passage of c belongs to.
+func (t *Targets) of(c *Corpus) *Targets {
+	known := make(map[string]struct{}, len(c.Passages))
+	for _, p := range c.Passages {
+		known[p.Text()] = struct{}{}
+	}
+	out := &Targets{}
+	for i, text := range t.Texts {
+		if _, ok := known[text]; ok {
+			out.Texts, out.Members = append(out.Texts, text), append(out.Members, t.Members[i])
+		}
+	}
+	return out
+}
+
 // ID names target i.
 func (t *Targets) ID(i int) string { return t.Members[i][0] }
 

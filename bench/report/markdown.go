@@ -35,8 +35,8 @@ func WriteMarkdown(w io.Writer, b *Bundle) error {
 }
 
 func markdownBench(out *strings.Builder, r *bench.Report) {
-	fmt.Fprintf(out, "## %s\n\n%s, %d passages (%d distinct), seed %d. Means × 100 with 95 %% bootstrap intervals; Δ and p (Holm-corrected) against dense in %s.\n\n",
-		escapeCell(r.Data), escapeCell(r.Encoder), r.Documents, r.Distinct, r.Seed, mainMetric)
+	fmt.Fprintf(out, "## %s\n\n%s, %s (%d distinct), seed %d. Means × 100 with 95 %% bootstrap intervals; Δ and p (Holm-corrected) against dense in %s.\n\n",
+		escapeCell(r.Data), escapeCell(r.Encoder), r.Searched("passages"), r.Distinct, r.Seed, mainMetric)
 	for _, t := range tables(r) {
 		fmt.Fprintf(out, "**%s**, %d queries", escapeCell(t.Task), t.Queries)
 		if t.LeftOut > 0 {

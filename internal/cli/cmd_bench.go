@@ -49,6 +49,7 @@ func declareBench(f *flags) *benchOptions {
 		metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+names(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name })+", each with @cutoff"),
 		limit:      f.int("queries-limit", 0, "queries of each task; default all"),
 		passages:   f.int("passages-limit", 0, "passages of the corpus, drawn by the seed; default all"),
+		distract:   f.bool("distractors", "search the passages that --passages-limit leaves out, too; none is asked for or fitted to"),
 		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
 		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
 		maxFit:     f.int("max-fit-queries", 0, "training queries of a fit in all; default no limit"),
@@ -63,7 +64,7 @@ type benchOptions struct {
 	data, systems, tasks, metrics, json, md, html, runs, cache, index *string
 	limit, passages, perPassage, maxFit, ef, cases                    *int
 	seed                                                              *uint64
-	skipBad                                                           *bool
+	skipBad, distract                                                 *bool
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -113,7 +114,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 	}
 	return bench.Options{
 		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics),
-		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit,
+		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
 	}, nil
 }
