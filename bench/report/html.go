@@ -60,24 +60,15 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 		view.Benches = append(view.Benches, v)
 	}
 	for _, c := range b.Curves {
-		v, err := viewCurve(c)
+		charts, err := drawAll(curveCharts(c))
 		if err != nil {
 			return err
 		}
-		view.Curves = append(view.Curves, v)
+		view.Curves = append(view.Curves, curveView{c, charts})
 	}
-	if len(b.ANN) > 0 {
-		charts := []plot.Chart{recallSpeed(b.ANN)}
-		if c, ok := sizeCost(b.ANN); ok {
-			charts = append(charts, c)
-		}
-		for _, c := range charts {
-			svg, err := draw(c)
-			if err != nil {
-				return err
-			}
-			view.Speed = append(view.Speed, svg)
-		}
+	var err error
+	if view.Speed, err = drawAll(annCharts(b.ANN)); err != nil {
+		return err
 	}
 	if err := page.Execute(w, view); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
@@ -131,26 +122,17 @@ func viewBench(r *bench.Report) (benchView, error) {
 	return v, nil
 }
 
-func viewCurve(c *bench.Curve) (curveView, error) {
-	v := curveView{Curve: c}
-	if len(c.Points) == 0 {
-		return v, nil
-	}
-	for _, t := range tasksOf(c.Points[0].Results) {
-		svg, err := draw(curveLines(c, t, mainMetric))
+// drawAll gives charts as markup.
+func drawAll(charts []Chart) ([]template.HTML, error) {
+	var out []template.HTML
+	for _, c := range charts {
+		svg, err := draw(c.plot)
 		if err != nil {
-			return v, err
+			return nil, err
 		}
-		v.Charts = append(v.Charts, svg)
+		out = append(out, svg)
 	}
-	if chart, ok := curveLoss(c); ok {
-		svg, err := draw(chart)
-		if err != nil {
-			return v, err
-		}
-		v.Charts = append(v.Charts, svg)
-	}
-	return v, nil
+	return out, nil
 }
 
 // draw gives a chart as markup; package plot escapes every text in it.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/plot"
 )
 
@@ -47,21 +48,40 @@ func Charts(b *Bundle) []Chart {
 		}
 	}
 	for _, c := range b.Curves {
-		if len(c.Points) == 0 {
-			continue
-		}
-		for _, t := range tasksOf(c.Points[0].Results) {
-			add(c.Data+"-"+c.Over+"-"+t, curveLines(c, t, mainMetric))
-		}
-		if chart, ok := curveLoss(c); ok {
-			add(c.Data+"-"+c.Over+"-loss", chart)
+		for _, one := range curveCharts(c) {
+			add(one.Name, one.plot)
 		}
 	}
-	if len(b.ANN) > 0 {
-		add("recall-speed", recallSpeed(b.ANN))
-	}
-	if c, ok := sizeCost(b.ANN); ok {
-		add("size-cost", c)
+	for _, one := range annCharts(b.ANN) {
+		add(one.Name, one.plot)
 	}
 	return all
+}
+
+// curveCharts are the plots of a curve: one for each task, and the loss.
+func curveCharts(c *bench.Curve) []Chart {
+	var out []Chart
+	if len(c.Points) == 0 {
+		return nil
+	}
+	name := c.Data + "-" + c.Over + "-"
+	for _, t := range tasksOf(c.Points[0].Results) {
+		out = append(out, Chart{name + t, curveLines(c, t, mainMetric)})
+	}
+	if loss, ok := curveLoss(c); ok {
+		out = append(out, Chart{name + "loss", loss})
+	}
+	return out
+}
+
+// annCharts are the plots of all indexes together.
+func annCharts(reports []*bench.ANNReport) []Chart {
+	if len(reports) == 0 {
+		return nil
+	}
+	out := []Chart{{"recall-speed", recallSpeed(reports)}}
+	if c, ok := sizeCost(reports); ok {
+		out = append(out, Chart{"size-cost", c})
+	}
+	return out
 }
