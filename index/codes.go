@@ -189,10 +189,11 @@ type picker func(from int, out []uint32) (m, next int)
 var infinite = float32(math.Inf(1))
 
 // scan leaves in s.near every one of the first n slots that can be among the k
-// nearest of q by true distance, ties included, and within the radius. Two filters say which slots count, if they are not nil. pick is
-// asked before a distance is computed: it fills out with the next slots that
-// count from one on, and returns how many, and where to go on. last is asked
-// only about slots that come near.
+// nearest of q by true distance, ties included, and within the radius. Two
+// filters say which slots count, if they are not nil. pick is asked before a
+// distance is computed: it fills out with the next slots that count from one
+// on, and returns how many, and where to go on. last is asked only about slots
+// that come near.
 func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, pick picker, last func(slot uint32) bool) {
 	c.bound(s, q)
 	s.reset(k, n, radius)
