@@ -62,7 +62,7 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 	}
 	w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, train.Options{
 		Stack: stack, Sums: sums, Seed: s.Seed,
-		QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries,
+		QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, HardNegatives: s.hardNegatives(),
 		Progress: func(stage string, done, total int, loss float64) {
 			s.Report(Progress{Stage: stage + " " + stack, Done: done, Total: total, Loss: loss})
 		},

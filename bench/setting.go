@@ -65,15 +65,24 @@ func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o Se
 	if s.Passages, err = s.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, "encode"); err != nil {
 		return nil, err
 	}
-	ids, vectors := make([]uint64, len(s.Passages)), make([]float32, 0, len(s.Passages)*enc.Dim())
+	if err := s.fill(s.Index); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// fill adds the vectors of the passages to an empty index, target i under the
+// id i.
+func (s *Setting) fill(ix index.Index) error {
+	ids, vectors := make([]uint64, len(s.Passages)), make([]float32, 0, len(s.Passages)*ix.Dim())
 	for i, out := range s.Passages {
 		ids[i] = uint64(i)
 		vectors = append(vectors, out.Dense...)
 	}
-	if err := s.Index.Add(ids, vectors); err != nil {
-		return nil, fmt.Errorf("indexing the passages: %w", err)
+	if err := ix.Add(ids, vectors); err != nil {
+		return fmt.Errorf("indexing the passages: %w", err)
 	}
-	return s, nil
+	return nil
 }
 
 // beside is a setting of the same encoder and options over other targets. It
