@@ -227,6 +227,8 @@ func TestLooseCorpora(t *testing.T) {
 	write("notes/b.txt", "second\ntext")
 	write("notes/a/x.MD", "first")
 	write("notes/picture.png", "\x89PNG")
+	write("notes/.hidden.txt", "not read")
+	write("notes/.git/description.txt", "not read")
 	write("lines.jsonl", okCorpus)
 	c, err := ReadCorpora(filepath.Join(dir, "notes"), ReadOptions{})
 	if err != nil || c.Name != "notes" || !reflect.DeepEqual(c.Passages, []Passage{{"a/x.MD", "", "first"}, {"b.txt", "", "second\ntext"}}) {

@@ -27,7 +27,8 @@ func CheckData(data string) error {
 
 // readLoose reads passages that have no BEIR folder: a .jsonl file of them, or
 // a folder of text files, each a passage whose id is its path below the
-// folder. ok tells that path is one of the two.
+// folder; hidden ones and those below hidden folders are left out, and so is what
+// is no regular file. ok tells that path is one of the two.
 func readLoose(path string, o ReadOptions) (c *Corpus, ok bool, err error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -50,7 +51,13 @@ func readLoose(path string, o ReadOptions) (c *Corpus, ok bool, err error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() || !slices.Contains(textFiles, strings.ToLower(filepath.Ext(name))) {
+		if name != path && strings.HasPrefix(d.Name(), ".") { // hidden, as for index
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() || !slices.Contains(textFiles, strings.ToLower(filepath.Ext(name))) {
 			return nil
 		}
 		p, err := readText(path, name)
