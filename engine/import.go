@@ -42,7 +42,7 @@ func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions)
 	}
 	w, err := modulate.Import(path, o.Variant, trust)
 	if err != nil {
-		for _, bad := range []error{modulate.ErrCorrupt, modulate.ErrOptions, modulate.ErrUnknownVariant} {
+		for _, bad := range []error{modulate.ErrCorrupt, modulate.ErrOptions, modulate.ErrNoEncoder, modulate.ErrUnknownVariant} {
 			if errors.Is(err, bad) {
 				return FitReport{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 			}

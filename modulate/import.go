@@ -29,7 +29,7 @@ const EncoderKey = "lexsem.encoder"
 // Each name may stand behind a prefix that ends in a dot, as in
 // "model.linear.weight", if it stands there once. The encoder is that of the
 // metadata EncoderKey, else that of trust, which the caller vouches for; a file
-// without, and a zero trust, is ErrOptions. Damage and wrong shapes are
+// without, and a zero trust, is ErrNoEncoder. Damage and wrong shapes are
 // ErrCorrupt. The weights do not say what they were trained on: Passages and
 // Queries are 0. Memory O(d·|V|).
 func Import(path, stack string, trust encoder.Fingerprint) (*Weights, error) {
@@ -64,7 +64,7 @@ func Import(path, stack string, trust encoder.Fingerprint) (*Weights, error) {
 			return nil, fmt.Errorf("%w: import %s: metadata %s: %w", ErrCorrupt, path, EncoderKey, err)
 		}
 	} else if trust.Dim == 0 {
-		return nil, fmt.Errorf("%w: import %s: it has no metadata %s and so does not say which encoder it belongs to; write it there, or vouch for the encoder", ErrOptions, path, EncoderKey)
+		return nil, fmt.Errorf("%w: import %s: it has no metadata %s and so does not say which encoder it belongs to; write it there, or vouch for the encoder", ErrNoEncoder, path, EncoderKey)
 	}
 	in := importer{f, w.Encoder.Dim, w.Encoder.VocabSize}
 	if in.dim < 1 || in.dim > maxDim || in.vocab < 1 || in.vocab > maxVocab {

@@ -176,7 +176,7 @@ func TestImportRefuses(t *testing.T) {
 		{"nothing fitted", "rlr", ok, fp, modulate.ErrOptions, "rlr"},
 		{"two parts", "slr+llr", ok, fp, modulate.ErrOptions, "two"},
 		{"unknown", "slrr", ok, fp, modulate.ErrUnknownVariant, "slrr"},
-		{"no encoder", "slr", ok, encoder.Fingerprint{}, modulate.ErrOptions, modulate.EncoderKey},
+		{"no encoder", "slr", ok, encoder.Fingerprint{}, modulate.ErrNoEncoder, modulate.EncoderKey},
 		{"encoder is no JSON", "slr", safetensorsOf(map[string]string{modulate.EncoderKey: "x"}, w), fp, modulate.ErrCorrupt, modulate.EncoderKey},
 		{"encoder of nothing", "slr", safetensorsOf(map[string]string{modulate.EncoderKey: "{}"}, w), fp, modulate.ErrCorrupt, "dimension 0"},
 		{"huge vocabulary", "slr", ok, encoder.Fingerprint{Dim: d, VocabSize: 1 << 40}, modulate.ErrCorrupt, "tokens"},

@@ -19,6 +19,9 @@ var (
 	ErrNotFitted = errors.New("not fitted")
 	// ErrOptions answers an option outside its range.
 	ErrOptions = errors.New("bad option")
+	// ErrNoEncoder answers an import of a file that does not say which encoder
+	// it belongs to.
+	ErrNoEncoder = errors.New("bridge without an encoder")
 	// ErrPassage answers a passage that the corpus sums cannot take in or out.
 	ErrPassage = errors.New("bad passage")
 	// ErrCorrupt answers a weights or sums file that is damaged, or is none.

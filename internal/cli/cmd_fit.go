@@ -177,7 +177,7 @@ func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	}
 	rep, err := e.ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
 	if err := errors.Join(err, e.Close()); err != nil {
-		if errors.Is(err, modulate.ErrOptions) && !*o.same {
+		if errors.Is(err, modulate.ErrNoEncoder) {
 			return hinted(err, "--same-encoder vouches for the encoder of this database")
 		}
 		return err
