@@ -46,7 +46,31 @@ func (e *Engine) loadBridges() error {
 	}
 	e.bridges, e.standard, e.auto = bridges, m.Default, m.Auto
 	e.mods = map[string]modulate.Modulator{}
+	if !e.o.ReadOnly {
+		e.tidyBridges()
+	}
 	return nil
+}
+
+// tidyBridges removes the files of bridges that the manifest does not name: what
+// a fit leaves that was killed, or could not write the manifest, behind its file.
+func (e *Engine) tidyBridges() {
+	dir := filepath.Join(e.dir, bridgesDir)
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		e.warn("unused bridges are not removed", "error", err)
+	}
+	named := map[string]bool{}
+	for _, b := range e.bridges {
+		named[filepath.Base(b.File)] = true
+	}
+	for _, f := range files {
+		if name := f.Name(); !named[name] && strings.Contains(name, ".bridge") {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				e.warn("an unused bridge is not removed", "file", name, "error", err)
+			}
+		}
+	}
 }
 
 // readBridge reads and checks one file.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -84,6 +85,22 @@ func TestFitChoosesAndSurvives(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(dir, "bridges", "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
+	}
+	// What a killed fit leaves goes when the database is next opened for writing.
+	left := []string{filepath.Join(dir, "bridges", "slr-00000000.bridge"), filepath.Join(dir, "bridges", "slr-00000000.bridge.tmp-1")}
+	for _, file := range left {
+		if err := os.WriteFile(file, []byte("left"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range []engine.Options{{ReadOnly: true}, {}} {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, dir, o)
+		if again, err := filepath.Glob(filepath.Join(dir, "bridges", "*")); err != nil || (len(again) == 1) == o.ReadOnly {
+			t.Fatalf("read-only %t: %v, %v", o.ReadOnly, again, err)
+		}
 	}
 	if got := search(t, e, engine.Query{Text: text(5), K: 1, Variant: "rlr+slr"}); got.Trace.Unfitted != 0 {
 		t.Fatalf("%d unfitted after a new fit", got.Trace.Unfitted)
@@ -273,6 +290,26 @@ func TestFitCancelledLate(t *testing.T) {
 	enc.evaluated.Store(false)
 	o.Progress = nil
 	if r := fit(t, e, o); r.Default != e.Default() || len(r.Choice) != 2 {
+		t.Fatalf("%+v", r)
+	}
+}
+
+// A fit that waits for another gives up with its context.
+func TestFitWaits(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 60))
+	waiting, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var once sync.Once
+	r := fit(t, e, engine.FitOptions{QueriesPerPassage: 2, Epochs: 1, Progress: func(engine.Progress) {
+		once.Do(func() { // the first fit is running now
+			cancel()
+			if _, err := e.Fit(waiting, engine.FitOptions{}); !errors.Is(err, context.Canceled) {
+				t.Errorf("a second fit: %v", err)
+			}
+		})
+	}})
+	if r.Default == "" {
 		t.Fatalf("%+v", r)
 	}
 }
