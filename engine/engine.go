@@ -64,8 +64,8 @@ type Engine struct {
 	modMu    sync.Mutex
 	mods     map[string]modulate.Modulator // made so far, for bridges and sums in use
 
-	fitMu   sync.Mutex   // held by a fit
-	closeMu sync.RWMutex // held shared by every call, exclusively by Close
+	fits    chan struct{} // holds a value while a fit runs
+	closeMu sync.RWMutex  // held shared by every call, exclusively by Close
 	closed  bool
 }
 
@@ -91,7 +91,7 @@ func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Eng
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, o: o, enc: enc, st: st, graphAbove: AutoHNSW}
+	e := &Engine{dir: dir, o: o, enc: enc, st: st, graphAbove: AutoHNSW, fits: make(chan struct{}, 1)}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, st.Close(), e.unmap())
 	}

@@ -39,8 +39,12 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	case e.enc == nil:
 		return FitReport{}, ErrNoEncoder
 	}
-	e.fitMu.Lock()
-	defer e.fitMu.Unlock()
+	select {
+	case e.fits <- struct{}{}:
+		defer func() { <-e.fits }()
+	case <-ctx.Done():
+		return FitReport{}, fmt.Errorf("waiting for another fit: %w", ctx.Err())
+	}
 	c, err := e.corpus(ctx)
 	if err != nil {
 		return FitReport{}, err
