@@ -54,6 +54,18 @@ func grown(s []float32, n int) []float32 {
 
 // gemm computes C = A·B for C [m×n] of row stride ldc, A [m×k], B [k×n].
 func gemm(kn *kernel, c []float32, ldc int, a, b view, m, n, k int) {
+	multiply(kn, c, ldc, a, b, nil, m, n, k)
+}
+
+// stretch is the length of the pieces that k is summed in.
+func stretch(k int) int {
+	pieces := (k + gemmKC - 1) / gemmKC
+	return ((k+pieces-1)/pieces + 7) &^ 7
+}
+
+// multiply is gemm with the panels of B as ready made, or where that is nil,
+// made from b as it goes.
+func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, m, n, k int) {
 	if m == 0 || n == 0 {
 		return
 	}
@@ -66,18 +78,25 @@ func gemm(kn *kernel, c []float32, ldc int, a, b view, m, n, k int) {
 	buf := gemmPool.Get().(*gemmBuffers)
 	defer gemmPool.Put(buf)
 	mr, nr := kn.mr, kn.nr
-	blocks := (k + gemmKC - 1) / gemmKC
-	step := ((k+blocks-1)/blocks + 7) &^ 7
-	buf.b = grown(buf.b, step*nr)
+	step := stretch(k)
+	if ready == nil {
+		buf.b = grown(buf.b, step*nr)
+	}
 	buf.tile = grown(buf.tile, mr*nr)
 	for i0 := 0; i0 < m; i0 += gemmMC {
 		mc := min(gemmMC, m-i0)
+		rest := ready
 		for p0 := 0; p0 < k; p0 += step {
 			kc := min(step, k-p0)
 			packed := packA(buf, a, i0, mc, p0, kc, mr)
 			for j0 := 0; j0 < n; j0 += nr {
 				w := min(nr, n-j0)
-				packB(kn, buf.b, b, p0, kc, j0, w)
+				panel := buf.b
+				if ready != nil {
+					panel, rest = rest[:kc*nr], rest[kc*nr:]
+				} else {
+					packB(kn, panel, b, p0, kc, j0, w)
+				}
 				for i := 0; i < mc; i += mr {
 					h := min(mr, mc-i)
 					ap, rs, cs := &a.data[(i0+i)*a.rs+p0*a.cs], a.rs, a.cs
@@ -86,10 +105,10 @@ func gemm(kn *kernel, c []float32, ldc int, a, b view, m, n, k int) {
 					}
 					at := (i0+i)*ldc + j0
 					if h == mr && w == nr {
-						kn.run(&c[at], ldc, ap, rs, cs, &buf.b[0], kc, p0 > 0)
+						kn.run(&c[at], ldc, ap, rs, cs, &panel[0], kc, p0 > 0)
 						continue
 					}
-					kn.run(&buf.tile[0], nr, ap, rs, cs, &buf.b[0], kc, false)
+					kn.run(&buf.tile[0], nr, ap, rs, cs, &panel[0], kc, false)
 					for r := range h {
 						addTile(c[at+r*ldc:at+r*ldc+w], buf.tile[r*nr:], p0 > 0)
 					}

@@ -128,6 +128,40 @@ func TestMatMulParallelIsBitEqual(t *testing.T) {
 	}
 }
 
+func TestPackedIsBitEqual(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var p Packed // used again for each shape
+	for _, s := range [][3]int{{4, 500, 40}, {13, 1000, 384}, {64, 48, 1500}, {5, 0, 3}, {5, 3, 0}, {2100, 7, 5}, {9, 50, 513}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b := random(r, m*k), random(r, n*k)
+		want, got := make([]float32, m*n), random(r, m*n)
+		MatMulNT(want, a, b, m, n, k)
+		p.PackNT(b, n, k)
+		p.Mul(got, a, m)
+		for i := range want {
+			if want[i] != got[i] {
+				t.Fatalf("NT %v: element %d is %v, want %v", s, i, got[i], want[i])
+			}
+		}
+		MatMulNN(want, a, b, m, n, k)
+		p.PackNN(b, k, n)
+		p.Mul(got, a, m)
+		for i := range want {
+			if want[i] != got[i] {
+				t.Fatalf("NN %v: element %d is %v, want %v", s, i, got[i], want[i])
+			}
+		}
+		if m > 4 { // rows do not depend on how many there are
+			p.Mul(got[:n], a[(m-1)*k:], 1)
+			for i, x := range want[(m-1)*n:] {
+				if x != got[i] {
+					t.Fatalf("NN %v, one row: element %d is %v, want %v", s, i, got[i], x)
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkGemm(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, s := range [][3]int{{256, 4500, 384}, {256, 20000, 384}, {256, 384, 4500}, {64, 1024, 384}} {
