@@ -13,11 +13,16 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// blockScores is the number of scores a worker holds at a time, 1 MiB: queries
-// are worked on in blocks of blockScores/candidates rows, so that the scores
-// stay in the cache. The size of a block does not depend on the number of
+// Queries are worked on in blocks of blockScores/candidates rows, so that the
+// scores of a block, 1 MiB, stay in the cache; but no block is so small that
+// reading the candidates takes longer than multiplying with them, nor so large
+// that some cores have none. The size of a block does not depend on the number of
 // workers, nor does any sum, so neither does the result.
-const blockScores = 1 << 18
+const (
+	blockScores = 1 << 18
+	leastRows   = 32
+	mostRows    = 64
+)
 
 // descend fits W, p, and the heads of the bridge by Adam. key names the fit,
 // so that it goes on from a checkpoint of its own. After each epoch the loss of
@@ -100,8 +105,10 @@ type trainer struct {
 	// learner teaches the parameters that w is made with; nil where w is fixed.
 	learner *learner
 	lex     []modulate.Lexical // of the batch
-	all     []float32          // [len(reps) × d]: all candidates, nil where there are too many
-	mined   []int32            // [queries × o.Negatives] distinct texts, where all is nil
+	mined   []int32            // [queries × o.Negatives] distinct texts; nil where all passages are candidates
+	vectors []float32          // of the candidates of the step, where there are mined ones
+
+	candidates candidates
 
 	best [][]float32 // the weights of the best epoch, see fitted
 
@@ -160,9 +167,12 @@ func (t *trainer) prepare(ctx context.Context) error {
 	d, n := t.q.dim, len(t.set.reps)
 	most := n
 	if n <= t.o.AllCandidates {
-		t.all = make([]float32, 0, n*d)
+		all := make([]float32, 0, n*d)
 		for _, i := range t.set.reps {
-			t.all = append(t.all, t.set.corpus.Vector(i)...)
+			all = append(all, t.set.corpus.Vector(i)...)
+		}
+		if err := t.candidates.pack(ctx, all, n, d, t.o.Workers); err != nil {
+			return err
 		}
 	} else {
 		var err error
@@ -183,7 +193,7 @@ func (t *trainer) prepare(ctx context.Context) error {
 
 // blockRows is the number of queries worked on at a time.
 func (t *trainer) blockRows(candidates int) int {
-	return min(max(8, blockScores/candidates), 64, t.o.Batch)
+	return min(max(leastRows, blockScores/candidates), mostRows, t.o.Batch)
 }
 
 // step takes step number on batch and returns its mean loss.
@@ -198,20 +208,21 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 	if err != nil {
 		return 0, err
 	}
-	candidates := t.all
 	target := t.target[:len(batch)]
 	for i, r := range batch {
 		target[i] = t.q.target[r]
 	}
-	if candidates == nil {
-		candidates = t.gather(batch, target)
+	if t.mined != nil {
+		if err := t.gather(ctx, batch, target); err != nil {
+			return 0, err
+		}
 	}
-	rows := t.blockRows(len(candidates) / d)
+	rows := t.blockRows(t.candidates.n)
 	scale := 1 / float64(len(batch))
 	err = each(ctx, t.o.Workers, (len(batch)+rows-1)/rows, func(worker, b int) {
 		lo := b * rows
 		hi := min(lo+rows, len(batch))
-		t.block(t.work[worker], batch[lo:hi], t.lex[lo:hi], candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
+		t.block(t.work[worker], batch[lo:hi], t.lex[lo:hi], &t.candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
 	})
 	if err != nil {
 		return 0, err

@@ -40,22 +40,22 @@ type problem struct {
 	spread     float64 // of modulate.Bound
 }
 
-// block computes the losses of the queries rows against the candidates
-// [n × d], of which target[i] is the right one for rows[i], and their gradient
+// block computes the losses of the queries rows against the candidates, of
+// which target[i] is the right one for rows[i], and their gradient
 // with respect to z = W·w, scaled by scale, into dz [len(rows) × d]. lex are
 // the lexical vectors of rows.
-func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, candidates []float32, target []int32, scale float64, dz []float32, loss []float64) {
+func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, c *candidates, target []int32, scale float64, dz []float32, loss []float64) {
 	d := p.q.dim
-	m, n := len(rows), len(candidates)/d
+	m, n := len(rows), c.n
 	for i, r := range rows {
 		p.forward(f, i, int(r), lex[i])
 	}
 	score := f.score[:m*n]
-	vec.MatMulNT(score, f.out[:m*d], candidates, m, n, d)
+	c.scores.Mul(score, f.out[:m*d], m)
 	for i := range rows {
 		loss[i] = crossEntropy(score[i*n:(i+1)*n], int(target[i]), p.tau, scale)
 	}
-	vec.MatMulNN(f.dout[:m*d], score, candidates, m, d, n)
+	c.gradient.Mul(f.dout[:m*d], score, m)
 	for i := range rows {
 		a, b := i*d, (i+1)*d
 		modulate.FuseGrad(dz[a:b], f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
@@ -95,22 +95,10 @@ func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 // crossEntropy returns −log softmax(score/τ)[target] in nats and replaces
 // score by the gradient of scale times it.
 func crossEntropy(score []float32, target int, tau, scale float64) float64 {
-	top := score[0]
-	for _, s := range score {
-		top = max(top, s)
-	}
-	f := 1 / tau
+	top, f := vec.Max(score), 1/tau
 	right := float64(score[target]-top) * f
-	var sum float64
-	for j, s := range score {
-		e := math.Exp(float64(s-top) * f)
-		score[j] = float32(e)
-		sum += e
-	}
-	g := float32(scale * f / sum)
-	for j := range score {
-		score[j] *= g
-	}
+	sum := vec.ExpSum(score, score, top, float32(f))
+	vec.Scale(score, float32(scale*f/sum))
 	score[target] -= float32(scale * f)
 	return math.Log(sum) - right
 }

@@ -3,31 +3,8 @@ package train
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 )
-
-// gather lays out the candidates of one step, each distinct text once: the
-// targets of the batch and the mined negatives of its queries. It rewrites
-// target to positions among them.
-func (t *trainer) gather(batch, target []int32) []float32 {
-	chosen := slices.Clone(target)
-	k := t.o.Negatives
-	for _, r := range batch {
-		chosen = append(chosen, t.mined[int(r)*k:(int(r)+1)*k]...)
-	}
-	slices.Sort(chosen)
-	chosen = slices.Compact(chosen)
-	candidates := make([]float32, 0, len(chosen)*t.q.dim)
-	for _, r := range chosen {
-		candidates = append(candidates, t.set.corpus.Vector(t.set.reps[r])...)
-	}
-	for i, r := range target {
-		at, _ := slices.BinarySearch(chosen, r)
-		target[i] = int32(at)
-	}
-	return candidates
-}
 
 // Ranks of the dense search that hard negatives are drawn from (Sec. 4.2 of
 // the paper): nearer ones are too often right answers themselves.

@@ -201,7 +201,7 @@ func TestGradientOfTheLoss(t *testing.T) {
 			}
 		}
 		batch := []int32{0, 3, 4, 9, 17}
-		f := newForward(len(batch), 16, len(p.all)/16)
+		f := newForward(len(batch), 16, p.candidates.n)
 		loss := func() float64 {
 			if err := p.weigh(t.Context(), batch); err != nil {
 				t.Fatal(err)
@@ -209,7 +209,7 @@ func TestGradientOfTheLoss(t *testing.T) {
 			for i, r := range batch {
 				p.target[i] = p.q.target[r]
 			}
-			p.block(f, batch, p.lex, p.all, p.target, 1, p.dz, p.loss)
+			p.block(f, batch, p.lex, &p.candidates, p.target, 1, p.dz, p.loss)
 			var sum float64
 			for _, l := range p.loss {
 				sum += l
