@@ -61,15 +61,26 @@ const (
 )
 
 // openBadger checks the files and opens them. Whatever Badger says of damaged
-// ones, panics included, becomes a *CorruptError.
+// ones, panics included, becomes a *CorruptError. Tables that Badger does not
+// list are set aside if it may write.
 func openBadger(dir string, o Options) (db *badger.DB, err error) {
+	records := filepath.Join(dir, recordsName)
 	if !o.ReadOnly {
-		if err := tidy(filepath.Join(dir, recordsName), o.logger()); err != nil {
+		if err := tidy(records, o.logger()); err != nil {
+			return nil, err
+		}
+		if _, err := returnSpares(records); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkTables(dir); err != nil {
+	listed, err := checkTables(dir)
+	if err != nil {
 		return nil, err
+	}
+	if !o.ReadOnly {
+		if err := setAside(records, listed); err != nil {
+			return nil, err
+		}
 	}
 	defer func() {
 		if r := recover(); r != nil {

@@ -112,7 +112,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			if s.last != nil {
 				s.last.txn.Discard()
 			}
-			err = errors.Join(err, s.release())
+			err = errors.Join(s.keepSpares(err), s.release())
 		}
 	}()
 	m, slot, marked, present, err := readHead(dir)
@@ -174,6 +174,11 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			return nil, err
 		}
 	}
+	if !o.ReadOnly {
+		if err := removeSpares(s.records()); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -196,6 +201,11 @@ func (s *Store) load(m mark, marked, fresh bool) (st state, err error) {
 		}
 		if s.o.ReadOnly {
 			return st, ErrNoDatabase
+		}
+		if n, err := countSpares(s.records()); err != nil {
+			return st, err
+		} else if n > 0 {
+			return st, s.corrupt("the state record is missing", nil)
 		}
 		return s.create()
 	}

@@ -21,8 +21,9 @@ import (
 // checkTables verifies every block of every table that Badger's MANIFEST
 // lists. Badger itself leaves out a table whose index does not check, ends an
 // iteration early at a bad block, and ends the process at a bad footer. After
-// this pass it meets no such table. The cost is one read of all tables.
-func checkTables(dir string) error {
+// this pass it meets no such table. The cost is one read of all tables. It
+// returns what the MANIFEST lists.
+func checkTables(dir string) (map[uint64]badger.TableManifest, error) {
 	records := filepath.Join(dir, recordsName)
 	damaged := func(name string, err error) error {
 		if systemError(err) {
@@ -32,22 +33,22 @@ func checkTables(dir string) error {
 	}
 	f, err := os.Open(filepath.Join(records, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a new database; if it is not, HEAD tells
+		return nil, nil // a new database; if it is not, HEAD tells
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m, _, err := badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
 	if err := errors.Join(err, f.Close()); err != nil {
-		return damaged(badger.ManifestFilename, firstLine(err))
+		return nil, damaged(badger.ManifestFilename, firstLine(err))
 	}
 	for id := range m.Tables {
 		name := table.IDToFilename(id)
 		if err := checkTable(filepath.Join(records, name)); err != nil {
-			return damaged(name, err)
+			return nil, damaged(name, err)
 		}
 	}
-	return nil
+	return m.Tables, nil
 }
 
 // checkTable verifies one table file: blocks, index, length of the index,

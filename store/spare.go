@@ -1,0 +1,104 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/table"
+)
+
+// spareExt is behind the name of a table that is set aside.
+const spareExt = ".spare"
+
+// setAside renames the tables that Badger's MANIFEST does not list, which it
+// would remove when it opens for writing. A process that dies leaves such tables
+// with nothing in them that is missed; but where the MANIFEST itself has lost its
+// end, they hold the documents. Only the state record and HEAD can tell, and they
+// are read after Badger has opened: then removeSpares or returnSpares follows.
+func setAside(records string, listed map[uint64]badger.TableManifest) error {
+	entries, err := os.ReadDir(records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		id, ok := table.ParseFileID(e.Name())
+		if _, known := listed[id]; !ok || known {
+			continue
+		}
+		path := filepath.Join(records, e.Name())
+		if err := os.Rename(path, path+spareExt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// returnSpares gives tables that are set aside their names again, unless a new
+// table has the name, and counts them.
+func returnSpares(records string) (n int, err error) {
+	err = eachSpare(records, func(spare string) error {
+		n++
+		name := strings.TrimSuffix(spare, spareExt)
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return os.Rename(spare, name)
+	})
+	return n, err
+}
+
+// removeSpares removes tables that are set aside.
+func removeSpares(records string) error { return eachSpare(records, os.Remove) }
+
+func eachSpare(records string, do func(path string) error) error {
+	entries, err := os.ReadDir(records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, ok := table.ParseFileID(strings.TrimSuffix(e.Name(), spareExt)); ok && strings.HasSuffix(e.Name(), spareExt) {
+			if err := do(filepath.Join(records, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// countSpares counts tables that are set aside.
+func countSpares(records string) (n int, err error) {
+	err = eachSpare(records, func(string) error { n++; return nil })
+	return n, err
+}
+
+// keepSpares closes Badger and returns the tables that it does not list to their
+// names, after err has stopped the opening. A *CorruptError tells of them.
+func (s *Store) keepSpares(err error) error {
+	if s.o.ReadOnly {
+		return err
+	}
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+		s.db = nil
+	}
+	n, e := returnSpares(s.records())
+	var c *CorruptError
+	if n > 0 && errors.As(err, &c) {
+		c.What += fmt.Sprintf("; its MANIFEST does not name %d of the tables, which are kept", n)
+	}
+	return errors.Join(err, e)
+}
+
+// records is the folder that Badger has to itself.
+func (s *Store) records() string { return filepath.Join(s.dir, recordsName) }
