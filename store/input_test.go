@@ -286,3 +286,59 @@ func TestClosed(t *testing.T) {
 	v.Close()
 	v.Close()
 }
+
+// TestReadWithoutLockFile: a database that was copied without its LOCK can be
+// read, and a folder without a database still cannot.
+func TestReadWithoutLockFile(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	add(t, s, doc("a", 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	if r := open(t, dir, Options{ReadOnly: true}); r.Len() != 1 {
+		t.Errorf("%d documents", r.Len())
+	}
+	empty := t.TempDir()
+	if _, err := Open(empty, Options{ReadOnly: true}); !errors.Is(err, ErrNoDatabase) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("reading left %v in the folder (%v)", left, err)
+	}
+}
+
+// TestFileAsFolder: the name of a file is refused in words.
+func TestFileAsFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		if _, err := Open(file, o); err == nil || !strings.Contains(err.Error(), "notes.txt is a file") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestForeignFolder: folders that may not be read, as a mounted disk's
+// lost+found, do not keep a database from opening.
+func TestForeignFolder(t *testing.T) {
+	if os.Geteuid() <= 0 {
+		t.Skip("NOT TESTED: unreadable folders; run on a Unix and not as root")
+	}
+	dir := t.TempDir()
+	lost := filepath.Join(dir, "lost+found")
+	if err := os.Mkdir(lost, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(lost, 0o755) })
+	s := open(t, dir, small)
+	add(t, s, doc("a", 1))
+	if n, err := s.DiskBytes(); err != nil || n == 0 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}

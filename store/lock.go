@@ -26,10 +26,16 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 		flag = os.O_RDONLY
 	}
 	f, err := os.OpenFile(path, flag, 0o644)
-	if err != nil {
-		if readOnly && errors.Is(err, fs.ErrNotExist) {
+	if readOnly && errors.Is(err, fs.ErrNotExist) {
+		var exists bool
+		if exists, err = Exists(dir); err == nil && !exists {
 			return nil, ErrNoDatabase
 		}
+		if err == nil { // a copy of a database may come without its lock
+			f, err = os.OpenFile(path, flag|os.O_CREATE, 0o644)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := tryLock(f, !readOnly); err != nil {

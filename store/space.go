@@ -8,12 +8,16 @@ import (
 	"path/filepath"
 )
 
-// DiskBytes returns what all files below the folder take on disk.
+// DiskBytes returns what all files below the folder take on disk, leaving out
+// folders that it may not read: they are not the database's.
 func (s *Store) DiskBytes() (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // compaction removes tables meanwhile
+		}
+		if path != s.dir && errors.Is(err, fs.ErrPermission) {
+			return fs.SkipDir
 		}
 		if err != nil || d.IsDir() {
 			return err

@@ -93,6 +93,9 @@ func hit(name string) {
 // Errors: *LockedError, *CorruptError, *VersionError, ErrUnclean and
 // ErrNoDatabase (read-only), or the operating system's.
 func Open(dir string, o Options) (_ *Store, err error) {
+	if _, err := Exists(dir); err != nil {
+		return nil, err
+	}
 	if !o.ReadOnly {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
