@@ -92,10 +92,10 @@ func (c *chunker) pieces(text string, room int) []piece {
 		s, rest, state = uniseg.FirstSentenceInString(rest, state)
 		at := len(text) - len(rest) - len(s)
 		for s != "" {
-			n := c.tokens(s)
-			cut := len(s)
+			front, n := c.front(s, room)
+			cut := len(front)
 			if n > room {
-				cut = c.cut(s, room)
+				cut = c.cut(front, room)
 				n = c.tokens(s[:cut])
 			}
 			out = append(out, piece{span{at, at + cut}, n})
@@ -103,6 +103,23 @@ func (c *chunker) pieces(text string, room int) []piece {
 		}
 	}
 	return out
+}
+
+// front returns as much of s, up to a blank, as has more than room tokens, and
+// how many it has; all of s if that has no more. A text may be one sentence of
+// megabytes, which must not be read whole for every piece of it.
+func (c *chunker) front(s string, room int) (front string, tokens int) {
+	for size := 16 * room; ; size *= 2 {
+		front = s
+		if size < len(s) {
+			if blank := strings.IndexAny(s[size:], " \t\r\n"); blank >= 0 {
+				front = s[:size+blank+1]
+			}
+		}
+		if n := c.tokens(front); n > room || len(front) == len(s) {
+			return front, n
+		}
+	}
 }
 
 // cut returns where to cut a sentence so that at most room tokens stand before

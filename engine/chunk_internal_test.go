@@ -137,3 +137,50 @@ func FuzzChunks(f *testing.F) {
 		}
 	})
 }
+
+// counting counts the bytes that are tokenized.
+type counting struct {
+	encoder.Encoder
+	bytes *int
+}
+
+func (c counting) Tokenize(role encoder.Role, text string) encoder.Tokens {
+	*c.bytes += len(text)
+	return c.Encoder.Tokenize(role, text)
+}
+
+// TestChunksOfOneSentence: a text without the end of a sentence, as a log or a
+// table has it, is read a few times and not once for every chunk.
+func TestChunksOfOneSentence(t *testing.T) {
+	read := 0
+	c := newChunker(counting{encoder.NewHash(16), &read}, Options{})
+	for _, text := range []string{
+		strings.Repeat("a line of a log without any end\n", 20_000),
+		strings.Repeat("word ", 100_000) + strings.Repeat("x", 100_000),
+	} {
+		read = 0
+		if chunks := c.split("", text); len(chunks) < 100 {
+			t.Fatalf("%d chunks", len(chunks))
+		}
+		if limit := 20 * len(text); read > limit {
+			t.Errorf("%d bytes tokenized for a text of %d", read, len(text))
+		}
+	}
+}
+
+// TestFront: what is cut off the front of a text is what would be cut off if
+// all of it were read.
+func TestFront(t *testing.T) {
+	c := newChunker(encoder.NewHash(16), Options{})
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		s, room := strings.ReplaceAll(paragraph(rng, 1+rng.IntN(40)), ".", ""), 1+rng.IntN(100)
+		front, n := c.front(s, room)
+		switch whole := c.tokens(s); {
+		case whole <= room && (front != s || n != whole):
+			t.Fatalf("seed %d: %d of %d bytes, %d tokens of %d, although there is room for %d", seed, len(front), len(s), n, whole, room)
+		case whole > room && (n <= room || c.cut(front, room) != c.cut(s, room)):
+			t.Fatalf("seed %d: %d tokens, room for %d; cut at %d, the whole at %d", seed, n, room, c.cut(front, room), c.cut(s, room))
+		}
+	}
+}
