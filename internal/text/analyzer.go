@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // analyzerVersion changes with everything that makes another term of the same
@@ -16,7 +17,7 @@ const analyzerVersion = 1
 const MaxTerm = 64
 
 // ErrLanguage: there is no analysis for the language.
-var ErrLanguage = errors.New(`unknown language; use one of text.Languages, or "none" for texts of several languages`)
+var ErrLanguage = errors.New("unknown language; use one of " + strings.Join(Languages(), ", ") + ` ("none" for texts of several languages)`)
 
 // Options choose how an Analyzer makes terms of a text.
 type Options struct {

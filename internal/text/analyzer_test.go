@@ -89,7 +89,7 @@ func TestOptionsDecide(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
 		}
 	}
-	if _, err := NewAnalyzer(Options{Language: "xx"}); !errors.Is(err, ErrLanguage) {
+	if _, err := NewAnalyzer(Options{Language: "xx"}); !errors.Is(err, ErrLanguage) || !strings.Contains(err.Error(), "da, de, en, ") {
 		t.Error(err)
 	}
 }
