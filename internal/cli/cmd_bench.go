@@ -31,10 +31,10 @@ limit and image are the protocols of papers.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := declareBench(f)
-		o.json = f.str("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
-		o.md = f.str("md", "", "`FILE`write the report as Markdown")
-		o.html = f.str("html", "", "`FILE`write the report as one HTML page with plots")
-		o.runs = f.str("runs", "", "`DIR`write TREC run files, queries and judgements of each task")
+		o.json = f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		o.md = f.outFile("md", "", "`FILE`write the report as Markdown")
+		o.html = f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
+		o.runs = f.outDir("runs", "`DIR`write TREC run files, queries and judgements of each task")
 		o.cases = f.int("cases", 5, "queries reported with texts, of the greatest losses and gains of each system")
 		return o.run
 	},
@@ -172,13 +172,12 @@ func writePages(md, html string, b *report.Bundle) error {
 	return writeFile(html, func(w io.Writer) error { return report.WriteHTML(w, b) })
 }
 
-// writeReport writes the table, the JSON file, or both. "1" and "true" mean
-// standard output, so that LEXSEM_JSON=1 works for every command.
+// writeReport writes the table, the JSON file, or both.
 func writeReport(a *app, jsonTo string, asJSON, asTable func(io.Writer) error) error {
-	switch jsonTo {
-	case "-", "1", "true":
+	switch {
+	case standardOutput(jsonTo):
 		return asJSON(a.Stdout)
-	case "":
+	case jsonTo == "":
 		return asTable(a.Stdout)
 	}
 	if err := writeFile(jsonTo, asJSON); err != nil {

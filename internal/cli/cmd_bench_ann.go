@@ -39,7 +39,7 @@ of the 10 nearest by cosine.`,
 			threads: f.int("threads", 1, "searches at once"),
 			delete:  f.float("delete", 0, "`SHARE`part of the vectors deleted before searching, from 0 to 1"),
 			seed:    f.uint64("seed", 1, "seed of made vectors and deletes"),
-			json:    f.str("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
+			json:    f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
 		}
 		return o.run
 	},

@@ -30,9 +30,9 @@ once. The last table is the training loss.`,
 		o := declareBench(f)
 		over := f.str("over", bench.OverQueries, "`WHAT`queries or passages")
 		at := f.str("at", "1,2,4,8,16", "`LIST`amounts")
-		o.json = f.str("json", "", "`FILE`write the curve as JSON; - is standard output, instead of the table")
-		o.md = f.str("md", "", "`FILE`write the curve as Markdown")
-		o.html = f.str("html", "", "`FILE`write the curve as one HTML page with plots")
+		o.json = f.outFile("json", "", "`FILE`write the curve as JSON; - is standard output, instead of the table")
+		o.md = f.outFile("md", "", "`FILE`write the curve as Markdown")
+		o.html = f.outFile("html", "", "`FILE`write the curve as one HTML page with plots")
 		return func(ctx context.Context, a *app, args []string) error {
 			if len(args) > 0 {
 				return usagef("bench curve takes no arguments, got %q", args[0])

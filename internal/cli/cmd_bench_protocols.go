@@ -27,7 +27,7 @@ func declareProtocol(f *flags, systems string) *protocolFlags {
 		seed:       f.uint64("seed", 1, "seed of fits, draws and tests"),
 		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
-		json:       f.str("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
+		json:       f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
 	}
 }
 
@@ -175,7 +175,7 @@ difference.`,
 		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid")
 		lower := f.bool("lower", "lower-case passages and queries")
-		html := f.str("html", "", "`FILE`write the report as one HTML page with plots")
+		html := f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
 		return func(ctx context.Context, a *app, args []string) error {
 			dirs, err := p.folders(args)
 			if err != nil {

@@ -25,9 +25,9 @@ amounts, recall against speed.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		md := f.str("md", "", "`FILE`write Markdown; without --md, --html and --svg it goes to standard output")
-		html := f.str("html", "", "`FILE`write one HTML page with plots")
-		svg := f.str("svg", "", "`DIR`write each plot as an SVG file")
+		md := f.outFile("md", "", "`FILE`write Markdown; without --md, --html and --svg it goes to standard output")
+		html := f.outFile("html", "", "`FILE`write one HTML page with plots")
+		svg := f.outDir("svg", "`DIR`write each plot as an SVG file")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) == 0 {
 				return hinted(usagef("no report given"), "name files that `lexsem bench … --json FILE` wrote")
@@ -77,7 +77,7 @@ with Holm's correction over all lines. --base holds them against one system of t
 		metric := f.str("metric", "ndcg@10", "metric to compare by")
 		base := f.str("base", "", "`SYSTEM`of the first report to compare all with")
 		seed := f.uint64("seed", 1, "seed of the test")
-		to := f.str("json", "", "`FILE`write the comparison as JSON; - is standard output, instead of the table")
+		to := f.outFile("json", "", "`FILE`write the comparison as JSON; - is standard output, instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if len(args) != 2 {
 				return hinted(usagef("two reports are compared, got %d", len(args)), "name two files that `lexsem bench --json FILE` wrote")

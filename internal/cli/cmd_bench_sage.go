@@ -34,7 +34,7 @@ has its files. Versions of texts are drawn by the seed.`,
 		limit := f.int("limit", 300, "texts that versions are made of, or that are clustered; 0 for all")
 		seed := f.uint64("seed", 1, "seed of draws")
 		cache := f.str("encodings", "", "`DIR`keep encodings for the next run")
-		to := f.str("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		to := f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
 		p := protocolFlags{data: data, seed: seed, cache: cache, json: to, perPassage: new(int)}
 		*p.perPassage = 1
 		return func(ctx context.Context, a *app, args []string) error {

@@ -26,7 +26,7 @@ positive, ties broken by passage id.`,
 		f.group("Flags")
 		qrels := f.str("qrels", "", "`FILE`judgements, tab-separated")
 		metrics := f.str("metrics", "ndcg@1,ndcg@10,mrr@10,recall@10,map@100", "`LIST`metrics")
-		to := f.str("json", "", "`FILE`write the scores as JSON; - is standard output, instead of the table")
+		to := f.outFile("json", "", "`FILE`write the scores as JSON; - is standard output, instead of the table")
 		return func(_ context.Context, a *app, args []string) error {
 			if *qrels == "" || len(args) == 0 {
 				return hinted(usagef("judgements and a run are needed"), "lexsem bench score --qrels FILE RUN.trec")

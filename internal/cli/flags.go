@@ -16,6 +16,7 @@ import (
 type flags struct {
 	set    *flag.FlagSet
 	groups []flagGroup
+	checks []func() error // of values, once all are known
 }
 
 type flagGroup struct {
@@ -89,7 +90,15 @@ func (f *flags) parse(args []string, getenv func(string) string) ([]string, erro
 		positional = append(positional, rest[0])
 		args = rest[1:]
 	}
-	return positional, f.fromEnvironment(getenv)
+	if err := f.fromEnvironment(getenv); err != nil {
+		return nil, err
+	}
+	for _, check := range f.checks {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return positional, nil
 }
 
 func (f *flags) fromEnvironment(getenv func(string) string) error {
@@ -114,21 +123,28 @@ func (f *flags) usage(err error) error {
 		return err
 	}
 	msg := err.Error()
+	topic := "`lexsem help " + f.set.Name() + "`"
+	if f.set.Name() == program {
+		topic = "`lexsem help COMMAND`"
+	}
 	const unknown = "flag provided but not defined: -"
 	if name, ok := strings.CutPrefix(msg, unknown); ok {
 		name = strings.TrimLeft(name, "-")
 		var names []string
 		f.set.VisitAll(func(fl *flag.Flag) { names = append(names, fl.Name) })
 		u := usagef("%s has no flag %s", f.set.Name(), dashed(name))
+		if f.set.Name() == program {
+			u = usagef("no flag %s before the command; flags of a command stand behind its name", dashed(name))
+		}
 		if near := nearest(name, names); near != "" {
-			u.hint = fmt.Sprintf("did you mean %s? `lexsem help %s` lists the flags; put -- before a text that starts with a dash", dashed(near), f.set.Name())
+			u.hint = fmt.Sprintf("did you mean %s? %s lists the flags; put -- before a text that starts with a dash", dashed(near), topic)
 		} else {
-			u.hint = fmt.Sprintf("`lexsem help %s` lists the flags; put -- before a text that starts with a dash", f.set.Name())
+			u.hint = topic + " lists the flags; put -- before a text that starts with a dash"
 		}
 		return u
 	}
 	u := usagef("%s: %s", f.set.Name(), singleDash.ReplaceAllString(msg, "$1-$2"))
-	u.hint = fmt.Sprintf("see `lexsem help %s`", f.set.Name())
+	u.hint = "see " + topic
 	return u
 }
 

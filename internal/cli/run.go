@@ -60,12 +60,15 @@ func run(ctx context.Context, env Env) error {
 	return do(ctx, a, positional)
 }
 
+// program is the name of the flag table before the command.
+const program = "lexsem"
+
 // splitGlobals parses the flags before the command's name. It returns the
 // arguments from the name on and the flags, as name=value, to be handed to the
 // command.
 func splitGlobals(args []string) (rest, leading []string, err error) {
 	var g globals
-	f := newFlags("lexsem")
+	f := newFlags(program)
 	g.declare(f)
 	f.bool("json", "")
 	if err := f.set.Parse(args); err != nil {

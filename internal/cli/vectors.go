@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 // embedLine is one line of embed --format jsonl.
@@ -65,15 +63,4 @@ func npyHeader(n, dim int) []byte {
 	head := append([]byte("\x93NUMPY"), 1, 0)
 	head = binary.LittleEndian.AppendUint16(head, uint16(len(dict)))
 	return append(head, dict...)
-}
-
-// writeFile writes a file that others may read; a failure leaves what was there
-// before.
-func writeFile(name string, write func(io.Writer) error) error {
-	return atomicfile.Write(name, func(f *os.File) error {
-		if err := write(f); err != nil {
-			return err
-		}
-		return f.Chmod(0o644)
-	})
 }
