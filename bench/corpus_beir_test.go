@@ -234,6 +234,11 @@ func TestLooseCorpora(t *testing.T) {
 	if err != nil || c.Name != "notes" || !reflect.DeepEqual(c.Passages, []Passage{{"a/x.MD", "", "first"}, {"b.txt", "", "second\ntext"}}) {
 		t.Errorf("a folder of texts: %+v, %v", c, err)
 	}
+	if err := os.Symlink("notes", filepath.Join(dir, "link")); err != nil {
+		t.Log("no symbolic links here:", err)
+	} else if c, err := ReadCorpora(filepath.Join(dir, "link"), ReadOptions{}); err != nil || c.Name != "link" || len(c.Passages) != 2 {
+		t.Errorf("a link to a folder of texts: %+v, %v", c, err)
+	}
 	c, err = ReadCorpora(filepath.Join(dir, "lines.jsonl"), ReadOptions{})
 	if err != nil || c.Name != "lines" || len(c.Passages) != 2 {
 		t.Errorf("a file of passages: %+v, %v", c, err)

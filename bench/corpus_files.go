@@ -47,6 +47,9 @@ func readLoose(path string, o ReadOptions) (c *Corpus, ok bool, err error) {
 		return nil, false, fmt.Errorf("resolving the data folder: %w", err)
 	}
 	c.Name = filepath.Base(abs)
+	if path, err = filepath.EvalSymlinks(path); err != nil { // a walk does not enter a link
+		return nil, false, err
+	}
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -60,6 +60,7 @@ func (s *sources) total(paths []string) int64 {
 		if p == "-" {
 			return 0
 		}
+		p = folder(p)
 		_ = filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return nil // reading reports it
@@ -94,6 +95,9 @@ func (s *sources) path(p string) error {
 	if p == "-" {
 		return s.jsonl("stdin", s.stdin)
 	}
+	if p == "" {
+		return hinted(usagef("an empty name among what to index"), "name files, folders or - for JSONL on standard input")
+	}
 	info, err := os.Stat(p)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -107,6 +111,7 @@ func (s *sources) path(p string) error {
 		}
 		return s.file(p, path.Clean(filepath.ToSlash(p)), true)
 	}
+	p = folder(p)
 	return filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -134,6 +139,15 @@ func (s *sources) path(p string) error {
 		}
 		return s.file(name, filepath.ToSlash(id), false)
 	})
+}
+
+// folder makes a walk enter p even if it is a link to a folder, as the user
+// who named it wants; links inside are left out.
+func folder(p string) string {
+	if info, err := os.Lstat(p); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return p + string(filepath.Separator)
+	}
+	return p
 }
 
 func hidden(name string) bool {

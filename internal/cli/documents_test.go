@@ -44,7 +44,7 @@ func TestReadJSONL(t *testing.T) {
 func TestBadJSONL(t *testing.T) {
 	cases := map[string]string{
 		`{"_id": "a", "text": "x"`:               "not a JSON object",
-		`[1]`:                                    "not a JSON object",
+		`[1]`:                                    "not a JSON object but array; put one object on a line",
 		`null`:                                   "not a JSON object",
 		`{"_id": "a", "text": "x"} {"_id": "b"}`: "one object on a line",
 		`{"text": "x"}`:                          "no \"_id\"",
@@ -144,6 +144,14 @@ func TestFileArguments(t *testing.T) {
 	items, bad, _, err = readAll(t, "", "x", "y")
 	if err != nil || len(items) != 1 || len(bad) != 1 || !strings.Contains(bad[0], "index a folder above both") {
 		t.Errorf("two folders with one file name: %d documents, complaints %q, %v; want the second refused", len(items), bad, err)
+	}
+	if err := os.Symlink("x", "link"); err != nil {
+		t.Log("no symbolic links here:", err)
+	} else if items, _, s, err := readAll(t, "", "link"); err != nil || len(items) != 1 || items[0].doc.ID != "a.txt" || s.total([]string{"link"}) == 0 {
+		t.Errorf("a link to a folder: %+v, %v; want what the folder holds", items, err)
+	}
+	if _, _, _, err := readAll(t, "", ""); exitCode(err) != exitUsage {
+		t.Errorf("an empty name gave %v; want a usage error", err)
 	}
 	if _, _, _, err := readAll(t, "", "nowhere"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing path gave %v", err)

@@ -131,6 +131,10 @@ func parseObject(line []byte) (map[string]any, error) {
 	dec.UseNumber()
 	var fields map[string]any
 	if err := dec.Decode(&fields); err != nil {
+		var other *json.UnmarshalTypeError
+		if errors.As(err, &other) {
+			return nil, fmt.Errorf("not a JSON object but %s; put one object on a line", other.Value)
+		}
 		return nil, fmt.Errorf("not a JSON object: %w", err)
 	}
 	if fields == nil {
