@@ -121,6 +121,9 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 	if err == nil {
 		return r.provenance(a, true), nil
 	}
+	if ctx.Err() != nil { // which says nothing of the cache
+		return Provenance{}, ctx.Err()
+	}
 	missing := &MissingError{Offline: s.offline, Missing: []Missing{{Artifact: a.name, Remedy: a.remedy}}}
 	attempt := func(route string, reason error) {
 		m := &missing.Missing[0]
@@ -137,6 +140,8 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 	defer unlock()
 	if r, err := cached(ctx, a); err == nil { // another process was faster
 		return r.provenance(a, true), nil
+	} else if ctx.Err() != nil {
+		return Provenance{}, ctx.Err()
 	} else if !errors.Is(err, errNotCached) {
 		s.report.logf("%s in the cache is unusable (%v); fetching it again", a.name, err)
 	}

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -80,6 +81,25 @@ func TestCacheDamage(t *testing.T) {
 				t.Errorf("offline: %+v, %v, %d requests", p, err, asked.Load())
 			}
 		})
+	}
+}
+
+// An interrupt while the cache is checked is no damage of it.
+func TestCacheInterrupted(t *testing.T) {
+	url, asked := countingServer(t)
+	s, _ := testSession(t, url)
+	a := testModel(s)
+	if _, err := s.obtain(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	asked.Store(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, s.offline = range []bool{true, false} {
+		s.report.log = func(line string) { t.Errorf("said %q", line) }
+		if _, err := s.obtain(ctx, a); !errors.Is(err, context.Canceled) || errors.Is(err, encoder.ErrUnavailable) || asked.Load() != 0 {
+			t.Errorf("offline %v: %v after %d requests", s.offline, err, asked.Load())
+		}
 	}
 }
 
