@@ -92,6 +92,9 @@ func summaryOf(err error) string {
 	if errors.As(err, &f) {
 		return oneLine(f.Summary())
 	}
+	if err.Error() == context.Canceled.Error() {
+		return "interrupted"
+	}
 	return oneLine(err.Error())
 }
 
@@ -145,6 +148,9 @@ func hintOf(err error) string {
 	case exitCorrupt:
 		return "`lexsem doctor --db DIR` says what is damaged"
 	case exitMismatch:
+		if errors.Is(err, store.ErrVersion) { // whose own words hold the remedy
+			return ""
+		}
 		return "leave --model out to use the database's own model, or index into a new folder"
 	case exitUnavailable:
 		return "`lexsem setup` fetches what is missing; `lexsem doctor` shows what was looked for"

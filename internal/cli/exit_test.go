@@ -54,6 +54,9 @@ func TestExitCodes(t *testing.T) {
 			}
 		}
 	}
+	if hint := hintOf(&store.VersionError{}); hint != "" {
+		t.Errorf("a database of a later format: hint %q, which is for models", hint)
+	}
 	if s := summaryOf(missing); strings.Contains(s, "\n") || !strings.Contains(s, "onnxruntime and bge") {
 		t.Errorf("summary %q", s)
 	}
@@ -62,5 +65,27 @@ func TestExitCodes(t *testing.T) {
 	}
 	if s := summaryOf(errors.Join(errors.New("a"), errors.New("b"))); s != "a; b" {
 		t.Errorf("joined errors: %q, want one line", s)
+	}
+}
+
+// TestUnwrittenResults: results that could not be written are a failure, in
+// commands too that print line by line.
+func TestUnwrittenResults(t *testing.T) {
+	full := errors.New("no space left on device")
+	for _, args := range [][]string{{"help"}, {"help", "search"}, {"version"}, {"setup", "--list"}} {
+		var stderr strings.Builder
+		if code := Run(t.Context(), Env{Args: args, Stdout: failing{full}, Stderr: &stderr}); code != exitFailure || !strings.Contains(stderr.String(), full.Error()) {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr.String())
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestInterruptedInWords(t *testing.T) {
+	if s := summaryOf(context.Canceled); s != "interrupted" {
+		t.Errorf("%q", s)
 	}
 }

@@ -181,7 +181,7 @@ func takeID(fields map[string]any) (string, error) {
 		switch id := v.(type) {
 		case string:
 			if id == "" {
-				return "", fmt.Errorf("field %q is empty; give the document an id", name)
+				return "", fmt.Errorf("field %q is empty; give every line an id", name)
 			}
 			return id, nil
 		case json.Number:
@@ -189,5 +189,5 @@ func takeID(fields map[string]any) (string, error) {
 		}
 		return "", fmt.Errorf("field %q is neither a string nor a number", name)
 	}
-	return "", errors.New(`no "_id" or "id"; give the document an id`)
+	return "", errors.New(`no "_id" or "id"; give every line one`)
 }

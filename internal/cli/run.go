@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -15,7 +16,12 @@ import (
 func Run(ctx context.Context, env Env) int {
 	env = env.withDefaults()
 	env.Stdin = &cancelReader{ctx: ctx, r: env.Stdin}
+	out := &resultWriter{w: env.Stdout}
+	env.Stdout = out
 	err := run(ctx, env)
+	if err == nil {
+		err = out.err
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -28,6 +34,21 @@ func Run(ctx context.Context, env Env) int {
 		fmt.Fprintf(env.Stderr, "hint: %s\n", hint)
 	}
 	return code
+}
+
+// resultWriter remembers the first error of writing results, which commands that
+// print line by line do not look for. It is for one goroutine.
+type resultWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (r *resultWriter) Write(p []byte) (int, error) {
+	n, err := r.w.Write(p)
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
 }
 
 func run(ctx context.Context, env Env) error {
