@@ -70,8 +70,8 @@ func TestReadCorpusWithoutJudgements(t *testing.T) {
 		t.Fatalf("read %+v, %v", c, err)
 	}
 	_, err = MakeTask("query", TaskInput{Corpus: c, Targets: NewTargets(c.Passages), Seed: 1})
-	if !errors.Is(err, ErrNoQueries) {
-		t.Errorf("the judged task says %v, want ErrNoQueries", err)
+	if !errors.Is(err, ErrNoQueries) || !strings.Contains(err.Error(), "qrels/test.tsv") {
+		t.Errorf("the judged task says %v, want ErrNoQueries and where queries are looked for", err)
 	}
 	if _, err := ReadCorpus(writeCorpus(t, okCorpus, okQueries, ""), ReadOptions{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("queries without judgements say %v, want that the file is missing", err)

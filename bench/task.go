@@ -75,6 +75,10 @@ func MakeTask(name string, in TaskInput) (*Task, error) {
 		return nil, fmt.Errorf("task %s: %w", name, err)
 	}
 	t.Name = name
+	if len(t.Queries) == 0 && t.LeftOut == 0 {
+		return nil, fmt.Errorf("task %s on %s: %w: the corpus has none (judged ones stand in queries.jsonl and qrels/test.tsv); choose tasks that are made from passages, such as keyword,part:16",
+			name, in.Corpus.Name, ErrNoQueries)
+	}
 	if len(t.Queries) == 0 {
 		return nil, fmt.Errorf("task %s on %s: %w: all %d candidates were left out; choose another task or corpus",
 			name, in.Corpus.Name, ErrNoQueries, t.LeftOut)

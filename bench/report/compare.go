@@ -29,11 +29,15 @@ type Comparison struct {
 
 // Compare holds every system of b against the one of the same name in a, task
 // by task, over the queries that both asked. With base it holds all against
-// that system of a. The corpora must be the same by name. Reports without
-// scores of single queries cannot be compared.
+// that system of a. The corpora must be the same by name and number of passages,
+// and so must the seed be where queries are drawn by it. Reports without scores
+// of single queries cannot be compared.
 func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison, error) {
 	if a.Data != b.Data {
 		return nil, fmt.Errorf("%w: one is of %s, the other of %s; compare runs on the same corpus", ErrReport, a.Data, b.Data)
+	}
+	if a.Documents != b.Documents {
+		return nil, fmt.Errorf("%w: one is of %d passages, the other of %d; compare runs over the same passages", ErrReport, a.Documents, b.Documents)
 	}
 	var out []Comparison
 	for _, rb := range b.Results {
@@ -44,6 +48,9 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison
 		ra := find(a.Results, name, rb.Task)
 		if ra == nil {
 			continue
+		}
+		if a.Seed != b.Seed && !judged(rb.Task) {
+			return nil, fmt.Errorf("%w: the queries of %s were drawn with seed %d in one and %d in the other, and are not the same under the same names; measure both with one --seed, or with judged tasks alone", ErrReport, rb.Task, a.Seed, b.Seed)
 		}
 		x, y, err := paired(a, b, ra, &rb, metric)
 		if err != nil {
@@ -98,6 +105,12 @@ func paired(a, b *bench.Report, ra, rb *bench.Result, metric string) (x, y []flo
 		return nil, nil, fmt.Errorf("%w: the reports share no query of %s", ErrReport, rb.Task)
 	}
 	return x, y, nil
+}
+
+// judged tells that the queries of a task come from files, whatever the seed.
+func judged(task string) bool {
+	family, _, _ := strings.Cut(task, ":")
+	return family == "query" || family == "queries"
 }
 
 func queriesOf(r *bench.Report, task string) []string {

@@ -183,10 +183,21 @@ func TestCompare(t *testing.T) {
 	if got, want := whole[1].P, a.Results[1].VsDense.P; got != want {
 		t.Errorf("p is %v, the report says %v", got, want)
 	}
-	other := *a
+	other, seed, fewer := *a, *b, *b
 	other.Data = "another"
+	seed.Seed++
+	if judged, err := Compare(a, &seed, "ndcg@10", "", 1); err != nil || len(judged) != 2 {
+		t.Errorf("judged queries do not depend on the seed: %v", err)
+	}
+	o.Tasks = []string{"query", "part:4"}
+	made := measured(t, o)
+	drawn := *made
+	drawn.Seed++
+	fewer.Documents--
 	for name, f := range map[string]func() error{
 		"data":   func() error { _, err := Compare(a, &other, "ndcg@10", "", 1); return err },
+		"seed":   func() error { _, err := Compare(made, &drawn, "ndcg@10", "", 1); return err },
+		"fewer":  func() error { _, err := Compare(a, &fewer, "ndcg@10", "", 1); return err },
 		"metric": func() error { _, err := Compare(a, b, "map@7", "", 1); return err },
 		"base":   func() error { _, err := Compare(a, b, "ndcg@10", "nobody", 1); return err },
 	} {
