@@ -3,6 +3,7 @@ package modulate
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -38,7 +39,8 @@ import (
 // LocalOptions shape Local. The zero value of each field is its default.
 type LocalOptions struct {
 	// Beta is what a passage with every token of the query gains by the shift,
-	// in (0, 10]; 0 means 0.8.
+	// in (0, 10]; 0 means 0.8 up to 10,000 passages, 1 from 20,000 on, and
+	// between them in proportion to the logarithm of their number.
 	Beta float64
 	// Lambda is the ridge of each cell, as in RLROptions; 0 means 0.15: a cell
 	// has few passages, and is to tell them apart.
@@ -53,9 +55,6 @@ type LocalOptions struct {
 }
 
 func (o LocalOptions) withDefaults() (LocalOptions, error) {
-	if o.Beta == 0 {
-		o.Beta = 0.8
-	}
 	if o.Lambda == 0 {
 		o.Lambda = 0.15
 	}
@@ -65,11 +64,17 @@ func (o LocalOptions) withDefaults() (LocalOptions, error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if !(o.Beta > 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.Workers < 1 {
+	if !(o.Beta >= 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.Workers < 1 {
 		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d workers; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
 			ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Workers)
 	}
 	return o, nil
+}
+
+// localBeta is β for n passages by default: the more there are, the more of them
+// are as near in meaning and lack the words.
+func localBeta(n int) float64 {
+	return 0.8 + 0.2*min(max(math.Log2(float64(n)/10000), 0), 1)
 }
 
 // Local holds the local bridges of a corpus. It follows inserts and deletes:

@@ -111,7 +111,15 @@ func (l *Local) factor(ids []int32) float32 {
 			all += idf(len(l.place), int(l.df[t]))
 		}
 	}
-	return float32(l.o.Beta / all)
+	return float32(l.beta() / all)
+}
+
+// beta is β for the present passages. The caller holds the read lock.
+func (l *Local) beta() float64 {
+	if l.o.Beta > 0 {
+		return l.o.Beta
+	}
+	return localBeta(len(l.place))
 }
 
 // Shares appends what each token of lexical weight of the query, in their order

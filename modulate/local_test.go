@@ -141,11 +141,11 @@ func TestLocalIsRLROfEachCell(t *testing.T) {
 					for j, x := range g {
 						shift += inv.inv[i*lawDim+j] * x
 					}
-					shift *= o.Beta / all
+					shift *= l.beta() / all
 					size += shift * shift
 					miss += math.Pow(float64(got[cell*lawDim+i]-in.Dense[i])-shift, 2)
 				}
-				if math.Sqrt(miss) > 0.02*math.Sqrt(size)+1e-4*o.Beta {
+				if math.Sqrt(miss) > 0.02*math.Sqrt(size)+1e-4*l.beta() {
 					t.Fatalf("%+v: cell %d of %d passages is off by %g of %g", o, cell, s.Len(), math.Sqrt(miss), math.Sqrt(size))
 				}
 			}
@@ -287,6 +287,28 @@ func TestLocalProbe(t *testing.T) {
 		if !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
 			t.Fatalf("all cells are %v", got)
 		}
+	}
+}
+
+// The default β rises from 10,000 to 20,000 passages, without a step.
+func TestLocalBeta(t *testing.T) {
+	last := 0.0
+	for _, c := range []struct {
+		n    int
+		want float64
+	}{{0, 0.8}, {1, 0.8}, {10000, 0.8}, {10001, 0.8}, {14142, 0.9}, {20000, 1}, {20001, 1}, {1 << 30, 1}} {
+		got := localBeta(c.n)
+		if math.Abs(got-c.want) > 1e-4 || got < last {
+			t.Errorf("%d passages: %v, want %v", c.n, got, c.want)
+		}
+		last = got
+	}
+	c := newLocalCorpus(t, 9, 60, 3)
+	if l := c.build(t, LocalOptions{}); l.beta() != 0.8 {
+		t.Errorf("%v for 60 passages", l.beta())
+	}
+	if l := c.build(t, LocalOptions{Beta: 2}); l.beta() != 2 {
+		t.Errorf("%v, asked for 2", l.beta())
 	}
 }
 
