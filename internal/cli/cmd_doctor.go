@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/cpu"
@@ -224,7 +226,12 @@ func selfTest(ctx context.Context, enc encoder.Encoder) error {
 }
 
 func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder) {
-	e, err := engine.Open(ctx, a.db, enc, engine.Options{MustExist: true})
+	o := engine.Options{MustExist: true, Logger: a.warnings()}
+	e, err := engine.Open(ctx, a.db, enc, o)
+	if errors.Is(err, store.ErrLocked) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		o.ReadOnly = true // what is checked can be read beside other readers, too
+		e, err = engine.Open(ctx, a.db, enc, o)
+	}
 	if err != nil {
 		r.fail("database", notFound(err, a.db))
 		return

@@ -57,13 +57,18 @@ func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*databa
 		return nil, err
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		o.Logger = a.warnings()
 	}
 	e, err := open(ctx, dir, enc, o)
 	if err != nil {
 		return nil, errors.Join(notFound(err, dir), enc.Close())
 	}
 	return &database{e, enc}, nil
+}
+
+// warnings is where databases say what they found and mended.
+func (a *app) warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // openBare opens an existing database without an encoder.

@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 }
 
 // hold keeps the database named by its first argument open until the file
-// named by the second one goes away.
+// named by the second one goes away; with a third one it only reads.
 func hold() {
-	e, err := engine.Open(context.Background(), os.Args[1], encoder.NewHash(384), engine.Options{})
+	e, err := engine.Open(context.Background(), os.Args[1], encoder.NewHash(384), engine.Options{ReadOnly: len(os.Args) > 3})
 	if err == nil {
 		err = os.WriteFile(os.Args[2], nil, 0o644)
 	}
