@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -44,7 +45,11 @@ func findANN(name string) (annKind, error) {
 	return annKind{
 		exact: strings.HasPrefix(name, index.KindFlat),
 		make: func(dim int, o ANNOptions) (index.Index, error) {
-			return index.New(name, index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads})
+			x, err := index.New(name, index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads})
+			if errors.Is(err, index.ErrOptions) {
+				err = fmt.Errorf("%w: %w", ErrOption, err)
+			}
+			return x, err
 		},
 	}, nil
 }

@@ -56,6 +56,14 @@ func (o annOptions) run(ctx context.Context, a *app, args []string) error {
 	if len(args) > 0 {
 		return usagef("bench ann takes no arguments, got %q", args[0])
 	}
+	for _, c := range []struct {
+		name      string
+		value, to int
+	}{{"-n", *o.n, 100_000_000}, {"--dim", *o.dim, 65_536}, {"--made-queries", *o.made, 1_000_000}, {"--threads", *o.threads, 10_000}} {
+		if c.value < 1 || c.value > c.to {
+			return usagef("%s %d: use a number from 1 to %s", c.name, c.value, thousands(c.to))
+		}
+	}
 	opt := bench.ANNOptions{
 		Base: *o.base, Queries: *o.queries, Truth: *o.truth, N: *o.n, Dim: *o.dim, NumQueries: *o.made, Seed: *o.seed,
 		Index: *o.kind, M: *o.m, EfConstruction: *o.efc, Threads: *o.threads, Delete: *o.delete,

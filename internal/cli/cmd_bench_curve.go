@@ -49,6 +49,9 @@ once. The last table is the training loss.`,
 			if err != nil {
 				return err
 			}
+			if *over == "passages" && opt.PassagesLimit > 0 {
+				return hinted(usagef("--passages-limit %d beside a curve over passages", opt.PassagesLimit), "--at says how many passages are drawn")
+			}
 			var c *bench.Curve
 			err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
 				c, err = bench.RunCurve(ctx, enc, opt, *over, amounts)

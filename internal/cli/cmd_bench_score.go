@@ -59,6 +59,9 @@ positive, ties broken by passage id.`,
 				if err != nil {
 					return err
 				}
+				if !answers(rankings, judged) {
+					return hinted(fmt.Errorf("%s answers no query that %s judges", name, *qrels), "a run and its judgements name queries by the same ids")
+				}
 				s, err := bench.Evaluate(judged, rankings, ms)
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
@@ -83,6 +86,16 @@ positive, ties broken by passage id.`,
 			})
 		}
 	},
+}
+
+// answers tells whether rankings hold a query that judged has.
+func answers(rankings bench.Rankings, judged bench.Qrels) bool {
+	for q := range rankings {
+		if len(judged[q]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func readNamed(name string, read func(io.Reader) error) error {
