@@ -213,7 +213,7 @@ func (e *Engine) way(variant string, single bool) (way, error) {
 	}
 	var err error
 	if w.stack, err = modulate.ParseStack(strings.Join(parts, "+")); err != nil {
-		return w, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return w, fmt.Errorf("%w: %w; or %s, or %s", ErrInvalid, err, VariantLocal, VariantNone)
 	}
 	if w.local && w.stack.Has(modulate.RLR.Name) {
 		return w, fmt.Errorf("%w: variant %q: %s takes the place of %s; name one of them", ErrInvalid, variant, VariantLocal, modulate.RLR.Name)

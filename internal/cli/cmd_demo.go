@@ -108,6 +108,9 @@ func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error)
 	if len(args) > 0 {
 		return hinted(usagef("demo takes no arguments, got %q", args[0]), "ask with --query TEXT")
 	}
+	if *o.query != "" && blank(*o.query) {
+		return hinted(usagef("the query is empty"), "give some words")
+	}
 	begin := time.Now()
 	root, err := goroot(a.Getenv)
 	if err != nil {

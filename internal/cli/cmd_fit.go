@@ -96,9 +96,12 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 			*o.variant = "slr"
 		}
 	}
-	stack, err := modulate.ParseStack(cmp.Or(*o.variant, "rlr+slr"))
-	if err != nil {
-		return hinted(usagef("%v", err), "join them by +, as in rlr+slr")
+	local := strings.TrimSpace(*o.variant) == engine.VariantLocal
+	var stack modulate.Stack
+	if !local {
+		if stack, err = modulate.ParseStack(cmp.Or(*o.variant, "rlr+slr")); err != nil {
+			return hinted(usagef("%v", err), "join them by +, as in rlr+slr")
+		}
 	}
 	if *o.perPassage < 1 || *o.maxQueries < 0 || *o.epochs < 1 {
 		return usagef("--queries-per-passage and --epochs take numbers from 1, --max-queries from 0")
@@ -106,15 +109,20 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	if *o.update && *o.importFile != "" {
 		return usagef("--update and --import exclude each other")
 	}
+	if *o.same && *o.importFile == "" {
+		return hinted(usagef("--same-encoder without --import"), "name the file that it vouches for with --import FILE")
+	}
 	dir, err := a.needDB()
 	if err != nil {
 		return err
 	}
-	if *o.importFile != "" {
+	switch {
+	case *o.importFile != "":
 		return o.take(ctx, a, dir)
-	}
-	if !stack.Fitted() {
-		return o.closedForm(ctx, a, dir)
+	case local:
+		return o.closedForm(ctx, a, dir, engine.VariantLocal)
+	case !stack.Fitted():
+		return o.closedForm(ctx, a, dir, stack.Name())
 	}
 	db, err := a.openDB(ctx, dir, engine.Options{MustExist: true})
 	if err != nil {
@@ -189,8 +197,8 @@ func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	return err
 }
 
-// closedForm answers a request to fit rlr.
-func (o fitOptions) closedForm(ctx context.Context, a *app, dir string) error {
+// closedForm answers a request to fit what needs no fit, such as rlr.
+func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string) error {
 	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
 	if err != nil {
 		return err
@@ -200,9 +208,9 @@ func (o fitOptions) closedForm(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: "rlr", Seed: *o.seed, Passages: stats.Documents, Probes: []fitProbe{}})
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: variant, Seed: *o.seed, Passages: stats.Chunks, Probes: []fitProbe{}})
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s: rlr needs no fit; it follows the %s stored\n", dir, count(stats.Documents, "passage", "passages"))
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s needs no fit; it follows the %s stored\n", dir, variant, count(stats.Chunks, "passage", "passages"))
 	return err
 }
 
