@@ -114,6 +114,9 @@ func (s *sources) path(p string) error {
 	p = folder(p)
 	return filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
+			if err = s.bad(&badInput{name, reason(err)}); err == nil && d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
 			return err
 		}
 		if name == p {
@@ -167,7 +170,7 @@ func kindOf(name string) string {
 func (s *sources) file(name, id string, named bool) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return err
+		return s.bad(&badInput{name, reason(err)})
 	}
 	defer f.Close()
 	if kindOf(name) == ".jsonl" {
@@ -175,7 +178,7 @@ func (s *sources) file(name, id string, named bool) error {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxText+1))
 	if err != nil {
-		return err
+		return s.bad(&badInput{name, reason(err)})
 	}
 	if len(data) > maxText {
 		return s.bad(&badInput{name, fmt.Errorf("larger than %d MiB; split it", maxText>>20)})
@@ -202,6 +205,15 @@ func (s *sources) file(name, id string, named bool) error {
 		return s.bad(&badInput{name, errNoText})
 	}
 	return s.each(item{engine.Document{ID: id, Title: title, Text: text}, name})
+}
+
+// reason is err without the path, which stands before it already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 func (s *sources) count(n int) {

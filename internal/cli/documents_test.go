@@ -164,6 +164,40 @@ func TestFileArguments(t *testing.T) {
 	}
 }
 
+// TestUnreadableFile: a file that cannot be read is a document that cannot be
+// read, about which --skip-bad decides.
+func TestUnreadableFile(t *testing.T) {
+	var bad []string
+	s := &sources{
+		each: func(item) error { return nil },
+		bad:  func(b *badInput) error { bad = append(bad, b.Error()); return nil },
+	}
+	dir := filepath.Join(t.TempDir(), "folder.txt")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(dir, "gone.md")
+	for _, name := range []string{dir, gone} {
+		if err := s.file(name, "id", true); err != nil {
+			t.Errorf("%s: %v; want a complaint", name, err)
+		}
+	}
+	if len(bad) != 2 || !strings.HasPrefix(bad[0], dir+": ") || strings.Count(bad[1], gone) != 1 {
+		t.Errorf("complaints %q", bad)
+	}
+	if os.Geteuid() <= 0 {
+		t.Skip("NOT TESTED: a folder without the right to read it; run on a Unix and not as root")
+	}
+	closed := filepath.Join(dir, "closed")
+	if err := os.Mkdir(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(closed, 0o755) })
+	if _, bad, _, err := readAll(t, "", dir); err != nil || len(bad) != 1 || !strings.HasPrefix(bad[0], closed+": ") {
+		t.Errorf("a closed folder: %q, %v", bad, err)
+	}
+}
+
 func FuzzParseDocument(f *testing.F) {
 	f.Add([]byte(`{"_id": "a", "title": "t", "text": "x", "metadata": {"y": [1, 2.5e3, null]}}`))
 	f.Add([]byte(`{"id": 1e5, "text": "\ud800"}`))
