@@ -222,8 +222,13 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 			for _, s := range e.chunks.split(r.Title, r.Text) {
 				r.Rows = append(r.Rows, store.Row{Start: s.start, End: s.end})
 			}
+			title := r.Title
 			if len(r.Rows) == 0 {
 				r.Rows = []store.Row{{End: len(r.Text)}}
+			} else {
+				var left int
+				title, left = e.chunks.titleOf(title)
+				r.Truncated += int32(left)
 			}
 			for j := range r.Rows {
 				if len(texts) == encodeWindow {
@@ -231,7 +236,7 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 						return err
 					}
 				}
-				texts, rows = append(texts, chunkText(r, r.Rows[j])), append(rows, wanted{i, j})
+				texts, rows = append(texts, passageText(title, r.Text[r.Rows[j].Start:r.Rows[j].End])), append(rows, wanted{i, j})
 			}
 		}
 	}

@@ -54,14 +54,32 @@ func (c *chunker) tokens(s string) int {
 	return len(t.IDs) + t.Truncated - c.frame
 }
 
+// room is how many tokens of the text a chunk behind title has.
+func (c *chunker) room(title string) int {
+	room := c.limit - c.frame
+	return max(room-c.tokens(title), room/titleShare, 1)
+}
+
+// titleOf returns as much of the title of a text in chunks as the encoder reads
+// before each of them, and how many of its tokens that leaves out: a longer one
+// would take the room of the text.
+func (c *chunker) titleOf(title string) (kept string, left int) {
+	most := c.enc.Fingerprint().MaxTokens - c.frame - c.room(title)
+	if n := c.tokens(title); most >= 1 && n > most {
+		front, _ := c.front(title, most)
+		kept = title[:c.cut(front, most)]
+		return kept, n - c.tokens(kept)
+	}
+	return title, 0
+}
+
 // split returns the chunks of a text that is encoded behind title: nil where
 // both fit the limit. Cost O(tokens).
 func (c *chunker) split(title, text string) []span {
 	if c.limit == 0 || c.tokens(passageText(title, text))+c.frame <= c.limit {
 		return nil
 	}
-	room := c.limit - c.frame
-	room = max(room-c.tokens(title), room/titleShare, 1)
+	room := c.room(title)
 	pieces := c.pieces(text, room)
 	overlap := min(c.overlap, room/2)
 	chunks := pack(pieces, room, overlap, 0)

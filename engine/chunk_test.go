@@ -302,3 +302,28 @@ func TestFitOnChunks(t *testing.T) {
 		t.Fatalf("%+v, %v", s.Bridges, err)
 	}
 }
+
+// TestLongTitle: a title longer than what the encoder reads leaves every chunk
+// room for its own part of the text, and what of it no vector stands for is
+// counted once.
+func TestLongTitle(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	var text strings.Builder
+	for _, word := range []string{"apple", "river", "quartz", "violin", "hammer", "winter"} {
+		text.WriteString(strings.Repeat("One more "+word+". ", 60))
+	}
+	r, err := e.Add(t.Context(), []engine.Document{{ID: "long", Title: strings.Repeat("heading ", 2000), Text: text.String()}})
+	if err != nil || r.Chunked != 1 || r.Truncated != 1 || r.TruncatedTokens < 1500 || r.TruncatedTokens > 2000 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	chunks := search(t, e, engine.Query{Text: "more", PerChunk: true}).Hits
+	if len(chunks) != r.Chunks || r.Chunks < 3 {
+		t.Fatalf("%d of %d chunks found", len(chunks), r.Chunks)
+	}
+	for _, c := range chunks {
+		h := search(t, e, engine.Query{Text: c.Text, K: 1, Mode: engine.ModeDense, Variant: "none", PerChunk: true}).Hits[0]
+		if h.Chunk != c.Chunk {
+			t.Errorf("the words of chunk %d found chunk %d", c.Chunk, h.Chunk)
+		}
+	}
+}

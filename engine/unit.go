@@ -62,8 +62,8 @@ func chunkRow(d *store.Document, unit uint64) (store.Row, error) {
 	return d.Rows[chunkOf(unit)], nil
 }
 
-// chunkText is what encoder and words see of a chunk: the title and its part of
-// the text.
+// chunkText is what the words see of a chunk: the title and its part of the text.
+// The encoder sees the same, but for titles that leave the text no room.
 func chunkText(d *store.Document, r store.Row) string {
 	return passageText(d.Title, d.Text[r.Start:r.End])
 }
