@@ -60,6 +60,10 @@ func writeAtomic(path string, write func(io.Writer) error) (err error) {
 // process that died have left in the database's folder and the folders in it.
 // Folders that it may not read, such as lost+found, are not the database's.
 func removeTemporaries(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir) // a walk does not enter a link
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if path != dir && errors.Is(err, fs.ErrPermission) {
 			return fs.SkipDir

@@ -342,3 +342,28 @@ func TestForeignFolder(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
+
+// TestLinkedFolder: a link to a database's folder is the folder.
+func TestLinkedFolder(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	add(t, s, doc("a", 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, "x"+temporaryMark+"1")
+	if err := os.WriteFile(left, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skipf("NOT TESTED: links to folders; this system makes none: %v", err)
+	}
+	s = open(t, link, small)
+	if n, err := s.DiskBytes(); err != nil || n == 0 || s.Len() != 1 {
+		t.Errorf("%d bytes, %d documents, %v", n, s.Len(), err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what an unfinished write left is there: %v", err)
+	}
+}

@@ -12,11 +12,15 @@ import (
 // folders that it may not read: they are not the database's.
 func (s *Store) DiskBytes() (int64, error) {
 	var sum int64
-	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(s.dir) // a walk does not enter a link
+	if err != nil {
+		return 0, err
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // compaction removes tables meanwhile
 		}
-		if path != s.dir && errors.Is(err, fs.ErrPermission) {
+		if path != dir && errors.Is(err, fs.ErrPermission) {
 			return fs.SkipDir
 		}
 		if err != nil || d.IsDir() {
