@@ -79,11 +79,15 @@ func goVersion(root string) string {
 // Equal texts are kept once. The platform is fixed to linux/amd64, so that
 // every machine with the same Go tree reads the same passages.
 func docPassages(root string) ([]engine.Document, error) {
-	src := filepath.Join(root, "src")
+	// Debian's src is a link, which a walk would not enter.
+	src, err := filepath.EvalSymlinks(filepath.Join(root, "src"))
+	if err != nil {
+		return nil, err
+	}
 	ctx := build.Default
 	ctx.GOOS, ctx.GOARCH, ctx.CgoEnabled = "linux", "amd64", true
 	p := passages{seen: map[string]bool{}, ids: map[string]bool{}}
-	err := filepath.WalkDir(src, func(name string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(src, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -179,3 +179,19 @@ func TestGorootMissing(t *testing.T) {
 		t.Errorf("found %q, %v; want an error with a hint", root, err)
 	}
 }
+
+// TestLinkedSource: where the sources are a link, as Debian installs them.
+func TestLinkedSource(t *testing.T) {
+	root := tree(t, map[string]string{"a/a.go": "package a\n\n// A says enough words to be worth searching for.\nvar A = 1\n"})
+	linked := t.TempDir()
+	if err := os.Symlink(filepath.Join(root, "src"), filepath.Join(linked, "src")); err != nil {
+		t.Skipf("NOT TESTED: links to folders; this system makes none: %v", err)
+	}
+	want, err := docPassages(root)
+	if err != nil || len(want) == 0 {
+		t.Fatal(want, err)
+	}
+	if got, err := docPassages(linked); err != nil || len(got) != len(want) {
+		t.Errorf("%d passages of %d, %v", len(got), len(want), err)
+	}
+}
