@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -201,6 +202,11 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	flush := func(done int) error {
 		if len(texts) > 0 {
 			out, err := e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
+			var one *encodingError
+			if errors.As(err, &one) {
+				at := rows[one.text].document
+				return &DocumentError{Position: at, ID: records[at].ID, Err: one.err}
+			}
 			if err != nil {
 				return fmt.Errorf("encoding documents %d to %d: %w", rows[0].document, rows[len(rows)-1].document, err)
 			}

@@ -35,7 +35,7 @@ const metric = "cosine"
 type Engine struct {
 	dir    string
 	o      Options
-	enc    encoder.Encoder // nil if opened without one
+	enc    encoder.Encoder // checked; nil if opened without one
 	chunks chunker
 	fp     encoder.Fingerprint
 	st     *store.Store
@@ -91,7 +91,10 @@ func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Eng
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, o: o, enc: enc, st: st, graphAbove: AutoHNSW, fits: make(chan struct{}, 1)}
+	e := &Engine{dir: dir, o: o, st: st, graphAbove: AutoHNSW, fits: make(chan struct{}, 1)}
+	if enc != nil {
+		e.enc = checked{enc}
+	}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, st.Close(), e.unmap())
 	}

@@ -264,7 +264,8 @@ func (s *search) attribute(x *Explanation, c Candidate, passage []float32) error
 
 // token is the vocabulary's entry, "" where the encoder does not tell.
 func (e *Engine) token(id int32) string {
-	if t, ok := e.enc.(interface{ Token(int32) string }); ok {
+	c, _ := e.enc.(checked)
+	if t, ok := c.Encoder.(interface{ Token(int32) string }); ok {
 		return t.Token(id)
 	}
 	return ""
