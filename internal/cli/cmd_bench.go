@@ -127,7 +127,7 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 		opt.Read.OnProblem = func(e *bench.LineError) error {
 			left++
 			if !a.quiet {
-				fmt.Fprintf(a.Stderr, "left out: %v\n", e)
+				fmt.Fprintf(a.Stderr, "left out: %s\n", oneLine(e.Error()))
 			}
 			return nil
 		}

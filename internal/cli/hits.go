@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/text"
@@ -31,13 +32,18 @@ var whiteSpace = regexp.MustCompile(`\s+`)
 
 // flat makes one line of s, without control characters.
 func flat(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+	return strings.TrimSpace(whiteSpace.ReplaceAllString(harmless(s), " "))
+}
+
+// harmless puts a blank for each control character, so that a text from outside
+// cannot speak to the terminal.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, s)
-	return strings.TrimSpace(whiteSpace.ReplaceAllString(s, " "))
 }
 
 // writeHits prints hits for people: rank, score and id, then the title, then

@@ -138,7 +138,8 @@ func unknownCommand(name string) error {
 	return hinted(usagef("unknown command %q", name), hint)
 }
 
-// oneLine keeps an error on one line: joined errors come with line breaks.
+// oneLine keeps an error on one line: joined errors come with line breaks. It may
+// quote ids and names from outside.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return harmless(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }
