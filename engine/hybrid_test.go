@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -107,10 +108,13 @@ func TestLegsFollowTheCorpus(t *testing.T) {
 	}
 	fresh := open(t, t.TempDir(), engine.Options{NoSync: true})
 	var all []engine.Document
-	for id, text := range left {
-		all = append(all, engine.Document{ID: id, Text: text})
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		all = append(all, engine.Document{ID: id, Text: left[id]})
 	}
 	add(t, fresh, all)
+	// Sums in another order may round a code of the local bridges to the other
+	// side, by 1/127 of the largest of its row.
+	within := map[string]float64{engine.ModeDense: 1e-3, engine.ModeLexical: 2e-5, engine.ModeHybrid: 2e-5}
 	for i := range 20 {
 		for _, mode := range []string{engine.ModeDense, engine.ModeLexical, engine.ModeHybrid} {
 			q := engine.Query{Text: strings.Join(strings.Fields(text(i * 7))[2:9], " "), Mode: mode, K: 80}
@@ -119,7 +123,7 @@ func TestLegsFollowTheCorpus(t *testing.T) {
 				t.Fatalf("%s: %d hits, %d in a fresh database", mode, len(a), len(b))
 			}
 			for id, s := range a {
-				if d := math.Abs(float64(s - b[id])); d > 2e-5*math.Max(1, math.Abs(float64(s))) {
+				if d := math.Abs(float64(s - b[id])); d > within[mode]*math.Max(1, math.Abs(float64(s))) {
 					t.Fatalf("seed %d, %s, %s: score %v, %v in a fresh database", seed, mode, id, s, b[id])
 				}
 			}
