@@ -19,19 +19,21 @@ import (
 // A weights file, all integers little-endian:
 //
 //	"LEXSEMBR"  magic, 8 bytes
-//	uint32      format version, 2
+//	uint32      format version, 3, or 2 where rows are not rounded
 //	uint32      length of the header
 //	JSON        weightsHeader
 //	int32 × n   columns of W that have a row here, ascending
 //	float32 × d bias, only if the header says so
-//	float32 × n × d  rows of Wᵀ in the order of the ids
+//	n × row     rows of Wᵀ in the order of the ids: int8 e and int8 × d codes, of
+//	            which the numbers are 2^e times, or float32 × d in version 2
 //	heads       in the order of the header, see weights_heads.go
 //	uint32      CRC-32C of all bytes before it
 //
-// Version 1 has no heads and is otherwise the same.
+// Version 1 has no heads and is otherwise version 2.
 const (
 	weightsMagic   = "LEXSEMBR"
-	weightsVersion = 2
+	weightsVersion = 3
+	floatVersion   = 2       // with rows of float32
 	maxHeader      = 1 << 20 // bytes
 	maxVocab       = 1 << 20 // bounds the table that Decode allocates to 4 MiB
 	maxDim         = 1 << 16
@@ -83,9 +85,13 @@ func (w *Weights) Encode() ([]byte, error) {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(p.ids[a], p.ids[b]) })
 
-	b := make([]byte, 0, 20+len(header)+4*(len(p.ids)+len(p.bias)+len(p.rows)))
+	version, appendRow, size := uint32(floatVersion), appendFloats, 4*len(p.rows)
+	if p.rounded() {
+		version, appendRow, size = weightsVersion, append8, len(p.rows)+len(p.ids)
+	}
+	b := make([]byte, 0, 20+len(header)+4*(len(p.ids)+len(p.bias))+size)
 	b = append(b, weightsMagic...)
-	b = binary.LittleEndian.AppendUint32(b, weightsVersion)
+	b = binary.LittleEndian.AppendUint32(b, version)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
 	b = append(b, header...)
 	for _, r := range order {
@@ -93,7 +99,7 @@ func (w *Weights) Encode() ([]byte, error) {
 	}
 	b = appendFloats(b, p.bias)
 	for _, r := range order {
-		b = appendFloats(b, p.rows[int(r)*p.dim:(int(r)+1)*p.dim])
+		b = appendRow(b, p.rows[int(r)*p.dim:(int(r)+1)*p.dim])
 	}
 	for _, s := range shapes {
 		b = w.Heads[s.Variant].append(b)
@@ -111,8 +117,9 @@ func Decode(b []byte) (*Weights, error) {
 	if len(b) < 20 || string(b[:8]) != weightsMagic {
 		return corrupt("not a weights file")
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v < 1 || v > weightsVersion {
-		return corrupt(fmt.Sprintf("format version %d, this program reads 1 to %d", v, weightsVersion))
+	version := binary.LittleEndian.Uint32(b[8:])
+	if version < 1 || version > weightsVersion {
+		return corrupt(fmt.Sprintf("format version %d, this program reads 1 to %d", version, weightsVersion))
 	}
 	if crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
 		return corrupt("checksum differs")
@@ -139,7 +146,11 @@ func Decode(b []byte) (*Weights, error) {
 	if err != nil {
 		return corrupt(err.Error())
 	}
-	if want := 4 * (h.Rows + bias + h.Rows*h.Dim + heads); len(body) != want {
+	rowBytes := 4 * h.Dim
+	if version > floatVersion {
+		rowBytes = 1 + h.Dim
+	}
+	if want := 4*(h.Rows+bias+heads) + h.Rows*rowBytes; len(body) != want {
 		return corrupt(fmt.Sprintf("%d bytes of numbers where the header announces %d", len(body), want))
 	}
 	stack, err := ParseStack(h.Stack)
@@ -164,7 +175,15 @@ func Decode(b []byte) (*Weights, error) {
 		p.bias = readFloats(body, bias)
 		body = body[4*bias:]
 	}
-	p.rows = readFloats(body, h.Rows*h.Dim)
+	whole := true
+	if version > floatVersion {
+		p.rows, whole = read8(body, h.Rows, h.Dim)
+	} else {
+		p.rows = readFloats(body, h.Rows*h.Dim)
+	}
+	if !whole {
+		return corrupt("codes out of range")
+	}
 	if !vec.Finite(p.bias) || !vec.Finite(p.rows) {
 		return corrupt("numbers that are not finite")
 	}
@@ -172,7 +191,7 @@ func Decode(b []byte) (*Weights, error) {
 		Stack: stack.Name(), Projection: p, Spread: h.Spread, Encoder: h.Encoder, Seed: h.Seed, Data: h.Data, Seq: h.Seq,
 		Passages: h.Passages, Queries: h.Queries, Loss: h.Loss, Probes: h.Probes,
 	}
-	if err := w.readHeads(body[4*h.Rows*h.Dim:], h.Heads); err != nil {
+	if err := w.readHeads(body[h.Rows*rowBytes:], h.Heads); err != nil {
 		return corrupt(err.Error())
 	}
 	if !(h.Spread >= 0) {

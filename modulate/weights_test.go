@@ -106,10 +106,66 @@ func TestWeightsOfVersion1(t *testing.T) {
 	if got, err := Decode(b); err != nil || !reflect.DeepEqual(got, w) {
 		t.Fatalf("version 1 read as %+v, %v", got, err)
 	}
-	binary.LittleEndian.PutUint32(b[8:], 3)
+	binary.LittleEndian.PutUint32(b[8:], 4)
 	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
-	if _, err := Decode(b); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "version 3") {
-		t.Fatalf("version 3: %v", err)
+	if _, err := Decode(b); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "version 4") {
+		t.Fatalf("version 4: %v", err)
+	}
+}
+
+// Rounded rows take a byte a number in the file, and come back as they were.
+func TestRoundedRows(t *testing.T) {
+	w := sampleWeights(t, "rlr+slr", true)
+	whole, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(4, 4))
+	p := w.Projection
+	for at := range p.rows { // rows of all sizes, one of zeros, one next to nothing
+		p.rows[at] = float32(r.NormFloat64() * math.Pow(10, float64(at/p.dim%7)*2-6))
+	}
+	clear(p.rows[:p.dim])
+	p.rows[p.dim], p.rows[p.dim+1] = -0x1p-149, float32(math.Copysign(0, -1))
+	copy(p.rows[2*p.dim:], []float32{127, -127, 64, 63.5, -0.4, 1})
+	before := slices.Clone(p.rows)
+	p.Round()
+	for at := 0; at < len(before); at += p.dim {
+		var top, off float64
+		for i := at; i < at+p.dim; i++ {
+			top = max(top, math.Abs(float64(before[i])))
+			off = max(off, math.Abs(float64(before[i]-p.rows[i])))
+		}
+		if off > top/127 && top > 0x1p-120 {
+			t.Errorf("row %d of %g moved by %g", at/p.dim, top, off)
+		}
+	}
+	if !slices.Equal(p.rows[2*p.dim:3*p.dim], []float32{127, -127, 64, 64, 0, 1}) {
+		t.Errorf("rounded to %v", p.rows[2*p.dim:3*p.dim])
+	}
+	once := slices.Clone(p.rows)
+	if p.Round(); !slices.Equal(once, p.rows) {
+		t.Error("rounding twice is not rounding once")
+	}
+	b, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(whole) - len(p.ids)*(3*p.dim-1); len(b) != want || binary.LittleEndian.Uint32(b[8:]) != 3 {
+		t.Errorf("version %d of %d bytes, want 3 of %d", binary.LittleEndian.Uint32(b[8:]), len(b), want)
+	}
+	if got, err := Decode(b); err != nil || !reflect.DeepEqual(got, w) {
+		t.Fatalf("read %+v, %v", got, err)
+	}
+	for i := range b {
+		if _, err := Decode(b[:i]); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut at %d: error %v", i, err)
+		}
+	}
+	b[len(b)-5] = 0x80
+	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
+	if _, err := Decode(b); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "codes") {
+		t.Fatalf("a code of -128: %v", err)
 	}
 }
 
@@ -213,6 +269,11 @@ func FuzzDecode(f *testing.F) {
 		}
 		b, err := (&Weights{Stack: stack, Projection: p, Heads: heads}).Encode()
 		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		p.rows[0] = 0.3 // not rounded
+		if b, err = (&Weights{Stack: stack, Projection: p, Heads: heads}).Encode(); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b)

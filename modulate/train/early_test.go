@@ -1,6 +1,7 @@
 package train
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -40,7 +41,8 @@ func TestFitStopsEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if loss, err := held.loss(t.Context(), set, m, o); err != nil || loss != r.Held[r.Best-1] {
+	// Rounding the rows moves the loss by less than another epoch would.
+	if loss, err := held.loss(t.Context(), set, m, o); err != nil || math.Abs(loss-r.Held[r.Best-1]) > 2e-4 {
 		t.Errorf("the weights have the held-out loss %v, %v; the best epoch had %v", loss, err, r.Held[r.Best-1])
 	}
 }

@@ -284,6 +284,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
+	w.Projection.Round() // before the probes, which are to measure what is saved
 	fitted := time.Now()
 	w.Encoder, w.Seed, w.Data, w.Seq = enc.Fingerprint(), o.Seed, set.digest, o.Seq
 	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), done.Losses[done.Best-1]
