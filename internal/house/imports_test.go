@@ -38,6 +38,8 @@ var allowed = map[string][]string{
 	"encoder":              {"internal/atomicfile"},
 	"store":                {},
 	"internal/section":     {},
+	"internal/cow":         {},
+	"internal/rcu":         {},
 	"internal/vec":         {},
 	"internal/text":        {},
 	"internal/safetensors": {},

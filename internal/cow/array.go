@@ -1,0 +1,165 @@
+// Package cow holds sequences that never change. The next version of one is
+// made by an Editor and shares with it all that was not edited, so a version
+// costs what has changed and readers of any version need no lock.
+package cow
+
+// Elements lie in pages of 64, and pages in nodes of 64: an edit copies a page,
+// its node, and the list of nodes, 8 bytes for 4,096 elements.
+const (
+	bits = 6
+	size = 1 << bits
+	mask = size - 1
+)
+
+type page[T any] [size]T
+type node[T any] [size]*page[T]
+
+// Array is a sequence of values. The zero Array is empty. It is a small value,
+// to be copied freely, and safe for concurrent use.
+type Array[T any] struct {
+	nodes []*node[T] // nil for a node, or a page, of zeros
+	n     int
+}
+
+// Len is the number of elements.
+func (a Array[T]) Len() int { return a.n }
+
+// At is element i, the zero value where i is not within 0 to Len()-1. Cost:
+// three reads of memory.
+func (a Array[T]) At(i int) (v T) {
+	if uint(i) >= uint(a.n) {
+		return v
+	}
+	nd := a.nodes[i>>(2*bits)]
+	if nd == nil {
+		return v
+	}
+	p := nd[i>>bits&mask]
+	if p == nil {
+		return v
+	}
+	return p[i&mask]
+}
+
+// All calls yield for each element that was ever set, and for its neighbours
+// within its page, in order: elements of pages of zeros are left out.
+func (a Array[T]) All(yield func(i int, v T) bool) {
+	for k, nd := range a.nodes {
+		if nd == nil {
+			continue
+		}
+		for j, p := range nd {
+			if p == nil {
+				continue
+			}
+			base := (k<<bits | j) << bits
+			for i := range min(size, a.n-base) {
+				if !yield(base+i, p[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Editor makes the next version of an Array. It is for one goroutine.
+type Editor[T any] struct {
+	a     Array[T]
+	nodes map[int]struct{} // that the next version does not share
+	pages map[int]struct{}
+	list  bool // the list of nodes is not shared
+}
+
+// Edit begins the next version of a, which stays as it is.
+func (a Array[T]) Edit() *Editor[T] {
+	return &Editor[T]{a: a, nodes: map[int]struct{}{}, pages: map[int]struct{}{}}
+}
+
+// Len is the number of elements so far.
+func (e *Editor[T]) Len() int { return e.a.n }
+
+// At is element i as edited so far.
+func (e *Editor[T]) At(i int) T { return e.a.At(i) }
+
+// Resize sets the number of elements; new ones are zero. Elements that are cut
+// off and come back are zero, too.
+func (e *Editor[T]) Resize(n int) {
+	var zero T
+	for i := n; i < e.a.n && i < (n+mask)&^mask; i++ { // the rest of the last page
+		*e.Ptr(i) = zero
+	}
+	e.own()
+	need := (n + 1<<(2*bits) - 1) >> (2 * bits)
+	if need < len(e.a.nodes) {
+		clear(e.a.nodes[need:])
+		e.a.nodes = e.a.nodes[:need]
+	}
+	for len(e.a.nodes) < need {
+		e.a.nodes = append(e.a.nodes, nil)
+	}
+	if last := (n + mask) >> bits; n < e.a.n && last&mask != 0 {
+		if nd := e.node(last >> bits); nd != nil {
+			clear(nd[last&mask:])
+		}
+	}
+	e.a.n = n
+}
+
+func (e *Editor[T]) own() {
+	if !e.list {
+		e.a.nodes, e.list = append(make([]*node[T], 0, len(e.a.nodes)+1), e.a.nodes...), true
+	}
+}
+
+// node returns node k as the editor's own, nil if it holds zeros.
+func (e *Editor[T]) node(k int) *node[T] {
+	e.own()
+	nd := e.a.nodes[k]
+	if _, ok := e.nodes[k]; !ok && nd != nil {
+		c := *nd
+		nd, e.a.nodes[k] = &c, &c
+		e.nodes[k] = struct{}{}
+	}
+	return nd
+}
+
+// Ptr returns element i, which must be below Len, to be changed until Done.
+func (e *Editor[T]) Ptr(i int) *T {
+	if uint(i) >= uint(e.a.n) {
+		panic("cow: index out of range")
+	}
+	k := i >> (2 * bits)
+	nd := e.node(k)
+	if nd == nil {
+		nd = &node[T]{}
+		e.a.nodes[k] = nd
+		e.nodes[k] = struct{}{}
+	}
+	at := i >> bits
+	p := nd[at&mask]
+	if _, ok := e.pages[at]; !ok {
+		c := page[T]{}
+		if p != nil {
+			c = *p
+		}
+		p, nd[at&mask] = &c, &c
+		e.pages[at] = struct{}{}
+	}
+	return &p[i&mask]
+}
+
+// Set makes v element i, which must be below Len.
+func (e *Editor[T]) Set(i int, v T) { *e.Ptr(i) = v }
+
+// Append adds an element at the end.
+func (e *Editor[T]) Append(v T) {
+	e.Resize(e.a.n + 1)
+	e.Set(e.a.n-1, v)
+}
+
+// Done returns the edited Array. The Editor must not be used afterwards.
+func (e *Editor[T]) Done() Array[T] {
+	a := e.a
+	*e = Editor[T]{}
+	return a
+}

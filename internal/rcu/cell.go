@@ -1,0 +1,113 @@
+// Package rcu keeps the present version of something for readers that take no
+// lock while they use it, and tells the writer when old versions are out of use.
+package rcu
+
+import "sync"
+
+// Cell holds the present version of a T. Readers acquire it and release it;
+// the writer publishes the next one. The zero Cell has no version: Publish
+// comes first. Safe for concurrent use.
+type Cell[T any] struct {
+	mu     sync.Mutex // held for a few instructions
+	now    *Ref[T]
+	oldest *Ref[T] // the first version that is not out of use
+}
+
+// Ref is a version in use.
+type Ref[T any] struct {
+	Value  T
+	cell   *Cell[T]
+	refs   int     // readers, and the cell for the present one
+	next   *Ref[T] // the version after it
+	retire []func()
+}
+
+// Acquire returns the present version, nil if there is none. The caller calls
+// Release once when it is done.
+func (c *Cell[T]) Acquire() *Ref[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now != nil {
+		c.now.refs++
+	}
+	return c.now
+}
+
+// Retain counts another reader of r, which the caller has not released yet.
+func (r *Ref[T]) Retain() {
+	r.cell.mu.Lock()
+	r.refs++
+	r.cell.mu.Unlock()
+}
+
+// Release gives a version back. What is then out of use is retired by the
+// caller's goroutine.
+func (r *Ref[T]) Release() {
+	c := r.cell
+	c.mu.Lock()
+	r.refs--
+	done := c.sweep()
+	c.mu.Unlock()
+	for _, f := range done {
+		f()
+	}
+}
+
+// Publish makes v the present version. retire, if not nil, is called once no
+// reader holds the version before, or an older one, any more: on the goroutine
+// that releases the last, with no lock held.
+func (c *Cell[T]) Publish(v T, retire func()) {
+	c.mu.Lock()
+	old := c.now
+	c.now = &Ref[T]{Value: v, cell: c, refs: 1}
+	if old == nil {
+		c.oldest = c.now
+		if retire != nil {
+			c.mu.Unlock()
+			retire()
+			return
+		}
+	} else {
+		if retire != nil {
+			old.retire = append(old.retire, retire)
+		}
+		old.next = c.now
+		old.refs--
+	}
+	done := c.sweep()
+	c.mu.Unlock()
+	for _, f := range done {
+		f()
+	}
+}
+
+// Clear takes the present version away, as Publish does: Acquire returns nil
+// from now on.
+func (c *Cell[T]) Clear(retire func()) {
+	c.mu.Lock()
+	old := c.now
+	if old == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.now = nil
+	if retire != nil {
+		old.retire = append(old.retire, retire)
+	}
+	old.refs--
+	done := c.sweep()
+	c.mu.Unlock()
+	for _, f := range done {
+		f()
+	}
+}
+
+// sweep returns what is to be called for versions that are out of use, oldest
+// first. The caller holds mu.
+func (c *Cell[T]) sweep() (done []func()) {
+	for c.oldest != nil && c.oldest.refs == 0 {
+		done = append(done, c.oldest.retire...)
+		c.oldest = c.oldest.next
+	}
+	return done
+}
