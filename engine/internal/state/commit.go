@@ -1,0 +1,269 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/store"
+)
+
+// step is how many chunks a part takes in between two looks at the context.
+const step = 256
+
+// Commit makes a batch durable and its changes the present state. Everything
+// that costs time is done before the commit record is written, beside the
+// searches: so an error, that of ctx included, leaves the database as it was,
+// and once the record is written nothing can fail any more. The caller discards
+// the batch after an error.
+func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint64, error) {
+	if err := d.turn.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer d.turn.unlock()
+	if err := d.broken(); err != nil {
+		return 0, err
+	}
+	next, df, err := d.prepare(ctx, changes)
+	if err != nil {
+		return 0, err
+	}
+	seq, err := b.Commit(ctx)
+	if err != nil {
+		d.undo(df)
+		return 0, err
+	}
+	view, err := d.st.Snapshot()
+	if err != nil { // the store was closed under the engine
+		return seq, fmt.Errorf("stored as commit %d, but not searchable before the database is opened again: %w", seq, err)
+	}
+	next.Seq, next.View, next.views = seq, view, share(view)
+	d.pending += len(changes)
+	for _, b := range d.backlogs {
+		b.add(df)
+	}
+	d.publish(next, df.gone)
+	d.wake()
+	return seq, nil
+}
+
+// diff is what a commit changes, in chunks.
+type diff struct {
+	added []Version
+	gone  []Version // with vectors and tokens, without texts
+	live  []uint64  // ordinals that begin
+	dead  []uint64  // ordinals that end
+}
+
+// diffOf nets the changes of one or several commits: what begins and ends among
+// them was never there.
+func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
+	var df diff
+	born := map[uint64]int{}
+	for i, c := range changes {
+		if c.New != 0 {
+			born[c.New] = i
+		}
+	}
+	ended := map[uint64]bool{}
+	for i, c := range changes {
+		if i%step == 0 && ctx.Err() != nil {
+			return df, context.Cause(ctx)
+		}
+		if c.Old == 0 {
+			continue
+		}
+		if _, ok := born[c.Old]; ok {
+			ended[c.Old] = true
+			continue
+		}
+		rows, err := d.st.Rows(c.Old)
+		if err != nil {
+			return df, fmt.Errorf("the version before of %q: %w", c.ID, err)
+		}
+		df.gone = rowsOf(df.gone, c.Old, rows)
+		df.dead = append(df.dead, c.Old)
+	}
+	for _, c := range changes {
+		if c.New != 0 && !ended[c.New] {
+			df.added = append(df.added, c.Now...)
+			df.live = append(df.live, c.New)
+		}
+	}
+	return df, nil
+}
+
+// prepare makes the state behind changes, without its view and number. The
+// caller holds turn. After an error the vector index is as it was.
+func (d *DB) prepare(ctx context.Context, changes []Change) (*State, diff, error) {
+	df, err := d.diffOf(ctx, changes)
+	if err != nil {
+		return nil, df, err
+	}
+	next, err := d.apply(ctx, d.now, df, everything)
+	if err != nil {
+		d.undo(df)
+		return nil, df, err
+	}
+	next.Bridges = countFresh(d.now.Bridges, df)
+	return next, df, nil
+}
+
+// parts names parts of a state.
+type parts uint
+
+const (
+	live parts = 1 << iota
+	vectors
+	words
+	metadata
+	sums
+	bridges // the local ones
+
+	everything = live | vectors | words | metadata | sums
+)
+
+func (p parts) has(q parts) bool { return p&q != 0 }
+
+// apply brings parts of cur, all at its commit, to the one behind df. Vectors are
+// added to the index; what is gone stays in it.
+func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, error) {
+	next := *cur
+	if p.has(live) {
+		e := cur.Live.Edit()
+		for _, ord := range df.dead {
+			e.Remove(ord)
+		}
+		for _, ord := range df.live {
+			e.Add(ord)
+			next.Limit = max(next.Limit, ord+1)
+		}
+		next.Live = e.Done()
+		next.Chunks += len(df.added) - len(df.gone)
+	}
+	var g errgroup.Group
+	g.SetLimit(d.workers())
+	if p.has(vectors | sums) {
+		g.Go(func() (err error) {
+			if p.has(vectors) {
+				if err = d.addVectors(ctx, cur.Vectors, df.added); err != nil {
+					return err
+				}
+			}
+			if p.has(sums) { // behind the vectors, which sums of rare tokens read
+				next.Sums, err = d.editSums(ctx, cur, df)
+			}
+			return err
+		})
+	}
+	if p.has(words) {
+		g.Go(func() (err error) {
+			next.Words, err = d.editWords(ctx, cur, df)
+			return err
+		})
+	}
+	if p.has(metadata) {
+		g.Go(func() (err error) {
+			next.Columns, err = d.editColumns(ctx, cur, df)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if cur.Local != nil {
+		for _, v := range df.added {
+			next.Fresh = append(next.Fresh, v.ID) // behind what older states see
+		}
+	}
+	return &next, nil
+}
+
+// undo takes vectors out that no state will see.
+func (d *DB) undo(df diff) {
+	d.now.Vectors.Delete(idsOf(df.added))
+}
+
+func idsOf(vs []Version) []uint64 {
+	ids := make([]uint64, len(vs))
+	for i, v := range vs {
+		ids[i] = v.ID
+	}
+	return ids
+}
+
+// each calls f with pieces of vs.
+func each(ctx context.Context, vs []Version, f func([]Version) error) error {
+	for piece := range slices.Chunk(vs, step) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := f(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *DB) addVectors(ctx context.Context, to *Vectors, vs []Version) error {
+	var rows []float32
+	return each(ctx, vs, func(vs []Version) error {
+		rows = rows[:0]
+		for _, v := range vs {
+			rows = append(rows, v.Vector...)
+		}
+		return to.Add(idsOf(vs), rows)
+	})
+}
+
+func countFresh(bridges map[string]*Bridge, df diff) map[string]*Bridge {
+	if len(bridges) == 0 {
+		return bridges
+	}
+	out := make(map[string]*Bridge, len(bridges))
+	for name, b := range bridges {
+		c := *b
+		for _, ord := range df.live {
+			if ord > b.Last {
+				c.Fresh++
+			}
+		}
+		for _, ord := range df.dead {
+			if ord > b.Last {
+				c.Fresh--
+			}
+		}
+		out[name] = &c
+	}
+	return out
+}
+
+// publish makes next the present state. Chunks that are gone leave the vector
+// index once no search can see them any more. The caller holds turn.
+func (d *DB) publish(next *State, gone []Version) {
+	old := d.now
+	if next.views == old.views {
+		next.views.refs.Add(1)
+	}
+	d.now = next
+	ids := idsOf(gone)
+	d.cell.Publish(next, func() {
+		old.views.drop()
+		if len(ids) > 0 {
+			d.drops.add(ids)
+			d.wake()
+		}
+	})
+}
+
+// ChunkText is what the words see of a chunk: the title and its part of the text.
+func ChunkText(d *store.Document, r store.Row) string {
+	return chunk.PassageText(d.Title, d.Text[r.Start:r.End])
+}
+
+// Terms analyses a text for the lexical leg.
+func (d *DB) Terms(dst []text.Term, s string) []text.Term { return d.analyzer.Terms(dst, s) }

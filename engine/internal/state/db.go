@@ -1,0 +1,165 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lexsem/lexsem/internal/rcu"
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Options shape a DB.
+type Options struct {
+	Dir        string
+	Dim, Vocab int
+	Metric     string
+	Index      string // one of index.Kinds; "" chooses by size
+	GraphAbove int    // chunks above which the index that is chosen is a graph
+	Analyzer   *text.Analyzer
+	Lambda     float64 // of RLR
+	Local      bool    // local bridges from the start
+	Bridges    func(s *State) error // fills in the fitted bridges of the first state
+	Logger     *slog.Logger
+	Progress   func(stage string, done, total int) // of Open
+	ReadOnly   bool
+	NoSync     bool
+}
+
+// DB is the derived state of an open database, and the way of a commit. Its
+// methods are safe for concurrent use but where they say otherwise.
+type DB struct {
+	o        Options
+	st       *store.Store
+	analyzer *text.Analyzer
+
+	cell rcu.Cell[*State] // what searches read
+
+	turn     turn       // held by whoever prepares and publishes a state
+	now      *State     // the present one; guarded by turn, and stays in cell
+	pending  int        // changes since the snapshots; guarded by turn
+	saved    uint64     // commit of the snapshots; guarded by turn
+	backlogs []*backlog // of long works in progress; guarded by turn
+
+	vectors atomic.Pointer[Vectors] // of the present state
+	before  atomic.Pointer[Vectors] // of states before it that are in use
+
+	drops       queue        // chunks that no state sees any more
+	localWanted atomic.Bool  // local bridges are asked for
+	searching   atomic.Int64 // searches in progress
+	searched    atomic.Int64 // when the last one ended, in nanoseconds
+
+	maintainer maintainer
+	mu         sync.Mutex // guards mapped
+	mapped     []*snapshot.File
+}
+
+// Acquire returns the present state, nil once the database is closed. The caller
+// releases it.
+func (d *DB) Acquire() *Ref { return d.cell.Acquire() }
+
+// Search marks a search as running until the returned function is called: work in
+// the background then takes one core at most.
+func (d *DB) Search() func() {
+	d.searching.Add(1)
+	return func() {
+		d.searched.Store(time.Now().UnixNano())
+		d.searching.Add(-1)
+	}
+}
+
+// quiet is how long after the last search all cores may be taken.
+const quiet = 2 * time.Second
+
+// workers is how many goroutines work beside the searches may take.
+func (d *DB) workers() int {
+	if d.searching.Load() > 0 || time.Since(time.Unix(0, d.searched.Load())) < quiet {
+		return 1
+	}
+	return max(1, runtime.GOMAXPROCS(0))
+}
+
+// vector is the stored vector of a chunk of any state in use, nil for others.
+func (d *DB) vector(id uint64) []float32 {
+	if x := d.vectors.Load(); x != nil {
+		if v := x.Vector(id); v != nil {
+			return v
+		}
+	}
+	if x := d.before.Load(); x != nil {
+		return x.Vector(id)
+	}
+	return nil
+}
+
+// Present is the present state without a reference: for whoever knows that no
+// commit and no maintainer runs, such as tests.
+func (d *DB) Present() *State { return d.now }
+
+// SetBridges publishes a state with other fitted bridges. change gets a copy of
+// the map to be edited.
+func (d *DB) SetBridges(ctx context.Context, change func(s *State, bridges map[string]*Bridge)) error {
+	if err := d.turn.lock(ctx); err != nil {
+		return err
+	}
+	defer d.turn.unlock()
+	next := *d.now
+	next.Bridges = make(map[string]*Bridge, len(d.now.Bridges)+1)
+	for name, b := range d.now.Bridges {
+		next.Bridges[name] = b
+	}
+	change(&next, next.Bridges)
+	d.publish(&next, nil)
+	return nil
+}
+
+// Close ends the maintainer, saves the derived state, and gives everything back.
+// The caller has ended all calls, and closes the store.
+func (d *DB) Close() error {
+	d.maintainer.end()
+	var err error
+	if !d.o.ReadOnly {
+		err = d.save(context.Background())
+	}
+	old := d.now
+	d.cell.Clear(func() { old.views.drop() })
+	return errors.Join(err, d.unmap())
+}
+
+// Abandon gives everything back without saving.
+func (d *DB) Abandon() error {
+	d.maintainer.end()
+	if old := d.now; old != nil {
+		d.cell.Clear(func() { old.views.drop() })
+	}
+	return d.unmap()
+}
+
+func (d *DB) unmap() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, f := range d.mapped {
+		errs = append(errs, f.Close())
+	}
+	d.mapped = nil
+	return errors.Join(errs...)
+}
+
+func (d *DB) warn(msg string, args ...any) {
+	if d.o.Logger != nil {
+		d.o.Logger.Warn(msg, append([]any{"dir", d.o.Dir}, args...)...)
+	}
+}
+
+func (d *DB) progress(stage string, done, total int) {
+	if d.o.Progress != nil {
+		d.o.Progress(stage, done, total)
+	}
+}

@@ -1,0 +1,95 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
+
+// saveAfter is the least number of changes after which a running engine saves its
+// derived state; beyond it a quarter of the corpus decides, so that saving costs a
+// constant share of adding.
+const saveAfter = 20_000
+
+// saveDue says whether enough has changed. Unsynced commits may be lost to a power
+// cut, so with NoSync only Close, which syncs first, saves.
+func (d *DB) saveDue(pending, documents int) bool {
+	return !d.o.NoSync && !d.o.ReadOnly && pending >= max(saveAfter, documents/4)
+}
+
+// save writes snapshots of all parts at the present state, beside searches and
+// commits, and lets the store forget what they no longer need.
+func (d *DB) save(ctx context.Context) error {
+	if err := d.turn.lock(ctx); err != nil {
+		return err
+	}
+	ref, pending, saved := d.cell.Acquire(), d.pending, d.saved
+	d.turn.unlock()
+	defer ref.Release()
+	s := ref.Value
+	if pending == 0 && saved == s.Seq {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(d.o.Dir, Folder), 0o755); err != nil {
+		return err
+	}
+	files := []struct {
+		kind string
+		seq  uint64
+		save func(w *snapshot.Writer) error
+	}{
+		{fileLive, s.Seq, func(w *snapshot.Writer) error { saveLive(w, s.Live); return nil }},
+		{s.Vectors.Kind, s.Seq, s.Vectors.Keeper.(index.Saver).Save},
+		{fileWords, s.Seq, s.Words.Save},
+		{fileColumns, s.Seq, s.Columns.Save},
+		{fileSums, s.Seq, s.Sums.Save},
+	}
+	oldest := s.Seq
+	if s.Local != nil {
+		oldest = min(oldest, s.LocalSeq)
+		files = append(files, files[0])
+		files[len(files)-1].kind, files[len(files)-1].seq, files[len(files)-1].save = fileLocal, s.LocalSeq, s.Local.Save
+	}
+	for i, f := range files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		d.maintainer.report("save", i, len(files))
+		history, ok, err := s.View.HistoryAt(f.seq)
+		if err == nil && !ok {
+			err = errors.New("its commit is not known any more")
+		}
+		if err == nil {
+			h := snapshot.Header{Kind: f.kind, Version: version, Seq: f.seq, Database: d.st.Manifest().UUID, History: history}
+			err = snapshot.Write(d.path(f.kind), h, func(w *snapshot.Writer) error {
+				w.Begin(sectionState)
+				w.U64(s.Limit)
+				return f.save(w)
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("saving %s: %w", f.kind, err)
+		}
+	}
+	for _, kind := range index.Kinds() { // what an earlier kind of index left
+		if kind == s.Vectors.Kind {
+			continue
+		}
+		if err := os.Remove(d.path(kind)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := d.turn.lock(ctx); err != nil {
+		return err
+	}
+	d.pending -= pending
+	d.saved = oldest
+	d.turn.unlock()
+	return d.st.Compact(ctx, oldest)
+}

@@ -1,0 +1,137 @@
+// Package state keeps the derived state of a database: what searches need and
+// what can be made from the store alone. A State never changes; a commit
+// prepares the next one beside the searches and publishes it by swapping a
+// pointer. Work that may wait is the maintainer's.
+package state
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/rcu"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/store"
+)
+
+// State is one committed state of a database, as searches read it. It never
+// changes for who holds it.
+type State struct {
+	Seq     uint64
+	View    *store.View // the documents
+	Live    cow.Set     // ordinals of the documents' versions
+	Limit   uint64      // above the ordinals of all versions that ever were
+	Chunks  int         // what is searched: a document of one piece counts once
+	Vectors *Vectors    // shared by all states; Sees says which of them are this one's
+	Words   *inverted.Words
+	Columns *columns.Columns
+	Sums    *modulate.Sums
+
+	// Local are the local bridges; nil where nobody has asked for them yet. They
+	// follow behind the commits, and stand at that of LocalSeq: Fresh are the chunks
+	// that came since, among them some that are gone.
+	Local    *local.Bridges
+	LocalSeq uint64
+	Fresh    []uint64
+
+	// Bridges are the fitted ones, by canonical name. Standard is the variant
+	// fitted last, Auto what the last fit chose for queries that name no variant.
+	Bridges        map[string]*Bridge
+	Standard, Auto string
+
+	views *shared
+}
+
+// Bridge is a fitted variant. A damaged file keeps its error: queries for the
+// variant get it, other variants work.
+type Bridge struct {
+	store.Bridge
+	Weights *modulate.Weights
+	Err     error
+	Fresh   int // live documents that came after the fit
+}
+
+// Ref is a State in use. Release gives it back.
+type Ref = rcu.Ref[*State]
+
+// Sees says whether a chunk is part of the state. Cost: a few reads of memory.
+func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }
+
+// Vector is the stored vector of a chunk of the state, of unit length.
+func (s *State) Vector(id uint64) []float32 { return s.Vectors.Vector(id) }
+
+// IDs are the chunks of the state, by document and number.
+func (s *State) IDs() []uint64 {
+	ids := make([]uint64, 0, s.Chunks)
+	for id := range s.Vectors.IDs {
+		if s.Sees(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, chunk.Compare)
+	return ids
+}
+
+// Vectors is the vector index, with the name of its kind.
+type Vectors struct {
+	index.Keeper
+	Kind string
+}
+
+// shared is a view of the store that several states read.
+type shared struct {
+	view *store.View
+	refs atomic.Int32
+}
+
+func share(v *store.View) *shared {
+	s := &shared{view: v}
+	s.refs.Store(1)
+	return s
+}
+
+func (s *shared) drop() {
+	if s.refs.Add(-1) == 0 {
+		s.view.Close()
+	}
+}
+
+// Version is one chunk of a document's version.
+type Version struct {
+	ID       uint64 // of the chunk
+	Vector   []float32
+	Tokens   []int32
+	Text     string // title and text, as the words see them
+	Metadata []byte // JSON object, or nil; of the first chunk
+}
+
+// Change is one change of a commit with the chunks that it makes.
+type Change struct {
+	store.Change
+	Now []Version // where New != 0
+}
+
+// rowsOf are the chunks of version ord as far as its rows tell.
+func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
+	for i, r := range rows {
+		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens})
+	}
+	return dst
+}
+
+// VersionsOf are the chunks of version ord of a document that was read whole.
+func VersionsOf(ord uint64, d *store.Document) []Version {
+	vs := rowsOf(nil, ord, d.Rows)
+	for i, r := range d.Rows {
+		vs[i].Text = ChunkText(d, r)
+	}
+	if len(vs) > 0 {
+		vs[0].Metadata = d.Metadata
+	}
+	return vs
+}
