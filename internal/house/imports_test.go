@@ -17,16 +17,18 @@ const module = "github.com/lexsem/lexsem"
 // directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
 var allowed = map[string][]string{
 	"cmd/lexsem":           {"internal/cli"},
-	"internal/cli":         {"bench", "bench/report", "bench/sage", "bench/sure", "engine", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store"},
+	"internal/cli":         {"bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store"},
 	"internal/figures":     {},
 	"bench/report":         {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":           {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
 	"bench/sure":           {"bench", "bench/stat", "encoder"},
-	"bench":                {"bench/stat", "engine", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
+	"bench":                {"bench/stat", "engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
 	"bench/peers":          {"bench", "index"},
 	"bench/plot":           {},
 	"bench/stat":           {},
-	"engine":               {"modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot"},
+	"engine":               {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/columns", "engine/internal/fault", "engine/internal/metadata", "modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot"},
+	"engine/filter":        {"engine/internal/fault", "engine/internal/metadata"},
+	"engine/fusion":        {"engine/internal/fault", "index/inverted"},
 	"modulate/train":       {"modulate", "encoder", "internal/vec", "internal/text", "internal/atomicfile"},
 	"modulate":             {"encoder", "internal/vec", "internal/safetensors", "internal/section", "internal/atomicfile", "internal/snapshot"},
 	"index":                {"internal/vec", "internal/text", "internal/section", "internal/snapshot"},
@@ -47,6 +49,10 @@ var allowed = map[string][]string{
 	"internal/recorded":    {},
 	"internal/atomicfile":  {},
 
+	"engine/internal/chunk":                {"encoder"},
+	"engine/internal/columns":              {"engine/filter", "engine/internal/metadata", "internal/cow", "internal/snapshot"},
+	"engine/internal/fault":                {},
+	"engine/internal/metadata":             {},
 	"internal/safetensors/safetensorstest": {},
 }
 
