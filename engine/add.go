@@ -11,6 +11,8 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -36,7 +38,7 @@ func (e *Engine) Upsert(ctx context.Context, docs []Document) (AddResult, error)
 // Delete removes the documents with these ids, atomically, and returns how
 // many there were; unknown ids are not an error.
 func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
-	return e.remove(ctx, func() ([]string, error) { return ids, nil })
+	return e.remove(ctx, func(context.Context, *state.State) ([]string, error) { return ids, nil })
 }
 
 // DeleteWhere removes the documents that meet f, atomically, and returns how
@@ -46,31 +48,36 @@ func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 	if f.IsZero() {
 		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)
 	}
-	return e.remove(ctx, func() (ids []string, err error) {
-		e.mu.RLock()
-		defer e.mu.RUnlock()
-		m, err := e.metadata.Match(f)
+	return e.remove(ctx, func(ctx context.Context, s *state.State) (ids []string, err error) {
+		m, err := s.Columns.Match(ctx, f)
 		if err != nil || m.Len() == 0 {
 			return nil, err
 		}
-		err = e.view.ScanDocuments(ctx, 0, func(ord uint64, d *store.Document) error {
-			if m.Allow(ord) {
-				ids = append(ids, d.ID)
+		for ord := range s.Live.All {
+			if !m.Allow(ord) {
+				continue
 			}
-			return nil
-		})
-		return ids, err
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			d, err := s.View.Text(ord)
+			if err != nil {
+				return nil, missing(err)
+			}
+			ids = append(ids, d.ID)
+		}
+		return ids, nil
 	})
 }
 
 // remove deletes the documents that choose names while no other write can come
 // between.
-func (e *Engine) remove(ctx context.Context, choose func() ([]string, error)) (int, error) {
-	done, err := e.use()
+func (e *Engine) remove(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ int, err error) {
+	ctx, done, err := e.work(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer done()
+	defer done(&err)
 	if e.o.ReadOnly {
 		return 0, ErrReadOnly
 	}
@@ -79,42 +86,54 @@ func (e *Engine) remove(ctx context.Context, choose func() ([]string, error)) (i
 		return 0, err
 	}
 	defer b.Discard()
-	e.applied()
-	ids, err := choose()
+	ids, err := e.chosen(ctx, choose)
 	if err != nil {
 		return 0, err
 	}
-	var changes []change
+	var changes []state.Change
 	for _, id := range ids {
 		c, ok, err := b.Delete(ctx, id)
 		if err != nil {
 			return 0, err
 		}
 		if ok {
-			changes = append(changes, change{Change: c})
+			changes = append(changes, state.Change{Change: c})
 		}
 	}
 	if len(changes) == 0 {
 		return 0, nil
 	}
-	_, err = e.commit(ctx, b, changes)
-	return len(changes), err
+	if _, err := e.db.Commit(ctx, b, changes); err != nil {
+		return 0, err
+	}
+	return len(changes), nil
+}
+
+// chosen are the ids that choose names in the state of the last commit.
+func (e *Engine) chosen(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ []string, err error) {
+	if err := e.db.Settled(ctx); err != nil {
+		return nil, err
+	}
+	ref := e.db.Acquire()
+	defer ref.Release()
+	defer snapshot.Guard(&err)()
+	return choose(ctx, ref.Value)
 }
 
 // put validates, encodes and stores.
-func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (AddResult, error) {
-	done, err := e.use()
+func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (_ AddResult, err error) {
+	ctx, done, err := e.work(ctx)
 	if err != nil {
 		return AddResult{}, err
 	}
-	defer done()
+	defer done(&err)
 	if e.o.ReadOnly {
 		return AddResult{}, ErrReadOnly
 	}
 	if len(docs) == 0 {
 		return AddResult{Seq: e.st.Seq()}, nil
 	}
-	records, err := e.check(docs, replace)
+	records, err := e.check(ctx, docs, replace)
 	if err != nil {
 		return AddResult{}, err
 	}
@@ -126,10 +145,13 @@ func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (AddRes
 
 // check validates docs before any costly work and returns their records, not
 // yet encoded.
-func (e *Engine) check(docs []Document, replace bool) ([]store.Document, error) {
+func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]store.Document, error) {
 	records := make([]store.Document, len(docs))
 	seen := make(map[string]struct{}, len(docs))
 	for i := range docs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		d := &docs[i]
 		refuse := func(err error) error { return &DocumentError{Position: i, ID: d.ID, Err: err} }
 		if d.ID == "" || len(d.ID) > MaxID {
@@ -212,11 +234,14 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 				setTokens(r, w.row, out[i].Tokens)
 			}
 		}
-		texts, rows = texts[:0], rows[:0]
-		e.progress(Progress{Stage: "encode", Done: done, Total: len(records)})
+		texts, rows = nil, rows[:0] // an encoder that outlives the call may read texts
+		e.report(Progress{Stage: "encode", Done: done, Total: len(records)})
 		return nil
 	}
 	for i := range records {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		r := &records[i]
 		if len(r.Rows) > 0 { // it brought its vector
 			setTokens(r, 0, e.enc.Tokenize(encoder.Passage, chunk.Passage(r.Title, r.Text)))
@@ -265,7 +290,7 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 	}
 	defer b.Discard()
 	var res AddResult
-	changes := make([]change, 0, len(records))
+	changes := make([]state.Change, 0, len(records))
 	for i := range records {
 		r := &records[i]
 		c, err := b.Put(ctx, r)
@@ -288,49 +313,13 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			res.Truncated++
 			res.TruncatedTokens += int(r.Truncated)
 		}
-		changes = append(changes, change{Change: c, now: chunksOf(c.New, r)})
+		changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, r)})
 		if i%1000 == 999 {
-			e.progress(Progress{Stage: "store", Done: i + 1, Total: len(records)})
+			e.report(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}
 	}
-	res.Seq, err = e.commit(ctx, b, changes)
-	return res, err
-}
-
-// commit makes a batch durable and applies it to the derived state. Between
-// the two, searches still see the state before, whose versions the store
-// keeps.
-func (e *Engine) commit(ctx context.Context, b *store.Batch, changes []change) (uint64, error) {
-	e.apply.Lock()
-	defer e.apply.Unlock()
-	if e.behind != nil {
-		return 0, e.behind
+	if res.Seq, err = e.db.Commit(ctx, b, changes); err != nil {
+		return AddResult{}, err
 	}
-	seq, err := b.Commit(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := e.applyChanges(seq, changes); err != nil {
-		e.fail(err)
-		return seq, fmt.Errorf("stored as commit %d, but not searchable: %w", seq, err)
-	}
-	if err := e.settle(); err != nil {
-		e.fail(err)
-		return seq, fmt.Errorf("stored as commit %d, but not searchable: %w", seq, err)
-	}
-	if err := e.toGraph(ctx); err != nil {
-		// The exact index holds the commit, and the next one tries again.
-		e.warn("searches go on without a graph", "dir", e.dir, "error", err)
-	}
-	if err := e.saveIfDue(ctx); err != nil {
-		// The commit stands; saving is tried again later, and Close tells.
-		e.warn("derived state not saved", "dir", e.dir, "error", err)
-	}
-	return seq, nil
-}
-
-// applied waits until every commit so far is applied to the derived state.
-func (e *Engine) applied() {
-	e.apply.Lock()
-	defer e.apply.Unlock()
+	return res, nil
 }

@@ -7,16 +7,18 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// A query that names no variant gets the local bridges: measured on every
-// corpus at hand they find copied words better than any fitted bridge, and by
-// the bound of their shift they leave questions in other words as they are
-// (docs/METHOD.md). A fit holds what it has fitted against them, on probes that
-// it draws from the corpus, and the better of the two serves from then on.
+// A query that names no variant gets what search.Default says. Measured on every
+// corpus at hand local bridges find copied words better than any fitted bridge, and
+// by the bound of their shift they leave questions in other words as they are
+// (docs/METHOD.md). A fit holds what it has fitted against them, on probes that it
+// draws from the corpus; where they win, the closed forms go on serving.
 
 // choicePassages is the number of passages that probes are drawn from, two each.
 const choicePassages = 150
@@ -28,25 +30,29 @@ type VariantScore struct {
 	Found   float64 `json:"found"`
 }
 
-// choose measures the local bridges and a bridge that is fitted, not saved yet,
-// on probes drawn from c and returns the name of the better one; of equals that
-// of the local bridges.
+// choose measures the local bridges and a bridge that is fitted, not saved yet, on
+// probes drawn from c and returns the name of the better one; of equals that of the
+// local bridges. Where there are none, they are built for this alone.
 func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *modulate.Weights) (best string, scores []VariantScore, err error) {
 	texts, targets, err := c.probes(seed)
 	if err != nil {
 		return "", nil, err
 	}
+	s, err := e.db.WithLocal(ctx, c.s)
+	if err != nil {
+		return "", nil, err
+	}
 	need := encoder.NeedDense
 	variants := []string{VariantLocal, fitted.Stack}
-	ways := make([]way, len(variants))
+	plans := make([]search.Plan, len(variants))
 	for i, v := range variants {
 		scores = append(scores, VariantScore{Variant: v})
-		if ways[i], err = e.resolve(Query{Variant: v}, false); err != nil {
+		if plans[i], err = search.Decide(s, search.Query{HasVector: true, K: 1, Mode: ModeDense, Variant: v}); err != nil {
 			return "", nil, err
 		}
-		need |= ways[i].need()
+		need |= plans[i].Way.Need()
 	}
-	if ways[1].with, err = modulate.NewStack(fitted.Stack, modulate.Parts{Sums: e.sums.Sums, Weights: fitted, RLR: fitted.RLR}); err != nil {
+	if plans[1].Way.With, err = modulate.NewStack(fitted.Stack, modulate.Parts{Sums: s.Sums, Weights: fitted, RLR: fitted.RLR}); err != nil {
 		return "", nil, err
 	}
 	for at := 0; at < len(texts); at += encodeWindow {
@@ -57,8 +63,8 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *mod
 		}
 		for i, o := range out {
 			in := modulate.Input{Tokens: o.Tokens, Dense: o.Dense, Hidden: o.Hidden, Logits: o.Logits}
-			for k := range ways {
-				ok, err := e.findsFirst(ways[k], in, c.Vector(targets[at+i]))
+			for k, p := range plans {
+				ok, err := e.findsFirst(ctx, s, p, in, c.Vector(targets[at+i]))
 				if err != nil {
 					return "", nil, err
 				}
@@ -75,23 +81,17 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *mod
 	return best, scores, nil
 }
 
-// findsFirst reports that a variant ranks a passage with the vector of target
-// first.
-func (e *Engine) findsFirst(w way, in modulate.Input, target []float32) (bool, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.behind != nil {
-		return false, e.behind
-	}
-	leg, _, err := e.denseLeg(w, in, e.view.Len())
+// findsFirst reports that a plan ranks a passage with the vector of target first.
+func (e *Engine) findsFirst(ctx context.Context, s *state.State, p search.Plan, in modulate.Input, target []float32) (bool, error) {
+	r, err := search.Begin(ctx, s, search.Query{}, p, in, nil, e.rlr(), func(string) {})
 	if err != nil {
 		return false, err
 	}
-	cs, err := leg.nearest(1, 0, nil)
+	cs, _, err := r.Candidates(ctx, 1)
 	if err != nil || len(cs) == 0 {
 		return false, err
 	}
-	return vec.Dot(e.vectors.Vector(cs[0].Ord), target) > 0.99999, nil
+	return vec.Dot(s.Vector(cs[0].Ord), target) > 0.99999, nil
 }
 
 // probes draws queries from passages spread over the corpus: five content words
@@ -123,11 +123,4 @@ func (c *corpus) probes(seed uint64) (texts []string, targets []int, err error) 
 		}
 	}
 	return texts, targets, nil
-}
-
-// Default is the variant of a query that names none.
-func (e *Engine) Default() string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.best(false)
 }

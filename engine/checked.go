@@ -27,8 +27,26 @@ func (e *encodingError) Unwrap() error { return e.err }
 // vector without a direction would be stored and could never be indexed.
 type checked struct{ encoder.Encoder }
 
+// A call whose context ends is left behind: its batch ends by itself, and nobody
+// waits for it.
 func (c checked) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	out, err := c.Encoder.Encode(ctx, role, texts, need)
+	type answer struct {
+		out []encoder.Output
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		out, err := c.Encoder.Encode(ctx, role, texts, need)
+		answers <- answer{out, err}
+	}()
+	var out []encoder.Output
+	var err error
+	select {
+	case a := <-answers:
+		out, err = a.out, a.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, err
 	}

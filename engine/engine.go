@@ -1,11 +1,15 @@
 // Package engine is lexsem's public API: a database of documents that is
 // searched by meaning with queries that know their own words.
 //
-// An Engine keeps documents, their vectors and their tokens in a store on
-// disk (the truth), a vector index and the sums of the closed-form bridge in
-// memory (derived from it), and fitted bridges as files. Queries are modulated
-// before they meet the index; passages never are, so one index serves every
-// variant.
+// An Engine keeps documents, their vectors and their tokens in a store on disk
+// (the truth), and what is derived from them: a vector index, an inverted index,
+// columns of metadata and the sums of the closed-form bridge. Queries are
+// modulated before they meet the index; passages never are, so one index serves
+// every variant.
+//
+// Searches read a state that never changes and take no lock; a commit prepares
+// the next state beside them and swaps a pointer. Work that may wait is done by a
+// maintainer in the background (Flush waits for it).
 //
 // Promises: an acknowledged write survives a killed process always, and a
 // power cut unless Options.NoSync is set; an Add of any size is atomic;
@@ -18,11 +22,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -40,34 +47,20 @@ type Engine struct {
 	chunks chunk.Splitter
 	fp     encoder.Fingerprint
 	st     *store.Store
+	db     *state.DB
 
-	apply      sync.Mutex   // held from commit to application, so that changes are applied in order
-	mu         sync.RWMutex // guards the derived state below; searches hold it shared
-	vectors    *vectors
-	graphAbove int               // AutoHNSW, but in tests
-	mapped     []*store.Snapshot // what vectors use the memory of; closed at the end
-	sums       *sums
-	local      *local
-	words      *words
-	metadata   *metadataColumns
-	seq        uint64      // commit that the derived state is at
-	view       *store.View // the documents of that commit
-	mask       *mask       // what the vector index holds beyond it; nil for nothing
+	graphAbove int // AutoHNSW, but in tests
 
-	behind error // why a commit could not be applied; ends all searches and saving
+	fits     chan struct{} // holds a value while a fit runs
+	progress sync.Mutex    // held while Options.Progress runs
 
-	saved   uint64 // commit of the derived snapshot files; guarded by apply
-	pending int    // changes applied since; guarded by apply
+	root  context.Context // ends when Close begins; its cause is ErrClosed
+	stop  context.CancelCauseFunc
+	ended chan struct{} // closed when Close has finished
 
-	bridges  map[string]*bridge // by canonical name; guarded by mu
-	standard string             // the variant fitted last; guarded by mu
-	auto     string             // what the last fit chose for queries that name no variant; guarded by mu
-	modMu    sync.Mutex
-	mods     map[string]modulate.Modulator // made so far, for bridges and sums in use
-
-	fits    chan struct{} // holds a value while a fit runs
-	closeMu sync.RWMutex  // held shared by every call, exclusively by Close
-	closed  bool
+	mu     sync.Mutex // guards closed
+	closed bool
+	calls  sync.WaitGroup // running calls
 }
 
 // Open opens or creates the database in dir. enc must be the encoder the
@@ -75,11 +68,20 @@ type Engine struct {
 // existing one for Get, Delete, Stats and searches by vector. The encoder is
 // not closed by Close.
 //
-// Opening costs the reading of the derived snapshots and the replay of what
-// came after them; without usable snapshots, one scan of all vectors.
+// Opening costs little where the snapshots of derived state are up to date: they
+// are used where they lie. Else it costs the replay of what came after them;
+// without usable snapshots, one scan of all vectors.
 func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Engine, error) {
+	return open(ctx, dir, enc, o, AutoHNSW)
+}
+
+func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graphAbove int) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	dir, err := filepath.Abs(dir) // the process may change its folder
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", dir, err)
 	}
 	if o.MustExist || o.ReadOnly || enc == nil {
 		if ok, err := store.Exists(dir); err != nil {
@@ -92,23 +94,24 @@ func Open(ctx context.Context, dir string, enc encoder.Encoder, o Options) (*Eng
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, o: o, st: st, graphAbove: AutoHNSW, fits: make(chan struct{}, 1)}
+	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, fits: make(chan struct{}, 1), ended: make(chan struct{})}
+	e.root, e.stop = context.WithCancelCause(context.Background())
 	if enc != nil {
 		e.enc = checked{enc}
 	}
 	if err := e.start(ctx); err != nil {
-		return nil, errors.Join(err, st.Close(), e.unmap())
+		return nil, errors.Join(err, st.Close())
 	}
 	return e, nil
 }
 
-// start binds the encoder to the database and builds the derived state.
+// start binds the encoder to the database and opens the derived state.
 func (e *Engine) start(ctx context.Context) error {
 	m := e.st.Manifest()
 	switch {
 	case len(m.Encoder) > 0:
 		if err := json.Unmarshal(m.Encoder, &e.fp); err != nil {
-			return fmt.Errorf("%w: encoder fingerprint in the manifest of %s: %v", store.ErrCorrupt, e.dir, err)
+			return fmt.Errorf("%w: encoder fingerprint in the manifest of %s: %v", ErrCorrupt, e.dir, err)
 		}
 		if e.enc != nil {
 			if err := encoder.Check("database "+e.dir, e.fp, e.enc.Fingerprint()); err != nil {
@@ -130,70 +133,135 @@ func (e *Engine) start(ctx context.Context) error {
 			return err
 		}
 	}
-	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
-	if err := e.newParts(); err != nil {
-		return err
-	}
-	if err := e.openDerived(ctx); err != nil {
-		return err
-	}
-	return e.loadBridges()
-}
-
-// newParts makes the parts of derived state, still without content.
-func (e *Engine) newParts() error {
 	language := e.st.Manifest().Language
 	if e.o.Language != "" && e.o.Language != language && !(language == "" && e.o.Language == "en") {
 		return fmt.Errorf("%w: database %s holds texts in language %q, not %q; open it without a language or build it anew", ErrInvalid, e.dir, language, e.o.Language)
 	}
-	kind := e.o.Index
-	if kind == "" {
-		kind = index.KindFlatInt8
-		if e.st.Len() > e.graphAbove || e.grown() {
-			kind = index.KindHNSWInt8
-		}
+	analyzer, err := newAnalyzer(language)
+	if err != nil {
+		return err
 	}
-	e.vectors = &vectors{name: kind, dim: e.fp.Dim}
-	e.metadata = &metadataColumns{}
-	e.sums = &sums{dim: e.fp.Dim, vocab: e.fp.VocabSize}
-	e.local = &local{dim: e.fp.Dim, vocab: e.fp.VocabSize, vector: func(ord uint64) []float32 { return e.vectors.Vector(ord) }}
-	var err error
-	e.words, err = newWords(language)
+	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
+	lambda := e.o.Lambda
+	if lambda == 0 {
+		lambda = modulate.DefaultLambda
+	}
+	e.db, err = state.Open(ctx, e.st, state.Options{
+		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: metric,
+		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: lambda, Local: e.o.Local,
+		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
+		Progress: func(stage string, done, total int) { e.report(Progress{Stage: stage, Done: done, Total: total}) },
+	})
 	return err
 }
 
-// Close waits for running calls, saves derived state and releases everything.
-// Further calls return ErrClosed; a second Close does nothing.
+func newAnalyzer(language string) (*text.Analyzer, error) {
+	o := text.Defaults()
+	o.Language = language
+	return text.NewAnalyzer(o)
+}
+
+// rlr are the options of RLR.
+func (e *Engine) rlr() modulate.RLROptions {
+	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda}
+}
+
+// Flush waits until the work in the background has caught up with all commits so
+// far: factors, graphs, and local bridges if they were asked for. It returns the
+// error of what could not be done, which is tried again by the next Flush.
+func (e *Engine) Flush(ctx context.Context) (err error) {
+	ctx, done, err := e.work(ctx)
+	if err != nil {
+		return err
+	}
+	defer done(&err)
+	return e.db.Flush(ctx)
+}
+
+// Close ends the database. Further calls return ErrClosed at once. Running searches
+// end normally; a running Add, Fit or Flush is cancelled with ErrClosed, and an Add
+// whose commit is written returns success. Then derived state is saved and
+// everything released. A second Close waits for the first and does nothing.
 func (e *Engine) Close() error {
-	e.closeMu.Lock()
-	defer e.closeMu.Unlock()
+	e.mu.Lock()
 	if e.closed {
+		e.mu.Unlock()
+		<-e.ended
 		return nil
 	}
 	e.closed = true
-	var err error
-	if !e.o.ReadOnly && e.behind == nil {
-		err = e.saveDerived(context.Background())
-	}
-	e.view.Close()
-	return errors.Join(err, e.st.Close(), e.unmap())
+	e.mu.Unlock()
+	defer close(e.ended)
+	e.stop(ErrClosed)
+	e.db.Stop()
+	e.calls.Wait()
+	return errors.Join(e.db.Close(), e.st.Close())
 }
 
-// use marks a call as running; the returned function ends it.
-func (e *Engine) use() (func(), error) {
-	e.closeMu.RLock()
-	if e.closed {
-		e.closeMu.RUnlock()
-		return nil, ErrClosed
-	}
-	return e.closeMu.RUnlock, nil
-}
-
-// fail marks the derived state as unusable.
-func (e *Engine) fail(err error) {
+// enter marks a call as running; the returned function ends it.
+func (e *Engine) enter() (func(), error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.behind = fmt.Errorf("%w: %w", ErrBehind, err)
+	if e.closed {
+		return nil, ErrClosed
+	}
+	e.calls.Add(1)
+	return e.calls.Done, nil
+}
+
+// work is enter for calls that Close cancels. What ends the call also makes
+// ErrClosed of an error that comes of that.
+func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error) {
+	done, err := e.enter()
+	if err != nil {
+		return ctx, nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.root, func() { cancel(ErrClosed) })
+	return ctx, func(err *error) {
+		if errors.Is(*err, context.Canceled) && context.Cause(ctx) == ErrClosed {
+			*err = fmt.Errorf("cancelled by Close: %w", ErrClosed)
+		}
+		stop()
+		cancel(nil)
+		done()
+	}, nil
+}
+
+// read is enter for calls that read one state. What ends the call repairs what an
+// error of it says is damaged.
+func (e *Engine) read() (*state.State, func(*error), error) {
+	done, err := e.enter()
+	if err != nil {
+		return nil, nil, err
+	}
+	ref := e.db.Acquire()
+	searched := e.db.Search()
+	return ref.Value, func(err *error) {
+		searched()
+		ref.Release()
+		e.db.Repair(err)
+		done()
+	}, nil
+}
+
+// Default is the variant of a query with a text that names neither mode nor
+// variant; "" once the database is closed.
+func (e *Engine) Default() string {
+	s, done, err := e.read()
+	if err != nil {
+		return ""
+	}
+	defer done(&err)
+	return search.Default(s, search.Hybrid)
+}
+
+func (e *Engine) report(p Progress) {
+	if e.o.Progress != nil {
+		e.progress.Lock()
+		defer e.progress.Unlock()
+		e.o.Progress(p)
+	}
 }
 
 func (e *Engine) warn(msg string, args ...any) {

@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
 )
 
-// Errors of this package, to be tested with errors.Is. Errors of the layers
-// below come through wrapped: store.ErrLocked, store.ErrCorrupt,
-// encoder.ErrMismatch and encoder.ErrUnavailable keep their meaning.
+// Errors of this package, to be tested with errors.Is. They hold for the layers
+// below as well.
 var (
 	// ErrNotFound answers Get for an id that is not stored, and Open with
 	// MustExist where there is no database.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = store.ErrNotFound
 	// ErrExists answers Add for an id that is stored already.
 	ErrExists = errors.New("document exists")
 	// ErrInvalid answers input that can never be right: an empty id, an empty
@@ -23,14 +24,16 @@ var (
 	// opened without one.
 	ErrNoEncoder = errors.New("no encoder: open the database with one")
 	// ErrNotFitted answers a query for a variant that has not been fitted.
-	ErrNotFitted = errors.New("not fitted")
-	// ErrClosed answers calls after Close.
-	ErrClosed = errors.New("engine is closed")
-	// ErrBehind answers searches after a commit that is stored but could not be
-	// applied to the index: opening the database again repairs it.
-	ErrBehind = errors.New("the index is behind the store: close the database and open it again")
+	ErrNotFitted = modulate.ErrNotFitted
+	// ErrClosed answers calls after Close, and those that Close cancels.
+	ErrClosed = store.ErrClosed
+	// ErrCorrupt answers what meets damage on disk. Derived state that is damaged
+	// is made anew in the background, and the call may be tried again.
+	ErrCorrupt = store.ErrCorrupt
+	// ErrLocked answers Open for a database that another process has open.
+	ErrLocked = store.ErrLocked
 	// ErrReadOnly answers writes on an engine opened read-only.
-	ErrReadOnly = errors.New("database is open read-only")
+	ErrReadOnly = store.ErrReadOnly
 )
 
 // DocumentError says which document of an Add or Upsert was refused and why.

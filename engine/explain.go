@@ -10,10 +10,11 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/internal/vec"
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -100,86 +101,49 @@ type Match struct {
 // The additive part of a modulation (RLR) is divided exactly; the product with
 // the softmax is not linear in the tokens, and is divided along the straight
 // path from no modulation to all of it (modulate.TokenShare).
-func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
-	done, err := e.use()
+func (e *Engine) Explain(ctx context.Context, q Query, id string) (_ Explanation, err error) {
+	s, done, err := e.read()
 	if err != nil {
 		return Explanation{}, err
 	}
-	defer done()
-	s, err := e.prepare(ctx, q)
+	defer done(&err)
+	defer snapshot.Guard(&err)()
+	t := newTimer()
+	r, err := e.begin(ctx, s, q, t)
 	if err != nil {
 		return Explanation{}, err
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if err := s.begin(); err != nil {
-		return Explanation{}, err
-	}
-	ord, err := e.find(id)
+	ord, err := find(s, id)
 	if err != nil {
 		return Explanation{}, err
 	}
-	if s.allow != nil && !s.allow(ord) {
+	if !r.Allows(ord) {
 		return Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", fault.Clip(id), ErrNotFound)
 	}
-	d, err := e.view.Get(ord)
+	d, err := s.View.Get(ord)
+	if err != nil {
+		return Explanation{}, missing(err)
+	}
+	best, rank, err := r.Place(ctx, ord, len(d.Rows))
 	if err != nil {
 		return Explanation{}, err
 	}
-	best, rank, err := s.score(ord, len(d.Rows))
+	hits, err := e.join(ctx, s, []search.Found{{Candidate: best}}, r.In.Dense)
 	if err != nil {
 		return Explanation{}, err
 	}
-	hits, err := e.join([]found{{Candidate: best}}, s.in.Dense)
-	if err != nil {
-		return Explanation{}, err
-	}
-	s.trace.Steps = s.timer.steps
-	x := Explanation{Hit: hits[0], Trace: s.trace}
+	x := Explanation{Hit: hits[0], Trace: e.trace(r, t)}
 	x.Rank = rank
-	x.Terms = s.plan.terms(best)
-	if s.plan.dense {
-		if err := s.explainDense(&x, best, d.Rows[chunk.Number(best.Ord)].Vector); err != nil {
+	x.Terms = r.Plan.Terms(best)
+	if r.Plan.Dense {
+		if err := e.explainDense(&x, r, q.Text, best, d.Rows[chunk.Number(best.Ord)].Vector); err != nil {
 			return Explanation{}, err
 		}
 	}
-	if s.plan.lexical {
-		s.explainWords(&x, best, d)
+	if r.Plan.Lexical {
+		e.explainWords(&x, s, q.Text, best, d)
 	}
 	return x, nil
-}
-
-// score gives every chunk of version ord its scores among the candidates of the
-// search, and returns the best one with the rank of its document, 0 if the legs
-// do not name it.
-func (s *search) score(ord uint64, chunks int) (best fusion.Candidate, rank int, err error) {
-	cs, _, err := s.candidates(max(minDepth, 2*s.plan.k))
-	if err != nil {
-		return best, 0, err
-	}
-	named := map[uint64]bool{}
-	for _, c := range cs {
-		named[c.Ord] = true
-	}
-	for i := range chunks {
-		if id := chunk.ID(ord, i); !named[id] {
-			cs = append(cs, fusion.Candidate{Ord: id})
-		}
-	}
-	if err := s.order(cs); err != nil {
-		return best, 0, err
-	}
-	before := map[uint64]struct{}{}
-	for _, c := range cs {
-		if chunk.Ord(c.Ord) == ord {
-			if named[c.Ord] {
-				rank = len(before) + 1
-			}
-			return c, rank, nil
-		}
-		before[chunk.Ord(c.Ord)] = struct{}{}
-	}
-	return best, 0, fmt.Errorf("%w: version %d has no chunk", store.ErrCorrupt, ord)
 }
 
 // topDimensions is how many dimensions an explanation names.
@@ -187,15 +151,15 @@ const topDimensions = 8
 
 // explainDense fills in what the vectors tell. passage is the vector of the
 // chunk.
-func (s *search) explainDense(x *Explanation, c fusion.Candidate, passage []float32) error {
-	vector := s.dense.vectorFor(c.Ord)
+func (e *Engine) explainDense(x *Explanation, r *search.Run, query string, c fusion.Candidate, passage []float32) error {
+	vector, plain, tokens := r.VectorFor(c.Ord), r.In.Dense, r.In.Tokens
 	type moved struct {
 		DimensionShare
 		by float64
 	}
 	var all []moved
 	for i, p := range passage {
-		m := moved{DimensionShare: DimensionShare{Dimension: i, Before: float64(s.in.Dense[i]) * float64(p), After: float64(vector[i]) * float64(p)}}
+		m := moved{DimensionShare: DimensionShare{Dimension: i, Before: float64(plain[i]) * float64(p), After: float64(vector[i]) * float64(p)}}
 		if m.by = math.Abs(m.After - m.Before); m.by > 0 {
 			all = append(all, m)
 		}
@@ -204,58 +168,22 @@ func (s *search) explainDense(x *Explanation, c fusion.Candidate, passage []floa
 	for _, m := range all[:min(len(all), topDimensions)] {
 		x.Dimensions = append(x.Dimensions, m.DimensionShare)
 	}
-	if err := s.attribute(x, c, passage); err != nil {
+	a, whole, err := r.Attribute(c, passage)
+	if err != nil {
 		return err
 	}
-	for i := range x.Tokens {
-		t := &x.Tokens[i]
-		if n := slices.Index(s.in.Tokens.IDs, t.ID); n >= 0 && n < len(s.in.Tokens.Offsets) {
-			o := s.in.Tokens.Offsets[n]
+	x.Plain, x.Bias, x.Attributed = a.Plain, a.Bias, whole
+	for _, share := range a.Tokens {
+		t := TokenShare{ID: share.ID, Shift: share.Shift, Scale: share.Scale}
+		if n := slices.Index(tokens.IDs, t.ID); n >= 0 && n < len(tokens.Offsets) {
+			o := tokens.Offsets[n]
 			t.Start, t.End = int(o.Start), int(o.End)
 		}
-		if t.Token = s.e.token(t.ID); t.Token == "" && t.Start < t.End && t.End <= len(s.q.Text) {
-			t.Token = s.q.Text[t.Start:t.End]
+		if t.Token = e.token(t.ID); t.Token == "" && t.Start < t.End && t.End <= len(query) {
+			t.Token = query[t.Start:t.End]
 		}
+		x.Tokens = append(x.Tokens, t)
 	}
-	return nil
-}
-
-// attribute divides the modulated score among the tokens: first that of the
-// stack, then what local bridges add to it.
-func (s *search) attribute(x *Explanation, c fusion.Candidate, passage []float32) error {
-	a := modulate.Attribution{Plain: float64(vec.Dot(s.in.Dense, passage))}
-	if s.way.any {
-		mod, _, err := s.e.modulator(s.way.stack)
-		if err != nil {
-			return err
-		}
-		attributor, ok := mod.(modulate.Attributor)
-		if !ok {
-			return nil
-		}
-		a = attributor.Attribute(s.in, passage)
-	}
-	shares := make(map[int32]float64)
-	if leg, ok := s.dense.(*localLeg); ok {
-		var err error
-		if shares, err = leg.shares(c.Ord, passage); err != nil {
-			return err
-		}
-	}
-	sum := a.Plain + a.Bias
-	for _, t := range a.Tokens {
-		sum += t.Scale + t.Shift + shares[t.ID]
-		x.Tokens = append(x.Tokens, TokenShare{ID: t.ID, Shift: t.Shift + shares[t.ID], Scale: t.Scale})
-		delete(shares, t.ID)
-	}
-	for _, id := range s.in.Tokens.Lexical(nil) {
-		if share, ok := shares[id]; ok {
-			sum += share
-			x.Tokens = append(x.Tokens, TokenShare{ID: id, Shift: share})
-		}
-	}
-	x.Plain, x.Bias = a.Plain, a.Bias
-	x.Attributed = math.Abs(sum-c.Dense) < 1e-3
 	return nil
 }
 
@@ -269,12 +197,12 @@ func (e *Engine) token(id int32) string {
 }
 
 // explainWords fills in what the words tell.
-func (s *search) explainWords(x *Explanation, c fusion.Candidate, d *store.Document) {
-	w := s.e.words
-	shares, _ := w.Explain(nil, s.terms, c.Ord)
-	ub := w.UB(s.terms)
+func (e *Engine) explainWords(x *Explanation, s *state.State, query string, c fusion.Candidate, d *store.Document) {
+	w, terms := s.Words, e.db.Terms(nil, query)
+	shares, _ := w.Explain(nil, terms, c.Ord)
+	ub := w.UB(terms)
 	first := map[string]text.Term{}
-	for _, t := range s.terms {
+	for _, t := range terms {
 		if _, ok := first[t.Text]; !ok {
 			first[t.Text] = t
 		}
@@ -287,8 +215,8 @@ func (s *search) explainWords(x *Explanation, c fusion.Candidate, d *store.Docum
 		})
 	}
 	row := d.Rows[chunk.Number(c.Ord)]
-	passage := w.analyzer.Terms(nil, chunkText(d, row))
-	for _, p := range inverted.PairShares(s.terms, passage, w.IDF) {
+	passage := e.db.Terms(nil, state.ChunkText(d, row))
+	for _, p := range inverted.PairShares(terms, passage, w.IDF) {
 		x.Pairs = append(x.Pairs, PairShare(p))
 	}
 	// The analysed text is the title, a space and the chunk, trimmed.

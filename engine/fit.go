@@ -11,7 +11,9 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
@@ -28,12 +30,12 @@ const fitDir = "fit"
 // the training queries (a few hundred a second and core) and two matrix
 // products a batch. Cancelling ctx leaves the database as it was; the same Fit
 // then, or after a kill, goes on from where it stopped, to the same bridge.
-func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
-	done, err := e.use()
+func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error) {
+	ctx, done, err := e.work(ctx)
 	if err != nil {
 		return FitReport{}, err
 	}
-	defer done()
+	defer done(&err)
 	switch {
 	case e.o.ReadOnly:
 		return FitReport{}, ErrReadOnly
@@ -46,16 +48,19 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 	case <-ctx.Done():
 		return FitReport{}, fmt.Errorf("waiting for another fit: %w", ctx.Err())
 	}
-	c, err := e.corpus(ctx)
-	if err != nil {
+	// The closed form that the fit stands on is that of all documents so far.
+	if err := e.db.Flush(ctx); err != nil {
 		return FitReport{}, err
 	}
-	defer c.view.Close()
+	ref := e.db.Acquire()
+	defer ref.Release()
+	defer snapshot.Guard(&err)()
+	c := newCorpus(ref.Value, e.fp.Dim)
 	options := train.Options{
-		Stack: o.Variant, Sums: c.sums.Sums,
-		RLR:  modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda},
+		Stack: o.Variant, Sums: c.s.Sums,
+		RLR:  e.rlr(),
 		Seed: o.Seed, QueriesPerPassage: o.QueriesPerPassage, MaxQueries: o.MaxQueries,
-		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: c.view.Seq(),
+		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: c.s.Seq,
 		Progress: func(stage string, done, total int, loss float64) {
 			if o.Progress != nil {
 				o.Progress(Progress{Stage: stage, Done: done, Total: total, Loss: loss})
@@ -63,15 +68,15 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 		},
 	}
 	if o.Update {
-		b, err := e.base(o.Variant)
+		b, err := base(c.s, o.Variant)
 		if err != nil {
 			return FitReport{}, err
 		}
-		at := slices.IndexFunc(c.chunks, func(id uint64) bool { return chunk.Ord(id) > b.Last })
+		at := slices.IndexFunc(c.ids, func(id uint64) bool { return chunk.Ord(id) > b.Last })
 		if at < 0 {
-			return FitReport{Variant: b.weights.Stack, File: b.File, Seq: b.Seq, Passages: b.Passages, Current: true}, nil
+			return FitReport{Variant: b.Weights.Stack, File: b.File, Seq: b.Seq, Passages: b.Passages, Current: true}, nil
 		}
-		options.Stack, options.Base, options.Fresh, options.RLR = b.weights.Stack, b.weights, at, b.weights.RLR
+		options.Stack, options.Base, options.Fresh, options.RLR = b.Weights.Stack, b.Weights, at, b.Weights.RLR
 	}
 	w, r, err := e.train(ctx, c, options)
 	if err != nil {
@@ -106,10 +111,8 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 
 // base is the bridge that an update goes on from: that of the variant, else
 // the default one.
-func (e *Engine) base(variant string) (*bridge, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	name := cmp.Or(variant, e.standard)
+func base(st *state.State, variant string) (*state.Bridge, error) {
+	name := cmp.Or(variant, st.Standard)
 	if name == "" {
 		return nil, fmt.Errorf("nothing to go on from: %w; run fit without update first", ErrNotFitted)
 	}
@@ -117,12 +120,12 @@ func (e *Engine) base(variant string) (*bridge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	b := e.bridges[s.Name()]
+	b := st.Bridges[s.Name()]
 	switch {
 	case b == nil:
 		return nil, fmt.Errorf("update of variant %s: %w; run fit without update first", s.Name(), ErrNotFitted)
-	case b.err != nil:
-		return nil, b.err
+	case b.Err != nil:
+		return nil, b.Err
 	}
 	return b, nil
 }
@@ -153,67 +156,32 @@ func (lent) Close() error { return nil }
 
 // corpus is the state of the database that a fit works on.
 type corpus struct {
-	e       *Engine
-	view    *store.View
-	chunks  []uint64 // ascending by document and chunk
-	vectors []float32
-	sums    *sums
-	text    *store.Document // last read, of version textOf
-	textOf  uint64
+	s      *state.State
+	dim    int
+	ids    []uint64        // of the chunks, ascending by document and number
+	text   *store.Document // last read, of version textOf
+	textOf uint64
 }
 
-// corpus reads vectors and sums of the last commit; texts are read when asked
-// for. The caller closes its view.
-func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
-	view, err := e.st.Snapshot()
-	if err != nil {
-		return nil, err
-	}
-	n, d := view.Len(), e.fp.Dim
-	c := &corpus{e: e, view: view, chunks: make([]uint64, 0, n), vectors: make([]float32, 0, n*d)}
-	c.sums = &sums{dim: d, vocab: e.fp.VocabSize}
-	if err := c.sums.reset(); err != nil {
-		view.Close()
-		return nil, err
-	}
-	f := feeder{parts: []part{c.sums}}
-	err = view.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
-		vs := chunksOfRows(nil, ord, rows)
-		for i := range vs {
-			c.chunks = append(c.chunks, vs[i].ord)
-			c.vectors = append(c.vectors, vs[i].vector...)
-			at := len(c.vectors) - d
-			vs[i].vector, vs[i].tokens = c.vectors[at:at+d:at+d], slices.Clone(vs[i].tokens)
-		}
-		return f.add(vs...)
-	})
-	if err == nil {
-		err = f.flush()
-	}
-	if err != nil {
-		view.Close()
-		return nil, err
-	}
-	return c, nil
-}
+func newCorpus(s *state.State, dim int) *corpus { return &corpus{s: s, dim: dim, ids: s.IDs()} }
 
-func (c *corpus) Len() int { return len(c.chunks) }
+func (c *corpus) Len() int { return len(c.ids) }
 
 // last is the highest ordinal.
 func (c *corpus) last() uint64 {
-	if len(c.chunks) == 0 {
+	if len(c.ids) == 0 {
 		return 0
 	}
-	return chunk.Ord(c.chunks[len(c.chunks)-1])
+	return chunk.Ord(c.ids[len(c.ids)-1])
 }
 
 // Text is the text of passage i as the encoder saw it.
 func (c *corpus) Text(i int) (string, error) {
-	id := c.chunks[i]
+	id := c.ids[i]
 	if ord := chunk.Ord(id); c.text == nil || c.textOf != ord { // chunks of a document come one after the other
-		d, err := c.view.Text(ord)
+		d, err := c.s.View.Text(ord)
 		if err != nil {
-			return "", err
+			return "", missing(err)
 		}
 		c.text, c.textOf = d, ord
 	}
@@ -221,28 +189,20 @@ func (c *corpus) Text(i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return chunkText(c.text, row), nil
+	return state.ChunkText(c.text, row), nil
 }
 
-func (c *corpus) Vector(i int) []float32 {
-	d := c.e.fp.Dim
-	return c.vectors[i*d : (i+1)*d]
-}
+func (c *corpus) Vector(i int) []float32 { return c.s.Vector(c.ids[i]) }
 
 // hardNegatives returns the passages at ranks [from, to) of the dense search.
 func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to int) ([]int, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	c.e.mu.RLock()
-	found, err := c.e.vectors.Search(nil, query, index.SearchOptions{K: to, Ef: to})
-	c.e.mu.RUnlock()
+	found, err := c.s.Vectors.Search(nil, query, index.SearchOptions{K: to, Ef: to, Visible: c.s.Sees, Ctx: ctx})
 	if err != nil {
 		return nil, err
 	}
 	var out []int
 	for _, n := range found[min(from, len(found)):] {
-		if i, ok := slices.BinarySearchFunc(c.chunks, n.ID, chunk.Compare); ok { // else it came after the fit began
+		if i, ok := slices.BinarySearchFunc(c.ids, n.ID, chunk.Compare); ok {
 			out = append(out, i)
 		}
 	}

@@ -24,12 +24,12 @@ type ImportOptions struct {
 // queries that name no variant. Every stored document counts as one that the
 // bridge has not seen. A file of another encoder is an
 // *encoder.MismatchError, one that cannot be used ErrInvalid.
-func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions) (FitReport, error) {
-	done, err := e.use()
+func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions) (_ FitReport, err error) {
+	ctx, done, err := e.work(ctx)
 	if err != nil {
 		return FitReport{}, err
 	}
-	defer done()
+	defer done(&err)
 	if e.o.ReadOnly {
 		return FitReport{}, ErrReadOnly
 	}

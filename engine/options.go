@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/index"
 )
 
 // Limits of the API.
 const (
-	MaxK     = 10_000 // hits a query may ask for
-	MaxID    = 1024   // bytes of a document id
-	defaultK = 10
+	MaxK  = search.MaxK // hits a query may ask for
+	MaxID = 1024        // bytes of a document id
 )
 
 // Options shape an engine. The zero value is the default of every field.
@@ -45,15 +45,18 @@ type Options struct {
 	// MustExist makes Open fail with ErrNotFound instead of creating.
 	MustExist bool
 	// MemoryMiB is the budget of the document store's caches and buffers; 0
-	// means 128. Vectors, local bridges and graph come on top: about 9·Dim bytes
-	// a vector, of which local bridges take 4·Dim, and 200 bytes more with a
-	// graph.
+	// means 128. Vectors, codes, words and sums come on top: Stats tells them part
+	// by part.
 	MemoryMiB int
+	// Local builds local bridges as soon as there are documents, and keeps them up to
+	// date. Else they are built once a query names "rlr-local". They take some
+	// 2·Dim to 4·Dim bytes a vector.
+	Local bool
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.
 	Alpha, Lambda float64
 	// Progress, if not nil, hears of long work inside Open, Add and Upsert. It
-	// is called from one goroutine at a time.
+	// is called from one goroutine at a time, however many calls run.
 	Progress func(Progress)
 	// Logger receives warnings, such as the repair of a damaged snapshot; nil
 	// means none.
@@ -70,7 +73,7 @@ func (o Options) Validate() error {
 	if o.Index != "" && !slices.Contains(index.Kinds(), o.Index) {
 		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(index.Kinds(), ", ")))
 	}
-	if _, err := newWords(o.Language); err != nil {
+	if _, err := newAnalyzer(o.Language); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
 	if o.ChunkTokens > 0 && o.ChunkTokens < chunk.MinTokens {

@@ -3,42 +3,43 @@ package engine
 import (
 	"context"
 
-	"github.com/lexsem/lexsem/store"
+	"github.com/lexsem/lexsem/engine/internal/search"
 )
 
-// Stats describes the database. It reads every document to count those whose
-// text was cut, about a second for 100,000.
-func (e *Engine) Stats(ctx context.Context) (Stats, error) {
-	done, err := e.use()
+// Stats describes the database.
+func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
+	s, done, err := e.read()
 	if err != nil {
 		return Stats{}, err
 	}
-	defer done()
-	bytes, err := e.st.DiskBytes()
+	defer done(&err)
+	if err := ctx.Err(); err != nil {
+		return Stats{}, err
+	}
+	disk, err := e.st.DiskBytes()
 	if err != nil {
 		return Stats{}, err
 	}
-	truncated := 0
-	err = e.st.ScanDocuments(ctx, 0, func(_ uint64, d *store.Document) error {
-		if d.Truncated > 0 {
-			truncated++
-		}
-		return nil
-	})
+	bridges, err := bridgeStats(s.Bridges)
 	if err != nil {
 		return Stats{}, err
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	bridges, err := e.bridgeStats()
+	truncated, err := s.View.Truncated(ctx)
 	if err != nil {
 		return Stats{}, err
 	}
-	s := Stats{
-		Dir: e.dir, Documents: e.view.Len(), Chunks: e.vectors.Len(), Seq: e.seq, Dim: e.fp.Dim,
-		Index: e.vectors.name, Metric: metric, Encoder: e.fp, Truncated: truncated,
-		DiskBytes: bytes, Bridges: bridges, Default: e.best(false),
+	m := e.db.Maintenance()
+	r := Stats{
+		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks, Seq: s.Seq, Dim: e.fp.Dim,
+		Index: s.Vectors.Kind, Metric: metric, Encoder: e.fp, Truncated: truncated,
+		DiskBytes: disk, Bridges: bridges, Default: search.Default(s, ModeHybrid),
 		FormatMajor: e.st.Manifest().Major,
+		Memory:      Memory(s.Memory()),
+		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},
 	}
-	return s, nil
+	r.Maintenance.Stale, _ = s.Sums.Staleness()
+	if m.Err != nil {
+		r.Maintenance.Error = m.Err.Error()
+	}
+	return r, nil
 }

@@ -115,7 +115,14 @@ type Trace struct {
 	// nothing.
 	Turned   float32
 	Unfitted int // documents that came after the fit of the bridge in use
-	Steps    []Step
+	// Stale is how many passages came or went since RLR's factor was made that the
+	// shift does not know of in full; 0 means that it is exact. The maintainer makes a
+	// new factor in the background (Flush waits for it).
+	Stale int
+	// LocalWanted says that the query asked for local bridges that are not built
+	// yet, and got Variant in their place.
+	LocalWanted bool
+	Steps       []Step
 }
 
 // Step is one timed part of a query.
@@ -206,8 +213,31 @@ type Stats struct {
 	Truncated   int   // documents with text that no vector stands for
 	DiskBytes   int64 // files below Dir
 	Bridges     []BridgeStats
-	Default     string // the variant a query without one gets
+	Default     string // the variant of a query with a text that names none
 	FormatMajor int
+	Memory      Memory
+	Maintenance Maintenance
+}
+
+// Memory is what an open database keeps in memory, in bytes, mapped files
+// included. The store's own caches are bounded by Options.MemoryMiB.
+type Memory struct {
+	Vectors int64 // the float32 vectors
+	Codes   int64 // int8 codes of the vectors
+	Graph   int64 // links of an approximate index, and tables of ids
+	Words   int64 // inverted index
+	Columns int64 // metadata
+	RLR     int64 // sums and factor of the closed form
+	Local   int64 // local bridges, 0 where there are none
+}
+
+// Maintenance is what is being done in the background.
+type Maintenance struct {
+	Task        string // such as "factor", "graph", "local bridges" or "save"; "" for nothing
+	Done, Total int    // Total is 0 where it is not known
+	Error       string // of the last task that failed; Flush tries it again
+	Stale       int    // passages that RLR's factor does not know of in full
+	Unindexed   int    // chunks that the local bridges lack, where there are some
 }
 
 // BridgeStats describes one fitted bridge.

@@ -3,27 +3,30 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
 
 // verifySample is the number of vectors that Verify searches by themselves.
 const verifySample = 1000
 
-// Verify reads every record and checks its checksum, holds the index against
-// the store, counts vectors that the graph cannot reach, and searches a sample
-// of vectors by themselves. It changes nothing; writes wait meanwhile. Cost: a
-// scan of the store and 1,000 searches.
-func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyReport, error) {
-	done, err := e.use()
+// Verify reads every record and checks its checksum, holds every part of the derived
+// state against its own checksums and the store, counts vectors that the graph cannot
+// reach, and searches a sample of vectors by themselves. It works on one state,
+// beside searches and writes, and changes nothing. Cost: a scan of the store and of
+// the derived state, and 1,000 searches.
+func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyReport, err error) {
+	s, done, err := e.read()
 	if err != nil {
 		return VerifyReport{}, err
 	}
-	defer done()
-	e.apply.Lock()
-	defer e.apply.Unlock()
+	defer done(&err)
+	defer snapshot.Guard(&err)()
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -35,73 +38,78 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyRep
 	for _, p := range st.Problems {
 		r.Problems = append(r.Problems, p.Error())
 	}
-
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	r.Documents = e.st.Len()
-	g := e.vectors.Keeper.(index.Verifier)
-	if err := g.Verify(); err != nil {
-		r.Problems = append(r.Problems, fmt.Sprintf("the index does not fit together: %v; it is rebuilt when its file in %s is removed", err, derivedDir))
-	}
-	if r.Unreachable = g.Unreachable(); r.Unreachable > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%d vectors are unreachable in the graph", r.Unreachable))
-	}
-	if err := e.selfRecall(ctx, &r, progress); err != nil {
+	r.Documents = s.View.Len()
+	problems, unreachable, err := e.db.Verify(ctx, s)
+	if err != nil {
 		return r, err
 	}
-	for _, b := range e.bridges {
-		if b.err != nil {
-			r.Problems = append(r.Problems, b.err.Error())
+	r.Problems = append(r.Problems, problems...)
+	if r.Unreachable = unreachable; unreachable > 0 {
+		r.Problems = append(r.Problems, fmt.Sprintf("%d vectors are unreachable in the graph", unreachable))
+	}
+	if err := e.selfRecall(ctx, s, &r, progress); err != nil {
+		return r, err
+	}
+	for _, b := range s.Bridges {
+		if b.Err != nil {
+			r.Problems = append(r.Problems, b.Err.Error())
 		}
 	}
-	if b := e.bridges[e.standard]; b != nil {
-		r.Unfitted = b.fresh
+	if b := s.Bridges[s.Standard]; b != nil {
+		r.Unfitted = b.Fresh
 	}
 	return r, nil
 }
 
-// selfRecall searches a vector of every n-th document by itself, and holds the
-// parts against the number of rows.
-func (e *Engine) selfRecall(ctx context.Context, r *VerifyReport, progress func(Progress)) error {
+// selfRecall holds every stored vector against the index, and searches a vector of
+// every n-th document by itself.
+func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport, progress func(Progress)) error {
 	every := max(1, r.Documents/verifySample)
-	seen, found := 0, 0
+	seen, found, chunks, wrong := 0, 0, 0, 0
 	var hits []index.Neighbor
-	var chunks int
-	err := e.st.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
+	err := s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 		seen++
 		chunks += len(rows)
+		for i, row := range rows {
+			if !slices.Equal(s.Vector(chunk.ID(ord, i)), row.Vector) {
+				wrong++
+			}
+		}
 		if seen%every != 0 {
 			return nil
 		}
 		n := seen / every % len(rows)
 		v, id := rows[n].Vector, chunk.ID(ord, n)
 		var d [1]float32
-		if err := e.vectors.Scores(d[:], v, []uint64{id}); err != nil {
+		if err := s.Vectors.Scores(d[:], v, []uint64{id}); err != nil {
 			return err
 		}
 		var err error
-		if hits, err = e.vectors.Search(hits[:0], v, index.SearchOptions{K: 1}); err != nil {
+		if hits, err = s.Vectors.Search(hits[:0], v, index.SearchOptions{K: 1, Visible: s.Sees, Ctx: ctx}); err != nil {
 			return err
 		}
 		r.Sampled++
 		// Another document with the same vector may stand first.
-		if len(hits) == 1 && (hits[0].ID == id || hits[0].Distance <= d[0]) {
+		if len(hits) == 1 && (hits[0].ID == id || hits[0].Distance <= d[0] && d[0] < selfDistance) {
 			found++
 		}
 		progress(Progress{Stage: "self-recall", Done: seen, Total: r.Documents})
 		return nil
 	})
-	for _, p := range e.parts() {
-		want := chunks
-		if p == part(e.metadata) {
-			want = r.Documents
-		}
-		if n := p.len(); err == nil && n != want {
-			r.Problems = append(r.Problems, fmt.Sprintf("%s holds %d versions for %d that are stored; it is rebuilt when its file in %s is removed", p.kind(), n, want, derivedDir))
-		}
+	if err != nil {
+		return err
+	}
+	if wrong > 0 {
+		r.Problems = append(r.Problems, fmt.Sprintf("%d vectors in the index are not those that are stored; the index is made anew when its files in %s are removed", wrong, state.Folder))
+	}
+	if chunks != s.Chunks {
+		r.Problems = append(r.Problems, fmt.Sprintf("derived state holds %d chunks of %d that are stored; it is made anew when the files in %s are removed", s.Chunks, chunks, state.Folder))
 	}
 	if r.Sampled > 0 {
 		r.SelfRecall = float64(found) / float64(r.Sampled)
 	}
-	return err
+	return nil
 }
+
+// selfDistance is the most that rounding leaves between a vector and itself.
+const selfDistance = 1e-4

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -47,6 +49,7 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint
 		b.add(df)
 	}
 	d.publish(next, df.gone)
+	d.lastCommit.Store(time.Now().UnixNano())
 	d.wake()
 	return seq, nil
 }
@@ -249,6 +252,7 @@ func (d *DB) publish(next *State, gone []Version) {
 	if next.views == old.views {
 		next.views.refs.Add(1)
 	}
+	next.Modulators = &sync.Map{}
 	d.now = next
 	ids := idsOf(gone)
 	d.cell.Publish(next, func() {
@@ -262,7 +266,7 @@ func (d *DB) publish(next *State, gone []Version) {
 
 // ChunkText is what the words see of a chunk: the title and its part of the text.
 func ChunkText(d *store.Document, r store.Row) string {
-	return chunk.PassageText(d.Title, d.Text[r.Start:r.End])
+	return chunk.Passage(d.Title, d.Text[r.Start:r.End])
 }
 
 // Terms analyses a text for the lexical leg.

@@ -23,8 +23,8 @@ type Options struct {
 	Index      string // one of index.Kinds; "" chooses by size
 	GraphAbove int    // chunks above which the index that is chosen is a graph
 	Analyzer   *text.Analyzer
-	Lambda     float64 // of RLR
-	Local      bool    // local bridges from the start
+	Lambda     float64              // of RLR
+	Local      bool                 // local bridges from the start
 	Bridges    func(s *State) error // fills in the fitted bridges of the first state
 	Logger     *slog.Logger
 	Progress   func(stage string, done, total int) // of Open
@@ -50,10 +50,12 @@ type DB struct {
 	vectors atomic.Pointer[Vectors] // of the present state
 	before  atomic.Pointer[Vectors] // of states before it that are in use
 
-	drops       queue        // chunks that no state sees any more
-	localWanted atomic.Bool  // local bridges are asked for
-	searching   atomic.Int64 // searches in progress
-	searched    atomic.Int64 // when the last one ended, in nanoseconds
+	drops        queue        // chunks that no state sees any more
+	localBacklog backlog      // of the local bridges; guarded by turn
+	lastCommit   atomic.Int64 // when it was, in nanoseconds
+	localWanted  atomic.Bool  // local bridges are asked for
+	searching    atomic.Int64 // searches in progress
+	searched     atomic.Int64 // when the last one ended, in nanoseconds
 
 	maintainer maintainer
 	mu         sync.Mutex // guards mapped
@@ -97,6 +99,18 @@ func (d *DB) vector(id uint64) []float32 {
 	}
 	return nil
 }
+
+// Settled waits until every commit so far is the present state.
+func (d *DB) Settled(ctx context.Context) error {
+	if err := d.turn.lock(ctx); err != nil {
+		return err
+	}
+	d.turn.unlock()
+	return nil
+}
+
+// Stop tells the maintainer to end, and does not wait for it.
+func (d *DB) Stop() { d.maintainer.stop() }
 
 // Present is the present state without a reference: for whoever knows that no
 // commit and no maintainer runs, such as tests.

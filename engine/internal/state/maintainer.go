@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate/local"
 )
 
@@ -52,13 +53,19 @@ func (d *DB) startMaintainer() {
 	d.wake()
 }
 
+// stop tells the maintainer to end.
+func (m *maintainer) stop() {
+	if m.cancel != nil {
+		m.cancel(errClosing)
+	}
+}
+
 // end stops the maintainer and waits for it.
 func (m *maintainer) end() {
-	if m.cancel == nil {
-		return
+	if m.cancel != nil {
+		m.stop()
+		<-m.ended
 	}
-	m.cancel(errClosing)
-	<-m.ended
 }
 
 // wake tells the maintainer that there may be work.
@@ -176,6 +183,7 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 	m := &d.maintainer
 	tasks := []task{
 		{"clear", d.clear},
+		{"repair", d.repair},
 		{"factor", d.factor},
 		{"words", d.compactWords},
 		{"metadata", d.compactColumns},
@@ -217,7 +225,7 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 }
 
 func (d *DB) run(ctx context.Context, t task, s *State, urgent bool) (worked, later bool, err error) {
-	defer snapshotGuard(&err)
+	defer snapshot.Guard(&err)()
 	return t.do(ctx, s, urgent)
 }
 
@@ -406,6 +414,7 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 	d.vectors.Store(graph)
 	old := d.now
 	next.views.refs.Add(1)
+	next.Modulators = &sync.Map{}
 	d.now = &next
 	d.cell.Publish(&next, func() {
 		old.views.drop()
@@ -436,7 +445,6 @@ func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (bool, bool, err
 	if !d.localWanted.Load() {
 		return false, false, nil
 	}
-	o := local.Options{Workers: d.workers()}
 	if s.Local == nil {
 		if s.Chunks == 0 {
 			return false, false, nil
@@ -446,7 +454,7 @@ func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (bool, bool, err
 			return !ok && err == nil, false, err
 		}
 		d.maintainer.report("local bridges", 0, s.Chunks)
-		built, err := local.Build(ctx, d.o.Dim, d.o.Vocab, d.vector, d.passages(ctx, s), o)
+		built, err := d.buildLocal(ctx, s)
 		if err != nil {
 			d.abandon(b)
 			return false, false, err
@@ -522,7 +530,6 @@ func (d *DB) catchUpLocal(ctx context.Context) (bool, bool, error) {
 	})
 }
 
-
 func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error) {
 	if err := d.turn.lock(ctx); err != nil {
 		return false, false, err
@@ -533,4 +540,24 @@ func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error
 		return false, false, nil
 	}
 	return true, false, d.save(ctx)
+}
+
+// buildLocal builds local bridges over a state.
+func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
+	return local.Build(ctx, d.o.Dim, d.o.Vocab, d.vector, d.passages(ctx, s), local.Options{Workers: d.workers()})
+}
+
+// WithLocal is s with local bridges, which are built where it has none. It is not
+// published.
+func (d *DB) WithLocal(ctx context.Context, s *State) (*State, error) {
+	if s.Local != nil || s.Chunks == 0 {
+		return s, nil
+	}
+	built, err := d.buildLocal(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	with := *s
+	with.Local, with.LocalSeq, with.Fresh, with.Modulators = built, s.Seq, nil, &sync.Map{}
+	return &with, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
@@ -63,7 +64,11 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 			return nil, err
 		}
 	}
+	cur.Modulators = &sync.Map{}
 	d.localWanted.Store(o.Local || cur.Local != nil)
+	if cur.Local != nil {
+		d.backlogs = append(d.backlogs, &d.localBacklog)
+	}
 	d.cell.Publish(cur, nil)
 	d.startMaintainer()
 	return d, nil

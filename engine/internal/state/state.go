@@ -6,6 +6,7 @@ package state
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -43,6 +44,9 @@ type State struct {
 	// fitted last, Auto what the last fit chose for queries that name no variant.
 	Bridges        map[string]*Bridge
 	Standard, Auto string
+
+	// Modulators holds those made so far, by name.
+	Modulators *sync.Map
 
 	views *shared
 }

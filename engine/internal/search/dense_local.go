@@ -1,16 +1,15 @@
-package engine
+package search
 
 import (
+	"context"
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/local"
 )
-
-// VariantLocal names the local bridges.
-const VariantLocal = "rlr-local"
 
 // How many cells a query looks into: all of them up to wholeCells, about 10,000
 // passages, and at least a tenth beyond.
@@ -29,12 +28,14 @@ func probes(cells, found, all int) int {
 	return min(n, cells)
 }
 
-// localLeg is the dense leg of a query that has a vector for each cell. A
-// document's score is the inner product with the vector of its cell.
+// localLeg is the dense leg of a query that has a vector for each cell. A chunk's
+// score is the inner product with the vector of its cell; chunks that the local
+// bridges do not have yet are scored by one vector.
 type localLeg struct {
-	p     *local
+	s     *state.State
 	in    modulate.Input // Dense is what the cells' shifts are added to
 	plain []float32      // the plain query vector
+	other []float32      // for chunks in no cell
 	found int            // at most as many chunks meet the filter
 	cells []int          // looked into so far
 	at    []int          // for each cell, where its vector begins, or −1
@@ -43,10 +44,10 @@ type localLeg struct {
 
 // newLocalLeg modulates a query for the cells it will look into first. About found
 // chunks meet its filter, and no more than most.
-func newLocalLeg(p *local, in modulate.Input, plain []float32, found, most int) (*localLeg, error) {
-	all := p.Partition().Cells()
-	l := &localLeg{p: p, in: in, plain: plain, found: most, at: slices.Repeat([]int{-1}, all)}
-	cells, err := p.Probe(nil, in, probes(all, found, p.Len()))
+func newLocalLeg(s *state.State, in modulate.Input, plain, other []float32, found, most int) (*localLeg, error) {
+	all := s.Local.Partition().Cells()
+	l := &localLeg{s: s, in: in, plain: plain, other: other, found: most, at: slices.Repeat([]int{-1}, all)}
+	cells, err := s.Local.Probe(nil, in, probes(all, found, s.Local.Len()))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func newLocalLeg(p *local, in modulate.Input, plain []float32, found, most int) 
 func (l *localLeg) modulate(cells []int) (err error) {
 	from := len(l.rows)
 	l.rows = slices.Grow(l.rows, len(cells)*len(l.plain))
-	l.rows, err = l.p.Modulate(l.rows, l.in, cells)
+	l.rows, err = l.s.Local.Modulate(l.rows, l.in, cells)
 	for i, c := range cells {
 		l.at[c] = from + i*len(l.plain)
 	}
@@ -77,8 +78,8 @@ func (l *localLeg) turned() float32 {
 	return vec.Dot(l.plain, v) / n
 }
 
-func (l *localLeg) nearest(k, _ int, allow func(uint64) bool) ([]fusion.Candidate, error) {
-	near, err := l.search(k, allow)
+func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) bool) ([]fusion.Candidate, error) {
+	near, err := l.search(ctx, k, allow)
 	if err == nil && len(near) < min(k, l.found) && len(l.cells) < len(l.at) {
 		// Too few documents in the likeliest cells: look into all of them.
 		var rest []int
@@ -89,7 +90,7 @@ func (l *localLeg) nearest(k, _ int, allow func(uint64) bool) ([]fusion.Candidat
 		}
 		if err = l.modulate(rest); err == nil {
 			l.cells = append(l.cells, rest...)
-			near, err = l.search(k, allow)
+			near, err = l.search(ctx, k, allow)
 		}
 	}
 	if err != nil {
@@ -99,23 +100,44 @@ func (l *localLeg) nearest(k, _ int, allow func(uint64) bool) ([]fusion.Candidat
 	for i, n := range near {
 		cs[i] = fusion.Candidate{Ord: n.ID, Dense: float64(n.Score), Score: float64(n.Score)}
 	}
+	fresh := 0
+	for i, id := range l.s.Fresh {
+		if i%scored == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if l.s.Sees(id) && !l.s.Local.Has(id) && (allow == nil || allow(id)) {
+			dense := float64(vec.Dot(l.other, l.s.Vector(id)))
+			cs = append(cs, fusion.Candidate{Ord: id, Dense: dense, Score: dense})
+			fresh++
+		}
+	}
+	if fresh > 0 {
+		fusion.Sort(cs, fusion.Dense)
+		cs = cs[:min(k, len(cs))]
+	}
 	return cs, nil
 }
 
-func (l *localLeg) search(k int, allow func(uint64) bool) ([]index.Scored, error) {
-	ps := make([]index.Probe, len(l.cells))
+func (l *localLeg) search(ctx context.Context, k int, allow func(uint64) bool) ([]local.Scored, error) {
+	ps := make([]local.Probe, len(l.cells))
 	for i, c := range l.cells {
-		ps[i] = index.Probe{Cell: c, Query: l.row(c)}
+		ps[i] = local.Probe{Cell: c, Query: l.row(c)}
 	}
-	return l.p.cells.Search(make([]index.Scored, 0, min(k, l.found)), l.plain, ps, index.SearchOptions{K: k, Allow: allow})
+	sees := l.s.Sees
+	if allow != nil {
+		sees = func(id uint64) bool { return l.s.Sees(id) && allow(id) }
+	}
+	return l.s.Local.Search(ctx, make([]local.Scored, 0, min(k, l.found)), l.plain, ps, k, sees)
 }
 
-func (l *localLeg) score(cs []fusion.Candidate) error {
+func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {
 	cell := make([]int, len(cs))
 	var missing []int
 	for i, c := range cs {
-		cell[i], _ = l.p.Cell(c.Ord)
-		if l.at[cell[i]] < 0 {
+		var ok bool
+		if cell[i], ok = l.s.Local.Cell(c.Ord); !ok {
+			cell[i] = -1
+		} else if l.at[cell[i]] < 0 {
 			missing = append(missing, cell[i])
 		}
 	}
@@ -126,24 +148,36 @@ func (l *localLeg) score(cs []fusion.Candidate) error {
 		}
 	}
 	for i := range cs {
-		cs[i].Dense = float64(vec.Dot(l.row(cell[i]), l.p.vector(cs[i].Ord)))
+		if i%scored == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		q := l.other
+		if cell[i] >= 0 {
+			q = l.row(cell[i])
+		}
+		cs[i].Dense = float64(vec.Dot(q, l.s.Vector(cs[i].Ord)))
 	}
 	return nil
 }
 
 func (l *localLeg) vectorFor(id uint64) []float32 {
-	c, _ := l.p.Cell(id)
-	return l.row(c)
+	if c, ok := l.s.Local.Cell(id); ok {
+		return l.row(c)
+	}
+	return l.other
 }
 
 // shares divides what the chunk's cell adds to its score among the tokens.
 func (l *localLeg) shares(id uint64, passage []float32) (map[int32]float64, error) {
-	c, _ := l.p.Cell(id)
-	all, err := l.p.Shares(nil, l.in, c, passage)
+	out := map[int32]float64{}
+	c, ok := l.s.Local.Cell(id)
+	if !ok {
+		return out, nil
+	}
+	all, err := l.s.Local.Shares(nil, l.in, c, passage)
 	if err != nil {
 		return nil, err
 	}
-	out := map[int32]float64{}
 	for i, id := range l.in.Tokens.Lexical(nil) {
 		out[id] = all[i]
 	}

@@ -1,0 +1,89 @@
+package search
+
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/index/inverted"
+)
+
+// Found is one hit before its document is read.
+type Found struct {
+	fusion.Candidate
+	Duplicates []uint64 // ordinals of the documents that were folded into it
+}
+
+// near is the least share of their word pairs that near-duplicates have in
+// common (Jaccard's coefficient of the sets; Broder's resemblance of shingles
+// of two). One other word among fifty leaves 0.92.
+const near = 0.8
+
+// Rank runs the legs and makes hits of their candidates: the best chunk of each
+// document unless the query asks for every chunk, and of near-duplicates the
+// best one where it asks for that. As that leaves fewer hits than candidates, it
+// looks deeper until there are enough or nothing is left.
+func (r *Run) Rank(ctx context.Context) ([]Found, error) {
+	for depth := r.Plan.Depth; ; depth *= 4 {
+		cs, all, err := r.Candidates(ctx, depth)
+		if err != nil {
+			return nil, err
+		}
+		hits, err := r.group(ctx, cs)
+		if err != nil || len(hits) == r.Plan.K || all || depth >= r.S.Chunks {
+			return hits, err
+		}
+	}
+}
+
+// group makes at most K hits of ranked candidates.
+func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error) {
+	k := r.Plan.K
+	hits := make([]Found, 0, min(k, len(cs)))
+	documents := make(map[uint64]struct{}, k)
+	folds := inverted.NewFolds(near)
+	folded := map[uint64]struct{}{} // documents that are named as duplicates of some hit
+	var pairs []uint64
+	for i, c := range cs {
+		if i%scored == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		ord := chunk.Ord(c.Ord)
+		if _, again := documents[ord]; again && !r.Q.PerChunk {
+			continue
+		}
+		if r.Q.Collapse {
+			pairs = r.S.Words.PairNumbers(pairs[:0], c.Ord)
+			if i, ok := folds.Find(pairs); ok {
+				documents[ord] = struct{}{}
+				h := &hits[i]
+				if _, named := folded[ord]; chunk.Ord(h.Ord) != ord && !(named && contains(h.Duplicates, ord)) {
+					h.Duplicates = append(h.Duplicates, ord)
+					folded[ord] = struct{}{}
+				}
+				continue
+			}
+			if len(hits) < k {
+				folds.Add(pairs)
+			}
+		}
+		if len(hits) == k {
+			if r.Q.Collapse { // later ones may still be duplicates of these
+				continue
+			}
+			break
+		}
+		documents[ord] = struct{}{}
+		hits = append(hits, Found{Candidate: c})
+	}
+	return hits, nil
+}
+
+func contains(ords []uint64, ord uint64) bool {
+	for i := len(ords) - 1; i >= 0; i-- { // most were named just before
+		if ords[i] == ord {
+			return true
+		}
+	}
+	return false
+}

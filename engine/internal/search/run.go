@@ -1,0 +1,292 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Run is one query over one state. It is for one goroutine.
+type Run struct {
+	S    *state.State
+	Q    Query
+	Plan Plan
+	In   modulate.Input // of the dense leg
+	// Facts tell what was done.
+	Facts Facts
+
+	rlr   modulate.RLROptions
+	terms []text.Term // of the lexical leg
+	dense leg         // nil where the plan has none
+	allow func(id uint64) bool
+	step  func(name string)
+}
+
+// Facts tell how a query was answered.
+type Facts struct {
+	Variant         string  // the modulation that was applied
+	Filtered        int     // documents that met the filter
+	Tokens, Lexical int     // of the query; those with lexical weight
+	Truncated       int     // tokens beyond the encoder's limit
+	Cells           int     // of the local bridges that were looked into
+	Turned          float32 // cosine between the dense and the modulated vector
+	Unfitted        int     // documents that the bridge in use has not seen
+	Stale           int     // passages that came or went since RLR's factor
+}
+
+// Begin makes the legs ready: it filters and modulates. step is called behind each
+// step with its name.
+func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
+	r := &Run{S: s, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
+	r.Facts = Facts{Variant: None, Filtered: s.View.Len()}
+	if !q.Filter.IsZero() {
+		m, err := s.Columns.Match(ctx, q.Filter)
+		if err != nil {
+			return nil, err
+		}
+		r.Facts.Filtered = m.Len()
+		r.allow = func(id uint64) bool { return m.Allow(chunk.Ord(id)) }
+		step("filter")
+	}
+	if !p.Dense {
+		return r, nil
+	}
+	vector, err := r.modulate(p.Way)
+	if err != nil {
+		return nil, err
+	}
+	r.dense = oneVector{s, vector}
+	found := r.Facts.Filtered
+	if p.Way.Local && s.Local != nil && s.Local.Len() > 0 && found > 0 && r.Facts.Lexical > 0 {
+		if r.dense, err = r.localLeg(vector, found); err != nil {
+			return nil, err
+		}
+	}
+	step("modulate")
+	return r, nil
+}
+
+// Modulate is the one vector of a query, and what was done to it.
+func Modulate(s *state.State, w Way, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
+	r := &Run{S: s, In: in, rlr: o}
+	r.Facts.Filtered = s.View.Len()
+	v, err := r.modulate(w)
+	return v, r.Facts, err
+}
+
+func (r *Run) modulate(w Way) (vector []float32, err error) {
+	vector = r.In.Dense
+	f := &r.Facts
+	f.Variant = w.Name
+	if w.Any {
+		mod := w.With
+		if mod == nil {
+			if mod, f.Unfitted, err = Modulator(r.S, w.Stack, r.rlr); err != nil {
+				return nil, err
+			}
+		}
+		vector = mod.Modulate(make([]float32, 0, len(r.In.Dense)), r.In)
+		if w.Stack.ReadsSums() {
+			f.Stale, _ = r.S.Sums.Staleness()
+		}
+	}
+	f.Tokens, f.Truncated = len(r.In.Tokens.IDs), r.In.Tokens.Truncated
+	f.Lexical = len(r.In.Tokens.Lexical(nil))
+	f.Turned = vec.Dot(r.In.Dense, vector)
+	return vector, nil
+}
+
+func (r *Run) localLeg(vector []float32, found int) (leg, error) {
+	other := vector
+	if !r.Plan.Way.Any {
+		mod, _, err := Modulator(r.S, rlr, r.rlr)
+		if err != nil {
+			return nil, err
+		}
+		other = mod.Modulate(nil, r.In)
+	}
+	in := r.In
+	in.Dense = vector
+	// The cells hold chunks. How many of them meet the filter is not known: about
+	// as many for each document as there are of all.
+	chunks, most := found, found
+	if all := r.S.View.Len(); all > 0 && all < r.S.Chunks {
+		chunks, most = found*r.S.Chunks/all, r.S.Chunks
+	}
+	l, err := newLocalLeg(r.S, in, r.In.Dense, other, chunks, most)
+	if err != nil {
+		return nil, err
+	}
+	r.Facts.Turned, r.Facts.Cells = l.turned(), len(l.cells)
+	return l, nil
+}
+
+// Candidates runs the legs to a depth and returns what they name, with the scores
+// of both and ranked; all says that there is nothing else to be found.
+func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
+	if r.dense != nil {
+		if cs, err = r.dense.nearest(ctx, depth, r.Q.Ef, r.allow); err != nil {
+			return nil, false, err
+		}
+		all = len(cs) < depth
+		r.step("dense")
+	}
+	if !r.Plan.Lexical {
+		return cs, all, nil
+	}
+	best, err := r.S.Words.Search(ctx, nil, r.terms, depth, r.allow)
+	if err != nil {
+		return nil, false, err
+	}
+	r.step("lexical")
+	if r.dense == nil {
+		all = len(best) < depth
+	}
+	known := make(map[uint64]struct{}, len(cs))
+	for _, c := range cs {
+		known[c.Ord] = struct{}{}
+	}
+	for _, b := range best {
+		if _, ok := known[b.ID]; !ok {
+			cs = append(cs, fusion.Candidate{Ord: b.ID})
+		}
+	}
+	if err := r.order(ctx, cs); err != nil {
+		return nil, false, err
+	}
+	r.step("fuse")
+	return cs, all, nil
+}
+
+// order gives candidates the scores of both legs, and ranks them by the one
+// that the plan ranks by.
+func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
+	if len(cs) == 0 {
+		return nil
+	}
+	if r.dense != nil {
+		if err := r.dense.score(ctx, cs); err != nil {
+			return err
+		}
+	}
+	if r.Plan.Lexical {
+		if err := r.match(ctx, cs); err != nil {
+			return err
+		}
+	}
+	if r.dense != nil && r.Plan.Lexical {
+		return r.Plan.Fusion.Fuse(cs)
+	}
+	by := fusion.Dense
+	if r.Plan.Lexical {
+		by = fusion.Lexical
+	}
+	for i := range cs {
+		cs[i].Score = by(cs[i])
+	}
+	fusion.Sort(cs, by)
+	return nil
+}
+
+// match gives every candidate its lexical scores: one that only the dense leg has
+// named has true scores, not zero.
+func (r *Run) match(ctx context.Context, cs []fusion.Candidate) error {
+	ids := make([]uint64, len(cs))
+	for i, c := range cs {
+		ids[i] = c.Ord
+	}
+	matches := make([]inverted.Match, len(cs))
+	if err := r.S.Words.Match(ctx, matches, r.terms, ids); err != nil {
+		return err
+	}
+	for i, m := range matches {
+		cs[i].Match = m
+	}
+	return nil
+}
+
+// Place gives every chunk of version ord its scores among the candidates of the
+// search, and returns the best one with the rank of its document, 0 if the legs
+// do not name it.
+func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Candidate, rank int, err error) {
+	cs, _, err := r.Candidates(ctx, max(minDepth, 2*r.Plan.K))
+	if err != nil {
+		return best, 0, err
+	}
+	named := map[uint64]bool{}
+	for _, c := range cs {
+		named[c.Ord] = true
+	}
+	for i := range chunks {
+		if id := chunk.ID(ord, i); !named[id] {
+			cs = append(cs, fusion.Candidate{Ord: id})
+		}
+	}
+	if err := r.order(ctx, cs); err != nil {
+		return best, 0, err
+	}
+	before := map[uint64]struct{}{}
+	for _, c := range cs {
+		if chunk.Ord(c.Ord) == ord {
+			if named[c.Ord] {
+				rank = len(before) + 1
+			}
+			return c, rank, nil
+		}
+		before[chunk.Ord(c.Ord)] = struct{}{}
+	}
+	return best, 0, fmt.Errorf("%w: version %d has no chunk", store.ErrCorrupt, ord)
+}
+
+// Allows says whether a chunk may be found.
+func (r *Run) Allows(id uint64) bool { return r.allow == nil || r.allow(id) }
+
+// VectorFor is the vector that a candidate's Dense is the inner product with.
+func (r *Run) VectorFor(id uint64) []float32 { return r.dense.vectorFor(id) }
+
+// Attribute divides the modulated score of a candidate among the tokens: first
+// that of the stack, then what local bridges add to it. whole says that the parts
+// add up to it.
+func (r *Run) Attribute(c fusion.Candidate, passage []float32) (a modulate.Attribution, whole bool, err error) {
+	a = modulate.Attribution{Plain: float64(vec.Dot(r.In.Dense, passage))}
+	if r.Plan.Way.Any {
+		mod, _, err := Modulator(r.S, r.Plan.Way.Stack, r.rlr)
+		if err != nil {
+			return a, false, err
+		}
+		attributor, ok := mod.(modulate.Attributor)
+		if !ok {
+			return a, false, nil
+		}
+		a = attributor.Attribute(r.In, passage)
+	}
+	shares := make(map[int32]float64)
+	if l, ok := r.dense.(*localLeg); ok {
+		if shares, err = l.shares(c.Ord, passage); err != nil {
+			return a, false, err
+		}
+	}
+	sum := a.Plain + a.Bias
+	for i := range a.Tokens {
+		t := &a.Tokens[i]
+		t.Shift += shares[t.ID]
+		delete(shares, t.ID)
+		sum += t.Scale + t.Shift
+	}
+	for _, id := range r.In.Tokens.Lexical(nil) {
+		if share, ok := shares[id]; ok {
+			sum += share
+			a.Tokens = append(a.Tokens, modulate.TokenShare{ID: id, Shift: share})
+		}
+	}
+	return a, math.Abs(sum-c.Dense) < 1e-3, nil
+}

@@ -1,0 +1,153 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Names of variants that are no stacks.
+const (
+	None  = "none"      // the plain dense vector
+	Local = "rlr-local" // the local bridges
+)
+
+// Way is how a query's variant moves its vector: by a stack, by the local
+// bridges, by both, or not at all.
+type Way struct {
+	Name  string // canonical; None where nothing moves it
+	Stack modulate.Stack
+	Any   bool // Stack has parts
+	Local bool
+	// Wanted is set where the query asks for local bridges that are not there:
+	// they are to be built, and this query goes without.
+	Wanted bool
+	// With is a modulator in place of that of the state, for a bridge that is
+	// measured before it is in use.
+	With modulate.Modulator
+}
+
+// need says what the variant of a query has to serve.
+type need struct {
+	single bool // one vector for all passages
+	beside bool // a vector beside the words
+}
+
+// best is the variant of a query that names none. What the last fit has chosen
+// comes first. Local bridges serve a dense search where they are there: beside
+// the words RLR takes their place, since what they remember of the passages' words
+// the other leg knows exactly, and questions pay for it (docs/METHOD.md).
+func best(s *state.State, n need) string {
+	name := s.Auto
+	if n.single || name == "" {
+		name = s.Standard
+	}
+	switch {
+	case name != "" && name != Local && name != modulate.RLR.Name:
+		return name
+	case s.Local != nil && !n.single && !n.beside:
+		return Local
+	}
+	return modulate.RLR.Name
+}
+
+// resolve reads the name of a variant, "" for the best there is.
+func resolve(s *state.State, variant string, n need) (Way, error) {
+	if variant == "" {
+		variant = best(s, n)
+	}
+	w := Way{Name: None}
+	if variant == None || variant == Dense {
+		return w, nil
+	}
+	var parts []string
+	for _, name := range strings.Split(variant, "+") {
+		if strings.TrimSpace(name) != Local {
+			parts = append(parts, name)
+		} else if w.Local {
+			return w, fmt.Errorf("%w: variant %q names %s twice", fault.Invalid, variant, Local)
+		} else {
+			w.Local = true
+		}
+	}
+	if w.Local && n.single {
+		return w, fmt.Errorf("%w: variant %s has a vector for each cell of the corpus, not one; use %s or a fitted bridge", fault.Invalid, Local, modulate.RLR.Name)
+	}
+	stack := strings.Join(parts, "+")
+	if stack != "" {
+		var err error
+		if w.Stack, err = modulate.ParseStack(stack); err != nil {
+			return w, fmt.Errorf("%w: %w; or %s, or %s", fault.Invalid, err, Local, None)
+		}
+		if w.Local && w.Stack.Has(modulate.RLR.Name) {
+			return w, fmt.Errorf("%w: variant %q: %s takes the place of %s; name one of them", fault.Invalid, variant, Local, modulate.RLR.Name)
+		}
+		w.Any = true
+	}
+	if w.Local && s.Local == nil {
+		w.Local, w.Wanted = false, true
+		if !w.Any {
+			w.Stack, w.Any = rlr, true
+		}
+	}
+	names := w.Stack.Name()
+	if w.Local {
+		all := []string{Local}
+		if w.Any {
+			all = append(all, strings.Split(names, "+")...)
+		}
+		slices.Sort(all)
+		names = strings.Join(all, "+")
+	}
+	w.Name = names
+	return w, nil
+}
+
+// rlr is the stack that stands in for local bridges.
+var rlr = func() modulate.Stack {
+	s, err := modulate.ParseStack(modulate.RLR.Name)
+	if err != nil {
+		panic(err) // the name of a registered variant
+	}
+	return s
+}()
+
+// Need is the tensors that a query of this way wants of its encoder.
+func (w Way) Need() encoder.Need {
+	if !w.Any {
+		return encoder.NeedDense
+	}
+	return w.Stack.Need()
+}
+
+// Modulator returns the modulator of a stack in a state, and how many documents
+// its bridge has not seen.
+func Modulator(s *state.State, stack modulate.Stack, o modulate.RLROptions) (modulate.Modulator, int, error) {
+	unfitted := 0
+	b := s.Bridges[stack.Name()]
+	p := modulate.Parts{Sums: s.Sums, RLR: o}
+	if stack.Fitted() {
+		switch {
+		case b == nil:
+			return nil, 0, fmt.Errorf("variant %s: %w; run fit --variant %s first", stack.Name(), modulate.ErrNotFitted, stack.Name())
+		case b.Err != nil:
+			return nil, 0, b.Err
+		}
+		unfitted = b.Fresh
+		p.Weights, p.RLR = b.Weights, b.Weights.RLR
+	}
+	if m, ok := s.Modulators.Load(stack.Name()); ok {
+		return m.(modulate.Modulator), unfitted, nil
+	}
+	m, err := modulate.NewStack(stack.Name(), p)
+	if err != nil {
+		return nil, 0, err
+	}
+	s.Modulators.Store(stack.Name(), m)
+	return m, unfitted, nil
+}

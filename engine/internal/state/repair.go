@@ -1,0 +1,124 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Damage in a mapped snapshot is found when it is first read. The call that meets it
+// gets an error, and the maintainer makes the part anew from the store.
+
+// damages says which parts an error names.
+func damages(err error) (p parts) {
+	for sentinel, q := range map[error]parts{
+		index.ErrCorrupt: vectors, inverted.ErrCorrupt: words, columns.ErrCorrupt: metadata, modulate.ErrCorrupt: sums | bridges,
+	} {
+		if errors.Is(err, sentinel) {
+			p |= q
+		}
+	}
+	if p == 0 && errors.Is(err, snapshot.ErrDamaged) { // a fault under a mapping
+		p = everything
+	}
+	return p
+}
+
+// Repair makes the error of a search that met damage in derived state one of
+// ErrCorrupt, and has the part made anew.
+func (d *DB) Repair(err *error) {
+	if *err == nil || errors.Is(*err, store.ErrCorrupt) {
+		return
+	}
+	p := damages(*err)
+	if p == 0 {
+		return
+	}
+	*err = fmt.Errorf("%w: %w; it is being made anew from the stored documents, try again", store.ErrCorrupt, *err)
+	d.damaged.Or(uint32(p))
+	d.warn("derived state is damaged and made anew from the store", "reason", *err)
+	d.wake()
+}
+
+// repair makes damaged parts anew. Commits wait for it, searches do not.
+func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
+	p := parts(d.damaged.Swap(0))
+	if p == 0 {
+		return false, false, nil
+	}
+	if err := d.turn.lock(ctx); err != nil {
+		return false, false, err
+	}
+	defer d.turn.unlock()
+	cur := *d.now
+	if p.has(bridges) {
+		cur.Local = nil // built anew where they are wanted
+	}
+	if p.has(vectors) {
+		d.before.Store(d.now.Vectors)
+	}
+	next, err := d.rebuild(ctx, &cur, p&everything)
+	if err != nil {
+		d.damaged.Or(uint32(p))
+		return false, false, err
+	}
+	d.backlogs = nil
+	d.publish(next, nil)
+	d.pending = max(d.pending, saveAfter, next.View.Len()) // the file is replaced soon
+	return true, false, nil
+}
+
+// verifier is a part that checks itself whole.
+type verifier interface{ Verify(ctx context.Context) error }
+
+// Verify checks every part of a state against its checksums and itself, and the
+// counts of all against each other. It returns what is wrong, and how many vectors a
+// search can never reach.
+func (d *DB) Verify(ctx context.Context, s *State) (problems []string, unreachable int, err error) {
+	if n := s.View.Len(); s.Live.Len() != n || s.Columns.Len() != n {
+		problems = append(problems, fmt.Sprintf("derived state holds %d documents and metadata of %d, where %d are stored", s.Live.Len(), s.Columns.Len(), n))
+	}
+	if s.Words.Len() != s.Chunks || s.Sums.Len() != s.Chunks {
+		problems = append(problems, fmt.Sprintf("derived state holds words of %d chunks and sums of %d, of %d", s.Words.Len(), s.Sums.Len(), s.Chunks))
+	}
+	for _, p := range []struct {
+		name string
+		part any
+	}{{s.Vectors.Kind, s.Vectors.Keeper}, {fileWords, s.Words}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileLocal, s.Local}} {
+		v, ok := p.part.(verifier)
+		if !ok || p.name == fileLocal && s.Local == nil {
+			continue
+		}
+		err := v.Verify(ctx)
+		if ctx.Err() != nil {
+			return problems, 0, context.Cause(ctx)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s does not fit together: %v; it is made anew when its file in %s is removed", p.name, err, Folder))
+		}
+	}
+	if g, ok := s.Vectors.Keeper.(interface{ Unreachable() int }); ok {
+		unreachable = g.Unreachable()
+	}
+	return problems, unreachable, nil
+}
+
+// Memory is what a state keeps in memory, in bytes.
+type Memory struct{ Vectors, Codes, Graph, Words, Columns, RLR, Local int64 }
+
+// Memory sums up the parts.
+func (s *State) Memory() Memory {
+	x := s.Vectors.Bytes()
+	m := Memory{Vectors: x.Vectors, Codes: x.Codes, Graph: x.Graph + x.Tables, Words: s.Words.Bytes(), Columns: s.Columns.Bytes(), RLR: s.Sums.Bytes()}
+	if s.Local != nil {
+		m.Local = s.Local.Bytes()
+	}
+	return m
+}

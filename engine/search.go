@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Modes of a Query.
+const (
+	// ModeAuto is hybrid for a query with text, dense for one that is only a
+	// vector. It is the default.
+	ModeAuto = search.Auto
+	// ModeDense ranks by the cosine of the (modulated) query vector alone.
+	ModeDense = search.Dense
+	// ModeLexical ranks by BM25 alone; it needs no encoder, and finds only
+	// documents with a word of the query.
+	ModeLexical = search.Lexical
+	// ModeHybrid fuses both legs.
+	ModeHybrid = search.Hybrid
+)
+
+// Names of variants that are no stacks.
+const (
+	// VariantNone names the plain dense vector.
+	VariantNone = search.None
+	// VariantLocal names the local bridges. They exist where Options.Local or a
+	// query has asked for them: that query, and those until they are built, get
+	// "rlr" in their place, and Result.Trace says so.
+	VariantLocal = search.Local
+)
+
+// Search answers one query. Its steps: tokenize and encode the text, modulate
+// the vector, let the dense and the lexical leg each name candidates, give
+// every candidate the scores of both legs, fuse, and join the documents from
+// the store. It returns min(K, documents that meet the filter) hits in modes
+// dense and hybrid with an exact index, best first. Cost with a flat index: Dim bytes
+// read a document. Searches run beside each other and beside writes, take no lock
+// that writes hold, and see one committed state each. Once ctx is done they return
+// its error within milliseconds.
+func (e *Engine) Search(ctx context.Context, q Query) (_ Result, err error) {
+	s, done, err := e.read()
+	if err != nil {
+		return Result{}, err
+	}
+	defer done(&err)
+	defer snapshot.Guard(&err)()
+	t := newTimer()
+	r, err := e.begin(ctx, s, q, t)
+	if err != nil {
+		return Result{}, err
+	}
+	found, err := r.Rank(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	t.done("group")
+	hits, err := e.join(ctx, s, found, r.In.Dense)
+	if err != nil {
+		return Result{}, err
+	}
+	t.done("join")
+	return Result{Hits: hits, Trace: e.trace(r, t)}, nil
+}
+
+// begin decides about a query, encodes it, and makes its legs ready.
+func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *timer) (*search.Run, error) {
+	sq := search.Query{
+		HasText: strings.TrimSpace(q.Text) != "", HasVector: q.Vector != nil,
+		K: q.K, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
+		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef,
+	}
+	p, err := search.Decide(s, sq)
+	if err != nil {
+		return nil, err
+	}
+	if p.Way.Wanted {
+		e.db.WantLocal()
+	}
+	var in modulate.Input
+	if p.Dense {
+		if in, err = e.input(ctx, q, p.Way); err != nil {
+			return nil, err
+		}
+		t.done("encode")
+	}
+	var terms []text.Term
+	if p.Lexical {
+		terms = e.db.Terms(nil, q.Text)
+	}
+	return search.Begin(ctx, s, sq, p, in, terms, e.rlr(), t.done)
+}
+
+// trace tells how a query was answered.
+func (e *Engine) trace(r *search.Run, t *timer) Trace {
+	return traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
+}
+
+func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *timer) Trace {
+	return Trace{
+		Mode: mode, Variant: f.Variant, Seq: s.Seq, Index: s.Vectors.Kind,
+		Documents: s.View.Len(), Filtered: f.Filtered,
+		Tokens: f.Tokens, Truncated: f.Truncated, Lexical: f.Lexical,
+		Cells: f.Cells, Turned: f.Turned, Unfitted: f.Unfitted, Stale: f.Stale, LocalWanted: w.Wanted,
+		Steps: t.steps,
+	}
+}
+
+// Vector returns the vector [Dim] that Search would look for if there were no
+// local bridges: that of the query's text, modulated by its variant. A variant
+// with local bridges, which have a vector for each cell, is ErrInvalid. K and Ef
+// are not read. It serves whoever searches the passage vectors elsewhere.
+func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err error) {
+	s, done, err := e.read()
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	defer done(&err)
+	defer snapshot.Guard(&err)()
+	t := newTimer()
+	w, err := search.Single(s, q.Variant)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	in, err := e.input(ctx, q, w)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	t.done("encode")
+	vector, facts, err := search.Modulate(s, w, in, e.rlr())
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	t.done("modulate")
+	return vector, traceOf(s, facts, ModeDense, w, t), nil
+}
+
+// input tokenizes and encodes a query, with the tensors that its way reads.
+func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.Input, err error) {
+	if err := ctx.Err(); err != nil {
+		return in, err
+	}
+	if q.Vector != nil {
+		if in.Dense, err = normalised(q.Vector, e.fp.Dim); err != nil {
+			return in, err
+		}
+	} else if strings.TrimSpace(q.Text) == "" {
+		return in, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
+	} else if e.enc == nil {
+		return in, ErrNoEncoder
+	}
+	if e.enc == nil || q.Text == "" {
+		return in, nil
+	}
+	need := w.Need()
+	if q.Vector != nil && need == encoder.NeedDense {
+		in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
+		return in, nil
+	}
+	out, err := e.enc.Encode(ctx, encoder.Query, []string{q.Text}, need)
+	if err != nil {
+		return in, fmt.Errorf("encoding the query: %w", err)
+	}
+	in.Tokens, in.Hidden, in.Logits = out[0].Tokens, out[0].Hidden, out[0].Logits
+	if q.Vector == nil {
+		in.Dense = out[0].Dense
+	}
+	return in, nil
+}
+
+// join reads the documents of what was found from the store. dense is the
+// unmodulated query vector, nil where there is none.
+func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found, dense []float32) ([]Hit, error) {
+	plain := make([]float32, len(found))
+	if dense != nil {
+		ids := make([]uint64, len(found))
+		for i, f := range found {
+			ids[i] = f.Ord
+		}
+		if err := s.Vectors.Scores(plain, dense, ids); err != nil {
+			return nil, err
+		}
+	}
+	hits := make([]Hit, len(found))
+	for i, f := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		d, err := s.View.Text(chunk.Ord(f.Ord))
+		if err != nil {
+			return nil, fmt.Errorf("reading hit %d: %w", i+1, missing(err))
+		}
+		meta, err := metadataOf(d)
+		if err != nil {
+			return nil, err
+		}
+		row, err := chunkRow(d, f.Ord)
+		if err != nil {
+			return nil, err
+		}
+		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(f.Score),
+			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair),
+			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
+			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End}
+		for _, ord := range f.Duplicates {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			other, err := s.View.Text(ord)
+			if err != nil {
+				return nil, fmt.Errorf("reading a duplicate of hit %d: %w", i+1, missing(err))
+			}
+			hits[i].Duplicates = append(hits[i].Duplicates, other.ID)
+		}
+		if dense != nil {
+			hits[i].Cosine = 1 - plain[i]
+		}
+	}
+	return hits, nil
+}
+
+// missing makes damage of a record that is not there though the state has it.
+func missing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	return err
+}
+
+// chunkRow is the part of a document's text that a chunk stands for.
+func chunkRow(d *store.Document, id uint64) (store.Row, error) {
+	if chunk.Number(id) >= len(d.Rows) {
+		return store.Row{}, fmt.Errorf("%w: version %d has no chunk %d", ErrCorrupt, chunk.Ord(id), chunk.Number(id))
+	}
+	return d.Rows[chunk.Number(id)], nil
+}
+
+// Get returns the stored document with this id, its vector included, or
+// ErrNotFound.
+func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
+	s, done, err := e.read()
+	if err != nil {
+		return Document{}, err
+	}
+	defer done(&err)
+	if err := ctx.Err(); err != nil {
+		return Document{}, err
+	}
+	ord, err := find(s, id)
+	if err != nil {
+		return Document{}, err
+	}
+	d, err := s.View.Get(ord)
+	if err != nil {
+		return Document{}, missing(err)
+	}
+	meta, err := metadataOf(d)
+	if err != nil {
+		return Document{}, err
+	}
+	doc := Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta}
+	if len(d.Rows) == 1 {
+		doc.Vector = d.Rows[0].Vector
+	}
+	return doc, nil
+}
+
+// find returns the version of a stored document.
+func find(s *state.State, id string) (uint64, error) {
+	ord, ok, err := s.View.Lookup(id)
+	if err == nil && !ok {
+		err = fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)
+	}
+	return ord, err
+}
+
+// timer collects the steps of a trace.
+type timer struct {
+	steps []Step
+	last  time.Time
+}
+
+func newTimer() *timer { return &timer{last: time.Now(), steps: make([]Step, 0, 8)} }
+
+func (t *timer) done(name string) {
+	now := time.Now()
+	took := now.Sub(t.last)
+	t.last = now
+	for i := range t.steps { // a step that was taken before, when the search looks deeper
+		if t.steps[i].Name == name {
+			t.steps[i].Took += took
+			return
+		}
+	}
+	t.steps = append(t.steps, Step{name, took})
+}
