@@ -202,7 +202,7 @@ type demoBuilder struct {
 // open opens the demo's database. One in the cache folder that an earlier
 // version wrote or that is damaged is thrown away: all of it can be built again.
 func (b *demoBuilder) open(ctx context.Context, s demoState) (*database, error) {
-	o := engine.Options{Progress: b.hear}
+	o := engine.Options{Progress: b.hear, Local: true}
 	db, err := b.app.openDB(ctx, b.dir, o)
 	switch exitCode(err) {
 	case exitCorrupt, exitMismatch:
@@ -247,6 +247,9 @@ func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, err
 	}
 	p.done()
 	fitted := time.Now()
+	if err := b.db.Flush(ctx); err != nil { // local bridges of all passages
+		return state, err
+	}
 	if state.Probes, err = b.measure(ctx, docs, p); err != nil {
 		return state, err
 	}

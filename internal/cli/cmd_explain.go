@@ -74,7 +74,7 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return err
 	}
-	db, err := a.openDB(ctx, dir, engine.Options{MustExist: true, ReadOnly: true})
+	db, err := a.openSearch(ctx, dir, o.way)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	case *o.importFile != "":
 		return o.take(ctx, a, dir)
 	case local:
-		return o.closedForm(ctx, a, dir, engine.VariantLocal)
+		return o.buildLocal(ctx, a, dir)
 	case !stack.Fitted():
 		return o.closedForm(ctx, a, dir, stack.Name())
 	}
@@ -194,6 +194,29 @@ func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 		return json.NewEncoder(a.Stdout).Encode(newFit(dir, *o.seed, rep))
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: imported %s from %s; queries use it from now on\n", dir, rep.Variant, *o.importFile)
+	return err
+}
+
+// buildLocal builds the local bridges of a database, which then keeps them.
+func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
+	e, err := a.openBare(ctx, dir, engine.Options{Local: true})
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	err = e.Flush(ctx)
+	took := time.Since(begin)
+	var stats engine.Stats
+	if err == nil {
+		stats, err = e.Stats(ctx)
+	}
+	if err := errors.Join(err, e.Close()); err != nil {
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: engine.VariantLocal, Seed: *o.seed, Passages: stats.Chunks, Seconds: took.Seconds(), Probes: []fitProbe{}, Default: stats.Default})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: local bridges over %s in %s; dense searches use them, and they follow what is added\n", dir, count(stats.Chunks, "passage", "passages"), short(took))
 	return err
 }
 

@@ -24,11 +24,11 @@ var cmdSearch = command{
 	summary: "find the passages nearest to a query",
 	about: `
 Two legs look for hits: the vector of the query, turned towards its words by the best bridge
-there is (beside words rlr, alone rlr-local, or what lexsem fit has found better; --variant none
-leaves it plain), and the words
-themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
-questions, keywords and copied spans; lexical asks for the words alone, dense for the plain
-vector alone (or the modulated one, with --variant).
+there is (rlr, or what lexsem fit has found better; --variant none leaves it plain), and the
+words themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
+questions, keywords and copied spans; lexical asks for the words alone and needs no model,
+dense for the vector alone. --variant rlr-local takes local bridges, which this builds if
+lexsem fit --variant rlr-local has not built and kept them.
 --filter looks at metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and
 dots into nested objects. Hits carry the score that ranks them, the cosine of the plain vector,
 the presence (the share of the query's words, by weight, that the passage has), the pair bonus
@@ -137,12 +137,13 @@ func (o way) check() error {
 
 // query is what the flags say about one text.
 func (o way) query(text string, filter engine.Filter) engine.Query {
-	variant := *o.variant
-	if *o.mode == engine.ModeDense && variant == "" {
-		variant = engine.VariantNone
-	}
-	return engine.Query{Text: text, Mode: *o.mode, Variant: variant, Filter: filter,
+	return engine.Query{Text: text, Mode: *o.mode, Variant: *o.variant, Filter: filter,
 		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
+}
+
+// local says whether the way asks for local bridges.
+func (o way) local() bool {
+	return slices.ContainsFunc(strings.Split(*o.variant, "+"), func(s string) bool { return strings.TrimSpace(s) == engine.VariantLocal })
 }
 
 // checkText says whether args are one query.
@@ -200,7 +201,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	} else if queries, err = readQueries(a, *o.queries); err != nil {
 		return err
 	}
-	db, err := a.openDB(ctx, dir, engine.Options{MustExist: true, ReadOnly: true})
+	db, err := a.openSearch(ctx, dir, o.way)
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,24 @@ func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*databa
 	return &database{e, enc}, nil
 }
 
+// openSearch opens the database in dir for searches of one way: without a model
+// where the words alone are asked, and with local bridges where these are.
+func (a *app) openSearch(ctx context.Context, dir string, w way) (*database, error) {
+	o := engine.Options{MustExist: true, ReadOnly: true, Logger: a.warnings(), Local: w.local()}
+	if *w.mode == engine.ModeLexical {
+		e, err := a.openBare(ctx, dir, o)
+		return &database{Engine: e}, err
+	}
+	db, err := a.openDB(ctx, dir, o)
+	if err != nil || !o.Local {
+		return db, err
+	}
+	if err := db.Flush(ctx); err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	return db, nil
+}
+
 // warnings is where databases say what they found and mended.
 func (a *app) warnings() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))

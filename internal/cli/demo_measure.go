@@ -119,6 +119,9 @@ var builtinQueries = []demoQuery{
 
 // search asks the demo's queries, or the user's own.
 func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQuery, error) {
+	if err := db.Flush(ctx); err != nil { // local bridges are part of what is shown
+		return nil, err
+	}
 	queries := slices.Clone(builtinQueries)
 	if *o.query != "" {
 		queries = []demoQuery{{Kind: "query", Query: *o.query}}
