@@ -1,57 +1,68 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// endsWhenApplied is over as soon as the vectors have outgrown the exact index.
-type endsWhenApplied struct {
-	context.Context
-	vectors *vectors
-}
-
-func (c endsWhenApplied) Err() error {
-	if c.vectors.Len() > 100 {
-		return context.Canceled
-	}
-	return c.Context.Err()
-}
-
-// TestGraphWhenOutgrown: a corpus that has outgrown the exact index gets a
-// graph. That it cannot be built, here because the caller has no more time, is
-// no failure of the commit: the exact index serves until the next one.
+// TestGraphWhenOutgrown: a corpus that has outgrown the exact index gets a graph,
+// which is built behind the commits, follows what comes meanwhile, and is there
+// again after reopening. Searches find the same before, beside and after.
 func TestGraphWhenOutgrown(t *testing.T) {
-	e, err := Open(t.Context(), t.TempDir(), encoder.NewHash(32), Options{})
+	dir, enc := t.TempDir(), encoder.NewHash(32)
+	e, err := open(t.Context(), dir, enc, Options{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	e.graphAbove = 100
-	var docs []Document
-	for i := range 150 {
-		docs = append(docs, Document{ID: fmt.Sprint(i), Text: fmt.Sprint("document number ", i)})
-	}
-	for _, part := range []struct {
-		from, to int
-		stop     bool
-		want     string
-	}{{0, 100, false, "flat-int8"}, {100, 120, true, "flat-int8"}, {120, 150, false, "hnsw-int8"}} {
-		var ctx context.Context = t.Context()
-		if part.stop {
-			ctx = endsWhenApplied{ctx, e.vectors}
+	text := func(i int) string { return fmt.Sprint("document number ", i) }
+	find := func(i int) string {
+		t.Helper()
+		r, err := e.Search(t.Context(), Query{Text: text(i), K: 1})
+		if err != nil || len(r.Hits) != 1 || r.Hits[0].ID != fmt.Sprint(i) {
+			t.Fatalf("document %d: %+v in %s, %v", i, r.Hits, r.Trace.Index, err)
 		}
-		if _, err := e.Add(ctx, docs[part.from:part.to]); err != nil {
+		return r.Trace.Index
+	}
+	for i := range 150 {
+		if _, err := e.Add(t.Context(), []Document{{ID: fmt.Sprint(i), Text: text(i)}}); err != nil {
 			t.Fatal(err)
 		}
-		for _, i := range []int{0, part.to - 1} {
-			r, err := e.Search(t.Context(), Query{Text: docs[i].Text, K: 1})
-			if err != nil || len(r.Hits) != 1 || r.Hits[0].ID != docs[i].ID || r.Trace.Index != part.want {
-				t.Fatalf("%d documents: %+v in %s, %v, want document %d in %s", part.to, r.Hits, r.Trace.Index, err, i, part.want)
+		find(i)
+		if kind := find(0); i < 100 && kind != "flat-int8" {
+			t.Fatalf("%s of %d documents", kind, i+1)
+		}
+		if i == 120 { // while a graph may be in the making
+			if n, err := e.Delete(t.Context(), []string{"7"}); n != 1 || err != nil {
+				t.Fatal(n, err)
 			}
 		}
+	}
+	if err := e.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, i := range []int{0, 99, 100, 119, 121, 149} {
+			if kind := find(i); kind != "hnsw-int8" {
+				t.Fatalf("searched in %s", kind)
+			}
+		}
+		if r, err := e.Search(t.Context(), Query{Text: text(7), K: 200, Mode: ModeDense}); err != nil || len(r.Hits) != 149 {
+			t.Fatalf("%d hits, %v", len(r.Hits), err)
+		}
+		v, err := e.Verify(t.Context(), nil)
+		if err != nil || len(v.Problems) > 0 || v.SelfRecall != 1 {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if e, err = open(t.Context(), dir, enc, Options{}, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

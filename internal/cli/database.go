@@ -75,9 +75,10 @@ func (a *app) openSearch(ctx context.Context, dir string, w way) (*database, err
 		return &database{Engine: e}, err
 	}
 	db, err := a.openDB(ctx, dir, o)
-	if err != nil || !o.Local {
-		return db, err
+	if err != nil {
+		return nil, err
 	}
+	// A database that was killed lacks what its maintainer had not made yet.
 	if err := db.Flush(ctx); err != nil {
 		return nil, errors.Join(err, db.close())
 	}

@@ -138,7 +138,7 @@ func (d *DB) SetBridges(ctx context.Context, change func(s *State, bridges map[s
 func (d *DB) Close() error {
 	d.maintainer.end()
 	var err error
-	if !d.o.ReadOnly {
+	if !d.o.ReadOnly && !d.little() {
 		err = d.save(context.Background())
 	}
 	old := d.now

@@ -76,7 +76,9 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 }
 
 // verifier is a part that checks itself whole.
-type verifier interface{ Verify(ctx context.Context) error }
+type verifier interface {
+	Verify(ctx context.Context) error
+}
 
 // Verify checks every part of a state against its checksums and itself, and the
 // counts of all against each other. It returns what is wrong, and how many vectors a

@@ -23,6 +23,18 @@ func (d *DB) saveDue(pending, documents int) bool {
 	return !d.o.NoSync && !d.o.ReadOnly && pending >= max(saveAfter, documents/4)
 }
 
+// Of a large database Close does not save a little: what the next opening replays
+// costs less than to write all of it.
+const (
+	largeDocuments = 50_000
+	littleChanges  = 500
+)
+
+// little says that. Nobody else uses d.
+func (d *DB) little() bool {
+	return d.saved > 0 && d.now.View.Len() >= largeDocuments && d.pending <= littleChanges
+}
+
 // save writes snapshots of all parts at the present state, beside searches and
 // commits, and lets the store forget what they no longer need.
 func (d *DB) save(ctx context.Context) error {
