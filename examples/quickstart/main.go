@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 func main() {
@@ -41,7 +42,7 @@ func run(ctx context.Context, dir string) error {
 	}); err != nil {
 		return err
 	}
-	res, err := db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: engine.Gt("year", 2020)})
+	res, err := db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: filter.Gt("year", 2020)})
 	if err != nil {
 		return err
 	}
