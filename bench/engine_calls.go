@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // lifeDeadlines are given to each call.
@@ -18,7 +19,7 @@ var lifeDeadlines = []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 *
 // deadlines has every call run into deadlines. Commits are not synced, as the
 // final sync may take longer.
 func (b *life) deadlines(ctx context.Context) error {
-	group, err := engine.ParseFilter(`group = "g7"`)
+	group, err := filter.Parse(`group = "g7"`)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (b *life) deadlines(ctx context.Context) error {
 				return err
 			}, func(ctx context.Context) error { _, err := e.Delete(ctx, lifeIDs(docs)); return err }},
 			{"delete where", nil, func(ctx context.Context) error {
-				f, err := engine.ParseFilter(fmt.Sprintf(`group = "g%d"`, 10+round%80))
+				f, err := filter.Parse(fmt.Sprintf(`group = "g%d"`, 10+round%80))
 				if err == nil {
 					_, err = e.DeleteWhere(ctx, f)
 				}
