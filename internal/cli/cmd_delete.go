@@ -69,6 +69,9 @@ func runDelete(ctx context.Context, a *app, ids []string, expr string, asJSON bo
 			return err
 		}
 	}
+	if err := e.Flush(ctx); err != nil {
+		return err
+	}
 	if asJSON {
 		err = json.NewEncoder(a.Stdout).Encode(map[string]any{"db": dir, "deleted": deleted, "missing": missing})
 	} else {

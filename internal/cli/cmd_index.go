@@ -102,6 +102,9 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err = src.walk(paths); err == nil {
 		err = ix.flush()
 	}
+	if err == nil { // what the first search would wait for is saved with the rest
+		err = ix.db.Flush(ctx)
+	}
 	p.done()
 	if err != nil {
 		return ix.stopped(err)
