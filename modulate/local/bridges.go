@@ -1,20 +1,10 @@
-package local
-
-import (
-	"cmp"
-	"fmt"
-	"math"
-	"runtime"
-	"slices"
-	"sync"
-
-	"github.com/lexsem/lexsem/modulate"
-)
-
-// Local bridges. One RLR is an associative memory of d×d numbers, and its gain
-// fades as a corpus grows past a few times d passages. So the corpus is cut
-// into cells of about 250 (Partition) with an RLR each, and a query has a
-// vector for each cell c, with which the passages of c alone are scored:
+// Package local holds local bridges: a regression of the corpus's tokens in
+// each cell of a partition of its vectors, and the search over them.
+//
+// One RLR is an associative memory of d×d numbers, and its gain fades as a
+// corpus grows past a few times d passages. So the corpus is cut into cells of
+// about 250 with an RLR each, and a query has a vector for each cell c, with
+// which the passages of c alone are scored:
 //
 //	q_c = q + β·l_c / Σ_t idf_t,  l_c = A_c⁻¹ Σ_t w_t (s_t − df_t μ_c)
 //
@@ -37,22 +27,39 @@ import (
 // have their sum ready in a table. A query so costs a few rows for each of its
 // tokens and cell, never O(d²). A cell with fewer passages than d inverts
 // X Xᵀ + λI instead, which gives the same h_p.
+package local
 
-// Options shape Local. The zero value of each field is its default.
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Options shape Bridges. The zero value of each field is its default.
 type Options struct {
 	// Beta is what a passage with every token of the query gains by the shift,
 	// in (0, 10]; 0 means 0.8 up to 10,000 passages, 1 from 20,000 on, and
 	// between them in proportion to the logarithm of their number.
 	Beta float64
-	// Lambda is the ridge of each cell, as in RLROptions; 0 means 0.15: a cell
-	// has few passages, and is to tell them apart.
+	// Lambda is the ridge of each cell, as in modulate.RLROptions, in
+	// [1e-6, 1e9]; 0 means 0.15: a cell has few passages, and is to tell them
+	// apart.
 	Lambda float64
 	// TableFrom is the number of passages of a cell from which on a token has
 	// a row in the cell's table, at least 1; 0 means 6. A smaller one makes
 	// queries faster and tables larger.
 	TableFrom int
-	// Workers is the number of cells fitted at once; 0 means as many as the Go
-	// runtime runs at once. The result is the same.
+	// Cells is the number of cells that Build and Repartition make, at most one
+	// a passage; 0 means CellsFor the number of passages.
+	Cells int
+	// Seed decides on the partition.
+	Seed uint64
+	// Workers is the number of goroutines that fit cells; 0 means 1. The result
+	// is the same.
 	Workers int
 }
 
@@ -64,231 +71,145 @@ func (o Options) withDefaults() (Options, error) {
 		o.TableFrom = 6
 	}
 	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = 1
 	}
-	if !(o.Beta >= 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.Workers < 1 {
-		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d workers; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
-			modulate.ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Workers)
+	if !(o.Beta >= 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.TableFrom > math.MaxInt32 || o.Cells < 0 || o.Workers < 1 {
+		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d cells, %d workers; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
+			modulate.ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Cells, o.Workers)
 	}
 	return o, nil
 }
 
-// defaultBeta is β for n passages by default: the more there are, the more of them
-// are as near in meaning and lack the words.
+// defaultBeta is β for n passages: the more there are, the more of them are as
+// near in meaning and lack the words.
 func defaultBeta(n int) float64 {
 	return 0.8 + 0.2*min(max(math.Log2(float64(n)/10000), 0), 1)
 }
 
-// Local holds the local bridges of a corpus. It follows inserts and deletes:
-// changed cells are fitted anew, from their present passages alone, by Refresh
-// or by the next query, so the bridges equal, bit for bit, those of a fresh
-// build with the same partition. The partition itself stands still; when Skew
-// has grown, it is time to make a new one.
+// Bridges are the local bridges of a set of passages, all of whose cells are
+// fitted. They never change, so queries are safe for concurrent use and wait for
+// nothing; Edit makes the next version, which shares every cell that was not
+// touched. Whatever edits led to it, a version answers bit for bit like one
+// fitted afresh to the same passages in the same cells.
 //
-// It keeps the tokens of passages but not their vectors, which it reads through
-// a function when it fits. Safe for concurrent use.
+// They keep the tokens of passages and int8 codes of their vectors. The vectors
+// they read through a function, when they fit and to score exactly.
 type Bridges struct {
-	partition *Partition
-	o         Options
-	vectors   func(id uint64) []float32
-
-	mu    sync.RWMutex
-	cells []*cell
-	place map[uint64]place // of each passage
-	df    []int32          // [|V|] passages of all cells with the token
-	dir   [][]entry        // [|V|] the cells with the token, ascending
-	dirty int              // cells to be fitted anew
+	o          Options
+	dim, vocab int
+	vectors    func(id uint64) []float32
+	partition  *partition
+	cells      []*slot
+	n          int
+	places     places
+	words      directory
+	mapped     bool // some cells may lie in a file
 }
 
-// cell is a cell: its passages, and the regression over them.
-type cell struct {
-	members []member // by id after a fit, else in no order
-	dirty   bool
-	fit     fit
-}
-
-type member struct {
-	id     uint64
-	tokens []int32 // ascending
-}
-
-type place struct{ cell, at uint32 } // at is the position among the members
-
-// entry is a token in a cell. Cell and n are true at all times, so that
-// probing needs no fit; the rest is the present fit's.
-type entry struct {
-	cell   uint32
-	n      uint32  // passages of the cell with the token, at least 1
-	from   uint32  // first of its n slots; the row, with tabled set
-	weight float32 // idf in the cell; 0 for a token of every passage, which has neither
-}
-
-// tabled marks the number of a row.
-const tabled = 1 << 31
-
-// New returns bridges without passages over the cells of p, for a
-// vocabulary of vocab tokens. vectors returns the unit vector of a passage that
-// was added, nil for one it does not know; it must answer for every passage
-// from Add until Remove, is called from several goroutines, and must not call
-// the Local. Options outside their range are a modulate.ErrOptions.
-func New(p *Partition, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges, error) {
+// New returns bridges without passages, in one cell, for unit vectors of length
+// dim, 1 to 65,536, and a vocabulary of vocab tokens. vectors returns the unit
+// vector of a passage, nil for one it does not know. It must answer the same for
+// a passage for as long as bridges that have it are used, and is called from
+// several goroutines. What is outside its range is an ErrOptions.
+func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if p == nil || vectors == nil || vocab < 1 {
-		return nil, fmt.Errorf("%w: local bridges need a partition, the vectors of passages and a vocabulary of at least 1 token, got %d", modulate.ErrOptions, vocab)
+	if dim < 1 || dim > vec.MaxInt8Dim || vocab < 1 || vocab > math.MaxInt32 || vectors == nil {
+		return nil, fmt.Errorf("%w: local bridges need vectors, of 1 to %d numbers, and a vocabulary, got %d and %d", modulate.ErrOptions, vec.MaxInt8Dim, dim, vocab)
 	}
-	l := &Bridges{
-		partition: p, o: o, vectors: vectors, cells: make([]*cell, p.Cells()),
-		place: map[uint64]place{}, df: make([]int32, vocab), dir: make([][]entry, vocab),
-	}
-	for i := range l.cells {
-		l.cells[i] = &cell{}
-	}
-	return l, nil
+	return &Bridges{
+		o: o, dim: dim, vocab: vocab, vectors: vectors,
+		partition: oneCell(dim), cells: []*slot{newSlot(&cell{})}, words: newDirectory(vocab),
+	}, nil
 }
 
 // Options are the options in use, defaults filled in.
-func (l *Bridges) Options() Options { return l.o }
+func (b *Bridges) Options() Options { return b.o }
 
-// Partition is what the cells were made by.
-func (l *Bridges) Partition() *Partition { return l.partition }
+// Len is the number of passages, Dim the length of their vectors.
+func (b *Bridges) Len() int { return b.n }
+func (b *Bridges) Dim() int { return b.dim }
 
-// Len is the number of passages.
-func (l *Bridges) Len() int {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return len(l.place)
+// Cells is the number of cells.
+func (b *Bridges) Cells() int { return len(b.cells) }
+
+// Has says whether a passage is there.
+func (b *Bridges) Has(id uint64) bool { _, ok := b.places.find(id); return ok }
+
+// Cell returns the cell of a passage, and false for one that is not there. Cost
+// O(log² Len).
+func (b *Bridges) Cell(id uint64) (int, bool) {
+	c, ok := b.places.find(id)
+	return int(c), ok
 }
 
-// Skew is the size of the largest cell against the mean, 1 for equal cells and
-// 0 for none at all. Fresh k-means cells reach about 3; a cell that grows on
-// gains less and less.
-func (l *Bridges) Skew() float64 {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if len(l.place) == 0 {
-		return 0
+// Members appends the passages of a cell to dst, ascending.
+func (b *Bridges) Members(dst []uint64, cell int) (_ []uint64, err error) {
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
 	}
-	top := 0
-	for _, c := range l.cells {
-		top = max(top, len(c.members))
+	c, err := b.cell(cell)
+	if err != nil {
+		return dst, err
 	}
-	return float64(top*len(l.cells)) / float64(len(l.place))
+	return append(dst, c.ids...), nil
 }
 
-// Add puts a passage with its tokens of lexical weight (distinct ids, as
-// encoder.Tokens.Lexical gives) into a cell, in general Partition.Cell of its
-// vector. A cell or token that does not exist, or an id that is in use, is an
-// modulate.ErrPassage and changes nothing. Cost O(L); the cell is fitted later.
-func (l *Bridges) Add(cell int, id uint64, tokens []int32) error {
-	if cell < 0 || cell >= len(l.cells) {
-		return fmt.Errorf("%w: cell %d of %d; use Partition.Cell", modulate.ErrPassage, cell, len(l.cells))
-	}
-	for _, t := range tokens {
-		if t < 0 || int(t) >= len(l.df) {
-			return fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", modulate.ErrPassage, t, len(l.df))
-		}
-	}
-	tokens = slices.Clone(tokens)
-	slices.Sort(tokens)
-	tokens = slices.Compact(tokens)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, ok := l.place[id]; ok {
-		return fmt.Errorf("%w: passage %d is there already; remove it first", modulate.ErrPassage, id)
-	}
-	l.add(cell, id, tokens)
-	return nil
+// Outgrown reports that the corpus wants half as many cells again, or half of
+// those there are: it is time for Repartition. Bridges that were given a number
+// of cells never do.
+func (b *Bridges) Outgrown() bool {
+	have, want := len(b.cells), CellsFor(b.n)
+	return b.o.Cells == 0 && (want > have+have/2 || want < (have+1)/2)
 }
 
-// add takes a checked passage in. The caller holds the lock.
-func (l *Bridges) add(cell int, id uint64, tokens []int32) {
-	c := l.cells[cell]
-	l.place[id] = place{uint32(cell), uint32(len(c.members))}
-	c.members = append(c.members, member{id, tokens})
-	for _, t := range tokens {
-		l.df[t]++
-		i, ok := slices.BinarySearchFunc(l.dir[t], uint32(cell), byCell)
-		if !ok {
-			l.dir[t] = slices.Insert(l.dir[t], i, entry{cell: uint32(cell)})
-		}
-		l.dir[t][i].n++
-	}
-	l.touch(c)
+// Memory is what the parts of Bridges take, in bytes, whether they lie in memory
+// or in a mapped file.
+type Memory struct {
+	Codes     int64 // of the vectors: d bytes a passage
+	Shifts    int64 // h_p: d bytes a passage
+	Rows      int64 // sums for tokens of many passages: d bytes for each of them and cell
+	Tokens    int64 // the tokens of passages: 4 bytes each, and 8 for each distinct one of a cell
+	Directory int64 // the cells of each token: 4 bytes each
+	IDs       int64 // 24 bytes a passage
+	Centroids int64
 }
 
-func byCell(e entry, cell uint32) int { return cmp.Compare(e.cell, cell) }
-
-// Remove takes a passage out and reports whether it was there. Cost O(L·log
-// Cells); the cell is fitted later.
-func (l *Bridges) Remove(id uint64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p, ok := l.place[id]
-	if !ok {
-		return false
-	}
-	c := l.cells[p.cell]
-	for _, t := range c.members[p.at].tokens {
-		l.df[t]--
-		i, _ := slices.BinarySearchFunc(l.dir[t], p.cell, byCell)
-		if l.dir[t][i].n--; l.dir[t][i].n == 0 {
-			l.dir[t] = slices.Delete(l.dir[t], i, i+1)
-		}
-	}
-	last := len(c.members) - 1
-	if int(p.at) != last {
-		c.members[p.at] = c.members[last]
-		l.place[c.members[p.at].id] = p
-	}
-	c.members[last] = member{}
-	c.members = c.members[:last]
-	delete(l.place, id)
-	l.touch(c)
-	return true
+// Total is the sum.
+func (m Memory) Total() int64 {
+	return m.Codes + m.Shifts + m.Rows + m.Tokens + m.Directory + m.IDs + m.Centroids
 }
 
-// Cell returns the cell of a passage, and false for one that is not there.
-func (l *Bridges) Cell(id uint64) (int, bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	p, ok := l.place[id]
-	return int(p.cell), ok
+// Bytes is what the bridges take. Cost O(cells).
+func (b *Bridges) Bytes() Memory {
+	d := int64(b.dim)
+	m := Memory{
+		Centroids: 4 * int64(len(b.partition.centroids)+len(b.partition.groups)),
+		Directory: 8 * int64(b.vocab+1),
+		IDs:       12 * int64(b.places.len()),
+	}
+	for _, s := range b.cells {
+		n, rows, tokens, slots := int64(s.n), int64(s.rows), int64(s.tokens), int64(s.slots)
+		m.Codes += n * (d + 4)
+		m.Shifts += n * (d + 4)
+		m.Rows += rows * (d + 4)
+		m.Tokens += 8*tokens + 4*slots
+		m.Directory += 4 * tokens
+		m.IDs += 12 * n
+	}
+	return m
 }
 
-// Members appends the passages of a cell to dst, in no order.
-func (l *Bridges) Members(dst []uint64, cell int) []uint64 {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, m := range l.cells[cell].members {
-		dst = append(dst, m.id)
-	}
-	return dst
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: local bridges: %s; make them anew from the passages: %w", modulate.ErrCorrupt, fmt.Sprintf(format, args...), snapshot.ErrDamaged)
 }
 
-func (l *Bridges) touch(c *cell) {
-	if !c.dirty {
-		c.dirty = true
-		l.dirty++
+// damaged makes what the container says of damage an ErrCorrupt.
+func damaged(err *error) {
+	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, modulate.ErrCorrupt) {
+		*err = fmt.Errorf("%w: local bridges; make them anew from the passages: %w", modulate.ErrCorrupt, *err)
 	}
-}
-
-// Bytes is the memory that the bridges take: codes, tables, lists and tokens.
-func (l *Bridges) Bytes() int64 {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	n := 4*cap(l.partition.centroids) + 24*len(l.place) + 28*len(l.df)
-	for _, c := range l.cells {
-		f := &c.fit
-		n += cap(f.codes) + 4*cap(f.scale) + cap(f.rows) + 4*cap(f.rowScale) + 4*cap(f.slots) + 32*cap(c.members)
-		for _, m := range c.members {
-			n += 4 * cap(m.tokens)
-		}
-	}
-	for _, d := range l.dir {
-		n += 16 * cap(d)
-	}
-	return int64(n)
 }

@@ -1,12 +1,13 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
-
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -14,36 +15,48 @@ import (
 // best first; all cells where n is at least their number. A cell counts by the
 // inner product of its centroid with the query vector, plus the share of the
 // query's tokens, weighted by idf, that occur in it: that is known exactly,
-// and finds the cell of a copied phrase where the centroid does not.
-// Cost O(Cells·d).
-func (l *Bridges) Probe(dst []int, in modulate.Input, n int) ([]int, error) {
-	if err := l.checkQuery(in); err != nil {
+// and finds the cell of a copied phrase where the centroid does not. A query of
+// another dimension is an ErrOptions. Cost O(Cells·d), and Cells a token. No
+// allocation when dst has room and no cell comes from a file.
+func (b *Bridges) Probe(dst []int, in modulate.Input, n int) (_ []int, err error) {
+	if err := b.checkQuery(in); err != nil {
 		return dst, err
 	}
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	s.score = zeroed(s.score, len(l.cells))
-	s.cover = zeroed(s.cover, len(l.cells))
-	l.partition.Dots(s.score, in.Dense)
+	s.score = resized(s.score, len(b.cells))
+	s.cover = resized(s.cover, len(b.cells))
+	clear(s.cover)
+	b.partition.dots(s.score, in.Dense)
 	s.ids = in.Tokens.Lexical(s.ids[:0])
 	var all float32
 	for _, t := range s.ids {
-		if t < 0 || int(t) >= len(l.df) || l.df[t] == 0 {
+		df := b.words.count(t)
+		if df <= 0 {
 			continue
 		}
-		w := float32(modulate.IDF(len(l.place), int(l.df[t])))
+		w := float32(modulate.IDF(b.n, df))
 		all += w
-		for _, e := range l.dir[t] {
-			s.cover[e.cell] += w
+		list, err := b.words.cells(t)
+		if err != nil {
+			return dst, err
+		}
+		for _, c := range list {
+			if int(c) >= len(b.cells) {
+				return dst, corrupt("token %d is in cell %d of %d", t, c, len(b.cells))
+			}
+			s.cover[c] += w
 		}
 	}
 	if all > 0 {
 		vec.Axpy(s.score, 1/all, s.cover)
 	}
 	s.order = s.order[:0]
-	for c := range l.cells {
+	for c := range b.cells {
 		s.order = append(s.order, c)
 	}
 	slices.SortStableFunc(s.order, func(a, b int) int {
@@ -62,119 +75,124 @@ func (l *Bridges) Probe(dst []int, in modulate.Input, n int) ([]int, error) {
 // [len(cells) × Dim], to dst, which must not overlap in.Dense. In a cell where
 // no token of the query occurs it is in.Dense bit for bit; otherwise it is not
 // of unit length. The result is finite whenever in.Dense is. A cell that does
-// not exist or comes twice, or a query of another dimension, is a modulate.ErrOptions. Cost O(d) for
-// each token and cell, and the fitting of those of the cells that have changed.
-// No allocation when dst has room.
-func (l *Bridges) Modulate(dst []float32, in modulate.Input, cells []int) ([]float32, error) {
-	if err := l.checkQuery(in); err != nil {
+// not exist, or a query of another dimension, is an ErrOptions. It looks at the
+// context before every cell. Cost for each token and cell O(log tokens), and
+// O(d) where it occurs. No allocation when dst has room and no cell comes from a
+// file.
+func (b *Bridges) Modulate(ctx context.Context, dst []float32, in modulate.Input, cells []int) (_ []float32, err error) {
+	if err := b.checkQuery(in); err != nil {
 		return dst, err
+	}
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	s.at = s.at[:0]
-	for range l.cells {
-		s.at = append(s.at, -1)
-	}
-	base := len(dst)
-	for i, c := range cells {
-		if c < 0 || c >= len(l.cells) || s.at[c] >= 0 {
-			return dst, fmt.Errorf("%w: cell %d of %d does not exist or comes twice; use Probe", modulate.ErrOptions, c, len(l.cells))
-		}
-		s.at[c] = base + i*len(in.Dense)
-	}
-	if err := l.fresh(cells); err != nil {
-		return dst, err
-	}
-	defer l.mu.RUnlock()
-	for range cells {
-		dst = append(dst, in.Dense...)
-	}
 	s.ids = in.Tokens.Lexical(s.ids[:0])
-	factor := l.factor(s.ids)
-	for _, t := range s.ids {
-		if t < 0 || int(t) >= len(l.dir) || l.df[t] == 0 {
-			continue
+	factor := b.weigh(s)
+	base := len(dst)
+	for _, at := range cells {
+		if at < 0 || at >= len(b.cells) {
+			return dst[:base], fmt.Errorf("%w: cell %d of %d does not exist; use Probe", modulate.ErrOptions, at, len(b.cells))
 		}
-		whole := float32(modulate.IDF(len(l.place), int(l.df[t])))
-		for _, e := range l.dir[t] {
-			if at := s.at[e.cell]; at >= 0 && e.weight > 0 {
-				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, factor*min(e.weight, whole))
-			}
+		if err := ctx.Err(); err != nil {
+			return dst[:base], err
+		}
+		c, err := b.cell(at)
+		if err != nil {
+			return dst[:base], err
+		}
+		dst = append(dst, in.Dense...)
+		for i, t := range s.ids {
+			c.move(dst[len(dst)-b.dim:], t, factor, s.whole[i])
 		}
 	}
 	return dst, nil
 }
 
-// factor is β / Σ_t idf_t over the tokens that some passage has. The caller holds the read lock.
-func (l *Bridges) factor(ids []int32) float32 {
-	var all float64
-	for _, t := range ids {
-		if t >= 0 && int(t) < len(l.df) && l.df[t] > 0 {
-			all += modulate.IDF(len(l.place), int(l.df[t]))
-		}
+// move adds to q what token t, whose idf in the corpus is whole, adds to the
+// query vector of the cell.
+func (c *cell) move(q []float32, t int32, factor, whole float32) {
+	if whole == 0 { // a token that no passage has
+		return
 	}
-	return float32(l.beta() / all)
+	i, ok := c.find(uint32(t))
+	if !ok {
+		return
+	}
+	if here := c.idf[c.count(i)]; here > 0 {
+		c.shift(q, i, factor*min(here, whole))
+	}
 }
 
-// beta is β for the present passages. The caller holds the read lock.
-func (l *Bridges) beta() float64 {
-	if l.o.Beta > 0 {
-		return l.o.Beta
+// weigh writes the idf of the tokens s.ids in the corpus to s.whole, 0 for those
+// that no passage has, and returns β / Σ idf.
+func (b *Bridges) weigh(s *scratch) (factor float32) {
+	var all float64
+	s.whole = resized(s.whole, len(s.ids))
+	for i, t := range s.ids {
+		s.whole[i] = 0
+		if df := b.words.count(t); df > 0 {
+			w := modulate.IDF(b.n, df)
+			all += w
+			s.whole[i] = float32(w)
+		}
 	}
-	return defaultBeta(len(l.place))
+	return float32(b.beta() / all)
+}
+
+// beta is β for the present passages.
+func (b *Bridges) beta() float64 {
+	if b.o.Beta > 0 {
+		return b.o.Beta
+	}
+	return defaultBeta(b.n)
 }
 
 // Shares appends what each token of lexical weight of the query, in their order
 // (encoder.Tokens.Lexical), adds to the inner product of passage [Dim] with the
 // query vector of a cell: Modulate's is that of in.Dense and the sum of these,
 // up to rounding. Errors and cost as Modulate.
-func (l *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) ([]float64, error) {
-	if err := l.checkQuery(in); err != nil {
+func (b *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) (_ []float64, err error) {
+	if err := b.checkQuery(in); err != nil {
 		return dst, err
 	}
-	if cell < 0 || cell >= len(l.cells) || len(passage) != l.partition.dim {
-		return dst, fmt.Errorf("%w: cell %d of %d, passage of length %d", modulate.ErrOptions, cell, len(l.cells), len(passage))
+	if cell < 0 || cell >= len(b.cells) || len(passage) != b.dim {
+		return dst, fmt.Errorf("%w: cell %d of %d, passage of length %d", modulate.ErrOptions, cell, len(b.cells), len(passage))
 	}
-	if err := l.fresh([]int{cell}); err != nil {
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	c, err := b.cell(cell)
+	if err != nil {
 		return dst, err
 	}
-	defer l.mu.RUnlock()
-	ids := in.Tokens.Lexical(nil)
-	factor, moved := l.factor(ids), make([]float32, l.partition.dim)
-	for _, t := range ids {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.ids = in.Tokens.Lexical(s.ids[:0])
+	factor, moved := b.weigh(s), make([]float32, b.dim)
+	for i, t := range s.ids {
 		clear(moved)
-		if t >= 0 && int(t) < len(l.dir) {
-			if i, ok := slices.BinarySearchFunc(l.dir[t], uint32(cell), byCell); ok && l.dir[t][i].weight > 0 {
-				e := l.dir[t][i]
-				l.cells[cell].fit.shift(moved, e, factor*min(e.weight, float32(modulate.IDF(len(l.place), int(l.df[t])))))
-			}
-		}
+		c.move(moved, t, factor, s.whole[i])
 		dst = append(dst, float64(vec.Dot(moved, passage)))
 	}
 	return dst, nil
 }
 
-func (l *Bridges) checkQuery(in modulate.Input) error {
-	if len(in.Dense) != l.partition.dim {
-		return fmt.Errorf("%w: query vector of length %d for cells of dimension %d; use the encoder of this corpus", modulate.ErrOptions, len(in.Dense), l.partition.dim)
+func (b *Bridges) checkQuery(in modulate.Input) error {
+	if len(in.Dense) != b.dim {
+		return fmt.Errorf("%w: query vector of length %d for cells of dimension %d; use the encoder of this corpus", modulate.ErrOptions, len(in.Dense), b.dim)
 	}
 	return nil
 }
 
 type scratch struct {
 	score, cover []float32
-	order, at    []int
+	order        []int
 	ids          []int32
+	whole        []float32 // of ids: see weigh
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// zeroed returns s with n zeros.
-func zeroed(s []float32, n int) []float32 {
-	if cap(s) < n {
-		return make([]float32, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
-}
