@@ -1,0 +1,215 @@
+// Package local holds local bridges: a regression of the corpus's tokens in
+// each cell of a partition of its vectors, and the search over them.
+//
+// One RLR is an associative memory of d×d numbers, and its gain fades as a
+// corpus grows past a few times d passages. So the corpus is cut into cells of
+// about 250 with an RLR each, and a query has a vector for each cell c, with
+// which the passages of c alone are scored:
+//
+//	q_c = q + β·l_c / Σ_t idf_t,  l_c = A_c⁻¹ Σ_t w_t (s_t − df_t μ_c)
+//
+// with A_c, s_t, df_t and μ_c those of RLR over the passages of c, and w_t the
+// lesser of the token's idf in the cell and idf_t, that in the corpus: a word
+// common elsewhere shall not draw the query into the one cell where it is rare.
+//
+// A cell has fewer passages than dimensions, so the regression nearly
+// interpolates: l_c·p is about Σ w_t over the tokens that p shares with the
+// query, and β·l_c·p / Σ idf_t about β times the coverage of the query by p (Σ over
+// the tokens that some passage has). So
+// the shift is bounded by the share of the query's words that a passage has: a
+// copied phrase moves it by β, a question asked in other words by little. q_c is
+// not normalised: scores of different cells are compared by q_c·p.
+//
+// Neither inverses nor sums are kept. As s_t − df_t μ_c = Σ_{p∋t} (x_p − μ_c),
+// l_c is a sum of the vectors h_p = A_c⁻¹ (x_p − μ_c) over the passages p that
+// share a token with the query. h_p takes d bytes a passage as int8 codes; a
+// rare token is the list of its passages, and only tokens of several passages
+// have their sum ready in a table. A query so costs a few rows for each of its
+// tokens and cell, never O(d²). A cell with fewer passages than d inverts
+// X Xᵀ + λI instead, which gives the same h_p.
+package local
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Options shape Bridges. The zero value of each field is its default.
+type Options struct {
+	// Beta is what a passage with every token of the query gains by the shift,
+	// in (0, 10]; 0 means 0.8 up to 10,000 passages, 1 from 20,000 on, and
+	// between them in proportion to the logarithm of their number.
+	Beta float64
+	// Lambda is the ridge of each cell, as in modulate.RLROptions, in
+	// [1e-6, 1e9]; 0 means 0.15: a cell has few passages, and is to tell them
+	// apart.
+	Lambda float64
+	// TableFrom is the number of passages of a cell from which on a token has
+	// a row in the cell's table, at least 1; 0 means 6. A smaller one makes
+	// queries faster and tables larger.
+	TableFrom int
+	// Cells is the number of cells that Build and Repartition make, at most one
+	// a passage; 0 means CellsFor the number of passages.
+	Cells int
+	// Seed decides on the partition.
+	Seed uint64
+	// Workers is the number of goroutines that fit cells; 0 means 1. The result
+	// is the same.
+	Workers int
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Lambda == 0 {
+		o.Lambda = 0.15
+	}
+	if o.TableFrom == 0 {
+		o.TableFrom = 6
+	}
+	if o.Workers == 0 {
+		o.Workers = 1
+	}
+	if !(o.Beta >= 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.TableFrom > math.MaxInt32 || o.Cells < 0 || o.Workers < 1 {
+		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d cells, %d workers; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
+			modulate.ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Cells, o.Workers)
+	}
+	return o, nil
+}
+
+// defaultBeta is β for n passages: the more there are, the more of them are as
+// near in meaning and lack the words.
+func defaultBeta(n int) float64 {
+	return 0.8 + 0.2*min(max(math.Log2(float64(n)/10000), 0), 1)
+}
+
+// Bridges are the local bridges of a set of passages, all of whose cells are
+// fitted. They never change, so queries are safe for concurrent use and wait for
+// nothing; Edit makes the next version, which shares every cell that was not
+// touched. Whatever edits led to it, a version answers bit for bit like one
+// fitted afresh to the same passages in the same cells.
+//
+// They keep the tokens of passages and int8 codes of their vectors. The vectors
+// they read through a function, when they fit and to score exactly.
+type Bridges struct {
+	o          Options
+	dim, vocab int
+	vectors    func(id uint64) []float32
+	partition  *partition
+	cells      []*slot
+	n          int
+	places     places
+	words      directory
+	mapped     bool // some cells may lie in a file
+}
+
+// New returns bridges without passages, in one cell, for unit vectors of length
+// dim, 1 to 65,536, and a vocabulary of vocab tokens. vectors returns the unit
+// vector of a passage, nil for one it does not know. It must answer the same for
+// a passage for as long as bridges that have it are used, and is called from
+// several goroutines. What is outside its range is an ErrOptions.
+func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if dim < 1 || dim > vec.MaxInt8Dim || vocab < 1 || vocab > math.MaxInt32 || vectors == nil {
+		return nil, fmt.Errorf("%w: local bridges need vectors, of 1 to %d numbers, and a vocabulary, got %d and %d", modulate.ErrOptions, vec.MaxInt8Dim, dim, vocab)
+	}
+	return &Bridges{
+		o: o, dim: dim, vocab: vocab, vectors: vectors,
+		partition: oneCell(dim), cells: []*slot{newSlot(&cell{})}, words: newDirectory(vocab),
+	}, nil
+}
+
+// Options are the options in use, defaults filled in.
+func (b *Bridges) Options() Options { return b.o }
+
+// Len is the number of passages, Dim the length of their vectors.
+func (b *Bridges) Len() int { return b.n }
+func (b *Bridges) Dim() int { return b.dim }
+
+// Cells is the number of cells.
+func (b *Bridges) Cells() int { return len(b.cells) }
+
+// Has says whether a passage is there.
+func (b *Bridges) Has(id uint64) bool { _, ok := b.places.find(id); return ok }
+
+// Cell returns the cell of a passage, and false for one that is not there. Cost
+// O(log² Len).
+func (b *Bridges) Cell(id uint64) (int, bool) {
+	c, ok := b.places.find(id)
+	return int(c), ok
+}
+
+// Members appends the passages of a cell to dst, ascending.
+func (b *Bridges) Members(dst []uint64, cell int) (_ []uint64, err error) {
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	c, err := b.cell(cell)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, c.ids...), nil
+}
+
+// Outgrown reports that the corpus wants half as many cells again, or half of
+// those there are: it is time for Repartition. Bridges that were given a number
+// of cells never do.
+func (b *Bridges) Outgrown() bool {
+	have, want := len(b.cells), CellsFor(b.n)
+	return b.o.Cells == 0 && (want > have+have/2 || want < (have+1)/2)
+}
+
+// Memory is what the parts of Bridges take, in bytes, whether they lie in memory
+// or in a mapped file.
+type Memory struct {
+	Codes     int64 // of the vectors: d bytes a passage
+	Shifts    int64 // h_p: d bytes a passage
+	Rows      int64 // sums for tokens of many passages: d bytes for each of them and cell
+	Tokens    int64 // the tokens of passages: 4 bytes each, and 8 for each distinct one of a cell
+	Directory int64 // the cells of each token: 4 bytes each
+	IDs       int64 // 24 bytes a passage
+	Centroids int64
+}
+
+// Total is the sum.
+func (m Memory) Total() int64 {
+	return m.Codes + m.Shifts + m.Rows + m.Tokens + m.Directory + m.IDs + m.Centroids
+}
+
+// Bytes is what the bridges take. Cost O(cells).
+func (b *Bridges) Bytes() Memory {
+	d := int64(b.dim)
+	m := Memory{
+		Centroids: 4 * int64(len(b.partition.centroids)+len(b.partition.groups)),
+		Directory: 8 * int64(b.vocab+1),
+		IDs:       12 * int64(b.places.len()),
+	}
+	for _, s := range b.cells {
+		n, rows, tokens, slots := int64(s.n), int64(s.rows), int64(s.tokens), int64(s.slots)
+		m.Codes += n * (d + 4)
+		m.Shifts += n * (d + 4)
+		m.Rows += rows * (d + 4)
+		m.Tokens += 8*tokens + 4*slots
+		m.Directory += 4 * tokens
+		m.IDs += 12 * n
+	}
+	return m
+}
+
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: local bridges: %s; make them anew from the passages: %w", modulate.ErrCorrupt, fmt.Sprintf(format, args...), snapshot.ErrDamaged)
+}
+
+// damaged makes what the container says of damage an ErrCorrupt.
+func damaged(err *error) {
+	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, modulate.ErrCorrupt) {
+		*err = fmt.Errorf("%w: local bridges; make them anew from the passages: %w", modulate.ErrCorrupt, *err)
+	}
+}

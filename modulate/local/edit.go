@@ -1,0 +1,199 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Editor makes the next version of Bridges. It is for one goroutine.
+type Editor struct {
+	b       *Bridges
+	added   map[uint64]addition
+	removed map[uint64]uint32 // passages of b, and their cells
+	scratch []float32
+}
+
+type addition struct {
+	cell   uint32
+	tokens []uint32
+}
+
+// Edit begins the next version of b, which stays as it is.
+func (b *Bridges) Edit() *Editor {
+	return &Editor{b: b, added: map[uint64]addition{}, removed: map[uint64]uint32{}}
+}
+
+// Add puts a passage with its unit vector [Dim] and its tokens of lexical weight
+// (as encoder.Tokens.Lexical gives; repetition counts once) into the cell of the
+// vector. Done reads the vector again, from the function that the bridges were
+// made with. A vector or token that cannot be, or an id that is in use, is an
+// ErrPassage and changes nothing. Cost O(√cells·d).
+func (e *Editor) Add(id uint64, vector []float32, tokens []int32) error {
+	b := e.b
+	if len(vector) != b.dim || !vec.Finite(vector) {
+		return fmt.Errorf("%w: passage %d has a vector of length %d where %d finite numbers are needed", modulate.ErrPassage, id, len(vector), b.dim)
+	}
+	list, err := lexical(tokens, b.vocab)
+	if err != nil {
+		return fmt.Errorf("passage %d: %w", id, err)
+	}
+	_, there := e.added[id]
+	if _, out := e.removed[id]; !out {
+		there = there || b.Has(id)
+	}
+	if there {
+		return fmt.Errorf("%w: passage %d is there already; remove it first", modulate.ErrPassage, id)
+	}
+	e.added[id] = addition{uint32(b.partition.find(vector, &e.scratch)), list}
+	return nil
+}
+
+// lexical are the tokens of a passage, ascending.
+func lexical(tokens []int32, vocab int) ([]uint32, error) {
+	list := make([]uint32, len(tokens))
+	for i, t := range tokens {
+		if t < 0 || int(t) >= vocab {
+			return nil, fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", modulate.ErrPassage, t, vocab)
+		}
+		list[i] = uint32(t)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// Remove takes a passage out and reports whether it was there.
+func (e *Editor) Remove(id uint64) bool {
+	if _, ok := e.added[id]; ok {
+		delete(e.added, id)
+		return true
+	}
+	if _, ok := e.removed[id]; ok {
+		return false
+	}
+	c, ok := e.b.places.find(id)
+	if ok {
+		e.removed[id] = c
+	}
+	return ok
+}
+
+// Done fits the cells that were touched, Options.Workers at once, and returns
+// the next version. It looks at the context between two cells. A passage whose
+// vector is missing, of another length or not of unit length is an ErrPassage.
+// After an error the edit is as before. Cost that of a fit for each cell
+// touched, O(tokens) in its directory for each passage, and a copy of 8 bytes a
+// cell.
+func (e *Editor) Done(ctx context.Context) (*Bridges, error) {
+	b := e.b
+	touched := map[uint32][]member{}
+	for id, a := range e.added {
+		touched[a.cell] = append(touched[a.cell], member{id, a.tokens})
+	}
+	for _, c := range e.removed {
+		if _, ok := touched[c]; !ok {
+			touched[c] = nil
+		}
+	}
+	cells := slices.Sorted(maps.Keys(touched))
+	last, next := make([]*cell, len(cells)), make([]*cell, len(cells))
+	err := parallel(ctx, b.o.Workers, len(cells), func(i int) (err error) {
+		last[i], next[i], err = e.refit(cells[i], touched[cells[i]])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.publish(cells, last, next)
+}
+
+// refit returns a cell as it is and as it will be.
+func (e *Editor) refit(at uint32, added []member) (last, next *cell, err error) {
+	if e.b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	if last, err = e.b.cell(int(at)); err != nil {
+		return nil, nil, err
+	}
+	var members []member
+	for _, m := range last.members() {
+		if c, out := e.removed[m.id]; !out || c != at {
+			members = append(members, m)
+		}
+	}
+	if next, err = e.b.fit(append(members, added...)); err != nil {
+		return nil, nil, fmt.Errorf("cell %d: %w", at, err)
+	}
+	return last, next, nil
+}
+
+// publish makes the next version, in which some cells are others.
+func (e *Editor) publish(cells []uint32, last, next []*cell) (_ *Bridges, err error) {
+	b := *e.b
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	b.cells = slices.Clone(b.cells)
+	words := b.words.edit()
+	for i, at := range cells {
+		if err := words.replace(int(at), last[i], next[i]); err != nil {
+			return nil, err
+		}
+		b.n += len(next[i].ids) - len(last[i].ids)
+		b.cells[at] = newSlot(next[i])
+	}
+	b.words = words.done()
+	var r run
+	for _, id := range e.ids() {
+		c := gone
+		if a, ok := e.added[id]; ok {
+			c = a.cell
+		}
+		r.ids, r.cells = append(r.ids, id), append(r.cells, c)
+	}
+	if len(r.ids) > 0 {
+		b.places = b.places.with(r)
+	}
+	return &b, nil
+}
+
+// ids are the passages added and removed, ascending.
+func (e *Editor) ids() []uint64 {
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.added)), maps.Keys(e.removed))
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// parallel calls f for 0 to n−1 on some goroutines and returns the first error
+// in that order, or the context's.
+func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for w := range min(workers, n) {
+		wg.Go(func() {
+			for i := w; i < n && ctx.Err() == nil; i += workers {
+				if errs[i] = f(i); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package local
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// fit makes a cell of its members, in any order. A passage whose vector is
+// missing, of another length or not of unit length is an ErrPassage. Cost
+// O(n·d·min(n, d)) for n members: some 5 ms at d = 384 and n = 250.
+func (b *Bridges) fit(members []member) (*cell, error) {
+	c := &cell{}
+	d, n := b.dim, len(members)
+	if n == 0 {
+		return c, nil
+	}
+	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.id, b.id) })
+	c.ids, c.scale, c.codes = make([]uint64, n), make([]float32, n), make([]int8, n*d)
+	x := make([]float32, 0, n*d)
+	mean := make([]float32, d)
+	for i, m := range members {
+		v := b.vectors(m.id)
+		if len(v) != d || !(math.Abs(float64(vec.Norm(v))-1) < 1e-2) {
+			return nil, fmt.Errorf("%w: passage %d has a vector of length %d where a unit vector of %d numbers is needed; add passages to the index first", modulate.ErrPassage, m.id, len(v), d)
+		}
+		c.ids[i] = m.id
+		code := c.codes[i*d : (i+1)*d]
+		c.scale[i] = vec.QuantizeInt8(code, v)
+		_, lost := rounding(v, code, c.scale[i])
+		c.lost = max(c.lost, lost)
+		x = append(x, v...)
+		vec.Axpy(mean, 1/float32(n), v)
+	}
+	for i := range n {
+		vec.Axpy(x[i*d:(i+1)*d], -1, mean)
+	}
+	h := regress(x, n, d, b.o.Lambda)
+	c.h, c.hScale = make([]int8, n*d), make([]float32, n)
+	for i := range n {
+		c.hScale[i] = vec.QuantizeInt8(c.h[i*d:(i+1)*d], h[i*d:(i+1)*d])
+	}
+	c.enter(members, h, d, b.o.TableFrom)
+	c.weigh()
+	return c, nil
+}
+
+// regress returns x·(xᵀx + λI)⁻¹ = (xxᵀ + λI)⁻¹·x of the centred rows x [n × d].
+func regress(x []float32, n, d int, lambda float64) []float32 {
+	h := make([]float32, n*d)
+	if n < d {
+		a := make([]float32, n*n)
+		vec.MatMulNT(a, x, x, n, n, d)
+		vec.MatMulNN(h, ridgeInverse(a, n, lambda), x, n, d, n)
+	} else {
+		a := make([]float32, d*d)
+		vec.MatMulTN(a, x, x, d, d, n)
+		vec.MatMulNN(h, x, ridgeInverse(a, d, lambda), n, d, d)
+	}
+	return h
+}
+
+// enter fills in the tokens, with a row for those of at least from members. One
+// of every member has none: Σ h_p is zero, and so is its weight.
+func (c *cell) enter(members []member, h []float32, d, from int) {
+	type posting struct{ token, slot uint32 }
+	var all []posting
+	for s, m := range members {
+		for _, t := range m.tokens {
+			all = append(all, posting{t, uint32(s)})
+		}
+	}
+	slices.SortFunc(all, func(a, b posting) int {
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.slot, b.slot))
+	})
+	var lists [2][][]posting // of tokens with a row, and of the others
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].token == all[0].token {
+			n++
+		}
+		i := 1
+		if n >= from && n < len(members) {
+			i = 0
+		}
+		lists[i] = append(lists[i], all[:n])
+		all = all[n:]
+	}
+	rows := len(lists[0])
+	c.rows, c.rowScale = make([]int8, rows*d), make([]float32, rows)
+	sum := make([]float32, d)
+	c.starts = make([]uint32, 1, rows+len(lists[1])+1)
+	for i, list := range slices.Concat(lists[0], lists[1]) {
+		c.tokens = append(c.tokens, list[0].token)
+		for _, p := range list {
+			c.slots = append(c.slots, p.slot)
+		}
+		c.starts = append(c.starts, uint32(len(c.slots)))
+		if i >= rows {
+			continue
+		}
+		clear(sum)
+		for _, p := range list {
+			vec.Axpy(sum, 1, h[int(p.slot)*d:][:d])
+		}
+		c.rowScale[i] = vec.QuantizeInt8(c.rows[i*d:(i+1)*d], sum)
+	}
+	c.tokens, c.slots = slices.Clip(slices.Clone(c.tokens)), slices.Clip(slices.Clone(c.slots))
+}
+
+// ridgeInverse returns (a + λI)⁻¹ of the positive semi-definite a [n × n].
+// Should rounding have spoilt that, the ridge is raised until it holds.
+func ridgeInverse(a []float32, n int, lambda float64) []float32 {
+	s := mat.NewSymDense(n, nil)
+	for ridge := lambda; ; ridge *= 10 {
+		for i := range n {
+			for j := i; j < n; j++ {
+				v := float64(a[i*n+j])
+				if i == j {
+					v += ridge
+				}
+				s.SetSym(i, j, v)
+			}
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(s) {
+			continue
+		}
+		var inv mat.SymDense
+		if err := chol.InverseTo(&inv); err != nil && math.IsInf(chol.Cond(), 0) {
+			continue // singular to working precision
+		}
+		out := make([]float32, n*n)
+		for i := range n {
+			for j := i; j < n; j++ {
+				v := float32(inv.At(i, j))
+				out[i*n+j], out[j*n+i] = v, v
+			}
+		}
+		return out
+	}
+}

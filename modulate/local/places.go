@@ -1,0 +1,85 @@
+package local
+
+import "slices"
+
+// places tell the cell of each passage: sorted runs, each of them what edits
+// changed, the newest last. A run is joined with the one before while that is
+// not more than twice as long, so they are few and a change costs O(log n) in
+// the mean. They never change.
+type places struct{ runs []run }
+
+type run struct {
+	ids   []uint64 // ascending
+	cells []uint32 // gone where the passage was removed
+}
+
+const gone = ^uint32(0)
+
+// find is the cell of a passage, and false where it is not there.
+func (p places) find(id uint64) (uint32, bool) {
+	for i := len(p.runs) - 1; i >= 0; i-- {
+		r := &p.runs[i]
+		if at, ok := slices.BinarySearch(r.ids, id); ok {
+			return r.cells[at], r.cells[at] != gone
+		}
+	}
+	return 0, false
+}
+
+// with is p and the changes of a run.
+func (p places) with(r run) places {
+	runs := slices.Clone(p.runs)
+	for len(runs) > 0 && len(runs[len(runs)-1].ids) <= 2*len(r.ids) {
+		r = join(runs[len(runs)-1], r)
+		runs = runs[:len(runs)-1]
+	}
+	if len(runs) == 0 {
+		r = r.present()
+	}
+	return places{append(runs, r)}
+}
+
+// join is a run that says what b says, and a of the others.
+func join(a, b run) run {
+	n := len(a.ids) + len(b.ids)
+	out := run{make([]uint64, 0, n), make([]uint32, 0, n)}
+	i := 0
+	for j, id := range b.ids {
+		for ; i < len(a.ids) && a.ids[i] <= id; i++ {
+			if a.ids[i] < id {
+				out.ids, out.cells = append(out.ids, a.ids[i]), append(out.cells, a.cells[i])
+			}
+		}
+		out.ids, out.cells = append(out.ids, id), append(out.cells, b.cells[j])
+	}
+	out.ids, out.cells = append(out.ids, a.ids[i:]...), append(out.cells, a.cells[i:]...)
+	return out
+}
+
+// present is r without what is gone.
+func (r run) present() run {
+	out := run{make([]uint64, 0, len(r.ids)), make([]uint32, 0, len(r.ids))}
+	for i, c := range r.cells {
+		if c != gone {
+			out.ids, out.cells = append(out.ids, r.ids[i]), append(out.cells, c)
+		}
+	}
+	return out
+}
+
+// all is one run of every passage.
+func (p places) all() run {
+	var out run
+	for _, r := range p.runs {
+		out = join(out, r)
+	}
+	return out.present()
+}
+
+// len is the number of entries.
+func (p places) len() (n int) {
+	for _, r := range p.runs {
+		n += len(r.ids)
+	}
+	return n
+}

@@ -1,0 +1,198 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Probe appends to dst the n cells most likely to hold the answers of a query,
+// best first; all cells where n is at least their number. A cell counts by the
+// inner product of its centroid with the query vector, plus the share of the
+// query's tokens, weighted by idf, that occur in it: that is known exactly,
+// and finds the cell of a copied phrase where the centroid does not. A query of
+// another dimension is an ErrOptions. Cost O(Cells·d), and Cells a token. No
+// allocation when dst has room and no cell comes from a file.
+func (b *Bridges) Probe(dst []int, in modulate.Input, n int) (_ []int, err error) {
+	if err := b.checkQuery(in); err != nil {
+		return dst, err
+	}
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.score = resized(s.score, len(b.cells))
+	s.cover = resized(s.cover, len(b.cells))
+	clear(s.cover)
+	b.partition.dots(s.score, in.Dense)
+	s.ids = in.Tokens.Lexical(s.ids[:0])
+	var all float32
+	for _, t := range s.ids {
+		df := b.words.count(t)
+		if df <= 0 {
+			continue
+		}
+		w := float32(modulate.IDF(b.n, df))
+		all += w
+		list, err := b.words.cells(t)
+		if err != nil {
+			return dst, err
+		}
+		for _, c := range list {
+			if int(c) >= len(b.cells) {
+				return dst, corrupt("token %d is in cell %d of %d", t, c, len(b.cells))
+			}
+			s.cover[c] += w
+		}
+	}
+	if all > 0 {
+		vec.Axpy(s.score, 1/all, s.cover)
+	}
+	s.order = s.order[:0]
+	for c := range b.cells {
+		s.order = append(s.order, c)
+	}
+	slices.SortStableFunc(s.order, func(a, b int) int {
+		switch {
+		case s.score[a] > s.score[b]:
+			return -1
+		case s.score[a] < s.score[b]:
+			return 1
+		}
+		return 0
+	})
+	return append(dst, s.order[:max(0, min(n, len(s.order)))]...), nil
+}
+
+// Modulate appends the query vectors of the given cells, one after another
+// [len(cells) × Dim], to dst, which must not overlap in.Dense. In a cell where
+// no token of the query occurs it is in.Dense bit for bit; otherwise it is not
+// of unit length. The result is finite whenever in.Dense is. A cell that does
+// not exist, or a query of another dimension, is an ErrOptions. It looks at the
+// context before every cell. Cost for each token and cell O(log tokens), and
+// O(d) where it occurs. No allocation when dst has room and no cell comes from a
+// file.
+func (b *Bridges) Modulate(ctx context.Context, dst []float32, in modulate.Input, cells []int) (_ []float32, err error) {
+	if err := b.checkQuery(in); err != nil {
+		return dst, err
+	}
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.ids = in.Tokens.Lexical(s.ids[:0])
+	factor := b.weigh(s)
+	base := len(dst)
+	for _, at := range cells {
+		if at < 0 || at >= len(b.cells) {
+			return dst[:base], fmt.Errorf("%w: cell %d of %d does not exist; use Probe", modulate.ErrOptions, at, len(b.cells))
+		}
+		if err := ctx.Err(); err != nil {
+			return dst[:base], err
+		}
+		c, err := b.cell(at)
+		if err != nil {
+			return dst[:base], err
+		}
+		dst = append(dst, in.Dense...)
+		for i, t := range s.ids {
+			c.move(dst[len(dst)-b.dim:], t, factor, s.whole[i])
+		}
+	}
+	return dst, nil
+}
+
+// move adds to q what token t, whose idf in the corpus is whole, adds to the
+// query vector of the cell.
+func (c *cell) move(q []float32, t int32, factor, whole float32) {
+	if whole == 0 { // a token that no passage has
+		return
+	}
+	i, ok := c.find(uint32(t))
+	if !ok {
+		return
+	}
+	if here := c.idf[c.count(i)]; here > 0 {
+		c.shift(q, i, factor*min(here, whole))
+	}
+}
+
+// weigh writes the idf of the tokens s.ids in the corpus to s.whole, 0 for those
+// that no passage has, and returns β / Σ idf.
+func (b *Bridges) weigh(s *scratch) (factor float32) {
+	var all float64
+	s.whole = resized(s.whole, len(s.ids))
+	for i, t := range s.ids {
+		s.whole[i] = 0
+		if df := b.words.count(t); df > 0 {
+			w := modulate.IDF(b.n, df)
+			all += w
+			s.whole[i] = float32(w)
+		}
+	}
+	return float32(b.beta() / all)
+}
+
+// beta is β for the present passages.
+func (b *Bridges) beta() float64 {
+	if b.o.Beta > 0 {
+		return b.o.Beta
+	}
+	return defaultBeta(b.n)
+}
+
+// Shares appends what each token of lexical weight of the query, in their order
+// (encoder.Tokens.Lexical), adds to the inner product of passage [Dim] with the
+// query vector of a cell: Modulate's is that of in.Dense and the sum of these,
+// up to rounding. Errors and cost as Modulate.
+func (b *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) (_ []float64, err error) {
+	if err := b.checkQuery(in); err != nil {
+		return dst, err
+	}
+	if cell < 0 || cell >= len(b.cells) || len(passage) != b.dim {
+		return dst, fmt.Errorf("%w: cell %d of %d, passage of length %d", modulate.ErrOptions, cell, len(b.cells), len(passage))
+	}
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	c, err := b.cell(cell)
+	if err != nil {
+		return dst, err
+	}
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.ids = in.Tokens.Lexical(s.ids[:0])
+	factor, moved := b.weigh(s), make([]float32, b.dim)
+	for i, t := range s.ids {
+		clear(moved)
+		c.move(moved, t, factor, s.whole[i])
+		dst = append(dst, float64(vec.Dot(moved, passage)))
+	}
+	return dst, nil
+}
+
+func (b *Bridges) checkQuery(in modulate.Input) error {
+	if len(in.Dense) != b.dim {
+		return fmt.Errorf("%w: query vector of length %d for cells of dimension %d; use the encoder of this corpus", modulate.ErrOptions, len(in.Dense), b.dim)
+	}
+	return nil
+}
+
+type scratch struct {
+	score, cover []float32
+	order        []int
+	ids          []int32
+	whole        []float32 // of ids: see weigh
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}

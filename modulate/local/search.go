@@ -1,0 +1,164 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Probe asks a cell for the passages with the largest inner product with Query
+// [Dim], which is not normalised.
+type Probe struct {
+	Cell  int
+	Query []float32
+}
+
+// Scored is one answer of Search.
+type Scored struct {
+	ID     uint64
+	Score  float32 // the inner product with the query vector of its cell
+	Cosine float32 // that with the plain query vector
+}
+
+const (
+	scanBlock  = 128  // rows between two looks at the shortlist
+	scanned    = 2048 // rows between two looks at the context
+	scoredOnce = 64   // exact scores between two looks at the context
+	maxNorm    = 1e18 // of a query vector: no sum overflows
+)
+
+// Search appends the k passages with the largest scores in the probed cells to
+// dst, by falling score, ties by id. plain [Dim] is the plain query vector, of
+// length 1 for Cosine to be one. allow, if not nil, says which passages count;
+// it is asked only for those that come near the answer. Probes in order of
+// promise are fastest.
+//
+// It reads int8 codes of the vectors, a quarter of their bytes, and scores what
+// may belong to the answer by the bound of their rounding again from the
+// vectors. So the answer is that of a float32 scan, exactly.
+//
+// A probe of a cell that does not exist, or twice of the same, a k below 1 or a
+// query that is not finite numbers of the right length, at most 1e18 long, is an
+// ErrOptions; a passage that the vectors lack, an ErrPassage. It ends with the
+// context's error within a millisecond of work. No allocation when dst has room
+// and no cell comes from a file.
+func (b *Bridges) Search(ctx context.Context, dst []Scored, plain []float32, probes []Probe, k int, allow func(id uint64) bool) (_ []Scored, err error) {
+	if k < 1 {
+		return dst, fmt.Errorf("%w: k is %d; ask for one passage or more", modulate.ErrOptions, k)
+	}
+	if err := b.checkVector(plain); err != nil {
+		return dst, fmt.Errorf("query: %w", err)
+	}
+	if b.mapped {
+		defer damaged(&err)
+		defer snapshot.Guard(&err)()
+	}
+	s := searches.Get().(*search)
+	defer s.release()
+	s.seen = resized(s.seen, len(b.cells))
+	clear(s.seen)
+	total := 0
+	for i, p := range probes {
+		if p.Cell < 0 || p.Cell >= len(b.cells) || s.seen[p.Cell] {
+			return dst, fmt.Errorf("%w: probe %d of cell %d, with %d cells; name each cell once", modulate.ErrOptions, i, p.Cell, len(b.cells))
+		}
+		s.seen[p.Cell] = true
+		if err := b.checkVector(p.Query); err != nil {
+			return dst, fmt.Errorf("probe %d: %w", i, err)
+		}
+		total += b.cells[p.Cell].n
+	}
+	s.reset(k, total)
+	for i, p := range probes {
+		c, err := b.cell(p.Cell)
+		if err != nil {
+			return dst, err
+		}
+		if err := s.scan(ctx, i, c, p.Query, allow); err != nil {
+			return dst, err
+		}
+	}
+	s.prune()
+	return b.score(ctx, dst, plain, probes, s, k)
+}
+
+func (b *Bridges) checkVector(q []float32) error {
+	if len(q) != b.dim || !vec.Finite(q) || vec.Norm(q) > maxNorm {
+		return fmt.Errorf("%w: vector of length %d where %d finite numbers are needed", modulate.ErrOptions, len(q), b.dim)
+	}
+	return nil
+}
+
+// scan notes the passages of a cell that may be among the best so far.
+func (s *search) scan(ctx context.Context, probe int, c *cell, query []float32, allow func(uint64) bool) error {
+	d := len(query)
+	s.query = resized(s.query, d)
+	scale := vec.QuantizeInt8(s.query, query)
+	decoded, lost := rounding(query, s.query, scale)
+	bound := float32(decoded*c.lost + lost + slack(d)*(decoded+lost)) // see slack; vectors have length 1
+	for from := 0; from < len(c.ids); from += scanBlock {
+		if from%scanned == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		dots := s.dots[:min(scanBlock, len(c.ids)-from)]
+		vec.DotInt8Rows(dots, s.query, c.codes[from*d:(from+len(dots))*d])
+		scales := c.scale[from : from+len(dots)]
+		for i, dot := range dots {
+			score := float32(dot) * (scale * scales[i])
+			if score+bound < s.out || allow != nil && !allow(c.ids[from+i]) {
+				continue
+			}
+			s.add(maybe{uint32(probe), uint32(from + i), score + bound}, score-bound)
+		}
+	}
+	if len(s.near) > s.keep {
+		s.prune()
+	}
+	return nil
+}
+
+// score scores the candidates of a scan exactly and keeps the best k. Two
+// vectors go with a row: that of its cell, and the plain one.
+func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, probes []Probe, s *search, k int) ([]Scored, error) {
+	base := len(dst)
+	for i, n := range s.near {
+		if i%scoredOnce == 0 && ctx.Err() != nil {
+			return dst[:base], ctx.Err()
+		}
+		p := probes[n.probe]
+		c, err := b.cell(p.Cell)
+		if err != nil {
+			return dst[:base], err
+		}
+		id := c.ids[n.slot]
+		v := b.vectors(id)
+		if len(v) != b.dim {
+			return dst[:base], fmt.Errorf("%w: passage %d has a vector of length %d where %d numbers are needed; keep vectors as long as bridges that have them", modulate.ErrPassage, id, len(v), b.dim)
+		}
+		var dots [4]float32
+		vec.Dot4(&dots, v, p.Query, plain, plain, plain)
+		dst = append(dst, Scored{ID: id, Score: dots[0], Cosine: dots[1]})
+	}
+	slices.SortFunc(dst[base:], func(a, b Scored) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	return dst[:min(len(dst), base+k)], nil
+}
+
+// search is what a search needs besides its answer.
+type search struct {
+	query []int8
+	dots  []int32
+	seen  []bool
+	shortlist
+}
+
+var searches = sync.Pool{New: func() any { return &search{dots: make([]int32, scanBlock)} }}
+
+func (s *search) release() { searches.Put(s) }
