@@ -1,4 +1,4 @@
-package modulate
+package local
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
+
+	"github.com/lexsem/lexsem/modulate"
 )
 
 // Probe appends to dst the n cells most likely to hold the answers of a query,
@@ -14,14 +16,14 @@ import (
 // query's tokens, weighted by idf, that occur in it: that is known exactly,
 // and finds the cell of a copied phrase where the centroid does not.
 // Cost O(Cells·d).
-func (l *Local) Probe(dst []int, in Input, n int) ([]int, error) {
+func (l *Bridges) Probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	if err := l.checkQuery(in); err != nil {
 		return dst, err
 	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	s := localScratches.Get().(*localScratch)
-	defer localScratches.Put(s)
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
 	s.score = zeroed(s.score, len(l.cells))
 	s.cover = zeroed(s.cover, len(l.cells))
 	l.partition.Dots(s.score, in.Dense)
@@ -31,7 +33,7 @@ func (l *Local) Probe(dst []int, in Input, n int) ([]int, error) {
 		if t < 0 || int(t) >= len(l.df) || l.df[t] == 0 {
 			continue
 		}
-		w := float32(idf(len(l.place), int(l.df[t])))
+		w := float32(modulate.IDF(len(l.place), int(l.df[t])))
 		all += w
 		for _, e := range l.dir[t] {
 			s.cover[e.cell] += w
@@ -60,15 +62,15 @@ func (l *Local) Probe(dst []int, in Input, n int) ([]int, error) {
 // [len(cells) × Dim], to dst, which must not overlap in.Dense. In a cell where
 // no token of the query occurs it is in.Dense bit for bit; otherwise it is not
 // of unit length. The result is finite whenever in.Dense is. A cell that does
-// not exist or comes twice, or a query of another dimension, is an ErrOptions. Cost O(d) for
+// not exist or comes twice, or a query of another dimension, is a modulate.ErrOptions. Cost O(d) for
 // each token and cell, and the fitting of those of the cells that have changed.
 // No allocation when dst has room.
-func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error) {
+func (l *Bridges) Modulate(dst []float32, in modulate.Input, cells []int) ([]float32, error) {
 	if err := l.checkQuery(in); err != nil {
 		return dst, err
 	}
-	s := localScratches.Get().(*localScratch)
-	defer localScratches.Put(s)
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
 	s.at = s.at[:0]
 	for range l.cells {
 		s.at = append(s.at, -1)
@@ -76,7 +78,7 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 	base := len(dst)
 	for i, c := range cells {
 		if c < 0 || c >= len(l.cells) || s.at[c] >= 0 {
-			return dst, fmt.Errorf("%w: cell %d of %d does not exist or comes twice; use Probe", ErrOptions, c, len(l.cells))
+			return dst, fmt.Errorf("%w: cell %d of %d does not exist or comes twice; use Probe", modulate.ErrOptions, c, len(l.cells))
 		}
 		s.at[c] = base + i*len(in.Dense)
 	}
@@ -93,7 +95,7 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 		if t < 0 || int(t) >= len(l.dir) || l.df[t] == 0 {
 			continue
 		}
-		whole := float32(idf(len(l.place), int(l.df[t])))
+		whole := float32(modulate.IDF(len(l.place), int(l.df[t])))
 		for _, e := range l.dir[t] {
 			if at := s.at[e.cell]; at >= 0 && e.weight > 0 {
 				l.cells[e.cell].fit.shift(dst[at:at+len(in.Dense)], e, factor*min(e.weight, whole))
@@ -104,34 +106,34 @@ func (l *Local) Modulate(dst []float32, in Input, cells []int) ([]float32, error
 }
 
 // factor is β / Σ_t idf_t over the tokens that some passage has. The caller holds the read lock.
-func (l *Local) factor(ids []int32) float32 {
+func (l *Bridges) factor(ids []int32) float32 {
 	var all float64
 	for _, t := range ids {
 		if t >= 0 && int(t) < len(l.df) && l.df[t] > 0 {
-			all += idf(len(l.place), int(l.df[t]))
+			all += modulate.IDF(len(l.place), int(l.df[t]))
 		}
 	}
 	return float32(l.beta() / all)
 }
 
 // beta is β for the present passages. The caller holds the read lock.
-func (l *Local) beta() float64 {
+func (l *Bridges) beta() float64 {
 	if l.o.Beta > 0 {
 		return l.o.Beta
 	}
-	return localBeta(len(l.place))
+	return defaultBeta(len(l.place))
 }
 
 // Shares appends what each token of lexical weight of the query, in their order
 // (encoder.Tokens.Lexical), adds to the inner product of passage [Dim] with the
 // query vector of a cell: Modulate's is that of in.Dense and the sum of these,
 // up to rounding. Errors and cost as Modulate.
-func (l *Local) Shares(dst []float64, in Input, cell int, passage []float32) ([]float64, error) {
+func (l *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) ([]float64, error) {
 	if err := l.checkQuery(in); err != nil {
 		return dst, err
 	}
 	if cell < 0 || cell >= len(l.cells) || len(passage) != l.partition.dim {
-		return dst, fmt.Errorf("%w: cell %d of %d, passage of length %d", ErrOptions, cell, len(l.cells), len(passage))
+		return dst, fmt.Errorf("%w: cell %d of %d, passage of length %d", modulate.ErrOptions, cell, len(l.cells), len(passage))
 	}
 	if err := l.fresh([]int{cell}); err != nil {
 		return dst, err
@@ -144,7 +146,7 @@ func (l *Local) Shares(dst []float64, in Input, cell int, passage []float32) ([]
 		if t >= 0 && int(t) < len(l.dir) {
 			if i, ok := slices.BinarySearchFunc(l.dir[t], uint32(cell), byCell); ok && l.dir[t][i].weight > 0 {
 				e := l.dir[t][i]
-				l.cells[cell].fit.shift(moved, e, factor*min(e.weight, float32(idf(len(l.place), int(l.df[t])))))
+				l.cells[cell].fit.shift(moved, e, factor*min(e.weight, float32(modulate.IDF(len(l.place), int(l.df[t])))))
 			}
 		}
 		dst = append(dst, float64(vec.Dot(moved, passage)))
@@ -152,17 +154,27 @@ func (l *Local) Shares(dst []float64, in Input, cell int, passage []float32) ([]
 	return dst, nil
 }
 
-func (l *Local) checkQuery(in Input) error {
+func (l *Bridges) checkQuery(in modulate.Input) error {
 	if len(in.Dense) != l.partition.dim {
-		return fmt.Errorf("%w: query vector of length %d for cells of dimension %d; use the encoder of this corpus", ErrOptions, len(in.Dense), l.partition.dim)
+		return fmt.Errorf("%w: query vector of length %d for cells of dimension %d; use the encoder of this corpus", modulate.ErrOptions, len(in.Dense), l.partition.dim)
 	}
 	return nil
 }
 
-type localScratch struct {
+type scratch struct {
 	score, cover []float32
 	order, at    []int
 	ids          []int32
 }
 
-var localScratches = sync.Pool{New: func() any { return new(localScratch) }}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// zeroed returns s with n zeros.
+func zeroed(s []float32, n int) []float32 {
+	if cap(s) < n {
+		return make([]float32, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}

@@ -1,18 +1,20 @@
-package modulate
+package local
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/lexsem/lexsem/modulate"
 )
 
 // Refresh fits the cells that have changed. Cost O(n·d·min(n, d)) for a cell of
 // n passages: some 5 ms at d = 384 and n = 250. A passage whose vector is
-// missing, of another length or not of unit length is an ErrPassage; its cell
+// missing, of another length or not of unit length is a modulate.ErrPassage; its cell
 // then stays unfitted, and queries of it fail, until the vector is right or the
 // passage is removed.
-func (l *Local) Refresh() error {
+func (l *Bridges) Refresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []int
@@ -23,14 +25,14 @@ func (l *Local) Refresh() error {
 }
 
 // Dirty is the number of cells that have changed since they were fitted.
-func (l *Local) Dirty() int {
+func (l *Bridges) Dirty() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.dirty
 }
 
 // fresh takes the read lock with the given cells fitted.
-func (l *Local) fresh(cells []int) error {
+func (l *Bridges) fresh(cells []int) error {
 	for {
 		l.mu.RLock()
 		if l.dirty == 0 || !slices.ContainsFunc(cells, func(c int) bool { return l.cells[c].dirty }) {
@@ -47,7 +49,7 @@ func (l *Local) fresh(cells []int) error {
 }
 
 // refit fits those of the cells that have changed. The caller holds the lock.
-func (l *Local) refit(cells []int) error {
+func (l *Bridges) refit(cells []int) error {
 	var todo []int
 	for _, i := range cells {
 		c := l.cells[i]
@@ -55,13 +57,13 @@ func (l *Local) refit(cells []int) error {
 			continue
 		}
 		todo = append(todo, i)
-		slices.SortFunc(c.members, func(a, b localMember) int { return cmp.Compare(a.id, b.id) })
+		slices.SortFunc(c.members, func(a, b member) int { return cmp.Compare(a.id, b.id) })
 		for at, m := range c.members {
-			l.place[m.id] = localPlace{uint32(i), uint32(at)}
+			l.place[m.id] = place{uint32(i), uint32(at)}
 		}
 	}
 	errs := make([]error, len(todo))
-	fits := make([]localFit, len(todo))
+	fits := make([]fit, len(todo))
 	entered := make([][]tokenEntry, len(todo))
 	var wg sync.WaitGroup
 	for w := range min(l.o.Workers, len(todo)) {
@@ -86,7 +88,7 @@ func (l *Local) refit(cells []int) error {
 }
 
 // publish makes a fit the one that queries use.
-func (l *Local) publish(cell int, f localFit, entered []tokenEntry) {
+func (l *Bridges) publish(cell int, f fit, entered []tokenEntry) {
 	for _, e := range entered {
 		list := l.dir[e.token]
 		i, _ := slices.BinarySearchFunc(list, uint32(cell), byCell)
@@ -101,17 +103,17 @@ func (l *Local) publish(cell int, f localFit, entered []tokenEntry) {
 // vectors as they are, none of its cells fitted yet. l stays as it is. o.Workers
 // goroutines, Options.Workers if 0. Cost that of NewPartition, and O(Cells·d) a
 // passage.
-func (l *Local) Repartition(o PartitionOptions) (*Local, error) {
+func (l *Bridges) Repartition(o PartitionOptions) (*Bridges, error) {
 	if o.Workers == 0 {
 		o.Workers = l.o.Workers
 	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	all := make([]localMember, 0, len(l.place))
+	all := make([]member, 0, len(l.place))
 	for _, c := range l.cells {
 		all = append(all, c.members...)
 	}
-	slices.SortFunc(all, func(a, b localMember) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.id, b.id) })
 	p := OneCell(l.partition.dim)
 	if len(all) > 0 {
 		var err error
@@ -119,7 +121,7 @@ func (l *Local) Repartition(o PartitionOptions) (*Local, error) {
 			return nil, err
 		}
 	}
-	next, err := NewLocal(p, len(l.df), l.vectors, l.o)
+	next, err := New(p, len(l.df), l.vectors, l.o)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func (l *Local) Repartition(o PartitionOptions) (*Local, error) {
 			rows = append(rows, l.vectors(m.id)...)
 		}
 		if len(rows) != len(part)*p.dim {
-			return nil, fmt.Errorf("%w: a passage from %d to %d has no vector of %d numbers", ErrPassage, part[0].id, part[len(part)-1].id, p.dim)
+			return nil, fmt.Errorf("%w: a passage from %d to %d has no vector of %d numbers", modulate.ErrPassage, part[0].id, part[len(part)-1].id, p.dim)
 		}
 		for i, cell := range p.Assign(rows, o.Workers) {
 			next.add(cell, part[i].id, part[i].tokens)

@@ -1,4 +1,4 @@
-package modulate
+package local
 
 import (
 	"cmp"
@@ -9,10 +9,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/lexsem/lexsem/internal/vec"
+
+	"github.com/lexsem/lexsem/modulate"
 )
 
-// localFit is the regression over one cell. It never changes.
-type localFit struct {
+// fit is the regression over one cell. It never changes.
+type fit struct {
 	codes    []int8    // h_p [n × d], in the order of the passages' ids
 	scale    []float32 // [n]
 	slots    []uint32  // the passages of the tokens that have no row
@@ -21,7 +23,7 @@ type localFit struct {
 }
 
 // shift adds weight · Σ_{p∋t} h_p to q for the token of e.
-func (f *localFit) shift(q []float32, e localEntry, weight float32) {
+func (f *fit) shift(q []float32, e entry, weight float32) {
 	d := len(q)
 	if e.from&tabled != 0 {
 		row := int(e.from &^ tabled)
@@ -42,8 +44,8 @@ type tokenEntry struct {
 
 // fitCell fits a cell to its members, which stand by id, and returns what to
 // enter for each of its tokens.
-func (l *Local) fitCell(members []localMember) (localFit, []tokenEntry, error) {
-	var f localFit
+func (l *Bridges) fitCell(members []member) (fit, []tokenEntry, error) {
+	var f fit
 	d, n := l.partition.dim, len(members)
 	if n == 0 {
 		return f, nil, nil
@@ -70,14 +72,14 @@ func (l *Local) fitCell(members []localMember) (localFit, []tokenEntry, error) {
 }
 
 // centred returns the vectors of the members less their mean.
-func (l *Local) centred(members []localMember) ([]float32, error) {
+func (l *Bridges) centred(members []member) ([]float32, error) {
 	d := l.partition.dim
 	x := make([]float32, 0, len(members)*d)
 	mean := make([]float32, d)
 	for _, m := range members {
 		v := l.vectors(m.id)
 		if len(v) != d || !(math.Abs(float64(vec.Norm(v))-1) < 1e-2) {
-			return nil, fmt.Errorf("%w: passage %d has a vector of length %d where a unit vector of %d numbers is needed; add passages to the index first", ErrPassage, m.id, len(v), d)
+			return nil, fmt.Errorf("%w: passage %d has a vector of length %d where a unit vector of %d numbers is needed; add passages to the index first", modulate.ErrPassage, m.id, len(v), d)
 		}
 		x = append(x, v...)
 		vec.Axpy(mean, 1/float32(len(members)), v)
@@ -90,7 +92,7 @@ func (l *Local) centred(members []localMember) ([]float32, error) {
 
 // enter fills in the tokens: a row for those of at least from members, a list
 // for the others, and nothing for one of every member.
-func (f *localFit) enter(members []localMember, h []float32, d, from int) []tokenEntry {
+func (f *fit) enter(members []member, h []float32, d, from int) []tokenEntry {
 	type posting struct {
 		token int32
 		slot  uint32
@@ -121,12 +123,12 @@ func (f *localFit) enter(members []localMember, h []float32, d, from int) []toke
 			for _, p := range list {
 				vec.Axpy(sum, 1, h[int(p.slot)*d:][:d])
 			}
-			e.weight = float32(idf(len(members), n))
+			e.weight = float32(modulate.IDF(len(members), n))
 			e.from = uint32(len(f.rowScale)) | tabled
 			f.rows = append(f.rows, make([]int8, d)...)
 			f.rowScale = append(f.rowScale, vec.QuantizeInt8(f.rows[len(f.rows)-d:], sum))
 		default:
-			e.weight = float32(idf(len(members), n))
+			e.weight = float32(modulate.IDF(len(members), n))
 			e.from = uint32(len(f.slots))
 			for _, p := range list {
 				f.slots = append(f.slots, p.slot)

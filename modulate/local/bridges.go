@@ -1,4 +1,4 @@
-package modulate
+package local
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/lexsem/lexsem/modulate"
 )
 
 // Local bridges. One RLR is an associative memory of d×d numbers, and its gain
@@ -36,8 +38,8 @@ import (
 // tokens and cell, never O(d²). A cell with fewer passages than d inverts
 // X Xᵀ + λI instead, which gives the same h_p.
 
-// LocalOptions shape Local. The zero value of each field is its default.
-type LocalOptions struct {
+// Options shape Local. The zero value of each field is its default.
+type Options struct {
 	// Beta is what a passage with every token of the query gains by the shift,
 	// in (0, 10]; 0 means 0.8 up to 10,000 passages, 1 from 20,000 on, and
 	// between them in proportion to the logarithm of their number.
@@ -54,7 +56,7 @@ type LocalOptions struct {
 	Workers int
 }
 
-func (o LocalOptions) withDefaults() (LocalOptions, error) {
+func (o Options) withDefaults() (Options, error) {
 	if o.Lambda == 0 {
 		o.Lambda = 0.15
 	}
@@ -66,14 +68,14 @@ func (o LocalOptions) withDefaults() (LocalOptions, error) {
 	}
 	if !(o.Beta >= 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.Workers < 1 {
 		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d workers; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
-			ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Workers)
+			modulate.ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Workers)
 	}
 	return o, nil
 }
 
-// localBeta is β for n passages by default: the more there are, the more of them
+// defaultBeta is β for n passages by default: the more there are, the more of them
 // are as near in meaning and lack the words.
-func localBeta(n int) float64 {
+func defaultBeta(n int) float64 {
 	return 0.8 + 0.2*min(max(math.Log2(float64(n)/10000), 0), 1)
 }
 
@@ -85,36 +87,36 @@ func localBeta(n int) float64 {
 //
 // It keeps the tokens of passages but not their vectors, which it reads through
 // a function when it fits. Safe for concurrent use.
-type Local struct {
+type Bridges struct {
 	partition *Partition
-	o         LocalOptions
+	o         Options
 	vectors   func(id uint64) []float32
 
 	mu    sync.RWMutex
-	cells []*localCell
-	place map[uint64]localPlace // of each passage
-	df    []int32               // [|V|] passages of all cells with the token
-	dir   [][]localEntry        // [|V|] the cells with the token, ascending
-	dirty int                   // cells to be fitted anew
+	cells []*cell
+	place map[uint64]place // of each passage
+	df    []int32          // [|V|] passages of all cells with the token
+	dir   [][]entry        // [|V|] the cells with the token, ascending
+	dirty int              // cells to be fitted anew
 }
 
-// localCell is a cell: its passages, and the regression over them.
-type localCell struct {
-	members []localMember // by id after a fit, else in no order
+// cell is a cell: its passages, and the regression over them.
+type cell struct {
+	members []member // by id after a fit, else in no order
 	dirty   bool
-	fit     localFit
+	fit     fit
 }
 
-type localMember struct {
+type member struct {
 	id     uint64
 	tokens []int32 // ascending
 }
 
-type localPlace struct{ cell, at uint32 } // at is the position among the members
+type place struct{ cell, at uint32 } // at is the position among the members
 
-// localEntry is a token in a cell. Cell and n are true at all times, so that
+// entry is a token in a cell. Cell and n are true at all times, so that
 // probing needs no fit; the rest is the present fit's.
-type localEntry struct {
+type entry struct {
 	cell   uint32
 	n      uint32  // passages of the cell with the token, at least 1
 	from   uint32  // first of its n slots; the row, with tabled set
@@ -124,37 +126,37 @@ type localEntry struct {
 // tabled marks the number of a row.
 const tabled = 1 << 31
 
-// NewLocal returns bridges without passages over the cells of p, for a
+// New returns bridges without passages over the cells of p, for a
 // vocabulary of vocab tokens. vectors returns the unit vector of a passage that
 // was added, nil for one it does not know; it must answer for every passage
 // from Add until Remove, is called from several goroutines, and must not call
-// the Local. Options outside their range are an ErrOptions.
-func NewLocal(p *Partition, vocab int, vectors func(id uint64) []float32, o LocalOptions) (*Local, error) {
+// the Local. Options outside their range are a modulate.ErrOptions.
+func New(p *Partition, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if p == nil || vectors == nil || vocab < 1 {
-		return nil, fmt.Errorf("%w: local bridges need a partition, the vectors of passages and a vocabulary of at least 1 token, got %d", ErrOptions, vocab)
+		return nil, fmt.Errorf("%w: local bridges need a partition, the vectors of passages and a vocabulary of at least 1 token, got %d", modulate.ErrOptions, vocab)
 	}
-	l := &Local{
-		partition: p, o: o, vectors: vectors, cells: make([]*localCell, p.Cells()),
-		place: map[uint64]localPlace{}, df: make([]int32, vocab), dir: make([][]localEntry, vocab),
+	l := &Bridges{
+		partition: p, o: o, vectors: vectors, cells: make([]*cell, p.Cells()),
+		place: map[uint64]place{}, df: make([]int32, vocab), dir: make([][]entry, vocab),
 	}
 	for i := range l.cells {
-		l.cells[i] = &localCell{}
+		l.cells[i] = &cell{}
 	}
 	return l, nil
 }
 
 // Options are the options in use, defaults filled in.
-func (l *Local) Options() LocalOptions { return l.o }
+func (l *Bridges) Options() Options { return l.o }
 
 // Partition is what the cells were made by.
-func (l *Local) Partition() *Partition { return l.partition }
+func (l *Bridges) Partition() *Partition { return l.partition }
 
 // Len is the number of passages.
-func (l *Local) Len() int {
+func (l *Bridges) Len() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.place)
@@ -163,7 +165,7 @@ func (l *Local) Len() int {
 // Skew is the size of the largest cell against the mean, 1 for equal cells and
 // 0 for none at all. Fresh k-means cells reach about 3; a cell that grows on
 // gains less and less.
-func (l *Local) Skew() float64 {
+func (l *Bridges) Skew() float64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if len(l.place) == 0 {
@@ -179,14 +181,14 @@ func (l *Local) Skew() float64 {
 // Add puts a passage with its tokens of lexical weight (distinct ids, as
 // encoder.Tokens.Lexical gives) into a cell, in general Partition.Cell of its
 // vector. A cell or token that does not exist, or an id that is in use, is an
-// ErrPassage and changes nothing. Cost O(L); the cell is fitted later.
-func (l *Local) Add(cell int, id uint64, tokens []int32) error {
+// modulate.ErrPassage and changes nothing. Cost O(L); the cell is fitted later.
+func (l *Bridges) Add(cell int, id uint64, tokens []int32) error {
 	if cell < 0 || cell >= len(l.cells) {
-		return fmt.Errorf("%w: cell %d of %d; use Partition.Cell", ErrPassage, cell, len(l.cells))
+		return fmt.Errorf("%w: cell %d of %d; use Partition.Cell", modulate.ErrPassage, cell, len(l.cells))
 	}
 	for _, t := range tokens {
 		if t < 0 || int(t) >= len(l.df) {
-			return fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", ErrPassage, t, len(l.df))
+			return fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", modulate.ErrPassage, t, len(l.df))
 		}
 	}
 	tokens = slices.Clone(tokens)
@@ -195,33 +197,33 @@ func (l *Local) Add(cell int, id uint64, tokens []int32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.place[id]; ok {
-		return fmt.Errorf("%w: passage %d is there already; remove it first", ErrPassage, id)
+		return fmt.Errorf("%w: passage %d is there already; remove it first", modulate.ErrPassage, id)
 	}
 	l.add(cell, id, tokens)
 	return nil
 }
 
 // add takes a checked passage in. The caller holds the lock.
-func (l *Local) add(cell int, id uint64, tokens []int32) {
+func (l *Bridges) add(cell int, id uint64, tokens []int32) {
 	c := l.cells[cell]
-	l.place[id] = localPlace{uint32(cell), uint32(len(c.members))}
-	c.members = append(c.members, localMember{id, tokens})
+	l.place[id] = place{uint32(cell), uint32(len(c.members))}
+	c.members = append(c.members, member{id, tokens})
 	for _, t := range tokens {
 		l.df[t]++
 		i, ok := slices.BinarySearchFunc(l.dir[t], uint32(cell), byCell)
 		if !ok {
-			l.dir[t] = slices.Insert(l.dir[t], i, localEntry{cell: uint32(cell)})
+			l.dir[t] = slices.Insert(l.dir[t], i, entry{cell: uint32(cell)})
 		}
 		l.dir[t][i].n++
 	}
 	l.touch(c)
 }
 
-func byCell(e localEntry, cell uint32) int { return cmp.Compare(e.cell, cell) }
+func byCell(e entry, cell uint32) int { return cmp.Compare(e.cell, cell) }
 
 // Remove takes a passage out and reports whether it was there. Cost O(L·log
 // Cells); the cell is fitted later.
-func (l *Local) Remove(id uint64) bool {
+func (l *Bridges) Remove(id uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, ok := l.place[id]
@@ -241,7 +243,7 @@ func (l *Local) Remove(id uint64) bool {
 		c.members[p.at] = c.members[last]
 		l.place[c.members[p.at].id] = p
 	}
-	c.members[last] = localMember{}
+	c.members[last] = member{}
 	c.members = c.members[:last]
 	delete(l.place, id)
 	l.touch(c)
@@ -249,7 +251,7 @@ func (l *Local) Remove(id uint64) bool {
 }
 
 // Cell returns the cell of a passage, and false for one that is not there.
-func (l *Local) Cell(id uint64) (int, bool) {
+func (l *Bridges) Cell(id uint64) (int, bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	p, ok := l.place[id]
@@ -257,7 +259,7 @@ func (l *Local) Cell(id uint64) (int, bool) {
 }
 
 // Members appends the passages of a cell to dst, in no order.
-func (l *Local) Members(dst []uint64, cell int) []uint64 {
+func (l *Bridges) Members(dst []uint64, cell int) []uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, m := range l.cells[cell].members {
@@ -266,7 +268,7 @@ func (l *Local) Members(dst []uint64, cell int) []uint64 {
 	return dst
 }
 
-func (l *Local) touch(c *localCell) {
+func (l *Bridges) touch(c *cell) {
 	if !c.dirty {
 		c.dirty = true
 		l.dirty++
@@ -274,7 +276,7 @@ func (l *Local) touch(c *localCell) {
 }
 
 // Bytes is the memory that the bridges take: codes, tables, lists and tokens.
-func (l *Local) Bytes() int64 {
+func (l *Bridges) Bytes() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	n := 4*cap(l.partition.centroids) + 24*len(l.place) + 28*len(l.df)

@@ -1,4 +1,4 @@
-package modulate
+package local
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
+
+	"github.com/lexsem/lexsem/modulate"
 )
 
 // Partition divides unit vectors into cells: a vector belongs to the cell
@@ -56,7 +58,7 @@ func NewPartition(dim, n int, vectors func(i int) []float32, o PartitionOptions)
 		o.Rounds = 12
 	}
 	if dim < 1 || n < 1 || o.Cells < 1 || o.Cells > n || o.Rounds < 1 {
-		return nil, fmt.Errorf("%w: %d cells of %d vectors of dimension %d by %d rounds; ask for 1 to as many cells as there are vectors", ErrOptions, o.Cells, n, dim, o.Rounds)
+		return nil, fmt.Errorf("%w: %d cells of %d vectors of dimension %d by %d rounds; ask for 1 to as many cells as there are vectors", modulate.ErrOptions, o.Cells, n, dim, o.Rounds)
 	}
 	r := rand.New(rand.NewPCG(o.Seed, 0x63656c6c73))
 	sample := r.Perm(n)[:min(n, partitionSample*o.Cells)]
@@ -64,7 +66,7 @@ func NewPartition(dim, n int, vectors func(i int) []float32, o PartitionOptions)
 	for _, i := range sample {
 		v := vectors(i)
 		if len(v) != dim || !vec.Finite(v) {
-			return nil, fmt.Errorf("%w: vector %d has length %d; give %d finite numbers", ErrPassage, i, len(v), dim)
+			return nil, fmt.Errorf("%w: vector %d has length %d; give %d finite numbers", modulate.ErrPassage, i, len(v), dim)
 		}
 		rows = append(rows, v...)
 		vec.Normalize(rows[len(rows)-dim:])
