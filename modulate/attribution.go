@@ -1,6 +1,7 @@
 package modulate
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -156,30 +157,31 @@ func (r *Regression) attribute(in Input, passage []float32, add func(id int32, s
 	ids := in.Tokens.Lexical(nil)
 	g, f := make([]float64, s.dim), make([]float32, s.dim)
 	l, y := make([]float32, s.dim), make([]float32, s.dim)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	room := noise * s.direction(g, ids)
+	room, err := s.direction(in.Ctx, g, ids)
 	var ss float64
 	for _, x := range g {
 		ss += x * x
 	}
 	size := math.Sqrt(ss)
-	if !(size > room) {
+	if err != nil || !(size > room) || !s.ready() {
 		return // as in AddShift
 	}
 	for i, x := range g {
 		f[i] = float32(x / size)
 	}
-	inv := r.inverse()
-	vec.DotRows(l, f, inv)
-	vec.DotRows(y, passage, inv)
+	if err := errors.Join(s.inverse.solve(l, f), s.inverse.solve(y, passage)); err != nil {
+		s.damaged(err)
+		return
+	}
 	n := float64(vec.Norm(l))
 	if n == 0 {
 		return
 	}
 	for i, id := range ids {
 		clear(g)
-		s.direction(g, ids[i:i+1])
+		if _, err := s.direction(in.Ctx, g, ids[i:i+1]); err != nil {
+			return
+		}
 		add(id, r.options.Alpha/n/size*dotMixed(g, y))
 	}
 }

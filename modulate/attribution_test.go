@@ -3,6 +3,7 @@ package modulate
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -72,7 +73,7 @@ func variantsReadDense(s Stack) bool {
 // TestAttributionOfRLR holds the shares against R itself, solved densely.
 func TestAttributionOfRLR(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	sums, _ := corpusSums(r, lawDim, lawVocab, 50)
+	sums, all := corpusSums(r, lawDim, lawVocab, 50)
 	reg, err := NewRLR(sums, RLROptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +82,10 @@ func TestAttributionOfRLR(t *testing.T) {
 	a := mat.NewDense(lawDim, lawDim, nil)
 	for i := range lawDim {
 		for j := range lawDim {
-			x := sums.gram[min(i, j)*lawDim+max(i, j)] - sums.total[i]*sums.total[j]/float64(sums.n)
+			x := -sums.total[i] * sums.total[j] / float64(sums.n)
+			for _, p := range all {
+				x += float64(p.x[i]) * float64(p.x[j])
+			}
 			if i == j {
 				x += reg.options.Lambda
 			}
@@ -94,8 +98,15 @@ func TestAttributionOfRLR(t *testing.T) {
 	parts := map[int32]*mat.VecDense{}
 	for _, id := range ids {
 		b := mat.NewVecDense(lawDim, nil)
-		for i, x := range sums.rows[sums.slot[id]] {
-			b.SetVec(i, idf(sums.n, int(sums.df[id]))*(x-float64(sums.df[id])*sums.total[i]/float64(sums.n)))
+		df := float64(sums.DF(id))
+		for i := range lawDim {
+			x := -df * sums.total[i] / float64(sums.n)
+			for _, p := range all {
+				if slices.Contains(p.tokens, id) {
+					x += float64(p.x[i])
+				}
+			}
+			b.SetVec(i, idf(sums.n, sums.DF(id))*x)
 		}
 		lt := mat.NewVecDense(lawDim, nil)
 		if err := lt.SolveVec(a, b); err != nil {

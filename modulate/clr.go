@@ -103,13 +103,11 @@ func (o ownHead) Weigh(dst Lexical, in Input) Lexical {
 	s := scoreScratches.Get().(*scoreScratch)
 	defer scoreScratches.Put(s)
 	s.scores = append(s.scores[:0], in.Logits...)
-	o.sums.mu.RLock()
-	for t, df := range o.sums.df {
-		if df == 0 {
+	for t := range s.scores {
+		if o.sums.DF(int32(t)) == 0 {
 			s.scores[t] = float32(math.Inf(-1))
 		}
 	}
-	o.sums.mu.RUnlock()
 	return s.keep(dst, o.softmax)
 }
 

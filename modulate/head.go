@@ -2,6 +2,7 @@ package modulate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -90,7 +91,9 @@ type HeadOptions struct {
 //
 // with A = centred XᵀX + λI. It estimates the probability that a passage with
 // vector x contains t: near 1 where it does, so that log(1 + a_t) is near
-// SLR's log 2. Without any row it is an ErrNotFitted. Cost O(d³ + rows·d²).
+// SLR's log 2. Without any row it is an ErrNotFitted. Cost O(rows·d²),
+// that of summing their vectors, and of a factor where the sums have not this
+// ridge or are stale.
 func (s *Sums) Head(o HeadOptions) (*Head, error) {
 	if o.Lambda == 0 {
 		o.Lambda = 1
@@ -98,11 +101,9 @@ func (s *Sums) Head(o HeadOptions) (*Head, error) {
 	if !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.MinDF < 1 || !(o.MaxShare > 0 && o.MaxShare <= 1) || o.MaxRows < 0 {
 		return nil, fmt.Errorf("%w: %+v; lambda is in [1e-6, 1e9], the least df from 1, the largest share in (0, 1]", ErrOptions, o)
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	h := &Head{}
-	for t, df := range s.df {
-		if int(df) >= o.MinDF && float64(df) <= o.MaxShare*float64(s.n) {
+	for t := range s.VocabSize() {
+		if df := s.DF(int32(t)); df >= o.MinDF && float64(df) <= o.MaxShare*float64(s.n) {
 			h.Tokens = append(h.Tokens, int32(t))
 		}
 	}
@@ -110,31 +111,42 @@ func (s *Sums) Head(o HeadOptions) (*Head, error) {
 		return nil, fmt.Errorf("%w: no token stands in at least %d and at most %g of the %d passages; add passages", ErrNotFitted, o.MinDF, o.MaxShare, s.n)
 	}
 	if o.MaxRows > 0 && len(h.Tokens) > o.MaxRows {
-		slices.SortStableFunc(h.Tokens, func(a, b int32) int { return cmp.Compare(s.df[b], s.df[a]) })
+		slices.SortStableFunc(h.Tokens, func(a, b int32) int { return cmp.Compare(s.DF(b), s.DF(a)) })
 		h.Tokens = h.Tokens[:o.MaxRows]
 		slices.Sort(h.Tokens)
 	}
-	var inv inverse
-	inv.fresh(s, o.Lambda)
-	d, n := s.dim, len(h.Tokens)
-	a, mean := make([]float32, d*d), make([]float32, d)
-	for i, x := range inv.inv {
-		a[i] = float32(x)
+	if !s.exact || o.Lambda != s.lambda {
+		var err error
+		if s, err = s.settled(context.Background(), o.Lambda); err != nil {
+			return nil, err
+		}
 	}
+	d, n := s.dim, len(h.Tokens)
+	a, err := s.inverse.matrix(d)
+	if err != nil {
+		return nil, s.damaged(err)
+	}
+	mean := make([]float32, d)
+	mu, sum := make([]float64, d), make([]float64, d)
 	for i, x := range s.total {
-		mean[i] = float32(x / float64(s.n))
+		mu[i] = x / float64(s.n)
+		mean[i] = float32(mu[i])
 	}
 	g := make([]float32, n*d) // s_t − df_t·μ
 	for r, t := range h.Tokens {
-		df := float64(s.df[t])
-		for i, x := range s.rows[s.slot[t]] {
-			g[r*d+i] = float32(x - df*s.total[i]/float64(s.n))
+		df := float64(s.DF(t))
+		clear(sum)
+		if err := s.addSum(nil, sum, 1, int(t), s.tokens.At(int(t))); err != nil {
+			return nil, err
+		}
+		for i, x := range sum {
+			g[r*d+i] = float32(x - df*mu[i])
 		}
 	}
 	h.U, h.B = make([]float32, n*d), make([]float32, n)
 	vec.MatMulNNParallel(h.U, g, a, n, d, d, 2)
 	for r, t := range h.Tokens {
-		h.B[r] = float32(float64(s.df[t])/float64(s.n)) - vec.Dot(mean, h.U[r*d:(r+1)*d])
+		h.B[r] = float32(float64(s.DF(t))/float64(s.n)) - vec.Dot(mean, h.U[r*d:(r+1)*d])
 	}
 	return h, nil
 }

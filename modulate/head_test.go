@@ -86,7 +86,7 @@ func TestHeadOptions(t *testing.T) {
 			t.Errorf("%+v: error %v", o, err)
 		}
 	}
-	if _, err := NewSums(8, 40).Head(HeadOptions{MinDF: 1, MaxShare: 1}); !errors.Is(err, ErrNotFitted) {
+	if _, err := emptySums(8, 40).Head(HeadOptions{MinDF: 1, MaxShare: 1}); !errors.Is(err, ErrNotFitted) {
 		t.Errorf("no passages: error %v", err)
 	}
 }

@@ -140,7 +140,7 @@ func TestImport(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, weights := range []*modulate.Weights{got, again} {
-				m, err := modulate.NewStack(c.stack, modulate.Parts{Weights: weights, Sums: modulate.NewSums(d, vocab)})
+				m, err := modulate.NewStack(c.stack, modulate.Parts{Weights: weights, Sums: emptySums(t, d, vocab)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -215,7 +215,7 @@ func FuzzImport(f *testing.F) {
 		if _, err := w.Encode(); err != nil {
 			t.Fatalf("imported, but cannot be saved: %v", err)
 		}
-		sums := modulate.NewSums(w.Encoder.Dim, w.Encoder.VocabSize)
+		sums := emptySums(t, w.Encoder.Dim, w.Encoder.VocabSize)
 		m, err := modulate.NewStack(w.Stack, modulate.Parts{Weights: w, Sums: sums})
 		if err != nil {
 			t.Fatal(err)
@@ -228,4 +228,13 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 	})
+}
+
+func emptySums(t *testing.T, d, vocab int) *modulate.Sums {
+	t.Helper()
+	s, err := modulate.NewSums(d, vocab, 0, func(uint64) []float32 { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -1,147 +1,101 @@
 package modulate
 
-import (
-	"math"
-	"sync"
-	"sync/atomic"
+import "github.com/lexsem/lexsem/internal/vec"
 
-	"gonum.org/v1/gonum/mat"
-)
-
-// scatter is A = Σ(x−μ)(x−μ)ᵀ + λI of sums that go on changing, by its inverse,
-// which the additive parts of one stack share.
-type scatter struct {
-	sums    *Sums
-	lambda  float64
-	mu      sync.Mutex // held while the inverse is brought up to date
-	exact   inverse
-	current atomic.Pointer[published]
-}
-
-// published is an inverse in the form queries read. It never changes.
-type published struct {
-	gen uint64
-	inv []float32 // A⁻¹ [d × d]
-}
-
-func newScatter(sums *Sums, lambda float64) *scatter { return &scatter{sums: sums, lambda: lambda} }
-
-// inverse returns A⁻¹ of the present sums. The caller holds the read lock of
-// the sums, so they stand still.
-func (c *scatter) inverse() []float32 {
-	if p := c.current.Load(); p != nil && p.gen == c.sums.gen {
-		return p.inv
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.current.Load(); p != nil && p.gen == c.sums.gen {
-		return p.inv
-	}
-	c.exact.update(c.sums, c.lambda)
-	inv := make([]float32, len(c.exact.inv))
-	for i, x := range c.exact.inv {
-		inv[i] = float32(x)
-	}
-	c.current.Store(&published{c.sums.gen, inv})
-	return inv
-}
-
-// maxSteps is the number of rank-one steps after which the inverse is computed
-// afresh, so that rounding cannot pile up.
-const maxSteps = 1000
-
-// inverse keeps A⁻¹ in float64 at some generation of the sums.
+// inverse is A⁻¹ = B − Σ_j c_j q_j q_jᵀ, where B is a symmetric matrix, or I/λ,
+// and each term is the step of Sherman and Morrison (1950) that one change of A
+// makes: (A + w·v·vᵀ)⁻¹ = A⁻¹ − w/(1 + w·vᵀu)·u·uᵀ with u = A⁻¹v. Kept one by
+// one, the steps are Woodbury's identity with its capacitance matrix already
+// factored. An inverse never changes; its successor may append behind its ends.
 type inverse struct {
-	gen   uint64
-	steps int
-	inv   []float64 // [d × d], nil before the first use
-	u     []float64 // [d]
+	lambda float64
+	packed []float32 // B: its upper triangle, row by row; nil for I/λ
+	check  func() error
+	q      [][]float32
+	c      []float64
 }
 
-// update brings the inverse to the present generation of s: by rank-one steps
-// (Sherman–Morrison, O(d²) each) where s remembers them, else by Cholesky
-// (O(d³)).
-func (v *inverse) update(s *Sums, lambda float64) {
-	if v.inv != nil && v.gen >= s.from && v.steps+int(s.gen-v.gen) <= maxSteps {
-		ok := true
-		for _, c := range s.changes[v.gen-s.from:] {
-			if ok = v.step(c); !ok {
-				break
-			}
-			v.gen++
-		}
-		if ok {
-			return
-		}
-	}
-	v.fresh(s, lambda)
-}
+// minDenominator is the least 1 + w·vᵀA⁻¹v of a step that can be trusted: a
+// smaller one would multiply the rounding of float32 by its inverse.
+const minDenominator = 1e-3
 
-// step applies (A + w·x·xᵀ)⁻¹ = A⁻¹ − w·u·uᵀ/(1 + w·xᵀu) with u = A⁻¹x. It
-// reports false where the denominator is too near to zero to be trusted; the
-// inverse is then to be computed afresh.
-func (v *inverse) step(c change) bool {
-	d := len(c.v)
-	v.u = zeroed(v.u, d)
-	den := 1.0
-	for i := range d {
-		var sum float64
-		for j, a := range v.inv[i*d : (i+1)*d] {
-			sum += a * c.v[j]
-		}
-		v.u[i] = sum
-		den += c.weight * sum * c.v[i]
-	}
-	if !(den > 1e-4) {
-		return false
-	}
-	f := c.weight / den
-	for i := range d {
-		a := f * v.u[i]
-		row := v.inv[i*d : (i+1)*d]
-		for j, x := range v.u {
-			row[j] -= a * x
-		}
-	}
-	v.steps++
-	return true
-}
-
-// fresh computes A⁻¹ by Cholesky. A = scatter + λI is positive definite by
-// construction; should rounding have spoilt that, the ridge is raised until it
-// holds.
-func (v *inverse) fresh(s *Sums, lambda float64) {
-	d := s.dim
-	a := mat.NewSymDense(d, nil)
-	for ridge := lambda; ; ridge *= 10 {
-		for i := range d {
-			for j := i; j < d; j++ {
-				x := s.gram[i*d+j]
-				if s.n > 0 {
-					x -= s.total[i] * s.total[j] / float64(s.n)
-				}
-				if i == j {
-					x += ridge
-				}
-				a.SetSym(i, j, x)
+// solve writes A⁻¹·f to dst, which must not overlap f. Cost O(d²/2 + k·d)
+// multiplications for k steps, and reading as much memory.
+func (v *inverse) solve(dst, f []float32) error {
+	if v.packed == nil {
+		copy(dst, f)
+		vec.Scale(dst, float32(1/v.lambda))
+	} else {
+		if v.check != nil {
+			if err := v.check(); err != nil {
+				return err
 			}
 		}
-		var chol mat.Cholesky
-		if !chol.Factorize(a) {
+		clear(dst)
+		mulPacked(dst, v.packed, f)
+	}
+	for j, q := range v.q {
+		vec.Axpy(dst, -float32(v.c[j]*float64(vec.Dot(q, f))), q)
+	}
+	return nil
+}
+
+// mulPacked adds M·f to dst, where m is the upper triangle of a symmetric
+// matrix M. Each number is read once.
+func mulPacked(dst, m, f []float32) {
+	for i, x := range f {
+		row := m[:len(f)-i]
+		m = m[len(row):]
+		dst[i] += vec.Dot(row, f[i:])
+		if len(row) > 1 {
+			vec.Axpy(dst[i+1:], x, row[1:])
+		}
+	}
+}
+
+// step returns the inverse after a change of A. It reports false where that
+// cannot be told to some digits.
+func (v *inverse) step(c change) (inverse, bool, error) {
+	next := *v
+	if c.weight == 0 || vec.Norm(c.v) == 0 {
+		return next, true, nil
+	}
+	u := make([]float32, len(c.v))
+	if err := v.solve(u, c.v); err != nil {
+		return next, false, err
+	}
+	den := 1 + c.weight*dot64(u, c.v)
+	if !(den > minDenominator) || !vec.Finite(u) {
+		return next, false, nil
+	}
+	next.q, next.c = append(v.q, u), append(v.c, c.weight/den)
+	return next, true, nil
+}
+
+// matrix returns A⁻¹ [d × d].
+func (v *inverse) matrix(d int) ([]float32, error) {
+	if v.check != nil {
+		if err := v.check(); err != nil {
+			return nil, err
+		}
+	}
+	a := make([]float32, d*d)
+	m := v.packed
+	for i := range d {
+		if m == nil {
+			a[i*d+i] = float32(1 / v.lambda)
 			continue
 		}
-		var inv mat.SymDense
-		if err := chol.InverseTo(&inv); err != nil && math.IsInf(chol.Cond(), 0) {
-			continue // singular to working precision
+		copy(a[i*d+i:(i+1)*d], m)
+		for j, x := range m[:d-i] {
+			a[(i+j)*d+i] = x
 		}
-		v.inv = zeroed(v.inv, d*d)
-		for i := range d {
-			for j := i; j < d; j++ {
-				x := inv.At(i, j)
-				v.inv[i*d+j], v.inv[j*d+i] = x, x
-			}
-		}
-		v.gen, v.steps = s.gen, 0
-		return
+		m = m[d-i:]
 	}
+	for j, q := range v.q {
+		for i, x := range q {
+			vec.Axpy(a[i*d:(i+1)*d], -float32(v.c[j]*float64(x)), q)
+		}
+	}
+	return a, nil
 }

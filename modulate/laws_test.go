@@ -93,7 +93,7 @@ func TestLawIdentityOfZero(t *testing.T) {
 		if err := p.Weights.Projection.SetBias(nil); err != nil {
 			t.Fatal(err)
 		}
-		p.Sums = NewSums(lawDim, lawVocab)
+		p.Sums = emptySums(lawDim, lawVocab)
 		m := build(t, s.Name(), p)
 		for range 50 {
 			in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(12)))

@@ -8,13 +8,11 @@ import (
 )
 
 func TestSLRIDFWeights(t *testing.T) {
-	s := NewSums(3, 20)
+	g := newGrowing(3, 20)
 	for i, ids := range [][]int32{{5, 7}, {5}, {5, 9}, {5}} {
-		if err := s.Add([]float32{float32(i), 1, 0}, ids); err != nil {
-			t.Fatal(err)
-		}
+		g.add(passage{x: []float32{float32(i), 1, 0}, tokens: ids})
 	}
-	w := rarity{s}.Weigh(Lexical{}, Input{Tokens: tokens(7, 5, 7, 11)})
+	w := rarity{g.Sums}.Weigh(Lexical{}, Input{Tokens: tokens(7, 5, 7, 11)})
 	if !slices.Equal(w.IDs, []int32{7, 5, 11}) {
 		t.Fatalf("ids %v", w.IDs)
 	}

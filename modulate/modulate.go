@@ -13,7 +13,11 @@
 // one file of this package that calls register.
 package modulate
 
-import "github.com/lexsem/lexsem/encoder"
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/encoder"
+)
 
 // Input is what one query offers to modulation.
 type Input struct {
@@ -24,6 +28,9 @@ type Input struct {
 	// Hidden [len(Tokens.IDs) × d] and Logits [|V|] are set when the modulator
 	// asks for them (Modulator.Need), else nil.
 	Hidden, Logits []float32
+	// Ctx ends a long sum of RLR early, where it is not nil: there is no shift
+	// then, and the caller sees by Ctx why.
+	Ctx context.Context
 }
 
 // Lexical is a sparse lexical vector w over the vocabulary (Sec. 3.4): token

@@ -14,11 +14,12 @@ import (
 // L tokens costs O(L·d), never O(|V|·d). Reading is safe for concurrent use
 // while nobody calls Touch.
 type Projection struct {
-	dim  int
-	slot []int32   // [|V|] token id → row number, −1 where untouched
-	ids  []int32   // row number → token id
-	rows []float32 // [len(ids) × dim]
-	bias []float32 // [dim], nil for zero
+	dim   int
+	vocab int
+	slot  map[int32]int32 // token id → row number, of the touched
+	ids   []int32         // row number → token id
+	rows  []float32       // [len(ids) × dim]
+	bias  []float32       // [dim], nil for zero
 }
 
 // NewProjection returns W = 0, b = 0 for vectors of length dim and a
@@ -27,18 +28,14 @@ func NewProjection(dim, vocab int) (*Projection, error) {
 	if dim <= 0 || vocab <= 0 || vocab > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: projection of dimension %d and vocabulary %d; both must be positive", ErrOptions, dim, vocab)
 	}
-	p := &Projection{dim: dim, slot: make([]int32, vocab)}
-	for i := range p.slot {
-		p.slot[i] = -1
-	}
-	return p, nil
+	return &Projection{dim: dim, vocab: vocab, slot: map[int32]int32{}}, nil
 }
 
 // Dim is d.
 func (p *Projection) Dim() int { return p.dim }
 
 // VocabSize is |V|.
-func (p *Projection) VocabSize() int { return len(p.slot) }
+func (p *Projection) VocabSize() int { return p.vocab }
 
 // Tokens are the ids that have a row, in the order of their rows. The slice
 // must not be changed.
@@ -62,20 +59,20 @@ func (p *Projection) SetBias(b []float32) error {
 
 // Slot returns the row number of token id, −1 where it has none.
 func (p *Projection) Slot(id int32) int {
-	if id < 0 || int(id) >= len(p.slot) {
-		return -1
+	if s, ok := p.slot[id]; ok {
+		return int(s)
 	}
-	return int(p.slot[id])
+	return -1
 }
 
 // Touch gives the tokens ids a row (of zeros where they had none). Ids outside
 // the vocabulary are an error.
 func (p *Projection) Touch(ids ...int32) error {
 	for _, id := range ids {
-		if id < 0 || int(id) >= len(p.slot) {
-			return fmt.Errorf("%w: token %d outside the vocabulary of %d", ErrOptions, id, len(p.slot))
+		if id < 0 || int(id) >= p.vocab {
+			return fmt.Errorf("%w: token %d outside the vocabulary of %d", ErrOptions, id, p.vocab)
 		}
-		if p.slot[id] < 0 {
+		if p.Slot(id) < 0 {
 			p.slot[id] = int32(len(p.ids))
 			p.ids = append(p.ids, id)
 		}

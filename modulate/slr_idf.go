@@ -26,15 +26,9 @@ func (r rarity) Weigh(dst Lexical, in Input) Lexical {
 	at := len(dst.IDs)
 	dst.IDs = in.Tokens.Lexical(dst.IDs)
 	s := r.sums
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	most := idf(s.n, 0)
 	for _, t := range dst.IDs[at:] {
-		df := 0
-		if t >= 0 && int(t) < len(s.df) {
-			df = int(s.df[t])
-		}
-		dst.Weights = append(dst.Weights, float32(math.Log1p(idf(s.n, df)/most)))
+		dst.Weights = append(dst.Weights, float32(math.Log1p(idf(s.n, s.DF(t))/most)))
 	}
 	return dst
 }

@@ -1,6 +1,7 @@
 package modulate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,14 +101,18 @@ func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) 
 	return w, err
 }
 
-// Shifters makes the additive parts of the stack from p.
+// Shifters makes the additive parts of the stack from p, at no cost unless
+// p.RLR.Lambda is not that of the sums (NewRLR).
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
 	if p.RLR.Alpha == 0 && s.Has(Whiten.Name) {
 		p.RLR.Alpha = alphaBesideWhiten
 	}
-	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil {
-		p.scatter = newScatter(p.Sums, o.Lambda)
+	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil && o.Lambda != p.Sums.lambda &&
+		(s.Has(RLR.Name) || s.Has(Whiten.Name)) { // one factor for all parts
+		if p.Sums, err = p.Sums.settled(context.Background(), o.Lambda); err != nil {
+			return nil, err
+		}
 	}
 	for _, v := range s.parts {
 		if v.Shift == nil {
@@ -124,15 +129,13 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 
 // Parts are what stacks are made of; a stack reads only what it needs.
 type Parts struct {
-	// Sums are the corpus sums that RLR reads. They may go on changing.
+	// Sums are the corpus sums that RLR reads.
 	Sums *Sums
 	// RLR are the options of RLR. The zero value means those that Weights were
 	// fitted with, else the defaults.
 	RLR RLROptions
 	// Weights are the fitted bridge of exactly this stack.
 	Weights *Weights
-
-	scatter *scatter // of Sums, shared by the additive parts; set by Shifters
 }
 
 // NewStack returns the modulator called name over p. The error is

@@ -1,323 +1,375 @@
 package modulate
 
 import (
+	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
-	"sync"
+	"slices"
+	"sync/atomic"
 
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// pendingChanges is how many single updates Sums remembers as rank-one changes
-// of the scatter matrix. A Cholesky inverse costs about as much as 300 of
-// them at d = 384.
-const pendingChanges = 128
-
-// Sums are the sums over a corpus that the closed-form bridge needs, in
-// float64: the number of passages N, Σx, Σxxᵀ, and for each token t that
-// occurs s_t = Σ_{p∋t} x_p and df_t. Passages come and go; apart from rounding
-// in float64 the sums equal those of a corpus built afresh. Memory is
-// 8·d bytes for each token in use, 8·d² for the scatter and 8·|V| for tables.
-// Safe for concurrent use.
+// Sums are what the closed-form bridges know of a corpus: the number of passages
+// N, the mean of their vectors x, for each token t the number df_t of passages
+// that contain it and the sum s_t = Σ_{p∋t} x_p, and the inverse of the
+// centred scatter A = Σ(x−μ)(x−μ)ᵀ + λI.
+//
+// Sums never change. Edit makes the next Sums of a corpus and shares with these
+// all that is the same. All methods but those that make the next Sums (Edit,
+// WithFactor, Rebase) are safe for concurrent use, also beside them.
+//
+// Few s_t are kept: those of tokens whose passages have more than 4 MiB of
+// vectors. The others are summed when they are asked for, from the vectors
+// themselves, which the caller's function gives.
+//
+// The inverse is that of some earlier Sums, its Factor, and the changes since
+// as rank-one steps, so that it is exact, until the steps are too many:
+// Staleness tells, and WithFactor ends it.
 type Sums struct {
-	mu    sync.RWMutex
-	dim   int
-	n     int
-	total []float64   // Σx [dim]
-	gram  []float64   // Σxxᵀ [dim × dim], the upper triangle only
-	slot  []int32     // [|V|] token → row, −1 where df = 0
-	df    []int32     // [|V|]
-	rows  [][]float64 // s_t [dim]
-	free  []int32     // rows without a token
-	mark  []uint32
-	stamp uint32 // mark[t] == stamp: t was seen in the passage at hand
+	dim     int
+	lambda  float64
+	vectors func(id uint64) []float32
+	rowFrom int // bytes of vectors from which a token has a row
+	history *history
 
-	// gen counts changes. changes[i] leads from generation from+i to the next.
-	gen, from uint64
-	changes   []change
+	n      int
+	total  []float64 // Σx [dim]
+	frozen *frozen
+	ids    []uint64          // of the slots behind the frozen ones; may be appended to behind len
+	tokens cow.Array[posted] // [|V|]
+	dead   cow.Set           // slots of passages that were removed
+
+	gen     uint64 // counts changes: passages taken in or out
+	factor  *Factor
+	inverse inverse // the factor's and the steps since
+	exact   bool    // inverse is that of this very corpus
+	// log holds the last changes, up to gen; may be appended to behind len.
+	log []change
 }
 
-// change is one exact rank-one step of the centred scatter: weight·v·vᵀ.
+// history is shared by all Sums that were made of one another.
+type history struct {
+	damage atomic.Pointer[error] // what a search has met
+}
+
+// change is one exact rank-one step of the centred scatter: weight·v·vᵀ. A
+// change of weight 0 leaves it as it is.
 type change struct {
-	v      []float64
+	v      []float32
 	weight float64
 }
 
+// posted is what has become of a token since the frozen part was made.
+type posted struct {
+	df   int32  // passages more, or less
+	next uint32 // 1 + the last slot in tail
+	// tail lists the slots behind the frozen ones that have the token, as gaps.
+	// May be appended to behind len.
+	tail []byte
+	row  *row // s_t, if it is kept
+}
+
+// row is a sum of vectors. It never changes but by the Edit that has made it.
+type row struct {
+	sum    []float32 // [dim]
+	rounds int32     // roundings since it was summed from the vectors
+	by     *byte     // the Edit that may still change it
+	at     int       // first byte in the section of rows
+	of     *snapshot.Section
+}
+
+// frozen is the part of Sums that was made in one go, or read from a file. The
+// zero value is an empty one.
+type frozen struct {
+	ids  []uint64 // of the slots 0, 1, …, ascending by key
+	df   []uint32 // [|V|], nil for zeros
+	off  []uint64 // [|V|+1] the postings of token t are post[off[t]:off[t+1]]
+	post []byte
+	file *snapshot.Section // of post, nil where it lies in memory
+}
+
+// key orders the ids of pieces by their documents: an id is piece<<44 | document,
+// and documents come in ascending order.
+func key(id uint64) uint64 { return id<<20 | id>>44 }
+
 // NewSums returns the sums of an empty corpus of vectors of length dim over a
-// vocabulary of vocab tokens. Below 1 either is taken as 0, and no passage fits.
-func NewSums(dim, vocab int) *Sums {
-	dim, vocab = max(dim, 0), max(vocab, 0)
+// vocabulary of vocab tokens, with the ridge lambda (RLROptions.Lambda, 0 for
+// its default). vectors returns the vector [dim] of a passage by its id; it must
+// know a passage from before it is added until no Sums in use contain it any
+// more, and be safe for concurrent use. An impossible shape or ridge is an
+// ErrOptions.
+func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) (*Sums, error) {
+	o, err := RLROptions{Lambda: lambda}.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab {
+		return nil, fmt.Errorf("%w: sums of dimension %d over %d tokens", ErrOptions, dim, vocab)
+	}
 	s := &Sums{
-		dim: dim, total: make([]float64, dim), gram: make([]float64, dim*dim),
-		slot: make([]int32, vocab), df: make([]int32, vocab), mark: make([]uint32, vocab),
+		dim: dim, lambda: o.Lambda, vectors: vectors, rowFrom: 4 << 20, history: &history{},
+		total: make([]float64, dim), frozen: &frozen{}, exact: true,
 	}
-	for i := range s.slot {
-		s.slot[i] = -1
+	e := s.tokens.Edit()
+	e.Resize(vocab)
+	s.tokens = e.Done()
+	s.inverse = inverse{lambda: s.lambda}
+	s.factor = &Factor{inverse: s.inverse, history: s.history}
+	return s, nil
+}
+
+// SumsOf returns the sums of a corpus that stands still, its factor ready: of n
+// passages, of which vector gives the vectors [dim] and tokens the tokens with
+// lexical weight (encoder.Tokens.Lexical; repetition counts once). vector must
+// go on giving the same. Cost O(n·d² + d³). Errors: those of Edit.Add, of tokens,
+// and of ctx.
+func SumsOf(ctx context.Context, dim, vocab, n int, vector func(i int) []float32, tokens func(i int) ([]int32, error)) (*Sums, error) {
+	s, err := NewSums(dim, vocab, 0, func(id uint64) []float32 { return vector(int(id)) })
+	if err != nil {
+		return nil, err
 	}
-	return s
+	e := s.Edit()
+	for at := 0; at < n; at += editBatch {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var ids []uint64
+		var xs [][]float32
+		var lists [][]int32
+		for i := at; i < min(n, at+editBatch); i++ {
+			list, err := tokens(i)
+			if err != nil {
+				return nil, err
+			}
+			ids, xs, lists = append(ids, uint64(i)), append(xs, vector(i)), append(lists, list)
+		}
+		if err := e.AddAll(ids, xs, lists); err != nil {
+			return nil, err
+		}
+	}
+	if s, err = e.done(false); err != nil {
+		return nil, err
+	}
+	return s.settled(ctx, s.lambda)
+}
+
+// settled returns s with a factor of s itself and a certain ridge.
+func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
+	c := *s
+	c.lambda = lambda
+	f, err := c.Factor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.factor, c.inverse, c.exact = f, f.inverse, true
+	return &c, nil
 }
 
 // Dim is d.
 func (s *Sums) Dim() int { return s.dim }
 
 // VocabSize is |V|.
-func (s *Sums) VocabSize() int { return len(s.slot) }
+func (s *Sums) VocabSize() int { return s.tokens.Len() }
 
 // Len is the number of passages N.
-func (s *Sums) Len() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.n
-}
+func (s *Sums) Len() int { return s.n }
+
+// Lambda is the ridge λ.
+func (s *Sums) Lambda() float64 { return s.lambda }
 
 // DF is the number of passages that contain token id; 0 for an unknown id.
-func (s *Sums) DF(id int32) int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if id < 0 || int(id) >= len(s.df) {
-		return 0
+func (s *Sums) DF(id int32) int { return s.df(int(id), s.tokens.At(int(id))) }
+
+func (s *Sums) df(t int, p posted) int {
+	if uint(t) < uint(len(s.frozen.df)) {
+		return int(int32(s.frozen.df[t]) + p.df)
 	}
-	return int(s.df[id])
+	return int(p.df)
 }
 
-// Bytes is the memory that the sums take.
-func (s *Sums) Bytes() int64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return int64(8*(len(s.total)+len(s.gram)+len(s.rows)*s.dim+len(s.changes)*s.dim) + 12*len(s.slot))
-}
-
-// Add takes in one passage: its vector x [Dim] and its tokens with lexical
-// weight (encoder.Tokens.Lexical; repetition counts once). A vector of another
-// length or one that is not finite, or a token outside the vocabulary, is an
-// ErrPassage and changes nothing. Cost O(d² + L·d).
-func (s *Sums) Add(x []float32, tokens []int32) error {
-	if err := s.check(x, tokens); err != nil {
-		return err
+// Err is the damage that reading these Sums has met, or those before and after
+// them: a block of the snapshot that is not what it was, or a vector that is
+// missing. Searches have then left out what they could not read.
+func (s *Sums) Err() error {
+	if err := s.history.damage.Load(); err != nil {
+		return *err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.add(x, tokens)
 	return nil
 }
 
-func (s *Sums) add(x []float32, tokens []int32) {
-	if s.n > 0 {
-		s.record(x, float64(s.n)/float64(s.n+1))
-	} else {
-		s.skip()
-	}
-	s.n++
-	s.addGram([][]float32{x}, 1)
-	s.addTokens(x, tokens)
+func (s *Sums) damaged(err error) error {
+	err = fmt.Errorf("%w: sums: %w; rebuild them from the passages", ErrCorrupt, err)
+	s.history.damage.CompareAndSwap(nil, &err)
+	return err
 }
 
-// Remove takes out a passage that Add took in, with the same vector and
-// tokens. Removing what cannot have been added is an ErrPassage and changes
-// nothing. Cost as Add.
-func (s *Sums) Remove(x []float32, tokens []int32) error {
-	if err := s.check(x, tokens); err != nil {
-		return err
+// slots is the number of slots. Each passage has one, in the order of adding.
+func (s *Sums) slots() int { return len(s.frozen.ids) + len(s.ids) }
+
+func (s *Sums) id(slot int) uint64 {
+	if k := len(s.frozen.ids); slot >= k {
+		return s.ids[slot-k]
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range tokens {
-		if s.df[t] == 0 {
-			return fmt.Errorf("%w: token %d of the removed passage occurs in none; rebuild the sums", ErrPassage, t)
+	return s.frozen.ids[slot]
+}
+
+// slot returns the slot of a passage that is there.
+func (s *Sums) slot(id uint64) (int, bool) {
+	ids, base := s.frozen.ids, 0
+	if len(s.ids) > 0 && key(id) >= key(s.ids[0]) {
+		ids, base = s.ids, len(ids)
+	}
+	at, ok := slices.BinarySearchFunc(ids, key(id), func(id, k uint64) int {
+		if key(id) < k {
+			return -1
+		} else if key(id) > k {
+			return 1
 		}
-	}
-	switch s.n {
-	case 0:
-		return fmt.Errorf("%w: nothing left to remove; rebuild the sums", ErrPassage)
-	case 1:
-		s.reset()
-		return nil
-	}
-	s.record(x, -float64(s.n)/float64(s.n-1))
-	s.n--
-	s.addGram([][]float32{x}, -1)
-	s.eachToken(tokens, func(t int32) {
-		s.df[t]--
-		if s.df[t] == 0 { // freed, so that no rounding residue survives
-			s.free = append(s.free, s.slot[t])
-			s.slot[t] = -1
+		return 0
+	})
+	return base + at, ok
+}
+
+// alive calls yield with the id of each passage, ascending by key.
+func (s *Sums) alive(yield func(id uint64) bool) {
+	for i := range s.slots() {
+		if !s.dead.Has(uint64(i)) && !yield(s.id(i)) {
 			return
 		}
-		row := s.rows[s.slot[t]]
-		for i, f := range x {
-			row[i] -= float64(f)
-		}
-	})
+	}
+}
+
+// vector is the vector of a passage.
+func (s *Sums) vector(id uint64) ([]float32, error) {
+	x := s.vectors(id)
+	if len(x) != s.dim {
+		return nil, s.damaged(fmt.Errorf("passage %d has a vector of length %d", id, len(x)))
+	}
+	return x, nil
+}
+
+var errPostings = errors.New("a list of passages is malformed")
+
+// each calls yield with each slot that was given token t, those of removed
+// passages among them, ascending.
+func (s *Sums) each(t int, p posted, yield func(slot int) bool) error {
+	post, err := s.frozen.postings(t)
+	if err != nil {
+		return s.damaged(err)
+	}
+	more, err := walk(post, 0, len(s.frozen.ids), yield)
+	if err == nil && more {
+		_, err = walk(p.tail, len(s.frozen.ids), s.slots(), yield)
+	}
+	if err != nil {
+		return s.damaged(err)
+	}
 	return nil
 }
 
-// AddAll takes in len(tokens) passages at once: xs is row-major
-// [len(tokens) × Dim], tokens[i] as in Add. It is much faster than as many
-// calls of Add, uses two cores, and leaves the sums unchanged on error.
-func (s *Sums) AddAll(xs []float32, tokens [][]int32) error {
-	if len(xs) != len(tokens)*s.dim {
-		return fmt.Errorf("%w: %d numbers for %d passages of dimension %d; give one vector for each passage", ErrPassage, len(xs), len(tokens), s.dim)
+// postings are the bytes of the frozen list of t.
+func (f *frozen) postings(t int) ([]byte, error) {
+	if len(f.off) == 0 {
+		return nil, nil
 	}
-	for i, t := range tokens {
-		if err := s.check(xs[i*s.dim:(i+1)*s.dim], t); err != nil {
-			return fmt.Errorf("passage %d: %w", i, err)
+	from, to := f.off[t], f.off[t+1]
+	if from > to || to > uint64(len(f.post)) {
+		return nil, errPostings
+	}
+	if f.file != nil {
+		if err := f.file.Check(int(from), int(to-from)); err != nil {
+			return nil, err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(tokens) <= gramBlock { // so few that RLR can follow by rank-one steps
-		for i, t := range tokens {
-			s.add(xs[i*s.dim:(i+1)*s.dim], t)
+	return f.post[from:to], nil
+}
+
+// walk reads gaps: each slot is the one before, plus one and the gap. The first
+// may be from, and all are below end. It reports whether yield wants more.
+func walk(b []byte, from, end int, yield func(slot int) bool) (bool, error) {
+	for len(b) > 0 {
+		gap, k := uint64(b[0]), 1
+		if gap >= 0x80 {
+			gap, k = binary.Uvarint(b)
 		}
-		return nil
+		if k <= 0 || gap >= uint64(end-from) {
+			return false, errPostings
+		}
+		from += int(gap)
+		if !yield(from) {
+			return false, nil
+		}
+		from++
+		b = b[k:]
 	}
-	s.skip()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var block [][]float32
-		for i := range tokens {
-			block = append(block, xs[i*s.dim:(i+1)*s.dim])
-			if len(block) == gramBlock || i == len(tokens)-1 {
-				s.addGram(block, 1)
-				block = block[:0]
+	return true, nil
+}
+
+// rowOf returns the numbers of a row.
+func (s *Sums) rowOf(r *row) ([]float32, error) {
+	if r.of != nil {
+		if err := r.of.Check(r.at, 4*s.dim); err != nil {
+			return nil, s.damaged(err)
+		}
+	}
+	return r.sum, nil
+}
+
+// addSum adds weight·s_t to g.
+func (s *Sums) addSum(ctx context.Context, g []float64, weight float64, t int, p posted) error {
+	if p.row != nil {
+		sum, err := s.rowOf(p.row)
+		if err == nil {
+			vec.AxpyWide(g, weight, sum)
+		}
+		return err
+	}
+	return s.sumUp(ctx, g, weight, t, p)
+}
+
+// sumUp is addSum from the vectors. It looks at ctx, where there is one, about
+// every 100 µs.
+func (s *Sums) sumUp(ctx context.Context, g []float64, weight float64, t int, p posted) error {
+	var stop error
+	left := 0
+	err := s.each(t, p, func(slot int) bool {
+		if s.dead.Len() > 0 && s.dead.Has(uint64(slot)) {
+			return true
+		}
+		if left -= s.dim; left < 0 && ctx != nil {
+			left = 1 << 18
+			if stop = ctx.Err(); stop != nil {
+				return false
 			}
 		}
-	}()
-	for i, t := range tokens {
-		s.addTokens(xs[i*s.dim:(i+1)*s.dim], t)
-	}
-	<-done
-	s.n += len(tokens)
-	return nil
-}
-
-func (s *Sums) check(x []float32, tokens []int32) error {
-	if len(x) != s.dim || !vec.Finite(x) {
-		return fmt.Errorf("%w: vector of length %d where %d finite numbers are needed", ErrPassage, len(x), s.dim)
-	}
-	for _, t := range tokens {
-		if t < 0 || int(t) >= len(s.slot) {
-			return fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", ErrPassage, t, len(s.slot))
+		var x []float32
+		if x, stop = s.vector(s.id(slot)); stop != nil {
+			return false
 		}
-	}
-	return nil
-}
-
-// eachToken calls f once for each distinct token.
-func (s *Sums) eachToken(tokens []int32, f func(t int32)) {
-	s.stamp++
-	if s.stamp == 0 { // wrapped around: forget all marks
-		clear(s.mark)
-		s.stamp = 1
-	}
-	for _, t := range tokens {
-		if s.mark[t] != s.stamp {
-			s.mark[t] = s.stamp
-			f(t)
-		}
-	}
-}
-
-func (s *Sums) addTokens(x []float32, tokens []int32) {
-	s.eachToken(tokens, func(t int32) {
-		s.df[t]++
-		row := s.row(t)[:len(x)]
-		for i, f := range x {
-			row[i] += float64(f)
-		}
+		vec.AxpyWide(g, weight, x)
+		return true
 	})
+	if err == nil {
+		err = stop
+	}
+	return err
 }
 
-// row returns s_t, a row of zeros where t had none.
-func (s *Sums) row(t int32) []float64 {
-	if s.slot[t] < 0 {
-		if n := len(s.free); n > 0 {
-			s.slot[t] = s.free[n-1]
-			s.free = s.free[:n-1]
-			clear(s.rows[s.slot[t]])
-		} else {
-			s.slot[t] = int32(len(s.rows))
-			s.rows = append(s.rows, make([]float64, s.dim))
-		}
+// Staleness is how many changes of the corpus, passages taken in or out, the
+// inverse does not know, and the number of passages. Without changes the sums
+// answer like those made afresh of the same passages. With some, RLR and whiten
+// go by the last factor, and move nothing where there is none yet: it is missing
+// until the first WithFactor, but for small corpora, which have one at once.
+func (s *Sums) Staleness() (changes, passages int) {
+	if s.exact {
+		return 0, s.n
 	}
-	return s.rows[s.slot[t]]
+	return int(s.gen - s.factor.gen), s.n
 }
 
-// gramBlock is the number of passages that addGram takes in one sweep over the
-// triangle: each of its numbers is then loaded and stored once for eight
-// products.
-const gramBlock = 8
-
-// addGram adds sign·Σxxᵀ and sign·Σx of at most gramBlock vectors.
-func (s *Sums) addGram(xs [][]float32, sign float64) {
-	var x [gramBlock][]float64
-	for k := range x {
-		x[k] = make([]float64, s.dim) // zeros where the block is not full
-	}
-	for k, v := range xs {
-		for i, f := range v {
-			x[k][i] = float64(f)
-			s.total[i] += sign * float64(f)
-		}
-	}
-	d := s.dim
-	for i := range d {
-		row := s.gram[i*d+i : (i+1)*d]
-		if len(xs) == 1 {
-			a := sign * x[0][i]
-			for j, f := range x[0][i:] {
-				row[j] += a * f
-			}
-			continue
-		}
-		n := len(row)
-		x0, x1, x2, x3 := x[0][i:][:n], x[1][i:][:n], x[2][i:][:n], x[3][i:][:n]
-		x4, x5, x6, x7 := x[4][i:][:n], x[5][i:][:n], x[6][i:][:n], x[7][i:][:n]
-		a0, a1, a2, a3 := sign*x0[0], sign*x1[0], sign*x2[0], sign*x3[0]
-		a4, a5, a6, a7 := sign*x4[0], sign*x5[0], sign*x6[0], sign*x7[0]
-		for j := range row {
-			row[j] += (a0*x0[j] + a1*x1[j]) + (a2*x2[j] + a3*x3[j]) +
-				(a4*x4[j] + a5*x5[j]) + (a6*x6[j] + a7*x7[j])
-		}
-	}
-}
-
-// record remembers the exact change of the centred scatter that taking x in
-// (or out) makes: weight·(x−μ)(x−μ)ᵀ with μ the mean before it.
-func (s *Sums) record(x []float32, weight float64) {
-	if len(s.changes) == pendingChanges {
-		s.from, s.changes = s.gen, s.changes[:0]
-	}
-	s.gen++
-	var v []float64
-	if n := len(s.changes); n < cap(s.changes) {
-		v = s.changes[:n+1][n].v // storage of an earlier round
-	}
-	if v == nil {
-		v = make([]float64, s.dim)
-	}
-	for i, f := range x {
-		v[i] = float64(f) - s.total[i]/float64(s.n)
-	}
-	s.changes = append(s.changes, change{v, weight})
-}
-
-// skip starts a generation that cannot be reached by rank-one changes.
-func (s *Sums) skip() {
-	s.gen++
-	s.from = s.gen
-	s.changes = s.changes[:0]
-}
-
-// reset empties the sums.
-func (s *Sums) reset() {
-	s.n = 0
-	clear(s.total)
-	clear(s.gram)
-	clear(s.df)
-	for i := range s.slot {
-		s.slot[i] = -1
-	}
-	s.rows, s.free = nil, nil
-	s.skip()
-}
+// ready reports whether there is an inverse of this corpus, if only an old one.
+func (s *Sums) ready() bool { return s.exact || s.factor.n > 0 }

@@ -1,167 +1,239 @@
 package modulate
 
 import (
-	"encoding/binary"
+	"context"
+	"errors"
 	"fmt"
-	"hash"
-	"hash/crc32"
-	"io"
 	"math"
+
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// A sums file, all numbers little-endian:
+// Sums in a snapshot take these sections. Slots are numbered without gaps.
 //
-//	"LEXSEMSM"  magic, 8 bytes
-//	uint32      format version, 1
-//	uint32      d
-//	uint32      |V|
-//	uint64      N
-//	uint32      n, the number of tokens that follow
-//	float64 × d            Σx
-//	float64 × d(d+1)/2     Σxxᵀ, upper triangle by rows
-//	n × (uint32 id, uint32 df, float64 × d s_t), ids ascending
-//	uint32      CRC-32C of all bytes before it
+//	sums      shape, counts, Σx, the tokens that have rows, the weights of steps
+//	sums.ids  uint64 × N, the passages by slot
+//	sums.df   uint32 × |V|
+//	sums.off  uint64 × (|V|+1), where the postings of a token begin
+//	sums.pst  postings: each slot as its distance from the one before, less one
+//	sums.row  float32 × d for each token with a row
+//	sums.inv  float32 × d(d+1)/2, the upper triangle of the factor, or nothing
+//	sums.stp  float32 × d for each step of the inverse, those of the factor first
 const (
-	sumsMagic   = "LEXSEMSM"
-	sumsVersion = 1
+	sumsMeta     = "sums"
+	sumsIDs      = "sums.ids"
+	sumsDF       = "sums.df"
+	sumsOffsets  = "sums.off"
+	sumsPostings = "sums.pst"
+	sumsRows     = "sums.row"
+	sumsInverse  = "sums.inv"
+	sumsSteps    = "sums.stp"
 )
 
-// WriteTo writes a snapshot of the sums to w and returns its length in bytes.
-// Changes wait meanwhile.
-func (s *Sums) WriteTo(w io.Writer) (int64, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := newSnapshotWriter(w)
-	tokens := 0
-	for _, r := range s.slot {
-		if r >= 0 {
-			tokens++
+// Save writes the sums, with their factor and the steps since, as sections of a
+// snapshot. Errors of writing come from w's Close. Where the sums are not in one
+// piece it costs a Compacted.
+func (s *Sums) Save(w *snapshot.Writer) error {
+	if len(s.ids) > 0 || s.dead.Len() > 0 || len(s.frozen.off) == 0 {
+		var err error
+		if s, err = s.Compacted(context.Background()); err != nil {
+			return err
 		}
 	}
-	out.write([]byte(sumsMagic))
-	out.u32(sumsVersion)
-	out.u32(uint32(s.dim))
-	out.u32(uint32(len(s.slot)))
-	out.u64(uint64(s.n))
-	out.u32(uint32(tokens))
-	out.float64s(s.total)
-	for i := range s.dim {
-		out.float64s(s.gram[i*s.dim+i : (i+1)*s.dim])
-	}
-	for t, r := range s.slot {
-		if r >= 0 {
-			out.u32(uint32(t))
-			out.u32(uint32(s.df[t]))
-			out.float64s(s.rows[r])
+	f := s.frozen
+	if f.file != nil {
+		if _, err := f.file.All(); err != nil {
+			return s.damaged(err)
 		}
 	}
-	return out.finish("sums")
+	if s.inverse.check != nil {
+		if err := s.inverse.check(); err != nil {
+			return s.damaged(err)
+		}
+	}
+	var tokens, rounds []uint32
+	var rows [][]float32
+	for t, p := range s.tokens.All {
+		if p.row == nil {
+			continue
+		}
+		sum, err := s.rowOf(p.row)
+		if err != nil {
+			return err
+		}
+		tokens, rounds, rows = append(tokens, uint32(t)), append(rounds, uint32(p.row.rounds)), append(rows, sum)
+	}
+	w.Begin(sumsMeta)
+	w.U32(uint32(s.dim))
+	w.U32(uint32(s.VocabSize()))
+	w.U64(math.Float64bits(s.lambda))
+	w.U64(uint64(s.n))
+	w.U64(s.gen)
+	w.U64(s.factor.gen)
+	w.U64(uint64(s.factor.n))
+	w.U32(uint32(len(s.factor.q)))
+	w.U32(uint32(len(s.inverse.q)))
+	w.U32(uint32(len(tokens)))
+	w.U32(b2u(s.exact))
+	w.Float64s(s.total)
+	w.Float64s(s.inverse.c)
+	w.Uint32s(tokens)
+	w.Uint32s(rounds)
+	w.Begin(sumsIDs)
+	w.Uint64s(f.ids)
+	w.Begin(sumsDF)
+	w.Uint32s(f.df)
+	w.Begin(sumsOffsets)
+	w.Uint64s(f.off)
+	w.Begin(sumsPostings)
+	if _, err := w.Write(f.post); err != nil {
+		return fmt.Errorf("write sums: %w", err)
+	}
+	w.Begin(sumsRows)
+	for _, r := range rows {
+		w.Float32s(r)
+	}
+	w.Begin(sumsInverse)
+	w.Float32s(s.inverse.packed)
+	w.Begin(sumsSteps)
+	for _, q := range s.inverse.q {
+		w.Float32s(q)
+	}
+	return nil
 }
 
-// ReadFrom replaces the sums by the snapshot read from r and returns the
-// number of bytes it took, the snapshot's own and no more. A snapshot of
-// another dimension or vocabulary, or a damaged one, is an ErrCorrupt and
-// leaves the sums as they were.
-func (s *Sums) ReadFrom(r io.Reader) (int64, error) {
-	in := &sumsReader{r: r, crc: crc32.New(castagnoli)}
-	next, err := in.sums(s.dim, len(s.slot))
+func b2u(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// OpenSums returns the sums that Save wrote, for vectors of length dim over a
+// vocabulary of vocab tokens; lambda and vectors are those of NewSums. Sums that
+// were saved with another ridge have no factor. They use the memory of the file
+// where it lies, so f must stay open as long as they, or any made of them, are
+// in use; damage that is met later is told by Err. Sections that are missing,
+// damaged or of another shape are an ErrCorrupt. Cost: a read of the tables,
+// 8 bytes for each passage and 12 for each token.
+func OpenSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32, f *snapshot.File) (*Sums, error) {
+	s, err := NewSums(dim, vocab, lambda, vectors)
 	if err != nil {
-		return in.n, err
+		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.n, s.total, s.gram = next.n, next.total, next.gram
-	s.slot, s.df, s.rows, s.free = next.slot, next.df, next.rows, nil
-	s.skip()
-	return in.n, nil
-}
-
-type sumsReader struct {
-	r   io.Reader
-	crc hash.Hash32
-	n   int64
-	err error
-	buf []byte
-}
-
-func (in *sumsReader) sums(dim, vocab int) (*Sums, error) {
-	corrupt := func(why string) (*Sums, error) {
-		if in.err != nil {
-			why = in.err.Error()
-		}
-		return nil, fmt.Errorf("%w: sums: %s; rebuild them from the passages", ErrCorrupt, why)
-	}
-	head := in.read(8)
-	if in.err != nil || string(head) != sumsMagic {
-		return corrupt("not a snapshot of sums")
-	}
-	if v := in.u32(); in.err != nil || v != sumsVersion {
-		return corrupt(fmt.Sprintf("format version %d, this program reads %d", v, sumsVersion))
-	}
-	if d, v := in.u32(), in.u32(); in.err != nil || int(d) != dim || int(v) != vocab {
-		return corrupt(fmt.Sprintf("dimension %d and vocabulary %d where %d and %d are in use", d, v, dim, vocab))
-	}
-	var n uint64
-	if b := in.read(8); in.err == nil {
-		n = binary.LittleEndian.Uint64(b)
-	}
-	tokens := in.u32()
-	if in.err != nil || n > math.MaxInt32 || int(tokens) > vocab {
-		return corrupt(fmt.Sprintf("%d passages and %d tokens", n, tokens))
-	}
-	s := NewSums(dim, vocab)
-	s.n = int(n)
-	in.floats(s.total)
-	for i := range dim {
-		in.floats(s.gram[i*dim+i : (i+1)*dim])
-	}
-	last := -1
-	for range tokens {
-		t, df := int(in.u32()), in.u32()
-		if in.err != nil || t <= last || t >= vocab || df == 0 || uint64(df) > n {
-			return corrupt(fmt.Sprintf("token %d with document frequency %d", t, df))
-		}
-		last = t
-		s.df[t] = int32(df)
-		in.floats(s.row(int32(t)))
-		if in.err != nil {
-			return corrupt("")
-		}
-	}
-	sum := in.crc.Sum32()
-	if got := in.u32(); in.err != nil || got != sum {
-		return corrupt("checksum differs")
+	if err := s.open(f); err != nil {
+		return nil, fmt.Errorf("%w: sums: %w; rebuild them from the passages", ErrCorrupt, err)
 	}
 	return s, nil
 }
 
-// read returns the next n bytes, valid until the next call; after an error
-// they are zeros.
-func (in *sumsReader) read(n int) []byte {
-	if cap(in.buf) < n {
-		in.buf = make([]byte, n)
+func (s *Sums) open(f *snapshot.File) error {
+	var err error
+	section := func(tag string) *snapshot.Section {
+		sec, e := f.Section(tag)
+		err = errors.Join(err, e)
+		return sec
 	}
-	b := in.buf[:n]
-	if in.err != nil {
-		clear(b)
-		return b
+	meta, ids, df, off := section(sumsMeta), section(sumsIDs), section(sumsDF), section(sumsOffsets)
+	post, rows, inv, steps := section(sumsPostings), section(sumsRows), section(sumsInverse), section(sumsSteps)
+	if err != nil {
+		return err
 	}
-	var k int
-	if k, in.err = io.ReadFull(in.r, b); in.err == nil {
-		in.crc.Write(b)
+	r := meta.Reader()
+	if d, v := r.U32(), r.U32(); int64(d) != int64(s.dim) || int64(v) != int64(s.VocabSize()) {
+		r.Fail("dimension %d and vocabulary %d where %d and %d are in use", d, v, s.dim, s.VocabSize())
 	}
-	in.n += int64(k)
-	return b
-}
-
-func (in *sumsReader) u32() uint32 { return binary.LittleEndian.Uint32(in.read(4)) }
-
-func (in *sumsReader) floats(x []float64) {
-	b := in.read(8 * len(x))
-	for i := range x {
-		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-		if in.err == nil && x[i]-x[i] != 0 {
-			in.err = fmt.Errorf("a number that is not finite")
+	lambda, n := math.Float64frombits(r.U64()), r.U64()
+	fac := &Factor{history: s.history}
+	s.gen, fac.gen = r.U64(), r.U64()
+	facN := r.U64()
+	own, all, k := int(r.U32()), int(r.U32()), int(r.U32())
+	s.exact = r.U32() != 0
+	total := r.Float64s(s.dim)
+	c := r.Float64s(all)
+	tokens, rounds := r.Uint32s(k), r.Uint32s(k)
+	if err := r.Done(); err != nil {
+		return err
+	}
+	full := s.dim * (s.dim + 1) / 2
+	switch {
+	case n > math.MaxInt32 || facN > math.MaxInt32 || ids.Len() != 8*int(n):
+		r.Fail("%d passages with %d bytes of ids", n, ids.Len())
+	case df.Len() != 4*s.VocabSize() || off.Len() != 8*(s.VocabSize()+1) || rows.Len()/4/s.dim != k || rows.Len()%(4*s.dim) != 0:
+		r.Fail("tables of another size")
+	case inv.Len() != 0 && inv.Len() != 4*full || steps.Len()/4/s.dim != all || steps.Len()%(4*s.dim) != 0 || own > all:
+		r.Fail("an inverse of another size")
+	case fac.gen > s.gen || n == 0 && !s.exact || !finite(total) || !finite(c):
+		r.Fail("impossible numbers")
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	s.n, s.total = int(n), total
+	z := &frozen{post: post.Raw(), file: post}
+	for _, x := range []struct {
+		to func([]byte)
+		of *snapshot.Section
+	}{
+		{func(b []byte) { z.ids = snapshot.Uint64s(b) }, ids},
+		{func(b []byte) { z.df = snapshot.Uint32s(b) }, df},
+		{func(b []byte) { z.off = snapshot.Uint64s(b) }, off},
+	} {
+		b, err := x.of.All()
+		if err != nil {
+			return err
+		}
+		x.to(b)
+	}
+	for t, df := range z.df {
+		if uint64(df) > n {
+			r.Fail("token %d is in %d of %d passages", t, df, n)
+			return r.Err()
 		}
 	}
+	s.frozen = z
+	e := cow.Array[posted]{}.Edit()
+	e.Resize(s.VocabSize())
+	sums := snapshot.Float32s(rows.Raw())
+	for i, t := range tokens {
+		if int64(t) >= int64(s.VocabSize()) || rounds[i] > math.MaxInt32 {
+			r.Fail("a row of token %d", t)
+			return r.Err()
+		}
+		e.Set(int(t), posted{row: &row{sum: sums[i*s.dim : (i+1)*s.dim : (i+1)*s.dim], rounds: int32(rounds[i]), at: 4 * i * s.dim, of: rows}})
+	}
+	s.tokens = e.Done()
+	if lambda != s.lambda {
+		s.factor, s.exact = &Factor{inverse: s.inverse, history: s.history}, s.n == 0
+		return nil
+	}
+	v := &s.inverse
+	v.packed, v.c = snapshot.Float32s(inv.Raw()), clip(c)
+	if len(v.packed) == 0 {
+		v.packed = nil
+	}
+	v.check = func() error {
+		if err := inv.Check(0, inv.Len()); err != nil {
+			return err
+		}
+		return steps.Check(0, steps.Len())
+	}
+	qs := snapshot.Float32s(steps.Raw())
+	for j := range all {
+		v.q = append(v.q, qs[j*s.dim:(j+1)*s.dim:(j+1)*s.dim])
+	}
+	fac.inverse, fac.n = *v, int(facN)
+	fac.q, fac.c = clip(v.q[:own]), clip(v.c[:own])
+	s.factor = fac
+	return nil
+}
+
+func finite(x []float64) bool {
+	for _, f := range x {
+		if f-f != 0 {
+			return false
+		}
+	}
+	return true
 }

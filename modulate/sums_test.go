@@ -1,14 +1,13 @@
 package modulate
 
 import (
-	"bytes"
+	"context"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -85,86 +84,186 @@ func TestRLREqualsItsDefinition(t *testing.T) {
 	}
 }
 
-// After a thousand random inserts, deletes and updates, queries in between,
-// the sums equal a fresh fit.
-func TestSumsExactUnderChange(t *testing.T) {
-	for _, between := range []int{1, 7, 300, 2000} { // operations between queries
-		r := rand.New(rand.NewPCG(uint64(between), 3))
-		const d, vocab = 32, 120
-		sums, all := corpusSums(r, d, vocab, 60)
-		m := build(t, "rlr+whiten", Parts{Sums: sums})
-		query := func() Input { return Input{Tokens: randomTokens(r, vocab, 5), Dense: unit(r, d)} }
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
+// shifts are what RLR and whitening add to some queries.
+func shifts(t testing.TB, s *Sums, queries []Input) [][]float32 {
+	t.Helper()
+	stack, err := ParseStack("rlr+whiten")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := stack.Shifters(Parts{Sums: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]float32
+	for _, in := range queries {
+		for _, p := range parts {
+			dst := make([]float32, s.Dim())
+			p.AddShift(dst, in)
+			out = append(out, dst)
+		}
+	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func worst(a, b [][]float32) (most float64) {
+	for i := range a {
+		most = max(most, maxDiff(a[i], b[i]))
+	}
+	return most
+}
+
+func someQueries(r *rand.Rand, d, vocab, n int) []Input {
+	qs := make([]Input, n)
+	for i := range qs {
+		qs[i] = Input{Tokens: randomTokens(r, vocab, 5), Dense: unit(r, d)}
+	}
+	return qs
+}
+
+// After random edits each of many Sums that are still in use equals Sums made
+// afresh of the passages it stands for, whatever was made of it later: with rows
+// and without, with an inverse from steps and from factors, compacted and
+// rebased in between.
+func TestSumsEqualFreshOnes(t *testing.T) {
+	for _, c := range []struct {
+		d, rowFrom int
+		tolerance  float64
+	}{
+		{4, 4 << 20, 1e-5}, {32, 4 << 20, 1e-5}, {32, 32 * 4 * 6, 1e-5}, {32, 0, 1e-5},
+		{200, 200 * 4 * 10, 1e-5}, {340, 340 * 4 * 10, 1e-5},
+	} {
+		r := rand.New(rand.NewPCG(uint64(c.d), uint64(c.rowFrom)))
+		const vocab = 120
+		g := newGrowing(c.d, vocab)
+		g.rowFrom = c.rowFrom
+		type kept struct {
+			s   *Sums
+			all []passage
+		}
+		var keep []kept
+		var base, compact *Sums
+		var late *Factor
+		exact := 0
+		for step := range 150 {
+			switch k := r.IntN(9); {
+			case k == 0 && len(g.all) > 20: // an upsert of several
+				e := g.Edit()
+				for range 5 {
+					p := []passage{randomPassage(r, c.d, vocab)}
+					if err := e.AddAll(g.take(p)); err != nil {
+						t.Fatal(err)
+					}
+					i := r.IntN(len(g.all))
+					old := g.all[i]
+					if err := e.Remove(old.id, old.x, old.tokens); err != nil {
+						t.Fatal(err)
+					}
+					g.all = append(slices.Delete(slices.Clone(g.all), i, i+1), p...)
+				}
+				g.done(e)
+			case k < 4 && len(g.all) > 0:
+				g.remove(r.IntN(len(g.all)))
+			case k == 4 && step > 20:
+				var err error
+				if base, compact = g.Sums, nil; r.IntN(2) == 0 {
+					compact, err = base.Compacted(t.Context())
+				} else {
+					late, err = base.Factor(t.Context())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				continue
+			case k == 5 && compact != nil:
+				s, err := g.Rebase(base, compact)
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.Sums, base, compact = s, nil, nil
+			case k == 6 && late != nil:
+				s, err := g.WithFactor(late)
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.Sums, late = s, nil
+			default:
+				var ps []passage
+				for range 1 + r.IntN(3) {
+					ps = append(ps, randomPassage(r, c.d, vocab))
+				}
+				g.add(ps...)
+			}
+			if r.IntN(3) == 0 {
+				keep = append(keep, kept{g.Sums, g.all})
+			}
+		}
+		if s, err := g.Compacted(t.Context()); err != nil || s.Verify(t.Context()) != nil {
+			t.Fatal(err, s.Verify(t.Context()))
+		} else {
+			keep = append(keep, kept{s, g.all})
+		}
+		most := 0.0
+		for _, k := range keep {
+			if n := k.s.Len(); n != len(k.all) {
+				t.Fatalf("%d passages, want %d", n, len(k.all))
+			}
+			if changes, _ := k.s.Staleness(); changes == 0 {
+				exact++
+			} else {
+				continue
+			}
+			f := fresh(t, c.d, vocab, k.all)
+			for id := range int32(vocab) {
+				if k.s.DF(id) != f.DF(id) {
+					t.Fatalf("df of %d is %d, want %d", id, k.s.DF(id), f.DF(id))
+				}
+			}
+			if err := k.s.Verify(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			qs := someQueries(r, c.d, vocab, 20)
+			most = max(most, worst(shifts(t, k.s, qs), shifts(t, f, qs)))
 		}
-		for op := range 1000 {
-			if len(all) > 0 && r.IntN(2) == 0 {
-				i := r.IntN(len(all))
-				must(sums.Remove(all[i].x, all[i].tokens))
-				if r.IntN(2) == 0 { // an update
-					all[i] = randomPassage(r, d, vocab)
-					must(sums.Add(all[i].x, all[i].tokens))
-				} else {
-					all = slices.Delete(all, i, i+1)
-				}
-			} else {
-				p := randomPassage(r, d, vocab)
-				all = append(all, p)
-				must(sums.Add(p.x, p.tokens))
-			}
-			if op%between == 0 {
-				m.Modulate(nil, query())
-			}
+		t.Logf("d %d, rows from %d bytes: %d of %d exact, %.2g off fresh ones", c.d, c.rowFrom, exact, len(keep), most)
+		if most > c.tolerance || exact < len(keep)-1 {
+			t.Errorf("d %d, rows from %d: %g off fresh ones, %d of %d exact", c.d, c.rowFrom, most, exact, len(keep))
 		}
-		fresh := NewSums(d, vocab)
-		for _, p := range all {
-			must(fresh.Add(p.x, p.tokens))
-		}
-		f := build(t, "rlr+whiten", Parts{Sums: fresh})
-		if sums.Len() != len(all) || sums.Len() != fresh.Len() {
-			t.Fatalf("%d passages, want %d", sums.Len(), len(all))
-		}
-		for id := range int32(vocab) {
-			if sums.DF(id) != fresh.DF(id) {
-				t.Fatalf("df of %d is %d, want %d", id, sums.DF(id), fresh.DF(id))
-			}
-		}
-		var worst float64
-		for range 200 {
-			in := query()
-			worst = max(worst, maxDiff(m.Modulate(nil, in), f.Modulate(nil, in)))
-		}
-		if worst > 1e-5 {
-			t.Fatalf("queries every %d operations: %g off a fresh fit", between, worst)
-		}
-		t.Logf("queries every %d operations: %.2g off a fresh fit", between, worst)
 	}
 }
 
 func TestAddAllEqualsAdd(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	const d, vocab = 24, 90
-	for _, n := range []int{0, 1, 7, 8, 9, 100} {
-		one, all := corpusSums(r, d, vocab, n)
-		bulk := NewSums(d, vocab)
-		var xs []float32
-		var toks [][]int32
-		for _, p := range all {
-			xs = append(xs, p.x...)
-			toks = append(toks, append(slices.Clone(p.tokens), p.tokens...)) // repetition counts once
+	for _, n := range []int{0, 1, 7, 100, 5000} {
+		one, bulk := newGrowing(d, vocab), newGrowing(d, vocab)
+		e, all := one.Edit(), []passage{}
+		for range n {
+			all = append(all, randomPassage(r, d, vocab))
 		}
-		if err := bulk.AddAll(xs, toks); err != nil {
+		ids, xs, tokens := one.take(all)
+		for i, id := range ids {
+			if err := e.Add(id, xs[i], tokens[i]); err != nil {
+				t.Fatal(err)
+			}
+			all[i].tokens = append(all[i].tokens, all[i].tokens...) // repetition counts once
+		}
+		one.done(e)
+		for i, j := 0, n-1; i < j; i, j = i+1, j-1 { // in any order
+			ids[i], ids[j], xs[i], xs[j], tokens[i], tokens[j] = ids[j], ids[i], xs[j], xs[i], tokens[j], tokens[i]
+		}
+		bulk.x = one.x
+		e = bulk.Edit()
+		if err := e.AddAll(ids, xs, tokens); err != nil {
 			t.Fatal(err)
 		}
-		a, b := build(t, "rlr", Parts{Sums: one}), build(t, "rlr", Parts{Sums: bulk})
-		for range 20 {
-			in := Input{Tokens: randomTokens(r, vocab, 5), Dense: unit(r, d)}
-			if diff := maxDiff(a.Modulate(nil, in), b.Modulate(nil, in)); diff > 1e-6 {
-				t.Fatalf("%d passages: AddAll differs from Add by %g", n, diff)
-			}
+		bulk.done(e)
+		qs := someQueries(r, d, vocab, 20)
+		if diff := worst(shifts(t, one.Sums, qs), shifts(t, bulk.Sums, qs)); diff > 1e-6 {
+			t.Fatalf("%d passages: AddAll differs from Add by %g", n, diff)
 		}
 	}
 }
@@ -172,79 +271,95 @@ func TestAddAllEqualsAdd(t *testing.T) {
 // Tokens of every passage, of none, and a corpus of one vector have no
 // direction: the query stays as it is, bit for bit, however the sums were made.
 func TestRLRWithoutDirection(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	const d, vocab = 16, 20
-	sums := NewSums(d, vocab)
-	m := build(t, "rlr", Parts{Sums: sums})
-	check := func(why string, ids ...int32) {
-		t.Helper()
-		in := Input{Tokens: tokens(ids...), Dense: unit(r, d)}
-		if !same(m.Modulate(nil, in), in.Dense) {
-			t.Errorf("%s: the query moved", why)
+	for _, rowFrom := range []int{0, 4 << 20} {
+		r := rand.New(rand.NewPCG(4, 4))
+		const d, vocab = 16, 20
+		g := newGrowing(d, vocab)
+		g.rowFrom = rowFrom
+		check := func(why string, ids ...int32) {
+			t.Helper()
+			in := Input{Tokens: tokens(ids...), Dense: unit(r, d)}
+			if !same(build(t, "rlr", Parts{Sums: g.Sums}).Modulate(nil, in), in.Dense) {
+				t.Errorf("%s: the query moved", why)
+			}
 		}
-	}
-	check("empty corpus", 5)
-	x := unit(r, d)
-	for range 50 {
-		if err := sums.Add(x, []int32{5, 6}); err != nil {
-			t.Fatal(err)
+		check("empty corpus", 5)
+		x := unit(r, d)
+		for range 50 {
+			g.add(passage{x: x, tokens: []int32{5, 6}})
 		}
-	}
-	check("token of every passage", 5, 6)
-	for range 30 {
-		if err := sums.Add(x, []int32{7}); err != nil {
-			t.Fatal(err)
+		check("token of every passage", 5, 6)
+		for range 30 {
+			g.add(passage{x: x, tokens: []int32{7}})
 		}
+		check("all vectors equal", 5, 7)
+		check("token never seen", 9)
+		check("token outside the vocabulary", 20, -1)
+		g.remove(70)
+		check("all vectors equal after a delete", 7)
 	}
-	check("all vectors equal", 5, 7)
-	check("token never seen", 9)
-	if err := sums.Remove(x, []int32{7}); err != nil {
-		t.Fatal(err)
-	}
-	check("all vectors equal after a delete", 7)
 }
 
 func TestSumsRejectBadPassages(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	const d, vocab = 8, 20
-	sums, all := corpusSums(r, d, vocab, 3)
-	x := unit(r, d)
+	g := newGrowing(d, vocab)
+	for range 3 {
+		g.add(randomPassage(r, d, vocab))
+	}
+	x, last := unit(r, d), g.all[2]
 	bad := slices.Clone(x)
 	bad[3] = float32(math.NaN())
 	absent := int32(-1)
 	for id := range int32(vocab) {
-		if sums.DF(id) == 0 {
+		if g.DF(id) == 0 {
 			absent = id
 		}
 	}
-	for name, err := range map[string]error{
-		"short vector":   sums.Add(x[:7], nil),
-		"NaN":            sums.Add(bad, nil),
-		"token too big":  sums.Add(x, []int32{vocab}),
-		"negative token": sums.Add(x, []int32{-1}),
-		"token absent":   sums.Remove(x, []int32{absent}),
-		"bulk shape":     sums.AddAll(x[:5], [][]int32{nil}),
-		"bulk NaN":       sums.AddAll(append(slices.Clone(x), bad...), [][]int32{nil, nil}),
+	for name, f := range map[string]func(e *Edit) error{
+		"short vector":   func(e *Edit) error { return e.Add(9, x[:7], nil) },
+		"NaN":            func(e *Edit) error { return e.Add(9, bad, nil) },
+		"token too big":  func(e *Edit) error { return e.Add(9, x, []int32{vocab}) },
+		"negative token": func(e *Edit) error { return e.Add(9, x, []int32{-1}) },
+		"an old id":      func(e *Edit) error { return e.Add(1, x, nil) },
+		"an id twice":    func(e *Edit) error { return e.AddAll([]uint64{9, 9}, [][]float32{x, x}, [][]int32{nil, nil}) },
+		"token absent":   func(e *Edit) error { return e.Remove(last.id, last.x, []int32{absent}) },
+		"not there":      func(e *Edit) error { return e.Remove(9, x, nil) },
+		"removed twice": func(e *Edit) error {
+			return errors.Join(e.Remove(last.id, last.x, last.tokens), e.Remove(last.id, last.x, last.tokens))
+		},
+		"bulk shape":    func(e *Edit) error { return e.AddAll([]uint64{9}, [][]float32{x}, nil) },
+		"removal shape": func(e *Edit) error { return e.RemoveAll([]uint64{9}, [][]float32{x}, nil) },
 	} {
+		e := g.Edit()
+		err := f(e)
 		if !errors.Is(err, ErrPassage) {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-	for _, p := range all {
-		if err := sums.Remove(p.x, p.tokens); err != nil {
-			t.Fatal(err)
+		if _, err := e.Done(); !errors.Is(err, ErrPassage) {
+			t.Errorf("%s: Done answers %v", name, err)
 		}
 	}
-	if err := sums.Remove(x, nil); !errors.Is(err, ErrPassage) {
-		t.Errorf("removing from nothing: error %v", err)
+	if _, err := NewSums(0, 5, 0, nil); !errors.Is(err, ErrOptions) {
+		t.Errorf("no dimension: %v", err)
+	}
+	if _, err := NewSums(5, 5, -1, nil); !errors.Is(err, ErrOptions) {
+		t.Errorf("a negative ridge: %v", err)
+	}
+	g.remove(0, 0, 0)
+	if g.Len() != 0 {
+		t.Errorf("%d passages are left", g.Len())
 	}
 }
 
-func TestRLRFollowsWhileQueried(t *testing.T) {
+// Readers of any Sums run beside the writer that makes the next ones.
+func TestSumsReadersBesideAWriter(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	const d, vocab = 16, 40
-	sums, all := corpusSums(r, d, vocab, 20)
-	m := build(t, "rlr", Parts{Sums: sums})
+	g := newGrowing(d, vocab)
+	g.rowFrom = 16 * 4 * 20
+	var now atomic.Pointer[Sums]
+	now.Store(g.Sums)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for w := range 3 {
@@ -256,194 +371,337 @@ func TestRLRFollowsWhileQueried(t *testing.T) {
 					return
 				default:
 				}
-				out := m.Modulate(nil, Input{Tokens: randomTokens(rng, vocab, 4), Dense: unit(rng, d)})
-				if x := out[0]; x-x != 0 {
-					t.Error("not finite")
+				s := now.Load()
+				m, err := NewStack("rlr+whiten", Parts{Sums: s})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				in := Input{Tokens: randomTokens(rng, vocab, 4), Dense: unit(rng, d)}
+				out := m.Modulate(nil, in)
+				if x := out[0]; x-x != 0 || !same(out, m.Modulate(nil, in)) {
+					t.Error("one query has two answers, or none")
 					return
 				}
 			}
 		})
 	}
-	for range 300 {
-		p := randomPassage(r, d, vocab)
-		if err := sums.Add(p.x, p.tokens); err != nil {
-			t.Fatal(err)
+	for step := range 300 {
+		switch {
+		case step%3 == 2:
+			g.remove(r.IntN(len(g.all)))
+		case step%50 == 49:
+			g.settle(t)
+			s, err := g.Compacted(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Sums, err = g.Rebase(g.Sums, s); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			g.add(randomPassage(r, d, vocab))
 		}
-		all = append(all, p)
+		now.Store(g.Sums)
 	}
 	close(stop)
 	wg.Wait()
 	in := Input{Tokens: randomTokens(r, vocab, 4), Dense: unit(r, d)}
-	if diff := maxDiff(m.Modulate(nil, in), naive(all, in.Tokens.Lexical(nil), in.Dense, 0.5, 1)); diff > 1e-5 {
+	m := build(t, "rlr", Parts{Sums: g.Sums})
+	if diff := maxDiff(m.Modulate(nil, in), naive(g.all, in.Tokens.Lexical(nil), in.Dense, 0.5, 1)); diff > 1e-5 {
 		t.Fatalf("differs from the definition by %g", diff)
 	}
 }
 
-func TestSumsSnapshot(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 9))
-	const d, vocab = 12, 50
-	sums, all := corpusSums(r, d, vocab, 30)
-	if err := sums.Remove(all[0].x, all[0].tokens); err != nil {
+// A bulk edit of a large dimension leaves the sums stale, and says so, until a
+// factor is put under them; few changes since it become steps.
+func TestStaleness(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	const d, vocab = 340, 60
+	g := newGrowing(d, vocab)
+	qs := someQueries(r, d, vocab, 10)
+	many := func(n int) (ps []passage) {
+		for range n {
+			ps = append(ps, randomPassage(r, d, vocab))
+		}
+		return ps
+	}
+	stale := func(want int) {
+		t.Helper()
+		if changes, n := g.Staleness(); changes != want || n != len(g.all) {
+			t.Fatalf("stale by %d of %d, want %d of %d", changes, n, want, len(g.all))
+		}
+	}
+	law := func() {
+		t.Helper()
+		if diff := worst(shifts(t, g.Sums, qs), shifts(t, fresh(t, d, vocab, g.all), qs)); diff > 1e-5 {
+			t.Fatalf("%g off fresh sums", diff)
+		}
+	}
+	g.add(many(200)...) // few enough for steps alone
+	stale(0)
+	law()
+	g.add(many(400)...)
+	stale(600)
+	for _, x := range shifts(t, g.Sums, qs) {
+		if !same(x, make([]float32, d)) {
+			t.Fatal("a shift without any factor")
+		}
+	}
+	old := g.Sums
+	f, err := old.Factor(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	var buf bytes.Buffer
-	n, err := sums.WriteTo(&buf)
-	if err != nil || n != int64(buf.Len()) {
-		t.Fatalf("wrote %d of %d: %v", n, buf.Len(), err)
+	g.add(many(10)...) // meanwhile
+	g.remove(3, 4, 5)
+	stale(613)
+	if g.Sums, err = g.WithFactor(f); err != nil {
+		t.Fatal(err)
 	}
-	file := slices.Clone(buf.Bytes())
-	buf.WriteString("what follows")
-	got := NewSums(d, vocab)
-	if k, err := got.ReadFrom(&buf); err != nil || k != n {
-		t.Fatalf("read %d of %d: %v", k, n, err)
+	stale(0)
+	law()
+	for range 4 {
+		g.add(many(10)...)
+		g.remove(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	}
-	if buf.String() != "what follows" {
-		t.Fatalf("read too far: %q is left", buf.String())
+	stale(93)
+	last := g.Sums
+	g.settle(t)
+	stale(0)
+	law()
+	g.add(many(40)...)
+	g.remove(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	stale(0)
+	law()
+	g.add(many(300)...)
+	stale(350)
+	if !g.ready() || worst(shifts(t, g.Sums, qs), shifts(t, fresh(t, d, vocab, g.all), qs)) < 1e-5 {
+		t.Fatal("stale sums answer like fresh ones")
 	}
-	var again bytes.Buffer
-	if _, err := got.WriteTo(&again); err != nil || !bytes.Equal(again.Bytes(), file) {
-		t.Fatalf("another snapshot after reading: %v", err)
+	if g.Sums, err = g.WithFactor(f); err != nil { // too old for the log
+		t.Fatal(err)
 	}
-	a, b := build(t, "rlr", Parts{Sums: sums}), build(t, "rlr", Parts{Sums: got})
-	p := randomPassage(r, d, vocab)
-	for _, s := range []*Sums{sums, got} { // both go on from there
-		if err := s.Add(p.x, p.tokens); err != nil {
+	stale(13 + 80 + 350)
+	if _, err := newGrowing(d, vocab).WithFactor(f); !errors.Is(err, ErrOptions) {
+		t.Errorf("a factor of another corpus: %v", err)
+	}
+	if _, err := old.WithFactor(last.factor); err != nil {
+		t.Errorf("a factor of the same sums: %v", err)
+	}
+	if n, _ := old.Staleness(); n != 600 {
+		t.Errorf("older sums are stale by %d now", n)
+	}
+}
+
+// The inverse from few passages' steps is that of the matrix.
+func TestDualIsPrimal(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	const d, vocab = 120, 50
+	for _, n := range []int{1, 2, 29, 30} {
+		var all []passage
+		for range n {
+			all = append(all, randomPassage(r, d, vocab))
+		}
+		s := fresh(t, d, vocab, all)
+		if s.factor.packed != nil {
+			t.Fatalf("%d passages of %d dimensions have a matrix", n, d)
+		}
+		a := make([]float64, d*d)
+		if err := s.scatter(t.Context(), a, d); err != nil {
 			t.Fatal(err)
 		}
+		m := mat.NewSymDense(d, a)
+		for i := range d {
+			m.SetSym(i, i, m.At(i, i)+1)
+		}
+		var inv mat.Dense
+		if err := inv.Inverse(m); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.inverse.matrix(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range got {
+			if diff := math.Abs(float64(x) - inv.At(i/d, i%d)); diff > 1e-6 {
+				t.Fatalf("%d passages: number %d is off by %g", n, i, diff)
+			}
+		}
 	}
-	in := Input{Tokens: randomTokens(r, vocab, 5), Dense: unit(r, d)}
-	if diff := maxDiff(a.Modulate(nil, in), b.Modulate(nil, in)); diff > 1e-6 {
-		t.Fatalf("differs by %g after reading", diff)
-	}
+}
 
-	kept := NewSums(d, vocab)
-	if err := kept.Add(p.x, p.tokens); err != nil {
+func TestInvert(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	for _, d := range []int{1, 2, 7, 8, 9, 127, 128, 129, 300} {
+		ld := (d + 7) &^ 7
+		x := mat.NewDense(d, d+3, nil)
+		for i := range d {
+			for j := range d + 3 {
+				x.Set(i, j, r.NormFloat64())
+			}
+		}
+		var want mat.Dense
+		want.Mul(x, x.T())
+		a := make([]float64, ld*ld)
+		for i := range d {
+			want.Set(i, i, want.At(i, i)+1)
+			for j := i; j < d; j++ {
+				a[i*ld+j] = want.At(i, j)
+			}
+		}
+		spoilt := slices.Clone(a)
+		if err := invert(t.Context(), a, d, ld); err != nil {
+			t.Fatal(err)
+		}
+		if err := want.Inverse(&want); err != nil {
+			t.Fatal(err)
+		}
+		for i := range d {
+			for j := i; j < d; j++ {
+				if diff := math.Abs(a[i*ld+j] - want.At(i, j)); !(diff < 1e-9) {
+					t.Fatalf("d %d: %d, %d is off by %g", d, i, j, diff)
+				}
+			}
+		}
+		spoilt[(d-1)*ld+d-1] = -1
+		if err := invert(t.Context(), spoilt, d, ld); err != errIndefinite {
+			t.Fatalf("d %d: an indefinite matrix gives %v", d, err)
+		}
+	}
+}
+
+// A ridge that rounding swallows is raised rather than refused.
+func TestTinyRidge(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 2))
+	const d, vocab = 32, 40
+	s, _ := corpusSums(r, d, vocab, 20) // a scatter of rank 19
+	m := build(t, "rlr+whiten", Parts{Sums: s, RLR: RLROptions{Lambda: 1e-6}})
+	for _, in := range someQueries(r, d, vocab, 10) {
+		if out := m.Modulate(nil, in); same(out, in.Dense) || !(math.Abs(dot64(out, out)-1) < 1e-5) {
+			t.Fatalf("%v", out)
+		}
+	}
+}
+
+func TestContextsEndSums(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 2))
+	const d, vocab = 64, 40
+	s, _ := corpusSums(r, d, vocab, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	in := someQueries(r, d, vocab, 1)[0]
+	in.Ctx = ctx
+	m := build(t, "rlr", Parts{Sums: s})
+	if same(m.Modulate(nil, in), in.Dense) {
+		t.Fatal("a query with a live context does not move")
+	}
+	cancel()
+	if !same(m.Modulate(nil, in), in.Dense) || s.Err() != nil {
+		t.Error("a query moves after its end, or the end is damage")
+	}
+	if _, err := s.Factor(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Factor: %v", err)
+	}
+	if _, err := s.Compacted(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Compacted: %v", err)
+	}
+	if err := s.Verify(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify: %v", err)
+	}
+	if _, err := SumsOf(ctx, d, vocab, 1, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("SumsOf: %v", err)
+	}
+}
+
+// What Compacted drops, promotes, demotes and sums again.
+func TestCompacted(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 1))
+	const d, vocab = 8, 10
+	g := newGrowing(d, vocab)
+	g.rowFrom = 4 * d * 40 // forty passages
+	for range 50 {
+		g.add(passage{x: unit(r, d), tokens: []int32{2}})
+	}
+	for range 30 {
+		g.add(passage{x: unit(r, d), tokens: []int32{3}})
+	}
+	rows := func(s *Sums) (out []int32) {
+		for t, p := range s.tokens.All {
+			if p.row != nil {
+				out = append(out, int32(t))
+			}
+		}
+		return out
+	}
+	if got := rows(g.Sums); !slices.Equal(got, []int32{2}) {
+		t.Fatalf("rows %v", got)
+	}
+	if g.Wasteful() {
+		t.Fatal("a new corpus is wasteful")
+	}
+	for range 45 {
+		g.remove(0)
+	}
+	if got := rows(g.Sums); !slices.Equal(got, []int32{2}) {
+		t.Fatalf("rows %v after removals", got)
+	}
+	wide := *g.Sums
+	wide.rowFrom = 4 * d * 20
+	c, err := wide.Compacted(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	for cut := range file {
-		if _, err := kept.ReadFrom(bytes.NewReader(file[:cut])); !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("cut at %d: error %v", cut, err)
-		}
-		flipped := slices.Clone(file)
-		flipped[cut] ^= 0x10
-		if _, err := kept.ReadFrom(bytes.NewReader(flipped)); !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("bit flipped at %d: error %v", cut, err)
-		}
+	if got := rows(c); !slices.Equal(got, []int32{3}) || c.slots() != 35 || c.dead.Len() != 0 || c.Bytes().Postings >= g.Bytes().Postings {
+		t.Fatalf("rows %v, %d slots", got, c.slots())
 	}
-	if kept.Len() != 1 {
-		t.Fatalf("a damaged snapshot left %d passages, want the 1 before", kept.Len())
+	if _, err := c.Rebase(g.Sums, c); !errors.Is(err, ErrOptions) {
+		t.Errorf("a base of another form: %v", err)
 	}
-	if _, err := NewSums(d+1, vocab).ReadFrom(bytes.NewReader(file)); !errors.Is(err, ErrCorrupt) {
-		t.Fatalf("another dimension: error %v", err)
+	p := g.tokens.At(2)
+	e := g.tokens.Edit()
+	e.Set(2, posted{df: p.df, next: p.next, tail: p.tail, row: &row{sum: make([]float32, d), rounds: maxRounds + 1}})
+	worn := *g.Sums
+	worn.tokens = e.Done()
+	worn.rowFrom = 4 * d * 5
+	if !worn.Wasteful() || worn.Verify(t.Context()) == nil {
+		t.Fatal("a worn and wrong row passes")
 	}
-	if _, err := sums.WriteTo(failing{}); !errors.Is(err, io.ErrClosedPipe) {
-		t.Fatalf("a full disk: error %v", err)
-	}
-}
-
-type failing struct{}
-
-func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-func BenchmarkAddAll(b *testing.B) {
-	const d, vocab, most = 384, 30522, 100_000
-	r := rand.New(rand.NewPCG(1, 1))
-	var xs []float32
-	var toks [][]int32
-	for range most {
-		xs = append(xs, unit(r, d)...)
-		toks = append(toks, zipf(r, vocab, 75))
-	}
-	for _, n := range []int{5000, most} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				s := NewSums(d, vocab)
-				if err := s.AddAll(xs[:n*d], toks[:n]); err != nil {
-					b.Fatal(err)
-				}
-				m, err := NewStack("rlr", Parts{Sums: s})
-				if err != nil {
-					b.Fatal(err)
-				}
-				m.Modulate(nil, Input{Tokens: tokens(toks[0]...), Dense: xs[:d]})
-			}
-			b.ReportMetric(float64(b.Elapsed().Seconds())/float64(b.N)/float64(n)*1e6, "µs/passage")
-		})
+	worn.rowFrom = 4*d*5 - 1
+	worn.history = &history{}
+	c, err = worn.Compacted(t.Context())
+	if err != nil || c.Verify(t.Context()) != nil {
+		t.Fatal(err, c.Verify(t.Context()))
 	}
 }
 
-// zipf draws n distinct-ish token ids with the frequencies of text.
-func zipf(r *rand.Rand, vocab, n int) []int32 {
-	z := rand.NewZipf(r, 1.1, 3, uint64(vocab-1))
-	ids := make([]int32, n)
-	for i := range ids {
-		ids[i] = int32(z.Uint64())
+// Verify finds each kind of mistake.
+func TestVerifySums(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 1))
+	const d, vocab = 16, 30
+	g := newGrowing(d, vocab)
+	g.rowFrom = 0
+	for range 40 {
+		g.add(randomPassage(r, d, vocab))
 	}
-	return ids
-}
-
-func BenchmarkModulate(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	const d, vocab = 384, 30522
-	s := NewSums(d, vocab)
-	p, _ := NewProjection(d, vocab)
-	for range 2000 {
-		ids := zipf(r, vocab, 75)
-		if err := s.Add(unit(r, d), ids); err != nil {
-			b.Fatal(err)
-		}
-		if err := p.Touch(ids...); err != nil {
-			b.Fatal(err)
+	if err := g.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(s *Sums){
+		"count":   func(s *Sums) { s.n++ },
+		"total":   func(s *Sums) { s.total = slices.Clone(s.total); s.total[2] += 0.01 },
+		"inverse": func(s *Sums) { s.inverse.packed = slices.Clone(s.inverse.packed); s.inverse.packed[0] *= 1.5 },
+		"df": func(s *Sums) {
+			e := s.tokens.Edit()
+			e.Ptr(int(g.all[0].tokens[0])).df++
+			s.tokens = e.Done()
+		},
+		"vector": func(s *Sums) { s.vectors = func(uint64) []float32 { return nil } },
+	} {
+		s := *g.Sums
+		s.history = &history{}
+		spoil(&s)
+		if err := s.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || !errors.Is(s.Err(), ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for i := range p.rows {
-		p.rows[i] = float32(r.NormFloat64())
-	}
-	in := fullInput(r, d, vocab, tokens(zipf(r, vocab, 20)...))
-	for _, name := range []string{"slr", "slr-idf", "llr", "llr-full", "clr", "mlm", "rlr", "whiten", "rlr+whiten", "rlr+slr"} {
-		stack, err := ParseStack(name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		parts := Parts{Sums: s}
-		if stack.Fitted() {
-			if parts.Weights, err = stack.Start(d, vocab, 1, parts); err != nil {
-				b.Fatal(err)
-			}
-			parts.Weights.Projection = p
-		}
-		m, err := NewStack(name, parts)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			var out []float32
-			for b.Loop() {
-				out = m.Modulate(out[:0], in)
-			}
-		})
-	}
-	b.Run("add", func(b *testing.B) {
-		x := unit(r, d)
-		for b.Loop() {
-			if err := s.Add(x, in.Tokens.IDs); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("add+rlr", func(b *testing.B) { // a rank-one step each
-		m, err := NewStack("rlr", Parts{Sums: s})
-		if err != nil {
-			b.Fatal(err)
-		}
-		x := unit(r, d)
-		var out []float32
-		for b.Loop() {
-			if err := s.Add(x, in.Tokens.IDs); err != nil {
-				b.Fatal(err)
-			}
-			out = m.Modulate(out[:0], in)
-		}
-	})
 }

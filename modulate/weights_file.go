@@ -35,7 +35,7 @@ const (
 	weightsVersion = 3
 	floatVersion   = 2       // with rows of float32
 	maxHeader      = 1 << 20 // bytes
-	maxVocab       = 1 << 20 // bounds the table that Decode allocates to 4 MiB
+	maxVocab       = math.MaxInt32
 	maxDim         = 1 << 16
 )
 
@@ -72,7 +72,7 @@ func (w *Weights) Encode() ([]byte, error) {
 		return nil, err
 	}
 	header, err := json.Marshal(weightsHeader{
-		Stack: w.Stack, Dim: p.dim, Vocab: len(p.slot), Rows: len(p.ids), Bias: p.bias != nil,
+		Stack: w.Stack, Dim: p.dim, Vocab: p.vocab, Rows: len(p.ids), Bias: p.bias != nil,
 		RLR: w.RLR, Spread: w.Spread, Encoder: w.Encoder, Seed: w.Seed, Data: w.Data, Seq: w.Seq,
 		Passages: w.Passages, Queries: w.Queries, Loss: w.Loss, Probes: w.Probes, Heads: shapes,
 	})
@@ -108,8 +108,7 @@ func (w *Weights) Encode() ([]byte, error) {
 }
 
 // Decode reads the bytes of a weights file. Whatever is not one, or is
-// damaged, is an ErrCorrupt. It allocates at most a small multiple of len(b)
-// and 4 MiB.
+// damaged, is an ErrCorrupt. It allocates at most a small multiple of len(b).
 func Decode(b []byte) (*Weights, error) {
 	corrupt := func(why string) (*Weights, error) {
 		return nil, fmt.Errorf("%w: weights: %s; fit again", ErrCorrupt, why)

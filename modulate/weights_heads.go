@@ -33,7 +33,7 @@ func (w *Weights) headShapes() ([]headShape, error) {
 	var shapes []headShape
 	for _, name := range slices.Sorted(maps.Keys(w.Heads)) {
 		h := w.Heads[name]
-		if err := h.check(w.Projection.dim, len(w.Projection.slot)); err != nil {
+		if err := h.check(w.Projection.dim, w.Projection.vocab); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		shapes = append(shapes, headShape{name, h.Rows(), h.Tokens == nil, len(h.Near) / h.Rows()})
@@ -69,7 +69,7 @@ func headNumbers(shapes []headShape, dim, vocab int) (int, error) {
 
 // readHeads reads heads of these shapes from b, which is long enough.
 func (w *Weights) readHeads(b []byte, shapes []headShape) error {
-	dim, vocab := w.Projection.dim, len(w.Projection.slot)
+	dim, vocab := w.Projection.dim, w.Projection.vocab
 	take := func(n int) []byte {
 		part := b[:4*n]
 		b = b[4*n:]

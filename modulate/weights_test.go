@@ -315,7 +315,7 @@ func TestStackNames(t *testing.T) {
 }
 
 func TestStackNeedsItsParts(t *testing.T) {
-	sums := NewSums(6, 30)
+	sums := emptySums(6, 30)
 	for name, p := range map[string]Parts{
 		"rlr":     {},
 		"slr":     {Sums: sums},
@@ -325,7 +325,7 @@ func TestStackNeedsItsParts(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	p := Parts{Sums: NewSums(7, 30), Weights: sampleWeights(t, "rlr+slr", false)}
+	p := Parts{Sums: emptySums(7, 30), Weights: sampleWeights(t, "rlr+slr", false)}
 	if _, err := NewStack("rlr+slr", p); !errors.Is(err, ErrNotFitted) {
 		t.Errorf("sums of another dimension: error %v", err)
 	}

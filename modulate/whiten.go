@@ -28,14 +28,11 @@ var Whiten = register(Variant{
 		if p.Sums == nil {
 			return nil, noSums("whiten")
 		}
-		if p.scatter == nil {
-			o, err := p.RLR.withDefaults()
-			if err != nil {
-				return nil, err
-			}
-			p.scatter = newScatter(p.Sums, o.Lambda)
+		r, err := NewRLR(p.Sums, p.RLR) // with its ridge
+		if err != nil {
+			return nil, err
 		}
-		return whitening{p.scatter}, nil
+		return whitening{r.sums}, nil
 	},
 })
 
@@ -47,11 +44,11 @@ const whitenLength = 0.5
 // share of the length of the sum.
 const alphaBesideWhiten = 0.7
 
-type whitening struct{ *scatter }
+type whitening struct{ sums *Sums }
 
 // AddShift implements Shifter. There is no shift for a query without a token of
-// weight, of an empty corpus, or where q is the mean. Cost O(L² + d²), and the
-// update of the inverse after a change of the corpus.
+// weight, of an empty corpus or one without a factor, or where q is the mean. Cost
+// O(L² + d²/2 + k·d) for k steps.
 func (w whitening) AddShift(dst []float32, in Input) bool {
 	s := w.sums
 	if len(dst) != s.dim || len(in.Dense) != s.dim {
@@ -64,9 +61,7 @@ func (w whitening) AddShift(dst []float32, in Input) bool {
 	}
 	r.c, r.u = zeroed(r.c, s.dim), zeroed(r.u, s.dim)
 
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.n == 0 {
+	if s.n == 0 || !s.ready() {
 		return false
 	}
 	var ss float64
@@ -78,7 +73,10 @@ func (w whitening) AddShift(dst []float32, in Input) bool {
 	if !(math.Sqrt(ss) > noise) {
 		return false
 	}
-	vec.DotRows(r.u, r.c, w.inverse())
+	if err := s.inverse.solve(r.u, r.c); err != nil {
+		s.damaged(err)
+		return false
+	}
 	n := vec.Norm(r.u)
 	if !(n > 0) || math.IsInf(float64(n), 0) {
 		return false

@@ -108,7 +108,7 @@ func TestWhitenServesUnseenPassages(t *testing.T) {
 		}
 		return x
 	}
-	sums := NewSums(d, vocab)
+	sums := newGrowing(d, vocab)
 	var searched, queries [][]float32
 	for i := range 2 * n {
 		x, noise := draw(1), draw(0.5)
@@ -119,14 +119,12 @@ func TestWhitenServesUnseenPassages(t *testing.T) {
 		vec.Normalize(p)
 		vec.Normalize(q)
 		if i%2 == 0 {
-			if err := sums.Add(p, []int32{int32(2 + r.IntN(vocab-2))}); err != nil {
-				t.Fatal(err)
-			}
+			sums.add(passage{x: p, tokens: []int32{int32(2 + r.IntN(vocab-2))}})
 			continue
 		}
 		searched, queries = append(searched, p), append(queries, q)
 	}
-	m := build(t, "whiten", Parts{Sums: sums})
+	m := build(t, "whiten", Parts{Sums: sums.Sums})
 	found := func(modulate bool) (first int) {
 		for i, q := range queries {
 			if modulate {
@@ -155,18 +153,16 @@ func TestWhitenWithoutSums(t *testing.T) {
 	if _, err := NewStack("whiten", Parts{}); !errors.Is(err, ErrNotFitted) {
 		t.Errorf("without sums: %v", err)
 	}
-	if _, err := NewStack("whiten", Parts{Sums: NewSums(4, 4), RLR: RLROptions{Lambda: -1}}); !errors.Is(err, ErrOptions) {
+	if _, err := NewStack("whiten", Parts{Sums: emptySums(4, 4), RLR: RLROptions{Lambda: -1}}); !errors.Is(err, ErrOptions) {
 		t.Errorf("a negative lambda: %v", err)
 	}
 	// The mean itself has no direction.
-	sums := NewSums(3, 4)
+	sums := newGrowing(3, 4)
 	for _, x := range [][]float32{{0.6, 0.8, 0}, {0.6, 0.8, 0}} {
-		if err := sums.Add(x, []int32{2}); err != nil {
-			t.Fatal(err)
-		}
+		sums.add(passage{x: x, tokens: []int32{2}})
 	}
 	in := Input{Tokens: tokens(2), Dense: []float32{0.6, 0.8, 0}}
-	if got := build(t, "whiten", Parts{Sums: sums}).Modulate(nil, in); !same(got, in.Dense) {
+	if got := build(t, "whiten", Parts{Sums: sums.Sums}).Modulate(nil, in); !same(got, in.Dense) {
 		t.Errorf("the mean became %v", got)
 	}
 }

@@ -1,0 +1,302 @@
+package modulate
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// editBatch is the number of passages whose tokens are sorted at a time.
+const editBatch = 4096
+
+// Edit makes the next Sums. It is for one goroutine, and one at a time for all
+// Sums of a corpus. An Edit that met an error, and one without Done, leaves
+// nothing behind.
+type Edit struct {
+	s      Sums // as edited so far
+	tokens *cow.Editor[posted]
+	dead   *cow.SetEditor
+	log    []change
+	bulk   bool // too many changes to be followed by steps
+	buried bool // dead has changed since s.dead
+	by     *byte
+	err    error
+	pairs  []uint64
+	sum    []float64
+}
+
+// Edit begins the next Sums.
+func (s *Sums) Edit() *Edit {
+	e := &Edit{s: *s, tokens: s.tokens.Edit(), dead: s.dead.Edit(), by: new(byte), sum: make([]float64, s.dim)}
+	e.s.total = slices.Clone(s.total)
+	return e
+}
+
+// Add takes in one passage, as AddAll does several.
+func (e *Edit) Add(id uint64, x []float32, tokens []int32) error {
+	return e.AddAll([]uint64{id}, [][]float32{x}, [][]int32{tokens})
+}
+
+// AddAll takes in passages: their ids, each piece<<44 | document, their vectors
+// [Dim] and their tokens with lexical weight (encoder.Tokens.Lexical; repetition
+// counts once). In order of document and piece they lie behind all passages
+// taken in before, also by earlier calls. A passage that does not, a vector of
+// another length or one that is not finite, or a token outside the vocabulary,
+// is an ErrPassage. Nothing is kept of the slices. Cost about O(L·log L + R·d)
+// for L tokens in all and R of them with a row.
+func (e *Edit) AddAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
+	if len(xs) != len(ids) || len(tokens) != len(ids) {
+		return e.fail("%d ids, %d vectors and %d lists of tokens", len(ids), len(xs), len(tokens))
+	}
+	order := make([]int, len(ids))
+	for i, id := range ids {
+		if order[i] = i; !e.check(id, xs[i], tokens[i]) {
+			return e.err
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(key(ids[a]), key(ids[b])) })
+	for at := 0; at < len(order) && e.err == nil; at += editBatch {
+		e.add(order[at:min(len(order), at+editBatch)], ids, xs, tokens)
+	}
+	return e.err
+}
+
+func (e *Edit) fail(format string, args ...any) error {
+	if e.err == nil {
+		e.err = fmt.Errorf("%w: %s", ErrPassage, fmt.Sprintf(format, args...))
+	}
+	return e.err
+}
+
+func (e *Edit) check(id uint64, x []float32, tokens []int32) bool {
+	if len(x) != e.s.dim || !vec.Finite(x) {
+		e.fail("passage %d has a vector of length %d where %d finite numbers are needed", id, len(x), e.s.dim)
+	}
+	for _, t := range tokens {
+		if t < 0 || int(t) >= e.s.VocabSize() {
+			e.fail("passage %d has token %d outside the vocabulary of %d; use the encoder of this corpus", id, t, e.s.VocabSize())
+		}
+	}
+	return e.err == nil
+}
+
+func (e *Edit) add(order []int, ids []uint64, xs [][]float32, tokens [][]int32) {
+	s := &e.s
+	first := s.slots()
+	e.pairs = e.pairs[:0]
+	for k, i := range order {
+		if n := s.slots(); n > 0 && key(s.id(n-1)) >= key(ids[i]) {
+			e.fail("passage %d comes behind passage %d; give documents in the order they were made in, each once", ids[i], s.id(n-1))
+			return
+		}
+		s.ids = append(s.ids, ids[i])
+		e.record(arrival, xs[i], 1)
+		for _, t := range tokens[i] {
+			e.pairs = append(e.pairs, uint64(t)<<32|uint64(k))
+		}
+	}
+	e.group(func(t int, of []uint64) {
+		p := e.tokens.Ptr(t)
+		for _, k := range of {
+			slot := uint32(first) + uint32(k)
+			p.tail = binary.AppendUvarint(p.tail, uint64(slot-max(p.next, uint32(len(s.frozen.ids)))))
+			p.next = slot + 1
+		}
+		p.df += int32(len(of))
+		e.addRow(t, p, 1, of, func(k uint64) []float32 { return xs[order[k]] })
+	})
+}
+
+// record takes x into the sum of all, or out of it, and notes what that does to
+// the scatter.
+func (e *Edit) record(change func([]float32, []float64, int) change, x []float32, sign int) {
+	s := &e.s
+	s.gen++
+	if !e.bulk {
+		if e.bulk = len(e.log) >= s.editSteps(); e.bulk {
+			e.log = nil
+		} else {
+			e.log = append(e.log, change(x, s.total, s.n))
+		}
+	}
+	s.n += sign
+	vec.AxpyWide(s.total, float64(sign), x)
+}
+
+// editSteps bounds the changes of one Edit that become steps, so that it stays
+// well below a second.
+func (s *Sums) editSteps() int {
+	if s.inverse.packed == nil {
+		return s.steps()
+	}
+	return max(64, s.steps()/4)
+}
+
+// group calls f for each token of the pairs token<<32 | passage, ascending, with
+// its passages, each once and ascending.
+func (e *Edit) group(f func(t int, of []uint64)) {
+	slices.Sort(e.pairs)
+	e.pairs = slices.Compact(e.pairs)
+	for at := 0; at < len(e.pairs) && e.err == nil; {
+		t, end := e.pairs[at]>>32, at
+		for ; end < len(e.pairs) && e.pairs[end]>>32 == t; end++ {
+			e.pairs[end] &= 1<<32 - 1
+		}
+		f(int(t), e.pairs[at:end])
+		at = end
+	}
+}
+
+// addRow adds sign·Σx of some passages to the row of t; where t has none and has
+// become frequent it sums one.
+func (e *Edit) addRow(t int, p *posted, sign float64, of []uint64, x func(k uint64) []float32) {
+	s := &e.s
+	if p.row == nil {
+		if s.df(t, *p)*s.dim*4 > s.rowFrom {
+			e.bury()
+			r, err := s.sumRow(context.Background(), t, *p)
+			if err != nil {
+				e.err = err
+				return
+			}
+			r.by, p.row = e.by, r
+		}
+		return
+	}
+	sum, err := s.rowOf(p.row)
+	if err != nil {
+		e.err = err
+		return
+	}
+	clear(e.sum)
+	vec.AxpyWide(e.sum, 1, sum)
+	for _, k := range of {
+		vec.AxpyWide(e.sum, sign, x(k))
+	}
+	if p.row.by != e.by {
+		p.row = &row{sum: make([]float32, s.dim), rounds: p.row.rounds, by: e.by}
+	}
+	p.row.round(e.sum)
+}
+
+// bury makes s.dead what has been removed so far.
+func (e *Edit) bury() {
+	if e.buried {
+		e.s.dead = e.dead.Done()
+		e.dead, e.buried = e.s.dead.Edit(), false
+	}
+}
+
+func (r *row) round(sum []float64) {
+	for i, x := range sum {
+		r.sum[i] = float32(x)
+	}
+	r.rounds++
+}
+
+// sumRow makes the row of t from the vectors.
+func (s *Sums) sumRow(ctx context.Context, t int, p posted) (*row, error) {
+	g := make([]float64, s.dim)
+	if err := s.sumUp(ctx, g, 1, t, p); err != nil {
+		return nil, err
+	}
+	r := &row{sum: make([]float32, s.dim)}
+	r.round(g)
+	return r, nil
+}
+
+// Remove takes out a passage that is there, with its vector and tokens. What
+// cannot have been added is an ErrPassage. Cost as Add's.
+func (e *Edit) Remove(id uint64, x []float32, tokens []int32) error {
+	return e.RemoveAll([]uint64{id}, [][]float32{x}, [][]int32{tokens})
+}
+
+// RemoveAll is Remove for several passages, which is faster.
+func (e *Edit) RemoveAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
+	if len(xs) != len(ids) || len(tokens) != len(ids) {
+		return e.fail("%d ids, %d vectors and %d lists of tokens", len(ids), len(xs), len(tokens))
+	}
+	for at := 0; at < len(ids) && e.err == nil; at += editBatch {
+		end := min(len(ids), at+editBatch)
+		e.remove(ids[at:end], xs[at:end], tokens[at:end])
+	}
+	return e.err
+}
+
+func (e *Edit) remove(ids []uint64, xs [][]float32, tokens [][]int32) {
+	e.pairs = e.pairs[:0]
+	for i, id := range ids {
+		if !e.check(id, xs[i], tokens[i]) {
+			return
+		}
+		slot, ok := e.s.slot(id)
+		if !ok || !e.dead.Add(uint64(slot)) {
+			e.fail("passage %d is not in the sums; rebuild them", id)
+			return
+		}
+		e.buried = true
+		e.record(departure, xs[i], -1)
+		for _, t := range tokens[i] {
+			e.pairs = append(e.pairs, uint64(t)<<32|uint64(i))
+		}
+	}
+	e.group(func(t int, of []uint64) {
+		p := e.tokens.Ptr(t)
+		p.df -= int32(len(of))
+		switch df := e.s.df(t, *p); {
+		case df < 0:
+			e.fail("token %d of the removed passages is in fewer than have it; rebuild the sums", t)
+		case df == 0:
+			p.row = nil // so that no rounding survives
+		default:
+			e.addRow(t, p, -1, of, func(k uint64) []float32 { return xs[k] })
+		}
+	})
+}
+
+// quick is the work, in multiplications, that Done spends on a factor where the
+// steps are too many: some 5 ms.
+const quick = 1 << 25
+
+// Done returns the next Sums, or the first error of the Edit. Up to d/4 changes
+// since the last factor, and 64 in any case, become steps of the inverse, each
+// of O(d²); d/16 in one Edit. A corpus of up to 256 passages needs no factor.
+func (e *Edit) Done() (*Sums, error) { return e.done(true) }
+
+func (e *Edit) done(follow bool) (*Sums, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	next := e.s
+	s := &next
+	s.tokens, s.dead = e.tokens.Done(), e.dead.Done()
+	if s.n == 0 {
+		clear(s.total)
+		s.inverse = inverse{lambda: s.lambda}
+		s.factor = &Factor{inverse: s.inverse, history: s.history, gen: s.gen}
+		s.log, s.exact = nil, true
+		return s, nil
+	}
+	if e.bulk || !follow {
+		s.log, s.exact = nil, false
+	} else {
+		s.log = append(s.log, e.log...)
+		if extra := len(s.log) - max(256, s.dim/4); extra > 0 {
+			s.log = s.log[extra:]
+		}
+		if s.exact {
+			if err := s.follow(uint64(len(e.log))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !s.exact && follow && s.n*s.dim*s.dim+s.dim*s.dim*s.dim <= quick {
+		return s.settled(context.Background(), s.lambda)
+	}
+	return s, nil
+}
