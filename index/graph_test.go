@@ -188,21 +188,3 @@ func TestHardShapes(t *testing.T) {
 	}
 }
 
-// TestGraphDoesNotDependOnWorkers compares snapshots bit by bit.
-func TestGraphDoesNotDependOnWorkers(t *testing.T) {
-	const n, dim = 2000, 16
-	v := indextest.TextLike(n, dim, 4)
-	var first []byte
-	for _, workers := range []int{1, 2, 5} {
-		ix := newHNSW(t, index.Options{Dim: dim, Workers: workers, Seed: 5})
-		add(t, ix, ids(n, 0), v)
-		ix.Delete(ids(500, 700))
-		add(t, ix, ids(300, 600), v[:300*dim])
-		data := snapshot(t, ix)
-		if first == nil {
-			first = data
-		} else if !slices.Equal(first, data) {
-			t.Fatalf("%d workers make another graph than 1", workers)
-		}
-	}
-}
