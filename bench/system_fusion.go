@@ -5,20 +5,20 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index/inverted"
 )
 
 // Fusions of a dense leg with BM25, each with the engine's own formula and
 // defaults. The dense leg is named behind a colon: hybrid:rlr+slr.
 var (
-	Hybrid    = registerFusion("hybrid", "rlr", engine.Fusion{}, "calibrated fusion with BM25, as the engine does")
-	Covered   = registerFusion("coverage", "rlr", engine.Fusion{Presence: -1, Beta: 1}, "the sum of cosine, coverage and pair bonus")
-	RankFused = registerFusion("rrf", "dense", engine.Fusion{Kind: engine.RRF}, "reciprocal-rank fusion with BM25")
-	ConvexSum = registerFusion("convex", "dense", engine.Fusion{Kind: engine.Convex}, "min-max convex sum with BM25")
+	Hybrid    = registerFusion("hybrid", "rlr", fusion.Options{}, "calibrated fusion with BM25, as the engine does")
+	Covered   = registerFusion("coverage", "rlr", fusion.Options{Presence: -1, Beta: 1}, "the sum of cosine, coverage and pair bonus")
+	RankFused = registerFusion("rrf", "dense", fusion.Options{Kind: fusion.RRF}, "reciprocal-rank fusion with BM25")
+	ConvexSum = registerFusion("convex", "dense", fusion.Options{Kind: fusion.Convex}, "min-max convex sum with BM25")
 )
 
-func registerFusion(name, leg string, f engine.Fusion, doc string) SystemKind {
+func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
 	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
 		Make: func(arg string) (System, error) {
@@ -40,7 +40,7 @@ func registerFusion(name, leg string, f engine.Fusion, doc string) SystemKind {
 // fusionDepth is the number of candidates that each leg names, the engine's.
 const fusionDepth = 200
 
-func fusionSystem(name string, dense System, f engine.Fusion) System {
+func fusionSystem(name string, dense System, f fusion.Options) System {
 	return System{
 		Name: name,
 		Need: dense.Need | encoder.NeedDense,
@@ -70,7 +70,7 @@ type denseRetriever interface {
 type fusedRetriever struct {
 	dense  denseRetriever
 	words  *lexicon
-	fusion engine.Fusion
+	fusion fusion.Options
 }
 
 func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
@@ -95,12 +95,12 @@ func (r fusedRetriever) fuse(q Question, near []Hit, depth, k int) ([]Hit, error
 		return nil, err
 	}
 	seen := make(map[int]struct{}, len(near))
-	cs := make([]engine.Candidate, 0, len(near)+len(best))
+	cs := make([]fusion.Candidate, 0, len(near)+len(best))
 	ids := make([]uint64, 0, len(near)+len(best))
 	for _, h := range append(near, hitsOf(best)...) {
 		if _, twice := seen[h.Target]; !twice {
 			seen[h.Target] = struct{}{}
-			cs = append(cs, engine.Candidate{Ord: uint64(h.Target)})
+			cs = append(cs, fusion.Candidate{Ord: uint64(h.Target)})
 			ids = append(ids, uint64(h.Target))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -150,13 +152,13 @@ func (e *Engine) check(docs []Document, replace bool) ([]store.Document, error) 
 			if err != nil {
 				return nil, refuse(fmt.Errorf("%w: metadata: %v", ErrInvalid, err))
 			}
-			if _, err := parseMetadata(raw); err != nil { // nested too deep to be read back
+			if _, err := metadata.Parse(raw); err != nil { // nested too deep to be read back
 				return nil, refuse(fmt.Errorf("%w: %v", ErrInvalid, err))
 			}
 			r.Metadata = raw
 		}
 		if d.Vector != nil {
-			v, err := unit(d.Vector, e.fp.Dim)
+			v, err := normalised(d.Vector, e.fp.Dim)
 			if err != nil {
 				return nil, refuse(err)
 			}
@@ -171,8 +173,8 @@ func (e *Engine) check(docs []Document, replace bool) ([]store.Document, error) 
 	return records, nil
 }
 
-// unit returns a normalised copy of v.
-func unit(v []float32, dim int) ([]float32, error) {
+// normalised returns a copy of v of length 1.
+func normalised(v []float32, dim int) ([]float32, error) {
 	if len(v) != dim {
 		return nil, fmt.Errorf("%w: vector of %d dimensions in a database of %d", ErrInvalid, len(v), dim)
 	}
@@ -181,12 +183,6 @@ func unit(v []float32, dim int) ([]float32, error) {
 		return nil, fmt.Errorf("%w: the vector is zero or not finite", ErrInvalid)
 	}
 	return u, nil
-}
-
-// passageText is what the encoder sees of a document: its title, if any,
-// before its text, as in BEIR.
-func passageText(title, text string) string {
-	return strings.TrimSpace(title + " " + text)
 }
 
 // encode cuts texts into chunks, and fills vectors, tokens and truncation of the
@@ -223,17 +219,17 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	for i := range records {
 		r := &records[i]
 		if len(r.Rows) > 0 { // it brought its vector
-			setTokens(r, 0, e.enc.Tokenize(encoder.Passage, passageText(r.Title, r.Text)))
+			setTokens(r, 0, e.enc.Tokenize(encoder.Passage, chunk.Passage(r.Title, r.Text)))
 		} else {
-			for _, s := range e.chunks.split(r.Title, r.Text) {
-				r.Rows = append(r.Rows, store.Row{Start: s.start, End: s.end})
+			for _, s := range e.chunks.Split(r.Title, r.Text) {
+				r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
 			}
 			title := r.Title
 			if len(r.Rows) == 0 {
 				r.Rows = []store.Row{{End: len(r.Text)}}
 			} else {
 				var left int
-				title, left = e.chunks.titleOf(title)
+				title, left = e.chunks.TitleOf(title)
 				r.Truncated += int32(left)
 			}
 			for j := range r.Rows {
@@ -242,7 +238,7 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 						return err
 					}
 				}
-				texts, rows = append(texts, passageText(title, r.Text[r.Rows[j].Start:r.Rows[j].End])), append(rows, wanted{i, j})
+				texts, rows = append(texts, chunk.Passage(title, r.Text[r.Rows[j].Start:r.Rows[j].End])), append(rows, wanted{i, j})
 			}
 		}
 	}
@@ -292,7 +288,7 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			res.Truncated++
 			res.TruncatedTokens += int(r.Truncated)
 		}
-		changes = append(changes, change{Change: c, now: unitsOf(c.New, r)})
+		changes = append(changes, change{Change: c, now: chunksOf(c.New, r)})
 		if i%1000 == 999 {
 			e.progress(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}

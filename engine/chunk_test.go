@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // long makes a text of n sentences; the words of sentence i are its own.
@@ -124,7 +125,7 @@ func TestEveryChunkIsAHitWhenAsked(t *testing.T) {
 	}
 	// A filter speaks of documents, and min(k, documents that meet it) come.
 	for _, mode := range []string{engine.ModeDense, engine.ModeHybrid, engine.ModeLexical} {
-		r := search(t, e, engine.Query{Text: "speaks of matter3", Mode: mode, K: 5, Filter: engine.Le("n", 2)})
+		r := search(t, e, engine.Query{Text: "speaks of matter3", Mode: mode, K: 5, Filter: filter.Le("n", 2)})
 		got := ids(r)
 		slices.Sort(got)
 		if !slices.Equal(got, []string{"a", "b"}) || r.Trace.Filtered != 2 {

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -34,14 +35,14 @@ type localLeg struct {
 	p     *local
 	in    modulate.Input // Dense is what the cells' shifts are added to
 	plain []float32      // the plain query vector
-	found int            // at most as many units meet the filter
+	found int            // at most as many chunks meet the filter
 	cells []int          // looked into so far
 	at    []int          // for each cell, where its vector begins, or −1
 	rows  []float32      // vectors of the cells
 }
 
 // newLocalLeg modulates a query for the cells it will look into first. About found
-// units meet its filter, and no more than most.
+// chunks meet its filter, and no more than most.
 func newLocalLeg(p *local, in modulate.Input, plain []float32, found, most int) (*localLeg, error) {
 	all := p.Partition().Cells()
 	l := &localLeg{p: p, in: in, plain: plain, found: most, at: slices.Repeat([]int{-1}, all)}
@@ -76,7 +77,7 @@ func (l *localLeg) turned() float32 {
 	return vec.Dot(l.plain, v) / n
 }
 
-func (l *localLeg) nearest(k, _ int, allow func(uint64) bool) ([]Candidate, error) {
+func (l *localLeg) nearest(k, _ int, allow func(uint64) bool) ([]fusion.Candidate, error) {
 	near, err := l.search(k, allow)
 	if err == nil && len(near) < min(k, l.found) && len(l.cells) < len(l.at) {
 		// Too few documents in the likeliest cells: look into all of them.
@@ -94,9 +95,9 @@ func (l *localLeg) nearest(k, _ int, allow func(uint64) bool) ([]Candidate, erro
 	if err != nil {
 		return nil, err
 	}
-	cs := make([]Candidate, len(near))
+	cs := make([]fusion.Candidate, len(near))
 	for i, n := range near {
-		cs[i] = Candidate{Ord: n.ID, Dense: float64(n.Score), Score: float64(n.Score)}
+		cs[i] = fusion.Candidate{Ord: n.ID, Dense: float64(n.Score), Score: float64(n.Score)}
 	}
 	return cs, nil
 }
@@ -109,7 +110,7 @@ func (l *localLeg) search(k int, allow func(uint64) bool) ([]index.Scored, error
 	return l.p.cells.Search(make([]index.Scored, 0, min(k, l.found)), l.plain, ps, index.SearchOptions{K: k, Allow: allow})
 }
 
-func (l *localLeg) score(cs []Candidate) error {
+func (l *localLeg) score(cs []fusion.Candidate) error {
 	cell := make([]int, len(cs))
 	var missing []int
 	for i, c := range cs {
@@ -130,14 +131,14 @@ func (l *localLeg) score(cs []Candidate) error {
 	return nil
 }
 
-func (l *localLeg) vectorFor(unit uint64) []float32 {
-	c, _ := l.p.Cell(unit)
+func (l *localLeg) vectorFor(id uint64) []float32 {
+	c, _ := l.p.Cell(id)
 	return l.row(c)
 }
 
-// shares divides what the unit's cell adds to its score among the tokens.
-func (l *localLeg) shares(unit uint64, passage []float32) (map[int32]float64, error) {
-	c, _ := l.p.Cell(unit)
+// shares divides what the chunk's cell adds to its score among the tokens.
+func (l *localLeg) shares(id uint64, passage []float32) (map[int32]float64, error) {
+	c, _ := l.p.Cell(id)
 	all, err := l.p.Shares(nil, l.in, c, passage)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -81,8 +82,8 @@ func (e *Engine) openDerived(ctx context.Context) error {
 	return e.settle()
 }
 
-// miscounts says why the number of units, or documents, of a part cannot be
-// right. Documents are counted by the store; of the units it is known that each
+// miscounts says why the number of chunks, or documents, of a part cannot be
+// right. Documents are counted by the store; of the chunks it is known that each
 // document has one at least, and that all parts have the same.
 func (e *Engine) miscounts(p part, loaded map[part]uint64) error {
 	documents := e.view.Len()
@@ -133,7 +134,7 @@ func (e *Engine) rebuild(ctx context.Context, parts []part) error {
 	if len(fromRows.parts) > 0 {
 		err := e.view.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 			step()
-			vs := unitsOfRows(nil, ord, rows)
+			vs := chunksOfRows(nil, ord, rows)
 			for i := range vs {
 				vs[i].vector, vs[i].tokens = slices.Clone(vs[i].vector), slices.Clone(vs[i].tokens)
 			}
@@ -146,7 +147,7 @@ func (e *Engine) rebuild(ctx context.Context, parts []part) error {
 	if len(fromTexts.parts) > 0 {
 		err := e.view.ScanDocuments(ctx, 0, func(ord uint64, d *store.Document) error {
 			step()
-			return fromTexts.add(unitsOfText(nil, ord, d)...)
+			return fromTexts.add(chunksOfText(nil, ord, d)...)
 		})
 		if err != nil {
 			return err
@@ -214,16 +215,16 @@ func (e *Engine) advance(seq uint64, changes []change, gone []version) error {
 	return nil
 }
 
-// readBefore fills in the units that a change ended.
+// readBefore fills in the chunks that a change ended.
 func (e *Engine) readBefore(c *change) (err error) {
 	if c.Old == 0 {
 		return nil
 	}
 	rows, err := e.st.Rows(c.Old)
 	if err != nil {
-		return fmt.Errorf("old version of %q: %w", clip(c.ID), err)
+		return fmt.Errorf("old version of %q: %w", fault.Clip(c.ID), err)
 	}
-	c.before = unitsOfRows(nil, c.Old, rows)
+	c.before = chunksOfRows(nil, c.Old, rows)
 	return nil
 }
 
@@ -285,7 +286,7 @@ func (e *Engine) replay(ctx context.Context, at map[part]uint64, from uint64) er
 			if err != nil {
 				return err
 			}
-			ch.now = unitsOf(c.New, d)
+			ch.now = chunksOf(c.New, d)
 		}
 		changes = append(changes, ch)
 		gone = append(gone, ch.before...)

@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -36,7 +37,7 @@ type Engine struct {
 	dir    string
 	o      Options
 	enc    encoder.Encoder // checked; nil if opened without one
-	chunks chunker
+	chunks chunk.Splitter
 	fp     encoder.Fingerprint
 	st     *store.Store
 
@@ -129,7 +130,7 @@ func (e *Engine) start(ctx context.Context) error {
 			return err
 		}
 	}
-	e.chunks = newChunker(e.enc, e.o)
+	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	if err := e.newParts(); err != nil {
 		return err
 	}

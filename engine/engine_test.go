@@ -14,6 +14,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -211,9 +212,9 @@ func TestBadQueries(t *testing.T) {
 		"wrong dimension": {Vector: []float32{1}},
 		"zero vector":     {Vector: make([]float32, dim)},
 		"unknown mode":    {Text: "x", Mode: "magic"},
-		"unknown fusion":  {Text: "x", Fusion: engine.Fusion{Kind: "magic"}},
-		"huge beta":       {Text: "x", Fusion: engine.Fusion{Beta: 1001}},
-		"beta of NaN":     {Text: "x", Fusion: engine.Fusion{Beta: math.NaN()}},
+		"unknown fusion":  {Text: "x", Fusion: fusion.Options{Kind: "magic"}},
+		"huge beta":       {Text: "x", Fusion: fusion.Options{Beta: 1001}},
+		"beta of NaN":     {Text: "x", Fusion: fusion.Options{Beta: math.NaN()}},
 		"lexical vector":  {Vector: make([]float32, dim), Mode: engine.ModeLexical},
 	} {
 		if _, err := e.Search(t.Context(), q); !errors.Is(err, engine.ErrInvalid) {

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
 )
 
 // Errors of this package, to be tested with errors.Is. Errors of the layers
@@ -16,7 +18,7 @@ var (
 	ErrExists = errors.New("document exists")
 	// ErrInvalid answers input that can never be right: an empty id, an empty
 	// query, a k out of range, a vector with NaN.
-	ErrInvalid = errors.New("invalid input")
+	ErrInvalid = fault.Invalid
 	// ErrNoEncoder answers calls that need an encoder on an engine that was
 	// opened without one.
 	ErrNoEncoder = errors.New("no encoder: open the database with one")
@@ -40,15 +42,8 @@ type DocumentError struct {
 }
 
 func (e *DocumentError) Error() string {
-	return fmt.Sprintf("document %d (id %q): %v", e.Position, clip(e.ID), e.Err)
+	return fmt.Sprintf("document %d (id %q): %v", e.Position, fault.Clip(e.ID), e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *DocumentError) Unwrap() error { return e.Err }
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
-}

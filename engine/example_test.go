@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // The encoder here needs no model; package encoder/onnx has the real one.
@@ -32,7 +33,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	res, err := db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: engine.Gt("year", 2020)})
+	res, err := db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: filter.Gt("year", 2020)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,6 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
@@ -24,7 +27,7 @@ type Explanation struct {
 	Trace Trace
 	// Terms are the summands of Score: Weight·Value each. Fusions by rank or by
 	// range are no sums of scores and have none.
-	Terms []ScoreTerm
+	Terms []fusion.Term
 	// Words are the distinct words of the query and what each gives to BM25 and
 	// coverage; none in ModeDense.
 	Words []WordShare
@@ -44,12 +47,6 @@ type Explanation struct {
 	// Matches are the places in title and text where a word of the query stands,
 	// in their order; none in ModeDense. Compounds and their parts may overlap.
 	Matches []Match
-}
-
-// ScoreTerm is one summand of a fused score.
-type ScoreTerm struct {
-	Name          string // "cosine", "presence^1.25", "coverage", "pair" or "bm25"
-	Weight, Value float64
 }
 
 // WordShare is what one distinct word of the query gives.
@@ -123,7 +120,7 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, 
 		return Explanation{}, err
 	}
 	if s.allow != nil && !s.allow(ord) {
-		return Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", clip(id), ErrNotFound)
+		return Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", fault.Clip(id), ErrNotFound)
 	}
 	d, err := e.view.Get(ord)
 	if err != nil {
@@ -142,7 +139,7 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, 
 	x.Rank = rank
 	x.Terms = s.plan.terms(best)
 	if s.plan.dense {
-		if err := s.explainDense(&x, best, d.Rows[chunkOf(best.Ord)].Vector); err != nil {
+		if err := s.explainDense(&x, best, d.Rows[chunk.Number(best.Ord)].Vector); err != nil {
 			return Explanation{}, err
 		}
 	}
@@ -155,7 +152,7 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, 
 // score gives every chunk of version ord its scores among the candidates of the
 // search, and returns the best one with the rank of its document, 0 if the legs
 // do not name it.
-func (s *search) score(ord uint64, chunks int) (best Candidate, rank int, err error) {
+func (s *search) score(ord uint64, chunks int) (best fusion.Candidate, rank int, err error) {
 	cs, _, err := s.candidates(max(minDepth, 2*s.plan.k))
 	if err != nil {
 		return best, 0, err
@@ -165,8 +162,8 @@ func (s *search) score(ord uint64, chunks int) (best Candidate, rank int, err er
 		named[c.Ord] = true
 	}
 	for i := range chunks {
-		if unit := unitOf(ord, i); !named[unit] {
-			cs = append(cs, Candidate{Ord: unit})
+		if id := chunk.ID(ord, i); !named[id] {
+			cs = append(cs, fusion.Candidate{Ord: id})
 		}
 	}
 	if err := s.order(cs); err != nil {
@@ -174,13 +171,13 @@ func (s *search) score(ord uint64, chunks int) (best Candidate, rank int, err er
 	}
 	before := map[uint64]struct{}{}
 	for _, c := range cs {
-		if ordOf(c.Ord) == ord {
+		if chunk.Ord(c.Ord) == ord {
 			if named[c.Ord] {
 				rank = len(before) + 1
 			}
 			return c, rank, nil
 		}
-		before[ordOf(c.Ord)] = struct{}{}
+		before[chunk.Ord(c.Ord)] = struct{}{}
 	}
 	return best, 0, fmt.Errorf("%w: version %d has no chunk", store.ErrCorrupt, ord)
 }
@@ -190,7 +187,7 @@ const topDimensions = 8
 
 // explainDense fills in what the vectors tell. passage is the vector of the
 // chunk.
-func (s *search) explainDense(x *Explanation, c Candidate, passage []float32) error {
+func (s *search) explainDense(x *Explanation, c fusion.Candidate, passage []float32) error {
 	vector := s.dense.vectorFor(c.Ord)
 	type moved struct {
 		DimensionShare
@@ -225,7 +222,7 @@ func (s *search) explainDense(x *Explanation, c Candidate, passage []float32) er
 
 // attribute divides the modulated score among the tokens: first that of the
 // stack, then what local bridges add to it.
-func (s *search) attribute(x *Explanation, c Candidate, passage []float32) error {
+func (s *search) attribute(x *Explanation, c fusion.Candidate, passage []float32) error {
 	a := modulate.Attribution{Plain: float64(vec.Dot(s.in.Dense, passage))}
 	if s.way.any {
 		mod, _, err := s.e.modulator(s.way.stack)
@@ -272,7 +269,7 @@ func (e *Engine) token(id int32) string {
 }
 
 // explainWords fills in what the words tell.
-func (s *search) explainWords(x *Explanation, c Candidate, d *store.Document) {
+func (s *search) explainWords(x *Explanation, c fusion.Candidate, d *store.Document) {
 	w := s.e.words
 	shares, _ := w.Explain(nil, s.terms, c.Ord)
 	ub := w.UB(s.terms)
@@ -289,14 +286,14 @@ func (s *search) explainWords(x *Explanation, c Candidate, d *store.Document) {
 			BM25: t.Score, Coverage: inverted.Coverage(t.Score, ub), Most: inverted.Coverage(t.Most, ub),
 		})
 	}
-	row := d.Rows[chunkOf(c.Ord)]
+	row := d.Rows[chunk.Number(c.Ord)]
 	passage := w.analyzer.Terms(nil, chunkText(d, row))
 	for _, p := range inverted.PairShares(s.terms, passage, w.IDF) {
 		x.Pairs = append(x.Pairs, PairShare(p))
 	}
 	// The analysed text is the title, a space and the chunk, trimmed.
 	whole := d.Title + " " + d.Text[row.Start:row.End]
-	lead := trim(whole, span{0, len(whole)}).start
+	lead := chunk.Trim(whole, chunk.Span{End: len(whole)}).Start
 	for _, t := range passage {
 		if _, ok := first[t.Text]; !ok {
 			continue

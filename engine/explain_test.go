@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/fusion"
 )
 
 // adds holds every sum that an explanation promises against the hit that a
@@ -132,7 +134,7 @@ func checkMatches(t *testing.T, x engine.Explanation, d engine.Document) {
 func TestExplainRanksAsSearch(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 300))
-	for _, f := range []engine.Fusion{{}, {Beta: -1}, {Kind: engine.RRF}, {Kind: engine.Convex}} {
+	for _, f := range []fusion.Options{{}, {Beta: -1}, {Kind: fusion.RRF}, {Kind: fusion.Convex}} {
 		q := engine.Query{Text: "unit17 speaks of topic3", K: 5, Fusion: f}
 		for _, h := range search(t, e, q).Hits {
 			x, err := e.Explain(t.Context(), q, h.ID)
@@ -174,7 +176,7 @@ func TestExplainOfWhatIsNotThere(t *testing.T) {
 	if _, err := e.Explain(t.Context(), engine.Query{Text: "x"}, "nope"); !errors.Is(err, engine.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if _, err := e.Explain(t.Context(), engine.Query{Text: "x", Filter: engine.Gt("n", 2)}, "d1"); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := e.Explain(t.Context(), engine.Query{Text: "x", Filter: filter.Gt("n", 2)}, "d1"); !errors.Is(err, engine.ErrNotFound) {
 		t.Fatal(err)
 	}
 	if _, err := e.Explain(t.Context(), engine.Query{}, "d1"); !errors.Is(err, engine.ErrInvalid) {

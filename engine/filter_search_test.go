@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/index"
 )
 
@@ -26,7 +27,7 @@ func TestFilteredSearch(t *testing.T) {
 				expr string
 				want int
 			}{{"n < 10", 10}, {"n >= 10 and n < 20", 8}, {"n in [1, 2, 399]", 3}, {"n exists", 398}, {"not n < 395", 5}, {"n = 11", 0}} {
-				filter, err := engine.ParseFilter(f.expr)
+				filter, err := filter.Parse(f.expr)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -59,7 +60,7 @@ func TestFilteredSearch(t *testing.T) {
 func TestDeleteWhere(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 50))
-	f, err := engine.ParseFilter("n >= 40")
+	f, err := filter.Parse("n >= 40")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +70,13 @@ func TestDeleteWhere(t *testing.T) {
 	if n, err := e.DeleteWhere(t.Context(), f); n != 0 || err != nil {
 		t.Fatalf("%d deleted again, %v", n, err)
 	}
-	if _, err := e.DeleteWhere(t.Context(), engine.Filter{}); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := e.DeleteWhere(t.Context(), filter.Filter{}); !errors.Is(err, engine.ErrInvalid) {
 		t.Fatalf("empty filter: %v", err)
 	}
 	if s, err := e.Stats(t.Context()); err != nil || s.Documents != 40 {
 		t.Fatalf("%d left, %v", s.Documents, err)
 	}
-	if _, err := e.Search(t.Context(), engine.Query{Text: "x", Filter: engine.Eq("n", func() {})}); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := e.Search(t.Context(), engine.Query{Text: "x", Filter: filter.Eq("n", func() {})}); !errors.Is(err, engine.ErrInvalid) {
 		t.Fatalf("invalid filter: %v", err)
 	}
 	if _, err := e.Get(t.Context(), fmt.Sprint("d", 39)); err != nil {

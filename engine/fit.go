@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/train"
@@ -66,7 +67,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (FitReport, error) {
 		if err != nil {
 			return FitReport{}, err
 		}
-		at := slices.IndexFunc(c.units, func(unit uint64) bool { return ordOf(unit) > b.Last })
+		at := slices.IndexFunc(c.chunks, func(id uint64) bool { return chunk.Ord(id) > b.Last })
 		if at < 0 {
 			return FitReport{Variant: b.weights.Stack, File: b.File, Seq: b.Seq, Passages: b.Passages, Current: true}, nil
 		}
@@ -154,7 +155,7 @@ func (lent) Close() error { return nil }
 type corpus struct {
 	e       *Engine
 	view    *store.View
-	units   []uint64 // ascending by document and chunk
+	chunks  []uint64 // ascending by document and chunk
 	vectors []float32
 	sums    *sums
 	text    *store.Document // last read, of version textOf
@@ -169,7 +170,7 @@ func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
 		return nil, err
 	}
 	n, d := view.Len(), e.fp.Dim
-	c := &corpus{e: e, view: view, units: make([]uint64, 0, n), vectors: make([]float32, 0, n*d)}
+	c := &corpus{e: e, view: view, chunks: make([]uint64, 0, n), vectors: make([]float32, 0, n*d)}
 	c.sums = &sums{dim: d, vocab: e.fp.VocabSize}
 	if err := c.sums.reset(); err != nil {
 		view.Close()
@@ -177,9 +178,9 @@ func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
 	}
 	f := feeder{parts: []part{c.sums}}
 	err = view.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
-		vs := unitsOfRows(nil, ord, rows)
+		vs := chunksOfRows(nil, ord, rows)
 		for i := range vs {
-			c.units = append(c.units, vs[i].ord)
+			c.chunks = append(c.chunks, vs[i].ord)
 			c.vectors = append(c.vectors, vs[i].vector...)
 			at := len(c.vectors) - d
 			vs[i].vector, vs[i].tokens = c.vectors[at:at+d:at+d], slices.Clone(vs[i].tokens)
@@ -196,27 +197,27 @@ func (e *Engine) corpus(ctx context.Context) (*corpus, error) {
 	return c, nil
 }
 
-func (c *corpus) Len() int { return len(c.units) }
+func (c *corpus) Len() int { return len(c.chunks) }
 
 // last is the highest ordinal.
 func (c *corpus) last() uint64 {
-	if len(c.units) == 0 {
+	if len(c.chunks) == 0 {
 		return 0
 	}
-	return ordOf(c.units[len(c.units)-1])
+	return chunk.Ord(c.chunks[len(c.chunks)-1])
 }
 
 // Text is the text of passage i as the encoder saw it.
 func (c *corpus) Text(i int) (string, error) {
-	unit := c.units[i]
-	if ord := ordOf(unit); c.text == nil || c.textOf != ord { // chunks of a document come one after the other
+	id := c.chunks[i]
+	if ord := chunk.Ord(id); c.text == nil || c.textOf != ord { // chunks of a document come one after the other
 		d, err := c.view.Text(ord)
 		if err != nil {
 			return "", err
 		}
 		c.text, c.textOf = d, ord
 	}
-	row, err := chunkRow(c.text, unit)
+	row, err := chunkRow(c.text, id)
 	if err != nil {
 		return "", err
 	}
@@ -241,7 +242,7 @@ func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to in
 	}
 	var out []int
 	for _, n := range found[min(from, len(found)):] {
-		if i, ok := slices.BinarySearchFunc(c.units, n.ID, compareUnits); ok { // else it came after the fit began
+		if i, ok := slices.BinarySearchFunc(c.chunks, n.ID, chunk.Compare); ok { // else it came after the fit began
 			out = append(out, i)
 		}
 	}

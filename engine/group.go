@@ -1,10 +1,15 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+)
 
 // found is one hit before its document is read.
 type found struct {
-	Candidate
+	fusion.Candidate
 	duplicates []uint64 // ordinals of the documents that were folded into it
 }
 
@@ -31,22 +36,22 @@ func (s *search) rank() ([]found, error) {
 }
 
 // group makes at most k hits of ranked candidates.
-func (e *Engine) group(cs []Candidate, k int, q Query) []found {
+func (e *Engine) group(cs []fusion.Candidate, k int, q Query) []found {
 	hits := make([]found, 0, min(k, len(cs)))
 	documents := make(map[uint64]struct{}, k)
 	var pairs [][]uint64 // of the hits
 	for _, c := range cs {
 		if !q.PerChunk {
-			if _, again := documents[ordOf(c.Ord)]; again {
+			if _, again := documents[chunk.Ord(c.Ord)]; again {
 				continue
 			}
 		}
 		if q.Collapse {
 			these := e.words.PairNumbers(nil, c.Ord)
 			if i := slices.IndexFunc(pairs, func(p []uint64) bool { return resemblance(p, these) >= near }); i >= 0 {
-				documents[ordOf(c.Ord)] = struct{}{}
-				if h := &hits[i]; ordOf(h.Ord) != ordOf(c.Ord) && !slices.Contains(h.duplicates, ordOf(c.Ord)) {
-					h.duplicates = append(h.duplicates, ordOf(c.Ord))
+				documents[chunk.Ord(c.Ord)] = struct{}{}
+				if h := &hits[i]; chunk.Ord(h.Ord) != chunk.Ord(c.Ord) && !slices.Contains(h.duplicates, chunk.Ord(c.Ord)) {
+					h.duplicates = append(h.duplicates, chunk.Ord(c.Ord))
 				}
 				continue
 			}
@@ -60,7 +65,7 @@ func (e *Engine) group(cs []Candidate, k int, q Query) []found {
 			}
 			break
 		}
-		documents[ordOf(c.Ord)] = struct{}{}
+		documents[chunk.Ord(c.Ord)] = struct{}{}
 		hits = append(hits, found{Candidate: c})
 	}
 	return hits

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/fusion"
 )
 
 func TestExactCodesAreFoundFirst(t *testing.T) {
@@ -57,7 +58,7 @@ func TestCalibratedScore(t *testing.T) {
 		t.Fatal("no hit has coverage and a pair")
 	}
 	// Weights are the caller's.
-	r = search(t, e, engine.Query{Text: "topic3 and of matter4", K: 5, Fusion: engine.Fusion{Presence: -1, Beta: 2, Pair: -1}})
+	r = search(t, e, engine.Query{Text: "topic3 and of matter4", K: 5, Fusion: fusion.Options{Presence: -1, Beta: 2, Pair: -1}})
 	for _, h := range r.Hits {
 		if d := h.Score - (h.Modulated + 2*h.Coverage); math.Abs(float64(d)) > 1e-5 {
 			t.Fatalf("%+v is off by %v", h, d)
@@ -68,7 +69,7 @@ func TestCalibratedScore(t *testing.T) {
 func TestOtherFusions(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 80))
-	for _, f := range []engine.Fusion{{Kind: engine.RRF}, {Kind: engine.Convex}, {Kind: engine.Convex, LexicalShare: 1}} {
+	for _, f := range []fusion.Options{{Kind: fusion.RRF}, {Kind: fusion.Convex}, {Kind: fusion.Convex, LexicalShare: 1}} {
 		r := search(t, e, engine.Query{Text: text(17), K: 80, Fusion: f})
 		if len(r.Hits) != 80 || r.Hits[0].ID != "d17" {
 			t.Errorf("%+v: %d hits, first %v", f, len(r.Hits), r.Hits[0].ID)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // killDir, when set, makes this test binary the writer that gets killed.
@@ -117,7 +118,7 @@ func agree(t *testing.T, e *engine.Engine) {
 	for name, q := range map[string]engine.Query{
 		"words":    {Mode: engine.ModeLexical}, // every text speaks
 		"local":    {Mode: engine.ModeDense, Variant: engine.VariantLocal},
-		"metadata": {Mode: engine.ModeDense, Variant: engine.VariantNone, Filter: engine.Exists("n")},
+		"metadata": {Mode: engine.ModeDense, Variant: engine.VariantNone, Filter: filter.Exists("n")},
 	} {
 		if got := units(q); !slices.Equal(got, vectors) {
 			t.Fatalf("%s name %d units, the vectors %d", name, len(got), len(vectors))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
@@ -27,7 +29,7 @@ type plan struct {
 	mode           string
 	dense, lexical bool
 	k, depth       int // hits, and candidates of each leg
-	fusion         Fusion
+	fusion         fusion.Options
 }
 
 // minDepth is the least number of candidates that each leg of a hybrid search
@@ -68,11 +70,10 @@ func (e *Engine) plan(q Query) (plan, error) {
 		p.depth = max(minDepth, 2*p.k)
 	}
 	p.fusion = q.Fusion
-	_, err := q.Fusion.fill()
-	return p, err
+	return p, q.Fusion.Check()
 }
 
-// allowed returns the filter's verdict on units, nil where every document may
+// allowed returns the filter's verdict on chunks, nil where every document may
 // be found, and how many documents that are. The caller holds mu.
 func (e *Engine) allowed(f Filter) (func(uint64) bool, int, error) {
 	if f.IsZero() {
@@ -82,12 +83,12 @@ func (e *Engine) allowed(f Filter) (func(uint64) bool, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return func(unit uint64) bool { return m.Allow(ordOf(unit)) }, m.Len(), nil
+	return func(id uint64) bool { return m.Allow(chunk.Ord(id)) }, m.Len(), nil
 }
 
 // candidates runs the legs to a depth and returns what they name, with the
 // scores of both and ranked; all says that there is nothing else to be found.
-func (s *search) candidates(depth int) (cs []Candidate, all bool, err error) {
+func (s *search) candidates(depth int) (cs []fusion.Candidate, all bool, err error) {
 	if s.plan.dense {
 		if cs, err = s.dense.nearest(depth, s.q.Ef, s.allow); err != nil {
 			return nil, false, err
@@ -112,7 +113,7 @@ func (s *search) candidates(depth int) (cs []Candidate, all bool, err error) {
 	}
 	for _, b := range best {
 		if _, ok := known[b.ID]; !ok {
-			cs = append(cs, Candidate{Ord: b.ID})
+			cs = append(cs, fusion.Candidate{Ord: b.ID})
 		}
 	}
 	if err := s.order(cs); err != nil {
@@ -124,7 +125,7 @@ func (s *search) candidates(depth int) (cs []Candidate, all bool, err error) {
 
 // order gives candidates the scores of both legs, and ranks them by the one
 // that the plan ranks by.
-func (s *search) order(cs []Candidate) error {
+func (s *search) order(cs []fusion.Candidate) error {
 	if len(cs) == 0 {
 		return nil
 	}
@@ -141,20 +142,20 @@ func (s *search) order(cs []Candidate) error {
 	if s.plan.dense && s.plan.lexical {
 		return s.plan.fusion.Fuse(cs)
 	}
-	by := legs[0]
+	by := fusion.Dense
 	if s.plan.lexical {
-		by = legs[1]
+		by = fusion.Lexical
 	}
 	for i := range cs {
 		cs[i].Score = by(cs[i])
 	}
-	sortBy(cs, by)
+	fusion.Sort(cs, by)
 	return nil
 }
 
 // lexical gives every candidate its lexical scores: one that only the dense leg
 // has named has true scores, not zero.
-func (e *Engine) lexical(cs []Candidate, terms []text.Term) error {
+func (e *Engine) lexical(cs []fusion.Candidate, terms []text.Term) error {
 	ords := make([]uint64, len(cs))
 	for i, c := range cs {
 		ords[i] = c.Ord
@@ -167,4 +168,15 @@ func (e *Engine) lexical(cs []Candidate, terms []text.Term) error {
 		cs[i].Match = m
 	}
 	return nil
+}
+
+// terms are the summands of a candidate's score in a plan.
+func (p plan) terms(c fusion.Candidate) []fusion.Term {
+	switch {
+	case !p.lexical:
+		return []fusion.Term{{Name: "cosine", Weight: 1, Value: c.Dense}}
+	case !p.dense:
+		return []fusion.Term{{Name: "bm25", Weight: 1, Value: c.BM25}}
+	}
+	return p.fusion.Terms(c)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -89,7 +90,7 @@ func TestLocalLeg(t *testing.T) {
 		t.Fatalf("%d candidates: %v", len(cs), err)
 	}
 	for i := range 2000 {
-		cs = append(cs, Candidate{Ord: uint64(i * 6)})
+		cs = append(cs, fusion.Candidate{Ord: uint64(i * 6)})
 	}
 	if err := leg.score(cs); err != nil {
 		t.Fatal(err)

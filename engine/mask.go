@@ -1,5 +1,9 @@
 package engine
 
+import (
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+)
+
 // mask hides from searches what the vector index holds beyond the state that
 // they see: it takes the versions of a commit in before the commit becomes
 // that state, and gives up ended ones after.
@@ -25,7 +29,7 @@ func maskGone(gone []version) *mask {
 	}
 	m := &mask{gone: make(map[uint64]struct{}, len(gone))}
 	for _, v := range gone {
-		m.gone[ordOf(v.ord)] = struct{}{}
+		m.gone[chunk.Ord(v.ord)] = struct{}{}
 	}
 	return m
 }
@@ -37,7 +41,7 @@ func (e *Engine) setMask(m *mask) {
 	e.mu.Unlock()
 }
 
-// over returns the verdict on units that a search of the vector index needs
+// over returns the verdict on chunks that a search of the vector index needs
 // under a filter's verdict, nil for none. A filter lets only versions of the
 // state through.
 func (m *mask) over(allow func(uint64) bool) func(uint64) bool {
@@ -45,7 +49,7 @@ func (m *mask) over(allow func(uint64) bool) func(uint64) bool {
 	case allow != nil || m == nil:
 		return allow
 	case m.from != 0:
-		return func(unit uint64) bool { return ordOf(unit) < m.from }
+		return func(id uint64) bool { return chunk.Ord(id) < m.from }
 	}
-	return func(unit uint64) bool { _, ended := m.gone[ordOf(unit)]; return !ended }
+	return func(id uint64) bool { _, ended := m.gone[chunk.Ord(id)]; return !ended }
 }

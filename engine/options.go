@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
 )
 
@@ -15,7 +16,6 @@ const (
 	MaxK     = 10_000 // hits a query may ask for
 	MaxID    = 1024   // bytes of a document id
 	defaultK = 10
-	minChunk = 16 // tokens
 )
 
 // Options shape an engine. The zero value is the default of every field.
@@ -73,8 +73,8 @@ func (o Options) Validate() error {
 	if _, err := newWords(o.Language); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
-	if o.ChunkTokens > 0 && o.ChunkTokens < minChunk {
-		errs = append(errs, fmt.Errorf("%w: chunks of %d tokens; use %d or more, 0 for the encoder's limit, or a negative number for none", ErrInvalid, o.ChunkTokens, minChunk))
+	if o.ChunkTokens > 0 && o.ChunkTokens < chunk.MinTokens {
+		errs = append(errs, fmt.Errorf("%w: chunks of %d tokens; use %d or more, 0 for the encoder's limit, or a negative number for none", ErrInvalid, o.ChunkTokens, chunk.MinTokens))
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))

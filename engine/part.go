@@ -6,15 +6,14 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// version is one unit of a document's version as derived state sees it: the
-// document, or one chunk of it.
+// version is one chunk of a document's version as derived state sees it.
 type version struct {
-	ord    uint64 // of the unit
+	ord    uint64 // id of the chunk
 	vector []float32
 	tokens []int32
 	// Set where the part asks for texts:
 	text     string // title and text as one passage
-	metadata []byte // JSON object, or nil; of the first unit
+	metadata []byte // JSON object, or nil; of the first chunk
 }
 
 // part is one piece of derived state: something that can be made from the
@@ -35,11 +34,11 @@ type part interface {
 	// were, given with their vectors and tokens.
 	add(vs []version) error
 	remove(vs []version) error
-	// len is the number of units in it, or of documents where it keeps those.
+	// len is the number of chunks in it, or of documents where it keeps those.
 	len() int
 }
 
-// change is one applied change with the units it made and ended.
+// change is one applied change with the chunks it made and ended.
 type change struct {
 	store.Change
 	now    []version // where New != 0

@@ -1,21 +1,26 @@
 package engine
 
-import "io"
+import (
+	"io"
+
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/columns"
+)
 
 // metadataColumns is the part that answers filters.
-type metadataColumns struct{ *columns }
+type metadataColumns struct{ *columns.Columns }
 
 func (p *metadataColumns) kind() string { return "metadata" }
 func (p *metadataColumns) texts() bool  { return true }
 func (p *metadataColumns) len() int     { return p.Len() }
 
 func (p *metadataColumns) reset() error {
-	p.columns = newColumns()
+	p.Columns = columns.New()
 	return nil
 }
 
 func (p *metadataColumns) load(data []byte) (err error) {
-	p.columns, err = loadColumns(data)
+	p.Columns, err = columns.Load(data)
 	return err
 }
 
@@ -23,7 +28,7 @@ func (p *metadataColumns) save(w io.Writer) (int64, error) { return p.WriteTo(w)
 
 func (p *metadataColumns) add(vs []version) error {
 	for _, v := range vs {
-		if chunkOf(v.ord) > 0 { // metadata are the document's
+		if chunk.Number(v.ord) > 0 { // metadata are the document's
 			continue
 		}
 		if err := p.Add(v.ord, v.metadata); err != nil {
@@ -35,7 +40,7 @@ func (p *metadataColumns) add(vs []version) error {
 
 func (p *metadataColumns) remove(vs []version) error {
 	for _, v := range vs {
-		if chunkOf(v.ord) == 0 {
+		if chunk.Number(v.ord) == 0 {
 			p.Delete(v.ord)
 		}
 	}

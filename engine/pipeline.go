@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -59,7 +61,7 @@ type search struct {
 	in    modulate.Input // likewise
 	terms []text.Term    // of the lexical leg
 	dense denseLeg       // nil where the plan has none
-	allow func(unit uint64) bool
+	allow func(id uint64) bool
 	trace Trace
 }
 
@@ -133,11 +135,11 @@ func (e *Engine) denseLeg(w way, in modulate.Input, found int) (denseLeg, Trace,
 	in.Dense = vector
 	// The cells hold chunks. How many of them meet the filter is not known: about
 	// as many for each document as there are of all.
-	units, most := found, found
+	chunks, most := found, found
 	if all := e.view.Len(); all > 0 && all < e.vectors.Len() {
-		units, most = found*e.vectors.Len()/all, e.vectors.Len()
+		chunks, most = found*e.vectors.Len()/all, e.vectors.Len()
 	}
-	leg, err := newLocalLeg(e.local, in, plain, units, most)
+	leg, err := newLocalLeg(e.local, in, plain, chunks, most)
 	if err != nil {
 		return nil, Trace{}, err
 	}
@@ -203,7 +205,7 @@ func (e *Engine) modulate(w way, in modulate.Input) ([]float32, Trace, error) {
 // input tokenizes and encodes a query, with the tensors that its way reads.
 func (e *Engine) input(ctx context.Context, q Query, w way) (in modulate.Input, err error) {
 	if q.Vector != nil {
-		if in.Dense, err = unit(q.Vector, e.fp.Dim); err != nil {
+		if in.Dense, err = normalised(q.Vector, e.fp.Dim); err != nil {
 			return in, err
 		}
 	} else if strings.TrimSpace(q.Text) == "" {
@@ -245,11 +247,11 @@ func (e *Engine) join(cs []found, dense []float32) ([]Hit, error) {
 	}
 	hits := make([]Hit, len(cs))
 	for i, c := range cs {
-		d, err := e.view.Text(ordOf(c.Ord))
+		d, err := e.view.Text(chunk.Ord(c.Ord))
 		if err != nil {
 			return nil, fmt.Errorf("reading hit %d: %w", i+1, err)
 		}
-		meta, err := metadata(d)
+		meta, err := metadataOf(d)
 		if err != nil {
 			return nil, err
 		}
@@ -260,7 +262,7 @@ func (e *Engine) join(cs []found, dense []float32) ([]Hit, error) {
 		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(c.Score),
 			Modulated: float32(c.Dense), BM25: float32(c.BM25), Coverage: float32(c.Coverage), Presence: float32(c.Presence), Pair: float32(c.Pair),
 			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
-			Chunk: chunkOf(c.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End}
+			Chunk: chunk.Number(c.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End}
 		for _, ord := range c.duplicates {
 			other, err := e.view.Text(ord)
 			if err != nil {
@@ -293,7 +295,7 @@ func (e *Engine) Get(ctx context.Context, id string) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	meta, err := metadata(d)
+	meta, err := metadataOf(d)
 	if err != nil {
 		return Document{}, err
 	}
@@ -308,7 +310,7 @@ func (e *Engine) Get(ctx context.Context, id string) (Document, error) {
 func (e *Engine) find(id string) (uint64, error) {
 	ord, ok, err := e.view.Lookup(id)
 	if err == nil && !ok {
-		err = fmt.Errorf("document %q: %w", clip(id), ErrNotFound)
+		err = fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)
 	}
 	return ord, err
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // twoDocuments is a database of two documents, closed when the test ends.
@@ -45,7 +46,7 @@ func TestVariantIsResolvedOnce(t *testing.T) {
 // filter that nothing meets.
 func TestFilterThatNothingMeets(t *testing.T) {
 	e := twoDocuments(t)
-	q := Query{Text: "words", Mode: ModeDense, Variant: VariantLocal, Filter: Exists("year")}
+	q := Query{Text: "words", Mode: ModeDense, Variant: VariantLocal, Filter: filter.Exists("year")}
 	r, err := e.Search(t.Context(), q)
 	if err != nil || len(r.Hits) != 0 || r.Trace.Cells != 0 || r.Trace.Variant != VariantLocal || e.local.Dirty() == 0 {
 		t.Fatalf("%+v, %v, %d cells to be fitted", r, err, e.local.Dirty())

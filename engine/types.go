@@ -52,7 +52,7 @@ type Query struct {
 	// Fusion says how ModeHybrid joins its legs; zero means calibrated.
 	Fusion Fusion
 	// Filter keeps documents whose metadata meet it; the zero value keeps all.
-	// See ParseFilter for its written form. It is applied inside both legs, so
+	// See filter.Parse for its written form. It is applied inside both legs, so
 	// min(K, documents that meet it) hits come back.
 	Filter Filter
 	// PerChunk makes every chunk of a document a hit of its own. Else a document

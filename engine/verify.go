@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -65,17 +66,17 @@ func (e *Engine) selfRecall(ctx context.Context, r *VerifyReport, progress func(
 	every := max(1, r.Documents/verifySample)
 	seen, found := 0, 0
 	var hits []index.Neighbor
-	var units int
+	var chunks int
 	err := e.st.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 		seen++
-		units += len(rows)
+		chunks += len(rows)
 		if seen%every != 0 {
 			return nil
 		}
 		n := seen / every % len(rows)
-		v, unit := rows[n].Vector, unitOf(ord, n)
+		v, id := rows[n].Vector, chunk.ID(ord, n)
 		var d [1]float32
-		if err := e.vectors.Scores(d[:], v, []uint64{unit}); err != nil {
+		if err := e.vectors.Scores(d[:], v, []uint64{id}); err != nil {
 			return err
 		}
 		var err error
@@ -84,14 +85,14 @@ func (e *Engine) selfRecall(ctx context.Context, r *VerifyReport, progress func(
 		}
 		r.Sampled++
 		// Another document with the same vector may stand first.
-		if len(hits) == 1 && (hits[0].ID == unit || hits[0].Distance <= d[0]) {
+		if len(hits) == 1 && (hits[0].ID == id || hits[0].Distance <= d[0]) {
 			found++
 		}
 		progress(Progress{Stage: "self-recall", Done: seen, Total: r.Documents})
 		return nil
 	})
 	for _, p := range e.parts() {
-		want := units
+		want := chunks
 		if p == part(e.metadata) {
 			want = r.Documents
 		}

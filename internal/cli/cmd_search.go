@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/fusion"
 )
 
 var cmdSearch = command{
@@ -77,7 +79,7 @@ type way struct {
 func declareWay(f *flags, filter, variant string) way {
 	return way{
 		mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
-		fusion:  f.str("fusion", engine.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
+		fusion:  f.str("fusion", fusion.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
 		filter:  f.str("filter", "", "`EXPR`"+filter),
 		share:   f.float("presence", 0, "weight of the share of the query's words in calibrated fusion; default 0.3, below 0 none"),
 		beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.1, below 0 none"),
@@ -140,7 +142,7 @@ func (o way) query(text string, filter engine.Filter) engine.Query {
 		variant = engine.VariantNone
 	}
 	return engine.Query{Text: text, Mode: *o.mode, Variant: variant, Filter: filter,
-		Fusion: engine.Fusion{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
+		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
 }
 
 // checkText says whether args are one query.
@@ -271,7 +273,7 @@ func parseFilter(expr string) (engine.Filter, error) {
 	if expr == "" {
 		return engine.Filter{}, nil
 	}
-	return engine.ParseFilter(expr)
+	return filter.Parse(expr)
 }
 
 // wayName says in a few words how hits were found.
@@ -291,7 +293,7 @@ func wayName(t engine.Trace) string {
 
 var (
 	searchModes = []string{engine.ModeAuto, engine.ModeDense, engine.ModeLexical, engine.ModeHybrid}
-	fusions     = []string{engine.Calibrated, engine.RRF, engine.Convex}
+	fusions     = []string{fusion.Calibrated, fusion.RRF, fusion.Convex}
 )
 
 // pointed refuses the value of a flag and points at the character where it

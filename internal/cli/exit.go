@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -33,7 +34,7 @@ const exitCodesText = "0 ok · 1 failure · 2 usage · 3 not found · 4 locked b
 // exitCode maps an error to the program's exit code.
 func exitCode(err error) int {
 	var u *usageError
-	var f *engine.FilterError
+	var f *filter.Error
 	switch {
 	case err == nil:
 		return exitOK
@@ -88,7 +89,7 @@ func summaryOf(err error) string {
 		}
 		return s
 	}
-	var f *engine.FilterError
+	var f *filter.Error
 	if errors.As(err, &f) {
 		return oneLine(f.Summary())
 	}
@@ -101,7 +102,7 @@ func summaryOf(err error) string {
 // detailsOf returns further lines for errors that need them: every route that
 // was tried to a runtime or model, and where a filter is wrong.
 func detailsOf(err error) []string {
-	var f *engine.FilterError
+	var f *filter.Error
 	if errors.As(err, &f) {
 		return strings.Split(f.Caret(), "\n")
 	}

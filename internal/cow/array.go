@@ -68,6 +68,9 @@ type Editor[T any] struct {
 	nodes map[int]struct{} // that the next version does not share
 	pages map[int]struct{}
 	list  bool // the list of nodes is not shared
+
+	at   int // number of the page that was edited last, if last is not nil
+	last *page[T]
 }
 
 // Edit begins the next version of a, which stays as it is.
@@ -88,6 +91,7 @@ func (e *Editor[T]) Resize(n int) {
 	for i := n; i < e.a.n && i < (n+mask)&^mask; i++ { // the rest of the last page
 		*e.Ptr(i) = zero
 	}
+	e.last = nil
 	e.own()
 	need := (n + 1<<(2*bits) - 1) >> (2 * bits)
 	if need < len(e.a.nodes) {
@@ -128,6 +132,10 @@ func (e *Editor[T]) Ptr(i int) *T {
 	if uint(i) >= uint(e.a.n) {
 		panic("cow: index out of range")
 	}
+	at := i >> bits
+	if e.last != nil && e.at == at {
+		return &e.last[i&mask]
+	}
 	k := i >> (2 * bits)
 	nd := e.node(k)
 	if nd == nil {
@@ -135,7 +143,6 @@ func (e *Editor[T]) Ptr(i int) *T {
 		e.a.nodes[k] = nd
 		e.nodes[k] = struct{}{}
 	}
-	at := i >> bits
 	p := nd[at&mask]
 	if _, ok := e.pages[at]; !ok {
 		c := page[T]{}
@@ -145,6 +152,7 @@ func (e *Editor[T]) Ptr(i int) *T {
 		p, nd[at&mask] = &c, &c
 		e.pages[at] = struct{}{}
 	}
+	e.at, e.last = at, p
 	return &p[i&mask]
 }
 

@@ -1,4 +1,4 @@
-package engine
+package columns
 
 import (
 	"bufio"
@@ -7,19 +7,21 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// errColumnsSnapshot answers data that WriteTo has not written.
-var errColumnsSnapshot = errors.New("no snapshot of columns")
+// ErrCorrupt answers data that WriteTo has not written.
+var ErrCorrupt = errors.New("no snapshot of columns")
 
 // WriteTo writes all live documents: the paths, the terms, and each document's
 // ordinal and terms, all as unsigned varints, see docs/FORMAT.md. What deleted
 // documents left behind is not written.
-func (c *columns) WriteTo(w io.Writer) (int64, error) {
+func (c *Columns) WriteTo(w io.Writer) (int64, error) {
 	if c.dead > 0 {
 		c = c.compacted()
 	}
-	out := columnsWriter{w: bufio.NewWriterSize(w, 64<<10)}
+	out := writer{w: bufio.NewWriterSize(w, 64<<10)}
 	out.number(uint64(len(c.terms.paths) - 1))
 	for _, p := range c.terms.paths[1:] {
 		out.number(uint64(p.above))
@@ -27,7 +29,7 @@ func (c *columns) WriteTo(w io.Writer) (int64, error) {
 	}
 	out.number(uint64(len(c.terms.all)))
 	for t, x := range c.terms.all {
-		out.number(uint64(x.path)*uint64(kinds) + uint64(x.kind))
+		out.number(uint64(x.path)*kinds + uint64(x.kind))
 		out.bytes(c.terms.text(uint32(t)))
 	}
 	out.number(uint64(len(c.ords)))
@@ -45,29 +47,29 @@ func (c *columns) WriteTo(w io.Writer) (int64, error) {
 	return out.n, out.w.Flush()
 }
 
-// columnsWriter counts what it writes; Flush tells of errors.
-type columnsWriter struct {
+// writer counts what it writes; Flush tells of errors.
+type writer struct {
 	w   *bufio.Writer
 	n   int64
 	buf [binary.MaxVarintLen64]byte
 }
 
-func (w *columnsWriter) number(v uint64) {
+func (w *writer) number(v uint64) {
 	n, _ := w.w.Write(w.buf[:binary.PutUvarint(w.buf[:], v)])
 	w.n += int64(n)
 }
 
-func (w *columnsWriter) bytes(b []byte) {
+func (w *writer) bytes(b []byte) {
 	w.number(uint64(len(b)))
 	n, _ := w.w.Write(b)
 	w.n += int64(n)
 }
 
-// loadColumns reads what WriteTo wrote. It fails with errColumnsSnapshot on
+// Load reads what WriteTo wrote. It fails with ErrCorrupt on
 // anything else; memory stays near the length of data.
-func loadColumns(data []byte) (*columns, error) {
-	c := newColumns()
-	in := columnsReader{data: data}
+func Load(data []byte) (*Columns, error) {
+	c := New()
+	in := reader{data: data}
 	for n := in.count(); n > 0 && in.err == nil; n-- {
 		known := len(c.terms.paths)
 		above, key := in.below(uint64(known)), string(in.bytes())
@@ -76,20 +78,20 @@ func loadColumns(data []byte) (*columns, error) {
 		}
 	}
 	for n := in.count(); n > 0 && in.err == nil; n-- {
-		at, text := in.below(uint64(len(c.terms.paths))*uint64(kinds)), in.bytes()
-		kind := valueKind(at % uint64(kinds))
+		at, text := in.below(uint64(len(c.terms.paths))*kinds), in.bytes()
+		kind := filter.Kind(at % kinds)
 		switch known := len(c.terms.all); {
 		case in.err != nil:
-		case kind == kindNumber && !validNumber(string(text)):
+		case kind == filter.Number && !filter.ValidNumber(string(text)):
 			in.fail("a number that is none")
-		case int(c.terms.intern(uint32(at/uint64(kinds)), kind, text)) != known:
+		case int(c.terms.intern(uint32(at/kinds), kind, text)) != known:
 			in.fail("a value twice")
 		}
 	}
 	ord := uint64(0)
 	for n := in.count(); n > 0 && in.err == nil; n-- {
-		step := in.below(maxOrd)
-		if step == 0 && len(c.ords) > 0 || ord+step >= maxOrd {
+		step := in.below(MaxOrd)
+		if step == 0 && len(c.ords) > 0 || ord+step >= MaxOrd {
 			in.fail("an ordinal out of order")
 		}
 		ord += step
@@ -116,20 +118,20 @@ func loadColumns(data []byte) (*columns, error) {
 	return c, nil
 }
 
-// columnsReader reads numbers and texts until the first that cannot be.
-type columnsReader struct {
+// reader reads numbers and texts until the first that cannot be.
+type reader struct {
 	data []byte
 	err  error
 }
 
-func (r *columnsReader) fail(why string) {
+func (r *reader) fail(why string) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s", errColumnsSnapshot, why)
+		r.err = fmt.Errorf("%w: %s", ErrCorrupt, why)
 	}
 }
 
 // below reads a number less than limit.
-func (r *columnsReader) below(limit uint64) uint64 {
+func (r *reader) below(limit uint64) uint64 {
 	v, n := binary.Uvarint(r.data)
 	if r.err != nil || n <= 0 || v >= limit {
 		r.fail("a number that is cut off or out of range")
@@ -140,11 +142,11 @@ func (r *columnsReader) below(limit uint64) uint64 {
 }
 
 // count reads how many things follow, each at least a byte long.
-func (r *columnsReader) count() uint64 {
+func (r *reader) count() uint64 {
 	return r.below(min(uint64(len(r.data))+1, math.MaxUint32))
 }
 
-func (r *columnsReader) bytes() []byte {
+func (r *reader) bytes() []byte {
 	n := r.count()
 	if n > uint64(len(r.data)) {
 		r.fail("a text that is cut off")

@@ -1,4 +1,6 @@
-package engine
+// Package filter holds conditions on the metadata of documents: how they are
+// made, written, read and met.
+package filter
 
 import (
 	"encoding/json"
@@ -6,11 +8,13 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
 )
 
 // Filter is a condition on metadata; only documents that meet it are searched.
 // The zero value is met by every document. Filters are made by the functions
-// below or by ParseFilter, never change, and may be shared.
+// below or by Parse, never change, and may be shared.
 //
 // A path names a field, nested ones by their keys with dots between:
 // "author.name". (A key with a dot in it is therefore found, too.) Where there
@@ -25,9 +29,9 @@ import (
 // except under Not.
 //
 // A filter that was made of something that cannot be compared, or nests deeper
-// than MaxFilterDepth, is invalid: Err tells, and searches refuse it.
+// than MaxDepth, is invalid: Err tells, and searches refuse it.
 type Filter struct {
-	op     filterOp
+	op     operation
 	path   string
 	values []scalar // one of a comparison, two of Range, any number of In
 	args   []Filter
@@ -38,19 +42,19 @@ type Filter struct {
 
 // Limits of a filter.
 const (
-	// MaxFilterLength is the most bytes of an expression.
-	MaxFilterLength = 64 << 10
-	// MaxFilterDepth is how deep conditions nest in And, Or and Not.
-	MaxFilterDepth = 100
-	// MaxFilterConditions is the most conditions; one In counts once, however
+	// MaxLength is the most bytes of an expression.
+	MaxLength = 64 << 10
+	// MaxDepth is how deep conditions nest in And, Or and Not.
+	MaxDepth = 100
+	// MaxConditions is the most conditions; one In counts once, however
 	// many values it has.
-	MaxFilterConditions = 256
+	MaxConditions = 256
 )
 
-type filterOp uint8
+type operation uint8
 
 const (
-	opAll filterOp = iota // the zero Filter and And()
+	opAll operation = iota // the zero Filter and And()
 	opNone
 	opAnd
 	opOr
@@ -66,7 +70,7 @@ const (
 	opIn
 )
 
-var opText = map[filterOp]string{opEq: "=", opLt: "<", opLe: "<=", opGt: ">", opGe: ">=", opPrefix: "^="}
+var opText = map[operation]string{opEq: "=", opLt: "<", opLe: "<=", opGt: ">", opGe: ">=", opPrefix: "^="}
 
 // Eq is met where path has the value v: a string, a number of any Go type or
 // json.Number, true, false, or nil for null.
@@ -99,31 +103,31 @@ func Prefix(path, prefix string) Filter { return comparison(opPrefix, path, pref
 func Exists(path string) Filter { return comparison(opExists, path) }
 
 // And is met where all of fs are; And() is met everywhere.
-func And(fs ...Filter) Filter { return joinFilters(opAnd, opAll, fs) }
+func And(fs ...Filter) Filter { return joined(opAnd, opAll, fs) }
 
 // Or is met where one of fs is; Or() is met nowhere.
-func Or(fs ...Filter) Filter { return joinFilters(opOr, opNone, fs) }
+func Or(fs ...Filter) Filter { return joined(opOr, opNone, fs) }
 
 // Not is met where f is not.
-func Not(f Filter) Filter { return nestFilters(opNot, []Filter{f}) }
+func Not(f Filter) Filter { return nested(opNot, []Filter{f}) }
 
 // IsZero says that f is the zero Filter, which leaves nothing out.
 func (f Filter) IsZero() bool { return f.op == opAll && f.err == nil }
 
-// Err returns why a filter is invalid, an ErrInvalid, or nil.
+// Err returns why a filter is invalid, an engine.ErrInvalid, or nil.
 func (f Filter) Err() error { return f.err }
 
-func joinFilters(op, empty filterOp, fs []Filter) Filter {
+func joined(op, empty operation, fs []Filter) Filter {
 	switch len(fs) {
 	case 0:
 		return Filter{op: empty}
 	case 1:
 		return fs[0]
 	}
-	return nestFilters(op, append([]Filter(nil), fs...))
+	return nested(op, append([]Filter(nil), fs...))
 }
 
-func nestFilters(op filterOp, args []Filter) Filter {
+func nested(op operation, args []Filter) Filter {
 	f := Filter{op: op, args: args}
 	for _, a := range args {
 		if a.err != nil {
@@ -132,25 +136,25 @@ func nestFilters(op filterOp, args []Filter) Filter {
 		f.depth = max(f.depth, a.depth+1)
 		f.leaves += a.leaves
 	}
-	if f.depth >= MaxFilterDepth {
-		return Filter{err: fmt.Errorf("%w: a filter that nests deeper than %d; make it simpler", ErrInvalid, MaxFilterDepth)}
+	if f.depth >= MaxDepth {
+		return Filter{err: fmt.Errorf("%w: a filter that nests deeper than %d; make it simpler", fault.Invalid, MaxDepth)}
 	}
-	if f.leaves > MaxFilterConditions {
-		return Filter{err: fmt.Errorf("%w: a filter of more than %d conditions; use one in for many values", ErrInvalid, MaxFilterConditions)}
+	if f.leaves > MaxConditions {
+		return Filter{err: fmt.Errorf("%w: a filter of more than %d conditions; use one in for many values", fault.Invalid, MaxConditions)}
 	}
 	return f
 }
 
-func comparison(op filterOp, path string, values ...any) Filter {
+func comparison(op operation, path string, values ...any) Filter {
 	f := Filter{op: op, path: validText(path), leaves: 1, values: make([]scalar, len(values))}
 	for i, v := range values {
 		s, err := toScalar(v)
 		if err != nil {
-			return Filter{err: fmt.Errorf("%w: filter on %q: %v", ErrInvalid, clip(path), err)}
+			return Filter{err: fmt.Errorf("%w: filter on %q: %v", fault.Invalid, fault.Clip(path), err)}
 		}
 		f.values[i] = s
 		if why := f.check(i); why != "" {
-			return Filter{err: fmt.Errorf("%w: filter on %q: %s", ErrInvalid, clip(path), why)}
+			return Filter{err: fmt.Errorf("%w: filter on %q: %s", fault.Invalid, fault.Clip(path), why)}
 		}
 	}
 	return f
@@ -159,18 +163,18 @@ func comparison(op filterOp, path string, values ...any) Filter {
 // check says what is wrong with the i-th value of a comparison, or "".
 func (f Filter) check(i int) string {
 	v := f.values[i]
-	if f.op >= opLt && f.op <= opRange && v.kind != kindNumber && v.kind != kindString {
+	if f.op >= opLt && f.op <= opRange && v.kind != Number && v.kind != String {
 		return "only numbers and strings have an order; use = for true, false and null"
 	}
-	if f.op == opPrefix && v.kind != kindString {
+	if f.op == opPrefix && v.kind != String {
 		return "only strings start with something; put quotes around the value"
 	}
 	if f.op == opRange && i == 1 && v.kind != f.values[0].kind {
 		return "a range between a number and a string; use two of one kind"
 	}
-	if v.kind == kindNumber {
+	if v.kind == Number {
 		if d := parseDecimal([]byte(v.text)); d.exp > maxExponent || d.exp < -maxExponent {
-			return fmt.Sprintf("the number %s is out of range; keep its exponent within ±%d", clip(v.text), int64(maxExponent))
+			return fmt.Sprintf("the number %s is out of range; keep its exponent within ±%d", fault.Clip(v.text), int64(maxExponent))
 		}
 	}
 	return ""
@@ -184,54 +188,37 @@ func validText(s string) string { return string([]rune(s)) }
 func toScalar(v any) (scalar, error) {
 	switch v := v.(type) {
 	case nil:
-		return scalar{kind: kindNull}, nil
+		return scalar{kind: Null}, nil
 	case json.Number:
-		if !validNumber(v.String()) {
-			return scalar{}, fmt.Errorf("%q is no number; write it as JSON does", clip(v.String()))
+		if !ValidNumber(v.String()) {
+			return scalar{}, fmt.Errorf("%q is no number; write it as JSON does", fault.Clip(v.String()))
 		}
-		return scalar{kindNumber, v.String()}, nil
+		return scalar{Number, v.String()}, nil
 	}
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.String:
-		return scalar{kindString, validText(r.String())}, nil
+		return scalar{String, validText(r.String())}, nil
 	case reflect.Bool:
 		if r.Bool() {
-			return scalar{kind: kindTrue}, nil
+			return scalar{kind: True}, nil
 		}
-		return scalar{kind: kindFalse}, nil
+		return scalar{kind: False}, nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return scalar{kindNumber, strconv.FormatInt(r.Int(), 10)}, nil
+		return scalar{Number, strconv.FormatInt(r.Int(), 10)}, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return scalar{kindNumber, strconv.FormatUint(r.Uint(), 10)}, nil
+		return scalar{Number, strconv.FormatUint(r.Uint(), 10)}, nil
 	case reflect.Float32, reflect.Float64:
 		text, err := json.Marshal(v) // the digits that metadata of this type gets
 		if err != nil {
 			return scalar{}, fmt.Errorf("%v is no number of JSON; use a finite one", v)
 		}
-		return scalar{kindNumber, string(text)}, nil
+		return scalar{Number, string(text)}, nil
 	}
 	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, true, false or nil", v)
 }
 
-// Match says whether metadata meets f. Metadata is what a Document holds;
-// values of other types count as what they are in JSON. It fails with
-// ErrInvalid on an invalid filter and on metadata that JSON cannot hold. To
-// ask many documents, search with the filter instead.
-func (f Filter) Match(metadata map[string]any) (bool, error) {
-	raw, err := json.Marshal(metadata)
-	if err != nil {
-		return false, fmt.Errorf("%w: metadata: %v", ErrInvalid, err)
-	}
-	c := newColumns()
-	if err := c.Add(0, raw); err != nil {
-		return false, err
-	}
-	m, err := c.Match(f)
-	return err == nil && m.Len() == 1, err
-}
-
-// String returns f as an expression that ParseFilter reads as the same filter,
-// unless it is longer than MaxFilterLength; "true" for the zero Filter, and of
+// String returns f as an expression that Parse reads as the same filter,
+// unless it is longer than MaxLength; "true" for the zero Filter, and of
 // an invalid one the error.
 func (f Filter) String() string {
 	if f.err != nil {
@@ -253,7 +240,7 @@ func (f Filter) write(b *strings.Builder) {
 	case opAnd, opOr:
 		for i, a := range f.args {
 			if i > 0 {
-				b.WriteString(map[filterOp]string{opAnd: " and ", opOr: " or "}[f.op])
+				b.WriteString(map[operation]string{opAnd: " and ", opOr: " or "}[f.op])
 			}
 			a.writeInside(b, f.op)
 		}
@@ -289,7 +276,7 @@ func (f Filter) write(b *strings.Builder) {
 
 // writeInside writes f as an argument, in parentheses where it needs them. An
 // And in an And gets them, too, so that reading gives the same nesting.
-func (f Filter) writeInside(b *strings.Builder, outer filterOp) {
+func (f Filter) writeInside(b *strings.Builder, outer operation) {
 	if f.op != opOr && (f.op != opAnd || outer == opOr) {
 		f.write(b)
 		return

@@ -1,15 +1,17 @@
-package engine
+package filter
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
 )
 
-// FilterError says what is wrong with a filter's expression, and where. It is
-// an ErrInvalid.
-type FilterError struct {
+// Error says what is wrong with a filter's expression, and where. It is
+// an engine.ErrInvalid.
+type Error struct {
 	Expr   string // the expression
 	Offset int    // byte in Expr at which the mistake stands; len(Expr) at its end
 	Msg    string // what is wrong and what to write
@@ -17,18 +19,18 @@ type FilterError struct {
 
 // Error returns the message and, on two further lines, the expression with a
 // caret below the character.
-func (e *FilterError) Error() string { return e.Summary() + "\n" + e.Caret() }
+func (e *Error) Error() string { return e.Summary() + "\n" + e.Caret() }
 
-// Unwrap returns ErrInvalid.
-func (e *FilterError) Unwrap() error { return ErrInvalid }
+// Unwrap returns engine.ErrInvalid.
+func (e *Error) Unwrap() error { return fault.Invalid }
 
 // Summary returns the message with the number of the character, on one line.
-func (e *FilterError) Summary() string {
+func (e *Error) Summary() string {
 	return fmt.Sprintf("filter, character %d: %s", utf8.RuneCountInString(e.Expr[:e.at()])+1, e.Msg)
 }
 
 // at is Offset, held within the expression.
-func (e *FilterError) at() int { return min(max(e.Offset, 0), len(e.Expr)) }
+func (e *Error) at() int { return min(max(e.Offset, 0), len(e.Expr)) }
 
 // around is how many characters are shown before and behind the mistake.
 const around = 40
@@ -36,7 +38,7 @@ const around = 40
 // Caret returns two lines: the expression, or 40 characters to either side of
 // the mistake, and a caret below it. Characters that a terminal would obey are
 // shown as spaces.
-func (e *FilterError) Caret() string {
+func (e *Error) Caret() string {
 	before, after := []rune(e.Expr[:e.at()]), e.Expr[e.at():]
 	line, pad := "  ", "  "
 	if len(before) > around {

@@ -1,4 +1,4 @@
-package engine
+package filter
 
 import (
 	"strconv"
@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
 )
 
 type tokenKind uint8
@@ -18,36 +20,36 @@ const (
 	tokenSign
 )
 
-// filterToken is a piece of an expression; text is the value of a string, a
+// token is a piece of an expression; text is the value of a string, a
 // word of the grammar in lower case, anything else as it stands.
-type filterToken struct {
+type token struct {
 	kind tokenKind
 	text string
 	at   int
 }
 
-func (t filterToken) is(text string) bool {
+func (t token) is(text string) bool {
 	return (t.kind == tokenSign || t.kind == tokenWord) && t.text == text
 }
 
 // String names a token in an error.
-func (t filterToken) String() string {
+func (t token) String() string {
 	switch t.kind {
 	case tokenEnd:
 		return "the end"
 	case tokenString:
-		return strconv.Quote(clip(t.text))
+		return strconv.Quote(fault.Clip(t.text))
 	}
-	return clip(t.text)
+	return fault.Clip(t.text)
 }
 
 // next reads the next token.
-func (p *filterParser) next() error {
+func (p *parser) next() error {
 	for p.at < len(p.expr) && strings.IndexByte(" \t\r\n", p.expr[p.at]) >= 0 {
 		p.at++
 	}
 	rest := p.expr[p.at:]
-	p.tok = filterToken{at: p.at}
+	p.tok = token{at: p.at}
 	if rest == "" {
 		return nil
 	}
@@ -56,7 +58,7 @@ func (p *filterParser) next() error {
 	case startsWord(first):
 		n := wordLength(rest)
 		p.tok.kind, p.tok.text = tokenWord, rest[:n]
-		if low := strings.ToLower(rest[:n]); filterWords[low] {
+		if low := strings.ToLower(rest[:n]); words[low] {
 			p.tok.text = low
 		}
 		p.at += n
@@ -92,7 +94,7 @@ func (p *filterParser) next() error {
 }
 
 // peek says whether the next token is this sign of one byte.
-func (p *filterParser) peek(sign string) bool {
+func (p *parser) peek(sign string) bool {
 	return strings.HasPrefix(strings.TrimLeft(p.expr[p.at:], " \t\r\n"), sign)
 }
 
@@ -113,7 +115,7 @@ func wordLength(s string) int {
 }
 
 // quoted reads a string that ends with the quote it starts with.
-func (p *filterParser) quoted(quote byte) error {
+func (p *parser) quoted(quote byte) error {
 	var b strings.Builder
 	for i := p.at + 1; i < len(p.expr); {
 		c := p.expr[i]

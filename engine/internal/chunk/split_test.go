@@ -1,4 +1,4 @@
-package engine
+package chunk
 
 import (
 	"fmt"
@@ -41,31 +41,30 @@ func TestChunks(t *testing.T) {
 	enc := encoder.NewHash(16)
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		o := Options{ChunkTokens: 24 + rng.IntN(100), ChunkOverlap: rng.IntN(30) - 5}
-		c := newChunker(enc, o)
+		c := New(enc, 24+rng.IntN(100), rng.IntN(30)-5)
 		text, title := paragraph(rng, 1+rng.IntN(60)), ""
 		if rng.IntN(2) == 0 {
 			title = "A title of some words"
 		}
-		chunks := c.split(title, text)
-		if whole := c.tokens(passageText(title, text)) + c.frame; (whole > c.limit) != (chunks != nil) {
+		chunks := c.Split(title, text)
+		if whole := c.tokens(Passage(title, text)) + c.frame; (whole > c.limit) != (chunks != nil) {
 			t.Fatalf("seed %d: %d tokens of %d in %d chunks", seed, whole, c.limit, len(chunks))
 		}
 		covered := 0
 		for i, s := range chunks {
-			if n := c.tokens(passageText(title, text[s.start:s.end])) + c.frame; n > c.limit {
+			if n := c.tokens(Passage(title, text[s.Start:s.End])) + c.frame; n > c.limit {
 				t.Fatalf("seed %d: chunk %d has %d tokens, the limit is %d", seed, i, n, c.limit)
 			}
-			if !utf8.ValidString(text[s.start:s.end]) || s.start >= s.end {
+			if !utf8.ValidString(text[s.Start:s.End]) || s.Start >= s.End {
 				t.Fatalf("seed %d: chunk %d cuts a character: %+v", seed, i, s)
 			}
-			if s.start > covered && strings.TrimSpace(text[covered:s.start]) != "" || i > 0 && (s.start <= chunks[i-1].start || s.end <= chunks[i-1].end) {
+			if s.Start > covered && strings.TrimSpace(text[covered:s.Start]) != "" || i > 0 && (s.Start <= chunks[i-1].Start || s.End <= chunks[i-1].End) {
 				t.Fatalf("seed %d: chunk %d %+v comes after %d", seed, i, s, covered)
 			}
-			if shared := covered - s.start; i > 0 && shared > 0 && c.tokens(text[s.start:covered]) > max(c.overlap, 0) {
-				t.Fatalf("seed %d: chunks %d and %d share %d tokens, at most %d are allowed", seed, i-1, i, c.tokens(text[s.start:covered]), c.overlap)
+			if shared := covered - s.Start; i > 0 && shared > 0 && c.tokens(text[s.Start:covered]) > max(c.overlap, 0) {
+				t.Fatalf("seed %d: chunks %d and %d share %d tokens, at most %d are allowed", seed, i-1, i, c.tokens(text[s.Start:covered]), c.overlap)
 			}
-			covered = s.end
+			covered = s.End
 		}
 		if chunks != nil && strings.TrimSpace(text[covered:]) != "" {
 			t.Fatalf("seed %d: %q is in no chunk", seed, text[covered:])
@@ -80,15 +79,15 @@ func TestChunksEndWithSentences(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&b, "This is sentence %d of the long report. ", i)
 	}
-	c := newChunker(encoder.NewHash(16), Options{ChunkTokens: 100})
-	chunks := c.split("", b.String())
+	c := New(encoder.NewHash(16), 100, 0)
+	chunks := c.Split("", b.String())
 	least, most := 1<<30, 0
 	for i, s := range chunks {
-		part := b.String()[s.start:s.end]
+		part := b.String()[s.Start:s.End]
 		if !strings.HasPrefix(part, "This is") || !strings.HasSuffix(part, "report.") {
 			t.Fatalf("chunk %d: %q", i, part)
 		}
-		if i > 0 && s.start >= chunks[i-1].end {
+		if i > 0 && s.Start >= chunks[i-1].End {
 			t.Fatalf("chunks %d and %d do not overlap", i-1, i)
 		}
 		least, most = min(least, c.tokens(part)), max(most, c.tokens(part))
@@ -96,10 +95,10 @@ func TestChunksEndWithSentences(t *testing.T) {
 	if len(chunks) < 16 || most-least > 30 {
 		t.Fatalf("%d chunks of %d to %d tokens", len(chunks), least, most)
 	}
-	if c := newChunker(encoder.NewHash(16), Options{ChunkTokens: -1}); c.split("", b.String()) != nil {
+	if c := New(encoder.NewHash(16), -1, 0); c.Split("", b.String()) != nil {
 		t.Fatal("cut although told not to")
 	}
-	if c := newChunker(nil, Options{}); c.split("", b.String()) != nil {
+	if c := New(nil, 0, 0); c.Split("", b.String()) != nil {
 		t.Fatal("cut without an encoder")
 	}
 }
@@ -107,13 +106,13 @@ func TestChunksEndWithSentences(t *testing.T) {
 // A title beyond the limit leaves half of the room to the text, and nothing
 // hangs or is lost.
 func TestChunksBehindALongTitle(t *testing.T) {
-	c := newChunker(encoder.NewHash(16), Options{ChunkTokens: 32})
+	c := New(encoder.NewHash(16), 32, 0)
 	title, text := strings.Repeat("title ", 100), strings.Repeat("Some words here. ", 40)
-	chunks := c.split(title, text)
-	if len(chunks) < 5 || chunks[0].start != 0 || chunks[len(chunks)-1].end != len(strings.TrimSpace(text)) {
+	chunks := c.Split(title, text)
+	if len(chunks) < 5 || chunks[0].Start != 0 || chunks[len(chunks)-1].End != len(strings.TrimSpace(text)) {
 		t.Fatalf("%+v", chunks)
 	}
-	if got := c.split(title, ""); got != nil {
+	if got := c.Split(title, ""); got != nil {
 		t.Fatalf("chunks of no text: %+v", got)
 	}
 }
@@ -124,16 +123,16 @@ func FuzzChunks(f *testing.F) {
 	f.Add("", "\xff\xfe broken \x80 bytes. "+strings.Repeat("é ", 90), 17)
 	enc := encoder.NewHash(8)
 	f.Fuzz(func(t *testing.T, title, text string, limit int) {
-		if len(text) > 1<<14 || limit < minChunk || limit > 200 {
+		if len(text) > 1<<14 || limit < MinTokens || limit > 200 {
 			return
 		}
-		c := newChunker(enc, Options{ChunkTokens: limit})
+		c := New(enc, limit, 0)
 		at := 0
-		for i, s := range c.split(title, text) {
-			if s.start < 0 || s.end > len(text) || s.start > s.end || i > 0 && s.start < at {
+		for i, s := range c.Split(title, text) {
+			if s.Start < 0 || s.End > len(text) || s.Start > s.End || i > 0 && s.Start < at {
 				t.Fatalf("chunk %d %+v of %d bytes", i, s, len(text))
 			}
-			at = s.start
+			at = s.Start
 		}
 	})
 }
@@ -153,13 +152,13 @@ func (c counting) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // table has it, is read a few times and not once for every chunk.
 func TestChunksOfOneSentence(t *testing.T) {
 	read := 0
-	c := newChunker(counting{encoder.NewHash(16), &read}, Options{})
+	c := New(counting{encoder.NewHash(16), &read}, 0, 0)
 	for _, text := range []string{
 		strings.Repeat("a line of a log without any end\n", 20_000),
 		strings.Repeat("word ", 100_000) + strings.Repeat("x", 100_000),
 	} {
 		read = 0
-		if chunks := c.split("", text); len(chunks) < 100 {
+		if chunks := c.Split("", text); len(chunks) < 100 {
 			t.Fatalf("%d chunks", len(chunks))
 		}
 		if limit := 20 * len(text); read > limit {
@@ -171,7 +170,7 @@ func TestChunksOfOneSentence(t *testing.T) {
 // TestFront: what is cut off the front of a text is what would be cut off if
 // all of it were read.
 func TestFront(t *testing.T) {
-	c := newChunker(encoder.NewHash(16), Options{})
+	c := New(encoder.NewHash(16), 0, 0)
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		s, room := strings.ReplaceAll(paragraph(rng, 1+rng.IntN(40)), ".", ""), 1+rng.IntN(100)

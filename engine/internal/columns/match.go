@@ -1,8 +1,10 @@
-package engine
+package columns
 
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // Matches are the documents that met a filter at one state of the columns.
@@ -36,12 +38,12 @@ func (m *Matches) Allow(ord uint64) bool {
 // size is the memory of m in bytes.
 func (m *Matches) size() int { return 8*len(m.pages) + m.held<<pageBits/8 }
 
-// Match returns the documents that meet f. It fails with ErrInvalid if f is
+// Match returns the documents that meet f. It fails with fault.Invalid if f is
 // invalid. Cost: with a condition that was asked before, that of what was added
 // and deleted since; else one pass over the distinct values and one over all.
-func (c *columns) Match(f Filter) (*Matches, error) {
-	if f.err != nil {
-		return nil, f.err
+func (c *Columns) Match(f filter.Filter) (*Matches, error) {
+	if f.Err() != nil {
+		return nil, f.Err()
 	}
 	key := f.String()
 	m := c.cache.get(key)
@@ -51,14 +53,17 @@ func (c *columns) Match(f Filter) (*Matches, error) {
 	if m.slots == len(c.ords) && m.gone == len(c.gone) && m.slots > 0 {
 		return m, nil
 	}
-	m = c.advance(m, f)
+	m, err := c.advance(m, f)
+	if err != nil {
+		return nil, err
+	}
 	c.cache.put(key, m)
 	return m, nil
 }
 
 // advance returns m brought up to date, m itself unchanged: pages that stay the
 // same are shared.
-func (c *columns) advance(m *Matches, f Filter) *Matches {
+func (c *Columns) advance(m *Matches, f filter.Filter) (*Matches, error) {
 	to := &Matches{pages: slices.Clone(m.pages), held: m.held, n: m.n, slots: len(c.ords), gone: len(c.gone)}
 	var last int
 	if n := len(c.ords); n > 0 {
@@ -87,22 +92,26 @@ func (c *columns) advance(m *Matches, f Filter) *Matches {
 		}
 	}
 	if m.slots == len(c.ords) {
-		return to
+		return to, nil
 	}
 	run := evaluation{c: c, from: m.slots, to: len(c.ords)}
-	for i, w := range run.filter(f) {
+	met, err := filter.Answer(f, &run)
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range met {
 		for w &= run.mask(i); w != 0; w &= w - 1 {
 			flip(c.ords[(run.first()+i)<<6+bits.TrailingZeros64(w)])
 			to.n++
 		}
 	}
-	return to
+	return to, nil
 }
 
 // evaluation answers a filter for the slots from one to another: bit sets have
 // a bit a slot, beginning with the word that holds the first.
 type evaluation struct {
-	c        *columns
+	c        *Columns
 	from, to int
 	memo     []uint64 // a bit a term, of the condition at hand
 }
@@ -120,57 +129,56 @@ func (e *evaluation) mask(i int) uint64 {
 	return w
 }
 
-// filter returns the slots that meet f; bits of dead slots and of slots before
-// the first mean nothing.
-func (e *evaluation) filter(f Filter) []uint64 {
-	switch f.op {
-	case opAll, opNone:
-		set := e.set()
-		if f.op == opAll {
-			for i := range set {
-				set[i] = ^uint64(0)
-			}
-		}
-		return set
-	case opNot:
-		set := e.filter(f.args[0])
+// All, Not, And, Or and Where are the algebra of bit sets; bits of dead slots
+// and of slots before the first mean nothing.
+func (e *evaluation) All(yes bool) ([]uint64, error) {
+	set := e.set()
+	if yes {
 		for i := range set {
-			set[i] = ^set[i]
+			set[i] = ^uint64(0)
 		}
-		return set
-	case opAnd, opOr:
-		set := e.filter(f.args[0])
-		for _, a := range f.args[1:] {
-			for i, w := range e.filter(a) {
-				if f.op == opAnd {
-					set[i] &= w
-				} else {
-					set[i] |= w
-				}
-			}
-		}
-		return set
 	}
-	return e.condition(newCondition(f))
+	return set, nil
 }
 
-// condition returns the slots with a term that meets q. Where the slots have
+func (e *evaluation) Not(set []uint64) ([]uint64, error) {
+	for i := range set {
+		set[i] = ^set[i]
+	}
+	return set, nil
+}
+
+func (e *evaluation) And(set, other []uint64) ([]uint64, error) {
+	for i, w := range other {
+		set[i] &= w
+	}
+	return set, nil
+}
+
+func (e *evaluation) Or(set, other []uint64) ([]uint64, error) {
+	for i, w := range other {
+		set[i] |= w
+	}
+	return set, nil
+}
+
+// Where returns the slots with a term that meets q. Where the slots have
 // more terms than there are, each term is asked about once, beforehand.
-func (e *evaluation) condition(q *condition) []uint64 {
+func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
 	set, d := e.set(), &e.c.terms
-	places := d.locate(q.path)
+	places := d.locate(q.Path())
 	meets := func(t uint32) bool {
 		x := d.all[t]
 		switch places[x.path] {
 		case here:
-			return q.meets(x.kind, d.text(t))
+			return q.Meets(x.kind, d.text(t))
 		case beneath:
-			return q.op == opExists
+			return q.Beneath()
 		}
 		return false
 	}
 	if !slices.ContainsFunc(places, func(p at) bool { return p != elsewhere }) {
-		return set
+		return set, nil
 	}
 	posts := len(e.c.posts)
 	if e.from > 0 {
@@ -182,7 +190,7 @@ func (e *evaluation) condition(q *condition) []uint64 {
 				set[slot>>6-e.first()] |= 1 << (slot & 63)
 			}
 		}
-		return set
+		return set, nil
 	}
 	e.memo = append(e.memo[:0], make([]uint64, len(d.all)>>6+1)...)
 	for t := range d.all {
@@ -198,5 +206,5 @@ func (e *evaluation) condition(q *condition) []uint64 {
 			}
 		}
 	}
-	return set
+	return set, nil
 }

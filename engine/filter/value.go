@@ -1,4 +1,4 @@
-package engine
+package filter
 
 import (
 	"bytes"
@@ -8,34 +8,34 @@ import (
 	"unicode/utf8"
 )
 
-// valueKind is what a value of metadata is.
-type valueKind uint8
+// Kind is what a value of metadata is.
+type Kind uint8
 
 const (
-	kindNull valueKind = iota
-	kindFalse
-	kindTrue
-	kindNumber
-	kindString
-	kindEmpty // an array or object with nothing in it: it only exists
+	Null Kind = iota
+	False
+	True
+	Number
+	String
+	Empty // an array or object with nothing in it: it only exists
 	kinds
 )
 
 // scalar is a value: the text of a string, the JSON text of a number.
 type scalar struct {
-	kind valueKind
+	kind Kind
 	text string
 }
 
 func (s scalar) write(b *strings.Builder) {
 	switch s.kind {
-	case kindNull:
+	case Null:
 		b.WriteString("null")
-	case kindFalse:
+	case False:
 		b.WriteString("false")
-	case kindTrue:
+	case True:
 		b.WriteString("true")
-	case kindNumber:
+	case Number:
 		b.WriteString(s.text)
 	default:
 		writeQuoted(b, s.text)
@@ -67,7 +67,7 @@ func writeQuoted(b *strings.Builder, s string) {
 
 // writePath writes a path bare where it reads as one.
 func writePath(b *strings.Builder, path string) {
-	if r, _ := utf8.DecodeRuneInString(path); startsWord(r) && wordLength(path) == len(path) && !filterWords[strings.ToLower(path)] {
+	if r, _ := utf8.DecodeRuneInString(path); startsWord(r) && wordLength(path) == len(path) && !words[strings.ToLower(path)] {
 		b.WriteString(path)
 		return
 	}
@@ -139,8 +139,8 @@ func digitRun(s []byte) int {
 	return n
 }
 
-// validNumber says that s is a number as JSON writes it.
-func validNumber(s string) bool { return len(s) > 0 && numberLength(s) == len(s) }
+// ValidNumber says that s is a number as JSON writes it.
+func ValidNumber(s string) bool { return len(s) > 0 && numberLength(s) == len(s) }
 
 // numberLength is the length of the JSON number that s starts with, or 0.
 func numberLength(s string) int {
@@ -214,98 +214,4 @@ func (d decimal) appendKey(b []byte) []byte {
 		b = append(b, byte(d.exp>>shift))
 	}
 	return append(append(b, d.a...), d.b...)
-}
-
-// condition is a comparison, ready to be asked about many values.
-type condition struct {
-	op      filterOp
-	path    string
-	kinds   [kinds]bool // of values, so that most are refused at once
-	texts   [][]byte    // of strings, in the filter's order
-	numbers []decimal   // likewise
-	many    map[string]struct{}
-	key     []byte
-}
-
-// fewValues is up to how many values are compared one by one.
-const fewValues = 8
-
-func newCondition(f Filter) *condition {
-	c := &condition{op: f.op, path: f.path}
-	for _, v := range f.values {
-		c.kinds[v.kind] = true
-		switch v.kind {
-		case kindString:
-			c.texts = append(c.texts, []byte(v.text))
-		case kindNumber:
-			c.numbers = append(c.numbers, parseDecimal([]byte(v.text)))
-		}
-	}
-	if len(c.texts)+len(c.numbers) > fewValues {
-		c.many = make(map[string]struct{}, len(f.values))
-		for _, t := range c.texts {
-			c.many["s"+string(t)] = struct{}{}
-		}
-		for _, n := range c.numbers {
-			c.many[string(n.appendKey(nil))] = struct{}{}
-		}
-	}
-	return c
-}
-
-// meets says whether a value meets c. Not for concurrent use.
-func (c *condition) meets(k valueKind, text []byte) bool {
-	if c.op == opExists {
-		return true
-	}
-	if !c.kinds[k] {
-		return false
-	}
-	switch {
-	case k < kindNumber:
-		return true // null, false and true are met by being named
-	case c.many != nil && k == kindString:
-		c.key = append(append(c.key[:0], 's'), text...)
-		_, ok := c.many[string(c.key)]
-		return ok
-	case c.many != nil:
-		c.key = parseDecimal(text).appendKey(c.key[:0])
-		_, ok := c.many[string(c.key)]
-		return ok
-	case k == kindString && c.op == opPrefix:
-		return bytes.HasPrefix(text, c.texts[0])
-	case k == kindString && (c.op == opEq || c.op == opIn):
-		for _, t := range c.texts {
-			if bytes.Equal(t, text) {
-				return true
-			}
-		}
-		return false
-	case k == kindString:
-		return c.inOrder(func(i int) int { return bytes.Compare(text, c.texts[i]) }, len(c.texts))
-	}
-	d := parseDecimal(text)
-	return c.inOrder(func(i int) int { return d.compare(c.numbers[i]) }, len(c.numbers))
-}
-
-// inOrder decides by how the value compares with each of the condition's n.
-func (c *condition) inOrder(compare func(i int) int, n int) bool {
-	switch c.op {
-	case opLt:
-		return compare(0) < 0
-	case opLe:
-		return compare(0) <= 0
-	case opGt:
-		return compare(0) > 0
-	case opGe:
-		return compare(0) >= 0
-	case opRange:
-		return compare(0) >= 0 && compare(1) <= 0
-	}
-	for i := range n { // opEq and opIn
-		if compare(i) == 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-package engine
+package columns
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
 )
 
 // The oracle walks one document as a person would, knowing nothing of columns.
@@ -72,7 +75,7 @@ func order(a, b any) (c int, ok bool) {
 
 // oracle is a filter as the test wrote it, with a meaning of its own.
 type oracle struct {
-	Filter
+	filter.Filter
 	meets func(doc map[string]any) bool
 }
 
@@ -141,10 +144,10 @@ func someFilter(r *rand.Rand, depth int) oracle {
 	if depth > 0 && r.IntN(3) > 0 {
 		if r.IntN(3) == 0 {
 			a := someFilter(r, depth-1)
-			return oracle{Not(a.Filter), func(d map[string]any) bool { return !a.meets(d) }}
+			return oracle{filter.Not(a.Filter), func(d map[string]any) bool { return !a.meets(d) }}
 		}
 		parts := make([]oracle, r.IntN(4))
-		fs := make([]Filter, len(parts))
+		fs := make([]filter.Filter, len(parts))
 		for i := range parts {
 			parts[i] = someFilter(r, depth-1)
 			fs[i] = parts[i].Filter
@@ -159,9 +162,9 @@ func someFilter(r *rand.Rand, depth int) oracle {
 			return all
 		}
 		if all {
-			return oracle{And(fs...), meets}
+			return oracle{filter.And(fs...), meets}
 		}
-		return oracle{Or(fs...), meets}
+		return oracle{filter.Or(fs...), meets}
 	}
 	path := somePath(r)
 	var v any = pick(r, someStrings)
@@ -173,24 +176,24 @@ func someFilter(r *rand.Rand, depth int) oracle {
 	}
 	switch r.IntN(9) {
 	case 0:
-		return oracle{Lt(path, v), against(func(c int) bool { return c < 0 })}
+		return oracle{filter.Lt(path, v), against(func(c int) bool { return c < 0 })}
 	case 1:
-		return oracle{Le(path, v), against(func(c int) bool { return c <= 0 })}
+		return oracle{filter.Le(path, v), against(func(c int) bool { return c <= 0 })}
 	case 2:
-		return oracle{Gt(path, v), against(func(c int) bool { return c > 0 })}
+		return oracle{filter.Gt(path, v), against(func(c int) bool { return c > 0 })}
 	case 3:
-		return oracle{Ge(path, v), against(func(c int) bool { return c >= 0 })}
+		return oracle{filter.Ge(path, v), against(func(c int) bool { return c >= 0 })}
 	case 4:
-		return oracle{Exists(path), func(d map[string]any) bool { _, ok := lookup(d, path); return ok }}
+		return oracle{filter.Exists(path), func(d map[string]any) bool { _, ok := lookup(d, path); return ok }}
 	case 5:
 		prefix := pick(r, someStrings)
-		return oracle{Prefix(path, prefix), oneOf(path, func(x any) bool { s, ok := x.(string); return ok && strings.HasPrefix(s, prefix) })}
+		return oracle{filter.Prefix(path, prefix), oneOf(path, func(x any) bool { s, ok := x.(string); return ok && strings.HasPrefix(s, prefix) })}
 	case 6:
 		values := make([]any, r.IntN(14))
 		for i := range values {
 			values[i] = someScalar(r)
 		}
-		return oracle{In(path, values...), oneOf(path, func(x any) bool {
+		return oracle{filter.In(path, values...), oneOf(path, func(x any) bool {
 			for _, v := range values {
 				if c, ok := order(x, v); ok && c == 0 {
 					return true
@@ -203,14 +206,14 @@ func someFilter(r *rand.Rand, depth int) oracle {
 		if _, number := v.(json.Number); number {
 			hi = pick(r, someNumbers)
 		}
-		return oracle{Range(path, v, hi), oneOf(path, func(x any) bool {
+		return oracle{filter.Range(path, v, hi), oneOf(path, func(x any) bool {
 			c, ok := order(x, v)
 			d, _ := order(x, hi)
 			return ok && c >= 0 && d <= 0
 		})}
 	}
 	v = someScalar(r)
-	return oracle{Eq(path, v), against(func(c int) bool { return c == 0 })}
+	return oracle{filter.Eq(path, v), against(func(c int) bool { return c == 0 })}
 }
 
 func encode(t testing.TB, doc map[string]any) []byte {
@@ -223,7 +226,7 @@ func encode(t testing.TB, doc map[string]any) []byte {
 
 // holds compares what the columns answer with the oracle's word on every
 // document.
-func holds(t *testing.T, c *columns, o oracle, docs map[uint64]map[string]any, last uint64) {
+func holds(t *testing.T, c *Columns, o oracle, docs map[uint64]map[string]any, last uint64) {
 	t.Helper()
 	m, err := c.Match(o.Filter)
 	if err != nil {
@@ -259,7 +262,7 @@ func TestColumnsAgreeWithTheDocuments(t *testing.T) {
 	for seed := uint64(1); seed <= 6; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 5))
-			c, docs := newColumns(), map[uint64]map[string]any{}
+			c, docs := New(), map[uint64]map[string]any{}
 			var ords []uint64
 			filters := make([]oracle, 40)
 			for i := range filters {
@@ -326,17 +329,17 @@ func TestColumnsAgreeWithTheDocuments(t *testing.T) {
 }
 
 // again writes a filter and reads it.
-func again(t *testing.T, f Filter) Filter {
+func again(t *testing.T, f filter.Filter) filter.Filter {
 	t.Helper()
-	g, err := ParseFilter(f.String())
+	g, err := filter.Parse(f.String())
 	if err != nil || g.String() != f.String() {
 		t.Fatalf("%s is read as %s, %v", f, g, err)
 	}
 	return g
 }
 
-func rebuilt(t *testing.T, docs map[uint64]map[string]any, last uint64) *columns {
-	c := newColumns()
+func rebuilt(t *testing.T, docs map[uint64]map[string]any, last uint64) *Columns {
+	c := New()
 	for ord := uint64(0); ord <= last; ord++ {
 		if doc, ok := docs[ord]; ok {
 			if err := c.Add(ord, encode(t, doc)); err != nil {
@@ -347,7 +350,7 @@ func rebuilt(t *testing.T, docs map[uint64]map[string]any, last uint64) *columns
 	return c
 }
 
-func written(t testing.TB, c *columns) []byte {
+func written(t testing.TB, c *Columns) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if n, err := c.WriteTo(&b); err != nil || n != int64(b.Len()) {
@@ -356,9 +359,9 @@ func written(t testing.TB, c *columns) []byte {
 	return b.Bytes()
 }
 
-func reload(t testing.TB, c *columns) *columns {
+func reload(t testing.TB, c *Columns) *Columns {
 	t.Helper()
-	to, err := loadColumns(written(t, c))
+	to, err := Load(written(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +369,7 @@ func reload(t testing.TB, c *columns) *columns {
 }
 
 func TestMatchesDoNotChange(t *testing.T) {
-	c := newColumns()
+	c := New()
 	add := func(ord uint64, raw string) {
 		t.Helper()
 		if err := c.Add(ord, []byte(raw)); err != nil {
@@ -377,29 +380,29 @@ func TestMatchesDoNotChange(t *testing.T) {
 	add(5000, `{"a": 2}`)
 	add(5001, ``)
 	add(5002, `null`)
-	first, err := c.Match(Exists("a"))
+	first, err := c.Match(filter.Exists("a"))
 	if err != nil || first.Len() != 2 {
 		t.Fatal(first, err)
 	}
 	c.Delete(3)
 	add(1<<20, `{"a": {"b": []}}`)
-	second, err := c.Match(Exists("a"))
+	second, err := c.Match(filter.Exists("a"))
 	if err != nil || second.Len() != 2 || second.Allow(3) || !second.Allow(5000) || !second.Allow(1<<20) || second.Allow(1<<40) {
 		t.Fatal(second, err)
 	}
 	if first.Len() != 2 || !first.Allow(3) || !first.Allow(5000) || first.Allow(1<<20) {
 		t.Error("an answer changed after it was given")
 	}
-	if third, err := c.Match(Exists("a")); err != nil || third != second {
+	if third, err := c.Match(filter.Exists("a")); err != nil || third != second {
 		t.Error("an answer was made again although nothing changed")
 	}
-	if all, err := c.Match(Filter{}); err != nil || all.Len() != 4 {
+	if all, err := c.Match(filter.Filter{}); err != nil || all.Len() != 4 {
 		t.Error(all, err)
 	}
 }
 
 func TestColumnsRefuse(t *testing.T) {
-	c := newColumns()
+	c := New()
 	if err := c.Add(7, []byte(`{"a": 1}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -409,8 +412,8 @@ func TestColumnsRefuse(t *testing.T) {
 		raw  string
 		want error
 	}{
-		{7, `{}`, errOrder}, {6, `{}`, errOrder}, {maxOrd, `{}`, errOrder}, {8, `[1]`, errMetadata}, {8, `{"b": `, errMetadata},
-		{8, `3`, errMetadata}, {8, strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), errMetadata},
+		{7, `{}`, ErrOrder}, {6, `{}`, ErrOrder}, {MaxOrd, `{}`, ErrOrder}, {8, `[1]`, metadata.ErrNoObject}, {8, `{"b": `, metadata.ErrNoObject},
+		{8, `3`, metadata.ErrNoObject}, {8, strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), metadata.ErrNoObject},
 	} {
 		if err := c.Add(x.ord, []byte(x.raw)); !errors.Is(err, x.want) {
 			t.Errorf("%d %.20s: %v, want %v", x.ord, x.raw, err, x.want)
@@ -426,7 +429,7 @@ func TestColumnsRefuse(t *testing.T) {
 
 func TestColumnsKeepDeepMetadataSmall(t *testing.T) {
 	deep := strings.Repeat(`{"k":1,"a":`, 4000) + "1" + strings.Repeat("}", 4000)
-	c := newColumns()
+	c := New()
 	if err := c.Add(1, []byte(deep)); err != nil {
 		t.Fatal(err)
 	}
@@ -434,21 +437,21 @@ func TestColumnsKeepDeepMetadataSmall(t *testing.T) {
 		t.Errorf("%d bytes for metadata of %d", size, len(deep))
 	}
 	for path, want := range map[string]int{strings.Repeat("a.", 3999) + "k": 1, strings.Repeat("a.", 4000) + "k": 0, strings.Repeat("a.", 3000) + "a": 1} {
-		if m, err := c.Match(Exists(path)); err != nil || m.Len() != want {
+		if m, err := c.Match(filter.Exists(path)); err != nil || m.Len() != want {
 			t.Errorf("path of %d bytes: %v, %v", len(path), m, err)
 		}
 	}
 }
 
 func TestCacheStaysSmall(t *testing.T) {
-	c := newColumns()
+	c := New()
 	for ord := range uint64(100) {
 		if err := c.Add(ord<<16, []byte(`{"a": 1}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 300 {
-		if _, err := c.Match(Not(Eq("a", i+2))); err != nil {
+		if _, err := c.Match(filter.Not(filter.Eq("a", i+2))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -464,7 +467,7 @@ func TestCacheStaysSmall(t *testing.T) {
 		big[i] = fmt.Sprint("value ", i)
 	}
 	for i := range 3 {
-		if _, err := c.Match(In(fmt.Sprint("a", i), big...)); err != nil {
+		if _, err := c.Match(filter.In(fmt.Sprint("a", i), big...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -477,8 +480,8 @@ func TestCacheStaysSmall(t *testing.T) {
 // engine holds.
 func TestColumnsConcurrent(t *testing.T) {
 	var mu sync.RWMutex
-	c := newColumns()
-	filters := []Filter{Eq("a", 1), Not(Exists("b")), Ge("n", 500), In("a", 1, 2, "x"), Or(Prefix("s", "1"), Lt("n", 10))}
+	c := New()
+	filters := []filter.Filter{filter.Eq("a", 1), filter.Not(filter.Exists("b")), filter.Ge("n", 500), filter.In("a", 1, 2, "x"), filter.Or(filter.Prefix("s", "1"), filter.Lt("n", 10))}
 	var group sync.WaitGroup
 	for w := range 4 {
 		group.Go(func() {

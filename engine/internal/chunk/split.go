@@ -1,4 +1,4 @@
-package engine
+package chunk
 
 import (
 	"strings"
@@ -10,14 +10,14 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// span is the bytes [start, end) of a text.
-type span struct{ start, end int }
+// Span is the bytes [Start, End) of a text.
+type Span struct{ Start, End int }
 
-// chunker cuts texts that an encoder cannot read whole into chunks that it can:
+// Splitter cuts texts that an encoder cannot read whole into chunks that it can:
 // whole sentences (Unicode Standard Annex 29), as many as there is room for, the
 // last ones repeated at the front of the next chunk. The room is counted in the
 // encoder's own tokens. As few chunks are made as have room, about equally long.
-type chunker struct {
+type Splitter struct {
 	enc     encoder.Encoder
 	limit   int // tokens of a chunk, those the encoder adds included; 0 for texts that stay whole
 	overlap int // most tokens that two chunks share
@@ -28,42 +28,48 @@ type chunker struct {
 // at least this share of the room to the text.
 const titleShare = 2
 
-// newChunker reads the options. Without an encoder no text is ever cut.
-func newChunker(enc encoder.Encoder, o Options) chunker {
-	c := chunker{enc: enc}
-	if enc == nil || o.ChunkTokens < 0 {
+// MinTokens is the least that a limit of tokens may be.
+const MinTokens = 16
+
+// New makes a Splitter for an encoder's texts. A chunk has at most so many
+// tokens, and repeats at most overlap of the one before. 0 tokens mean the
+// encoder's limit, below 0 texts stay whole, as they do without an encoder; an
+// overlap of 0 means an eighth of the chunk, below 0 none.
+func New(enc encoder.Encoder, tokens, overlap int) Splitter {
+	c := Splitter{enc: enc}
+	if enc == nil || tokens < 0 {
 		return c
 	}
 	c.limit = enc.Fingerprint().MaxTokens
-	if o.ChunkTokens > 0 && (c.limit == 0 || o.ChunkTokens < c.limit) {
-		c.limit = o.ChunkTokens
+	if tokens > 0 && (c.limit == 0 || tokens < c.limit) {
+		c.limit = tokens
 	}
 	c.frame = len(enc.Tokenize(encoder.Passage, "").IDs)
 	switch {
-	case o.ChunkOverlap > 0:
-		c.overlap = min(o.ChunkOverlap, c.limit/2)
-	case o.ChunkOverlap == 0:
+	case overlap > 0:
+		c.overlap = min(overlap, c.limit/2)
+	case overlap == 0:
 		c.overlap = c.limit / 8
 	}
 	return c
 }
 
 // tokens counts those of s alone.
-func (c *chunker) tokens(s string) int {
+func (c *Splitter) tokens(s string) int {
 	t := c.enc.Tokenize(encoder.Passage, s)
 	return len(t.IDs) + t.Truncated - c.frame
 }
 
 // room is how many tokens of the text a chunk behind title has.
-func (c *chunker) room(title string) int {
+func (c *Splitter) room(title string) int {
 	room := c.limit - c.frame
 	return max(room-c.tokens(title), room/titleShare, 1)
 }
 
-// titleOf returns as much of the title of a text in chunks as the encoder reads
+// TitleOf returns as much of the title of a text in chunks as the encoder reads
 // before each of them, and how many of its tokens that leaves out: a longer one
 // would take the room of the text.
-func (c *chunker) titleOf(title string) (kept string, left int) {
+func (c *Splitter) TitleOf(title string) (kept string, left int) {
 	most := c.enc.Fingerprint().MaxTokens - c.frame - c.room(title)
 	if n := c.tokens(title); most >= 1 && n > most {
 		front, _ := c.front(title, most)
@@ -73,10 +79,10 @@ func (c *chunker) titleOf(title string) (kept string, left int) {
 	return title, 0
 }
 
-// split returns the chunks of a text that is encoded behind title: nil where
+// Split returns the chunks of a text that is encoded behind title: nil where
 // both fit the limit. Cost O(tokens).
-func (c *chunker) split(title, text string) []span {
-	if c.limit == 0 || c.tokens(passageText(title, text))+c.frame <= c.limit {
+func (c *Splitter) Split(title, text string) []Span {
+	if c.limit == 0 || c.tokens(Passage(title, text))+c.frame <= c.limit {
 		return nil
 	}
 	room := c.room(title)
@@ -87,7 +93,7 @@ func (c *chunker) split(title, text string) []span {
 		chunks = even
 	}
 	for i := range chunks {
-		chunks[i] = trim(text, chunks[i])
+		chunks[i] = Trim(text, chunks[i])
 	}
 	if len(chunks) < 2 {
 		return nil // the title alone is beyond the limit
@@ -97,12 +103,12 @@ func (c *chunker) split(title, text string) []span {
 
 // piece is a sentence, or a part of one that is longer than a chunk.
 type piece struct {
-	span
+	Span
 	tokens int
 }
 
 // pieces cuts text into sentences of at most room tokens each.
-func (c *chunker) pieces(text string, room int) []piece {
+func (c *Splitter) pieces(text string, room int) []piece {
 	var out []piece
 	state, rest := -1, text
 	for rest != "" {
@@ -116,7 +122,7 @@ func (c *chunker) pieces(text string, room int) []piece {
 				cut = c.cut(front, room)
 				n = c.tokens(s[:cut])
 			}
-			out = append(out, piece{span{at, at + cut}, n})
+			out = append(out, piece{Span{at, at + cut}, n})
 			at, s = at+cut, s[cut:]
 		}
 	}
@@ -126,7 +132,7 @@ func (c *chunker) pieces(text string, room int) []piece {
 // front returns as much of s, up to a blank, as has more than room tokens, and
 // how many it has; all of s if that has no more. A text may be one sentence of
 // megabytes, which must not be read whole for every piece of it.
-func (c *chunker) front(s string, room int) (front string, tokens int) {
+func (c *Splitter) front(s string, room int) (front string, tokens int) {
 	for size := 16 * room; ; size *= 2 {
 		front = s
 		if size < len(s) {
@@ -142,7 +148,7 @@ func (c *chunker) front(s string, room int) (front string, tokens int) {
 
 // cut returns where to cut a sentence so that at most room tokens stand before
 // it: behind white space if there is some, else between two tokens.
-func (c *chunker) cut(s string, room int) int {
+func (c *Splitter) cut(s string, room int) int {
 	t := c.enc.Tokenize(encoder.Passage, s)
 	seen, end := 0, 0
 	for i, o := range t.Offsets {
@@ -174,15 +180,15 @@ func (c *chunker) cut(s string, room int) int {
 // chunk of its own. A chunk begins with the last pieces of the one before, up
 // to overlap tokens. With even above 0 the chunks end where that many would
 // share the text equally, and may become more than that.
-func pack(pieces []piece, room, overlap, even int) []span {
+func pack(pieces []piece, room, overlap, even int) []Span {
 	left := 0 // tokens of pieces that are in no chunk yet
 	for _, p := range pieces {
 		left += p.tokens
 	}
-	var out []span
+	var out []Span
 	for fresh := 0; fresh < len(pieces); {
 		from, n := fresh, 0
-		for from > 0 && pieces[from-1].start > out[len(out)-1].start && // the next chunk goes beyond this one
+		for from > 0 && pieces[from-1].Start > out[len(out)-1].Start && // the next chunk goes beyond this one
 			n+pieces[from-1].tokens <= overlap && n+pieces[from-1].tokens+pieces[fresh].tokens <= room {
 			from--
 			n += pieces[from].tokens
@@ -197,16 +203,20 @@ func pack(pieces []piece, room, overlap, even int) []span {
 			left -= pieces[to].tokens
 			to++
 		}
-		out = append(out, span{pieces[from].start, pieces[to-1].end})
+		out = append(out, Span{pieces[from].Start, pieces[to-1].End})
 		fresh = to
 	}
 	return out
 }
 
-// trim leaves white space at both ends out.
-func trim(text string, s span) span {
-	t := text[s.start:s.end]
-	s.start += len(t) - len(strings.TrimLeftFunc(t, unicode.IsSpace))
-	s.end = s.start + len(strings.TrimSpace(t))
+// Passage is what the encoder sees of a document: its title, if any, before its
+// text, as in BEIR.
+func Passage(title, text string) string { return strings.TrimSpace(title + " " + text) }
+
+// Trim leaves white space at both ends out.
+func Trim(text string, s Span) Span {
+	t := text[s.Start:s.End]
+	s.Start += len(t) - len(strings.TrimLeftFunc(t, unicode.IsSpace))
+	s.End = s.Start + len(strings.TrimSpace(t))
 	return s
 }

@@ -1,9 +1,11 @@
-package engine
+package columns
 
 import (
 	"bytes"
 	"hash/maphash"
 	"slices"
+
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // dictionary numbers paths and terms. A path is a key below another path; both
@@ -26,12 +28,15 @@ type pathNode struct {
 
 const rootPath = 0
 
+// kinds is the number of kinds of values.
+const kinds = uint64(filter.Empty) + 1
+
 // term is a value at a path: its text ends at end, and starts where that of the
 // term before ends.
 type term struct {
 	end  uint64
 	path uint32
-	kind valueKind
+	kind filter.Kind
 }
 
 func (d *dictionary) init() {
@@ -75,7 +80,7 @@ func (d *dictionary) text(t uint32) []byte {
 }
 
 // intern returns the number of a term, a new one if it has none.
-func (d *dictionary) intern(path uint32, kind valueKind, text []byte) uint32 {
+func (d *dictionary) intern(path uint32, kind filter.Kind, text []byte) uint32 {
 	slot := d.find(path, kind, text)
 	if n := d.table[slot]; n != 0 {
 		return n - 1
@@ -90,9 +95,9 @@ func (d *dictionary) intern(path uint32, kind valueKind, text []byte) uint32 {
 }
 
 // find returns the place of a term in the table, or the one for it.
-func (d *dictionary) find(path uint32, kind valueKind, text []byte) uint64 {
+func (d *dictionary) find(path uint32, kind filter.Kind, text []byte) uint64 {
 	mask := uint64(len(d.table) - 1)
-	slot := (maphash.Bytes(d.seed, text) + (uint64(path)*uint64(kinds)+uint64(kind))*0x9e3779b97f4a7c15) & mask
+	slot := (maphash.Bytes(d.seed, text) + (uint64(path)*kinds+uint64(kind))*0x9e3779b97f4a7c15) & mask
 	for ; d.table[slot] != 0; slot = (slot + 1) & mask {
 		t := d.table[slot] - 1
 		if x := d.all[t]; x.path == path && x.kind == kind && bytes.Equal(d.text(t), text) {

@@ -1,4 +1,5 @@
-package engine
+// Package fusion joins the scores of a dense and a lexical search.
+package fusion
 
 import (
 	"cmp"
@@ -6,10 +7,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/index/inverted"
 )
 
-// Kinds of Fusion.
+// Kinds of fusion.
 const (
 	// Calibrated adds absolute scores: cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
 	// Pair·pair bonus. s is the share of the query's words, by idf, that stand in
@@ -23,9 +25,9 @@ const (
 	Convex = "convex"
 )
 
-// Fusion says how the dense and the lexical leg of a hybrid search are joined.
+// Options say how the dense and the lexical leg of a hybrid search are joined.
 // The zero value is Calibrated with its defaults.
-type Fusion struct {
+type Options struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
 	// Presence is the weight of the share of the query's words, to the power 1.25,
@@ -44,8 +46,8 @@ type Fusion struct {
 	LexicalShare float64
 }
 
-// fill returns f with its defaults, or ErrInvalid.
-func (f Fusion) fill() (Fusion, error) {
+// fill returns f with its defaults, or engine.ErrInvalid.
+func (f Options) fill() (Options, error) {
 	def := func(v *float64, d float64) {
 		if *v == 0 {
 			*v = d
@@ -62,30 +64,38 @@ func (f Fusion) fill() (Fusion, error) {
 	}
 	switch {
 	case !slices.Contains([]string{Calibrated, RRF, Convex}, f.Kind):
-		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", ErrInvalid, f.Kind, Calibrated, RRF, Convex)
+		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.Invalid, f.Kind, Calibrated, RRF, Convex)
 	case !(f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
-		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", ErrInvalid, f.Presence, f.Beta, f.Pair)
+		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.Invalid, f.Presence, f.Beta, f.Pair)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
-		return f, fmt.Errorf("%w: rank constant %v; use a positive number", ErrInvalid, f.RankConstant)
+		return f, fmt.Errorf("%w: rank constant %v; use a positive number", fault.Invalid, f.RankConstant)
 	case !(f.LexicalShare > 0 && f.LexicalShare <= 1):
-		return f, fmt.Errorf("%w: lexical share %v; use a number up to 1", ErrInvalid, f.LexicalShare)
+		return f, fmt.Errorf("%w: lexical share %v; use a number up to 1", fault.Invalid, f.LexicalShare)
 	}
 	return f, nil
 }
 
-// terms are the summands of a candidate's score in a plan.
-func (p plan) terms(c Candidate) []ScoreTerm {
-	switch {
-	case !p.lexical:
-		return []ScoreTerm{{"cosine", 1, c.Dense}}
-	case !p.dense:
-		return []ScoreTerm{{"bm25", 1, c.BM25}}
-	}
-	f, err := p.fusion.fill()
+// Check returns engine.ErrInvalid for a kind that is none and for weights out of
+// range.
+func (f Options) Check() error {
+	_, err := f.fill()
+	return err
+}
+
+// Term is one summand of a fused score.
+type Term struct {
+	Name          string // "cosine", "presence^1.25", "coverage", "pair"; in searches of one leg "bm25"
+	Weight, Value float64
+}
+
+// Terms are the summands of a candidate's score: none in kinds that rank by
+// more than the candidate, and none of weight 0.
+func (f Options) Terms(c Candidate) []Term {
+	f, err := f.fill()
 	if err != nil || f.Kind != Calibrated {
 		return nil
 	}
-	var terms []ScoreTerm
+	var terms []Term
 	for _, t := range f.calibrated(&c) {
 		if t.Weight > 0 {
 			terms = append(terms, t)
@@ -95,15 +105,15 @@ func (p plan) terms(c Candidate) []ScoreTerm {
 }
 
 // calibrated are the summands of a candidate's score in Calibrated.
-func (f Fusion) calibrated(c *Candidate) [4]ScoreTerm {
-	return [4]ScoreTerm{
+func (f Options) calibrated(c *Candidate) [4]Term {
+	return [4]Term{
 		{"cosine", 1, c.Dense}, {"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair},
 	}
 }
 
 // Candidate is a document, or a chunk of one, with the scores of both legs.
 type Candidate struct {
-	Ord            uint64  // by whatever number its index knows it
+	Ord            uint64  // by whatever number its index knows it: in the engine, the id of a chunk
 	Dense          float64 // cosine of the modulated query vector, in [-1, 1]
 	inverted.Match         // how the query's words stand in it
 	Score          float64 // what the ranking is by; set by Fuse
@@ -111,8 +121,8 @@ type Candidate struct {
 
 // Fuse sets the scores of cs and sorts them: best first, ties by Ord. Every
 // candidate must have its true scores in both legs, also the one that only one
-// leg has named. ErrInvalid for weights out of range. Cost O(n log n).
-func (f Fusion) Fuse(cs []Candidate) error {
+// leg has named. engine.ErrInvalid for weights out of range. Cost O(n log n).
+func (f Options) Fuse(cs []Candidate) error {
 	f, err := f.fill()
 	if err != nil || len(cs) == 0 {
 		return err
@@ -129,7 +139,7 @@ func (f Fusion) Fuse(cs []Candidate) error {
 		}
 	case RRF:
 		for leg, by := range legs {
-			sortBy(cs, by)
+			Sort(cs, by)
 			for i := range cs {
 				// A document without any word of the query has no lexical rank.
 				if leg == 0 || cs[i].BM25 > 0 {
@@ -151,20 +161,21 @@ func (f Fusion) Fuse(cs []Candidate) error {
 			}
 		}
 	}
-	sortBy(cs, func(c Candidate) float64 { return c.Score })
+	Sort(cs, func(c Candidate) float64 { return c.Score })
 	return nil
 }
 
 // raised is a share to the power 1.25.
 func raised(s float64) float64 { return s * math.Sqrt(math.Sqrt(s)) }
 
-// legs read the score of either leg.
-var legs = []func(Candidate) float64{
-	func(c Candidate) float64 { return c.Dense },
-	func(c Candidate) float64 { return c.BM25 },
-}
+// Dense and Lexical read the score of either leg.
+func Dense(c Candidate) float64   { return c.Dense }
+func Lexical(c Candidate) float64 { return c.BM25 }
 
-func sortBy(cs []Candidate, by func(Candidate) float64) {
+var legs = []func(Candidate) float64{Dense, Lexical}
+
+// Sort ranks cs by a score: highest first, ties by Ord.
+func Sort(cs []Candidate, by func(Candidate) float64) {
 	slices.SortFunc(cs, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Ord, b.Ord))
 	})

@@ -1,13 +1,15 @@
-package engine
+package columns
 
 import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // bytes is the memory in use, without the answers that are kept.
-func (c *columns) bytes() int {
+func (c *Columns) bytes() int {
 	n := 8*(cap(c.ords)+cap(c.ends)+cap(c.live)) + 4*(cap(c.posts)+cap(c.gone))
 	n += 16*cap(c.terms.all) + cap(c.terms.texts) + 4*cap(c.terms.table)
 	for _, p := range c.terms.paths {
@@ -24,8 +26,8 @@ func benchMetadata(i int) []byte {
 		[]string{"go", "c", "rust", "zig"}[i%4], i%977, i, i%50, i%333, 1+i%12, 1+i%28, i%60, 1990+i%35)
 }
 
-func benchColumns(tb testing.TB) (c *columns, jsonBytes int) {
-	c = newColumns()
+func benchColumns(tb testing.TB) (c *Columns, jsonBytes int) {
+	c = New()
 	for i := range benchDocuments {
 		raw := benchMetadata(i)
 		jsonBytes += len(raw)
@@ -39,7 +41,7 @@ func benchColumns(tb testing.TB) (c *columns, jsonBytes int) {
 // BenchmarkColumnsAdd is one document; it also tells of the memory of 100,000.
 func BenchmarkColumnsAdd(b *testing.B) {
 	b.Run("document", func(b *testing.B) {
-		c := newColumns()
+		c := New()
 		docs := make([][]byte, benchDocuments)
 		for i := range docs {
 			docs[i] = benchMetadata(i)
@@ -67,7 +69,7 @@ func BenchmarkColumnsAdd(b *testing.B) {
 		c, _ := benchColumns(b)
 		data := written(b, c)
 		for b.Loop() {
-			if _, err := loadColumns(data); err != nil {
+			if _, err := Load(data); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -86,7 +88,7 @@ func BenchmarkMatch(b *testing.B) {
 	c, _ := benchColumns(b)
 	next := uint64(benchDocuments + 1)
 	for _, expr := range benchFilters {
-		f, err := ParseFilter(expr)
+		f, err := filter.Parse(expr)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -125,7 +127,7 @@ func BenchmarkMatch(b *testing.B) {
 		})
 	}
 	b.Run("allow", func(b *testing.B) {
-		m, err := c.Match(Eq("lang", "go"))
+		m, err := c.Match(filter.Eq("lang", "go"))
 		if err != nil {
 			b.Fatal(err)
 		}

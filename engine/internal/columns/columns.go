@@ -1,16 +1,19 @@
-package engine
+// Package columns answers filters over the metadata of many documents.
+package columns
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
 )
 
-// columns hold the metadata of all documents so that a filter is answered
+// Columns hold the metadata of all documents so that a filter is answered
 // without reading one: derived state, made of the store alone.
 //
 // Every value is a *term*: the path it stands at, its kind and its text, kept
@@ -23,7 +26,7 @@ import (
 //
 // Add, Delete and load need exclusive use; Match, Len and WriteTo may run
 // beside each other. A Matches never changes and may outlive the lock.
-type columns struct {
+type Columns struct {
 	terms dictionary
 	ords  []uint64 // slot -> ordinal, ascending
 	ends  []uint64 // slot -> end of its terms in posts
@@ -37,34 +40,31 @@ type columns struct {
 	key   []byte   // text of the number that is being added
 }
 
-// errOrder answers an ordinal that was added before, or after a higher one.
-var errOrder = errors.New("ordinals must ascend")
+// ErrOrder answers an ordinal that was added before, or after a higher one.
+var ErrOrder = errors.New("ordinals must ascend")
 
-// errMetadata answers metadata that is no JSON object.
-var errMetadata = errors.New("metadata is no JSON object")
-
-// errColumnsFull answers a document beyond what 32 bits can number.
-var errColumnsFull = errors.New("too many distinct values of metadata; split the database")
+// ErrFull answers a document beyond what 32 bits can number.
+var ErrFull = errors.New("too many distinct values of metadata; split the database")
 
 const (
-	// maxOrd bounds ordinals, for the sake of tables over them: 275 thousand
+	// MaxOrd bounds ordinals, for the sake of tables over them: 275 thousand
 	// million versions.
-	maxOrd = 1 << 38
+	MaxOrd = 1 << 38
 	// maxTerms leaves room for the terms and paths of one document.
 	maxTerms = math.MaxUint32 - 1<<30
 )
 
-func newColumns() *columns {
-	c := &columns{}
+func New() *Columns {
+	c := &Columns{}
 	c.terms.init()
 	return c
 }
 
 // Len is the number of documents.
-func (c *columns) Len() int { return len(c.ords) - c.dead }
+func (c *Columns) Len() int { return len(c.ords) - c.dead }
 
 // After is the number of documents whose ordinal is above ord.
-func (c *columns) After(ord uint64) int {
+func (c *Columns) After(ord uint64) int {
 	n := 0
 	for slot := len(c.ords) - 1; slot >= 0 && c.ords[slot] > ord; slot-- {
 		if c.alive(slot) {
@@ -76,17 +76,17 @@ func (c *columns) After(ord uint64) int {
 
 // Add takes in a document's metadata as JSON; nothing, null and {} are a
 // document without any. Ordinals must ascend from one Add to the next, as the
-// store gives them. Errors: errOrder, errMetadata, errColumnsFull; then nothing
+// store gives them. Errors: ErrOrder, metadata.ErrNoObject, ErrFull; then nothing
 // has changed.
 // Cost: reading the JSON, some microseconds.
-func (c *columns) Add(ord uint64, metadata []byte) error {
-	if n := len(c.ords); n > 0 && ord <= c.ords[n-1] || ord >= maxOrd {
-		return fmt.Errorf("metadata of version %d: %w", ord, errOrder)
+func (c *Columns) Add(ord uint64, raw []byte) error {
+	if n := len(c.ords); n > 0 && ord <= c.ords[n-1] || ord >= MaxOrd {
+		return fmt.Errorf("metadata of version %d: %w", ord, ErrOrder)
 	}
 	if len(c.terms.all) > maxTerms || len(c.terms.paths) > maxTerms || len(c.ords) > maxTerms {
-		return fmt.Errorf("metadata of version %d: %w", ord, errColumnsFull)
+		return fmt.Errorf("metadata of version %d: %w", ord, ErrFull)
 	}
-	m, err := parseMetadata(metadata)
+	m, err := metadata.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("metadata of version %d: %w", ord, err)
 	}
@@ -99,46 +99,31 @@ func (c *columns) Add(ord uint64, metadata []byte) error {
 	return nil
 }
 
-// parseMetadata reads metadata from JSON, numbers as json.Number. It fails with
-// errMetadata on what no reader of it can read: not an object, or one that
-// nests deeper than 10,000.
-func parseMetadata(raw []byte) (m map[string]any, err error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := dec.Decode(&m); err != nil {
-		return nil, fmt.Errorf("%w: %v", errMetadata, err)
-	}
-	return m, nil
-}
-
 // flatten appends the terms of v, which stands at path, to c.list.
-func (c *columns) flatten(path uint32, v any) {
+func (c *Columns) flatten(path uint32, v any) {
 	switch v := v.(type) {
 	case nil:
-		c.term(path, kindNull, "")
+		c.term(path, filter.Null, "")
 	case bool:
 		if v {
-			c.term(path, kindTrue, "")
+			c.term(path, filter.True, "")
 		} else {
-			c.term(path, kindFalse, "")
+			c.term(path, filter.False, "")
 		}
 	case string:
-		c.term(path, kindString, v)
+		c.term(path, filter.String, v)
 	case json.Number:
-		c.term(path, kindNumber, v.String())
+		c.term(path, filter.Number, v.String())
 	case []any:
 		if len(v) == 0 {
-			c.term(path, kindEmpty, "")
+			c.term(path, filter.Empty, "")
 		}
 		for _, e := range v {
 			c.flatten(path, e)
 		}
 	case map[string]any:
 		if len(v) == 0 {
-			c.term(path, kindEmpty, "")
+			c.term(path, filter.Empty, "")
 		}
 		for key, e := range v {
 			c.flatten(c.terms.path(path, key), e)
@@ -146,13 +131,13 @@ func (c *columns) flatten(path uint32, v any) {
 	}
 }
 
-func (c *columns) term(path uint32, kind valueKind, text string) {
+func (c *Columns) term(path uint32, kind filter.Kind, text string) {
 	c.key = append(c.key[:0], text...)
 	c.list = append(c.list, c.terms.intern(path, kind, c.key))
 }
 
 // put appends a slot.
-func (c *columns) put(ord uint64, terms []uint32) {
+func (c *Columns) put(ord uint64, terms []uint32) {
 	slot := len(c.ords)
 	if slot&63 == 0 {
 		c.live = append(c.live, 0)
@@ -164,7 +149,7 @@ func (c *columns) put(ord uint64, terms []uint32) {
 }
 
 // of returns the terms of a slot.
-func (c *columns) of(slot int) []uint32 {
+func (c *Columns) of(slot int) []uint32 {
 	from := uint64(0)
 	if slot > 0 {
 		from = c.ends[slot-1]
@@ -172,11 +157,11 @@ func (c *columns) of(slot int) []uint32 {
 	return c.posts[from:c.ends[slot]]
 }
 
-func (c *columns) alive(slot int) bool { return c.live[slot>>6]>>(slot&63)&1 == 1 }
+func (c *Columns) alive(slot int) bool { return c.live[slot>>6]>>(slot&63)&1 == 1 }
 
 // Delete takes a document out and says whether it was there. Cost: O(log n),
 // and every time that as many are dead as alive, one pass over all.
-func (c *columns) Delete(ord uint64) bool {
+func (c *Columns) Delete(ord uint64) bool {
 	slot, ok := slices.BinarySearch(c.ords, ord)
 	if !ok || !c.alive(slot) {
 		return false
@@ -191,15 +176,15 @@ func (c *columns) Delete(ord uint64) bool {
 
 // compact drops what only dead documents had, and the answers that number
 // slots in the old way.
-func (c *columns) compact() {
+func (c *Columns) compact() {
 	to := c.compacted()
 	c.terms, c.ords, c.ends, c.posts, c.live, c.dead, c.gone = to.terms, to.ords, to.ends, to.posts, to.live, 0, nil
 	c.cache.clear()
 }
 
 // compacted returns a copy without what only dead documents had.
-func (c *columns) compacted() *columns {
-	to := newColumns()
+func (c *Columns) compacted() *Columns {
+	to := New()
 	renamed := make([]uint32, len(c.terms.all)) // number in to, and 1
 	paths := make([]uint32, len(c.terms.paths))
 	for slot, ord := range c.ords {

@@ -1,4 +1,4 @@
-package engine
+package filter
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
 )
 
 const filterDocument = `{
@@ -19,7 +22,7 @@ const filterDocument = `{
 }`
 
 func parsedDocument(t testing.TB, raw string) map[string]any {
-	m, err := parseMetadata([]byte(raw))
+	m, err := metadata.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,7 @@ func TestFilterMeaning(t *testing.T) {
 		`lang = "go" or year = 1 and draft = true`: true, `not lang = "c" and year = 2020`: true,
 		`lang = "go" and (year >= 2020 or tags in ["a","b"]) and not draft exists and path ^= "net/"`: false,
 	} {
-		f, err := ParseFilter(expr)
+		f, err := Parse(expr)
 		if err != nil {
 			t.Errorf("%s: %v", expr, err)
 			continue
@@ -75,7 +78,7 @@ func TestFilterMeaning(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", expr, got, err, want)
 		}
-		again, err := ParseFilter(f.String())
+		again, err := Parse(f.String())
 		if err != nil || again.String() != f.String() {
 			t.Errorf("%s: written as %s, read as %s, %v", expr, f, again, err)
 		}
@@ -107,7 +110,7 @@ func TestFilterRefusesValues(t *testing.T) {
 	for range 2000 {
 		deep = Not(deep)
 	}
-	wide := make([]Filter, MaxFilterConditions+1)
+	wide := make([]Filter, MaxConditions+1)
 	for i := range wide {
 		wide[i] = Eq("a", i)
 	}
@@ -117,17 +120,17 @@ func TestFilterRefusesValues(t *testing.T) {
 		"mixed range": Range("a", 1, "b"), "exponent": Eq("a", json.Number("1e99999999999999999999")),
 		"deep": deep, "wide": Or(wide...), "inside": Not(And(Exists("a"), Eq("a", math.NaN()))),
 	} {
-		if !errors.Is(f.Err(), ErrInvalid) {
+		if !errors.Is(f.Err(), fault.Invalid) {
 			t.Errorf("%s: %v", name, f.Err())
 		}
-		if _, err := f.Match(nil); !errors.Is(err, ErrInvalid) {
+		if _, err := f.Match(nil); !errors.Is(err, fault.Invalid) {
 			t.Errorf("%s: match: %v", name, err)
 		}
 		if f.IsZero() || f.String() != f.Err().Error() {
 			t.Errorf("%s reads as %q", name, f)
 		}
 	}
-	if _, err := Exists("a").Match(map[string]any{"a": math.NaN()}); !errors.Is(err, ErrInvalid) {
+	if _, err := Exists("a").Match(map[string]any{"a": math.NaN()}); !errors.Is(err, fault.Invalid) {
 		t.Errorf("metadata with NaN: %v", err)
 	}
 }
@@ -149,9 +152,9 @@ func TestFilterErrorsPoint(t *testing.T) {
 		`a exists ‸exists`: "and, or", `a ‸( 1`: "expected =", `a = 1 ‸, b`: "and, or", "a ‸\xff": "UTF-8", `a = "‸` + "\xc3" + `"`: "UTF-8",
 	} {
 		expr := strings.Replace(marked, "‸", "", 1)
-		_, err := ParseFilter(expr)
-		var fe *FilterError
-		if !errors.As(err, &fe) || !errors.Is(err, ErrInvalid) {
+		_, err := Parse(expr)
+		var fe *Error
+		if !errors.As(err, &fe) || !errors.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", marked, err)
 			continue
 		}
@@ -162,24 +165,24 @@ func TestFilterErrorsPoint(t *testing.T) {
 }
 
 func TestFilterErrorShowsTheCharacter(t *testing.T) {
-	_, err := ParseFilter(`lang = go and year > 3`)
+	_, err := Parse(`lang = go and year > 3`)
 	want := "filter, character 8: expected a value behind =, not the bare word go; put quotes around text\n" +
 		"  lang = go and year > 3\n" +
 		"         ^"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	_, err = ParseFilter("日本\t= \u202ex" + strings.Repeat(" and a = 1", 20))
+	_, err = Parse("日本\t= \u202ex" + strings.Repeat(" and a = 1", 20))
 	want = "  日本 =  x" + strings.Repeat(" and a = 1", 3) + " and a =…\n" + "  \u3000\u3000   ^"
-	if fe := (*FilterError)(nil); !errors.As(err, &fe) || fe.Caret() != want {
+	if fe := (*Error)(nil); !errors.As(err, &fe) || fe.Caret() != want {
 		t.Errorf("got\n%q\nwant\n%q", fe.Caret(), want)
 	}
-	_, err = ParseFilter(strings.Repeat("a = 1 and ", 20) + "x ! 3")
+	_, err = Parse(strings.Repeat("a = 1 and ", 20) + "x ! 3")
 	want = "  …= 1 and a = 1 and a = 1 and a = 1 and x ! 3\n" + strings.Repeat(" ", 3+40) + "^"
-	if fe := (*FilterError)(nil); !errors.As(err, &fe) || fe.Caret() != want {
+	if fe := (*Error)(nil); !errors.As(err, &fe) || fe.Caret() != want {
 		t.Errorf("got\n%q\nwant\n%q", fe.Caret(), want)
 	}
-	for _, e := range []*FilterError{{}, {Expr: "abc", Offset: -4}, {Expr: "abc", Offset: 99}} {
+	for _, e := range []*Error{{}, {Expr: "abc", Offset: -4}, {Expr: "abc", Offset: 99}} {
 		if e.Error() == "" {
 			t.Error("no text")
 		}
@@ -187,7 +190,7 @@ func TestFilterErrorShowsTheCharacter(t *testing.T) {
 }
 
 func TestFilterBounds(t *testing.T) {
-	long := `a = "` + strings.Repeat("x", MaxFilterLength) + `"`
+	long := `a = "` + strings.Repeat("x", MaxLength) + `"`
 	nest := func(n int) string { return strings.Repeat("(", n) + "a = 1" + strings.Repeat(")", n) }
 	layers := func(n int) string { // each a level of And and one of Or
 		return strings.Repeat("a = 1 and (b = 1 or ", n) + "c = 1" + strings.Repeat(")", n)
@@ -198,21 +201,21 @@ func TestFilterBounds(t *testing.T) {
 		expr string
 		ok   bool
 	}{
-		"longest": {long[:MaxFilterLength-1] + `"`, true}, "too long": {long, false},
-		"nested": {nest(MaxFilterDepth), true}, "nested too deep": {nest(MaxFilterDepth + 1), false}, "very deep": {nest(30_000), false},
-		"not": {strings.Repeat("not ", MaxFilterDepth-1) + "a exists", true}, "not too deep": {strings.Repeat("not ", MaxFilterDepth) + "a exists", false},
+		"longest": {long[:MaxLength-1] + `"`, true}, "too long": {long, false},
+		"nested": {nest(MaxDepth), true}, "nested too deep": {nest(MaxDepth + 1), false}, "very deep": {nest(30_000), false},
+		"not": {strings.Repeat("not ", MaxDepth-1) + "a exists", true}, "not too deep": {strings.Repeat("not ", MaxDepth) + "a exists", false},
 		"layers": {layers(49), true}, "too many layers": {layers(50), false}, "very many nots": {strings.Repeat("not ", 16_000) + "true", false},
-		"most": {many(MaxFilterConditions), true}, "too many": {many(MaxFilterConditions + 1), false}, "values": {values, true},
+		"most": {many(MaxConditions), true}, "too many": {many(MaxConditions + 1), false}, "values": {values, true},
 	} {
-		f, err := ParseFilter(c.expr)
+		f, err := Parse(c.expr)
 		if c.ok != (err == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if fe := (*FilterError)(nil); !c.ok && !errors.As(err, &fe) {
+		if fe := (*Error)(nil); !c.ok && !errors.As(err, &fe) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.ok {
-			if again, err := ParseFilter(f.String()); err != nil || again.String() != f.String() {
+			if again, err := Parse(f.String()); err != nil || again.String() != f.String() {
 				t.Errorf("%s does not read as it is written: %v", name, err)
 			}
 		}

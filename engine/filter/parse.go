@@ -1,12 +1,14 @@
-package engine
+package filter
 
 import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
 )
 
-// ParseFilter reads a filter as it is written on a command line:
+// Parse reads a filter as it is written on a command line:
 //
 //	lang = "go" and (year >= 2020 or tags in ["a", "b"]) and not draft exists
 //
@@ -30,9 +32,9 @@ import (
 // written as in JSON, strings in "…" or '…' with JSON's escapes and \'. a != 1
 // means not a = 1, so it is met where there is no a.
 //
-// Errors are *FilterError.
-func ParseFilter(expr string) (Filter, error) {
-	p := filterParser{expr: expr}
+// Errors are *Error.
+func Parse(expr string) (Filter, error) {
+	p := parser{expr: expr}
 	f, err := p.parse()
 	if err != nil {
 		return Filter{}, err
@@ -40,27 +42,27 @@ func ParseFilter(expr string) (Filter, error) {
 	return f, nil
 }
 
-// filterWords are the words of the grammar, which are no paths unless quoted.
-var filterWords = map[string]bool{"and": true, "or": true, "not": true, "in": true, "between": true,
+// words are the words of the grammar, which are no paths unless quoted.
+var words = map[string]bool{"and": true, "or": true, "not": true, "in": true, "between": true,
 	"exists": true, "true": true, "false": true, "null": true}
 
-// filterSigns are the signs of comparisons.
-var filterSigns = map[string]filterOp{"=": opEq, "==": opEq, "!=": opEq, "<": opLt, "<=": opLe, ">": opGt, ">=": opGe, "^=": opPrefix}
+// signs are the signs of comparisons.
+var signs = map[string]operation{"=": opEq, "==": opEq, "!=": opEq, "<": opLt, "<=": opLe, ">": opGt, ">=": opGe, "^=": opPrefix}
 
-type filterParser struct {
+type parser struct {
 	expr  string
 	at    int // where the next token is read
-	tok   filterToken
+	tok   token
 	depth int
 }
 
-func (p *filterParser) errorf(at int, format string, args ...any) error {
-	return &FilterError{Expr: p.expr, Offset: at, Msg: fmt.Sprintf(format, args...)}
+func (p *parser) errorf(at int, format string, args ...any) error {
+	return &Error{Expr: p.expr, Offset: at, Msg: fmt.Sprintf(format, args...)}
 }
 
-func (p *filterParser) parse() (Filter, error) {
-	if len(p.expr) > MaxFilterLength {
-		return Filter{}, p.errorf(MaxFilterLength, "an expression of %d bytes; %d are the most", len(p.expr), MaxFilterLength)
+func (p *parser) parse() (Filter, error) {
+	if len(p.expr) > MaxLength {
+		return Filter{}, p.errorf(MaxLength, "an expression of %d bytes; %d are the most", len(p.expr), MaxLength)
 	}
 	for i, r := range p.expr {
 		if r == utf8.RuneError {
@@ -87,11 +89,11 @@ func (p *filterParser) parse() (Filter, error) {
 	return f, nil
 }
 
-func (p *filterParser) or() (Filter, error)  { return p.chain("or", p.and, Or) }
-func (p *filterParser) and() (Filter, error) { return p.chain("and", p.not, And) }
+func (p *parser) or() (Filter, error)  { return p.chain("or", p.and, Or) }
+func (p *parser) and() (Filter, error) { return p.chain("and", p.not, And) }
 
 // chain reads one or more operands with word between them.
-func (p *filterParser) chain(word string, operand func() (Filter, error), make func(...Filter) Filter) (Filter, error) {
+func (p *parser) chain(word string, operand func() (Filter, error), make func(...Filter) Filter) (Filter, error) {
 	at := p.tok.at
 	var fs []Filter
 	for {
@@ -112,20 +114,20 @@ func (p *filterParser) chain(word string, operand func() (Filter, error), make f
 
 // made hands on a filter, or turns what is wrong with it into an error at a
 // place of the expression.
-func (p *filterParser) made(at int, f Filter) (Filter, error) {
+func (p *parser) made(at int, f Filter) (Filter, error) {
 	if f.err != nil {
-		return f, p.errorf(at, "%s", strings.TrimPrefix(f.err.Error(), ErrInvalid.Error()+": "))
+		return f, p.errorf(at, "%s", strings.TrimPrefix(f.err.Error(), fault.Invalid.Error()+": "))
 	}
 	return f, nil
 }
 
-func (p *filterParser) not() (Filter, error) {
+func (p *parser) not() (Filter, error) {
 	at := p.tok.at
 	if !p.tok.is("not") && !p.tok.is("(") {
 		return p.condition()
 	}
-	if p.depth++; p.depth > MaxFilterDepth {
-		return Filter{}, p.errorf(at, "not and ( nest deeper than %d; make the filter simpler", MaxFilterDepth)
+	if p.depth++; p.depth > MaxDepth {
+		return Filter{}, p.errorf(at, "not and ( nest deeper than %d; make the filter simpler", MaxDepth)
 	}
 	defer func() { p.depth-- }()
 	open := p.tok.is("(")
@@ -150,17 +152,17 @@ func (p *filterParser) not() (Filter, error) {
 }
 
 // column is the number of the character at a byte, from 1.
-func (p *filterParser) column(at int) int { return utf8.RuneCountInString(p.expr[:at]) + 1 }
+func (p *parser) column(at int) int { return utf8.RuneCountInString(p.expr[:at]) + 1 }
 
 // condition reads a condition, or true or false in its place.
-func (p *filterParser) condition() (Filter, error) {
+func (p *parser) condition() (Filter, error) {
 	path := p.tok
 	switch {
 	case path.is("true"):
 		return And(), p.next()
 	case path.is("false"):
 		return Or(), p.next()
-	case path.kind == tokenWord && filterWords[path.text], path.kind == tokenNumber:
+	case path.kind == tokenWord && words[path.text], path.kind == tokenNumber:
 		return Filter{}, p.errorf(path.at, "expected a condition, not %v; put quotes around a field of this name", path)
 	case path.kind != tokenWord && path.kind != tokenString:
 		return Filter{}, p.errorf(path.at, `expected a condition such as lang = "go", not %v`, path)
@@ -192,8 +194,8 @@ func (p *filterParser) condition() (Filter, error) {
 		}
 	case negate:
 		return f, p.errorf(sign.at, "expected in, between or exists behind not, not %v", sign)
-	case sign.kind == tokenSign && filterSigns[sign.text] != opAll:
-		f.op, negate = filterSigns[sign.text], sign.text == "!="
+	case sign.kind == tokenSign && signs[sign.text] != opAll:
+		f.op, negate = signs[sign.text], sign.text == "!="
 		err = p.value(&f)
 	default:
 		return f, p.errorf(sign.at, "expected =, !=, <, <=, >, >=, ^=, in, between or exists behind %v, not %v", path, sign)
@@ -205,7 +207,7 @@ func (p *filterParser) condition() (Filter, error) {
 }
 
 // value reads the value behind the current token and adds it to f.
-func (p *filterParser) value(f *Filter) error {
+func (p *parser) value(f *Filter) error {
 	before := p.tok
 	if err := p.next(); err != nil {
 		return err
@@ -213,16 +215,16 @@ func (p *filterParser) value(f *Filter) error {
 	var v scalar
 	switch t := p.tok; {
 	case t.kind == tokenString:
-		v = scalar{kindString, t.text}
+		v = scalar{String, t.text}
 	case t.kind == tokenNumber:
-		v = scalar{kindNumber, t.text}
+		v = scalar{Number, t.text}
 	case t.is("true"):
-		v.kind = kindTrue
+		v.kind = True
 	case t.is("false"):
-		v.kind = kindFalse
+		v.kind = False
 	case t.is("null"):
-		v.kind = kindNull
-	case t.kind == tokenWord && !filterWords[t.text]:
+		v.kind = Null
+	case t.kind == tokenWord && !words[t.text]:
 		return p.errorf(t.at, "expected a value behind %v, not the bare word %v; put quotes around text", before, t)
 	default:
 		return p.errorf(t.at, "expected a value behind %v, not %v", before, t)
@@ -235,7 +237,7 @@ func (p *filterParser) value(f *Filter) error {
 }
 
 // list reads the values of in, in brackets.
-func (p *filterParser) list(f *Filter) error {
+func (p *parser) list(f *Filter) error {
 	if err := p.next(); err != nil {
 		return err
 	}

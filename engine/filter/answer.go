@@ -1,0 +1,130 @@
+package filter
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
+)
+
+// Algebra says what a filter means over sets of documents, or whatever S is.
+// Methods may change their arguments and return them.
+type Algebra[S any] interface {
+	// All is every document, or none of them.
+	All(yes bool) (S, error)
+	// Not are the documents that are not in a.
+	Not(a S) (S, error)
+	// And are those in both, Or those in one of them.
+	And(a, b S) (S, error)
+	Or(a, b S) (S, error)
+	// Where are those with a value that meets c.
+	Where(c *Condition) (S, error)
+}
+
+// Answer works f out in an algebra. It fails with Err of an invalid filter, and
+// with the first error of the algebra.
+func Answer[S any](f Filter, in Algebra[S]) (S, error) {
+	var none S
+	if f.err != nil {
+		return none, f.err
+	}
+	switch f.op {
+	case opAll, opNone:
+		return in.All(f.op == opAll)
+	case opAnd, opOr, opNot:
+	default:
+		return in.Where(newCondition(f))
+	}
+	s, err := Answer(f.args[0], in)
+	if err != nil {
+		return none, err
+	}
+	if f.op == opNot {
+		return in.Not(s)
+	}
+	for _, a := range f.args[1:] {
+		other, err := Answer(a, in)
+		if err != nil {
+			return none, err
+		}
+		if f.op == opAnd {
+			s, err = in.And(s, other)
+		} else {
+			s, err = in.Or(s, other)
+		}
+		if err != nil {
+			return none, err
+		}
+	}
+	return s, nil
+}
+
+// Match says whether metadata meets f. Metadata is what a Document holds;
+// values of other types count as what they are in JSON. It fails with
+// engine.ErrInvalid on an invalid filter and on metadata that JSON cannot hold.
+// To ask many documents, search with the filter instead.
+func (f Filter) Match(m map[string]any) (bool, error) {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return false, fmt.Errorf("%w: metadata: %v", fault.Invalid, err)
+	}
+	if m, err = metadata.Parse(raw); err != nil {
+		return false, fmt.Errorf("%w: %w", fault.Invalid, err)
+	}
+	return Answer(f, document(m))
+}
+
+// document is the algebra of one document.
+type document map[string]any
+
+func (d document) All(yes bool) (bool, error)       { return yes, nil }
+func (d document) Not(a bool) (bool, error)         { return !a, nil }
+func (d document) And(a, b bool) (bool, error)      { return a && b, nil }
+func (d document) Or(a, b bool) (bool, error)       { return a || b, nil }
+func (d document) Where(c *Condition) (bool, error) { return c.within(map[string]any(d), c.path), nil }
+
+// within says whether c is met at what is left of its path below v.
+func (c *Condition) within(v any, path string) bool {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if c.within(e, path) {
+				return true
+			}
+		}
+	case map[string]any:
+		for key, e := range v {
+			rest, ok := strings.CutPrefix(path, key)
+			if ok && (rest == "" && c.at(e) || rest != "" && rest[0] == '.' && c.within(e, rest[1:])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// at says whether c is met by v, which stands at its path.
+func (c *Condition) at(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return c.Meets(Null, nil)
+	case bool:
+		if v {
+			return c.Meets(True, nil)
+		}
+		return c.Meets(False, nil)
+	case string:
+		return c.Meets(String, []byte(v))
+	case json.Number:
+		return c.Meets(Number, []byte(v))
+	case []any:
+		for _, e := range v {
+			if c.at(e) {
+				return true
+			}
+		}
+	}
+	return c.Beneath() // an object, or an empty array
+}

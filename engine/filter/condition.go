@@ -1,0 +1,106 @@
+package filter
+
+import "bytes"
+
+// Condition is one comparison of a filter, ready to be asked about many values.
+// It is for one goroutine.
+type Condition struct {
+	op      operation
+	path    string
+	kinds   [kinds]bool // of values, so that most are refused at once
+	texts   [][]byte    // of strings, in the filter's order
+	numbers []decimal   // likewise
+	many    map[string]struct{}
+	key     []byte
+}
+
+// fewValues is up to how many values are compared one by one.
+const fewValues = 8
+
+func newCondition(f Filter) *Condition {
+	c := &Condition{op: f.op, path: f.path}
+	for _, v := range f.values {
+		c.kinds[v.kind] = true
+		switch v.kind {
+		case String:
+			c.texts = append(c.texts, []byte(v.text))
+		case Number:
+			c.numbers = append(c.numbers, parseDecimal([]byte(v.text)))
+		}
+	}
+	if len(c.texts)+len(c.numbers) > fewValues {
+		c.many = make(map[string]struct{}, len(f.values))
+		for _, t := range c.texts {
+			c.many["s"+string(t)] = struct{}{}
+		}
+		for _, n := range c.numbers {
+			c.many[string(n.appendKey(nil))] = struct{}{}
+		}
+	}
+	return c
+}
+
+// Path is the dotted path that c looks at.
+func (c *Condition) Path() string { return c.path }
+
+// Beneath says whether c is met by a path that only leads to values: c asks for
+// nothing but that its path is there.
+func (c *Condition) Beneath() bool { return c.op == opExists }
+
+// Meets says whether a value at the path of c meets it: its kind, and its text,
+// which is that of a string, or of a number as JSON has it.
+func (c *Condition) Meets(k Kind, text []byte) bool {
+	if c.op == opExists {
+		return true
+	}
+	if !c.kinds[k] {
+		return false
+	}
+	switch {
+	case k < Number:
+		return true // null, false and true are met by being named
+	case c.many != nil && k == String:
+		c.key = append(append(c.key[:0], 's'), text...)
+		_, ok := c.many[string(c.key)]
+		return ok
+	case c.many != nil:
+		c.key = parseDecimal(text).appendKey(c.key[:0])
+		_, ok := c.many[string(c.key)]
+		return ok
+	case k == String && c.op == opPrefix:
+		return bytes.HasPrefix(text, c.texts[0])
+	case k == String && (c.op == opEq || c.op == opIn):
+		for _, t := range c.texts {
+			if bytes.Equal(t, text) {
+				return true
+			}
+		}
+		return false
+	case k == String:
+		return c.inOrder(func(i int) int { return bytes.Compare(text, c.texts[i]) }, len(c.texts))
+	}
+	d := parseDecimal(text)
+	return c.inOrder(func(i int) int { return d.compare(c.numbers[i]) }, len(c.numbers))
+}
+
+// inOrder decides by how the value compares with each of the condition's n.
+func (c *Condition) inOrder(compare func(i int) int, n int) bool {
+	switch c.op {
+	case opLt:
+		return compare(0) < 0
+	case opLe:
+		return compare(0) <= 0
+	case opGt:
+		return compare(0) > 0
+	case opGe:
+		return compare(0) >= 0
+	case opRange:
+		return compare(0) >= 0 && compare(1) <= 0
+	}
+	for i := range n { // opEq and opIn
+		if compare(i) == 0 {
+			return true
+		}
+	}
+	return false
+}

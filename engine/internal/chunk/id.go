@@ -1,0 +1,22 @@
+// Package chunk cuts texts into chunks, and numbers them.
+package chunk
+
+import "cmp"
+
+// A chunk is what the indexes find: a whole document, or a part of a long one.
+// Its id has the ordinal of the document's version in the low bits and the
+// number of the chunk, from 0, above them; so a document of one piece is known
+// by its ordinal.
+const ordBits = 44
+
+// ID is the id of chunk n, from 0, of the version ord.
+func ID(ord uint64, n int) uint64 { return uint64(n)<<ordBits | ord }
+
+// Ord is the ordinal of the version that a chunk belongs to.
+func Ord(id uint64) uint64 { return id & (1<<ordBits - 1) }
+
+// Number is the number of a chunk among its document's, from 0.
+func Number(id uint64) int { return int(id >> ordBits) }
+
+// Compare orders chunks by document and number.
+func Compare(a, b uint64) int { return cmp.Or(cmp.Compare(Ord(a), Ord(b)), cmp.Compare(a, b)) }

@@ -1,0 +1,18 @@
+// Package fault holds what the errors of package engine and of the packages
+// below it have in common.
+package fault
+
+import "errors"
+
+// Invalid answers input that can never be right. Users know it as
+// engine.ErrInvalid.
+var Invalid = errors.New("invalid input")
+
+// Clip returns s for a message: all of it, or the first 80 bytes and an
+// ellipsis.
+func Clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}

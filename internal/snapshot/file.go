@@ -1,0 +1,220 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"sync/atomic"
+)
+
+// File is an open snapshot. Its memory is private: what is written there does
+// not reach the disk, and must first have been checked. It is valid until Close.
+// Safe for concurrent use, Close excepted.
+type File struct {
+	header   Header
+	path     string // for errors; empty for memory
+	data     []byte // from the beginning of the file to the end of the payloads
+	sums     []byte
+	checked  []atomic.Uint64 // a bit for each block that was found good
+	sections []*Section
+	free     func() error
+}
+
+// Open maps a file and checks its header and tables, not the payloads: the cost
+// does not depend on their length, but for 4 bytes to each 64 KiB. A file that
+// is replaced stays readable. Errors: fs.ErrNotExist, ErrDamaged, ErrForeign
+// (another format), or the operating system's.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a file: %w", path, ErrDamaged)
+	}
+	data, free, err := mapFile(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	s, err := guarded(path, data)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), free())
+	}
+	s.free = free
+	return s, nil
+}
+
+func guarded(path string, data []byte) (f *File, err error) {
+	defer Guard(&err)()
+	return parse(path, data)
+}
+
+// Parse is Open of a file that lies in memory, which the File uses.
+func Parse(data []byte) (*File, error) { return parse("", data) }
+
+func parse(path string, file []byte) (*File, error) {
+	if len(file) < page+endSize {
+		return nil, damage("file of %d bytes is cut off", len(file))
+	}
+	f := &File{path: path}
+	if err := f.header.decode(file[:page]); err != nil {
+		return nil, err
+	}
+	end := file[len(file)-endSize:]
+	length := binary.LittleEndian.Uint64(end)
+	count := uint64(binary.LittleEndian.Uint32(end[8:]))
+	room := uint64(len(file) - page - endSize)
+	blocks := (length + blockSize - 1) / blockSize
+	if string(end[12:20]) != endMagic || length > room || room-length != count*entrySize+blocks*4 {
+		return nil, damage("trailer")
+	}
+	tables := file[page+length:]
+	if sum(tables[:len(tables)-4]) != binary.LittleEndian.Uint32(tables[len(tables)-4:]) {
+		return nil, damage("checksum of the tables")
+	}
+	f.data = file[: page+length : page+length]
+	f.sums = tables[count*entrySize:][:blocks*4]
+	f.checked = make([]atomic.Uint64, (blocks+63)/64)
+	return f, f.decodeSections(tables[:count*entrySize])
+}
+
+func (h *Header) decode(b []byte) error {
+	if sum(b[:page-4]) != binary.LittleEndian.Uint32(b[page-4:]) {
+		return damage("header")
+	}
+	if string(b[:8]) != magic {
+		return fmt.Errorf("format %q: %w", b[:8], ErrForeign)
+	}
+	h.Version = binary.LittleEndian.Uint32(b[8:])
+	h.Seq = binary.LittleEndian.Uint64(b[12:])
+	h.Database, h.History = [16]byte(b[20:]), [16]byte(b[36:])
+	n := int(binary.LittleEndian.Uint16(b[52:]))
+	if n == 0 || n > maxKind {
+		return damage("header")
+	}
+	h.Kind = string(b[54:][:n])
+	return nil
+}
+
+// decodeSections reads their table: they lie in order and apart.
+func (f *File) decodeSections(table []byte) error {
+	seen := make(map[string]bool, len(table)/entrySize)
+	free := uint64(page)
+	for ; len(table) > 0; table = table[entrySize:] {
+		tag := string(bytes.TrimRight(table[:maxTag], "\x00"))
+		from := binary.LittleEndian.Uint64(table[maxTag:])
+		n := binary.LittleEndian.Uint64(table[maxTag+8:])
+		if checkTag(tag) != nil || seen[tag] || from%align != 0 || from < free ||
+			from > uint64(len(f.data)) || n > uint64(len(f.data))-from {
+			return damage("table of sections")
+		}
+		seen[tag], free = true, from+n
+		f.sections = append(f.sections, &Section{f: f, tag: tag, from: int(from), data: f.data[from:free:free]})
+	}
+	return nil
+}
+
+func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+func damage(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrDamaged)
+}
+
+// Header tells what the file holds.
+func (f *File) Header() Header { return f.header }
+
+// Expect returns ErrForeign if the file is of another kind or version.
+func (f *File) Expect(kind string, version uint32) error {
+	if f.header.Kind != kind || f.header.Version != version {
+		return fmt.Errorf("%s: %q version %d, want %q version %d: %w",
+			f.path, f.header.Kind, f.header.Version, kind, version, ErrForeign)
+	}
+	return nil
+}
+
+// Section returns the section of a tag, ErrDamaged if there is none.
+func (f *File) Section(tag string) (*Section, error) {
+	for _, s := range f.sections {
+		if s.tag == tag {
+			return s, nil
+		}
+	}
+	return nil, f.damage("section %q is missing", tag)
+}
+
+func (f *File) damage(format string, args ...any) error {
+	if f.path == "" {
+		return damage(format, args...)
+	}
+	return fmt.Errorf("%s: %w", f.path, damage(format, args...))
+}
+
+// Verify checks every block that was not read yet. Cost: one read of those.
+func (f *File) Verify(ctx context.Context) error {
+	for b := 0; b < len(f.sums)/4; b++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f.check(b, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check makes sure that the blocks from first to last are as they were written.
+func (f *File) check(first, last int) error {
+	for w := first / 64; w <= last/64; w++ {
+		want := ^uint64(0)
+		if w == first/64 {
+			want <<= first % 64
+		}
+		if w == last/64 {
+			want &= ^uint64(0) >> (63 - last%64)
+		}
+		if want &^= f.checked[w].Load(); want != 0 {
+			if err := f.read(w, want); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// read checks the blocks of word w whose bits are set.
+func (f *File) read(w int, bits uint64) (err error) {
+	defer Guard(&err)()
+	for i := range 64 {
+		if bits>>i&1 == 0 {
+			continue
+		}
+		b := 64*w + i
+		from := page + b*blockSize
+		block := f.data[from:min(len(f.data), from+blockSize)]
+		if sum(block) != binary.LittleEndian.Uint32(f.sums[4*b:]) {
+			return f.damage("block %d of %d", b, len(f.sums)/4)
+		}
+		f.checked[w].Or(1 << i)
+	}
+	return nil
+}
+
+// Close gives the memory back; nothing of the file must be used afterwards.
+// Closing twice does nothing.
+func (f *File) Close() error {
+	if f.free == nil {
+		return nil
+	}
+	free := f.free
+	f.free, f.data, f.sections, f.sums = nil, nil, nil, nil
+	return free()
+}

@@ -1,0 +1,170 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+)
+
+// Write writes a file atomically: path holds the old file or the new one,
+// whatever happens. The folder must exist. An error of write leaves the old one.
+func Write(path string, h Header, write func(*Writer) error) error {
+	return atomicfile.Write(path, func(f *os.File) error {
+		if err := f.Chmod(0o644); err != nil {
+			return err
+		}
+		w := NewWriter(f, h)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+}
+
+// Writer writes the sections of one file, one after the other. The first error
+// sticks; Close returns it. It is for one goroutine.
+type Writer struct {
+	w        io.Writer
+	buf      []byte // data of the block in progress
+	n        uint64 // bytes of data in the blocks before it
+	sections []byte // their table
+	tags     map[string]bool
+	begun    uint64 // offset in data of the present section
+	sums     []byte
+	err      error
+}
+
+// NewWriter begins a file in w, to which Close must write the end.
+func NewWriter(w io.Writer, h Header) *Writer {
+	s := &Writer{w: w, buf: make([]byte, 0, blockSize), tags: map[string]bool{}}
+	if n := len(h.Kind); n == 0 || n > maxKind {
+		s.err = fmt.Errorf("kind of a snapshot has %d bytes; use 1 to %d", n, maxKind)
+		return s
+	}
+	_, s.err = w.Write(h.encode())
+	return s
+}
+
+func (h Header) encode() []byte {
+	b := append(make([]byte, 0, page), magic...)
+	b = binary.LittleEndian.AppendUint32(b, h.Version)
+	b = binary.LittleEndian.AppendUint64(b, h.Seq)
+	b = append(append(b, h.Database[:]...), h.History[:]...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(h.Kind)))
+	b = append(b, h.Kind...)
+	b = b[:page-4]
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// Begin ends the section before and begins the next one; its payload is what is
+// written until the next Begin or Close. The tag has 1 to 8 bytes, none of them
+// zero, and stands in the file once.
+func (w *Writer) Begin(tag string) {
+	if err := checkTag(tag); w.err == nil && err != nil {
+		w.err = err
+	}
+	if w.err == nil && w.tags[tag] {
+		w.err = fmt.Errorf("section %q begins twice", tag)
+	}
+	w.end()
+	w.data(make([]byte, -w.at()&(align-1)))
+	w.tags[tag], w.begun = true, w.at()
+	var name [maxTag]byte
+	copy(name[:], tag)
+	w.sections = append(w.sections, name[:]...)
+	w.sections = binary.LittleEndian.AppendUint64(w.sections, page+w.begun)
+}
+
+func checkTag(tag string) error {
+	ok := len(tag) > 0 && len(tag) <= maxTag
+	for i := range len(tag) {
+		ok = ok && tag[i] != 0
+	}
+	if !ok {
+		return fmt.Errorf("tag %q of a section; use 1 to %d bytes other than zero", tag, maxTag)
+	}
+	return nil
+}
+
+// at is how many bytes of data there are.
+func (w *Writer) at() uint64 { return w.n + uint64(len(w.buf)) }
+
+// end completes the entry of the present section.
+func (w *Writer) end() {
+	if len(w.sections) > 0 {
+		w.sections = binary.LittleEndian.AppendUint64(w.sections, w.at()-w.begun)
+	}
+}
+
+func (w *Writer) data(p []byte) {
+	for len(p) > 0 && w.err == nil {
+		k := min(len(p), blockSize-len(w.buf))
+		w.buf = append(w.buf, p[:k]...)
+		p = p[k:]
+		if len(w.buf) == blockSize {
+			w.flush()
+		}
+	}
+}
+
+func (w *Writer) flush() {
+	if w.err == nil && len(w.buf) > 0 {
+		w.sums = binary.LittleEndian.AppendUint32(w.sums, crc32.Checksum(w.buf, castagnoli))
+		w.n += uint64(len(w.buf))
+		_, w.err = w.w.Write(w.buf)
+		w.buf = w.buf[:0]
+	}
+}
+
+// Write writes payload. It takes all of p or returns the error that sticks.
+func (w *Writer) Write(p []byte) (int, error) {
+	if len(w.sections) == 0 && w.err == nil {
+		w.err = fmt.Errorf("payload before the first section")
+	}
+	if w.data(p); w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// U8, U32 and U64 write an integer of fixed length, Uvarint one of 7 bits a
+// byte.
+func (w *Writer) U8(v uint8)   { w.Write([]byte{v}) }
+func (w *Writer) U32(v uint32) { w.Write(binary.LittleEndian.AppendUint32(nil, v)) }
+func (w *Writer) U64(v uint64) { w.Write(binary.LittleEndian.AppendUint64(nil, v)) }
+
+func (w *Writer) Uvarint(v uint64) { w.Write(binary.AppendUvarint(nil, v)) }
+
+// Text writes the length (Uvarint) and the bytes of s.
+func (w *Writer) Text(s string) {
+	w.Uvarint(uint64(len(s)))
+	w.Write([]byte(s))
+}
+
+// Int8s, Uint32s, Uint64s, Float32s and Float64s write numbers one behind the
+// other, without their count.
+func (w *Writer) Int8s(v []int8)       { w.Write(memory(v)) }
+func (w *Writer) Uint32s(v []uint32)   { w.Write(memory(v)) }
+func (w *Writer) Uint64s(v []uint64)   { w.Write(memory(v)) }
+func (w *Writer) Float32s(v []float32) { w.Write(memory(v)) }
+func (w *Writer) Float64s(v []float64) { w.Write(memory(v)) }
+
+// Close writes the tables. It does not close the file below. The Writer must
+// not be used afterwards.
+func (w *Writer) Close() error {
+	w.end()
+	w.flush()
+	b := append(w.sections, w.sums...)
+	b = binary.LittleEndian.AppendUint64(b, w.n)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(w.sections)/entrySize))
+	b = append(b, endMagic...)
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	if w.err == nil {
+		_, w.err = w.w.Write(b)
+	}
+	return w.err
+}
