@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"errors"
 	"io"
 	"strings"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // vectors is the part that finds the nearest vectors.
@@ -37,7 +39,11 @@ func (p *vectors) reset() error {
 
 // load goes on using data, which the engine keeps.
 func (p *vectors) load(data []byte) error {
-	x, err := index.Map(p.name, p.options(), data)
+	f, err := snapshot.Parse(data)
+	if err != nil {
+		return err
+	}
+	x, err := index.Open(p.name, p.options(), f)
 	if err != nil {
 		return err
 	}
@@ -45,7 +51,24 @@ func (p *vectors) load(data []byte) error {
 	return nil
 }
 
-func (p *vectors) save(w io.Writer) (int64, error) { return p.Keeper.(index.Snapshotter).WriteTo(w) }
+func (p *vectors) save(w io.Writer) (int64, error) {
+	n := &counter{w: w}
+	s := snapshot.NewWriter(n, snapshot.Header{Kind: p.name, Version: 1})
+	err := p.Keeper.(index.Snapshotter).Save(s)
+	return n.n, errors.Join(err, s.Close())
+}
+
+// counter counts what is written to w.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
 
 func (p *vectors) add(vs []version) error {
 	p.ids, p.rows = p.ids[:0], p.rows[:0]

@@ -40,7 +40,9 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (VerifyRep
 	defer e.mu.RUnlock()
 	r.Documents = e.st.Len()
 	g := e.vectors.Keeper.(index.Verifier)
-	if err := g.Verify(); err != nil {
+	if err := g.Verify(ctx); ctx.Err() != nil {
+		return r, ctx.Err()
+	} else if err != nil {
 		r.Problems = append(r.Problems, fmt.Sprintf("the index does not fit together: %v; it is rebuilt when its file in %s is removed", err, derivedDir))
 	}
 	if r.Unreachable = g.Unreachable(); r.Unreachable > 0 {

@@ -188,3 +188,22 @@ func TestHardShapes(t *testing.T) {
 	}
 }
 
+// TestGraphDoesNotDependOnWorkers compares snapshots bit by bit.
+func TestGraphDoesNotDependOnWorkers(t *testing.T) {
+	const n, dim = 2000, 16
+	v := indextest.TextLike(n, dim, 4)
+	var first []byte
+	for _, workers := range []int{1, 2, 5} {
+		ix := newHNSW(t, index.Options{Dim: dim, Workers: workers, Seed: 5})
+		add(t, ix, ids(n, 0), v)
+		ix.(index.Keeper).SetWorkers(workers%5 + 1)
+		ix.Delete(ids(500, 700))
+		add(t, ix, ids(300, 600), v[:300*dim])
+		data := save(t, ix)
+		if first == nil {
+			first = data
+		} else if !slices.Equal(first, data) {
+			t.Fatalf("%d workers make another graph than 1", workers)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // KindHNSW is a hierarchical navigable small world graph (Malkov and Yashunin,
@@ -61,18 +63,20 @@ type hnsw struct {
 	// vacant.
 	mu    sync.RWMutex
 	nodes []*nodes
-	n     int    // slots ever used
-	entry uint32 // a node on the highest layer
-	top   int    // that layer; -1 if there is no node
-	lazy  *lazy  // links that lie in a snapshot; nil if there are none
+	n     int      // slots ever used
+	saved []uint64 // a bit for each slot that was live in the snapshot
+	entry uint32   // a node on the highest layer
+	top   int      // that layer; -1 if there is no node
+	lazy  *lazy    // links that lie in a snapshot; nil if there are none
 
-	hidden  int       // nodes in the graph that are not live; the writer's
-	free    []uint32  // slots to use again; the writer's
-	plans   []plan    // kept for their space; the writer's
-	gone    []uint32  // likewise
-	come    []uint32  // likewise
-	settled bool      // the writer may change links; see settle
-	walkers sync.Pool // of *walker
+	hidden    int              // nodes in the graph that are not live; the writer's
+	free      []uint32         // slots to use again; the writer's
+	plans     []plan           // kept for their space; the writer's
+	gone      []uint32         // likewise
+	come      []uint32         // likewise
+	settled   bool             // the writer may change links; see settle
+	unspilled *snapshot.Reader // back-links that have not been read yet
+	walkers   sync.Pool        // of *walker
 
 	freedMu sync.Mutex
 	freed   []uint32 // slots on their way to free

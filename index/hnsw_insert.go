@@ -44,12 +44,28 @@ func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows
 	h.mu.Unlock()
 	err := h.place(plans, ids, vectors, rows)
 	if err == nil {
-		err = h.eachWalker(ctx, len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) })
+		err = h.link(ctx, plans)
 	}
 	if err != nil {
 		for i := range plans {
-			h.vacate(plans[i].slot)
 			h.free = append(h.free, plans[i].slot)
+		}
+	}
+	return err
+}
+
+// link takes placed nodes into the graph. On an error, which is the context's or
+// ErrCorrupt, it takes none.
+func (h *hnsw) link(ctx context.Context, plans []plan) error {
+	for i := range plans {
+		slot := plans[i].slot
+		if l := h.layerOf(h.id(slot)); l > 0 {
+			h.node(slot).tower[slot&nodeMask] = newTower(l)
+		}
+	}
+	if err := h.eachWalker(ctx, len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) }); err != nil {
+		for i := range plans {
+			h.vacate(plans[i].slot)
 		}
 		return err
 	}

@@ -218,7 +218,7 @@ func (h *hnsw) grow(n int) {
 	}
 }
 
-// place gives vacant slots, which nobody reads, ids, vectors and heights. The
+// place gives vacant slots, which nobody reads, ids and vectors. The
 // error is ErrCorrupt, where their memory cannot be had.
 func (h *hnsw) place(plans []plan, ids []uint64, vectors []float32, rows []int) error {
 	dim := h.o.Dim
@@ -232,11 +232,7 @@ func (h *hnsw) place(plans []plan, ids []uint64, vectors []float32, rows []int) 
 	}
 	mem := h.mem.Load()
 	for i, r := range rows {
-		slot := plans[i].slot
-		mem.put(slot, ids[r], vectors[r*dim:(r+1)*dim])
-		if l := h.layerOf(ids[r]); l > 0 {
-			h.node(slot).tower[slot&nodeMask] = newTower(l)
-		}
+		mem.put(plans[i].slot, ids[r], vectors[r*dim:(r+1)*dim])
 	}
 	return nil
 }

@@ -2,10 +2,17 @@ package index
 
 import "errors"
 
-// checkLinks checks all links that lie in a snapshot: ErrCorrupt.
+// checkLinks reads and checks all links that lie in a snapshot and have not been
+// read yet: ErrCorrupt. The writer calls it.
 func (h *hnsw) checkLinks() error {
 	if h.lazy == nil {
 		return nil
+	}
+	if h.unspilled != nil {
+		if err := h.openSpill(h.unspilled); err != nil {
+			return err
+		}
+		h.unspilled = nil
 	}
 	errs := make([]error, len(h.lazy.ready))
 	h.parallel(len(errs), func(c int) { errs[c] = h.lazy.check(c) })
