@@ -1,66 +1,128 @@
 package index
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
 
-// arena holds vectors, or their codes, in chunks of equal size, so that growing neither copies
-// nor moves what is there.
-type arena[T float32 | int8] struct {
+// arena holds an array of dim elements for each slot, in chunks of equal size,
+// so that growing neither copies nor moves what is there. It is a value: what
+// grown and with return shares all that they do not change.
+type arena[T float32 | int8 | uint64] struct {
 	dim    int
-	bits   int // a chunk has 1<<bits rows
-	chunks [][]T
+	bits   int   // a chunk has 1<<bits rows
+	chunks [][]T // nil for a chunk that is out of use
+	lazy   *lazy // nil if all chunks may be read
 }
 
-// newArena makes chunks of up to 1,024 rows and, above dimension 512, of about
-// 2 MiB.
-func newArena[T float32 | int8](dim int) arena[T] {
-	rows := max(1, min(1024, 1<<19/dim))
-	return arena[T]{dim: dim, bits: bits.Len(uint(rows)) - 1}
-}
+// chunkBits says how many slots a chunk has where vectors have dim components:
+// up to 1,024 and, above dimension 512, vectors of 2 MiB.
+func chunkBits(dim int) int { return bits.Len(uint(max(1, min(1024, 1<<19/dim)))) - 1 }
 
-// row is the vector in slot i.
+// row is what slot i has.
 func (a *arena[T]) row(i uint32) []T {
 	at := int(i&(1<<a.bits-1)) * a.dim
 	return a.chunks[i>>a.bits][at : at+a.dim : at+a.dim]
 }
 
-// run is the vectors in slots from, from+1, … one after another: at most n of
-// them, and no more than the chunk holds; and how many they are.
-func (a *arena[T]) run(from, n int) ([]T, int) {
-	rows := 1 << a.bits
-	at := from & (rows - 1)
-	n = min(n, rows-at)
-	return a.chunks[from>>a.bits][at*a.dim : (at+n)*a.dim], n
+// run is the rows of slots from to from+n-1, which lie in one chunk.
+func (a *arena[T]) run(from, n int) []T {
+	at := from & (1<<a.bits - 1)
+	return a.chunks[from>>a.bits][at*a.dim : (at+n)*a.dim]
 }
 
-// reserve makes room for n slots in all.
-func (a *arena[T]) reserve(n int) { *a = a.grown(n) }
-
-// grown is a with room for n slots in all; a may be read meanwhile.
-func (a *arena[T]) grown(n int) arena[T] {
-	b := *a
-	b.chunks = b.chunks[:len(b.chunks):len(b.chunks)]
-	need := (n+1<<b.bits-1)>>b.bits - len(b.chunks)
-	slabs(more(need, len(b.chunks)), b.dim<<b.bits, func(chunk []T) { b.chunks = append(b.chunks, chunk) })
-	return b
-}
-
-// adopt makes the rows in data the first ones of an empty arena. If keep is set
-// the whole chunks among them are data itself, which must stay as it is and is
-// written to when rows change; the rest, else all, is copied.
-func (a *arena[T]) adopt(data []T, keep bool) {
-	size := a.dim << a.bits
-	for ; keep && len(data) >= size; data = data[size:] {
-		a.chunks = append(a.chunks, data[:size:size])
+// check makes chunk c ready to be read: ErrCorrupt if it is damaged.
+func (a *arena[T]) check(c int) error {
+	if a.lazy == nil {
+		return nil
 	}
-	slabs((len(data)+size-1)/size, size, func(chunk []T) {
-		data = data[copy(chunk, data):]
-		a.chunks = append(a.chunks, chunk)
+	return a.lazy.check(c)
+}
+
+// checkSlot does so for the chunk of a slot.
+func (a *arena[T]) checkSlot(i uint32) error {
+	if a.lazy == nil {
+		return nil
+	}
+	return a.lazy.check(int(i >> a.bits))
+}
+
+// grown is a with room for n slots in all.
+func (a arena[T]) grown(n int) arena[T] {
+	need := (n+1<<a.bits-1)>>a.bits - len(a.chunks)
+	if need <= 0 {
+		return a
+	}
+	a.chunks = a.chunks[:len(a.chunks):len(a.chunks)]
+	slabs(more(need, len(a.chunks)), a.dim<<a.bits, func(chunk []T) { a.chunks = append(a.chunks, chunk) })
+	return a
+}
+
+// with is a with other chunks at the given places.
+func (a arena[T]) with(places []int, chunk func(place int) []T) arena[T] {
+	a.chunks = append([][]T(nil), a.chunks...)
+	for _, p := range places {
+		a.chunks[p] = chunk(p)
+	}
+	return a
+}
+
+// copied is a with copies of the chunks at the given places, made whole.
+func (a arena[T]) copied(places []int) arena[T] {
+	return a.with(places, func(p int) []T {
+		chunk := a.blank()
+		copy(chunk, a.chunks[p])
+		return chunk
 	})
 }
 
-// release gives back the chunks behind slot n.
-func (a *arena[T]) release(n int) {
-	keep := (n + 1<<a.bits - 1) >> a.bits
-	clear(a.chunks[keep:])
-	a.chunks = a.chunks[:keep]
+// blank makes one chunk.
+func (a *arena[T]) blank() (chunk []T) {
+	slabs(1, a.dim<<a.bits, func(c []T) { chunk = c })
+	return chunk
+}
+
+// bytes is the memory that the chunks take.
+func (a *arena[T]) bytes(size int) (n int64) {
+	for _, c := range a.chunks {
+		n += int64(len(c) * size)
+	}
+	return n
+}
+
+// lazy checks chunks that lie in a snapshot when they are first read. Chunks
+// that it does not know are ready.
+type lazy struct {
+	left  atomic.Int64 // chunks not yet checked
+	ready []atomic.Bool
+	test  func(chunk int) error
+	mu    sync.Mutex
+}
+
+func newLazy(chunks int, test func(chunk int) error) *lazy {
+	l := &lazy{ready: make([]atomic.Bool, chunks), test: test}
+	l.left.Store(int64(chunks))
+	return l
+}
+
+func (l *lazy) check(c int) error {
+	if l.left.Load() == 0 || c >= len(l.ready) || l.ready[c].Load() {
+		return nil
+	}
+	return l.first(c)
+}
+
+func (l *lazy) first(c int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ready[c].Load() {
+		return nil
+	}
+	if err := l.test(c); err != nil {
+		return err
+	}
+	l.ready[c].Store(true)
+	l.left.Add(-1)
+	return nil
 }

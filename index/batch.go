@@ -11,8 +11,8 @@ type BatchSearcher interface {
 	Index
 	// SearchBatch puts the neighbours of query i, the i-th row of queries
 	// (len(dst)·Dim long), into dst[i], whose old content is dropped and whose
-	// space is used again. It runs on Options.Workers goroutines; o.Allow is
-	// then called from all of them. Distances may differ from those of Search
+	// space is used again. It runs on as many goroutines as the index has
+	// workers; o.Allow and o.Visible are then called from all of them. Distances may differ from those of Search
 	// by rounding. On an error dst is left alone.
 	SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error
 }

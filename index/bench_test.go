@@ -202,21 +202,6 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-func BenchmarkLoad(b *testing.B) {
-	s := bench()
-	for name, ix := range map[string]index.Index{"flat": s.get("flat"), "hnsw": s.get("hnsw")} {
-		data := snapshot(b, ix)
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := index.Load(name, index.Options{Dim: s.dim, Seed: 1}, data); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(len(data))/float64(s.n), "bytes/vector")
-		})
-	}
-}
-
 func BenchmarkDelete(b *testing.B) {
 	s := bench()
 	ix := build(s, "hnsw", 2)

@@ -25,33 +25,22 @@ type query struct {
 	norm  float32 // length of row, where there are codes
 }
 
-func newCodes(dim int, m *metric) *codes {
-	return &codes{m: m, rows: newArena[int8](dim), scales: newArena[float32](1), norms: newArena[float32](1)}
+// grown is c with room for n slots in all.
+func (c codes) grown(n int) codes {
+	c.rows, c.scales = c.rows.grown(n), c.scales.grown(n)
+	if !c.m.unit {
+		c.norms = c.norms.grown(n)
+	}
+	return c
 }
 
-// reserve makes room for n slots in all.
-func (c *codes) reserve(n int) { c.take(c.grown(n)) }
-
-// take makes the rows of g, which grown has made, those of c. The metric, which
-// is read without a lock, stays.
-func (c *codes) take(g codes) { c.rows, c.scales, c.norms = g.rows, g.scales, g.norms }
-
-// grown is c with room for n slots in all; c may be read meanwhile.
-func (c *codes) grown(n int) codes {
-	g := codes{m: c.m, rows: c.rows.grown(n), scales: c.scales.grown(n), norms: c.norms}
+// copied is c with copies of the given chunks.
+func (c codes) copied(places []int) codes {
+	c.rows, c.scales = c.rows.copied(places), c.scales.copied(places)
 	if !c.m.unit {
-		g.norms = c.norms.grown(n)
+		c.norms = c.norms.copied(places)
 	}
-	return g
-}
-
-// release gives back what lies behind slot n.
-func (c *codes) release(n int) {
-	c.rows.release(n)
-	c.scales.release(n)
-	if !c.m.unit {
-		c.norms.release(n)
-	}
+	return c
 }
 
 // put keeps a vector that metric.put has made.
@@ -60,17 +49,6 @@ func (c *codes) put(slot uint32, v []float32) {
 	if !c.m.unit {
 		c.norms.row(slot)[0] = vec.Norm(v)
 	}
-}
-
-// putAll makes the codes of the first n rows.
-func (c *codes) putAll(rows *arena[float32], n, workers int) {
-	c.reserve(n)
-	const piece = 1024
-	parallel(workers, (n+piece-1)/piece, func(i int) {
-		for slot := i * piece; slot < min(n, (i+1)*piece); slot++ {
-			c.put(uint32(slot), rows.row(uint32(slot)))
-		}
-	})
 }
 
 // move copies one slot to another.
@@ -170,106 +148,4 @@ func (c *codes) doubt(q *query, slot uint32) float32 {
 	scale, norm := c.scales.row(slot)[0], c.norm(slot)
 	x, y := float64(q.scale*norm), float64(scale*q.norm)
 	return float32(float64(c.m.code.slope) * 6 * math.Sqrt((x*x+y*y)/6))
-}
-
-// codeScan is what a scan needs. Its space is kept.
-type codeScan struct {
-	slots [flatBlock]uint32
-	dots  [flatBlock]int32
-	shortlist
-
-	c                          *codes
-	q                          *query
-	last                       func(slot uint32) bool
-	perScale, perNorm, decoded float32 // see err
-}
-
-type picker func(from int, out []uint32) (m, next int)
-
-var infinite = float32(math.Inf(1))
-
-// scan leaves in s.near every one of the first n slots that can be among the k
-// nearest of q by true distance, ties included, and within the radius. Two
-// filters say which slots count, if they are not nil. pick is asked before a
-// distance is computed: it fills out with the next slots that count from one
-// on, and returns how many, and where to go on. last is asked only about slots
-// that come near.
-func (c *codes) scan(s *codeScan, q *query, n, k int, radius float32, pick picker, last func(slot uint32) bool) {
-	c.bound(s, q)
-	s.reset(k, n, radius)
-	s.last = last
-	if pick == nil {
-		for from := 0; from < n; {
-			rows, m := c.rows.run(from, min(flatBlock, n-from))
-			vec.DotInt8Rows(s.dots[:m], q.code, rows)
-			for i := range m {
-				s.slots[i] = uint32(from + i)
-			}
-			s.take(m)
-			from += m
-		}
-	} else {
-		for from, m := 0, 0; from < n; {
-			m, from = pick(from, s.slots[:])
-			c.dots(s.dots[:m], q, s.slots[:m])
-			s.take(m)
-		}
-	}
-	s.prune()
-	s.last = nil
-}
-
-// bound prepares err: see slack. Each component of e_p is at most half the scale
-// of p.
-func (c *codes) bound(s *codeScan, q *query) {
-	s.c, s.q = c, q
-	slope, dim := float64(c.m.code.slope), c.rows.dim
-	decoded, lost := rounding(q.row, q.code, q.scale)
-	s.decoded = float32(slope * decoded * 1.0001)
-	s.perScale = float32(slope * decoded * math.Sqrt(float64(dim)) / 2 * 1.0001)
-	s.perNorm = float32(slope * (lost + slack(dim)*(decoded+lost)) * 1.0001)
-}
-
-// err bounds the difference between the distance of a row and that of its
-// codes.
-func (s *codeScan) err(slot uint32) float32 {
-	scale := s.c.scales.row(slot)[0]
-	if s.c.m.unit {
-		return s.perScale*scale + s.perNorm
-	}
-	norm := s.c.norms.row(slot)[0]
-	err := s.perScale*scale + s.perNorm*norm
-	if scale == 0 { // too small for codes
-		err = (s.decoded + s.perNorm) * norm
-	}
-	if s.c.m.code.squares { // and for the rounding of sums of squares
-		err += 0x1p-20 * (s.q.norm*s.q.norm + norm*norm)
-	}
-	return err
-}
-
-// take looks at the first m slots, whose dots are known.
-func (s *codeScan) take(m int) {
-	f := &s.c.m.code
-	one, slope, unit := f.one, f.slope*s.q.scale, s.c.m.unit
-	if f.squares {
-		one += s.q.norm * s.q.norm
-	}
-	for i, dot := range s.dots[:m] {
-		slot := s.slots[i]
-		scale := s.c.scales.row(slot)[0]
-		d, err := one-slope*scale*float32(dot), s.perScale*scale+s.perNorm
-		if !unit {
-			if f.squares {
-				norm := s.c.norms.row(slot)[0]
-				d += norm * norm
-			}
-			err = s.err(slot)
-		}
-		if d-err > s.worst || s.last != nil && !s.last(slot) {
-			continue
-		}
-		s.add(maybe{slot: slot, low: d - err}, d+err)
-	}
-	s.pruneIfLong()
 }

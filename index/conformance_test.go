@@ -35,9 +35,9 @@ func forAllWith(t *testing.T, o index.Options, f func(t *testing.T, o index.Opti
 	}
 }
 
-func verify(t *testing.T, ix index.Index) {
+func verify(t testing.TB, ix index.Index) {
 	t.Helper()
-	if err := ix.(index.Verifier).Verify(); err != nil {
+	if err := ix.(index.Verifier).Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

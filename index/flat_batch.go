@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -24,15 +25,24 @@ func (f *flat) SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions)
 	}
 	dim, n := f.o.Dim, len(dst)
 	if f.m.fromDot == nil || o.Allow != nil || n < 4 {
-		return searchEach(f, f.o.Workers, dst, queries, o)
+		return f.searchEach(f, dst, queries, o)
 	}
-	block := min(flatQueries, (n+f.o.Workers-1)/f.o.Workers)
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	parallel(f.o.Workers, (n+block-1)/block, func(i int) {
+	workers := int(f.workers.Load())
+	block := min(flatQueries, (n+workers-1)/workers)
+	r := f.views.Acquire()
+	defer r.Release()
+	out, errs := make([][]Neighbor, n), make([]error, (n+block-1)/block)
+	parallel(workers, len(errs), func(i int) {
 		from, to := i*block, min(n, (i+1)*block)
-		f.searchBlock(dst[from:to], queries[from*dim:to*dim], o.K)
+		for j := from; j < to; j++ {
+			out[j] = dst[j][:0]
+		}
+		errs[i] = f.searchBlock(r.Value, out[from:to], queries[from*dim:to*dim], o)
 	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	copy(dst, out)
 	return nil
 }
 
@@ -43,46 +53,60 @@ type batchScratch struct {
 
 var batchPool = sync.Pool{New: func() any { return &batchScratch{} }}
 
-// searchBlock answers a block of queries under the caller's read lock.
-func (f *flat) searchBlock(dst [][]Neighbor, queries []float32, k int) {
+// searchBlock answers a block of queries in v, appending to dst.
+func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o SearchOptions) error {
 	s := batchPool.Get().(*batchScratch)
 	defer batchPool.Put(s)
-	dim, n := f.o.Dim, len(dst)
-	if need := n * dim; cap(s.q) < need {
-		s.q = make([]float32, need)
-	}
-	if need := n << f.rows.bits; cap(s.scores) < need {
-		s.scores = make([]float32, need)
-	}
-	s.tops = s.tops[:0]
-	q := s.q[:n*dim]
+	dim, n, size := f.o.Dim, len(dst), 1<<v.mem.rows.bits
+	s.q, s.scores, s.tops = resized(s.q, n*dim), resized(s.scores, n*size), s.tops[:0]
+	defer func() { clear(s.tops) }() // the heaps belong to the caller
 	for i := range n {
-		f.m.put(q[i*dim:(i+1)*dim], queries[i*dim:(i+1)*dim])
-		s.tops = append(s.tops, topK{heap: dst[i][:0], k: min(k, len(f.ids)), radius: infinite})
+		f.m.put(s.q[i*dim:(i+1)*dim], queries[i*dim:(i+1)*dim])
+		s.tops = append(s.tops, topK{heap: dst[i], k: min(o.K, v.live), radius: infinite})
 	}
-	for from := 0; from < len(f.ids); {
-		chunk, rows := f.rows.run(from, len(f.ids)-from)
-		scores := s.scores[:n*rows]
-		vec.MatMulNT(scores, q, chunk, n, rows, dim)
-		f.m.fromDot(scores)
-		for i := range n {
-			s.tops[i].pushAll(f.ids[from:from+rows], scores[i*rows:(i+1)*rows])
+	for from := 0; from < v.n; from += size {
+		if err := o.done(); err != nil {
+			return err
 		}
-		from += rows
+		rows := v.end(from, size) - from
+		if rows == 0 {
+			continue
+		}
+		if err := v.mem.rows.check(from / size); err != nil {
+			return err
+		}
+		scores := s.scores[:n*rows]
+		vec.MatMulNT(scores, s.q, v.mem.rows.run(from, rows), n, rows, dim)
+		f.m.fromDot(scores)
+		whole, ids := o.Visible == nil && v.whole(from, rows), v.mem.ids.run(from, rows)
+		for i := range n {
+			scores := scores[i*rows : (i+1)*rows]
+			if whole {
+				s.tops[i].pushAll(ids, scores)
+				continue
+			}
+			t := &s.tops[i]
+			for j, d := range scores {
+				if t.full() && d > t.heap[0].Distance || !v.has(uint32(from+j)) || o.Visible != nil && !o.Visible(ids[j]) {
+					continue
+				}
+				t.push(Neighbor{ids[j], d})
+			}
+		}
 	}
 	for i := range n {
 		dst[i] = s.tops[i].heap
 		order(dst[i])
 	}
-	clear(s.tops) // the heaps belong to the caller
+	return nil
 }
 
 // searchEach is SearchBatch by single searches. All arguments are checked.
-func searchEach(ix Index, workers int, dst [][]Neighbor, queries []float32, o SearchOptions) error {
-	dim := ix.Dim()
+func (b *base) searchEach(ix Index, dst [][]Neighbor, queries []float32, o SearchOptions) error {
+	dim := b.o.Dim
 	errs := make([]error, len(dst))
 	out := make([][]Neighbor, len(dst))
-	parallel(workers, len(dst), func(i int) {
+	b.parallel(len(dst), func(i int) {
 		out[i], errs[i] = ix.Search(dst[i][:0], queries[i*dim:(i+1)*dim], o)
 	})
 	for i, err := range errs {

@@ -1,12 +1,13 @@
 package index
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 
-	"github.com/lexsem/lexsem/internal/section"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // KindHNSW is a hierarchical navigable small world graph (Malkov and Yashunin,
@@ -36,13 +37,11 @@ import (
 // One writer works at a time. It prepares its changes beside the searches and
 // locks them out only while it writes links down, some microseconds at a time.
 // Memory beside the vectors is 8·M bytes for the links of a node, which those
-// who link here share, and about 80 more.
-var KindHNSW = registerKind("hnsw", kind{
-	new: func(o Options) Index { return newHNSW(o, false) },
-	load: func(o Options, r *section.Reader, keep bool) (Index, error) {
-		return loadHNSW(newHNSW(o, false), r, keep)
-	},
-})
+// who link here share, and about 50 more. A search that runs while an id gets
+// another vector may miss that id. Equal graphs for equal calls are promised
+// where no search runs beside them, since searches decide when slots are used
+// again.
+var KindHNSW = registerKind("hnsw", kind{new: func(o Options) Index { return newHNSW("hnsw", o, false) }})
 
 // KindHNSWInt8 is KindHNSW with int8 codes beside the vectors, and a search
 // that walks by the codes and then compares the vectors of the best it came by:
@@ -52,71 +51,42 @@ var KindHNSW = registerKind("hnsw", kind{
 // dot and l2). Codes are rounded against the largest component of a vector, so
 // under l2 it serves vectors that are not much longer than the distances
 // between them.
-var KindHNSWInt8 = registerKind("hnsw-int8", kind{
-	new: func(o Options) Index { return newHNSW(o, true) },
-	load: func(o Options, r *section.Reader, keep bool) (Index, error) {
-		return loadHNSW(newHNSW(o, true), r, keep)
-	},
-})
+var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { return newHNSW("hnsw-int8", o, true) }})
 
 type hnsw struct {
-	o Options
-	m *metric
+	base
 
-	// write is held by Add, Delete and WriteTo from beginning to end. What
-	// searches read changes only under mu as well.
-	write sync.Mutex
+	// mu is held for writing while links are written down, for some microseconds
+	// at a time, and for reading by walks, for 64 nodes at a time. A node that a
+	// walk has seen may go meanwhile, but no other takes its slot: slots are used
+	// again only when every search has ended that was there when they became
+	// vacant.
 	mu    sync.RWMutex
+	nodes []*nodes
+	n     int      // slots ever used
+	saved []uint64 // a bit for each slot that was live in the snapshot
+	entry uint32   // a node on the highest layer
+	top   int      // that layer; -1 if there is no node
+	lazy  *lazy    // links that lie in a snapshot; nil if there are none
 
-	rows   arena[float32]
-	codes  *codes // nil without
-	nodes  []*nodes
-	n      int     // slots ever used
-	live   int     // nodes that searches may return
-	hidden int     // nodes in the graph that they may not
-	slots  idTable // of live nodes
-	entry  uint32  // a node on the highest layer
-	top    int     // that layer; -1 if there is no node
+	hidden    int              // nodes in the graph that are not live; the writer's
+	free      []uint32         // slots to use again; the writer's
+	plans     []plan           // kept for their space; the writer's
+	gone      []uint32         // likewise
+	come      []uint32         // likewise
+	settled   bool             // the writer may change links; see settle
+	unspilled *snapshot.Reader // back-links that have not been read yet
+	walkers   sync.Pool        // of *walker
 
-	free    []uint32  // slots to use again; the writer's
-	plans   []plan    // kept for their space; the writer's
-	gone    []uint32  // likewise
-	come    []uint32  // likewise
-	walkers sync.Pool // of *walker
+	freedMu sync.Mutex
+	freed   []uint32 // slots on their way to free
 }
 
-func newHNSW(o Options, coded bool) *hnsw {
-	h := &hnsw{o: o, m: metrics[o.Metric], rows: newArena[float32](o.Dim), top: -1}
-	h.slots.id = h.id
-	if coded {
-		h.codes = newCodes(o.Dim, h.m)
-	}
+func newHNSW(kind string, o Options, coded bool) *hnsw {
+	h := &hnsw{top: -1, settled: true}
+	h.init(kind, o, coded)
 	h.walkers.New = func() any { return newWalker(h) }
 	return h
-}
-
-func (h *hnsw) kind() string {
-	if h.codes != nil {
-		return KindHNSWInt8
-	}
-	return KindHNSW
-}
-
-func (h *hnsw) Dim() int { return h.o.Dim }
-
-// query views a stored vector as a query.
-func (h *hnsw) query(slot uint32) query {
-	row := h.rows.row(slot)
-	if h.codes == nil {
-		return query{row: row}
-	}
-	return h.codes.query(slot, row)
-}
-
-func (h *hnsw) Len() int {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return h.live
 }
 
 // limit is the number of links a node may have on a layer.
@@ -145,32 +115,35 @@ func (h *hnsw) layerOf(id uint64) int {
 }
 
 func (h *hnsw) Add(ids []uint64, vectors []float32) error {
+	return h.AddContext(context.Background(), ids, vectors)
+}
+
+func (h *hnsw) AddContext(ctx context.Context, ids []uint64, vectors []float32) error {
 	if err := h.m.checkRows(len(ids), vectors, h.o.Dim); err != nil {
 		return err
 	}
 	h.write.Lock()
 	defer h.write.Unlock()
-	if h.live+len(ids) > MaxLen {
-		return fmt.Errorf("%d vectors and %d more: %w", h.live, len(ids), ErrFull)
+	if h.now.live+len(ids) > MaxLen {
+		return fmt.Errorf("%d vectors and %d more: %w", h.now.live, len(ids), ErrFull)
 	}
-	last := make(map[uint64]int, len(ids)) // of an id given twice, the last vector counts
-	for i, id := range ids {
-		last[id] = i
+	if err := h.settle(); err != nil {
+		return err
 	}
-	rows, fresh := make([]int, 0, len(last)), -len(h.free)
-	for i, id := range ids {
-		if last[id] != i {
-			continue
-		}
-		rows = append(rows, i)
-		if _, ok := h.slots.get(id); !ok {
+	rows := lastOf(ids)
+	h.collect()
+	fresh := -len(h.free)
+	for _, r := range rows {
+		if _, ok := h.slots.get(ids[r]); !ok {
 			fresh++
 		}
 	}
 	h.grow(h.n + max(0, fresh)) // at once, for large slabs without slack
 	for len(rows) > 0 {
-		n := min(len(rows), 1+h.live/32, 64)
-		h.insert(ids, vectors, rows[:n])
+		n := min(len(rows), 1+h.now.live/32, 64)
+		if err := h.insert(ctx, ids, vectors, rows[:n]); err != nil {
+			return err
+		}
 		rows = rows[n:]
 	}
 	return nil
@@ -179,41 +152,66 @@ func (h *hnsw) Add(ids []uint64, vectors []float32) error {
 func (h *hnsw) Delete(ids []uint64) int {
 	h.write.Lock()
 	defer h.write.Unlock()
+	sound := h.settle() == nil // else the nodes stay where they are, and searches tell
+	n := 0
 	var gone []uint32
-	h.mu.Lock()
-	for _, id := range ids {
-		if slot, ok := h.slots.get(id); ok {
-			h.slots.drop(id)
-			h.hide(slot)
-			gone = append(gone, slot)
+	for len(ids) > 0 {
+		e := h.now.edit()
+		gone = gone[:0]
+		for len(ids) > 0 && len(gone) < unlinkBatch {
+			if slot, ok := h.slots.get(ids[0]); ok {
+				h.slots.drop(ids[0])
+				e.clear(slot)
+				gone = append(gone, slot)
+			}
+			ids = ids[1:]
 		}
+		h.hide(gone)
+		h.publish(e.done(), nil)
+		if sound {
+			h.unlink(gone)
+		}
+		n += len(gone)
 	}
-	h.mu.Unlock()
-	h.unlink(gone)
-	return len(gone)
+	return n
 }
 
-// hide makes a live node invisible; it still leads to others.
-func (h *hnsw) hide(slot uint32) {
-	h.node(slot).state[slot&nodeMask] = hidden
-	h.live--
-	h.hidden++
+// hide notes that live nodes are not to be returned any more; they still lead to
+// others.
+func (h *hnsw) hide(slots []uint32) {
+	for _, slot := range slots {
+		h.setState(slot, hidden)
+	}
+	h.hidden += len(slots)
 }
 
-func (h *hnsw) Scores(dst []float32, q []float32, ids []uint64) error {
-	if len(dst) != len(ids) {
-		return fmt.Errorf("room for %d scores of %d ids: %w", len(dst), len(ids), ErrLength)
-	}
-	if err := h.m.checkQuery(q, h.o.Dim); err != nil {
-		return err
-	}
-	w := h.walkers.Get().(*walker)
-	defer h.walkers.Put(w)
-	h.m.put(w.q.row, q)
+// giveUp lets vacant slots be used again once no search that is running now can
+// meet them.
+func (h *hnsw) giveUp(slots []uint32) {
+	slots = slices.Clone(slots)
+	same := *h.now
+	h.publish(&same, func() {
+		h.freedMu.Lock()
+		h.freed = append(h.freed, slots...)
+		h.freedMu.Unlock()
+	})
+}
+
+// collect takes in the slots that may be used again by now.
+func (h *hnsw) collect() {
+	h.freedMu.Lock()
+	h.free, h.freed = append(h.free, h.freed...), h.freed[:0]
+	h.freedMu.Unlock()
+}
+
+func (h *hnsw) Bytes() Memory {
+	m := h.bytes()
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	scores(dst, ids, &w.g, &h.slots)
-	return nil
+	for _, c := range h.nodes {
+		m.Graph += c.bytes()
+	}
+	return m
 }
 
 // SearchBatch runs single searches in parallel.
@@ -224,7 +222,7 @@ func (h *hnsw) SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions)
 	if err := h.m.checkRows(len(dst), queries, h.o.Dim); err != nil {
 		return fmt.Errorf("queries: %w", err)
 	}
-	return searchEach(h, h.o.Workers, dst, queries, o)
+	return h.searchEach(h, dst, queries, o)
 }
 
 // sortCands orders by distance, ties by slot.

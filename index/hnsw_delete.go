@@ -3,7 +3,7 @@ package index
 import "slices"
 
 // unlinkBatch bounds the nodes that are taken out at once.
-const unlinkBatch = 1024
+const unlinkBatch = 256
 
 // unlink takes hidden nodes out of the graph for good. Whoever linked to one
 // chooses anew; the parts into which the spanning tree falls are joined; nodes
@@ -17,14 +17,11 @@ func (h *hnsw) unlink(gone []uint32) {
 }
 
 func (h *hnsw) unlinkSome(gone []uint32) {
-	h.mu.Lock()
 	for _, x := range gone {
 		h.setState(x, leaving)
 	}
-	h.mu.Unlock()
-
 	edits := h.affected(gone)
-	h.eachWalker(len(edits), func(w *walker, i int) { h.heal(w, &edits[i]) })
+	h.mend(len(edits), func(w *walker, i int) { h.heal(w, &edits[i]) })
 	parts := h.parts(gone)
 	h.apply(edits)
 
@@ -40,10 +37,12 @@ func (h *hnsw) unlinkSome(gone []uint32) {
 		h.setTree(x, 0)
 	})
 	h.each(len(gone), func(i int) { h.vacate(gone[i]) })
+	h.hidden -= len(gone)
+	h.giveUp(gone)
 
 	var weak []uint32
 	for i := range edits {
-		if e := &edits[i]; e.layer == 0 && h.state(e.slot) == live && len(h.links(e.slot, 0)) < min(h.o.M/2, h.live-1) {
+		if e := &edits[i]; e.layer == 0 && h.state(e.slot) == live && len(h.links(e.slot, 0)) < min(h.o.M/2, h.now.live-1) {
 			weak = append(weak, e.slot)
 		}
 	}
@@ -79,7 +78,7 @@ func (h *hnsw) affected(gone []uint32) []edit {
 // to, through other leaving ones if need be.
 func (h *hnsw) heal(w *walker, e *edit) {
 	old := h.links(e.slot, e.layer)
-	w.begin()
+	w.anew()
 	w.visit(e.slot)
 	rest, through := w.near[:0], w.queue[:0]
 	for i, s := range old {
@@ -114,7 +113,7 @@ func (h *hnsw) heal(w *walker, e *edit) {
 		}
 	}
 	w.queue = through
-	q := h.query(e.slot)
+	q := w.mem.query(e.slot)
 	pool := w.rank(&q, rest)
 	w.near = rest
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
@@ -171,12 +170,12 @@ func (h *hnsw) relink(slots []uint32) {
 	for len(slots) > 0 {
 		n := min(len(slots), 64)
 		plans := h.takePlans(n)
-		h.eachWalker(n, func(w *walker, i int) {
+		h.mend(n, func(w *walker, i int) {
 			p := &plans[i]
 			p.slot, p.fresh = slots[i], false
-			q := h.query(p.slot)
+			q := w.mem.query(p.slot)
 			from := w.descend(&q, 0)
-			w.begin()
+			w.anew()
 			pool := w.walk(&q, from, h.o.EfConstruction, 0)
 			pool = slices.DeleteFunc(pool, func(c cand) bool { return c.slot == p.slot || h.state(c.slot) != live })
 			kept := h.tree(p.slot)

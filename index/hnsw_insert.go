@@ -1,6 +1,10 @@
 package index
 
-import "slices"
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+)
 
 // plan is what a node is to be linked to.
 type plan struct {
@@ -20,36 +24,55 @@ type edit struct {
 }
 
 // insert adds the given rows, each id once, as one batch. In an empty graph it
-// must be one.
-func (h *hnsw) insert(ids []uint64, vectors []float32, rows []int) {
-	dim := h.o.Dim
+// must be one. On an error, which is the context's or ErrCorrupt, none is added.
+func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows []int) error {
 	plans := h.takePlans(len(rows))
-	// New slots lie beyond n, where searches do not look; those used again are
-	// filled while searches are locked out.
+	h.collect()
 	again := min(len(rows), len(h.free))
 	n := h.n + len(rows) - again
 	h.grow(n)
-	for i, r := range rows {
+	for i := range plans {
 		p := &plans[i]
 		p.fresh, p.slot = true, uint32(h.n+i-again)
 		if i < again {
 			p.slot = h.free[len(h.free)-1]
 			h.free = h.free[:len(h.free)-1]
-			h.mu.Lock()
-		}
-		h.place(p.slot, ids[r], vectors[r*dim:(r+1)*dim])
-		if i < again {
-			h.mu.Unlock()
 		}
 	}
 	h.mu.Lock()
 	h.n = n
 	h.mu.Unlock()
-	h.eachWalker(len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) })
+	err := h.place(plans, ids, vectors, rows)
+	if err == nil {
+		err = h.link(ctx, plans)
+	}
+	if err != nil {
+		for i := range plans {
+			h.free = append(h.free, plans[i].slot)
+		}
+	}
+	return err
+}
+
+// link takes placed nodes into the graph. On an error, which is the context's or
+// ErrCorrupt, it takes none.
+func (h *hnsw) link(ctx context.Context, plans []plan) error {
+	for i := range plans {
+		slot := plans[i].slot
+		if l := h.layerOf(h.id(slot)); l > 0 {
+			h.node(slot).tower[slot&nodeMask] = newTower(l)
+		}
+	}
+	if err := h.eachWalker(ctx, len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) }); err != nil {
+		for i := range plans {
+			h.vacate(plans[i].slot)
+		}
+		return err
+	}
 	h.hang(plans)
 	h.connect(plans)
-	gone := h.publish(plans)
-	h.unlink(gone)
+	h.unlink(h.show(plans))
+	return nil
 }
 
 func (h *hnsw) takePlans(n int) []plan {
@@ -59,19 +82,41 @@ func (h *hnsw) takePlans(n int) []plan {
 	return h.plans[:n]
 }
 
-// eachWalker runs f for all i < n on the writer's goroutines.
-func (h *hnsw) eachWalker(n int, f func(w *walker, i int)) {
-	parallel(h.o.Workers, n, func(i int) {
+// eachWalker runs f for all i < n on the writer's goroutines. The error, the
+// context's or ErrCorrupt, says that some of it was not done, or by damaged
+// vectors. Walkers need no lock here: links stay as they are.
+func (h *hnsw) eachWalker(ctx context.Context, n int, f func(w *walker, i int)) error {
+	var bad atomic.Pointer[error]
+	mem := h.mem.Load()
+	h.parallel(n, func(i int) {
 		w := h.walkers.Get().(*walker)
-		f(w, i)
+		w.mem, w.o.Ctx, w.err = mem, ctx, ctx.Err()
+		if w.err == nil {
+			f(w, i)
+		}
+		if err := w.err; err != nil {
+			bad.Store(&err)
+		}
+		w.end()
 		h.walkers.Put(w)
 	})
+	if err := bad.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// mend is eachWalker for what has to be done. A link that damaged vectors have
+// chosen is a poor link, but the graph holds, and searches that meet the damage
+// tell.
+func (h *hnsw) mend(n int, f func(w *walker, i int)) {
+	_ = h.eachWalker(context.Background(), n, f)
 }
 
 // planInsert finds candidates for a new node in the graph and among those of
 // its batch before it, and chooses its links (algorithm 1).
 func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
-	q := h.query(p.slot)
+	q := w.mem.query(p.slot)
 	height := h.height(p.slot)
 	for len(p.links) <= height {
 		p.links = append(p.links, nil)
@@ -86,7 +131,7 @@ func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 	for layer := height; layer >= 0; layer-- {
 		pool := w.pool[:0]
 		if layer <= h.top {
-			w.begin()
+			w.anew()
 			pool = w.walk(&q, from, h.o.EfConstruction, layer)
 			from = pool[0]
 		}
@@ -168,7 +213,7 @@ func (h *hnsw) connect(plans []plan) {
 		backs = backs[n:]
 	}
 	edits := make([]edit, len(groups))
-	h.eachWalker(len(groups), func(w *walker, i int) {
+	h.mend(len(groups), func(w *walker, i int) {
 		g, e := groups[i], &edits[i]
 		e.slot, e.layer = g[0].to, g[0].layer
 		var old []uint32
@@ -217,7 +262,7 @@ func (h *hnsw) complete(w *walker, e *edit, rest []uint32) {
 		e.links = append(e.links, rest...)
 		return
 	}
-	q := h.query(e.slot)
+	q := w.mem.query(e.slot)
 	pool := w.rank(&q, rest)
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }
@@ -246,25 +291,29 @@ func (h *hnsw) apply(edits []edit) {
 	})
 }
 
-// publish makes the new nodes visible, hides those whose ids they take over,
-// all at once, and returns the latter.
-func (h *hnsw) publish(plans []plan) (gone []uint32) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// show makes the new nodes visible, hides those whose ids they take over, all at
+// once, and returns the latter.
+func (h *hnsw) show(plans []plan) (gone []uint32) {
+	e := h.now.edit()
+	e.mem = h.mem.Load()
 	for i := range plans {
 		slot := plans[i].slot
 		id := h.id(slot)
 		if old, ok := h.slots.get(id); ok {
-			h.hide(old)
+			e.clear(old)
 			gone = append(gone, old)
 		}
 		h.slots.put(id, slot)
+		e.set(slot)
 		h.setState(slot, live)
-		h.live++
 		h.hidden--
 		if height := h.height(slot); height > h.top {
+			h.mu.Lock()
 			h.entry, h.top = slot, height
+			h.mu.Unlock()
 		}
 	}
+	h.hide(gone)
+	h.publish(e.done(), nil)
 	return gone
 }

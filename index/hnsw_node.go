@@ -1,5 +1,7 @@
 package index
 
+import "slices"
+
 // Nodes lie in chunks of 1,024, so that growing moves nothing. A slot numbers
 // a node and its vector.
 const (
@@ -16,7 +18,6 @@ const (
 )
 
 type nodes struct {
-	ids   [1 << nodeBits]uint64
 	state [1 << nodeBits]uint8
 	// Room for 2·M slots a node on layer 0. From the front, its out[i] links,
 	// the first tree[i] of which are edges of the spanning tree. From the back,
@@ -47,7 +48,7 @@ func newTower(height int) *tower {
 
 func (h *hnsw) node(slot uint32) *nodes       { return h.nodes[slot>>nodeBits] }
 func (h *hnsw) state(slot uint32) uint8       { return h.node(slot).state[slot&nodeMask] }
-func (h *hnsw) id(slot uint32) uint64         { return h.node(slot).ids[slot&nodeMask] }
+func (h *hnsw) id(slot uint32) uint64         { return h.mem.Load().id(slot) }
 func (h *hnsw) treeDegree(slot uint32) int    { return int(h.node(slot).tree[slot&nodeMask]) }
 func (h *hnsw) tree(slot uint32) []uint32     { return h.links(slot, 0)[:h.treeDegree(slot)] }
 func (h *hnsw) setTree(slot uint32, n int)    { h.node(slot).tree[slot&nodeMask] = uint16(n) }
@@ -209,31 +210,31 @@ func drop(list *[]uint32, s uint32) {
 // grow makes room for n slots in all. The memory is made beside the searches,
 // and nothing that they read moves.
 func (h *hnsw) grow(n int) {
-	rows, nodes := h.rows.grown(n), h.grownNodes(n)
-	var codes codes
-	if h.codes != nil {
-		codes = h.codes.grown(n)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.rows, h.nodes = rows, nodes
-	if h.codes != nil {
-		h.codes.take(codes)
+	h.base.grow(n)
+	if nodes := h.grownNodes(n); len(nodes) > len(h.nodes) {
+		h.mu.Lock()
+		h.nodes = nodes
+		h.mu.Unlock()
 	}
 }
 
-// place gives a vacant slot id, vector and height.
-func (h *hnsw) place(slot uint32, id uint64, v []float32) {
-	row := h.rows.row(slot)
-	h.m.put(row, v)
-	if h.codes != nil {
-		h.codes.put(slot, row)
+// place gives vacant slots, which nobody reads, ids and vectors. The
+// error is ErrCorrupt, where their memory cannot be had.
+func (h *hnsw) place(plans []plan, ids []uint64, vectors []float32, rows []int) error {
+	dim := h.o.Dim
+	var chunks []int
+	for i := range plans {
+		chunks = append(chunks, int(plans[i].slot>>h.now.mem.rows.bits))
 	}
-	c := h.node(slot)
-	c.ids[slot&nodeMask] = id
-	if l := h.layerOf(id); l > 0 {
-		c.tower[slot&nodeMask] = newTower(l)
+	slices.Sort(chunks)
+	if err := h.own(slices.Compact(chunks)); err != nil {
+		return err
 	}
+	mem := h.mem.Load()
+	for i, r := range rows {
+		mem.put(plans[i].slot, ids[r], vectors[r*dim:(r+1)*dim])
+	}
+	return nil
 }
 
 // grownNodes is h.nodes with room for n slots in all.
@@ -249,6 +250,21 @@ func (h *hnsw) vacate(slot uint32) {
 	c := h.node(slot)
 	c.state[slot&nodeMask] = vacant
 	c.tower[slot&nodeMask] = nil
-	h.free = append(h.free, slot)
-	h.hidden--
+}
+
+// bytes is the memory that c takes, about.
+func (c *nodes) bytes() int64 {
+	n := int64(len(c.room)*4 + len(c.state) + 3*2*len(c.out) + 8*len(c.tower))
+	for _, t := range c.tower {
+		if t != nil {
+			n += 48
+			for l := range t.links {
+				n += 48 + 4*int64(cap(t.links[l])+cap(t.in[l]))
+			}
+		}
+	}
+	for _, s := range c.spill {
+		n += 48 + 4*int64(cap(s))
+	}
+	return n
 }

@@ -2,7 +2,7 @@ package index
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -23,87 +23,98 @@ func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	if err := h.m.checkQuery(q, h.o.Dim); err != nil {
 		return dst, err
 	}
+	if o.Ef <= 0 {
+		o.Ef = h.o.Ef
+	}
 	w := h.walkers.Get().(*walker)
 	defer h.walkers.Put(w)
-	w.ask(q)
-	ef := o.Ef
-	if ef <= 0 {
-		ef = h.o.Ef
+	r := h.views.Acquire()
+	defer r.Release()
+	if w.begin(r.Value, q, o) == 0 {
+		return dst, o.done()
 	}
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	k := min(o.K, h.live)
-	if k == 0 {
-		return dst, nil
+	defer w.end()
+	if err := h.search(w, max(w.top.k, o.Ef)); err != nil {
+		return dst, err
 	}
-	w.top = topK{heap: w.top.heap[:0], k: k, radius: infinite}
-	h.search(w, max(k, ef), o.Allow)
 	order(w.top.heap)
 	return append(dst, w.top.heap...), nil
 }
 
-// search fills w.top with min(k, number allowed) neighbours of w.g.q, by the
-// cheapest way that finds them.
-func (h *hnsw) search(w *walker, ef int, allow func(uint64) bool) {
-	all := costScan * float64(h.n)
-	graph := costExpand * float64(ef)
-	if allow == nil && h.hidden <= h.live/16 {
-		if graph < all && h.searchGraph(w, ef) {
-			return
+// search fills w.top with the neighbours of w.q, by the cheapest way that finds
+// them.
+func (h *hnsw) search(w *walker, ef int) error {
+	n := float64(w.v.n)
+	all, graph := costScan*n, costExpand*float64(ef)
+	if w.o.Allow == nil {
+		if graph < all {
+			if found, err := h.searchGraph(w, ef); found || err != nil {
+				return err
+			}
+			if found, err := h.searchFiltered(w, ef, int(all)); found || err != nil {
+				return err
+			}
 		}
 	} else {
-		share, near := h.share(allow), 1.0
-		if h.codes != nil {
+		share, near := h.share(w), 1.0
+		if w.v.mem.coded {
 			near = costCode
 		}
-		all = (costAsk + share*near) * float64(h.n)
-		if share > 0 && graph/share < all && h.searchFiltered(w, ef, allow, int(all)) {
-			return
+		all = (costAsk + share*near) * n
+		if share > 0 && graph/share < all {
+			if found, err := h.searchFiltered(w, ef, int(all)); found || err != nil {
+				return err
+			}
 		}
 	}
-	w.top.heap = w.top.heap[:0]
-	h.scan(w, allow)
+	return w.scan()
 }
 
 // share estimates what part of the slots hold nodes that may be returned, by a
 // look at 64 of them, or one in 256 up to 256: the fewer slots there are, the
 // larger the shares at which the graph begins to pay.
-func (h *hnsw) share(allow func(uint64) bool) float64 {
-	step := max(1, h.n/min(256, max(64, h.n/256)))
+func (h *hnsw) share(w *walker) float64 {
+	step := max(1, w.v.n/min(256, max(64, w.v.n/256)))
 	var hits, n float64
-	for i := 0; i < h.n; i += step {
+	for i := 0; i < w.v.n; i += step {
 		n++
-		if h.allowed(uint32(i), allow) {
+		if slot := uint32(i); w.v.has(slot) && w.o.Allow(w.v.mem.id(slot)) {
 			hits++
 		}
 	}
 	return hits / n
 }
 
-func (h *hnsw) allowed(slot uint32, allow func(uint64) bool) bool {
-	return h.state(slot) == live && (allow == nil || allow(h.id(slot)))
+// answer reports whether a node may be returned.
+func (w *walker) answer(slot uint32) bool {
+	return w.v.has(slot) && (w.o.Allow == nil || w.o.Allow(w.v.mem.id(slot))) && w.may(slot)
 }
 
 // searchGraph is the plain search of the paper (algorithm 5). It reports
-// whether it found k nodes; hidden ones may be in the way.
-func (h *hnsw) searchGraph(w *walker, ef int) bool {
-	q := &w.q
-	from := w.descend(q, 0)
-	w.begin()
-	pool := w.walk(q, from, ef, 0)
-	if h.codes != nil {
-		w.rescore(pool)
-		return w.top.full()
+// whether it is good for an answer: whether nearly all of the pool, and k nodes
+// of it, may be returned.
+func (h *hnsw) searchGraph(w *walker, ef int) (found bool, err error) {
+	pool := h.pool(w, ef)
+	if w.err != nil {
+		return false, w.err
 	}
-	for _, c := range pool {
-		if w.top.full() && c.d > w.top.heap[0].Distance {
-			break // ascending: only ties could still enter
-		}
-		if h.state(c.slot) == live {
-			w.top.push(Neighbor{h.id(c.slot), c.d})
-		}
+	full := len(pool)
+	pool = slices.DeleteFunc(pool, func(c cand) bool { return !w.answer(c.slot) })
+	if len(pool) < max(w.top.k, full-full/8) {
+		return false, nil
 	}
-	return w.top.full()
+	return w.offer(pool)
+}
+
+func (h *hnsw) pool(w *walker, ef int) []cand {
+	w.share()
+	defer w.done()
+	if h.top < 0 {
+		return nil
+	}
+	from := w.descend(&w.q, 0)
+	w.anew()
+	return w.walk(&w.q, from, ef, 0)
 }
 
 // searchFiltered walks the graph through nodes of every sort, but collects
@@ -111,89 +122,110 @@ func (h *hnsw) searchGraph(w *walker, ef int) bool {
 // expanded is farther than the ef-th of them. It gives up, and reports so,
 // after the given number of distances, and if there is nothing left to expand
 // before k are found.
-func (h *hnsw) searchFiltered(w *walker, ef int, allow func(uint64) bool, budget int) bool {
+func (h *hnsw) searchFiltered(w *walker, ef, budget int) (found bool, err error) {
+	pool := h.filteredPool(w, ef, budget)
+	if w.err != nil || pool == nil {
+		return false, w.err
+	}
+	return w.offer(pool)
+}
+
+// filteredPool returns nil where it gives up.
+func (h *hnsw) filteredPool(w *walker, ef, budget int) []cand {
+	w.share()
+	defer w.done()
+	if h.top < 0 {
+		return nil
+	}
 	q := &w.q
 	from := w.descend(q, 0)
-	w.begin()
+	w.anew()
 	w.visit(from.slot)
 	found := w.pool[:0]
-	if h.allowed(from.slot, allow) {
+	defer func() { w.pool = found }()
+	if w.answer(from.slot) {
 		found = append(found, from)
 	}
 	w.heap = append(w.heap[:0], from)
 	for len(w.heap) > 0 && (len(found) < ef || w.heap[0].d <= found[ef-1].d) {
+		if w.pause() {
+			return nil
+		}
 		slot := w.popNearest().slot
 		near := w.near[:0]
-		for _, s := range h.links(slot, 0) {
+		for _, s := range w.links(slot, 0) {
 			if w.visit(s) {
 				near = append(near, s)
 			}
 		}
 		w.near = near
 		if budget -= len(near); budget < 0 {
-			w.pool = found
-			return false
+			return nil
 		}
 		for i, d := range w.distances(q, near) {
 			if len(found) == ef && d >= found[ef-1].d {
 				continue
 			}
 			w.pushNearest(cand{d, near[i]})
-			if h.allowed(near[i], allow) {
+			if w.answer(near[i]) {
 				found, _ = insertCand(found, cand{d, near[i]}, ef)
 			}
 		}
 	}
-	w.pool = found
-	if h.codes != nil {
-		w.rescore(found)
-		return w.top.full()
-	}
-	for _, c := range found {
-		w.top.push(Neighbor{h.id(c.slot), c.d})
-	}
-	return w.top.full()
+	return found
 }
 
-// rescore offers the live ones of pool, ascending by codes, to w.top by their
-// true distances: the first k, and what may be as near as the k-th for all that
-// the codes tell.
-func (w *walker) rescore(pool []cand) {
-	h, w0 := w.h, w.near[:0]
-	end := float32(math.Inf(1))
+// offer shows nodes that may be returned, ascending, to w.top and reports
+// whether they are k.
+func (w *walker) offer(pool []cand) (found bool, err error) {
+	w.top.heap = w.top.heap[:0]
+	if w.v.mem.coded {
+		err = w.refine(pool)
+		return w.top.full(), err
+	}
+	for _, c := range pool {
+		if w.top.full() && c.d > w.top.heap[0].Distance {
+			break // ascending: only ties could still enter
+		}
+		w.top.push(Neighbor{w.v.mem.id(c.slot), c.d})
+	}
+	return w.top.full(), nil
+}
+
+// refine offers those of pool, ascending by codes, to w.top by their true
+// distances: the first k, and what may be as near as the k-th for all that the
+// codes tell.
+func (w *walker) refine(pool []cand) error {
+	x, end, n := w.v.mem, infinite, 0
 	for _, c := range pool {
 		if c.d > end {
 			break
 		}
-		if h.state(c.slot) != live {
-			continue
+		if n < 8 { // those after them while these are compared
+			vec.Prefetch(x.rows.row(c.slot), 4*w.h.o.Dim)
 		}
-		w0 = append(w0, c.slot)
-		if len(w0) < 8 { // those after them while these are compared
-			vec.Prefetch(h.rows.row(c.slot), 4*h.o.Dim)
-		}
-		if len(w0) == w.top.k {
-			end = c.d + h.codes.doubt(&w.q, c.slot)
+		if n++; n == w.top.k {
+			end = c.d + x.codes.doubt(&w.q, c.slot)
 		}
 	}
-	w.near = w0
-	for i, slot := range w0 {
-		if i+8 <= len(w0) {
-			vec.Prefetch(h.rows.row(w0[i+7]), 4*h.o.Dim)
+	for i, c := range pool[:n] {
+		if i&255 == 255 {
+			if err := w.o.done(); err != nil {
+				return err
+			}
 		}
-		if w.g.add(slot) {
+		if i+8 <= n {
+			vec.Prefetch(x.rows.row(pool[i+7].slot), 4*w.h.o.Dim)
+		}
+		if err := x.rows.checkSlot(c.slot); err != nil {
+			return err
+		}
+		if w.g.add(c.slot, x.rows.row(c.slot)) {
 			w.flush()
 		}
 	}
 	w.flush()
-}
-
-// flush offers the gathered vectors to w.top.
-func (w *walker) flush() {
-	slots, dist := w.g.flush()
-	for i, s := range slots {
-		w.top.push(Neighbor{w.h.id(s), dist[i]})
-	}
+	return nil
 }
 
 // pushNearest and popNearest keep w.heap with the nearest first.
@@ -228,62 +260,4 @@ func (w *walker) popNearest() cand {
 		i = c
 	}
 	return root
-}
-
-// scan shows every node that may be returned to w.top.
-func (h *hnsw) scan(w *walker, allow func(uint64) bool) {
-	switch {
-	case h.codes != nil:
-		h.scanCodes(w, allow)
-		return
-	case allow == nil:
-		h.scanAll(w)
-		return
-	}
-	for i := range h.n {
-		if slot := uint32(i); h.allowed(slot, allow) && w.g.add(slot) {
-			w.flush()
-		}
-	}
-	w.flush()
-}
-
-// scanCodes compares codes with all that may be returned, then the vectors of
-// those that may be among the nearest.
-func (h *hnsw) scanCodes(w *walker, allow func(uint64) bool) {
-	if allow == nil {
-		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, w.top.radius, nil, w.is)
-	} else {
-		w.allow = allow
-		h.codes.scan(&w.scans, &w.q, h.n, w.top.k, w.top.radius, w.pick, nil)
-		w.allow = nil
-	}
-	for _, m := range w.scans.near {
-		if w.g.add(m.slot) {
-			w.flush()
-		}
-	}
-	w.flush()
-}
-
-// scanAll computes distances to vacant and hidden slots as well: they are few,
-// and the rows lie in order.
-func (h *hnsw) scanAll(w *walker) {
-	if cap(w.dist) < flatBlock {
-		w.dist = make([]float32, flatBlock)
-	}
-	for from := 0; from < h.n; {
-		rows, n := h.rows.run(from, min(flatBlock, h.n-from))
-		dist := w.dist[:n]
-		h.m.rows(dist, w.g.q, rows)
-		for i, d := range dist {
-			if w.top.full() && d > w.top.heap[0].Distance {
-				continue
-			}
-			if slot := uint32(from + i); h.state(slot) == live {
-				w.top.push(Neighbor{h.id(slot), d})
-			}
-		}
-		from += n
-	}
 }

@@ -10,7 +10,6 @@ package index
 // kept are links that stand already; up to max are returned in all, kept
 // first, valid until the next call.
 func (w *walker) choose(kept []uint32, pool []cand, max int) []uint32 {
-	h := w.h
 	sel := append(w.sel[:0], kept...)
 next:
 	for _, c := range pool {
@@ -20,7 +19,7 @@ next:
 		if contains(kept, c.slot) {
 			continue
 		}
-		v := h.query(c.slot)
+		v := w.mem.query(c.slot)
 		for i := 0; i < len(sel); i += 4 {
 			for _, d := range w.distances(&v, sel[i:min(i+4, len(sel))]) {
 				if d < c.d {

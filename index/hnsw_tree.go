@@ -21,26 +21,30 @@ func (h *hnsw) parent(pool []cand, extra map[uint32]int) uint32 {
 			return h.roomy(c.slot, extra)
 		}
 	}
-	panic("index: no candidate is in the graph") // the search began at one
+	return pool[0].slot
 }
 
 // roomy returns the node nearest to slot along the tree that has room for one
-// more edge. There is one: the leaves have, and a finite tree has leaves.
+// more edge. There is one: the leaves have, and a finite tree has leaves. In a
+// snapshot that somebody made up there may be none: then it is slot itself.
 func (h *hnsw) roomy(slot uint32, extra map[uint32]int) uint32 {
-	type step struct{ slot, from uint32 }
-	queue := []step{{slot, slot}}
-	for {
+	if h.treeDegree(slot)+extra[slot] < h.limit(0) {
+		return slot
+	}
+	seen := map[uint32]bool{slot: true}
+	for queue := []uint32{slot}; len(queue) > 0; queue = queue[1:] {
 		s := queue[0]
-		queue = queue[1:]
-		if h.treeDegree(s.slot)+extra[s.slot] < h.limit(0) {
-			return s.slot
+		if h.treeDegree(s)+extra[s] < h.limit(0) {
+			return s
 		}
-		for _, t := range h.tree(s.slot) {
-			if t != s.from && h.state(t) != leaving {
-				queue = append(queue, step{t, s.slot})
+		for _, t := range h.tree(s) {
+			if !seen[t] && h.state(t) != leaving {
+				seen[t] = true
+				queue = append(queue, t)
 			}
 		}
 	}
+	return slot
 }
 
 // join ties the trees that parts belong to, one slot of each, into one.
@@ -56,6 +60,9 @@ func (h *hnsw) join(parts []uint32) {
 // use, the last one goes.
 func (h *hnsw) addEdge(a, b uint32) {
 	tree := h.treeDegree(a)
+	if tree >= h.limit(0) {
+		return // see roomy
+	}
 	links := append(make([]uint32, 0, h.limit(0)+1), h.links(a, 0)...)
 	at := tree
 	for at < len(links) && links[at] != b {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -11,49 +12,81 @@ type Verifier interface {
 	Index
 	// Verify reports whatever does not fit together in the data structure,
 	// joined, each as ErrCorrupt; for a graph also nodes that searches cannot
-	// reach. It looks at all of it while Add and Delete wait.
-	Verify() error
+	// reach. It reads all vectors, also those that lie in a snapshot and have
+	// not been read yet. Add and Delete wait meanwhile, searches do not. When ctx
+	// is done it returns the context's error.
+	Verify(ctx context.Context) error
 	// Unreachable counts the vectors that no walk from the entry along the
 	// links of the lowest layer can find; 0 for exact indexes.
 	Unreachable() int
 }
 
-func (f *flat) Verify() error {
+func (f *flat) Verify(ctx context.Context) error {
 	f.write.Lock()
 	defer f.write.Unlock()
-	if len(f.ids) != f.slots.n {
-		return fmt.Errorf("%d ids in %d slots: %w", f.slots.n, len(f.ids), ErrCorrupt)
-	}
-	for i, id := range f.ids {
-		if slot, ok := f.slots.get(id); !ok || slot != uint32(i) {
-			return fmt.Errorf("id %d is not where it should be: %w", id, ErrCorrupt)
-		}
-	}
-	return nil
+	return f.verify(ctx)
 }
 
-func (h *hnsw) Verify() error {
+// verify checks that all memory is sound and that ids and live slots agree.
+func (b *base) verify(ctx context.Context) error {
+	v := b.now
+	for c, rows := range v.mem.rows.chunks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if rows == nil || c<<v.mem.rows.bits >= v.n {
+			continue
+		}
+		if err := v.mem.check(c); err != nil {
+			return err
+		}
+	}
+	n := 0
+	var err error
+	v.each(func(slot uint32) bool {
+		if n++; n&0xffff == 0 {
+			err = ctx.Err()
+		}
+		id := v.mem.id(slot)
+		if s, ok := b.slots.get(id); err == nil && (!ok || s != slot) {
+			err = fmt.Errorf("id %d is not where it should be: %w", id, ErrCorrupt)
+		}
+		return err == nil
+	})
+	if table := int(b.slots.n.Load()); err == nil && (n != v.live || n != table) {
+		err = fmt.Errorf("%d slots are live, %d in the view, %d ids: %w", n, v.live, table, ErrCorrupt)
+	}
+	return err
+}
+
+func (h *hnsw) Verify(ctx context.Context) error {
 	h.write.Lock()
 	defer h.write.Unlock()
-	return h.verify(true)
+	if err := h.base.verify(ctx); err != nil {
+		return err
+	}
+	return h.verify(ctx)
 }
 
 // Unreachable counts by one walk over the graph while Add and Delete wait.
 func (h *hnsw) Unreachable() int {
 	h.write.Lock()
 	defer h.write.Unlock()
-	if h.live == 0 {
+	if h.now.live == 0 || h.checkLinks() != nil {
 		return 0
 	}
-	return h.live - h.reach(h.entry, func(slot uint32) []uint32 { return h.links(slot, 0) })
+	return h.now.live - h.reach(h.entry, func(slot uint32) []uint32 { return h.links(slot, 0) })
 }
 
 // Unreachable is 0: a scan finds every vector.
 func (f *flat) Unreachable() int { return 0 }
 
-// verify checks all but, unless links is set, the links and what is known of
-// them from their far ends.
-func (h *hnsw) verify(links bool) error {
+// verify checks the graph.
+func (h *hnsw) verify(ctx context.Context) error {
+	if err := h.checkLinks(); err != nil {
+		return err
+	}
+	h.collect()
 	var errs []error
 	bad := func(format string, args ...any) {
 		if len(errs) < 10 {
@@ -66,21 +99,21 @@ func (h *hnsw) verify(links bool) error {
 	held := make([]int, h.n) // likewise, of links
 	for i := range h.n {
 		slot := uint32(i)
+		if i&nodeMask == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if (h.state(slot) == live) != h.now.has(slot) {
+			bad("node %d is live for searches or for the graph alone", slot)
+		}
 		if h.state(slot) == vacant {
 			continue
 		}
 		if h.state(slot) != live {
 			bad("node %d is neither live nor vacant", slot)
 		}
-		if s, ok := h.slots.get(h.id(slot)); !ok || s != slot {
-			bad("id %d is not where it should be", h.id(slot))
-		}
 		count++
 		top = max(top, h.height(slot))
 		edges += h.treeDegree(slot)
-		if !links {
-			continue
-		}
 		for layer := range h.height(slot) + 1 {
 			h.verifyLinks(slot, layer, held, bad)
 			out += len(h.links(slot, layer))
@@ -98,8 +131,8 @@ func (h *hnsw) verify(links bool) error {
 			}
 		}
 	}
-	if count != h.live || count != h.slots.n || h.hidden != 0 || count+len(h.free) != h.n {
-		bad("%d nodes, %d live, %d hidden, %d ids, %d of %d slots free", count, h.live, h.hidden, h.slots.n, len(h.free), h.n)
+	if count != h.now.live || h.hidden != 0 || count+len(h.free) > h.n {
+		bad("%d nodes, %d live, %d hidden, %d of %d slots free", count, h.now.live, h.hidden, len(h.free), h.n)
 	}
 	if in != out {
 		bad("%d links are known as %d from the other end", out, in)

@@ -12,61 +12,69 @@ const expanded = 1 << 31
 
 // walker is what one traversal of the graph needs. Its space is kept.
 type walker struct {
-	h     *hnsw
-	seen  []uint64 // a bit a slot: been there since begin
-	been  []uint32 // where
-	pool  []cand
-	near  []uint32
-	queue []uint32
-	sel   []uint32
-	dist  []float32
-	heap  []cand
-	top   topK
-	g     gather
-	q     query // of a search; g has the same vector
-	scans codeScan
-	// is and pick are filters for codes.scan: live nodes, and those that allow
-	// lets through; made once, so that searches allocate nothing.
-	is    func(slot uint32) bool
-	pick  picker
-	allow func(id uint64) bool
+	scanner
+	h      *hnsw
+	mem    *memory  // has all that links lead to
+	shared bool     // holds h.mu for reading
+	steps  uint     // see pause
+	err    error    // why the walk has ended: the context's, or ErrCorrupt
+	seen   []uint64 // a bit a slot: been there since anew
+	been   []uint32 // where
+	pool   []cand
+	near   []uint32
+	queue  []uint32
+	sel    []uint32
+	dist   []float32
+	heap   []cand
 }
 
 func newWalker(h *hnsw) *walker {
-	w := &walker{h: h, g: gather{m: h.m, rows: &h.rows, q: make([]float32, h.o.Dim)}}
-	w.q.row = w.g.q
-	if h.codes != nil {
-		w.q.code = make([]int8, h.o.Dim)
-	}
-	w.is = func(slot uint32) bool { return h.state(slot) == live }
-	w.pick = func(from int, out []uint32) (int, int) {
-		n, allow := 0, w.allow
-		for from < h.n && n < len(out) {
-			c, end := h.nodes[from>>nodeBits], min(h.n, (from|nodeMask)+1)
-			for ; from < end && n < len(out); from++ {
-				if i := from & nodeMask; c.state[i] == live && allow(c.ids[i]) {
-					out[n] = uint32(from)
-					n++
-				}
-			}
-		}
-		return n, from
-	}
+	w := &walker{h: h}
+	w.init(h.mem.Load())
 	return w
 }
 
-// ask makes v, checked, the query.
-func (w *walker) ask(v []float32) {
-	w.h.m.put(w.q.row, v)
-	if c := w.h.codes; c != nil {
-		c.fill(&w.q)
-	}
+// share lets the walker read the graph beside the writer until done.
+func (w *walker) share() {
+	w.h.mu.RLock()
+	w.mem, w.shared, w.err = w.h.mem.Load(), true, nil
 }
 
-// begin forgets where the walker has been. A bit a slot stays in the nearest
+func (w *walker) done() {
+	w.shared = false
+	w.h.mu.RUnlock()
+}
+
+// pause is called before a node of layer 0 is expanded. Every 64 nodes it looks
+// at the context and lets a writer have its turn. It reports whether the walk
+// has to end.
+func (w *walker) pause() bool {
+	if w.steps++; w.steps&63 == 0 && w.err == nil {
+		w.err = w.o.done()
+		if w.shared {
+			w.h.mu.RUnlock()
+			w.h.mu.RLock()
+			w.mem = w.h.mem.Load()
+		}
+	}
+	return w.err != nil
+}
+
+// links are the slots that a node leads to, once they are checked.
+func (w *walker) links(slot uint32, layer int) []uint32 {
+	if layer == 0 && w.h.lazy != nil {
+		if err := w.h.lazy.check(int(slot >> nodeBits)); err != nil {
+			w.err = err
+			return nil
+		}
+	}
+	return w.h.links(slot, layer)
+}
+
+// anew forgets where the walker has been. A bit a slot stays in the nearest
 // cache for a hundred thousand slots; numbers of the walk in their place would
 // not.
-func (w *walker) begin() {
+func (w *walker) anew() {
 	for _, s := range w.been {
 		w.seen[s>>6] = 0
 	}
@@ -76,8 +84,12 @@ func (w *walker) begin() {
 	}
 }
 
-// visit reports whether slot is new since begin.
+// visit reports whether slot is new since anew. A node that came
+// later than that is passed by.
 func (w *walker) visit(slot uint32) bool {
+	if int(slot>>6) >= len(w.seen) {
+		return false
+	}
 	word, bit := &w.seen[slot>>6], uint64(1)<<(slot&63)
 	if *word&bit != 0 {
 		return false
@@ -95,11 +107,18 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 		w.dist = make([]float32, need+64)
 	}
 	dist := w.dist[:cap(w.dist)]
-	if c := w.h.codes; c != nil {
+	if w.mem.coded {
+		c := &w.mem.codes
+		if c.rows.lazy != nil {
+			checkRows(w, &c.rows, slots)
+		}
 		c.distances(dist, q, slots)
 		return dist[:n]
 	}
-	r, m, v := &w.h.rows, w.h.m, q.row
+	r, m, v := &w.mem.rows, w.h.m, q.row
+	if r.lazy != nil {
+		checkRows(w, r, slots)
+	}
 	for _, slot := range slots { // what follows, the CPU guesses
 		vec.Prefetch(r.row(slot), min(256, 4*w.h.o.Dim))
 	}
@@ -136,7 +155,7 @@ func (w *walker) descend(q *query, to int) cand {
 	for layer := h.top; layer > to; layer-- {
 		for moved := true; moved; {
 			moved = false
-			links := h.links(best.slot, layer)
+			links := w.links(best.slot, layer)
 			for i, d := range w.distances(q, links) {
 				if d < best.d {
 					best, moved = cand{d, links[i]}, true
@@ -149,7 +168,7 @@ func (w *walker) descend(q *query, to int) cand {
 
 // walk finds the ef nearest nodes it can on a layer (algorithm 2), ascending.
 // The pool is one sorted list in which each node is expanded once, nearest
-// first, until there is none left to expand. begin must have been called.
+// first, until there is none left to expand. anew must have been called.
 func (w *walker) walk(q *query, from cand, ef, layer int) []cand {
 	h := w.h
 	w.visit(from.slot)
@@ -159,10 +178,13 @@ func (w *walker) walk(q *query, from cand, ef, layer int) []cand {
 			i++
 			continue
 		}
+		if layer == 0 && w.pause() {
+			break
+		}
 		slot := p[i].slot
 		p[i].slot |= expanded
 		near := w.near[:0]
-		for _, s := range h.links(slot, layer) {
+		for _, s := range w.links(slot, layer) {
 			if w.visit(s) {
 				near = append(near, s)
 			}
@@ -207,4 +229,14 @@ func insertCand(p []cand, c cand, max int) ([]cand, int) {
 	copy(p[at+1:], p[at:])
 	p[at] = c
 	return p, at
+}
+
+// checkRows makes slots ready to be read, or the walk end.
+func checkRows[T float32 | int8 | uint64](w *walker, a *arena[T], slots []uint32) {
+	for _, slot := range slots {
+		if err := a.checkSlot(slot); err != nil {
+			w.err = err
+			return
+		}
+	}
 }

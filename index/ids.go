@@ -1,19 +1,25 @@
 package index
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
 
 // idTable finds the slot of an id. It holds slots alone, some ten bytes an id,
-// and asks for the ids behind them. Growing moves one shard of 64, so that
-// nobody waits long.
+// and asks memory for the ids behind them. One goroutine changes it; others may
+// look things up meanwhile, each under a lock of one shard of 64 for as long as
+// one lookup takes. Growing moves one shard, so that nobody waits long.
 type idTable struct {
-	id     func(slot uint32) uint64
+	mem    *atomic.Pointer[memory]
 	shards [64]idShard
-	n      int
+	n      atomic.Int64
 }
 
 // idShard is a hash table with linear probing: slot + 1, 0 for free. Its
 // length is a power of two and at least a quarter of it is free.
 type idShard struct {
+	mu    sync.RWMutex
 	slots []uint32
 	n     int
 }
@@ -26,50 +32,70 @@ func hash(id uint64) uint64 {
 
 func (t *idTable) shard(h uint64) *idShard { return &t.shards[h>>58] }
 
-// get returns the slot of id.
+func (t *idTable) id(slot uint32) uint64 { return t.mem.Load().id(slot) }
+
+// get returns the slot of id. It is for the writer.
 func (t *idTable) get(id uint64) (slot uint32, ok bool) {
 	h := hash(id)
-	s := t.shard(h)
+	return t.find(t.shard(h), h, id)
+}
+
+func (t *idTable) find(s *idShard, h, id uint64) (slot uint32, ok bool) {
 	if s.n == 0 {
 		return 0, false
 	}
-	mask := uint64(len(s.slots) - 1)
+	x, mask := t.mem.Load(), uint64(len(s.slots)-1)
 	for i := h & mask; s.slots[i] != 0; i = (i + 1) & mask {
-		if slot := s.slots[i] - 1; t.id(slot) == id {
+		if slot := s.slots[i] - 1; x.id(slot) == id {
 			return slot, true
 		}
 	}
 	return 0, false
 }
 
-// put sets the slot of id and reports whether id was absent. The table may ask
-// for the id of any slot in it, of this one too.
+// row returns the vector of id, nil where id is absent. The error is ErrCorrupt
+// where the vector is damaged. The slot may be moved once row has returned, but
+// not the vector.
+func (t *idTable) row(id uint64) ([]float32, error) {
+	h := hash(id)
+	s := t.shard(h)
+	s.mu.RLock()
+	slot, ok := t.find(s, h, id)
+	var row []float32
+	var x *memory
+	if ok {
+		x = t.mem.Load()
+		row = x.rows.row(slot)
+	}
+	s.mu.RUnlock()
+	if !ok {
+		return nil, nil
+	}
+	return row, x.rows.checkSlot(slot)
+}
+
+// put sets the slot of id, which memory knows, and reports whether id was
+// absent.
 func (t *idTable) put(id uint64, slot uint32) bool {
 	h := hash(id)
 	s := t.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if 4*(s.n+1) > 3*len(s.slots) {
 		t.grow(s)
 	}
-	mask := uint64(len(s.slots) - 1)
+	x, mask := t.mem.Load(), uint64(len(s.slots)-1)
 	i := h & mask
 	for ; s.slots[i] != 0; i = (i + 1) & mask {
-		if t.id(s.slots[i]-1) == id {
+		if x.id(s.slots[i]-1) == id {
 			s.slots[i] = slot + 1
 			return false
 		}
 	}
 	s.slots[i] = slot + 1
 	s.n++
-	t.n++
+	t.n.Add(1)
 	return true
-}
-
-// reserve makes room for about n ids in an empty table.
-func (t *idTable) reserve(n int) {
-	size := 1 << bits.Len(uint(n/len(t.shards)*4/3))
-	for i := range t.shards {
-		t.shards[i].slots = make([]uint32, max(8, size))
-	}
 }
 
 func (t *idTable) grow(s *idShard) {
@@ -91,6 +117,8 @@ func (t *idTable) grow(s *idShard) {
 func (t *idTable) drop(id uint64) {
 	h := hash(id)
 	s := t.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.n == 0 {
 		return
 	}
@@ -102,7 +130,7 @@ func (t *idTable) drop(id uint64) {
 		}
 	}
 	s.n--
-	t.n--
+	t.n.Add(-1)
 	// Close the gap: what probed past it moves up.
 	for j := (i + 1) & mask; s.slots[j] != 0; j = (j + 1) & mask {
 		if home := hash(t.id(s.slots[j]-1)) & mask; (j-home)&mask >= (j-i)&mask {
@@ -111,4 +139,14 @@ func (t *idTable) drop(id uint64) {
 		}
 	}
 	s.slots[i] = 0
+}
+
+func (t *idTable) bytes() (n int64) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.RLock()
+		n += 4 * int64(len(s.slots))
+		s.mu.RUnlock()
+	}
+	return n
 }

@@ -2,14 +2,17 @@ package index
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 )
 
 // TestIDTable holds the table against a map.
 func TestIDTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var ids []uint64 // by slot
-	table := idTable{id: func(slot uint32) uint64 { return ids[slot] }}
+	mem := newMemory(1, metrics[Dot], false).grown(200_000)
+	table := idTable{mem: &atomic.Pointer[memory]{}}
+	table.mem.Store(mem)
+	next := uint32(0)
 	model := map[uint64]uint32{}
 	for op := range 200_000 {
 		id := uint64(r.IntN(5000))
@@ -21,15 +24,16 @@ func TestIDTable(t *testing.T) {
 			delete(model, id)
 			_ = slot
 		} else {
-			slot = uint32(len(ids))
-			ids = append(ids, id)
+			slot = next
+			next++
+			mem.ids.row(slot)[0] = id
 			if table.put(id, slot) == ok {
 				t.Fatalf("op %d: put of %d says the opposite", op, id)
 			}
 			model[id] = slot
 		}
-		if table.n != len(model) {
-			t.Fatalf("op %d: %d ids, want %d", op, table.n, len(model))
+		if n := int(table.n.Load()); n != len(model) {
+			t.Fatalf("op %d: %d ids, want %d", op, n, len(model))
 		}
 		probe := uint64(r.IntN(5000))
 		slot, ok := table.get(probe)

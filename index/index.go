@@ -1,5 +1,7 @@
 package index
 
+import "context"
+
 // Neighbor is one answer of a search: lower distances are nearer.
 type Neighbor struct {
 	ID       uint64
@@ -16,11 +18,27 @@ type SearchOptions struct {
 	// Allow, if not nil, says which ids may be returned. It is called from the
 	// searching goroutine, possibly several times per id, and must be fast.
 	Allow func(id uint64) bool
+	// Visible, if not nil, says which ids exist for this search. It is meant to
+	// be true of nearly all: it is asked only about ids that come near the
+	// answer, and it does not choose the way of search as Allow does. An id that
+	// is not visible is as if it were absent; a graph still leads through it.
+	Visible func(id uint64) bool
+	// Ctx, if not nil, ends the search: its error is returned within about a
+	// millisecond of work after it is done.
+	Ctx context.Context
+}
+
+// done is the error of the context.
+func (o *SearchOptions) done() error {
+	if o.Ctx == nil {
+		return nil
+	}
+	return o.Ctx.Err()
 }
 
 // Index finds the nearest of many vectors of one dimension. Implementations
 // are safe for concurrent use; a search sees each Add and Delete wholly or not
-// at all per vector. They copy what they are given.
+// at all per vector, and waits for neither. They copy what they are given.
 type Index interface {
 	// Add stores len(ids) vectors, row-major in vectors (len(ids)·Dim long).
 	// An id that is present already gets the new vector. Vectors of a wrong

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/lexsem/lexsem/internal/section"
 )
 
 // MaxLen is the largest number of vectors in one index.
@@ -33,7 +31,7 @@ type Options struct {
 	// calls give equal graphs, whatever Workers is.
 	Seed uint64
 	// Workers is the number of goroutines of Add, Delete and SearchBatch; 0
-	// means as many as the Go runtime runs at once.
+	// means as many as the Go runtime runs at once. Keeper.SetWorkers changes it.
 	Workers int
 }
 
@@ -90,9 +88,6 @@ func (o Options) withDefaults() Options {
 // kind is a registered implementation.
 type kind struct {
 	new func(Options) Index
-	// load reads what is behind the first section. With keep it may go on using
-	// the memory of the snapshot.
-	load func(o Options, r *section.Reader, keep bool) (Index, error)
 }
 
 var kinds = map[string]kind{}

@@ -12,7 +12,7 @@ const (
 
 // slabs makes n arrays of size elements, neighbours in memory as far as slabs
 // allow, and hands them to each.
-func slabs[T float32 | int8 | uint32](n, size int, each func([]T)) {
+func slabs[T float32 | int8 | uint32 | uint64](n, size int, each func([]T)) {
 	var t T
 	most := max(1, slabMost/(size*int(unsafe.Sizeof(t))))
 	for n > 0 {

@@ -24,9 +24,9 @@ func TestSlabsAreSeparateArraysOfAnyNumber(t *testing.T) {
 }
 
 func TestArenaGrowsByAnEighth(t *testing.T) {
-	a := newArena[int8](384)
+	a := arena[int8]{dim: 384, bits: chunkBits(384)}
 	for n := 1; n <= 40_000; n += 1000 {
-		a.reserve(n)
+		a = a.grown(n)
 		if have := len(a.chunks) << a.bits; have < n || have > n+n/8+1<<a.bits {
 			t.Fatalf("room for %d rows where %d were asked for", have, n)
 		}

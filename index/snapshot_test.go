@@ -8,88 +8,99 @@ import (
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// reload writes an index down and reads it back.
-func reload(t *testing.T, ix index.Index, o index.Options) index.Index {
-	t.Helper()
-	kind := kindOf(t)
-	data := snapshot(t, ix)
-	got, err := index.Load(kind, o, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(snapshot(t, got), data) {
-		t.Fatal("the snapshot of a loaded snapshot is another one")
-	}
-	return got
-}
-
-func snapshot(t testing.TB, ix index.Index) []byte {
+func save(t testing.TB, ix index.Index) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	n, err := ix.(index.Snapshotter).WriteTo(&buf)
-	if err != nil || n != int64(buf.Len()) {
-		t.Fatalf("wrote %d of %d bytes: %v", n, buf.Len(), err)
+	w := snapshot.NewWriter(&buf, snapshot.Header{Kind: "vectors", Version: 1})
+	if err := errors.Join(ix.(index.Snapshotter).Save(w), w.Close()); err != nil {
+		t.Fatal(err)
 	}
 	return buf.Bytes()
 }
 
+func open(t testing.TB, kind string, o index.Options, data []byte) index.Index {
+	t.Helper()
+	f, err := snapshot.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix, err := index.Open(kind, o, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ix
+}
+
+// reload writes an index down and reads it back.
+func reload(t *testing.T, ix index.Index, o index.Options) index.Index {
+	t.Helper()
+	data := save(t, ix)
+	got := open(t, kindOf(t), o, data)
+	again := open(t, kindOf(t), o, save(t, got))
+	if !bytes.Equal(save(t, again), save(t, got)) {
+		t.Fatal("the snapshot of a snapshot is another one")
+	}
+	return got
+}
+
 func TestSnapshot(t *testing.T) {
-	const n, dim = 2000, 12
+	const n, dim = 2500, 12
 	v := indextest.TextLike(n, dim, 3)
 	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
 		reload(t, ix, o) // empty
 		add(t, ix, ids(n, 0), v)
-		ix.Delete(ids(300, 100))
-		got := reload(t, ix, o)
-		for i := range 20 {
-			q := v[i*37*dim : (i*37+1)*dim]
-			so := index.SearchOptions{K: 10, Ef: 10}
-			if a, b := search(t, ix, q, so), search(t, got, q, so); !slices.Equal(a, b) {
-				t.Fatalf("%v before, %v after", a, b)
+		ix.Delete(ids(700, 100))
+		data := save(t, ix)
+		kept := slices.Clone(data)
+		for off := range 3 { // wherever it lies in memory
+			got := open(t, kindOf(t), o, append(make([]byte, 64+off), data...)[64+off:])
+			for i := range 20 {
+				q := v[i*37*dim : (i*37+1)*dim]
+				for _, so := range []index.SearchOptions{{K: 10, Ef: 10}, {K: 2000}} {
+					if a, b := search(t, ix, q, so), search(t, got, q, so); !slices.Equal(a, b) {
+						t.Fatalf("%v before, %v after", a, b)
+					}
+				}
+			}
+			if len(listed(got)) != n-700 {
+				t.Fatalf("%d ids", len(listed(got)))
 			}
 		}
-		add(t, got, ids(200, 50), v[:200*dim])
+		// What is changed after opening is changed alike, and not in the file.
+		got := open(t, kindOf(t), o, data)
+		want := open(t, kindOf(t), o, slices.Clone(data))
+		verify(t, want)
+		for _, x := range []index.Index{got, want} {
+			x.Delete(ids(300, 900))
+			add(t, x, ids(200, 50), v[7*dim:207*dim])
+			add(t, x, ids(2000, 5000), v[:2000*dim])
+			x.Delete(ids(1500, 5200))
+		}
 		verify(t, got)
+		if !bytes.Equal(save(t, got), save(t, want)) {
+			t.Fatal("depends on what was read before it was changed")
+		}
+		if !bytes.Equal(data, kept) {
+			t.Fatal("the file's memory was written to")
+		}
+		for i := range 200 {
+			near := search(t, got, v[(i+7)*dim:(i+8)*dim], index.SearchOptions{K: 5})
+			if !slices.ContainsFunc(near, func(x index.Neighbor) bool { return x.ID == uint64(50+i) || x.Distance <= near[0].Distance+1e-5 }) {
+				t.Fatalf("id %d is not found by its vector: %v", 50+i, near)
+			}
+		}
 	})
 }
 
-// TestMap changes an index that uses the memory of its snapshot, wherever that
-// begins.
-func TestMap(t *testing.T) {
-	const n, dim = 2500, 12
-	v := indextest.TextLike(n, dim, 3)
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
-		add(t, ix, ids(n, 0), v)
-		data := snapshot(t, ix)
-		for off := range 3 {
-			memory := append(make([]byte, 64+off), data...)[64+off:]
-			got, err := index.Map(kindOf(t), o, memory)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := index.Load(kindOf(t), o, data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, x := range []index.Index{got, want} {
-				x.Delete(ids(300, 100))
-				add(t, x, ids(200, 50), v[7*dim:207*dim])
-				add(t, x, ids(2000, 5000), v[:2000*dim])
-			}
-			verify(t, got)
-			if !bytes.Equal(snapshot(t, got), snapshot(t, want)) {
-				t.Fatal("differs from an index of its own memory")
-			}
-		}
-		if bad := slices.Clone(data); true {
-			bad[len(bad)/2] ^= 4
-			if _, err := index.Map(kindOf(t), o, bad); !errors.Is(err, index.ErrCorrupt) {
-				t.Fatal(err)
-			}
-		}
-	})
+func listed(ix index.Index) (all []uint64) {
+	for id := range ix.(index.Keeper).IDs {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	return all
 }
 
 func TestSnapshotOfAnotherConfiguration(t *testing.T) {
@@ -97,79 +108,161 @@ func TestSnapshotOfAnotherConfiguration(t *testing.T) {
 		o := index.Options{Dim: 3}
 		ix, _ := index.New(kind, o)
 		add(t, ix, ids(2, 0), []float32{1, 2, 3, 4, 5, 6})
-		data := snapshot(t, ix)
+		f, err := snapshot.Parse(save(t, ix))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, other := range []index.Options{{Dim: 4}, {Dim: 3, Metric: "l2"}, {Dim: 3, M: 8}, {Dim: 3, Seed: 1}} {
-			if _, err := index.Load(kind, other, data); !errors.Is(err, index.ErrMismatch) {
+			if _, err := index.Open(kind, other, f); !errors.Is(err, index.ErrMismatch) {
 				t.Errorf("%s as %+v: %v", kind, other, err)
 			}
 		}
 		for _, k := range index.Kinds() {
-			if _, err := index.Load(k, o, data); (k == kind) != (err == nil) || err != nil && !errors.Is(err, index.ErrMismatch) {
+			if _, err := index.Open(k, o, f); (k == kind) != (err == nil) || err != nil && !errors.Is(err, index.ErrMismatch) {
 				t.Errorf("%s as %s: %v", kind, k, err)
 			}
 		}
-		if _, err := index.Load(kind, index.Options{Dim: 3, Ef: 9, Workers: 1}, data); err != nil {
+		if _, err := index.Open(kind, index.Options{Dim: 3, Ef: 9, Workers: 1}, f); err != nil {
 			t.Errorf("Ef and Workers may differ: %v", err)
 		}
 	}
 }
 
-func small(t testing.TB, kind string) (index.Options, []byte) {
-	o := index.Options{Dim: 3, M: 2, EfConstruction: 4, Workers: 1}
-	ix, err := index.New(kind, o)
-	if err == nil {
-		err = ix.Add(ids(40, 0), gauss(40, 3, 1))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o, snapshot(t, ix)
-}
-
+// Damage is found by Open, or by the first search that reads it, and always by
+// Verify; never is an answer wrong.
 func TestDamagedSnapshots(t *testing.T) {
+	const n, dim = 1500, 40
+	v := indextest.TextLike(n, dim, 3)
 	for _, kind := range index.Kinds() {
-		o, data := small(t, kind)
-		for i := range data {
+		o := index.Options{Dim: dim, M: 4, EfConstruction: 20}
+		ix, _ := index.New(kind, o)
+		add(t, ix, ids(n, 0), v)
+		data := save(t, ix)
+		want := search(t, ix, v[:dim], index.SearchOptions{K: 10})
+		late := 0
+		for at := 4096; at < len(data); at += 1931 {
 			bad := slices.Clone(data)
-			bad[i] ^= 1 << (i % 8)
-			if _, err := index.Load(kind, o, bad); !errors.Is(err, index.ErrCorrupt) {
-				t.Fatalf("%s: byte %d changed: %v", kind, i, err)
+			bad[at] ^= 1 << (at % 8)
+			f, err := snapshot.Parse(bad)
+			if err != nil {
+				continue
 			}
-			if _, err := index.Load(kind, o, data[:i]); !errors.Is(err, index.ErrCorrupt) {
-				t.Fatalf("%s: cut off at %d: %v", kind, i, err)
+			got, err := index.Open(kind, o, f)
+			if err != nil {
+				if !errors.Is(err, index.ErrCorrupt) {
+					t.Fatalf("%s: byte %d: %v", kind, at, err)
+				}
+				continue
+			}
+			hits, err := got.Search(nil, v[:dim], index.SearchOptions{K: 10})
+			if err == nil && !slices.Equal(hits, want) || err != nil && !(errors.Is(err, index.ErrCorrupt) && errors.Is(err, snapshot.ErrDamaged)) {
+				t.Fatalf("%s: byte %d: %v, %v", kind, at, hits, err)
+			}
+			if err := got.(index.Verifier).Verify(t.Context()); errors.Is(err, index.ErrCorrupt) {
+				late++
+			} else if f.Verify(t.Context()) == nil {
+				t.Fatalf("%s: byte %d: nobody sees the damage: %v", kind, at, err)
+			}
+			if err := got.Add(ids(5, 9000), v[:5*dim]); err != nil && !errors.Is(err, index.ErrCorrupt) {
+				t.Fatal(err)
+			}
+			got.Delete(ids(700, 0))
+			if err := got.(index.Snapshotter).Save(snapshot.NewWriter(&bytes.Buffer{}, snapshot.Header{Kind: "x"})); err != nil && !errors.Is(err, index.ErrCorrupt) {
+				t.Fatal(err)
 			}
 		}
-		if _, err := index.Load(kind, o, append(slices.Clone(data), 0)); !errors.Is(err, index.ErrCorrupt) {
-			t.Fatalf("%s: one byte more: %v", kind, err)
+		if late == 0 {
+			t.Errorf("%s: no damage was left to be found after Open", kind)
 		}
 	}
 }
 
-// FuzzLoad feeds damaged snapshots whose checksums are right, so that what is
+var fuzzOptions = index.Options{Dim: 3, M: 2, EfConstruction: 4, Workers: 1}
+
+var fuzzTags = []string{"v.head", "v.alive", "v.ids", "v.table", "v.rows", "v.codes", "v.scales", "v.nodes", "v.links", "v.spill", "v.towers"}
+
+// FuzzOpen changes bytes of snapshots whose checksums are right, so that what is
 // behind the checksums has to hold as well.
-func FuzzLoad(f *testing.F) {
+func FuzzOpen(f *testing.F) {
+	var good [][]byte
 	for i, kind := range index.Kinds() {
-		_, data := small(f, kind)
-		f.Add(uint8(i), data)
+		ix, err := index.New(kind, fuzzOptions)
+		if err == nil {
+			err = ix.Add(ids(60, 0), gauss(60, 3, 1))
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+		ix.Delete(ids(10, 30))
+		good = append(good, save(f, ix))
+		for tag := range fuzzTags {
+			for at := range uint16(24) {
+				f.Add(uint8(i), uint8(tag), at*7, uint32(1)<<(3*at%32), uint16(0))
+			}
+			f.Add(uint8(i), uint8(tag), uint16(0), uint32(0), uint16(3))
+		}
 	}
-	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		kinds := index.Kinds()
-		kind := kinds[int(which)%len(kinds)]
-		data = index.FixChecksums(data)
-		ix, err := index.Load(kind, index.Options{Dim: 3, M: 2, EfConstruction: 4, Workers: 1}, data)
+	f.Fuzz(func(t *testing.T, which, tag uint8, at uint16, mask uint32, cut uint16) {
+		i := int(which) % len(good)
+		kind, name := index.Kinds()[i], fuzzTags[int(tag)%len(fuzzTags)]
+		file, err := snapshot.Parse(good[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var buf bytes.Buffer
+		w := snapshot.NewWriter(&buf, file.Header())
+		for _, tag := range fuzzTags {
+			s, err := file.Section(tag)
+			if err != nil {
+				continue
+			}
+			payload := slices.Clone(s.Raw())
+			if tag == name {
+				payload = payload[:len(payload)-min(len(payload), int(cut))]
+				for b := range 4 {
+					if k := int(at) + b; k < len(payload) {
+						payload[k] ^= byte(mask >> (8 * b))
+					}
+				}
+			}
+			w.Begin(tag)
+			w.Write(payload)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if file, err = snapshot.Parse(buf.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		ix, err := index.Open(kind, fuzzOptions, file)
 		if err != nil {
 			if !errors.Is(err, index.ErrCorrupt) && !errors.Is(err, index.ErrMismatch) {
 				t.Fatal(err)
 			}
 			return
 		}
-		verify(t, ix)
-		n := ix.Len()
-		if got := search(t, ix, []float32{1, 2, 3}, index.SearchOptions{K: n + 1, Ef: 1}); len(got) != n {
-			t.Fatalf("%d of %d found", len(got), n)
+		sound := ix.(index.Verifier).Verify(t.Context())
+		if sound != nil && !errors.Is(sound, index.ErrCorrupt) {
+			t.Fatal(sound)
 		}
-		add(t, ix, ids(5, 1000), gauss(5, 3, 2))
+		use := func() {
+			n := ix.Len()
+			for _, so := range []index.SearchOptions{{K: n + 1, Ef: 1}, {K: 1, Ef: 1}} {
+				got, err := ix.Search(nil, []float32{1, 2, 3}, so)
+				if err != nil && !errors.Is(err, index.ErrCorrupt) || sound == nil && len(got) != min(n, so.K) {
+					t.Fatalf("%d of %d found: %v", len(got), n, err)
+				}
+			}
+		}
+		use()
+		index.GraphSearch(ix, []float32{1, 2, 3}, 5, 5)
+		if err := ix.Add(ids(5, 1000), gauss(5, 3, 2)); err != nil && !errors.Is(err, index.ErrCorrupt) {
+			t.Fatal(err)
+		}
 		ix.Delete(ids(50, 0))
-		verify(t, ix)
+		use()
+		if sound == nil {
+			verify(t, ix)
+		}
 	})
 }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 func main() {
@@ -135,10 +136,10 @@ func open(basePath, kind, snap string, threads int) (index.Index, built, error) 
 	n, o := base.Len(), index.Options{Dim: base.Dim, Seed: 1, Workers: threads}
 	var before float64
 	var ix index.Index
-	if data, err := os.ReadFile(snap); err == nil {
+	if f, err := snapshot.Open(snap); err == nil { // for as long as the program runs
 		before = heap()
 		start := time.Now()
-		if ix, err = index.Load(kind, o, data); err != nil {
+		if ix, err = index.Open(kind, o, f); err != nil {
 			return nil, b, err
 		}
 		b.Load = time.Since(start).Seconds()
@@ -168,12 +169,7 @@ func open(basePath, kind, snap string, threads int) (index.Index, built, error) 
 }
 
 func save(name string, ix index.Index) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = ix.(index.Snapshotter).WriteTo(f)
-	return errors.Join(err, f.Close())
+	return snapshot.Write(name, snapshot.Header{Kind: "vectors", Version: 1}, ix.(index.Snapshotter).Save)
 }
 
 // heap is what the program holds, in bytes.

@@ -1,0 +1,196 @@
+package index
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/internal/rcu"
+)
+
+// base is what all kinds share: where vectors lie, under which ids, and which of
+// them are live. One writer at a time prepares what comes in slots that no
+// search reads and then publishes the next view. A search holds the view that
+// it began with, and no lock.
+type base struct {
+	kind    string
+	o       Options
+	m       *metric
+	workers atomic.Int64
+
+	write sync.Mutex             // held by whoever changes the index, from beginning to end
+	mem   atomic.Pointer[memory] // the newest; stored by the writer
+	slots idTable                // of live slots
+	views rcu.Cell[*view]
+	now   *view  // the newest; the writer's
+	owned []bool // chunks that the index may write to, the writer's
+
+	scanners sync.Pool // of *scanner
+}
+
+func (b *base) init(kind string, o Options, coded bool) {
+	b.kind, b.o, b.m = kind, o, metrics[o.Metric]
+	b.SetWorkers(o.Workers)
+	mem := newMemory(o.Dim, b.m, coded)
+	b.mem.Store(mem)
+	b.slots.mem = &b.mem
+	b.publish(&view{mem: mem}, nil)
+	b.scanners.New = func() any { return newScanner(mem) }
+}
+
+// publish makes v what searches see from now on; see rcu.Cell.Publish.
+func (b *base) publish(v *view, retire func()) {
+	b.now = v
+	b.views.Publish(v, retire)
+}
+
+// grow makes room for n slots in all, beside the searches.
+func (b *base) grow(n int) {
+	if old := b.mem.Load(); n > old.slots() {
+		b.mem.Store(old.grown(n))
+	}
+	for len(b.owned) < len(b.mem.Load().rows.chunks) {
+		b.owned = append(b.owned, true)
+	}
+}
+
+// own makes the chunks at places, some of which may lie in a snapshot or belong
+// to another index, the index's own. The error is ErrCorrupt.
+func (b *base) own(places []int) error {
+	var foreign []int
+	for _, p := range places {
+		if !b.owned[p] {
+			b.owned[p] = true
+			foreign = append(foreign, p)
+		}
+	}
+	if len(foreign) == 0 {
+		return nil
+	}
+	mem, err := b.mem.Load().copied(foreign)
+	if err != nil {
+		for _, p := range foreign {
+			b.owned[p] = false
+		}
+		return err
+	}
+	b.mem.Store(mem)
+	return nil
+}
+
+// SetWorkers sets the number of goroutines of Add, Delete and SearchBatch from
+// their next step on; 0 means as many as the Go runtime runs at once.
+func (b *base) SetWorkers(n int) {
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	b.workers.Store(int64(n))
+}
+
+func (b *base) parallel(n int, f func(i int)) { parallel(int(b.workers.Load()), n, f) }
+
+func (b *base) Dim() int { return b.o.Dim }
+
+func (b *base) Len() int {
+	r := b.views.Acquire()
+	defer r.Release()
+	return r.Value.live
+}
+
+// IDs calls yield for every id, in no order, until it returns false.
+func (b *base) IDs(yield func(id uint64) bool) {
+	r := b.views.Acquire()
+	defer r.Release()
+	r.Value.each(func(slot uint32) bool { return yield(r.Value.mem.id(slot)) })
+}
+
+// Vector is described at Keeper.
+func (b *base) Vector(id uint64) []float32 {
+	r := b.views.Acquire() // no slot found under it is used again meanwhile
+	defer r.Release()
+	row, err := b.slots.row(id)
+	if err != nil {
+		return nil
+	}
+	return row
+}
+
+func (b *base) Scores(dst []float32, q []float32, ids []uint64) error {
+	if len(dst) != len(ids) {
+		return fmt.Errorf("room for %d scores of %d ids: %w", len(dst), len(ids), ErrLength)
+	}
+	if err := b.m.checkQuery(q, b.o.Dim); err != nil {
+		return err
+	}
+	s := b.scanners.Get().(*scanner)
+	defer b.scanners.Put(s)
+	b.m.put(s.g.q, q)
+	r := b.views.Acquire() // no slot found under it is used again meanwhile
+	defer r.Release()
+	store := func() {
+		at, dist := s.g.flush()
+		for j, d := range dist {
+			dst[at[j]] = d
+		}
+	}
+	for i, id := range ids {
+		row, err := b.slots.row(id)
+		if err != nil {
+			s.g.flush()
+			return err
+		}
+		if row == nil {
+			dst[i] = float32(math.NaN())
+		} else if s.g.add(uint32(i), row) {
+			store()
+		}
+	}
+	store()
+	return nil
+}
+
+// bytes is Bytes without a graph.
+func (b *base) bytes() Memory {
+	m := b.mem.Load().bytes()
+	r := b.views.Acquire()
+	defer r.Release()
+	m.Tables += b.slots.bytes() + int64(r.Value.n/8)
+	return m
+}
+
+// exact appends the nearest of all vectors to dst: the query has been checked.
+func (b *base) exact(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
+	s := b.scanners.Get().(*scanner)
+	defer b.scanners.Put(s)
+	r := b.views.Acquire()
+	defer r.Release()
+	if s.begin(r.Value, q, o) == 0 {
+		return dst, o.done()
+	}
+	defer s.end()
+	if err := s.scan(); err != nil {
+		return dst, err
+	}
+	order(s.top.heap)
+	return append(dst, s.top.heap...), nil
+}
+
+// lastOf lists the places of ids but for those that come again further on.
+func lastOf(ids []uint64) []int {
+	rows := make([]int, 0, len(ids))
+	if len(ids) == 1 {
+		return append(rows, 0)
+	}
+	last := make(map[uint64]int, len(ids))
+	for i, id := range ids {
+		last[id] = i
+	}
+	for i, id := range ids {
+		if last[id] == i {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}

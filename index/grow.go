@@ -1,0 +1,140 @@
+package index
+
+import (
+	"context"
+	"fmt"
+)
+
+// Grow makes a graph, of a kind and options as New takes, over the vectors of a
+// flat index that visible lets through (all, if it is nil). The graph uses the
+// vectors, and codes where both have them, where they lie, so they do not exist
+// twice; what is written to later is copied first, a chunk of 1,024 vectors or 2
+// MiB at a time. Both indexes live on by themselves. If the flat one lies in a
+// snapshot, that must stay open as long as the graph.
+//
+// Searches, Add and Delete of the flat index go on meanwhile: the graph has what
+// there was at the beginning. Errors: those of New; ErrMismatch if the two
+// differ in dimension or metric or the first is not flat; ErrCorrupt; the
+// context's, which is looked at with every vector.
+func Grow(ctx context.Context, from Index, kind string, o Options, visible func(id uint64) bool) (Index, error) {
+	ix, err := New(kind, o)
+	if err != nil {
+		return nil, err
+	}
+	h, ok := ix.(*hnsw)
+	f, flat := from.(*flat)
+	if !ok || !flat || f.o.Dim != h.o.Dim || f.o.Metric != h.o.Metric {
+		return nil, fmt.Errorf("a %s of dimension %d cannot be grown from this index: %w", kind, o.Dim, ErrMismatch)
+	}
+	r := f.views.Acquire()
+	defer r.Release()
+	g := &grower{h: h, saver: *newSaver(r.Value, true)}
+	if err := g.adopt(); err != nil {
+		return nil, err
+	}
+	if err := g.grow(ctx, visible); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// grower makes a graph of what a saver would write.
+type grower struct {
+	h *hnsw
+	saver
+}
+
+// adopt gives the graph the memory of the flat index, and copies of the chunks
+// that the flat index may still write to: those that are not full.
+func (g *grower) adopt() error {
+	b, x := &g.h.base, g.v.mem
+	mem := *b.mem.Load()
+	mem.ids = adopted(g, &x.ids)
+	mem.rows = adopted(g, &x.rows)
+	switch {
+	case mem.coded && x.coded:
+		mem.codes.rows = adopted(g, &x.codes.rows)
+		mem.codes.scales = adopted(g, &x.codes.scales)
+		if !x.m.unit {
+			mem.codes.norms = adopted(g, &x.codes.norms)
+		}
+	case mem.coded:
+		mem.codes = mem.codes.grown(len(mem.rows.chunks) << mem.rows.bits)
+		if err := g.encode(&mem); err != nil {
+			return err
+		}
+	}
+	b.owned = make([]bool, len(mem.rows.chunks))
+	g.chunks(func(i, _, n int) { b.owned[i] = n < 1<<x.rows.bits })
+	b.mem.Store(&mem)
+	return nil
+}
+
+// adopted is an arena of the chunks that g has, numbered anew.
+func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
+	a := arena[T]{dim: from.dim, bits: from.bits}
+	g.chunks(func(_, slot, n int) {
+		chunk := from.chunks[slot>>from.bits]
+		if n < 1<<from.bits {
+			chunk = a.blank()
+			copy(chunk, from.run(slot, n))
+		}
+		a.chunks = append(a.chunks, chunk)
+	})
+	if from.lazy != nil {
+		a.lazy = newLazy(len(a.chunks), func(c int) error { return from.check(g.places[c]) })
+	}
+	return a
+}
+
+// encode makes the codes that the flat index lacks.
+func (g *grower) encode(mem *memory) (err error) {
+	slots := make([]uint32, 1<<mem.rows.bits)
+	g.chunks(func(i, from, n int) {
+		if err == nil {
+			err = mem.rows.check(i)
+		}
+		if err != nil {
+			return
+		}
+		for _, slot := range slots[:g.v.pick(slots, from, n)] {
+			to := slot - uint32(from) + uint32(i<<mem.rows.bits)
+			mem.codes.put(to, mem.rows.row(to))
+		}
+	})
+	return err
+}
+
+// grow links all that is visible.
+func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
+	h, mem := g.h, g.h.mem.Load()
+	h.grow(g.n)
+	h.n = g.n
+	var take []uint32
+	slots, taken := make([]uint32, 1<<mem.rows.bits), make([]bool, g.n)
+	g.chunks(func(i, from, n int) {
+		for _, slot := range slots[:g.v.pick(slots, from, n)] {
+			if visible == nil || visible(g.v.mem.id(slot)) {
+				to := slot - uint32(from) + uint32(i<<mem.rows.bits)
+				take, taken[to] = append(take, to), true
+			}
+		}
+	})
+	for slot, in := range taken {
+		if !in {
+			h.free = append(h.free, uint32(slot))
+		}
+	}
+	for len(take) > 0 {
+		n := min(len(take), 1+h.now.live/32, 64)
+		plans := h.takePlans(n)
+		for i := range plans {
+			plans[i].fresh, plans[i].slot = true, take[i]
+		}
+		if err := h.link(ctx, plans); err != nil {
+			return err
+		}
+		take = take[n:]
+	}
+	return nil
+}

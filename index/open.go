@@ -1,0 +1,247 @@
+package index
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
+
+// Open makes an index of the given kind of what Save wrote. Vectors, codes and
+// links stay where they lie: f must stay open as long as the index and every
+// vector that it has shown is in use. They are checked when they are first read,
+// 64 KiB and more at a time; a search that meets damage returns ErrCorrupt.
+// Tables, some 30 bytes a vector, are read and checked now. The options must be
+// those the index was made with; Ef and Workers may differ. Errors: those of
+// New, ErrMismatch if kind, format version or options are others, ErrCorrupt. It
+// allocates no more than a small multiple of the file's size.
+func Open(kind string, o Options, f *snapshot.File) (ix Index, err error) {
+	defer snapshot.Guard(&err)()
+	if ix, err = New(kind, o); err != nil {
+		return nil, err
+	}
+	p := &opener{f: f}
+	switch x := ix.(type) {
+	case *flat:
+		p.open(&x.base)
+		if p.err == nil {
+			x.opened()
+		}
+	case *hnsw:
+		p.open(&x.base)
+		p.openGraph(x)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return ix, nil
+}
+
+// opener reads the sections of one index. The first error sticks.
+type opener struct {
+	f     *snapshot.File
+	err   error
+	n     int // slots
+	entry uint32
+	alive []uint64
+}
+
+// corrupt is err, which a snapshot returned, as one of this package.
+func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
+
+func (p *opener) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt)
+	}
+}
+
+// section returns a section that has n entries of size bytes.
+func (p *opener) section(tag string, n, size int) *snapshot.Section {
+	if p.err != nil {
+		return nil
+	}
+	s, err := p.f.Section(tag)
+	if err != nil {
+		p.err = corrupt(err)
+		return nil
+	}
+	if s.Len() != n*size {
+		p.fail("section %q has %d bytes, not %d times %d", tag, s.Len(), n, size)
+		return nil
+	}
+	return s
+}
+
+// all returns a section that is checked now.
+func (p *opener) all(tag string, n, size int) []byte {
+	s := p.section(tag, n, size)
+	if s == nil {
+		return nil
+	}
+	b, err := s.All()
+	if err != nil {
+		p.err = corrupt(err)
+		return nil
+	}
+	return b
+}
+
+// reader reads a section of any length.
+func (p *opener) reader(tag string) *snapshot.Reader {
+	if p.err != nil {
+		return nil
+	}
+	s, err := p.f.Section(tag)
+	if err != nil {
+		p.err = corrupt(err)
+		return nil
+	}
+	r := s.Reader()
+	if r.Err() != nil {
+		p.err = corrupt(r.Err())
+		return nil
+	}
+	return r
+}
+
+// open fills in all but a graph.
+func (p *opener) open(b *base) {
+	r := p.reader(tagHead)
+	if p.err != nil {
+		return
+	}
+	if version := r.U32(); r.Err() == nil && version != saveVersion {
+		p.err = fmt.Errorf("format version %d, want %d: %w", version, saveVersion, ErrMismatch)
+		return
+	}
+	kind := r.Text()
+	got := Options{Metric: r.Text(), Dim: int(r.U32()), M: int(r.U32()), EfConstruction: int(r.U32()), Ef: b.o.Ef, Workers: b.o.Workers}
+	n, live, entry := int(r.U32()), int(r.U32()), r.U32()
+	got.Seed = r.U64()
+	if err := r.Done(); err != nil {
+		p.err = corrupt(err)
+		return
+	}
+	if kind != b.kind || got != b.o {
+		p.err = fmt.Errorf("snapshot of %q %+v, want %q %+v: %w", kind, got, b.kind, b.o, ErrMismatch)
+		return
+	}
+	if n > MaxLen {
+		p.fail("%d slots", n)
+		return
+	}
+	p.n, p.entry = n, entry
+	p.alive = append(p.alive, snapshot.Uint64s(p.all(tagAlive, (n+63)/64, 8))...)
+	x := *b.mem.Load()
+	x.ids.chunks = chunked(&x.ids, append([]uint64(nil), snapshot.Uint64s(p.all(tagIDs, n, 8))...))
+	openArena(p, tagRows, &x.rows, 4, snapshot.Float32s)
+	if x.coded {
+		openArena(p, tagCodes, &x.codes.rows, 1, snapshot.Int8s)
+		x.codes.scales.chunks = chunked(&x.codes.scales, append([]float32(nil), snapshot.Float32s(p.all(tagScales, n, 4))...))
+		if !x.m.unit {
+			x.codes.norms.chunks = chunked(&x.codes.norms, append([]float32(nil), snapshot.Float32s(p.all(tagNorms, n, 4))...))
+		}
+	}
+	if p.err != nil {
+		return
+	}
+	v := &view{mem: &x, n: n}
+	e := v.alive.Edit()
+	e.Resize(len(p.alive))
+	for i, word := range p.alive {
+		e.Set(i, word)
+		v.live += bits.OnesCount64(word)
+	}
+	v.alive = e.Done()
+	if v.live != live || n&63 != 0 && p.alive[n>>6]>>(n&63) != 0 {
+		p.fail("%d of %d slots are live, not %d", v.live, n, live)
+		return
+	}
+	p.openTable(&b.slots, live)
+	b.mem.Store(&x)
+	b.publish(v, nil)
+	b.owned = make([]bool, len(x.rows.chunks))
+}
+
+// chunked cuts what belongs to an arena into chunks.
+func chunked[T float32 | int8 | uint64](a *arena[T], all []T) (chunks [][]T) {
+	for size := a.dim << a.bits; len(all) > 0; {
+		n := min(size, len(all))
+		chunks, all = append(chunks, all[:n:n]), all[n:]
+	}
+	return chunks
+}
+
+// openArena uses a section where it lies and checks it later.
+func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], size int, numbers func([]byte) []T) {
+	row := size * a.dim
+	s := p.section(tag, p.n, row)
+	if s == nil {
+		return
+	}
+	a.chunks = chunked(a, numbers(s.Raw()))
+	rows, n := 1<<a.bits, p.n
+	a.lazy = newLazy(len(a.chunks), func(c int) error {
+		if err := s.Check(c*rows*row, min(rows, n-c*rows)*row); err != nil {
+			return corrupt(err)
+		}
+		return nil
+	})
+}
+
+// openTable reads the table of ids, which must have each live slot once.
+func (p *opener) openTable(t *idTable, live int) {
+	r := p.reader(tagTable)
+	if p.err != nil {
+		return
+	}
+	var sizes [64]int
+	for i := range sizes {
+		sizes[i], t.shards[i].n = int(r.U32()), int(r.U32())
+	}
+	left := append([]uint64(nil), p.alive...)
+	for i, size := range sizes {
+		s := &t.shards[i]
+		if s.slots = append(s.slots, r.Uint32s(size)...); size&(size-1) != 0 || 4*s.n > 3*size || len(s.slots) != size {
+			p.fail("table of ids")
+			return
+		}
+		n := 0
+		for _, v := range s.slots {
+			if v == 0 {
+				continue
+			}
+			n++
+			slot := v - 1
+			if int(slot) >= p.n || left[slot>>6]>>(slot&63)&1 == 0 {
+				p.fail("table of ids has slot %d", slot)
+				return
+			}
+			left[slot>>6] &^= 1 << (slot & 63)
+		}
+		if live -= n; n != s.n {
+			p.fail("table of ids has %d in a place for %d", n, s.n)
+			return
+		}
+		t.n.Add(int64(n))
+	}
+	if err := r.Done(); err != nil {
+		p.err = corrupt(err)
+	} else if live != 0 {
+		p.fail("table of ids lacks %d", live)
+	}
+}
+
+// opened takes up the chunks of a snapshot.
+func (f *flat) opened() {
+	v, rows := f.now, f.rows()
+	slots := make([]uint32, rows)
+	for c := range v.mem.rows.chunks {
+		used := min(rows, v.n-c*rows)
+		f.used = append(f.used, used)
+		f.dead = append(f.dead, used-v.pick(slots, c*rows, used))
+		if used < rows {
+			f.tail = c
+		}
+	}
+}

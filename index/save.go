@@ -1,0 +1,171 @@
+package index
+
+import (
+	"math/bits"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
+
+// Snapshotter is an index that can be written down. Every index of this package
+// is one; Open reads it back.
+type Snapshotter interface {
+	Index
+	// Save writes the index as it is at one moment into w. Searches go on; Add
+	// and Delete wait for no longer than it takes to copy the graph's links. The
+	// error is the writer's, or ErrCorrupt if the index lies in a snapshot that
+	// is damaged.
+	Save(w *snapshot.Writer) error
+}
+
+// What an index saves, in this order. All arrays are by slot.
+const (
+	tagHead   = "v.head"   // what the index is: see saveHead
+	tagAlive  = "v.alive"  // uint64: a bit a slot
+	tagIDs    = "v.ids"    // uint64
+	tagTable  = "v.table"  // the table of ids: 64 times length and number, then the slots + 1 of each shard
+	tagRows   = "v.rows"   // float32, Dim each
+	tagCodes  = "v.codes"  // int8, Dim each; kinds with codes
+	tagScales = "v.scales" // float32; kinds with codes
+	tagNorms  = "v.norms"  // float32; kinds with codes, metrics that do not scale to length 1
+	tagNodes  = "v.nodes"  // uint64: numbers of links, tree edges and back-links, 16 bits each; graphs
+	tagLinks  = "v.links"  // uint32, 2·M each; graphs
+	tagSpill  = "v.spill"  // back-links without room: slot, number, slots; graphs
+	tagTowers = "v.towers" // what nodes have above layer 0; graphs
+)
+
+const saveVersion = 3
+
+// saver writes the slots of a view, numbered anew where chunks are left out.
+type saver struct {
+	v      *view
+	places []int // of the chunks to write
+	n      int   // slots to write
+}
+
+// newSaver leaves out chunks without live slots if renumber is set.
+func newSaver(v *view, renumber bool) *saver {
+	s, rows := &saver{v: v}, 1<<v.mem.rows.bits
+	for c := range (v.n + rows - 1) / rows {
+		end := min(v.n, (c+1)*rows)
+		if renumber {
+			end = v.end(c*rows, end-c*rows)
+		}
+		if end > c*rows {
+			s.n = len(s.places)*rows + end - c*rows
+			s.places = append(s.places, c)
+		}
+	}
+	return s
+}
+
+// chunks calls f for the number, the first slot and the length of each chunk.
+func (s *saver) chunks(f func(i, from, n int)) {
+	rows := 1 << s.v.mem.rows.bits
+	for i, c := range s.places {
+		f(i, c*rows, min(rows, s.n-i*rows))
+	}
+}
+
+// save writes head, tables and vectors.
+func (s *saver) save(w *snapshot.Writer, b *base, entry uint32) error {
+	x := s.v.mem
+	for _, c := range s.places {
+		if err := x.check(c); err != nil {
+			return err
+		}
+	}
+	w.Begin(tagHead)
+	w.U32(saveVersion)
+	w.Text(b.kind)
+	w.Text(b.o.Metric)
+	for _, v := range []int{b.o.Dim, b.o.M, b.o.EfConstruction, s.n, s.v.live, int(entry)} {
+		w.U32(uint32(v))
+	}
+	w.U64(b.o.Seed)
+	alive, table := s.tables()
+	w.Begin(tagAlive)
+	w.Uint64s(alive)
+	saveArena(w, tagIDs, &x.ids, s, w.Uint64s)
+	w.Begin(tagTable)
+	for i := range table {
+		w.U32(uint32(len(table[i].slots)))
+		w.U32(uint32(table[i].n))
+	}
+	for i := range table {
+		w.Uint32s(table[i].slots)
+	}
+	saveArena(w, tagRows, &x.rows, s, w.Float32s)
+	if x.coded {
+		saveArena(w, tagCodes, &x.codes.rows, s, w.Int8s)
+		saveArena(w, tagScales, &x.codes.scales, s, w.Float32s)
+		if !x.m.unit {
+			saveArena(w, tagNorms, &x.codes.norms, s, w.Float32s)
+		}
+	}
+	_, err := w.Write(nil)
+	return err
+}
+
+// saveArena writes what live slots have, and zeros for the others: they may be
+// written to at this moment.
+func saveArena[T float32 | int8 | uint64](w *snapshot.Writer, tag string, a *arena[T], s *saver, write func([]T)) {
+	w.Begin(tag)
+	var copied []T
+	slots := make([]uint32, 1<<a.bits)
+	s.chunks(func(_, from, n int) {
+		if s.v.whole(from, n) {
+			write(a.run(from, n))
+			return
+		}
+		copied = resized(copied, n*a.dim)
+		clear(copied)
+		for _, slot := range slots[:s.v.pick(slots, from, n)] {
+			copy(copied[(int(slot)-from)*a.dim:], a.row(slot))
+		}
+		write(copied)
+	})
+}
+
+// tables makes the bits of live slots and the table of their ids, as numbered
+// anew.
+func (s *saver) tables() (alive []uint64, table [64]savedShard) {
+	alive = make([]uint64, (s.n+63)/64)
+	each := func(f func(slot uint32, h uint64)) {
+		slots, rows := make([]uint32, 1<<s.v.mem.rows.bits), 1<<s.v.mem.rows.bits
+		s.chunks(func(i, from, n int) {
+			for _, slot := range slots[:s.v.pick(slots, from, n)] {
+				f(uint32(i*rows+int(slot)-from), hash(s.v.mem.id(slot)))
+			}
+		})
+	}
+	each(func(slot uint32, h uint64) {
+		alive[slot>>6] |= 1 << (slot & 63)
+		table[h>>58].n++
+	})
+	for i := range table {
+		if n := table[i].n; n > 0 {
+			table[i].slots = make([]uint32, max(8, 1<<bits.Len(uint(4*n/3))))
+		}
+	}
+	each(func(slot uint32, h uint64) {
+		t := table[h>>58].slots
+		mask := uint64(len(t) - 1)
+		i := h & mask
+		for t[i] != 0 {
+			i = (i + 1) & mask
+		}
+		t[i] = slot + 1
+	})
+	return alive, table
+}
+
+type savedShard struct {
+	slots []uint32
+	n     int
+}
+
+func (f *flat) Save(w *snapshot.Writer) error {
+	r := f.views.Acquire()
+	defer r.Release()
+	return newSaver(r.Value, true).save(w, &f.base, 0)
+}

@@ -1,0 +1,263 @@
+package index
+
+import (
+	"math"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// flatBlock is the number of rows between two looks at what is known so far.
+const flatBlock = 128
+
+var infinite = float32(math.Inf(1))
+
+// scanner compares a query with every live vector of a view. Its space is kept,
+// so that searches allocate nothing.
+type scanner struct {
+	v   *view
+	o   SearchOptions
+	q   query // the query; g has the same vector
+	top topK  // the nearest so far
+	g   gather
+
+	slots [2 * flatBlock]uint32 // to be compared with
+	dots  [2 * flatBlock]int32
+	dist  [2 * flatBlock]float32
+
+	shortlist
+	perScale, perNorm, decoded float32 // see err
+}
+
+func newScanner(x *memory) *scanner {
+	s := &scanner{}
+	s.init(x)
+	return s
+}
+
+func (s *scanner) init(x *memory) {
+	s.q.row = make([]float32, x.rows.dim)
+	s.g = gather{m: x.m, q: s.q.row}
+	if x.coded {
+		s.q.code = make([]int8, x.rows.dim)
+	}
+}
+
+// begin makes q, checked, the query of a search in v and returns how many
+// answers there can be.
+func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
+	s.v, s.o, s.g.n = v, o, 0
+	v.mem.m.put(s.q.row, q)
+	if v.mem.coded {
+		v.mem.codes.fill(&s.q)
+	}
+	s.top = topK{heap: s.top.heap[:0], k: min(o.K, v.live), radius: infinite}
+	return s.top.k
+}
+
+// end forgets what belongs to the caller.
+func (s *scanner) end() { s.v, s.o = nil, SearchOptions{} }
+
+// may reports whether a live slot that comes near may be returned.
+func (s *scanner) may(slot uint32) bool {
+	return s.o.Visible == nil || s.o.Visible(s.v.mem.id(slot))
+}
+
+// scan leaves in s.top the nearest of all. With codes it first lists every
+// vector that can be among them by the bound of the codes' error.
+func (s *scanner) scan() error {
+	v, x := s.v, s.v.mem
+	if x.coded {
+		s.bound()
+		s.reset(s.top.k, v.live, infinite)
+	}
+	s.top.heap = s.top.heap[:0]
+	rows, m := 1<<x.rows.bits, 0
+	for from := 0; from < v.n; {
+		end := min(v.n, from+rows)
+		chunk := from >> x.rows.bits
+		if x.rows.chunks[chunk] == nil {
+			from = end
+			continue
+		}
+		if err := s.ready(chunk); err != nil {
+			return err
+		}
+		for ; from < end; from += flatBlock {
+			n := min(flatBlock, end-from)
+			if m == 0 && s.o.Allow == nil && v.whole(from, n) {
+				s.run(from, n)
+				continue
+			}
+			m += s.pick(s.slots[m:], from, n)
+			if m >= flatBlock {
+				s.apart(m)
+				m = 0
+			}
+		}
+		from = end
+	}
+	s.apart(m)
+	if x.coded {
+		return s.rescore()
+	}
+	return nil
+}
+
+// ready looks at the context and makes a chunk ready to be compared with.
+func (s *scanner) ready(chunk int) error {
+	if err := s.o.done(); err != nil {
+		return err
+	}
+	if x := s.v.mem; x.coded {
+		return x.codes.rows.check(chunk)
+	}
+	return s.v.mem.rows.check(chunk)
+}
+
+// pick writes those of the n slots from one on that are live and allowed into
+// out.
+func (s *scanner) pick(out []uint32, from, n int) int {
+	m := s.v.pick(out, from, n)
+	if s.o.Allow == nil {
+		return m
+	}
+	k := 0
+	for _, slot := range out[:m] {
+		if s.o.Allow(s.v.mem.id(slot)) {
+			out[k] = slot
+			k++
+		}
+	}
+	return k
+}
+
+// run compares with n live slots that lie one after another.
+func (s *scanner) run(from, n int) {
+	x := s.v.mem
+	for i := range n {
+		s.slots[i] = uint32(from + i)
+	}
+	if x.coded {
+		vec.DotInt8Rows(s.dots[:n], s.q.code, x.codes.rows.run(from, n))
+		s.takeDots(n)
+		return
+	}
+	x.m.rows(s.dist[:n], s.q.row, x.rows.run(from, n))
+	s.takeDistances(n)
+}
+
+// apart compares with the first n of s.slots.
+func (s *scanner) apart(n int) {
+	x := s.v.mem
+	if x.coded {
+		x.codes.dots(s.dots[:n], &s.q, s.slots[:n])
+		s.takeDots(n)
+		return
+	}
+	for i := 0; i < n; i += 4 {
+		for _, slot := range s.slots[i:min(n, i+4)] {
+			s.g.add(slot, x.rows.row(slot))
+		}
+		_, dist := s.g.flush()
+		copy(s.dist[i:], dist)
+	}
+	s.takeDistances(n)
+}
+
+// takeDistances looks at the first n slots, whose distances are known.
+func (s *scanner) takeDistances(n int) {
+	for i, d := range s.dist[:n] {
+		if s.top.full() && d > s.top.heap[0].Distance {
+			continue
+		}
+		if slot := s.slots[i]; s.may(slot) {
+			s.top.push(Neighbor{s.v.mem.id(slot), d})
+		}
+	}
+}
+
+// takeDots looks at the first n slots, whose dots are known.
+func (s *scanner) takeDots(n int) {
+	c := &s.v.mem.codes
+	f := &c.m.code
+	one, slope, unit := f.one, f.slope*s.q.scale, c.m.unit
+	if f.squares {
+		one += s.q.norm * s.q.norm
+	}
+	for i, dot := range s.dots[:n] {
+		slot := s.slots[i]
+		scale := c.scales.row(slot)[0]
+		d, err := one-slope*scale*float32(dot), s.perScale*scale+s.perNorm
+		if !unit {
+			if f.squares {
+				norm := c.norms.row(slot)[0]
+				d += norm * norm
+			}
+			err = s.err(slot)
+		}
+		if d-err > s.worst || !s.may(slot) {
+			continue
+		}
+		s.add(maybe{slot: slot, low: d - err}, d+err)
+	}
+	s.pruneIfLong()
+}
+
+// rescore offers the listed ones to s.top by their true distances.
+func (s *scanner) rescore() error {
+	s.prune()
+	x := s.v.mem
+	for i, m := range s.near {
+		if i&255 == 255 {
+			if err := s.o.done(); err != nil {
+				return err
+			}
+		}
+		if err := x.rows.checkSlot(m.slot); err != nil {
+			return err
+		}
+		if s.g.add(m.slot, x.rows.row(m.slot)) {
+			s.flush()
+		}
+	}
+	s.flush()
+	return nil
+}
+
+// flush offers the gathered vectors to s.top.
+func (s *scanner) flush() {
+	slots, dist := s.g.flush()
+	for i, slot := range slots {
+		s.top.push(Neighbor{s.v.mem.id(slot), dist[i]})
+	}
+}
+
+// bound prepares err: see slack. Each component of e_p is at most half the scale
+// of p.
+func (s *scanner) bound() {
+	x, q := s.v.mem, &s.q
+	slope, dim := float64(x.m.code.slope), x.rows.dim
+	decoded, lost := rounding(q.row, q.code, q.scale)
+	s.decoded = float32(slope * decoded * 1.0001)
+	s.perScale = float32(slope * decoded * math.Sqrt(float64(dim)) / 2 * 1.0001)
+	s.perNorm = float32(slope * (lost + slack(dim)*(decoded+lost)) * 1.0001)
+}
+
+// err bounds the difference between the distance of a row and that of its
+// codes.
+func (s *scanner) err(slot uint32) float32 {
+	c := &s.v.mem.codes
+	scale := c.scales.row(slot)[0]
+	if c.m.unit {
+		return s.perScale*scale + s.perNorm
+	}
+	norm := c.norms.row(slot)[0]
+	err := s.perScale*scale + s.perNorm*norm
+	if scale == 0 { // too small for codes
+		err = (s.decoded + s.perNorm) * norm
+	}
+	if c.m.code.squares { // and for the rounding of sums of squares
+		err += 0x1p-20 * (s.q.norm*s.q.norm + norm*norm)
+	}
+	return err
+}
