@@ -2,79 +2,136 @@ package inverted
 
 import (
 	"cmp"
+	"context"
+	"fmt"
+	"math/bits"
 	"slices"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/text"
 )
 
-// compactAfter is the least number of dead documents that a compaction is
-// made for. Beyond it, one is made when a third of all documents is dead, so
-// that it costs a constant share of deleting.
+// compactAfter is the least number of removed documents that a compaction is
+// made for. Beyond it, one is due when a third of all documents is removed, so
+// that it costs a constant share of removing.
 const compactAfter = 4096
 
-// wasteful says that a core has enough dead documents for a compaction.
-func (c *core) wasteful() bool {
-	dead := len(c.ids) - c.live
-	return dead >= compactAfter && 2*dead >= c.live
+// Wasteful says that so many documents were removed that Compacted is due.
+func (x *Words) Wasteful() bool {
+	dead := int(x.len()) - x.live
+	return dead >= compactAfter && 2*dead >= x.live
 }
 
-// compact makes the index anew without its dead documents if there are many.
-// Searches go on meanwhile. The caller holds write.
-func (x *Words) compact() {
-	if !x.c.wasteful() {
-		return
-	}
-	order := x.c.order(x.names)
-	number, names, terms := make([]uint32, len(x.names)), make([]string, len(order)), make(map[string]uint32, len(order))
-	for n, t := range order {
-		number[t], names[n], terms[x.names[t]] = uint32(n), x.names[t], uint32(n)
-	}
-	fresh := x.c.rebuilt(len(order), func(t uint32) uint32 { return number[t] })
-	x.mu.Lock()
-	x.c, x.names, x.terms = fresh, names, terms
-	x.mu.Unlock()
-}
-
-// compact makes the index anew without its dead documents if there are many.
-// Searches go on meanwhile. The caller holds write.
-func (x *Sparse) compact() {
-	if !x.c.wasteful() {
-		return
-	}
-	fresh := x.c.rebuilt(len(x.c.lists), func(t uint32) uint32 { return t })
-	x.mu.Lock()
-	x.c = fresh
-	x.mu.Unlock()
-}
-
-// order numbers the terms that live documents have: those of most documents
-// first, so that their numbers are short; ties by text. The result says for
-// each new number the old one.
-func (c *core) order(names []string) []uint32 {
-	var order []uint32
-	for t := range c.lists {
-		if c.lists[t].df > 0 {
-			order = append(order, uint32(t))
+// Compacted returns an equal value in memory, without removed documents and
+// the terms that only these had; terms of many documents get short numbers.
+// Errors: ErrCorrupt, and that of ctx within some milliseconds. Cost: that of
+// adding the documents without analysing them.
+func (x *Words) Compacted(ctx context.Context) (out *Words, err error) {
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	fresh := &Words{core: newCore(false), o: x.o, terms: newDictionary(x.terms.seed)}
+	number := make([]uint32, x.terms.len())
+	for n, t := range x.order() {
+		number[t] = uint32(n)
+		if name := x.terms.name(t); name == "" || fresh.terms.intern(name) != uint32(n) {
+			return nil, corrupt("term %d, %q, is empty or there twice", t, name)
 		}
 	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		if n := cmp.Compare(c.lists[b].df, c.lists[a].df); n != 0 {
-			return n
+	e := fresh.edit()
+	var entries []entry
+	for slot := range x.len() {
+		if slot%every == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		return cmp.Compare(names[a], names[b])
-	})
+		if has(x.dead, slot) {
+			continue
+		}
+		id, err := x.id(slot)
+		if err != nil {
+			return nil, err
+		}
+		if entries, err = x.entries(entries[:0], slot); err != nil {
+			return nil, err
+		}
+		for i, n := range entries {
+			if uint64(n.term) >= uint64(len(number)) || x.df(n.term) == 0 {
+				return nil, corrupt("term %d of document %d is in no document", n.term, id)
+			}
+			entries[i].term = number[n.term]
+		}
+		if err := e.put(id, entries); err != nil {
+			return nil, err
+		}
+	}
+	fresh.core = e.done()
+	if fresh.live != x.live {
+		return nil, corrupt("%d documents have %d ids", x.live, fresh.live)
+	}
+	return fresh, nil
+}
+
+// order returns the terms that live documents have: those of most documents
+// first, ties by number.
+func (x *Words) order() []uint32 {
+	var order, dfs []uint32
+	for t := range uint32(x.terms.len()) {
+		df := x.df(t)
+		if dfs = append(dfs, df); df > 0 {
+			order = append(order, t)
+		}
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(dfs[b], dfs[a]), cmp.Compare(a, b)) })
 	return order
 }
 
-// rebuilt returns an equal core without dead documents, in the order of ids,
-// whose terms are numbered anew below vocab.
-func (c *core) rebuilt(vocab int, number func(term uint32) uint32) *core {
-	fresh := &core{weights: c.weights, lists: make([]list, vocab)}
-	var entries []entry
-	for _, slot := range c.liveSlots() {
-		entries = c.entries(entries[:0], slot)
-		for i := range entries {
-			entries[i].term = number(entries[i].term)
-		}
-		fresh.add(c.ids[slot], entries)
+// Rebase returns fresh with what led from base to x: fresh equals base, by
+// Compacted or by a snapshot of it, and edits led from base to x. The three stay
+// as they are, but what was made of fresh by an edit before must not be used any
+// more. Errors: ErrBase, ErrCorrupt. Cost: that of the adds and removals since
+// base, and a look at each 64 slots of it.
+func (x *Words) Rebase(base, fresh *Words) (out *Words, err error) {
+	if x.line != base.line || x.len() < base.len() {
+		return nil, fmt.Errorf("%d documents on %d: %w", x.live, base.live, ErrBase)
 	}
-	return fresh
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	e := fresh.Edit()
+	for w := range int(base.len()+63) / 64 {
+		removed := x.dead.At(w) &^ base.dead.At(w)
+		for ; removed != 0; removed &= removed - 1 {
+			slot := uint32(w*64 + bits.TrailingZeros64(removed))
+			if slot >= base.len() {
+				break
+			}
+			id, err := base.id(slot)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := e.Remove([]uint64{id}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var entries []entry
+	var terms []text.Term
+	for slot := base.len(); slot < x.len(); slot++ {
+		if has(x.dead, slot) {
+			continue
+		}
+		if entries, err = x.entries(entries[:0], slot); err != nil {
+			return nil, err
+		}
+		terms = terms[:0]
+		for _, n := range entries {
+			terms = append(terms, text.Term{Text: x.terms.name(n.term), Beside: n.beside})
+		}
+		id, err := x.id(slot)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.Add(id, terms); err != nil {
+			return nil, err
+		}
+	}
+	return e.Done(), nil
 }

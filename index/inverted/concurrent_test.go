@@ -1,20 +1,20 @@
 package inverted_test
 
 import (
-	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// TestConcurrent searches while documents come and go and the index is written
-// down and made anew. Documents always have the words that their id says, so an
-// answer that mixes two states shows.
+// TestConcurrent searches values, old and new ones, in memory and on a snapshot,
+// while the next ones are made of them. Documents always have the words that
+// their id says, so an answer that mixes two values shows.
 func TestConcurrent(t *testing.T) {
-	x := newWords(t, inverted.Options{})
 	const even, ids = "even", 6000
 	doc := func(id uint64) []text.Term {
 		if id%2 == 0 {
@@ -22,67 +22,83 @@ func TestConcurrent(t *testing.T) {
 		}
 		return terms("odd", "all", "all")
 	}
+	e := newWords(t, inverted.Options{}).Edit()
 	for id := range uint64(ids) {
-		if err := x.Add(id, doc(id)); err != nil {
+		if err := e.Add(id, doc(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	var present atomic.Pointer[inverted.Words]
+	present.Store(e.Done())
 	stop := make(chan struct{})
-	var searchers, writers sync.WaitGroup
-	for seed := range uint64(2) {
-		searchers.Add(1)
-		go func() {
-			defer searchers.Done()
+	var readers sync.WaitGroup
+	for seed := range uint64(3) {
+		readers.Go(func() {
 			r := rand.New(rand.NewPCG(seed, 4))
-			scores := make([]float64, 1)
 			for {
 				select {
 				case <-stop:
 					return
 				default:
 				}
-				got, err := x.Search(nil, terms(even), 1+r.IntN(50), func(id uint64) bool { return id%3 == 0 })
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				for _, g := range got {
-					if g.ID%6 != 0 || !(g.Score > 0) {
-						t.Errorf("wrong answer %v", g)
+				x := present.Load()
+				allow := func(id uint64) bool { return id%3 == 0 }
+				k := 1 + r.IntN(50)
+				var before []inverted.Scored
+				for range 3 {
+					got, err := x.Search(t.Context(), nil, terms(even), k, allow)
+					if err != nil {
+						t.Error(err)
 						return
 					}
+					for _, g := range got {
+						if g.ID%6 != 0 || !(g.Score > 0) {
+							t.Errorf("wrong answer %v", g)
+							return
+						}
+					}
+					if before != nil && !slices.Equal(got, before) {
+						t.Error("a value answers in two ways")
+						return
+					}
+					before = append(got, inverted.Scored{})[:len(got)]
 				}
-				if err := x.Scores(scores, terms("all"), []uint64{r.Uint64N(ids)}); err != nil {
+				scores := make([]float64, 1)
+				if err := x.Scores(t.Context(), scores, terms("all"), []uint64{r.Uint64N(ids)}); err != nil {
 					t.Error(err)
 				}
-				if err := x.Match(make([]inverted.Match, 1), terms(even, "all"), []uint64{r.Uint64N(ids)}); err != nil {
+				if err := x.Match(t.Context(), make([]inverted.Match, 1), terms(even, "all"), []uint64{r.Uint64N(ids)}); err != nil {
 					t.Error(err)
 				}
 				x.UB(terms(even))
-			}
-		}()
-	}
-	for seed := range uint64(2) {
-		writers.Add(1)
-		go func() {
-			defer writers.Done()
-			r := rand.New(rand.NewPCG(seed, 5))
-			for i := range 4000 {
-				id := r.Uint64N(ids/2)*2 + seed
-				if r.IntN(2) == 0 {
-					x.Delete([]uint64{id})
-				} else if err := x.Add(id, doc(id)); err != nil {
-					t.Error(err)
-				}
-				if i%2000 == 1999 {
-					if _, err := x.WriteTo(io.Discard); err != nil {
-						t.Error(err)
-					}
+				if seed == 0 {
+					compacted(t, x)
 				}
 			}
-		}()
+		})
 	}
-	writers.Wait()
+	r := rand.New(rand.NewPCG(1, 5))
+	for i := range 1500 {
+		e := present.Load().Edit()
+		for range 1 + r.IntN(4) {
+			id := r.Uint64N(ids)
+			if r.IntN(2) == 0 {
+				if _, err := e.Remove([]uint64{id}); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := e.Add(id, append(doc(id), terms("new"+string(rune('a'+i%26)))...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x := e.Done()
+		if i%10 == 0 {
+			continue // dropped: the next edit is of the same value
+		}
+		if i%400 == 399 {
+			x = reopened(t, inverted.Options{}, x)
+		}
+		present.Store(x)
+	}
 	close(stop)
-	searchers.Wait()
+	readers.Wait()
 }

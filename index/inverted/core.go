@@ -1,236 +1,233 @@
 package inverted
 
 import (
-	"encoding/binary"
-	"math"
-	"slices"
-	"sort"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // MaxLen is the greatest number of documents of an index.
 const MaxLen = 1 << 28
 
-// chunkSize is what forward lists are allocated in.
-const chunkSize = 1 << 18
-
-// entry is one term of a document. Counts: it stands there, among the words or
-// beside them. Weights: with this weight.
-type entry struct {
-	term   uint32
-	beside bool
-	weight float32
-}
-
-// core is the state of an index. A document has a slot; slots ascend in the
-// order of adding and are not used twice. Of each document its terms are kept
-// in their order (the forward list), so that it can be scored, searched for
-// pairs, taken back and written down without its text.
+// core is a value of an index, which never changes. A document has a slot;
+// slots ascend in the order of adding and are not used twice. Of each document
+// its terms are kept in their order (the forward list), so that it can be
+// scored, searched for pairs, taken back and written down without its text.
+//
+// The slots below from, and the postings of these, lie in a snapshot. The next
+// value of a core appends behind what this one sees of the slices, and shares
+// all else but the lists that it changes.
 type core struct {
 	weights bool
-	ids     []uint64 // slot -> id
-	lengths []uint32 // slot -> number of terms; nil for weights
-	alive   []uint64 // a bit a slot
-	at      []uint64 // slot -> chunk<<32 | offset of its forward list
-	chunks  [][]byte
-	lists   []list            // term -> postings
-	slots   map[uint64]uint32 // id -> slot of live documents; nil while ids ascend
+	base    *base // nil for none
+	from    uint32
+	ids     []uint64 // of the slots from..
+	lengths []uint32 // numbers of terms, of the slots from border()..; nil for weights
+	at      []uint64 // chunk<<32 | offset of the forward lists, of the slots from..
+	chunks  [][]byte // each as long as it can get
+	used    int      // bytes of the last chunk
+	lists   cow.Array[*list]
+	dead    cow.Array[uint64] // a bit a slot
+	slots   *table            // from ids to the slots from..
 	live    int
 	total   uint64 // terms of live documents
-
-	scratch  []entry // of add
-	distinct []uint32
+	line    *line
 }
+
+// line is one for all values that were made from one by edits.
+type line struct{ _ byte }
+
+// marks numbers edits.
+var marks atomic.Uint64
+
+func newCore(weights bool) *core {
+	return &core{weights: weights, slots: newTable(0), line: &line{}}
+}
+
+// len is the number of slots.
+func (c *core) len() uint32 { return c.from + uint32(len(c.ids)) }
+
+// border is the first slot whose length is not read from the snapshot: the
+// last 64 slots of that may be in one word of dead with others.
+func (c *core) border() uint32 { return c.from &^ 63 }
+
+// bitmap is a cow.Array of uint64, or what an edit makes of one.
+type bitmap interface{ At(i int) uint64 }
+
+func has[D bitmap](dead D, slot uint32) bool { return dead.At(int(slot/64))>>(slot%64)&1 != 0 }
 
 // slot returns the slot of a live document.
-func (c *core) slot(id uint64) (uint32, bool) {
-	if c.slots != nil {
-		s, ok := c.slots[id]
-		return s, ok
-	}
-	i := sort.Search(len(c.ids), func(i int) bool { return c.ids[i] >= id })
-	if i < len(c.ids) && c.ids[i] == id && c.isAlive(uint32(i)) {
-		return uint32(i), true
-	}
-	return 0, false
-}
+func (c *core) slot(id uint64) (uint32, bool, error) { return slotOf(c, c.dead, id) }
 
-func (c *core) isAlive(slot uint32) bool { return c.alive[slot/64]>>(slot%64)&1 != 0 }
-
-// add stores a document that is not there yet. Entries of a weighted index
-// ascend by term; lists has all terms.
-func (c *core) add(id uint64, entries []entry) {
-	slot := uint32(len(c.ids))
-	if c.slots == nil && slot > 0 && id <= c.ids[slot-1] {
-		c.slots = make(map[uint64]uint32, c.live+1)
-		for s, id := range c.ids {
-			if c.isAlive(uint32(s)) {
-				c.slots[id] = uint32(s)
-			}
+// slotOf is slot where dead takes the place of what c has.
+func slotOf[D bitmap](c *core, dead D, id uint64) (uint32, bool, error) {
+	hash := hashID(id)
+	for p := c.slots.probe(hash); ; {
+		slot, ok := p.next()
+		if !ok {
+			break
+		}
+		if i := slot - c.from; i < uint32(len(c.ids)) && c.ids[i] == id && !has(dead, slot) {
+			return slot, true, nil
 		}
 	}
-	if c.slots != nil {
-		c.slots[id] = slot
+	if c.base == nil {
+		return 0, false, nil
 	}
-	c.ids = append(c.ids, id)
-	if slot%64 == 0 {
-		c.alive = append(c.alive, 0)
+	for p := c.base.probe(hash); ; {
+		slot, ok, err := p.next()
+		if !ok {
+			return 0, false, err
+		}
+		if slot >= c.from || has(dead, slot) {
+			continue
+		}
+		if other, err := c.base.id(slot); err != nil || other == id {
+			return slot, err == nil, err
+		}
 	}
-	c.alive[slot/64] |= 1 << (slot % 64)
-	c.live++
-	c.forward(entries)
+}
+
+// id is the id of a slot.
+func (c *core) id(slot uint32) (uint64, error) {
+	if slot < c.from {
+		return c.base.id(slot)
+	}
+	return c.ids[slot-c.from], nil
+}
+
+// length is the number of terms of a slot.
+func (c *core) length(slot uint32) (uint32, error) {
+	if slot < c.border() {
+		return c.base.length(slot)
+	}
+	return c.lengths[slot-c.border()], nil
+}
+
+// lengthsIn returns the lengths of the slots from..end, which are on one side
+// of the border; nil for weights.
+func (c *core) lengthsIn(from, end uint32) ([]uint32, error) {
 	if c.weights {
-		for _, e := range entries {
-			c.lists[e.term].add(slot, math.Float32bits(e.weight), nil)
+		return nil, nil
+	}
+	if from < c.border() {
+		return c.base.lengthsIn(from, end)
+	}
+	return c.lengths[from-c.border():], nil
+}
+
+// view returns the postings of a term.
+func (c *core) view(term uint32) (v view, err error) {
+	v.weights, v.limit = c.weights, c.len()
+	l := c.lists.At(int(term))
+	if l == nil {
+		if c.base == nil || term >= c.base.terms {
+			return v, nil
 		}
-		return
+		return v, c.base.view(&v, term)
 	}
-	c.lengths = append(c.lengths, uint32(len(entries)))
-	c.total += uint64(len(entries))
-	d := c.distinct[:0]
-	for _, e := range entries {
-		d = append(d, e.term)
-	}
-	slices.Sort(d)
-	c.distinct = d
-	for i := 0; i < len(d); {
-		n := 1
-		for i+n < len(d) && d[i+n] == d[i] {
-			n++
+	if l.head > 0 {
+		if err := c.base.view(&v, term); err != nil {
+			return v, err
 		}
-		c.lists[d[i]].add(slot, uint32(n), c.lengths)
-		i += n
-	}
-}
-
-// remove takes a live document back; its postings stay until the next
-// compaction and count nowhere.
-func (c *core) remove(slot uint32) {
-	c.alive[slot/64] &^= 1 << (slot % 64)
-	c.live--
-	if c.slots != nil {
-		delete(c.slots, c.ids[slot])
-	}
-	c.scratch = c.entries(c.scratch[:0], slot)
-	if !c.weights {
-		c.total -= uint64(len(c.scratch))
-	}
-	d := c.distinct[:0]
-	for _, e := range c.scratch {
-		d = append(d, e.term)
-	}
-	slices.Sort(d)
-	c.distinct = d
-	for i, t := range d {
-		if i == 0 || t != d[i-1] {
-			c.lists[t].df--
+		if int(l.head) != len(v.head) {
+			return v, corrupt("term %d has %d blocks, had %d", term, len(v.head), l.head)
 		}
+		v.cut()
 	}
+	v.df, v.n, v.blocks, v.data = l.df, l.n, l.blocks, l.data
+	return v, nil
 }
 
-// forward appends a forward list: the number of entries, then each as varint
-// term<<1 | beside, or term and four bytes of weight.
-func (c *core) forward(entries []entry) {
-	need := binary.MaxVarintLen32 + len(entries)*(binary.MaxVarintLen32+1)
-	if c.weights {
-		need += 4 * len(entries)
+// df is the number of live documents with a term.
+func (c *core) df(term uint32) uint32 { return dfOf(c, c.lists, term) }
+
+// dfOf is df where lists takes the place of what c has.
+func dfOf[L interface{ At(i int) *list }](c *core, lists L, term uint32) uint32 {
+	if l := lists.At(int(term)); l != nil {
+		return l.df
 	}
-	last := len(c.chunks) - 1
-	if last < 0 || cap(c.chunks[last])-len(c.chunks[last]) < need {
-		c.chunks = append(c.chunks, make([]byte, 0, max(chunkSize, need)))
-		last++
+	if c.base != nil && term < c.base.terms {
+		return c.base.df(term)
 	}
-	b := c.chunks[last]
-	c.at = append(c.at, uint64(last)<<32|uint64(len(b)))
-	b = binary.AppendUvarint(b, uint64(len(entries)))
-	for _, e := range entries {
-		b = appendEntry(b, e, c.weights)
-	}
-	c.chunks[last] = b
+	return 0
 }
 
-func appendEntry(b []byte, e entry, weights bool) []byte {
-	if weights {
-		b = binary.AppendUvarint(b, uint64(e.term))
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(e.weight))
+// walk begins to read the forward list of a slot.
+func (c *core) walk(slot uint32) (walk, error) {
+	if slot < c.from {
+		b, err := c.base.forward(slot)
+		if err != nil {
+			return walk{}, err
+		}
+		return newWalk(b, c.weights)
 	}
-	v := uint64(e.term) << 1
-	if e.beside {
-		v |= 1
-	}
-	return binary.AppendUvarint(b, v)
+	at := c.at[slot-c.from]
+	return newWalk(c.chunks[at>>32][uint32(at):], c.weights)
 }
 
-// walk goes through a forward list.
-type walk struct {
-	b       []byte
-	left    int
-	weights bool
-}
-
-func (c *core) walk(slot uint32) walk {
-	at := c.at[slot]
+// forward returns the forward list of a slot.
+func (c *core) forward(slot uint32) ([]byte, error) {
+	if slot < c.from {
+		return c.base.forward(slot)
+	}
+	at := c.at[slot-c.from]
 	b := c.chunks[at>>32][uint32(at):]
-	n, size := binary.Uvarint(b)
-	return walk{b[size:], int(n), c.weights}
+	w, err := newWalk(b, c.weights)
+	if err != nil {
+		return nil, err
+	}
+	for w.left > 0 {
+		w.next()
+	}
+	return b[:len(b)-len(w.b)], w.end()
 }
 
-// next returns the next entry; left says whether there is one.
-func (w *walk) next() entry {
-	w.left--
-	var v uint64
-	size := 1
-	if v = uint64(w.b[0]); v >= 0x80 {
-		if x := w.b[1]; x < 0x80 {
-			v, size = v&0x7f|uint64(x)<<7, 2
-		} else {
-			v, size = binary.Uvarint(w.b)
-		}
+// entries appends the terms of a slot in their order.
+func (c *core) entries(dst []entry, slot uint32) ([]entry, error) {
+	w, err := c.walk(slot)
+	if err != nil {
+		return dst, err
 	}
-	w.b = w.b[size:]
-	if !w.weights {
-		return entry{term: uint32(v >> 1), beside: v&1 != 0}
-	}
-	e := entry{term: uint32(v), weight: math.Float32frombits(binary.LittleEndian.Uint32(w.b))}
-	w.b = w.b[4:]
-	return e
-}
-
-// entries appends the terms of a document in their order.
-func (c *core) entries(dst []entry, slot uint32) []entry {
-	for w := c.walk(slot); w.left > 0; {
+	for w.left > 0 {
 		dst = append(dst, w.next())
 	}
-	return dst
+	return dst, w.end()
 }
 
-// liveSlots returns the slots of the live documents, ascending by id.
-func (c *core) liveSlots() []uint32 {
-	s := make([]uint32, 0, c.live)
-	for i := range c.ids {
-		if c.isAlive(uint32(i)) {
-			s = append(s, uint32(i))
-		}
-	}
-	if c.slots != nil {
-		slices.SortFunc(s, func(a, b uint32) int {
-			if c.ids[a] < c.ids[b] {
-				return -1
-			}
-			return 1
-		})
-	}
-	return s
+// Len is the number of documents.
+func (c *core) Len() int { return c.live }
+
+// Has says whether a document is there. It fails with ErrCorrupt.
+func (c *core) Has(id uint64) (ok bool, err error) {
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	_, ok, err = c.slot(id)
+	return ok, err
 }
 
-func (c *core) full() bool { return len(c.ids) >= MaxLen }
-
+// bytes is the memory that the value takes, shared or not, what lies in the
+// snapshot included.
 func (c *core) bytes() int64 {
-	n := 8*cap(c.ids) + 4*cap(c.lengths) + 8*cap(c.alive) + 8*cap(c.at) + 64*cap(c.lists) + 32*len(c.slots)
+	n := 8*cap(c.ids) + 4*cap(c.lengths) + 8*cap(c.at) + 4*len(c.slots.entries) + 8*c.dead.Len()
 	for _, b := range c.chunks {
 		n += cap(b)
 	}
-	for i := range c.lists {
-		n += cap(c.lists[i].data) + 24*cap(c.lists[i].blocks)
+	for _, l := range c.lists.All {
+		n += 8
+		if l != nil {
+			n += listSize + cap(l.data) + blockSize*cap(l.blocks)
+		}
+	}
+	if c.base != nil {
+		n += c.base.bytes()
 	}
 	return int64(n)
+}
+
+// corrupt is ErrCorrupt for numbers that cannot be.
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt)
 }

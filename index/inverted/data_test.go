@@ -123,19 +123,16 @@ func analyzer(t testing.TB) *text.Analyzer {
 // build indexes passages; the first has id 1.
 func build(t testing.TB, a *text.Analyzer, passages []record) (x *inverted.Words, bytes int) {
 	t.Helper()
-	x, err := inverted.NewWords(inverted.Options{Analysis: a.Digest()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := newWords(t, inverted.Options{Analysis: a.Digest()}).Edit()
 	var terms []text.Term
 	for i, p := range passages {
 		bytes += len(p.text())
 		terms = a.Terms(terms[:0], p.text())
-		if err := x.Add(uint64(i)+1, terms); err != nil {
+		if err := e.Add(uint64(i)+1, terms); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return x, bytes
+	return e.Done(), bytes
 }
 
 // TestJudged holds BM25 alone to what the prototype reached with stemming.
@@ -149,7 +146,7 @@ func TestJudged(t *testing.T) {
 			x, _ := build(t, a, j.passages)
 			sum, n := 0.0, 0
 			for _, q := range j.queries {
-				answers, err := x.Search(nil, a.Terms(nil, q.text()), 10, nil)
+				answers, err := x.Search(t.Context(), nil, a.Terms(nil, q.text()), 10, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

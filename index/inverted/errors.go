@@ -16,9 +16,12 @@ var (
 	ErrWeight = errors.New("weights must be finite and not negative; leave other terms out")
 	// ErrFull: an index holds at most MaxLen documents.
 	ErrFull = errors.New("index is full; split the collection over several indexes")
-	// ErrCorrupt: a snapshot is damaged.
+	// ErrCorrupt: a snapshot is damaged. Where a checksum says so the error is
+	// snapshot.ErrDamaged as well.
 	ErrCorrupt = errors.New("snapshot is damaged; rebuild the index from the stored documents")
-	// ErrMismatch: a snapshot is sound, but of another kind, version or
-	// configuration than asked for.
+	// ErrBase: Rebase got a value that the one at hand was not made from.
+	ErrBase = errors.New("not made from that value; rebase on a value that edits led from")
+	// ErrMismatch: a snapshot is sound, but of another version or configuration
+	// than asked for.
 	ErrMismatch = errors.New("snapshot is of another configuration; rebuild the index from the stored documents")
 )

@@ -1,6 +1,9 @@
 package inverted
 
-import "github.com/lexsem/lexsem/internal/text"
+import (
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/text"
+)
 
 // TermScore is what one distinct term of a query gives one document.
 type TermScore struct {
@@ -14,33 +17,39 @@ type TermScore struct {
 
 // Explain appends the terms of a query, in the order of their first occurrence,
 // with what each gives document id; the scores add up to that of Search and
-// Scores, the limits to UB. ok is false for an absent document. Cost O(terms of
-// the document).
-func (x *Words) Explain(dst []TermScore, terms []text.Term, id uint64) (out []TermScore, ok bool) {
+// Scores, the limits to UB. ok is false for an absent document. It fails with
+// ErrCorrupt. Cost O(terms of the document).
+func (x *Words) Explain(dst []TermScore, terms []text.Term, id uint64) (out []TermScore, ok bool, err error) {
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	slot, ok, err := x.slot(id)
+	if !ok {
+		return dst, false, err
+	}
 	s := takeScratch()
 	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	slot, ok := x.c.slot(id)
-	if !ok {
-		return dst, false
-	}
 	x.prepare(&s.q, terms)
-	s.q.score(x.c, slot) // leaves the counts
+	if _, err := s.q.score(x.core, slot); err != nil { // leaves the counts
+		return dst, false, err
+	}
+	length, err := x.length(slot)
+	if err != nil {
+		return dst, false, err
+	}
 	at := 0
 	for _, t := range distinct(terms) {
-		e := TermScore{Term: t.Text, IDF: x.idf(t.Text)}
+		e := TermScore{Term: t.Text, IDF: x.IDF(t.Text)}
 		e.Most = float64(t.Weight) * e.IDF * (x.o.K1 + 1)
-		if n, known := x.terms[t.Text]; known && x.c.lists[n].df > 0 { // those that prepare kept, in its order
-			e.Documents = int(x.c.lists[n].df)
+		if n, known := x.terms.find(t.Text); known && x.df(n) > 0 { // those that prepare kept, in its order
+			e.Documents = int(x.df(n))
 			if e.Count = int(s.q.counts[at]); e.Count > 0 {
-				e.Score = s.q.saturate(s.q.terms[at].weight, s.q.counts[at], x.c.lengths[slot])
+				e.Score = s.q.saturate(s.q.terms[at].weight, s.q.counts[at], length)
 			}
 			at++
 		}
 		dst = append(dst, e)
 	}
-	return dst, true
+	return dst, true, nil
 }
 
 // PairShare is one of the query's distinct pairs of adjacent words.

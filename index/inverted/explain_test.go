@@ -13,10 +13,7 @@ import (
 // bonus, for random documents after random deletes.
 func TestExplainAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
-	x, err := inverted.NewWords(inverted.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := newWords(t, inverted.Options{})
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}
 	draw := func(n int) []text.Term {
 		var out []text.Term
@@ -34,7 +31,7 @@ func TestExplainAddsUp(t *testing.T) {
 	}
 	for id := range uint64(200) {
 		if rng.IntN(2) == 0 {
-			x.Delete([]uint64{id})
+			x.Remove(t, id)
 			delete(docs, id)
 		}
 	}
@@ -43,15 +40,15 @@ func TestExplainAddsUp(t *testing.T) {
 		q := append(draw(1+rng.IntN(7)), text.Term{Text: "nowhere", Weight: 1})
 		for id, d := range docs {
 			var score, pair [1]float64
-			if err := x.Scores(score[:], q, []uint64{id}); err != nil {
+			if err := x.Scores(t.Context(), score[:], q, []uint64{id}); err != nil {
 				t.Fatal(err)
 			}
-			if err := pairShares(x, pair[:], q, []uint64{id}); err != nil {
+			if err := pairShares(t.Context(), x.Words, pair[:], q, []uint64{id}); err != nil {
 				t.Fatal(err)
 			}
-			got, ok := x.Explain(nil, q, id)
-			if !ok {
-				t.Fatalf("document %d is absent", id)
+			got, ok, err := x.Explain(nil, q, id)
+			if !ok || err != nil {
+				t.Fatalf("document %d is absent: %v", id, err)
 			}
 			var sum, most float64
 			for _, e := range got {
@@ -84,7 +81,7 @@ func TestExplainAddsUp(t *testing.T) {
 	if found == 0 {
 		t.Fatal("no pair was ever found")
 	}
-	if _, ok := x.Explain(nil, draw(3), 10_000); ok {
+	if _, ok, err := x.Explain(nil, draw(3), 10_000); ok || err != nil {
 		t.Fatal("an absent document is explained")
 	}
 }
@@ -93,10 +90,7 @@ func TestExplainAddsUp(t *testing.T) {
 // what Explain tells of each word.
 func TestPresence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 13))
-	x, err := inverted.NewWords(inverted.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := newWords(t, inverted.Options{})
 	ids := make([]uint64, 60)
 	for i := range ids {
 		ids[i] = uint64(i)
@@ -115,11 +109,14 @@ func TestPresence(t *testing.T) {
 		for range 1 + rng.IntN(6) {
 			q = append(q, text.Term{Text: string(rune('a' + rng.IntN(12))), Weight: 1 / float32(1+rng.IntN(2))})
 		}
-		if err := presence(x, got, q, ids); err != nil {
+		if err := presence(t.Context(), x.Words, got, q, ids); err != nil {
 			t.Fatal(err)
 		}
 		for i, id := range ids {
-			words, ok := x.Explain(nil, q, id)
+			words, ok, err := x.Explain(nil, q, id)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !ok {
 				if !math.IsNaN(got[i]) {
 					t.Fatalf("an absent document has %v", got[i])
@@ -138,10 +135,10 @@ func TestPresence(t *testing.T) {
 			}
 		}
 	}
-	if err := presence(x, got[:3], nil, ids); err == nil {
+	if err := presence(t.Context(), x.Words, got[:3], nil, ids); err == nil {
 		t.Fatal("3 places for 61 documents")
 	}
-	if err := presence(x, got, nil, ids); err != nil || got[0] != 0 {
+	if err := presence(t.Context(), x.Words, got, nil, ids); err != nil || got[0] != 0 {
 		t.Fatalf("no words: %v, %v", got[0], err)
 	}
 }

@@ -19,7 +19,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	for _, vocab := range []int{-1, 0, 1<<24 + 1} {
-		if _, err := inverted.NewSparse(vocab, ""); !errors.Is(err, inverted.ErrOptions) {
+		if _, err := inverted.NewSparse(vocab); !errors.Is(err, inverted.ErrOptions) {
 			t.Errorf("vocabulary of %d: %v", vocab, err)
 		}
 	}
@@ -30,17 +30,17 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	for _, k := range []int{0, -1, math.MinInt} {
-		if _, err := x.Search(nil, terms("a"), k, nil); !errors.Is(err, inverted.ErrBadK) {
+		if _, err := x.Search(t.Context(), nil, terms("a"), k, nil); !errors.Is(err, inverted.ErrBadK) {
 			t.Errorf("k %d: %v", k, err)
 		}
 	}
-	if err := x.Scores(make([]float64, 1), terms("a"), nil); !errors.Is(err, inverted.ErrLength) {
+	if err := x.Scores(t.Context(), make([]float64, 1), terms("a"), nil); !errors.Is(err, inverted.ErrLength) {
 		t.Error(err)
 	}
-	if err := pairShares(x, make([]float64, 1), terms("a"), nil); !errors.Is(err, inverted.ErrLength) {
+	if err := pairShares(t.Context(), x.Words, make([]float64, 1), terms("a"), nil); !errors.Is(err, inverted.ErrLength) {
 		t.Error(err)
 	}
-	s, err := inverted.NewSparse(10, "")
+	s, err := inverted.NewSparse(10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,12 @@ func TestBadInput(t *testing.T) {
 		{[]inverted.Weighted{{Term: 3, Weight: float32(inf)}}, inverted.ErrWeight},
 		{[]inverted.Weighted{{Term: 3, Weight: -1}}, inverted.ErrWeight},
 	} {
-		if err := s.Add(1, c.w); !errors.Is(err, c.want) || s.Len() != 0 {
+		e := s.Edit()
+		if err := e.Add(1, c.w); !errors.Is(err, c.want) || e.Done().Len() != 0 {
 			t.Errorf("add %v: %v", c.w, err)
 		}
-		if _, err := s.Search(nil, c.w, 1, nil); !errors.Is(err, c.want) {
+		if _, err := s.Search(t.Context(), nil, c.w, 1, nil); !errors.Is(err, c.want) {
 			t.Errorf("search %v: %v", c.w, err)
-		}
-		if err := s.Scores(nil, c.w, nil); !errors.Is(err, c.want) {
-			t.Errorf("scores %v: %v", c.w, err)
 		}
 	}
 }
@@ -72,7 +70,7 @@ func TestEmpty(t *testing.T) {
 	x := newWords(t, inverted.Options{})
 	search := func(words ...string) int {
 		t.Helper()
-		got, err := x.Search(nil, terms(words...), 10, nil)
+		got, err := x.Search(t.Context(), nil, terms(words...), 10, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,19 +82,28 @@ func TestEmpty(t *testing.T) {
 	if err := x.Add(5, nil); err != nil {
 		t.Fatal(err)
 	}
-	if search("a") != 0 || x.Len() != 1 || !x.Has(5) || x.Has(6) {
+	if search("a") != 0 || x.Len() != 1 || !has(t, x, 5) || has(t, x, 6) {
 		t.Error("a document without words is wrong")
 	}
 	got := make([]float64, 2)
-	if err := x.Scores(got, terms("a"), []uint64{5, 6}); err != nil || got[0] != 0 || !math.IsNaN(got[1]) {
+	if err := x.Scores(t.Context(), got, terms("a"), []uint64{5, 6}); err != nil || got[0] != 0 || !math.IsNaN(got[1]) {
 		t.Error(got, err)
 	}
-	if err := pairShares(x, got, terms("a", "b"), []uint64{5, 6}); err != nil || got[0] != 0 || !math.IsNaN(got[1]) {
+	if err := pairShares(t.Context(), x.Words, got, terms("a", "b"), []uint64{5, 6}); err != nil || got[0] != 0 || !math.IsNaN(got[1]) {
 		t.Error(got, err)
 	}
 	if err := x.Add(math.MaxUint64, terms("a")); err != nil || search("a") != 1 {
 		t.Error("the greatest id is lost", err)
 	}
+}
+
+func has(t *testing.T, x *words, id uint64) bool {
+	t.Helper()
+	ok, err := x.Has(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
 }
 
 // TestCodesComeFirst: whoever asks for a code gets the document with the code,
@@ -128,7 +135,7 @@ func TestCodesComeFirst(t *testing.T) {
 		"ERR_CONN_RESET": 1, "err_conn_reset": 1, "what is ERR_CONN_RESET?": 1, "io.ReadAll": 4, "call of io.readall()": 4,
 		"v1.2.3": 6, "1.2.3": 6, "0x80070057": 8, "error 0X80070057": 8, "C++": 10,
 	} {
-		got, err := x.Search(nil, a.Terms(nil, query), 3, nil)
+		got, err := x.Search(t.Context(), nil, a.Terms(nil, query), 3, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,11 @@
 package inverted
 
 import (
+	"context"
 	"fmt"
 	"math"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -23,36 +25,52 @@ type Match struct {
 }
 
 // Match writes into dst how the query matches each document: zeros for a query
-// without words, NaNs for an absent document. It fails with ErrLength. The
-// order of a document's words is kept in the index, so no text is read. Cost
-// O(terms of the documents).
-func (x *Words) Match(dst []Match, terms []text.Term, ids []uint64) error {
+// without words, NaNs for an absent document. Errors: ErrLength, ErrCorrupt, and
+// that of ctx. The order of a document's words is kept in the index, so no text
+// is read. Cost O(terms of the documents).
+func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids []uint64) (err error) {
 	if len(dst) != len(ids) {
 		return fmt.Errorf("%d matches for %d ids: %w", len(dst), len(ids), ErrLength)
 	}
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
 	s := takeScratch()
 	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	x.prepare(&s.q, terms)
 	p := x.pairs(&s.q, terms)
 	for i, id := range ids {
-		slot, ok := x.c.slot(id)
+		if i%every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		slot, ok, err := x.slot(id)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			nan := math.NaN()
 			dst[i] = Match{nan, nan, nan, nan}
 			continue
 		}
-		dst[i] = Match{Pair: p.count(&s.q, x.c, slot)}
+		pair, err := p.count(&s.q, x.core, slot)
+		if err != nil {
+			return err
+		}
 		present := 0.0
 		for n, count := range s.q.counts {
 			if count > 0 {
 				present += s.q.terms[n].weight
 			}
 		}
-		dst[i].BM25 = s.q.sum(x.c, slot)
-		dst[i].Coverage = Coverage(dst[i].BM25, s.q.limit)
-		dst[i].Presence = min(Coverage(present, s.q.limit), 1)
+		bm25, err := s.q.sum(x.core, slot)
+		if err != nil {
+			return err
+		}
+		dst[i] = Match{
+			BM25:     bm25,
+			Coverage: Coverage(bm25, s.q.limit),
+			Presence: min(Coverage(present, s.q.limit), 1),
+			Pair:     pair,
+		}
 	}
 	return nil
 }
@@ -77,10 +95,10 @@ type pairFinder struct {
 func (x *Words) pairs(q *query, terms []text.Term) *pairFinder {
 	f := &pairFinder{at: map[[2]uint32]int{}}
 	for i, p := range pairsOf(terms) {
-		f.weights = append(f.weights, p.weight(x.idf))
+		f.weights = append(f.weights, p.weight(x.IDF))
 		f.all += f.weights[i]
-		a, okA := x.terms[p.words[0]]
-		b, okB := x.terms[p.words[1]]
+		a, okA := x.terms.find(p.words[0])
+		b, okB := x.terms.find(p.words[1])
 		if !okA || !okB {
 			continue
 		}
@@ -94,11 +112,15 @@ func (x *Words) pairs(q *query, terms []text.Term) *pairFinder {
 
 // count walks over a document once: it leaves the counts of the query's terms
 // in q and returns the pair bonus.
-func (f *pairFinder) count(q *query, c *core, slot uint32) float64 {
+func (f *pairFinder) count(q *query, c *core, slot uint32) (float64, error) {
 	clear(q.counts)
 	clear(f.found)
 	last := uint32(0)
-	for w := c.walk(slot); w.left > 0; {
+	w, err := c.walk(slot)
+	if err != nil {
+		return 0, err
+	}
+	for w.left > 0 {
 		e := w.next()
 		n := q.find(e.term)
 		if n > 0 {
@@ -114,12 +136,12 @@ func (f *pairFinder) count(q *query, c *core, slot uint32) float64 {
 		}
 		last = n
 	}
-	if f.all == 0 {
-		return 0
+	if err := w.end(); err != nil || f.all == 0 {
+		return 0, err
 	}
 	sum := 0.0
 	for _, w := range f.found { // in the query's order, so that equal sets give equal sums
 		sum += w
 	}
-	return sum / f.all
+	return sum / f.all, nil
 }

@@ -3,6 +3,7 @@ package inverted
 import (
 	"slices"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -60,17 +61,21 @@ func weightIn(t text.Term) float64 {
 
 // PairNumbers appends a number for each distinct pair of adjacent words of a
 // document, ascending; of a document of one word a number for that, and nothing
-// for one without words or an absent one. Equal pairs have equal numbers, within
-// one index and as long as it is open.
-func (x *Words) PairNumbers(dst []uint64, id uint64) []uint64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	slot, ok := x.c.slot(id)
+// for one without words or an absent one. Equal pairs have equal numbers within
+// one value, and in those that edits make of it. It fails with ErrCorrupt.
+func (x *Words) PairNumbers(dst []uint64, id uint64) (out []uint64, err error) {
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	slot, ok, err := x.slot(id)
 	if !ok {
-		return dst
+		return dst, err
+	}
+	w, err := x.walk(slot)
+	if err != nil {
+		return dst, err
 	}
 	at, n, last := len(dst), 0, uint32(0)
-	for w := x.c.walk(slot); w.left > 0; {
+	for w.left > 0 {
 		e := w.next()
 		if e.beside {
 			continue
@@ -85,5 +90,5 @@ func (x *Words) PairNumbers(dst []uint64, id uint64) []uint64 {
 		dst = append(dst, uint64(last))
 	}
 	slices.Sort(dst[at:])
-	return dst[:at+len(slices.Compact(dst[at:]))]
+	return dst[:at+len(slices.Compact(dst[at:]))], w.end()
 }

@@ -1,6 +1,9 @@
 package inverted
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // query is a query made ready for one state of an index.
 type query struct {
@@ -91,9 +94,13 @@ func weightOf(value uint32) float64 { return float64(math.Float32frombits(value)
 // score is the score of a document: contributions added in the order of the
 // query. It is the one definition of a score; searching finds the documents
 // that are highest by it.
-func (q *query) score(c *core, slot uint32) float64 {
+func (q *query) score(c *core, slot uint32) (float64, error) {
 	clear(q.counts)
-	for w := c.walk(slot); w.left > 0; {
+	w, err := c.walk(slot)
+	if err != nil {
+		return 0, err
+	}
+	for w.left > 0 {
 		e := w.next()
 		if i := q.find(e.term); i == 0 {
 			continue
@@ -103,31 +110,52 @@ func (q *query) score(c *core, slot uint32) float64 {
 			q.counts[i-1]++
 		}
 	}
+	if err := w.end(); err != nil {
+		return 0, err
+	}
 	return q.sum(c, slot)
 }
 
 // sum adds up what the terms contribute that were counted in a document.
-func (q *query) sum(c *core, slot uint32) float64 {
+func (q *query) sum(c *core, slot uint32) (float64, error) {
 	sum := 0.0
-	for i, n := range q.counts {
-		if n == 0 {
-			continue
+	if c.weights {
+		for i, n := range q.counts {
+			if n > 0 {
+				sum += float64(q.terms[i].weight * weightOf(n))
+			}
 		}
-		if c.weights {
-			sum += float64(q.terms[i].weight * weightOf(n))
-		} else {
-			sum += q.saturate(q.terms[i].weight, n, c.lengths[slot])
+		return sum, nil
+	}
+	length, err := c.length(slot)
+	if err != nil {
+		return 0, err
+	}
+	for i, n := range q.counts {
+		if n > 0 {
+			sum += q.saturate(q.terms[i].weight, n, length)
 		}
 	}
-	return sum
+	return sum, nil
 }
 
+// every is after how many documents a context is looked at.
+const every = 64
+
 // scores writes the score of each document into dst, NaN for absent ones.
-func (q *query) scores(dst []float64, c *core, ids []uint64) {
+func (q *query) scores(ctx context.Context, dst []float64, c *core, ids []uint64) error {
 	for i, id := range ids {
+		if i%every == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		dst[i] = math.NaN()
-		if slot, ok := c.slot(id); ok {
-			dst[i] = q.score(c, slot)
+		slot, ok, err := c.slot(id)
+		if ok {
+			dst[i], err = q.score(c, slot)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }

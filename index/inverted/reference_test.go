@@ -56,7 +56,7 @@ func TestReferenceSmall(t *testing.T) {
 	}
 	got, found := make([]float64, len(ids)), 0
 	for n, q := range r.Small.Queries {
-		if err := x.Scores(got, terms(strings.Fields(q)...), ids); err != nil {
+		if err := x.Scores(t.Context(), got, terms(strings.Fields(q)...), ids); err != nil {
 			t.Fatal(err)
 		}
 		for i := range ids {
@@ -93,14 +93,14 @@ func TestReferenceScifact(t *testing.T) {
 	worst := 0.0
 	for _, want := range r.Scifact {
 		query := asciiTerms(queries[want.Query])
-		got, err := x.Search(nil, query, 10, nil)
+		got, err := x.Search(t.Context(), nil, query, 10, nil)
 		if err != nil || len(got) != len(want.Top) {
 			t.Fatalf("query %s: %d answers, want %d: %v", want.Query, len(got), len(want.Top), err)
 		}
 		exact := make([]float64, 1)
 		for i, w := range want.Top {
 			score := w[1].(float64)
-			if err := x.Scores(exact, query, []uint64{ids[w[0].(string)]}); err != nil {
+			if err := x.Scores(t.Context(), exact, query, []uint64{ids[w[0].(string)]}); err != nil {
 				t.Fatal(err)
 			}
 			worst = max(worst, math.Abs(got[i].Score-score), math.Abs(exact[0]-score))

@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"cmp"
+	"context"
 	"math/bits"
 	"slices"
 	"sync"
@@ -37,9 +38,9 @@ func better(a, b Scored) bool { return a.Score > b.Score || a.Score == b.Score &
 
 // cursor walks the postings of one term.
 type cursor struct {
-	l      *list
+	view
 	weight float64
-	b      int // block at hand; the tail is len(l.blocks)
+	b      int // block at hand; the tail is the last one
 	read   int // block that p holds, -1 for none
 	pos    int // in p: first posting not passed
 	tail   block
@@ -57,8 +58,10 @@ type scratch struct {
 	rest    []float64 // rest[i]: sum of the bounds of order[:i]
 	sums    [window]float64
 	touched [window / 64]uint64
+	lengths []uint32 // of the slots of the window
 	found   []uint32 // slots that may still belong in the answer
 	heap    []Scored
+	spoilt  bool // a search ended where it should not: sums are not clear
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -67,74 +70,69 @@ func takeScratch() *scratch { return scratches.Get().(*scratch) }
 
 // giveBack keeps s for the next search, unless the query was a whole book.
 func (s *scratch) giveBack() {
-	if len(s.cursors) <= 1024 {
-		scratches.Put(s)
+	if s.spoilt || len(s.cursors) > 1024 {
+		return
 	}
+	for i := range s.cursors { // hold nothing of the index
+		s.cursors[i].view = view{}
+	}
+	s.lengths = nil
+	scratches.Put(s)
 }
 
-// blocks is the number of blocks with the tail.
-func (cu *cursor) blocks() int {
-	n := len(cu.l.blocks)
-	if cu.l.n%blockLen != 0 {
-		n++
-	}
-	return n
-}
-
-func (cu *cursor) block(i int) *block {
-	if i < len(cu.l.blocks) {
-		return &cu.l.blocks[i]
+// at is a block of the cursor.
+func (cu *cursor) at(i int) *block {
+	if i < cu.full() {
+		return cu.block(i)
 	}
 	return &cu.tail
 }
 
-// start puts the cursor before the first posting of a list. The tail has no
+// start puts the cursor before the first posting of a term. The tail has no
 // bounds yet, it grows; so it gets them here.
-func (cu *cursor) start(l *list, weight float64, lengths []uint32) {
-	cu.l, cu.weight, cu.b, cu.read, cu.pos = l, weight, 0, -1, 0
-	if l.n%blockLen == 0 {
-		return
+func (cu *cursor) start(c *core, term uint32, weight float64) (err error) {
+	cu.weight, cu.b, cu.read, cu.pos = weight, 0, -1, 0
+	if cu.view, err = c.view(term); err != nil {
+		return err
 	}
-	cu.p.decode(l, len(l.blocks), lengths == nil)
-	cu.read = len(l.blocks)
-	cu.tail = newBlock()
-	cu.tail.next = l.next
-	for i := range cu.p.n {
-		if lengths == nil {
-			cu.tail.top = max(cu.tail.top, cu.p.values[i])
-		} else {
-			cu.tail.take(cu.p.values[i], lengths[cu.p.slots[i]])
-		}
+	if cu.n%blockLen == 0 {
+		return nil
 	}
+	if err := cu.decode(&cu.p, cu.full()); err != nil {
+		return err
+	}
+	cu.read = cu.full()
+	cu.tail, err = c.bound(&cu.p)
+	return err
 }
 
 // seek moves to the first block that reaches slot or beyond and returns the
 // lowest slot from slot on that may have a posting; ok is false at the end.
 func (cu *cursor) seek(slot uint32) (first uint32, ok bool) {
-	for n := cu.blocks(); ; cu.b++ {
+	for n := cu.all(); ; cu.b++ {
 		if cu.b == n {
 			return 0, false
 		}
-		if cu.block(cu.b).next > slot {
+		if cu.at(cu.b).next > slot {
 			break
 		}
 	}
 	if cu.read == cu.b {
-		if cu.p.slots[0] >= slot {
-			return cu.p.slots[0], true
-		}
-		return slot, true
+		return max(slot, cu.p.slots[0]), true
 	}
 	if cu.b > 0 {
-		return max(slot, cu.l.blocks[cu.b-1].next), true
+		return max(slot, cu.at(cu.b-1).next), true
 	}
 	return slot, true
 }
 
 // load decodes the block at hand and passes the postings before slot.
-func (cu *cursor) load(slot uint32, weights bool) {
+func (cu *cursor) load(slot uint32) error {
 	if cu.read != cu.b {
-		cu.p.decode(cu.l, cu.b, weights)
+		cu.read = -1
+		if err := cu.decode(&cu.p, cu.b); err != nil {
+			return err
+		}
 		cu.read, cu.pos = cu.b, 0
 	} else if cu.pos > 0 && cu.p.slots[cu.pos-1] >= slot {
 		cu.pos = 0
@@ -142,32 +140,47 @@ func (cu *cursor) load(slot uint32, weights bool) {
 	for cu.pos < cu.p.n && cu.p.slots[cu.pos] < slot {
 		cu.pos++
 	}
+	return nil
 }
 
-// search appends the k best allowed documents to dst, best first.
-func (s *scratch) search(dst []Scored, c *core, k int, allow func(uint64) bool) []Scored {
+// search appends the k best allowed documents to dst, best first. It looks at
+// ctx once a window.
+func (s *scratch) search(ctx context.Context, dst []Scored, c *core, k int, allow func(uint64) bool) ([]Scored, error) {
 	q := &s.q
 	for len(s.cursors) < len(q.terms) {
 		s.cursors = append(s.cursors, cursor{})
 	}
 	cursors := s.cursors[:len(q.terms)]
+	s.spoilt = true
 	for i, t := range q.terms {
-		cursors[i].start(&c.lists[t.term], t.weight, c.lengths)
+		if err := cursors[i].start(c, t.term, t.weight); err != nil {
+			return dst, err
+		}
 	}
 	s.heap = s.heap[:0]
 	for from := uint32(0); ; {
-		first, any := ^uint32(0), false
+		if err := ctx.Err(); err != nil {
+			return dst, err
+		}
+		first := c.len()
 		for i := range cursors {
 			if slot, ok := cursors[i].seek(from); ok {
-				first, any = min(first, slot), true
+				first = min(first, slot)
 			}
 		}
-		if !any {
+		if first >= c.len() {
 			break
 		}
-		from = first
-		s.window(c, cursors, from, k, allow)
-		from += window
+		// A window begins with a word of dead, and is on one side of the border.
+		from = first &^ 63
+		end := min(from+window, c.len())
+		if border := c.border(); from < border {
+			end = min(end, border)
+		}
+		if err := s.window(c, cursors, from, end, k, allow); err != nil {
+			return dst, err
+		}
+		from = end
 	}
 	slices.SortFunc(s.heap, func(a, b Scored) int {
 		if better(a, b) {
@@ -175,19 +188,20 @@ func (s *scratch) search(dst []Scored, c *core, k int, allow func(uint64) bool) 
 		}
 		return 1
 	})
-	return append(dst, s.heap...)
+	s.spoilt = false
+	return append(dst, s.heap...), nil
 }
 
-// window finds the answers among the slots [from, from+window).
-func (s *scratch) window(c *core, cursors []cursor, from uint32, k int, allow func(uint64) bool) {
-	q, end := &s.q, from+window
+// window finds the answers among the slots [from, end).
+func (s *scratch) window(c *core, cursors []cursor, from, end uint32, k int, allow func(uint64) bool) (err error) {
+	q := &s.q
 	s.order = s.order[:0]
 	for i := range cursors {
 		cu := &cursors[i]
 		cu.bound, cu.here, cu.aside = 0, false, false
 		start := from
-		for b, n := cu.b, cu.blocks(); b < n && start < end; b++ {
-			bl := cu.block(b)
+		for b, n := cu.b, cu.all(); b < n && start < end; b++ {
+			bl := cu.at(b)
 			cu.bound = max(cu.bound, q.bound(bl, cu.weight, c.weights))
 			cu.here, start = true, bl.next
 		}
@@ -195,20 +209,27 @@ func (s *scratch) window(c *core, cursors []cursor, from uint32, k int, allow fu
 	}
 	aside := s.setAside(cursors, k)
 	if aside == len(cursors) {
-		return
+		return nil
+	}
+	if s.lengths, err = c.lengthsIn(from, end); err != nil {
+		return err
 	}
 	for i := range cursors {
 		if cursors[i].here && !cursors[i].aside {
-			s.add(c, &cursors[i], from, end)
+			if err := s.add(&cursors[i], from, end); err != nil {
+				return err
+			}
 		}
 	}
 	s.collect(c, from, s.rest[aside], k)
 	for ; aside > 0 && len(s.found) > 0; aside-- {
 		if cu := &cursors[s.order[aside-1]]; cu.here {
-			s.lookUp(c, cu, from, s.rest[aside-1])
+			if err := s.lookUp(cu, from, s.rest[aside-1]); err != nil {
+				return err
+			}
 		}
 	}
-	s.take(c, from, s.rest[len(s.rest)-1] > 0, k, allow)
+	return s.take(c, from, s.rest[len(s.rest)-1] > 0, k, allow)
 }
 
 // setAside marks the terms that are not needed in this window and returns how
@@ -231,22 +252,24 @@ func (s *scratch) setAside(cursors []cursor, k int) int {
 }
 
 // add adds the contributions of a term in a window to the sums.
-func (s *scratch) add(c *core, cu *cursor, from, end uint32) {
-	for n := cu.blocks(); cu.b < n; cu.b++ {
-		cu.load(from, c.weights)
+func (s *scratch) add(cu *cursor, from, end uint32) error {
+	for n := cu.all(); cu.b < n; cu.b++ {
+		if err := cu.load(from); err != nil {
+			return err
+		}
 		p := &cu.p
 		i := cu.pos
 		for ; i < p.n && p.slots[i] < end; i++ {
-			slot := p.slots[i]
-			at := slot - from
+			at := p.slots[i] - from
 			s.touched[at/64] |= 1 << (at % 64)
-			s.sums[at] += s.contribution(c, cu, slot, p.values[i])
+			s.sums[at] += s.contribution(cu, at, p.values[i])
 		}
 		cu.pos = i
-		if i < p.n || cu.block(cu.b).next >= end {
-			return
+		if i < p.n || cu.at(cu.b).next >= end {
+			return nil
 		}
 	}
+	return nil
 }
 
 // collect finds the touched documents of a window that may belong in the
@@ -258,9 +281,13 @@ func (s *scratch) collect(c *core, from uint32, rest float64, k int) {
 		least = s.heap[0].Score
 	}
 	for w, word := range s.touched {
+		if word == 0 {
+			continue
+		}
+		dead := c.dead.At(int(from/64) + w)
 		for ; word != 0; word &= word - 1 {
 			at := uint32(w*64 + bits.TrailingZeros64(word))
-			if (s.sums[at]+rest)*room >= least && c.isAlive(from+at) {
+			if (s.sums[at]+rest)*room >= least && dead>>(at%64)&1 == 0 {
 				s.found = append(s.found, from+at)
 			} else {
 				s.sums[at] = 0
@@ -272,17 +299,19 @@ func (s *scratch) collect(c *core, from uint32, rest float64, k int) {
 
 // lookUp adds what a term set aside contributes to the documents found, and
 // forgets those that cannot pass the threshold with the rest.
-func (s *scratch) lookUp(c *core, cu *cursor, from uint32, rest float64) {
-	least, kept, n := s.heap[0].Score, s.found[:0], cu.blocks()
+func (s *scratch) lookUp(cu *cursor, from uint32, rest float64) error {
+	least, kept, n := s.heap[0].Score, s.found[:0], cu.all()
 	for _, slot := range s.found {
 		at := slot - from
-		for cu.b < n && cu.block(cu.b).next <= slot {
+		for cu.b < n && cu.at(cu.b).next <= slot {
 			cu.b++
 		}
 		if cu.b < n {
-			cu.load(slot, c.weights)
+			if err := cu.load(slot); err != nil {
+				return err
+			}
 			if p := &cu.p; cu.pos < p.n && p.slots[cu.pos] == slot {
-				s.sums[at] += s.contribution(c, cu, slot, p.values[cu.pos])
+				s.sums[at] += s.contribution(cu, at, p.values[cu.pos])
 			}
 		}
 		if (s.sums[at]+rest)*room >= least {
@@ -292,34 +321,44 @@ func (s *scratch) lookUp(c *core, cu *cursor, from uint32, rest float64) {
 		}
 	}
 	s.found = kept
+	return nil
 }
 
-func (s *scratch) contribution(c *core, cu *cursor, slot, value uint32) float64 {
-	if c.weights {
+// contribution is what a posting of the slot at in the window adds.
+func (s *scratch) contribution(cu *cursor, at, value uint32) float64 {
+	if cu.weights {
 		return float64(cu.weight * weightOf(value))
 	}
-	return s.q.saturate(cu.weight, value, c.lengths[slot])
+	return s.q.saturate(cu.weight, value, s.lengths[at])
 }
 
 // take offers the documents found. Their sums are scores already, unless some
 // of the terms came in another order than that of the query.
-func (s *scratch) take(c *core, from uint32, reordered bool, k int, allow func(uint64) bool) {
+func (s *scratch) take(c *core, from uint32, reordered bool, k int, allow func(uint64) bool) error {
 	for _, slot := range s.found {
 		sum := s.sums[slot-from]
 		s.sums[slot-from] = 0
-		if len(s.heap) == k {
-			if worst := s.heap[0]; sum*room < worst.Score || !reordered && !better(Scored{c.ids[slot], sum}, worst) {
-				continue
-			}
+		if len(s.heap) == k && sum*room < s.heap[0].Score {
+			continue
 		}
-		if allow != nil && !allow(c.ids[slot]) {
+		id, err := c.id(slot)
+		if err != nil {
+			return err
+		}
+		if len(s.heap) == k && !reordered && !better(Scored{id, sum}, s.heap[0]) {
+			continue
+		}
+		if allow != nil && !allow(id) {
 			continue
 		}
 		if reordered {
-			sum = s.q.score(c, slot)
+			if sum, err = s.q.score(c, slot); err != nil {
+				return err
+			}
 		}
-		s.offer(Scored{c.ids[slot], sum}, k)
+		s.offer(Scored{id, sum}, k)
 	}
+	return nil
 }
 
 // offer keeps the k best in a heap with the worst on top.

@@ -1,223 +1,300 @@
 package inverted
 
 import (
-	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
+	"math/bits"
 
-	"github.com/lexsem/lexsem/internal/section"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// A snapshot is a sequence of sections (package section); numbers are
-// little-endian or varints.
+// The sections of Words in a snapshot, all numbers little-endian; slots of
+// removed documents and their postings included.
 //
-//	HEAD  version (4), kind (1: 0 words, 1 sparse), k1 (8), b (8), vocabulary
-//	      (4), length of analysis (1), analysis, documents (8), terms (4)
-//	TERM  words only, repeated: texts of terms, length (varint) and bytes each;
-//	      those of most documents first, ties ascending
-//	DOCS  repeated: documents, ascending by id: distance to the id before it
-//	      (varint), number of entries (varint), entries: for words term<<1 |
-//	      beside (varint), for sparse term (varint) and weight (4), by term
-//	END   empty
+//	w.head   version (4), k1 (8), b (8), seed of hashes (8), slots (4), terms
+//	         (4), terms of all live documents (8), analysis
+//	w.text   the terms one behind the other
+//	w.textat their offsets (4 each), and the end
+//	w.textix table from terms to their numbers (4 each)
+//	w.lists  of each term, and of one more: live documents, postings, the first
+//	         of its blocks, the first of its bytes, low and high half (4 each)
+//	w.dead   a bit for each slot of a removed document, in words of 8 bytes; they
+//	         may end before the slots do
+//	w.blocks of each full block: see block (4 each)
+//	w.posts  postings, see list
+//	w.ids    of each slot (8)
+//	w.idix   table from ids to slots (4 each)
+//	w.lens   number of terms of each slot (4)
+//	w.fwdat  offset of the forward list of each slot (8), and the end
+//	w.fwd    forward lists, see appendForward
 //
-// It has each document once. Postings, lengths and counts are made from that
-// when it is read, so that they cannot disagree. Equal documents give equal
-// bytes, whatever was added and deleted before.
-const snapshotVersion = 1
+// The sections down to w.dead are checked when they are opened, the others
+// where they are read.
+const snapshotVersion = 2
 
-// sectionSize is about how long the payload of a repeated section gets.
-const sectionSize = 1 << 18
-
-// WriteTo writes the index and returns the number of bytes. Searches go on
-// meanwhile; Add and Delete wait.
-func (x *Words) WriteTo(w io.Writer) (int64, error) {
-	x.write.Lock()
-	defer x.write.Unlock()
-	order := x.c.order(x.names)
-	s := &sections{w: section.NewWriter(w)}
-	s.head(0, x.o.K1, x.o.B, 0, x.o.Analysis, x.c.live, len(order))
-	number := make([]uint32, len(x.names))
-	for n, t := range order {
-		number[t] = uint32(n)
-		s.buf = binary.AppendUvarint(s.buf, uint64(len(x.names[t])))
-		s.buf = append(s.buf, x.names[t]...)
-		s.cut("TERM", n == len(order)-1)
+// Save writes the index as sections of w. Errors: ErrCorrupt, if x reads a
+// damaged snapshot, and that of writing. Cost: that of copying the bytes, and of
+// making two tables.
+func (x *Words) Save(w *snapshot.Writer) (err error) {
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	w.Begin("w.head")
+	w.U32(snapshotVersion)
+	w.U64(math.Float64bits(x.o.K1))
+	w.U64(math.Float64bits(x.o.B))
+	w.U64(x.terms.seed)
+	w.U32(x.len())
+	w.U32(uint32(x.terms.len()))
+	w.U64(x.total)
+	w.Text(x.o.Analysis)
+	if err := x.terms.save(w); err != nil {
+		return err
 	}
-	s.documents(x.c, func(t uint32) uint32 { return number[t] })
-	return s.w.Finish()
+	if err := x.savePostings(w, uint32(x.terms.len())); err != nil {
+		return err
+	}
+	return x.saveSlots(w)
 }
 
-// WriteTo writes the index and returns the number of bytes. Searches go on
-// meanwhile; Add and Delete wait.
-func (x *Sparse) WriteTo(w io.Writer) (int64, error) {
-	x.write.Lock()
-	defer x.write.Unlock()
-	s := &sections{w: section.NewWriter(w)}
-	s.head(1, 0, 0, x.vocab, x.analysis, x.c.live, 0)
-	s.documents(x.c, func(t uint32) uint32 { return t })
-	return s.w.Finish()
-}
-
-func (s *sections) head(kind byte, k1, b float64, vocab int, analysis string, documents, terms int) {
-	s.buf = binary.LittleEndian.AppendUint32(s.buf, snapshotVersion)
-	s.buf = append(s.buf, kind)
-	s.buf = binary.LittleEndian.AppendUint64(s.buf, math.Float64bits(k1))
-	s.buf = binary.LittleEndian.AppendUint64(s.buf, math.Float64bits(b))
-	s.buf = binary.LittleEndian.AppendUint32(s.buf, uint32(vocab))
-	s.buf = append(s.buf, byte(len(analysis)))
-	s.buf = append(s.buf, analysis...)
-	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(documents))
-	s.buf = binary.LittleEndian.AppendUint32(s.buf, uint32(terms))
-	s.cut("HEAD", true)
-}
-
-func (s *sections) documents(c *core, number func(uint32) uint32) {
-	last := uint64(0)
-	slots := c.liveSlots()
-	for i, slot := range slots {
-		s.buf = binary.AppendUvarint(s.buf, c.ids[slot]-last)
-		last = c.ids[slot]
-		w := c.walk(slot)
-		s.buf = binary.AppendUvarint(s.buf, uint64(w.left))
-		for w.left > 0 {
-			e := w.next()
-			e.term = number(e.term)
-			s.buf = appendEntry(s.buf, e, c.weights)
+func (d *dictionary) save(w *snapshot.Writer) error {
+	t := sizedTable(d.len())
+	w.Begin("w.text")
+	at := []uint32{0}
+	for n := range uint32(d.len()) {
+		name := d.name(n)
+		t.add(hashText(d.seed, name), n)
+		w.Write([]byte(name))
+		if uint64(at[n])+uint64(len(name)) > math.MaxUint32 {
+			return fmt.Errorf("terms of more than 4 GiB: %w", ErrFull)
 		}
-		s.cut("DOCS", i == len(slots)-1)
+		at = append(at, at[n]+uint32(len(name)))
 	}
+	w.Begin("w.textat")
+	w.Uint32s(at)
+	w.Begin("w.textix")
+	w.Uint32s(t.entries)
+	return nil
 }
 
-// LoadWords reads a snapshot of Words, which it copies. Options must be those
-// of the index that was written. Errors: ErrOptions, ErrMismatch if kind,
-// version or options are others, ErrCorrupt if the snapshot is damaged in any
-// way. It allocates no more than a small multiple of len(snapshot), whatever
-// that holds. Cost: that of adding the documents without analysing them.
-func LoadWords(o Options, snapshot []byte) (*Words, error) {
-	x, err := NewWords(o)
+func (c *core) savePostings(w *snapshot.Writer, terms uint32) error {
+	w.Begin("w.lists")
+	block, at := uint32(0), uint64(0)
+	for term := range terms {
+		v, err := c.view(term)
+		if err != nil {
+			return err
+		}
+		w.Uint32s([]uint32{v.df, v.n, block, uint32(at), uint32(at >> 32)})
+		block += uint32(v.full())
+		at += uint64(len(v.bytes) + len(v.data))
+	}
+	w.Uint32s([]uint32{0, 0, block, uint32(at), uint32(at >> 32)})
+	w.Begin("w.dead")
+	for i := range c.dead.Len() {
+		w.U64(c.dead.At(i))
+	}
+	w.Begin("w.blocks")
+	for term := range terms {
+		v, err := c.view(term)
+		if err != nil {
+			return err
+		}
+		for i := range v.full() {
+			b := *v.block(i)
+			if i >= len(v.head) {
+				b.end += uint32(len(v.bytes))
+			}
+			w.Uint32s([]uint32{b.next, b.end, b.top, b.shortest[0], b.shortest[1], b.shortest[2]})
+		}
+	}
+	w.Begin("w.posts")
+	for term := range terms {
+		v, err := c.view(term)
+		if err != nil {
+			return err
+		}
+		if len(v.bytes) > 0 {
+			if err := check(v.section, v.offset, len(v.bytes)); err != nil {
+				return err
+			}
+			w.Write(v.bytes)
+		}
+		w.Write(v.data)
+	}
+	return nil
+}
+
+func (c *core) saveSlots(w *snapshot.Writer) error {
+	t := sizedTable(int(c.len()))
+	w.Begin("w.ids")
+	for slot := range c.len() {
+		id, err := c.id(slot)
+		if err != nil {
+			return err
+		}
+		t.add(hashID(id), slot)
+		w.U64(id)
+	}
+	w.Begin("w.idix")
+	w.Uint32s(t.entries)
+	w.Begin("w.lens")
+	for slot := range c.len() {
+		n, err := c.length(slot)
+		if err != nil {
+			return err
+		}
+		w.U32(n)
+	}
+	w.Begin("w.fwdat")
+	at := uint64(0)
+	for slot := range c.len() {
+		b, err := c.forward(slot)
+		if err != nil {
+			return err
+		}
+		w.U64(at)
+		at += uint64(len(b))
+	}
+	w.U64(at)
+	w.Begin("w.fwd")
+	for slot := range c.len() {
+		b, err := c.forward(slot)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OpenWords returns the index that Save wrote. It reads the snapshot where that
+// lies, as long as it, or a value that edits made of it, is used. Options must
+// be those of the index that was written. Errors: ErrOptions, ErrMismatch if
+// version or options are others, ErrCorrupt; damage of what is not read here
+// is the ErrCorrupt of the call that meets it. Cost: a checksum over the
+// dictionary, some 60 bytes a term.
+func OpenWords(o Options, f *snapshot.File) (x *Words, err error) {
+	x, err = NewWords(o)
 	if err != nil {
 		return nil, err
 	}
-	r := parser{section.NewReader(snapshot, ErrCorrupt)}
-	documents, terms := r.head(0, x.o.K1, x.o.B, 0, x.o.Analysis)
-	if r.Err() == nil && terms > uint64(len(snapshot)) {
-		r.Fail("%d terms in %d bytes", terms, len(snapshot))
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	slots, terms, err := x.openHead(f)
+	if err != nil {
+		return nil, err
 	}
-	for uint64(len(x.names)) < terms && r.Err() == nil {
-		s := r.section("TERM")
-		for s.Len() > 0 && r.Err() == nil {
-			name := string(s.Raw(s.Varint()))
-			if _, twice := x.terms[name]; twice || name == "" || len(name) > math.MaxUint16 {
-				s.Fail("term %d is empty, too long or there twice", len(x.names))
-			}
-			x.terms[name] = uint32(len(x.names))
-			x.names = append(x.names, name)
+	r := opener{f: f}
+	x.terms.from, x.from = terms, slots
+	x.terms.file = &dictionaryFile{
+		text:  r.whole("w.text"),
+		at:    snapshot.Uint32s(r.whole("w.textat")),
+		index: table{entries: snapshot.Uint32s(r.whole("w.textix"))},
+	}
+	b := &base{
+		slots: slots, terms: terms,
+		lists:    snapshot.Uint32s(r.whole("w.lists")),
+		blocks:   open(&r, "w.blocks", snapshot.Uint32s),
+		postings: r.section("w.posts"),
+		ids:      open(&r, "w.ids", snapshot.Uint64s),
+		index:    open(&r, "w.idix", snapshot.Uint32s),
+		lengths:  open(&r, "w.lens", snapshot.Uint32s),
+		at:       open(&r, "w.fwdat", snapshot.Uint64s),
+		entries:  r.section("w.fwd"),
+	}
+	dead := snapshot.Uint64s(r.whole("w.dead"))
+	if r.err != nil {
+		return nil, r.err
+	}
+	n, t := int(slots), int(terms)
+	if n > MaxLen || len(b.ids.v) != n || len(b.lengths.v) != n || len(b.at.v) != n+1 || len(dead) > (n+63)/64 ||
+		len(x.terms.file.at) != t+1 || len(b.lists) != (t+1)*listFields ||
+		!power(len(b.index.v)) || !power(len(x.terms.file.index.entries)) {
+		return nil, corrupt("sections do not fit %d documents of %d terms", slots, terms)
+	}
+	x.base = b
+	x.live = n
+	e := x.dead.Edit()
+	e.Resize(len(dead))
+	for i, w := range dead {
+		if i == n/64 && w>>(n%64) != 0 {
+			return nil, corrupt("removed documents beyond %d", n)
+		}
+		if w != 0 {
+			e.Set(i, w)
+			x.live -= bits.OnesCount64(w)
 		}
 	}
-	if r.Err() == nil && uint64(len(x.names)) != terms {
-		r.Fail("%d terms, want %d", len(x.names), terms)
-	}
-	if r.Err() != nil {
-		return nil, r.Err()
-	}
-	x.c.lists = make([]list, len(x.names))
-	if r.documents(x.c, documents); r.Err() != nil {
-		return nil, r.Err()
-	}
-	for t := range x.c.lists {
-		if x.c.lists[t].df == 0 {
-			return nil, fmt.Errorf("term %d is in no document: %w", t, ErrCorrupt)
+	x.dead = e.Done()
+	for slot := x.border(); slot < slots; slot++ {
+		length, err := b.length(slot)
+		if err != nil {
+			return nil, err
 		}
+		x.lengths = append(x.lengths, length)
 	}
 	return x, nil
 }
 
-// LoadSparse reads a snapshot of Sparse in the way of LoadWords.
-func LoadSparse(vocab int, analysis string, snapshot []byte) (*Sparse, error) {
-	x, err := NewSparse(vocab, analysis)
+// openHead reads the first section, compares it with what is wanted, and
+// returns the numbers of slots and of terms.
+func (x *Words) openHead(f *snapshot.File) (slots, terms uint32, err error) {
+	s, err := f.Section("w.head")
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
-	r := parser{section.NewReader(snapshot, ErrCorrupt)}
-	documents, _ := r.head(1, 0, 0, vocab, analysis)
-	if r.documents(x.c, documents); r.Err() != nil {
-		return nil, r.Err()
+	r := s.Reader()
+	if v := r.U32(); r.Err() == nil && v != snapshotVersion {
+		return 0, 0, fmt.Errorf("words of version %d, want %d: %w", v, snapshotVersion, ErrMismatch)
 	}
-	return x, nil
+	k1, b := math.Float64frombits(r.U64()), math.Float64frombits(r.U64())
+	x.terms.seed = r.U64()
+	slots, terms = r.U32(), r.U32()
+	x.total = r.U64()
+	analysis := r.Text()
+	if err := r.Done(); err != nil {
+		return 0, 0, err
+	}
+	if k1 != x.o.K1 || b != x.o.B || analysis != x.o.Analysis {
+		return 0, 0, fmt.Errorf("words of k1 %v, b %v, analysis %q; want %v, %v, %q: %w", k1, b, analysis, x.o.K1, x.o.B, x.o.Analysis, ErrMismatch)
+	}
+	return slots, terms, nil
 }
 
-// head reads the first section and compares it with what is wanted.
-func (r parser) head(kind byte, k1, b float64, vocab int, analysis string) (documents, terms uint64) {
-	s := r.section("HEAD")
-	if v := s.U32(); s.Err() == nil && v != snapshotVersion {
-		r.Set(fmt.Errorf("format version %d, want %d: %w", v, snapshotVersion, ErrMismatch))
-		return 0, 0
-	}
-	gotKind, gotK1, gotB, gotVocab := s.U8(), math.Float64frombits(s.U64()), math.Float64frombits(s.U64()), int(s.U32())
-	gotAnalysis := string(s.Raw(uint64(s.U8())))
-	documents, terms = s.U64(), uint64(s.U32())
-	s.Done()
-	if r.Err() == nil && (gotKind != kind || gotK1 != k1 || gotB != b || gotVocab != vocab || gotAnalysis != analysis) {
-		r.Set(fmt.Errorf("snapshot of kind %d, k1 %v, b %v, vocabulary %d, analysis %q; want %d, %v, %v, %d, %q: %w",
-			gotKind, gotK1, gotB, gotVocab, gotAnalysis, kind, k1, b, vocab, analysis, ErrMismatch))
-	}
-	return documents, terms
+// opener opens sections. The first error sticks.
+type opener struct {
+	f   *snapshot.File
+	err error
 }
 
-// documents adds all documents to an empty core and reads the end.
-func (r parser) documents(c *core, n uint64) {
-	if r.Err() == nil && n > MaxLen {
-		r.Fail("%d documents", n)
+func (o *opener) section(tag string) *snapshot.Section {
+	s, err := o.f.Section(tag)
+	if o.err == nil {
+		o.err = err
 	}
-	var entries []entry
-	for uint64(c.live) < n && r.Err() == nil {
-		s := r.section("DOCS")
-		if r.Err() == nil && s.Len() == 0 {
-			s.Fail("section without documents")
-		}
-		for s.Len() > 0 && r.Err() == nil && uint64(c.live) < n {
-			step := s.Varint()
-			id := step
-			if last := len(c.ids) - 1; last >= 0 {
-				if id = c.ids[last] + step; id <= c.ids[last] {
-					s.Fail("ids do not ascend")
-				}
-			}
-			if entries = s.entries(entries[:0], c); r.Err() == nil {
-				c.add(id, entries)
-			}
-		}
-		s.Done()
-	}
-	r.End()
+	return s
 }
 
-// entries reads one forward list.
-func (r parser) entries(dst []entry, c *core) []entry {
-	n := r.Varint()
-	if n > uint64(r.Len()) {
-		r.Fail("%d terms in %d bytes", n, r.Len())
+// whole returns a section that is checked now.
+func (o *opener) whole(tag string) []byte {
+	s := o.section(tag)
+	if o.err != nil {
+		return nil
 	}
-	for range n {
-		v := r.Varint()
-		e := entry{term: uint32(v >> 1), beside: v&1 != 0}
-		if c.weights {
-			e = entry{term: uint32(v), weight: math.Float32frombits(r.U32())}
-			if !(e.weight > 0) || math.IsInf(float64(e.weight), 0) {
-				r.Fail("weight %v", e.weight)
-			}
-			if len(dst) > 0 && e.term <= dst[len(dst)-1].term {
-				r.Fail("terms of a document do not ascend")
-			}
-		}
-		if v > math.MaxUint32 || uint64(e.term) >= uint64(len(c.lists)) {
-			r.Fail("term %d of %d", v, len(c.lists))
-		}
-		if r.Err() != nil {
-			return nil
-		}
-		dst = append(dst, e)
-	}
-	return dst
+	b, err := s.All()
+	o.err = err
+	return b
 }
+
+// open returns a section of numbers, which is checked where it is read.
+func open[T any](o *opener, tag string, numbers func([]byte) []T) column[T] {
+	s := o.section(tag)
+	if o.err != nil {
+		return column[T]{}
+	}
+	return column[T]{s, numbers(s.Raw())}
+}
+
+func power(n int) bool { return n > 0 && n&(n-1) == 0 }

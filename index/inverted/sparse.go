@@ -1,6 +1,7 @@
 package inverted
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -15,48 +16,53 @@ type Weighted struct {
 
 // Sparse is an index over weighted terms; the score is the inner product
 // Σ w_q·w_d, as in learned sparse retrieval (SPLADE; Table 4 of the paper). It
-// is safe for concurrent use in the way of Words.
+// is a value in the way of Words, and lives in memory alone.
 type Sparse struct {
-	state
-	vocab    int
-	analysis string
+	*core
+	vocab int
 }
 
 // NewSparse makes an empty index over the terms 0 to vocab-1, vocab at most
-// 2^24. analysis, at most 255 bytes, names what makes the weights; snapshots of
-// another are not loaded. It fails with ErrOptions.
-func NewSparse(vocab int, analysis string) (*Sparse, error) {
-	if vocab < 1 || vocab > 1<<24 || len(analysis) > 255 {
-		return nil, fmt.Errorf("vocabulary of %d terms, analysis of %d bytes: %w", vocab, len(analysis), ErrOptions)
+// 2^24. It fails with ErrOptions.
+func NewSparse(vocab int) (*Sparse, error) {
+	if vocab < 1 || vocab > 1<<24 {
+		return nil, fmt.Errorf("vocabulary of %d terms: %w", vocab, ErrOptions)
 	}
-	return &Sparse{vocab: vocab, analysis: analysis, state: state{c: &core{weights: true, lists: make([]list, vocab)}}}, nil
+	return &Sparse{newCore(true), vocab}, nil
 }
+
+// SparseEdit makes the next value of a Sparse, in the way of Edit.
+type SparseEdit struct {
+	x *Sparse
+	e edit
+}
+
+// Edit begins the next value of x, in the way of that of Words.
+func (x *Sparse) Edit() *SparseEdit { return &SparseEdit{x, x.edit()} }
 
 // Add stores a document by its weights, in any order; one with this id is
 // replaced. Weights of 0 are left out. Errors: ErrTerm, ErrWeight, ErrFull; then
 // nothing has changed.
-func (x *Sparse) Add(id uint64, weights []Weighted) error {
-	if err := x.check(weights); err != nil {
+func (e *SparseEdit) Add(id uint64, weights []Weighted) error {
+	if err := e.x.check(weights); err != nil {
 		return fmt.Errorf("document %d: %w", id, err)
 	}
-	x.write.Lock()
-	defer x.write.Unlock()
-	if x.c.full() {
+	if e.e.c.len() >= MaxLen {
 		return fmt.Errorf("document %d: %w", id, ErrFull)
 	}
-	entries := x.entries[:0]
+	entries := e.e.entries[:0]
 	for _, w := range weights {
 		if w.Weight > 0 {
 			entries = append(entries, entry{term: uint32(w.Term), weight: w.Weight})
 		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return int(a.term) - int(b.term) })
-	x.mu.Lock()
-	x.put(id, entries)
-	x.mu.Unlock()
-	x.compact()
-	return nil
+	e.e.entries = entries
+	return e.e.put(id, entries)
 }
+
+// Done returns the edited value. The SparseEdit must not be used afterwards.
+func (e *SparseEdit) Done() *Sparse { return &Sparse{e.e.done(), e.x.vocab} }
 
 // check finds weights that are none and terms that are there twice.
 func (x *Sparse) check(weights []Weighted) error {
@@ -79,19 +85,10 @@ func (x *Sparse) check(weights []Weighted) error {
 	return nil
 }
 
-// Delete removes the documents that are there and returns how many were.
-func (x *Sparse) Delete(ids []uint64) int {
-	x.write.Lock()
-	defer x.write.Unlock()
-	n := x.remove(ids)
-	x.compact()
-	return n
-}
-
 // Search appends to dst the k documents with the highest inner product among
 // those that share a term with the query and, if allow is not nil, are allowed;
-// best first, ties by id. Errors: ErrBadK, ErrTerm, ErrWeight.
-func (x *Sparse) Search(dst []Scored, weights []Weighted, k int, allow func(id uint64) bool) ([]Scored, error) {
+// best first, ties by id. Errors: ErrBadK, ErrTerm, ErrWeight, and that of ctx.
+func (x *Sparse) Search(ctx context.Context, dst []Scored, weights []Weighted, k int, allow func(id uint64) bool) ([]Scored, error) {
 	if k < 1 {
 		return dst, fmt.Errorf("k is %d: %w", k, ErrBadK)
 	}
@@ -100,35 +97,14 @@ func (x *Sparse) Search(dst []Scored, weights []Weighted, k int, allow func(id u
 	}
 	s := takeScratch()
 	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	x.prepare(&s.q, weights)
-	return s.search(dst, x.c, k, allow), nil
-}
-
-// Scores writes the inner product with each document into dst, the same number
-// that Search gives; 0 for one that shares no term, NaN for an absent one.
-// Errors: ErrLength, ErrTerm, ErrWeight.
-func (x *Sparse) Scores(dst []float64, weights []Weighted, ids []uint64) error {
-	if len(dst) != len(ids) {
-		return fmt.Errorf("%d scores for %d ids: %w", len(dst), len(ids), ErrLength)
-	}
-	if err := x.check(weights); err != nil {
-		return fmt.Errorf("query: %w", err)
-	}
-	s := takeScratch()
-	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	x.prepare(&s.q, weights)
-	s.q.scores(dst, x.c, ids)
-	return nil
+	return s.search(ctx, dst, x.core, k, allow)
 }
 
 func (x *Sparse) prepare(q *query, weights []Weighted) {
 	q.terms = q.terms[:0]
 	for _, w := range weights {
-		if w.Weight > 0 && x.c.lists[w.Term].df > 0 {
+		if w.Weight > 0 && x.df(uint32(w.Term)) > 0 {
 			q.terms = append(q.terms, queryTerm{uint32(w.Term), float64(w.Weight)})
 		}
 	}

@@ -3,16 +3,21 @@
 // weighted terms of a vocabulary (Sparse). Both are one structure: postings
 // with a gap and a value, compressed, and for each document its forward list.
 //
-// The state after any adds, updates and deletes answers like an index made
-// afresh of the documents that are left: to the last bit of every score.
+// A value of an index never changes. Edit makes the next one, at a cost in
+// proportion to the edit: it appends behind what older values see, and copies
+// the headers of the lists that it touches. Readers need no lock. A value after
+// any adds, updates and removals answers like an index made afresh of the
+// documents that are left: to the last bit of every score.
 package inverted
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
-	"strings"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -41,14 +46,13 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Words is a BM25 index over the terms of an analyzer. It is safe for
-// concurrent use: searches run beside each other and wait for at most one
-// document to be added or removed.
+// Words is a BM25 index over the terms of an analyzer. It never changes, and is
+// safe for concurrent use without any lock: Edit makes the next value. A value
+// that was opened from a snapshot reads that as long as it is used.
 type Words struct {
-	state
+	*core
 	o     Options
-	names []string          // term -> text
-	terms map[string]uint32 // text -> term
+	terms dictionary
 }
 
 // NewWords makes an empty index. It fails with ErrOptions.
@@ -57,87 +61,121 @@ func NewWords(o Options) (*Words, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Words{o: o, state: state{c: &core{}}, terms: map[string]uint32{}}, nil
+	return &Words{core: newCore(false), o: o, terms: newDictionary(rand.Uint64())}, nil
 }
+
+// Bytes is the memory that the value takes, shared with others or not; what
+// lies in a snapshot counts, though the system may take it back. Cost: O(terms).
+func (x *Words) Bytes() int64 { return x.bytes() + int64(x.terms.bytes()) }
+
+// Edit makes the next value of a Words. It is for one goroutine, and one edit of
+// values that came from one another goes on at a time.
+type Edit struct {
+	x     *Words
+	e     edit
+	terms dictionary
+	err   error
+}
+
+// Edit begins the next value of x, which stays as it is. Values follow one
+// another: what an earlier Edit of x has made must not be used any more.
+func (x *Words) Edit() *Edit { return &Edit{x: x, e: x.edit(), terms: x.terms} }
 
 // Add stores a document by its terms, in the analyzer's order; one with this
 // id is replaced. A document without terms is stored and never found. Errors:
-// ErrTerm, ErrFull; then nothing has changed. Cost O(len(terms)).
-func (x *Words) Add(id uint64, terms []text.Term) error {
+// ErrTerm, ErrFull, and then nothing has changed; ErrCorrupt, and then the edit
+// is of no more use. Cost O(len(terms)): some 0.3 µs a term.
+func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
+	if e.err != nil {
+		return e.err
+	}
 	for _, t := range terms {
 		if t.Text == "" || len(t.Text) > math.MaxUint16 {
 			return fmt.Errorf("document %d: term of %d bytes: %w", id, len(t.Text), ErrTerm)
 		}
 	}
-	x.write.Lock()
-	defer x.write.Unlock()
-	if x.c.full() || len(terms) > MaxLen {
+	if e.e.c.len() >= MaxLen || len(terms) > MaxLen {
 		return fmt.Errorf("document %d: %w", id, ErrFull)
 	}
-	x.mu.Lock()
-	entries := x.entries[:0]
+	defer e.keep(&err)
+	defer snapshot.Guard(&err)()
+	entries := e.e.entries[:0]
 	for _, t := range terms {
-		entries = append(entries, entry{term: x.intern(t.Text), beside: t.Beside})
+		entries = append(entries, entry{term: e.terms.intern(t.Text), beside: t.Beside})
 	}
-	x.put(id, entries)
-	x.mu.Unlock()
-	x.compact()
-	return nil
+	if e.e.entries = entries; cap(entries) > 1<<16 {
+		e.e.entries = nil
+	}
+	return e.e.put(id, entries)
 }
 
-// intern returns the number of a term, a new one if it has none.
-func (x *Words) intern(term string) uint32 {
-	if n, ok := x.terms[term]; ok {
-		return n
+// Remove takes out the documents that are there and returns how many were. It
+// fails with ErrCorrupt, and then the edit is of no more use.
+func (e *Edit) Remove(ids []uint64) (n int, err error) {
+	if e.err != nil {
+		return 0, e.err
 	}
-	n := uint32(len(x.names))
-	term = strings.Clone(term)
-	x.names = append(x.names, term)
-	x.terms[term] = n
-	x.c.lists = append(x.c.lists, list{})
-	return n
+	defer e.keep(&err)
+	defer snapshot.Guard(&err)()
+	for _, id := range ids {
+		ok, err := e.e.remove(id)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
 }
 
-// Delete removes the documents that are there and returns how many were.
-func (x *Words) Delete(ids []uint64) int {
-	x.write.Lock()
-	defer x.write.Unlock()
-	n := x.remove(ids)
-	x.compact()
-	return n
+// keep makes damage the error of all further calls.
+func (e *Edit) keep(err *error) {
+	wrapped(err)
+	e.err = *err
+}
+
+// Done returns the edited value; the one that was edited if the edit has met
+// ErrCorrupt. The Edit must not be used afterwards.
+func (e *Edit) Done() *Words {
+	if e.err != nil {
+		return e.x
+	}
+	return &Words{core: e.e.done(), o: e.x.o, terms: e.terms}
 }
 
 // Search appends to dst the k documents with the highest BM25 among those that
 // have a word of the query and, if allow is not nil, are allowed; best first,
 // ties by id. Words count once however often the query has them. allow is
 // called from this goroutine and must be fast. Fewer than k come if fewer have
-// a word. It fails with ErrBadK.
-func (x *Words) Search(dst []Scored, terms []text.Term, k int, allow func(id uint64) bool) ([]Scored, error) {
+// a word. Errors: ErrBadK, ErrCorrupt, and that of ctx within some 50 µs of its
+// end.
+func (x *Words) Search(ctx context.Context, dst []Scored, terms []text.Term, k int, allow func(id uint64) bool) (out []Scored, err error) {
 	if k < 1 {
 		return dst, fmt.Errorf("k is %d: %w", k, ErrBadK)
 	}
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
 	s := takeScratch()
 	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	x.prepare(&s.q, terms)
-	return s.search(dst, x.c, k, allow), nil
+	return s.search(ctx, dst, x.core, k, allow)
 }
 
 // Scores writes the BM25 of each document into dst, the same number that
 // Search gives; 0 for one without a word of the query, NaN for an absent one.
-// It fails with ErrLength. Cost O(terms of the documents).
-func (x *Words) Scores(dst []float64, terms []text.Term, ids []uint64) error {
+// Errors: ErrLength, ErrCorrupt, and that of ctx. Cost O(terms of the
+// documents).
+func (x *Words) Scores(ctx context.Context, dst []float64, terms []text.Term, ids []uint64) (err error) {
 	if len(dst) != len(ids) {
 		return fmt.Errorf("%d scores for %d ids: %w", len(dst), len(ids), ErrLength)
 	}
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
 	s := takeScratch()
 	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	x.prepare(&s.q, terms)
-	s.q.scores(dst, x.c, ids)
-	return nil
+	return s.q.scores(ctx, dst, x.core, ids)
 }
 
 // prepare fills q with the distinct terms of a query that the index has, and
@@ -145,16 +183,16 @@ func (x *Words) Scores(dst []float64, terms []text.Term, ids []uint64) error {
 func (x *Words) prepare(q *query, terms []text.Term) {
 	q.terms, q.limit = q.terms[:0], 0
 	for _, t := range distinct(terms) {
-		weight := float64(t.Weight) * x.idf(t.Text) * (x.o.K1 + 1)
+		weight := float64(t.Weight) * x.IDF(t.Text) * (x.o.K1 + 1)
 		q.limit += weight
-		if n, ok := x.terms[t.Text]; ok && x.c.lists[n].df > 0 {
+		if n, ok := x.terms.find(t.Text); ok && x.df(n) > 0 {
 			q.terms = append(q.terms, queryTerm{n, weight})
 		}
 	}
 	q.base = x.o.K1 * (1 - x.o.B)
 	q.slope = 0
-	if x.c.total > 0 {
-		q.slope = x.o.K1 * x.o.B * float64(x.c.live) / float64(x.c.total)
+	if x.total > 0 {
+		q.slope = x.o.K1 * x.o.B * float64(x.live) / float64(x.total)
 	}
 	q.ready()
 }
@@ -197,17 +235,11 @@ func idf(n int, df uint32) float64 {
 // IDF returns ln(1 + (N − df + ½)/(df + ½)) over the N documents of which df
 // have the term.
 func (x *Words) IDF(term string) float64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.idf(term)
-}
-
-func (x *Words) idf(term string) float64 {
 	df := uint32(0)
-	if n, ok := x.terms[term]; ok {
-		df = x.c.lists[n].df
+	if n, ok := x.terms.find(term); ok {
+		df = x.df(n)
 	}
-	return idf(x.c.live, df)
+	return idf(x.live, df)
 }
 
 // UB returns the limit that no BM25 of the query reaches: Σ idf·(k1+1) over its
@@ -215,8 +247,6 @@ func (x *Words) idf(term string) float64 {
 func (x *Words) UB(terms []text.Term) float64 {
 	s := takeScratch()
 	defer s.giveBack()
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	x.prepare(&s.q, terms)
 	return s.q.limit
 }

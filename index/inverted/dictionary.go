@@ -1,0 +1,98 @@
+package inverted
+
+import "strings"
+
+// dictionary numbers the terms. Its values share the table and the names behind
+// what older ones see.
+type dictionary struct {
+	seed  uint64
+	file  *dictionaryFile // the numbers below from
+	from  uint32
+	names []string // from..
+	size  int      // bytes of names
+	index *table   // of the numbers from..
+}
+
+// dictionaryFile is a dictionary as it lies in a snapshot, checked whole when it
+// is opened.
+type dictionaryFile struct {
+	text  []byte
+	at    []uint32 // number -> offset in text; one more than there are terms
+	index table
+}
+
+// name is the text of a term, empty where the offsets make no sense.
+func (f *dictionaryFile) name(n uint32) []byte {
+	from, end := f.at[n], f.at[n+1]
+	if from > end || uint64(end) > uint64(len(f.text)) {
+		return nil
+	}
+	return f.text[from:end]
+}
+
+func newDictionary(seed uint64) dictionary { return dictionary{seed: seed, index: newTable(0)} }
+
+// len is the number of terms.
+func (d *dictionary) len() int { return int(d.from) + len(d.names) }
+
+// find returns the number of a term.
+func (d *dictionary) find(name string) (uint32, bool) {
+	hash := hashText(d.seed, name)
+	if d.file != nil {
+		for p := d.file.index.probe(hash); ; {
+			n, ok := p.next()
+			if !ok {
+				break
+			}
+			if n < d.from && string(d.file.name(n)) == name {
+				return n, true
+			}
+		}
+	}
+	for p := d.index.probe(hash); ; {
+		n, ok := p.next()
+		if !ok {
+			return 0, false
+		}
+		if i := n - d.from; i < uint32(len(d.names)) && d.names[i] == name {
+			return n, true
+		}
+	}
+}
+
+// name is the text of a term.
+func (d *dictionary) name(n uint32) string {
+	if n < d.from {
+		return string(d.file.name(n))
+	}
+	return d.names[n-d.from]
+}
+
+// intern returns the number of a term, a new one if it has none. It is for the
+// next value of d.
+func (d *dictionary) intern(name string) uint32 {
+	if n, ok := d.find(name); ok {
+		return n
+	}
+	n := uint32(d.len())
+	name = strings.Clone(name)
+	d.names = append(d.names, name)
+	d.size += len(name)
+	if d.index.full() {
+		d.index = newTable(2 * len(d.names))
+		for i, name := range d.names {
+			d.index.add(hashText(d.seed, name), d.from+uint32(i))
+		}
+	} else {
+		d.index.add(hashText(d.seed, name), n)
+	}
+	return n
+}
+
+func (d *dictionary) bytes() int {
+	n := d.size + 16*cap(d.names) + 4*len(d.index.entries)
+	if d.file != nil {
+		n += len(d.file.text) + 4*len(d.file.at) + 4*len(d.file.index.entries)
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+package inverted
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync/atomic"
+)
+
+// table is a hash table from keys that lie elsewhere to numbers: whoever looks
+// compares the keys of the numbers that come. Entries are only added, and all
+// values share a table, so a reader passes over numbers that its value does not
+// know, and over those that an abandoned edit left. Readers need no lock beside
+// one writer.
+type table struct {
+	entries []uint32 // number + 1, 0 for none; a power of two of them
+	used    int      // entries that are not 0
+}
+
+// newTable has room for n numbers, and for more if it is to grow.
+func newTable(n int) *table { return sizedTable(n + n/2) }
+
+// sizedTable has room for n numbers and no more: at most 7/8 of it is used.
+func sizedTable(n int) *table {
+	size := 8
+	for size < n+n/7+1 {
+		size *= 2
+	}
+	return &table{entries: make([]uint32, size)}
+}
+
+// full says that the next number needs another table.
+func (t *table) full() bool { return 4*t.used >= 3*len(t.entries) }
+
+// add puts a number in; the table is not full.
+func (t *table) add(hash uint64, number uint32) {
+	mask := uint64(len(t.entries) - 1)
+	at := hash & mask
+	for t.entries[at] != 0 { // the only writer may read without care
+		at = (at + 1) & mask
+	}
+	atomic.StoreUint32(&t.entries[at], number+1)
+	t.used++
+}
+
+// probe gives the numbers that may have a key.
+type probe struct {
+	entries  []uint32
+	at, left uint64
+}
+
+func (t *table) probe(hash uint64) probe {
+	n := uint64(len(t.entries))
+	return probe{t.entries, hash & (n - 1), n}
+}
+
+// next returns the next number; ok is false after the last one.
+func (p *probe) next() (number uint32, ok bool) {
+	if p.left == 0 {
+		return 0, false
+	}
+	v := atomic.LoadUint32(&p.entries[p.at])
+	p.at = (p.at + 1) & uint64(len(p.entries)-1)
+	p.left--
+	return v - 1, v != 0
+}
+
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+func hashID(id uint64) uint64 { return fold(id^0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93) }
+
+// hashText is the hash of a term. Which terms have equal hashes depends on
+// seed, so that nobody who does not know it can write a text that makes the
+// table slow.
+func hashText(seed uint64, s string) uint64 {
+	h := fold(seed^uint64(len(s)), 0xA0761D6478BD642F)
+	for ; len(s) >= 8; s = s[8:] {
+		h = fold(h^word(s), 0xE7037ED1A0B428DB^seed)
+	}
+	tail := [8]byte{}
+	copy(tail[:], s)
+	return fold(h^binary.LittleEndian.Uint64(tail[:]), 0x8EBC6AF09C88C6E3^seed)
+}
+
+func word(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
