@@ -60,26 +60,35 @@ const (
 	partBytes = 128 << 10
 )
 
-// openBadger checks the files and opens them. Whatever Badger says of damaged
-// ones, panics included, becomes a *CorruptError. Tables that Badger does not
-// list are set aside if it may write.
-func openBadger(dir string, o Options) (db *badger.DB, err error) {
+// openBadger checks the files, as far as tables says, and opens them. Whatever
+// Badger says of damaged ones, panics included, becomes a *CorruptError. Tables
+// that Badger does not list are set aside if it may write.
+func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 	records := filepath.Join(dir, recordsName)
 	if !o.ReadOnly {
 		if err := tidy(records, o.logger()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if _, err := returnSpares(records); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	listed, err := checkTables(dir)
+	t, err = openTables(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !o.ReadOnly {
-		if err := setAside(records, listed); err != nil {
-			return nil, err
+		logs, err := filepath.Glob(filepath.Join(records, "*.mem"))
+		if err != nil {
+			return nil, nil, err
+		}
+		if t.compactionDue(len(logs)) {
+			if err := t.checkAll(func() error { return nil }); err != nil {
+				return nil, nil, err
+			}
+		}
+		if err := setAside(records, t.listed); err != nil {
+			return nil, nil, err
 		}
 	}
 	defer func() {
@@ -90,13 +99,13 @@ func openBadger(dir string, o Options) (db *badger.DB, err error) {
 	db, err = badger.Open(badgerOptions(dir, o))
 	switch {
 	case err == nil:
-		return db, nil
+		return db, t, nil
 	case o.ReadOnly && strings.Contains(err.Error(), badger.ErrTruncateNeeded.Error()):
-		return nil, ErrUnclean
+		return nil, nil, ErrUnclean
 	case systemError(err):
-		return nil, fmt.Errorf("opening database %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("opening database %s: %w", dir, err)
 	}
-	return nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
+	return nil, nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
 }
 
 // systemError says that err is the operating system's refusal, not damage.

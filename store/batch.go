@@ -20,6 +20,8 @@ type Batch struct {
 	base state // before the batch
 	st   state // with the batch
 	n    uint64
+	link chain // digest of the commit, with the log entries so far
+	salt [16]byte
 	err  error // that leaves only Discard
 	done bool
 }
@@ -35,8 +37,9 @@ func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	st := s.current()
-	b := &Batch{s: s, w: s.newStager(), base: st, st: st}
+	b := &Batch{s: s, w: s.newStager(), base: st, st: st, salt: newNonce()}
 	b.st.seq++
+	b.link = newChain(st.history, b.st.seq, b.salt)
 	s.mu.Lock()
 	s.batch = b
 	s.mu.Unlock()
@@ -92,7 +95,7 @@ func (b *Batch) put(d *Document) (Change, error) {
 		return Change{}, err
 	}
 	b.st.nextOrd++
-	return c, b.record(c, cur, uint64(len(text)+len(row)))
+	return c, b.record(c, cur, version{ord: c.New, seq: b.st.seq, bytes: uint64(len(text) + len(row)), truncated: d.Truncated > 0})
 }
 
 // Delete removes id; ok is false if it was absent.
@@ -110,7 +113,7 @@ func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err e
 	}
 	c = Change{Op: Delete, ID: id, Old: cur.now.ord}
 	if err == nil {
-		err = b.record(c, cur, 0)
+		err = b.record(c, cur, version{seq: b.st.seq})
 	}
 	if err != nil {
 		b.err = err
@@ -148,17 +151,23 @@ func (b *Batch) stage(prefix byte, ord uint64, record []byte) error {
 
 // record writes log entry, id and death of one change in one transaction, so
 // that the log entry, from which an unfinished batch is undone, is there
-// exactly if the others are. bytes is the size of the new version.
-func (b *Batch) record(c Change, cur current, bytes uint64) error {
+// exactly if the others are.
+func (b *Batch) record(c Change, cur current, now version) error {
 	if b.n >= 1<<32 {
 		return fmt.Errorf("batch has 2^32 changes: %w", ErrTooLarge)
 	}
-	next := current{now: version{ord: c.New, seq: b.st.seq, bytes: bytes}, before: cur.now}
+	truncated, err := b.wasTruncated(cur.now)
+	if err != nil {
+		return err
+	}
+	next := current{now: now, before: cur.now}
 	if cur.now.seq == b.st.seq { // the second change of this id in the batch
 		next.before = cur.before
 	}
+	change := encodeChange(nil, c)
+	b.link.add(change)
 	ops := []op{
-		{logKey(b.st.seq, uint32(b.n)), encodeChange(nil, c)},
+		{logKey(b.st.seq, uint32(b.n)), change},
 		{idKey(c.ID), next.encode()},
 	}
 	if c.Old != 0 {
@@ -168,13 +177,23 @@ func (b *Batch) record(c Change, cur current, bytes uint64) error {
 		return err
 	}
 	b.n++
-	b.st.liveBytes += bytes - cur.now.bytes
+	b.st.liveBytes += now.bytes - cur.now.bytes
 	b.st.deadBytes += cur.now.bytes
-	switch c.Op {
-	case Insert:
+	if c.New != 0 {
 		b.st.live++
-	case Delete:
+		b.st.newLive++
+	}
+	if c.Old != 0 {
 		b.st.live--
+		if c.Old >= b.st.safeOrd {
+			b.st.newLive--
+		}
+	}
+	if now.truncated {
+		b.st.truncated++
+	}
+	if truncated {
+		b.st.truncated--
 	}
 	return nil
 }
@@ -198,9 +217,11 @@ func (b *Batch) Commit(ctx context.Context) (seq uint64, err error) {
 		return 0, err
 	}
 	b.st.gen++
+	b.st.history = b.link.history()
 	err = b.w.apply(
 		op{numberKey(prefixCommit, b.st.seq), commit{
 			entries: b.n, nextOrd: b.st.nextOrd, live: b.st.live, deadBytes: b.st.deadBytes - b.base.deadBytes,
+			nonce: b.salt, history: b.st.history,
 		}.encode()},
 		op{keyState, b.st.encode()})
 	if err != nil {

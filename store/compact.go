@@ -28,12 +28,12 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 		return err
 	}
 	if upTo > st.base {
-		dead, err := s.deadBytes(st.base, upTo)
+		dead, history, err := s.passed(st.base, upTo)
 		if err != nil {
 			return err
 		}
 		st.gen++
-		st.base = upTo
+		st.base, st.baseHistory = upTo, history
 		st.deadBytes -= min(dead, st.deadBytes)
 		w := s.newStager()
 		err = w.apply(op{keyState, st.encode()})
@@ -49,17 +49,22 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 		}
 		hit("compact-begun")
 	}
-	if err := s.trim(ctx, st.base); err != nil {
+	st, err := s.trim(ctx, st)
+	s.setPin(s.newPin(st)) // the last one sees, and so keeps, what was removed
+	if err != nil {
 		return err
 	}
-	s.setPin(s.newPin(st)) // the last one sees, and so keeps, what was removed
 	s.reclaim(st)
 	return nil
 }
 
-// deadBytes sums up the versions that ended after one sequence up to another.
-func (s *Store) deadBytes(after, upTo uint64) (sum uint64, err error) {
-	err = s.read(func(p *pin) error {
+// passed sums up the versions that ended after one sequence up to another, and
+// returns the digest there.
+func (s *Store) passed(after, upTo uint64) (sum uint64, history History, err error) {
+	err = s.read(func(p *pin) (err error) {
+		if history, err = p.historyAt(upTo); err != nil {
+			return err
+		}
 		for seq := after + 1; seq <= upTo; seq++ {
 			c, err := p.commit(seq)
 			if err != nil {
@@ -69,7 +74,7 @@ func (s *Store) deadBytes(after, upTo uint64) (sum uint64, err error) {
 		}
 		return nil
 	})
-	return sum, err
+	return sum, history, err
 }
 
 // reclaimSlack is how much the tables may hold beyond twice their due.
@@ -90,6 +95,9 @@ func (s *Store) reclaim(st state) {
 		err = ErrNoSpace
 	}
 	if err == nil {
+		err = s.tables.checkAll(s.stopped)
+	}
+	if err == nil {
 		err = s.db.Flatten(1)
 	}
 	if err != nil {
@@ -97,42 +105,66 @@ func (s *Store) reclaim(st state) {
 	}
 }
 
-// trim removes log entries up to base, each in one transaction with the
-// version that it ended, then the commit records.
-func (s *Store) trim(ctx context.Context, base uint64) error {
-	if base == 0 {
-		return nil
-	}
-	for first := uint64(1); ; {
-		if err := ctx.Err(); err != nil {
-			return err
+// trim removes log entries up to st.base, each in one transaction with the
+// version that it ended, and the commit records. It begins where the last one
+// ended, which the state remembers, so that it does not walk over what is
+// removed already. It returns the state as it left it, with an error as well.
+func (s *Store) trim(ctx context.Context, st state) (state, error) {
+	from := logKey(st.trimmed+1, 0)
+	for st.trimmed < st.base {
+		if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
+			return st, err
 		}
-		select {
-		case <-s.stop:
-			return ErrClosed
-		default:
-		}
-		entries, err := s.entries(first, base, chunk)
+		entries, err := s.entries(from, st.base, chunk)
 		if err != nil {
-			return err
+			return st, err
 		}
-		if len(entries) == 0 {
-			break
+		upTo := st.base
+		if len(entries) > 0 {
+			from = append(entries[len(entries)-1].key, 0)
+			seq, _, _ := keyNumber(entries[len(entries)-1].key)
+			upTo = seq - 1 // the batch may go on
 		}
 		w := s.newStager()
-		for _, e := range entries {
-			if err := s.forget(w, base, e); err != nil {
-				w.txn.Discard()
-				return err
-			}
+		next, err := s.forgetAll(w, st, entries, upTo)
+		if err == nil {
+			err = w.finish()
 		}
-		if err := w.finish(); err != nil {
-			return err
+		if err != nil {
+			w.txn.Discard()
+			return st, err
 		}
-		first, _, _ = keyNumber(entries[len(entries)-1].key)
+		st = next
 		hit("compact")
 	}
-	return s.deleteKeys(numberKey(prefixCommit, 1), numberKey(prefixCommit, base+1))
+	return st, nil
+}
+
+// forgetAll adds the removal of log entries and of the commit records up to a
+// sequence, and the state that says so.
+func (s *Store) forgetAll(w *stager, st state, entries []entry, upTo uint64) (state, error) {
+	for _, e := range entries {
+		if err := s.forget(w, st.base, e); err != nil {
+			return st, err
+		}
+	}
+	for from, more := numberKey(prefixCommit, st.trimmed+1), true; more; {
+		keys, err := s.keys(from, numberKey(prefixCommit, upTo+1), chunk)
+		if err != nil {
+			return st, err
+		}
+		for _, k := range keys {
+			if err := w.apply(op{key: k}); err != nil {
+				return st, err
+			}
+		}
+		if more = len(keys) == chunk; more {
+			from = append(keys[len(keys)-1], 0)
+		}
+	}
+	st.trimmed = max(st.trimmed, upTo)
+	st.gen++
+	return st, w.apply(op{keyState, st.encode()})
 }
 
 // forget adds the removal of one log entry, of the version that it ended, and
@@ -141,7 +173,11 @@ func (s *Store) forget(w *stager, base uint64, e entry) error {
 	var ops []op
 	if old := e.change.Old; old != 0 {
 		for _, prefix := range []byte{prefixDocument, prefixRow} {
-			for _, k := range s.keys(numberKey(prefix, old), numberKey(prefix, old+1), maxParts) {
+			keys, err := s.keys(numberKey(prefix, old), numberKey(prefix, old+1), maxParts)
+			if err != nil {
+				return err
+			}
+			for _, k := range keys {
 				// Many parts may take several transactions; the log entry
 				// goes with the last.
 				if err := w.apply(op{key: k}); err != nil {

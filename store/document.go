@@ -16,6 +16,7 @@ type Document struct {
 	ID          string // 1 to MaxIDBytes bytes, any bytes
 	Title, Text string // any bytes
 	Metadata    []byte // a JSON object, or nil
+	Media       string // media type of what the text came from, "" for none; at most MaxMediaBytes
 	Truncated   int32  // tokens cut off when the text was encoded
 	// Rows are the vectors of the document: one, or one for each chunk of a long
 	// text. At most MaxRows.
@@ -30,7 +31,11 @@ type Row struct {
 	Start, End int       // bytes of Text; chunks may overlap. One row alone always stands for all of it
 	Vector     []float32 // [Dim], finite
 	Tokens     []int32   // distinct lexical token ids, kept in the order given
+	Codes      []byte    // what else is kept of the tokens, opaque here; nil for nothing
 }
+
+// MaxMediaBytes is the greatest length of a media type.
+const MaxMediaBytes = 255
 
 // check refuses what Put must not store.
 func (d *Document) check(dim int) error {
@@ -59,13 +64,16 @@ func (d *Document) check(dim int) error {
 		if len(d.Rows) > 1 && (r.Start < 0 || r.Start > r.End || r.End > len(d.Text) || i > 0 && r.Start < d.Rows[i-1].Start) {
 			return fmt.Errorf("document %q: chunk %d has the bytes %d to %d of a text of %d: %w", d.ID, i, r.Start, r.End, len(d.Text), ErrSpan)
 		}
-		size += 4*len(r.Vector) + 5*len(r.Tokens)
+		size += 4*len(r.Vector) + 5*len(r.Tokens) + len(r.Codes)
 	}
 	if d.Metadata != nil {
 		m := bytes.TrimLeft(d.Metadata, " \t\r\n")
 		if len(m) == 0 || m[0] != '{' || !json.Valid(m) {
 			return fmt.Errorf("document %q: %w", d.ID, ErrMetadata)
 		}
+	}
+	if len(d.Media) > MaxMediaBytes {
+		return fmt.Errorf("document %q has a media type of %d bytes, at most %d are allowed: %w", d.ID, len(d.Media), MaxMediaBytes, ErrTooLarge)
 	}
 	if n := len(d.ID) + len(d.Title) + len(d.Text) + len(d.Metadata); n > MaxDocumentBytes {
 		return fmt.Errorf("document %q has %d bytes, at most %d are allowed: %w", d.ID, n, MaxDocumentBytes, ErrTooLarge)

@@ -8,10 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-// temporaryMark is in the name of files that are still being written.
-const temporaryMark = ".lexsem-tmp-"
+	"github.com/lexsem/lexsem/internal/atomicfile"
+)
 
 // WriteFileAtomic writes a file so that path holds the old contents or the
 // new, whatever happens: a temporary file beside it is written, synced and
@@ -23,37 +22,21 @@ func WriteFileAtomic(path string, data []byte) error {
 	})
 }
 
-func writeAtomic(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+temporaryMark+"*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+func writeAtomic(path string, write func(io.Writer) error) error {
+	return atomicfile.Write(path, func(f *os.File) error {
+		if err := f.Chmod(0o644); err != nil {
+			return err
 		}
-	}()
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	buf := bufio.NewWriterSize(f, 1<<20)
-	if err := write(buf); err != nil {
-		return err
-	}
-	if err := buf.Flush(); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	hit("temporary")
-	if err := f.Close(); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+		buf := bufio.NewWriterSize(f, 1<<20)
+		if err := write(buf); err != nil {
+			return err
+		}
+		if err := buf.Flush(); err != nil {
+			return err
+		}
+		hit("temporary")
+		return nil
+	})
 }
 
 // removeTemporaries removes what WriteFileAtomic and WriteSnapshot of a
@@ -78,7 +61,7 @@ func removeTemporaries(dir string) error {
 			}
 			return err
 		}
-		if strings.Contains(d.Name(), temporaryMark) {
+		if strings.Contains(d.Name(), atomicfile.Mark) {
 			return os.Remove(path)
 		}
 		return nil

@@ -19,10 +19,16 @@ func FuzzRecords(f *testing.F) {
 	f.Add(encodeDocument(nil, long))
 	f.Add(encodeRows(nil, long.Rows))
 	f.Add(encodeChange(nil, Change{Update, "id", 300, 7}))
-	f.Add(current{version{1, 2, 3}, version{4, 5, 6}}.encode())
-	f.Add(commit{1, 2, 3, 4}.encode())
-	f.Add(state{1, 2, 3, 4, 5, 6, 7, 8}.encode())
-	f.Add(mark{1, 0, true, 9}.encode())
+	long.Media, long.Rows[1].Codes = "text/html", []byte{1, 2}
+	f.Add(encodeDocument(nil, long))
+	f.Add(encodeRows(nil, long.Rows))
+	f.Add(current{version{1, 2, 3, true}, version{4, 5, 6, false}}.encode())
+	f.Add(commit{entries: 1, nextOrd: 2, live: 3, deadBytes: 4}.encode())
+	f.Add(commit{entries: 1, nonce: [16]byte{1}, history: History{2}}.encode())
+	f.Add(state{gen: 1, seq: 2, newLive: 3, baseHistory: History{4}}.encode())
+	f.Add(state{gen: 1}.encode()[:64])
+	f.Add(mark{major: 1, clean: true, gen: 9}.encode())
+	f.Add(mark{major: 2, clean: true, gen: 9, history: History{1}}.encode())
 	f.Add([]byte(`{"major":1,"bridges":{"slr":{"file":"f","x":1}},"y":[]}`))
 	f.Add([]byte{recordVersion, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	check := func(t *testing.T, err error) bool {
@@ -58,18 +64,18 @@ func FuzzRecords(f *testing.F) {
 		if c, err := decodeCommit(b); check(t, err) && !bytes.Equal(c.encode(), b) {
 			t.Errorf("commit %+v", c)
 		}
-		if s, err := decodeState(b); check(t, err) && !bytes.Equal(s.encode(), b) {
+		if s, err := decodeState(b); check(t, err) && len(b) != 64 && !bytes.Equal(s.encode(), b) {
 			t.Errorf("state %+v", s)
 		}
 		if n, _, err := partCount(b); check(t, err) && (n < 1 || n > maxParts) {
 			t.Errorf("%d parts", n)
 		}
-		_, err = unseal([]byte("key"), b)
+		_, err = unseal(7, []byte("key"), b)
 		check(t, err)
-		if p, err := unseal([]byte("key"), seal([]byte("key"), bytes.Clone(b))); err != nil || !bytes.Equal(p, b) {
+		if p, err := unseal(7, []byte("key"), seal(7, []byte("key"), bytes.Clone(b))); err != nil || !bytes.Equal(p, b) {
 			t.Errorf("unseal: %v", err)
 		}
-		if m, ok := decodeMark(b); ok && m.clean && !bytes.Equal(m.encode(), b) {
+		if m, ok := decodeMark(b); ok && m.clean && m.major <= FormatMajor && !bytes.HasPrefix(b, m.encode()) {
 			t.Errorf("mark %+v", m)
 		}
 		if err := new(Snapshot).decode(b); err != nil && !errors.Is(err, ErrSnapshotDamaged) {

@@ -24,7 +24,8 @@ const (
 	headName     = "HEAD"
 	headMagic    = "LXSMHEAD"
 	headSlot     = 4096 // distance of the slots
-	headSlotSize = 28   // magic 8, major 2, minor 2, clean 1, zero 3, gen 8, crc 4
+	headOldSize  = 28   // magic 8, major 2, minor 2, clean 1, zero 3, gen 8, crc 4: all of a slot in format 1
+	headSlotSize = 56   // and seq 8, history 16, crc of all before 4
 )
 
 // mark is what a slot of HEAD says.
@@ -32,6 +33,8 @@ type mark struct {
 	major, minor int
 	clean        bool   // the database was closed cleanly after gen
 	gen          uint64 // durable writes acknowledged
+	seq          uint64 // of the last commit among them
+	history      History
 }
 
 func (m mark) encode() []byte {
@@ -44,20 +47,37 @@ func (m mark) encode() []byte {
 	}
 	b = append(b, clean, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint64(b, m.gen)
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	if m.major < FormatMajor {
+		return b
+	}
+	b = binary.LittleEndian.AppendUint64(b, m.seq)
+	b = append(b, m.history[:]...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
+// decodeMark decodes a slot, of which the beginning is the same in all formats.
 func decodeMark(b []byte) (mark, bool) {
-	if len(b) != headSlotSize || string(b[:8]) != headMagic ||
-		crc32.Checksum(b[:headSlotSize-4], castagnoli) != binary.LittleEndian.Uint32(b[headSlotSize-4:]) {
+	checks := func(n int) bool {
+		return len(b) >= n && crc32.Checksum(b[:n-4], castagnoli) == binary.LittleEndian.Uint32(b[n-4:])
+	}
+	if !checks(headOldSize) || string(b[:8]) != headMagic {
 		return mark{}, false
 	}
-	return mark{
+	m := mark{
 		major: int(binary.LittleEndian.Uint16(b[8:])),
 		minor: int(binary.LittleEndian.Uint16(b[10:])),
 		clean: b[12] == 1,
 		gen:   binary.LittleEndian.Uint64(b[16:]),
-	}, true
+	}
+	if m.major == FormatMajor {
+		if !checks(headSlotSize) {
+			return mark{}, false
+		}
+		m.seq = binary.LittleEndian.Uint64(b[headOldSize:])
+		m.history = History(b[headOldSize+8:])
+	}
+	return m, true
 }
 
 // head writes HEAD.
@@ -79,15 +99,13 @@ func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
 	defer f.Close()
 	for i := range 2 {
 		b := make([]byte, headSlotSize)
-		if _, err := f.ReadAt(b, int64(i)*headSlot); err != nil {
-			if errors.Is(err, io.EOF) {
-				continue
-			}
+		got, err := f.ReadAt(b, int64(i)*headSlot)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return mark{}, 0, false, true, err
 		}
 		// Equal generations: an unclean mark follows a clean one at open, so
 		// it wins; a clean one that follows it has the same meaning as both.
-		if n, valid := decodeMark(b); valid && (!ok || n.gen > m.gen || n.gen == m.gen && !n.clean) {
+		if n, valid := decodeMark(b[:got]); valid && (!ok || n.gen > m.gen || n.gen == m.gen && !n.clean) {
 			m, slot, ok = n, i, true
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 func TestRefusedInput(t *testing.T) {
@@ -351,7 +353,7 @@ func TestLinkedFolder(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(dir, "x"+temporaryMark+"1")
+	left := filepath.Join(dir, "x"+atomicfile.Mark+"1")
 	if err := os.WriteFile(left, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // log walks the change log after a sequence and holds every batch to the
-// number of entries in its commit record.
+// number of entries and the digest in its commit record.
 func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) error) error {
 	switch {
 	case after < p.st.base:
@@ -15,13 +15,21 @@ func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) err
 	case after > p.st.seq:
 		return fmt.Errorf("changes after %d, the last is %d: %w", after, p.st.seq, ErrAhead)
 	}
-	it := p.iterate(prefixLog, logKey(after+1, 0))
+	before, err := p.historyAt(after)
+	if err != nil {
+		return err
+	}
+	it, err := p.iterate(ctx, logKey(after+1, 0), logKey(p.st.seq, 1<<32-1))
+	if err != nil {
+		return err
+	}
 	defer it.Close()
 	for seq := after + 1; seq <= p.st.seq; seq++ {
 		c, err := p.commit(seq)
 		if err != nil {
 			return err
 		}
+		link := newChain(before, seq, c.nonce)
 		for n := range c.entries {
 			if n%checkEvery == 0 {
 				if err := p.interrupted(ctx); err != nil {
@@ -34,6 +42,7 @@ func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) err
 			}
 			var change Change
 			err := p.s.value(it.Item(), key, func(b []byte) (err error) {
+				link.add(b)
 				change, err = decodeChange(b)
 				return p.s.decoded(key, err)
 			})
@@ -45,6 +54,13 @@ func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) err
 			}
 			it.Next()
 		}
+		if before != (History{}) && link.history() != c.history {
+			return p.s.corrupt("record "+keyName(numberKey(prefixCommit, seq)), errHistory)
+		}
+		before = c.history
+	}
+	if before != p.st.history {
+		return p.s.corrupt("state record", errHistory)
 	}
 	return nil
 }

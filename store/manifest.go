@@ -13,7 +13,7 @@ import (
 // The format of the database. A change that older programs cannot read raises
 // FormatMajor; one that they may ignore raises FormatMinor.
 const (
-	FormatMajor = 1
+	FormatMajor = 2
 	FormatMinor = 0
 )
 
@@ -52,8 +52,9 @@ func (u *UUID) UnmarshalText(b []byte) error {
 type Manifest struct {
 	Major   int       `json:"major"` // format, set by the store
 	Minor   int       `json:"minor"`
-	UUID    UUID      `json:"uuid"`    // set by the store
-	Created time.Time `json:"created"` // set by the store
+	UUID    UUID      `json:"uuid"`           // set by the store
+	Created time.Time `json:"created"`        // set by the store
+	From    int       `json:"from,omitempty"` // major format that the database was brought over from, set by the store
 
 	Dim     int             `json:"dim"`               // of every vector; fixed once there are documents
 	Metric  string          `json:"metric,omitempty"`  // "cosine"
@@ -82,7 +83,7 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "dim", "metric", "encoder", "language", "bridges", "default", "auto"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "bridges", "default", "auto"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 
@@ -163,7 +164,7 @@ func unknownFields(b []byte, known []string) (map[string]json.RawMessage, error)
 // checkChange refuses changes of what is fixed.
 func (m Manifest) checkChange(old Manifest, documents uint64) error {
 	switch {
-	case m.Major != old.Major || m.UUID != old.UUID || !m.Created.Equal(old.Created):
+	case m.Major != old.Major || m.UUID != old.UUID || m.From != old.From || !m.Created.Equal(old.Created):
 		return fmt.Errorf("%w: format, uuid and creation time are set by the store", ErrManifest)
 	case m.Dim < 0 || m.Dim > MaxDim:
 		return fmt.Errorf("%w: dimension %d is not within 1 to %d", ErrManifest, m.Dim, MaxDim)

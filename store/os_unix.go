@@ -27,15 +27,6 @@ func tryLock(f *os.File, exclusive bool) error {
 	}
 }
 
-// syncDir makes renames and new files in dir durable.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
 // mapFile returns the whole file as memory and the function that gives it back.
 // What is written there never reaches the file.
 func mapFile(f *os.File, size int64) ([]byte, func() error, error) {

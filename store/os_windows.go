@@ -23,9 +23,6 @@ func tryLock(f *os.File, exclusive bool) error {
 	return err
 }
 
-// syncDir does nothing: Windows offers no way to sync a folder.
-func syncDir(string) error { return nil }
-
 // mapFile reads the whole file: a mapped file could not be replaced.
 func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	b := make([]byte, size)

@@ -15,45 +15,54 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // or its decoder refused.
 var errRecord = errors.New("record does not decode")
 
-// seal appends the CRC32C of key and payload to the payload, so that a value
-// that turns up under another key is noticed too.
-func seal(key, payload []byte) []byte {
-	crc := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, payload)
+// seal appends the CRC32C of database, key and payload to the payload, so that a
+// value that turns up under another key or in another database is noticed too.
+// seed is the database's, see UUID.seed; 0 leaves the database out.
+func seal(seed uint32, key, payload []byte) []byte {
+	crc := crc32.Update(crc32.Update(seed, castagnoli, key), castagnoli, payload)
 	return binary.LittleEndian.AppendUint32(payload, crc)
 }
 
 // unseal returns the payload of a sealed value.
-func unseal(key, value []byte) ([]byte, error) {
+func unseal(seed uint32, key, value []byte) ([]byte, error) {
 	if len(value) < 4 {
 		return nil, fmt.Errorf("%w: %d bytes are too short", errRecord, len(value))
 	}
 	payload := value[:len(value)-4]
-	crc := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, payload)
+	crc := crc32.Update(crc32.Update(seed, castagnoli, key), castagnoli, payload)
 	if crc != binary.LittleEndian.Uint32(value[len(payload):]) {
 		return nil, fmt.Errorf("%w: checksum mismatch", errRecord)
 	}
 	return payload, nil
 }
 
-// The first byte of documents and rows: one row, or several.
+// seed is the beginning of the checksums of a database's values.
+func (u UUID) seed() uint32 { return crc32.Checksum(u[:], castagnoli) }
+
+// The first byte of documents and rows: one row, several, or any number with a
+// media type (documents) or codes (rows).
 const (
 	recordVersion  = 1
 	recordVersionN = 2
+	recordVersionX = 3
 )
 
-func versionFor(rows int) byte {
-	if rows > 1 {
+func versionFor(rows int, more bool) byte {
+	switch {
+	case more:
+		return recordVersionX
+	case rows > 1:
 		return recordVersionN
 	}
 	return recordVersion
 }
 
 // encodeDocument appends the text side of d: version, truncated, id, title,
-// text, metadata, each of the latter with its length before it; of several rows
-// their number, and for each the distance of its start from the one before and
-// its length.
+// text, metadata, each of the latter with its length before it; in version 3 the
+// media type likewise and the number of rows; of several rows their number, and
+// for each the distance of its start from the one before and its length.
 func encodeDocument(dst []byte, d *Document) []byte {
-	dst = append(dst, versionFor(len(d.Rows)))
+	dst = append(dst, versionFor(len(d.Rows), d.Media != ""))
 	dst = binary.AppendVarint(dst, int64(d.Truncated))
 	for _, s := range []string{d.ID, d.Title, d.Text} {
 		dst = binary.AppendUvarint(dst, uint64(len(s)))
@@ -61,8 +70,14 @@ func encodeDocument(dst []byte, d *Document) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(d.Metadata)))
 	dst = append(dst, d.Metadata...)
-	if len(d.Rows) > 1 {
+	if d.Media != "" {
+		dst = binary.AppendUvarint(dst, uint64(len(d.Media)))
+		dst = append(dst, d.Media...)
+	}
+	if d.Media != "" || len(d.Rows) > 1 {
 		dst = binary.AppendUvarint(dst, uint64(len(d.Rows)))
+	}
+	if len(d.Rows) > 1 {
 		last := 0
 		for _, r := range d.Rows {
 			dst = binary.AppendUvarint(dst, uint64(r.Start-last))
@@ -77,7 +92,7 @@ func encodeDocument(dst []byte, d *Document) []byte {
 func decodeDocument(p []byte, d *Document) error {
 	r := reader{p: p}
 	v := r.byte()
-	if v != recordVersion && v != recordVersionN {
+	if v < recordVersion || v > recordVersionX {
 		return fmt.Errorf("%w: document version %d", errRecord, v)
 	}
 	truncated := r.varint()
@@ -87,11 +102,25 @@ func decodeDocument(p []byte, d *Document) error {
 		d.Metadata = append([]byte(nil), m...)
 	}
 	d.Truncated = int32(truncated)
-	d.Rows = []Row{{End: len(d.Text)}}
-	if v == recordVersionN {
-		if err := decodeSpans(&r, d); err != nil {
+	d.Media = ""
+	rows := uint64(1)
+	var err error
+	if v == recordVersionX {
+		d.Media = string(r.bytes())
+	}
+	if v > recordVersion {
+		if rows, err = r.rows(v); err != nil {
 			return err
 		}
+	}
+	d.Rows = []Row{{End: len(d.Text)}}
+	if rows > 1 {
+		if err := decodeSpans(&r, d, rows); err != nil {
+			return err
+		}
+	}
+	if v == recordVersionX && r.err == nil && d.Media == "" {
+		return fmt.Errorf("%w: no media type", errRecord)
 	}
 	if err := r.finish(); err != nil {
 		return err
@@ -103,11 +132,7 @@ func decodeDocument(p []byte, d *Document) error {
 }
 
 // decodeSpans fills the bytes that each of several rows stands for.
-func decodeSpans(r *reader, d *Document) error {
-	n, err := r.rows()
-	if err != nil {
-		return err
-	}
+func decodeSpans(r *reader, d *Document, n uint64) error {
 	d.Rows = make([]Row, n)
 	var start uint64
 	for i := range d.Rows {
@@ -123,14 +148,23 @@ func decodeSpans(r *reader, d *Document) error {
 
 // encodeRows appends the vectors and the token ids: version, for several rows
 // their number, and each as dimension, float32 little-endian, count, zigzag
-// differences of consecutive ids.
+// differences of consecutive ids. In version 3 the number is always there, and
+// behind each row the length of its codes and the codes.
 func encodeRows(dst []byte, rows []Row) []byte {
-	dst = append(dst, versionFor(len(rows)))
-	if len(rows) > 1 {
+	codes := false
+	for _, r := range rows {
+		codes = codes || len(r.Codes) > 0
+	}
+	dst = append(dst, versionFor(len(rows), codes))
+	if codes || len(rows) > 1 {
 		dst = binary.AppendUvarint(dst, uint64(len(rows)))
 	}
 	for _, r := range rows {
 		dst = encodeRow(dst, r.Vector, r.Tokens)
+		if codes {
+			dst = binary.AppendUvarint(dst, uint64(len(r.Codes)))
+			dst = append(dst, r.Codes...)
+		}
 	}
 	return dst
 }
@@ -150,15 +184,16 @@ func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
 }
 
 // decodeRows reads the rows of one document into the slice given, whose
-// vectors and tokens are used again. Their spans are the document's.
+// vectors, tokens and codes are used again. Their spans are the document's.
 func decodeRows(p []byte, rows []Row) ([]Row, error) {
 	r := reader{p: p}
 	n := uint64(1)
 	var err error
-	switch v := r.byte(); v {
+	v := r.byte()
+	switch v {
 	case recordVersion:
-	case recordVersionN:
-		if n, err = r.rows(); err != nil {
+	case recordVersionN, recordVersionX:
+		if n, err = r.rows(v); err != nil {
 			return rows, err
 		}
 	default:
@@ -173,6 +208,13 @@ func decodeRows(p []byte, rows []Row) ([]Row, error) {
 		row.Start, row.End = 0, 0
 		if row.Vector, row.Tokens, err = decodeRow(&r, row.Vector[:0], row.Tokens[:0]); err != nil {
 			return rows, err
+		}
+		row.Codes = row.Codes[:0]
+		if v == recordVersionX {
+			row.Codes = append(row.Codes, r.bytes()...)
+		}
+		if len(row.Codes) == 0 {
+			row.Codes = nil
 		}
 	}
 	return rows, r.finish()
@@ -207,8 +249,27 @@ func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32,
 }
 
 // version is what an id has since batch seq: ordinal ord (0 means deleted),
-// whose records take bytes.
-type version struct{ ord, seq, bytes uint64 }
+// whose records take bytes; truncated says that tokens of it were cut off.
+type version struct {
+	ord, seq, bytes uint64
+	truncated       bool
+}
+
+// truncatedBit is in the number of bytes of a version of which tokens were cut
+// off. In databases of format 1 it is never set.
+const truncatedBit = 1 << 63
+
+func (v version) size() uint64 {
+	if v.truncated {
+		return v.bytes | truncatedBit
+	}
+	return v.bytes
+}
+
+func (v *version) split() {
+	v.truncated = v.bytes&truncatedBit != 0
+	v.bytes &^= truncatedBit
+}
 
 // current is the record of an id: its version and the one before. The latter
 // answers while the batch of the former is not committed, and restores the
@@ -216,11 +277,13 @@ type version struct{ ord, seq, bytes uint64 }
 type current struct{ now, before version }
 
 func (c current) encode() []byte {
-	return appendNumbers(nil, c.now.ord, c.now.seq, c.now.bytes, c.before.ord, c.before.seq, c.before.bytes)
+	return appendNumbers(nil, c.now.ord, c.now.seq, c.now.size(), c.before.ord, c.before.seq, c.before.size())
 }
 
 func decodeCurrent(p []byte) (c current, err error) {
 	err = decodeNumbers(p, &c.now.ord, &c.now.seq, &c.now.bytes, &c.before.ord, &c.before.seq, &c.before.bytes)
+	c.now.split()
+	c.before.split()
 	return c, err
 }
 
@@ -233,15 +296,31 @@ func (c current) at(seq uint64) uint64 {
 }
 
 // commit is the record of one batch: how many log entries it has, the first
-// free ordinal and the number of live documents after it, and the bytes of the
-// versions that it ended.
-type commit struct{ entries, nextOrd, live, deadBytes uint64 }
+// free ordinal and the number of live documents after it, the bytes of the
+// versions that it ended, and the digest of all commits up to it with the nonce
+// that went into it. Those of format 1 have neither.
+type commit struct {
+	entries, nextOrd, live, deadBytes uint64
+	nonce                             [16]byte
+	history                           History
+}
 
 func (c commit) encode() []byte {
-	return appendNumbers(nil, c.entries, c.nextOrd, c.live, c.deadBytes)
+	b := appendNumbers(nil, c.entries, c.nextOrd, c.live, c.deadBytes)
+	if c.history == (History{}) {
+		return b
+	}
+	return append(append(b, c.nonce[:]...), c.history[:]...)
 }
 
 func decodeCommit(p []byte) (c commit, err error) {
+	const old, now = 4 * 8, 4*8 + 32
+	if len(p) == now {
+		c.nonce, c.history = [16]byte(p[old:]), History(p[old+16:])
+		if p = p[:old]; c.history == (History{}) {
+			return c, fmt.Errorf("%w: no digest", errRecord)
+		}
+	}
 	err = decodeNumbers(p, &c.entries, &c.nextOrd, &c.live, &c.deadBytes)
 	return c, err
 }
@@ -250,14 +329,39 @@ func decodeCommit(p []byte) (c commit, err error) {
 // kind; base is the sequence up to which Compact has trimmed; manifestGen is
 // gen at the last change of the manifest; liveBytes and deadBytes are the sizes
 // of the records of live versions and of dead ones that Compact has not passed.
-type state struct{ gen, seq, nextOrd, live, base, manifestGen, liveBytes, deadBytes uint64 }
+//
+// truncated counts live documents of which tokens were cut off. trimmed is the
+// sequence up to which Compact has removed what it is to remove. Everything
+// below ordinal safeOrd and up to sequence safeSeq lay in Badger's tables when
+// the database was last opened after a clean end; newLive of the live versions
+// are later ones, which may lie in its logs. history is the digest at seq,
+// baseHistory that at base.
+type state struct {
+	gen, seq, nextOrd, live, base, manifestGen, liveBytes, deadBytes uint64
+
+	truncated, trimmed, safeOrd, safeSeq, newLive uint64
+	history, baseHistory                          History
+}
 
 func (s state) encode() []byte {
-	return appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen, s.liveBytes, s.deadBytes)
+	b := appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen, s.liveBytes, s.deadBytes,
+		s.truncated, s.trimmed, s.safeOrd, s.safeSeq, s.newLive)
+	return append(append(b, s.history[:]...), s.baseHistory[:]...)
 }
 
 func decodeState(p []byte) (s state, err error) {
-	err = decodeNumbers(p, &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen, &s.liveBytes, &s.deadBytes)
+	const old, now = 8 * 8, 13*8 + 32
+	switch len(p) {
+	case old: // format 1
+		err = decodeNumbers(p, &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen, &s.liveBytes, &s.deadBytes)
+		s.safeOrd, s.newLive = 1, s.live
+	case now:
+		s.history, s.baseHistory = History(p[now-32:]), History(p[now-16:])
+		err = decodeNumbers(p[:now-32], &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen, &s.liveBytes, &s.deadBytes,
+			&s.truncated, &s.trimmed, &s.safeOrd, &s.safeSeq, &s.newLive)
+	default:
+		err = fmt.Errorf("%w: %d bytes", errRecord, len(p))
+	}
 	return s, err
 }
 
@@ -365,11 +469,11 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
-// rows reads how many rows a record of several has; each takes two bytes or
-// more.
-func (r *reader) rows() (uint64, error) {
+// rows reads how many rows a record of a version has. Of several, each takes two
+// bytes or more.
+func (r *reader) rows(version byte) (uint64, error) {
 	n := r.uvarint()
-	if n < 2 || n > MaxRows || n > uint64(len(r.p))/2 {
+	if n < 1 || n == 1 && version == recordVersionN || n > MaxRows || n > 1 && n > uint64(len(r.p))/2 {
 		return 0, fmt.Errorf("%w: %d rows in %d bytes", errRecord, n, len(r.p))
 	}
 	return n, nil

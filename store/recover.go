@@ -14,7 +14,14 @@ func (s *Store) recover(st state) (state, error) {
 	if err := s.sweep(st); err != nil {
 		return st, err
 	}
-	if err := s.trim(context.Background(), st.base); err != nil {
+	if s.manifest.Major < FormatMajor {
+		var err error
+		if st, err = s.upgrade(st); err != nil {
+			return st, err
+		}
+	}
+	st, err := s.trim(context.Background(), st)
+	if err != nil {
 		return st, err
 	}
 	s.reclaim(st)
@@ -27,7 +34,7 @@ func (s *Store) recover(st state) (state, error) {
 // costs a few seeks when there is nothing to do.
 func (s *Store) sweep(st state) error {
 	for {
-		entries, err := s.entries(st.seq+1, 1<<63, chunk)
+		entries, err := s.entries(logKey(st.seq+1, 0), 1<<63, chunk)
 		if err != nil {
 			return err
 		}
@@ -90,11 +97,14 @@ type entry struct {
 	change Change
 }
 
-// entries reads up to limit log entries of the batches first to last.
-func (s *Store) entries(first, last uint64, limit int) (out []entry, err error) {
+// entries reads up to limit log entries from a key to the end of batch last.
+func (s *Store) entries(from []byte, last uint64, limit int) (out []entry, err error) {
 	p := &pin{s: s, txn: s.db.NewTransaction(false)}
 	defer p.txn.Discard()
-	it := p.iterate(prefixLog, logKey(first, 0))
+	it, err := p.iterate(context.Background(), from, logKey(last, 1<<32-1))
+	if err != nil {
+		return nil, err
+	}
 	defer it.Close()
 	for ; it.Valid() && len(out) < limit; it.Next() {
 		key := it.Item().KeyCopy(nil)
@@ -118,10 +128,13 @@ func (s *Store) entries(first, last uint64, limit int) (out []entry, err error) 
 }
 
 // keys lists up to limit keys from one key to before another.
-func (s *Store) keys(from, to []byte, limit int) (out [][]byte) {
+func (s *Store) keys(from, to []byte, limit int) (out [][]byte, err error) {
 	p := &pin{s: s, txn: s.db.NewTransaction(false)}
 	defer p.txn.Discard()
-	it := p.iterate(from[0], from)
+	it, err := p.iterate(context.Background(), from, to)
+	if err != nil {
+		return nil, err
+	}
 	defer it.Close()
 	for ; it.Valid() && len(out) < limit; it.Next() {
 		key := it.Item().KeyCopy(nil)
@@ -130,15 +143,15 @@ func (s *Store) keys(from, to []byte, limit int) (out [][]byte) {
 		}
 		out = append(out, key)
 	}
-	return out
+	return out, nil
 }
 
 // deleteKeys deletes all keys from one key to before another.
 func (s *Store) deleteKeys(from, to []byte) error {
 	for {
-		keys := s.keys(from, to, chunk)
-		if len(keys) == 0 {
-			return nil
+		keys, err := s.keys(from, to, chunk)
+		if err != nil || len(keys) == 0 {
+			return err
 		}
 		w := s.newStager()
 		for _, k := range keys {

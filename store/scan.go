@@ -38,9 +38,15 @@ func (p *pin) scanDocuments(ctx context.Context, from uint64, fn func(uint64, *D
 // word; therefore a full pass counts.
 func (p *pin) each(ctx context.Context, prefix byte, from uint64, fn func(ord uint64, record []byte) error) error {
 	from = max(from, 1)
-	it := p.iterate(prefix, numberKey(prefix, from))
+	it, err := p.iterate(ctx, numberKey(prefix, from), numberKey(prefix, p.st.nextOrd))
+	if err != nil {
+		return err
+	}
 	defer it.Close()
-	deaths := p.deaths(from)
+	deaths, err := p.deaths(ctx, from)
+	if err != nil {
+		return err
+	}
 	defer deaths.it.Close()
 	var n uint64
 	var whole []byte
@@ -117,21 +123,28 @@ func (p *pin) join(it *badger.Iterator, prefix byte, ord uint64, dst []byte, sin
 	return dst, nil
 }
 
-// iterate returns an iterator over the keys of one kind, from a key upwards.
-func (p *pin) iterate(prefix byte, from []byte) *badger.Iterator {
-	it := p.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix}})
+// iterate returns an iterator over the keys of one kind, from a key upwards. Up
+// to the key to, included, the tables are checked; the caller goes no further.
+func (p *pin) iterate(ctx context.Context, from, to []byte) (*badger.Iterator, error) {
+	if err := p.s.tables.check(func() error { return p.interrupted(ctx) }, from, to); err != nil {
+		return nil, err
+	}
+	it := p.txn.NewIterator(badger.IteratorOptions{Prefix: from[:1]})
 	it.Seek(from)
-	return it
+	return it, nil
+}
+
+// whole returns an iterator over all keys of one kind.
+func (p *pin) whole(ctx context.Context, prefix byte) (*badger.Iterator, error) {
+	return p.iterate(ctx, []byte{prefix}, []byte{prefix + 1})
 }
 
 // interrupted tells a long call to end.
 func (p *pin) interrupted(ctx context.Context) error {
-	select {
-	case <-p.s.stop:
-		return ErrClosed
-	default:
-		return ctx.Err()
+	if err := p.s.stopped(); err != nil {
+		return err
 	}
+	return ctx.Err()
 }
 
 // deathList walks over the dead versions in step with a walk over versions.
@@ -141,8 +154,9 @@ type deathList struct {
 	ord, seq uint64 // where it stands; ord 0 before the first
 }
 
-func (p *pin) deaths(from uint64) *deathList {
-	return &deathList{p: p, it: p.iterate(prefixDeath, numberKey(prefixDeath, from))}
+func (p *pin) deaths(ctx context.Context, from uint64) (*deathList, error) {
+	it, err := p.iterate(ctx, numberKey(prefixDeath, from), []byte{prefixDeath + 1})
+	return &deathList{p: p, it: it}, err
 }
 
 // dead says whether a version is dead in the pin's state. The ordinals asked

@@ -53,16 +53,19 @@ func (s *Store) SetManifest(ctx context.Context, change func(*Manifest) error) e
 	return s.finish(st)
 }
 
-// writeManifest writes manifest and state in one transaction.
-func (s *Store) writeManifest(st state, m Manifest) error {
+// writeManifest writes manifest and state, and what else is given, in one
+// transaction.
+func (s *Store) writeManifest(st state, m Manifest, more ...op) error {
 	p, err := encodeManifest(st.gen, m)
 	if err != nil {
 		return err
 	}
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
-	if err := errors.Join(set(txn, keyManifest, p), set(txn, keyState, st.encode())); err != nil {
-		return err
+	for _, o := range append(more, op{keyManifest, p}, op{keyState, st.encode()}) {
+		if err := s.set(txn, o.key, o.payload); err != nil {
+			return err
+		}
 	}
 	return txn.Commit()
 }

@@ -24,6 +24,28 @@ func (s *Store) leave() {
 	}
 }
 
+// stopped returns ErrClosed once Close has begun.
+func (s *Store) stopped() error {
+	select {
+	case <-s.stop:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// beforeWriting checks all tables before so much is written that Badger may
+// begin to compact them. The caller has the writer's slot.
+func (s *Store) beforeWriting(size int64) error {
+	if s.tables.checked() {
+		return nil
+	}
+	if s.written += size; s.written < s.o.memtableBytes()/8 {
+		return nil
+	}
+	return s.tables.checkAll(s.stopped)
+}
+
 // startWriting waits for the writer's slot; stopWriting must follow.
 func (s *Store) startWriting(ctx context.Context) error {
 	if s.o.ReadOnly {

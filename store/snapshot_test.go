@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 func TestSnapshotRoundTrip(t *testing.T) {
@@ -75,7 +77,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	} else {
 		s.Close()
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "*"+temporaryMark+"*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, "*"+atomicfile.Mark+"*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }

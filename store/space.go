@@ -39,6 +39,17 @@ func (s *Store) DiskBytes() (int64, error) {
 	return sum, err
 }
 
+// Space returns the bytes of the records of live documents, of dead versions that
+// Compact has not passed, and of the tables on disk, which hold both, what was
+// removed and not yet reclaimed, and not what is still in Badger's logs.
+func (v *View) Space() (live, dead, disk uint64, err error) {
+	err = v.use(func(p *pin) error {
+		live, dead, disk = p.st.liveBytes, p.st.deadBytes, p.s.tableBytes()
+		return nil
+	})
+	return live, dead, disk, err
+}
+
 // checkSpace refuses writes while the disk could fill up before Badger has
 // flushed and compacted what it holds: it writes through memory maps of files
 // with holes, and a full disk would then end the process with a fault instead

@@ -37,6 +37,9 @@ func (w *stager) apply(ops ...op) error {
 			return err
 		}
 	}
+	if err := w.s.beforeWriting(size); err != nil {
+		return err
+	}
 	w.size += size
 	w.count += int64(len(ops))
 	for _, o := range ops {
@@ -44,7 +47,7 @@ func (w *stager) apply(ops ...op) error {
 		if o.payload == nil {
 			err = w.txn.Delete(o.key)
 		} else {
-			err = set(w.txn, o.key, o.payload)
+			err = w.s.set(w.txn, o.key, o.payload)
 		}
 		if err != nil {
 			return err

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 // Options shape Open. The zero value is a good default.
@@ -60,8 +62,13 @@ type Store struct {
 	head *head // nil if read-only
 	db   *badger.DB
 
-	writer chan struct{} // holds one token; who has it may write
-	failed atomic.Pointer[error]
+	tables      *tables // that were there at Open
+	seed        uint32  // of the values' checksums
+	broughtOver bool    // from format 1: values of that time have no seed
+
+	writer  chan struct{} // holds one token; who has it may write
+	written int64         // bytes since Open, counted until the tables are checked; the writer's
+	failed  atomic.Pointer[error]
 
 	mu       sync.Mutex // guards what follows
 	idle     sync.Cond  // signals active == 0
@@ -87,8 +94,13 @@ func hit(name string) {
 
 // Open opens the database in dir, or creates it unless o.ReadOnly is set, and
 // repairs what a process that died left behind: batches without commit are
-// removed and an interrupted Compact is finished. It reads all tables once to
-// verify their checksums, and after an unclean end counts the records.
+// removed and an interrupted Compact is finished. After an unclean end it counts
+// the records that had been written since the database was last opened. A
+// database of format 1 is brought over, unless o.ReadOnly is set.
+//
+// Cost: footers and indexes of the tables, not their contents; those are
+// checked when they are first read, before Badger first compacts them, and by
+// Verify. Damage is then the error of the call that met it.
 //
 // Errors: *LockedError, *CorruptError, *VersionError, ErrUnclean and
 // ErrNoDatabase (read-only), or the operating system's.
@@ -147,12 +159,29 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			return nil, err
 		}
 	}
-	if s.db, err = openBadger(dir, o); err != nil {
+	if s.db, s.tables, err = openBadger(dir, o); err != nil {
 		return nil, err
 	}
-	st, err := s.load(m, marked, fresh)
+	st, err := s.load(m, marked)
 	if err != nil {
 		return nil, err
+	}
+	if marked {
+		p := &pin{s: s, st: st, txn: s.db.NewTransaction(false)}
+		err := p.checkHistory(m)
+		p.txn.Discard()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !marked { // nothing tells what lay in tables
+		st.safeOrd, st.safeSeq, st.newLive = 1, 0, st.live
+	}
+	clean := fresh || marked && m.clean && m.gen == st.gen
+	if clean {
+		st.safeOrd, st.safeSeq, st.newLive = st.nextOrd, st.seq, 0
+	} else {
+		st.trimmed = 0 // what was removed may be there again
 	}
 	if present && !marked {
 		o.logger().Warn("the mark of acknowledged writes is damaged; writing it anew", "file", filepath.Join(dir, headName))
@@ -167,13 +196,13 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if st, err = s.recover(st); err != nil {
 			return nil, err
 		}
-		if err := syncDir(dir); err != nil {
+		if err := atomicfile.SyncDir(dir); err != nil {
 			return nil, err
 		}
 	}
 	s.last = s.newPin(st)
-	if !fresh && !m.clean {
-		if err := s.last.count(); err != nil {
+	if !clean {
+		if err := s.last.countNew(); err != nil {
 			return nil, err
 		}
 	}
@@ -185,32 +214,33 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// load reads state and manifest, or writes the first ones, and compares the
+// load reads manifest and state, or writes the first ones, and compares the
 // state with the mark.
-func (s *Store) load(m mark, marked, fresh bool) (st state, err error) {
+func (s *Store) load(m mark, marked bool) (st state, err error) {
 	txn := s.db.NewTransaction(false)
 	defer txn.Discard()
-	p, err := s.get(txn, keyState)
+	p, err := s.get(txn, keyManifest)
 	if errors.Is(err, ErrNotFound) {
-		if marked && m.gen > 0 {
-			return st, s.corrupt("all records are missing", nil)
-		}
-		empty, err := isEmpty(txn)
-		if err != nil {
-			return st, err
-		}
-		if !empty {
-			return st, s.corrupt("the state record is missing", nil)
-		}
-		if s.o.ReadOnly {
-			return st, ErrNoDatabase
-		}
-		if n, err := countSpares(s.records()); err != nil {
-			return st, err
-		} else if n > 0 {
-			return st, s.corrupt("the state record is missing", nil)
-		}
-		return s.create()
+		return s.loadNothing(txn, m, marked)
+	}
+	if err != nil {
+		return st, err
+	}
+	gen, mf, err := decodeManifest(p)
+	if err != nil {
+		return st, s.corrupt("manifest", err)
+	}
+	if mf.Major > FormatMajor {
+		return st, &VersionError{Dir: s.dir, Major: mf.Major, Supported: FormatMajor}
+	}
+	s.manifest = mf
+	s.broughtOver = mf.From != 0 || mf.Major < FormatMajor
+	if mf.Major == FormatMajor {
+		s.seed = mf.UUID.seed()
+	}
+	p, err = s.get(txn, keyState)
+	if errors.Is(err, ErrNotFound) {
+		return st, s.corrupt("the state record is missing", nil)
 	}
 	if err != nil {
 		return st, err
@@ -221,39 +251,54 @@ func (s *Store) load(m mark, marked, fresh bool) (st state, err error) {
 	if marked && st.gen < m.gen {
 		return st, s.corrupt(fmt.Sprintf("%d acknowledged writes after number %d are missing", m.gen-st.gen, st.gen), nil)
 	}
-	if p, err = s.get(txn, keyManifest); err != nil {
-		if errors.Is(err, ErrNotFound) {
-			err = s.corrupt("the manifest is missing", nil)
-		}
-		return st, err
-	}
-	gen, mf, err := decodeManifest(p)
-	if err != nil {
-		return st, s.corrupt("manifest", err)
-	}
-	if mf.Major > FormatMajor {
-		return st, &VersionError{Dir: s.dir, Major: mf.Major, Supported: FormatMajor}
-	}
 	if gen != st.manifestGen {
 		return st, s.corrupt("an acknowledged change of the manifest is missing", nil)
 	}
-	s.manifest = mf
 	return st, nil
+}
+
+// loadNothing is load without a manifest: there must be no other record, and no
+// trace of one.
+func (s *Store) loadNothing(txn *badger.Txn, m mark, marked bool) (st state, err error) {
+	if marked && m.gen > 0 {
+		return st, s.corrupt("all records are missing", nil)
+	}
+	if err := s.tables.checkAll(s.stopped); err != nil {
+		return st, err
+	}
+	empty, err := isEmpty(txn)
+	if err != nil {
+		return st, err
+	}
+	if !empty {
+		return st, s.corrupt("the manifest is missing", nil)
+	}
+	if s.o.ReadOnly {
+		return st, ErrNoDatabase
+	}
+	if n, err := countSpares(s.records()); err != nil {
+		return st, err
+	} else if n > 0 {
+		return st, s.corrupt("the manifest is missing", nil)
+	}
+	return s.create()
 }
 
 // create writes the first state and manifest.
 func (s *Store) create() (state, error) {
-	st := state{gen: 1, nextOrd: 1, manifestGen: 1}
 	s.manifest = Manifest{
 		Major: FormatMajor, Minor: FormatMinor,
 		UUID: newUUID(), Created: time.Now().UTC().Truncate(time.Second),
 	}
+	s.seed = s.manifest.UUID.seed()
+	st := state{gen: 1, nextOrd: 1, manifestGen: 1, safeOrd: 1, history: firstHistory(s.manifest.UUID)}
+	st.baseHistory = st.history
 	return st, s.writeManifest(st, s.manifest)
 }
 
 // mark is what HEAD says of a state.
 func (s *Store) mark(st state, clean bool) mark {
-	return mark{major: FormatMajor, minor: FormatMinor, clean: clean, gen: st.gen}
+	return mark{major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, gen: st.gen, seq: st.seq, history: st.history}
 }
 
 // Close waits for calls in progress, discards a batch in progress, makes

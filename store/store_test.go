@@ -266,7 +266,10 @@ func dump(t testing.TB, s *Store) map[string]string {
 	p := &pin{s: s, txn: s.db.NewTransaction(false)}
 	defer p.txn.Discard()
 	for _, prefix := range []byte("dvixlcm") {
-		it := p.iterate(prefix, []byte{prefix})
+		it, err := p.whole(ctx, prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for ; it.Valid(); it.Next() {
 			v, err := it.Item().ValueCopy(nil)
 			if err != nil {

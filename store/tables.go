@@ -1,15 +1,21 @@
 package store
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/fb"
@@ -18,120 +24,291 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// checkTables verifies every block of every table that Badger's MANIFEST
-// lists. Badger itself leaves out a table whose index does not check, ends an
-// iteration early at a bad block, and ends the process at a bad footer. After
-// this pass it meets no such table. The cost is one read of all tables. It
-// returns what the MANIFEST lists.
-func checkTables(dir string) (map[uint64]badger.TableManifest, error) {
+// tables are the tables that were there when the database was opened. Badger
+// cannot be left alone with a damaged one: it leaves out a table whose index
+// does not check, takes a record in a bad block for absent, so that an older
+// one or none answers, ends an iteration early there, drops what follows when it
+// compacts, and ends the process at a bad footer. So footers, indexes and last
+// blocks, which Badger reads when it opens, are checked before, and the rest of
+// a table before the first call that reads from it. Compactions read what they
+// like: before the first one all is checked.
+type tables struct {
+	dir    string // of the database
+	listed map[uint64]badger.TableManifest
+	levels [][]*tableFile // by level, each by first key
+	left   atomic.Int64   // tables that were not checked yet
+}
+
+// tableFile is one table.
+type tableFile struct {
+	path  string
+	level int
+	size  int64
+	first []byte // its first key
+	mu    sync.Mutex
+	good  atomic.Bool
+}
+
+// openTables checks the footer, the index and the last block of every table
+// that Badger's MANIFEST lists.
+func openTables(dir string) (*tables, error) {
+	t := &tables{dir: dir}
 	records := filepath.Join(dir, recordsName)
-	damaged := func(name string, err error) error {
-		if systemError(err) {
-			return err
-		}
-		return &CorruptError{Dir: dir, What: "file " + filepath.Join(recordsName, name), Err: err}
-	}
 	f, err := os.Open(filepath.Join(records, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // a new database; if it is not, HEAD tells
+		return t, nil // a new database; if it is not, HEAD tells
 	}
 	if err != nil {
 		return nil, err
 	}
 	m, _, err := badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, damaged(badger.ManifestFilename, firstLine(err))
+		return nil, t.damaged(badger.ManifestFilename, firstLine(err))
 	}
-	for id := range m.Tables {
-		name := table.IDToFilename(id)
-		if err := checkTable(filepath.Join(records, name)); err != nil {
-			return nil, damaged(name, err)
+	t.listed = m.Tables
+	for id, tm := range m.Tables {
+		f := &tableFile{path: filepath.Join(records, table.IDToFilename(id)), level: int(tm.Level)}
+		if err := f.open(); err != nil {
+			return nil, t.damaged(filepath.Base(f.path), err)
 		}
+		for len(t.levels) <= f.level {
+			t.levels = append(t.levels, nil)
+		}
+		t.levels[f.level] = append(t.levels[f.level], f)
 	}
-	return m.Tables, nil
+	for _, files := range t.levels {
+		sort.Slice(files, func(i, j int) bool { return bytes.Compare(files[i].first, files[j].first) < 0 })
+	}
+	t.left.Store(int64(len(m.Tables)))
+	return t, nil
 }
 
-// checkTable verifies one table file: blocks, index, length of the index,
-// checksum of the index, length of that checksum.
-func checkTable(path string) (err error) {
-	f, err := os.Open(path)
+func (t *tables) damaged(name string, err error) error {
+	if systemError(err) {
+		return err
+	}
+	return &CorruptError{Dir: t.dir, What: "file " + filepath.Join(recordsName, name), Err: err}
+}
+
+// checked says that no table is left to check.
+func (t *tables) checked() bool { return t.left.Load() == 0 }
+
+// check makes sure that what lies in the tables under the keys from one to
+// another, both included, is as it was written. stop is asked between tables.
+// Cost: one read of each table in question, once.
+func (t *tables) check(stop func() error, from, to []byte) error {
+	if t.checked() {
+		return nil
+	}
+	for level, files := range t.levels {
+		i := 0
+		if level > 0 { // whose tables do not overlap
+			i = sort.Search(len(files), func(i int) bool { return bytes.Compare(files[i].first, from) >= 0 })
+			i = max(i-1, 0)
+		}
+		for ; i < len(files) && bytes.Compare(files[i].first, to) <= 0; i++ {
+			if err := t.checkFile(stop, files[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkAll is check for all keys.
+func (t *tables) checkAll(stop func() error) error {
+	if t.checked() {
+		return nil
+	}
+	for _, files := range t.levels {
+		for _, f := range files {
+			if err := t.checkFile(stop, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tables) checkFile(stop func() error, f *tableFile) error {
+	if f.good.Load() {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.good.Load() {
+		return nil
+	}
+	if err := stop(); err != nil {
+		return err
+	}
+	if err := f.check(); err != nil {
+		return t.damaged(filepath.Base(f.path), err)
+	}
+	f.good.Store(true)
+	t.left.Add(-1)
+	return nil
+}
+
+// compactionDue says that Badger may begin to compact before another memtable
+// is full: by the number of tables at level 0, to which the memtables in its
+// logs come and the one that Close writes, or by the size of another level.
+func (t *tables) compactionDue(logs int) bool {
+	const last = 6
+	var sizes [last + 1]int64
+	for level, files := range t.levels {
+		for _, f := range files {
+			sizes[min(level, last)] += f.size
+		}
+	}
+	o := badgerOptions("", Options{})
+	if len(t.levels) > 0 && len(t.levels[0])+logs+1 >= o.NumLevelZeroTables || logs+1 >= o.NumLevelZeroTables {
+		return true
+	}
+	target := sizes[last]
+	for level := last - 1; level > 0; level-- {
+		target /= int64(o.LevelSizeMultiplier)
+		if sizes[level] >= max(target, o.BaseLevelSize) {
+			return true
+		}
+	}
+	return false
+}
+
+// The end of a table file: index, length of the index, checksum of the index,
+// length of that checksum. Before it lie the blocks, one behind the other.
+
+// open reads the end of the file and the last block.
+func (f *tableFile) open() error {
+	return f.read(func(file *os.File, index *fb.TableIndex, blocks int64) error {
+		var o fb.BlockOffset
+		n := index.OffsetsLength()
+		if n == 0 || !index.Offsets(&o, 0) || len(o.KeyBytes()) < 8 {
+			return errors.New("index: no first key")
+		}
+		key := o.KeyBytes() // with eight bytes of Badger's behind it
+		f.first = bytes.Clone(key[:len(key)-8])
+		if !index.Offsets(&o, n-1) || int64(o.Offset())+int64(o.Len()) != blocks {
+			return fmt.Errorf("blocks do not end at byte %d, where the index begins", blocks)
+		}
+		last := make([]byte, o.Len())
+		if _, err := file.ReadAt(last, int64(o.Offset())); err != nil {
+			return err
+		}
+		return checkBlock(n-1, last)
+	})
+}
+
+// check reads all blocks.
+func (f *tableFile) check() error {
+	return f.read(func(file *os.File, index *fb.TableIndex, blocks int64) error {
+		in := bufio.NewReaderSize(io.NewSectionReader(file, 0, blocks), 256<<10)
+		var at int64
+		var block []byte
+		for i := range index.OffsetsLength() {
+			var o fb.BlockOffset
+			if !index.Offsets(&o, i) || int64(o.Offset()) != at || at+int64(o.Len()) > blocks {
+				return fmt.Errorf("block %d: not where the index says", i)
+			}
+			if n := int(o.Len()); cap(block) < n {
+				block = make([]byte, n)
+			}
+			block = block[:o.Len()]
+			if _, err := io.ReadFull(in, block); err != nil {
+				return err
+			}
+			if err := checkBlock(i, block); err != nil {
+				return err
+			}
+			at += int64(o.Len())
+		}
+		return nil
+	})
+}
+
+// read calls fn with the index and the number of bytes of the blocks.
+func (f *tableFile) read(fn func(file *os.File, index *fb.TableIndex, blocks int64) error) (err error) {
+	file, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
-	data, unmap, err := mapFile(f, info.Size())
+	f.size = info.Size()
+	end, err := tail(file, f.size, min(f.size, 64<<10))
 	if err != nil {
 		return err
+	}
+	rest, sum, err := cutChecksum(end)
+	if err != nil {
+		return fmt.Errorf("footer: %w", err)
+	}
+	n, err := lengthBefore(rest, f.size-int64(len(end)-len(rest)))
+	if err != nil {
+		return fmt.Errorf("footer: %w", err)
+	}
+	blocks := f.size - int64(len(end)-len(rest)) - 4 - n
+	if end, err = tail(file, f.size, f.size-blocks); err != nil {
+		return err
+	}
+	index := end[:n]
+	if err := verify(index, sum); err != nil {
+		return fmt.Errorf("index: %w", err)
 	}
 	defer func() {
 		if r := recover(); r != nil { // the index decoder trusts its input
 			err = firstLine(r)
 		}
-		err = errors.Join(err, unmap())
 	}()
-	rest, sum, err := cutChecksum(data)
+	return fn(file, fb.GetRootAsTableIndex(index, 0), blocks)
+}
+
+// tail reads the last n bytes of a file.
+func tail(f *os.File, size, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	_, err := f.ReadAt(b, size-n)
+	return b, err
+}
+
+func checkBlock(i int, block []byte) error {
+	body, sum, err := cutChecksum(block)
+	if err == nil {
+		err = verify(body, sum)
+	}
 	if err != nil {
-		return fmt.Errorf("footer: %w", err)
-	}
-	rest, n, err := cutLength(rest)
-	if err != nil {
-		return fmt.Errorf("footer: %w", err)
-	}
-	blocks, index := rest[:len(rest)-n], rest[len(rest)-n:]
-	if err := verify(index, sum); err != nil {
-		return fmt.Errorf("index: %w", err)
-	}
-	ti := fb.GetRootAsTableIndex(index, 0)
-	var at uint64
-	for i := range ti.OffsetsLength() {
-		var o fb.BlockOffset
-		if !ti.Offsets(&o, i) || uint64(o.Offset()) != at || at+uint64(o.Len()) > uint64(len(blocks)) {
-			return fmt.Errorf("block %d: not where the index says", i)
-		}
-		body, sum, err := cutChecksum(blocks[at : at+uint64(o.Len())])
-		if err == nil {
-			err = verify(body, sum)
-		}
-		if err != nil {
-			return fmt.Errorf("block %d: %w", i, err)
-		}
-		at += uint64(o.Len())
-	}
-	if at != uint64(len(blocks)) {
-		return fmt.Errorf("blocks end at byte %d, the index begins at %d", at, len(blocks))
+		return fmt.Errorf("block %d: %w", i, err)
 	}
 	return nil
 }
 
-// cutLength splits off the four bytes at the end that tell the length of what
-// is before them.
-func cutLength(b []byte) (rest []byte, n int, err error) {
+// lengthBefore reads the length at the end of b, of what lies before it in room
+// bytes.
+func lengthBefore(b []byte, room int64) (int64, error) {
 	if len(b) < 4 {
-		return nil, 0, errors.New("file is truncated")
+		return 0, errors.New("file is truncated")
 	}
-	rest = b[:len(b)-4]
-	length := uint64(binary.BigEndian.Uint32(b[len(rest):]))
-	if length > uint64(len(rest)) {
-		return nil, 0, errors.New("impossible length")
+	n := int64(binary.BigEndian.Uint32(b[len(b)-4:]))
+	if n > room-4 {
+		return 0, errors.New("impossible length")
 	}
-	return rest, int(length), nil
+	return n, nil
 }
 
 // cutChecksum splits off a checksum and the length behind it.
 func cutChecksum(b []byte) (rest []byte, sum *pb.Checksum, err error) {
-	b, n, err := cutLength(b)
+	n, err := lengthBefore(b, int64(len(b)))
 	if err != nil {
 		return nil, nil, err
 	}
+	b = b[:len(b)-4]
 	sum = &pb.Checksum{}
-	if err := proto.Unmarshal(b[len(b)-n:], sum); err != nil {
+	if err := proto.Unmarshal(b[len(b)-int(n):], sum); err != nil {
 		return nil, nil, err
 	}
-	return b[:len(b)-n], sum, nil
+	return b[:len(b)-int(n)], sum, nil
 }
 
 func verify(b []byte, sum *pb.Checksum) error {

@@ -10,7 +10,28 @@ import (
 
 // set puts a sealed value into a transaction; the payload must not be used
 // afterwards.
-func set(txn *badger.Txn, key, payload []byte) error { return txn.Set(key, seal(key, payload)) }
+func (s *Store) set(txn *badger.Txn, key, payload []byte) error {
+	return txn.Set(key, seal(s.seedOf(key), key, payload))
+}
+
+// seedOf is the beginning of the checksum of the value under a key. That of the
+// manifest does not depend on the UUID, which the manifest tells.
+func (s *Store) seedOf(key []byte) uint32 {
+	if len(key) > 0 && key[0] == keyManifest[0] {
+		return 0
+	}
+	return s.seed
+}
+
+// unseal returns the payload of a value. In a database that was brought over
+// from format 1 values of that time are good as well.
+func (s *Store) unseal(key, value []byte) ([]byte, error) {
+	p, err := unseal(s.seedOf(key), key, value)
+	if err != nil && s.broughtOver {
+		return unseal(0, key, value)
+	}
+	return p, err
+}
 
 // get returns a copy of the payload under key. Errors: ErrNotFound,
 // *CorruptError.
@@ -24,6 +45,9 @@ func (s *Store) get(txn *badger.Txn, key []byte) (p []byte, err error) {
 
 // with calls fn with the payload under key, which is valid during the call.
 func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error) error {
+	if err := s.tables.check(s.stopped, key, key); err != nil {
+		return err
+	}
 	item, err := txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return ErrNotFound
@@ -34,11 +58,31 @@ func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error)
 	return s.value(item, key, fn)
 }
 
+// has says whether there is a record under key.
+func (s *Store) has(txn *badger.Txn, key []byte) (bool, error) {
+	if err := s.tables.check(s.stopped, key, key); err != nil {
+		return false, err
+	}
+	_, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, s.corrupt("record "+keyName(key), err)
+	}
+	return true, nil
+}
+
+// missing is the error that a version has no record under a prefix.
+func (s *Store) missing(prefix byte, ord uint64) error {
+	return s.corrupt(fmt.Sprintf("record %s is missing", keyName(partKey(prefix, ord, 0))), nil)
+}
+
 // value calls fn with the payload of an item.
 func (s *Store) value(item *badger.Item, key []byte, fn func(payload []byte) error) error {
 	var inner error
 	err := item.Value(func(v []byte) error {
-		p, err := unseal(key, v)
+		p, err := s.unseal(key, v)
 		if err == nil {
 			inner = fn(p)
 		}

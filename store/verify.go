@@ -20,13 +20,37 @@ const maxProblems = 100
 // errProblems ends Verify when there are too many problems to list.
 var errProblems = errors.New("too many problems")
 
+// countNew holds what may have been in Badger's logs to the state. Open runs it
+// after an unclean end, when Badger has replayed them: one whose middle is
+// damaged loses entries although later ones are there. What is older lies in
+// tables, whose damage is noticed by their checksums.
+func (p *pin) countNew() error {
+	for _, prefix := range []byte{prefixRow, prefixDocument} {
+		n, _, err := p.countVersions(prefix, p.st.safeOrd)
+		if err != nil {
+			return err
+		}
+		if n != p.st.newLive {
+			return p.s.corrupt(fmt.Sprintf("%d of %d new records of kind %c are there", n, p.st.newLive, prefix), nil)
+		}
+	}
+	return p.log(context.Background(), max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
+		key := idKey(c.ID)
+		return p.s.with(p.txn, key, func(b []byte) error {
+			cur, err := decodeCurrent(b)
+			if err == nil && cur.now.seq < seq {
+				err = fmt.Errorf("%w: of sequence %d, it changed at %d", errRecord, cur.now.seq, seq)
+			}
+			return p.s.decoded(key, err)
+		})
+	})
+}
+
 // count compares the numbers of rows, documents and ids with the state, and
-// the log with its commit records. Open runs it after an unclean end, when
-// Badger has replayed its logs: one whose middle is damaged loses entries
-// although later ones are there.
+// the log with its commit records.
 func (p *pin) count() error {
 	for _, prefix := range []byte{prefixRow, prefixDocument} {
-		n, _, err := p.countVersions(prefix)
+		n, _, err := p.countVersions(prefix, 1)
 		if err != nil {
 			return err
 		}
@@ -50,11 +74,18 @@ func (p *pin) count() error {
 	return p.log(context.Background(), p.st.base, func(uint64, Change) error { return nil })
 }
 
-// countVersions counts first parts by their keys alone.
-func (p *pin) countVersions(prefix byte) (live, dead uint64, err error) {
-	it := p.iterate(prefix, []byte{prefix})
+// countVersions counts first parts from an ordinal on, by their keys alone.
+func (p *pin) countVersions(prefix byte, from uint64) (live, dead uint64, err error) {
+	ctx := context.Background()
+	it, err := p.iterate(ctx, numberKey(prefix, from), []byte{prefix + 1})
+	if err != nil {
+		return 0, 0, err
+	}
 	defer it.Close()
-	deaths := p.deaths(1)
+	deaths, err := p.deaths(ctx, from)
+	if err != nil {
+		return 0, 0, err
+	}
 	defer deaths.it.Close()
 	for ; it.Valid(); it.Next() {
 		ord, part, ok := keyNumber(it.Item().Key())
@@ -79,7 +110,10 @@ func (p *pin) countVersions(prefix byte) (live, dead uint64, err error) {
 
 // ids calls fn with every id's record.
 func (p *pin) ids(fn func(id string, c current) error) error {
-	it := p.iterate(prefixID, []byte{prefixID})
+	it, err := p.whole(context.Background(), prefixID)
+	if err != nil {
+		return err
+	}
 	defer it.Close()
 	for ; it.Valid(); it.Next() {
 		key := it.Item().KeyCopy(nil)
@@ -131,15 +165,19 @@ func (p *pin) verify(ctx context.Context, progress func(done, total int), r *Rep
 }
 
 func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
-	if err := p.s.db.VerifyChecksum(); err != nil {
-		if err := problem(p.s.corrupt("a table", firstLine(err))); err != nil {
-			return err
+	err := p.s.tables.checkAll(func() error { return p.interrupted(ctx) })
+	if err == nil {
+		if err = p.s.db.VerifyChecksum(); err != nil {
+			err = p.s.corrupt("a table", firstLine(err))
 		}
+	}
+	if err := problem(err); err != nil {
+		return err
 	}
 	if err := problem(p.count()); err != nil {
 		return err
 	}
-	_, dead, err := p.countVersions(prefixRow)
+	_, dead, err := p.countVersions(prefixRow, 1)
 	if err := problem(err); err != nil {
 		return err
 	}
@@ -189,9 +227,15 @@ func (p *pin) checkDims(ord uint64, rows []Row, dim int) error {
 // verifyVersions reads both halves of every version, dead ones included.
 func (p *pin) verifyVersions(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
 	dim := p.s.Manifest().Dim
-	it := p.iterate(prefixRow, []byte{prefixRow})
+	it, err := p.whole(ctx, prefixRow)
+	if err != nil {
+		return problem(err)
+	}
 	defer it.Close()
-	deaths := p.deaths(1)
+	deaths, err := p.deaths(ctx, 1)
+	if err != nil {
+		return problem(err)
+	}
 	defer deaths.it.Close()
 	for steps := 0; it.Valid(); it.Next() {
 		ord, part, ok := keyNumber(it.Item().Key())

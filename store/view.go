@@ -116,8 +116,13 @@ func (v *View) Seq() uint64 { return v.p.st.seq }
 // Len returns the number of documents in the view.
 func (v *View) Len() int { return int(v.p.st.live) }
 
+// Truncated returns the number of documents in the view of which tokens were cut
+// off when they were encoded.
+func (v *View) Truncated() int { return int(v.p.st.truncated) }
+
 // Lookup returns the ordinal of the current version of id; ok is false if
-// there is none. Cost: one point read.
+// there is none. That the version has no record is a *CorruptError. Cost: two
+// point reads.
 func (s *Store) Lookup(id string) (ord uint64, ok bool, err error) {
 	err = s.read(func(p *pin) error { ord, err = p.lookup(id); return err })
 	return ord, ord != 0, err
@@ -219,6 +224,13 @@ func (p *pin) lookup(id string) (ord uint64, err error) {
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
 	}
+	if err != nil || ord == 0 {
+		return 0, err
+	}
+	there, err := p.s.has(p.txn, partKey(prefixDocument, ord, 0))
+	if err == nil && !there {
+		err = p.s.missing(prefixDocument, ord)
+	}
 	return ord, err
 }
 
@@ -235,7 +247,7 @@ func (p *pin) document(ord uint64) (*Document, error) {
 		return nil, p.s.corrupt(fmt.Sprintf("version %d has %d chunks and %d rows", ord, len(d.Rows), len(rows)), nil)
 	}
 	for i, r := range rows {
-		d.Rows[i].Vector, d.Rows[i].Tokens = r.Vector, r.Tokens
+		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
 	}
 	return d, nil
 }
@@ -280,9 +292,12 @@ func (p *pin) record(prefix byte, ord uint64, fn func([]byte) error) error {
 		return err
 	}
 	other := byte(prefixDocument + prefixRow - int(prefix))
-	_, oerr := p.txn.Get(partKey(other, ord, 0))
-	if dying || !errors.Is(oerr, badger.ErrKeyNotFound) {
-		return p.s.corrupt(fmt.Sprintf("record %s is missing", keyName(partKey(prefix, ord, 0))), nil)
+	half, herr := p.s.has(p.txn, partKey(other, ord, 0))
+	if herr != nil {
+		return herr
+	}
+	if dying || half {
+		return p.s.missing(prefix, ord)
 	}
 	return fmt.Errorf("version %d: %w", ord, ErrNotFound)
 }

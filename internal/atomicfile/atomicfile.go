@@ -8,13 +8,16 @@ import (
 	"path/filepath"
 )
 
+// Mark is in the names of temporary files, which a process that dies leaves.
+const Mark = ".lexsem-tmp-"
+
 // Write makes path hold what write writes, or leaves it as it was: a temporary
 // file beside it is written, synced and renamed, and the folder synced where
 // the system can do that. The folder must exist. The file is the owner's alone
 // unless write changes that.
 func Write(path string, write func(f *os.File) error) error {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".tmp-*")
+	f, err := os.CreateTemp(dir, filepath.Base(path)+Mark+"*")
 	if err != nil {
 		return err
 	}
@@ -31,9 +34,5 @@ func Write(path string, write func(f *os.File) error) error {
 		}
 		return err
 	}
-	if d, err := os.Open(dir); err == nil { // not every system can sync a folder
-		d.Sync()
-		d.Close()
-	}
-	return nil
+	return SyncDir(dir)
 }

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+)
+
+// History is a digest of all commits up to a sequence number: SHA-256, cut to
+// 16 bytes, of the digest before, the sequence number, a random nonce, and the
+// log entries of the commit, each with its length before it. Two databases have
+// the same digest only if one is a copy of the other and neither has committed
+// since on its own: what is derived from one state fits the other. All zeros
+// stand for a digest that is not known.
+type History [16]byte
+
+// chain computes the digest of one commit.
+type chain struct{ sum hash.Hash }
+
+func newChain(before History, seq uint64, nonce [16]byte) chain {
+	c := chain{sha256.New()}
+	c.sum.Write(before[:])
+	c.sum.Write(binary.LittleEndian.AppendUint64(nil, seq))
+	c.sum.Write(nonce[:])
+	return c
+}
+
+// add takes one log entry.
+func (c chain) add(entry []byte) {
+	var n [4]byte
+	binary.LittleEndian.PutUint32(n[:], uint32(len(entry)))
+	c.sum.Write(n[:])
+	c.sum.Write(entry)
+}
+
+func (c chain) history() History { return History(c.sum.Sum(nil)[:16]) }
+
+// newNonce returns 16 random bytes.
+func newNonce() (n [16]byte) {
+	rand.Read(n[:]) // documented never to fail
+	return n
+}
+
+// firstHistory is the digest of a database without commits, or of one whose
+// commits so far have none.
+func firstHistory(u UUID) History { return newChain(History(u), 0, newNonce()).history() }
+
+// historyAt returns the digest at a sequence number, zeros if it is not known.
+func (p *pin) historyAt(seq uint64) (History, error) {
+	switch {
+	case seq == p.st.seq:
+		return p.st.history, nil
+	case seq == p.st.base:
+		return p.st.baseHistory, nil
+	case seq < p.st.base || seq > p.st.seq:
+		return History{}, nil
+	}
+	c, err := p.commit(seq)
+	return c.history, err
+}
+
+// History returns the digest of all commits up to the view's.
+func (v *View) History() [16]byte { return v.p.st.history }
+
+// HistoryAt returns the digest of all commits up to sequence seq. ok is false
+// if it is not known: for sequences that have not happened, that Compact has
+// passed (the last of them is kept), or that were written by a program which
+// knew no digests. Cost: at most one point read.
+func (v *View) HistoryAt(seq uint64) (h [16]byte, ok bool, err error) {
+	err = v.use(func(p *pin) (err error) {
+		h, err = p.historyAt(seq)
+		return err
+	})
+	return h, err == nil && h != History{}, err
+}
+
+// checkHistory holds the records to what HEAD says of them: a folder of records
+// that was copied here from another database, or from another time of this one,
+// has another history.
+func (p *pin) checkHistory(m mark) error {
+	if m.history == (History{}) || m.seq > p.st.seq {
+		return nil // the missing writes are noticed by their number
+	}
+	h, err := p.historyAt(m.seq)
+	if err != nil {
+		return err
+	}
+	if h != (History{}) && h != m.history || m.gen == p.st.gen && m.seq != p.st.seq {
+		return p.s.corrupt("the records are not those that "+headName+" tells of: they have another history", nil)
+	}
+	return nil
+}
+
+var errHistory = errors.New("digest of the commit differs")
