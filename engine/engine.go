@@ -142,13 +142,9 @@ func (e *Engine) start(ctx context.Context) error {
 		return err
 	}
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
-	lambda := e.o.Lambda
-	if lambda == 0 {
-		lambda = modulate.DefaultLambda
-	}
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: metric,
-		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: lambda, Local: e.o.Local,
+		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.o.Lambda, Local: e.o.Local,
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
 		Progress: func(stage string, done, total int) { e.report(Progress{Stage: stage, Done: done, Total: total}) },
 	})

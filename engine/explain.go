@@ -141,7 +141,9 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (_ Explanation
 		}
 	}
 	if r.Plan.Lexical {
-		e.explainWords(&x, s, q.Text, best, d)
+		if err := e.explainWords(&x, s, q.Text, best, d); err != nil {
+			return Explanation{}, err
+		}
 	}
 	return x, nil
 }
@@ -197,9 +199,12 @@ func (e *Engine) token(id int32) string {
 }
 
 // explainWords fills in what the words tell.
-func (e *Engine) explainWords(x *Explanation, s *state.State, query string, c fusion.Candidate, d *store.Document) {
+func (e *Engine) explainWords(x *Explanation, s *state.State, query string, c fusion.Candidate, d *store.Document) error {
 	w, terms := s.Words, e.db.Terms(nil, query)
-	shares, _ := w.Explain(nil, terms, c.Ord)
+	shares, _, err := w.Explain(nil, terms, c.Ord)
+	if err != nil {
+		return err
+	}
 	ub := w.UB(terms)
 	first := map[string]text.Term{}
 	for _, t := range terms {
@@ -232,4 +237,5 @@ func (e *Engine) explainWords(x *Explanation, s *state.State, query string, c fu
 		}
 		x.Matches = append(x.Matches, m)
 	}
+	return nil
 }

@@ -139,7 +139,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 		return nil, Trace{}, err
 	}
 	t.done("encode")
-	vector, facts, err := search.Modulate(s, w, in, e.rlr())
+	vector, facts, err := search.Modulate(ctx, s, w, in, e.rlr())
 	if err != nil {
 		return nil, Trace{}, err
 	}

@@ -24,14 +24,10 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	truncated, err := s.View.Truncated(ctx)
-	if err != nil {
-		return Stats{}, err
-	}
 	m := e.db.Maintenance()
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks, Seq: s.Seq, Dim: e.fp.Dim,
-		Index: s.Vectors.Kind, Metric: metric, Encoder: e.fp, Truncated: truncated,
+		Index: s.Vectors.Kind, Metric: metric, Encoder: e.fp, Truncated: s.View.Truncated(),
 		DiskBytes: disk, Bridges: bridges, Default: search.Default(s, ModeHybrid),
 		FormatMajor: e.st.Manifest().Major,
 		Memory:      Memory(s.Memory()),

@@ -44,22 +44,22 @@ type localLeg struct {
 
 // newLocalLeg modulates a query for the cells it will look into first. About found
 // chunks meet its filter, and no more than most.
-func newLocalLeg(s *state.State, in modulate.Input, plain, other []float32, found, most int) (*localLeg, error) {
-	all := s.Local.Partition().Cells()
+func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain, other []float32, found, most int) (*localLeg, error) {
+	all := s.Local.Cells()
 	l := &localLeg{s: s, in: in, plain: plain, other: other, found: most, at: slices.Repeat([]int{-1}, all)}
 	cells, err := s.Local.Probe(nil, in, probes(all, found, s.Local.Len()))
 	if err != nil {
 		return nil, err
 	}
 	l.cells = cells
-	return l, l.modulate(cells)
+	return l, l.modulate(ctx, cells)
 }
 
 // modulate makes the vectors of cells that have none yet.
-func (l *localLeg) modulate(cells []int) (err error) {
+func (l *localLeg) modulate(ctx context.Context, cells []int) (err error) {
 	from := len(l.rows)
 	l.rows = slices.Grow(l.rows, len(cells)*len(l.plain))
-	l.rows, err = l.s.Local.Modulate(l.rows, l.in, cells)
+	l.rows, err = l.s.Local.Modulate(ctx, l.rows, l.in, cells)
 	for i, c := range cells {
 		l.at[c] = from + i*len(l.plain)
 	}
@@ -88,7 +88,7 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) boo
 				rest = append(rest, c)
 			}
 		}
-		if err = l.modulate(rest); err == nil {
+		if err = l.modulate(ctx, rest); err == nil {
 			l.cells = append(l.cells, rest...)
 			near, err = l.search(ctx, k, allow)
 		}
@@ -143,7 +143,7 @@ func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		if err := l.modulate(slices.Compact(missing)); err != nil {
+		if err := l.modulate(ctx, slices.Compact(missing)); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,10 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 			continue
 		}
 		if r.Q.Collapse {
-			pairs = r.S.Words.PairNumbers(pairs[:0], c.Ord)
+			var err error
+			if pairs, err = r.S.Words.PairNumbers(pairs[:0], c.Ord); err != nil {
+				return nil, err
+			}
 			if i, ok := folds.Find(pairs); ok {
 				documents[ord] = struct{}{}
 				h := &hits[i]

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -46,6 +47,7 @@ type Facts struct {
 // Begin makes the legs ready: it filters and modulates. step is called behind each
 // step with its name.
 func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
+	in.Ctx = ctx
 	r := &Run{S: s, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
 	r.Facts = Facts{Variant: None, Filtered: s.View.Len()}
 	if !q.Filter.IsZero() {
@@ -67,7 +69,7 @@ func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Inp
 	r.dense = oneVector{s, vector}
 	found := r.Facts.Filtered
 	if p.Way.Local && s.Local != nil && s.Local.Len() > 0 && found > 0 && r.Facts.Lexical > 0 {
-		if r.dense, err = r.localLeg(vector, found); err != nil {
+		if r.dense, err = r.localLeg(ctx, vector, found); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +78,8 @@ func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Inp
 }
 
 // Modulate is the one vector of a query, and what was done to it.
-func Modulate(s *state.State, w Way, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
+func Modulate(ctx context.Context, s *state.State, w Way, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
+	in.Ctx = ctx
 	r := &Run{S: s, In: in, rlr: o}
 	r.Facts.Filtered = s.View.Len()
 	v, err := r.modulate(w)
@@ -97,6 +100,9 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 		vector = mod.Modulate(make([]float32, 0, len(r.In.Dense)), r.In)
 		if w.Stack.ReadsSums() {
 			f.Stale, _ = r.S.Sums.Staleness()
+			if err := errors.Join(r.In.Ctx.Err(), r.S.Sums.Err()); err != nil {
+				return nil, err
+			}
 		}
 	}
 	f.Tokens, f.Truncated = len(r.In.Tokens.IDs), r.In.Tokens.Truncated
@@ -105,7 +111,7 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 	return vector, nil
 }
 
-func (r *Run) localLeg(vector []float32, found int) (leg, error) {
+func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, error) {
 	other := vector
 	if !r.Plan.Way.Any {
 		mod, _, err := Modulator(r.S, rlr, r.rlr)
@@ -122,7 +128,7 @@ func (r *Run) localLeg(vector []float32, found int) (leg, error) {
 	if all := r.S.View.Len(); all > 0 && all < r.S.Chunks {
 		chunks, most = found*r.S.Chunks/all, r.S.Chunks
 	}
-	l, err := newLocalLeg(r.S, in, r.In.Dense, other, chunks, most)
+	l, err := newLocalLeg(ctx, r.S, in, r.In.Dense, other, chunks, most)
 	if err != nil {
 		return nil, err
 	}

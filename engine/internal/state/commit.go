@@ -27,9 +27,6 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint
 		return 0, err
 	}
 	defer d.turn.unlock()
-	if err := d.broken(); err != nil {
-		return 0, err
-	}
 	next, df, err := d.prepare(ctx, changes)
 	if err != nil {
 		return 0, err
@@ -213,13 +210,14 @@ func each(ctx context.Context, vs []Version, f func([]Version) error) error {
 }
 
 func (d *DB) addVectors(ctx context.Context, to *Vectors, vs []Version) error {
+	to.SetWorkers(d.workers())
 	var rows []float32
 	return each(ctx, vs, func(vs []Version) error {
 		rows = rows[:0]
 		for _, v := range vs {
 			rows = append(rows, v.Vector...)
 		}
-		return to.Add(idsOf(vs), rows)
+		return to.AddContext(ctx, idsOf(vs), rows)
 	})
 }
 

@@ -8,9 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/store"
 )
 
 // The maintainer is one goroutine that does what may wait: it takes vectors out
@@ -250,17 +252,11 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 		if ctx.Err() != nil {
 			break // the index is saved and opened without those of no document
 		}
-		d.setWorkers()
-		d.vectors.Load().Delete(piece)
+		x := d.vectors.Load()
+		x.SetWorkers(d.workers())
+		x.Delete(piece)
 	}
 	return len(ids) > 0, false, nil
-}
-
-// setWorkers leaves a core to the searches, if there are any.
-func (d *DB) setWorkers() {
-	if x, ok := d.vectors.Load().Keeper.(interface{ SetWorkers(int) }); ok {
-		x.SetWorkers(d.workers())
-	}
 }
 
 // factorShare is the share of the passages that must have changed for a new factor
@@ -281,13 +277,13 @@ func (d *DB) factor(ctx context.Context, s *State, urgent bool) (bool, bool, err
 		return false, true, nil
 	}
 	d.maintainer.report("factor", 0, 0)
-	f, err := s.Sums.Factor(ctx, d.o.Lambda)
+	f, err := s.Sums.Factor(ctx)
 	if err != nil {
 		return false, false, err
 	}
-	return true, false, d.change(ctx, func(next *State) error {
-		next.Sums = next.Sums.WithFactor(f)
-		return nil
+	return true, false, d.change(ctx, func(next *State) (err error) {
+		next.Sums, err = next.Sums.WithFactor(f)
+		return err
 	})
 }
 
@@ -542,9 +538,27 @@ func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error
 	return true, false, d.save(ctx)
 }
 
+func (d *DB) localOptions() local.Options { return local.Options{Seed: 1, Workers: d.workers()} }
+
 // buildLocal builds local bridges over a state.
 func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
-	return local.Build(ctx, d.o.Dim, d.o.Vocab, d.vector, d.passages(ctx, s), local.Options{Workers: d.workers()})
+	var rows []store.Row
+	of := uint64(0)
+	return local.Build(ctx, d.o.Dim, d.o.Vocab, local.Source{
+		IDs: s.IDs(), Vectors: d.vector,
+		Tokens: func(id uint64) (_ []int32, err error) {
+			if ord := chunk.Ord(id); ord != of { // chunks of a document may come one after the other
+				if rows, err = s.View.Rows(ord); err != nil {
+					return nil, err
+				}
+				of = ord
+			}
+			if chunk.Number(id) >= len(rows) {
+				return nil, fmt.Errorf("%w: version %d has no chunk %d", store.ErrCorrupt, of, chunk.Number(id))
+			}
+			return rows[chunk.Number(id)].Tokens, nil
+		},
+	}, d.localOptions())
 }
 
 // WithLocal is s with local bridges, which are built where it has none. It is not

@@ -118,11 +118,11 @@ func (d *DB) readAll(s *State) map[parts]uint64 {
 		return err
 	})
 	read(sums, fileSums, func(f *snapshot.File, _ uint64) (err error) {
-		s.Sums, err = modulate.OpenSums(d.o.Dim, d.o.Vocab, d.vector, f)
+		s.Sums, err = modulate.OpenSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector, f)
 		return err
 	})
 	read(bridges, fileLocal, func(f *snapshot.File, _ uint64) (err error) {
-		s.Local, err = local.Open(d.o.Dim, d.o.Vocab, d.vector, f)
+		s.Local, err = local.Open(d.o.Dim, d.o.Vocab, d.vector, d.localOptions(), f)
 		return err
 	})
 	if s.LocalSeq = at[bridges]; s.LocalSeq == 0 {
@@ -312,7 +312,9 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, erro
 		next.Columns = columns.New()
 	}
 	if missing.has(sums) {
-		next.Sums = modulate.NewSums(d.o.Dim, d.o.Vocab, d.vector)
+		if next.Sums, err = modulate.NewSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector); err != nil {
+			return s, err
+		}
 	}
 	next.Local, next.LocalSeq, next.Fresh = nil, 0, nil
 	cur := &next

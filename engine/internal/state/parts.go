@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
@@ -14,7 +15,9 @@ import (
 
 func (d *DB) editWords(ctx context.Context, cur *State, df diff) (*inverted.Words, error) {
 	e := cur.Words.Edit()
-	e.Remove(idsOf(df.gone))
+	if _, err := e.Remove(idsOf(df.gone)); err != nil {
+		return nil, err
+	}
 	var terms []text.Term
 	err := each(ctx, df.added, func(vs []Version) error {
 		for _, v := range vs {
@@ -56,33 +59,28 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 	return e.Done(), nil
 }
 
+// sumsBatch is how many chunks the sums take in between two looks at the context:
+// the more at once, the less each costs, since tokens are sorted within a batch.
+const sumsBatch = 4096
+
 func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums, error) {
 	e := cur.Sums.Edit()
-	for i, v := range df.gone {
-		if i%step == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err := e.Remove(v.ID, v.Vector, v.Tokens); err != nil {
-			return nil, err
+	for _, part := range []struct {
+		vs  []Version
+		put func(ids []uint64, xs [][]float32, tokens [][]int32) error
+	}{{df.gone, e.RemoveAll}, {df.added, e.AddAll}} {
+		for vs := range slices.Chunk(part.vs, sumsBatch) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			xs, tokens := make([][]float32, len(vs)), make([][]int32, len(vs))
+			for i, v := range vs {
+				xs[i], tokens[i] = v.Vector, v.Tokens
+			}
+			if err := part.put(idsOf(vs), xs, tokens); err != nil {
+				return nil, err
+			}
 		}
 	}
-	var rows []float32
-	var tokens [][]int32
-	const batch = 4096 // rows of tokens are sorted by token within a batch
-	for vs := df.added; len(vs) > 0; {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		n := min(batch, len(vs))
-		rows, tokens = rows[:0], tokens[:0]
-		for _, v := range vs[:n] {
-			rows = append(rows, v.Vector...)
-			tokens = append(tokens, v.Tokens)
-		}
-		if err := e.AddAll(idsOf(vs[:n]), rows, tokens); err != nil {
-			return nil, err
-		}
-		vs = vs[n:]
-	}
-	return e.Done(), nil
+	return e.Done()
 }

@@ -118,9 +118,9 @@ type Memory struct{ Vectors, Codes, Graph, Words, Columns, RLR, Local int64 }
 // Memory sums up the parts.
 func (s *State) Memory() Memory {
 	x := s.Vectors.Bytes()
-	m := Memory{Vectors: x.Vectors, Codes: x.Codes, Graph: x.Graph + x.Tables, Words: s.Words.Bytes(), Columns: s.Columns.Bytes(), RLR: s.Sums.Bytes()}
+	m := Memory{Vectors: x.Vectors, Codes: x.Codes, Graph: x.Graph + x.Tables, Words: s.Words.Bytes(), Columns: s.Columns.Bytes(), RLR: s.Sums.Bytes().Total()}
 	if s.Local != nil {
-		m.Local = s.Local.Bytes()
+		m.Local = s.Local.Bytes().Total()
 	}
 	return m
 }

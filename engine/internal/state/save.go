@@ -51,13 +51,14 @@ func (d *DB) save(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(d.o.Dir, Folder), 0o755); err != nil {
 		return err
 	}
-	files := []struct {
+	type file struct {
 		kind string
 		seq  uint64
 		save func(w *snapshot.Writer) error
-	}{
+	}
+	files := []file{
 		{fileLive, s.Seq, func(w *snapshot.Writer) error { saveLive(w, s.Live); return nil }},
-		{s.Vectors.Kind, s.Seq, s.Vectors.Keeper.(index.Saver).Save},
+		{s.Vectors.Kind, s.Seq, s.Vectors.Keeper.(index.Snapshotter).Save},
 		{fileWords, s.Seq, s.Words.Save},
 		{fileColumns, s.Seq, s.Columns.Save},
 		{fileSums, s.Seq, s.Sums.Save},
@@ -65,8 +66,7 @@ func (d *DB) save(ctx context.Context) error {
 	oldest := s.Seq
 	if s.Local != nil {
 		oldest = min(oldest, s.LocalSeq)
-		files = append(files, files[0])
-		files[len(files)-1].kind, files[len(files)-1].seq, files[len(files)-1].save = fileLocal, s.LocalSeq, s.Local.Save
+		files = append(files, file{fileLocal, s.LocalSeq, s.Local.Save})
 	}
 	for i, f := range files {
 		if ctx.Err() != nil {
