@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,7 +48,7 @@ func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
 	return e.remove(ctx, func() (ids []string, err error) {
 		e.mu.RLock()
 		defer e.mu.RUnlock()
-		m, err := e.metadata.Match(f)
+		m, err := e.metadata.Match(ctx, f)
 		if err != nil || m.Len() == 0 {
 			return nil, err
 		}
@@ -148,12 +147,9 @@ func (e *Engine) check(docs []Document, replace bool) ([]store.Document, error) 
 		}
 		r := store.Document{ID: d.ID, Title: d.Title, Text: d.Text}
 		if len(d.Metadata) > 0 {
-			raw, err := json.Marshal(d.Metadata)
+			raw, err := metadata.Encode(d.Metadata)
 			if err != nil {
-				return nil, refuse(fmt.Errorf("%w: metadata: %v", ErrInvalid, err))
-			}
-			if _, err := metadata.Parse(raw); err != nil { // nested too deep to be read back
-				return nil, refuse(fmt.Errorf("%w: %v", ErrInvalid, err))
+				return nil, refuse(err)
 			}
 			r.Metadata = raw
 		}

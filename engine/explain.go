@@ -112,7 +112,7 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, 
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if err := s.begin(); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return Explanation{}, err
 	}
 	ord, err := e.find(id)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -75,11 +76,11 @@ func (e *Engine) plan(q Query) (plan, error) {
 
 // allowed returns the filter's verdict on chunks, nil where every document may
 // be found, and how many documents that are. The caller holds mu.
-func (e *Engine) allowed(f Filter) (func(uint64) bool, int, error) {
+func (e *Engine) allowed(ctx context.Context, f Filter) (func(uint64) bool, int, error) {
 	if f.IsZero() {
 		return nil, e.view.Len(), nil
 	}
-	m, err := e.metadata.Match(f)
+	m, err := e.metadata.Match(ctx, f)
 	if err != nil {
 		return nil, 0, err
 	}

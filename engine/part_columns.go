@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"context"
 	"io"
+	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // metadataColumns is the part that answers filters.
@@ -19,30 +22,63 @@ func (p *metadataColumns) reset() error {
 	return nil
 }
 
-func (p *metadataColumns) load(data []byte) (err error) {
-	p.Columns, err = columns.Load(data)
+func (p *metadataColumns) load(data []byte) error {
+	f, err := snapshot.Parse(slices.Clone(data))
+	if err != nil {
+		return err
+	}
+	if err := f.Verify(context.Background()); err != nil {
+		return err
+	}
+	p.Columns, err = columns.Open(f)
 	return err
 }
 
-func (p *metadataColumns) save(w io.Writer) (int64, error) { return p.WriteTo(w) }
+func (p *metadataColumns) save(w io.Writer) (int64, error) {
+	out := &counter{w: w}
+	s := snapshot.NewWriter(out, snapshot.Header{Kind: columns.Kind, Version: columns.Version})
+	if err := p.Save(s); err != nil {
+		return out.n, err
+	}
+	return out.n, s.Close()
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
 
 func (p *metadataColumns) add(vs []version) error {
+	e := p.Edit()
 	for _, v := range vs {
 		if chunk.Number(v.ord) > 0 { // metadata are the document's
 			continue
 		}
-		if err := p.Add(v.ord, v.metadata); err != nil {
+		if err := e.Add(v.ord, v.metadata); err != nil {
 			return err
 		}
 	}
+	p.Columns = e.Done()
 	return nil
 }
 
-func (p *metadataColumns) remove(vs []version) error {
+func (p *metadataColumns) remove(vs []version) (err error) {
+	e := p.Edit()
 	for _, v := range vs {
 		if chunk.Number(v.ord) == 0 {
-			p.Delete(v.ord)
+			e.Remove(v.ord)
 		}
 	}
-	return nil
+	p.Columns = e.Done()
+	if p.Wasteful() {
+		p.Columns, err = p.Compacted(context.Background())
+	}
+	return err
 }

@@ -35,7 +35,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if err := s.begin(); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return Result{}, err
 	}
 	cs, err := s.rank()
@@ -103,14 +103,14 @@ func (e *Engine) resolve(q Query, beside bool) (way, error) {
 
 // begin makes the legs ready on the present state. The caller holds mu, from
 // here to the end of the search.
-func (s *search) begin() (err error) {
+func (s *search) begin(ctx context.Context) (err error) {
 	e := s.e
 	if e.behind != nil {
 		return e.behind
 	}
 	s.trace = Trace{Variant: VariantNone, Seq: e.seq, Index: e.vectors.name}
 	var filtered int
-	if s.allow, filtered, err = e.allowed(s.q.Filter); err != nil {
+	if s.allow, filtered, err = e.allowed(ctx, s.q.Filter); err != nil {
 		return err
 	}
 	if s.plan.dense {

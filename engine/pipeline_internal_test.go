@@ -36,7 +36,7 @@ func TestVariantIsResolvedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.auto = "rlr+slr" // reads more of the encoder than the query has asked it for
-		if err := s.begin(); err != nil || s.trace.Variant != want {
+		if err := s.begin(t.Context()); err != nil || s.trace.Variant != want {
 			t.Errorf("%s: modulated by %q, %v; encoded for %q", mode, s.trace.Variant, err, want)
 		}
 	}
