@@ -2,10 +2,8 @@ package filter
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
 )
 
@@ -66,12 +64,12 @@ func Answer[S any](f Filter, in Algebra[S]) (S, error) {
 // engine.ErrInvalid on an invalid filter and on metadata that JSON cannot hold.
 // To ask many documents, search with the filter instead.
 func (f Filter) Match(m map[string]any) (bool, error) {
-	raw, err := json.Marshal(m)
+	raw, err := metadata.Encode(m)
 	if err != nil {
-		return false, fmt.Errorf("%w: metadata: %v", fault.Invalid, err)
+		return false, err
 	}
 	if m, err = metadata.Parse(raw); err != nil {
-		return false, fmt.Errorf("%w: %w", fault.Invalid, err)
+		return false, err
 	}
 	return Answer(f, document(m))
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine/internal/fault"
 )
@@ -146,7 +147,10 @@ func nested(op operation, args []Filter) Filter {
 }
 
 func comparison(op operation, path string, values ...any) Filter {
-	f := Filter{op: op, path: validText(path), leaves: 1, values: make([]scalar, len(values))}
+	f := Filter{op: op, path: path, leaves: 1, values: make([]scalar, len(values))}
+	if !utf8.ValidString(path) {
+		return Filter{err: fmt.Errorf("%w: filter on %q: a field that is not UTF-8; no document has it", fault.Invalid, fault.Clip(path))}
+	}
 	for i, v := range values {
 		s, err := toScalar(v)
 		if err != nil {
@@ -180,10 +184,6 @@ func (f Filter) check(i int) string {
 	return ""
 }
 
-// validText makes a text what it becomes in JSON: every byte that is not UTF-8
-// is U+FFFD there.
-func validText(s string) string { return string([]rune(s)) }
-
 // toScalar turns a Go value into what it is in a document's metadata.
 func toScalar(v any) (scalar, error) {
 	switch v := v.(type) {
@@ -197,7 +197,10 @@ func toScalar(v any) (scalar, error) {
 	}
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.String:
-		return scalar{String, validText(r.String())}, nil
+		if !utf8.ValidString(r.String()) {
+			return scalar{}, fmt.Errorf("the text %q is not UTF-8; convert it", fault.Clip(r.String()))
+		}
+		return scalar{String, r.String()}, nil
 	case reflect.Bool:
 		if r.Bool() {
 			return scalar{kind: True}, nil

@@ -88,11 +88,11 @@ func TestFilterMeaning(t *testing.T) {
 func TestFilterOfGoValues(t *testing.T) {
 	type name string
 	doc := map[string]any{"i": int64(math.MaxInt64), "u": uint64(math.MaxUint64), "f": 0.1, "g": float32(0.1),
-		"s": name("x"), "t": true, "bad": "a\xff\xfeb", "list": []string{"p", "q"}}
+		"s": name("x"), "t": true, "odd": "a\ufffd\ufffdb", "list": []string{"p", "q"}}
 	for _, f := range []Filter{
 		Eq("i", int64(math.MaxInt64)), Eq("u", uint64(math.MaxUint64)), Lt("i", uint64(math.MaxUint64)),
 		Eq("f", 0.1), Eq("g", float32(0.1)), Eq("f", json.Number("1e-1")), Eq("s", name("x")), Eq("t", true),
-		Eq("bad", "a\xff\xfeb"), Eq("bad", "a\ufffd\ufffdb"), In("list", 1, "q"), Exists("list"), Prefix("s", ""),
+		Eq("odd", "a\ufffd\ufffdb"), In("list", 1, "q"), Exists("list"), Prefix("s", ""),
 		Range("f", 0, 1), Ge("f", 0.1), Le("f", 0.1), Gt("f", 0.09), Not(Eq("i", math.MaxInt32)),
 		And(), {}, And(Exists("i")), Or(Eq("i", 1), Exists("u")), Not(Or()), Not(In("i")),
 	} {
@@ -118,6 +118,7 @@ func TestFilterRefusesValues(t *testing.T) {
 		"nan": Eq("a", math.NaN()), "inf": Lt("a", math.Inf(1)), "slice": Eq("a", []int{1}), "map": In("a", 1, map[string]any{}),
 		"number": Eq("a", json.Number("0x10")), "nothing": Eq("a", json.Number("")), "bool order": Lt("a", true), "null order": Ge("a", nil),
 		"mixed range": Range("a", 1, "b"), "exponent": Eq("a", json.Number("1e99999999999999999999")),
+		"text": Eq("a", "b\xff"), "texts": In("a", "b", "\xc3"), "prefix": Prefix("a", "\x80"), "path": Exists("a\xff"),
 		"deep": deep, "wide": Or(wide...), "inside": Not(And(Exists("a"), Eq("a", math.NaN()))),
 	} {
 		if !errors.Is(f.Err(), fault.Invalid) {
@@ -130,8 +131,10 @@ func TestFilterRefusesValues(t *testing.T) {
 			t.Errorf("%s reads as %q", name, f)
 		}
 	}
-	if _, err := Exists("a").Match(map[string]any{"a": math.NaN()}); !errors.Is(err, fault.Invalid) {
-		t.Errorf("metadata with NaN: %v", err)
+	for _, v := range []any{math.NaN(), "b\xff"} {
+		if _, err := Exists("a").Match(map[string]any{"a": v}); !errors.Is(err, fault.Invalid) {
+			t.Errorf("metadata with %q: %v", v, err)
+		}
 	}
 }
 

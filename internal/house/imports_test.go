@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"engine/internal/chunk":                {"encoder"},
 	"engine/internal/columns":              {"engine/filter", "engine/internal/metadata", "internal/cow", "internal/snapshot"},
 	"engine/internal/fault":                {},
-	"engine/internal/metadata":             {},
+	"engine/internal/metadata":             {"engine/internal/fault"},
 	"internal/safetensors/safetensorstest": {},
 }
 

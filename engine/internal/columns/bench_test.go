@@ -8,16 +8,6 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// bytes is the memory in use, without the answers that are kept.
-func (c *Columns) bytes() int {
-	n := 8*(cap(c.ords)+cap(c.ends)+cap(c.live)) + 4*(cap(c.posts)+cap(c.gone))
-	n += 16*cap(c.terms.all) + cap(c.terms.texts) + 4*cap(c.terms.table)
-	for _, p := range c.terms.paths {
-		n += 80 + len(p.key) // the node, and its place in the map
-	}
-	return n
-}
-
 const benchDocuments = 100_000
 
 // benchMetadata is a document of five fields, two of them its own.
@@ -27,27 +17,64 @@ func benchMetadata(i int) []byte {
 }
 
 func benchColumns(tb testing.TB) (c *Columns, jsonBytes int) {
-	c = New()
+	e := New().Edit()
 	for i := range benchDocuments {
 		raw := benchMetadata(i)
 		jsonBytes += len(raw)
-		if err := c.Add(uint64(i+1), raw); err != nil {
+		if err := e.Add(uint64(i+1), raw); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	return c, jsonBytes
+	return e.Done(), jsonBytes
 }
 
-// BenchmarkColumnsAdd is one document; it also tells of the memory of 100,000.
-func BenchmarkColumnsAdd(b *testing.B) {
-	b.Run("document", func(b *testing.B) {
-		c := New()
+// BenchmarkColumns is one document added; a commit of one added and one removed;
+// 100,000 saved, opened and compacted; and their memory.
+func BenchmarkColumns(b *testing.B) {
+	b.Run("add", func(b *testing.B) {
+		e := New().Edit()
 		docs := make([][]byte, benchDocuments)
 		for i := range docs {
 			docs[i] = benchMetadata(i)
 		}
 		for i := 0; b.Loop(); i++ {
-			if err := c.Add(uint64(i), docs[i%len(docs)]); err != nil {
+			if err := e.Add(uint64(i), docs[i%len(docs)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	c, jsonBytes := benchColumns(b)
+	data := written(b, c)
+	commit := func(b *testing.B, c *Columns) {
+		next := uint64(benchDocuments)
+		for b.Loop() {
+			next++
+			c = change(b, c, func(e *Edit) {
+				if err := e.Add(next, benchMetadata(int(next))); err != nil {
+					b.Fatal(err)
+				}
+				e.Remove(next - benchDocuments)
+			})
+		}
+	}
+	b.Run("commit", func(b *testing.B) { commit(b, c) })
+	b.Run("commit on a file", func(b *testing.B) { commit(b, reload(b, c)) })
+	b.Run("save", func(b *testing.B) {
+		for b.Loop() {
+			written(b, c)
+		}
+		b.ReportMetric(float64(len(data)), "file-bytes")
+	})
+	b.Run("open", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := opened(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("compacted", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := c.Compacted(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -56,22 +83,27 @@ func BenchmarkColumnsAdd(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		c, n := benchColumns(b)
+		c, _ := benchColumns(b)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(n), "json-bytes")
+		b.ReportMetric(float64(jsonBytes), "json-bytes")
 		b.ReportMetric(float64(after.HeapAlloc)-float64(before.HeapAlloc), "heap-bytes")
-		b.ReportMetric(float64(c.bytes()), "counted-bytes")
-		b.ReportMetric(float64(len(written(b, c))), "file-bytes")
+		b.ReportMetric(float64(c.Bytes()), "counted-bytes")
 		b.ReportMetric(0, "ns/op")
 	})
-	b.Run("load", func(b *testing.B) {
-		c, _ := benchColumns(b)
-		data := written(b, c)
+	// One document of a million keys.
+	b.Run("keys", func(b *testing.B) {
+		raw := []byte(`{"key0":0`)
+		for i := range 1_000_000 {
+			raw = fmt.Appendf(raw, `,"key%d":%d`, i+1, i)
+		}
+		raw = append(raw, '}')
 		for b.Loop() {
-			if _, err := Load(data); err != nil {
-				b.Fatal(err)
-			}
+			change(b, New(), func(e *Edit) {
+				if err := e.Add(1, raw); err != nil {
+					b.Fatal(err)
+				}
+			})
 		}
 	})
 }
@@ -93,7 +125,7 @@ func BenchmarkMatch(b *testing.B) {
 			b.Fatal(err)
 		}
 		match := func(b *testing.B) *Matches {
-			m, err := c.Match(f)
+			m, err := c.Match(b.Context(), f)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -101,7 +133,7 @@ func BenchmarkMatch(b *testing.B) {
 		}
 		b.Run("first/"+expr, func(b *testing.B) {
 			for b.Loop() {
-				c.cache.clear()
+				c.line = &lineage{rows: c.line.rows, gone: c.line.gone}
 				match(b)
 			}
 			b.ReportMetric(float64(match(b).Len()), "matches")
@@ -115,19 +147,19 @@ func BenchmarkMatch(b *testing.B) {
 		b.Run("after a write/"+expr, func(b *testing.B) {
 			match(b)
 			for b.Loop() {
-				if err := c.Add(next, benchMetadata(int(next))); err != nil {
-					b.Fatal(err)
-				}
-				if !c.Delete(next - 50_000) {
-					b.Fatal("not deleted")
-				}
+				c = change(b, c, func(e *Edit) {
+					if err := e.Add(next, benchMetadata(int(next))); err != nil {
+						b.Fatal(err)
+					}
+					e.Remove(next - benchDocuments)
+				})
 				next++
 				match(b)
 			}
 		})
 	}
 	b.Run("allow", func(b *testing.B) {
-		m, err := c.Match(filter.Eq("lang", "go"))
+		m, err := c.Match(b.Context(), filter.Eq("lang", "go"))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,15 +2,15 @@
 package columns
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // Columns hold the metadata of all documents so that a filter is answered
@@ -22,247 +22,274 @@ import (
 // pass over the lists gives the documents, four bytes a value. So a filter
 // costs its distinct values and a scan of small numbers, never a parse of JSON,
 // and nothing is sorted or kept for filters that nobody asks. Answers are kept
-// and brought up to date by what was added and deleted since (columns_match.go).
+// and brought up to date by what was added and deleted since (match.go).
 //
-// Add, Delete and load need exclusive use; Match, Len and WriteTo may run
-// beside each other. A Matches never changes and may outlive the lock.
+// Columns never change. An Edit makes the next ones, which share with them all
+// but the change; one goroutine at a time may edit what comes from one New,
+// Open or Compacted. All else is safe for concurrent use, beside an edit as
+// well, and takes no lock while it works. Columns that were opened must not
+// outlive their file, nor what was edited from them.
 type Columns struct {
-	terms dictionary
-	ords  []uint64 // slot -> ordinal, ascending
-	ends  []uint64 // slot -> end of its terms in posts
-	posts []uint32 // distinct terms of each document, ascending
-	live  []uint64 // bit a slot
-	dead  int      // slots that are not live
-	gone  []uint32 // deleted slots, in the order of deletion
+	paths, terms pool
+	rows         rows
+	dead         cow.Set  // slots
+	gone         []uint64 // ordinals of the deleted, in the order of deletion
+	carried      int      // dead rows whose terms the file still has
 
-	cache matchCache
-	list  []uint32 // terms of the document that is being added
-	key   []byte   // text of the number that is being added
+	family *family
+	line   *lineage
+	tables int64 // bytes of the family's tables
 }
 
-// ErrOrder answers an ordinal that was added before, or after a higher one.
-var ErrOrder = errors.New("ordinals must ascend")
+// family is what the writer keeps for all that comes from one New, Open or
+// Compacted. Its terms only grow, also by those of edits that were given up.
+type family struct {
+	paths, terms dictionary
+}
 
-// ErrFull answers a document beyond what 32 bits can number.
-var ErrFull = errors.New("too many distinct values of metadata; split the database")
+// lineage is a line of Columns each of which was made from the one before. To
+// edit one that is not the last begins another.
+type lineage struct {
+	rows, gone int // of the last one; for the writer
+	cache      matchCache
+}
+
+var (
+	// ErrOrder answers an ordinal that was added before, or after a higher one.
+	ErrOrder = errors.New("ordinals must ascend")
+	// ErrFull answers a document beyond what 32 bits can number.
+	ErrFull = errors.New("too many distinct values of metadata; split the database")
+	// ErrCorrupt answers a file that is damaged, by whoever meets the damage.
+	ErrCorrupt = errors.New("columns are damaged")
+)
+
+func corrupt(err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+func corruptf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %w", ErrCorrupt, fmt.Sprintf(format, args...), snapshot.ErrDamaged)
+}
 
 const (
 	// MaxOrd bounds ordinals, for the sake of tables over them: 275 thousand
 	// million versions.
 	MaxOrd = 1 << 38
-	// maxTerms leaves room for the terms and paths of one document.
-	maxTerms = math.MaxUint32 - 1<<30
+	// maxPaths leaves the tag of a term room for its kind, maxTerms and maxRows
+	// leave room for 1 in tables.
+	maxPaths = 1<<(32-kindBits) - 1
+	maxTerms = math.MaxUint32 - 1
+	maxRows  = math.MaxUint32 - 1
 )
 
+// The tag of a path is the number of the path above it; 0 is the root. The tag
+// of a term is its path and its kind.
+const kindBits = 3
+
+func termTag(path uint32, kind filter.Kind) uint32 { return path<<kindBits | uint32(kind) }
+
+func pathOf(tag uint32) uint32      { return tag >> kindBits }
+func kindOf(tag uint32) filter.Kind { return filter.Kind(tag & (1<<kindBits - 1)) }
+
+const rootPath = 0
+
+// New returns Columns of no documents.
 func New() *Columns {
-	c := &Columns{}
-	c.terms.init()
-	return c
+	s := newSeed()
+	f := &family{paths: newDictionary(s, maxPaths), terms: newDictionary(s, maxTerms)}
+	if err := f.paths.add(0, nil); err != nil { // the root, which no table names
+		panic(err)
+	}
+	return &Columns{paths: f.paths.pool, family: f, line: &lineage{}, tables: f.tables()}
+}
+
+func (f *family) tables() int64 {
+	return int64(4 * (len(f.paths.own) + len(f.paths.table) + len(f.terms.own) + len(f.terms.table)))
 }
 
 // Len is the number of documents.
-func (c *Columns) Len() int { return len(c.ords) - c.dead }
+func (c *Columns) Len() int { return c.rows.len() - c.dead.Len() }
 
-// After is the number of documents whose ordinal is above ord.
+// After is the number of documents whose ordinal is above ord. Cost: O(log n),
+// and one step for each dead document.
 func (c *Columns) After(ord uint64) int {
-	n := 0
-	for slot := len(c.ords) - 1; slot >= 0 && c.ords[slot] > ord; slot-- {
-		if c.alive(slot) {
-			n++
+	from := c.rows.from(ord + 1)
+	n := c.rows.len() - from
+	for slot := range c.dead.All {
+		if int(slot) >= from {
+			n--
 		}
 	}
 	return n
 }
 
-// Add takes in a document's metadata as JSON; nothing, null and {} are a
-// document without any. Ordinals must ascend from one Add to the next, as the
-// store gives them. Errors: ErrOrder, metadata.ErrNoObject, ErrFull; then nothing
-// has changed.
-// Cost: reading the JSON, some microseconds.
-func (c *Columns) Add(ord uint64, raw []byte) error {
-	if n := len(c.ords); n > 0 && ord <= c.ords[n-1] || ord >= MaxOrd {
-		return fmt.Errorf("metadata of version %d: %w", ord, ErrOrder)
+// Bytes is the memory that c takes, that of its file and of kept answers
+// included; what it shares with others counts in full.
+func (c *Columns) Bytes() int64 {
+	n := c.paths.bytes() + c.terms.bytes() + c.rows.bytes() + c.tables + int64(8*len(c.gone)) + c.line.cache.size()
+	if c.dead.Len() > 0 {
+		n += int64(c.rows.len() / 8)
 	}
-	if len(c.terms.all) > maxTerms || len(c.terms.paths) > maxTerms || len(c.ords) > maxTerms {
-		return fmt.Errorf("metadata of version %d: %w", ord, ErrFull)
-	}
-	m, err := metadata.Parse(raw)
-	if err != nil {
-		return fmt.Errorf("metadata of version %d: %w", ord, err)
-	}
-	c.list = c.list[:0]
-	for key, v := range m {
-		c.flatten(c.terms.path(rootPath, key), v)
-	}
-	slices.Sort(c.list)
-	c.put(ord, slices.Compact(c.list))
-	return nil
+	return n
 }
 
-// flatten appends the terms of v, which stands at path, to c.list.
-func (c *Columns) flatten(path uint32, v any) {
-	switch v := v.(type) {
-	case nil:
-		c.term(path, filter.Null, "")
-	case bool:
-		if v {
-			c.term(path, filter.True, "")
-		} else {
-			c.term(path, filter.False, "")
-		}
-	case string:
-		c.term(path, filter.String, v)
-	case json.Number:
-		c.term(path, filter.Number, v.String())
-	case []any:
-		if len(v) == 0 {
-			c.term(path, filter.Empty, "")
-		}
-		for _, e := range v {
-			c.flatten(path, e)
-		}
-	case map[string]any:
-		if len(v) == 0 {
-			c.term(path, filter.Empty, "")
-		}
-		for key, e := range v {
-			c.flatten(c.terms.path(path, key), e)
+// Wasteful says that Compacted would take half of the memory or less.
+func (c *Columns) Wasteful() bool {
+	waste := c.dead.Len() + c.carried
+	return waste > 1024 && waste > c.Len()
+}
+
+// Compacted returns Columns of the same documents without what only dead ones
+// had. It lies in memory and keeps nothing of c. Errors: that of ctx, ErrCorrupt.
+// Cost: one pass over all.
+func (c *Columns) Compacted(ctx context.Context) (_ *Columns, err error) {
+	defer snapshot.Guard(&err)()
+	e := New().Edit()
+	m := mover{from: c, to: e}
+	if err := c.each(ctx, 0, m.move); err != nil {
+		return nil, err
+	}
+	return e.Done(), nil
+}
+
+// Rebase applies to fresh what led from base to c. Fresh holds the documents of
+// base, compacted or saved and opened again; c came from base by edits. Errors:
+// ErrCorrupt. Cost: in proportion to what was added and removed in between.
+func (c *Columns) Rebase(base, fresh *Columns) (_ *Columns, err error) {
+	defer snapshot.Guard(&err)()
+	if c.family != base.family || c.rows.len() < base.rows.len() || len(c.gone) < len(base.gone) {
+		return nil, errors.New("rebase of columns from others than they came from")
+	}
+	if fresh.Len() != base.Len() {
+		return nil, fmt.Errorf("rebase of columns of %d documents onto %d", base.Len(), fresh.Len())
+	}
+	e := fresh.Edit()
+	last, any := base.rows.last()
+	for _, ord := range c.gone[len(base.gone):] {
+		if any && ord <= last && !e.Remove(ord) {
+			return nil, fmt.Errorf("rebase of columns onto others: version %d is missing", ord)
 		}
 	}
-}
-
-func (c *Columns) term(path uint32, kind filter.Kind, text string) {
-	c.key = append(c.key[:0], text...)
-	c.list = append(c.list, c.terms.intern(path, kind, c.key))
-}
-
-// put appends a slot.
-func (c *Columns) put(ord uint64, terms []uint32) {
-	slot := len(c.ords)
-	if slot&63 == 0 {
-		c.live = append(c.live, 0)
+	m := mover{from: c, to: e}
+	if err := c.each(context.Background(), base.rows.len(), m.move); err != nil {
+		return nil, err
 	}
-	c.live[slot>>6] |= 1 << (slot & 63)
-	c.ords = append(c.ords, ord)
-	c.posts = append(c.posts, terms...)
-	c.ends = append(c.ends, uint64(len(c.posts)))
+	to := e.Done()
+	to.line.cache.adopt(&c.line.cache, c.state(), to.state())
+	return to, nil
 }
 
-// of returns the terms of a slot.
-func (c *Columns) of(slot int) []uint32 {
-	from := uint64(0)
-	if slot > 0 {
-		from = c.ends[slot-1]
+// each calls do for every live document from a slot on, with its terms.
+func (c *Columns) each(ctx context.Context, from int, do func(ord uint64, terms []uint32) error) error {
+	if from == c.rows.len() {
+		return nil
 	}
-	return c.posts[from:c.ends[slot]]
-}
-
-func (c *Columns) alive(slot int) bool { return c.live[slot>>6]>>(slot&63)&1 == 1 }
-
-// Delete takes a document out and says whether it was there. Cost: O(log n),
-// and every time that as many are dead as alive, one pass over all.
-func (c *Columns) Delete(ord uint64) bool {
-	slot, ok := slices.BinarySearch(c.ords, ord)
-	if !ok || !c.alive(slot) {
-		return false
-	}
-	c.live[slot>>6] &^= 1 << (slot & 63)
-	c.gone = append(c.gone, uint32(slot))
-	if c.dead++; c.dead > 1024 && c.dead > c.Len() {
-		c.compact()
-	}
-	return true
-}
-
-// compact drops what only dead documents had, and the answers that number
-// slots in the old way.
-func (c *Columns) compact() {
-	to := c.compacted()
-	c.terms, c.ords, c.ends, c.posts, c.live, c.dead, c.gone = to.terms, to.ords, to.ends, to.posts, to.live, 0, nil
-	c.cache.clear()
-}
-
-// compacted returns a copy without what only dead documents had.
-func (c *Columns) compacted() *Columns {
-	to := New()
-	renamed := make([]uint32, len(c.terms.all)) // number in to, and 1
-	paths := make([]uint32, len(c.terms.paths))
-	for slot, ord := range c.ords {
-		if !c.alive(slot) {
-			continue
+	t := ticker{ctx: ctx}
+	for k := c.rows.holding(from); k < c.rows.segments(); k++ {
+		s := c.rows.segment(k)
+		if err := s.stored.ready(); err != nil {
+			return err
 		}
-		to.list = to.list[:0]
-		for _, t := range c.of(slot) {
-			if renamed[t] == 0 {
-				old := c.terms.all[t]
-				renamed[t] = to.terms.intern(to.terms.copyPath(&c.terms, old.path, paths), old.kind, c.terms.text(t)) + 1
+		for i := max(from-s.first, 0); i < len(s.ords); i++ {
+			if err := t.tick(1 + len(s.of(i))); err != nil {
+				return err
 			}
-			to.list = append(to.list, renamed[t]-1)
-		}
-		slices.Sort(to.list)
-		to.put(ord, to.list)
-	}
-	return to
-}
-
-// matchCache keeps the answers that were asked for last.
-type matchCache struct {
-	mu      sync.Mutex
-	entries []cached // the one used last is the last
-	bytes   int
-}
-
-type cached struct {
-	key string
-	m   *Matches
-}
-
-// Limits of a matchCache.
-const (
-	cacheEntries = 64
-	cacheBytes   = 16 << 20
-)
-
-// get returns the answer to key, perhaps an old one, or nil.
-func (c *matchCache) get(key string) *Matches {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, e := range c.entries {
-		if e.key == key {
-			c.entries = append(slices.Delete(c.entries, i, i+1), e)
-			return e.m
+			if c.dead.Has(uint64(s.first + i)) {
+				continue
+			}
+			if err := do(s.base+uint64(s.ords[i]), s.of(i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// put keeps an answer, and forgets those that were not used for longest until
-// all fit. One that takes more than a quarter of the room is not kept.
-func (c *matchCache) put(key string, m *Matches) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.entries = slices.DeleteFunc(c.entries, func(e cached) bool {
-		if e.key == key {
-			c.bytes -= e.size()
+// mover takes documents of one Columns into an edit of others.
+type mover struct {
+	from         *Columns
+	to           *Edit
+	paths, terms map[uint32]uint32 // number there of a number here
+}
+
+func (m *mover) move(ord uint64, terms []uint32) error {
+	m.to.list = m.to.list[:0]
+	for _, t := range terms {
+		n, err := m.term(t)
+		if err != nil {
+			return err
 		}
-		return e.key == key
-	})
-	e := cached{key, m}
-	if e.size() > cacheBytes/4 {
-		return
+		m.to.list = append(m.to.list, n)
 	}
-	c.entries = append(c.entries, e)
-	c.bytes += e.size()
-	for len(c.entries) > cacheEntries || c.bytes > cacheBytes {
-		c.bytes -= c.entries[0].size()
-		c.entries = slices.Delete(c.entries, 0, 1)
+	if err := m.to.fits(ord); err != nil {
+		return err
 	}
+	slices.Sort(m.to.list)
+	m.to.c.rows.add(ord, m.to.list)
+	return nil
 }
 
-func (c *matchCache) clear() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.entries, c.bytes = nil, 0
+func (m *mover) term(t uint32) (uint32, error) {
+	if n, ok := m.terms[t]; ok {
+		return n, nil
+	}
+	tag, text, err := m.from.terms.at(t)
+	if err != nil {
+		return 0, err
+	}
+	path, err := m.path(pathOf(tag))
+	if err != nil {
+		return 0, err
+	}
+	n, err := m.to.c.family.terms.intern(termTag(path, kindOf(tag)), text)
+	if err != nil {
+		return 0, err
+	}
+	if m.terms == nil {
+		m.terms = map[uint32]uint32{}
+	}
+	m.terms[t] = n
+	return n, nil
 }
 
-func (e cached) size() int { return len(e.key) + e.m.size() }
+func (m *mover) path(p uint32) (uint32, error) {
+	if p == rootPath {
+		return rootPath, nil
+	}
+	if n, ok := m.paths[p]; ok {
+		return n, nil
+	}
+	// From the root down, without recursion: metadata nest deep.
+	var way []uint32
+	var above uint32
+	for ; p != rootPath; p = above {
+		if n, ok := m.paths[p]; ok {
+			above = n
+			break
+		}
+		way = append(way, p)
+		tag, _, err := m.from.paths.at(p)
+		if err != nil {
+			return 0, err
+		}
+		above = tag
+	}
+	n := above
+	for _, p := range slices.Backward(way) {
+		_, key, err := m.from.paths.at(p)
+		if err != nil {
+			return 0, err
+		}
+		if n, err = m.to.c.family.paths.intern(n, key); err != nil {
+			return 0, err
+		}
+		if m.paths == nil {
+			m.paths = map[uint32]uint32{}
+		}
+		m.paths[p] = n
+	}
+	return n, nil
+}

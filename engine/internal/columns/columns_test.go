@@ -2,17 +2,23 @@ package columns
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // The oracle walks one document as a person would, knowing nothing of columns.
@@ -226,9 +232,10 @@ func encode(t testing.TB, doc map[string]any) []byte {
 
 // holds compares what the columns answer with the oracle's word on every
 // document.
-func holds(t *testing.T, c *Columns, o oracle, docs map[uint64]map[string]any, last uint64) {
+func holds(t *testing.T, v version, o oracle, last uint64) {
 	t.Helper()
-	m, err := c.Match(o.Filter)
+	c, docs := v.c, v.docs
+	m, err := c.Match(t.Context(), o.Filter)
 	if err != nil {
 		t.Fatalf("%v: %v", o, err)
 	}
@@ -254,77 +261,149 @@ func holds(t *testing.T, c *Columns, o oracle, docs map[uint64]map[string]any, l
 	}
 }
 
-// TestColumnsAgreeWithTheDocuments adds and deletes at random, asks filters
-// again and again, so that their answers are brought up to date from many
-// states, and compares with every document; in between, columns are saved and
-// loaded.
+// change makes the next columns by one edit.
+func change(t testing.TB, c *Columns, edit func(e *Edit)) *Columns {
+	t.Helper()
+	e := c.Edit()
+	edit(e)
+	return e.Done()
+}
+
+// with adds one document.
+func with(t testing.TB, c *Columns, ord uint64, raw string) *Columns {
+	t.Helper()
+	return change(t, c, func(e *Edit) {
+		if err := e.Add(ord, []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// without removes one.
+func without(t testing.TB, c *Columns, ord uint64) *Columns {
+	t.Helper()
+	return change(t, c, func(e *Edit) {
+		if !e.Remove(ord) || e.Remove(ord) {
+			t.Fatal("removed twice, or not")
+		}
+	})
+}
+
+// version is a state of columns with the documents it should have.
+type version struct {
+	c    *Columns
+	docs map[uint64]map[string]any
+}
+
+// TestColumnsAgreeWithTheDocuments edits at random, asks filters again and
+// again, so that their answers are brought up to date from many states, and
+// compares with every document. Several states stay in use and must stay what
+// they were; some edits are given up, done or not; now and then columns are
+// compacted, or saved and opened, while they change.
 func TestColumnsAgreeWithTheDocuments(t *testing.T) {
+	wasteful := 0
 	for seed := uint64(1); seed <= 6; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 5))
-			c, docs := New(), map[uint64]map[string]any{}
-			var ords []uint64
+			now := version{New(), map[uint64]map[string]any{}}
+			var kept []version
 			filters := make([]oracle, 40)
 			for i := range filters {
 				filters[i] = someFilter(r, 4)
 			}
 			var last uint64
-			compacted := 0
-			for step := range 300 {
-				if step == 150 { // a stretch that deletes more than it adds
-					for range 3000 {
-						last += 1 + uint64(r.IntN(3))
-						docs[last] = someObject(r, 2)
-						ords = append(ords, last)
-						if err := c.Add(last, encode(t, docs[last])); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-				for range r.IntN(10) {
+			rebased := 0
+			edit := func(from version, adds, removes, depth int) (to version) {
+				e := from.c.Edit()
+				to.docs = maps.Clone(from.docs)
+				for range adds {
 					last += 1 + uint64(r.IntN(3))
-					docs[last] = someObject(r, 3)
-					ords = append(ords, last)
-					if err := c.Add(last, encode(t, docs[last])); err != nil {
+					to.docs[last] = someObject(r, depth)
+					if err := e.Add(last, encode(t, to.docs[last])); err != nil {
 						t.Fatal(err)
 					}
 				}
-				drop := r.IntN(6)
-				if step > 150 && step < 200 {
-					drop = 60
-				}
-				for range min(drop, len(ords)) {
-					i := r.IntN(len(ords))
-					slots := len(c.ords)
-					if !c.Delete(ords[i]) || c.Delete(ords[i]) {
-						t.Fatal("deleted twice, or not")
+				for range removes {
+					ord := uint64(r.IntN(int(last) + 2))
+					_, there := to.docs[ord]
+					if e.Remove(ord) != there || e.Remove(ord) {
+						t.Fatal("removed twice, or not")
 					}
-					if len(c.ords) < slots {
-						compacted++
+					delete(to.docs, ord)
+				}
+				to.c = e.Done()
+				return to
+			}
+			for step := range 200 {
+				switch {
+				case step == 100:
+					now = edit(now, 3000, 0, 2)
+				case step > 100 && step < 130: // a stretch that deletes more than it adds
+					now = edit(now, r.IntN(10), 250, 3)
+				default:
+					now = edit(now, r.IntN(10), r.IntN(10), 3)
+				}
+				if now.c.Len() != len(now.docs) {
+					t.Fatalf("%d documents, want %d", now.c.Len(), len(now.docs))
+				}
+				if r.IntN(4) == 0 {
+					edit(now, 5, 5, 2) // a commit that failed after it was prepared
+				}
+				if r.IntN(4) == 0 {
+					e := now.c.Edit() // one that failed before
+					if err := e.Add(last+1, []byte(`{"a": "given up"}`)); err != nil {
+						t.Fatal(err)
 					}
-					delete(docs, ords[i])
-					ords[i] = ords[len(ords)-1]
-					ords = ords[:len(ords)-1]
 				}
-				if c.Len() != len(docs) {
-					t.Fatalf("%d documents, want %d", c.Len(), len(docs))
+				if kept = append(kept, now); len(kept) > 6 {
+					i := r.IntN(len(kept) - 1)
+					kept = slices.Delete(kept, i, i+1)
 				}
-				if r.IntN(20) == 0 {
-					c = reload(t, c)
+				was := kept[r.IntN(len(kept))]
+				if now.c.Wasteful() {
+					wasteful++
 				}
-				holds(t, c, filters[r.IntN(1+step%len(filters))], docs, last)
+				if now.c.Wasteful() || r.IntN(15) == 0 {
+					// The base of a rebase is an ancestor of what is rebased.
+					base := now
+					for range r.IntN(3) {
+						now = edit(now, r.IntN(6), r.IntN(30), 2)
+					}
+					var fresh *Columns
+					var err error
+					if r.IntN(2) == 0 {
+						fresh, err = base.c.Compacted(t.Context())
+					} else {
+						fresh = reload(t, base.c)
+					}
+					if err == nil {
+						now.c, err = now.c.Rebase(base.c, fresh)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					holds(t, version{fresh, base.docs}, pick(r, filters), last)
+					rebased++
+				}
+				for _, v := range []version{now, was, now} {
+					holds(t, v, filters[r.IntN(1+step%len(filters))], last)
+				}
+			}
+			for _, v := range append(kept, now) {
+				for _, o := range filters {
+					holds(t, v, o, last)
+				}
 			}
 			for _, o := range filters {
-				holds(t, c, o, docs, last)
-				holds(t, c, oracle{again(t, o.Filter), o.meets}, docs, last)
+				holds(t, now, oracle{again(t, o.Filter), o.meets}, last)
 			}
-			if compacted == 0 {
-				t.Error("never compacted")
-			}
-			if want := rebuilt(t, docs, last); !bytes.Equal(written(t, reload(t, want)), written(t, want)) {
-				t.Error("saved and loaded columns are written in another way")
+			if rebased < 3 {
+				t.Errorf("%d times rebased", rebased)
 			}
 		})
+	}
+	if wasteful == 0 {
+		t.Error("never wasteful")
 	}
 }
 
@@ -338,30 +417,31 @@ func again(t *testing.T, f filter.Filter) filter.Filter {
 	return g
 }
 
-func rebuilt(t *testing.T, docs map[uint64]map[string]any, last uint64) *Columns {
-	c := New()
-	for ord := uint64(0); ord <= last; ord++ {
-		if doc, ok := docs[ord]; ok {
-			if err := c.Add(ord, encode(t, doc)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return c
-}
-
+// written is a file of c.
 func written(t testing.TB, c *Columns) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if n, err := c.WriteTo(&b); err != nil || n != int64(b.Len()) {
-		t.Fatalf("%d of %d bytes, %v", n, b.Len(), err)
+	w := snapshot.NewWriter(&b, snapshot.Header{Kind: Kind, Version: Version})
+	if err := c.Save(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
+func opened(data []byte) (*Columns, error) {
+	f, err := snapshot.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return Open(f)
+}
+
 func reload(t testing.TB, c *Columns) *Columns {
 	t.Helper()
-	to, err := Load(written(t, c))
+	to, err := opened(written(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,44 +449,64 @@ func reload(t testing.TB, c *Columns) *Columns {
 }
 
 func TestMatchesDoNotChange(t *testing.T) {
-	c := New()
-	add := func(ord uint64, raw string) {
-		t.Helper()
-		if err := c.Add(ord, []byte(raw)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	add(3, `{"a": 1}`)
-	add(5000, `{"a": 2}`)
-	add(5001, ``)
-	add(5002, `null`)
-	first, err := c.Match(filter.Exists("a"))
+	old := with(t, with(t, with(t, with(t, New(), 3, `{"a": 1}`), 5000, `{"a": 2}`), 5001, ``), 5002, `null`)
+	first, err := old.Match(t.Context(), filter.Exists("a"))
 	if err != nil || first.Len() != 2 {
 		t.Fatal(first, err)
 	}
-	c.Delete(3)
-	add(1<<20, `{"a": {"b": []}}`)
-	second, err := c.Match(filter.Exists("a"))
+	now := with(t, without(t, old, 3), 1<<20, `{"a": {"b": []}}`)
+	second, err := now.Match(t.Context(), filter.Exists("a"))
 	if err != nil || second.Len() != 2 || second.Allow(3) || !second.Allow(5000) || !second.Allow(1<<20) || second.Allow(1<<40) {
 		t.Fatal(second, err)
 	}
 	if first.Len() != 2 || !first.Allow(3) || !first.Allow(5000) || first.Allow(1<<20) {
 		t.Error("an answer changed after it was given")
 	}
-	if third, err := c.Match(filter.Exists("a")); err != nil || third != second {
+	if third, err := now.Match(t.Context(), filter.Exists("a")); err != nil || third != second {
 		t.Error("an answer was made again although nothing changed")
 	}
-	if all, err := c.Match(filter.Filter{}); err != nil || all.Len() != 4 {
+	if m, err := old.Match(t.Context(), filter.Exists("a")); err != nil || m.Len() != 2 || !m.Allow(3) || m.Allow(1<<20) {
+		t.Error("an older state answers like a newer one", m, err)
+	}
+	if third, err := now.Match(t.Context(), filter.Exists("a")); err != nil || third != second {
+		t.Error("an older state took the place of a newer one's answer")
+	}
+	if all, err := now.Match(t.Context(), filter.Filter{}); err != nil || all.Len() != 4 {
 		t.Error(all, err)
 	}
 }
 
-func TestColumnsRefuse(t *testing.T) {
-	c := New()
-	if err := c.Add(7, []byte(`{"a": 1}`)); err != nil {
+// TestRebaseKeepsAnswers: columns that were compacted need not ask everything
+// again.
+func TestRebaseKeepsAnswers(t *testing.T) {
+	c := without(t, with(t, with(t, New(), 1, `{"a": 1}`), 2, `{"a": 2}`), 1)
+	fresh, err := c.Compacted(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
+	m, err := c.Match(t.Context(), filter.Exists("a"))
+	if err != nil || m.Len() != 1 {
+		t.Fatal(m, err)
+	}
+	to, err := c.Rebase(c, fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := to.line.cache.get(filter.Exists("a").String(), to.state()); got == nil || got.at != to.state() || !got.Allow(2) || got.Allow(1) {
+		t.Errorf("%+v", got)
+	}
+	if _, err := to.Rebase(c, fresh); err == nil {
+		t.Error("rebased from others than they came from")
+	}
+	if _, err := c.Rebase(c, New()); err == nil {
+		t.Error("rebased onto columns of other documents")
+	}
+}
+
+func TestColumnsRefuse(t *testing.T) {
+	c := with(t, New(), 7, `{"a": 1}`)
 	before := written(t, c)
+	e := c.Edit()
 	for _, x := range []struct {
 		ord  uint64
 		raw  string
@@ -414,107 +514,261 @@ func TestColumnsRefuse(t *testing.T) {
 	}{
 		{7, `{}`, ErrOrder}, {6, `{}`, ErrOrder}, {MaxOrd, `{}`, ErrOrder}, {8, `[1]`, metadata.ErrNoObject}, {8, `{"b": `, metadata.ErrNoObject},
 		{8, `3`, metadata.ErrNoObject}, {8, strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), metadata.ErrNoObject},
+		{8, `{"b": 1} {}`, metadata.ErrNoObject}, {8, `"b"`, metadata.ErrNoObject},
 	} {
-		if err := c.Add(x.ord, []byte(x.raw)); !errors.Is(err, x.want) {
+		if err := e.Add(x.ord, []byte(x.raw)); !errors.Is(err, x.want) {
 			t.Errorf("%d %.20s: %v, want %v", x.ord, x.raw, err, x.want)
 		}
 	}
-	if c.Delete(6) || c.Delete(99) {
-		t.Error("deleted what is not there")
+	if e.Remove(6) || e.Remove(99) {
+		t.Error("removed what is not there")
 	}
-	if !bytes.Equal(before, written(t, c)) {
+	if d := e.Done(); d.Len() != 1 || !sameFile(t, before, written(t, d)) {
 		t.Error("a refused document left something behind")
 	}
 }
 
-func TestColumnsKeepDeepMetadataSmall(t *testing.T) {
-	deep := strings.Repeat(`{"k":1,"a":`, 4000) + "1" + strings.Repeat("}", 4000)
-	c := New()
-	if err := c.Add(1, []byte(deep)); err != nil {
+// sameFile compares all but the seeds of tables and what they order.
+func sameFile(t testing.TB, a, b []byte) bool {
+	t.Helper()
+	x, y := payloads(t, a), payloads(t, b)
+	for tag := range x {
+		if tag != "head" && tag != "pathFind" && tag != "termFind" && !bytes.Equal(x[tag], y[tag]) {
+			return false
+		}
+	}
+	return true
+}
+
+var tags = []string{"head", "segments", "ords", "ends", "posts",
+	"pathTags", "pathEnds", "pathFrom", "pathText", "pathFind", "termTags", "termEnds", "termFrom", "termText", "termFind"}
+
+func payloads(t testing.TB, data []byte) map[string][]byte {
+	t.Helper()
+	f, err := snapshot.Parse(data)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if size := c.bytes(); size > 40*len(deep) {
+	m := map[string][]byte{}
+	for _, tag := range tags {
+		s, err := f.Section(tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m[tag], err = s.All(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func TestColumnsKeepDeepMetadataSmall(t *testing.T) {
+	deep := strings.Repeat(`{"k":1,"a":`, 4000) + "1" + strings.Repeat("}", 4000)
+	c := with(t, New(), 1, deep)
+	if size := c.Bytes(); size > int64(5*len(deep)) {
 		t.Errorf("%d bytes for metadata of %d", size, len(deep))
 	}
 	for path, want := range map[string]int{strings.Repeat("a.", 3999) + "k": 1, strings.Repeat("a.", 4000) + "k": 0, strings.Repeat("a.", 3000) + "a": 1} {
-		if m, err := c.Match(filter.Exists(path)); err != nil || m.Len() != want {
+		if m, err := c.Match(t.Context(), filter.Exists(path)); err != nil || m.Len() != want {
 			t.Errorf("path of %d bytes: %v, %v", len(path), m, err)
 		}
 	}
 }
 
 func TestCacheStaysSmall(t *testing.T) {
-	c := New()
-	for ord := range uint64(100) {
-		if err := c.Add(ord<<16, []byte(`{"a": 1}`)); err != nil {
-			t.Fatal(err)
+	c := change(t, New(), func(e *Edit) {
+		for ord := range uint64(100) {
+			if err := e.Add(ord<<16, []byte(`{"a": 1}`)); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
+	})
 	for i := range 300 {
-		if _, err := c.Match(filter.Not(filter.Eq("a", i+2))); err != nil {
+		if _, err := c.Match(t.Context(), filter.Not(filter.Eq("a", i+2))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sum := 0
-	for _, e := range c.cache.entries {
+	for _, e := range c.line.cache.entries {
 		sum += e.size()
 	}
-	if len(c.cache.entries) != cacheEntries || sum != c.cache.bytes {
-		t.Errorf("%d entries of %d bytes, counted %d", len(c.cache.entries), sum, c.cache.bytes)
+	if len(c.line.cache.entries) != cacheEntries || sum != c.line.cache.bytes {
+		t.Errorf("%d entries of %d bytes, counted %d", len(c.line.cache.entries), sum, c.line.cache.bytes)
 	}
 	big := make([]any, 300_000)
 	for i := range big {
 		big[i] = fmt.Sprint("value ", i)
 	}
 	for i := range 3 {
-		if _, err := c.Match(filter.In(fmt.Sprint("a", i), big...)); err != nil {
+		if _, err := c.Match(t.Context(), filter.In(fmt.Sprint("a", i), big...)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if c.cache.bytes > cacheBytes {
-		t.Errorf("%d bytes kept", c.cache.bytes)
+	if c.line.cache.bytes > cacheBytes {
+		t.Errorf("%d bytes kept", c.line.cache.bytes)
 	}
 }
 
-// TestColumnsConcurrent searches beside a writer, under the locks that the
-// engine holds.
+// TestColumnsConcurrent asks states of every age while the next ones are made,
+// compacted and rebased.
 func TestColumnsConcurrent(t *testing.T) {
-	var mu sync.RWMutex
-	c := New()
+	var present atomic.Pointer[Columns]
+	present.Store(New())
 	filters := []filter.Filter{filter.Eq("a", 1), filter.Not(filter.Exists("b")), filter.Ge("n", 500), filter.In("a", 1, 2, "x"), filter.Or(filter.Prefix("s", "1"), filter.Lt("n", 10))}
 	var group sync.WaitGroup
+	var done atomic.Bool
 	for w := range 4 {
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(w), 1))
-			for range 300 {
-				mu.RLock()
-				m, err := c.Match(pick(r, filters))
+			old := present.Load()
+			for !done.Load() {
+				c := present.Load()
+				if r.IntN(2) == 0 {
+					c, old = old, c
+				}
+				f := pick(r, filters)
+				m, err := c.Match(t.Context(), f)
 				if err != nil || m.Len() > c.Len() {
 					t.Error(m, err)
+					return
 				}
-				mu.RUnlock()
+				no, err := c.Match(t.Context(), filter.Not(f))
+				if err != nil || m.Len()+no.Len() != c.Len() {
+					t.Errorf("%d documents meet it, %d do not, of %d: %v", m.Len(), no.Len(), c.Len(), err)
+					return
+				}
 				n := 0
 				for ord := range uint64(3100) {
 					if m.Allow(ord) {
 						n++
 					}
 				}
-				if n != m.Len() {
+				if n != m.Len() || c.Bytes() == 0 || c.After(0) > c.Len() {
 					t.Errorf("%d documents allowed, %d counted", n, m.Len())
 				}
 			}
 		})
 	}
+	var mu sync.Mutex // one edit at a time
+	group.Go(func() {
+		for !done.Load() {
+			base := present.Load()
+			fresh, err := base.Compacted(t.Context())
+			if err == nil {
+				mu.Lock()
+				if fresh, err = present.Load().Rebase(base, fresh); err == nil {
+					present.Store(fresh)
+				}
+				mu.Unlock()
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
 	for ord := range uint64(3000) {
 		mu.Lock()
-		err := c.Add(ord, fmt.Appendf(nil, `{"a": %d, "n": %d, "s": "%d"}`, ord%4, ord, ord))
-		if ord > 100 {
-			c.Delete(ord - 100)
-		}
+		present.Store(change(t, present.Load(), func(e *Edit) {
+			if err := e.Add(ord, fmt.Appendf(nil, `{"a": %d, "n": %d, "s": "%d"}`, ord%4, ord, ord)); err != nil {
+				t.Error(err)
+			}
+			if ord > 100 {
+				e.Remove(ord - 100)
+			}
+		}))
 		mu.Unlock()
-		if err != nil {
-			t.Fatal(err)
+	}
+	done.Store(true)
+	group.Wait()
+}
+
+// dying is a context that is cancelled when it has been asked so often.
+type dying struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (d *dying) Err() error {
+	if d.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCancellation: all that may last looks at its context again and again, and
+// ends with its error wherever that comes; nothing is kept of it.
+func TestCancellation(t *testing.T) {
+	c := change(t, New(), func(e *Edit) {
+		for i := range 30_000 {
+			if err := e.Add(uint64(i), benchMetadata(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	f, err := filter.Parse(`path ^= "net/http/package12" or (year between 2000 and 2010 and not tags exists)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func(ctx context.Context) error{
+		"match":     func(ctx context.Context) error { _, err := c.Match(ctx, f); return err },
+		"compacted": func(ctx context.Context) error { _, err := c.Compacted(ctx); return err },
+	}
+	for name, call := range calls {
+		looked := 0
+		for ; ; looked++ {
+			d := &dying{Context: t.Context()}
+			d.left.Store(int64(looked))
+			err := call(d)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if len(c.line.cache.entries) > 0 {
+				t.Fatalf("%s: an answer that was not finished is kept", name)
+			}
+		}
+		if looked < 30 {
+			t.Errorf("%s looked at its context %d times", name, looked)
+		}
+		c.line = &lineage{rows: c.rows.len()}
+	}
+}
+
+// TestEditIsSmall: an edit costs what it changes.
+func TestEditIsSmall(t *testing.T) {
+	c := change(t, New(), func(e *Edit) {
+		for i := range 50_000 {
+			if err := e.Add(uint64(i), benchMetadata(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	next, drop := 50_000, 0
+	for name, from := range map[string]*Columns{"in a row": c, "on a file": reload(t, c), "given up": c} {
+		const edits = 200
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range edits {
+			to := change(t, from, func(e *Edit) {
+				next++
+				if err := e.Add(uint64(next), benchMetadata(next)); err != nil {
+					t.Fatal(err)
+				}
+				drop++
+				if !e.Remove(uint64(drop * 71)) {
+					t.Fatal("not removed")
+				}
+			})
+			if name != "given up" {
+				from = to
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if bytes := (after.TotalAlloc - before.TotalAlloc) / edits; bytes > 32<<10 && name != "given up" || bytes > 128<<10 {
+			t.Errorf("%s, an edit of one document allocates %d bytes", name, bytes)
 		}
 	}
-	group.Wait()
 }

@@ -1,10 +1,12 @@
 package columns
 
 import (
+	"context"
 	"math/bits"
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // Matches are the documents that met a filter at one state of the columns.
@@ -13,8 +15,7 @@ type Matches struct {
 	pages []*matchPage // by the ordinal's high bits; nil where none matches
 	held  int          // pages that are not nil
 	n     int
-	slots int // slots of the columns that are accounted for
-	gone  int // deletions that are
+	at    state
 }
 
 const pageBits = 12
@@ -38,38 +39,40 @@ func (m *Matches) Allow(ord uint64) bool {
 // size is the memory of m in bytes.
 func (m *Matches) size() int { return 8*len(m.pages) + m.held<<pageBits/8 }
 
-// Match returns the documents that meet f. It fails with fault.Invalid if f is
-// invalid. Cost: with a condition that was asked before, that of what was added
-// and deleted since; else one pass over the distinct values and one over all.
-func (c *Columns) Match(f filter.Filter) (*Matches, error) {
-	if f.Err() != nil {
-		return nil, f.Err()
+// Match returns the documents that meet f. Errors: engine.ErrInvalid if f is
+// invalid, that of ctx, which is looked at every 0.1 ms or so, ErrCorrupt. Cost:
+// with a condition that was asked before, that of what was added and deleted
+// since; else one pass over the distinct values and one over all.
+func (c *Columns) Match(ctx context.Context, f filter.Filter) (_ *Matches, err error) {
+	defer snapshot.Guard(&err)()
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	key := f.String()
-	m := c.cache.get(key)
+	m := c.line.cache.get(key, c.state())
 	if m == nil {
 		m = &Matches{}
 	}
-	if m.slots == len(c.ords) && m.gone == len(c.gone) && m.slots > 0 {
+	if m.at == c.state() {
 		return m, nil
 	}
-	m, err := c.advance(m, f)
-	if err != nil {
+	if m, err = c.advance(ctx, m, f); err != nil {
 		return nil, err
 	}
-	c.cache.put(key, m)
+	c.line.cache.put(key, m)
 	return m, nil
 }
 
-// advance returns m brought up to date, m itself unchanged: pages that stay the
-// same are shared.
-func (c *Columns) advance(m *Matches, f filter.Filter) (*Matches, error) {
-	to := &Matches{pages: slices.Clone(m.pages), held: m.held, n: m.n, slots: len(c.ords), gone: len(c.gone)}
-	var last int
-	if n := len(c.ords); n > 0 {
-		last = int(c.ords[n-1]>>pageBits) + 1
+// advance returns m brought to the state of c, m itself unchanged: pages that
+// stay the same are shared.
+func (c *Columns) advance(ctx context.Context, m *Matches, f filter.Filter) (*Matches, error) {
+	to := &Matches{pages: slices.Clone(m.pages), held: m.held, n: m.n, at: c.state()}
+	if last, any := c.rows.last(); any {
+		to.pages = append(to.pages, make([]*matchPage, max(0, int(last>>pageBits)+1-len(to.pages)))...)
 	}
-	to.pages = append(to.pages, make([]*matchPage, max(0, last-len(to.pages)))...)
 	own := make([]bool, len(to.pages)) // pages that to does not share with m
 	flip := func(ord uint64) {
 		n := ord >> pageBits
@@ -85,126 +88,242 @@ func (c *Columns) advance(m *Matches, f filter.Filter) (*Matches, error) {
 		}
 		to.pages[n][ord>>6%uint64(len(matchPage{}))] ^= 1 << (ord & 63)
 	}
-	for _, slot := range c.gone[m.gone:] {
-		if ord := c.ords[slot]; m.Allow(ord) {
+	e := evaluation{c: c, from: m.at.rows, to: c.rows.len(), ticker: ticker{ctx: ctx}}
+	for _, ord := range c.gone[m.at.gone:] {
+		if err := e.tick(1); err != nil {
+			return nil, err
+		}
+		if m.Allow(ord) {
 			flip(ord)
 			to.n--
 		}
 	}
-	if m.slots == len(c.ords) {
+	if e.from == e.to {
 		return to, nil
 	}
-	run := evaluation{c: c, from: m.slots, to: len(c.ords)}
-	met, err := filter.Answer(f, &run)
+	met, err := filter.Answer(f, &e)
 	if err != nil {
 		return nil, err
 	}
+	k := c.rows.holding(e.from)
+	s := c.rows.segment(k)
 	for i, w := range met {
-		for w &= run.mask(i); w != 0; w &= w - 1 {
-			flip(c.ords[(run.first()+i)<<6+bits.TrailingZeros64(w)])
+		if err := e.tick(1 + bits.OnesCount64(w)); err != nil {
+			return nil, err
+		}
+		for ; w != 0; w &= w - 1 {
+			slot := (e.word()+i)<<6 + bits.TrailingZeros64(w)
+			if slot < e.from || slot >= e.to || c.dead.Has(uint64(slot)) {
+				continue
+			}
+			for slot >= s.first+len(s.ords) {
+				k++
+				s = c.rows.segment(k)
+			}
+			flip(s.base + uint64(s.ords[slot-s.first]))
 			to.n++
 		}
 	}
 	return to, nil
 }
 
-// evaluation answers a filter for the slots from one to another: bit sets have
-// a bit a slot, beginning with the word that holds the first.
+// ticker looks at a context after every few thousand small steps.
+type ticker struct {
+	ctx  context.Context
+	done int
+}
+
+func (t *ticker) tick(steps int) error {
+	if t.done += steps; t.done < 4096 {
+		return nil
+	}
+	t.done = 0
+	return t.ctx.Err()
+}
+
+// evaluation answers a filter for the slots from one to another, in the algebra
+// of bit sets: a bit a slot, beginning with the word that holds the first. Bits
+// of dead slots and of slots out of range mean nothing.
 type evaluation struct {
 	c        *Columns
 	from, to int
 	memo     []uint64 // a bit a term, of the condition at hand
+	ticker
 }
 
-func (e *evaluation) first() int { return e.from >> 6 }
+func (e *evaluation) word() int { return e.from >> 6 }
 
-func (e *evaluation) set() []uint64 { return make([]uint64, (e.to+63)>>6-e.first()) }
-
-// mask are the slots of the i-th word that are asked for and alive.
-func (e *evaluation) mask(i int) uint64 {
-	w := e.c.live[e.first()+i]
-	if i == 0 {
-		w &= ^uint64(0) << (e.from & 63)
-	}
-	return w
-}
-
-// All, Not, And, Or and Where are the algebra of bit sets; bits of dead slots
-// and of slots before the first mean nothing.
 func (e *evaluation) All(yes bool) ([]uint64, error) {
-	set := e.set()
+	set := make([]uint64, (e.to+63)>>6-e.word())
 	if yes {
 		for i := range set {
 			set[i] = ^uint64(0)
 		}
 	}
-	return set, nil
+	return set, e.tick(len(set) / 8)
 }
 
 func (e *evaluation) Not(set []uint64) ([]uint64, error) {
 	for i := range set {
 		set[i] = ^set[i]
 	}
-	return set, nil
+	return set, e.tick(len(set) / 8)
 }
 
 func (e *evaluation) And(set, other []uint64) ([]uint64, error) {
 	for i, w := range other {
 		set[i] &= w
 	}
-	return set, nil
+	return set, e.tick(len(set) / 8)
 }
 
 func (e *evaluation) Or(set, other []uint64) ([]uint64, error) {
 	for i, w := range other {
 		set[i] |= w
 	}
+	return set, e.tick(len(set) / 8)
+}
+
+// Where returns the slots with a term that meets q. Where the slots have more
+// terms than there are, each term is asked about once, beforehand.
+func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
+	set, err := e.All(false)
+	if err != nil {
+		return nil, err
+	}
+	places, any, err := e.locate(q.Path())
+	if err != nil || !any {
+		return set, err
+	}
+	meets := func(b *block, i int) (bool, error) {
+		switch tag := b.tags[i]; places[pathOf(tag)] {
+		case here:
+			text := b.at(i)
+			return q.Meets(kindOf(tag), text), e.tick(4 + len(text)/256)
+		case beneath:
+			return q.Beneath(), nil
+		}
+		return false, nil
+	}
+	has := func(t uint32) (bool, error) { return e.memo[t>>6]>>(t&63)&1 == 1, nil }
+	terms := &e.c.terms
+	if e.posts() < terms.len() {
+		has = func(t uint32) (bool, error) {
+			b, i := terms.block(int(t/blockLen)), int(t%blockLen)
+			if err := b.stored.ready(); err != nil {
+				return false, err
+			}
+			return meets(b, i)
+		}
+	} else {
+		e.memo = append(e.memo[:0], make([]uint64, terms.len()>>6+1)...)
+		for k := range terms.blocks() {
+			b := terms.block(k)
+			if err := b.stored.ready(); err != nil {
+				return nil, err
+			}
+			for i := range b.tags {
+				ok, err := meets(b, i)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					t := k*blockLen + i
+					e.memo[t>>6] |= 1 << (t & 63)
+				}
+			}
+			if err := e.tick(blockLen); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for k := e.c.rows.holding(e.from); k < e.c.rows.segments(); k++ {
+		s := e.c.rows.segment(k)
+		if err := s.stored.ready(); err != nil {
+			return nil, err
+		}
+		for i := max(e.from-s.first, 0); i < len(s.ords); i++ {
+			list := s.of(i)
+			if err := e.tick(1 + len(list)/4); err != nil {
+				return nil, err
+			}
+			for _, t := range list {
+				ok, err := has(t)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					slot := s.first + i
+					set[slot>>6-e.word()] |= 1 << (slot & 63)
+					break
+				}
+			}
+		}
+	}
 	return set, nil
 }
 
-// Where returns the slots with a term that meets q. Where the slots have
-// more terms than there are, each term is asked about once, beforehand.
-func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
-	set, d := e.set(), &e.c.terms
-	places := d.locate(q.Path())
-	meets := func(t uint32) bool {
-		x := d.all[t]
-		switch places[x.path] {
-		case here:
-			return q.Meets(x.kind, d.text(t))
-		case beneath:
-			return q.Beneath()
+// posts is about how many terms the slots have.
+func (e *evaluation) posts() int {
+	n := 0
+	for k := e.c.rows.holding(e.from); k < e.c.rows.segments(); k++ {
+		n += len(e.c.rows.segment(k).posts)
+	}
+	return n
+}
+
+// at tells for every path how it stands to the dotted one.
+type at uint8
+
+const (
+	elsewhere at = iota
+	here
+	beneath
+)
+
+// locate returns how every path stands to a dotted path, and whether any is not
+// elsewhere. It takes one pass: what is left of the dotted path at a key is what
+// was left above, less the key.
+func (e *evaluation) locate(dotted string) (places []at, any bool, err error) {
+	paths := &e.c.paths
+	places = make([]at, paths.len())
+	used := make([]int, paths.len()) // bytes of dotted, or -1 off its way
+	for k := range paths.blocks() {
+		b := paths.block(k)
+		if err := b.stored.ready(); err != nil {
+			return nil, false, err
 		}
-		return false
-	}
-	if !slices.ContainsFunc(places, func(p at) bool { return p != elsewhere }) {
-		return set, nil
-	}
-	posts := len(e.c.posts)
-	if e.from > 0 {
-		posts -= int(e.c.ends[e.from-1])
-	}
-	if posts < len(d.all) {
-		for slot := e.from; slot < e.to; slot++ {
-			if slices.ContainsFunc(e.c.of(slot), meets) {
-				set[slot>>6-e.first()] |= 1 << (slot & 63)
+		if err := e.tick(len(b.tags)); err != nil {
+			return nil, false, err
+		}
+		for i, above := range b.tags {
+			n := k*blockLen + i
+			if n == rootPath {
+				continue
+			}
+			used[n] = -1
+			if places[above] != elsewhere {
+				places[n] = beneath
+				continue
+			}
+			if used[above] < 0 {
+				continue
+			}
+			rest := dotted[used[above]:]
+			if above != rootPath {
+				rest = rest[1:] // the dot
+			}
+			key := b.at(i)
+			if len(rest) < len(key) || rest[:len(key)] != string(key) {
+				continue
+			}
+			switch rest = rest[len(key):]; {
+			case rest == "":
+				places[n], any = here, true
+			case rest[0] == '.':
+				used[n] = len(dotted) - len(rest)
 			}
 		}
-		return set, nil
 	}
-	e.memo = append(e.memo[:0], make([]uint64, len(d.all)>>6+1)...)
-	for t := range d.all {
-		if meets(uint32(t)) {
-			e.memo[t>>6] |= 1 << (t & 63)
-		}
-	}
-	for slot := e.from; slot < e.to; slot++ {
-		for _, t := range e.c.of(slot) {
-			if e.memo[t>>6]>>(t&63)&1 == 1 {
-				set[slot>>6-e.first()] |= 1 << (slot & 63)
-				break
-			}
-		}
-	}
-	return set, nil
+	return places, any, nil
 }

@@ -1,0 +1,199 @@
+package columns
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
+)
+
+// member is a key of an object: its path, and its terms in Edit.list.
+type member struct {
+	path     uint32
+	from, to int
+}
+
+// read appends to e.list the terms of metadata. It makes no values of the JSON:
+// a million keys are a million terms and nothing else.
+func (e *Edit) read(raw []byte) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if !json.Valid(raw) {
+		if _, err := metadata.Parse(raw); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: more stands behind it", metadata.ErrNoObject)
+	}
+	j := text{raw: raw}
+	switch j.next() {
+	case 'n':
+		return nil
+	case '{':
+		return e.object(&j, rootPath)
+	}
+	_, err := metadata.Parse(raw)
+	return err
+}
+
+// text is valid JSON, read from its beginning on.
+type text struct {
+	raw []byte
+	at  int
+}
+
+// next passes white space over and returns the byte behind it, which is not
+// passed.
+func (j *text) next() byte {
+	for {
+		switch c := j.raw[j.at]; c {
+		case ' ', '\t', '\r', '\n':
+			j.at++
+		default:
+			return c
+		}
+	}
+}
+
+// pass takes the next byte if it is c.
+func (j *text) pass(c byte) bool {
+	if j.next() != c {
+		return false
+	}
+	j.at++
+	return true
+}
+
+// quoted takes the next string. Bytes that are not UTF-8 become U+FFFD, as they
+// do wherever metadata are read.
+func (j *text) quoted() ([]byte, error) {
+	j.next()
+	from, plain := j.at, true
+	for j.at++; j.raw[j.at] != '"'; j.at++ {
+		if j.raw[j.at] == '\\' {
+			plain = false
+			j.at++
+		}
+	}
+	j.at++
+	s := j.raw[from:j.at]
+	if in := s[1 : len(s)-1]; plain && utf8.Valid(in) {
+		return in, nil
+	}
+	var v string
+	err := json.Unmarshal(s, &v)
+	return []byte(v), err
+}
+
+// value takes the next value, which stands at path.
+func (e *Edit) value(j *text, path uint32) error {
+	switch j.next() {
+	case '{':
+		return e.object(j, path)
+	case '[':
+		j.at++
+		if j.pass(']') {
+			return e.term(path, filter.Empty, nil)
+		}
+		for {
+			if err := e.value(j, path); err != nil {
+				return err
+			}
+			if j.pass(']') {
+				return nil
+			}
+			j.at++ // the comma
+		}
+	case '"':
+		s, err := j.quoted()
+		if err != nil {
+			return err
+		}
+		return e.term(path, filter.String, s)
+	case 'n':
+		j.at += len("null")
+		return e.term(path, filter.Null, nil)
+	case 't':
+		j.at += len("true")
+		return e.term(path, filter.True, nil)
+	case 'f':
+		j.at += len("false")
+		return e.term(path, filter.False, nil)
+	}
+	from := j.at
+	for j.at < len(j.raw) && bytes.IndexByte([]byte("+-.0123456789eE"), j.raw[j.at]) >= 0 {
+		j.at++
+	}
+	return e.term(path, filter.Number, j.raw[from:j.at])
+}
+
+// object takes the next value, an object at path.
+func (e *Edit) object(j *text, path uint32) error {
+	j.at++
+	if j.pass('}') {
+		if path == rootPath {
+			return nil
+		}
+		return e.term(path, filter.Empty, nil)
+	}
+	first := len(e.keys)
+	for {
+		key, err := j.quoted()
+		if err != nil {
+			return err
+		}
+		m := member{from: len(e.list)}
+		if m.path, err = e.c.family.paths.intern(path, key); err != nil {
+			return err
+		}
+		j.pass(':')
+		if err := e.value(j, m.path); err != nil {
+			return err
+		}
+		m.to = len(e.list)
+		e.keys = append(e.keys, m)
+		if j.pass('}') {
+			break
+		}
+		j.at++ // the comma
+	}
+	e.single(e.keys[first:])
+	e.keys = e.keys[:first]
+	return nil
+}
+
+// single drops the terms of keys that stand in their object again: the last
+// one counts, as wherever metadata are read.
+func (e *Edit) single(members []member) {
+	e.paths = e.paths[:0]
+	for _, m := range members {
+		e.paths = append(e.paths, m.path)
+	}
+	slices.Sort(e.paths)
+	if len(slices.Compact(e.paths)) == len(members) {
+		return
+	}
+	last := make(map[uint32]int, len(members))
+	for i, m := range members {
+		last[m.path] = i
+	}
+	to := members[0].from
+	for i, m := range members {
+		if last[m.path] == i {
+			to += copy(e.list[to:], e.list[m.from:m.to])
+		}
+	}
+	e.list = e.list[:to]
+}
+
+func (e *Edit) term(path uint32, kind filter.Kind, text []byte) error {
+	n, err := e.c.family.terms.intern(termTag(path, kind), text)
+	if err == nil {
+		e.list = append(e.list, n)
+	}
+	return err
+}
