@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/local"
 )
 
 // LocalRLR answers with local bridges: an RLR for each cell of a k-means
 // partition, each probed cell scanned with its own query vector. Without
-// numbers a cell has about modulate.CellPassages passages, and all are probed.
+// numbers there are local.CellsFor the passages, and all are probed.
 var LocalRLR = RegisterSystem(SystemKind{
 	Name:  "rlr-local",
 	Usage: "rlr-local[:cells:probed]",
@@ -93,41 +93,25 @@ func parseLocal(arg string) (cells, probed int, err error) {
 
 func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRetriever, *Fit, error) {
 	began, cpu := time.Now(), cpuTime()
-	d, n := s.Encoder.Dim(), s.Targets.Len()
-	vector := func(i int) []float32 { return s.Passages[i].Dense }
-	workers := runtime.GOMAXPROCS(0)
+	n := s.Targets.Len()
 	if cells > n {
 		return nil, nil, fmt.Errorf("%w: %d cells of %d distinct passages; ask for fewer", ErrUnknownName, cells, n)
 	}
-	p, err := modulate.NewPartition(d, n, vector, modulate.PartitionOptions{Cells: cells, Seed: s.Seed, Workers: workers})
+	ids := make([]uint64, n)
+	for i := range ids {
+		ids[i] = uint64(i)
+	}
+	b, err := local.Build(ctx, s.Encoder.Dim(), s.Encoder.VocabSize(), local.Source{
+		IDs:     ids,
+		Tokens:  func(id uint64) ([]int32, error) { return s.Passages[id].Tokens.Lexical(nil), nil },
+		Vectors: func(id uint64) []float32 { return s.Passages[id].Dense },
+	}, local.Options{Cells: cells, Seed: s.Seed, Workers: runtime.GOMAXPROCS(0)})
 	if err != nil {
-		return nil, nil, err
-	}
-	r := &localRetriever{setting: s, probed: probed}
-	if probed == 0 {
-		r.probed = p.Cells()
-	}
-	r.local, err = modulate.NewLocal(p, s.Encoder.VocabSize(), func(id uint64) []float32 { return vector(int(id)) }, modulate.LocalOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	if r.cells, err = index.NewCells(d, p.Cells(), func(id uint64) []float32 { return vector(int(id)) }); err != nil {
-		return nil, nil, err
-	}
-	for i, out := range s.Passages {
-		if i%encodeBatch == 0 && ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		c := p.Cell(out.Dense)
-		if err := r.cells.Add(c, []uint64{uint64(i)}); err != nil {
-			return nil, nil, fmt.Errorf("indexing the passages: %w", err)
-		}
-		if err := r.local.Add(c, uint64(i), out.Tokens.Lexical(nil)); err != nil {
-			return nil, nil, fmt.Errorf("fitting local bridges: %w", err)
-		}
-	}
-	if err := r.local.Refresh(); err != nil {
 		return nil, nil, fmt.Errorf("fitting local bridges: %w", err)
+	}
+	r := &localRetriever{setting: s, bridges: b, probed: probed}
+	if probed == 0 {
+		r.probed = b.Cells()
 	}
 	return r, &Fit{
 		Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(), Passages: n,
@@ -138,8 +122,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRet
 type localRetriever struct {
 	setting *Setting
 	first   modulate.Modulator // what the cells' shifts are added to; nil for the dense vector
-	local   *modulate.Local
-	cells   *index.Cells
+	bridges *local.Bridges
 	probed  int
 	scratch sync.Pool // of *localScratch
 }
@@ -147,8 +130,8 @@ type localRetriever struct {
 type localScratch struct {
 	cells   []int
 	vectors []float32
-	probes  []index.Probe
-	found   []index.Scored
+	probes  []local.Probe
+	found   []local.Scored
 }
 
 // Retrieve answers the questions on all cores, one question a core.
@@ -160,7 +143,7 @@ func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k i
 			s = &localScratch{}
 		}
 		defer r.scratch.Put(s)
-		if err := r.search(s, questions[i], k); err != nil {
+		if err := r.search(ctx, s, questions[i], k); err != nil {
 			return fmt.Errorf("question %q: %w", questions[i].Text, err)
 		}
 		out[i] = make([]Hit, len(s.found))
@@ -173,20 +156,20 @@ func (r *localRetriever) Retrieve(ctx context.Context, questions []Question, k i
 }
 
 // search leaves its answer in s.found.
-func (r *localRetriever) search(s *localScratch, q Question, k int) (err error) {
+func (r *localRetriever) search(ctx context.Context, s *localScratch, q Question, k int) (err error) {
 	in := r.input(q)
-	if s.cells, err = r.local.Probe(s.cells[:0], in, r.probed); err != nil {
+	if s.cells, err = r.bridges.Probe(s.cells[:0], in, r.probed); err != nil {
 		return err
 	}
-	if s.vectors, err = r.local.Modulate(s.vectors[:0], in, s.cells); err != nil {
+	if s.vectors, err = r.bridges.Modulate(ctx, s.vectors[:0], in, s.cells); err != nil {
 		return err
 	}
 	d := len(in.Dense)
 	s.probes = s.probes[:0]
 	for j, c := range s.cells {
-		s.probes = append(s.probes, index.Probe{Cell: c, Query: s.vectors[j*d : (j+1)*d]})
+		s.probes = append(s.probes, local.Probe{Cell: c, Query: s.vectors[j*d : (j+1)*d]})
 	}
-	s.found, err = r.cells.Search(s.found[:0], in.Dense, s.probes, index.SearchOptions{K: k})
+	s.found, err = r.bridges.Search(ctx, s.found[:0], in.Dense, s.probes, k, nil)
 	return err
 }
 
@@ -204,18 +187,18 @@ func (r *localRetriever) scores(dst []float32, q Question, ids []uint64) error {
 	at := map[int]int{}
 	var cells []int
 	for _, id := range ids {
-		c, _ := r.local.Cell(id)
+		c, _ := r.bridges.Cell(id)
 		if _, ok := at[c]; !ok {
 			at[c] = len(cells)
 			cells = append(cells, c)
 		}
 	}
-	rows, err := r.local.Modulate(nil, in, cells)
+	rows, err := r.bridges.Modulate(context.Background(), nil, in, cells)
 	if err != nil {
 		return err
 	}
 	for i, id := range ids {
-		c, _ := r.local.Cell(id)
+		c, _ := r.bridges.Cell(id)
 		dst[i] = 0
 		for j, x := range r.setting.Passages[id].Dense {
 			dst[i] += x * rows[at[c]*d+j]

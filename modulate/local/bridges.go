@@ -145,17 +145,15 @@ func (b *Bridges) Cell(id uint64) (int, bool) {
 	return int(c), ok
 }
 
-// Members appends the passages of a cell to dst, ascending.
-func (b *Bridges) Members(dst []uint64, cell int) (_ []uint64, err error) {
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
-	}
-	c, err := b.cell(cell)
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, c.ids...), nil
+// Members appends the passages of a cell, which must exist, to dst, ascending.
+func (b *Bridges) Members(dst []uint64, cell int) ([]uint64, error) {
+	return guarded(func() ([]uint64, error) {
+		c, err := b.cell(cell)
+		if err != nil {
+			return dst, err
+		}
+		return append(dst, c.ids...), nil
+	})
 }
 
 // Outgrown reports that the corpus wants half as many cells again, or half of
@@ -207,9 +205,15 @@ func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: local bridges: %s; make them anew from the passages: %w", modulate.ErrCorrupt, fmt.Sprintf(format, args...), snapshot.ErrDamaged)
 }
 
-// damaged makes what the container says of damage an ErrCorrupt.
-func damaged(err *error) {
-	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, modulate.ErrCorrupt) {
-		*err = fmt.Errorf("%w: local bridges; make them anew from the passages: %w", modulate.ErrCorrupt, *err)
-	}
+// guarded is f with a fault under the file that cells may lie in made an error,
+// and what the container says of damage an ErrCorrupt. It is for one goroutine:
+// f must start no other that reads cells.
+func guarded[T any](f func() (T, error)) (v T, err error) {
+	defer func() {
+		if errors.Is(err, snapshot.ErrDamaged) && !errors.Is(err, modulate.ErrCorrupt) {
+			err = fmt.Errorf("%w: local bridges; make them anew from the passages: %w", modulate.ErrCorrupt, err)
+		}
+	}()
+	defer snapshot.Guard(&err)()
+	return f()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -55,11 +54,16 @@ func Build(ctx context.Context, dim, vocab int, s Source, o Options) (*Bridges, 
 
 // Repartition returns bridges of the same passages over a new partition, made
 // of their vectors as they are. b stays as it is. Cost and errors as of Build.
-func (b *Bridges) Repartition(ctx context.Context) (_ *Bridges, err error) {
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
+func (b *Bridges) Repartition(ctx context.Context) (*Bridges, error) {
+	all, err := guarded(func() ([]member, error) { return b.all(ctx) })
+	if err != nil {
+		return nil, err
 	}
+	return b.build(ctx, all)
+}
+
+// all are the passages, by id.
+func (b *Bridges) all(ctx context.Context) ([]member, error) {
 	all := make([]member, 0, b.n)
 	for i := range b.cells {
 		if err := ctx.Err(); err != nil {
@@ -72,7 +76,7 @@ func (b *Bridges) Repartition(ctx context.Context) (_ *Bridges, err error) {
 		all = append(all, c.members()...)
 	}
 	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.id, b.id) })
-	return b.build(ctx, all)
+	return all, nil
 }
 
 // build makes bridges like b of the passages all, which stand by id.

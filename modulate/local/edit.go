@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -103,24 +102,22 @@ func (e *Editor) Done(ctx context.Context) (*Bridges, error) {
 	}
 	cells := slices.Sorted(maps.Keys(touched))
 	last, next := make([]*cell, len(cells)), make([]*cell, len(cells))
-	err := parallel(ctx, b.o.Workers, len(cells), func(i int) (err error) {
-		last[i], next[i], err = e.refit(cells[i], touched[cells[i]])
+	err := parallel(ctx, b.o.Workers, len(cells), func(i int) error {
+		both, err := guarded(func() ([2]*cell, error) { return e.refit(cells[i], touched[cells[i]]) })
+		last[i], next[i] = both[0], both[1]
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return e.publish(cells, last, next)
+	return guarded(func() (*Bridges, error) { return e.publish(cells, last, next) })
 }
 
 // refit returns a cell as it is and as it will be.
-func (e *Editor) refit(at uint32, added []member) (last, next *cell, err error) {
-	if e.b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
-	}
-	if last, err = e.b.cell(int(at)); err != nil {
-		return nil, nil, err
+func (e *Editor) refit(at uint32, added []member) (both [2]*cell, err error) {
+	last, err := e.b.cell(int(at))
+	if err != nil {
+		return both, err
 	}
 	var members []member
 	for _, m := range last.members() {
@@ -128,19 +125,16 @@ func (e *Editor) refit(at uint32, added []member) (last, next *cell, err error) 
 			members = append(members, m)
 		}
 	}
-	if next, err = e.b.fit(append(members, added...)); err != nil {
-		return nil, nil, fmt.Errorf("cell %d: %w", at, err)
+	next, err := e.b.fit(append(members, added...))
+	if err != nil {
+		return both, fmt.Errorf("cell %d: %w", at, err)
 	}
-	return last, next, nil
+	return [2]*cell{last, next}, nil
 }
 
 // publish makes the next version, in which some cells are others.
-func (e *Editor) publish(cells []uint32, last, next []*cell) (_ *Bridges, err error) {
+func (e *Editor) publish(cells []uint32, last, next []*cell) (*Bridges, error) {
 	b := *e.b
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
-	}
 	b.cells = slices.Clone(b.cells)
 	words := b.words.edit()
 	for i, at := range cells {

@@ -45,11 +45,12 @@ func (s *slot) bytes(d int) uint64 {
 // Save writes the bridges into the sections lb.… of a snapshot. Cost one pass
 // over all of them. Error: the writer's, which Close returns as well, or that of
 // a damaged file that cells lie in.
-func (b *Bridges) Save(w *snapshot.Writer) (err error) {
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
-	}
+func (b *Bridges) Save(w *snapshot.Writer) error {
+	_, err := guarded(func() (struct{}, error) { return struct{}{}, b.save(w) })
+	return err
+}
+
+func (b *Bridges) save(w *snapshot.Writer) (err error) {
 	p := b.partition
 	w.Begin(sectionHead)
 	w.Uint32s([]uint32{uint32(b.dim), uint32(b.vocab), uint32(len(b.cells)), uint32(len(p.groups) / p.dim), uint32(b.o.TableFrom)})
@@ -144,9 +145,11 @@ func (d *directory) save(w *snapshot.Writer) error {
 // ErrCorrupt that wraps snapshot.ErrForeign. Vectors are not read. Cost: 12
 // bytes to read for each passage, 8 for each token of the vocabulary, and the
 // centroids.
-func Open(dim, vocab int, vectors func(id uint64) []float32, o Options, f *snapshot.File) (_ *Bridges, err error) {
-	defer damaged(&err)
-	defer snapshot.Guard(&err)()
+func Open(dim, vocab int, vectors func(id uint64) []float32, o Options, f *snapshot.File) (*Bridges, error) {
+	return guarded(func() (*Bridges, error) { return open(dim, vocab, vectors, o, f) })
+}
+
+func open(dim, vocab int, vectors func(id uint64) []float32, o Options, f *snapshot.File) (*Bridges, error) {
 	b, err := New(dim, vocab, vectors, o)
 	if err != nil {
 		return nil, err
@@ -158,7 +161,10 @@ func Open(dim, vocab int, vectors func(id uint64) []float32, o Options, f *snaps
 	if err := b.openPlaces(f); err != nil {
 		return nil, err
 	}
-	return b, b.words.open(f, vocab, b.n)
+	if err := b.words.open(f, vocab, b.n); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 func (b *Bridges) openHead(f *snapshot.File) error {

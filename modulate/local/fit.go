@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -15,7 +16,8 @@ import (
 // fit makes a cell of its members, in any order. A passage whose vector is
 // missing, of another length or not of unit length is an ErrPassage. Cost
 // O(n·d·min(n, d)) for n members: some 5 ms at d = 384 and n = 250.
-func (b *Bridges) fit(members []member) (*cell, error) {
+func (b *Bridges) fit(members []member) (_ *cell, err error) {
+	defer snapshot.Guard(&err)() // vectors may lie in a file
 	c := &cell{}
 	d, n := b.dim, len(members)
 	if n == 0 {

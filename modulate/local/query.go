@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -18,13 +17,16 @@ import (
 // and finds the cell of a copied phrase where the centroid does not. A query of
 // another dimension is an ErrOptions. Cost O(Cells·d), and Cells a token. No
 // allocation when dst has room and no cell comes from a file.
-func (b *Bridges) Probe(dst []int, in modulate.Input, n int) (_ []int, err error) {
+func (b *Bridges) Probe(dst []int, in modulate.Input, n int) ([]int, error) {
+	if !b.mapped {
+		return b.probe(dst, in, n)
+	}
+	return guarded(func() ([]int, error) { return b.probe(dst, in, n) })
+}
+
+func (b *Bridges) probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	if err := b.checkQuery(in); err != nil {
 		return dst, err
-	}
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -79,13 +81,16 @@ func (b *Bridges) Probe(dst []int, in modulate.Input, n int) (_ []int, err error
 // context before every cell. Cost for each token and cell O(log tokens), and
 // O(d) where it occurs. No allocation when dst has room and no cell comes from a
 // file.
-func (b *Bridges) Modulate(ctx context.Context, dst []float32, in modulate.Input, cells []int) (_ []float32, err error) {
+func (b *Bridges) Modulate(ctx context.Context, dst []float32, in modulate.Input, cells []int) ([]float32, error) {
+	if !b.mapped {
+		return b.modulate(ctx, dst, in, cells)
+	}
+	return guarded(func() ([]float32, error) { return b.modulate(ctx, dst, in, cells) })
+}
+
+func (b *Bridges) modulate(ctx context.Context, dst []float32, in modulate.Input, cells []int) ([]float32, error) {
 	if err := b.checkQuery(in); err != nil {
 		return dst, err
-	}
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
 	}
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -154,16 +159,16 @@ func (b *Bridges) beta() float64 {
 // (encoder.Tokens.Lexical), adds to the inner product of passage [Dim] with the
 // query vector of a cell: Modulate's is that of in.Dense and the sum of these,
 // up to rounding. Errors and cost as Modulate.
-func (b *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) (_ []float64, err error) {
+func (b *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) ([]float64, error) {
+	return guarded(func() ([]float64, error) { return b.shares(dst, in, cell, passage) })
+}
+
+func (b *Bridges) shares(dst []float64, in modulate.Input, cell int, passage []float32) ([]float64, error) {
 	if err := b.checkQuery(in); err != nil {
 		return dst, err
 	}
 	if cell < 0 || cell >= len(b.cells) || len(passage) != b.dim {
 		return dst, fmt.Errorf("%w: cell %d of %d, passage of length %d", modulate.ErrOptions, cell, len(b.cells), len(passage))
-	}
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
 	}
 	c, err := b.cell(cell)
 	if err != nil {

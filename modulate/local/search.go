@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -48,18 +47,21 @@ const (
 // ErrOptions; a passage that the vectors lack, an ErrPassage. It ends with the
 // context's error within a millisecond of work. No allocation when dst has room
 // and no cell comes from a file.
-func (b *Bridges) Search(ctx context.Context, dst []Scored, plain []float32, probes []Probe, k int, allow func(id uint64) bool) (_ []Scored, err error) {
+func (b *Bridges) Search(ctx context.Context, dst []Scored, plain []float32, probes []Probe, k int, allow func(id uint64) bool) ([]Scored, error) {
+	if !b.mapped {
+		return b.search(ctx, dst, plain, probes, k, allow)
+	}
+	return guarded(func() ([]Scored, error) { return b.search(ctx, dst, plain, probes, k, allow) })
+}
+
+func (b *Bridges) search(ctx context.Context, dst []Scored, plain []float32, probes []Probe, k int, allow func(id uint64) bool) ([]Scored, error) {
 	if k < 1 {
 		return dst, fmt.Errorf("%w: k is %d; ask for one passage or more", modulate.ErrOptions, k)
 	}
 	if err := b.checkVector(plain); err != nil {
 		return dst, fmt.Errorf("query: %w", err)
 	}
-	if b.mapped {
-		defer damaged(&err)
-		defer snapshot.Guard(&err)()
-	}
-	s := searches.Get().(*search)
+	s := searches.Get().(*searcher)
 	defer s.release()
 	s.seen = resized(s.seen, len(b.cells))
 	clear(s.seen)
@@ -96,7 +98,7 @@ func (b *Bridges) checkVector(q []float32) error {
 }
 
 // scan notes the passages of a cell that may be among the best so far.
-func (s *search) scan(ctx context.Context, probe int, c *cell, query []float32, allow func(uint64) bool) error {
+func (s *searcher) scan(ctx context.Context, probe int, c *cell, query []float32, allow func(uint64) bool) error {
 	d := len(query)
 	s.query = resized(s.query, d)
 	scale := vec.QuantizeInt8(s.query, query)
@@ -125,7 +127,7 @@ func (s *search) scan(ctx context.Context, probe int, c *cell, query []float32, 
 
 // score scores the candidates of a scan exactly and keeps the best k. Two
 // vectors go with a row: that of its cell, and the plain one.
-func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, probes []Probe, s *search, k int) ([]Scored, error) {
+func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, probes []Probe, s *searcher, k int) ([]Scored, error) {
 	base := len(dst)
 	for i, n := range s.near {
 		if i%scoredOnce == 0 && ctx.Err() != nil {
@@ -151,14 +153,14 @@ func (b *Bridges) score(ctx context.Context, dst []Scored, plain []float32, prob
 	return dst[:min(len(dst), base+k)], nil
 }
 
-// search is what a search needs besides its answer.
-type search struct {
+// searcher is what a search needs besides its answer.
+type searcher struct {
 	query []int8
 	dots  []int32
 	seen  []bool
 	shortlist
 }
 
-var searches = sync.Pool{New: func() any { return &search{dots: make([]int32, scanBlock)} }}
+var searches = sync.Pool{New: func() any { return &searcher{dots: make([]int32, scanBlock)} }}
 
-func (s *search) release() { searches.Put(s) }
+func (s *searcher) release() { searches.Put(s) }

@@ -1,0 +1,228 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// placed are bridges of rows without tokens, row i in cell[i].
+func placed(t testing.TB, dim, cells int, rows [][]float32, cell []int) *Bridges {
+	t.Helper()
+	b, err := New(dim, 1, func(id uint64) []float32 { return rows[id] }, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]member, len(rows))
+	for i := range all {
+		all[i].id = uint64(i)
+	}
+	p := &partition{dim: dim, centroids: make([]float32, dim*cells)}
+	if b, err = b.over(ctx, p, all, cell); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// exact is the definition: every vector by the query of its cell, in float64.
+func exact(rows [][]float32, cell []int, plain []float32, probes []Probe, allow func(uint64) bool) []Scored {
+	var out []Scored
+	for _, p := range probes {
+		for id, v := range rows {
+			if cell[id] != p.Cell || allow != nil && !allow(uint64(id)) {
+				continue
+			}
+			var s, c float64
+			for i, x := range v {
+				s += float64(p.Query[i]) * float64(x)
+				c += float64(plain[i]) * float64(x)
+			}
+			out = append(out, Scored{uint64(id), float32(s), float32(c)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Scored) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
+	return out
+}
+
+// The answer is that of the definition, also among vectors that are nearly or
+// exactly equal, which codes cannot tell apart.
+func TestSearchIsExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, dim := range []int{1, 7, 64, 100, 384} {
+		for _, spread := range []float32{0.9, 0.01, 1e-4} {
+			const n, cells = 700, 9
+			centre := unit(r, dim)
+			rows, cell := make([][]float32, n), make([]int, n)
+			for id := range rows {
+				v := unit(r, dim)
+				for i := range v {
+					v[i] = centre[i] + spread*v[i]
+				}
+				vec.Normalize(v)
+				if rows[id], cell[id] = v, r.IntN(cells); id%50 == 49 {
+					rows[id] = rows[id-1] // the same once more
+				}
+			}
+			b := placed(t, dim, cells, rows, cell)
+			for trial := range 10 {
+				q := unit(r, dim)
+				if trial%2 == 0 {
+					q = slices.Clone(centre)
+				}
+				var probes []Probe
+				for _, c := range r.Perm(cells)[:1+r.IntN(cells)] {
+					x := slices.Clone(q)
+					if trial%3 > 0 {
+						vec.Axpy(x, float32(trial)*spread, unit(r, dim))
+					}
+					probes = append(probes, Probe{c, x})
+				}
+				var allow func(uint64) bool
+				if trial%4 == 3 {
+					allow = func(id uint64) bool { return id%3 == 1 }
+				}
+				all := exact(rows, cell, q, probes, allow)
+				score := map[uint64]float32{}
+				for _, s := range all {
+					score[s.ID] = s.Score
+				}
+				for _, k := range []int{1, 10, 123, n, n + 5} {
+					got, err := b.Search(ctx, nil, q, probes, k, allow)
+					if err != nil || len(got) != min(k, len(all)) {
+						t.Fatalf("dim %d, k %d: %d answers of %d; %v", dim, k, len(got), len(all), err)
+					}
+					for i, g := range got {
+						// Sums in float32 and float64 differ: so may the order where scores do by less.
+						if math.Abs(float64(g.Score-score[g.ID])) > 4e-6 || math.Abs(float64(g.Score-all[i].Score)) > 4e-6 {
+							t.Fatalf("dim %d, spread %g, k %d, rank %d: %v, want %v", dim, spread, k, i, g, all[i])
+						}
+						if i > 0 && (g.Score > got[i-1].Score || g.Score == got[i-1].Score && g.ID < got[i-1].ID) {
+							t.Fatalf("dim %d, rank %d: %v after %v", dim, i, g, got[i-1])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// The search for k gives the first k of the search for all, bit for bit: no
+// bound leaves out what belongs to the answer.
+func TestSearchOfFewIsThatOfAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	const n, cells, dim = 3000, 5, 40
+	rows, cell := make([][]float32, n), make([]int, n)
+	centre := unit(r, dim)
+	for id := range rows {
+		v := slices.Clone(centre)
+		vec.Axpy(v, float32(math.Pow(10, -float64(r.IntN(6)))), unit(r, dim))
+		vec.Normalize(v)
+		rows[id], cell[id] = v, r.IntN(cells)
+	}
+	b := placed(t, dim, cells, rows, cell)
+	for range 30 {
+		q := unit(r, dim)
+		vec.Axpy(q, float32(r.IntN(3)), centre)
+		var probes []Probe
+		for c := range cells {
+			x := slices.Clone(q)
+			vec.Axpy(x, float32(math.Pow(10, -float64(r.IntN(6)))), unit(r, dim))
+			probes = append(probes, Probe{c, x})
+		}
+		all, err := b.Search(ctx, nil, q, probes, n, nil)
+		if err != nil || len(all) != n {
+			t.Fatal(len(all), err)
+		}
+		for _, k := range []int{1, 2, 10, 100, n - 1} {
+			got, err := b.Search(ctx, []Scored{{ID: 42}}, q, probes, k, nil)
+			if err != nil || got[0].ID != 42 || !slices.Equal(got[1:], all[:k]) {
+				t.Fatalf("k %d: not the first of all; %v", k, err)
+			}
+		}
+	}
+}
+
+func TestSearchRefuses(t *testing.T) {
+	rows := [][]float32{{1, 0}, {0, 1}, {0.6, 0.8}}
+	b := placed(t, 2, 3, rows, []int{0, 0, 2})
+	q, nan := []float32{1, 0}, float32(math.NaN())
+	for name, c := range map[string]struct {
+		q      []float32
+		probes []Probe
+		k      int
+	}{
+		"k":               {q, []Probe{{0, q}}, 0},
+		"nan":             {[]float32{nan, 0}, nil, 1},
+		"dimension":       {q[:1], nil, 1},
+		"probe nan":       {q, []Probe{{0, []float32{0, nan}}}, 1},
+		"probe dimension": {q, []Probe{{0, nil}}, 1},
+		"cell":            {q, []Probe{{3, q}}, 1},
+		"below":           {q, []Probe{{-1, q}}, 1},
+		"twice":           {q, []Probe{{1, q}, {1, q}}, 1},
+		"huge probe":      {q, []Probe{{1, []float32{1e30, 1e30}}}, 1},
+	} {
+		if _, err := b.Search(ctx, nil, c.q, c.probes, c.k, nil); !errors.Is(err, modulate.ErrOptions) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got, err := b.Search(ctx, nil, q, []Probe{{1, q}}, 3, nil); err != nil || len(got) != 0 {
+		t.Errorf("an empty cell: %v %v", got, err)
+	}
+	// zeros rank by id; they are no error, as a shift may cancel q
+	if got, err := b.Search(ctx, nil, q, []Probe{{2, q}, {0, make([]float32, 2)}}, 3, nil); err != nil || len(got) != 3 || got[1].ID != 0 || got[2].ID != 1 {
+		t.Errorf("%v %v", got, err)
+	}
+	kept := rows[2]
+	rows[2] = nil
+	if _, err := b.Search(ctx, nil, q, []Probe{{2, q}}, 3, nil); !errors.Is(err, modulate.ErrPassage) {
+		t.Errorf("a vector is missing: %v", err)
+	}
+	rows[2] = kept
+}
+
+// A search looks at its context at least every few thousand rows and at every
+// cell, also while it scores exactly.
+func TestSearchLooksAtItsContext(t *testing.T) {
+	const n, dim = 6000, 8
+	r := rand.New(rand.NewPCG(3, 1))
+	rows := make([][]float32, n)
+	for i := range rows {
+		rows[i] = unit(r, dim)
+	}
+	b := placed(t, dim, 1, rows, make([]int, n))
+	q := unit(r, dim)
+	for _, after := range []int{0, scanned + 1, n + 1} {
+		stopped, cancel := context.WithCancel(ctx)
+		asked := 0
+		allow := func(uint64) bool {
+			if asked == after {
+				cancel()
+			}
+			asked++
+			return true
+		}
+		vectors := b.vectors
+		scored := 0
+		b.vectors = func(id uint64) []float32 {
+			if scored++; after > n {
+				cancel()
+			}
+			return vectors(id)
+		}
+		if _, err := b.Search(stopped, nil, q, []Probe{{0, q}}, n, allow); !errors.Is(err, context.Canceled) {
+			t.Errorf("after %d: %v", after, err)
+		}
+		if asked > after+scanned || after > n && scored > scoredOnce {
+			t.Errorf("after %d: %d rows and %d scores", after, asked, scored)
+		}
+		b.vectors = vectors
+		cancel()
+	}
+}
