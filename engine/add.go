@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -170,12 +169,9 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 		}
 		r := store.Document{ID: d.ID, Title: d.Title, Text: d.Text}
 		if len(d.Metadata) > 0 {
-			raw, err := json.Marshal(d.Metadata)
+			raw, err := metadata.Encode(d.Metadata)
 			if err != nil {
-				return nil, refuse(fmt.Errorf("%w: metadata: %v", ErrInvalid, err))
-			}
-			if _, err := metadata.Parse(raw); err != nil { // nested too deep to be read back
-				return nil, refuse(fmt.Errorf("%w: %v", ErrInvalid, err))
+				return nil, refuse(err)
 			}
 			r.Metadata = raw
 		}
@@ -274,12 +270,6 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 func setTokens(r *store.Document, row int, t encoder.Tokens) {
 	r.Rows[row].Tokens = t.Lexical(nil)
 	r.Truncated += int32(t.Truncated)
-}
-
-func (e *Engine) progress(p Progress) {
-	if e.o.Progress != nil {
-		e.o.Progress(p)
-	}
 }
 
 // stage writes the records as one commit.

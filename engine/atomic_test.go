@@ -36,10 +36,10 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestAddIsAllOrNothing cancels Upsert at every moment that it looks at its
+// TestAddCancelledAtAnyMoment cancels Upsert at every moment that it looks at its
 // context: either it returns success and every document is there, or an error and
 // everything is as before, in searches and after reopening.
-func TestAddIsAllOrNothing(t *testing.T) {
+func TestAddCancelledAtAnyMoment(t *testing.T) {
 	dir := t.TempDir()
 	e, err := engine.Open(t.Context(), dir, hash(t), engine.Options{NoSync: true})
 	if err != nil {

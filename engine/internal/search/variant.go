@@ -78,10 +78,9 @@ func resolve(s *state.State, variant string, n need) (Way, error) {
 	if w.Local && n.single {
 		return w, fmt.Errorf("%w: variant %s has a vector for each cell of the corpus, not one; use %s or a fitted bridge", fault.Invalid, Local, modulate.RLR.Name)
 	}
-	stack := strings.Join(parts, "+")
-	if stack != "" {
+	if len(parts) > 0 {
 		var err error
-		if w.Stack, err = modulate.ParseStack(stack); err != nil {
+		if w.Stack, err = modulate.ParseStack(strings.Join(parts, "+")); err != nil {
 			return w, fmt.Errorf("%w: %w; or %s, or %s", fault.Invalid, err, Local, None)
 		}
 		if w.Local && w.Stack.Has(modulate.RLR.Name) {
