@@ -249,7 +249,7 @@ func (e *Engine) Default() string {
 		return ""
 	}
 	defer done(&err)
-	return search.Default(s, search.Hybrid)
+	return search.Default(s, ModeHybrid)
 }
 
 func (e *Engine) report(p Progress) {

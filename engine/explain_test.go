@@ -71,12 +71,17 @@ func adds(t *testing.T, x engine.Explanation, h engine.Hit) {
 }
 
 func TestExplainAddsUp(t *testing.T) {
-	e := open(t, t.TempDir(), small)
+	o := small
+	o.Local = true
+	e := open(t, t.TempDir(), o)
 	d := docs(0, 60)
 	d[7].Title = "  A title about topic0  "
 	d = append(d, engine.Document{ID: "long", Title: "Long", Text: long("alpha", 60)})
 	add(t, e, d)
 	if _, err := e.Fit(t.Context(), engine.FitOptions{QueriesPerPassage: 3, Epochs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	variants := []string{"", engine.VariantNone, "rlr", "rlr-local"}

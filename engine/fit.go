@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -103,7 +104,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 		e.warn("what the fit kept was not removed", "error", err)
 	}
 	return FitReport{
-		Choice: choice, Default: best,
+		Choice: choice, Default: e.standing(),
 		Variant: w.Stack, File: file, Seq: w.Seq, Passages: r.Passages, Queries: r.Queries,
 		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
 	}, nil
@@ -207,4 +208,11 @@ func (c *corpus) hardNegatives(ctx context.Context, query []float32, from, to in
 		}
 	}
 	return out, nil
+}
+
+// standing is Default for a call that runs already.
+func (e *Engine) standing() string {
+	ref := e.db.Acquire()
+	defer ref.Release()
+	return search.Default(ref.Value, ModeHybrid)
 }

@@ -66,7 +66,6 @@ func (e *Engine) Search(ctx context.Context, q Query) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	t.done("group")
 	hits, err := e.join(ctx, s, found, r.In.Dense)
 	if err != nil {
 		return Result{}, err

@@ -42,10 +42,10 @@ type Query struct {
 	Vector []float32
 	// K is the number of hits wanted; 0 means 10. At most MaxK.
 	K int
-	// Variant names the modulation: "" is what Engine.Default says, but in
-	// ModeHybrid "rlr" in place of "rlr-local"; "none" is the plain dense vector,
-	// else a name such as "rlr-local", "rlr", "rlr+whiten", "slr", "rlr+slr" or
-	// "rlr-local+slr".
+	// Variant names the modulation. "" is the best there is: what the last fit has
+	// chosen, else "rlr-local" in a dense search where local bridges are there, else
+	// "rlr". "none" is the plain dense vector; others are "rlr+whiten", "slr",
+	// "rlr+slr" or "rlr-local+slr".
 	Variant string
 	// Mode is one of ModeAuto (also ""), ModeDense, ModeLexical, ModeHybrid.
 	Mode string
@@ -166,7 +166,8 @@ type FitOptions struct {
 // FitReport tells what a fit did and what it gained on held-out probes.
 type FitReport struct {
 	// Choice compares the fitted bridge with the local bridges on other held-out
-	// probes; Default is the better one, which queries without a variant get.
+	// probes; the better one serves from then on. Default is what Engine.Default says
+	// then.
 	Choice    []VariantScore
 	Default   string
 	Variant   string
