@@ -47,8 +47,13 @@ func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 		if err := s.scatter(ctx, a, ld); err != nil {
 			return nil, err
 		}
+		trace := 0.0
 		for i := range s.dim {
+			trace += a[i*ld+i]
 			a[i*ld+i] += ridge
+		}
+		if !(trace < 1e30 && ridge <= max(trace, s.lambda)) {
+			return nil, s.damaged(fmt.Errorf("the vectors spread by %g", trace))
 		}
 		err := invert(ctx, a, s.dim, ld)
 		if errors.Is(err, errIndefinite) { // rounding, where λ is tiny

@@ -340,26 +340,11 @@ func learns(b *modulate.Bridge) bool {
 
 // sumsOf makes the sums over the corpus.
 func sumsOf(ctx context.Context, corpus Corpus, enc encoder.Encoder) (*modulate.Sums, error) {
-	sums := modulate.NewSums(enc.Dim(), enc.VocabSize())
-	const slice = 4096
-	var xs []float32
-	var tokens [][]int32
-	for i := range corpus.Len() {
+	return modulate.SumsOf(ctx, enc.Dim(), enc.VocabSize(), corpus.Len(), corpus.Vector, func(i int) ([]int32, error) {
 		text, err := corpus.Text(i)
 		if err != nil {
 			return nil, fmt.Errorf("read passage %d: %w", i, err)
 		}
-		xs = append(xs, corpus.Vector(i)...)
-		tokens = append(tokens, enc.Tokenize(encoder.Passage, text).Lexical(nil))
-		if len(tokens) == slice || i == corpus.Len()-1 {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if err := sums.AddAll(xs, tokens); err != nil {
-				return nil, err
-			}
-			xs, tokens = xs[:0], tokens[:0]
-		}
-	}
-	return sums, nil
+		return enc.Tokenize(encoder.Passage, text).Lexical(nil), nil
+	})
 }

@@ -428,6 +428,10 @@ func TestFitRefuses(t *testing.T) {
 	bad.vectors[3] = bad.vectors[3][:31]
 	twins := encoded(t, enc, []string{"one text", "one text"})
 	wordless := encoded(t, enc, []string{"...", "!!!", "?"})
+	otherSums, err := modulate.NewSums(31, 5, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		corpus Corpus
 		o      Options
@@ -437,7 +441,7 @@ func TestFitRefuses(t *testing.T) {
 		"one text":       {twins, Options{}, ErrCorpus},
 		"no words":       {wordless, Options{}, ErrCorpus},
 		"short vector":   {bad, Options{}, ErrCorpus},
-		"other sums":     {corpus, Options{Sums: modulate.NewSums(31, 5)}, ErrCorpus},
+		"other sums":     {corpus, Options{Sums: otherSums}, ErrCorpus},
 		"unknown stack":  {corpus, Options{Stack: "nope"}, modulate.ErrUnknownVariant},
 		"nothing to fit": {corpus, Options{Stack: "rlr"}, ErrOptions},
 		"epochs":         {corpus, Options{Epochs: -1}, ErrOptions},
