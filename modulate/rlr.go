@@ -151,6 +151,9 @@ func (s *Sums) direction(ctx context.Context, g []float64, ids []int32) (room fl
 		if n <= 0 || n >= s.n { // a token of every passage says nothing: its term is exactly zero
 			continue
 		}
+		if ctx != nil && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
 		df, w := float64(n), idf(s.n, n)
 		if err := s.addSum(ctx, g, w, int(t), p); err != nil {
 			return 0, err
