@@ -75,21 +75,11 @@ func (s *Setting) corpusSums(ctx context.Context) (*modulate.Sums, error) {
 	if s.sums != nil {
 		return s.sums, nil
 	}
-	sums := modulate.NewSums(s.Encoder.Dim(), s.Encoder.VocabSize())
-	const slice = 4096
-	for at := 0; at < len(s.Passages); at += slice {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		var xs []float32
-		var tokens [][]int32
-		for _, p := range s.Passages[at:min(at+slice, len(s.Passages))] {
-			xs = append(xs, p.Dense...)
-			tokens = append(tokens, p.Tokens.Lexical(nil))
-		}
-		if err := sums.AddAll(xs, tokens); err != nil {
-			return nil, fmt.Errorf("summing the passages: %w", err)
-		}
+	sums, err := modulate.SumsOf(ctx, s.Encoder.Dim(), s.Encoder.VocabSize(), len(s.Passages),
+		func(i int) []float32 { return s.Passages[i].Dense },
+		func(i int) ([]int32, error) { return s.Passages[i].Tokens.Lexical(nil), nil })
+	if err != nil {
+		return nil, fmt.Errorf("summing the passages: %w", err)
 	}
 	s.sums = sums
 	return sums, nil

@@ -47,8 +47,13 @@ func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 		if err := s.scatter(ctx, a, ld); err != nil {
 			return nil, err
 		}
+		trace := 0.0
 		for i := range s.dim {
+			trace += a[i*ld+i]
 			a[i*ld+i] += ridge
+		}
+		if !(trace < 1e30 && ridge <= max(trace, s.lambda)) {
+			return nil, s.damaged(fmt.Errorf("the vectors spread by %g", trace))
 		}
 		err := invert(ctx, a, s.dim, ld)
 		if errors.Is(err, errIndefinite) { // rounding, where λ is tiny
@@ -81,10 +86,12 @@ func (s *Sums) dual(ctx context.Context, f *Factor) error {
 		if err != nil {
 			return err
 		}
-		next, ok, err := f.step(arrival(x, total, n))
-		if err != nil {
+		c := arrival(x, total, n)
+		u := make([]float32, s.dim)
+		if err := f.mul([][]float32{u}, [][]float32{c.v}); err != nil {
 			return err
 		}
+		next, ok := f.step(c, u)
 		if !ok {
 			return fmt.Errorf("%w: passage %d is out of all proportion", ErrPassage, id)
 		}
@@ -99,7 +106,7 @@ func (s *Sums) dual(ctx context.Context, f *Factor) error {
 // the given sum: n/(n+1)·(x−μ)(x−μ)ᵀ with μ the mean before it.
 func arrival(x []float32, total []float64, n int) change {
 	if n == 0 {
-		return change{}
+		return change{v: make([]float32, len(x))}
 	}
 	return change{off(x, total, n), float64(n) / float64(n+1)}
 }
@@ -107,7 +114,7 @@ func arrival(x []float32, total []float64, n int) change {
 // departure is the change that taking x out makes.
 func departure(x []float32, total []float64, n int) change {
 	if n < 2 {
-		return change{}
+		return change{v: make([]float32, len(x))}
 	}
 	return change{off(x, total, n), -float64(n) / float64(n-1)}
 }
@@ -200,20 +207,23 @@ func (s *Sums) follow(n uint64) error {
 		s.exact = false
 		return nil
 	}
-	for _, c := range s.log[uint64(len(s.log))-n:] {
-		if len(s.inverse.q) >= len(s.factor.q)+s.steps() {
-			s.exact = false
-			return nil
+	const together = 8 // products, whose vectors stay in the cache
+	for cs := s.log[uint64(len(s.log))-n:]; len(cs) > 0; cs = cs[min(together, len(cs)):] {
+		var us, fs [][]float32
+		for _, c := range cs[:min(together, len(cs))] {
+			us, fs = append(us, make([]float32, s.dim)), append(fs, c.v)
 		}
-		next, ok, err := s.inverse.step(c)
-		if err != nil {
+		if err := s.inverse.mul(us, fs); err != nil {
 			return s.damaged(err)
 		}
-		if !ok {
-			s.exact = false
-			return nil
+		for i, u := range us {
+			if s.exact = len(s.inverse.q) < len(s.factor.q)+s.steps(); s.exact {
+				s.inverse, s.exact = s.inverse.step(cs[i], u)
+			}
+			if !s.exact {
+				return nil
+			}
 		}
-		s.inverse = next
 	}
 	return nil
 }

@@ -22,54 +22,66 @@ const minDenominator = 1e-3
 // solve writes A⁻¹·f to dst, which must not overlap f. Cost O(d²/2 + k·d)
 // multiplications for k steps, and reading as much memory.
 func (v *inverse) solve(dst, f []float32) error {
+	if err := v.mul([][]float32{dst}, [][]float32{f}); err != nil {
+		return err
+	}
+	v.correct(dst, f)
+	return nil
+}
+
+// mul writes B·f to each u. Each number of B is read from memory once.
+func (v *inverse) mul(us, fs [][]float32) error {
 	if v.packed == nil {
-		copy(dst, f)
-		vec.Scale(dst, float32(1/v.lambda))
-	} else {
-		if v.check != nil {
-			if err := v.check(); err != nil {
-				return err
+		for i, u := range us {
+			copy(u, fs[i])
+			vec.Scale(u, float32(1/v.lambda))
+		}
+		return nil
+	}
+	if v.check != nil {
+		if err := v.check(); err != nil {
+			return err
+		}
+	}
+	for _, u := range us {
+		clear(u)
+	}
+	m := v.packed
+	for i, d := 0, len(us[0]); i < d; i++ {
+		row := m[:d-i]
+		m = m[d-i:]
+		for k, u := range us {
+			f := fs[k]
+			u[i] += vec.Dot(row, f[i:])
+			if i+1 < d {
+				vec.Axpy(u[i+1:], f[i], row[1:])
 			}
 		}
-		clear(dst)
-		mulPacked(dst, v.packed, f)
-	}
-	for j, q := range v.q {
-		vec.Axpy(dst, -float32(v.c[j]*float64(vec.Dot(q, f))), q)
 	}
 	return nil
 }
 
-// mulPacked adds M·f to dst, where m is the upper triangle of a symmetric
-// matrix M. Each number is read once.
-func mulPacked(dst, m, f []float32) {
-	for i, x := range f {
-		row := m[:len(f)-i]
-		m = m[len(row):]
-		dst[i] += vec.Dot(row, f[i:])
-		if len(row) > 1 {
-			vec.Axpy(dst[i+1:], x, row[1:])
-		}
+// correct takes B·f to A⁻¹·f.
+func (v *inverse) correct(dst, f []float32) {
+	for j, q := range v.q {
+		vec.Axpy(dst, -float32(v.c[j]*float64(vec.Dot(q, f))), q)
 	}
 }
 
-// step returns the inverse after a change of A. It reports false where that
-// cannot be told to some digits.
-func (v *inverse) step(c change) (inverse, bool, error) {
+// step returns the inverse after a change of A, of which u is B·v. It reports
+// false where that cannot be told to some digits.
+func (v *inverse) step(c change, u []float32) (inverse, bool) {
 	next := *v
-	if c.weight == 0 || vec.Norm(c.v) == 0 {
-		return next, true, nil
+	if c.weight == 0 {
+		return next, true
 	}
-	u := make([]float32, len(c.v))
-	if err := v.solve(u, c.v); err != nil {
-		return next, false, err
-	}
+	v.correct(u, c.v)
 	den := 1 + c.weight*dot64(u, c.v)
 	if !(den > minDenominator) || !vec.Finite(u) {
-		return next, false, nil
+		return next, false
 	}
 	next.q, next.c = append(v.q, u), append(v.c, c.weight/den)
-	return next, true, nil
+	return next, true
 }
 
 // matrix returns A⁻¹ [d × d].

@@ -100,8 +100,8 @@ const (
 // AddShift adds α·l/‖l‖ to dst [d] and reports whether l has a direction: it
 // has none for tokens that no passage, or every passage, contains; where in.Ctx
 // ends first; where the sums are damaged (Sums.Err) or have no factor yet
-// (Sums.Staleness). Cost O(L·d + d²/2 + k·d) for k steps, and at most 4 MiB of
-// vectors read for each token without a row, some 0.5 ms. Safe for concurrent use.
+// (Sums.Staleness). Cost O(d²/2 + k·d) for k steps, and up to d²/6 for each token.
+// Safe for concurrent use.
 func (r *Regression) AddShift(dst []float32, in Input) bool {
 	s := r.sums
 	if len(dst) != s.dim || !s.ready() {
@@ -150,6 +150,9 @@ func (s *Sums) direction(ctx context.Context, g []float64, ids []int32) (room fl
 		n := s.df(int(t), p)
 		if n <= 0 || n >= s.n { // a token of every passage says nothing: its term is exactly zero
 			continue
+		}
+		if ctx != nil && ctx.Err() != nil {
+			return 0, ctx.Err()
 		}
 		df, w := float64(n), idf(s.n, n)
 		if err := s.addSum(ctx, g, w, int(t), p); err != nil {

@@ -22,9 +22,10 @@ import (
 // all that is the same. All methods but those that make the next Sums (Edit,
 // WithFactor, Rebase) are safe for concurrent use, also beside them.
 //
-// Few s_t are kept: those of tokens whose passages have more than 4 MiB of
-// vectors. The others are summed when they are asked for, from the vectors
-// themselves, which the caller's function gives.
+// Few s_t are kept: those of tokens with more than d/6 passages, whose sum would
+// read a third of what a product with the inverse reads. In text so many rows
+// take some 150 bytes a passage, whatever d. The others are summed when they are
+// asked for, from the vectors themselves, which the caller's function gives.
 //
 // The inverse is that of some earlier Sums, its Factor, and the changes since
 // as rank-one steps, so that it is exact, until the steps are too many:
@@ -111,7 +112,7 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 		return nil, fmt.Errorf("%w: sums of dimension %d over %d tokens", ErrOptions, dim, vocab)
 	}
 	s := &Sums{
-		dim: dim, lambda: o.Lambda, vectors: vectors, rowFrom: 4 << 20, history: &history{},
+		dim: dim, lambda: o.Lambda, vectors: vectors, rowFrom: dim * dim * 2 / 3, history: &history{},
 		total: make([]float64, dim), frozen: &frozen{}, exact: true,
 	}
 	e := s.tokens.Edit()

@@ -11,7 +11,7 @@ import (
 
 // maxRounds is how often a row may be rounded before Compacted sums it again:
 // the error is then about 1e-6 of its length.
-const maxRounds = 500
+const maxRounds = 2000
 
 // Wasteful reports whether Compacted would gain much: many passages are dead, or
 // much lies outside the frozen part, or rows have been rounded often. Cost O(|V|).

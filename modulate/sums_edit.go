@@ -173,14 +173,19 @@ func (e *Edit) addRow(t int, p *posted, sign float64, of []uint64, x func(k uint
 		e.err = err
 		return
 	}
+	if p.row.by != e.by {
+		p.row = &row{sum: slices.Clone(sum), rounds: p.row.rounds, by: e.by}
+	}
+	if len(of) == 1 {
+		vec.Axpy(p.row.sum, float32(sign), x(of[0]))
+		p.row.rounds++
+		return
+	}
 	clear(e.sum)
-	vec.AxpyWide(e.sum, 1, sum)
 	for _, k := range of {
 		vec.AxpyWide(e.sum, sign, x(k))
 	}
-	if p.row.by != e.by {
-		p.row = &row{sum: make([]float32, s.dim), rounds: p.row.rounds, by: e.by}
-	}
+	vec.AxpyWide(e.sum, 1, p.row.sum)
 	p.row.round(e.sum)
 }
 
@@ -193,9 +198,7 @@ func (e *Edit) bury() {
 }
 
 func (r *row) round(sum []float64) {
-	for i, x := range sum {
-		r.sum[i] = float32(x)
-	}
+	vec.Narrow(r.sum, sum)
 	r.rounds++
 }
 

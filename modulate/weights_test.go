@@ -344,3 +344,39 @@ func TestStackNeedsItsParts(t *testing.T) {
 		t.Errorf("RLR options %+v, want those of the weights, %+v", got, p.Weights.RLR)
 	}
 }
+
+// A stack of five fitted parts over a vocabulary of 250,002 tokens has more
+// columns than 2²⁰. What such a file costs to read follows its size.
+func TestWideVocabulary(t *testing.T) {
+	const vocab = 5 * 250_002
+	w := sampleWeights(t, "slr", false)
+	p, err := NewProjection(w.Projection.Dim(), vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Touch(7, vocab-1); err != nil {
+		t.Fatal(err)
+	}
+	w.Projection = p
+	b, err := w.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := got.Projection; q.VocabSize() != vocab || q.Slot(vocab-1) != 1 || q.Slot(8) != -1 || q.Slot(-1) != -1 {
+		t.Errorf("%d columns, rows %v", q.VocabSize(), q.Tokens())
+	}
+	bytes := testing.Benchmark(func(b2 *testing.B) {
+		for range b2.N {
+			if _, err := Decode(b); err != nil {
+				b2.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if bytes > int64(20*len(b)+1<<14) {
+		t.Errorf("%d bytes of a file make %d in memory", len(b), bytes)
+	}
+}

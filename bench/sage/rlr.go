@@ -20,18 +20,18 @@ var Modulated = Register(Similarity{
 		if err != nil {
 			return nil, err
 		}
-		sums := modulate.NewSums(env.Encoder.Dim(), env.Encoder.VocabSize())
-		var vectors []float32
-		var tokens [][]int32
+		var each []int // texts that stand nowhere before
 		seen := map[string]bool{}
 		for i := env.Queries; i < len(texts); i++ {
 			if !seen[texts[i]] {
 				seen[texts[i]] = true
-				vectors = append(vectors, encoded[i].Dense...)
-				tokens = append(tokens, encoded[i].Tokens.Lexical(nil))
+				each = append(each, i)
 			}
 		}
-		if err := sums.AddAll(vectors, tokens); err != nil {
+		sums, err := modulate.SumsOf(ctx, env.Encoder.Dim(), env.Encoder.VocabSize(), len(each),
+			func(i int) []float32 { return encoded[each[i]].Dense },
+			func(i int) ([]int32, error) { return encoded[each[i]].Tokens.Lexical(nil), nil })
+		if err != nil {
 			return nil, fmt.Errorf("summing the texts: %w", err)
 		}
 		m, err := modulate.NewStack("rlr", modulate.Parts{Sums: sums})

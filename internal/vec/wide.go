@@ -10,6 +10,14 @@ func AxpyWide(y []float64, f float64, x []float32) {
 	}
 }
 
+// Narrow rounds x to float32; equal lengths.
+func Narrow(dst []float32, x []float64) {
+	x = x[:len(dst)]
+	for i := narrow(dst, x); i < len(x); i++ {
+		dst[i] = float32(x[i])
+	}
+}
+
 // SubTile subtracts a product of matrices from a tile of 4 rows and 8 columns:
 // c[i·ldc+j] −= Σ_p a[i·lda+p]·b[p·8+j] for i < 4, j < 8, p < k. A number of the
 // tile is the same bit for bit wherever in a tile it lies.

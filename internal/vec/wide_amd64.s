@@ -31,6 +31,26 @@ loopw:
 	VZEROUPPER
 	RET
 
+// func narrowavx2(dst *float32, x *float64, n int)
+//
+// n is a positive multiple of 8.
+TEXT ·narrowavx2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), DX
+	XORQ CX, CX
+
+loopn:
+	VCVTPD2PSY (SI)(CX*8), X1
+	VCVTPD2PSY 32(SI)(CX*8), X2
+	VMOVUPS X1, (DI)(CX*4)
+	VMOVUPS X2, 16(DI)(CX*4)
+	ADDQ $8, CX
+	CMPQ CX, DX
+	JLT  loopn
+	VZEROUPPER
+	RET
+
 #define ROWWIDE(a, c0, c1)    \
 	VBROADCASTSD a, Y2        \
 	VFNMADD231PD Y0, Y2, c0   \

@@ -71,3 +71,19 @@ func BenchmarkAxpyWide(b *testing.B) {
 		AxpyWide(y, 1, x)
 	}
 }
+
+func TestNarrow(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	for n := range 40 {
+		x, got := make([]float64, n), make([]float32, n)
+		for i := range x {
+			x[i] = r.NormFloat64()
+		}
+		Narrow(got, x)
+		for i := range x {
+			if got[i] != float32(x[i]) {
+				t.Fatalf("length %d, component %d: %v, want %v", n, i, got[i], float32(x[i]))
+			}
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package modulate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
+
+func saved(t testing.TB, s *Sums) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := snapshot.NewWriter(&buf, snapshot.Header{Kind: "sums"})
+	if err := s.Save(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func opened(s *Sums, data []byte) (*Sums, error) {
+	f, err := snapshot.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return OpenSums(s.dim, s.VocabSize(), s.lambda, s.vectors, f)
+}
+
+// lived is a corpus with removed passages, rows, a factor and steps.
+func lived(t testing.TB, d, vocab, n int) *growing {
+	r := rand.New(rand.NewPCG(9, 9))
+	g := newGrowing(d, vocab)
+	g.rowFrom = 4 * d * n / 6
+	for range n {
+		g.add(randomPassage(r, d, vocab))
+	}
+	g.remove(0, 5, 5)
+	g.settle(t)
+	g.add(randomPassage(r, d, vocab), randomPassage(r, d, vocab))
+	g.remove(2)
+	return g
+}
+
+func TestSumsSnapshot(t *testing.T) {
+	const vocab = 50
+	r := rand.New(rand.NewPCG(9, 1))
+	for _, c := range []struct{ d, n int }{{12, 60}, {128, 25}, {3, 9}} {
+		g := lived(t, c.d, vocab, c.n)
+		data := saved(t, g.Sums)
+		s, err := opened(g.Sums, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		qs := someQueries(r, c.d, vocab, 20)
+		if diff := worst(shifts(t, s, qs), shifts(t, g.Sums, qs)); diff > 1e-7 {
+			t.Fatalf("d %d: differs by %g after reading", c.d, diff)
+		}
+		if err := s.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(saved(t, s), data) {
+			t.Fatalf("d %d: another snapshot after reading", c.d)
+		}
+		if rows := s.Bytes().Rows; rows == 0 || rows != g.Bytes().Rows {
+			t.Fatalf("d %d: %d bytes of rows", c.d, rows)
+		}
+		if len(s.inverse.q) != len(g.inverse.q) || len(s.factor.q) != len(g.factor.q) || len(s.inverse.q) == len(s.factor.q) {
+			t.Fatalf("d %d: %d steps", c.d, len(s.inverse.q))
+		}
+		// Both go on from there.
+		p := randomPassage(r, c.d, vocab)
+		h := &growing{Sums: s, all: g.all, next: g.next, x: g.x}
+		h.add(p)
+		h.remove(1)
+		again, err := h.Compacted(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err = h.Rebase(h.Sums, again); err != nil {
+			t.Fatal(err)
+		}
+		want := shifts(t, fresh(t, c.d, vocab, h.all), qs)
+		for _, s := range []*Sums{h.Sums, again} {
+			if diff := worst(shifts(t, s, qs), want); diff > 1e-5 {
+				t.Fatalf("d %d: differs by %g from a fresh one", c.d, diff)
+			}
+		}
+		if h.settle(t); h.Verify(t.Context()) != nil {
+			t.Fatal(h.Err())
+		}
+	}
+	if s, err := opened(emptySums(4, 9), saved(t, emptySums(4, 9))); err != nil || s.Len() != 0 || s.Verify(t.Context()) != nil {
+		t.Fatalf("no passage: %v", err)
+	}
+}
+
+func TestSumsOfAnotherShape(t *testing.T) {
+	g := lived(t, 12, 50, 60)
+	f, err := snapshot.Parse(saved(t, g.Sums))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ d, vocab int }{{13, 50}, {12, 51}} {
+		if _, err := OpenSums(c.d, c.vocab, 1, g.vector, f); !errors.Is(err, ErrCorrupt) || !errors.Is(err, snapshot.ErrDamaged) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	s, err := OpenSums(12, 50, 2, g.vector, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := s.Staleness(); n == 0 || s.ready() {
+		t.Error("a factor of another ridge is in use")
+	}
+	fac, err := s.Factor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = s.WithFactor(fac); err != nil || s.Verify(t.Context()) != nil {
+		t.Errorf("with a factor of its own: %v", err)
+	}
+	if err := g.Save(snapshot.NewWriter(full{}, snapshot.Header{Kind: "sums"})); err != nil && !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// Whatever bit is wrong, what was read is right or the damage is told.
+func TestDamagedSums(t *testing.T) {
+	const d, vocab = 12, 50
+	g := lived(t, d, vocab, 60)
+	data := saved(t, g.Sums)
+	qs := someQueries(rand.New(rand.NewPCG(9, 2)), d, vocab, 10)
+	want := shifts(t, g.Sums, qs)
+	told := 0
+	for at := 0; at < len(data); at += 11 {
+		bad := bytes.Clone(data)
+		bad[at] ^= 0x10
+		s, err := opened(g.Sums, bad)
+		if err != nil {
+			if !errors.Is(err, snapshot.ErrDamaged) {
+				t.Fatalf("bit flipped at %d: %v", at, err)
+			}
+			told++
+			continue
+		}
+		m, err := NewStack("rlr+whiten", Parts{Sums: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range qs {
+			m.Modulate(nil, in)
+		}
+		if err := s.Err(); err != nil {
+			if !errors.Is(err, ErrCorrupt) || !errors.Is(err, snapshot.ErrDamaged) {
+				t.Fatalf("bit flipped at %d: %v", at, err)
+			}
+			told++
+		} else if worst(shifts(t, s, qs), want) > 1e-6 {
+			t.Fatalf("bit flipped at %d: wrong answers in silence", at)
+		}
+	}
+	if told < len(data)/11/2 {
+		t.Errorf("%d of %d damages were told", told, len(data)/11)
+	}
+	for cut := 0; cut < len(data); cut += 97 {
+		if _, err := opened(g.Sums, data[:cut]); !errors.Is(err, snapshot.ErrDamaged) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+	}
+}
+
+// A file that was made to harm, with checksums that are right, is refused or
+// answers something, in bounded memory.
+func FuzzOpenSums(f *testing.F) {
+	const d, vocab = 6, 20
+	g := lived(f, d, vocab, 30)
+	file, err := snapshot.Parse(saved(f, g.Sums))
+	if err != nil {
+		f.Fatal(err)
+	}
+	tags := []string{sumsMeta, sumsIDs, sumsDF, sumsOffsets, sumsPostings, sumsRows, sumsInverse, sumsSteps}
+	for i := range tags {
+		f.Add(uint8(i), uint16(0), uint32(0xffffffff), false)
+		f.Add(uint8(i), uint16(8), uint32(1), true)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, at uint16, value uint32, cut bool) {
+		var buf bytes.Buffer
+		w := snapshot.NewWriter(&buf, snapshot.Header{Kind: "sums"})
+		for i, tag := range tags {
+			sec, err := file.Section(tag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := bytes.Clone(sec.Raw())
+			if i == int(which)%len(tags) {
+				if n := int(at); n+4 <= len(b) {
+					binary.LittleEndian.PutUint32(b[n:], value)
+					if cut {
+						b = b[:n+4]
+					}
+				}
+			}
+			w.Begin(tag)
+			if _, err := w.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := opened(g.Sums, buf.Bytes())
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatal(err)
+			}
+			return
+		}
+		m, err := NewStack("rlr+whiten+slr-idf", Parts{Sums: s, Weights: &Weights{Stack: "rlr+slr-idf+whiten", Projection: mustProjection(t, d, vocab)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range someQueries(rand.New(rand.NewPCG(9, 3)), d, vocab, 4) {
+			for _, x := range m.Modulate(nil, in) {
+				if x-x != 0 {
+					t.Fatal("not finite")
+				}
+			}
+		}
+		if err := s.Verify(t.Context()); err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatal(err)
+		}
+		if _, err := s.Compacted(t.Context()); err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatal(err)
+		}
+		e := s.Edit()
+		if err := e.Remove(g.all[3].id, g.all[3].x, g.all[3].tokens); err == nil {
+			if _, err := e.Done(); err != nil && !errors.Is(err, ErrPassage) && !errors.Is(err, ErrCorrupt) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func mustProjection(t *testing.T, d, vocab int) *Projection {
+	p, err := NewProjection(d, vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
