@@ -62,7 +62,7 @@ func (f *flat) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 		return fmt.Errorf("%d vectors and %d more: %w", f.now.live, len(ids), ErrFull)
 	}
 	rows := lastOf(ids)
-	if err := f.room(len(rows)); err != nil {
+	if err := f.room(len(rows)); err != nil { // at once, for large slabs
 		return err
 	}
 	for len(rows) > 0 {
@@ -75,8 +75,11 @@ func (f *flat) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 	return nil
 }
 
-// addSome adds some rows, for which there is room.
+// addSome adds some rows.
 func (f *flat) addSome(ctx context.Context, ids []uint64, vectors []float32, rows []int) error {
+	if err := f.room(len(rows)); err != nil { // what was there may be used up by compact
+		return err
+	}
 	e, mem, dim := f.now.edit(), f.mem.Load(), f.o.Dim
 	e.mem = mem
 	var err error
