@@ -46,7 +46,7 @@ type bm25Retriever struct{ l *lexicon }
 func (r bm25Retriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel(ctx, len(questions), func(i int) error {
-		best, err := r.l.Search(nil, r.l.analyzer.Terms(nil, questions[i].Text), k, nil)
+		best, err := r.l.Search(ctx, nil, r.l.analyzer.Terms(nil, questions[i].Text), k, nil)
 		out[i] = hitsOf(best)
 		return err
 	})

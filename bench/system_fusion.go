@@ -80,7 +80,7 @@ func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k in
 		return nil, err
 	}
 	err = parallel(ctx, len(questions), func(i int) (err error) {
-		near[i], err = r.fuse(questions[i], near[i], depth, k)
+		near[i], err = r.fuse(ctx, questions[i], near[i], depth, k)
 		return err
 	})
 	return near, err
@@ -88,9 +88,9 @@ func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k in
 
 // fuse joins the candidates of both legs, gives each the scores of both, and
 // ranks them.
-func (r fusedRetriever) fuse(q Question, near []Hit, depth, k int) ([]Hit, error) {
+func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth, k int) ([]Hit, error) {
 	terms := r.words.analyzer.Terms(nil, q.Text)
-	best, err := r.words.Search(nil, terms, depth, nil)
+	best, err := r.words.Search(ctx, nil, terms, depth, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (r fusedRetriever) fuse(q Question, near []Hit, depth, k int) ([]Hit, error
 	if err := r.dense.scores(cosines, q, ids); err != nil {
 		return nil, err
 	}
-	if err := r.words.Match(matches, terms, ids); err != nil {
+	if err := r.words.Match(ctx, matches, terms, ids); err != nil {
 		return nil, err
 	}
 	for i := range cs {

@@ -46,11 +46,12 @@ func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriev
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := inverted.NewSparse(s.Encoder.VocabSize(), v.Name)
+	x, err := inverted.NewSparse(s.Encoder.VocabSize())
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &sparseRetriever{x, weigh}
+	e := x.Edit()
+	r := &sparseRetriever{weigh: weigh}
 	for at := 0; at < len(s.Passages); at += encodeBatch {
 		part := s.Passages[at:min(at+encodeBatch, len(s.Passages))]
 		if v.Need&^encoder.NeedDense != 0 { // tensors that are too large to be kept of every passage
@@ -60,12 +61,13 @@ func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriev
 			}
 		}
 		for i, out := range part {
-			if err := x.Add(uint64(at+i), r.weights(out)); err != nil {
+			if err := e.Add(uint64(at+i), r.weights(out)); err != nil {
 				return nil, nil, err
 			}
 		}
 		s.Report(Progress{Stage: "weigh " + v.Name, Done: at + len(part), Total: len(s.Passages)})
 	}
+	r.index = e.Done()
 	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
 	return r, fit, nil
 }
@@ -116,7 +118,7 @@ func (r *sparseRetriever) weights(out encoder.Output) []inverted.Weighted {
 func (r *sparseRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel(ctx, len(questions), func(i int) error {
-		best, err := r.index.Search(nil, r.weights(questions[i].Output), k, nil)
+		best, err := r.index.Search(ctx, nil, r.weights(questions[i].Output), k, nil)
 		out[i] = hitsOf(best)
 		return err
 	})

@@ -35,15 +35,16 @@ func newLexicon(ctx context.Context, targets *Targets, analysis text.Options, o 
 	if err != nil {
 		return nil, err
 	}
+	e := w.Edit()
 	var terms []text.Term
 	for i := range targets.Len() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		terms = a.Terms(terms[:0], targets.Texts[i])
-		if err := w.Add(uint64(i), terms); err != nil {
+		if err := e.Add(uint64(i), terms); err != nil {
 			return nil, err
 		}
 	}
-	return &lexicon{w, a}, nil
+	return &lexicon{e.Done(), a}, nil
 }

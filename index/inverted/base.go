@@ -109,10 +109,10 @@ func (b *base) view(v *view, term uint32) error {
 	if v.df > v.n || v.n > b.slots || from > end || end > uint64(b.postings.Len()) {
 		return corrupt("term %d: %d documents, %d postings at %d to %d", term, v.df, v.n, from, end)
 	}
-	first, n := int(l[2]), int(v.n/blockLen)
-	if int(l[7]) != first+n {
-		return corrupt("term %d: %d postings in blocks %d to %d", term, v.n, first, l[7])
+	if n := v.n / blockLen; l[7]-l[2] != n || l[7] < n || uint64(l[7])*uint64(blockFields) > uint64(len(b.blocks.v)) {
+		return corrupt("term %d: %d postings in blocks %d to %d", term, v.n, l[2], l[7])
 	}
+	first, n := int(l[2]), int(v.n/blockLen)
 	if err := b.blocks.check(first*blockFields, n*blockFields); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"modulate":                             {"encoder", "internal/vec", "internal/safetensors", "internal/section", "internal/atomicfile", "internal/snapshot"},
 	"index":                                {"internal/vec", "internal/text", "internal/section", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"index/indextest":                      {"index"},
-	"index/inverted":                       {"internal/text", "internal/section", "internal/snapshot"},
+	"index/inverted":                       {"internal/text", "internal/section", "internal/snapshot", "internal/cow"},
 	"encoder/onnx":                         {"encoder"},
 	"encoder/provision":                    {"encoder", "internal/safetensors", "internal/atomicfile"},
 	"encoder/encodertest":                  {"encoder"},

@@ -33,6 +33,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -179,30 +180,28 @@ func lexsem(dir string, texts []string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
+	e := x.Edit()
 	var terms []text.Term
 	for i, t := range texts {
 		terms = a.Terms(terms[:0], t)
-		if err := x.Add(uint64(i), terms); err != nil {
+		if err := e.Add(uint64(i), terms); err != nil {
 			return nil, err
 		}
 	}
-	f, err := os.Create(filepath.Join(dir, "words.snap"))
+	x = e.Done()
+	path := filepath.Join(dir, "words.snap")
+	if err := snapshot.Write(path, snapshot.Header{Kind: "words"}, x.Save); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	size, err := x.WriteTo(f)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	if err := f.Close(); err != nil {
-		return nil, err
-	}
-	p := &peer{row: row{Name: "lexsem BM25", BuildSeconds: time.Since(began).Seconds(), DiskBytes: size}}
+	p := &peer{row: row{Name: "lexsem BM25", BuildSeconds: time.Since(began).Seconds(), DiskBytes: info.Size()}}
 	var hits []inverted.Scored
 	p.search = func(query string) (int, error) {
 		var err error
-		if hits, err = x.Search(hits[:0], a.Terms(terms[:0], query), 10, nil); err != nil || len(hits) == 0 {
+		if hits, err = x.Search(context.Background(), hits[:0], a.Terms(terms[:0], query), 10, nil); err != nil || len(hits) == 0 {
 			return -1, err
 		}
 		return int(hits[0].ID), nil
