@@ -1,8 +1,8 @@
 // Package store keeps what must survive: documents, vectors, token ids, the
 // change log and the manifest of one database, in Badger below one folder.
 // Everything else (graphs, arenas, sums) is derived from it and kept in
-// snapshot files, for which this package has the file format (WriteSnapshot,
-// OpenSnapshot) but no knowledge of their contents.
+// snapshot files beside it. A digest chained through the commits (History) tells
+// which state of which database a snapshot was made from.
 //
 // Every version of a document gets an ordinal: a number from 1 upwards that no
 // other version ever gets. Writes come in batches; a batch gets the next
@@ -15,10 +15,11 @@
 //
 // A batch whose Commit returned survives the end of the process always, and
 // the loss of power unless Options.NoSync is set. Damage on disk is reported
-// as *CorruptError: every value carries a checksum that covers its key, all
-// tables are checked at Open, and a mark beside the database (file HEAD)
-// tells how far acknowledged writes had come, so that a shortened log is
-// noticed too.
+// as *CorruptError by the call that meets it: every value carries a checksum that
+// covers its database and its key, what Badger reads is checked before, and a
+// mark beside the database (file HEAD) tells how far acknowledged writes had
+// come and their digest, so that a shortened log and records of another history
+// are noticed too. What a bad block does not touch can still be read.
 //
 // A Store is safe for concurrent use. Readers see the state of the last
 // commit and never wait for writers; one batch is written at a time.

@@ -63,6 +63,20 @@ func (m *model) check(t *testing.T, s *Store) {
 	if s.Len() != len(m.docs) || s.Seq() != m.seq {
 		t.Fatalf("len %d, want %d; seq %d, want %d", s.Len(), len(m.docs), s.Seq(), m.seq)
 	}
+	v, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	truncated := 0
+	for _, d := range m.docs {
+		if d.Truncated > 0 {
+			truncated++
+		}
+	}
+	if v.Truncated() != truncated {
+		t.Fatalf("%d truncated documents, want %d", v.Truncated(), truncated)
+	}
+	v.Close()
 	byOrd := map[uint64]string{}
 	for id, ord := range m.ords {
 		byOrd[ord] = id
@@ -74,7 +88,7 @@ func (m *model) check(t *testing.T, s *Store) {
 		}
 	}
 	var rows, texts []uint64
-	err := s.Scan(ctx, 0, func(ord uint64, rs []Row) error {
+	err = s.Scan(ctx, 0, func(ord uint64, rs []Row) error {
 		d := m.docs[byOrd[ord]]
 		if d == nil || len(rs) != len(d.Rows) {
 			return fmt.Errorf("rows of %d differ", ord)

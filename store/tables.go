@@ -36,7 +36,7 @@ type tables struct {
 	dir    string // of the database
 	listed map[uint64]badger.TableManifest
 	levels [][]*tableFile // by level, each by first key
-	left   atomic.Int64   // tables that were not checked yet
+	left   atomic.Int64   // tables that were not checked yet, or have a bad block
 }
 
 // tableFile is one table.
@@ -46,8 +46,20 @@ type tableFile struct {
 	size  int64
 	first []byte // its first key
 	mu    sync.Mutex
-	good  atomic.Bool
+	done  atomic.Bool // all blocks are checked
+	bad   []badBlock  // not changed once done
 }
+
+// badBlock is a block that does not check: nothing is to be read between its
+// keys.
+type badBlock struct {
+	from, to []byte
+	err      error
+}
+
+// ahead is how many blocks behind the one where it stands an iterator of
+// Badger's may look into, one that is not prefetching.
+const ahead = 4
 
 // openTables checks the footer, the index and the last block of every table
 // that Badger's MANIFEST lists.
@@ -94,7 +106,8 @@ func (t *tables) damaged(name string, err error) error {
 func (t *tables) checked() bool { return t.left.Load() == 0 }
 
 // check makes sure that what lies in the tables under the keys from one to
-// another, both included, is as it was written. stop is asked between tables.
+// another, both included, is as it was written. What lies a few blocks before a
+// bad one counts as bad, since Badger looks ahead. stop is asked between tables.
 // Cost: one read of each table in question, once.
 func (t *tables) check(stop func() error, from, to []byte) error {
 	if t.checked() {
@@ -107,8 +120,14 @@ func (t *tables) check(stop func() error, from, to []byte) error {
 			i = max(i-1, 0)
 		}
 		for ; i < len(files) && bytes.Compare(files[i].first, to) <= 0; i++ {
-			if err := t.checkFile(stop, files[i]); err != nil {
+			f := files[i]
+			if err := t.checkFile(stop, f); err != nil {
 				return err
+			}
+			for _, b := range f.bad {
+				if bytes.Compare(from, b.to) <= 0 && bytes.Compare(to, b.from) >= 0 {
+					return t.damaged(filepath.Base(f.path), b.err)
+				}
 			}
 		}
 	}
@@ -125,18 +144,22 @@ func (t *tables) checkAll(stop func() error) error {
 			if err := t.checkFile(stop, f); err != nil {
 				return err
 			}
+			for _, b := range f.bad {
+				return t.damaged(filepath.Base(f.path), b.err)
+			}
 		}
 	}
 	return nil
 }
 
+// checkFile finds the bad blocks of a table.
 func (t *tables) checkFile(stop func() error, f *tableFile) error {
-	if f.good.Load() {
+	if f.done.Load() {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.good.Load() {
+	if f.done.Load() {
 		return nil
 	}
 	if err := stop(); err != nil {
@@ -145,8 +168,10 @@ func (t *tables) checkFile(stop func() error, f *tableFile) error {
 	if err := f.check(); err != nil {
 		return t.damaged(filepath.Base(f.path), err)
 	}
-	f.good.Store(true)
-	t.left.Add(-1)
+	f.done.Store(true)
+	if len(f.bad) == 0 {
+		t.left.Add(-1)
+	}
 	return nil
 }
 
@@ -183,11 +208,15 @@ func (f *tableFile) open() error {
 	return f.read(func(file *os.File, index *fb.TableIndex, blocks int64) error {
 		var o fb.BlockOffset
 		n := index.OffsetsLength()
-		if n == 0 || !index.Offsets(&o, 0) || len(o.KeyBytes()) < 8 {
-			return errors.New("index: no first key")
+		for i := range n {
+			if !index.Offsets(&o, i) || len(o.KeyBytes()) < 8 {
+				return fmt.Errorf("index: no first key of block %d", i)
+			}
 		}
-		key := o.KeyBytes() // with eight bytes of Badger's behind it
-		f.first = bytes.Clone(key[:len(key)-8])
+		if n == 0 {
+			return errors.New("index: no block")
+		}
+		f.first = firstKey(index, 0)
 		if !index.Offsets(&o, n-1) || int64(o.Offset())+int64(o.Len()) != blocks {
 			return fmt.Errorf("blocks do not end at byte %d, where the index begins", blocks)
 		}
@@ -199,12 +228,24 @@ func (f *tableFile) open() error {
 	})
 }
 
-// check reads all blocks.
+// firstKey is the first key of a block, without the eight bytes of Badger's behind
+// it; behind the last block, a key above all.
+func firstKey(index *fb.TableIndex, block int) []byte {
+	var o fb.BlockOffset
+	if !index.Offsets(&o, block) {
+		return []byte{0xff}
+	}
+	k := o.KeyBytes()
+	return bytes.Clone(k[:len(k)-8])
+}
+
+// check reads all blocks and lists the bad ones.
 func (f *tableFile) check() error {
 	return f.read(func(file *os.File, index *fb.TableIndex, blocks int64) error {
 		in := bufio.NewReaderSize(io.NewSectionReader(file, 0, blocks), 256<<10)
 		var at int64
 		var block []byte
+		f.bad = nil
 		for i := range index.OffsetsLength() {
 			var o fb.BlockOffset
 			if !index.Offsets(&o, i) || int64(o.Offset()) != at || at+int64(o.Len()) > blocks {
@@ -218,7 +259,7 @@ func (f *tableFile) check() error {
 				return err
 			}
 			if err := checkBlock(i, block); err != nil {
-				return err
+				f.bad = append(f.bad, badBlock{firstKey(index, max(i-ahead, 0)), firstKey(index, i+1), err})
 			}
 			at += int64(o.Len())
 		}

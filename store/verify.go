@@ -36,13 +36,17 @@ func (p *pin) countNew() error {
 	}
 	return p.log(context.Background(), max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
 		key := idKey(c.ID)
-		return p.s.with(p.txn, key, func(b []byte) error {
+		err := p.s.with(p.txn, key, func(b []byte) error {
 			cur, err := decodeCurrent(b)
 			if err == nil && cur.now.seq < seq {
 				err = fmt.Errorf("%w: of sequence %d, it changed at %d", errRecord, cur.now.seq, seq)
 			}
 			return p.s.decoded(key, err)
 		})
+		if errors.Is(err, ErrNotFound) {
+			err = p.s.corrupt("record "+keyName(key)+" is missing", nil)
+		}
+		return err
 	})
 }
 

@@ -1,0 +1,228 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+// tabled makes a database of several tables, none of them at level 0, and
+// returns its folder, its documents and the tables.
+func tabled(t *testing.T) (string, []*Document, []string) {
+	t.Helper()
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	r := rand.New(rand.NewPCG(1, 2))
+	var docs []*Document
+	for range 4 {
+		b := begin(t, s)
+		for range 750 {
+			d := doc(fmt.Sprintf("%0512d", len(docs)), len(docs)) // so that the ids take several blocks
+			text := make([]byte, 6000)
+			for k := range text {
+				text[k] = byte(r.IntN(256))
+			}
+			d.Text, d.Rows = string(text), d.Rows[:1]
+			d.Rows[0].Start, d.Rows[0].End = 0, len(text)
+			docs = append(docs, d)
+			put(t, b, d)
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, small)
+	if err := s.db.Flatten(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, recordsName, "*.sst"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d tables, %v", len(files), err)
+	}
+	return dir, docs, files
+}
+
+func flip(t *testing.T, path string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := []byte{0}
+	_, err = f.ReadAt(b, at)
+	b[0] ^= 1 << (at % 8)
+	_, werr := f.WriteAt(b, at)
+	if err := errors.Join(err, werr, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedTable flips a bit in each table in turn. The database opens unless
+// opening has to read there; a record in the table is an error, never absent or
+// another, and every other record is as it was. Writing stops before Badger
+// compacts.
+func TestDamagedTable(t *testing.T) {
+	dir, docs, files := tabled(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	opened := 0
+	if testing.Short() {
+		files = files[len(files)-3:]
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := r.Int64N(info.Size() * 9 / 10)
+		flip(t, file, at)
+		for _, o := range []Options{{ReadOnly: true, MemoryMiB: 64}, small} {
+			s, err := Open(dir, o)
+			if err != nil {
+				if !errors.Is(err, ErrCorrupt) {
+					t.Fatalf("%s, byte %d: %v", filepath.Base(file), at, err)
+				}
+				continue
+			}
+			opened++
+			bad := 0
+			for _, d := range docs {
+				ord, ok, err := s.Lookup(d.ID)
+				var got *Document
+				if err == nil && ok {
+					got, err = s.Get(ord)
+				}
+				switch {
+				case errors.Is(err, ErrCorrupt):
+					bad++
+				case err != nil || !ok || !reflect.DeepEqual(got, d):
+					t.Fatalf("%s, byte %d: document %s: %v, %v", filepath.Base(file), at, d.ID, ok, err)
+				}
+			}
+			if o.ReadOnly {
+				if _, err := s.Verify(ctx, nil); !errors.Is(err, ErrCorrupt) {
+					t.Errorf("%s, byte %d: verify: %v", filepath.Base(file), at, err)
+				}
+			} else {
+				refused := writeUntilRefused(t, s)
+				if !errors.Is(refused, ErrCorrupt) {
+					t.Errorf("%s, byte %d: writing: %v", filepath.Base(file), at, refused)
+				}
+			}
+			if bad > len(docs)/20 {
+				t.Errorf("%s, byte %d: %d of %d documents cannot be read", filepath.Base(file), at, bad, len(docs))
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flip(t, file, at)
+	}
+	if opened == 0 {
+		t.Error("no damaged database opened")
+	}
+	s := open(t, dir, small) // mended
+	for _, d := range docs {
+		if got := find(t, s, d.ID); !reflect.DeepEqual(got, d) {
+			t.Fatalf("document %s differs", d.ID)
+		}
+	}
+	if _, err := s.Verify(ctx, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// writeUntilRefused writes documents and discards them, until it is refused or
+// a memtable's worth is through.
+func writeUntilRefused(t *testing.T, s *Store) error {
+	b := begin(t, s)
+	defer b.Discard()
+	d := doc("more", 1)
+	d.Text = string(make([]byte, 4000))
+	for i := range small.memtableBytes() / 4000 {
+		d.ID = fmt.Sprint("more-", i)
+		if _, err := b.Put(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestDamagedEnd flips bits in what Badger reads when it opens: footers, indexes
+// and last blocks. Badger would leave such a table out, or end the process.
+func TestDamagedEnd(t *testing.T) {
+	dir, _, files := tabled(t)
+	for i, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, back := range []int64{1, 3, 8, 15, 100, 2000} {
+			at := info.Size() - back - int64(i%2)
+			flip(t, file, at)
+			for _, o := range []Options{{ReadOnly: true, MemoryMiB: 64}, small} {
+				if s, err := Open(dir, o); !errors.Is(err, ErrCorrupt) {
+					if err == nil {
+						s.Close()
+					}
+					t.Errorf("%s, byte %d: %v", filepath.Base(file), at, err)
+				}
+			}
+			flip(t, file, at)
+		}
+	}
+	open(t, dir, small)
+}
+
+// TestOpenReadsNoMoreThanItMust holds opening to the tables that it reads.
+func TestOpenReadsNoMoreThanItMust(t *testing.T) {
+	dir, docs, files := tabled(t)
+	s := open(t, dir, small)
+	if left := int(s.tables.left.Load()); left < len(files)/2 {
+		t.Errorf("%d of %d tables were not read", left, len(files))
+	}
+	add(t, s, doc("new", 1))
+	if s.tables.checked() {
+		t.Error("a small batch has read all tables")
+	}
+	if find(t, s, docs[0].ID) == nil {
+		t.Error("a document is gone")
+	}
+	writeUntilRefused(t, s)
+	if !s.tables.checked() {
+		t.Error("a large batch goes on without having read all tables")
+	}
+}
+
+func TestMissingRecordOfALiveID(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	add(t, s, doc("a", 1), doc("b", 1))
+	w := s.newStager()
+	for _, prefix := range []byte{prefixDocument, prefixRow} {
+		if err := w.apply(op{key: partKey(prefix, 1, 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	s.setPin(s.newPin(s.current()))
+	if _, _, err := s.Lookup("a"); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("lookup: %v", err)
+	}
+	if _, ok, err := s.Lookup("b"); err != nil || !ok {
+		t.Errorf("lookup of the other: %v %v", ok, err)
+	}
+	if err := s.Scan(ctx, 0, func(uint64, []Row) error { return nil }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("scan: %v", err)
+	}
+}
