@@ -78,6 +78,9 @@ const (
 	stressGroups  = 9
 	stressWriters = 3 // each writes its own third of the groups
 	stressReaders = 4
+	// stressAll is more hits than there ever are documents, of which a group has
+	// 48 at most.
+	stressAll = 1000
 	// stressHang is how long a call may take beyond its deadline, and Close in all,
 	// before it counts as hanging, on a slow machine under the race detector.
 	stressHang = 10 * time.Second
@@ -328,11 +331,11 @@ func (s *stress) write(ctx context.Context, e *engine.Engine, r *rand.Rand, writ
 		return err
 	}
 	// What was acknowledged is found by who wrote it.
-	res, err := e.Search(ctx, engine.Query{Text: "everything", K: 500, Ef: 500, Filter: stressFilter(g)})
+	res, err := e.Search(ctx, engine.Query{Text: "everything", K: stressAll, Ef: stressAll, Filter: stressFilter(g)})
 	if err != nil {
 		return ignoreCancelled(ctx, err)
 	}
-	if got, err := s.generationOf(g, res); err != nil || got != gen && len(res.Hits) > 0 || len(res.Hits) != next.size || res.Trace.Seq < seq {
+	if got, err := s.generationOf(g, res.Hits); err != nil || got != gen && len(res.Hits) > 0 || len(res.Hits) != next.size || res.Trace.Seq < seq {
 		return fmt.Errorf("group %d: after commit %d of generation %d with %d documents a search at commit %d found %d of generation %d (%v)",
 			g, seq, gen, next.size, res.Trace.Seq, len(res.Hits), got, err)
 	}
@@ -349,9 +352,9 @@ func ignoreCancelled(ctx context.Context, err error) error {
 
 // generationOf checks that hits are whole documents of one generation of a group
 // and returns it; 0 without hits.
-func (s *stress) generationOf(g int, res engine.Result) (int, error) {
+func (s *stress) generationOf(g int, hits []engine.Hit) (int, error) {
 	gen, seen := 0, map[string]bool{}
-	for _, h := range res.Hits {
+	for _, h := range hits {
 		n, err := h.Metadata["gen"].(json.Number).Int64()
 		if err != nil {
 			return 0, err
@@ -372,17 +375,24 @@ func (s *stress) generationOf(g int, res engine.Result) (int, error) {
 	return gen, nil
 }
 
-// read searches a group, or gets a document, and holds it to the model.
+// read searches a group, or all of them, or gets a document, and holds it to the
+// model.
 func (s *stress) read(ctx context.Context, e *engine.Engine, r *rand.Rand, seq *uint64) error {
-	g := r.IntN(stressGroups)
-	m := s.groups[g]
-	m.mu.Lock()
-	from := m.last
-	m.mu.Unlock()
-	if r.IntN(5) == 0 {
-		return s.get(ctx, e, r, g, from)
+	var from [stressGroups]int
+	for g, m := range s.groups {
+		m.mu.Lock()
+		from[g] = m.last
+		m.mu.Unlock()
 	}
-	q := engine.Query{Text: fmt.Sprintf("everything matter%d generation%d", r.IntN(997), from), K: 500, Ef: 500, Filter: stressFilter(g)}
+	g := r.IntN(stressGroups)
+	if r.IntN(5) == 0 {
+		return s.get(ctx, e, r, g, from[g])
+	}
+	q := engine.Query{Text: fmt.Sprintf("everything matter%d generation%d", r.IntN(997), from[g]), K: stressAll, Ef: stressAll}
+	all := r.IntN(3) == 0
+	if !all {
+		q.Filter = stressFilter(g)
+	}
 	q.Mode = []string{engine.ModeDense, engine.ModeHybrid, engine.ModeLexical, engine.ModeAuto}[r.IntN(4)]
 	if q.Mode != engine.ModeLexical {
 		q.Variant = []string{"", "", engine.VariantNone, "rlr", engine.VariantLocal, "rlr+slr"}[r.IntN(6)]
@@ -403,13 +413,39 @@ func (s *stress) read(ctx context.Context, e *engine.Engine, r *rand.Rand, seq *
 		return fmt.Errorf("a reader saw commit %d after commit %d", res.Trace.Seq, *seq)
 	}
 	*seq = res.Trace.Seq
-	gen, err := s.generationOf(g, res)
-	if err != nil {
-		return fmt.Errorf("mode %q, variant %q: %w", q.Mode, q.Variant, err)
+	what := fmt.Sprintf("mode %q, variant %q, all groups: %v", q.Mode, q.Variant, all)
+	for h, hits := range byGroup(res) {
+		if !all && h != g {
+			if len(hits) > 0 {
+				return fmt.Errorf("%s: group %d came in a search for %d", what, h, g)
+			}
+			continue
+		}
+		gen, err := s.generationOf(h, hits)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		err = s.may(h, from[h], what, func(n int, try generation) bool {
+			return try.size == len(hits) && (n == gen || try.size == 0)
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return s.may(g, from, fmt.Sprintf("mode %q, variant %q", q.Mode, q.Variant), func(n int, try generation) bool {
-		return try.size == len(res.Hits) && (n == gen || try.size == 0)
-	})
+	return nil
+}
+
+// byGroup sorts hits; one whose id is of no group goes to the first, where it is
+// found out.
+func byGroup(res engine.Result) (hits [stressGroups][]engine.Hit) {
+	for _, h := range res.Hits {
+		var g, i int
+		if _, err := fmt.Sscanf(h.ID, "g%d-%d", &g, &i); err != nil || g < 0 || g >= stressGroups {
+			g = 0
+		}
+		hits[g] = append(hits[g], h)
+	}
+	return hits
 }
 
 // get reads one document.
@@ -500,11 +536,11 @@ func (s *stress) compare(e *engine.Engine) {
 		want := m.tries[m.last]
 		all += want.size
 		for _, mode := range []string{engine.ModeDense, engine.ModeLexical, engine.ModeHybrid} {
-			res, err := e.Search(t.Context(), engine.Query{Text: "everything", K: 500, Ef: 500, Mode: mode, Filter: stressFilter(g)})
+			res, err := e.Search(t.Context(), engine.Query{Text: "everything", K: stressAll, Ef: stressAll, Mode: mode, Filter: stressFilter(g)})
 			if err != nil {
 				t.Fatalf("after Open: %v", err)
 			}
-			if gen, err := s.generationOf(g, res); err != nil || len(res.Hits) != want.size || gen != m.last && want.size > 0 {
+			if gen, err := s.generationOf(g, res.Hits); err != nil || len(res.Hits) != want.size || gen != m.last && want.size > 0 {
 				t.Fatalf("after Open, group %d, %s: %d documents of generation %d, want %d of %d (%v)", g, mode, len(res.Hits), gen, want.size, m.last, err)
 			}
 		}
