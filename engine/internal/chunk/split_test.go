@@ -183,3 +183,20 @@ func TestFront(t *testing.T) {
 		}
 	}
 }
+
+// TestIDs: a chunk's id gives its parts back, and chunks are in order.
+func TestIDs(t *testing.T) {
+	var before uint64
+	for _, ord := range []uint64{0, 1, 1<<38 - 1, 1<<44 - 1} {
+		for _, n := range []int{0, 1, 1000} {
+			id := ID(ord, n)
+			if Ord(id) != ord || Number(id) != n || n == 0 && id != ord {
+				t.Errorf("chunk %d of %d is %d of %d", n, ord, Number(id), Ord(id))
+			}
+			if id != 0 && (Compare(before, id) >= 0 || Compare(id, before) <= 0 || Compare(id, id) != 0) {
+				t.Errorf("%d is not before %d", before, id)
+			}
+			before = id
+		}
+	}
+}

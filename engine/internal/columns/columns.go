@@ -70,6 +70,13 @@ func corrupt(err error) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
+// named makes damage that a call has met an ErrCorrupt.
+func named(err *error) {
+	if errors.Is(*err, snapshot.ErrDamaged) {
+		*err = corrupt(*err)
+	}
+}
+
 func corruptf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %w", ErrCorrupt, fmt.Sprintf(format, args...), snapshot.ErrDamaged)
 }
@@ -103,6 +110,7 @@ func New() *Columns {
 	if err := f.paths.add(0, nil); err != nil { // the root, which no table names
 		panic(err)
 	}
+	f.paths.first = 1
 	return &Columns{paths: f.paths.pool, family: f, line: &lineage{}, tables: f.tables()}
 }
 
@@ -146,6 +154,7 @@ func (c *Columns) Wasteful() bool {
 // had. It lies in memory and keeps nothing of c. Errors: that of ctx, ErrCorrupt.
 // Cost: one pass over all.
 func (c *Columns) Compacted(ctx context.Context) (_ *Columns, err error) {
+	defer named(&err)
 	defer snapshot.Guard(&err)()
 	e := New().Edit()
 	m := mover{from: c, to: e}
@@ -159,6 +168,7 @@ func (c *Columns) Compacted(ctx context.Context) (_ *Columns, err error) {
 // base, compacted or saved and opened again; c came from base by edits. Errors:
 // ErrCorrupt. Cost: in proportion to what was added and removed in between.
 func (c *Columns) Rebase(base, fresh *Columns) (_ *Columns, err error) {
+	defer named(&err)
 	defer snapshot.Guard(&err)()
 	if c.family != base.family || c.rows.len() < base.rows.len() || len(c.gone) < len(base.gone) {
 		return nil, errors.New("rebase of columns from others than they came from")

@@ -34,6 +34,7 @@ func (c *Columns) Edit() *Edit {
 // store gives them. Errors: ErrOrder, metadata.ErrNoObject, ErrFull, ErrCorrupt;
 // then nothing has changed. Cost: reading the JSON, some microseconds.
 func (e *Edit) Add(ord uint64, raw []byte) (err error) {
+	defer named(&err)
 	defer snapshot.Guard(&err)()
 	if err := e.fits(ord); err != nil {
 		return err

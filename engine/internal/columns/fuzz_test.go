@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -92,8 +93,8 @@ func FuzzOpen(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	for i := range 1500 {
-		if err := e.Add(uint64(100+i), benchMetadata(i)); err != nil {
+	for i := range 1100 {
+		if err := e.Add(uint64(100+i), fmt.Appendf(nil, `{"n": %d, "b": ["x%d"]}`, i%100, i)); err != nil {
 			f.Fatal(err)
 		}
 	}

@@ -44,6 +44,7 @@ func (m *Matches) size() int { return 8*len(m.pages) + m.held<<pageBits/8 }
 // with a condition that was asked before, that of what was added and deleted
 // since; else one pass over the distinct values and one over all.
 func (c *Columns) Match(ctx context.Context, f filter.Filter) (_ *Matches, err error) {
+	defer named(&err)
 	defer snapshot.Guard(&err)()
 	if err := f.Err(); err != nil {
 		return nil, err
@@ -205,17 +206,8 @@ func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
 		}
 		return false, nil
 	}
-	has := func(t uint32) (bool, error) { return e.memo[t>>6]>>(t&63)&1 == 1, nil }
-	terms := &e.c.terms
-	if e.posts() < terms.len() {
-		has = func(t uint32) (bool, error) {
-			b, i := terms.block(int(t/blockLen)), int(t%blockLen)
-			if err := b.stored.ready(); err != nil {
-				return false, err
-			}
-			return meets(b, i)
-		}
-	} else {
+	terms, memo := &e.c.terms, e.posts() >= e.c.terms.len()
+	if memo {
 		e.memo = append(e.memo[:0], make([]uint64, terms.len()>>6+1)...)
 		for k := range terms.blocks() {
 			b := terms.block(k)
@@ -232,9 +224,34 @@ func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
 					e.memo[t>>6] |= 1 << (t & 63)
 				}
 			}
-			if err := e.tick(blockLen); err != nil {
+			if err := e.tick(blockLen / 4); err != nil {
 				return nil, err
 			}
+		}
+	}
+	one := func(list []uint32) (bool, error) { // one of list meets q
+		for _, t := range list {
+			b := terms.block(int(t / blockLen))
+			if err := b.stored.ready(); err != nil {
+				return false, err
+			}
+			if ok, err := meets(b, int(t%blockLen)); ok || err != nil {
+				return ok, err
+			}
+			if err := e.tick(4); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	}
+	if memo {
+		one = func(list []uint32) (bool, error) {
+			for _, t := range list {
+				if e.memo[t>>6]>>(t&63)&1 == 1 {
+					return true, nil
+				}
+			}
+			return false, nil
 		}
 	}
 	for k := e.c.rows.holding(e.from); k < e.c.rows.segments(); k++ {
@@ -242,21 +259,16 @@ func (e *evaluation) Where(q *filter.Condition) ([]uint64, error) {
 		if err := s.stored.ready(); err != nil {
 			return nil, err
 		}
+		if err := e.tick(len(s.ords) + len(s.posts)/4); err != nil {
+			return nil, err
+		}
 		for i := max(e.from-s.first, 0); i < len(s.ords); i++ {
-			list := s.of(i)
-			if err := e.tick(1 + len(list)/4); err != nil {
+			ok, err := one(s.of(i))
+			if err != nil {
 				return nil, err
 			}
-			for _, t := range list {
-				ok, err := has(t)
-				if err != nil {
-					return nil, err
-				}
-				if ok {
-					slot := s.first + i
-					set[slot>>6-e.word()] |= 1 << (slot & 63)
-					break
-				}
+			if slot := s.first + i; ok {
+				set[slot>>6-e.word()] |= 1 << (slot & 63)
 			}
 		}
 	}

@@ -132,10 +132,11 @@ func (s seed) hash(tag uint32, text []byte) uint64 {
 type dictionary struct {
 	pool
 	seed seed
-	most int      // texts it may have
-	own  []uint32 // open addressing: number of a text and 1, 0 where free
-	used int      // places of own that are taken
-	// Likewise of texts that lie in a file, or nil.
+	most int // texts it may have
+	// Open addressing: number of a text and 1, 0 where free. Own is of the texts
+	// from number first on, table lies in a file and is of those before, or nil.
+	own   []uint32
+	first int
 	file  *snapshot.Section
 	table []uint32
 }
@@ -179,7 +180,7 @@ func (d *dictionary) intern(tag uint32, text []byte) (uint32, error) {
 		return 0, err
 	}
 	d.own[i] = uint32(n) + 1
-	if d.used++; d.used > len(d.own)/3*2 {
+	if n-d.first > len(d.own)/3*2 {
 		return uint32(n), d.grow()
 	}
 	return uint32(n), nil
@@ -213,16 +214,13 @@ func (d *dictionary) inFile(hash uint64, tag uint32, text []byte) (uint32, bool,
 }
 
 func (d *dictionary) grow() error {
-	old := d.own
-	d.own = make([]uint32, 2*len(old))
-	for _, n := range old {
-		if n != 0 {
-			tag, text, err := d.at(n - 1)
-			if err != nil {
-				return err
-			}
-			insert(d.own, d.seed.hash(tag, text), n)
+	d.own = make([]uint32, 2*len(d.own))
+	for n := uint32(d.first); int(n) < d.len(); n++ {
+		tag, text, err := d.at(n)
+		if err != nil {
+			return err
 		}
+		insert(d.own, d.seed.hash(tag, text), n+1)
 	}
 	return nil
 }

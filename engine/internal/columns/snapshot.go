@@ -26,6 +26,7 @@ type head struct {
 // docs/FORMAT.md. Texts that only dead documents had are left out, their numbers
 // are not. Errors: those of w, ErrCorrupt. Cost: one pass over all.
 func (c *Columns) Save(w *snapshot.Writer) (err error) {
+	defer named(&err)
 	defer snapshot.Guard(&err)()
 	var segments []segment // without their lists
 	terms, paths := newMarks(c.terms.len()), newMarks(c.paths.len())
@@ -179,6 +180,7 @@ func (p *pool) save(w *snapshot.Writer, name string, seed seed, keep marks) erro
 // until it is closed; each block is checked when it is first read. Errors:
 // snapshot.ErrForeign, ErrCorrupt. Cost: the ordinals, 4 bytes a document.
 func Open(f *snapshot.File) (_ *Columns, err error) {
+	defer named(&err)
 	defer snapshot.Guard(&err)()
 	if err := f.Expect(Kind, Version); err != nil {
 		return nil, err
@@ -259,7 +261,7 @@ func openDictionary(f *snapshot.File, name string, seed seed, n, most int, check
 	if d.file, err = section(f, name+"Find", -1); err != nil {
 		return d, err
 	}
-	d.table = snapshot.Uint32s(d.file.Raw())
+	d.table, d.first = snapshot.Uint32s(d.file.Raw()), n
 	b, err := from.All()
 	if err != nil {
 		return d, corrupt(err)

@@ -1,0 +1,86 @@
+package fusion
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/index/inverted"
+)
+
+func candidates() []Candidate {
+	return []Candidate{
+		{Ord: 3, Dense: 0.9, Match: inverted.Match{}},
+		{Ord: 2, Dense: 0.5, Match: inverted.Match{BM25: 8, Presence: 1, Coverage: 0.5, Pair: 1}},
+		{Ord: 1, Dense: 0.1, Match: inverted.Match{BM25: 2, Presence: 0.0625, Coverage: 0.25}},
+	}
+}
+
+// TestFuse holds each kind to scores worked out by hand.
+func TestFuse(t *testing.T) {
+	for name, x := range map[string]struct {
+		o    Options
+		ords []uint64
+		want []float64
+	}{
+		"calibrated": {Options{}, []uint64{2, 3, 1}, []float64{0.5 + 0.3 + 0.05 + 0.2, 0.9, 0.1 + 0.3/32 + 0.025}},
+		"weights":    {Options{Presence: -1, Beta: 2, Pair: -1}, []uint64{2, 3, 1}, []float64{1.5, 0.9, 0.6}},
+		"ranks":      {Options{Kind: RRF, RankConstant: 1}, []uint64{2, 1, 3}, []float64{1.0/3 + 0.5, 0.25 + 1.0/3, 0.5}},
+		"convex":     {Options{Kind: Convex, LexicalShare: 0.5}, []uint64{2, 3, 1}, []float64{0.75, 0.5, 0.125}},
+	} {
+		cs := candidates()
+		if err := x.o.Fuse(cs); err != nil {
+			t.Fatal(name, err)
+		}
+		for i, c := range cs {
+			if c.Ord != x.ords[i] || math.Abs(c.Score-x.want[i]) > 1e-12 {
+				t.Errorf("%s: place %d has %d with %v, want %d with %v", name, i+1, c.Ord, c.Score, x.ords[i], x.want[i])
+			}
+		}
+	}
+	even := []Candidate{{Ord: 9, Dense: 1}, {Ord: 4, Dense: 1}}
+	if err := (Options{Kind: Convex}).Fuse(even); err != nil || even[0].Ord != 4 || even[0].Score != 0 {
+		t.Errorf("of equal ones: %+v, %v", even, err)
+	}
+	if err := (Options{Kind: RRF}).Fuse(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTerms: the terms of a candidate add up to its score.
+func TestTerms(t *testing.T) {
+	for _, o := range []Options{{}, {Presence: 2, Beta: -1}} {
+		cs := candidates()
+		if err := o.Fuse(cs); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cs {
+			sum := 0.0
+			for _, term := range o.Terms(c) {
+				sum += term.Weight * term.Value
+				if term.Weight <= 0 || term.Name == "" {
+					t.Errorf("%+v", term)
+				}
+			}
+			if math.Abs(sum-c.Score) > 1e-12 {
+				t.Errorf("%+v: terms add up to %v", c, sum)
+			}
+		}
+	}
+	if terms := (Options{Kind: RRF}).Terms(candidates()[0]); terms != nil {
+		t.Errorf("%+v", terms)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, o := range []Options{{Kind: "magic"}, {Beta: 1001}, {Pair: math.NaN()}, {Presence: math.Inf(1)},
+		{RankConstant: -1}, {RankConstant: 1e7}, {LexicalShare: -0.1}, {LexicalShare: 1.1}} {
+		if err := o.Check(); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%+v: %v", o, err)
+		}
+		if err := o.Fuse(candidates()); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
