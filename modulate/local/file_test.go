@@ -309,6 +309,10 @@ func FuzzOpen(f *testing.F) {
 func TestHostileNumbers(t *testing.T) {
 	c := newSet(13, 40)
 	data := saved(t, c.build(t, Options{Cells: 3}))
+	places := 150
+	if testing.Short() {
+		places = 40
+	}
 	for i := range allSections {
 		step, last := 4, 0
 		for at := 0; at <= last; at += step {
@@ -316,7 +320,7 @@ func TestHostileNumbers(t *testing.T) {
 				hostile(t, c, rewritten(t, data, func(section int, payload []byte) []byte {
 					if section == i {
 						last = len(payload) - 4
-						step = 4 * max(1, last/4/150)
+						step = 4 * max(1, last/4/places)
 						binary.LittleEndian.PutUint32(payload[at:], v)
 					}
 					return payload

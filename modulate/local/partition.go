@@ -30,7 +30,7 @@ const (
 	flatCells    = 64  // up to so many cells have no groups
 	nearGroups   = 3   // the groups whose cells are compared
 	sampleFlat   = 100 // the vectors for each cell that k-means looks at, without groups
-	sampleGroups = 64  // and with them
+	sampleGroups = 40  // and with them
 	rounds       = 12  // of k-means
 )
 
@@ -42,7 +42,7 @@ func oneCell(dim int) *partition { return &partition{dim: dim, centroids: make([
 
 // newPartition makes a partition of k cells by spherical k-means over the n
 // vectors vectors(0) … vectors(n−1) of length dim, or over a sample of 100 for
-// each cell, 64 in groups, where there are more. Cells that lose all their vectors start again
+// each cell, 40 in groups, where there are more. Cells that lose all their vectors start again
 // at a vector of the largest. Cost O(n·√k·dim). The same vectors, seed and k
 // give the same cells, whatever the number of workers.
 func newPartition(ctx context.Context, dim, n, k int, vectors func(i int) []float32, seed uint64, workers int) (*partition, error) {
