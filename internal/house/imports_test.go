@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"engine/fusion":                        {"engine/internal/fault", "index/inverted"},
 	"modulate/local":                       {"modulate", "internal/vec", "internal/cow", "internal/snapshot"},
 	"modulate/train":                       {"modulate", "encoder", "internal/vec", "internal/text", "internal/atomicfile"},
-	"modulate":                             {"encoder", "internal/vec", "internal/safetensors", "internal/section", "internal/atomicfile", "internal/snapshot"},
+	"modulate":                             {"encoder", "internal/vec", "internal/safetensors", "internal/section", "internal/atomicfile", "internal/snapshot", "internal/cow"},
 	"index":                                {"internal/vec", "internal/text", "internal/section", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"index/indextest":                      {"index"},
 	"index/inverted":                       {"internal/text", "internal/section", "internal/snapshot", "internal/cow"},
