@@ -246,6 +246,28 @@ func TestLaws(t *testing.T) {
 	}
 }
 
+// A token of every passage of a cell tells nothing there, and has no row.
+func TestTokenOfAll(t *testing.T) {
+	c := newSet(8, 100)
+	for i := range c.tokens {
+		c.tokens[i] = append(slices.DeleteFunc(c.tokens[i], func(t int32) bool { return t == 30 }), 30)
+	}
+	b := c.build(t, Options{Cells: 3})
+	q := unit(rand.New(rand.NewPCG(1, 9)), testDim)
+	for cell := range b.Cells() {
+		if got := modulated(t, b, modulate.Input{Tokens: tokens(30), Dense: q}, []int{cell}); !same(got, q) {
+			t.Errorf("cell %d moved the query", cell)
+		}
+		x, err := b.cell(cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i, ok := x.find(30); !ok || i < len(x.rowScale) {
+			t.Errorf("cell %d: token at %d, %v, of %d rows", cell, i, ok, len(x.rowScale))
+		}
+	}
+}
+
 // A token that one cell alone has leads there, and cells without any of the
 // query's tokens come by their centroids.
 func TestProbe(t *testing.T) {

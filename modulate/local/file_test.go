@@ -148,10 +148,9 @@ func use(b *Bridges, c *set) (a answers, err error) {
 	}
 	e := b.Edit()
 	for id := range uint64(9) {
-		if !e.Remove(id) {
-			if err := e.Add(id, c.vectors[id], c.tokens[id]); err != nil {
-				return a, err
-			}
+		e.Remove(id)
+		if err := e.Add(id, c.vectors[id], c.tokens[id]); err != nil {
+			return a, err
 		}
 	}
 	if b, err = e.Done(ctx); err != nil {
@@ -309,6 +308,28 @@ func FuzzOpen(f *testing.F) {
 func TestHostileNumbers(t *testing.T) {
 	c := newSet(13, 40)
 	data := saved(t, c.build(t, Options{Cells: 3}))
+	many := newSet(14, 90)
+	groups := saved(t, many.build(t, Options{Cells: 70}))
+	for at := 36; at < 36+4*9; at += 4 { // the first cells of groups
+		for _, v := range []uint32{0, 1, 5, 69, 70, 71, math.MaxUint32} {
+			hostile(t, many, rewritten(t, groups, func(section int, payload []byte) []byte {
+				if section == 0 {
+					binary.LittleEndian.PutUint32(payload[at:], v)
+				}
+				return payload
+			}))
+		}
+	}
+	_, err := c.open(rewritten(t, data, func(section int, payload []byte) []byte {
+		if allSections[section] == sectionPlace {
+			cell := payload[len(payload)-4:]
+			cell[0] = (cell[0] + 1) % 3
+		}
+		return payload
+	}), Options{})
+	if !errors.Is(err, modulate.ErrCorrupt) {
+		t.Errorf("a passage in another cell: %v", err)
+	}
 	places := 150
 	if testing.Short() {
 		places = 40

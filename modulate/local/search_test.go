@@ -149,6 +149,125 @@ func TestSearchOfFewIsThatOfAll(t *testing.T) {
 	}
 }
 
+// All of the bound is needed: passages that come first by their vectors, and by
+// their codes come last by nearly as much as codes can err.
+func TestBoundIsNeeded(t *testing.T) {
+	const dim = 256
+	r := rand.New(rand.NewPCG(4, 1))
+	signs := make([]float32, dim)
+	for i := range signs {
+		signs[i] = float32(2*r.IntN(2) - 1)
+	}
+	// lossy is a vector of about unit length whose codes c miss it by 0.49 of
+	// their step in the direction of signs, and c·signs is lean·dim.
+	lossy := func(lean, miss float64) []float32 {
+		c := make([]float64, dim)
+		for i := range c {
+			c[i] = (float64(60+r.IntN(40)) * float64(2*(i%2)-1)) * float64(signs[i])
+		}
+		for sum := 0.0; ; { // push c·signs to where it shall be
+			c[0], c[1], sum = 127*float64(signs[0]), -127*float64(signs[1]), 0 // these set the step
+			for i := range c {
+				sum += c[i] * float64(signs[i])
+			}
+			if math.Abs(sum-lean*dim) < 1 {
+				break
+			}
+			i := 2 + r.IntN(dim-2)
+			c[i] = min(max(c[i]+math.Copysign(1, lean*dim-sum)*float64(signs[i]), -120), 120)
+		}
+		v := make([]float32, dim)
+		norm := 0.0
+		for i := range v {
+			x := c[i]
+			if i > 1 {
+				x += miss * float64(signs[i])
+			}
+			norm += x * x
+			v[i] = float32(x)
+		}
+		for i := range v {
+			v[i] /= float32(math.Sqrt(norm))
+		}
+		return v
+	}
+	flat := make([]float32, dim) // codes ±127, nothing lost
+	for i := range flat {
+		flat[i] = signs[i] / 16
+	}
+	against := slices.Clone(flat)
+	for i := range against {
+		against[i] = -against[i]
+	}
+	for name, c := range map[string]struct {
+		rows  [][]float32
+		query []float32
+	}{
+		"vectors lose": {[][]float32{lossy(0.1, 0.49), lossy(0.9, -0.49)}, flat},
+		"queries lose": {[][]float32{flat, against}, lossy(-0.2, 0.49)},
+	} {
+		b := placed(t, dim, 1, c.rows, []int{0, 0})
+		first := exact(c.rows, []int{0, 0}, c.query, []Probe{{0, c.query}}, nil)[0]
+		code := make([]int8, dim)
+		scale := vec.QuantizeInt8(code, c.query)
+		cell, err := b.cell(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dots := make([]int32, 2)
+		vec.DotInt8Rows(dots, code, cell.codes)
+		if by := scale * (float32(dots[0])*cell.scale[0] - float32(dots[1])*cell.scale[1]); first.ID != 0 || by >= 0 {
+			t.Fatalf("%s: the codes do not mislead: passage %d is first, codes differ by %g", name, first.ID, by)
+		}
+		if got, err := b.Search(ctx, nil, c.query, []Probe{{0, c.query}}, 1, nil); err != nil || got[0].ID != first.ID {
+			t.Errorf("%s: %v, want passage %d first; %v", name, got, first.ID, err)
+		}
+	}
+}
+
+// The bound allows for the rounding of sums: here nothing is lost by codes, and
+// passages differ by about as much as sums in float32 do.
+func TestBoundAllowsForRounding(t *testing.T) {
+	const dim, n, ones = 4360, 300, 300
+	r := rand.New(rand.NewPCG(5, 1))
+	q, row := make([]float32, dim), make([]float32, dim)
+	for i := range q {
+		q[i] = float32(121+r.IntN(7)) / 8192
+		row[i] = q[i]
+		if i < ones {
+			q[i] = 1.0 / 8192
+		}
+	}
+	row[dim-1], q[dim-1] = 127.0/8192, 127.0/8192
+	rows := make([][]float32, n)
+	for k := range rows {
+		v := slices.Clone(row)
+		for i := range ones {
+			v[i] += float32(r.IntN(5)-4) / 8192
+		}
+		rows[k] = v
+	}
+	b := placed(t, dim, 1, rows, make([]int, n))
+	if c, err := b.cell(0); err != nil || c.lost != 0 {
+		t.Fatalf("codes lose %v; %v", c.lost, err)
+	}
+	for range 20 {
+		for i := range ones {
+			q[i] = float32(2*r.IntN(2)-1) / 8192
+		}
+		probes := []Probe{{0, q}}
+		all, err := b.Search(ctx, nil, q, probes, n, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := 1; k < 20; k++ {
+			if got, err := b.Search(ctx, nil, q, probes, k, nil); err != nil || !slices.Equal(got, all[:k]) {
+				t.Fatalf("k %d: %v, want %v; %v", k, got, all[:k], err)
+			}
+		}
+	}
+}
+
 func TestSearchRefuses(t *testing.T) {
 	rows := [][]float32{{1, 0}, {0, 1}, {0.6, 0.8}}
 	b := placed(t, 2, 3, rows, []int{0, 0, 2})
