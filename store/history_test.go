@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 )
 
@@ -145,6 +146,34 @@ func TestForeignTable(t *testing.T) {
 	}
 	if _, err := Open(dirs[0], small); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("%v", err)
+	}
+
+	// Of two tables, the second holds state and manifest: those are ours.
+	ours := t.TempDir()
+	s := open(t, ours, small)
+	add(t, s, doc("a", 1), doc("b", 2))
+	s.Close()
+	s = open(t, ours, small)
+	if err := s.SetManifest(ctx, func(m *Manifest) error { m.Default = "x"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, doc("c", 3))
+	s.Close()
+	if files, err := filepath.Glob(filepath.Join(ours, recordsName, "*.sst")); err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	if err := os.WriteFile(filepath.Join(ours, recordsName, "000001.sst"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, ours, Options{ReadOnly: true, MemoryMiB: 64})
+	if got := find(t, s, "c"); !reflect.DeepEqual(got, doc("c", 3)) {
+		t.Errorf("our document: %v", got)
+	}
+	if _, _, err := s.Lookup("a"); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("their document: %v", err)
+	}
+	if err := s.Scan(ctx, 0, func(uint64, []Row) error { return nil }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("scan: %v", err)
 	}
 
 	u, v := newUUID(), newUUID()

@@ -29,8 +29,8 @@ import (
 // does not check, takes a record in a bad block for absent, so that an older
 // one or none answers, ends an iteration early there, drops what follows when it
 // compacts, and ends the process at a bad footer. So footers, indexes and last
-// blocks, which Badger reads when it opens, are checked before, and the rest of
-// a table before the first call that reads from it. Compactions read what they
+// blocks, which Badger reads when it opens, are checked before, and the other
+// blocks before the first call that reads from them. Compactions read what they
 // like: before the first one all is checked.
 type tables struct {
 	dir    string // of the database
@@ -44,11 +44,19 @@ type tableFile struct {
 	path  string
 	level int
 	size  int64
-	first []byte // its first key
-	mu    sync.Mutex
-	done  atomic.Bool // all blocks are checked
-	bad   []badBlock  // not changed once done
+	first []byte   // its first key
+	index [2]int64 // where its index begins and ends
+
+	done atomic.Bool // all blocks are checked
+	mu   sync.Mutex  // guards what follows, but for bad once done
+	bad  []badBlock
+	read []bool // by block, nil before the first is
+	asks int    // calls that asked for a part of it
 }
+
+// patience is how many calls find their blocks in a table, which costs reading
+// its index each time, until all blocks are checked.
+const patience = 16
 
 // badBlock is a block that does not check: nothing is to be read between its
 // keys.
@@ -108,7 +116,8 @@ func (t *tables) checked() bool { return t.left.Load() == 0 }
 // check makes sure that what lies in the tables under the keys from one to
 // another, both included, is as it was written. What lies a few blocks before a
 // bad one counts as bad, since Badger looks ahead. stop is asked between tables.
-// Cost: one read of each table in question, once.
+// Cost: one read of each block in question, once, and for the first calls that
+// meet a table one of its index.
 func (t *tables) check(stop func() error, from, to []byte) error {
 	if t.checked() {
 		return nil
@@ -121,13 +130,8 @@ func (t *tables) check(stop func() error, from, to []byte) error {
 		}
 		for ; i < len(files) && bytes.Compare(files[i].first, to) <= 0; i++ {
 			f := files[i]
-			if err := t.checkFile(stop, f); err != nil {
+			if err := t.checkFile(stop, f, from, to); err != nil {
 				return err
-			}
-			for _, b := range f.bad {
-				if bytes.Compare(from, b.to) <= 0 && bytes.Compare(to, b.from) >= 0 {
-					return t.damaged(filepath.Base(f.path), b.err)
-				}
 			}
 		}
 	}
@@ -141,36 +145,35 @@ func (t *tables) checkAll(stop func() error) error {
 	}
 	for _, files := range t.levels {
 		for _, f := range files {
-			if err := t.checkFile(stop, f); err != nil {
+			if err := t.checkFile(stop, f, nil, []byte{0xff}); err != nil {
 				return err
-			}
-			for _, b := range f.bad {
-				return t.damaged(filepath.Base(f.path), b.err)
 			}
 		}
 	}
 	return nil
 }
 
-// checkFile finds the bad blocks of a table.
-func (t *tables) checkFile(stop func() error, f *tableFile) error {
-	if f.done.Load() {
-		return nil
+// checkFile is check for one table.
+func (t *tables) checkFile(stop func() error, f *tableFile, from, to []byte) error {
+	if !f.done.Load() {
+		if err := stop(); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.done.Load() {
-		return nil
+	if !f.done.Load() {
+		if err := f.check(from, to); err != nil {
+			return t.damaged(filepath.Base(f.path), err)
+		}
+		if f.done.Load() && len(f.bad) == 0 {
+			t.left.Add(-1)
+		}
 	}
-	if err := stop(); err != nil {
-		return err
-	}
-	if err := f.check(); err != nil {
-		return t.damaged(filepath.Base(f.path), err)
-	}
-	f.done.Store(true)
-	if len(f.bad) == 0 {
-		t.left.Add(-1)
+	for _, b := range f.bad {
+		if bytes.Compare(from, b.to) <= 0 && bytes.Compare(to, b.from) >= 0 {
+			return t.damaged(filepath.Base(f.path), b.err)
+		}
 	}
 	return nil
 }
@@ -204,71 +207,7 @@ func (t *tables) compactionDue(logs int) bool {
 // length of that checksum. Before it lie the blocks, one behind the other.
 
 // open reads the end of the file and the last block.
-func (f *tableFile) open() error {
-	return f.read(func(file *os.File, index *fb.TableIndex, blocks int64) error {
-		var o fb.BlockOffset
-		n := index.OffsetsLength()
-		for i := range n {
-			if !index.Offsets(&o, i) || len(o.KeyBytes()) < 8 {
-				return fmt.Errorf("index: no first key of block %d", i)
-			}
-		}
-		if n == 0 {
-			return errors.New("index: no block")
-		}
-		f.first = firstKey(index, 0)
-		if !index.Offsets(&o, n-1) || int64(o.Offset())+int64(o.Len()) != blocks {
-			return fmt.Errorf("blocks do not end at byte %d, where the index begins", blocks)
-		}
-		last := make([]byte, o.Len())
-		if _, err := file.ReadAt(last, int64(o.Offset())); err != nil {
-			return err
-		}
-		return checkBlock(n-1, last)
-	})
-}
-
-// firstKey is the first key of a block, without the eight bytes of Badger's behind
-// it; behind the last block, a key above all.
-func firstKey(index *fb.TableIndex, block int) []byte {
-	var o fb.BlockOffset
-	if !index.Offsets(&o, block) {
-		return []byte{0xff}
-	}
-	k := o.KeyBytes()
-	return bytes.Clone(k[:len(k)-8])
-}
-
-// check reads all blocks and lists the bad ones.
-func (f *tableFile) check() error {
-	return f.read(func(file *os.File, index *fb.TableIndex, blocks int64) error {
-		in := bufio.NewReaderSize(io.NewSectionReader(file, 0, blocks), 256<<10)
-		var at int64
-		var block []byte
-		f.bad = nil
-		for i := range index.OffsetsLength() {
-			var o fb.BlockOffset
-			if !index.Offsets(&o, i) || int64(o.Offset()) != at || at+int64(o.Len()) > blocks {
-				return fmt.Errorf("block %d: not where the index says", i)
-			}
-			if n := int(o.Len()); cap(block) < n {
-				block = make([]byte, n)
-			}
-			block = block[:o.Len()]
-			if _, err := io.ReadFull(in, block); err != nil {
-				return err
-			}
-			if err := checkBlock(i, block); err != nil {
-				f.bad = append(f.bad, badBlock{firstKey(index, max(i-ahead, 0)), firstKey(index, i+1), err})
-			}
-			at += int64(o.Len())
-		}
-		return nil
-	})
-}
-
-// read calls fn with the index and the number of bytes of the blocks.
-func (f *tableFile) read(fn func(file *os.File, index *fb.TableIndex, blocks int64) error) (err error) {
+func (f *tableFile) open() (err error) {
 	file, err := os.Open(f.path)
 	if err != nil {
 		return err
@@ -287,15 +226,16 @@ func (f *tableFile) read(fn func(file *os.File, index *fb.TableIndex, blocks int
 	if err != nil {
 		return fmt.Errorf("footer: %w", err)
 	}
-	n, err := lengthBefore(rest, f.size-int64(len(end)-len(rest)))
+	f.index[1] = f.size - int64(len(end)-len(rest)) - 4
+	n, err := lengthBefore(rest, f.index[1]+4)
 	if err != nil {
 		return fmt.Errorf("footer: %w", err)
 	}
-	blocks := f.size - int64(len(end)-len(rest)) - 4 - n
-	if end, err = tail(file, f.size, f.size-blocks); err != nil {
+	f.index[0] = f.index[1] - n
+	index, err := f.readIndex(file)
+	if err != nil {
 		return err
 	}
-	index := end[:n]
 	if err := verify(index, sum); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
@@ -304,7 +244,114 @@ func (f *tableFile) read(fn func(file *os.File, index *fb.TableIndex, blocks int
 			err = firstLine(r)
 		}
 	}()
-	return fn(file, fb.GetRootAsTableIndex(index, 0), blocks)
+	return f.checkIndex(file, fb.GetRootAsTableIndex(index, 0))
+}
+
+func (f *tableFile) readIndex(file *os.File) ([]byte, error) {
+	b := make([]byte, f.index[1]-f.index[0])
+	_, err := file.ReadAt(b, f.index[0])
+	return b, err
+}
+
+// checkIndex says that the blocks lie one behind the other up to the index, each
+// with a first key, and that the last one checks.
+func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
+	var o fb.BlockOffset
+	var at int64
+	n := index.OffsetsLength()
+	for i := range n {
+		if !index.Offsets(&o, i) || len(o.KeyBytes()) < 8 || int64(o.Offset()) != at {
+			return fmt.Errorf("index: block %d", i)
+		}
+		at += int64(o.Len())
+	}
+	if n == 0 || at != f.index[0] {
+		return fmt.Errorf("index: blocks end at byte %d, the index begins at %d", at, f.index[0])
+	}
+	f.first = firstKey(index, 0)
+	last := make([]byte, o.Len())
+	if _, err := file.ReadAt(last, int64(o.Offset())); err != nil {
+		return err
+	}
+	return checkBlock(n-1, last)
+}
+
+// firstKey is the first key of a block, without the eight bytes of Badger's behind
+// it; behind the last block, a key above all.
+func firstKey(index *fb.TableIndex, block int) []byte {
+	var o fb.BlockOffset
+	if !index.Offsets(&o, block) {
+		return []byte{0xff}
+	}
+	k := o.KeyBytes()
+	return bytes.Clone(k[:len(k)-8])
+}
+
+// check reads the blocks that a call needs, or all, and lists the bad ones.
+func (f *tableFile) check(from, to []byte) (err error) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	defer func() {
+		if r := recover(); r != nil { // the index was good when the table was opened
+			err = firstLine(r)
+		}
+	}()
+	b, err := f.readIndex(file)
+	if err != nil {
+		return err
+	}
+	index := fb.GetRootAsTableIndex(b, 0)
+	n := index.OffsetsLength()
+	if f.read == nil {
+		f.read = make([]bool, n)
+	}
+	first, end := 0, n
+	if f.asks++; f.asks < patience {
+		first = sort.Search(n, func(i int) bool { return bytes.Compare(firstKey(index, i), from) >= 0 })
+		end = sort.Search(n, func(i int) bool { return bytes.Compare(firstKey(index, i), to) > 0 })
+		first, end = max(first-1, 0), min(end+ahead, n)
+	}
+	if err := f.checkBlocks(file, index, first, end); err != nil {
+		return err
+	}
+	if first == 0 && end == n {
+		f.done.Store(true)
+	}
+	return nil
+}
+
+// checkBlocks reads those of the blocks from first to before end that were not
+// read before.
+func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end int) error {
+	var in *bufio.Reader // from the end of the last block read, nil if some was left out
+	var block []byte
+	for i := first; i < end; i++ {
+		if f.read[i] {
+			in = nil
+			continue
+		}
+		var o fb.BlockOffset
+		index.Offsets(&o, i)
+		if in == nil {
+			at := int64(o.Offset())
+			in = bufio.NewReaderSize(io.NewSectionReader(file, at, f.index[0]-at), min(256<<10, (end-i)*8<<10))
+		}
+		if n := int(o.Len()); cap(block) < n {
+			block = make([]byte, n)
+		}
+		block = block[:o.Len()]
+		if _, err := io.ReadFull(in, block); err != nil {
+			return err
+		}
+		if err := checkBlock(i, block); err != nil {
+			f.bad = append(f.bad, badBlock{firstKey(index, max(i-ahead, 0)), firstKey(index, i+1), err})
+		}
+		f.read[i] = true
+	}
+	return nil
 }
 
 // tail reads the last n bytes of a file.

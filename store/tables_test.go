@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
 )
 
@@ -201,6 +202,31 @@ func TestOpenReadsNoMoreThanItMust(t *testing.T) {
 	if !s.tables.checked() {
 		t.Error("a large batch goes on without having read all tables")
 	}
+}
+
+// TestConcurrentFirstReads reads from tables that nobody has read yet.
+func TestConcurrentFirstReads(t *testing.T) {
+	dir, docs, _ := tabled(t)
+	s := open(t, dir, Options{ReadOnly: true, MemoryMiB: 64})
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 0))
+			for range 100 {
+				d := docs[r.IntN(len(docs))]
+				ord, ok, err := s.Lookup(d.ID)
+				if err != nil || !ok {
+					t.Errorf("document %s: %v %v", d.ID, ok, err)
+					return
+				}
+				if got, err := s.Get(ord); err != nil || got.Text != d.Text {
+					t.Errorf("document %s: %v", d.ID, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestMissingRecordOfALiveID(t *testing.T) {
