@@ -20,7 +20,24 @@ import (
 // arguments. Made vectors are easier than text: compare indexes by them, not
 // absolute figures. Cost O(n·dim).
 func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
-	const latentDim, subDim = 96, 30
+	m := newTextLike(n, dim, seed)
+	return m.draw(n, 0.30), m.draw(nq, 0.35)
+}
+
+// textLike draws vectors of one collection, some after the other.
+type textLike struct {
+	dim        int
+	rng        *rand.Rand
+	centres    []float32 // a row a cluster, mean included
+	subspaces  []float32 // textLikeSub rows a cluster
+	cumulative []float64 // sizes of the clusters, summed up
+}
+
+const textLikeSub = 30
+
+// newTextLike is the collection that n vectors are drawn from.
+func newTextLike(n, dim int, seed uint64) *textLike {
+	const latentDim = 96
 	rng := rand.New(rand.NewPCG(seed, 0x7e47))
 	gauss := func(rows, cols int, scale float64) []float32 {
 		m := make([]float32, rows*cols)
@@ -32,45 +49,47 @@ func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
 	clusters := max(1, min(500, n/20))
 	latent := gauss(latentDim, dim, 1)
 	mean := gauss(1, dim, 0.25)
-	centres := make([]float32, clusters*dim)
-	subspaces := gauss(clusters*subDim, dim, 1)
-	cumulative := make([]float64, clusters)
+	m := &textLike{dim: dim, rng: rng, centres: make([]float32, clusters*dim), cumulative: make([]float64, clusters)}
+	m.subspaces = gauss(clusters*textLikeSub, dim, 1)
 	total := 0.0
 	for c := range clusters {
-		centre := centres[c*dim : (c+1)*dim]
+		centre := m.centres[c*dim : (c+1)*dim]
 		copy(centre, mean)
 		for l := range latentDim {
 			add(centre, float32(rng.NormFloat64()*0.72/math.Sqrt(latentDim)), latent[l*dim:(l+1)*dim])
 		}
-		for s := range subDim { // falling spectrum
-			row := subspaces[(c*subDim+s)*dim : (c*subDim+s+1)*dim]
+		for s := range textLikeSub { // falling spectrum
+			row := m.subspaces[(c*textLikeSub+s)*dim : (c*textLikeSub+s+1)*dim]
 			for i := range row {
 				row[i] *= float32(0.9 * math.Pow(float64(s+1), -0.75))
 			}
 		}
 		total += 1 / math.Pow(float64(c+2), 0.8)
-		cumulative[c] = total
+		m.cumulative[c] = total
 	}
-	draw := func(count int, noise float64) *Vectors {
-		v := &Vectors{Dim: dim, Data: make([]float32, count*dim)}
-		for i := range count {
-			u, c := rng.Float64()*total, 0
-			for cumulative[c] < u {
-				c++
-			}
-			x := v.Row(i)
-			copy(x, centres[c*dim:(c+1)*dim])
-			for s := range subDim {
-				add(x, float32(rng.NormFloat64()*0.4), subspaces[(c*subDim+s)*dim:(c*subDim+s+1)*dim])
-			}
-			for j := range x {
-				x[j] += float32(rng.NormFloat64() * noise / math.Sqrt(float64(dim)))
-			}
-			normalize(x)
+	return m
+}
+
+// draw makes the next count vectors.
+func (m *textLike) draw(count int, noise float64) *Vectors {
+	dim := m.dim
+	v := &Vectors{Dim: dim, Data: make([]float32, count*dim)}
+	for i := range count {
+		u, c := m.rng.Float64()*m.cumulative[len(m.cumulative)-1], 0
+		for m.cumulative[c] < u {
+			c++
 		}
-		return v
+		x := v.Row(i)
+		copy(x, m.centres[c*dim:(c+1)*dim])
+		for s := range textLikeSub {
+			add(x, float32(m.rng.NormFloat64()*0.4), m.subspaces[(c*textLikeSub+s)*dim:(c*textLikeSub+s+1)*dim])
+		}
+		for j := range x {
+			x[j] += float32(m.rng.NormFloat64() * noise / math.Sqrt(float64(dim)))
+		}
+		normalize(x)
 	}
-	return draw(n, 0.30), draw(nq, 0.35)
+	return v
 }
 
 func add(y []float32, f float32, x []float32) {

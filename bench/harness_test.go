@@ -274,7 +274,7 @@ func TestReportJSON(t *testing.T) {
 	}
 	if rlr["system"] != "rlr" || rlr["task"] != "part:16" || rlr["queries"] != 50. || rlr["ms_per_query"] != .25 ||
 		!reflect.DeepEqual(rlr["metrics"], map[string]any{"ndcg@1": .95, "ndcg@10": .975}) ||
-		!reflect.DeepEqual(rlr["vs_dense"], map[string]any{"delta_ndcg@10": .125, "p": .0001}) {
+		!reflect.DeepEqual(rlr["vs_dense"], map[string]any{"delta_ndcg@10": .125, "p": .0001, "p_holm": .0003}) {
 		t.Errorf("result is %v", rlr)
 	}
 	if s := got["fit"].(map[string]any)["rlr"].(map[string]any)["seconds"]; s != 1.5 {
@@ -287,7 +287,7 @@ func sampleReport() *Report {
 		Results: []Result{
 			{System: "dense", Task: "part:16", Queries: 50, Metrics: map[string]float64{"ndcg@1": .8, "ndcg@10": .85}, MsPerQuery: .2},
 			{System: "rlr", Task: "part:16", Queries: 50, Metrics: map[string]float64{"ndcg@1": .95, "ndcg@10": .975}, MsPerQuery: .25,
-				VsDense: &Comparison{Delta: .125, P: .0001}},
+				VsDense: &Comparison{Delta: .125, P: .0001, PHolm: .0003}},
 			{System: "dense", Task: "query", Queries: 9, Metrics: map[string]float64{"ndcg@1": 1, "ndcg@10": 1}, MsPerQuery: 10},
 		},
 		Fit: map[string]Fit{"rlr": {Seconds: 1.5, Passages: 60}},
@@ -301,10 +301,10 @@ func TestReportTable(t *testing.T) {
 	}
 	want := `towns · 61 documents · hash-64 · seed 1
 
-task     system  queries  ndcg@1  ndcg@10  Δ ndcg@10       p  ms/query
-part:16  dense        50    80.0     85.0                        0.200
-         rlr                95.0     97.5      +12.5  0.0001     0.250
-query    dense         9   100.0    100.0                       10.000
+task     system  queries  ndcg@1  ndcg@10  Δ ndcg@10  p (Holm)  ms/query
+part:16  dense        50    80.0     85.0                          0.200
+         rlr                95.0     97.5      +12.5    0.0003     0.250
+query    dense         9   100.0    100.0                         10.000
 `
 	if b.String() != want {
 		t.Errorf("the table is\n%s\nwant\n%s", b.String(), want)

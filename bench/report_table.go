@@ -10,7 +10,8 @@ import (
 )
 
 // WriteTable writes the report as a table for the terminal: metrics in
-// hundredths with one decimal, the difference to dense in ndcg@10 and its p.
+// hundredths with one decimal, the difference to dense in ndcg@10 and its p
+// corrected by Holm's method, as on the page of package report.
 // metrics names the columns, nil means those of DefaultMetrics that were
 // measured.
 func (r *Report) WriteTable(w io.Writer, metrics []string) error {
@@ -20,7 +21,7 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m string) bool {
 		return len(r.Results) == 0 || !hasKey(r.Results[0].Metrics, m)
 	})
-	head := append(append([]string{"task", "system", "queries"}, metrics...), "Δ ndcg@10", "p", "ms/query")
+	head := append(append([]string{"task", "system", "queries"}, metrics...), "Δ ndcg@10", "p (Holm)", "ms/query")
 	rows := [][]string{head}
 	last := ""
 	for _, res := range r.Results {
@@ -35,7 +36,7 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 		}
 		delta, p := "", ""
 		if res.VsDense != nil {
-			delta, p = fmt.Sprintf("%+.1f", 100*res.VsDense.Delta), fmt.Sprintf("%.4f", res.VsDense.P)
+			delta, p = fmt.Sprintf("%+.1f", 100*res.VsDense.Delta), fmt.Sprintf("%.4f", res.VsDense.PHolm)
 		}
 		rows = append(rows, append(row, delta, p, fmt.Sprintf("%.3f", res.MsPerQuery)))
 	}

@@ -23,10 +23,12 @@ const Resamples = 2_000
 type Comparison struct {
 	// Delta is the mean of the per-query differences, in [-1, 1].
 	Delta float64 `json:"delta_ndcg@10"`
-	// P is the two-sided p of RandomizationTest, in (0, 1].
+	// P is the two-sided p of RandomizationTest by itself, in (0, 1].
 	P float64 `json:"p"`
-	// PHolm is P with Holm's correction over the systems of the task.
-	PHolm float64 `json:"p_holm,omitempty"`
+	// PHolm is P with Holm's correction over the systems of the task, in (0, 1];
+	// what is shown and quoted. RandomizationTest, which knows of one
+	// comparison, leaves it 0.
+	PHolm float64 `json:"p_holm"`
 }
 
 // weigh fills in the intervals of the results of one task, and how each

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,6 +116,49 @@ func TestMarkdown(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
+	}
+}
+
+// TestTerminalAndPageShowOneP: the p of the terminal, of the page and of the
+// Markdown is the corrected one, which differs from the raw one where several
+// systems are compared.
+func TestTerminalAndPageShowOneP(t *testing.T) {
+	rep := measured(t, bench.Options{Data: corpus(t), Systems: []string{"dense", "rlr", "bm25", "rrf", "hybrid"}, Tasks: []string{"query", "part:6"}})
+	var terminal, page, markdown bytes.Buffer
+	b := &Bundle{Benches: []*bench.Report{rep}}
+	if err := errors.Join(rep.WriteTable(&terminal, nil), WriteHTML(&page, b), WriteMarkdown(&markdown, b)); err != nil {
+		t.Fatal(err)
+	}
+	figures, _, ok := strings.Cut(page.String(), "Holm’s method")
+	if !ok {
+		t.Error("the page does not say how p is corrected")
+	}
+	shown := []struct{ where, text, row string }{ // row finds the p of a system, once a task
+		{"terminal", terminal.String(), `(?m)^.* SYSTEM .* (\S+) +\S+$`},
+		{"page", figures, `<tr><td>SYSTEM</td>.*<td>([^<]*)</td><td>[^<]*</td></tr>`},
+		{"Markdown", markdown.String(), `(?m)^\| SYSTEM \|.*\| ([^|]*) \|$`},
+	}
+	corrected := 0
+	for _, system := range []string{"rlr", "bm25", "rrf", "hybrid"} {
+		for i, task := range []string{"query", "part:6"} {
+			c := find(rep.Results, system, task).VsDense
+			if c.PHolm != c.P {
+				corrected++
+			}
+			for _, s := range shown {
+				rows := regexp.MustCompile(strings.Replace(s.row, "SYSTEM", system, 1)).FindAllStringSubmatch(s.text, -1)
+				if len(rows) != 2 {
+					t.Fatalf("%s: %d rows of %s, want 2", s.where, len(rows), system)
+				}
+				p, err := strconv.ParseFloat(strings.Trim(rows[i][1], " ≤†"), 64)
+				if err != nil || math.Abs(p-c.PHolm) > .00005 {
+					t.Errorf("%s: p of %s on %s is %q, want %.4f by Holm (%.4f alone)", s.where, system, task, rows[i][1], c.PHolm, c.P)
+				}
+			}
+		}
+	}
+	if corrected < 4 {
+		t.Errorf("only %d of 8 comparisons were corrected: the test shows nothing", corrected)
 	}
 }
 

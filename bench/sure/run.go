@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -63,12 +64,16 @@ type Result struct {
 	rdc, roc []float64
 }
 
-// VsDense holds differences with the p of a paired randomization test.
+// VsDense holds differences with the p of a paired randomization test, by
+// itself and with Holm's correction over the systems of the testbed. Those of
+// ROC are 0 where there is no ROC.
 type VsDense struct {
 	DeltaRDC float64 `json:"delta_rdc"`
 	PRDC     float64 `json:"p_rdc"`
+	HolmRDC  float64 `json:"p_holm_rdc"`
 	DeltaROC float64 `json:"delta_roc,omitempty"`
 	PROC     float64 `json:"p_roc,omitempty"`
+	HolmROC  float64 `json:"p_holm_roc,omitempty"`
 }
 
 // Run ranks passages and versions together by each system. Every distinct text
@@ -167,7 +172,29 @@ func compare(results []Result, seed uint64) error {
 			r.VsDense.DeltaROC, r.VsDense.PROC = roc.Delta, roc.P
 		}
 	}
+	for _, bed := range Testbeds {
+		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PRDC, &v.HolmRDC })
+		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PROC, &v.HolmROC })
+	}
 	return nil
+}
+
+// correct sets one p of the systems on a testbed by Holm's method. of gives the raw
+// p, 0 where there is none, and where the corrected one goes.
+func correct(results []Result, bed string, of func(*VsDense) (p float64, corrected *float64)) {
+	var ps []float64
+	var to []*float64
+	for _, r := range results {
+		if r.Testbed != bed || r.VsDense == nil {
+			continue
+		}
+		if p, corrected := of(r.VsDense); p > 0 {
+			ps, to = append(ps, p), append(to, corrected)
+		}
+	}
+	for i, p := range stat.Holm(ps) {
+		*to[i] = p
+	}
 }
 
 // median of x, which is sorted by it; 0 of nothing.

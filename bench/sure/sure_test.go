@@ -8,10 +8,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/encoder"
 )
 
@@ -123,6 +125,13 @@ func TestRun(t *testing.T) {
 	}
 	if a := byName["dense abstraction"]; a.Queries != 30 || a.Same != 15 {
 		t.Errorf("half of the expansions repeat the passage: %+v", a)
+	}
+	if v, w := byName["rlr precision"].VsDense, byName["bm25 precision"].VsDense; !slices.Equal(stat.Holm([]float64{v.PRDC, w.PRDC}), []float64{v.HolmRDC, w.HolmRDC}) ||
+		!slices.Equal(stat.Holm([]float64{v.PROC, w.PROC}), []float64{v.HolmROC, w.HolmROC}) || v.HolmRDC == v.PRDC && w.HolmRDC == w.PRDC {
+		t.Errorf("p is not corrected over the systems: %+v, %+v", v, w)
+	}
+	if v := byName["rlr equivalence"].VsDense; v.PROC != 0 || v.HolmROC != 0 {
+		t.Errorf("a p of ROC where there is none: %+v", v)
 	}
 	// The replaced words share nothing with the query: they stand far behind,
 	// and BM25 does not find them at all.

@@ -21,9 +21,10 @@ Reads a corpus in BEIR's layout (corpus.jsonl, and queries.jsonl with qrels/test
 task query), makes probes from its passages, and lets systems that share one encoding answer
 them by exact search. Bridges are fitted on the corpus with other seeds than the probes'.
 Figures are means over all queries that have an answer, in hundredths; p is that of a paired
-randomization test against dense. Other parts: bench ann measures indexes, bench curve gain against
-amounts, bench compare and bench report show what --json wrote, and bench capretrieval, sure, sage,
-limit and image are the protocols of papers.`,
+randomization test against dense, with Holm's correction over the systems of a task (JSON: p_holm,
+beside the raw p). Other parts: bench ann measures indexes, bench curve gain against amounts, bench
+compare and bench report show what --json wrote, and bench capretrieval, sure, sage, limit and image
+are the protocols of papers.`,
 	examples: []string{
 		"lexsem bench --data beir/scifact",
 		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",

@@ -136,7 +136,7 @@ func eachJSON[T any](reports []T) func(io.Writer) error {
 
 func writeSURE(w io.Writer, reports []*sure.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "data\ttestbed\tsystem\tqueries\tRDC\tROC\tspread\tgap\tmedian gap\tΔ RDC\tp\tΔ ROC\tp\t")
+	fmt.Fprintln(t, "data\ttestbed\tsystem\tqueries\tRDC\tROC\tspread\tgap\tmedian gap\tΔ RDC\tp (Holm)\tΔ ROC\tp (Holm)\t")
 	for _, rep := range reports {
 		for _, r := range rep.Results {
 			roc, dRDC, pRDC, dROC, pROC := "", "", "", "", ""
@@ -144,9 +144,9 @@ func writeSURE(w io.Writer, reports []*sure.Report) error {
 				roc = fmt.Sprintf("%.4f", *r.ROC)
 			}
 			if v := r.VsDense; v != nil {
-				dRDC, pRDC = fmt.Sprintf("%+.4f", v.DeltaRDC), fmt.Sprintf("%.4f", v.PRDC)
+				dRDC, pRDC = fmt.Sprintf("%+.4f", v.DeltaRDC), fmt.Sprintf("%.4f", v.HolmRDC)
 				if r.ROC != nil {
-					dROC, pROC = fmt.Sprintf("%+.4f", v.DeltaROC), fmt.Sprintf("%.4f", v.PROC)
+					dROC, pROC = fmt.Sprintf("%+.4f", v.DeltaROC), fmt.Sprintf("%.4f", v.HolmROC)
 				}
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.4f\t%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t\n",

@@ -24,8 +24,8 @@ var cmdSearch = command{
 	summary: "find the passages nearest to a query",
 	about: `
 Two legs look for hits: the vector of the query, turned towards its words by the best bridge
-there is (beside words rlr, alone rlr-local, or what lexsem fit has found better; --variant none
-leaves it plain), and the words
+there is (rlr, or what lexsem fit has found better; alone rlr-local where there are local bridges;
+--variant none leaves it plain), and the words
 themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
 questions, keywords and copied spans; lexical asks for the words alone, dense for the plain
 vector alone (or the modulated one, with --variant).

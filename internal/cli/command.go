@@ -24,7 +24,7 @@ func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
 		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdDelete, cmdStats,
-		cmdEmbed, cmdBench, cmdBenchANN, cmdVersion,
+		cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore,
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
+	"math"
 	"testing"
 )
 
@@ -50,5 +52,27 @@ func TestScoresKnowWhatWasNotMeasured(t *testing.T) {
 	}
 	if got := median([]float64{3, 1, 2, 10}); got != 2.5 {
 		t.Errorf("median %v", got)
+	}
+}
+
+// TestAfterCommitsTakesTheWorst: of modes and sizes, less what is allowed.
+func TestAfterCommitsTakesTheWorst(t *testing.T) {
+	r := &engineReport{}
+	raw := `{"dim": 1536, "first_search_ms": 20, "product_ms": 1, "modes": {
+		"hybrid": {"p50_ms": 2, "after_upsert_ms": {"1": 4, "10": 9, "1000": 5}},
+		"lexical": {"p50_ms": 0.1, "after_upsert_ms": {"1": 1, "10": 0.5, "1000": 8}}}}`
+	if err := json.Unmarshal([]byte(raw), r); err != nil {
+		t.Fatal(err)
+	}
+	v := r.afterCommits()
+	if got := v["12.upsert.1536"]; math.Abs(got-(8-.15-2)) > 1e-9 {
+		t.Errorf("after upserts %v", got)
+	}
+	if got := v["12.first.1536"]; math.Abs(got-(20-3-2)) > 1e-9 {
+		t.Errorf("first %v", got)
+	}
+	delete(r.Modes["lexical"].After, "10")
+	if v := r.afterCommits(); len(v) != 1 {
+		t.Errorf("a size that was not measured passed: %v", v)
 	}
 }

@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"bench/report":         {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":           {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
 	"bench/sure":           {"bench", "bench/stat", "encoder"},
-	"bench":                {"bench/stat", "engine", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
+	"bench":                {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text"},
 	"bench/peers":          {"bench", "index", "internal/snapshot"},
 	"bench/plot":           {},
 	"bench/stat":           {},

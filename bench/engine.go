@@ -1,0 +1,434 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// EngineParts are the parts of RunEngine, in the order in which they run; the
+// documents are added in any case.
+var EngineParts = []string{
+	"open", "search", "upsert", "add", "delete", "fit", "graph", "repartition", "snapshot", "deadlines", "close", "collapse",
+}
+
+// engineStalls are the parts that "stalls" stands for.
+var engineStalls = []string{"add", "delete", "fit", "graph", "repartition", "snapshot"}
+
+// EngineOptions say what RunEngine measures. The zero value of each field is its
+// default.
+type EngineOptions struct {
+	Docs    int      // documents; 20,000
+	Dim     int      // dimension of their vectors; 384
+	Seed    uint64   // of texts, vectors and choices; 1
+	Rounds  int      // of which the best counts for a stall; 3
+	Readers int      // goroutines that search beside work; 1
+	Parts   []string // of EngineParts, or "stalls"; all
+	Dir     string   // where databases are made, and removed at the end; the system's folder for such
+	// Fresh runs MeasureEngineProcess in a new process; nil runs it in this one,
+	// whose memory then says less.
+	Fresh func(ctx context.Context, dir string, o EngineOptions, replace bool) (*EngineProcess, error)
+	// Progress, if not nil, is called from one goroutine at a time.
+	Progress func(Progress)
+
+	sizes engineSizes
+}
+
+// engineSizes are how much work is done beside searches; tests make less.
+type engineSizes struct {
+	bulk     int // documents of the parts add and delete
+	graph    int // documents at which a graph is built
+	changes  int // changes after which derived state is saved, at least
+	add      int // documents of an Add that Close meets
+	fit      int // training queries of a fit beside searches
+	closeFit int // training queries of a fit that Close meets
+	alike    int // near-duplicates
+	// stream is how long small commits follow one another, linger how long searches
+	// are timed after work returned, for what it left to be done, and moment how long
+	// a process must do nothing to be at rest.
+	stream, linger, moment time.Duration
+}
+
+func (o *EngineOptions) fill() error {
+	set := func(p *int, v int) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	set(&o.Docs, 20_000)
+	set(&o.Dim, 384)
+	set(&o.Rounds, 3)
+	set(&o.Readers, 1)
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.sizes == (engineSizes{}) {
+		o.sizes = engineSizes{
+			bulk: 5000, graph: engine.AutoHNSW, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000,
+			stream: 2 * time.Second, linger: time.Second, moment: 150 * time.Millisecond,
+		}
+	}
+	if o.Docs < 20 || o.Dim < 2 || o.Rounds < 1 || o.Readers < 1 {
+		return fmt.Errorf("%w: %d documents of %d dimensions, %d rounds, %d readers; use 20 documents, 2 dimensions, 1 round and 1 reader at least", ErrOption, o.Docs, o.Dim, o.Rounds, o.Readers)
+	}
+	var parts []string
+	for _, p := range o.Parts {
+		switch {
+		case p == "stalls":
+			parts = append(parts, engineStalls...)
+		case slices.Contains(EngineParts, p):
+			parts = append(parts, p)
+		default:
+			return fmt.Errorf("%w: part %q; there are %s, and stalls", ErrUnknownName, p, strings.Join(EngineParts, ", "))
+		}
+	}
+	if o.Parts = parts; len(parts) == 0 {
+		o.Parts = EngineParts
+	}
+	return nil
+}
+
+// EngineReport is the outcome of RunEngine; its JSON form is a contract. What
+// was not measured is null.
+type EngineReport struct {
+	Docs int `json:"docs"`
+	Dim  int `json:"dim"`
+	// DocsPerSecond is that of Add alone, documents with vectors of their own, a
+	// thousand a commit.
+	DocsPerSecond *float64 `json:"docs_per_second"`
+	// OpenSeconds is opening the database as Close left it, OpenBehind a thousand
+	// documents after that, as a kill leaves it; medians of Rounds processes.
+	OpenSeconds *float64 `json:"open_seconds"`
+	OpenBehind  *float64 `json:"open_behind_seconds"`
+	// FirstMS is the first search of a process, by vector and words.
+	FirstMS *float64 `json:"first_search_ms"`
+	// P50 and P99 are of searches by vector and words at rest, dense and hybrid
+	// by turns.
+	P50 *float64 `json:"search_p50_ms"`
+	P99 *float64 `json:"search_p99_ms"`
+	// ControlMax is the greatest EngineStall.Control.
+	ControlMax *float64 `json:"control_max_ms"`
+	// AfterUpsert is the first search after an upsert of 1, 10 and 1,000
+	// documents: the median, in the mode of which it is longer.
+	AfterUpsert map[string]*float64 `json:"search_after_upsert_ms"`
+	// Stall is EngineStall.Stall by work.
+	Stall map[string]*float64 `json:"stall_ms"`
+	// Overrun is the most by which a call came back after its deadline.
+	Overrun *float64            `json:"deadline_overrun_ms"`
+	Close   map[string]*float64 `json:"close_seconds"`
+	// RSS is EngineProcess.RSS. BytesPerVector is EngineProcess.Held for each
+	// document, less the 4·Dim of its vector: everything else that is kept, words
+	// and caches included.
+	RSS            *float64 `json:"rss_mb"`
+	BytesPerVector *float64 `json:"bytes_per_vector"`
+	DiskBytes      *int64   `json:"disk_bytes"`
+
+	// What follows tells more.
+	Modes  map[string]*EngineMode  `json:"modes"`
+	Stalls map[string]*EngineStall `json:"stalls"`
+	// Overruns is the overrun by call, Collapse the search of 10,000 hits over
+	// near-duplicates in seconds.
+	Overruns map[string]float64 `json:"deadline_overruns_ms"`
+	Collapse *float64           `json:"collapse_seconds"`
+	// RSSIngest is resident after the documents were added, less what was before;
+	// RSSPeak is EngineProcess.Peak.
+	RSSIngest *float64 `json:"rss_after_ingest_mb"`
+	RSSPeak   *float64 `json:"rss_peak_mb"`
+	// ProductMS is the time of one product of a Dim×Dim matrix of float64 with a
+	// vector, in plain Go.
+	ProductMS float64 `json:"product_ms"`
+}
+
+// EngineMode is the searches of one mode: "dense" and "hybrid" by vector and
+// words, "vector" dense without words, "lexical" words alone.
+type EngineMode struct {
+	Variant     string              `json:"variant"` // what modulated the last of them
+	P50         float64             `json:"p50_ms"`
+	P99         float64             `json:"p99_ms"`
+	AfterUpsert map[string]*float64 `json:"after_upsert_ms"`
+}
+
+// life is a run of RunEngine.
+type life struct {
+	o       EngineOptions
+	r       *EngineReport
+	enc     *lifeEncoder
+	corpus  *lifeCorpus
+	queries []engine.Query
+	dir     string
+	main    string // the folder of the database, closed
+}
+
+// RunEngine measures a database as its users meet it: how fast documents with
+// vectors of their own go in, how long a search takes at rest, after a commit
+// and beside any work, whether calls keep their deadlines, how long Close and
+// Open take, and how much memory and disk there is. Texts and vectors are made,
+// and no model runs. It works through the API of package engine alone.
+//
+// It wants a machine that does nothing else; figures of two runs compare where
+// their control runs do. With an error comes a report of what was measured before
+// it, unless nothing could be.
+func RunEngine(ctx context.Context, o EngineOptions) (r *EngineReport, err error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	b := &life{o: o, enc: newLifeEncoder(o.Dim), corpus: newLifeCorpus(o.Docs, o.Dim, o.Seed), r: &EngineReport{
+		Docs: o.Docs, Dim: o.Dim, AfterUpsert: map[string]*float64{"1": nil, "10": nil, "1000": nil},
+		Stall: map[string]*float64{}, Close: map[string]*float64{"idle": nil, "during_add": nil, "during_fit": nil},
+		Modes: map[string]*EngineMode{}, Stalls: map[string]*EngineStall{}, Overruns: map[string]float64{},
+		ProductMS: product(o.Dim),
+	}}
+	for _, name := range []string{"add_1", "add_10", "add_5000", "delete_5000", "fit", "graph", "repartition", "snapshot"} {
+		b.r.Stall[name] = nil
+	}
+	b.queries = b.corpus.queries(256)
+	if b.dir, err = os.MkdirTemp(o.Dir, "lexsem-bench-"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	b.main = filepath.Join(b.dir, "main")
+	steps := []struct {
+		part string
+		run  func(context.Context) error
+	}{
+		{"", b.ingest}, {"open", b.open}, {"search", b.search}, {"upsert", b.upsert}, {"add", b.adds}, {"delete", b.adds}, {"fit", b.fits},
+		{"graph", b.graph}, {"repartition", b.repartition}, {"snapshot", b.snapshot}, {"deadlines", b.deadlines}, {"close", b.closes}, {"collapse", b.collapse},
+	}
+	for i, s := range steps {
+		if s.part != "" && !b.wants(s.part) || s.part == "delete" && b.wants("add") {
+			continue
+		}
+		if o.Progress != nil {
+			o.Progress(Progress{Stage: "measure " + s.part, Done: i, Total: len(steps)})
+		}
+		if err := s.run(ctx); err != nil {
+			return b.r, err
+		}
+	}
+	return b.r, nil
+}
+
+func (b *life) wants(part string) bool { return slices.Contains(b.o.Parts, part) }
+
+// ingest fills the database of all other parts.
+func (b *life) ingest(ctx context.Context) error {
+	before, err := memory(b.main)
+	if err != nil {
+		return err
+	}
+	e, err := b.create(ctx, b.main, engine.Options{})
+	if err != nil {
+		return err
+	}
+	took, err := b.fill(ctx, e, b.o.Docs)
+	if err == nil {
+		rate := float64(b.o.Docs) / took.Seconds()
+		b.r.DocsPerSecond = &rate
+		err = rest(ctx, b.o.sizes.moment)
+	}
+	if after, memoryErr := memory(b.main); memoryErr != nil {
+		err = errors.Join(err, memoryErr)
+	} else if after != nil {
+		b.r.RSSIngest = mib(after.resident - before.resident)
+	}
+	if err := errors.Join(err, e.Close()); err != nil {
+		return err
+	}
+	n, err := diskBytes(b.main)
+	b.r.DiskBytes = &n
+	return err
+}
+
+// fill adds new documents, a thousand a commit, and returns the time in Add.
+func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took time.Duration, err error) {
+	for left := n; left > 0; {
+		docs := b.corpus.fresh(min(left, 1000))
+		start := time.Now()
+		if _, err := e.Add(ctx, docs); err != nil {
+			return took, err
+		}
+		took += time.Since(start)
+		left -= len(docs)
+	}
+	return took, nil
+}
+
+func (b *life) create(ctx context.Context, dir string, o engine.Options) (*engine.Engine, error) {
+	return engine.Open(ctx, dir, b.enc, o)
+}
+
+// with runs fn on a copy of a closed database, which it closes and removes. fn
+// may close it.
+func (b *life) with(ctx context.Context, from string, o engine.Options, fn func(e *engine.Engine, dir string) error) (err error) {
+	dir := filepath.Join(b.dir, "copy")
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		return err
+	}
+	e, err := b.create(ctx, dir, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(e, dir), e.Close())
+}
+
+// onMain is with the database of all documents, after a few searches.
+func (b *life) onMain(ctx context.Context, fn func(e *engine.Engine) error) error {
+	return b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, _ string) error {
+		if err := b.warm(ctx, e); err != nil {
+			return err
+		}
+		return fn(e)
+	})
+}
+
+// warm searches a few times in every mode.
+func (b *life) warm(ctx context.Context, e *engine.Engine) error {
+	for _, q := range b.queries[:8] {
+		for _, mode := range lifeModes {
+			if _, err := e.Search(ctx, mode.of(q)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open measures processes that open the database.
+func (b *life) open(ctx context.Context) error {
+	fresh := b.o.Fresh
+	if fresh == nil {
+		fresh = MeasureEngineProcess
+	}
+	plain := b.o
+	plain.Fresh, plain.Progress, plain.Parts = nil, nil, nil
+	var opened, first []time.Duration
+	seconds := func(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
+	for range b.o.Rounds {
+		p, err := fresh(ctx, b.main, plain, false)
+		if err != nil {
+			return err
+		}
+		opened, first = append(opened, seconds(p.OpenSeconds)), append(first, seconds(p.FirstMS/1000))
+		if p.RSS != nil && (b.r.RSS == nil || *p.RSS < *b.r.RSS) {
+			each := *p.Held*(1<<20)/float64(b.o.Docs) - 4*float64(b.o.Dim)
+			b.r.RSS, b.r.BytesPerVector = p.RSS, &each
+		}
+	}
+	took, ms := middle(opened).Seconds(), ms(middle(first))
+	b.r.OpenSeconds, b.r.FirstMS = &took, &ms
+
+	killed, behind := filepath.Join(b.dir, "killed"), filepath.Join(b.dir, "behind")
+	err := b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, dir string) error {
+		if _, err := e.Add(ctx, b.corpus.fresh(1000)); err != nil {
+			return err
+		}
+		if err := rest(ctx, b.o.sizes.moment); err != nil {
+			return err
+		}
+		return os.CopyFS(killed, os.DirFS(dir)) // what a kill would leave
+	})
+	if err != nil {
+		return err
+	}
+	opened = nil
+	for range b.o.Rounds {
+		if err := os.CopyFS(behind, os.DirFS(killed)); err != nil {
+			return err
+		}
+		p, err := fresh(ctx, behind, plain, true)
+		if err != nil {
+			return err
+		}
+		opened = append(opened, seconds(p.OpenSeconds))
+		if p.Peak != nil && (b.r.RSSPeak == nil || *p.Peak < *b.r.RSSPeak) {
+			b.r.RSSPeak = p.Peak
+		}
+		if err := os.RemoveAll(behind); err != nil {
+			return err
+		}
+	}
+	late := middle(opened).Seconds()
+	b.r.OpenBehind = &late
+	return os.RemoveAll(killed)
+}
+
+// product times a product of a dim×dim matrix with a vector.
+func product(dim int) float64 {
+	m, x, y := make([]float64, dim*dim), make([]float64, dim), make([]float64, dim)
+	for i := range m {
+		m[i] = 1 / float64(i+1)
+	}
+	for i := range x {
+		x[i] = float64(i)
+	}
+	best := math.Inf(1)
+	for range 5 {
+		start := time.Now()
+		for i := range y {
+			row, s := m[i*dim:(i+1)*dim], 0.0
+			for j, v := range row {
+				s += v * x[j]
+			}
+			y[i] = s
+		}
+		best = min(best, ms(time.Since(start)))
+	}
+	return best
+}
+
+// WriteTable writes the report for people.
+func (r *EngineReport) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%d documents of %d dimensions\n", r.Docs, r.Dim)
+	row := func(what, unit string, v *float64) {
+		if v != nil {
+			fmt.Fprintf(t, "%s\t%.4g %s\n", what, *v, unit)
+		}
+	}
+	row("documents added", "a second", r.DocsPerSecond)
+	row("opened as closed", "s", r.OpenSeconds)
+	row("opened a thousand documents behind", "s", r.OpenBehind)
+	row("first search of a process", "ms", r.FirstMS)
+	row("search at rest, median", "ms", r.P50)
+	row("search at rest, 99th percentile", "ms", r.P99)
+	for _, n := range []string{"1", "10", "1000"} {
+		row("search after an upsert of "+n, "ms", r.AfterUpsert[n])
+	}
+	row("longest search beside a busy goroutine", "ms", r.ControlMax)
+	for _, name := range sortedKeys(r.Stall) {
+		row("longest search beyond that beside "+name, "ms", r.Stall[name])
+	}
+	row("latest return after a deadline", "ms", r.Overrun)
+	for _, name := range sortedKeys(r.Close) {
+		row("Close, "+name, "s", r.Close[name])
+	}
+	row("10,000 hits over near-duplicates, collapsed", "s", r.Collapse)
+	row("resident after adding, less before", "MiB", r.RSSIngest)
+	row("resident after opening", "MiB", r.RSS)
+	row("most resident after an upsert", "MiB", r.RSSPeak)
+	row("held beside the float32 vectors", "bytes a document", r.BytesPerVector)
+	if r.DiskBytes != nil {
+		fmt.Fprintf(t, "on disk\t%d bytes\n", *r.DiskBytes)
+	}
+	return t.Flush()
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

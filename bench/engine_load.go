@@ -1,0 +1,193 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+const (
+	lifePause    = time.Millisecond // what a reader waits between two searches
+	lifePatience = 20 * time.Second // deadline of a search beside work
+	lifeControl  = 20 * time.Second // longest control run; a shorter one is the stricter
+	lifeRest     = 2 * time.Minute  // longest wait until a process does nothing
+)
+
+// oneSearch is when a search began and how long it took.
+type oneSearch struct {
+	start time.Time
+	took  time.Duration
+}
+
+// readers search until they are stopped, each at a natural pace.
+type readers struct {
+	stop atomic.Bool
+	wg   sync.WaitGroup
+	logs [][]oneSearch
+	errs []error
+}
+
+// read starts n readers of e. Their queries are of a vector and words, dense and
+// hybrid by turns, of variant in place of the default one for the dense.
+func read(ctx context.Context, e *engine.Engine, queries []engine.Query, n int, variant string) *readers {
+	r := &readers{logs: make([][]oneSearch, n), errs: make([]error, n)}
+	for i := range n {
+		r.wg.Go(func() {
+			for j := i; !r.stop.Load(); j++ {
+				q := queries[j%len(queries)]
+				if j/n%2 == 0 {
+					q.Mode, q.Variant = engine.ModeDense, variant
+				}
+				start := time.Now()
+				one, cancel := context.WithTimeout(ctx, lifePatience)
+				_, err := e.Search(one, q)
+				cancel()
+				r.logs[i] = append(r.logs[i], oneSearch{start, time.Since(start)})
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					r.errs[i] = fmt.Errorf("a search beside work: %w", err)
+					return
+				}
+				time.Sleep(lifePause)
+			}
+		})
+	}
+	return r
+}
+
+// end stops the readers and returns their searches.
+func (r *readers) end() ([]oneSearch, error) {
+	r.stop.Store(true)
+	r.wg.Wait()
+	return slices.Concat(r.logs...), errors.Join(r.errs...)
+}
+
+// longest is the longest of the searches that ran at any time of [from, to],
+// and how many they were.
+func longest(log []oneSearch, from, to time.Time) (most time.Duration, n int) {
+	for _, s := range log {
+		if s.start.Before(to) && s.start.Add(s.took).After(from) {
+			most, n = max(most, s.took), n+1
+		}
+	}
+	return most, n
+}
+
+// span is a stretch of time.
+type span struct{ from, to time.Time }
+
+func (s span) length() time.Duration { return s.to.Sub(s.from) }
+
+// EngineStall is the longest search beside one kind of work, in the best round.
+type EngineStall struct {
+	// Seconds is how long the work was watched, Searches how many ran meanwhile.
+	Seconds  float64 `json:"seconds"`
+	Searches int     `json:"searches"`
+	// Longest is the longest of them, Control the longest beside one busy
+	// goroutine, Stall their difference, 0 at least; all in milliseconds.
+	Longest float64 `json:"longest_ms"`
+	Control float64 `json:"control_ms"`
+	Stall   float64 `json:"stall_ms"`
+}
+
+// stall runs work beside readers and then one busy goroutine for as long, and
+// keeps the round if it is the best so far. work returns the time in which its
+// searches count; a span of length 0 is a round that showed nothing.
+func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string, work func() (span, error)) error {
+	if err := rest(ctx, b.o.sizes.moment); err != nil {
+		return err
+	}
+	r := read(ctx, e, b.queries, b.o.Readers, variant)
+	time.Sleep(b.o.sizes.moment)
+	s, err := work()
+	log, readErr := r.end()
+	if err := errors.Join(err, readErr); err != nil {
+		return fmt.Errorf("searches beside %s: %w", name, err)
+	}
+	if s.length() <= 0 {
+		return nil
+	}
+	most, n := longest(log, s.from, s.to)
+	if err := rest(ctx, b.o.sizes.moment); err != nil {
+		return err
+	}
+	r = read(ctx, e, b.queries, b.o.Readers, variant)
+	c := busy(min(s.length(), lifeControl))
+	log, err = r.end()
+	if err != nil {
+		return fmt.Errorf("control run for %s: %w", name, err)
+	}
+	control, _ := longest(log, c.from, c.to)
+	got := &EngineStall{
+		Seconds: s.length().Seconds(), Searches: n, Longest: ms(most), Control: ms(control), Stall: ms(max(0, most-control)),
+	}
+	if old := b.r.Stalls[name]; old == nil || got.Stall < old.Stall {
+		b.r.Stalls[name], b.r.Stall[name] = got, &got.Stall
+	}
+	greatest := 0.0
+	for _, s := range b.r.Stalls {
+		greatest = max(greatest, s.Control)
+	}
+	b.r.ControlMax = &greatest
+	return nil
+}
+
+// lingering is work that also counts what it leaves to be done after it.
+func (b *life) lingering(work func() error) func() (span, error) {
+	return func() (span, error) {
+		from := time.Now()
+		err := work()
+		time.Sleep(b.o.sizes.linger)
+		return span{from, time.Now()}, err
+	}
+}
+
+// busy keeps one goroutine computing for d.
+func busy(d time.Duration) span {
+	from := time.Now()
+	x := uint64(1)
+	for time.Since(from) < d {
+		for range 10_000 {
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+	}
+	busySink.Store(x)
+	return span{from, time.Now()}
+}
+
+// busySink keeps the compiler from leaving out what busy computes.
+var busySink atomic.Uint64
+
+// rest waits until the process does next to nothing for a moment, as a database
+// does whose background work is done; for two minutes at most, as it may never be.
+func rest(ctx context.Context, moment time.Duration) error {
+	for until := time.Now().Add(lifeRest); time.Now().Before(until); {
+		start, used := time.Now(), cpuTime()
+		select {
+		case <-time.After(moment):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if used = cpuTime() - used; used < time.Since(start)/20 {
+			return nil
+		}
+	}
+	return nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// middle is the median of times, of which there must be one at least.
+func middle(t []time.Duration) time.Duration { return quantileOf(t, 0.5) }
+
+// quantileOf is the least time that a share q of t do not exceed.
+func quantileOf(t []time.Duration, q float64) time.Duration {
+	t = slices.Clone(t)
+	slices.Sort(t)
+	return t[min(len(t)-1, int(q*float64(len(t))))]
+}

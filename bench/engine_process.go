@@ -1,0 +1,177 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// EngineProcess is what a process sees that opens a database: the times of
+// opening it and of the first search, and the memory it takes. Memory is in
+// MiB, read from Linux's /proc after the runtime has collected its garbage and
+// given it back, and nil elsewhere.
+type EngineProcess struct {
+	OpenSeconds float64 `json:"open_seconds"`
+	FirstMS     float64 `json:"first_search_ms"`
+	// RSS is all resident memory at rest, after searches; Before the part of it
+	// that was there before the database was opened.
+	RSS    *float64 `json:"rss_mb"`
+	Before *float64 `json:"rss_before_mb"`
+	// Held is what the database holds: the memory that is in no file and was not
+	// there before, and all of the derived files that are mapped, resident or not.
+	Held *float64 `json:"held_mb"`
+	// Peak is the most that was resident while ten documents were replaced and
+	// what that leaves to be done was done; nil if this was not asked for.
+	Peak *float64 `json:"rss_peak_mb"`
+}
+
+// MeasureEngineProcess opens a database that RunEngine made, with options of
+// the same dimension and seed, in this process, which should be a fresh one.
+// With replace it goes on to replace ten documents; else the database stays as it
+// was.
+func MeasureEngineProcess(ctx context.Context, dir string, o EngineOptions, replace bool) (p *EngineProcess, err error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	enc, corpus := newLifeEncoder(o.Dim), newLifeCorpus(o.Docs, o.Dim, o.Seed+1)
+	queries, docs := corpus.queries(64), corpus.again(0, min(10, o.Docs))
+	before, err := memory(dir)
+	if err != nil {
+		return nil, err
+	}
+	p = &EngineProcess{}
+	start := time.Now()
+	e, err := engine.Open(ctx, dir, enc, engine.Options{MustExist: true})
+	if err != nil {
+		return nil, err
+	}
+	p.OpenSeconds = time.Since(start).Seconds()
+	defer func() { err = errors.Join(err, e.Close()) }()
+	start = time.Now()
+	if _, err := e.Search(ctx, queries[0]); err != nil {
+		return nil, err
+	}
+	p.FirstMS = ms(time.Since(start))
+	for _, q := range queries {
+		if _, err := e.Search(ctx, q); err != nil {
+			return nil, err
+		}
+	}
+	if err := rest(ctx, o.sizes.moment); err != nil {
+		return nil, err
+	}
+	now, err := memory(dir)
+	if err != nil {
+		return nil, err
+	}
+	if now != nil {
+		p.RSS, p.Before = mib(now.resident), mib(before.resident)
+		p.Held = mib(now.anonymous - before.anonymous + now.mapped)
+	}
+	if !replace {
+		return p, nil
+	}
+	if err := forgetPeak(); err != nil {
+		return nil, err
+	}
+	if _, err := e.Upsert(ctx, docs); err != nil {
+		return nil, err
+	}
+	if _, err := e.Search(ctx, queries[1]); err != nil {
+		return nil, err
+	}
+	if err := rest(ctx, o.sizes.moment); err != nil {
+		return nil, err
+	}
+	if now, err = memory(dir); err == nil && now != nil {
+		p.Peak = mib(now.peak)
+	}
+	return p, err
+}
+
+func mib(bytes int64) *float64 {
+	x := float64(bytes) / (1 << 20)
+	return &x
+}
+
+// usage is memory of this process in bytes.
+type usage struct{ resident, peak, anonymous, mapped int64 }
+
+// memory collects garbage, gives it back and reads what is left, with the
+// derived files below dir that are mapped; nil where there is no /proc.
+func memory(dir string) (*usage, error) {
+	if runtime.GOOS != "linux" {
+		return nil, nil
+	}
+	debug.FreeOSMemory() // collects first
+	u := &usage{}
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	for field, to := range map[string]*int64{"VmRSS:": &u.resident, "VmHWM:": &u.peak, "RssAnon:": &u.anonymous} {
+		_, rest, ok := strings.Cut(string(raw), field)
+		if !ok {
+			return nil, fmt.Errorf("/proc/self/status says nothing of %s", field)
+		}
+		kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("/proc/self/status: %s %w", field, err)
+		}
+		*to = kib << 10
+	}
+	derived, err := filepath.Abs(filepath.Join(dir, "derived"))
+	if err != nil {
+		return nil, err
+	}
+	if raw, err = os.ReadFile("/proc/self/maps"); err != nil {
+		return nil, err
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
+		f := strings.Fields(lines.Text())
+		if len(f) < 6 || !strings.HasPrefix(f[5], derived+"/") {
+			continue
+		}
+		var from, to int64
+		if _, err := fmt.Sscanf(f[0], "%x-%x", &from, &to); err != nil {
+			return nil, fmt.Errorf("/proc/self/maps: %q: %w", lines.Text(), err)
+		}
+		u.mapped += to - from
+	}
+	return u, nil
+}
+
+// forgetPeak makes the peak of resident memory begin anew.
+func forgetPeak() error {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+}
+
+// diskBytes is the size of all files below dir.
+func diskBytes(dir string) (n int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	return n, err
+}

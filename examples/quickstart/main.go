@@ -1,0 +1,53 @@
+// Command quickstart keeps three notes in a database and searches them. The
+// README shows it. The first run fetches ONNX Runtime and a model.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+func main() {
+	if err := run(context.Background(), "notes.db"); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, dir string) error {
+	found, err := provision.Ensure(ctx, provision.Request{}) // runtime and model, fetched once
+	if err != nil {
+		return err
+	}
+	enc, err := onnx.Open(ctx, found.ModelDir, onnx.Options{Library: found.Library})
+	if err != nil {
+		return err
+	}
+	defer enc.Close()
+	db, err := engine.Open(ctx, dir, enc, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	if _, err := db.Upsert(ctx, []engine.Document{
+		{ID: "keys", Text: "Rotate the signing keys with keyctl rotate.", Metadata: map[string]any{"year": 2024}},
+		{ID: "old", Text: "Signing keys were once rotated by hand.", Metadata: map[string]any{"year": 1999}},
+		{ID: "milk", Text: "Buy milk and bread.", Metadata: map[string]any{"year": 2024}},
+	}); err != nil {
+		return err
+	}
+	res, err := db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: filter.Gt("year", 2020)})
+	if err != nil {
+		return err
+	}
+	for _, hit := range res.Hits {
+		fmt.Println(hit.Rank, hit.ID, hit.Score, hit.Text)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package house_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestGoInDocumentsIsAnExample holds each block of Go in a document to be one
+// of the programs in examples, whole but for its first comment, and that
+// program to compile.
+func TestGoInDocumentsIsAnExample(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/main.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	programs := map[string]string{} // what a document shows of it -> its folder
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(raw)
+		programs[text[strings.Index(text, "package main"):]] = "./examples/" + filepath.Base(filepath.Dir(f))
+	}
+	shown := 0
+	for name, text := range documents(t) {
+		for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(text, -1) {
+			shown++
+			folder, ok := programs[m[1]]
+			if !ok {
+				t.Errorf("%s shows Go that is no program of examples:\n%s", name, m[1])
+				continue
+			}
+			cmd := exec.Command("go", "vet", folder)
+			cmd.Dir = "../.."
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s shows %s, which does not compile: %v\n%s", name, folder, err, out)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no document shows Go")
+	}
+}
