@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/internal/rcu"
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // base is what all kinds share: where vectors lie, under which ids, and which of
@@ -24,8 +25,11 @@ type base struct {
 	mem   atomic.Pointer[memory] // the newest; stored by the writer
 	slots idTable                // of live slots
 	views rcu.Cell[*view]
-	now   *view  // the newest; the writer's
-	owned []bool // chunks that the index may write to, the writer's
+	now   *view // the newest; the writer's
+	// mapped: memory may lie in a file and fail to be read. Whoever reads it says
+	// so by snapshot.Guard.
+	mapped bool
+	owned  []bool // chunks that the index may write to, the writer's
 
 	scanners sync.Pool // of *scanner
 }
@@ -58,7 +62,11 @@ func (b *base) grow(n int) {
 
 // own makes the chunks at places, some of which may lie in a snapshot or belong
 // to another index, the index's own. The error is ErrCorrupt.
-func (b *base) own(places []int) error {
+func (b *base) own(places []int) (err error) {
+	if b.mapped {
+		defer corrupted(&err)
+		defer snapshot.Guard(&err)()
+	}
 	var foreign []int
 	for _, p := range places {
 		if !b.owned[p] {
@@ -117,7 +125,11 @@ func (b *base) Vector(id uint64) []float32 {
 	return row
 }
 
-func (b *base) Scores(dst []float32, q []float32, ids []uint64) error {
+func (b *base) Scores(dst []float32, q []float32, ids []uint64) (err error) {
+	if b.mapped {
+		defer corrupted(&err)
+		defer snapshot.Guard(&err)()
+	}
 	if len(dst) != len(ids) {
 		return fmt.Errorf("room for %d scores of %d ids: %w", len(dst), len(ids), ErrLength)
 	}
@@ -161,7 +173,12 @@ func (b *base) bytes() Memory {
 }
 
 // exact appends the nearest of all vectors to dst: the query has been checked.
-func (b *base) exact(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
+func (b *base) exact(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
+	got = dst
+	if b.mapped {
+		defer corrupted(&err)
+		defer snapshot.Guard(&err)()
+	}
 	s := b.scanners.Get().(*scanner)
 	defer b.scanners.Put(s)
 	r := b.views.Acquire()

@@ -15,8 +15,6 @@ var (
 	ErrTooLarge = errors.New("vector is longer than 1e18, so distances could overflow; scale the vectors down")
 	// ErrBadK: the number of neighbours asked for is below 1.
 	ErrBadK = errors.New("k must be at least 1; ask for one neighbour or more")
-	// ErrBadRadius: the radius of a range search is not a number.
-	ErrBadRadius = errors.New("radius is not a number; give a distance")
 	// ErrLength: two arguments that belong together differ in length.
 	ErrLength = errors.New("lengths do not match; give one entry each")
 	// ErrFull: an index holds at most MaxLen vectors.

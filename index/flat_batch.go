@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -54,7 +55,11 @@ type batchScratch struct {
 var batchPool = sync.Pool{New: func() any { return &batchScratch{} }}
 
 // searchBlock answers a block of queries in v, appending to dst.
-func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o SearchOptions) error {
+func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o SearchOptions) (err error) {
+	if f.mapped {
+		defer corrupted(&err)
+		defer snapshot.Guard(&err)()
+	}
 	s := batchPool.Get().(*batchScratch)
 	defer batchPool.Put(s)
 	dim, n, size := f.o.Dim, len(dst), 1<<v.mem.rows.bits
@@ -62,7 +67,7 @@ func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o Searc
 	defer func() { clear(s.tops) }() // the heaps belong to the caller
 	for i := range n {
 		f.m.put(s.q[i*dim:(i+1)*dim], queries[i*dim:(i+1)*dim])
-		s.tops = append(s.tops, topK{heap: dst[i], k: min(o.K, v.live), radius: infinite})
+		s.tops = append(s.tops, topK{heap: dst[i], k: min(o.K, v.live)})
 	}
 	for from := 0; from < v.n; from += size {
 		if err := o.done(); err != nil {

@@ -28,7 +28,7 @@ func Grow(ctx context.Context, from Index, kind string, o Options, visible func(
 	}
 	r := f.views.Acquire()
 	defer r.Release()
-	g := &grower{h: h, saver: *newSaver(r.Value, true)}
+	g := &grower{h: h, from: &f.base, saver: *newSaver(r.Value, true)}
 	if err := g.adopt(); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,8 @@ func Grow(ctx context.Context, from Index, kind string, o Options, visible func(
 
 // grower makes a graph of what a saver would write.
 type grower struct {
-	h *hnsw
+	h    *hnsw
+	from *base
 	saver
 }
 
@@ -67,6 +68,7 @@ func (g *grower) adopt() error {
 	b.owned = make([]bool, len(mem.rows.chunks))
 	g.chunks(func(i, _, n int) { b.owned[i] = n < 1<<x.rows.bits })
 	b.mem.Store(&mem)
+	b.mapped = g.from.mapped
 	return nil
 }
 

@@ -206,12 +206,23 @@ func (h *hnsw) collect() {
 
 func (h *hnsw) Bytes() Memory {
 	m := h.bytes()
+	for c := 0; ; c++ {
+		n, ok := h.chunkBytes(c)
+		if !ok {
+			return m
+		}
+		m.Graph += n
+	}
+}
+
+// chunkBytes is what a chunk of nodes takes, if it exists.
+func (h *hnsw) chunkBytes(c int) (n int64, ok bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	for _, c := range h.nodes {
-		m.Graph += c.bytes()
+	if c >= len(h.nodes) {
+		return 0, false
 	}
-	return m
+	return h.nodes[c].bytes(), true
 }
 
 // SearchBatch runs single searches in parallel.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // plan is what a node is to be linked to.
@@ -90,20 +92,29 @@ func (h *hnsw) eachWalker(ctx context.Context, n int, f func(w *walker, i int)) 
 	mem := h.mem.Load()
 	h.parallel(n, func(i int) {
 		w := h.walkers.Get().(*walker)
+		defer h.walkers.Put(w)
+		defer w.end()
 		w.mem, w.o.Ctx, w.err = mem, ctx, ctx.Err()
 		if w.err == nil {
-			f(w, i)
+			w.guarded(f, i)
 		}
 		if err := w.err; err != nil {
 			bad.Store(&err)
 		}
-		w.end()
-		h.walkers.Put(w)
 	})
 	if err := bad.Load(); err != nil {
 		return *err
 	}
 	return nil
+}
+
+// guarded calls f.
+func (w *walker) guarded(f func(w *walker, i int), i int) {
+	if w.h.mapped {
+		defer corrupted(&w.err)
+		defer snapshot.Guard(&w.err)()
+	}
+	f(w, i)
 }
 
 // mend is eachWalker for what has to be done. A link that damaged vectors have

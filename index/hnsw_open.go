@@ -49,7 +49,9 @@ func (p *opener) openGraph(h *hnsw) {
 }
 
 // checkRoom checks the links of one chunk as they lie in a snapshot.
-func (h *hnsw) checkRoom(s *snapshot.Section, chunk int) error {
+func (h *hnsw) checkRoom(s *snapshot.Section, chunk int) (err error) {
+	defer corrupted(&err)
+	defer snapshot.Guard(&err)()
 	each, c := 2*h.o.M, h.nodes[chunk]
 	m := min(1<<nodeBits, h.n-chunk<<nodeBits)
 	if err := s.Check(chunk<<nodeBits*each*4, m*each*4); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -16,7 +17,12 @@ const (
 	costCode   = 0.4  // the codes of one vector that the filter let through
 )
 
-func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
+func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
+	got = dst
+	if h.mapped {
+		defer corrupted(&err)
+		defer snapshot.Guard(&err)()
+	}
 	if o.K < 1 {
 		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
 	}

@@ -1,6 +1,10 @@
 package index
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
 
 // checkLinks reads and checks all links that lie in a snapshot and have not been
 // read yet: ErrCorrupt. The writer calls it.
@@ -31,7 +35,15 @@ func (h *hnsw) settle() error {
 	}
 	rooms := make([][]uint32, 0, len(h.nodes))
 	slabs(len(h.nodes), 2*h.o.M<<nodeBits, func(room []uint32) { rooms = append(rooms, room) })
-	h.parallel(len(rooms), func(c int) { copy(rooms[c], h.nodes[c].room) })
+	errs := make([]error, len(rooms))
+	h.parallel(len(rooms), func(c int) {
+		defer corrupted(&errs[c])
+		defer snapshot.Guard(&errs[c])()
+		copy(rooms[c], h.nodes[c].room)
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
 	h.mu.Lock()
 	for c, room := range rooms {
 		h.nodes[c].room = room

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 
@@ -16,6 +17,7 @@ import (
 // New, ErrMismatch if kind, format version or options are others, ErrCorrupt. It
 // allocates no more than a small multiple of the file's size.
 func Open(kind string, o Options, f *snapshot.File) (ix Index, err error) {
+	defer corrupted(&err)
 	defer snapshot.Guard(&err)()
 	if ix, err = New(kind, o); err != nil {
 		return nil, err
@@ -48,6 +50,13 @@ type opener struct {
 
 // corrupt is err, which a snapshot returned, as one of this package.
 func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
+
+// corrupted makes ErrCorrupt of a fault that snapshot.Guard has found.
+func corrupted(err *error) {
+	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, ErrCorrupt) {
+		*err = corrupt(*err)
+	}
+}
 
 func (p *opener) fail(format string, args ...any) {
 	if p.err == nil {
@@ -161,6 +170,7 @@ func (p *opener) open(b *base) {
 	b.mem.Store(&x)
 	b.publish(v, nil)
 	b.owned = make([]bool, len(x.rows.chunks))
+	b.mapped = true
 }
 
 // chunked cuts what belongs to an arena into chunks.

@@ -50,7 +50,7 @@ func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
 	if v.mem.coded {
 		v.mem.codes.fill(&s.q)
 	}
-	s.top = topK{heap: s.top.heap[:0], k: min(o.K, v.live), radius: infinite}
+	s.top = topK{heap: s.top.heap[:0], k: min(o.K, v.live)}
 	return s.top.k
 }
 

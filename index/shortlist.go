@@ -33,14 +33,15 @@ type maybe struct {
 type shortlist struct {
 	near  []maybe
 	high  topK    // the k smallest upper bounds of distances; empty where k is all
-	worst float32 // the largest of these, once they are k, or the radius: who is surely farther is out
+	worst float32 // the largest of these, once they are k, or what reset was given: who is surely farther is out
 	keep  int     // prune when near is longer
 }
 
-// reset empties the list for the k nearest of n rows within a radius.
+// reset empties the list for the k nearest of n rows within a radius, infinite
+// for none.
 func (l *shortlist) reset(k, n int, radius float32) {
 	l.near = l.near[:0]
-	l.high = topK{heap: l.high.heap[:0], radius: infinite}
+	l.high = topK{heap: l.high.heap[:0]}
 	if k < n {
 		l.high.k = k
 	}

@@ -10,12 +10,10 @@ func before(a, b Neighbor) bool {
 	return a.Distance < b.Distance || a.Distance == b.Distance && a.ID < b.ID
 }
 
-// topK keeps the k best of the neighbours within a radius that it is shown, in a
-// heap whose root is the worst of them.
+// topK keeps the k best of the neighbours that it is shown, in a heap whose root is the worst of them.
 type topK struct {
-	heap   []Neighbor
-	k      int
-	radius float32 // infinite for none
+	heap []Neighbor
+	k    int
 }
 
 // full says that what is farther than the root cannot enter any more.
@@ -25,9 +23,6 @@ func (t *topK) full() bool { return len(t.heap) == t.k }
 func (t *topK) push(n Neighbor) {
 	h := t.heap
 	if len(h) < t.k {
-		if n.Distance > t.radius {
-			return
-		}
 		h = append(h, n)
 		t.heap = h
 		for i := len(h) - 1; i > 0; {
