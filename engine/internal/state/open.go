@@ -26,13 +26,13 @@ import (
 const Folder = "derived"
 
 // version of the snapshots' layout.
-const version = 2
+const version = columns.Version
 
 // Names of the snapshots of parts; that of the vectors is the index's kind.
 const (
 	fileLive    = "live"
 	fileWords   = "words"
-	fileColumns = "metadata"
+	fileColumns = columns.Kind
 	fileSums    = "sums"
 	fileLocal   = "local"
 )
@@ -316,7 +316,6 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, erro
 			return s, err
 		}
 	}
-	next.Local, next.LocalSeq, next.Fresh = nil, 0, nil
 	cur := &next
 	rows, texts := missing&(live|vectors|sums), missing&(words|metadata)
 	done, total := 0, 0
