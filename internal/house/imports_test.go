@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"encoder/provision":    {"encoder", "internal/safetensors", "internal/atomicfile"},
 	"encoder/encodertest":  {"encoder"},
 	"encoder":              {"internal/atomicfile"},
-	"store":                {"internal/atomicfile", "internal/snapshot"},
+	"store":                {"internal/atomicfile"},
 	"internal/snapshot":    {"internal/atomicfile"},
 	"internal/section":     {},
 	"internal/cow":         {},
