@@ -61,17 +61,6 @@ var (
 	ErrFailed = errors.New("an earlier write failed midway; close the store and open it again")
 )
 
-// Errors of snapshot files; each means that the file must be built anew.
-var (
-	// ErrSnapshotDamaged says that a checksum or a length does not fit.
-	ErrSnapshotDamaged = errors.New("snapshot is damaged; rebuild it")
-	// ErrSnapshotStale says that the file has another format version.
-	ErrSnapshotStale = errors.New("snapshot has another format version; rebuild it")
-	// ErrSnapshotForeign says that the file belongs to another database or
-	// holds another kind of state.
-	ErrSnapshotForeign = errors.New("snapshot belongs to something else; rebuild it")
-)
-
 // LockedError says that another process (or another Store of this one) has the
 // database open.
 type LockedError struct {

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bufio"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,30 +14,14 @@ import (
 // new, whatever happens: a temporary file beside it is written, synced and
 // renamed, and the folder synced. The folder must exist.
 func WriteFileAtomic(path string, data []byte) error {
-	return writeAtomic(path, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-func writeAtomic(path string, write func(io.Writer) error) error {
 	return atomicfile.Write(path, func(f *os.File) error {
-		if err := f.Chmod(0o644); err != nil {
-			return err
-		}
-		buf := bufio.NewWriterSize(f, 1<<20)
-		if err := write(buf); err != nil {
-			return err
-		}
-		if err := buf.Flush(); err != nil {
-			return err
-		}
+		_, err := f.Write(data)
 		hit("temporary")
-		return nil
+		return errors.Join(err, f.Chmod(0o644))
 	})
 }
 
-// removeTemporaries removes what WriteFileAtomic and WriteSnapshot of a
+// removeTemporaries removes what writers of whole files in a
 // process that died have left in the database's folder and the folders in it.
 // Folders that it may not read, such as lost+found, are not the database's.
 func removeTemporaries(dir string) error {

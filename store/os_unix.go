@@ -27,19 +27,6 @@ func tryLock(f *os.File, exclusive bool) error {
 	}
 }
 
-// mapFile returns the whole file as memory and the function that gives it back.
-// What is written there never reaches the file.
-func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
-	if size == 0 {
-		return nil, func() error { return nil }, nil
-	}
-	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
-	if err != nil {
-		return nil, nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
-	}
-	return b, func() error { return unix.Munmap(b) }, nil
-}
-
 // fileBytes is what a file takes on disk; files with holes take less than
 // their length.
 func fileBytes(info fs.FileInfo) int64 {

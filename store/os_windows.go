@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 
@@ -21,15 +20,6 @@ func tryLock(f *os.File, exclusive bool) error {
 		return errHeld
 	}
 	return err
-}
-
-// mapFile reads the whole file: a mapped file could not be replaced.
-func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
-	b := make([]byte, size)
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil, nil, err
-	}
-	return b, func() error { return nil }, nil
 }
 
 func fileBytes(info fs.FileInfo) int64 { return info.Size() }
