@@ -40,7 +40,10 @@ type maintainer struct {
 	settled uint64        // asked, when nothing was left to do last
 	changed chan struct{} // closed and made anew when settled or now.Err changes
 	urgent  int           // calls of Flush that wait
-	failed  map[string]error
+
+	factorEnd  time.Time     // when the last factor was done, and how long it took;
+	factorTook time.Duration // the maintainer's own
+	failed     map[string]error
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
@@ -259,23 +262,22 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	return len(ids) > 0, false, nil
 }
 
-// factorShare is the share of the passages that must have changed for a new factor
-// while commits go on, so that factors, O(d³), cost no more than a constant for each
-// passage.
-const factorShare = 20
-
-// quickFactor is the dimension up to which a factor takes so little that it is made
-// whenever the one in use does not tell all.
-const quickFactor = 512
+// factorShare says how much of the time factors may take while commits go on: after
+// one, as many times as long passes before the next begins. So ingestion, which would
+// have one after each commit, spends a ninth of a core on them at most.
+const factorShare = 8
 
 func (d *DB) factor(ctx context.Context, s *State, urgent bool) (bool, bool, error) {
-	changes, passages := s.Sums.Staleness()
+	changes, _ := s.Sums.Staleness()
 	if changes == 0 || s.Sums.Len() == 0 {
 		return false, false, nil
 	}
-	if !urgent && d.o.Dim > quickFactor && changes*factorShare < passages && time.Since(d.committed()) < rest {
+	m := &d.maintainer
+	if !urgent && time.Since(d.committed()) < rest && time.Since(m.factorEnd) < factorShare*m.factorTook {
 		return false, true, nil
 	}
+	begin := time.Now()
+	defer func() { m.factorEnd = time.Now(); m.factorTook = m.factorEnd.Sub(begin) }()
 	d.maintainer.report("factor", 0, 0)
 	f, err := s.Sums.Factor(ctx)
 	if err != nil {
