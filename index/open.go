@@ -51,6 +51,20 @@ type opener struct {
 // corrupt is err, which a snapshot returned, as one of this package.
 func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
 
+// guard calls f and makes a fault under a mapped file ErrCorrupt.
+func (b *base) guard(f func() error) error {
+	if !b.mapped {
+		return f()
+	}
+	return guarded(f)
+}
+
+func guarded(f func() error) (err error) {
+	defer corrupted(&err)
+	defer snapshot.Guard(&err)()
+	return f()
+}
+
 // corrupted makes ErrCorrupt of a fault that snapshot.Guard has found.
 func corrupted(err *error) {
 	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, ErrCorrupt) {
