@@ -176,7 +176,8 @@ type life struct {
 // and no model runs. It works through the API of package engine alone.
 //
 // It wants a machine that does nothing else; figures of two runs compare where
-// their control runs do.
+// their control runs do. With an error comes a report of what was measured before
+// it, unless nothing could be.
 func RunEngine(ctx context.Context, o EngineOptions) (r *EngineReport, err error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -211,13 +212,7 @@ func RunEngine(ctx context.Context, o EngineOptions) (r *EngineReport, err error
 			o.Progress(Progress{Stage: "measure " + s.part, Done: i, Total: len(steps)})
 		}
 		if err := s.run(ctx); err != nil {
-			return nil, err
-		}
-	}
-	for name, s := range b.r.Stalls {
-		b.r.Stall[name] = &s.Stall
-		if b.r.ControlMax == nil || s.Control > *b.r.ControlMax {
-			b.r.ControlMax = &s.Control
+			return b.r, err
 		}
 	}
 	return b.r, nil

@@ -127,8 +127,13 @@ func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string
 		Seconds: s.length().Seconds(), Searches: n, Longest: ms(most), Control: ms(control), Stall: ms(max(0, most-control)),
 	}
 	if old := b.r.Stalls[name]; old == nil || got.Stall < old.Stall {
-		b.r.Stalls[name] = got
+		b.r.Stalls[name], b.r.Stall[name] = got, &got.Stall
 	}
+	greatest := 0.0
+	for _, s := range b.r.Stalls {
+		greatest = max(greatest, s.Control)
+	}
+	b.r.ControlMax = &greatest
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -93,6 +94,22 @@ func TestEngineOptionsAreRefused(t *testing.T) {
 		if _, err := RunEngine(t.Context(), o); !errors.Is(err, ErrUnknownName) && !errors.Is(err, ErrOption) {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// A run that is ended reports what it had measured.
+func TestEngineReportsWhatItHas(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := smallLife(t)
+	o.Parts, o.Progress = []string{"search"}, func(p Progress) {
+		if p.Stage == "measure search" {
+			cancel()
+		}
+	}
+	r, err := RunEngine(ctx, o)
+	if !errors.Is(err, context.Canceled) || r == nil || r.DocsPerSecond == nil || r.P50 != nil {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -81,10 +82,10 @@ func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
 	opt.Progress = p.bench
 	rep, err := bench.RunEngine(ctx, opt)
 	p.done()
-	if err != nil {
+	if rep == nil {
 		return benchError(err)
 	}
-	return writeReport(a, *o.json, func(w io.Writer) error { return json.NewEncoder(w).Encode(rep) }, rep.WriteTable)
+	return errors.Join(benchError(err), writeReport(a, *o.json, func(w io.Writer) error { return json.NewEncoder(w).Encode(rep) }, rep.WriteTable))
 }
 
 // freshProcess measures the opening of a database in a process of its own.
