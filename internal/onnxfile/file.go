@@ -22,7 +22,6 @@ const (
 
 	fieldAttributeName   = 1 // AttributeProto.name
 	fieldAttributeFloat  = 2 // AttributeProto.f
-	fieldAttributeInt    = 3 // AttributeProto.i
 	fieldAttributeTensor = 5 // AttributeProto.t
 
 	fieldDims     = 1  // TensorProto.dims
@@ -32,11 +31,8 @@ const (
 	fieldLocation = 14 // TensorProto.data_location
 )
 
-// Types of numbers, TensorProto.DataType.
-const (
-	Float = 1
-	Int64 = 7
-)
+// Float is float32 among the types of numbers, TensorProto.DataType.
+const Float = 1
 
 // Bounds of what is read into memory, far above what encoders need.
 const (
@@ -49,7 +45,7 @@ const (
 
 // Tensor is a weight or a constant.
 type Tensor struct {
-	Type       int64 // Float, Int64 or another
+	Type       int64 // Float or another
 	Shape      []int64
 	begin, end int64 // of its numbers in the file, if they lie there raw
 }
@@ -59,8 +55,7 @@ type Node struct {
 	Op      string
 	Inputs  []string
 	Outputs []string
-	Floats  map[string]float32 // attributes
-	Ints    map[string]int64
+	Floats  map[string]float32 // attributes that are one number
 }
 
 // File is an open file. Reading is safe for concurrent use.
@@ -167,8 +162,7 @@ func (x *File) node(begin, end int64) error {
 func (x *File) attribute(n *Node, constant **Tensor, begin, end int64) error {
 	var name string
 	var float *float32
-	var integer *int64
-	err := Walk(x.f, begin, end, func(field int, begin, end int64, number uint64) (err error) {
+	err := Walk(x.f, begin, end, func(field int, begin, end int64, _ uint64) (err error) {
 		switch field {
 		case fieldAttributeName:
 			name, err = x.text(begin, end)
@@ -181,9 +175,6 @@ func (x *File) attribute(n *Node, constant **Tensor, begin, end int64) error {
 				v := math.Float32frombits(binary.LittleEndian.Uint32(b[:]))
 				float = &v
 			}
-		case fieldAttributeInt:
-			v := int64(number)
-			integer = &v
 		case fieldAttributeTensor:
 			var t Tensor
 			if _, t, err = x.tensor(begin, end); err == nil {
@@ -197,12 +188,6 @@ func (x *File) attribute(n *Node, constant **Tensor, begin, end int64) error {
 			n.Floats = map[string]float32{}
 		}
 		n.Floats[name] = *float
-	}
-	if integer != nil {
-		if n.Ints == nil {
-			n.Ints = map[string]int64{}
-		}
-		n.Ints[name] = *integer
 	}
 	return err
 }
@@ -269,30 +254,15 @@ func (x *File) text(begin, end int64) (string, error) {
 }
 
 // Floats returns the numbers of a tensor of type Float, as little-endian bytes.
-func (x *File) Floats(name string) (*io.SectionReader, error) { return x.numbers(name, Float, 4) }
-
-// Int64s reads a tensor of type Int64 of at most 16 numbers.
-func (x *File) Int64s(name string) ([]int64, error) {
-	r, err := x.numbers(name, Int64, 8)
-	if err != nil {
-		return nil, err
-	}
-	if r.Size() > 16*8 {
-		return nil, fmt.Errorf("%w: tensor %q has %d numbers", ErrFormat, name, r.Size()/8)
-	}
-	out := make([]int64, r.Size()/8)
-	return out, binary.Read(r, binary.LittleEndian, out)
-}
-
-func (x *File) numbers(name string, kind, width int64) (*io.SectionReader, error) {
+func (x *File) Floats(name string) (*io.SectionReader, error) {
 	t, ok := x.Tensors[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: it has no tensor %q", ErrFormat, name)
 	}
-	if t.Type != kind {
-		return nil, fmt.Errorf("%w: tensor %q is of type %d, want %d", ErrFormat, name, t.Type, kind)
+	if t.Type != Float {
+		return nil, fmt.Errorf("%w: tensor %q is of type %d, want %d", ErrFormat, name, t.Type, Float)
 	}
-	n := width
+	n := int64(4)
 	for _, d := range t.Shape {
 		if d > 0 && n > math.MaxInt64/d {
 			return nil, fmt.Errorf("%w: tensor %q has the shape %v", ErrFormat, name, t.Shape)
