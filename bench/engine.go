@@ -53,6 +53,7 @@ type engineSizes struct {
 	fit      int // training queries of a fit beside searches
 	closeFit int // training queries of a fit that Close meets
 	alike    int // near-duplicates
+	queries  int // different queries, 8 at least
 	// stream is how long small commits follow one another, linger how long searches
 	// are timed after work returned, for what it left to be done, and moment how long
 	// a process must do nothing to be at rest.
@@ -74,7 +75,7 @@ func (o *EngineOptions) fill() error {
 	}
 	if o.sizes == (engineSizes{}) {
 		o.sizes = engineSizes{
-			bulk: 5000, graph: engine.AutoHNSW, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000,
+			bulk: 5000, graph: engine.AutoHNSW, changes: 20_000, add: 20_000, fit: 4000, closeFit: 20_000, alike: 7000, queries: 256,
 			stream: 2 * time.Second, linger: time.Second, moment: 150 * time.Millisecond,
 		}
 	}
@@ -140,6 +141,9 @@ type EngineReport struct {
 	// near-duplicates in seconds.
 	Overruns map[string]float64 `json:"deadline_overruns_ms"`
 	Collapse *float64           `json:"collapse_seconds"`
+	// DocsPerCPUSecond is as DocsPerSecond, by processor time of all threads, which
+	// other work on the machine changes less.
+	DocsPerCPUSecond *float64 `json:"docs_per_cpu_second"`
 	// RSSIngest is resident after the documents were added, less what was before;
 	// RSSPeak is EngineProcess.Peak.
 	RSSIngest *float64 `json:"rss_after_ingest_mb"`
@@ -153,6 +157,7 @@ type EngineReport struct {
 // words, "vector" dense without words, "lexical" words alone.
 type EngineMode struct {
 	Variant     string              `json:"variant"` // what modulated the last of them
+	CPU         float64             `json:"cpu_ms"`  // mean processor time
 	P50         float64             `json:"p50_ms"`
 	P99         float64             `json:"p99_ms"`
 	AfterUpsert map[string]*float64 `json:"after_upsert_ms"`
@@ -191,7 +196,7 @@ func RunEngine(ctx context.Context, o EngineOptions) (r *EngineReport, err error
 	for _, name := range []string{"add_1", "add_10", "add_5000", "delete_5000", "fit", "graph", "repartition", "snapshot"} {
 		b.r.Stall[name] = nil
 	}
-	b.queries = b.corpus.queries(256)
+	b.queries = b.corpus.queries(o.sizes.queries)
 	if b.dir, err = os.MkdirTemp(o.Dir, "lexsem-bench-"); err != nil {
 		return nil, err
 	}
@@ -230,10 +235,10 @@ func (b *life) ingest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took, err := b.fill(ctx, e, b.o.Docs)
+	took, cpu, err := b.fill(ctx, e, b.o.Docs)
 	if err == nil {
-		rate := float64(b.o.Docs) / took.Seconds()
-		b.r.DocsPerSecond = &rate
+		rate, rateCPU := float64(b.o.Docs)/took.Seconds(), float64(b.o.Docs)/max(cpu, time.Millisecond).Seconds()
+		b.r.DocsPerSecond, b.r.DocsPerCPUSecond = &rate, &rateCPU
 		err = rest(ctx, b.o.sizes.moment)
 	}
 	if after, memoryErr := memory(b.main); memoryErr != nil {
@@ -249,18 +254,19 @@ func (b *life) ingest(ctx context.Context) error {
 	return err
 }
 
-// fill adds new documents, a thousand a commit, and returns the time in Add.
-func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took time.Duration, err error) {
+// fill adds new documents, a thousand a commit, and returns the time in Add, on
+// the clock and of the processor.
+func (b *life) fill(ctx context.Context, e *engine.Engine, n int) (took, cpu time.Duration, err error) {
 	for left := n; left > 0; {
 		docs := b.corpus.fresh(min(left, 1000))
-		start := time.Now()
+		start, used := time.Now(), cpuTime()
 		if _, err := e.Add(ctx, docs); err != nil {
-			return took, err
+			return took, cpu, err
 		}
-		took += time.Since(start)
+		took, cpu = took+time.Since(start), cpu+cpuTime()-used
 		left -= len(docs)
 	}
-	return took, nil
+	return took, cpu, nil
 }
 
 func (b *life) create(ctx context.Context, dir string, o engine.Options) (*engine.Engine, error) {

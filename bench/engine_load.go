@@ -99,7 +99,7 @@ type EngineStall struct {
 // keeps the round if it is the best so far. work returns the time in which its
 // searches count; a span of length 0 is a round that showed nothing.
 func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string, work func() (span, error)) error {
-	if err := rest(ctx, b.o.sizes.moment); err != nil {
+	if err := b.settle(ctx, e, variant); err != nil {
 		return err
 	}
 	r := read(ctx, e, b.queries, b.o.Readers, variant)
@@ -113,7 +113,7 @@ func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string
 		return nil
 	}
 	most, n := longest(log, s.from, s.to)
-	if err := rest(ctx, b.o.sizes.moment); err != nil {
+	if err := b.settle(ctx, e, variant); err != nil {
 		return err
 	}
 	r = read(ctx, e, b.queries, b.o.Readers, variant)
@@ -134,6 +134,24 @@ func (b *life) stall(ctx context.Context, e *engine.Engine, name, variant string
 		greatest = max(greatest, s.Control)
 	}
 	b.r.ControlMax = &greatest
+	return nil
+}
+
+// settle waits until e is at rest and has every search of the readers made once:
+// what earlier commits left to searches belongs to no work and no control run.
+func (b *life) settle(ctx context.Context, e *engine.Engine, variant string) error {
+	if err := rest(ctx, b.o.sizes.moment); err != nil {
+		return err
+	}
+	for _, q := range b.queries {
+		if _, err := e.Search(ctx, q); err != nil {
+			return err
+		}
+		q.Mode, q.Variant = engine.ModeDense, variant
+		if _, err := e.Search(ctx, q); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -22,7 +22,7 @@ func smallLife(t *testing.T) EngineOptions {
 		Docs: 300, Dim: 16, Rounds: 1, Readers: 2, Dir: t.TempDir(),
 		Parts: []string{"open", "search", "upsert", "add", "delete", "fit", "repartition", "snapshot", "deadlines", "close", "collapse"},
 		sizes: engineSizes{
-			bulk: 100, changes: 200, add: 1000, fit: 50, closeFit: 500, alike: 100,
+			bulk: 100, changes: 200, add: 1000, fit: 50, closeFit: 500, alike: 100, queries: 16,
 			stream: 50 * time.Millisecond, linger: 20 * time.Millisecond, moment: 20 * time.Millisecond,
 		},
 	}

@@ -37,7 +37,7 @@ func (b *life) search(ctx context.Context) error {
 		var both []time.Duration
 		for _, mode := range lifeModes {
 			var took []time.Duration
-			m := b.mode(mode.name)
+			m, used := b.mode(mode.name), cpuTime()
 			for i := range 2 * len(b.queries) {
 				q := mode.of(b.queries[i%len(b.queries)])
 				start := time.Now()
@@ -48,6 +48,7 @@ func (b *life) search(ctx context.Context) error {
 				took = append(took, time.Since(start))
 				m.Variant = r.Trace.Variant
 			}
+			m.CPU = ms(cpuTime()-used) / float64(len(took))
 			m.P50, m.P99 = ms(middle(took)), ms(quantileOf(took, 0.99))
 			if mode.name == "dense" || mode.name == "hybrid" {
 				both = append(both, took...)
@@ -243,7 +244,7 @@ func (b *life) repartition(ctx context.Context) error {
 		err = rest(ctx, b.o.sizes.moment) // cells may be made behind that search
 	}
 	if err == nil {
-		_, err = b.fill(ctx, e, grown-begin)
+		_, _, err = b.fill(ctx, e, grown-begin)
 	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		return err

@@ -17,7 +17,7 @@ const module = "github.com/lexsem/lexsem"
 // directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
 var allowed = map[string][]string{
 	"cmd/lexsem":           {"internal/cli"},
-	"internal/cli":         {"bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store"},
+	"internal/cli":         {"bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/native", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store"},
 	"internal/figures":     {},
 	"bench/report":         {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":           {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
@@ -34,9 +34,10 @@ var allowed = map[string][]string{
 	"index":                {"internal/cow", "internal/rcu", "internal/snapshot", "internal/vec"},
 	"index/indextest":      {"index"},
 	"index/inverted":       {"internal/text", "internal/section", "internal/snapshot"},
-	"encoder/onnx":         {"encoder"},
-	"encoder/provision":    {"encoder", "internal/safetensors", "internal/atomicfile"},
-	"encoder/encodertest":  {"encoder"},
+	"encoder/native":       {"encoder", "internal/vec", "internal/bert", "internal/onnxfile", "internal/safetensors"},
+	"encoder/onnx":         {"encoder", "internal/onnxfile"},
+	"encoder/provision":    {"encoder", "internal/bert", "internal/safetensors", "internal/atomicfile"},
+	"encoder/encodertest":  {"encoder", "internal/safetensors/safetensorstest"},
 	"encoder":              {"internal/atomicfile"},
 	"store":                {"internal/atomicfile", "internal/snapshot"},
 	"internal/snapshot":    {"internal/atomicfile"},
@@ -47,6 +48,8 @@ var allowed = map[string][]string{
 	"internal/text":        {},
 	"internal/safetensors": {},
 	"internal/recorded":    {},
+	"internal/onnxfile":    {},
+	"internal/bert":        {},
 	"internal/atomicfile":  {},
 
 	"engine/internal/chunk":                {"encoder"},
