@@ -54,7 +54,7 @@ func grown(s []float32, n int) []float32 {
 
 // gemm computes C = A·B for C [m×n] of row stride ldc, A [m×k], B [k×n].
 func gemm(kn *kernel, c []float32, ldc int, a, b view, m, n, k int) {
-	multiply(kn, c, ldc, a, b, nil, m, n, k)
+	multiply(kn, c, ldc, a, b, nil, nil, m, n, k)
 }
 
 // stretch is the length of the pieces that k is summed in.
@@ -64,14 +64,18 @@ func stretch(k int) int {
 }
 
 // multiply is gemm with the panels of B as ready made, or where that is nil,
-// made from b as it goes.
-func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, m, n, k int) {
+// made from b as it goes. Where then is not nil, each block of C is handed to
+// it as soon as it is done.
+func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, then Then, m, n, k int) {
 	if m == 0 || n == 0 {
 		return
 	}
 	if k == 0 {
 		for i := range m {
 			clear(c[i*ldc : i*ldc+n])
+		}
+		if then != nil {
+			then(c, ldc, m, 0, n)
 		}
 		return
 	}
@@ -112,6 +116,9 @@ func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, m, n
 					for r := range h {
 						addTile(c[at+r*ldc:at+r*ldc+w], buf.tile[r*nr:], p0 > 0)
 					}
+				}
+				if then != nil && p0+kc == k {
+					then(c[i0*ldc+j0:], ldc, mc, j0, w)
 				}
 			}
 		}
