@@ -45,7 +45,7 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint
 	for _, b := range d.backlogs {
 		b.add(df)
 	}
-	d.publish(next, df.gone)
+	d.publish(next, df.gone, nil)
 	d.lastCommit.Store(time.Now().UnixNano())
 	d.wake()
 	return seq, nil
@@ -244,8 +244,9 @@ func countFresh(bridges map[string]*Bridge, df diff) map[string]*Bridge {
 }
 
 // publish makes next the present state. Chunks that are gone leave the vector
-// index once no search can see them any more. The caller holds turn.
-func (d *DB) publish(next *State, gone []Version) {
+// index once no search can see them any more, and then retired is called, if it is
+// not nil. The caller holds turn.
+func (d *DB) publish(next *State, gone []Version, retired func()) {
 	old := d.now
 	if next.views == old.views {
 		next.views.refs.Add(1)
@@ -258,6 +259,9 @@ func (d *DB) publish(next *State, gone []Version) {
 		if len(ids) > 0 {
 			d.drops.add(ids)
 			d.wake()
+		}
+		if retired != nil {
+			retired()
 		}
 	})
 }

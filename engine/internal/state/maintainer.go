@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -47,7 +46,7 @@ type maintainer struct {
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
-var errClosing = errors.New("the database is being closed")
+var errClosing = store.ErrClosed
 
 func (d *DB) startMaintainer() {
 	m := &d.maintainer
@@ -244,7 +243,7 @@ func (d *DB) change(ctx context.Context, edit func(next *State) error) error {
 	if err := edit(&next); err != nil {
 		return err
 	}
-	d.publish(&next, nil)
+	d.publish(&next, nil, nil)
 	return nil
 }
 
@@ -410,15 +409,8 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 	next.Vectors = graph
 	d.before.Store(d.now.Vectors) // sums of older states read it
 	d.vectors.Store(graph)
-	old := d.now
-	next.views.refs.Add(1)
-	next.Modulators = &sync.Map{}
-	d.now = &next
-	d.cell.Publish(&next, func() {
-		old.views.drop()
-		d.before.Store(nil)
-	})
-	d.pending = max(d.pending, 1)
+	d.publish(&next, nil, func() { d.before.Store(nil) })
+	d.unsaved = true
 	d.finish(&b)
 	return true, false, nil
 }
@@ -462,7 +454,7 @@ func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (bool, bool, err
 			for _, v := range b.added {
 				next.Fresh = append(next.Fresh, v.ID)
 			}
-			d.pending = max(d.pending, 1)
+			d.unsaved = true
 			return nil
 		})
 	}
@@ -532,7 +524,7 @@ func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error
 	if err := d.turn.lock(ctx); err != nil {
 		return false, false, err
 	}
-	due := d.saveDue(d.pending, s.View.Len())
+	due := d.saveDue(s.View.Len())
 	d.turn.unlock()
 	if !due {
 		return false, false, nil

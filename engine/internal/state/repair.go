@@ -61,17 +61,17 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	if p.has(bridges) {
 		cur.Local = nil // built anew where they are wanted
 	}
-	if p.has(vectors) {
-		d.before.Store(d.now.Vectors)
-	}
+	d.before.Store(d.now.Vectors) // sums of older states read it
 	next, err := d.rebuild(ctx, &cur, p&everything)
 	if err != nil {
 		d.damaged.Or(uint32(p))
 		return false, false, err
 	}
-	d.backlogs = nil
-	d.publish(next, nil)
-	d.pending = max(d.pending, saveAfter, next.View.Len()) // the file is replaced soon
+	if p.has(bridges) {
+		d.backlogs = nil
+	}
+	d.publish(next, nil, func() { d.before.Store(nil) })
+	d.unsaved = true // the file is to be replaced
 	return true, false, nil
 }
 
