@@ -18,7 +18,10 @@ import (
 
 func (d *DB) editWords(ctx context.Context, cur *State, df diff) (*inverted.Words, error) {
 	e := cur.Words.Edit()
-	if _, err := e.Remove(idsOf(df.gone)); err != nil {
+	if err := each(ctx, df.gone, func(vs []Version) error {
+		_, err := e.Remove(idsOf(vs))
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	terms := make([][]text.Term, step)
@@ -63,7 +66,10 @@ func (d *DB) Parallel(ctx context.Context, n int, f func(i int)) error {
 
 func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Columns, error) {
 	e := cur.Columns.Edit()
-	for _, ord := range df.dead {
+	for i, ord := range df.dead {
+		if i%step == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		e.Remove(ord)
 	}
 	err := each(ctx, df.added, func(vs []Version) error {
@@ -83,9 +89,10 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 	return e.Done(), nil
 }
 
-// sumsBatch is how many chunks the sums take in between two looks at the context:
-// the more at once, the less each costs, since tokens are sorted within a batch.
-const sumsBatch = 4096
+// sumsBatch is how many chunks the sums take in between two looks at the context, a
+// few milliseconds. The more at once, the less each costs, since tokens are sorted
+// within a batch.
+const sumsBatch = 512
 
 func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums, error) {
 	e := cur.Sums.Edit()
