@@ -31,6 +31,9 @@ type kernel struct {
 	name   string
 	mr, nr int
 	run    func(c *float32, ldc int, a *float32, rs, cs int, b *float32, k int, acc bool)
+	// last, if there is one, computes the first mr/2 rows of a tile into c, rows nr
+	// apart: for the last rows of A, of which a query has few.
+	last func(c *float32, a *float32, rs, cs int, b *float32, k int)
 	// transpose writes dst[p*ldd+j] = src[j*lds+p] for j < 8, p < k; k%8 == 0.
 	transpose func(dst *float32, ldd int, src *float32, lds, k int)
 }
@@ -112,7 +115,11 @@ func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, then
 						kn.run(&c[at], ldc, ap, rs, cs, &panel[0], kc, p0 > 0)
 						continue
 					}
-					kn.run(&buf.tile[0], nr, ap, rs, cs, &panel[0], kc, false)
+					if kn.last != nil && h <= mr/2 {
+						kn.last(&buf.tile[0], ap, rs, cs, &panel[0], kc)
+					} else {
+						kn.run(&buf.tile[0], nr, ap, rs, cs, &panel[0], kc, false)
+					}
 					for r := range h {
 						addTile(c[at+r*ldc:at+r*ldc+w], buf.tile[r*nr:], p0 > 0)
 					}
