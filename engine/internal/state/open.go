@@ -47,11 +47,12 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cur := &State{Seq: view.Seq(), View: view, views: share(view)}
+	views := share(view)
+	cur := &State{Seq: view.Seq(), View: view, views: views}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.unmap())
-			cur.views.drop()
+			views.drop()
 		}
 	}()
 	at := d.readAll(cur)
