@@ -408,16 +408,7 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 	}
 	next := *d.now
 	next.Vectors = graph
-	d.before.Store(d.now.Vectors) // sums of older states read it
-	d.vectors.Store(graph)
-	old := d.now
-	next.views.refs.Add(1)
-	next.Modulators = &sync.Map{}
-	d.now = &next
-	d.cell.Publish(&next, func() {
-		old.views.drop()
-		d.before.Store(nil)
-	})
+	d.publish(&next, nil)
 	d.pending = max(d.pending, 1)
 	d.finish(&b)
 	return true, false, nil

@@ -167,7 +167,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 	if d.o.Progress != nil || next.View.Len() > 0 {
 		d.pending = max(d.pending, next.View.Len())
 	}
-	next, err = d.rebuild(ctx, next, missing)
+	next, err = d.rebuild(ctx, next, missing, d.progress)
 	if err != nil {
 		return nil, fmt.Errorf("rebuilding derived state of %s: %w", d.o.Dir, err)
 	}
@@ -272,24 +272,15 @@ func (d *DB) follow(ctx context.Context, s *State, df diff, p parts) (*State, er
 	if p.has(bridges) {
 		d.localBacklog.add(df)
 	}
-	hidden := s.Local
-	if !p.has(bridges) {
-		s.Local = nil // its fresh chunks are noted once
-	}
-	next, err := d.apply(ctx, s, df, p)
-	s.Local = hidden
-	if err != nil {
-		return s, err
-	}
-	next.Local = hidden
-	return next, nil
+	return d.apply(ctx, s, df, p)
 }
 
-// rebuild makes parts anew from the documents of the view.
-func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, error) {
+// rebuild makes parts anew from the documents of the view, and tells how many it has
+// done with.
+func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func(stage string, done, total int)) (*State, error) {
 	next := *s
 	if missing.has(live) {
-		next.Live, next.Limit = cow.Set{}, 0
+		next.Live, next.Limit, next.Chunks = cow.Set{}, 0, 0
 	}
 	if missing.has(vectors) {
 		kind := d.o.Index
@@ -336,7 +327,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, erro
 			return err
 		}
 		cur, df = next, diff{}
-		d.progress("rebuild", done, total)
+		progress("rebuild", done, total)
 		return nil
 	}
 	take := func(ord uint64, vs []Version) error {

@@ -59,17 +59,23 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	defer d.turn.unlock()
 	cur := *d.now
 	if p.has(bridges) {
-		cur.Local = nil // built anew where they are wanted
+		cur.Local, cur.LocalSeq, cur.Fresh = nil, 0, nil // built anew where they are wanted
 	}
+	old := d.now.Vectors
 	if p.has(vectors) {
-		d.before.Store(d.now.Vectors)
+		d.before.Store(old) // the sums that are made anew read the new ones
 	}
-	next, err := d.rebuild(ctx, &cur, p&everything)
+	next, err := d.rebuild(ctx, &cur, p&everything, d.maintainer.report)
 	if err != nil {
+		d.vectors.Store(old)
+		d.before.CompareAndSwap(old, nil)
 		d.damaged.Or(uint32(p))
 		return false, false, err
 	}
-	d.backlogs = nil
+	if p.has(bridges) {
+		d.finish(&d.localBacklog)
+		d.localBacklog = backlog{}
+	}
 	d.publish(next, nil)
 	d.pending = max(d.pending, saveAfter, next.View.Len()) // the file is replaced soon
 	return true, false, nil
