@@ -256,11 +256,12 @@ func (d *DB) publish(next *State, gone []Version) {
 		d.vectors.Store(next.Vectors)
 	}
 	d.now = next
-	ids := idsOf(gone)
+	// The function must not keep a state: it may wait for an old one.
+	ids, views, before, swapped := idsOf(gone), old.views, old.Vectors, next.Vectors != old.Vectors
 	d.cell.Publish(next, func() {
-		old.views.drop()
-		if next.Vectors != old.Vectors {
-			d.before.CompareAndSwap(old.Vectors, nil)
+		views.drop()
+		if swapped {
+			d.before.CompareAndSwap(before, nil)
 		}
 		if len(ids) > 0 {
 			d.drops.add(ids)
