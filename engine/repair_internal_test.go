@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/columns"
@@ -108,5 +112,100 @@ func TestRepair(t *testing.T) {
 				t.Fatalf("%+v, %v", v, err)
 			}
 		})
+	}
+}
+
+// TestClosingWithStrays: vectors of deleted documents that no maintainer has taken out
+// yet are saved with the index. The next opening takes them out, and uses the rest.
+func TestClosingWithStrays(t *testing.T) {
+	for _, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			e := small(t, dir, 40, Options{Index: kind})
+			e.db.Stop()
+			if n, err := e.Delete(t.Context(), []string{"3", "4", "5"}); n != 3 || err != nil {
+				t.Fatal(n, err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			e = small(t, dir, 0, Options{Index: kind, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if log.Len() > 0 || e.db.Present().Vectors.Len() != 37 {
+				t.Fatalf("%d vectors: %s", e.db.Present().Vectors.Len(), &log)
+			}
+		})
+	}
+}
+
+// TestClosingUnchanged: a database that was only searched is not written again.
+func TestClosingUnchanged(t *testing.T) {
+	dir := t.TempDir()
+	e := small(t, dir, 40, Options{})
+	if err := e.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	written := func() (at []time.Time) {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "derived", "*.snap"))
+		if err != nil || len(files) != 5 {
+			t.Fatal(files, err)
+		}
+		for _, f := range files {
+			i, err := os.Stat(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, i.ModTime())
+		}
+		return at
+	}
+	before := written()
+	e = small(t, dir, 0, Options{})
+	if _, err := e.Search(t.Context(), Query{Text: number(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if after := written(); !slices.Equal(before, after) {
+		t.Errorf("written at %v, and again at %v", before, after)
+	}
+}
+
+// TestFactorIsKept: a factor that was made in the background is there at the next
+// opening.
+func TestFactorIsKept(t *testing.T) {
+	dir, enc := t.TempDir(), encoder.NewHash(128)
+	stale := func(e *Engine) int { n, _ := e.db.Present().Sums.Staleness(); return n }
+	opened := func() *Engine {
+		e, err := Open(t.Context(), dir, enc, Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	e := opened()
+	e.db.Stop() // before it makes a factor
+	numbers(t, e, 0, 3000)
+	if stale(e) == 0 {
+		t.Fatal("so many documents need no factor: the test shows nothing")
+	}
+	for range 2 {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = opened()
+		if err := e.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e = opened()
+	defer e.Close()
+	e.db.Stop()
+	if n := stale(e); n != 0 {
+		t.Errorf("%d documents are beyond the factor", n)
 	}
 }

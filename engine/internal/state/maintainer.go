@@ -253,7 +253,7 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	ids := d.drops.take()
 	for piece := range slices.Chunk(ids, step) {
 		if ctx.Err() != nil {
-			break // the index is saved and opened without those of no document
+			break // the next opening takes out those of no document
 		}
 		x := d.vectors.Load()
 		x.SetWorkers(d.workers())
@@ -285,6 +285,7 @@ func (d *DB) factor(ctx context.Context, s *State, urgent bool) (bool, bool, err
 	}
 	return true, false, d.change(ctx, func(next *State) (err error) {
 		next.Sums, err = next.Sums.WithFactor(f)
+		d.pending = max(d.pending, littleChanges+1) // or it would be made after each opening
 		return err
 	})
 }

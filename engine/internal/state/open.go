@@ -145,6 +145,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 	}
 	next, err := d.replay(ctx, s, at)
 	if err == nil {
+		next.dropStrays(at)
 		err = next.miscounts(at)
 	}
 	if err != nil {
@@ -175,6 +176,26 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 		return nil, fmt.Errorf("%w: %s holds %d documents where %d are counted", store.ErrCorrupt, d.o.Dir, next.Live.Len(), next.View.Len())
 	}
 	return next, nil
+}
+
+// dropStrays takes vectors out that are of no document: those of deleted ones that were
+// still in the index when it was saved.
+func (s *State) dropStrays(at map[parts]uint64) {
+	for _, p := range []parts{live, vectors, words} {
+		if _, ok := at[p]; !ok {
+			return
+		}
+	}
+	if s.Vectors.Len() <= s.Words.Len() {
+		return
+	}
+	var strays []uint64
+	for id := range s.Vectors.IDs {
+		if !s.Sees(id) {
+			strays = append(strays, id)
+		}
+	}
+	s.Vectors.Delete(strays)
 }
 
 // miscounts says why parts that were read cannot be right together.
@@ -431,10 +452,14 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 	return h.Seq, nil
 }
 
-// distrust reports why a snapshot is not used. A missing one needs no word.
+// distrust reports why a snapshot is not used. A missing one needs no word, and that
+// of local bridges, which not every database has, no saving.
 func (d *DB) distrust(kind string, err error) {
-	d.pending = max(d.pending, 1)
-	if !errors.Is(err, fs.ErrNotExist) {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if !missing || kind != fileLocal {
+		d.pending = max(d.pending, 1)
+	}
+	if !missing {
 		d.warn("derived state is made anew from the store", "part", kind, "reason", err)
 	}
 }
