@@ -131,7 +131,7 @@ func (d *DB) SetBridges(ctx context.Context, change func(s *State, bridges map[s
 		next.Bridges[name] = b
 	}
 	change(&next, next.Bridges)
-	d.publish(&next, nil, nil)
+	d.publish(&next, nil)
 	return nil
 }
 

@@ -243,7 +243,7 @@ func (d *DB) change(ctx context.Context, edit func(next *State) error) error {
 	if err := edit(&next); err != nil {
 		return err
 	}
-	d.publish(&next, nil, nil)
+	d.publish(&next, nil)
 	return nil
 }
 
@@ -252,7 +252,7 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	ids := d.drops.take()
 	for piece := range slices.Chunk(ids, step) {
 		if ctx.Err() != nil {
-			break // the index is saved and opened without those of no document
+			break // the next opening takes out those of no document
 		}
 		x := d.vectors.Load()
 		x.SetWorkers(d.workers())
@@ -284,6 +284,7 @@ func (d *DB) factor(ctx context.Context, s *State, urgent bool) (bool, bool, err
 	}
 	return true, false, d.change(ctx, func(next *State) (err error) {
 		next.Sums, err = next.Sums.WithFactor(f)
+		d.pending = max(d.pending, littleChanges+1) // or it would be made after each opening
 		return err
 	})
 }
@@ -407,9 +408,7 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 	}
 	next := *d.now
 	next.Vectors = graph
-	d.before.Store(d.now.Vectors) // sums of older states read it
-	d.vectors.Store(graph)
-	d.publish(&next, nil, func() { d.before.Store(nil) })
+	d.publish(&next, nil)
 	d.unsaved = true
 	d.finish(&b)
 	return true, false, nil

@@ -59,18 +59,24 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	defer d.turn.unlock()
 	cur := *d.now
 	if p.has(bridges) {
-		cur.Local = nil // built anew where they are wanted
+		cur.Local, cur.LocalSeq, cur.Fresh = nil, 0, nil // built anew where they are wanted
 	}
-	d.before.Store(d.now.Vectors) // sums of older states read it
-	next, err := d.rebuild(ctx, &cur, p&everything)
+	old := d.now.Vectors
+	if p.has(vectors) {
+		d.before.Store(old) // the sums that are made anew read the new ones
+	}
+	next, err := d.rebuild(ctx, &cur, p&everything, d.maintainer.report)
 	if err != nil {
+		d.vectors.Store(old)
+		d.before.CompareAndSwap(old, nil)
 		d.damaged.Or(uint32(p))
 		return false, false, err
 	}
 	if p.has(bridges) {
-		d.backlogs = nil
+		d.finish(&d.localBacklog)
+		d.localBacklog = backlog{}
 	}
-	d.publish(next, nil, func() { d.before.Store(nil) })
+	d.publish(next, nil)
 	d.unsaved = true // the file is to be replaced
 	return true, false, nil
 }
