@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -149,6 +150,7 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	g.SetLimit(d.workers())
 	if p.has(vectors | sums) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			if p.has(vectors) {
 				if err = d.addVectors(ctx, cur.Vectors, df.added); err != nil {
 					return err
@@ -162,12 +164,14 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	}
 	if p.has(words) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			next.Words, err = d.editWords(ctx, cur, df)
 			return err
 		})
 	}
 	if p.has(metadata) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			next.Columns, err = d.editColumns(ctx, cur, df)
 			return err
 		})
@@ -244,8 +248,9 @@ func countFresh(bridges map[string]*Bridge, df diff) map[string]*Bridge {
 }
 
 // publish makes next the present state. Chunks that are gone leave the vector
-// index once no search can see them any more. The caller holds turn.
-func (d *DB) publish(next *State, gone []Version) {
+// index once no search can see them any more; retired is called then. The caller
+// holds turn.
+func (d *DB) publish(next *State, gone []Version, retired ...func()) {
 	old := d.now
 	if next.views == old.views {
 		next.views.refs.Add(1)
@@ -258,6 +263,9 @@ func (d *DB) publish(next *State, gone []Version) {
 		if len(ids) > 0 {
 			d.drops.add(ids)
 			d.wake()
+		}
+		for _, f := range retired {
+			f()
 		}
 	})
 }

@@ -41,6 +41,7 @@ type maintainer struct {
 	changed chan struct{} // closed and made anew when settled or now.Err changes
 	urgent  int           // calls of Flush that wait
 	failed  map[string]error
+	again   map[string]bool // tasks that met damage, to be done again behind its repair
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
@@ -50,7 +51,7 @@ func (d *DB) startMaintainer() {
 	m := &d.maintainer
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.kick, m.ended, m.changed = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	m.failed = map[string]error{}
+	m.failed, m.again = map[string]error{}, map[string]bool{}
 	go d.maintain()
 	d.wake()
 }
@@ -211,6 +212,10 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 		}
 		w, l, err := d.run(ctx, t, ref.Value, urgent)
 		ref.Release()
+		if err != nil && ctx.Err() == nil && !m.again[t.name] && d.Repair(&err) {
+			m.again[t.name] = true
+			return true, false
+		}
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s: %w", t.name, err)
 			d.warn("work in the background failed", "task", t.name, "error", err)
@@ -219,6 +224,7 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 			m.mu.Unlock()
 		}
 		if w && err == nil {
+			delete(m.again, t.name)
 			return true, false
 		}
 		later = later || l
@@ -404,18 +410,11 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 	if err := follow(b.take()); err != nil {
 		return false, false, err
 	}
-	next := *d.now
+	next, old := *d.now, d.now.Vectors
 	next.Vectors = graph
-	d.before.Store(d.now.Vectors) // sums of older states read it
+	d.before.Store(old) // sums of older states read it
 	d.vectors.Store(graph)
-	old := d.now
-	next.views.refs.Add(1)
-	next.Modulators = &sync.Map{}
-	d.now = &next
-	d.cell.Publish(&next, func() {
-		old.views.drop()
-		d.before.Store(nil)
-	})
+	d.publish(&next, nil, func() { d.before.CompareAndSwap(old, nil) })
 	d.pending = max(d.pending, 1)
 	d.finish(&b)
 	return true, false, nil

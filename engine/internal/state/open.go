@@ -287,8 +287,10 @@ func (d *DB) follow(ctx context.Context, s *State, df diff, p parts) (*State, er
 // rebuild makes parts anew from the documents of the view.
 func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, error) {
 	next := *s
+	bridges := next.Local
+	next.Local = nil // they have their own chunks, and none is fresh for being read again
 	if missing.has(live) {
-		next.Live, next.Limit = cow.Set{}, 0
+		next.Live, next.Limit, next.Chunks = cow.Set{}, 0, 0
 	}
 	if missing.has(vectors) {
 		kind := d.o.Index
@@ -366,6 +368,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, erro
 			return s, err
 		}
 	}
+	cur.Local = bridges
 	return cur, nil
 }
 
