@@ -206,7 +206,7 @@ func (e *Engine) enter() (func(), error) {
 }
 
 // work is enter for calls that Close cancels. What ends the call also makes
-// ErrClosed of an error that comes of that.
+// ErrClosed of an error that comes of that, and repairs as that of read does.
 func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error) {
 	done, err := e.enter()
 	if err != nil {
@@ -218,6 +218,7 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 		if errors.Is(*err, context.Canceled) && context.Cause(ctx) == ErrClosed {
 			*err = fmt.Errorf("cancelled by Close: %w", ErrClosed)
 		}
+		e.db.Repair(err)
 		stop()
 		cancel(nil)
 		done()

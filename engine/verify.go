@@ -47,7 +47,11 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 	if r.Unreachable = unreachable; unreachable > 0 {
 		r.Problems = append(r.Problems, fmt.Sprintf("%d vectors are unreachable in the graph", unreachable))
 	}
-	if err := e.selfRecall(ctx, s, &r, progress); err != nil {
+	if err := e.selfRecall(ctx, s, &r, progress); state.Damaged(err) {
+		if len(problems) == 0 {
+			r.Problems = append(r.Problems, err.Error())
+		}
+	} else if err != nil {
 		return r, err
 	}
 	for _, b := range s.Bridges {
@@ -63,11 +67,12 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 
 // selfRecall holds every stored vector against the index, and searches a vector of
 // every n-th document by itself.
-func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport, progress func(Progress)) error {
+func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport, progress func(Progress)) (err error) {
+	defer snapshot.Guard(&err)()
 	every := max(1, r.Documents/verifySample)
 	seen, found, chunks, wrong := 0, 0, 0, 0
 	var hits []index.Neighbor
-	err := s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
+	err = s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 		seen++
 		chunks += len(rows)
 		for i, row := range rows {

@@ -224,6 +224,35 @@ func Open(f *snapshot.File) (_ *Columns, err error) {
 	return c, nil
 }
 
+// Verify checks all that lies in a file. Errors: ErrCorrupt, that of ctx. Cost: one
+// read of it.
+func (c *Columns) Verify(ctx context.Context) (err error) {
+	defer named(&err)
+	defer snapshot.Guard(&err)()
+	if err := c.each(ctx, 0, func(uint64, []uint32) error { return nil }); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		texts *pool
+		table *snapshot.Section // never changes
+	}{{&c.paths, c.family.paths.file}, {&c.terms, c.family.terms.file}} {
+		for i := range p.texts.blocks() {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := p.texts.block(i).stored.ready(); err != nil {
+				return err
+			}
+		}
+		if p.table != nil {
+			if err := p.table.Check(0, p.table.Len()); err != nil {
+				return corrupt(err)
+			}
+		}
+	}
+	return nil
+}
+
 // section returns a section that should have n bytes; n below 0 means any
 // length.
 func section(f *snapshot.File, tag string, n int) (*snapshot.Section, error) {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -149,6 +150,7 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	g.SetLimit(d.workers())
 	if p.has(vectors | sums) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			if p.has(vectors) {
 				if err = d.addVectors(ctx, cur.Vectors, df.added); err != nil {
 					return err
@@ -162,12 +164,14 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	}
 	if p.has(words) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			next.Words, err = d.editWords(ctx, cur, df)
 			return err
 		})
 	}
 	if p.has(metadata) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			next.Columns, err = d.editColumns(ctx, cur, df)
 			return err
 		})

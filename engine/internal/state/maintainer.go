@@ -39,10 +39,11 @@ type maintainer struct {
 	settled uint64        // asked, when nothing was left to do last
 	changed chan struct{} // closed and made anew when settled or now.Err changes
 	urgent  int           // calls of Flush that wait
+	failed  map[string]error
+	again   map[string]bool // tasks that met damage, to be done again behind its repair
 
 	factorEnd  time.Time     // when the last factor was done, and how long it took;
 	factorTook time.Duration // the maintainer's own
-	failed     map[string]error
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
@@ -52,7 +53,7 @@ func (d *DB) startMaintainer() {
 	m := &d.maintainer
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.kick, m.ended, m.changed = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	m.failed = map[string]error{}
+	m.failed, m.again = map[string]error{}, map[string]bool{}
 	go d.maintain()
 	d.wake()
 }
@@ -213,6 +214,10 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 		}
 		w, l, err := d.run(ctx, t, ref.Value, urgent)
 		ref.Release()
+		if err != nil && ctx.Err() == nil && !m.again[t.name] && d.Repair(&err) {
+			m.again[t.name] = true
+			return true, false
+		}
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s: %w", t.name, err)
 			d.warn("work in the background failed", "task", t.name, "error", err)
@@ -221,6 +226,7 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 			m.mu.Unlock()
 		}
 		if w && err == nil {
+			delete(m.again, t.name)
 			return true, false
 		}
 		later = later || l

@@ -300,6 +300,8 @@ func (d *DB) follow(ctx context.Context, s *State, df diff, p parts) (*State, er
 // done with.
 func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func(stage string, done, total int)) (*State, error) {
 	next := *s
+	bridges := next.Local
+	next.Local = nil // they have their own chunks, and none is fresh for being read again
 	if missing.has(live) {
 		next.Live, next.Limit, next.Chunks = cow.Set{}, 0, 0
 	}
@@ -379,6 +381,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 			return s, err
 		}
 	}
+	cur.Local = bridges
 	return cur, nil
 }
 

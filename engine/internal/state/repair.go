@@ -31,21 +31,25 @@ func damages(err error) (p parts) {
 	return p
 }
 
-// Repair makes the error of a search that met damage in derived state one of
-// ErrCorrupt, and has the part made anew.
-func (d *DB) Repair(err *error) {
+// Repair makes the error of a call that met damage in derived state one of
+// ErrCorrupt, and has the part made anew. It reports whether there was such damage.
+func (d *DB) Repair(err *error) bool {
 	if *err == nil || errors.Is(*err, store.ErrCorrupt) {
-		return
+		return false
 	}
 	p := damages(*err)
 	if p == 0 {
-		return
+		return false
 	}
 	*err = fmt.Errorf("%w: %w; it is being made anew from the stored documents, try again", store.ErrCorrupt, *err)
 	d.damaged.Or(uint32(p))
 	d.warn("derived state is damaged and made anew from the store", "reason", *err)
 	d.wake()
+	return true
 }
+
+// Damaged says whether an error is of damage in derived state.
+func Damaged(err error) bool { return damages(err) != 0 }
 
 // repair makes damaged parts anew. Commits wait for it, searches do not.
 func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
@@ -57,11 +61,20 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 		return false, false, err
 	}
 	defer d.turn.unlock()
-	cur := *d.now
-	if p.has(bridges) {
-		cur.Local, cur.LocalSeq, cur.Fresh = nil, 0, nil // built anew where they are wanted
+	if p.has(sums|bridges) && !p.has(vectors) {
+		// They read vectors, and say so badly when one of these cannot be read.
+		if v, ok := d.now.Vectors.Keeper.(verifier); ok && guarded(func() error { return v.Verify(ctx) }) != nil {
+			if ctx.Err() != nil {
+				d.damaged.Or(uint32(p))
+				return false, false, context.Cause(ctx)
+			}
+			p |= vectors
+		}
 	}
-	old := d.now.Vectors
+	cur, old := *d.now, d.now.Vectors
+	if p.has(bridges) { // built anew where they are wanted
+		cur.Local, cur.LocalSeq, cur.Fresh = nil, 0, nil
+	}
 	if p.has(vectors) {
 		d.before.Store(old) // the sums that are made anew read the new ones
 	}
@@ -79,6 +92,11 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	d.publish(next, nil)
 	d.unsaved = true // the file is to be replaced
 	return true, false, nil
+}
+
+func guarded(f func() error) (err error) {
+	defer snapshot.Guard(&err)()
+	return f()
 }
 
 // verifier is a part that checks itself whole.
@@ -104,7 +122,7 @@ func (d *DB) Verify(ctx context.Context, s *State) (problems []string, unreachab
 		if !ok || p.name == fileLocal && s.Local == nil {
 			continue
 		}
-		err := v.Verify(ctx)
+		err := guarded(func() error { return v.Verify(ctx) })
 		if ctx.Err() != nil {
 			return problems, 0, context.Cause(ctx)
 		}

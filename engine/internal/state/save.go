@@ -36,7 +36,8 @@ func (d *DB) little() bool {
 }
 
 // save writes snapshots of all parts at the present state, beside searches and
-// commits, and lets the store forget what they no longer need.
+// commits, and lets the store forget what they no longer need. A part that cannot be
+// read where it lies loses its snapshot.
 func (d *DB) save(ctx context.Context) error {
 	if err := d.turn.lock(ctx); err != nil {
 		return err
@@ -103,8 +104,14 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 			err = snapshot.Write(d.path(f.kind), h, func(w *snapshot.Writer) error {
 				w.Begin(sectionState)
 				w.U64(s.Limit)
-				return f.save(w)
+				return guarded(func() error { return f.save(w) })
 			})
+		}
+		if Damaged(err) { // the next opening makes the part anew
+			d.warn("a damaged part of the derived state is not saved", "part", f.kind, "reason", err)
+			if err = os.Remove(d.path(f.kind)); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("saving %s: %w", f.kind, err)
