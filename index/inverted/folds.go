@@ -3,6 +3,7 @@ package inverted
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -17,6 +18,7 @@ import (
 type Folds struct {
 	near     float64
 	sets     [][]uint64
+	sketches []sketch  // of the sets
 	elements []element // a hash table with open addressing; a power of two of them
 	used     int
 	lists    [][]uint32 // the sets that have an element, of those in several
@@ -24,6 +26,28 @@ type Folds struct {
 	tally    []tally    // of each set
 	turn     uint32     // number of the search, of tally
 	found    []uint32
+}
+
+// sketch has a bit for each element of a set, one of 512 by its hash; elements may
+// share one. It tells most sets that are nearly near from those that are, some ten
+// times as fast as comparing them.
+type sketch [8]uint64
+
+func sketchOf(set []uint64) (s sketch) {
+	for _, x := range set {
+		h := x * 0x9e3779b97f4a7c15 >> 55
+		s[h>>6] |= 1 << (h & 63)
+	}
+	return s
+}
+
+// lacking is a number of elements of the set of s, at least, that that of t lacks:
+// each bit that t has not stands for one or more.
+func (s *sketch) lacking(t *sketch) (n int) {
+	for i := range s {
+		n += bits.OnesCount64(s[i] &^ t[i])
+	}
+	return n
 }
 
 // element is one number of the sets.
@@ -72,9 +96,9 @@ func (f *Folds) Find(set []uint64) (i int, ok bool) {
 			f.meet(n)
 		}
 	}
-	kept := f.found[:0]
+	kept, own := f.found[:0], sketchOf(set)
 	for _, n := range f.found {
-		most := need - 1 + int(f.tally[n].common)
+		most := min(need-1+int(f.tally[n].common), len(set)-own.lacking(&f.sketches[n]), len(f.sets[n])-f.sketches[n].lacking(&own))
 		if f.may(most, len(set), len(f.sets[n])) {
 			kept = append(kept, n)
 		}
@@ -100,6 +124,7 @@ func (f *Folds) may(common, n, m int) bool {
 func (f *Folds) Add(set []uint64) int {
 	n := uint32(len(f.sets))
 	f.sets = append(f.sets, set)
+	f.sketches = append(f.sketches, sketchOf(set))
 	f.tally = append(f.tally, tally{})
 	for _, x := range set {
 		switch e := f.at(x); {

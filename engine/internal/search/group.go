@@ -45,7 +45,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 	folded := map[uint64]struct{}{} // documents that are named as duplicates of some hit
 	var pairs []uint64
 	for i, c := range cs {
-		if i%scored == 0 && ctx.Err() != nil {
+		if (r.Q.Collapse || i%scored == 0) && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		ord := chunk.Ord(c.Ord)

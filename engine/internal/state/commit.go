@@ -16,7 +16,7 @@ import (
 )
 
 // step is how many chunks a part takes in between two looks at the context.
-const step = 256
+const step = 64
 
 // Commit makes a batch durable and its changes the present state. Everything
 // that costs time is done before the commit record is written, beside the
@@ -27,19 +27,33 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint
 	if err := d.turn.lock(ctx); err != nil {
 		return 0, err
 	}
-	defer d.turn.unlock()
-	next, df, err := d.prepare(ctx, changes)
-	if err != nil {
-		return 0, err
+	seq, df, err := d.commit(ctx, b, changes)
+	if seq == 0 && len(df.added) > 0 {
+		d.undo(df) // gives turn back
+	} else {
+		d.turn.unlock()
 	}
-	seq, err := b.Commit(ctx)
+	return seq, err
+}
+
+// commit is Commit for who holds turn. After an error seq is 0, and what was to be
+// added may be in the vector index.
+func (d *DB) commit(ctx context.Context, b *store.Batch, changes []Change) (seq uint64, df diff, err error) {
+	df, err = d.diffOf(ctx, changes)
 	if err != nil {
-		d.undo(df)
-		return 0, err
+		return 0, df, err
+	}
+	next, err := d.apply(ctx, d.now, df, everything|bridges)
+	if err != nil {
+		return 0, df, err
+	}
+	next.Bridges = countFresh(d.now.Bridges, df)
+	if seq, err = b.Commit(ctx); err != nil {
+		return 0, df, err
 	}
 	view, err := d.st.Snapshot()
 	if err != nil { // the store was closed under the engine
-		return seq, fmt.Errorf("stored as commit %d, but not searchable before the database is opened again: %w", seq, err)
+		return seq, df, fmt.Errorf("stored as commit %d, but not searchable before the database is opened again: %w", seq, err)
 	}
 	next.Seq, next.View, next.views = seq, view, share(view)
 	d.pending += len(changes)
@@ -49,7 +63,16 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint
 	d.publish(next, df.gone)
 	d.lastCommit.Store(time.Now().UnixNano())
 	d.wake()
-	return seq, nil
+	return seq, df, nil
+}
+
+// undo takes vectors out that no state will see, and gives turn back: nobody waits
+// for it but the next commit, whose chunks may get the same numbers, and Close.
+func (d *DB) undo(df diff) {
+	d.undoing.Go(func() {
+		defer d.turn.unlock()
+		d.now.Vectors.Delete(idsOf(df.added))
+	})
 }
 
 // diff is what a commit changes, in chunks.
@@ -96,22 +119,6 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 		}
 	}
 	return df, nil
-}
-
-// prepare makes the state behind changes, without its view and number. The
-// caller holds turn. After an error the vector index is as it was.
-func (d *DB) prepare(ctx context.Context, changes []Change) (*State, diff, error) {
-	df, err := d.diffOf(ctx, changes)
-	if err != nil {
-		return nil, df, err
-	}
-	next, err := d.apply(ctx, d.now, df, everything|bridges)
-	if err != nil {
-		d.undo(df)
-		return nil, df, err
-	}
-	next.Bridges = countFresh(d.now.Bridges, df)
-	return next, df, nil
 }
 
 // parts names parts of a state.
@@ -185,11 +192,6 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 		}
 	}
 	return &next, nil
-}
-
-// undo takes vectors out that no state will see.
-func (d *DB) undo(df diff) {
-	d.now.Vectors.Delete(idsOf(df.added))
 }
 
 func idsOf(vs []Version) []uint64 {

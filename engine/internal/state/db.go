@@ -51,13 +51,14 @@ type DB struct {
 	vectors atomic.Pointer[Vectors] // of the present state
 	before  atomic.Pointer[Vectors] // of states before it that are in use
 
-	drops        queue         // chunks that no state sees any more
-	localBacklog backlog       // of the local bridges; guarded by turn
-	lastCommit   atomic.Int64  // when it was, in nanoseconds
-	localWanted  atomic.Bool   // local bridges are asked for
-	damaged      atomic.Uint32 // parts that searches found damaged
-	searching    atomic.Int64  // searches in progress
-	searched     atomic.Int64  // when the last one ended, in nanoseconds
+	drops        queue          // chunks that no state sees any more
+	localBacklog backlog        // of the local bridges; guarded by turn
+	lastCommit   atomic.Int64   // when it was, in nanoseconds
+	undoing      sync.WaitGroup // of commits that failed
+	localWanted  atomic.Bool    // local bridges are asked for
+	damaged      atomic.Uint32  // parts that searches found damaged
+	searching    atomic.Int64   // searches in progress
+	searched     atomic.Int64   // when the last one ended, in nanoseconds
 
 	maintainer maintainer
 	mu         sync.Mutex // guards mapped
@@ -139,6 +140,7 @@ func (d *DB) SetBridges(ctx context.Context, change func(s *State, bridges map[s
 // The caller has ended all calls, and closes the store.
 func (d *DB) Close() error {
 	d.maintainer.end()
+	d.undoing.Wait()
 	var err error
 	if !d.o.ReadOnly && !d.little() {
 		err = d.save(context.Background())
@@ -151,6 +153,7 @@ func (d *DB) Close() error {
 // Abandon gives everything back without saving.
 func (d *DB) Abandon() error {
 	d.maintainer.end()
+	d.undoing.Wait()
 	if old := d.now; old != nil {
 		d.cell.Clear(func() { old.views.drop() })
 	}

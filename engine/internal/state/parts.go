@@ -92,7 +92,7 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 // sumsBatch is how many chunks the sums take in between two looks at the context, a
 // few milliseconds. The more at once, the less each costs, since tokens are sorted
 // within a batch.
-const sumsBatch = 512
+const sumsBatch = 256
 
 func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums, error) {
 	e := cur.Sums.Edit()
