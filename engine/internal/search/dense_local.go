@@ -2,10 +2,12 @@ package search
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/local"
@@ -106,7 +108,11 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) boo
 			return nil, ctx.Err()
 		}
 		if l.s.Sees(id) && !l.s.Local.Has(id) && (allow == nil || allow(id)) {
-			dense := float64(vec.Dot(l.other, l.s.Vector(id)))
+			v, err := l.passage(id)
+			if err != nil {
+				return nil, err
+			}
+			dense := float64(vec.Dot(l.other, v))
 			cs = append(cs, fusion.Candidate{Ord: id, Dense: dense, Score: dense})
 			fresh++
 		}
@@ -155,9 +161,21 @@ func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {
 		if cell[i] >= 0 {
 			q = l.row(cell[i])
 		}
-		cs[i].Dense = float64(vec.Dot(q, l.s.Vector(cs[i].Ord)))
+		v, err := l.passage(cs[i].Ord)
+		if err != nil {
+			return err
+		}
+		cs[i].Dense = float64(vec.Dot(q, v))
 	}
 	return nil
+}
+
+// passage is the stored vector of a chunk of the state.
+func (l *localLeg) passage(id uint64) ([]float32, error) {
+	if v := l.s.Vector(id); v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("vector of chunk %d: %w", id, index.ErrCorrupt)
 }
 
 func (l *localLeg) vectorFor(id uint64) []float32 {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
 )
@@ -21,12 +22,15 @@ const step = 256
 // that costs time is done before the commit record is written, beside the
 // searches: so an error, that of ctx included, leaves the database as it was,
 // and once the record is written nothing can fail any more. The caller discards
-// the batch after an error.
-func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint64, error) {
+// the batch after an error. Damage of derived state is an ErrCorrupt, and made good
+// in the background.
+func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (_ uint64, err error) {
 	if err := d.turn.lock(ctx); err != nil {
 		return 0, err
 	}
 	defer d.turn.unlock()
+	defer d.Repair(&err)
+	defer snapshot.Guard(&err)() // undo reads what may lie in a file
 	next, df, err := d.prepare(ctx, changes)
 	if err != nil {
 		return 0, err
@@ -72,7 +76,7 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 	ended := map[uint64]bool{}
 	for i, c := range changes {
 		if i%step == 0 && ctx.Err() != nil {
-			return df, context.Cause(ctx)
+			return df, ctx.Err()
 		}
 		if c.Old == 0 {
 			continue
@@ -149,6 +153,7 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	g.SetLimit(d.workers())
 	if p.has(vectors | sums) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			if p.has(vectors) {
 				if err = d.addVectors(ctx, cur.Vectors, df.added); err != nil {
 					return err
@@ -162,12 +167,14 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	}
 	if p.has(words) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			next.Words, err = d.editWords(ctx, cur, df)
 			return err
 		})
 	}
 	if p.has(metadata) {
 		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
 			next.Columns, err = d.editColumns(ctx, cur, df)
 			return err
 		})
@@ -200,7 +207,7 @@ func idsOf(vs []Version) []uint64 {
 func each(ctx context.Context, vs []Version, f func([]Version) error) error {
 	for piece := range slices.Chunk(vs, step) {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 		if err := f(piece); err != nil {
 			return err

@@ -55,6 +55,7 @@ type DB struct {
 	lastCommit   atomic.Int64  // when it was, in nanoseconds
 	localWanted  atomic.Bool   // local bridges are asked for
 	damaged      atomic.Uint32 // parts that searches found damaged
+	lost         atomic.Bool   // a vector was asked for that is absent or damaged
 	searching    atomic.Int64  // searches in progress
 	searched     atomic.Int64  // when the last one ended, in nanoseconds
 
@@ -96,8 +97,11 @@ func (d *DB) vector(id uint64) []float32 {
 		}
 	}
 	if x := d.before.Load(); x != nil {
-		return x.Vector(id)
+		if v := x.Vector(id); v != nil {
+			return v
+		}
 	}
+	d.lost.Store(true)
 	return nil
 }
 

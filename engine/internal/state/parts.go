@@ -52,7 +52,7 @@ func (d *DB) Parallel(ctx context.Context, n int, f func(i int)) error {
 					return nil
 				}
 				if ctx.Err() != nil {
-					return context.Cause(ctx)
+					return ctx.Err()
 				}
 				f(i)
 			}
@@ -95,7 +95,7 @@ func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums,
 	}{{df.gone, e.RemoveAll}, {df.added, e.AddAll}} {
 		for vs := range slices.Chunk(part.vs, sumsBatch) {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return nil, ctx.Err()
 			}
 			xs, tokens := make([][]float32, len(vs)), make([][]int32, len(vs))
 			for i, v := range vs {
