@@ -21,6 +21,11 @@ const verifySample = 1000
 // beside searches and writes, and changes nothing. Cost: a scan of the store and of
 // the derived state, and 1,000 searches.
 func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyReport, err error) {
+	ctx, end, err := e.work(ctx)
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	defer end(&err)
 	s, done, err := e.read()
 	if err != nil {
 		return VerifyReport{}, err
