@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/index"
 )
 
 // ending is a context that ends when it is looked at for the n-th time.
@@ -79,5 +82,50 @@ func TestCloseEndsVerify(t *testing.T) {
 	}
 	if err := <-closed; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestChunksOfACancelledAdd cancels an Add at each moment that it looks at its context from
+// its first record on. Contexts made of that one would not look at it. What a cancelled Add has put into the index is gone before
+// another document gets its ordinal: all chunks of it.
+func TestChunksOfACancelledAdd(t *testing.T) {
+	for _, kind := range index.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			e := small(t, t.TempDir(), 3, Options{Index: kind, ChunkTokens: 64})
+			e.db.Stop() // so that the next commit has to do it
+			long := []Document{{ID: "long", Text: strings.Repeat("A sentence about nothing in particular. ", 100)}}
+			undone := false
+			for n := 1; ; n++ {
+				records, err := e.check(t.Context(), long, false)
+				if err == nil {
+					err = e.encode(t.Context(), records)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := e.stage(endsAfter(t.Context(), n), records, false); err == nil {
+					break
+				} else if !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				undone = undone || e.db.Present().Vectors.Len() > e.db.Present().Chunks
+				if _, err := e.Get(t.Context(), "long"); !errors.Is(err, ErrNotFound) {
+					t.Fatalf("look %d: %v", n, err)
+				}
+				numbers(t, e, 10+n, 11+n) // which gets the ordinal
+				s := e.db.Present()
+				for id := range s.Vectors.IDs {
+					if s.Sees(id) && id != chunk.Ord(id) {
+						t.Fatalf("look %d: chunk %d of a document of one piece", n, chunk.Number(id))
+					}
+				}
+				if s.Vectors.Len() != s.Chunks {
+					t.Fatalf("look %d: %d vectors of %d chunks", n, s.Vectors.Len(), s.Chunks)
+				}
+			}
+			if !undone {
+				t.Error("nothing was ever undone: the test shows nothing")
+			}
+		})
 	}
 }

@@ -21,16 +21,12 @@ const verifySample = 1000
 // beside searches and writes, and changes nothing. Cost: a scan of the store and of
 // the derived state, and 1,000 searches.
 func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyReport, err error) {
-	ctx, end, err := e.work(ctx)
-	if err != nil {
-		return VerifyReport{}, err
-	}
-	defer end(&err)
 	s, done, err := e.read()
 	if err != nil {
 		return VerifyReport{}, err
 	}
 	defer done(&err)
+	ctx = untilClose{ctx, e}
 	defer snapshot.Guard(&err)()
 	if progress == nil {
 		progress = func(Progress) {}
@@ -64,6 +60,19 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 		r.Unfitted = b.Fresh
 	}
 	return r, nil
+}
+
+// untilClose is a context whose error is ErrClosed once Close has begun.
+type untilClose struct {
+	context.Context
+	e *Engine
+}
+
+func (c untilClose) Err() error {
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	return context.Cause(c.e.root)
 }
 
 // selfRecall holds every stored vector against the index, and searches a vector of

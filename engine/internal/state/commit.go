@@ -30,7 +30,7 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (_ ui
 	}
 	defer d.turn.unlock()
 	defer d.Repair(&err)
-	defer snapshot.Guard(&err)() // undo reads what may lie in a file
+	defer snapshot.Guard(&err)() // undoSome reads what may lie in a file
 	next, df, err := d.prepare(ctx, changes)
 	if err != nil {
 		return 0, err
@@ -102,8 +102,14 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 }
 
 // prepare makes the state behind changes, without its view and number. The
-// caller holds turn. After an error the vector index is as it was.
+// caller holds turn. After an error the vector index has no more than vectors to undo.
 func (d *DB) prepare(ctx context.Context, changes []Change) (*State, diff, error) {
+	for len(d.undone) > 0 { // whose ids may be among those that are given now
+		if ctx.Err() != nil {
+			return nil, diff{}, ctx.Err()
+		}
+		d.undoSome()
+	}
 	df, err := d.diffOf(ctx, changes)
 	if err != nil {
 		return nil, df, err
@@ -190,9 +196,23 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	return &next, nil
 }
 
-// undo takes vectors out that no state will see.
+// undo has vectors taken out that no state will see: of a graph that takes as long as
+// to add them, and whoever has cancelled a commit shall not wait. The caller holds turn.
 func (d *DB) undo(df diff) {
-	d.now.Vectors.Delete(idsOf(df.added))
+	d.undone = append(d.undone, idsOf(df.added)...)
+	d.wake()
+}
+
+// undoSome takes out some of them. The caller holds turn.
+func (d *DB) undoSome() {
+	n := min(len(d.undone), 32)
+	if n == 0 {
+		return
+	}
+	d.now.Vectors.Delete(d.undone[:n])
+	if d.undone = d.undone[n:]; len(d.undone) == 0 {
+		d.undone = nil
+	}
 }
 
 func idsOf(vs []Version) []uint64 {

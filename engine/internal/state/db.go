@@ -46,6 +46,7 @@ type DB struct {
 	pending  int        // changes since the snapshots; guarded by turn
 	saved    uint64     // commit of the snapshots; guarded by turn
 	backlogs []*backlog // of long works in progress; guarded by turn
+	undone   []uint64   // chunks of commits that failed, to be taken out of the index; guarded by turn
 
 	vectors atomic.Pointer[Vectors] // of the present state
 	before  atomic.Pointer[Vectors] // of states before it that are in use

@@ -271,7 +271,17 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 		x.SetWorkers(d.workers())
 		x.Delete(piece)
 	}
-	return len(ids) > 0, false, nil
+	worked := len(ids) > 0
+	for more := true; more; { // a commit may come between
+		if err := d.turn.lock(ctx); err != nil {
+			return worked, false, err
+		}
+		worked = worked || len(d.undone) > 0
+		d.undoSome()
+		more = len(d.undone) > 0
+		d.turn.unlock()
+	}
+	return worked, false, nil
 }
 
 // factorShare says how much of the time factors may take while commits go on: after

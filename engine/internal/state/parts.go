@@ -18,7 +18,7 @@ import (
 
 func (d *DB) editWords(ctx context.Context, cur *State, df diff) (*inverted.Words, error) {
 	e := cur.Words.Edit()
-	if _, err := e.Remove(idsOf(df.gone)); err != nil {
+	if err := each(ctx, df.gone, func(vs []Version) error { _, err := e.Remove(idsOf(vs)); return err }); err != nil {
 		return nil, err
 	}
 	terms := make([][]text.Term, step)
