@@ -111,12 +111,13 @@ func (e *Engine) saveBridge(ctx context.Context, w *modulate.Weights, last uint6
 	}); err != nil {
 		return "", err
 	}
-	err = e.db.SetBridges(ctx, func(s *state.State, bridges map[string]*state.Bridge) {
+	// The manifest names the bridge: nothing may cancel what is left.
+	err = e.db.SetBridges(context.WithoutCancel(ctx), func(s *state.State, bridges map[string]*state.Bridge) {
 		// Documents that came while the fit ran are fresh.
 		bridges[w.Stack] = &state.Bridge{Bridge: b, Weights: w, Fresh: s.Columns.After(last)}
 		s.Standard, s.Auto = w.Stack, auto
 	})
-	if err != nil { // the manifest names the bridge: it is in use from the next opening on
+	if err != nil {
 		return "", err
 	}
 	if before.File != "" && before.File != file {

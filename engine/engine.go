@@ -175,7 +175,7 @@ func (e *Engine) Flush(ctx context.Context) (err error) {
 }
 
 // Close ends the database. Further calls return ErrClosed at once. Running searches
-// end normally; a running Add, Fit or Flush is cancelled with ErrClosed, and an Add
+// end normally; a running Add, Fit, Flush or Verify is cancelled with ErrClosed, and an Add
 // whose commit is written returns success. Then derived state is saved and
 // everything released. A second Close waits for the first and does nothing.
 func (e *Engine) Close() error {

@@ -56,7 +56,13 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	ref := e.db.Acquire()
 	defer ref.Release()
 	defer snapshot.Guard(&err)()
+	defer e.db.Repair(&err)
 	c := newCorpus(ref.Value, e.fp.Dim)
+	for i, id := range c.ids {
+		if c.Vector(i) == nil {
+			return FitReport{}, fmt.Errorf("vector of chunk %d: %w", id, index.ErrCorrupt)
+		}
+	}
 	options := train.Options{
 		Stack: o.Variant, Sums: c.s.Sums,
 		RLR:  e.rlr(),

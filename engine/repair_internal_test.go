@@ -3,12 +3,15 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -207,5 +210,178 @@ func TestFactorIsKept(t *testing.T) {
 	e.db.Stop()
 	if n := stale(e); n != 0 {
 		t.Errorf("%d documents are beyond the factor", n)
+	}
+}
+
+// TestDamagedVectors: of a vector that is damaged in its snapshot every kind of call
+// says so by ErrCorrupt, and its repair is begun by whichever meets it.
+func TestDamagedVectors(t *testing.T) {
+	search := func(q Query) func(*Engine) error {
+		return func(e *Engine) error { _, err := e.Search(t.Context(), q); return err }
+	}
+	text := number(1000)
+	for name, call := range map[string]func(*Engine) error{
+		"dense":        search(Query{Text: text, Mode: ModeDense, Variant: VariantNone}),
+		"closed form":  search(Query{Text: text, Mode: ModeDense, Variant: "rlr"}),
+		"local":        search(Query{Text: text, Mode: ModeDense, Variant: VariantLocal}),
+		"local hybrid": search(Query{Text: text, Variant: VariantLocal}),
+		"hybrid":       search(Query{Text: text}),
+		"fit":          func(e *Engine) error { _, err := e.Fit(t.Context(), FitOptions{Epochs: 1}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			e := small(t, dir, 2000, Options{}) // more than one block of a snapshot
+			e.db.WantLocal()
+			if err := e.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d, err := e.Get(t.Context(), "1000")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "derived", "flat-int8.snap")
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var row []byte
+			for _, x := range d.Vector {
+				row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
+			}
+			at := bytes.Index(raw, row)
+			if at < 0 {
+				t.Fatal("the vector is not in the snapshot")
+			}
+			raw[at] ^= 1
+			if err := os.WriteFile(path, raw, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			e = small(t, dir, 0, Options{})
+			met := call(e)
+			if met != nil && !errors.Is(met, ErrCorrupt) {
+				t.Fatal(met)
+			}
+			for tries := 0; ; tries++ {
+				err := e.Flush(t.Context())
+				if err == nil {
+					if err = call(e); err == nil {
+						break
+					}
+				}
+				if tries == 3 {
+					t.Fatalf("first %v, still %v", met, err)
+				}
+			}
+			if v, err := e.Verify(t.Context(), nil); met != nil && (err != nil || len(v.Problems) > 0) {
+				t.Fatalf("%+v, %v", v, err)
+			}
+		})
+	}
+}
+
+// TestDamageMetByAdd: damage that an Add meets is an ErrCorrupt and is repaired, so that
+// the next one succeeds.
+func TestDamageMetByAdd(t *testing.T) {
+	for _, kind := range []string{"words", "sums", "columns", "flat-int8", "local"} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			e := small(t, dir, 2000, Options{Local: true})
+			if err := e.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "derived", kind+".snap")
+			e = small(t, dir, 0, Options{Local: true, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+			if err := os.Truncate(path, 4096); err != nil { // under the mapping
+				t.Fatal(err)
+			}
+			upsert := func() error {
+				_, err := e.Upsert(t.Context(), []Document{{ID: "3", Text: number(3)}, {ID: "new", Text: number(77)}})
+				return err
+			}
+			for tries := 0; ; tries++ {
+				err := upsert()
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, ErrCorrupt) || tries == 3 {
+					t.Fatalf("try %d: %v", tries, err)
+				}
+				if err := e.Flush(t.Context()); err != nil && !errors.Is(err, ErrCorrupt) {
+					t.Fatal(err)
+				}
+			}
+			for tries := 0; ; tries++ {
+				err := e.Flush(t.Context())
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, ErrCorrupt) || tries == 3 {
+					t.Fatalf("try %d: %v", tries, err)
+				}
+			}
+		})
+	}
+}
+
+// TestFlushBesideCommits: Flush waits for the commits so far, not for those that keep
+// coming, and does each kind of work beside them.
+func TestFlushBesideCommits(t *testing.T) {
+	// To follow in cells of 256 dimensions takes longer than a commit.
+	e, err := open(t.Context(), t.TempDir(), encoder.NewHash(256), Options{Local: true, NoSync: true}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	numbers(t, e, 0, 300)
+	var writers sync.WaitGroup
+	stop := make(chan struct{})
+	for w := range 4 {
+		writers.Go(func() {
+			for i := w; ; i += 4 {
+				select {
+				case <-stop:
+					return
+				default:
+					if _, err := e.Upsert(t.Context(), []Document{{ID: fmt.Sprint(i % 300), Text: number(i)}}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range 3 {
+		if err := e.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := e.Search(ctx, Query{Text: number(1), Mode: ModeDense, Variant: VariantLocal})
+	if err != nil || r.Trace.LocalWanted || r.Trace.Index != index.KindHNSWInt8 {
+		t.Errorf("%+v, %v", r.Trace, err)
+	}
+	close(stop)
+	writers.Wait()
+}
+
+// TestErrorsOfTheEnd: what waits ends with ErrClosed when the database is closed, and
+// with the error of its context, whatever the cause of that.
+func TestErrorsOfTheEnd(t *testing.T) {
+	e := small(t, t.TempDir(), 1, Options{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("no more interest"))
+	if err := e.db.Settled(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	e.db.Stop()
+	if err := e.db.Flush(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Error(err)
 	}
 }

@@ -26,6 +26,7 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 		return VerifyReport{}, err
 	}
 	defer done(&err)
+	ctx = untilClose{ctx, e}
 	defer snapshot.Guard(&err)()
 	if progress == nil {
 		progress = func(Progress) {}
@@ -63,6 +64,19 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 		r.Unfitted = b.Fresh
 	}
 	return r, nil
+}
+
+// untilClose is a context whose error is ErrClosed once Close has begun.
+type untilClose struct {
+	context.Context
+	e *Engine
+}
+
+func (c untilClose) Err() error {
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	return context.Cause(c.e.root)
 }
 
 // selfRecall holds every stored vector against the index, and searches a vector of

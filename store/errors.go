@@ -23,11 +23,11 @@ var (
 // Errors of reading and writing.
 var (
 	// ErrClosed answers calls after Close.
-	ErrClosed = errors.New("store is closed; open it again")
+	ErrClosed = errors.New("database is closed; open it again")
 	// ErrReadOnly answers writes to a store opened with ReadOnly.
-	ErrReadOnly = errors.New("store is read-only; open it for writing")
+	ErrReadOnly = errors.New("database is open for reading only; open it for writing")
 	// ErrNotFound answers reads of an ordinal that has no record (any more).
-	ErrNotFound = errors.New("no such record")
+	ErrNotFound = errors.New("not found")
 	// ErrTrimmed answers Log when the entries asked for were removed by
 	// Compact; the caller has to rebuild from a Scan.
 	ErrTrimmed = errors.New("change log was trimmed; rebuild from a scan")

@@ -108,7 +108,7 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) boo
 			return nil, ctx.Err()
 		}
 		if l.s.Sees(id) && !l.s.Local.Has(id) && (allow == nil || allow(id)) {
-			v, err := stored(l.s, id)
+			v, err := l.passage(id)
 			if err != nil {
 				return nil, err
 			}
@@ -161,7 +161,7 @@ func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {
 		if cell[i] >= 0 {
 			q = l.row(cell[i])
 		}
-		v, err := stored(l.s, cs[i].Ord)
+		v, err := l.passage(cs[i].Ord)
 		if err != nil {
 			return err
 		}
@@ -170,12 +170,12 @@ func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {
 	return nil
 }
 
-// stored is the vector of a chunk that the state sees.
-func stored(s *state.State, id uint64) ([]float32, error) {
-	if v := s.Vector(id); v != nil {
+// passage is the stored vector of a chunk of the state.
+func (l *localLeg) passage(id uint64) ([]float32, error) {
+	if v := l.s.Vector(id); v != nil {
 		return v, nil
 	}
-	return nil, fmt.Errorf("the vector of chunk %d cannot be read: %w", id, index.ErrCorrupt)
+	return nil, fmt.Errorf("vector of chunk %d: %w", id, index.ErrCorrupt)
 }
 
 func (l *localLeg) vectorFor(id uint64) []float32 {

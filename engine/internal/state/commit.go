@@ -22,38 +22,27 @@ const step = 64
 // that costs time is done before the commit record is written, beside the
 // searches: so an error, that of ctx included, leaves the database as it was,
 // and once the record is written nothing can fail any more. The caller discards
-// the batch after an error.
-func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint64, error) {
+// the batch after an error. Damage of derived state is an ErrCorrupt, and made good
+// in the background.
+func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (_ uint64, err error) {
 	if err := d.turn.lock(ctx); err != nil {
 		return 0, err
 	}
-	seq, df, err := d.commit(ctx, b, changes)
-	if seq == 0 && len(df.added) > 0 {
-		d.undo(df) // gives turn back
-	} else {
-		d.turn.unlock()
-	}
-	return seq, err
-}
-
-// commit is Commit for who holds turn. After an error seq is 0, and what was to be
-// added may be in the vector index.
-func (d *DB) commit(ctx context.Context, b *store.Batch, changes []Change) (seq uint64, df diff, err error) {
-	df, err = d.diffOf(ctx, changes)
+	defer d.turn.unlock()
+	defer d.Repair(&err)
+	defer snapshot.Guard(&err)() // undoSome reads what may lie in a file
+	next, df, err := d.prepare(ctx, changes)
 	if err != nil {
-		return 0, df, err
+		return 0, err
 	}
-	next, err := d.apply(ctx, d.now, df, everything|bridges)
+	seq, err := b.Commit(ctx)
 	if err != nil {
-		return 0, df, err
-	}
-	next.Bridges = countFresh(d.now.Bridges, df)
-	if seq, err = b.Commit(ctx); err != nil {
-		return 0, df, err
+		d.undo(df)
+		return 0, err
 	}
 	view, err := d.st.Snapshot()
 	if err != nil { // the store was closed under the engine
-		return seq, df, fmt.Errorf("stored as commit %d, but not searchable before the database is opened again: %w", seq, err)
+		return seq, fmt.Errorf("stored as commit %d, but not searchable before the database is opened again: %w", seq, err)
 	}
 	next.Seq, next.View, next.views = seq, view, share(view)
 	d.pending += len(changes)
@@ -63,16 +52,7 @@ func (d *DB) commit(ctx context.Context, b *store.Batch, changes []Change) (seq 
 	d.publish(next, df.gone)
 	d.lastCommit.Store(time.Now().UnixNano())
 	d.wake()
-	return seq, df, nil
-}
-
-// undo takes vectors out that no state will see, and gives turn back: nobody waits
-// for it but the next commit, whose chunks may get the same numbers, and Close.
-func (d *DB) undo(df diff) {
-	d.undoing.Go(func() {
-		defer d.turn.unlock()
-		d.now.Vectors.Delete(idsOf(df.added))
-	})
+	return seq, nil
 }
 
 // diff is what a commit changes, in chunks.
@@ -96,7 +76,7 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 	ended := map[uint64]bool{}
 	for i, c := range changes {
 		if i%step == 0 && ctx.Err() != nil {
-			return df, context.Cause(ctx)
+			return df, ctx.Err()
 		}
 		if c.Old == 0 {
 			continue
@@ -119,6 +99,28 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 		}
 	}
 	return df, nil
+}
+
+// prepare makes the state behind changes, without its view and number. The
+// caller holds turn. After an error the vector index has no more than vectors to undo.
+func (d *DB) prepare(ctx context.Context, changes []Change) (*State, diff, error) {
+	for len(d.undone) > 0 { // whose ids may be among those that are given now
+		if ctx.Err() != nil {
+			return nil, diff{}, ctx.Err()
+		}
+		d.undoSome()
+	}
+	df, err := d.diffOf(ctx, changes)
+	if err != nil {
+		return nil, df, err
+	}
+	next, err := d.apply(ctx, d.now, df, everything|bridges)
+	if err != nil {
+		d.undo(df)
+		return nil, df, err
+	}
+	next.Bridges = countFresh(d.now.Bridges, df)
+	return next, df, nil
 }
 
 // parts names parts of a state.
@@ -194,6 +196,25 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	return &next, nil
 }
 
+// undo has vectors taken out that no state will see: of a graph that takes as long as
+// to add them, and whoever has cancelled a commit shall not wait. The caller holds turn.
+func (d *DB) undo(df diff) {
+	d.undone = append(d.undone, idsOf(df.added)...)
+	d.wake()
+}
+
+// undoSome takes out some of them. The caller holds turn.
+func (d *DB) undoSome() {
+	n := min(len(d.undone), 32)
+	if n == 0 {
+		return
+	}
+	d.now.Vectors.Delete(d.undone[:n])
+	if d.undone = d.undone[n:]; len(d.undone) == 0 {
+		d.undone = nil
+	}
+}
+
 func idsOf(vs []Version) []uint64 {
 	ids := make([]uint64, len(vs))
 	for i, v := range vs {
@@ -206,7 +227,7 @@ func idsOf(vs []Version) []uint64 {
 func each(ctx context.Context, vs []Version, f func([]Version) error) error {
 	for piece := range slices.Chunk(vs, step) {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 		if err := f(piece); err != nil {
 			return err

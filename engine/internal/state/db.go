@@ -47,18 +47,19 @@ type DB struct {
 	unsaved  bool       // something was built that takes long; guarded by turn
 	saved    uint64     // commit of the snapshots; guarded by turn
 	backlogs []*backlog // of long works in progress; guarded by turn
+	undone   []uint64   // chunks of commits that failed, to be taken out of the index; guarded by turn
 
 	vectors atomic.Pointer[Vectors] // of the present state
 	before  atomic.Pointer[Vectors] // of states before it that are in use
 
-	drops        queue          // chunks that no state sees any more
-	localBacklog backlog        // of the local bridges; guarded by turn
-	lastCommit   atomic.Int64   // when it was, in nanoseconds
-	undoing      sync.WaitGroup // of commits that failed
-	localWanted  atomic.Bool    // local bridges are asked for
-	damaged      atomic.Uint32  // parts that searches found damaged
-	searching    atomic.Int64   // searches in progress
-	searched     atomic.Int64   // when the last one ended, in nanoseconds
+	drops        queue         // chunks that no state sees any more
+	localBacklog backlog       // of the local bridges; guarded by turn
+	lastCommit   atomic.Int64  // when it was, in nanoseconds
+	localWanted  atomic.Bool   // local bridges are asked for
+	damaged      atomic.Uint32 // parts that searches found damaged
+	lost         atomic.Bool   // a vector was asked for that is absent or damaged
+	searching    atomic.Int64  // searches in progress
+	searched     atomic.Int64  // when the last one ended, in nanoseconds
 
 	maintainer maintainer
 	mu         sync.Mutex // guards mapped
@@ -98,8 +99,11 @@ func (d *DB) vector(id uint64) []float32 {
 		}
 	}
 	if x := d.before.Load(); x != nil {
-		return x.Vector(id)
+		if v := x.Vector(id); v != nil {
+			return v
+		}
 	}
+	d.lost.Store(true)
 	return nil
 }
 
@@ -140,7 +144,6 @@ func (d *DB) SetBridges(ctx context.Context, change func(s *State, bridges map[s
 // The caller has ended all calls, and closes the store.
 func (d *DB) Close() error {
 	d.maintainer.end()
-	d.undoing.Wait()
 	var err error
 	if !d.o.ReadOnly && !d.little() {
 		err = d.save(context.Background())
@@ -153,7 +156,6 @@ func (d *DB) Close() error {
 // Abandon gives everything back without saving.
 func (d *DB) Abandon() error {
 	d.maintainer.end()
-	d.undoing.Wait()
 	if old := d.now; old != nil {
 		d.cell.Clear(func() { old.views.drop() })
 	}

@@ -36,24 +36,24 @@ type maintainer struct {
 	mu      sync.Mutex
 	now     Maintenance
 	asked   uint64        // counts calls of wake
-	settled uint64        // asked, when nothing was left to do last
+	settled uint64        // asked, when all that was asked for by then had been done
 	changed chan struct{} // closed and made anew when settled or now.Err changes
 	urgent  int           // calls of Flush that wait
-	failed  map[string]error
-	again   map[string]bool // tasks that met damage, to be done again behind its repair
 
 	factorEnd  time.Time     // when the last factor was done, and how long it took;
 	factorTook time.Duration // the maintainer's own
+	failed     map[string]error
+	retried    bool // failed was emptied by a repair since the last Flush
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
-var errClosing = store.ErrClosed
+var errClosing = fmt.Errorf("cancelled by Close: %w", store.ErrClosed)
 
 func (d *DB) startMaintainer() {
 	m := &d.maintainer
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.kick, m.ended, m.changed = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	m.failed, m.again = map[string]error{}, map[string]bool{}
+	m.failed = map[string]error{}
 	go d.maintain()
 	d.wake()
 }
@@ -88,6 +88,17 @@ func (d *DB) wake() {
 	}
 }
 
+// retry has what failed tried again, for once: what fails then does so not for the
+// damage that has been repaired.
+func (m *maintainer) retry() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.failed) > 0 && !m.retried {
+		clear(m.failed)
+		m.now.Err, m.retried = nil, true
+	}
+}
+
 // report says how far the task at hand has come.
 func (m *maintainer) report(task string, done, total int) {
 	m.mu.Lock()
@@ -110,7 +121,7 @@ func (d *DB) Flush(ctx context.Context) error {
 	m.mu.Lock()
 	m.urgent++
 	clear(m.failed) // what failed is tried again
-	m.now.Err = nil
+	m.now.Err, m.retried = nil, false
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
@@ -133,7 +144,7 @@ func (d *DB) Flush(ctx context.Context) error {
 		case <-m.ctx.Done():
 			return context.Cause(m.ctx)
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 	}
 }
@@ -150,19 +161,22 @@ func (d *DB) maintain() {
 		m.mu.Lock()
 		asked := m.asked
 		m.mu.Unlock()
+		seq := d.st.Seq()
 		worked, later := d.pass(m.ctx)
 		if m.ctx.Err() != nil {
 			return
 		}
+		if !worked || d.st.Seq() != seq { // while commits keep coming there is always work
+			m.mu.Lock()
+			m.settled = asked
+			m.now.Task, m.now.Done, m.now.Total = "", 0, 0
+			close(m.changed)
+			m.changed = make(chan struct{})
+			m.mu.Unlock()
+		}
 		if worked {
 			continue
 		}
-		m.mu.Lock()
-		m.settled = asked
-		m.now.Task, m.now.Done, m.now.Total = "", 0, 0
-		close(m.changed)
-		m.changed = make(chan struct{})
-		m.mu.Unlock()
 		var timer <-chan time.Time
 		if later {
 			timer = time.After(rest)
@@ -183,7 +197,7 @@ type task struct {
 	do   func(ctx context.Context, s *State, urgent bool) (worked, later bool, err error)
 }
 
-// pass does the first piece of work there is.
+// pass does each task once, so that none keeps the others waiting.
 func (d *DB) pass(ctx context.Context) (worked, later bool) {
 	m := &d.maintainer
 	tasks := []task{
@@ -199,7 +213,7 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 	}
 	for _, t := range tasks {
 		if ctx.Err() != nil {
-			return false, false
+			return worked, false
 		}
 		m.mu.Lock()
 		urgent := m.urgent > 0
@@ -210,28 +224,21 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 		}
 		ref := d.cell.Acquire()
 		if ref == nil {
-			return false, false
+			return worked, false
 		}
 		w, l, err := d.run(ctx, t, ref.Value, urgent)
 		ref.Release()
-		if err != nil && ctx.Err() == nil && !m.again[t.name] && d.Repair(&err) {
-			m.again[t.name] = true
-			return true, false
-		}
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s: %w", t.name, err)
+			d.Repair(&err)
 			d.warn("work in the background failed", "task", t.name, "error", err)
 			m.mu.Lock()
 			m.failed[t.name], m.now.Err = err, err
 			m.mu.Unlock()
 		}
-		if w && err == nil {
-			delete(m.again, t.name)
-			return true, false
-		}
-		later = later || l
+		worked, later = worked || w && err == nil, later || l
 	}
-	return false, later
+	return worked, later
 }
 
 func (d *DB) run(ctx context.Context, t task, s *State, urgent bool) (worked, later bool, err error) {
@@ -264,7 +271,17 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 		x.SetWorkers(d.workers())
 		x.Delete(piece)
 	}
-	return len(ids) > 0, false, nil
+	worked := len(ids) > 0
+	for more := true; more; { // a commit may come between
+		if err := d.turn.lock(ctx); err != nil {
+			return worked, false, err
+		}
+		worked = worked || len(d.undone) > 0
+		d.undoSome()
+		more = len(d.undone) > 0
+		d.turn.unlock()
+	}
+	return worked, false, nil
 }
 
 // factorShare says how much of the time factors may take while commits go on: after
@@ -342,19 +359,17 @@ func (d *DB) compactSums(ctx context.Context, s *State, _ bool) (bool, bool, err
 	})
 }
 
-// begin notes what commits change from the state s on, for a work that goes on.
-// ok is false where commits have gone on since.
-func (d *DB) begin(ctx context.Context, s *State, b *backlog) (ok bool, err error) {
+// begin notes what commits change from the present state on, for a work that goes on.
+// It returns that state, which the caller releases.
+func (d *DB) begin(ctx context.Context, b *backlog) (*Ref, error) {
 	if err := d.turn.lock(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
 	defer d.turn.unlock()
-	if d.now.Seq != s.Seq {
-		return false, nil
-	}
+	d.finish(b) // what a fault has ended may have left it
 	*b = backlog{}
 	d.backlogs = append(d.backlogs, b)
-	return true, nil
+	return d.cell.Acquire(), nil
 }
 
 // finish stops noting. The caller holds turn, or no commit can come.
@@ -365,6 +380,7 @@ func (d *DB) finish(b *backlog) {
 func (d *DB) abandon(b *backlog) {
 	if d.turn.lock(context.Background()) == nil {
 		d.finish(b)
+		*b = backlog{}
 		d.turn.unlock()
 	}
 }
@@ -378,10 +394,13 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 		return false, false, nil
 	}
 	var b backlog
-	if ok, err := d.begin(ctx, s, &b); err != nil || !ok {
-		return !ok && err == nil, false, err
+	ref, err := d.begin(ctx, &b)
+	if err != nil {
+		return false, false, err
 	}
+	defer ref.Release()
 	defer d.abandon(&b)
+	s = ref.Value
 	d.maintainer.report("graph", 0, s.Chunks)
 	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, d.growOptions(), s.Sees)
 	if err != nil {
@@ -435,26 +454,55 @@ func (d *DB) WantLocal() {
 }
 
 // followLocal builds the local bridges that somebody asked for, and brings them to
-// the present state.
-func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+// the present state. Where that fails it gives them up, as they would fall behind
+// without end; the next try builds them anew.
+func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (worked, _ bool, err error) {
 	if !d.localWanted.Load() {
 		return false, false, nil
 	}
+	done := false
+	defer func() {
+		if !done || err != nil && ctx.Err() == nil {
+			d.giveUpLocal()
+		}
+	}()
+	worked, err = d.tendLocal(ctx, s)
+	done = true
+	return worked, false, err
+}
+
+// giveUpLocal publishes a state without local bridges.
+func (d *DB) giveUpLocal() {
+	if d.turn.lock(context.Background()) != nil {
+		return
+	}
+	defer d.turn.unlock()
+	d.finish(&d.localBacklog)
+	d.localBacklog = backlog{}
+	next := *d.now
+	next.Local, next.LocalSeq, next.Fresh = nil, 0, nil
+	d.pending = max(d.pending, 1)
+	d.publish(&next, nil)
+}
+
+func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {
 	if s.Local == nil {
 		if s.Chunks == 0 {
-			return false, false, nil
+			return false, nil
 		}
 		b := &d.localBacklog
-		if ok, err := d.begin(ctx, s, b); err != nil || !ok {
-			return !ok && err == nil, false, err
+		ref, err := d.begin(ctx, b)
+		if err != nil {
+			return false, err
 		}
+		defer ref.Release()
+		s = ref.Value
 		d.maintainer.report("local bridges", 0, s.Chunks)
 		built, err := d.buildLocal(ctx, s)
 		if err != nil {
-			d.abandon(b)
-			return false, false, err
+			return false, err
 		}
-		return true, false, d.change(ctx, func(next *State) error {
+		return true, d.change(ctx, func(next *State) error {
 			next.Local, next.LocalSeq, next.Fresh = built, s.Seq, nil
 			for _, v := range b.added {
 				next.Fresh = append(next.Fresh, v.ID)
@@ -470,34 +518,25 @@ func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (bool, bool, err
 		d.maintainer.report("local bridges", 0, s.Chunks)
 		fresh, err := s.Local.Repartition(ctx)
 		if err != nil {
-			return false, false, err
+			return false, err
 		}
-		return true, false, d.change(ctx, func(next *State) error {
+		return true, d.change(ctx, func(next *State) error {
 			if next.Local == s.Local { // always so: only the maintainer changes it
 				next.Local = fresh
 			}
 			return nil
 		})
 	}
-	return false, false, nil
+	return false, nil
 }
 
 // catchUpLocal takes into the local bridges what commits changed since.
-func (d *DB) catchUpLocal(ctx context.Context) (bool, bool, error) {
+func (d *DB) catchUpLocal(ctx context.Context) (bool, error) {
 	if err := d.turn.lock(ctx); err != nil {
-		return false, false, err
+		return false, err
 	}
 	df, base, fresh := d.localBacklog.take(), d.now, len(d.now.Fresh)
 	d.turn.unlock()
-	back := func(err error) (bool, bool, error) {
-		if lock := d.turn.lock(context.Background()); lock == nil {
-			df.added = append(df.added, d.localBacklog.added...)
-			df.gone = append(df.gone, d.localBacklog.gone...)
-			d.localBacklog.diff = df
-			d.turn.unlock()
-		}
-		return false, false, err
-	}
 	ended := make(map[uint64]bool, len(df.gone))
 	for _, v := range df.gone {
 		ended[v.ID] = true
@@ -511,14 +550,14 @@ func (d *DB) catchUpLocal(ctx context.Context) (bool, bool, error) {
 			continue
 		}
 		if err := e.Add(v.ID, v.Vector, v.Tokens); err != nil {
-			return back(err)
+			return false, err
 		}
 	}
 	built, err := e.Done(ctx)
-	if err != nil {
-		return back(err)
+	if err != nil { // of ctx, and nothing comes after it, or the bridges are given up
+		return false, err
 	}
-	return true, false, d.change(ctx, func(next *State) error {
+	return true, d.change(ctx, func(next *State) error {
 		next.Local, next.LocalSeq = built, base.Seq
 		next.Fresh = slices.Clone(next.Fresh[fresh:])
 		return nil

@@ -150,7 +150,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, ctx.Err()
 		}
 		d.distrust("all parts", err)
 		clear(at)

@@ -18,10 +18,7 @@ import (
 
 func (d *DB) editWords(ctx context.Context, cur *State, df diff) (*inverted.Words, error) {
 	e := cur.Words.Edit()
-	if err := each(ctx, df.gone, func(vs []Version) error {
-		_, err := e.Remove(idsOf(vs))
-		return err
-	}); err != nil {
+	if err := each(ctx, df.gone, func(vs []Version) error { _, err := e.Remove(idsOf(vs)); return err }); err != nil {
 		return nil, err
 	}
 	terms := make([][]text.Term, step)
@@ -55,7 +52,7 @@ func (d *DB) Parallel(ctx context.Context, n int, f func(i int)) error {
 					return nil
 				}
 				if ctx.Err() != nil {
-					return context.Cause(ctx)
+					return ctx.Err()
 				}
 				f(i)
 			}
@@ -102,7 +99,7 @@ func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums,
 	}{{df.gone, e.RemoveAll}, {df.added, e.AddAll}} {
 		for vs := range slices.Chunk(part.vs, sumsBatch) {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return nil, ctx.Err()
 			}
 			xs, tokens := make([][]float32, len(vs)), make([][]int32, len(vs))
 			for i, v := range vs {

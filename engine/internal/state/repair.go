@@ -38,6 +38,9 @@ func (d *DB) Repair(err *error) bool {
 		return false
 	}
 	p := damages(*err)
+	if (p.has(sums|bridges) || errors.Is(*err, modulate.ErrPassage)) && d.lost.Swap(false) {
+		p |= vectors // that these read
+	}
 	if p == 0 {
 		return false
 	}
@@ -91,6 +94,7 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	}
 	d.publish(next, nil)
 	d.unsaved = true // the file is to be replaced
+	d.maintainer.retry()
 	return true, false, nil
 }
 
@@ -124,7 +128,7 @@ func (d *DB) Verify(ctx context.Context, s *State) (problems []string, unreachab
 		}
 		err := guarded(func() error { return v.Verify(ctx) })
 		if ctx.Err() != nil {
-			return problems, 0, context.Cause(ctx)
+			return problems, 0, ctx.Err()
 		}
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s does not fit together: %v; it is made anew when its file in %s is removed", p.name, err, Folder))

@@ -92,7 +92,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 	}
 	for i, f := range files {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 		d.maintainer.report("save", i, len(files))
 		history, ok, err := s.View.HistoryAt(f.seq)

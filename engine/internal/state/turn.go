@@ -12,13 +12,13 @@ func newTurn() turn { return make(turn, 1) }
 
 func (t turn) lock(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	select {
 	case t <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 }
 

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/index"
+)
+
+// ending is a context that ends when it is looked at for the n-th time.
+type ending struct {
+	context.Context
+	left atomic.Int64
+	done chan struct{}
+}
+
+func endsAfter(ctx context.Context, n int) *ending {
+	c := &ending{Context: ctx, done: make(chan struct{})}
+	c.left.Store(int64(n))
+	return c
+}
+
+func (c *ending) Done() <-chan struct{} { return c.done }
+
+func (c *ending) Err() error {
+	left := c.left.Add(-1)
+	if left == -1 {
+		close(c.done)
+	}
+	if left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestBridgeIsSavedOrNot: whenever the context ends, either the call says so and the
+// database has the bridge it had, or the new one is in use.
+func TestBridgeIsSavedOrNot(t *testing.T) {
+	e := small(t, t.TempDir(), 60, Options{})
+	if _, err := e.Fit(t.Context(), FitOptions{Variant: "slr", Epochs: 1, QueriesPerPassage: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w := e.db.Present().Bridges["slr"].Weights
+	for n := 0; ; n++ {
+		before, auto := e.st.Manifest().Auto, fmt.Sprint("choice", n)
+		_, err := e.saveBridge(endsAfter(t.Context(), n), w, 1, nil, auto)
+		switch now := e.st.Manifest().Auto; {
+		case err == nil && now == auto && e.db.Present().Auto == auto:
+			if n == 0 {
+				t.Fatal("the call never looks at its context")
+			}
+			return
+		case err == nil || now != before || !errors.Is(err, context.Canceled):
+			t.Fatalf("look %d: %v, and %q in place of %q", n, err, now, before)
+		}
+	}
+}
+
+// TestCloseEndsVerify: Close does not wait for all of a Verify.
+func TestCloseEndsVerify(t *testing.T) {
+	e, err := Open(t.Context(), t.TempDir(), encoder.NewHash(32), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers(t, e, 0, 500)
+	closed, once := make(chan error, 1), false
+	_, err = e.Verify(t.Context(), func(Progress) {
+		if !once {
+			once = true
+			go func() { closed <- e.Close() }()
+			<-e.root.Done()
+		}
+	})
+	if !errors.Is(err, ErrClosed) || !once {
+		t.Errorf("Verify: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestChunksOfACancelledAdd cancels an Add at each moment that it looks at its context from
+// its first record on. Contexts made of that one would not look at it. What a cancelled Add has put into the index is gone before
+// another document gets its ordinal: all chunks of it.
+func TestChunksOfACancelledAdd(t *testing.T) {
+	for _, kind := range index.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			e := small(t, t.TempDir(), 3, Options{Index: kind, ChunkTokens: 64})
+			e.db.Stop() // so that the next commit has to do it
+			long := []Document{{ID: "long", Text: strings.Repeat("A sentence about nothing in particular. ", 100)}}
+			undone := false
+			for n := 1; ; n++ {
+				records, err := e.check(t.Context(), long, false)
+				if err == nil {
+					err = e.encode(t.Context(), records)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := e.stage(endsAfter(t.Context(), n), records, false); err == nil {
+					break
+				} else if !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				undone = undone || e.db.Present().Vectors.Len() > e.db.Present().Chunks
+				if _, err := e.Get(t.Context(), "long"); !errors.Is(err, ErrNotFound) {
+					t.Fatalf("look %d: %v", n, err)
+				}
+				numbers(t, e, 10+n, 11+n) // which gets the ordinal
+				s := e.db.Present()
+				for id := range s.Vectors.IDs {
+					if s.Sees(id) && id != chunk.Ord(id) {
+						t.Fatalf("look %d: chunk %d of a document of one piece", n, chunk.Number(id))
+					}
+				}
+				if s.Vectors.Len() != s.Chunks {
+					t.Fatalf("look %d: %d vectors of %d chunks", n, s.Vectors.Len(), s.Chunks)
+				}
+			}
+			if !undone {
+				t.Error("nothing was ever undone: the test shows nothing")
+			}
+		})
+	}
+}
