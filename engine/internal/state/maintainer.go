@@ -2,8 +2,8 @@ package state
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -45,7 +45,7 @@ type maintainer struct {
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
-var errClosing = errors.New("the database is being closed")
+var errClosing = fmt.Errorf("the database is being closed: %w", store.ErrClosed)
 
 func (d *DB) startMaintainer() {
 	m := &d.maintainer
@@ -393,21 +393,35 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 		graph.Delete(idsOf(df.gone))
 		return nil
 	}
-	for {
+	var todo diff
+	for before, slow := math.MaxInt, false; ; {
 		if err := d.turn.lock(ctx); err != nil {
 			return false, false, err
 		}
-		if b.len() <= handful {
+		came := b.len()
+		todo.append(b.take())
+		n := todo.len()
+		if n <= handful {
 			break
 		}
-		df := b.take()
-		d.turn.unlock()
-		if err := follow(df); err != nil {
+		// Commits that bring more than the graph takes in meanwhile have to wait:
+		// each about as long as what it brought takes.
+		slow = slow || came >= before
+		before = n
+		var err error
+		if slow {
+			err = follow(todo.cut(max(handful, 2*came)))
+			d.turn.unlock()
+		} else {
+			d.turn.unlock()
+			err = follow(todo.cut(n))
+		}
+		if err != nil {
 			return false, false, err
 		}
 	}
 	defer d.turn.unlock()
-	if err := follow(b.take()); err != nil {
+	if err := follow(todo); err != nil {
 		return false, false, err
 	}
 	next, old := *d.now, d.now.Vectors
