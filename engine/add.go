@@ -234,14 +234,23 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 		e.report(Progress{Stage: "encode", Done: done, Total: len(records)})
 		return nil
 	}
+	var own []*store.Document // that brought their vectors
+	for i := range records {
+		if r := &records[i]; len(r.Rows) > 0 {
+			own = append(own, r)
+		}
+	}
+	if err := e.db.Parallel(ctx, len(own), func(i int) {
+		setTokens(own[i], 0, e.enc.Tokenize(encoder.Passage, chunk.Passage(own[i].Title, own[i].Text)))
+	}); err != nil {
+		return err
+	}
 	for i := range records {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		r := &records[i]
-		if len(r.Rows) > 0 { // it brought its vector
-			setTokens(r, 0, e.enc.Tokenize(encoder.Passage, chunk.Passage(r.Title, r.Text)))
-		} else {
+		if len(r.Rows) == 0 {
 			for _, s := range e.chunks.Split(r.Title, r.Text) {
 				r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
 			}

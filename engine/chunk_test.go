@@ -328,3 +328,51 @@ func TestLongTitle(t *testing.T) {
 		}
 	}
 }
+
+// TestCollapseOfSeveral: near-duplicates of several texts are folded each into its
+// own, and texts that share less than four fifths of their pairs into none.
+func TestCollapseOfSeveral(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	var d, copied, far []engine.Document // in this order, so that each fold is looked for among many
+	for g := range 12 {
+		words := make([]string, 50)
+		for i := range words {
+			words[i] = fmt.Sprintf("g%dw%d", g, i)
+		}
+		words[0] = "common"
+		d = append(d, engine.Document{ID: fmt.Sprint(g), Text: strings.Join(words, " ")})
+		for copies := range 3 {
+			w := slices.Clone(words)
+			w[10+copies] = "zother" // 46 of 52 pairs in common, .88
+			copied = append(copied, engine.Document{ID: fmt.Sprint(g, "-", copies), Text: strings.Join(w, " ")})
+		}
+		for kind, n := range map[string]int{"far": 6, "below": 3} { // 37 of 61 pairs, .61; 43 of 55, .78
+			w := slices.Clone(words)
+			for i := range n {
+				w[5+7*i] = "z" + kind
+			}
+			far = append(far, engine.Document{ID: fmt.Sprint(g, "-", kind), Text: strings.Join(w, " ")})
+		}
+	}
+	add(t, e, slices.Concat(d, copied, far))
+	r := search(t, e, engine.Query{Text: "common", K: 100, Collapse: true, Mode: engine.ModeLexical})
+	folded := 0
+	for _, h := range r.Hits {
+		group, kind, _ := strings.Cut(h.ID, "-")
+		if kind == "far" || kind == "below" {
+			if len(h.Duplicates) > 0 {
+				t.Errorf("%s has duplicates %v", h.ID, h.Duplicates)
+			}
+			continue
+		}
+		for _, id := range h.Duplicates {
+			if other, far, _ := strings.Cut(id, "-"); other != group || far == "far" || far == "below" {
+				t.Errorf("%s is folded into %s", id, h.ID)
+			}
+		}
+		folded += len(h.Duplicates)
+	}
+	if len(r.Hits) != 36 || folded != 36 {
+		t.Errorf("%d hits with %d duplicates, want 36 with 36", len(r.Hits), folded)
+	}
+}

@@ -138,7 +138,8 @@ func TestLateDamage(t *testing.T) {
 			closed(t, e)
 		}
 	}
-	for _, name := range []string{"flat-int8.snap", "words.snap", "columns.snap", "sums.snap", "local.snap"} {
+	// Those of live ordinals and, in so small a corpus, of columns are read at open.
+	for _, name := range []string{"flat-int8.snap", "words.snap", "sums.snap", "local.snap"} {
 		if late[name] == 0 {
 			t.Errorf("no search has met damage in %s", name)
 		}
@@ -172,7 +173,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 			}
 			closed(t, e)
 		}
-		if found == 0 && name != "live.snap" { // that one is read at open
+		if found == 0 && name != "live.snap" && name != "columns.snap" { // these are read at open
 			t.Errorf("no damage in %s was found", name)
 		}
 	}

@@ -19,7 +19,7 @@ var (
 	ErrExists = errors.New("document exists")
 	// ErrInvalid answers input that can never be right: an empty id, an empty
 	// query, a k out of range, a vector with NaN.
-	ErrInvalid = fault.Invalid
+	ErrInvalid = fault.ErrInvalid
 	// ErrNoEncoder answers calls that need an encoder on an engine that was
 	// opened without one.
 	ErrNoEncoder = errors.New("no encoder: open the database with one")

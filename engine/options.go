@@ -50,7 +50,7 @@ type Options struct {
 	MemoryMiB int
 	// Local builds local bridges as soon as there are documents, and keeps them up to
 	// date. Else they are built once a query names "rlr-local". They take some
-	// 2·Dim to 4·Dim bytes a vector.
+	// 4·Dim bytes a vector, and more where texts are long.
 	Local bool
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.

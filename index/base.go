@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/internal/rcu"
-	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // base is what all kinds share: where vectors lie, under which ids, and which of
@@ -21,14 +20,12 @@ type base struct {
 	m       *metric
 	workers atomic.Int64
 
-	write sync.Mutex             // held by whoever changes the index, from beginning to end
-	mem   atomic.Pointer[memory] // the newest; stored by the writer
-	slots idTable                // of live slots
-	views rcu.Cell[*view]
-	now   *view // the newest; the writer's
-	// mapped: memory may lie in a file and fail to be read. Whoever reads it says
-	// so by snapshot.Guard.
-	mapped bool
+	write  sync.Mutex             // held by whoever changes the index, from beginning to end
+	mem    atomic.Pointer[memory] // the newest; stored by the writer
+	slots  idTable                // of live slots
+	views  rcu.Cell[*view]
+	now    *view  // the newest; the writer's
+	mapped bool   // memory may lie in a file and fail to be read: see guard
 	owned  []bool // chunks that the index may write to, the writer's
 
 	scanners sync.Pool // of *scanner
@@ -62,11 +59,7 @@ func (b *base) grow(n int) {
 
 // own makes the chunks at places, some of which may lie in a snapshot or belong
 // to another index, the index's own. The error is ErrCorrupt.
-func (b *base) own(places []int) (err error) {
-	if b.mapped {
-		defer corrupted(&err)
-		defer snapshot.Guard(&err)()
-	}
+func (b *base) own(places []int) error {
 	var foreign []int
 	for _, p := range places {
 		if !b.owned[p] {
@@ -77,7 +70,11 @@ func (b *base) own(places []int) (err error) {
 	if len(foreign) == 0 {
 		return nil
 	}
-	mem, err := b.mem.Load().copied(foreign)
+	var mem *memory
+	err := b.guard(func() (err error) {
+		mem, err = b.mem.Load().copied(foreign)
+		return err
+	})
 	if err != nil {
 		for _, p := range foreign {
 			b.owned[p] = false
@@ -125,11 +122,11 @@ func (b *base) Vector(id uint64) []float32 {
 	return row
 }
 
-func (b *base) Scores(dst []float32, q []float32, ids []uint64) (err error) {
-	if b.mapped {
-		defer corrupted(&err)
-		defer snapshot.Guard(&err)()
-	}
+func (b *base) Scores(dst []float32, q []float32, ids []uint64) error {
+	return b.guard(func() error { return b.scores(dst, q, ids) })
+}
+
+func (b *base) scores(dst []float32, q []float32, ids []uint64) error {
 	if len(dst) != len(ids) {
 		return fmt.Errorf("room for %d scores of %d ids: %w", len(dst), len(ids), ErrLength)
 	}
@@ -173,12 +170,7 @@ func (b *base) bytes() Memory {
 }
 
 // exact appends the nearest of all vectors to dst: the query has been checked.
-func (b *base) exact(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
-	got = dst
-	if b.mapped {
-		defer corrupted(&err)
-		defer snapshot.Guard(&err)()
-	}
+func (b *base) exact(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
 	s := b.scanners.Get().(*scanner)
 	defer b.scanners.Put(s)
 	r := b.views.Acquire()

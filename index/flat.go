@@ -225,7 +225,15 @@ func (f *flat) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	if err := f.m.checkQuery(q, f.o.Dim); err != nil {
 		return dst, err
 	}
-	return f.exact(dst, q, o)
+	if !f.mapped {
+		return f.exact(dst, q, o)
+	}
+	got := dst
+	err := guarded(func() (err error) {
+		got, err = f.exact(dst, q, o)
+		return err
+	})
+	return got, err
 }
 
 func (f *flat) Bytes() Memory {

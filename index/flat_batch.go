@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -38,7 +37,7 @@ func (f *flat) SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions)
 		for j := from; j < to; j++ {
 			out[j] = dst[j][:0]
 		}
-		errs[i] = f.searchBlock(r.Value, out[from:to], queries[from*dim:to*dim], o)
+		errs[i] = f.guard(func() error { return f.searchBlock(r.Value, out[from:to], queries[from*dim:to*dim], o) })
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -55,11 +54,7 @@ type batchScratch struct {
 var batchPool = sync.Pool{New: func() any { return &batchScratch{} }}
 
 // searchBlock answers a block of queries in v, appending to dst.
-func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o SearchOptions) (err error) {
-	if f.mapped {
-		defer corrupted(&err)
-		defer snapshot.Guard(&err)()
-	}
+func (f *flat) searchBlock(v *view, dst [][]Neighbor, queries []float32, o SearchOptions) error {
 	s := batchPool.Get().(*batchScratch)
 	defer batchPool.Put(s)
 	dim, n, size := f.o.Dim, len(dst), 1<<v.mem.rows.bits

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
-
-	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // plan is what a node is to be linked to.
@@ -96,7 +94,9 @@ func (h *hnsw) eachWalker(ctx context.Context, n int, f func(w *walker, i int)) 
 		defer w.end()
 		w.mem, w.o.Ctx, w.err = mem, ctx, ctx.Err()
 		if w.err == nil {
-			w.guarded(f, i)
+			if err := h.guard(func() error { f(w, i); return nil }); err != nil {
+				w.err = err
+			}
 		}
 		if err := w.err; err != nil {
 			bad.Store(&err)
@@ -106,15 +106,6 @@ func (h *hnsw) eachWalker(ctx context.Context, n int, f func(w *walker, i int)) 
 		return *err
 	}
 	return nil
-}
-
-// guarded calls f.
-func (w *walker) guarded(f func(w *walker, i int), i int) {
-	if w.h.mapped {
-		defer corrupted(&w.err)
-		defer snapshot.Guard(&w.err)()
-	}
-	f(w, i)
 }
 
 // mend is eachWalker for what has to be done. A link that damaged vectors have

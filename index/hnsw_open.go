@@ -45,13 +45,13 @@ func (p *opener) openGraph(h *hnsw) {
 		return
 	}
 	h.settled, h.unspilled = false, spill
-	h.lazy = newLazy(len(h.nodes), func(chunk int) error { return h.checkRoom(links, chunk) })
+	h.lazy = newLazy(len(h.nodes), func(chunk int) error {
+		return guarded(func() error { return h.checkRoom(links, chunk) })
+	})
 }
 
 // checkRoom checks the links of one chunk as they lie in a snapshot.
-func (h *hnsw) checkRoom(s *snapshot.Section, chunk int) (err error) {
-	defer corrupted(&err)
-	defer snapshot.Guard(&err)()
+func (h *hnsw) checkRoom(s *snapshot.Section, chunk int) error {
 	each, c := 2*h.o.M, h.nodes[chunk]
 	m := min(1<<nodeBits, h.n-chunk<<nodeBits)
 	if err := s.Check(chunk<<nodeBits*each*4, m*each*4); err != nil {

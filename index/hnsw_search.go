@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -17,12 +16,19 @@ const (
 	costCode   = 0.4  // the codes of one vector that the filter let through
 )
 
-func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neighbor, err error) {
-	got = dst
-	if h.mapped {
-		defer corrupted(&err)
-		defer snapshot.Guard(&err)()
+func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
+	if !h.mapped {
+		return h.search(dst, q, o)
 	}
+	got := dst
+	err := guarded(func() (err error) {
+		got, err = h.search(dst, q, o)
+		return err
+	})
+	return got, err
+}
+
+func (h *hnsw) search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
 	if o.K < 1 {
 		return dst, fmt.Errorf("k is %d: %w", o.K, ErrBadK)
 	}
@@ -40,16 +46,16 @@ func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) (got []Neigh
 		return dst, o.done()
 	}
 	defer w.end()
-	if err := h.search(w, max(w.top.k, o.Ef)); err != nil {
+	if err := h.find(w, max(w.top.k, o.Ef)); err != nil {
 		return dst, err
 	}
 	order(w.top.heap)
 	return append(dst, w.top.heap...), nil
 }
 
-// search fills w.top with the neighbours of w.q, by the cheapest way that finds
+// find fills w.top with the neighbours of w.q, by the cheapest way that finds
 // them.
-func (h *hnsw) search(w *walker, ef int) error {
+func (h *hnsw) find(w *walker, ef int) error {
 	n := float64(w.v.n)
 	all, graph := costScan*n, costExpand*float64(ef)
 	if w.o.Allow == nil {

@@ -1,10 +1,6 @@
 package index
 
-import (
-	"errors"
-
-	"github.com/lexsem/lexsem/internal/snapshot"
-)
+import "errors"
 
 // checkLinks reads and checks all links that lie in a snapshot and have not been
 // read yet: ErrCorrupt. The writer calls it.
@@ -37,9 +33,7 @@ func (h *hnsw) settle() error {
 	slabs(len(h.nodes), 2*h.o.M<<nodeBits, func(room []uint32) { rooms = append(rooms, room) })
 	errs := make([]error, len(rooms))
 	h.parallel(len(rooms), func(c int) {
-		defer corrupted(&errs[c])
-		defer snapshot.Guard(&errs[c])()
-		copy(rooms[c], h.nodes[c].room)
+		errs[c] = h.guard(func() error { copy(rooms[c], h.nodes[c].room); return nil })
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -1,3 +1,10 @@
+// Package index finds the nearest of many vectors: by a scan, which is exact (flat,
+// flat-int8), or by a graph, which is nearly so (hnsw, hnsw-int8).
+//
+// An index changes in place, by one writer at a time. A search holds a view of
+// what is live, which never changes; a slot is used again once no search holds a
+// view in which it was live. What a search may see beyond that, SearchOptions
+// say. Save writes an index into a snapshot, and Open uses it where it lies.
 package index
 
 import "context"

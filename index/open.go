@@ -51,6 +51,20 @@ type opener struct {
 // corrupt is err, which a snapshot returned, as one of this package.
 func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
 
+// guard calls f and makes a fault under a mapped file ErrCorrupt.
+func (b *base) guard(f func() error) error {
+	if !b.mapped {
+		return f()
+	}
+	return guarded(f)
+}
+
+func guarded(f func() error) (err error) {
+	defer corrupted(&err)
+	defer snapshot.Guard(&err)()
+	return f()
+}
+
 // corrupted makes ErrCorrupt of a fault that snapshot.Guard has found.
 func corrupted(err *error) {
 	if errors.Is(*err, snapshot.ErrDamaged) && !errors.Is(*err, ErrCorrupt) {
@@ -146,9 +160,9 @@ func (p *opener) open(b *base) {
 	openArena(p, tagRows, &x.rows, 4, snapshot.Float32s)
 	if x.coded {
 		openArena(p, tagCodes, &x.codes.rows, 1, snapshot.Int8s)
-		x.codes.scales.chunks = chunked(&x.codes.scales, append([]float32(nil), snapshot.Float32s(p.all(tagScales, n, 4))...))
+		x.codes.scales.chunks = chunked(&x.codes.scales, p.lengths(tagScales))
 		if !x.m.unit {
-			x.codes.norms.chunks = chunked(&x.codes.norms, append([]float32(nil), snapshot.Float32s(p.all(tagNorms, n, 4))...))
+			x.codes.norms.chunks = chunked(&x.codes.norms, p.lengths(tagNorms))
 		}
 	}
 	if p.err != nil {
@@ -171,6 +185,19 @@ func (p *opener) open(b *base) {
 	b.publish(v, nil)
 	b.owned = make([]bool, len(x.rows.chunks))
 	b.mapped = true
+}
+
+// lengths reads scales or norms. A bound made of anything but lengths of vectors
+// would bound nothing.
+func (p *opener) lengths(tag string) []float32 {
+	all := append([]float32(nil), snapshot.Float32s(p.all(tag, p.n, 4))...)
+	for i, x := range all {
+		if !(x >= 0 && x <= maxNorm*1.001) {
+			p.fail("section %q has %g for slot %d", tag, x, i)
+			return nil
+		}
+	}
+	return all
 }
 
 // chunked cuts what belongs to an arena into chunks.

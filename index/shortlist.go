@@ -24,8 +24,8 @@ func rounding(x []float32, codes []int8, scale float32) (decoded, lost float64) 
 
 // maybe is a row that may be among the nearest.
 type maybe struct {
-	probe, slot uint32  // which query, where there are several, and which row
-	low         float32 // the distance is at least this
+	slot uint32
+	low  float32 // the distance is at least this
 }
 
 // shortlist gathers the rows that may be among the k nearest, ties included, by

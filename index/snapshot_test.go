@@ -140,7 +140,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		data := save(t, ix)
 		want := search(t, ix, v[:dim], index.SearchOptions{K: 10})
 		late := 0
-		for at := 4096; at < len(data); at += 1931 {
+		for at := 4096; at < len(data); at += 5003 {
 			bad := slices.Clone(data)
 			bad[at] ^= 1 << (at % 8)
 			f, err := snapshot.Parse(bad)

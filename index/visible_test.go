@@ -172,9 +172,9 @@ func TestContextEndsAdd(t *testing.T) {
 // Searches beside a writer give the right answers of a set that stays, as an
 // engine asks for them: what comes and goes is not visible.
 func TestVisibleSetBesideAWriter(t *testing.T) {
-	const n, stay, dim = 3000, 1200, 16
+	const n, stay, dim = 2500, 1200, 16
 	v := indextest.TextLike(n, dim, 5)
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
 		if testing.Short() && o.Metric == index.L2 {
 			t.Skip("NOT TESTED with -short: searches beside writes by the metric L2 (the other two are); run without -short")
 		}
@@ -188,7 +188,7 @@ func TestVisibleSetBesideAWriter(t *testing.T) {
 		var writer, readers sync.WaitGroup
 		writer.Go(func() {
 			r := rand.New(rand.NewPCG(1, 5))
-			for range 6 {
+			for range 3 {
 				m := 200 + r.IntN(n-stay-200)
 				if err := ix.Add(ids(m, stay), v[stay*dim:(stay+m)*dim]); err != nil {
 					t.Error(err)

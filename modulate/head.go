@@ -136,7 +136,7 @@ func (s *Sums) Head(o HeadOptions) (*Head, error) {
 	for r, t := range h.Tokens {
 		df := float64(s.DF(t))
 		clear(sum)
-		if err := s.addSum(nil, sum, 1, int(t), s.tokens.At(int(t))); err != nil {
+		if err := s.addSum(context.Background(), sum, 1, int(t), s.tokens.At(int(t))); err != nil {
 			return nil, err
 		}
 		for i, x := range sum {

@@ -3,11 +3,11 @@
 package onnx
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/lexsem/lexsem/internal/onnxfile"
 )
 
 // A model's inputs and outputs stand in its file, an onnx.proto ModelProto.
@@ -44,8 +44,6 @@ type value struct {
 	dims    []int64
 }
 
-var errProto = errors.New("not a protobuf message")
-
 // readSignature returns the inputs and outputs of the ONNX file at path.
 func readSignature(path string) (inputs, outputs []value, err error) {
 	f, err := os.Open(path)
@@ -61,16 +59,16 @@ func readSignature(path string) (inputs, outputs []value, err error) {
 }
 
 func parseSignature(r io.ReaderAt, size int64) (inputs, outputs []value, err error) {
-	err = walk(r, 0, size, func(field int, begin, end int64, _ uint64) error {
+	err = onnxfile.Walk(r, 0, size, func(field int, begin, end int64, _ uint64) error {
 		if field != fieldGraph {
 			return nil
 		}
-		return walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+		return onnxfile.Walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
 			if field != fieldInput && field != fieldOutput {
 				return nil
 			}
 			if end-begin > maxValueInfo {
-				return fmt.Errorf("%w: an input or output of %d bytes", errProto, end-begin)
+				return fmt.Errorf("an input or output of %d bytes", end-begin)
 			}
 			v, err := parseValue(r, begin, end)
 			if field == fieldInput {
@@ -85,7 +83,7 @@ func parseSignature(r io.ReaderAt, size int64) (inputs, outputs []value, err err
 }
 
 func parseValue(r io.ReaderAt, begin, end int64) (v value, err error) {
-	err = walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+	err = onnxfile.Walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
 		switch field {
 		case fieldName:
 			b := make([]byte, end-begin)
@@ -94,11 +92,11 @@ func parseValue(r io.ReaderAt, begin, end int64) (v value, err error) {
 			}
 			v.name = string(b)
 		case fieldType:
-			return walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+			return onnxfile.Walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
 				if field != fieldTensor {
 					return nil
 				}
-				return walk(r, begin, end, func(field int, begin, end int64, n uint64) error {
+				return onnxfile.Walk(r, begin, end, func(field int, begin, end int64, n uint64) error {
 					switch field {
 					case fieldElement:
 						v.element = int64(n)
@@ -115,62 +113,16 @@ func parseValue(r io.ReaderAt, begin, end int64) (v value, err error) {
 }
 
 func (v *value) parseShape(r io.ReaderAt, begin, end int64) error {
-	return walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
+	return onnxfile.Walk(r, begin, end, func(field int, begin, end int64, _ uint64) error {
 		if field != fieldDim {
 			return nil
 		}
 		v.dims = append(v.dims, 0)
-		return walk(r, begin, end, func(field int, _, _ int64, n uint64) error {
+		return onnxfile.Walk(r, begin, end, func(field int, _, _ int64, n uint64) error {
 			if field == fieldValue {
 				v.dims[len(v.dims)-1] = int64(n)
 			}
 			return nil
 		})
 	})
-}
-
-// walk calls visit for each field of the message in [begin, end): with the
-// range of its bytes where it has a length, else with its number.
-func walk(r io.ReaderAt, begin, end int64, visit func(field int, begin, end int64, n uint64) error) error {
-	var head [2 * binary.MaxVarintLen64]byte
-	for begin < end {
-		b := head[:min(int64(len(head)), end-begin)]
-		if _, err := r.ReadAt(b, begin); err != nil {
-			return err
-		}
-		tag, n := binary.Uvarint(b)
-		if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
-			return errProto
-		}
-		begin += int64(n)
-		from, until, number := begin, begin, uint64(0)
-		switch tag & 7 {
-		case 0, 2:
-			m := 0
-			if number, m = binary.Uvarint(b[n:]); m <= 0 {
-				return errProto
-			}
-			from, until = begin+int64(m), begin+int64(m)
-			if tag&7 == 2 {
-				if number > uint64(end-from) {
-					return errProto
-				}
-				until += int64(number)
-			}
-		case 1:
-			until += 8
-		case 5:
-			until += 4
-		default:
-			return errProto
-		}
-		if until > end {
-			return errProto
-		}
-		if err := visit(int(tag>>3), from, until, number); err != nil {
-			return err
-		}
-		begin = until
-	}
-	return nil
 }

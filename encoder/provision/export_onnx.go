@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/bert"
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
@@ -34,9 +35,9 @@ const exportVersion = 1
 // architecture. The cost is one pass over the weights; memory stays at the
 // size of the largest matrix of a layer.
 func ExportONNX(ctx context.Context, weights, config, out string) error {
-	c, err := loadConfig(config)
+	c, err := bert.Load(config)
 	if err != nil {
-		return fmt.Errorf("export: %w", err)
+		return fmt.Errorf("export: %w", checkpoint(err))
 	}
 	s, err := safetensors.Open(weights)
 	if err != nil {
@@ -57,9 +58,10 @@ func ExportONNX(ctx context.Context, weights, config, out string) error {
 	return nil
 }
 
-// checkpoint makes an ErrCheckpoint of what a safetensors file lacks.
+// checkpoint makes an ErrCheckpoint of what a safetensors file or its
+// configuration lacks.
 func checkpoint(err error) error {
-	if errors.Is(err, safetensors.ErrFormat) {
+	if errors.Is(err, safetensors.ErrFormat) || errors.Is(err, bert.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	return err
@@ -69,13 +71,13 @@ func checkpoint(err error) error {
 type bertBuilder struct {
 	graph
 	s   *safetensors.File
-	c   bertConfig
+	c   bert.Config
 	pre string // prefix of the tensor names, "" or "bert."
 	ids string // the table of word embeddings
 	err error  // the first error; later calls do nothing harmful
 }
 
-func bertGraph(s *safetensors.File, c bertConfig) (*graph, error) {
+func bertGraph(s *safetensors.File, c bert.Config) (*graph, error) {
 	b := &bertBuilder{s: s, c: c}
 	if _, ok := s.Tensors["bert.embeddings.word_embeddings.weight"]; ok {
 		b.pre = "bert."
@@ -132,7 +134,7 @@ func (b *bertBuilder) layer(x, mask, name string, last bool) string {
 
 	dense = name + "intermediate.dense"
 	f := b.add("", "MatMul", []string{x, b.matrix(dense+".weight", d, b.c.Intermediate, dense+".weight")})
-	f = b.add(contribDomain, activations[b.c.Activation], []string{f, b.vector(dense+".bias", b.c.Intermediate, dense+".bias")})
+	f = b.add(contribDomain, b.activation(), []string{f, b.vector(dense+".bias", b.c.Intermediate, dense+".bias")})
 
 	dense = name + "output.dense"
 	f = b.add("", "MatMul", []string{f, b.matrix(dense+".weight", b.c.Intermediate, d, dense+".weight")})
@@ -143,6 +145,15 @@ func (b *bertBuilder) layer(x, mask, name string, last bool) string {
 		return "last_hidden_state"
 	}
 	return b.add(contribDomain, "SkipLayerNormalization", inputs, eps)
+}
+
+// activation is the operator of ONNX Runtime that adds a bias and applies the
+// model's activation: the exact GELU, or its approximation by tanh.
+func (b *bertBuilder) activation() string {
+	if b.c.Activation == bert.GELU {
+		return "BiasGelu"
+	}
+	return "FastGelu"
 }
 
 // headTransform is the first part of the masked-language-model head.
@@ -160,7 +171,7 @@ func (b *bertBuilder) head(x string) {
 	first = b.add("", "Reshape", []string{first, b.addInts("rows", -1, d)})
 	dense := headTransform + ".dense"
 	h := b.add("", "MatMul", []string{first, b.matrix(dense+".weight", d, d, dense+".weight")})
-	h = b.add(contribDomain, activations[b.c.Activation], []string{h, b.vector(dense+".bias", d, dense+".bias")})
+	h = b.add(contribDomain, b.activation(), []string{h, b.vector(dense+".bias", d, dense+".bias")})
 	scale, shift := b.norm(headTransform + ".LayerNorm")
 	h = b.add("", "LayerNormalization", []string{h, scale, shift}, attribute{"epsilon", float32(b.c.Eps)})
 	words := b.ids

@@ -14,7 +14,8 @@ const (
 	minLibraryMinor = 24
 )
 
-const libraryArtifact = "onnxruntime"
+// LibraryArtifact is the name of ONNX Runtime in what this package reports.
+const LibraryArtifact = "onnxruntime"
 
 // libraryName is the file name of the library in the cache.
 func libraryName(platform string) string {
@@ -132,8 +133,8 @@ func (s *session) ensureLibrary(ctx context.Context, path string) (Provenance, e
 		return userLibrary(path, s.platform)
 	}
 	a := artifact{
-		name:     libraryArtifact,
-		dir:      filepath.Join(s.cache, libraryArtifact, strings.ReplaceAll(s.platform, "/", "-")),
+		name:     LibraryArtifact,
+		dir:      filepath.Join(s.cache, LibraryArtifact, strings.ReplaceAll(s.platform, "/", "-")),
 		main:     libraryName(s.platform),
 		file:     true,
 		packages: libraryPackages(s.platform),

@@ -38,6 +38,8 @@ type Request struct {
 	// Library is the path of a libonnxruntime, or of a folder that holds one.
 	// Empty means that one is looked for.
 	Library string
+	// Runtime says whether the library is wanted at all.
+	Runtime Runtime
 	// CacheDir is the folder that artifacts are kept in. Empty means CacheDir().
 	CacheDir string
 	// Offline forbids clients and sockets: only paths, the cache and the
@@ -50,6 +52,22 @@ type Request struct {
 	Log      func(line string)
 	Progress func(Event)
 }
+
+// Runtime says whether ONNX Runtime is wanted.
+type Runtime uint8
+
+const (
+	// RuntimeFetched means that the library is needed, and fetched where it is
+	// not on this machine.
+	RuntimeFetched Runtime = iota
+	// RuntimeAtHand means that the library is looked for on this machine alone:
+	// where Request.Library says, in the cache, among what is installed.
+	// Without one, Result.Library is empty.
+	RuntimeAtHand
+	// RuntimeNone means that no library is looked for. Request.Library is not
+	// read.
+	RuntimeNone
+)
 
 // Event is the state of one transfer.
 type Event struct {
@@ -73,9 +91,9 @@ type Provenance struct {
 
 // Result is what an encoder is opened with.
 type Result struct {
-	Library  string       // path of libonnxruntime
+	Library  string       // path of libonnxruntime; "" where Request.Runtime allows for none
 	ModelDir string       // folder with model.onnx, tokenizer.json and lexsem-model.json
-	From     []Provenance // library first, then model
+	From     []Provenance // library first, if there is one, then model
 }
 
 // Ensure puts the library and the model in place and returns their paths. It
@@ -95,7 +113,7 @@ func Ensure(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	lib, libErr := s.ensureLibrary(ctx, r.Library)
+	lib, libErr := s.runtime(ctx, r)
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
@@ -106,7 +124,29 @@ func Ensure(ctx context.Context, r Request) (Result, error) {
 	if err := joinMissing(libErr, modelErr); err != nil {
 		return Result{}, err
 	}
-	return Result{Library: lib.Path, ModelDir: dir.Path, From: []Provenance{lib, dir}}, nil
+	res := Result{Library: lib.Path, ModelDir: dir.Path, From: []Provenance{lib, dir}}
+	if lib.Path == "" {
+		res.From = res.From[1:]
+	}
+	return res, nil
+}
+
+// runtime puts the library in place as far as it is wanted.
+func (s *session) runtime(ctx context.Context, r Request) (Provenance, error) {
+	switch r.Runtime {
+	case RuntimeNone:
+		return Provenance{}, nil
+	case RuntimeAtHand:
+		local := *s
+		local.offline = true
+		p, err := local.ensureLibrary(ctx, r.Library)
+		var missing *MissingError
+		if r.Library == "" && errors.As(err, &missing) {
+			return Provenance{}, nil
+		}
+		return p, err
+	}
+	return s.ensureLibrary(ctx, r.Library)
 }
 
 // session is one call of Ensure.

@@ -116,7 +116,7 @@ func findLibrary(globs []string, platform string) (Provenance, error) {
 			case !v.usable():
 				reason = fmt.Errorf("%s is of version %s, too old: %d.%d or newer is needed", p, v.text, minLibraryMajor, minLibraryMinor)
 			default:
-				return Provenance{Artifact: libraryArtifact, Route: "system", Package: p, Version: v.text, Path: p, Cached: true}, nil
+				return Provenance{Artifact: LibraryArtifact, Route: "system", Package: p, Version: v.text, Path: p, Cached: true}, nil
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func inspectELF(path, platform string) (libraryVersion, error) {
 // that holds one. It is refused only where it certainly cannot work.
 func userLibrary(path, platform string) (Provenance, error) {
 	fail := func(err error) (Provenance, error) {
-		return Provenance{}, &MissingError{Missing: []Missing{{Artifact: libraryArtifact,
+		return Provenance{}, &MissingError{Missing: []Missing{{Artifact: LibraryArtifact,
 			Attempts: []Attempt{{"path", err}},
 			Remedy: fmt.Sprintf("name a %s of ONNX Runtime %d.%d or newer for %s/%s, or name none and let it be fetched",
 				libraryName(platform), minLibraryMajor, minLibraryMinor, runtime.GOOS, runtime.GOARCH)}}}
@@ -212,5 +212,5 @@ func userLibrary(path, platform string) (Provenance, error) {
 	if v.known() && !v.usable() {
 		return fail(fmt.Errorf("%s is of version %s, too old: %d.%d or newer is needed", path, v.text, minLibraryMajor, minLibraryMinor))
 	}
-	return Provenance{Artifact: libraryArtifact, Route: "path", Package: abs, Version: v.text, Path: abs, Cached: true}, nil
+	return Provenance{Artifact: LibraryArtifact, Route: "path", Package: abs, Version: v.text, Path: abs, Cached: true}, nil
 }

@@ -22,7 +22,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Summary() + "\n" + e.Caret() }
 
 // Unwrap returns engine.ErrInvalid.
-func (e *Error) Unwrap() error { return fault.Invalid }
+func (e *Error) Unwrap() error { return fault.ErrInvalid }
 
 // Summary returns the message with the number of the character, on one line.
 func (e *Error) Summary() string {

@@ -138,10 +138,10 @@ func nested(op operation, args []Filter) Filter {
 		f.leaves += a.leaves
 	}
 	if f.depth >= MaxDepth {
-		return Filter{err: fmt.Errorf("%w: a filter that nests deeper than %d; make it simpler", fault.Invalid, MaxDepth)}
+		return Filter{err: fmt.Errorf("%w: a filter that nests deeper than %d; make it simpler", fault.ErrInvalid, MaxDepth)}
 	}
 	if f.leaves > MaxConditions {
-		return Filter{err: fmt.Errorf("%w: a filter of more than %d conditions; use one in for many values", fault.Invalid, MaxConditions)}
+		return Filter{err: fmt.Errorf("%w: a filter of more than %d conditions; use one in for many values", fault.ErrInvalid, MaxConditions)}
 	}
 	return f
 }
@@ -149,16 +149,16 @@ func nested(op operation, args []Filter) Filter {
 func comparison(op operation, path string, values ...any) Filter {
 	f := Filter{op: op, path: path, leaves: 1, values: make([]scalar, len(values))}
 	if !utf8.ValidString(path) {
-		return Filter{err: fmt.Errorf("%w: filter on %q: a field that is not UTF-8; no document has it", fault.Invalid, fault.Clip(path))}
+		return Filter{err: fmt.Errorf("%w: filter on %q: a field that is not UTF-8; no document has it", fault.ErrInvalid, fault.Clip(path))}
 	}
 	for i, v := range values {
 		s, err := toScalar(v)
 		if err != nil {
-			return Filter{err: fmt.Errorf("%w: filter on %q: %v", fault.Invalid, fault.Clip(path), err)}
+			return Filter{err: fmt.Errorf("%w: filter on %q: %v", fault.ErrInvalid, fault.Clip(path), err)}
 		}
 		f.values[i] = s
 		if why := f.check(i); why != "" {
-			return Filter{err: fmt.Errorf("%w: filter on %q: %s", fault.Invalid, fault.Clip(path), why)}
+			return Filter{err: fmt.Errorf("%w: filter on %q: %s", fault.ErrInvalid, fault.Clip(path), why)}
 		}
 	}
 	return f

@@ -121,10 +121,10 @@ func TestFilterRefusesValues(t *testing.T) {
 		"text": Eq("a", "b\xff"), "texts": In("a", "b", "\xc3"), "prefix": Prefix("a", "\x80"), "path": Exists("a\xff"),
 		"deep": deep, "wide": Or(wide...), "inside": Not(And(Exists("a"), Eq("a", math.NaN()))),
 	} {
-		if !errors.Is(f.Err(), fault.Invalid) {
+		if !errors.Is(f.Err(), fault.ErrInvalid) {
 			t.Errorf("%s: %v", name, f.Err())
 		}
-		if _, err := f.Match(nil); !errors.Is(err, fault.Invalid) {
+		if _, err := f.Match(nil); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: match: %v", name, err)
 		}
 		if f.IsZero() || f.String() != f.Err().Error() {
@@ -132,7 +132,7 @@ func TestFilterRefusesValues(t *testing.T) {
 		}
 	}
 	for _, v := range []any{math.NaN(), "b\xff"} {
-		if _, err := Exists("a").Match(map[string]any{"a": v}); !errors.Is(err, fault.Invalid) {
+		if _, err := Exists("a").Match(map[string]any{"a": v}); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("metadata with %q: %v", v, err)
 		}
 	}
@@ -157,7 +157,7 @@ func TestFilterErrorsPoint(t *testing.T) {
 		expr := strings.Replace(marked, "‸", "", 1)
 		_, err := Parse(expr)
 		var fe *Error
-		if !errors.As(err, &fe) || !errors.Is(err, fault.Invalid) {
+		if !errors.As(err, &fe) || !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: %v", marked, err)
 			continue
 		}

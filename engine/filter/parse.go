@@ -116,7 +116,7 @@ func (p *parser) chain(word string, operand func() (Filter, error), make func(..
 // place of the expression.
 func (p *parser) made(at int, f Filter) (Filter, error) {
 	if f.err != nil {
-		return f, p.errorf(at, "%s", strings.TrimPrefix(f.err.Error(), fault.Invalid.Error()+": "))
+		return f, p.errorf(at, "%s", strings.TrimPrefix(f.err.Error(), fault.ErrInvalid.Error()+": "))
 	}
 	return f, nil
 }

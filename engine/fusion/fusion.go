@@ -64,13 +64,13 @@ func (f Options) fill() (Options, error) {
 	}
 	switch {
 	case !slices.Contains([]string{Calibrated, RRF, Convex}, f.Kind):
-		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.Invalid, f.Kind, Calibrated, RRF, Convex)
+		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.ErrInvalid, f.Kind, Calibrated, RRF, Convex)
 	case !(f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
-		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.Invalid, f.Presence, f.Beta, f.Pair)
+		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.ErrInvalid, f.Presence, f.Beta, f.Pair)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
-		return f, fmt.Errorf("%w: rank constant %v; use a positive number", fault.Invalid, f.RankConstant)
+		return f, fmt.Errorf("%w: rank constant %v; use a positive number", fault.ErrInvalid, f.RankConstant)
 	case !(f.LexicalShare > 0 && f.LexicalShare <= 1):
-		return f, fmt.Errorf("%w: lexical share %v; use a number up to 1", fault.Invalid, f.LexicalShare)
+		return f, fmt.Errorf("%w: lexical share %v; use a number up to 1", fault.ErrInvalid, f.LexicalShare)
 	}
 	return f, nil
 }

@@ -76,10 +76,10 @@ func TestTerms(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for _, o := range []Options{{Kind: "magic"}, {Beta: 1001}, {Pair: math.NaN()}, {Presence: math.Inf(1)},
 		{RankConstant: -1}, {RankConstant: 1e7}, {LexicalShare: -0.1}, {LexicalShare: 1.1}} {
-		if err := o.Check(); !errors.Is(err, fault.Invalid) {
+		if err := o.Check(); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)
 		}
-		if err := o.Fuse(candidates()); !errors.Is(err, fault.Invalid) {
+		if err := o.Fuse(candidates()); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

@@ -2,5 +2,5 @@
 
 package cli
 
-// hasCGO tells whether this build can run models.
+// hasCGO tells whether this build can use ONNX Runtime.
 const hasCGO = true

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/store"
@@ -59,6 +58,7 @@ type doctorReport struct {
 	CPU      []string               `json:"cpu_features"`
 	CacheDir string                 `json:"cache_dir"`
 	From     []provision.Provenance `json:"from"`
+	Backend  string                 `json:"backend,omitempty"` // "onnx" or "native"
 	Checks   []check                `json:"checks"`
 	Database *databaseReport        `json:"database,omitempty"`
 }
@@ -145,9 +145,9 @@ func (r *doctorReport) environment(a *app) {
 	v := r.Version
 	r.pass("program", "lexsem %s, %s, %s, %d CPUs, %s", v.Version, v.Go, v.Platform, runtime.NumCPU(), strings.Join(r.CPU, " "))
 	if v.CGO {
-		r.pass("cgo", "on: models can be run")
+		r.pass("cgo", "on: ONNX Runtime can be used")
 	} else {
-		r.fail("cgo", errNoCGO)
+		r.pass("cgo", "off: models are run in Go")
 	}
 	dir, err := a.cacheDir()
 	if err == nil {
@@ -180,10 +180,10 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 	p := a.progress()
 	req := a.request(model, p)
 	req.Offline = true
-	res, err := provision.Ensure(ctx, req)
+	res, err := a.ensure(ctx, req)
 	p.done()
 	if err != nil {
-		r.fail("model", modelError(err))
+		r.fail("model", err)
 		return nil
 	}
 	r.From = res.From
@@ -195,18 +195,19 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 		r.pass(f.Artifact, "%s, %s%s", f.Path, origin(f), digest)
 	}
 	begin := time.Now()
-	enc, err := onnx.Open(ctx, res.ModelDir, onnx.Options{Library: res.Library})
+	enc, backend, err := a.openModel(ctx, req, res)
 	if err != nil {
 		r.fail("encoder", err)
 		return nil
 	}
+	r.Backend = backend
 	if err := selfTest(ctx, enc); err != nil {
 		r.fail("encoder", err)
 		return enc
 	}
 	fp := enc.Fingerprint()
-	r.pass("encoder", "%s: %d dimensions, %s, %s pooling, %d tokens; opened and tested in %s",
-		fp.Model, fp.Dim, fp.Precision, fp.Pooling, fp.MaxTokens, short(time.Since(begin)))
+	r.pass("encoder", "%s: %d dimensions, %s, %s pooling, %d tokens; run by %s; opened and tested in %s",
+		fp.Model, fp.Dim, fp.Precision, fp.Pooling, fp.MaxTokens, backendWords(backend), short(time.Since(begin)))
 	return enc
 }
 

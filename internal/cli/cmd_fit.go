@@ -40,7 +40,7 @@ lexsem.encoder, a fingerprint as JSON, which encoder it belongs to.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := fitOptions{
-			variant:    f.str("variant", "", "`NAME`what to fit: slr, slr-idf, llr, llr-full, clr …, also stacked on rlr; default rlr+slr, with --import slr, with --update what is there"),
+			variant:    f.str("variant", "", "`NAME`what to fit: slr, slr-idf, llr, llr-full, clr …, also stacked on rlr, or rlr-local to build local bridges; default rlr+slr, with --import slr, with --update what is there"),
 			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
 			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage"),
 			maxQueries: f.int("max-queries", 0, "training queries in all; default no limit"),

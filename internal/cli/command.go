@@ -45,8 +45,8 @@ func match(args []string) (c command, rest []string, ok bool) {
 
 // globals are the flags that every command takes.
 type globals struct {
-	db, model, cache, library string
-	offline, quiet            bool
+	db, model, cache, library, backend string
+	offline, quiet                     bool
 }
 
 // defaultModel encodes when neither --model nor the database says otherwise.
@@ -66,6 +66,9 @@ func (g *globals) declare(f *flags) {
 		f.note(s.name)
 		f.set.StringVar(s.to, s.name, "", s.usage)
 	}
+	f.note("backend")
+	f.set.StringVar(&g.backend, "backend", backendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand")
+	f.checks = append(f.checks, g.checkBackend)
 	f.note("offline")
 	f.set.BoolVar(&g.offline, "offline", false, "open no network connection")
 	f.note("quiet")

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/store"
@@ -128,29 +127,20 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 		}
 		return encoder.NewHash(dim), nil
 	}
-	if !hasCGO {
-		return nil, errNoCGO
-	}
 	p := a.progress()
 	defer p.done()
-	res, err := provision.Ensure(ctx, a.request(model, p))
-	if err != nil {
-		return nil, modelError(err)
-	}
-	enc, err := onnx.Open(ctx, res.ModelDir, onnx.Options{Library: res.Library})
+	r := a.request(model, p)
+	res, err := a.ensure(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return enc, nil
+	enc, _, err := a.openModel(ctx, r, res)
+	return enc, err
 }
-
-// errNoCGO answers before anything is fetched that could not be used.
-var errNoCGO = hinted(fmt.Errorf("%w: this program was built without cgo and cannot run models", encoder.ErrUnavailable),
-	"build it with CGO_ENABLED=1 and a C compiler on PATH")
 
 // request asks for runtime and model with the global flags of the command.
 func (a *app) request(model string, p *progress) provision.Request {
-	r := provision.Request{Model: model, Library: a.library, CacheDir: a.cache, Offline: a.offline}
+	r := provision.Request{Model: model, Library: a.library, Runtime: a.runtime(), CacheDir: a.cache, Offline: a.offline}
 	r.Progress = func(e provision.Event) {
 		if e.Done {
 			p.done()

@@ -13,7 +13,8 @@ type Cell[T any] struct {
 	oldest *Ref[T] // the first version that is not out of use
 }
 
-// Ref is a version in use.
+// Ref is a version in use. Its Value must not be read after Release: what nobody
+// uses is let go, even while its turn to be retired has not come.
 type Ref[T any] struct {
 	Value  T
 	cell   *Cell[T]
@@ -45,7 +46,7 @@ func (r *Ref[T]) Retain() {
 func (r *Ref[T]) Release() {
 	c := r.cell
 	c.mu.Lock()
-	r.refs--
+	r.unref()
 	done := c.sweep()
 	c.mu.Unlock()
 	for _, f := range done {
@@ -72,7 +73,7 @@ func (c *Cell[T]) Publish(v T, retire func()) {
 			old.retire = append(old.retire, retire)
 		}
 		old.next = c.now
-		old.refs--
+		old.unref()
 	}
 	done := c.sweep()
 	c.mu.Unlock()
@@ -94,11 +95,19 @@ func (c *Cell[T]) Clear(retire func()) {
 	if retire != nil {
 		old.retire = append(old.retire, retire)
 	}
-	old.refs--
+	old.unref()
 	done := c.sweep()
 	c.mu.Unlock()
 	for _, f := range done {
 		f()
+	}
+}
+
+// unref gives one reference back. The caller holds mu.
+func (r *Ref[T]) unref() {
+	if r.refs--; r.refs == 0 {
+		var none T
+		r.Value = none
 	}
 }
 

@@ -1,10 +1,12 @@
 package rcu
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"weak"
 )
 
 func TestRetireInOrder(t *testing.T) {
@@ -74,4 +76,30 @@ func TestConcurrent(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
+}
+
+// TestOldReaderKeepsOneVersion: who holds an old version holds that alone, however
+// many have come since.
+func TestOldReaderKeepsOneVersion(t *testing.T) {
+	var c Cell[*[1 << 10]byte]
+	c.Publish(new([1 << 10]byte), nil)
+	old := c.Acquire()
+	defer old.Release()
+	retired := 0
+	var between []weak.Pointer[[1 << 10]byte]
+	for range 3 {
+		v := new([1 << 10]byte)
+		between = append(between, weak.Make(v))
+		c.Publish(v, func() { retired++ })
+	}
+	c.Publish(new([1 << 10]byte), func() { retired++ })
+	runtime.GC()
+	for i, w := range between {
+		if w.Value() != nil {
+			t.Errorf("version %d is still in memory", i+1)
+		}
+	}
+	if old.Value == nil || retired != 0 {
+		t.Errorf("%d versions are retired while an older one is in use", retired)
+	}
 }

@@ -425,7 +425,7 @@ func TestConcurrentReaders(t *testing.T) {
 func TestGuardLetsPanicsThrough(t *testing.T) {
 	for _, p := range []func(){
 		func() { panic("boom") },
-		func() { var m map[string]int; m["a"] = 1 },
+		func() { var m map[string]int; put(m) },
 		func() { var p *[1 << 20]int; sink = p[1<<19] }, // a fault, and not in a mapping
 	} {
 		got := func() (got any) {
@@ -533,3 +533,5 @@ func ExampleWrite() {
 	fmt.Println(Uint32s(b), err)
 	// Output: [1 4] <nil>
 }
+
+func put(m map[string]int) { m["a"] = 1 }

@@ -19,7 +19,7 @@ var (
 var kernels = func() []*kernel {
 	var k []*kernel
 	if hasAVX512 {
-		k = append(k, &kernel{name: "avx512", mr: 8, nr: 48, run: tile8x48avx512, transpose: transpose8avx2})
+		k = append(k, &kernel{name: "avx512", mr: 8, nr: 48, run: tile8x48avx512, last: tile4x48avx512, transpose: transpose8avx2})
 	}
 	if hasAVX2 {
 		k = append(k, &kernel{name: "avx2", mr: 4, nr: 24, run: tile4x24avx2, transpose: transpose8avx2})

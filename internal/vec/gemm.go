@@ -31,6 +31,9 @@ type kernel struct {
 	name   string
 	mr, nr int
 	run    func(c *float32, ldc int, a *float32, rs, cs int, b *float32, k int, acc bool)
+	// last, if there is one, computes the first mr/2 rows of a tile into c, rows nr
+	// apart: for the last rows of A, of which a query has few.
+	last func(c *float32, a *float32, rs, cs int, b *float32, k int)
 	// transpose writes dst[p*ldd+j] = src[j*lds+p] for j < 8, p < k; k%8 == 0.
 	transpose func(dst *float32, ldd int, src *float32, lds, k int)
 }
@@ -54,7 +57,7 @@ func grown(s []float32, n int) []float32 {
 
 // gemm computes C = A·B for C [m×n] of row stride ldc, A [m×k], B [k×n].
 func gemm(kn *kernel, c []float32, ldc int, a, b view, m, n, k int) {
-	multiply(kn, c, ldc, a, b, nil, m, n, k)
+	multiply(kn, c, ldc, a, b, nil, nil, m, n, k)
 }
 
 // stretch is the length of the pieces that k is summed in.
@@ -64,14 +67,18 @@ func stretch(k int) int {
 }
 
 // multiply is gemm with the panels of B as ready made, or where that is nil,
-// made from b as it goes.
-func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, m, n, k int) {
+// made from b as it goes. Where then is not nil, each block of C is handed to
+// it as soon as it is done.
+func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, then Then, m, n, k int) {
 	if m == 0 || n == 0 {
 		return
 	}
 	if k == 0 {
 		for i := range m {
 			clear(c[i*ldc : i*ldc+n])
+		}
+		if then != nil {
+			then(c, ldc, m, 0, n)
 		}
 		return
 	}
@@ -108,10 +115,17 @@ func multiply(kn *kernel, c []float32, ldc int, a, b view, ready []float32, m, n
 						kn.run(&c[at], ldc, ap, rs, cs, &panel[0], kc, p0 > 0)
 						continue
 					}
-					kn.run(&buf.tile[0], nr, ap, rs, cs, &panel[0], kc, false)
+					if kn.last != nil && h <= mr/2 {
+						kn.last(&buf.tile[0], ap, rs, cs, &panel[0], kc)
+					} else {
+						kn.run(&buf.tile[0], nr, ap, rs, cs, &panel[0], kc, false)
+					}
 					for r := range h {
 						addTile(c[at+r*ldc:at+r*ldc+w], buf.tile[r*nr:], p0 > 0)
 					}
+				}
+				if then != nil && p0+kc == k {
+					then(c[i0*ldc+j0:], ldc, mc, j0, w)
 				}
 			}
 		}

@@ -63,10 +63,15 @@ TEXT ·tile8x48avx512(SB), NOSPLIT, $0-57
 	VPXORQ Z30, Z30, Z30
 	VPXORQ Z31, Z31, Z31
 
+	// B is asked for eight steps ahead: with few rows it comes from memory, and
+	// a panel is larger than the L1 cache.
 loop:
 	VMOVUPS (DX), Z0
 	VMOVUPS 64(DX), Z1
 	VMOVUPS 128(DX), Z2
+	PREFETCHT0 1536(DX)
+	PREFETCHT0 1600(DX)
+	PREFETCHT0 1664(DX)
 	ROW512((R8), Z3, Z8, Z9, Z10)
 	ROW512((R8)(R9*1), Z4, Z11, Z12, Z13)
 	ROW512((R8)(R9*2), Z5, Z14, Z15, Z16)

@@ -34,5 +34,5 @@ func (p *Packed) pack(b view, n, k int) {
 // A. The elements are those of MatMulNN, and of MatMulNT with four rows or more,
 // bit for bit.
 func (p *Packed) Mul(c, a []float32, m int) {
-	multiply(best, c[:m*p.n], p.n, view{a[:m*p.k], p.k, 1}, view{}, p.panels, m, p.n, p.k)
+	multiply(best, c[:m*p.n], p.n, view{a[:m*p.k], p.k, 1}, view{}, p.panels, nil, m, p.n, p.k)
 }

@@ -4,9 +4,9 @@ package fault
 
 import "errors"
 
-// Invalid answers input that can never be right. Users know it as
+// ErrInvalid answers input that can never be right. Users know it as
 // engine.ErrInvalid.
-var Invalid = errors.New("invalid input")
+var ErrInvalid = errors.New("invalid input")
 
 // Clip returns s for a message: all of it, or the first 80 bytes and an
 // ellipsis.

@@ -23,18 +23,18 @@ var ErrNoObject = errors.New("metadata is no JSON object")
 func Encode(m map[string]any) ([]byte, error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("%w: metadata: %v", fault.Invalid, err)
+		return nil, fmt.Errorf("%w: metadata: %v", fault.ErrInvalid, err)
 	}
 	at := replaced(raw)
 	if at < 0 && !utf8.Valid(raw) { // a json.RawMessage is written as it is
 		at = bytes.IndexRune(raw, utf8.RuneError)
 	}
 	if at >= 0 {
-		return nil, fmt.Errorf("%w: metadata: a text that is not UTF-8, behind %q; convert it", fault.Invalid, raw[max(0, at-40):at])
+		return nil, fmt.Errorf("%w: metadata: a text that is not UTF-8, behind %q; convert it", fault.ErrInvalid, raw[max(0, at-40):at])
 	}
 	if !json.Valid(raw) {
 		_, err := Parse(raw)
-		return nil, fmt.Errorf("%w: %w", fault.Invalid, err)
+		return nil, fmt.Errorf("%w: %w", fault.ErrInvalid, err)
 	}
 	return raw, nil
 }

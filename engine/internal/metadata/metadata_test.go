@@ -18,7 +18,7 @@ func TestTextsThatAreNotUTF8(t *testing.T) {
 		"raw": {"a": json.RawMessage("\"\xff\"")}, "raw behind U+FFFD": {"a": json.RawMessage("\"\ufffd\xff\"")},
 	} {
 		raw, err := Encode(m)
-		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "UTF-8") {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "UTF-8") {
 			t.Errorf("%s: %s, %v", what, raw, err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestWhatJSONCannotHold(t *testing.T) {
 		deep = []any{deep}
 	}
 	for what, m := range map[string]map[string]any{"function": {"a": func() {}}, "deep": {"a": deep}} {
-		if _, err := Encode(m); !errors.Is(err, fault.Invalid) {
+		if _, err := Encode(m); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -68,6 +68,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 			}
 			if len(hits) < k {
 				folds.Add(pairs)
+				pairs = nil // it is kept
 			}
 		}
 		if len(hits) == k {

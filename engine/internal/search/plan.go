@@ -58,7 +58,7 @@ func Decide(s *state.State, q Query) (Plan, error) {
 		p.K = DefaultK
 	}
 	if p.K < 0 || p.K > MaxK {
-		return p, fmt.Errorf("%w: k = %d; use 1 to %d", fault.Invalid, q.K, MaxK)
+		return p, fmt.Errorf("%w: k = %d; use 1 to %d", fault.ErrInvalid, q.K, MaxK)
 	}
 	if p.Mode == "" || p.Mode == Auto {
 		p.Mode = Hybrid
@@ -74,10 +74,10 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	case Hybrid:
 		p.Dense, p.Lexical = true, true
 	default:
-		return p, fmt.Errorf("%w: mode %q; use %s, %s, %s or %s", fault.Invalid, q.Mode, Auto, Dense, Lexical, Hybrid)
+		return p, fmt.Errorf("%w: mode %q; use %s, %s, %s or %s", fault.ErrInvalid, q.Mode, Auto, Dense, Lexical, Hybrid)
 	}
 	if p.Lexical && !q.HasText {
-		return p, fmt.Errorf("%w: mode %s needs a text to look for", fault.Invalid, p.Mode)
+		return p, fmt.Errorf("%w: mode %s needs a text to look for", fault.ErrInvalid, p.Mode)
 	}
 	p.Depth = p.K
 	if p.Dense && p.Lexical {

@@ -81,11 +81,11 @@ func TestDecide(t *testing.T) {
 		with(text, "magic", ""), with(text, "", "magic"), with(text, "", "rlr-local+rlr"), with(text, "", "rlr-local+rlr-local"), with(text, "", "rlr-local+"),
 		{HasText: true, K: -1}, {HasText: true, K: MaxK + 1}, with(vector, Hybrid, ""), with(vector, Lexical, ""),
 	} {
-		if _, err := Decide(built, q); !errors.Is(err, fault.Invalid) {
+		if _, err := Decide(built, q); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
-	if _, err := Single(built, Local); !errors.Is(err, fault.Invalid) {
+	if _, err := Single(built, Local); !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }

@@ -70,21 +70,21 @@ func resolve(s *state.State, variant string, n need) (Way, error) {
 		if strings.TrimSpace(name) != Local {
 			parts = append(parts, name)
 		} else if w.Local {
-			return w, fmt.Errorf("%w: variant %q names %s twice", fault.Invalid, variant, Local)
+			return w, fmt.Errorf("%w: variant %q names %s twice", fault.ErrInvalid, variant, Local)
 		} else {
 			w.Local = true
 		}
 	}
 	if w.Local && n.single {
-		return w, fmt.Errorf("%w: variant %s has a vector for each cell of the corpus, not one; use %s or a fitted bridge", fault.Invalid, Local, modulate.RLR.Name)
+		return w, fmt.Errorf("%w: variant %s has a vector for each cell of the corpus, not one; use %s or a fitted bridge", fault.ErrInvalid, Local, modulate.RLR.Name)
 	}
 	if len(parts) > 0 {
 		var err error
 		if w.Stack, err = modulate.ParseStack(strings.Join(parts, "+")); err != nil {
-			return w, fmt.Errorf("%w: %w; or %s, or %s", fault.Invalid, err, Local, None)
+			return w, fmt.Errorf("%w: %w; or %s, or %s", fault.ErrInvalid, err, Local, None)
 		}
 		if w.Local && w.Stack.Has(modulate.RLR.Name) {
-			return w, fmt.Errorf("%w: variant %q: %s takes the place of %s; name one of them", fault.Invalid, variant, Local, modulate.RLR.Name)
+			return w, fmt.Errorf("%w: variant %q: %s takes the place of %s; name one of them", fault.ErrInvalid, variant, Local, modulate.RLR.Name)
 		}
 		w.Any = true
 	}

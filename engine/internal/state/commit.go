@@ -105,7 +105,7 @@ func (d *DB) prepare(ctx context.Context, changes []Change) (*State, diff, error
 	if err != nil {
 		return nil, df, err
 	}
-	next, err := d.apply(ctx, d.now, df, everything)
+	next, err := d.apply(ctx, d.now, df, everything|bridges)
 	if err != nil {
 		d.undo(df)
 		return nil, df, err
@@ -123,9 +123,9 @@ const (
 	words
 	metadata
 	sums
-	bridges // the local ones
+	bridges // the local ones, which note what is new
 
-	everything = live | vectors | words | metadata | sums
+	everything = live | vectors | words | metadata | sums // that rebuild can make
 )
 
 func (p parts) has(q parts) bool { return p&q != 0 }
@@ -179,7 +179,7 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if cur.Local != nil {
+	if p.has(bridges) && cur.Local != nil {
 		for _, v := range df.added {
 			next.Fresh = append(next.Fresh, v.ID) // behind what older states see
 		}
@@ -248,24 +248,28 @@ func countFresh(bridges map[string]*Bridge, df diff) map[string]*Bridge {
 }
 
 // publish makes next the present state. Chunks that are gone leave the vector
-// index once no search can see them any more; retired is called then. The caller
-// holds turn.
-func (d *DB) publish(next *State, gone []Version, retired ...func()) {
+// index once no search can see them any more. The caller holds turn.
+func (d *DB) publish(next *State, gone []Version) {
 	old := d.now
 	if next.views == old.views {
 		next.views.refs.Add(1)
 	}
 	next.Modulators = &sync.Map{}
+	if next.Vectors != old.Vectors { // sums and local bridges of older states read them
+		d.before.Store(old.Vectors)
+		d.vectors.Store(next.Vectors)
+	}
 	d.now = next
-	ids := idsOf(gone)
+	// The function must not keep a state: it may wait for an old one.
+	ids, views, before, swapped := idsOf(gone), old.views, old.Vectors, next.Vectors != old.Vectors
 	d.cell.Publish(next, func() {
-		old.views.drop()
+		views.drop()
+		if swapped {
+			d.before.CompareAndSwap(before, nil)
+		}
 		if len(ids) > 0 {
 			d.drops.add(ids)
 			d.wake()
-		}
-		for _, f := range retired {
-			f()
 		}
 	})
 }

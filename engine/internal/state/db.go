@@ -44,6 +44,7 @@ type DB struct {
 	turn     turn       // held by whoever prepares and publishes a state
 	now      *State     // the present one; guarded by turn, and stays in cell
 	pending  int        // changes since the snapshots; guarded by turn
+	unsaved  bool       // something was built that takes long; guarded by turn
 	saved    uint64     // commit of the snapshots; guarded by turn
 	backlogs []*backlog // of long works in progress; guarded by turn
 

@@ -42,10 +42,13 @@ type maintainer struct {
 	urgent  int           // calls of Flush that wait
 	failed  map[string]error
 	again   map[string]bool // tasks that met damage, to be done again behind its repair
+
+	factorEnd  time.Time     // when the last factor was done, and how long it took;
+	factorTook time.Duration // the maintainer's own
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
-var errClosing = fmt.Errorf("the database is being closed: %w", store.ErrClosed)
+var errClosing = store.ErrClosed
 
 func (d *DB) startMaintainer() {
 	m := &d.maintainer
@@ -256,7 +259,7 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	ids := d.drops.take()
 	for piece := range slices.Chunk(ids, step) {
 		if ctx.Err() != nil {
-			break // the index is saved and opened without those of no document
+			break // the next opening takes out those of no document
 		}
 		x := d.vectors.Load()
 		x.SetWorkers(d.workers())
@@ -265,23 +268,22 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	return len(ids) > 0, false, nil
 }
 
-// factorShare is the share of the passages that must have changed for a new factor
-// while commits go on, so that factors, O(d³), cost no more than a constant for each
-// passage.
-const factorShare = 20
-
-// quickFactor is the dimension up to which a factor takes so little that it is made
-// whenever the one in use does not tell all.
-const quickFactor = 512
+// factorShare says how much of the time factors may take while commits go on: after
+// one, as many times as long passes before the next begins. So ingestion, which would
+// have one after each commit, spends a ninth of a core on them at most.
+const factorShare = 8
 
 func (d *DB) factor(ctx context.Context, s *State, urgent bool) (bool, bool, error) {
-	changes, passages := s.Sums.Staleness()
+	changes, _ := s.Sums.Staleness()
 	if changes == 0 || s.Sums.Len() == 0 {
 		return false, false, nil
 	}
-	if !urgent && d.o.Dim > quickFactor && changes*factorShare < passages && time.Since(d.committed()) < rest {
+	m := &d.maintainer
+	if !urgent && time.Since(d.committed()) < rest && time.Since(m.factorEnd) < factorShare*m.factorTook {
 		return false, true, nil
 	}
+	begin := time.Now()
+	defer func() { m.factorEnd = time.Now(); m.factorTook = m.factorEnd.Sub(begin) }()
 	d.maintainer.report("factor", 0, 0)
 	f, err := s.Sums.Factor(ctx)
 	if err != nil {
@@ -289,6 +291,7 @@ func (d *DB) factor(ctx context.Context, s *State, urgent bool) (bool, bool, err
 	}
 	return true, false, d.change(ctx, func(next *State) (err error) {
 		next.Sums, err = next.Sums.WithFactor(f)
+		d.pending = max(d.pending, littleChanges+1) // or it would be made after each opening
 		return err
 	})
 }
@@ -424,12 +427,10 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 	if err := follow(todo); err != nil {
 		return false, false, err
 	}
-	next, old := *d.now, d.now.Vectors
+	next := *d.now
 	next.Vectors = graph
-	d.before.Store(old) // sums of older states read it
-	d.vectors.Store(graph)
-	d.publish(&next, nil, func() { d.before.CompareAndSwap(old, nil) })
-	d.pending = max(d.pending, 1)
+	d.publish(&next, nil)
+	d.unsaved = true
 	d.finish(&b)
 	return true, false, nil
 }
@@ -473,7 +474,7 @@ func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (bool, bool, err
 			for _, v := range b.added {
 				next.Fresh = append(next.Fresh, v.ID)
 			}
-			d.pending = max(d.pending, 1)
+			d.unsaved = true
 			return nil
 		})
 	}
@@ -543,7 +544,7 @@ func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error
 	if err := d.turn.lock(ctx); err != nil {
 		return false, false, err
 	}
-	due := d.saveDue(d.pending, s.View.Len())
+	due := d.saveDue(s.View.Len())
 	d.turn.unlock()
 	if !due {
 		return false, false, nil

@@ -47,11 +47,12 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cur := &State{Seq: view.Seq(), View: view, views: share(view)}
+	views := share(view)
+	cur := &State{Seq: view.Seq(), View: view, views: views}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.unmap())
-			cur.views.drop()
+			views.drop()
 		}
 	}()
 	at := d.readAll(cur)
@@ -147,6 +148,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 		next, err = d.replay(ctx, next, at)
 	}
 	if err == nil {
+		next.dropStrays(at)
 		err = next.miscounts(at)
 	}
 	if err != nil {
@@ -169,7 +171,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 	if d.o.Progress != nil || next.View.Len() > 0 {
 		d.pending = max(d.pending, next.View.Len())
 	}
-	next, err = d.rebuild(ctx, next, missing)
+	next, err = d.rebuild(ctx, next, missing, d.progress)
 	if err != nil {
 		return nil, fmt.Errorf("rebuilding derived state of %s: %w", d.o.Dir, err)
 	}
@@ -177,6 +179,26 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 		return nil, fmt.Errorf("%w: %s holds %d documents where %d are counted", store.ErrCorrupt, d.o.Dir, next.Live.Len(), next.View.Len())
 	}
 	return next, nil
+}
+
+// dropStrays takes vectors out that are of no document: those of deleted ones that were
+// still in the index when it was saved.
+func (s *State) dropStrays(at map[parts]uint64) {
+	for _, p := range []parts{live, vectors, words} {
+		if _, ok := at[p]; !ok {
+			return
+		}
+	}
+	if s.Vectors.Len() <= s.Words.Len() {
+		return
+	}
+	var strays []uint64
+	for id := range s.Vectors.IDs {
+		if !s.Sees(id) {
+			strays = append(strays, id)
+		}
+	}
+	s.Vectors.Delete(strays)
 }
 
 // miscounts says why parts that were read cannot be right together.
@@ -213,7 +235,7 @@ func (d *DB) vectorsFirst(ctx context.Context, s *State, at map[parts]uint64) (*
 		return s, nil
 	}
 	d.pending = max(d.pending, s.View.Len())
-	next, err := d.rebuild(ctx, s, vectors)
+	next, err := d.rebuild(ctx, s, vectors, d.progress)
 	if err == nil {
 		at[vectors] = s.Seq
 	}
@@ -307,21 +329,12 @@ func (d *DB) follow(ctx context.Context, s *State, df diff, p parts) (*State, er
 	if p.has(bridges) {
 		d.localBacklog.add(df)
 	}
-	hidden := s.Local
-	if !p.has(bridges) {
-		s.Local = nil // its fresh chunks are noted once
-	}
-	next, err := d.apply(ctx, s, df, p)
-	s.Local = hidden
-	if err != nil {
-		return s, err
-	}
-	next.Local = hidden
-	return next, nil
+	return d.apply(ctx, s, df, p)
 }
 
-// rebuild makes parts anew from the documents of the view.
-func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, error) {
+// rebuild makes parts anew from the documents of the view, and tells how many it has
+// done with.
+func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func(stage string, done, total int)) (*State, error) {
 	next := *s
 	bridges := next.Local
 	next.Local = nil // they have their own chunks, and none is fresh for being read again
@@ -373,7 +386,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts) (*State, erro
 			return err
 		}
 		cur, df = next, diff{}
-		d.progress("rebuild", done, total)
+		progress("rebuild", done, total)
 		return nil
 	}
 	take := func(ord uint64, vs []Version) error {
@@ -478,10 +491,14 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 	return h.Seq, nil
 }
 
-// distrust reports why a snapshot is not used. A missing one needs no word.
+// distrust reports why a snapshot is not used. A missing one needs no word, and that
+// of local bridges, which not every database has, no saving.
 func (d *DB) distrust(kind string, err error) {
-	d.pending = max(d.pending, 1)
-	if !errors.Is(err, fs.ErrNotExist) {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if !missing || kind != fileLocal {
+		d.pending = max(d.pending, 1)
+	}
+	if !missing {
 		d.warn("derived state is made anew from the store", "part", kind, "reason", err)
 	}
 }

@@ -3,6 +3,9 @@ package state
 import (
 	"context"
 	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
@@ -15,18 +18,20 @@ import (
 
 func (d *DB) editWords(ctx context.Context, cur *State, df diff) (*inverted.Words, error) {
 	e := cur.Words.Edit()
-	if _, err := e.Remove(idsOf(df.gone)); err != nil {
+	if err := each(ctx, df.gone, func(vs []Version) error {
+		_, err := e.Remove(idsOf(vs))
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	var terms []text.Term
+	terms := make([][]text.Term, step)
 	err := each(ctx, df.added, func(vs []Version) error {
-		for _, v := range vs {
-			terms = d.analyzer.Terms(terms[:0], v.Text)
-			if err := e.Add(v.ID, terms); err != nil {
+		if err := d.Parallel(ctx, len(vs), func(i int) { terms[i] = d.analyzer.Terms(terms[i][:0], vs[i].Text) }); err != nil {
+			return err
+		}
+		for i, v := range vs {
+			if err := e.Add(v.ID, terms[i]); err != nil {
 				return err
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
 			}
 		}
 		return nil
@@ -37,9 +42,34 @@ func (d *DB) editWords(ctx context.Context, cur *State, df diff) (*inverted.Word
 	return e.Done(), nil
 }
 
+// Parallel calls f for 0 to n-1, on as many goroutines as work beside the searches
+// may take, and returns the error of ctx if that ends first.
+func (d *DB) Parallel(ctx context.Context, n int, f func(i int)) error {
+	var next atomic.Int64
+	var g errgroup.Group
+	for range min(d.workers(), n) {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				f(i)
+			}
+		})
+	}
+	return g.Wait()
+}
+
 func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Columns, error) {
 	e := cur.Columns.Edit()
-	for _, ord := range df.dead {
+	for i, ord := range df.dead {
+		if i%step == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		e.Remove(ord)
 	}
 	err := each(ctx, df.added, func(vs []Version) error {
@@ -59,9 +89,10 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 	return e.Done(), nil
 }
 
-// sumsBatch is how many chunks the sums take in between two looks at the context:
-// the more at once, the less each costs, since tokens are sorted within a batch.
-const sumsBatch = 4096
+// sumsBatch is how many chunks the sums take in between two looks at the context, a
+// few milliseconds. The more at once, the less each costs, since tokens are sorted
+// within a batch.
+const sumsBatch = 512
 
 func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums, error) {
 	e := cur.Sums.Edit()

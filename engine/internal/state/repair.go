@@ -74,22 +74,23 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	cur, old := *d.now, d.now.Vectors
 	if p.has(bridges) { // built anew where they are wanted
 		cur.Local, cur.LocalSeq, cur.Fresh = nil, 0, nil
-		d.finish(&d.localBacklog)
 	}
 	if p.has(vectors) {
-		d.before.Store(old) // sums of older states read it
+		d.before.Store(old) // the sums that are made anew read the new ones
 	}
-	next, err := d.rebuild(ctx, &cur, p&everything)
+	next, err := d.rebuild(ctx, &cur, p&everything, d.maintainer.report)
 	if err != nil {
+		d.vectors.Store(old)
+		d.before.CompareAndSwap(old, nil)
 		d.damaged.Or(uint32(p))
 		return false, false, err
 	}
-	if p.has(vectors) {
-		d.publish(next, nil, func() { d.before.CompareAndSwap(old, nil) })
-	} else {
-		d.publish(next, nil)
+	if p.has(bridges) {
+		d.finish(&d.localBacklog)
+		d.localBacklog = backlog{}
 	}
-	d.pending = max(d.pending, saveAfter, next.View.Len()) // the file is replaced soon
+	d.publish(next, nil)
+	d.unsaved = true // the file is to be replaced
 	return true, false, nil
 }
 

@@ -18,9 +18,9 @@ import (
 const saveAfter = 20_000
 
 // saveDue says whether enough has changed. Unsynced commits may be lost to a power
-// cut, so with NoSync only Close, which syncs first, saves.
-func (d *DB) saveDue(pending, documents int) bool {
-	return !d.o.NoSync && !d.o.ReadOnly && pending >= max(saveAfter, documents/4)
+// cut, so with NoSync only Close, which syncs first, saves. The caller holds turn.
+func (d *DB) saveDue(documents int) bool {
+	return !d.o.NoSync && !d.o.ReadOnly && (d.unsaved || d.pending >= max(saveAfter, documents/4))
 }
 
 // Of a large database Close does not save a little: what the next opening replays
@@ -32,7 +32,7 @@ const (
 
 // little says that. Nobody else uses d.
 func (d *DB) little() bool {
-	return d.saved > 0 && d.now.View.Len() >= largeDocuments && d.pending <= littleChanges
+	return d.saved > 0 && !d.unsaved && d.now.View.Len() >= largeDocuments && d.pending <= littleChanges
 }
 
 // save writes snapshots of all parts at the present state, beside searches and
@@ -42,13 +42,36 @@ func (d *DB) save(ctx context.Context) error {
 	if err := d.turn.lock(ctx); err != nil {
 		return err
 	}
-	ref, pending, saved := d.cell.Acquire(), d.pending, d.saved
+	ref, pending, saved, unsaved := d.cell.Acquire(), d.pending, d.saved, d.unsaved
+	d.unsaved = false
 	d.turn.unlock()
 	defer ref.Release()
 	s := ref.Value
-	if pending == 0 && saved == s.Seq {
+	if pending == 0 && saved == s.Seq && !unsaved {
 		return nil
 	}
+	if err := d.saveAll(ctx, s); err != nil {
+		if lock := d.turn.lock(context.Background()); lock == nil {
+			d.unsaved = d.unsaved || unsaved
+			d.turn.unlock()
+		}
+		return err
+	}
+	oldest := s.Seq
+	if s.Local != nil {
+		oldest = min(oldest, s.LocalSeq)
+	}
+	if err := d.turn.lock(ctx); err != nil {
+		return err
+	}
+	d.pending -= pending
+	d.saved = oldest
+	d.turn.unlock()
+	return d.st.Compact(ctx, oldest)
+}
+
+// saveAll writes the snapshots of s.
+func (d *DB) saveAll(ctx context.Context, s *State) error {
 	if err := os.MkdirAll(filepath.Join(d.o.Dir, Folder), 0o755); err != nil {
 		return err
 	}
@@ -64,9 +87,7 @@ func (d *DB) save(ctx context.Context) error {
 		{fileColumns, s.Seq, s.Columns.Save},
 		{fileSums, s.Seq, s.Sums.Save},
 	}
-	oldest := s.Seq
 	if s.Local != nil {
-		oldest = min(oldest, s.LocalSeq)
 		files = append(files, file{fileLocal, s.LocalSeq, s.Local.Save})
 	}
 	for i, f := range files {
@@ -96,7 +117,7 @@ func (d *DB) save(ctx context.Context) error {
 			return fmt.Errorf("saving %s: %w", f.kind, err)
 		}
 	}
-	for _, kind := range index.Kinds() { // what an earlier kind of index left
+	for _, kind := range append(index.Kinds(), "metadata") { // of an earlier kind of index, or version
 		if kind == s.Vectors.Kind {
 			continue
 		}
@@ -104,11 +125,5 @@ func (d *DB) save(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.turn.lock(ctx); err != nil {
-		return err
-	}
-	d.pending -= pending
-	d.saved = oldest
-	d.turn.unlock()
-	return d.st.Compact(ctx, oldest)
+	return nil
 }

@@ -1,14 +1,17 @@
-package provision
+// Package bert is the architecture of BERT as a checkpoint's config.json gives it.
+package bert
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
-// bertConfig is what the architecture needs of a checkpoint's config.json.
-type bertConfig struct {
+// Config is what the architecture needs of a checkpoint's config.json.
+type Config struct {
 	ModelType         string  `json:"model_type"`
 	HiddenSize        int64   `json:"hidden_size"`
 	Layers            int64   `json:"num_hidden_layers"`
@@ -23,41 +26,52 @@ type bertConfig struct {
 	IsDecoder         bool    `json:"is_decoder"`
 }
 
-// activations maps hidden_act to the operator of ONNX Runtime that adds a
-// bias and applies it: the exact GELU, or its tanh approximation.
-var activations = map[string]string{
-	"gelu":              "BiasGelu",
-	"gelu_new":          "FastGelu",
-	"gelu_fast":         "FastGelu",
-	"gelu_pytorch_tanh": "FastGelu",
-}
+// ErrConfig is wrapped by every error about a configuration that is damaged or
+// of another architecture.
+var ErrConfig = errors.New("unusable configuration")
 
-func loadConfig(path string) (bertConfig, error) {
+// GELU is the exact one; the other activations are ways to compute its
+// approximation by tanh.
+const GELU = "gelu"
+
+var activations = []string{GELU, "gelu_new", "gelu_fast", "gelu_pytorch_tanh"}
+
+// Load reads and checks the config.json at path.
+func Load(path string) (Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return bertConfig{}, err
+		return Config{}, err
 	}
 	defer f.Close()
-	var c bertConfig
+	var c Config
 	if err := json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&c); err != nil {
-		return c, fmt.Errorf("%w: %s: %w", ErrCheckpoint, path, err)
+		return c, fmt.Errorf("%w: %s: %w", ErrConfig, path, err)
 	}
-	if err := c.check(); err != nil {
-		return c, fmt.Errorf("%w: %s: %w", ErrCheckpoint, path, err)
+	if err := c.Check(); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
 
-func (c bertConfig) check() error {
+// Check returns an error that wraps ErrConfig unless c is a BERT encoder of
+// sizes that can be.
+func (c Config) Check() error {
+	if err := c.check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+func (c Config) check() error {
 	switch {
 	case c.ModelType != "bert":
-		return fmt.Errorf("model_type %q; only bert can be exported, use an ONNX file", c.ModelType)
+		return fmt.Errorf("model_type %q; only bert is known, use an ONNX file", c.ModelType)
 	case c.IsDecoder:
-		return fmt.Errorf("is_decoder is set; only encoders can be exported")
+		return fmt.Errorf("is_decoder is set; only encoders are known")
 	case c.PositionEmbedding != "" && c.PositionEmbedding != "absolute":
-		return fmt.Errorf("position_embedding_type %q; only absolute can be exported, use an ONNX file", c.PositionEmbedding)
-	case activations[c.Activation] == "":
-		return fmt.Errorf("hidden_act %q; only variants of gelu can be exported, use an ONNX file", c.Activation)
+		return fmt.Errorf("position_embedding_type %q; only absolute is known, use an ONNX file", c.PositionEmbedding)
+	case !slices.Contains(activations, c.Activation):
+		return fmt.Errorf("hidden_act %q; only variants of gelu are known, use an ONNX file", c.Activation)
 	case !(c.Eps > 0 && c.Eps < 1):
 		return fmt.Errorf("layer_norm_eps %v", c.Eps)
 	}

@@ -1,0 +1,49 @@
+// Package native runs encoders of the BERT family in Go: no cgo, no library, any
+// platform. Its vectors and those of package onnx are one encoder to
+// [encoder.Check].
+//
+// Speed comes from computing nothing in vain. A batch is the texts' tokens one
+// after the other, without padding; all its rows go through one product with
+// each matrix of a layer, whose panels were packed when the model was opened,
+// and what follows the product (bias and activation) is done on each block
+// while it is in the cache. Attention alone is computed text by text. A text's
+// vectors are the same bit for bit whatever else is in its batch.
+package native
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// ErrModel is wrapped where a model's files cannot be run by this package.
+var ErrModel = errors.New("unusable model")
+
+// Options say how a model is run. The zero value runs any model well.
+type Options struct {
+	// Workers is the number of batches that run at the same time, over all
+	// calls of Encode; 0 means GOMAXPROCS. Each takes one processor.
+	Workers int
+	// BatchTokens bounds the tokens of a batch; a single longer text makes a
+	// batch of its own. 0 means 256.
+	BatchTokens int
+	// MaxTokens overrides the number of tokens that texts are cut at; 0 means
+	// the model's own. Vectors of cut texts change with it, and so does the
+	// fingerprint.
+	MaxTokens int
+}
+
+// withDefaults checks o and fills in what is zero.
+func (o Options) withDefaults() (Options, error) {
+	if o.Workers < 0 || o.BatchTokens < 0 || o.MaxTokens < 0 || o.MaxTokens == 1 || o.MaxTokens == 2 {
+		return o, fmt.Errorf("workers %d, batch tokens %d, max tokens %d: none may be negative, and max tokens must be 0 or at least 3",
+			o.Workers, o.BatchTokens, o.MaxTokens)
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.BatchTokens == 0 {
+		o.BatchTokens = 256
+	}
+	return o, nil
+}

@@ -1,0 +1,116 @@
+//go:build cgo && unix
+
+package native
+
+import (
+	"errors"
+	"math"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/provision"
+)
+
+// both opens a model natively and with ONNX Runtime, of what is in the cache.
+func both(t testing.TB, model string, workers int) (*Encoder, *onnx.Encoder) {
+	t.Helper()
+	r, err := provision.Ensure(t.Context(), provision.Request{Model: model, Offline: true})
+	if errors.Is(err, encoder.ErrUnavailable) {
+		t.Skipf("NOT COMPARED with ONNX Runtime, which or whose model is not in the cache; run `lexsem setup --model %s`: %v", model, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(t.Context(), r.ModelDir, Options{Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := onnx.Open(t.Context(), r.ModelDir, onnx.Options{Library: r.Library, Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(e.Close(), o.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e, o
+}
+
+// Vectors and states of both are those of one encoder.
+func TestEqualsONNXRuntime(t *testing.T) {
+	texts, _, _ := recorded(t)
+	if texts = texts[:40]; testing.Short() {
+		texts = texts[:10]
+	}
+	for _, model := range []string{"all-MiniLM-L6-v2", "bge-small-en-v1.5"} {
+		t.Run(model, func(t *testing.T) {
+			e, o := both(t, model, 0)
+			if err := encoder.Check("ONNX Runtime", o.Fingerprint(), e.Fingerprint()); err != nil {
+				t.Error(err)
+			}
+			need := encoder.NeedDense | encoder.NeedHidden
+			want, err := o.Encode(t.Context(), encoder.Query, texts, need)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var dense, hidden float64
+			for i, got := range encode(t, e, encoder.Query, texts, need) {
+				dense = max(dense, distance(got.Dense, want[i].Dense))
+				hidden = max(hidden, distance(got.Hidden, want[i].Hidden))
+			}
+			t.Logf("largest difference of %d texts: vectors %.2g, token states %.2g", len(texts), dense, hidden)
+			if !(dense <= 5e-6) || !(hidden <= 1e-4) { // states have components of up to 8
+				t.Errorf("vectors differ by up to %v, token states by %v", dense, hidden)
+			}
+		})
+	}
+}
+
+func distance(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return math.NaN()
+	}
+	far := 0.0
+	for i := range a {
+		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return far
+}
+
+// BenchmarkEncode encodes the recorded texts with one worker, in turns natively
+// and with ONNX Runtime, and a query of 12 tokens. The figures to read are of
+// CPU time, and among them ratio, which other load does not change much.
+func BenchmarkEncode(b *testing.B) {
+	texts, _, _ := recorded(b)
+	b.Run("passages", func(b *testing.B) { inTurns(b, texts, encoder.Passage) })
+	b.Run("query", func(b *testing.B) { inTurns(b, []string{"who was the first man to walk on the moon"}, encoder.Query) })
+}
+
+func inTurns(b *testing.B, texts []string, role encoder.Role) {
+	e, o := both(b, "", 1)
+	var spent [2]time.Duration
+	for b.Loop() {
+		for i, enc := range []encoder.Encoder{e, o} {
+			begin := cpuTime(b)
+			if _, err := enc.Encode(b.Context(), role, texts, encoder.NeedDense); err != nil {
+				b.Fatal(err)
+			}
+			spent[i] += cpuTime(b) - begin
+		}
+	}
+	b.ReportMetric(float64(b.N*len(texts))/spent[0].Seconds(), "texts/cpu-s")
+	b.ReportMetric(float64(b.N*len(texts))/spent[1].Seconds(), "onnx-texts/cpu-s")
+	b.ReportMetric(spent[1].Seconds()/spent[0].Seconds(), "ratio")
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,214 @@
+package native
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/onnxfile"
+	"github.com/lexsem/lexsem/internal/safetensors"
+)
+
+// Names of the files in a model's folder.
+const (
+	fileSafetensors = "model.safetensors"
+	fileONNX        = "model.onnx"
+	fileConfig      = "config.json"
+)
+
+// source is an open file of weights.
+type source interface {
+	// shape returns the shape of a tensor, nil where there is none.
+	shape(name string) []int64
+	// floats reads a tensor, whose elements dst has room for.
+	floats(name string, dst []float32) error
+	Close() error
+}
+
+// checkpoint is a source whose tensors are asked for by the names that BERT has
+// in PyTorch, whatever they are called in the file. Its methods do nothing
+// after the first error.
+type checkpoint struct {
+	source
+	pre        string            // put before the names of the encoder, "" or "bert."
+	transposed bool              // whether matrices lie as [in, out]
+	alias      map[string]string // what the file calls some tensors
+	err        error
+}
+
+// openCheckpoint opens the weights in dir: safetensors, else an ONNX file.
+func openCheckpoint(dir string) (*checkpoint, error) {
+	c := &checkpoint{}
+	path := filepath.Join(dir, fileSafetensors)
+	s, err := safetensors.Open(path)
+	switch {
+	case err == nil:
+		c.source = tensorsFile{s}
+	case errors.Is(err, fs.ErrNotExist):
+		path = filepath.Join(dir, fileONNX)
+		x, err := onnxfile.Open(path)
+		if err != nil {
+			return nil, unusable(err)
+		}
+		c.source, c.transposed, c.alias = graphFile{x}, true, aliases(x)
+	default:
+		return nil, unusable(err)
+	}
+	if c.shape("bert."+wordTable) != nil {
+		c.pre = "bert."
+	}
+	return c, nil
+}
+
+// unusable makes an ErrModel of what a file holds, and leaves alone what the
+// file system says.
+func unusable(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrModel, err)
+}
+
+// file returns what the file calls the tensor name.
+func (c *checkpoint) file(name string) string {
+	full := name
+	if !strings.HasPrefix(name, "cls.") { // the head stands beside the encoder
+		full = c.pre + name
+	}
+	if a, ok := c.alias[full]; ok && c.shape(full) == nil {
+		return a
+	}
+	return full
+}
+
+func (c *checkpoint) has(name string) bool { return c.shape(c.file(name)) != nil }
+
+// read reads the tensor name of the given shape into dst.
+func (c *checkpoint) read(dst []float32, name string, shape ...int64) {
+	if c.err != nil {
+		return
+	}
+	file := c.file(name)
+	got := c.shape(file)
+	switch {
+	case got == nil:
+		c.err = fmt.Errorf("%w: it has no tensor %q", ErrModel, name)
+	case !slices.Equal(got, shape):
+		c.err = fmt.Errorf("%w: tensor %q has the shape %v, want %v", ErrModel, name, got, shape)
+	default:
+		if err := c.floats(file, dst); err != nil {
+			c.err = unusable(err)
+		}
+	}
+}
+
+func (c *checkpoint) vector(name string, n int) []float32 {
+	v := make([]float32, n)
+	c.read(v, name, int64(n))
+	return v
+}
+
+func (c *checkpoint) table(name string, rows, cols int) []float32 {
+	v := make([]float32, rows*cols)
+	c.read(v, name, int64(rows), int64(cols))
+	return v
+}
+
+// tensorsFile is a safetensors file.
+type tensorsFile struct{ *safetensors.File }
+
+func (t tensorsFile) shape(name string) []int64 {
+	x, ok := t.Tensors[name]
+	if ok && x.Shape == nil {
+		return []int64{}
+	}
+	return x.Shape
+}
+
+func (t tensorsFile) floats(name string, dst []float32) error {
+	x := t.Tensors[name]
+	if x.DType == "F32" {
+		r, err := t.Section(name, x.Shape...)
+		if err != nil {
+			return err
+		}
+		return readFloats(r, dst)
+	}
+	v, err := t.Floats(name)
+	copy(dst, v)
+	return err
+}
+
+// graphFile is an ONNX file.
+type graphFile struct{ *onnxfile.File }
+
+func (g graphFile) shape(name string) []int64 {
+	t, ok := g.Tensors[name]
+	if ok && t.Shape == nil {
+		return []int64{}
+	}
+	return t.Shape
+}
+
+func (g graphFile) floats(name string, dst []float32) error {
+	r, err := g.Floats(name)
+	if err != nil {
+		return err
+	}
+	return readFloats(r, dst)
+}
+
+// readFloats fills dst with the little-endian numbers of r.
+func readFloats(r io.Reader, dst []float32) error {
+	var b [1 << 14]byte
+	for len(dst) > 0 {
+		n := min(len(dst), len(b)/4)
+		if _, err := io.ReadFull(r, b[:4*n]); err != nil {
+			return err
+		}
+		for i := range dst[:n] {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+		dst = dst[n:]
+	}
+	return nil
+}
+
+// aliases finds the matrices of an exported graph. Exporters keep the names of
+// the biases, but not those of the matrices, which they transpose: a matrix is
+// what is multiplied before "NAME.bias" is added.
+func aliases(x *onnxfile.File) map[string]string {
+	product := map[string]string{} // output of a product by a matrix: that matrix
+	for _, n := range x.Nodes {
+		if n.Op == "MatMul" && len(n.Inputs) == 2 && len(n.Outputs) == 1 && len(x.Tensors[n.Inputs[1]].Shape) == 2 {
+			product[n.Outputs[0]] = n.Inputs[1]
+		}
+	}
+	out := map[string]string{}
+	for _, n := range x.Nodes {
+		if n.Op != "Add" || len(n.Inputs) != 2 {
+			continue
+		}
+		for i, in := range n.Inputs {
+			name, ok := strings.CutSuffix(in, ".bias")
+			if matrix := product[n.Inputs[1-i]]; ok && matrix != "" {
+				out[name+".weight"] = matrix
+			}
+		}
+	}
+	return out
+}
+
+// exists reports whether there is a file at path.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,43 @@
+package provision
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// A library that is not at hand is missed only where it is needed.
+func TestRuntime(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{fileONNX: "a graph", fileTokenizer: "{}"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := encoder.Spec{Model: "tiny", Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: 16}
+	if err := spec.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	ensure := func(r Runtime, library string) (Result, error) {
+		return Ensure(t.Context(), Request{Model: dir, CacheDir: t.TempDir(), Offline: true, Runtime: r, Library: library})
+	}
+	system := func(res Result) bool { return len(res.From) == 2 && res.From[0].Route == "system" }
+
+	for _, library := range []string{"", "nowhere.so"} {
+		if res, err := ensure(RuntimeNone, library); err != nil || res.Library != "" || len(res.From) != 1 || res.ModelDir != dir {
+			t.Errorf("none wanted: %+v, %v", res, err)
+		}
+	}
+	if res, err := ensure(RuntimeAtHand, ""); err != nil || !system(res) && (res.Library != "" || len(res.From) != 1) {
+		t.Errorf("none at hand: %+v, %v", res, err)
+	}
+	if res, err := ensure(RuntimeFetched, ""); !system(res) && !errors.Is(err, encoder.ErrUnavailable) {
+		t.Errorf("none to be had: %+v, %v", res, err)
+	}
+	if res, err := ensure(RuntimeAtHand, "nowhere.so"); !errors.Is(err, encoder.ErrUnavailable) {
+		t.Errorf("one that was named and is not there: %+v, %v", res, err)
+	}
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/provision"
+)
+
+// What runs a model: ONNX Runtime, or Go. Their vectors are of one space.
+const (
+	backendAuto   = "auto"
+	backendONNX   = "onnx"
+	backendNative = "native"
+)
+
+// errNoCGO answers before anything is fetched that could not be used.
+var errNoCGO = hinted(fmt.Errorf("%w: this program was built without cgo and cannot use ONNX Runtime", encoder.ErrUnavailable),
+	"leave out --backend onnx and LEXSEM_BACKEND, or build it with CGO_ENABLED=1 and a C compiler on PATH")
+
+// checkBackend refuses a name that --backend does not take.
+func (g *globals) checkBackend() error {
+	switch g.backend {
+	case backendAuto, backendONNX, backendNative:
+		return nil
+	}
+	return usagef("backend %q: use auto, onnx or native", g.backend)
+}
+
+// runtime says whether the library of ONNX Runtime is looked for, and fetched.
+func (g *globals) runtime() provision.Runtime {
+	switch {
+	case g.backend == backendONNX:
+		return provision.RuntimeFetched
+	case g.backend == backendNative || !hasCGO:
+		return provision.RuntimeNone
+	}
+	return provision.RuntimeAtHand
+}
+
+// ensure brings the model onto this machine, and what runs it as far as
+// --backend asks for that.
+func (a *app) ensure(ctx context.Context, r provision.Request) (provision.Result, error) {
+	if a.backend == backendONNX && !hasCGO {
+		return provision.Result{}, errNoCGO
+	}
+	res, err := provision.Ensure(ctx, r)
+	if err != nil {
+		return res, modelError(err)
+	}
+	return res, nil
+}
+
+// openModel opens the model that r brought here: with ONNX Runtime where its
+// library is at hand, else in Go. A model that Go cannot run is a reason to fetch
+// the library, unless --backend says otherwise. It returns what runs the model.
+func (a *app) openModel(ctx context.Context, r provision.Request, res provision.Result) (enc encoder.Encoder, backend string, err error) {
+	if res.Library == "" {
+		e, err := native.Open(ctx, res.ModelDir, native.Options{})
+		if err == nil {
+			return e, backendNative, nil
+		}
+		if r.Runtime != provision.RuntimeAtHand || !errors.Is(err, native.ErrModel) {
+			return nil, "", err
+		}
+		r.Runtime = provision.RuntimeFetched
+		var more error
+		if res, more = provision.Ensure(ctx, r); more != nil {
+			return nil, "", errors.Join(err, modelError(more))
+		}
+	}
+	e, err := onnx.Open(ctx, res.ModelDir, onnx.Options{Library: res.Library})
+	if err != nil {
+		return nil, "", err
+	}
+	return e, backendONNX, nil
+}
+
+// backendWords says in words what runs a model.
+func backendWords(backend string) string {
+	if backend == backendONNX {
+		return "ONNX Runtime"
+	}
+	return "Go, without ONNX Runtime"
+}
+
+// lacksLibraryOnly reports whether err says that the library of ONNX Runtime is
+// missing and nothing else.
+func lacksLibraryOnly(err error) bool {
+	var m *provision.MissingError
+	return errors.As(err, &m) && len(m.Missing) == 1 && m.Missing[0].Artifact == provision.LibraryArtifact
+}

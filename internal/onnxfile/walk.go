@@ -1,0 +1,63 @@
+// Package onnxfile reads the weights, the constants and the wiring of an ONNX
+// file, an onnx.proto ModelProto, without a protobuf library and without
+// holding the file in memory.
+package onnxfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// ErrFormat is wrapped by every error about what a file holds.
+var ErrFormat = errors.New("unusable ONNX file")
+
+// errProto says that bytes are not what protobuf allows.
+var errProto = errors.New("not a protobuf message")
+
+// Walk calls visit for each field of the message in [begin, end): with the
+// range of its bytes where it has a length or a fixed width, else with its
+// number. It reads the heads of the fields alone.
+func Walk(r io.ReaderAt, begin, end int64, visit func(field int, begin, end int64, n uint64) error) error {
+	var head [2 * binary.MaxVarintLen64]byte
+	for begin < end {
+		b := head[:min(int64(len(head)), end-begin)]
+		if _, err := r.ReadAt(b, begin); err != nil {
+			return err
+		}
+		tag, n := binary.Uvarint(b)
+		if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
+			return errProto
+		}
+		begin += int64(n)
+		from, until, number := begin, begin, uint64(0)
+		switch tag & 7 {
+		case 0, 2:
+			m := 0
+			if number, m = binary.Uvarint(b[n:]); m <= 0 {
+				return errProto
+			}
+			from, until = begin+int64(m), begin+int64(m)
+			if tag&7 == 2 {
+				if number > uint64(end-from) {
+					return errProto
+				}
+				until += int64(number)
+			}
+		case 1:
+			until += 8
+		case 5:
+			until += 4
+		default:
+			return errProto
+		}
+		if until > end {
+			return errProto
+		}
+		if err := visit(int(tag>>3), from, until, number); err != nil {
+			return err
+		}
+		begin = until
+	}
+	return nil
+}
