@@ -269,6 +269,10 @@ func TestRepairBesideLocalBridges(t *testing.T) {
 		if e.db.Repair(&err); !errors.Is(err, ErrCorrupt) {
 			t.Fatal(err)
 		}
+		flushed(t, e)
+		if s, err := e.Stats(t.Context()); err != nil || s.Maintenance.Unindexed != 0 {
+			t.Fatalf("behind %v: %+v, %v", damage, s.Maintenance, err)
+		}
 		change(300+20*i, 330+20*i)
 		flushed(t, e)
 		if after := foundIn(t, e, ref.Value, probing[1]); !reflect.DeepEqual(after, before) {
@@ -279,8 +283,5 @@ func TestRepairBesideLocalBridges(t *testing.T) {
 		flushed(t, e)
 		localFollows(t, e, damage.Error(), 2)
 		likeFresh(t, damage.Error(), e, lateOptions, docs)
-		if s, err := e.Stats(t.Context()); err != nil || s.Maintenance.Unindexed != 0 {
-			t.Fatalf("behind %v: %+v, %v", damage, s.Maintenance, err)
-		}
 	}
 }

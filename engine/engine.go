@@ -212,9 +212,10 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	if err != nil {
 		return ctx, nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	caller := ctx
+	ctx, cancel := context.WithCancelCause(caller)
 	stop := context.AfterFunc(e.root, func() { cancel(ErrClosed) })
-	return ctx, func(err *error) {
+	return either{ctx, caller}, func(err *error) {
 		if errors.Is(*err, context.Canceled) && context.Cause(ctx) == ErrClosed {
 			*err = fmt.Errorf("cancelled by Close: %w", ErrClosed)
 		}
@@ -223,6 +224,20 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 		cancel(nil)
 		done()
 	}, nil
+}
+
+// either is a context made of the caller's. The caller's is asked as well: one of a
+// kind of its own tells those made of it a moment late.
+type either struct {
+	context.Context
+	caller context.Context
+}
+
+func (c either) Err() error {
+	if err := c.caller.Err(); err != nil {
+		return err
+	}
+	return c.Context.Err()
 }
 
 // read is enter for calls that read one state. What ends the call repairs what an

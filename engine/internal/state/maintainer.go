@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -414,21 +415,35 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 		graph.Delete(idsOf(df.gone))
 		return nil
 	}
-	for {
+	var todo diff
+	for before, slow := math.MaxInt, false; ; {
 		if err := d.turn.lock(ctx); err != nil {
 			return false, false, err
 		}
-		if b.len() <= handful {
+		came := b.len()
+		todo.append(b.take())
+		n := todo.len()
+		if n <= handful {
 			break
 		}
-		df := b.take()
-		d.turn.unlock()
-		if err := follow(df); err != nil {
+		// Commits that bring more than the graph takes in meanwhile have to wait:
+		// each about as long as what it brought takes.
+		slow = slow || came >= before
+		before = n
+		var err error
+		if slow {
+			err = follow(todo.cut(max(handful, 2*came)))
+			d.turn.unlock()
+		} else {
+			d.turn.unlock()
+			err = follow(todo.cut(n))
+		}
+		if err != nil {
 			return false, false, err
 		}
 	}
 	defer d.turn.unlock()
-	if err := follow(b.take()); err != nil {
+	if err := follow(todo); err != nil {
 		return false, false, err
 	}
 	next := *d.now

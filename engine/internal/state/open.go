@@ -143,7 +143,10 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 	if len(at) == 0 {
 		d.saved = 0
 	}
-	next, err := d.replay(ctx, s, at)
+	next, err := d.vectorsFirst(ctx, s, at)
+	if err == nil {
+		next, err = d.replay(ctx, next, at)
+	}
 	if err == nil {
 		next.dropStrays(at)
 		err = next.miscounts(at)
@@ -225,7 +228,22 @@ func (s *State) miscounts(at map[parts]uint64) error {
 	return errors.Join(errs...)
 }
 
-// replay brings each part that was read to the view's commit.
+// vectorsFirst makes the vectors anew where sums are to be replayed, which read them.
+func (d *DB) vectorsFirst(ctx context.Context, s *State, at map[parts]uint64) (*State, error) {
+	seq, ok := at[sums]
+	if _, there := at[vectors]; there || !ok || seq == s.Seq {
+		return s, nil
+	}
+	d.pending = max(d.pending, s.View.Len())
+	next, err := d.rebuild(ctx, s, vectors, d.progress)
+	if err == nil {
+		at[vectors] = s.Seq
+	}
+	return next, err
+}
+
+// replay brings each part that was read to the view's commit: the vectors before
+// the sums, which read those of any chunk, and what is gone leaves them last.
 func (d *DB) replay(ctx context.Context, s *State, at map[parts]uint64) (*State, error) {
 	by := map[uint64]parts{} // parts by the commit they are at
 	for p, seq := range at {
@@ -238,11 +256,31 @@ func (d *DB) replay(ctx context.Context, s *State, at map[parts]uint64) (*State,
 		froms = append(froms, seq)
 	}
 	slices.Sort(froms)
-	for _, from := range froms {
-		var err error
-		if s, err = d.replayFrom(ctx, s, from, by[from]); err != nil {
+	var late []uint64
+	one := func(from uint64, p parts) error {
+		next, gone, err := d.replayFrom(ctx, s, from, p)
+		if err == nil && p.has(vectors) {
+			late = idsOf(gone)
+		}
+		s = next
+		return err
+	}
+	if seq, ok := at[vectors]; ok && by[seq].has(vectors) && !by[seq].has(sums) {
+		if err := one(seq, vectors); err != nil {
 			return s, err
 		}
+		by[seq] &^= vectors
+	}
+	for _, from := range froms {
+		if by[from] == 0 {
+			continue
+		}
+		if err := one(from, by[from]); err != nil {
+			return s, err
+		}
+	}
+	if len(late) > 0 {
+		s.Vectors.Delete(late)
 	}
 	return s, nil
 }
@@ -250,42 +288,40 @@ func (d *DB) replay(ctx context.Context, s *State, at map[parts]uint64) (*State,
 // replayBlock is how many documents a replay reads at once.
 const replayBlock = 2048
 
-func (d *DB) replayFrom(ctx context.Context, s *State, from uint64, p parts) (*State, error) {
+// replayFrom brings parts from a commit to the view's, and returns the chunks that
+// are gone, which stay among the vectors.
+func (d *DB) replayFrom(ctx context.Context, s *State, from uint64, p parts) (*State, []Version, error) {
 	var changes []Change
 	if err := s.View.Log(ctx, from, func(_ uint64, c store.Change) error {
 		changes = append(changes, Change{Change: c})
 		return nil
 	}); err != nil {
-		return s, err
+		return s, nil, err
 	}
 	d.pending = max(d.pending, len(changes))
 	df, err := d.diffOf(ctx, changes)
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
-	// Vectors leave first, since no state sees them; sums read those they take out.
 	gone := df
 	gone.live, gone.added = nil, nil
 	if s, err = d.follow(ctx, s, gone, p); err != nil {
-		return s, err
-	}
-	if p.has(vectors) {
-		s.Vectors.Delete(idsOf(gone.gone))
+		return s, nil, err
 	}
 	for ords := range slices.Chunk(df.live, replayBlock) {
 		come := diff{live: ords}
 		for _, ord := range ords {
 			doc, err := s.View.Get(ord)
 			if err != nil {
-				return s, err
+				return s, nil, err
 			}
 			come.added = append(come.added, VersionsOf(ord, doc)...)
 		}
 		if s, err = d.follow(ctx, s, come, p); err != nil {
-			return s, err
+			return s, nil, err
 		}
 	}
-	return s, nil
+	return s, df.gone, nil
 }
 
 // follow applies a change to some parts; local bridges note it for the maintainer.

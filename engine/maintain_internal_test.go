@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// ready are n documents that bring their vectors, so that storing them takes little.
+func ready(r *rand.Rand, n, dim int) []Document {
+	docs := make([]Document, n)
+	for i := range docs {
+		v := make([]float32, dim)
+		for j := range v {
+			v[j] = float32(r.NormFloat64())
+		}
+		docs[i] = Document{ID: fmt.Sprint("r", i), Text: fmt.Sprint("w", r.IntN(40), " x", r.IntN(900)), Vector: v}
+	}
+	return docs
+}
+
+// busy waits until the maintainer is at a task.
+func busy(t *testing.T, e *Engine, task string) {
+	t.Helper()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if e.db.Maintenance().Task == task {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the maintainer never began with %q", task)
+		}
+	}
+}
+
+// TestCloseEndsTheMaintainer: Close waits for no long work in the background, and
+// the next opening takes it up again.
+func TestCloseEndsTheMaintainer(t *testing.T) {
+	for _, c := range []struct {
+		task          string
+		n, dim, above int
+		o             Options
+		done          func(s Stats) bool
+		slow          bool
+	}{
+		{"graph", 8000, 64, 4000, Options{NoSync: true}, func(s Stats) bool { return s.Index == "hnsw-int8" }, false},
+		{"local bridges", 8000, 256, AutoHNSW, Options{NoSync: true, Local: true}, func(s Stats) bool { return s.Memory.Local > 0 }, false},
+		{"factor", 2500, 1024, AutoHNSW, Options{NoSync: true}, func(s Stats) bool { return s.Maintenance.Stale == 0 }, true},
+	} {
+		if c.slow && testing.Short() {
+			continue
+		}
+		dir, enc := t.TempDir(), encoder.NewHash(c.dim)
+		e, err := open(t.Context(), dir, enc, c.o, c.above)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, e, ready(rand.New(rand.NewPCG(13, 14)), c.n, c.dim)...)
+		busy(t, e, c.task)
+		flush := make(chan error, 1)
+		go func() { flush <- e.Flush(t.Context()) }()
+		time.Sleep(20 * time.Millisecond)
+		if s, err := e.Stats(t.Context()); err != nil || c.done(s) {
+			t.Fatalf("%s took too little to be closed within: %v", c.task, err)
+		}
+		before := time.Now()
+		closed(t, e)
+		if took := time.Since(before); took > 3*time.Second { // it saves all, on a machine that may be busy
+			t.Errorf("Close while %s is made took %v", c.task, took)
+		}
+		if err := <-flush; !errors.Is(err, ErrClosed) {
+			t.Errorf("Flush that Close ends: %v", err)
+		}
+		if e, err = open(t.Context(), dir, enc, c.o, c.above); err != nil {
+			t.Fatal(err)
+		}
+		flushed(t, e)
+		if s, err := e.Stats(t.Context()); err != nil || !c.done(s) || s.Documents != c.n {
+			t.Fatalf("%s after reopening: %+v, %v", c.task, s, err)
+		}
+		closed(t, e)
+	}
+}
+
+// TestCommitsBesideLongWork: what small commits change while a graph grows and local
+// bridges are built is in both afterwards.
+func TestCommitsBesideLongWork(t *testing.T) {
+	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
+	e := opened(t, t.TempDir(), o, 1500)
+	defer closed(t, e)
+	r := rand.New(rand.NewPCG(15, 16))
+	docs := map[string]Document{}
+	first := madeDocs(r, 0, 2500)
+	for _, d := range first {
+		docs[d.ID] = d
+	}
+	put(t, e, first...)
+	beside := map[string]int{}
+	for n := 0; ; n++ {
+		if n == 20_000 {
+			t.Fatalf("commits beside %v: the maintainer never catches up", beside)
+		}
+		task := e.db.Maintenance().Task
+		beside[task]++
+		i := r.IntN(3000)
+		id := fmt.Sprint("d", i)
+		if _, there := docs[id]; there && n%3 == 0 {
+			delete(docs, id)
+			removed(t, e, id)
+		} else {
+			docs[id] = made(r, i)
+			put(t, e, docs[id])
+		}
+		ref := e.db.Acquire()
+		done := ref.Value.Local != nil && ref.Value.Vectors.Kind == "hnsw-int8"
+		if ref.Release(); done {
+			break
+		}
+	}
+	if beside["graph"] < 5 || beside["local bridges"] < 5 {
+		t.Errorf("commits beside %v: too few to tell anything", beside)
+	}
+	flushed(t, e)
+	likeFresh(t, "beside long work", e, o, docs)
+	localFollows(t, e, "beside long work", 3)
+	if s, err := e.Stats(t.Context()); err != nil || s.Index != "hnsw-int8" || s.Documents != len(docs) {
+		t.Fatalf("%+v, %v", s, err)
+	}
+}
+
+// TestBatchThatEndsWhatItBegins: a version that one call both makes and replaces was
+// never there, in memory, after a replay and after reopening.
+func TestBatchThatEndsWhatItBegins(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
+	e := opened(t, dir, o, AutoHNSW)
+	r := rand.New(rand.NewPCG(17, 18))
+	docs := map[string]Document{}
+	batch := func(ids ...int) {
+		var b []Document
+		for _, i := range ids {
+			d := made(r, i)
+			docs[d.ID] = d
+			b = append(b, d)
+		}
+		put(t, e, b...)
+	}
+	check := func(when string) {
+		t.Helper()
+		likeFresh(t, when, e, o, docs)
+		localFollows(t, e, when, 1)
+		ref := e.db.Acquire()
+		defer ref.Release()
+		if s := ref.Value; s.Vectors.Len() != s.Chunks || s.Live.Len() != len(docs) {
+			t.Fatalf("%s: %d vectors of %d chunks, %d live of %d", when, s.Vectors.Len(), s.Chunks, s.Live.Len(), len(docs))
+		}
+	}
+	batch(1, 7, 2, 7, 7, 1)
+	batch(7, 3, 7, 3)
+	check("at once")
+	closed(t, e)
+	e = opened(t, dir, o, AutoHNSW)
+	batch(14, 1, 14, 7, 7, 14)
+	crashed(t, e)
+	e = opened(t, dir, o, AutoHNSW)
+	check("replayed")
+	closed(t, e)
+	e = opened(t, dir, o, AutoHNSW)
+	check("reopened")
+	closed(t, e)
+}
+
+// TestWhatFailsLeavesNothing: a commit that is given up at any moment leaves no
+// vector in the index.
+func TestWhatFailsLeavesNothing(t *testing.T) {
+	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
+		e := opened(t, t.TempDir(), Options{NoSync: true, ChunkTokens: 60, Index: kind}, AutoHNSW)
+		r := rand.New(rand.NewPCG(19, 20))
+		docs := map[string]Document{}
+		for _, d := range madeDocs(r, 0, 50) {
+			docs[d.ID] = d
+			put(t, e, d)
+		}
+		failed := 0
+		for n := 0; ; n++ {
+			next := madeDocs(r, 40, 60)
+			if _, err := e.Upsert(lookedAt(t.Context(), n), next); err == nil {
+				for _, d := range next {
+					docs[d.ID] = d
+				}
+				break
+			}
+			failed++
+			if s := e.db.Present(); s.Vectors.Len() != s.Chunks {
+				t.Fatalf("%s: %d vectors of %d chunks after a commit that failed", kind, s.Vectors.Len(), s.Chunks)
+			}
+		}
+		if failed < 30 {
+			t.Fatalf("only %d commits failed", failed)
+		}
+		likeFresh(t, kind, e, Options{ChunkTokens: 60, NoSync: true}, docs)
+		closed(t, e)
+	}
+}
