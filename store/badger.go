@@ -73,11 +73,21 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			return nil, nil, err
 		}
 	}
+	if o.ReadOnly {
+		if err := checkLogs(records); err != nil {
+			return nil, nil, err
+		}
+	}
 	t, err = openTables(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !o.ReadOnly {
+	if o.ReadOnly {
+		// Badger removes tables that it does not list, even when it only reads.
+		if stray, err := strayTables(records, t.listed); err != nil || len(stray) > 0 {
+			return nil, nil, errors.Join(err, ErrUnclean)
+		}
+	} else {
 		logs, err := filepath.Glob(filepath.Join(records, "*.mem"))
 		if err != nil {
 			return nil, nil, err
@@ -102,17 +112,45 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 		return db, t, nil
 	case o.ReadOnly && strings.Contains(err.Error(), badger.ErrTruncateNeeded.Error()):
 		return nil, nil, ErrUnclean
+	case strings.Contains(err.Error(), "Another process is using this Badger database"):
+		return nil, nil, &LockedError{Dir: dir} // our own lock was removed
 	case systemError(err):
 		return nil, nil, fmt.Errorf("opening database %s: %w", dir, err)
 	}
 	return nil, nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
 }
 
+// checkLogs returns ErrUnclean if a log has not even a head, as a process leaves
+// it that dies while Badger makes or removes one: Badger wants to size it, which
+// a reader may not.
+func checkLogs(records string) error {
+	entries, err := os.ReadDir(records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !isNumbered(e.Name(), ".mem") && !isNumbered(e.Name(), ".vlog") {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if info.Size() < logHead {
+			return ErrUnclean
+		}
+	}
+	return nil
+}
+
 // systemError says that err is the operating system's refusal, not damage.
 // Badger keeps only the text of most causes.
 func systemError(err error) bool {
 	for _, e := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EPERM,
-		syscall.EROFS, syscall.ENOMEM, syscall.EIO} {
+		syscall.EROFS, syscall.ENOMEM, syscall.EIO, syscall.EFBIG} {
 		if errors.Is(err, e) || strings.Contains(err.Error(), e.Error()) {
 			return true
 		}
@@ -121,10 +159,11 @@ func systemError(err error) bool {
 }
 
 // tidy removes files that hold nothing and that Badger would stumble over:
-// logs of length zero, which a process leaves that dies while Badger creates or
-// deletes one; value logs, since all values are in the tree; and, as nothing is
-// encrypted, a damaged registry of keys. If it was damage that made a log
-// empty, HEAD and the count of records tell.
+// logs without a head, which a process leaves that dies while Badger creates or
+// deletes one; value logs without entries, since all values are in the tree; and
+// a damaged registry of keys that is too short to hold one, as nothing is
+// encrypted. If it was damage that made a log empty, HEAD and the count of
+// records tell.
 func tidy(records string, log *slog.Logger) error {
 	entries, err := os.ReadDir(records)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,19 +178,23 @@ func tidy(records string, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
+		if !info.Mode().IsRegular() {
+			continue
+		}
 		var remove bool
 		switch {
-		case filepath.Ext(path) == ".mem":
-			remove = info.Size() == 0
-		case filepath.Ext(path) == ".vlog":
-			remove = true
-		case e.Name() == badger.KeyRegistryFileName:
+		case isNumbered(e.Name(), ".mem"):
+			remove = info.Size() < logHead
+		case isNumbered(e.Name(), ".vlog"):
+			if remove, err = holdsNoValues(path); err != nil {
+				return err
+			}
+		case e.Name() == badger.KeyRegistryFileName && info.Size() <= registryBytes:
 			b, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
-			// 16 bytes of salt, then this text if nothing is encrypted.
-			if remove = len(b) < 16 || string(b[16:]) != "Hello Badger"; remove {
+			if remove = len(b) < registryBytes || string(b[registrySalt:]) != "Hello Badger"; remove {
 				log.Warn("the registry of encryption keys is damaged; nothing is encrypted, so it is made anew", "file", path)
 			}
 		}
@@ -163,6 +206,30 @@ func tidy(records string, log *slog.Logger) error {
 		}
 	}
 	return nil
+}
+
+// A registry without keys is a salt and a text of twelve bytes, plain where
+// nothing is encrypted.
+const (
+	registrySalt  = 16
+	registryBytes = registrySalt + 12
+)
+
+// logHead is the size of the head of Badger's logs.
+const logHead = 20
+
+// isNumbered says that a file of Badger's has a name of digits and ext.
+func isNumbered(name, ext string) bool {
+	digits, ok := strings.CutSuffix(name, ext)
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// holdsNoValues says that nothing stands behind the head of a value log, where
+// its first entry would. One with entries is not a log of this package's.
+func holdsNoValues(path string) (bool, error) {
+	const entry = 64 // bytes, not all zero, that an entry begins with
+	b, _, err := beginning(path, logHead, entry)
+	return strings.Trim(string(b), "\x00") == "", err
 }
 
 // logger passes Badger's messages on. Badger tells routine matters at its info

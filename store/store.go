@@ -96,20 +96,25 @@ func hit(name string) {
 // repairs what a process that died left behind: batches without commit are
 // removed and an interrupted Compact is finished. After an unclean end it counts
 // the records that had been written since the database was last opened. A
-// database of format 1 is brought over, unless o.ReadOnly is set.
+// database of format 1 is brought over, unless o.ReadOnly is set. A folder that
+// holds other files is refused as it is.
 //
 // Cost: footers and indexes of the tables, not their contents; those are
 // checked when they are first read, before Badger first compacts them, and by
 // Verify. Damage is then the error of the call that met it.
 //
-// Errors: *LockedError, *CorruptError, *VersionError, ErrUnclean and
-// ErrNoDatabase (read-only), or the operating system's.
+// Errors: *ForeignError, *LockedError, *CorruptError, *VersionError, ErrUnclean
+// and ErrNoDatabase (read-only), or the operating system's.
 func Open(dir string, o Options) (_ *Store, err error) {
-	if _, err := Exists(dir); err != nil {
+	exists, err := Exists(dir)
+	if err != nil {
 		return nil, err
 	}
+	if !exists && o.ReadOnly {
+		return nil, ErrNoDatabase
+	}
 	if !o.ReadOnly {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := claim(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -137,8 +142,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if marked && m.major > FormatMajor {
 		return nil, &VersionError{Dir: dir, Major: m.major, Supported: FormatMajor}
 	}
-	exists, err := Exists(dir)
-	if err != nil {
+	if exists, err = Exists(dir); err != nil { // the lock is held now
 		return nil, err
 	}
 	fresh := !exists
@@ -160,6 +164,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 	}
 	if s.db, s.tables, err = openBadger(dir, o); err != nil {
+		if o.ReadOnly && !(marked && m.clean) && errors.Is(err, ErrCorrupt) {
+			return nil, fmt.Errorf("%w (%v)", ErrUnclean, err) // a writer tells what is damage
+		}
 		return nil, err
 	}
 	st, err := s.load(m, marked)

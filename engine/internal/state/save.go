@@ -93,7 +93,7 @@ func (d *DB) save(ctx context.Context) error {
 		if kind == s.Vectors.Kind {
 			continue
 		}
-		if err := os.Remove(d.path(kind)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.removeOwn(d.path(kind)); err != nil {
 			return err
 		}
 	}
@@ -104,4 +104,20 @@ func (d *DB) save(ctx context.Context) error {
 	d.saved = oldest
 	d.turn.unlock()
 	return d.st.Compact(ctx, oldest)
+}
+
+// removeOwn removes a snapshot if it is one of this database.
+func (d *DB) removeOwn(path string) error {
+	f, err := snapshot.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, snapshot.ErrDamaged) || errors.Is(err, snapshot.ErrForeign) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	own := f.Header().Database == d.st.Manifest().UUID
+	if err := f.Close(); err != nil || !own {
+		return err
+	}
+	return os.Remove(path)
 }
