@@ -101,6 +101,9 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			return nil, nil, err
 		}
 	}
+	if err := fence(records, o, len(t.listed)); err != nil {
+		return nil, nil, err
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(r)}
@@ -114,8 +117,8 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 		return nil, nil, ErrUnclean
 	case strings.Contains(err.Error(), "Another process is using this Badger database"):
 		return nil, nil, &LockedError{Dir: dir} // our own lock was removed
-	case systemError(err):
-		return nil, nil, fmt.Errorf("opening database %s: %w", dir, err)
+	case systemError(err) != nil:
+		return nil, nil, fmt.Errorf("opening database %s: %w", dir, systemError(err))
 	}
 	return nil, nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
 }
@@ -146,17 +149,34 @@ func checkLogs(records string) error {
 	return nil
 }
 
-// systemError says that err is the operating system's refusal, not damage.
-// Badger keeps only the text of most causes.
-func systemError(err error) bool {
-	for _, e := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EPERM,
-		syscall.EROFS, syscall.ENOMEM, syscall.EIO, syscall.EFBIG} {
-		if errors.Is(err, e) || strings.Contains(err.Error(), e.Error()) {
-			return true
+// refusals are the operating system's, that are no damage.
+var refusals = []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EPERM,
+	syscall.EROFS, syscall.ENOMEM, syscall.EIO, syscall.EFBIG}
+
+// systemError returns err, if it is the operating system's refusal, as an error
+// that wraps the cause, and ErrNoSpace if that is a full disk; else nil. Badger
+// keeps only the text of most causes.
+func systemError(err error) error {
+	for _, e := range refusals {
+		if !errors.Is(err, e) && !strings.Contains(err.Error(), e.Error()) {
+			continue
 		}
+		if e == syscall.ENOSPC {
+			return &causedError{err, []error{ErrNoSpace, e}}
+		}
+		return &causedError{err, []error{e}}
 	}
-	return false
+	return nil
 }
+
+// causedError is an error of which more causes are known than it tells.
+type causedError struct {
+	error
+	causes []error
+}
+
+// Unwrap lets errors.Is find the causes.
+func (e *causedError) Unwrap() []error { return append(e.causes[:len(e.causes):len(e.causes)], e.error) }
 
 // tidy removes files that hold nothing and that Badger would stumble over:
 // logs without a head, which a process leaves that dies while Badger creates or

@@ -53,6 +53,9 @@ func child(role, dir string) error {
 			}
 		}
 	}
+	if role == "limited" {
+		return limited(dir)
+	}
 	s, err := Open(dir, small)
 	if err != nil {
 		return err
