@@ -34,6 +34,9 @@ var (
 	ErrForeign = store.ErrForeign
 	// ErrLocked answers Open for a database that another process has open.
 	ErrLocked = store.ErrLocked
+	// ErrNoSpace answers writes, and Close, while the disk is too full for them.
+	// Documents can be deleted for a while yet.
+	ErrNoSpace = store.ErrNoSpace
 	// ErrReadOnly answers writes on an engine opened read-only.
 	ErrReadOnly = store.ErrReadOnly
 )

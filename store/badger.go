@@ -176,7 +176,9 @@ type causedError struct {
 }
 
 // Unwrap lets errors.Is find the causes.
-func (e *causedError) Unwrap() []error { return append(e.causes[:len(e.causes):len(e.causes)], e.error) }
+func (e *causedError) Unwrap() []error {
+	return append(e.causes[:len(e.causes):len(e.causes)], e.error)
+}
 
 // tidy removes files that hold nothing and that Badger would stumble over:
 // logs without a head, which a process leaves that dies while Badger creates or

@@ -6,19 +6,24 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 // WriteFileAtomic writes a file so that path holds the old contents or the
 // new, whatever happens: a temporary file beside it is written, synced and
-// renamed, and the folder synced. The folder must exist.
+// renamed, and the folder synced. The folder must exist. A full disk is ErrNoSpace.
 func WriteFileAtomic(path string, data []byte) error {
-	return atomicfile.Write(path, func(f *os.File) error {
+	err := atomicfile.Write(path, func(f *os.File) error {
 		_, err := f.Write(data)
 		hit("temporary")
 		return errors.Join(err, f.Chmod(0o644))
 	})
+	if errors.Is(err, syscall.ENOSPC) {
+		return systemError(err)
+	}
+	return err
 }
 
 // temporary is the name of a file that a writer of whole files has not given its
