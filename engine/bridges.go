@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,6 +44,7 @@ func (e *Engine) loadBridges(s *state.State) error {
 
 // tidyBridges removes the files of bridges that the manifest does not name: what
 // a fit leaves that was killed, or could not write the manifest, behind its file.
+// A file of the name of a bridge that is not one stays.
 func (e *Engine) tidyBridges(bridges map[string]*state.Bridge) {
 	dir := filepath.Join(e.dir, bridgesDir)
 	files, err := os.ReadDir(dir)
@@ -54,13 +56,21 @@ func (e *Engine) tidyBridges(bridges map[string]*state.Bridge) {
 		named[filepath.Base(b.File)] = true
 	}
 	for _, f := range files {
-		if name := f.Name(); !named[name] && strings.Contains(name, ".bridge") {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		if name := f.Name(); !named[name] && f.Type().IsRegular() && bridgeName.MatchString(name) {
+			path := filepath.Join(dir, name)
+			raw, err := os.ReadFile(path)
+			if err == nil && !strings.HasSuffix(name, fmt.Sprintf("-%08x.bridge", digest(raw))) {
+				continue
+			}
+			if err = errors.Join(err, os.Remove(path)); err != nil {
 				e.warn("an unused bridge is not removed", "file", name, "error", err)
 			}
 		}
 	}
 }
+
+// bridgeName is what writeBridge calls a file, after its variant and its digest.
+var bridgeName = regexp.MustCompile(`^[a-z0-9+-]+-[0-9a-f]{8}\.bridge$`)
 
 // readBridge reads and checks one file.
 func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, error) {

@@ -177,13 +177,15 @@ func (e *Engine) Flush(ctx context.Context) (err error) {
 // Close ends the database. Further calls return ErrClosed at once. Running searches
 // end normally; a running Add, Fit, Flush or Verify is cancelled with ErrClosed, and an Add
 // whose commit is written returns success. Then derived state is saved and
-// everything released. A second Close waits for the first and does nothing.
+// everything released. A second Close waits for the first and does nothing; but
+// after ErrNoSpace, which says that the disk is too full to release the store, it
+// tries that again. What was committed is in the store's log all the same.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
 		<-e.ended
-		return nil
+		return e.st.Close()
 	}
 	e.closed = true
 	e.mu.Unlock()

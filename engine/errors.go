@@ -30,8 +30,13 @@ var (
 	// ErrCorrupt answers what meets damage on disk. Derived state that is damaged
 	// is made anew in the background, and the call may be tried again.
 	ErrCorrupt = store.ErrCorrupt
+	// ErrForeign answers Open for a folder that holds other files and no database.
+	ErrForeign = store.ErrForeign
 	// ErrLocked answers Open for a database that another process has open.
 	ErrLocked = store.ErrLocked
+	// ErrNoSpace answers writes, and Close, while the disk is too full for them.
+	// Documents can be deleted for a while yet.
+	ErrNoSpace = store.ErrNoSpace
 	// ErrReadOnly answers writes on an engine opened read-only.
 	ErrReadOnly = store.ErrReadOnly
 )

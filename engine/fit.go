@@ -22,7 +22,10 @@ import (
 
 // fitDir holds what an interrupted fit left, below the database's folder:
 // encoded queries and the state of the descent.
-const fitDir = "fit"
+const (
+	fitDir   = "fit"
+	fitState = "state"
+)
 
 // Fit fits a bridge on what is stored, without labels. Queries that name no
 // variant get it from then on if it finds more of the queries of held-out
@@ -106,14 +109,28 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	if err != nil {
 		return FitReport{}, err
 	}
-	if err := os.RemoveAll(filepath.Join(e.dir, fitDir)); err != nil {
-		e.warn("what the fit kept was not removed", "error", err)
-	}
+	e.tidyFit()
 	return FitReport{
 		Choice: choice, Default: e.standing(),
 		Variant: w.Stack, File: file, Seq: w.Seq, Passages: r.Passages, Queries: r.Queries,
 		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
 	}, nil
+}
+
+// tidyFit removes what the fit kept, and the folder if nothing else is in it.
+func (e *Engine) tidyFit() {
+	dir := filepath.Join(e.dir, fitDir)
+	vectors := filepath.Join(dir, e.fp.Digest()+".vectors")
+	for _, path := range []string{filepath.Join(dir, fitState), vectors, vectors + ".lock", vectors + ".new"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			e.warn("what the fit kept was not removed", "error", err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err == nil && len(left) == 0 {
+		if err := os.Remove(dir); err != nil {
+			e.warn("what the fit kept was not removed", "error", err)
+		}
+	}
 }
 
 // base is the bridge that an update goes on from: that of the variant, else
@@ -146,7 +163,7 @@ func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modula
 		e.warn("a fit that is interrupted will begin anew", "error", err)
 		return train.Fit(ctx, c, e.enc, o)
 	}
-	o.Checkpoint = filepath.Join(dir, "state")
+	o.Checkpoint = filepath.Join(dir, fitState)
 	w, r, err := train.Fit(ctx, c, cache, o)
 	if closeErr := cache.Close(); closeErr != nil {
 		e.warn("encoded queries were not kept", "error", closeErr)

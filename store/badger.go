@@ -73,11 +73,21 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			return nil, nil, err
 		}
 	}
+	if o.ReadOnly {
+		if err := checkLogs(records); err != nil {
+			return nil, nil, err
+		}
+	}
 	t, err = openTables(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !o.ReadOnly {
+	if o.ReadOnly {
+		// Badger removes tables that it does not list, even when it only reads.
+		if stray, err := strayTables(records, t.listed); err != nil || len(stray) > 0 {
+			return nil, nil, errors.Join(err, ErrUnclean)
+		}
+	} else {
 		logs, err := filepath.Glob(filepath.Join(records, "*.mem"))
 		if err != nil {
 			return nil, nil, err
@@ -91,6 +101,9 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			return nil, nil, err
 		}
 	}
+	if err := fence(records, o, len(t.listed)); err != nil {
+		return nil, nil, err
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(r)}
@@ -102,29 +115,77 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 		return db, t, nil
 	case o.ReadOnly && strings.Contains(err.Error(), badger.ErrTruncateNeeded.Error()):
 		return nil, nil, ErrUnclean
-	case systemError(err):
-		return nil, nil, fmt.Errorf("opening database %s: %w", dir, err)
+	case strings.Contains(err.Error(), "Another process is using this Badger database"):
+		return nil, nil, &LockedError{Dir: dir} // our own lock was removed
+	case systemError(err) != nil:
+		return nil, nil, fmt.Errorf("opening database %s: %w", dir, systemError(err))
 	}
 	return nil, nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
 }
 
-// systemError says that err is the operating system's refusal, not damage.
-// Badger keeps only the text of most causes.
-func systemError(err error) bool {
-	for _, e := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EPERM,
-		syscall.EROFS, syscall.ENOMEM, syscall.EIO} {
-		if errors.Is(err, e) || strings.Contains(err.Error(), e.Error()) {
-			return true
+// checkLogs returns ErrUnclean if a log has not even a head, as a process leaves
+// it that dies while Badger makes or removes one: Badger wants to size it, which
+// a reader may not.
+func checkLogs(records string) error {
+	entries, err := os.ReadDir(records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !isNumbered(e.Name(), ".mem") && !isNumbered(e.Name(), ".vlog") {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if info.Size() < logHead {
+			return ErrUnclean
 		}
 	}
-	return false
+	return nil
+}
+
+// refusals are the operating system's, that are no damage.
+var refusals = []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EPERM,
+	syscall.EROFS, syscall.ENOMEM, syscall.EIO, syscall.EFBIG}
+
+// systemError returns err, if it is the operating system's refusal, as an error
+// that wraps the cause, and ErrNoSpace if that is a full disk; else nil. Badger
+// keeps only the text of most causes.
+func systemError(err error) error {
+	for _, e := range refusals {
+		if !errors.Is(err, e) && !strings.Contains(err.Error(), e.Error()) {
+			continue
+		}
+		if e == syscall.ENOSPC {
+			return &causedError{err, []error{ErrNoSpace, e}}
+		}
+		return &causedError{err, []error{e}}
+	}
+	return nil
+}
+
+// causedError is an error of which more causes are known than it tells.
+type causedError struct {
+	error
+	causes []error
+}
+
+// Unwrap lets errors.Is find the causes.
+func (e *causedError) Unwrap() []error {
+	return append(e.causes[:len(e.causes):len(e.causes)], e.error)
 }
 
 // tidy removes files that hold nothing and that Badger would stumble over:
-// logs of length zero, which a process leaves that dies while Badger creates or
-// deletes one; value logs, since all values are in the tree; and, as nothing is
-// encrypted, a damaged registry of keys. If it was damage that made a log
-// empty, HEAD and the count of records tell.
+// logs without a head, which a process leaves that dies while Badger creates or
+// deletes one; value logs without entries, since all values are in the tree; and
+// a damaged registry of keys that is too short to hold one, as nothing is
+// encrypted. If it was damage that made a log empty, HEAD and the count of
+// records tell.
 func tidy(records string, log *slog.Logger) error {
 	entries, err := os.ReadDir(records)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,19 +200,23 @@ func tidy(records string, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
+		if !info.Mode().IsRegular() {
+			continue
+		}
 		var remove bool
 		switch {
-		case filepath.Ext(path) == ".mem":
-			remove = info.Size() == 0
-		case filepath.Ext(path) == ".vlog":
-			remove = true
-		case e.Name() == badger.KeyRegistryFileName:
+		case isNumbered(e.Name(), ".mem"):
+			remove = info.Size() < logHead
+		case isNumbered(e.Name(), ".vlog"):
+			if remove, err = holdsNoValues(path); err != nil {
+				return err
+			}
+		case e.Name() == badger.KeyRegistryFileName && info.Size() <= registryBytes:
 			b, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
-			// 16 bytes of salt, then this text if nothing is encrypted.
-			if remove = len(b) < 16 || string(b[16:]) != "Hello Badger"; remove {
+			if remove = len(b) < registryBytes || string(b[registrySalt:]) != "Hello Badger"; remove {
 				log.Warn("the registry of encryption keys is damaged; nothing is encrypted, so it is made anew", "file", path)
 			}
 		}
@@ -163,6 +228,30 @@ func tidy(records string, log *slog.Logger) error {
 		}
 	}
 	return nil
+}
+
+// A registry without keys is a salt and a text of twelve bytes, plain where
+// nothing is encrypted.
+const (
+	registrySalt  = 16
+	registryBytes = registrySalt + 12
+)
+
+// logHead is the size of the head of Badger's logs.
+const logHead = 20
+
+// isNumbered says that a file of Badger's has a name of digits and ext.
+func isNumbered(name, ext string) bool {
+	digits, ok := strings.CutSuffix(name, ext)
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// holdsNoValues says that nothing stands behind the head of a value log, where
+// its first entry would. One with entries is not a log of this package's.
+func holdsNoValues(path string) (bool, error) {
+	const entry = 64 // bytes, not all zero, that an entry begins with
+	b, _, err := beginning(path, logHead, entry)
+	return strings.Trim(string(b), "\x00") == "", err
 }
 
 // logger passes Badger's messages on. Badger tells routine matters at its info

@@ -38,6 +38,7 @@ func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 	}
 	st := s.current()
 	b := &Batch{s: s, w: s.newStager(), base: st, st: st, salt: newNonce()}
+	b.w.frees = true // until the first Put
 	b.st.seq++
 	b.link = newChain(st.history, b.st.seq, b.salt)
 	s.mu.Lock()
@@ -81,6 +82,7 @@ func (b *Batch) Put(ctx context.Context, d *Document) (Change, error) {
 }
 
 func (b *Batch) put(d *Document) (Change, error) {
+	b.w.frees = false
 	cur, err := b.currentOf(d.ID)
 	if err != nil {
 		return Change{}, err
@@ -212,7 +214,7 @@ func (b *Batch) Commit(ctx context.Context) (seq uint64, err error) {
 		return b.base.seq, nil
 	}
 	hit("staged")
-	if err := b.s.checkSpace(); err != nil {
+	if err := b.w.checkSpace(); err != nil {
 		b.err = err
 		return 0, err
 	}

@@ -24,7 +24,7 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 	if upTo > st.seq {
 		return fmt.Errorf("compacting up to %d, the last sequence is %d: %w", upTo, st.seq, ErrAhead)
 	}
-	if err := s.checkSpace(); err != nil {
+	if err := s.checkSpaceToFree(); err != nil {
 		return err
 	}
 	if upTo > st.base {
@@ -36,6 +36,7 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 		st.base, st.baseHistory = upTo, history
 		st.deadBytes -= min(dead, st.deadBytes)
 		w := s.newStager()
+		w.frees = true
 		err = w.apply(op{keyState, st.encode()})
 		if err == nil {
 			err = w.finish()
@@ -126,6 +127,7 @@ func (s *Store) trim(ctx context.Context, st state) (state, error) {
 			upTo = seq - 1 // the batch may go on
 		}
 		w := s.newStager()
+		w.frees = true
 		next, err := s.forgetAll(w, st, entries, upTo)
 		if err == nil {
 			err = w.finish()

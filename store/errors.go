@@ -13,6 +13,8 @@ var (
 	ErrCorrupt = errors.New("database is damaged")
 	// ErrVersion is wrapped by *VersionError.
 	ErrVersion = errors.New("database format is not supported")
+	// ErrForeign is wrapped by *ForeignError.
+	ErrForeign = errors.New("folder holds other files and no database")
 	// ErrUnclean answers a read-only Open of a database whose last writer did
 	// not close it: the write-ahead log must be replayed first.
 	ErrUnclean = errors.New("database was not closed cleanly; open it once for writing to recover it")
@@ -78,6 +80,26 @@ func (e *LockedError) Error() string {
 
 // Unwrap lets errors.Is(err, ErrLocked) hold.
 func (e *LockedError) Unwrap() error { return ErrLocked }
+
+// ForeignError says that a folder holds files and no database, so that no
+// database is made there and nothing in it is touched.
+type ForeignError struct {
+	Dir     string
+	Name    string // one of the files
+	records bool   // it has what may be our records
+}
+
+// Error names the folder and the remedy.
+func (e *ForeignError) Error() string {
+	s := fmt.Sprintf("folder %s holds other files, such as %q, and no database; nothing in it was touched; name an empty folder, or one that is to be made", e.Dir, e.Name)
+	if e.records {
+		s += fmt.Sprintf("; if it is a database that has lost its file %s, make an empty file %s in it", headName, markerName)
+	}
+	return s
+}
+
+// Unwrap lets errors.Is(err, ErrForeign) hold.
+func (e *ForeignError) Unwrap() error { return ErrForeign }
 
 // CorruptError says what is damaged.
 type CorruptError struct {

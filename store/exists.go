@@ -3,16 +3,45 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
-// Exists reports whether dir holds a database, without opening or locking it.
-// That dir is a file is an error.
+// A folder is ours if it has the marker, the first file that is made in a new
+// database, or a HEAD of which a slot begins with our magic: databases of
+// versions that knew no marker have that, and get the marker when they are
+// opened for writing. Nothing is made, locked, changed or removed in any other
+// folder that holds files.
+const (
+	markerName = "LEXSEM"
+	markerText = "This folder is a lexsem database.\n"
+)
+
+// Exists reports whether dir holds a database, without opening, locking or
+// making anything. A folder that is missing, empty or holds no more than the
+// first moments of a database have left has none. Errors: a *ForeignError for a
+// folder of other files, and that dir is a file.
 func Exists(dir string) (bool, error) {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.IsDir():
 		return false, fmt.Errorf("%s is a file, where a database is a folder; name its folder, or one that is to be made", dir)
+	}
+	ours, err := isOurs(dir)
+	if err != nil {
+		return false, err
+	}
+	if !ours {
+		return false, checkEmpty(dir)
 	}
 	for _, name := range []string{headName, recordsName} {
 		switch _, err := os.Stat(filepath.Join(dir, name)); {
@@ -23,4 +52,103 @@ func Exists(dir string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// isOurs looks for the marker and for HEAD. The marker counts as soon as it
+// begins as it should: a process may have died while it wrote it, and a person
+// may make an empty one for a database that has lost its HEAD.
+func isOurs(dir string) (bool, error) {
+	b, ok, err := beginning(filepath.Join(dir, markerName), 0, len(markerText))
+	if err != nil || ok && strings.HasPrefix(markerText, string(b)) {
+		return err == nil, err
+	}
+	for slot := range int64(2) {
+		b, _, err := beginning(filepath.Join(dir, headName), slot*headSlot, len(headMagic))
+		if err != nil || string(b) == headMagic {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// beginning reads up to n bytes of a regular file. ok is false where there is
+// none.
+func beginning(path string, at int64, n int) (b []byte, ok bool, err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	b, err = io.ReadAll(io.NewSectionReader(f, at, int64(n)))
+	return b, true, err
+}
+
+// checkEmpty returns a *ForeignError if a folder without marker and HEAD holds
+// anything but a lock and what a file system has of its own.
+func checkEmpty(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for {
+		entries, err := f.ReadDir(16)
+		for _, e := range entries {
+			free, err := isFree(dir, e)
+			if err != nil {
+				return err
+			}
+			if !free {
+				_, err := os.Stat(filepath.Join(dir, recordsName, badger.ManifestFilename))
+				return &ForeignError{Dir: dir, Name: e.Name(), records: err == nil}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// isFree says that an entry of a folder keeps no one from making a database
+// there: a mounted disk's lost+found, or the lock of a process that died before
+// it made anything else.
+func isFree(dir string, e fs.DirEntry) (bool, error) {
+	if e.Name() == "lost+found" && e.IsDir() {
+		return true, nil
+	}
+	if e.Name() != lockName {
+		return false, nil
+	}
+	b, ok, err := beginning(filepath.Join(dir, lockName), 0, 32)
+	return ok && len(b) < 32 && strings.Trim(string(b), "0123456789\n") == "", err
+}
+
+// claim makes the folder and puts the marker into it. The caller knows from
+// Exists that this is allowed.
+func claim(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	hit("folder")
+	path := filepath.Join(dir, markerName)
+	if b, ok, err := beginning(path, 0, len(markerText)); err != nil || ok && string(b) == markerText {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	hit("marker")
+	_, err = f.WriteString(markerText)
+	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -5,47 +5,52 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"syscall"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 // WriteFileAtomic writes a file so that path holds the old contents or the
 // new, whatever happens: a temporary file beside it is written, synced and
-// renamed, and the folder synced. The folder must exist.
+// renamed, and the folder synced. The folder must exist. A full disk is ErrNoSpace.
 func WriteFileAtomic(path string, data []byte) error {
-	return atomicfile.Write(path, func(f *os.File) error {
+	err := atomicfile.Write(path, func(f *os.File) error {
 		_, err := f.Write(data)
 		hit("temporary")
 		return errors.Join(err, f.Chmod(0o644))
 	})
+	if errors.Is(err, syscall.ENOSPC) {
+		return systemError(err)
+	}
+	return err
 }
 
-// removeTemporaries removes what writers of whole files in a
-// process that died have left in the database's folder and the folders in it.
-// Folders that it may not read, such as lost+found, are not the database's.
+// temporary is the name of a file that a writer of whole files has not given its
+// own name yet.
+var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`)
+
+// removeTemporaries removes what writers of whole files in a process that died
+// have left in the database's folder and in those below it that have such
+// writers.
 func removeTemporaries(dir string) error {
-	dir, err := filepath.EvalSymlinks(dir) // a walk does not enter a link
-	if err != nil {
-		return err
-	}
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if path != dir && errors.Is(err, fs.ErrPermission) {
-			return fs.SkipDir
+	for _, folder := range []string{"", "bridges", "derived", "fit"} {
+		folder = filepath.Join(dir, folder)
+		entries, err := os.ReadDir(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
-			rel, err := filepath.Rel(dir, path)
-			if err == nil && (rel == recordsName || strings.ContainsRune(rel, filepath.Separator)) {
-				return fs.SkipDir
+		for _, e := range entries {
+			if !e.Type().IsRegular() || !temporary.MatchString(e.Name()) {
+				continue
 			}
-			return err
+			if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
+				return err
+			}
 		}
-		if strings.Contains(d.Name(), atomicfile.Mark) {
-			return os.Remove(path)
-		}
-		return nil
-	})
+	}
+	return nil
 }

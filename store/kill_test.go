@@ -53,6 +53,9 @@ func child(role, dir string) error {
 			}
 		}
 	}
+	if role == "limited" {
+		return limited(dir)
+	}
 	s, err := Open(dir, small)
 	if err != nil {
 		return err
@@ -180,6 +183,19 @@ func checkWritten(t *testing.T, s *Store, acknowledged uint64) {
 	}
 }
 
+// checkReading opens a database that a killed process left for reading, which
+// works or says that it must be recovered first, never that it is damaged.
+func checkReading(t *testing.T, dir string) {
+	t.Helper()
+	s, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil && !errors.Is(err, ErrUnclean) && !errors.Is(err, ErrNoDatabase) || errors.Is(err, ErrCorrupt) {
+		t.Errorf("reading after a kill: %v", err)
+	}
+}
+
 // process is a running child.
 type process struct {
 	cmd   *exec.Cmd
@@ -276,6 +292,7 @@ func TestKillAtRandom(t *testing.T) {
 		if acknowledged, killed = p.wait(t, acknowledged); !killed && runtime.GOOS != "windows" {
 			t.Fatalf("round %d: the child ended by itself", round)
 		}
+		checkReading(t, dir)
 		s := open(t, dir, small)
 		checkWritten(t, s, acknowledged)
 		acknowledged = s.Seq()
@@ -315,6 +332,7 @@ func TestKillAtPoints(t *testing.T) {
 				if !killed && runtime.GOOS != "windows" {
 					t.Fatal("the point was not reached")
 				}
+				checkReading(t, dir)
 				s := open(t, dir, small)
 				checkWritten(t, s, ack)
 				first := dump(t, s)

@@ -19,6 +19,7 @@ const lockName = "LOCK"
 var errHeld = errors.New("lock is held")
 
 // lockDir takes the database's lock: exclusive for writing, shared for reading.
+// The file is nil where none is needed.
 func lockDir(dir string, readOnly bool) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	flag := os.O_RDWR | os.O_CREATE
@@ -26,13 +27,10 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 		flag = os.O_RDONLY
 	}
 	f, err := os.OpenFile(path, flag, 0o644)
-	if readOnly && errors.Is(err, fs.ErrNotExist) {
-		var exists bool
-		if exists, err = Exists(dir); err == nil && !exists {
-			return nil, ErrNoDatabase
-		}
-		if err == nil { // a copy of a database may come without its lock
-			f, err = os.OpenFile(path, flag|os.O_CREATE, 0o644)
+	if readOnly && errors.Is(err, fs.ErrNotExist) { // a copy of a database may come without its lock
+		f, err = os.OpenFile(path, flag|os.O_CREATE, 0o644)
+		if readOnlyDisk(err) { // no one writes there
+			return nil, nil
 		}
 	}
 	if err != nil {
@@ -62,6 +60,9 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 // unlockDir releases the lock. A writer empties the file first, so that a
 // later refusal by readers does not name it.
 func unlockDir(f *os.File, readOnly bool) error {
+	if f == nil {
+		return nil
+	}
 	var err error
 	if !readOnly {
 		err = f.Truncate(0)

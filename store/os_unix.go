@@ -27,6 +27,10 @@ func tryLock(f *os.File, exclusive bool) error {
 	}
 }
 
+// readOnlyDisk says that err comes of a disk that is mounted without the right to
+// write.
+func readOnlyDisk(err error) bool { return errors.Is(err, unix.EROFS) }
+
 // fileBytes is what a file takes on disk; files with holes take less than
 // their length.
 func fileBytes(info fs.FileInfo) int64 {

@@ -22,6 +22,9 @@ func tryLock(f *os.File, exclusive bool) error {
 	return err
 }
 
+// readOnlyDisk says that err comes of a disk that takes no writes.
+func readOnlyDisk(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
+
 func fileBytes(info fs.FileInfo) int64 { return info.Size() }
 
 func freeBytes(dir string) (uint64, error) {

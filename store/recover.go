@@ -42,6 +42,7 @@ func (s *Store) sweep(st state) error {
 			break
 		}
 		w := s.newStager()
+		w.frees = true
 		for _, e := range entries {
 			if err := s.undo(w, st.seq, e); err != nil {
 				w.txn.Discard()
@@ -154,6 +155,7 @@ func (s *Store) deleteKeys(from, to []byte) error {
 			return err
 		}
 		w := s.newStager()
+		w.frees = true
 		for _, k := range keys {
 			if err := w.apply(op{key: k}); err != nil {
 				w.txn.Discard()

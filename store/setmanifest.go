@@ -63,6 +63,7 @@ func (s *Store) writeManifest(st state, m Manifest, more ...op) error {
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
 	for _, o := range append(more, op{keyManifest, p}, op{keyState, st.encode()}) {
+		s.written.Add(int64(len(o.key) + len(o.payload) + entryOverhead))
 		if err := s.set(txn, o.key, o.payload); err != nil {
 			return err
 		}

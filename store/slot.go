@@ -37,10 +37,8 @@ func (s *Store) stopped() error {
 // beforeWriting checks all tables before so much is written that Badger may
 // begin to compact them. The caller has the writer's slot.
 func (s *Store) beforeWriting(size int64) error {
-	if s.tables.checked() {
-		return nil
-	}
-	if s.written += size; s.written < s.o.memtableBytes()/8 {
+	written := s.written.Add(size)
+	if s.tables.checked() || written < s.o.memtableBytes()/8 {
 		return nil
 	}
 	return s.tables.checkAll(s.stopped)

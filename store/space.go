@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// DiskBytes returns what all files below the folder take on disk, leaving out
-// folders that it may not read: they are not the database's.
+// DiskBytes returns what all files below the folder take on disk but the reserve,
+// which Close gives back, leaving out folders that it may not read: they are not
+// the database's.
 func (s *Store) DiskBytes() (int64, error) {
 	var sum int64
 	dir, err := filepath.EvalSymlinks(s.dir) // a walk does not enter a link
@@ -23,7 +24,7 @@ func (s *Store) DiskBytes() (int64, error) {
 		if path != dir && errors.Is(err, fs.ErrPermission) {
 			return fs.SkipDir
 		}
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || path == filepath.Join(dir, reserveName) {
 			return err
 		}
 		info, err := d.Info()
@@ -74,12 +75,21 @@ func checkSpace(dir string, o Options, tables uint64) error {
 	if err != nil {
 		return err
 	}
-	memtable := uint64(o.memtableBytes())
-	if need := 6*memtable + min(2*tables, 32*memtable); free < need {
+	if need := writeRoom(o, tables); free < need {
 		return fmt.Errorf("%w: %d MiB are free below %s, %d MiB are needed", ErrNoSpace, free>>20, dir, need>>20)
 	}
 	return nil
 }
+
+// writeRoom is what checkSpace asks for.
+func writeRoom(o Options, tables uint64) uint64 {
+	return flushRoom(o) + min(2*tables, compactionRoom(o))
+}
+
+func (s *Store) writeRoom() uint64 { return writeRoom(s.o, s.tableBytes()) }
+
+// compactionRoom is more than compactions that run at one time write.
+func compactionRoom(o Options) uint64 { return 32 * uint64(o.memtableBytes()) }
 
 // tableBytesIn is the size of all tables of a database that is not open.
 func tableBytesIn(dir string) (sum uint64, err error) {

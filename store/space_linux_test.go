@@ -11,18 +11,153 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDiskFull fills a small file system: writes end in ErrNoSpace, never in a
-// fault, and go on when there is room again; nothing acknowledged is lost.
-func TestDiskFull(t *testing.T) {
+// smallDisk mounts a file system in memory.
+func smallDisk(t *testing.T, options string) string {
+	t.Helper()
 	mount := t.TempDir()
-	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=192m"); err != nil {
-		t.Skipf("cannot mount a small file system here (needs root): %v", err)
+	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, options); err != nil {
+		t.Skipf("NOT TESTED: a full disk; this needs root, to mount one: %v", err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return mount
+}
+
+// fillDisk leaves no byte free.
+func fillDisk(t *testing.T, mount, name string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(mount, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size >= 4096; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	if free, err := freeBytes(mount); err != nil || free > 0 {
+		t.Fatalf("%d bytes are free, %v", free, err)
+	}
+}
+
+// TestOthersFillTheDisk takes the last byte while a database is open. Writes are
+// refused, documents can be deleted, and Close writes what is in memory, all by
+// the reserve. When that is gone as well Close says so and can be called again.
+func TestOthersFillTheDisk(t *testing.T) {
+	mount := smallDisk(t, "size=256m")
+	dir := filepath.Join(mount, "db")
+	s := open(t, dir, small)
+	var docs []*Document
+	for i := range 300 {
+		docs = append(docs, doc(fmt.Sprint("d", i), i))
+		docs[i].Text = strings.Repeat(fmt.Sprint(i, " "), 2000) // 3 MB, in memory alone
+	}
+	add(t, s, docs...)
+	fillDisk(t, mount, "others")
+	b := begin(t, s)
+	_, err := b.Put(ctx, doc("more", 1))
+	if err == nil {
+		_, err = b.Commit(ctx)
+	}
+	if !errors.Is(err, ErrNoSpace) {
+		t.Errorf("write: %v", err)
+	}
+	if err := b.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	b = begin(t, s)
+	for i := range 100 {
+		if _, ok, err := b.Delete(ctx, fmt.Sprint("d", i)); err != nil || !ok {
+			t.Fatalf("delete: %t, %v", ok, err)
+		}
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatalf("delete: %v", err)
+	}
+	if err := s.Compact(ctx, s.Seq()); err != nil {
+		t.Fatalf("compact: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	if err := os.Remove(filepath.Join(mount, "others")); err != nil {
+		t.Fatal(err)
+	}
+
+	s = open(t, dir, small)
+	if s.Len() != 200 {
+		t.Errorf("%d documents", s.Len())
+	}
+	add(t, s, docs[:50]...)
+	if err := s.releaseReserve(); err != nil {
+		t.Fatal(err)
+	}
+	fillDisk(t, mount, "others")
+	for range 2 {
+		if err := s.Close(); !errors.Is(err, ErrNoSpace) {
+			t.Fatalf("close on a full disk: %v", err)
+		}
+	}
+	if d := find(t, s, "d7"); d == nil {
+		t.Error("not to be read after Close has failed")
+	}
+	if err := os.Remove(filepath.Join(mount, "others")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, reserveName)); !os.IsNotExist(err) {
+		t.Errorf("the reserve is left: %v", err)
+	}
+	r := open(t, dir, Options{ReadOnly: true, MemoryMiB: 64})
+	if rep, err := r.Verify(ctx, nil); err != nil || rep.Documents != 250 {
+		t.Errorf("%+v %v", rep, err)
+	}
+	r.Close() // before the disk is unmounted
+}
+
+// TestReadOnlyDisk opens a copy of a database without its lock on a disk that
+// takes no writes.
+func TestReadOnlyDisk(t *testing.T) {
+	mount := smallDisk(t, "size=64m")
+	dir := filepath.Join(mount, "db")
+	made := t.TempDir()
+	s := open(t, made, small)
+	add(t, s, doc("a", 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	copyDir(t, made, dir)
+	if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", mount, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := find(t, r, "a"); d == nil {
+		t.Error("not found")
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(dir, small); !errors.Is(err, unix.EROFS) {
+		t.Errorf("for writing: %v", err)
+	}
+}
+
+// TestDiskFull fills a small file system: writes end in ErrNoSpace, never in a
+// fault, and go on when there is room again; nothing acknowledged is lost.
+func TestDiskFull(t *testing.T) {
+	mount := smallDisk(t, "size=192m")
 	ballast := filepath.Join(mount, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 40<<20), 0o644); err != nil {
 		t.Fatal(err)
@@ -76,9 +211,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	r.Close()
 	// A full disk is no damage.
-	if err := os.WriteFile(ballast, make([]byte, 20<<20), 0o644); err == nil {
-		if _, err := Open(dir, small); !errors.Is(err, ErrNoSpace) {
-			t.Errorf("open on a full disk: %v", err)
-		}
+	fillDisk(t, mount, "others")
+	if _, err := Open(dir, small); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("open on a full disk: %v", err)
 	}
 }

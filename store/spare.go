@@ -21,24 +21,34 @@ const spareExt = ".spare"
 // end, they hold the documents. Only the state record and HEAD can tell, and they
 // are read after Badger has opened: then removeSpares or returnSpares follows.
 func setAside(records string, listed map[uint64]badger.TableManifest) error {
-	entries, err := os.ReadDir(records)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	stray, err := strayTables(records, listed)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		id, ok := table.ParseFileID(e.Name())
-		if _, known := listed[id]; !ok || known {
-			continue
-		}
-		path := filepath.Join(records, e.Name())
+	for _, path := range stray {
 		if err := os.Rename(path, path+spareExt); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// strayTables finds the tables that are not listed.
+func strayTables(records string, listed map[uint64]badger.TableManifest) (paths []string, err error) {
+	entries, err := os.ReadDir(records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		id, ok := table.ParseFileID(e.Name())
+		if _, known := listed[id]; ok && !known {
+			paths = append(paths, filepath.Join(records, e.Name()))
+		}
+	}
+	return paths, nil
 }
 
 // returnSpares gives tables that are set aside their names again, unless a new

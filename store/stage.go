@@ -10,7 +10,8 @@ type stager struct {
 	s           *Store
 	txn         *badger.Txn
 	size, count int64
-	commits     int // transactions committed
+	commits     int  // transactions committed
+	frees       bool // nothing but what makes room
 }
 
 func (s *Store) newStager() *stager { return &stager{s: s, txn: s.db.NewTransaction(true)} }
@@ -56,9 +57,17 @@ func (w *stager) apply(ops ...op) error {
 	return nil
 }
 
+// checkSpace asks for the room that another transaction needs.
+func (w *stager) checkSpace() error {
+	if w.frees {
+		return w.s.checkSpaceToFree()
+	}
+	return w.s.checkSpace()
+}
+
 // flush commits what was applied and begins the next transaction.
 func (w *stager) flush() error {
-	if err := w.s.checkSpace(); err != nil {
+	if err := w.checkSpace(); err != nil {
 		return err
 	}
 	hit("flush")

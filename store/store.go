@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -28,6 +29,7 @@ type Options struct {
 	ReadOnly bool
 	// MemoryMiB is about the memory that buffers and compactions keep, in MiB,
 	// not counting memory-mapped files; 0 means 128, less than 64 counts as 64.
+	// While the database is open for writing, 3/8 of it are reserved on the disk.
 	// Under Go's default settings the heap grows to about twice what is kept.
 	MemoryMiB int
 	// Logger gets warnings and, at its debug level, what Badger is doing; nil
@@ -66,9 +68,10 @@ type Store struct {
 	seed        uint32  // of the values' checksums
 	broughtOver bool    // from format 1: values of that time have no seed
 
-	writer  chan struct{} // holds one token; who has it may write
-	written int64         // bytes since Open, counted until the tables are checked; the writer's
-	failed  atomic.Pointer[error]
+	writer   chan struct{} // holds one token; who has it may write
+	written  atomic.Int64  // bytes since Open
+	replayed bool          // Badger had logs to replay
+	failed   atomic.Pointer[error]
 
 	mu       sync.Mutex // guards what follows
 	idle     sync.Cond  // signals active == 0
@@ -96,20 +99,25 @@ func hit(name string) {
 // repairs what a process that died left behind: batches without commit are
 // removed and an interrupted Compact is finished. After an unclean end it counts
 // the records that had been written since the database was last opened. A
-// database of format 1 is brought over, unless o.ReadOnly is set.
+// database of format 1 is brought over, unless o.ReadOnly is set. A folder that
+// holds other files is refused as it is.
 //
 // Cost: footers and indexes of the tables, not their contents; those are
 // checked when they are first read, before Badger first compacts them, and by
 // Verify. Damage is then the error of the call that met it.
 //
-// Errors: *LockedError, *CorruptError, *VersionError, ErrUnclean and
-// ErrNoDatabase (read-only), or the operating system's.
+// Errors: *ForeignError, *LockedError, *CorruptError, *VersionError, ErrUnclean
+// and ErrNoDatabase (read-only), or the operating system's.
 func Open(dir string, o Options) (_ *Store, err error) {
-	if _, err := Exists(dir); err != nil {
+	exists, err := Exists(dir)
+	if err != nil {
 		return nil, err
 	}
+	if !exists && o.ReadOnly {
+		return nil, ErrNoDatabase
+	}
 	if !o.ReadOnly {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := claim(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -117,6 +125,11 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		dir: dir, o: o, pins: map[*pin]struct{}{},
 		writer: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
+	defer func() {
+		if errors.Is(err, syscall.ENOSPC) {
+			err = systemError(err)
+		}
+	}()
 	s.idle.L = &s.mu
 	s.writer <- struct{}{}
 	if s.lock, err = lockDir(dir, o.ReadOnly); err != nil {
@@ -137,8 +150,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if marked && m.major > FormatMajor {
 		return nil, &VersionError{Dir: dir, Major: m.major, Supported: FormatMajor}
 	}
-	exists, err := Exists(dir)
-	if err != nil {
+	if exists, err = Exists(dir); err != nil { // the lock is held now
 		return nil, err
 	}
 	fresh := !exists
@@ -160,6 +172,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 	}
 	if s.db, s.tables, err = openBadger(dir, o); err != nil {
+		if o.ReadOnly && !(marked && m.clean) && errors.Is(err, ErrCorrupt) {
+			return nil, fmt.Errorf("%w (%v)", ErrUnclean, err) // a writer tells what is damage
+		}
 		return nil, err
 	}
 	st, err := s.load(m, marked)
@@ -201,6 +216,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 	}
 	s.last = s.newPin(st)
+	s.replayed = !clean
 	if !clean {
 		if err := s.last.countNew(); err != nil {
 			return nil, err
@@ -210,6 +226,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if err := removeSpares(s.records()); err != nil {
 			return nil, err
 		}
+		s.keepReserve()
 	}
 	return s, nil
 }
@@ -303,13 +320,21 @@ func (s *Store) mark(st state, clean bool) mark {
 
 // Close waits for calls in progress, discards a batch in progress, makes
 // everything durable and releases the database. Further calls of Close do
-// nothing and return the same error.
+// nothing and return the same error. ErrNoSpace says that the disk is too full
+// for what is in memory; then nothing is closed, what is committed is in the log,
+// and Close may be called again when there is room.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		<-s.done
 		return s.closeErr
+	}
+	if !s.o.ReadOnly {
+		if err := s.checkSpaceToClose(); err != nil {
+			s.mu.Unlock()
+			return err
+		}
 	}
 	s.closed = true
 	close(s.stop)
@@ -329,6 +354,9 @@ func (s *Store) Close() error {
 	s.db = nil
 	if s.head != nil && err == nil {
 		err = s.head.writeAll(s.mark(st, s.failed.Load() == nil))
+	}
+	if !s.o.ReadOnly {
+		err = errors.Join(err, s.releaseReserve())
 	}
 	s.closeErr = errors.Join(err, s.release())
 	close(s.done)

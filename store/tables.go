@@ -104,8 +104,8 @@ func openTables(dir string) (*tables, error) {
 }
 
 func (t *tables) damaged(name string, err error) error {
-	if systemError(err) {
-		return err
+	if sys := systemError(err); sys != nil {
+		return sys
 	}
 	return &CorruptError{Dir: t.dir, What: "file " + filepath.Join(recordsName, name), Err: err}
 }

@@ -2,6 +2,9 @@ package store
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
 	"testing"
 )
 
@@ -167,5 +170,42 @@ func TestSpaceOfView(t *testing.T) {
 	s = open(t, dir, small)
 	if live, dead, disk := space(); live != size(doc("a", 5))+size(doc("b", 2)) || dead != 0 || disk < live {
 		t.Errorf("%d live, %d dead, %d on disk", live, dead, disk)
+	}
+}
+
+// TestLogsWithoutHead puts the logs into a database that a kill leaves while
+// Badger makes or removes one: readers say that it must be recovered first, and a
+// writer recovers it.
+func TestLogsWithoutHead(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		size int64
+	}{{"00007.mem", 0}, {"00007.mem", logHead - 1}, {"000009.vlog", 0}, {"000009.vlog", logHead - 1}, {"000777.sst", 0}} {
+		dir := t.TempDir()
+		s := open(t, dir, small)
+		add(t, s, doc("a", 1), doc("b", 5))
+		want := dump(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, recordsName, c.name)
+		if err := os.WriteFile(path, make([]byte, c.size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrUnclean) || errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s of %d bytes: %v", c.name, c.size, err)
+			}
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("a reader changed something: %v", err)
+		}
+		s = open(t, dir, small)
+		if got := dump(t, s); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s of %d bytes: %d records, want %d", c.name, c.size, len(got), len(want))
+		}
+		s.Close()
+		r := open(t, dir, Options{ReadOnly: true, MemoryMiB: 64})
+		r.Close()
 	}
 }

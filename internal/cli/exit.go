@@ -38,7 +38,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &u), errors.As(err, &f):
+	case errors.As(err, &u), errors.As(err, &f), errors.Is(err, engine.ErrForeign):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

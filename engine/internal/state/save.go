@@ -121,9 +121,25 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		if kind == s.Vectors.Kind {
 			continue
 		}
-		if err := os.Remove(d.path(kind)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.removeOwn(d.path(kind)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeOwn removes a snapshot if it is one of this database.
+func (d *DB) removeOwn(path string) error {
+	f, err := snapshot.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, snapshot.ErrDamaged) || errors.Is(err, snapshot.ErrForeign) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	own := f.Header().Database == d.st.Manifest().UUID
+	if err := f.Close(); err != nil || !own {
+		return err
+	}
+	return os.Remove(path)
 }

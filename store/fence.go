@@ -1,0 +1,103 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// Badger ends the process, or waits for ever, where it meets some errors while it
+// opens: that its file DISCARD cannot be opened, that its folder cannot be listed,
+// that there are no file descriptors left. What can cause these is checked before,
+// so that it becomes an error.
+
+const (
+	discardName  = "DISCARD"
+	discardBytes = 1 << 20 // as Badger makes it
+	// spareFiles is more than what Badger has open beside tables and logs, and
+	// what it opens for a moment.
+	spareFiles = 24
+)
+
+// fence checks what Badger takes for granted, of a folder of records in which
+// so many tables are listed.
+func fence(records string, o Options, tables int) error {
+	if !o.ReadOnly {
+		if err := os.MkdirAll(records, 0o755); err != nil {
+			return err
+		}
+		if err := makeDiscard(filepath.Join(records, discardName)); err != nil {
+			return err
+		}
+	}
+	entries, err := os.ReadDir(records)
+	if err != nil {
+		return err
+	}
+	logs := 0
+	for _, e := range entries {
+		name := e.Name()
+		log := isNumbered(name, ".mem") || isNumbered(name, ".vlog")
+		if log {
+			logs++
+		}
+		if fixed := log || isNumbered(name, ".sst") || name == discardName || name == badger.ManifestFilename ||
+			name == badger.KeyRegistryFileName; !fixed {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(records, name))
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return &CorruptError{Dir: filepath.Dir(records), What: "file " + filepath.Join(recordsName, name) + " is not a file"}
+		}
+	}
+	return checkDescriptors(records, tables+logs+spareFiles)
+}
+
+// makeDiscard makes the file in which Badger counts what is removed from its
+// value logs, or makes it anew: there is nothing to count.
+func makeDiscard(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() == discardBytes) {
+		if !info.Mode().IsRegular() {
+			return nil // fence tells
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(discardBytes), f.Close())
+}
+
+// checkDescriptors opens n descriptors and closes them.
+func checkDescriptors(path string, n int) (err error) {
+	open := make([]*os.File, 0, n)
+	defer func() {
+		for _, f := range open {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	for range n {
+		f, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("a database needs %d more file descriptors than there are; raise the limit (ulimit -n): %w", n-len(open), err)
+		}
+		open = append(open, f)
+	}
+	return nil
+}

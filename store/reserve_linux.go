@@ -1,0 +1,23 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate gives a file n bytes of the disk. Errors: errors.ErrUnsupported where
+// the file system has no way to do that.
+func allocate(f *os.File, n int64) error {
+	for {
+		err := unix.Fallocate(int(f.Fd()), 0, 0, n)
+		if errors.Is(err, unix.EOPNOTSUPP) {
+			return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package store
+
+import (
+	"errors"
+	"os"
+)
+
+// allocate is not there: to write the bytes would cost too much at each opening.
+func allocate(*os.File, int64) error { return errors.ErrUnsupported }
