@@ -194,6 +194,7 @@ func TestWhatFailsLeavesNothing(t *testing.T) {
 				break
 			}
 			failed++
+			flushed(t, e) // the call does not wait for what is undone
 			if s := e.db.Present(); s.Vectors.Len() != s.Chunks {
 				t.Fatalf("%s: %d vectors of %d chunks after a commit that failed", kind, s.Vectors.Len(), s.Chunks)
 			}
