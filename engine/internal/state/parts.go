@@ -65,7 +65,7 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 	e := cur.Columns.Edit()
 	for i, ord := range df.dead {
 		if i%step == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, ctx.Err()
 		}
 		e.Remove(ord)
 	}

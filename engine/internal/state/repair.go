@@ -69,7 +69,7 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 		if v, ok := d.now.Vectors.Keeper.(verifier); ok && guarded(func() error { return v.Verify(ctx) }) != nil {
 			if ctx.Err() != nil {
 				d.damaged.Or(uint32(p))
-				return false, false, context.Cause(ctx)
+				return false, false, ctx.Err()
 			}
 			p |= vectors
 		}
