@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -531,8 +530,10 @@ func openLive(f *snapshot.File) (cow.Set, error) {
 	}
 	e := cow.Set{}.Edit()
 	for ord := uint64(0); n > 0 && r.Err() == nil; n-- {
-		if ord += r.Uvarint(); ord > math.MaxUint32*uint64(1<<10) {
-			return cow.Set{}, fmt.Errorf("ordinal %d: %w", ord, snapshot.ErrDamaged)
+		if step := r.Uvarint(); step < columns.MaxOrd-ord {
+			ord += step
+		} else {
+			return cow.Set{}, fmt.Errorf("ordinal %d and %d: %w", ord, step, snapshot.ErrDamaged)
 		}
 		e.Add(ord)
 	}
