@@ -89,11 +89,11 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 // bridges are built is in both afterwards.
 func TestCommitsBesideLongWork(t *testing.T) {
 	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
-	e := opened(t, t.TempDir(), o, 1500)
+	e := opened(t, t.TempDir(), o, 900)
 	defer closed(t, e)
 	r := rand.New(rand.NewPCG(15, 16))
 	docs := map[string]Document{}
-	first := madeDocs(r, 0, 2500)
+	first := madeDocs(r, 0, 1500)
 	for _, d := range first {
 		docs[d.ID] = d
 	}
@@ -105,7 +105,7 @@ func TestCommitsBesideLongWork(t *testing.T) {
 		}
 		task := e.db.Maintenance().Task
 		beside[task]++
-		i := r.IntN(3000)
+		i := r.IntN(1800)
 		id := fmt.Sprint("d", i)
 		if _, there := docs[id]; there && n%3 == 0 {
 			delete(docs, id)
