@@ -20,6 +20,10 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
+	live, dead, tables, err := s.View.Space()
+	if err != nil {
+		return Stats{}, err
+	}
 	bridges, err := bridgeStats(s.Bridges)
 	if err != nil {
 		return Stats{}, err
@@ -28,7 +32,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks, Seq: s.Seq, Dim: e.fp.Dim,
 		Index: s.Vectors.Kind, Metric: metric, Encoder: e.fp, Truncated: s.View.Truncated(),
-		DiskBytes: disk, Bridges: bridges, Default: search.Default(s, ModeHybrid),
+		DiskBytes: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(s, ModeHybrid),
 		FormatMajor: e.st.Manifest().Major,
 		Memory:      Memory(s.Memory()),
 		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},

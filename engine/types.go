@@ -213,6 +213,9 @@ type Stats struct {
 	Encoder     encoder.Fingerprint
 	Truncated   int   // documents with text that no vector stands for
 	DiskBytes   int64 // files below Dir
+	LiveBytes   int64 // records of live documents
+	DeadBytes   int64 // records of replaced and deleted ones that the change log still needs
+	Reclaimable int64 // about what Compact gives back: dead records, removed ones and the tables' own
 	Bridges     []BridgeStats
 	Default     string // the variant of a query with a text that names none
 	FormatMajor int

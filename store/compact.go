@@ -8,7 +8,8 @@ import (
 
 // Compact removes replaced and deleted versions that died up to sequence upTo,
 // and the change log up to there. Call it with the lowest sequence that all
-// derived snapshots have reached. It has the writer's slot while it runs. If
+// derived snapshots have reached. Their space is given back by and by, or by
+// Reclaim. It has the writer's slot while it runs. If
 // it is interrupted, by ctx or the end of the process, the next Open or
 // Compact finishes it. What open views see stays until they are closed.
 func (s *Store) Compact(ctx context.Context, upTo uint64) error {
@@ -50,12 +51,18 @@ func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 		}
 		hit("compact-begun")
 	}
+	before := st.trimmed
 	st, err := s.trim(ctx, st)
+	if err == nil && st.trimmed > before {
+		err = s.fill(0, 0) // views from here on lie behind the removal, not at it
+	}
 	s.setPin(s.newPin(st)) // the last one sees, and so keeps, what was removed
 	if err != nil {
 		return err
 	}
-	s.reclaim(st)
+	if !s.pinned() { // else it would do nothing
+		s.reclaim(st)
+	}
 	return nil
 }
 

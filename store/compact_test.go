@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -112,5 +113,86 @@ func TestSpace(t *testing.T) {
 	t.Logf("live %d KiB, on disk %d KiB (%.2f times)", live>>10, disk>>10, float64(disk)/float64(live))
 	if disk > 2*live+reclaimSlack {
 		t.Errorf("%d bytes on disk for %d live ones", disk, live)
+	}
+}
+
+// TestReclaim rewrites large documents ten times beside a view, which keeps what
+// it sees; then the space is given back at once, with nothing closed.
+func TestReclaim(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	var v *View
+	large := func(i, round int) *Document {
+		d := doc(fmt.Sprint(i), round)
+		d.Text = strings.Repeat(fmt.Sprint(i, " of ", round, ", "), 100_000)
+		d.Rows = d.Rows[:1]
+		d.Rows[0].Start, d.Rows[0].End = 0, len(d.Text)
+		return d
+	}
+	var live uint64
+	for round := range 10 {
+		live = 0
+		for i := range 3 {
+			d := large(i, round)
+			live += uint64(len(encodeDocument(nil, d)) + len(encodeRows(nil, d.Rows)))
+			add(t, s, d)
+		}
+		if round == 0 {
+			var err error
+			if v, err = s.Snapshot(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Compact(ctx, s.Seq()); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := v.Get(1); err != nil || !reflect.DeepEqual(d, large(0, 0)) {
+		t.Errorf("the view: %v", err)
+	}
+	for range 3 { // what one writes the next one removes
+		err := s.Reclaim(ctx, func() (err error) {
+			v.Close()
+			v, err = s.Snapshot()
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		disk, err := s.DiskBytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%.1f MiB live, %.1f MiB on disk", mib(live), mib(uint64(disk)))
+		if uint64(disk) > 2*live {
+			t.Errorf("%d bytes on disk, %d live", disk, live)
+		}
+	}
+	if r, err := s.Verify(ctx, nil); err != nil || r.Documents != 3 || r.Dead != 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, small)
+	if d := find(t, s, "2"); !reflect.DeepEqual(d, large(2, 9)) {
+		t.Error("another document after opening again")
+	}
+	// A few small documents, in new tables alone, opened again each time.
+	dir = t.TempDir()
+	for i := range 3 {
+		s := open(t, dir, small)
+		if i > 0 {
+			add(t, s, doc("a", i))
+		}
+		if err := s.Reclaim(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if disk, err := s.DiskBytes(); err != nil || disk > 512<<10 {
+			t.Errorf("%d bytes on disk, %v", disk, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

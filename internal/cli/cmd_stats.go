@@ -41,6 +41,9 @@ type statsSummary struct {
 	Pooling     string        `json:"pooling"`
 	MaxTokens   int           `json:"max_tokens"`
 	DiskBytes   int64         `json:"disk_bytes"`
+	LiveBytes   int64         `json:"live_bytes"`        // of the documents
+	DeadBytes   int64         `json:"dead_bytes"`        // of deleted and replaced ones, still needed
+	Reclaimable int64         `json:"reclaimable_bytes"` // about what compact gives back
 	FormatMajor int           `json:"format_major"`
 	Default     string        `json:"default_variant"`
 	Bridges     []statsBridge `json:"bridges"`
@@ -72,7 +75,7 @@ func newStats(s engine.Stats) statsSummary {
 	out := statsSummary{
 		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
-		DiskBytes: s.DiskBytes, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []statsBridge{},
+		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []statsBridge{},
 		Memory: statsMemory(s.Memory), Stale: s.Maintenance.Stale,
 	}
 	for _, b := range s.Bridges {
@@ -115,6 +118,7 @@ func writeStats(w io.Writer, s statsSummary) {
 	}
 	row("database", "%s, format %d, %s", s.DB, s.FormatMajor, bytesOf(s.DiskBytes))
 	row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
+	row("space", "%s live, %s dead, about %s to be had by `lexsem compact`", bytesOf(s.LiveBytes), bytesOf(s.DeadBytes), bytesOf(s.Reclaimable))
 	if s.Chunks > s.Documents {
 		row("chunks", "%s, long documents in several", thousands(s.Chunks))
 	}

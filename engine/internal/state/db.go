@@ -52,14 +52,15 @@ type DB struct {
 	vectors atomic.Pointer[Vectors] // of the present state
 	before  atomic.Pointer[Vectors] // of states before it that are in use
 
-	drops        queue         // chunks that no state sees any more
-	localBacklog backlog       // of the local bridges; guarded by turn
-	lastCommit   atomic.Int64  // when it was, in nanoseconds
-	localWanted  atomic.Bool   // local bridges are asked for
-	damaged      atomic.Uint32 // parts that searches found damaged
-	lost         atomic.Bool   // a vector was asked for that is absent or damaged
-	searching    atomic.Int64  // searches in progress
-	searched     atomic.Int64  // when the last one ended, in nanoseconds
+	drops         queue         // chunks that no state sees any more
+	localBacklog  backlog       // of the local bridges; guarded by turn
+	lastCommit    atomic.Int64  // when it was, in nanoseconds
+	localWanted   atomic.Bool   // local bridges are asked for
+	compactWanted atomic.Bool   // Compact is asked for
+	damaged       atomic.Uint32 // parts that searches found damaged
+	lost          atomic.Bool   // a vector was asked for that is absent or damaged
+	searching     atomic.Int64  // searches in progress
+	searched      atomic.Int64  // when the last one ended, in nanoseconds
 
 	maintainer maintainer
 	mu         sync.Mutex // guards mapped

@@ -211,6 +211,7 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 		{"graph", d.growGraph},
 		{"local bridges", d.followLocal},
 		{"save", d.saveIfDue},
+		{"compact", d.compact},
 	}
 	for _, t := range tasks {
 		if ctx.Err() != nil {
@@ -227,8 +228,15 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 		if ref == nil {
 			return worked, false
 		}
-		w, l, err := d.run(ctx, t, ref.Value, urgent)
-		ref.Release()
+		s := ref.Value
+		if t.name == "compact" { // a state in use keeps what it is to remove
+			ref.Release()
+			ref = nil
+		}
+		w, l, err := d.run(ctx, t, s, urgent)
+		if ref != nil {
+			ref.Release()
+		}
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s: %w", t.name, err)
 			d.Repair(&err)
@@ -583,10 +591,10 @@ func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error
 	if err := d.turn.lock(ctx); err != nil {
 		return false, false, err
 	}
-	due := d.saveDue(s.View.Len())
+	due, err := d.saveDue(s.View)
 	d.turn.unlock()
 	if !due {
-		return false, false, nil
+		return false, false, err
 	}
 	return true, false, d.save(ctx)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/store"
 )
 
 // saveAfter is the least number of changes after which a running engine saves its
@@ -17,10 +18,16 @@ import (
 // constant share of adding.
 const saveAfter = 20_000
 
-// saveDue says whether enough has changed. Unsynced commits may be lost to a power
-// cut, so with NoSync only Close, which syncs first, saves. The caller holds turn.
-func (d *DB) saveDue(documents int) bool {
-	return !d.o.NoSync && !d.o.ReadOnly && (d.unsaved || d.pending >= max(saveAfter, documents/4))
+// saveDue says whether enough has changed, in number or in bytes. Unsynced commits may
+// be lost to a power cut, so with NoSync only Close saves. The caller holds turn.
+func (d *DB) saveDue(v *store.View) (bool, error) {
+	if d.o.NoSync || d.o.ReadOnly || d.pending == 0 && !d.unsaved {
+		return false, nil
+	}
+	if d.unsaved || d.pending >= max(saveAfter, v.Len()/4) {
+		return true, nil
+	}
+	return heavy(v)
 }
 
 // Of a large database Close does not save a little: what the next opening replays
@@ -67,7 +74,14 @@ func (d *DB) save(ctx context.Context) error {
 	d.pending -= pending
 	d.saved = oldest
 	d.turn.unlock()
-	return d.st.Compact(ctx, oldest)
+	if err := d.st.Compact(ctx, oldest); err != nil {
+		return err
+	}
+	waste, err := wasteful(s.View)
+	if waste {
+		d.compactWanted.Store(true)
+	}
+	return err
 }
 
 // saveAll writes the snapshots of s.

@@ -1,0 +1,71 @@
+package state
+
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/store"
+)
+
+// deadBytes is from how many bytes of replaced and deleted versions on, beside as
+// many of live ones, the derived state is saved, so that the store may forget
+// them. A change of a large document is one change and takes much space.
+const deadBytes = 64 << 20
+
+// heavy says that.
+func heavy(v *store.View) (bool, error) {
+	live, dead, _, err := v.Space()
+	return dead > max(deadBytes, live), err
+}
+
+// Compact gives all space back that nothing needs any more: the derived state is
+// saved, versions that are gone are removed from the store and its tables
+// rewritten. The maintainer does it; if ctx ends, it goes on.
+func (d *DB) Compact(ctx context.Context) error {
+	d.compactWanted.Store(true)
+	return d.Flush(ctx)
+}
+
+// compact is the maintainer's.
+func (d *DB) compact(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
+	if !d.compactWanted.Load() {
+		return false, false, nil
+	}
+	if d.o.NoSync { // snapshots must not be ahead of what is durable
+		if err := d.st.Flush(ctx); err != nil {
+			return false, false, err
+		}
+	}
+	if err := d.save(ctx); err != nil {
+		return false, false, err
+	}
+	d.maintainer.report("compact", 0, 0)
+	if err := d.st.Reclaim(ctx, func() error { return d.renew(ctx) }); err != nil {
+		return false, false, err
+	}
+	d.compactWanted.Store(false)
+	return true, false, nil
+}
+
+// renew publishes the present state over the store as it is now: a view of before
+// a removal keeps what was removed.
+func (d *DB) renew(ctx context.Context) error {
+	if err := d.turn.lock(ctx); err != nil {
+		return err
+	}
+	defer d.turn.unlock()
+	view, err := d.st.Snapshot()
+	if err != nil {
+		return err
+	}
+	next := *d.now
+	next.View, next.views = view, share(view)
+	d.publish(&next, nil)
+	return nil
+}
+
+// wasteful says that the tables hold more than twice their due, and by more than
+// is worth a rewriting.
+func wasteful(v *store.View) (bool, error) {
+	live, dead, tables, err := v.Space()
+	return tables > 2*(live+dead)+deadBytes, err
+}

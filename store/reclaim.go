@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Badger gives space back when a compaction meets a removed record together with
+// its tombstone, and no transaction is open that could still see it. Three things
+// are in the way: the tombstones are in memory, there is nothing above the tables
+// that hold the removed records which a compaction could begin with, and views
+// that were opened before the removal.
+
+// Flush writes what Badger has in memory to tables, so that all that is committed
+// is durable, with NoSync as well. It writes about a memtable, of tombstones of
+// keys that never were. Errors: ErrNoSpace, ErrReadOnly and ctx's.
+func (s *Store) Flush(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.startWriting(ctx); err != nil {
+		return err
+	}
+	defer s.stopWriting()
+	return s.flush(ctx)
+}
+
+// Reclaim gives the space of what Compact has removed back to the disk: it
+// flushes, and rewrites the tables. Views that were opened before keep what they
+// see, and what the flush wrote: so renew, if not nil, is called in between, for
+// the caller to open its views anew. It must not write to the store. Cost:
+// reading and writing all tables. Errors: those of Flush and of renew.
+func (s *Store) Reclaim(ctx context.Context, renew func() error) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.startWriting(ctx); err != nil {
+		return err
+	}
+	defer s.stopWriting()
+	if err := s.need(freeRoom(s.o)+2*s.tableBytes(), "compacting"); err != nil {
+		return err
+	}
+	if err := s.tables.checkAll(s.stopped); err != nil {
+		return err
+	}
+	for range 2 * s.db.Opts().NumLevelZeroTables {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+		if !s.unsettled() {
+			break
+		}
+	}
+	if renew != nil {
+		if err := renew(); err != nil {
+			return err
+		}
+	}
+	// Reads in progress end soon; a view that is kept only costs space.
+	err := s.poll(ctx, func() (bool, error) { return !s.pinned(), nil })
+	if err != nil && !errors.Is(err, errImpatient) {
+		return err
+	}
+	return s.db.Flatten(1)
+}
+
+// unsettled says that all tables are new ones, which Badger leaves alone until
+// there are enough of them.
+func (s *Store) unsettled() bool {
+	for _, l := range s.db.Levels() {
+		if l.Level == 0 && l.NumTables > s.db.Opts().NumLevelZeroTables || l.Level > 0 && l.NumTables > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pinned says that a view is open of before the last pin.
+func (s *Store) pinned() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pins) > 1
+}
+
+const (
+	// fillerBytes is the length of a filler's key, below Badger's bound.
+	fillerBytes = 60_000
+	// patient is how long is waited for what ends by itself.
+	patient = 5 * time.Second
+)
+
+var errImpatient = errors.New("waited too long")
+
+// fill commits the tombstones of one key below and of one above all others (and
+// below what checkAll takes for the last), so that a table that has them lies
+// above all tables. Nobody ever sees them, and
+// they go with the first compaction.
+func (s *Store) fill(n int, size int) error {
+	txn := s.db.NewTransaction(true)
+	defer txn.Discard()
+	for _, first := range []byte{0, 0xfe} {
+		key := append([]byte{first}, strconv.Itoa(n)...)
+		key = append(key, make([]byte, size)...)
+		s.written.Add(int64(len(key)))
+		if err := txn.Delete(key); err != nil {
+			return err
+		}
+	}
+	if err := txn.Commit(); err != nil {
+		s.fail(err)
+		return err
+	}
+	return nil
+}
+
+// flush is Flush for who has the writer's slot and stages nothing.
+func (s *Store) flush(ctx context.Context) error {
+	if err := s.checkSpaceToFree(); err != nil {
+		return err
+	}
+	before, err := s.newestLog()
+	if err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
+			return err
+		}
+		if err := s.fill(n, fillerBytes); err != nil {
+			return err
+		}
+		if now, err := s.newestLog(); err != nil {
+			return err
+		} else if now > before {
+			break
+		}
+		if int64(n)*fillerBytes > 2*s.o.memtableBytes() {
+			return fmt.Errorf("flushing the memtables of %s: Badger begins no new one", s.dir)
+		}
+	}
+	if err := s.fill(0, 0); err != nil { // what is pinned lies behind the others
+		return err
+	}
+	s.setPin(s.newPin(s.current()))
+	err = s.poll(ctx, func() (bool, error) {
+		old, err := s.logs()
+		return len(old) == 0 || old[0] > before, err
+	})
+	if err != nil {
+		return fmt.Errorf("flushing the memtables of %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// poll waits until done.
+func (s *Store) poll(ctx context.Context, done func() (bool, error)) error {
+	deadline := time.Now().Add(patient)
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return errImpatient
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// logs are the numbers of the memtables' logs, ascending.
+func (s *Store) logs() (numbers []int, err error) {
+	entries, err := os.ReadDir(s.records()) // sorted by names of equal length
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !isNumbered(e.Name(), ".mem") {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(e.Name()), ".mem"))
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+func (s *Store) newestLog() (int, error) {
+	numbers, err := s.logs()
+	if err != nil || len(numbers) == 0 {
+		return 0, err
+	}
+	return numbers[len(numbers)-1], nil
+}
