@@ -57,16 +57,20 @@ func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows
 // link takes placed nodes into the graph. On an error, which is the context's or
 // ErrCorrupt, it takes none.
 func (h *hnsw) link(ctx context.Context, plans []plan) error {
+	h.mu.Lock() // for Bytes; no search looks at these nodes yet
 	for i := range plans {
 		slot := plans[i].slot
 		if l := h.layerOf(h.id(slot)); l > 0 {
 			h.node(slot).tower[slot&nodeMask] = newTower(l)
 		}
 	}
+	h.mu.Unlock()
 	if err := h.eachWalker(ctx, len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) }); err != nil {
+		h.mu.Lock()
 		for i := range plans {
 			h.vacate(plans[i].slot)
 		}
+		h.mu.Unlock()
 		return err
 	}
 	h.hang(plans)

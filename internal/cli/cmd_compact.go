@@ -16,7 +16,7 @@ var cmdCompact = command{
 Rewrites what is stored without what was deleted or replaced. That happens by and by as well,
 when there is more of it than of documents; this does all of it now. The disk needs room for
 what is stored a second time meanwhile. No model is needed.`,
-	examples: []string{"lexsem compact --db notes.db"},
+	examples: []string{"lexsem compact --db notes.db", "lexsem compact --db notes.db --json"},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print the result as JSON")

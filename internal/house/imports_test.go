@@ -17,7 +17,7 @@ const module = "github.com/lexsem/lexsem"
 // directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
 var allowed = map[string][]string{
 	"engine/internal/search":               {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "store", "internal/text", "internal/vec"},
-	"engine/internal/state":                {"engine/internal/chunk", "engine/internal/columns", "modulate", "modulate/local", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text"},
+	"engine/internal/state":                {"engine/internal/chunk", "engine/internal/columns", "engine/internal/fault", "modulate", "modulate/local", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text"},
 	"cmd/lexsem":                           {"internal/cli"},
 	"internal/cli":                         {"bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native"},
 	"internal/figures":                     {},

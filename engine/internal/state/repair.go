@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -18,6 +19,9 @@ import (
 
 // damages says which parts an error names.
 func damages(err error) (p parts) {
+	if errors.Is(err, fault.ErrInvalid) { // a file that the caller brought
+		return 0
+	}
 	for sentinel, q := range map[error]parts{
 		index.ErrCorrupt: vectors, inverted.ErrCorrupt: words, columns.ErrCorrupt: metadata, modulate.ErrCorrupt: sums | bridges,
 	} {
