@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // A model's inputs and outputs stand in its file, an onnx.proto ModelProto.
@@ -48,7 +49,7 @@ var errProto = errors.New("not a protobuf message")
 
 // readSignature returns the inputs and outputs of the ONNX file at path.
 func readSignature(path string) (inputs, outputs []value, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}

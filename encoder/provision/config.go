@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // bertConfig is what the architecture needs of a checkpoint's config.json.
@@ -33,7 +34,7 @@ var activations = map[string]string{
 }
 
 func loadConfig(path string) (bertConfig, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return bertConfig{}, err
 	}
