@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // SpecFile is the name of the file in a model's folder that holds its Spec.
@@ -17,6 +18,10 @@ const SpecFile = "lexsem-model.json"
 
 // ErrSpec is wrapped by every error about an incomplete or contradictory Spec.
 var ErrSpec = errors.New("invalid model description")
+
+// MaxTokens is the greatest number of tokens that a model may ask for: what a
+// model computes grows with its square.
+const MaxTokens = 1 << 15
 
 // maxSpecBytes bounds what LoadSpec reads.
 const maxSpecBytes = 1 << 20
@@ -48,6 +53,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("%w: model is empty; name the model", ErrSpec)
 	case s.Precision != "fp32" && s.Precision != "int8":
 		return fmt.Errorf(`%w: precision %q is unknown; use "fp32" or "int8"`, ErrSpec, s.Precision)
+	case s.MaxTokens > MaxTokens:
+		return fmt.Errorf("%w: max_tokens is %d; it must be at most %d", ErrSpec, s.MaxTokens, MaxTokens)
 	case s.MaxTokens < 3:
 		return fmt.Errorf("%w: max_tokens is %d; it must be at least 3: [CLS], a token, [SEP]", ErrSpec, s.MaxTokens)
 	}
@@ -58,7 +65,7 @@ func (s Spec) Validate() error {
 // error that wraps fs.ErrNotExist, a wrong one ErrSpec.
 func LoadSpec(dir string) (Spec, error) {
 	path := filepath.Join(dir, SpecFile)
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return Spec{}, fmt.Errorf("open model description: %w", err)
 	}

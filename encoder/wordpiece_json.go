@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // tokenizerJSON is what a tokenizer.json says about how texts become ids. Its
@@ -46,7 +47,7 @@ type tokenizerJSON struct {
 
 // LoadWordPiece reads a tokenizer.json, see ParseWordPiece.
 func LoadWordPiece(path string) (*WordPiece, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open tokenizer: %w", err)
 	}

@@ -88,7 +88,7 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			return nil, nil, errors.Join(err, ErrUnclean)
 		}
 	} else {
-		logs, err := filepath.Glob(filepath.Join(records, "*.mem"))
+		logs, err := logsIn(records)
 		if err != nil {
 			return nil, nil, err
 		}

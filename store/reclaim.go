@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -179,8 +180,13 @@ func (s *Store) poll(ctx context.Context, done func() (bool, error)) error {
 }
 
 // logs are the numbers of the memtables' logs, ascending.
-func (s *Store) logs() (numbers []int, err error) {
-	entries, err := os.ReadDir(s.records()) // sorted by names of equal length
+func (s *Store) logs() ([]int, error) { return logsIn(s.records()) }
+
+func logsIn(records string) (numbers []int, err error) {
+	entries, err := os.ReadDir(records) // sorted by names of equal length
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

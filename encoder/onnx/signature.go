@@ -5,9 +5,9 @@ package onnx
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/lexsem/lexsem/internal/onnxfile"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // A model's inputs and outputs stand in its file, an onnx.proto ModelProto.
@@ -46,7 +46,7 @@ type value struct {
 
 // readSignature returns the inputs and outputs of the ONNX file at path.
 func readSignature(path string) (inputs, outputs []value, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // The cache:
@@ -77,7 +79,7 @@ var errNotCached = errors.New("not there")
 
 // cached returns the receipt of a's folder after checking every digest.
 func cached(ctx context.Context, a artifact) (receipt, error) {
-	b, err := os.ReadFile(filepath.Join(a.dir, receiptFile))
+	b, err := regular.ReadFile(filepath.Join(a.dir, receiptFile), maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return receipt{}, errNotCached
 	}
@@ -252,16 +254,11 @@ func (s *session) sweep(name string) error {
 
 // hashFile returns the SHA-256 of a regular file in hexadecimal.
 func hashFile(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return "", err
-	} else if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // The path source copies the files of a folder that the user named.
@@ -24,7 +25,7 @@ var _ = registerSource("path", func(ctx context.Context, s *session, t transfer)
 })
 
 func copyInto(ctx context.Context, path string, f File, dir string) error {
-	r, err := os.Open(path)
+	r, err := regular.Open(path)
 	if err != nil {
 		return err
 	}
@@ -155,9 +156,12 @@ func (s *session) deriveSpec(dir, name string) (encoder.Spec, error) {
 	return spec, spec.Validate()
 }
 
+// maxJSONBytes bounds a file that describes a model.
+const maxJSONBytes = 1 << 20
+
 // readJSON decodes the file at path into v and reports whether it exists.
 func readJSON(path string, v any) (bool, error) {
-	b, err := os.ReadFile(path)
+	b, err := regular.ReadFile(path, maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // Config is what the architecture needs of a checkpoint's config.json.
@@ -38,7 +39,7 @@ var activations = []string{GELU, "gelu_new", "gelu_fast", "gelu_pytorch_tanh"}
 
 // Load reads and checks the config.json at path.
 func Load(path string) (Config, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return Config{}, err
 	}

@@ -77,7 +77,11 @@ func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
 	if *o.out == "-" {
-		return o.write(ctx, a, db, role, texts, a.Stdout)
+		out := a.Stdout
+		if *o.format != "jsonl" {
+			out = raw(out)
+		}
+		return o.write(ctx, a, db, role, texts, out)
 	}
 	return writeFile(*o.out, func(w io.Writer) error { return o.write(ctx, a, db, role, texts, w) })
 }

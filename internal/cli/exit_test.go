@@ -85,10 +85,10 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // TestErrorsDoNotSpeakToTheTerminal: what an error quotes from outside is shown
-// without control characters.
+// with escapes for control characters.
 func TestErrorsDoNotSpeakToTheTerminal(t *testing.T) {
 	err := errors.New("document \x1b]0;title\x07\u009b31m:\tno text\nsecond")
-	if s := summaryOf(err); s != "document  ]0;title  31m: no text; second" {
+	if s := summaryOf(err); s != `document \u001b]0;title\u0007\u009b31m: no text; second` {
 		t.Errorf("%q", s)
 	}
 }

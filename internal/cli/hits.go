@@ -5,7 +5,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/text"
@@ -30,20 +29,9 @@ func (a *app) style(code, s string) string {
 
 var whiteSpace = regexp.MustCompile(`\s+`)
 
-// flat makes one line of s, without control characters.
+// flat makes one line of s, with escapes for control characters.
 func flat(s string) string {
-	return strings.TrimSpace(whiteSpace.ReplaceAllString(harmless(s), " "))
-}
-
-// harmless puts a blank for each control character, so that a text from outside
-// cannot speak to the terminal.
-func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
+	return visible(strings.TrimSpace(whiteSpace.ReplaceAllString(s, " ")))
 }
 
 // writeHits prints hits for people: rank, score and id, then the title, then

@@ -17,7 +17,7 @@ func TestSnippet(t *testing.T) {
 			t.Errorf("line %q is wider than 60", l)
 		}
 	}
-	if got := snippet("short\n\n text\x1b[31m", "q", 60, 2); len(got) != 1 || got[0] != "short text [31m" {
+	if got := snippet("short\n\n text\x1b[31m", "q", 60, 2); len(got) != 1 || got[0] != `short text\u001b[31m` {
 		t.Errorf("short text: %q; want one line without control characters", got)
 	}
 	if got := snippet(" \n", "q", 60, 2); got != nil {

@@ -40,7 +40,7 @@ type progress struct {
 
 // progress returns the meter of this command; with --quiet it shows nothing.
 func (a *app) progress() *progress {
-	p := &progress{w: a.Stderr, tty: a.StderrTerminal, width: a.Width, now: time.Now}
+	p := &progress{w: raw(a.Stderr), tty: a.StderrTerminal, width: a.Width, now: time.Now}
 	if a.quiet {
 		p.w = io.Discard
 		p.tty = false
@@ -68,7 +68,7 @@ func (p *progress) update(s step) {
 		return
 	}
 	p.drawn = now
-	line := p.line(s, now.Sub(p.start))
+	line := visible(p.line(s, now.Sub(p.start)))
 	if p.tty {
 		fmt.Fprintf(p.w, "\r\x1b[K%s", clipColumns(line, p.width-1))
 		p.visible = true

@@ -17,8 +17,14 @@ func Run(ctx context.Context, env Env) int {
 	env = env.withDefaults()
 	env.Stdin = &cancelReader{ctx: ctx, r: env.Stdin}
 	out := &resultWriter{w: env.Stdout}
-	env.Stdout = out
+	results := &screen{w: out, colours: env.StdoutTerminal && env.Getenv("NO_COLOR") == ""}
+	notes := &screen{w: env.Stderr}
+	env.Stdout, env.Stderr = results, notes
+	defer notes.flush()
 	err := run(ctx, env)
+	if e := results.flush(); err == nil {
+		err = e
+	}
 	if err == nil {
 		err = out.err
 	}
@@ -141,5 +147,6 @@ func unknownCommand(name string) error {
 // oneLine keeps an error on one line: joined errors come with line breaks. It may
 // quote ids and names from outside.
 func oneLine(s string) string {
-	return harmless(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return visible(strings.ReplaceAll(s, "\t", " "))
 }

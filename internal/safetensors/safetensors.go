@@ -15,6 +15,8 @@ import (
 	"math"
 	"os"
 	"slices"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // ErrFormat is wrapped by every error about what a file holds.
@@ -43,7 +45,7 @@ type File struct {
 // Open reads and checks the header: every range must lie in the file and be as
 // long as shape and type say. Cost and memory O(header), 16 MiB at most.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

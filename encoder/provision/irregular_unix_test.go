@@ -1,0 +1,71 @@
+//go:build unix
+
+package provision
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// TestIrregularModelFolders names folders of which a file is a pipe or has no end,
+// or asks for more tokens than there are: an error comes at once.
+func TestIrregularModelFolders(t *testing.T) {
+	files := map[string]string{
+		fileONNX: "x", fileTokenizer: "{}", fileConfig: "{}", fileSafetensors: "x",
+		encoder.SpecFile:                    `{"model":"m","precision":"fp32","pooling":"mean","query_prefix":"","passage_prefix":"","max_tokens":256}`,
+		"1_Pooling/config.json":             `{"pooling_mode_mean_tokens":true}`,
+		"sentence_bert_config.json":         `{"max_seq_length":256}`,
+		"config_sentence_transformers.json": `{}`,
+	}
+	late := time.AfterFunc(30*time.Second, func() { panic("still waiting") })
+	defer late.Stop()
+	for name := range files {
+		for how, make := range map[string]func(path string) error{
+			"pipe":    func(path string) error { return syscall.Mkfifo(path, 0o600) },
+			"endless": func(path string) error { return os.Symlink("/dev/zero", path) },
+			"large":   func(path string) error { return os.WriteFile(path, []byte(strings.Repeat(" ", maxJSONBytes+1)), 0o600) },
+		} {
+			dir := t.TempDir()
+			for f, text := range files {
+				path := filepath.Join(dir, f)
+				if f == encoder.SpecFile && strings.Contains(name, "config") || f == fileONNX && (name == fileConfig || name == fileSafetensors) {
+					continue // so that the others are read
+				}
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if f == name {
+					err = make(path)
+				} else {
+					err = os.WriteFile(path, []byte(text), 0o644)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := &session{cache: t.TempDir(), report: &reporter{}}
+			_, err := s.adopt(context.Background(), dir, "m")
+			if how == "large" {
+				if described := strings.Contains(name, "_"); described && !errors.Is(err, regular.ErrTooLarge) {
+					t.Errorf("%s is large: %v", name, err)
+				}
+			} else if !errors.Is(err, regular.ErrIrregular) {
+				t.Errorf("%s is %s: %v", name, how, err)
+			}
+		}
+	}
+	spec := encoder.Spec{Model: "m", Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: encoder.MaxTokens + 1}
+	if err := spec.Validate(); !errors.Is(err, encoder.ErrSpec) {
+		t.Errorf("%d tokens: %v", spec.MaxTokens, err)
+	}
+}

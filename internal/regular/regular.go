@@ -1,0 +1,53 @@
+// Package regular opens files that others have made. What is in a folder that was
+// named may be a pipe, which waits for ever, a device without an end, or larger
+// than anything that belongs there.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// ErrIrregular answers what is no regular file, nor a link to one.
+var ErrIrregular = errors.New("not a regular file")
+
+// ErrTooLarge answers files that are longer than what is asked for can be.
+var ErrTooLarge = errors.New("file is too large")
+
+// Open opens a file for reading and does not wait. Errors: ErrIrregular, or the
+// operating system's.
+func Open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrIrregular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// ReadFile reads a file of at most so many bytes. Errors: those of Open, and
+// ErrTooLarge.
+func ReadFile(path string, most int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > most {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)}
+	}
+	return b, nil
+}
