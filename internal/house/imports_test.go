@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"internal/recorded":                    {},
 	"internal/atomicfile":                  {},
 	"encoder/native":                       {"encoder", "internal/vec", "internal/bert", "internal/onnxfile", "internal/safetensors"},
-	"internal/onnxfile":                    {},
+	"internal/onnxfile":                    {"internal/regular"},
 	"internal/bert":                        {"internal/regular"},
 	"engine/internal/chunk":                {"encoder"},
 	"engine/internal/columns":              {"engine/filter", "engine/internal/metadata", "internal/cow", "internal/snapshot"},

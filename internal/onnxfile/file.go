@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // Fields of onnx.proto on the way to weights and nodes.
@@ -73,7 +75,7 @@ type File struct {
 // to the number of its tensors and nodes. Errors wrap ErrFormat, or are those of
 // the file system.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
