@@ -67,11 +67,11 @@ func (l *lateDamage) restore(t *testing.T) {
 
 func (l *lateDamage) path(name string) string { return filepath.Join(l.dir, "derived", name) }
 
-// flips are places in a file, spread over it; with -short the last ones, since the
-// small tables that opening reads stand first.
+// flips are places in a file, spread over it; without LEXSEM_LONG the last ones, since
+// the small tables that opening reads stand first.
 func flips(n int) (at []int) {
 	first := 0
-	if testing.Short() {
+	if !long() {
 		first = 3
 	}
 	for i := first; i < 5; i++ {
@@ -200,7 +200,7 @@ func TestTruncatedWhileOpen(t *testing.T) {
 		"flush":  func(e *Engine) error { return e.Flush(t.Context()) },
 		"close":  func(e *Engine) error { return nil },
 	}
-	if testing.Short() {
+	if !long() {
 		for _, less := range []string{"where", "explain", "vector", "get, stats", "verify", "flush"} {
 			delete(calls, less)
 		}

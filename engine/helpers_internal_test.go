@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -221,3 +222,6 @@ func (c *looks) Err() error {
 	c.once.Do(func() { close(c.done) })
 	return context.Canceled
 }
+
+// long says that the long forms of tests are to run: LEXSEM_LONG=1 go test ./engine.
+func long() bool { return os.Getenv("LEXSEM_LONG") != "" && !testing.Short() }

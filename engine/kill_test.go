@@ -131,7 +131,7 @@ func agree(t *testing.T, e *engine.Engine) {
 // acknowledged delete holds, the batch in flight is there wholly or not at all,
 // and documents, vectors, words and metadata agree at one commit. LEXSEM_KILL_ROUNDS sets the number of rounds.
 func TestKill(t *testing.T) {
-	rounds := 30
+	rounds := 10
 	if s := os.Getenv("LEXSEM_KILL_ROUNDS"); s != "" {
 		var err error
 		if rounds, err = strconv.Atoi(s); err != nil {

@@ -50,7 +50,7 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 		{"local bridges", 8000, 256, AutoHNSW, Options{NoSync: true, Local: true}, func(s Stats) bool { return s.Memory.Local > 0 }, false},
 		{"factor", 2500, 1024, AutoHNSW, Options{NoSync: true}, func(s Stats) bool { return s.Maintenance.Stale == 0 }, true},
 	} {
-		if c.slow && testing.Short() {
+		if c.slow && !long() {
 			continue
 		}
 		dir, enc := t.TempDir(), encoder.NewHash(c.dim)

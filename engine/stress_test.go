@@ -30,10 +30,10 @@ import (
 // and never one whose commit failed. A writer finds its own commit at once. After
 // Close and Open everything is as acknowledged.
 //
-// It runs for LEXSEM_STRESS_SECONDS (12, and 4 with -short), half of them with
+// It runs for LEXSEM_STRESS_SECONDS (8, and 4 with -short), half of them with
 // each kind of index, from LEXSEM_STRESS_SEED or the clock.
 func TestStress(t *testing.T) {
-	seconds, seed := 12, uint64(time.Now().UnixNano())
+	seconds, seed := 8, uint64(time.Now().UnixNano())
 	if testing.Short() {
 		seconds = 4
 	}
