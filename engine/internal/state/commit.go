@@ -196,25 +196,6 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 	return &next, nil
 }
 
-// undo has vectors taken out that no state will see: of a graph that takes as long as
-// to add them, and whoever has cancelled a commit shall not wait. The caller holds turn.
-func (d *DB) undo(df diff) {
-	d.undone = append(d.undone, idsOf(df.added)...)
-	d.wake()
-}
-
-// undoSome takes out some of them. The caller holds turn.
-func (d *DB) undoSome() {
-	n := min(len(d.undone), 32)
-	if n == 0 {
-		return
-	}
-	d.now.Vectors.Delete(d.undone[:n])
-	if d.undone = d.undone[n:]; len(d.undone) == 0 {
-		d.undone = nil
-	}
-}
-
 func idsOf(vs []Version) []uint64 {
 	ids := make([]uint64, len(vs))
 	for i, v := range vs {

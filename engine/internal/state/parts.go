@@ -112,3 +112,48 @@ func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums,
 	}
 	return e.Done()
 }
+
+func (d *DB) compactWords(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+	if !s.Words.Wasteful() {
+		return false, false, nil
+	}
+	d.maintainer.report("words", 0, 0)
+	fresh, err := s.Words.Compacted(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	return true, false, d.change(ctx, func(next *State) (err error) {
+		next.Words, err = next.Words.Rebase(s.Words, fresh)
+		return err
+	})
+}
+
+func (d *DB) compactColumns(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+	if !s.Columns.Wasteful() {
+		return false, false, nil
+	}
+	d.maintainer.report("metadata", 0, 0)
+	fresh, err := s.Columns.Compacted(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	return true, false, d.change(ctx, func(next *State) (err error) {
+		next.Columns, err = next.Columns.Rebase(s.Columns, fresh)
+		return err
+	})
+}
+
+func (d *DB) compactSums(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+	if !s.Sums.Wasteful() {
+		return false, false, nil
+	}
+	d.maintainer.report("sums", 0, 0)
+	fresh, err := s.Sums.Compacted(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	return true, false, d.change(ctx, func(next *State) (err error) {
+		next.Sums, err = next.Sums.Rebase(s.Sums, fresh)
+		return err
+	})
+}

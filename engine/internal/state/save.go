@@ -30,6 +30,18 @@ func (d *DB) saveDue(v *store.View) (bool, error) {
 	return heavy(v)
 }
 
+func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+	if err := d.turn.lock(ctx); err != nil {
+		return false, false, err
+	}
+	due, err := d.saveDue(s.View)
+	d.turn.unlock()
+	if !due {
+		return false, false, err
+	}
+	return true, false, d.save(ctx)
+}
+
 // Of a large database Close does not save a little: what the next opening replays
 // costs less than to write all of it.
 const (

@@ -1,0 +1,68 @@
+package state
+
+import (
+	"context"
+	"slices"
+)
+
+// backlog is what commits changed while a long work went on, for it to catch up.
+// It is guarded by turn.
+type backlog struct{ diff }
+
+func (b *backlog) add(df diff) {
+	for _, v := range df.added {
+		v.Text, v.Metadata = "", nil
+		b.added = append(b.added, v)
+	}
+	b.gone = append(b.gone, df.gone...)
+}
+
+// append adds the chunks that came and went after those of d.
+func (d *diff) append(df diff) {
+	d.added, d.gone = append(d.added, df.added...), append(d.gone, df.gone...)
+}
+
+// cut takes n chunks out: those that came before those that went, whose coming may
+// be among them.
+func (d *diff) cut(n int) (df diff) {
+	a := min(n, len(d.added))
+	g := min(n-a, len(d.gone))
+	df.added, d.added = d.added[:a], d.added[a:]
+	df.gone, d.gone = d.gone[:g], d.gone[g:]
+	return df
+}
+
+func (d *diff) len() int { return len(d.added) + len(d.gone) }
+
+// take empties the backlog.
+func (b *backlog) take() diff {
+	df := b.diff
+	b.diff = diff{}
+	return df
+}
+
+// begin notes what commits change from the present state on, for a work that goes on.
+// It returns that state, which the caller releases.
+func (d *DB) begin(ctx context.Context, b *backlog) (*Ref, error) {
+	if err := d.turn.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer d.turn.unlock()
+	d.finish(b) // what a fault has ended may have left it
+	*b = backlog{}
+	d.backlogs = append(d.backlogs, b)
+	return d.cell.Acquire(), nil
+}
+
+// finish stops noting. The caller holds turn, or no commit can come.
+func (d *DB) finish(b *backlog) {
+	d.backlogs = slices.DeleteFunc(d.backlogs, func(x *backlog) bool { return x == b })
+}
+
+func (d *DB) abandon(b *backlog) {
+	if d.turn.lock(context.Background()) == nil {
+		d.finish(b)
+		*b = backlog{}
+		d.turn.unlock()
+	}
+}

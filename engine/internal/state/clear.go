@@ -1,0 +1,71 @@
+package state
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// queue collects ids for the maintainer.
+type queue struct {
+	mu  sync.Mutex
+	ids []uint64
+}
+
+func (q *queue) add(ids []uint64) {
+	q.mu.Lock()
+	q.ids = append(q.ids, ids...)
+	q.mu.Unlock()
+}
+
+// take empties the queue.
+func (q *queue) take() []uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ids := q.ids
+	q.ids = nil
+	return ids
+}
+
+// undo has vectors taken out that no state will see: of a graph that takes as long as
+// to add them, and whoever has cancelled a commit shall not wait. The caller holds turn.
+func (d *DB) undo(df diff) {
+	d.undone = append(d.undone, idsOf(df.added)...)
+	d.wake()
+}
+
+// undoSome takes out some of them. The caller holds turn.
+func (d *DB) undoSome() {
+	n := min(len(d.undone), 32)
+	if n == 0 {
+		return
+	}
+	d.now.Vectors.Delete(d.undone[:n])
+	if d.undone = d.undone[n:]; len(d.undone) == 0 {
+		d.undone = nil
+	}
+}
+
+// clear takes vectors out of the index that no state sees any more.
+func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
+	ids := d.drops.take()
+	for piece := range slices.Chunk(ids, step) {
+		if ctx.Err() != nil {
+			break // the next opening takes out those of no document
+		}
+		x := d.vectors.Load()
+		x.SetWorkers(d.workers())
+		x.Delete(piece)
+	}
+	worked := len(ids) > 0
+	for more := true; more; { // a commit may come between
+		if err := d.turn.lock(ctx); err != nil {
+			return worked, false, err
+		}
+		worked = worked || len(d.undone) > 0
+		d.undoSome()
+		more = len(d.undone) > 0
+		d.turn.unlock()
+	}
+	return worked, false, nil
+}

@@ -1,0 +1,142 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Folder is where the snapshots lie, below the database's folder.
+const Folder = "derived"
+
+// version of the snapshots' layout.
+const version = columns.Version
+
+// Names of the snapshots of parts; that of the vectors is the index's kind.
+const (
+	fileLive    = "live"
+	fileWords   = "words"
+	fileColumns = columns.Kind
+	fileSums    = "sums"
+	fileLocal   = "local"
+)
+
+func (d *DB) path(kind string) string { return filepath.Join(d.o.Dir, Folder, kind+".snap") }
+
+// read opens the snapshot of a part and returns its commit. It stays mapped to the
+// end, since the part goes on using it.
+func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit uint64) error) (seq uint64, err error) {
+	f, err := snapshot.Open(d.path(kind))
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	h := f.Header()
+	switch {
+	case h.Kind != kind:
+		return 0, fmt.Errorf("snapshot of %q", h.Kind)
+	case h.Version != version:
+		return 0, fmt.Errorf("snapshot in format %d, this program reads %d", h.Version, version)
+	case h.Database != [16]byte(d.st.Manifest().UUID):
+		return 0, errors.New("snapshot of another database")
+	case h.Seq > v.Seq():
+		return 0, fmt.Errorf("snapshot of commit %d in a store at %d", h.Seq, v.Seq())
+	}
+	history, ok, err := v.HistoryAt(h.Seq)
+	if err != nil {
+		return 0, err
+	}
+	if !ok || history != h.History {
+		return 0, fmt.Errorf("snapshot of commit %d of another history", h.Seq)
+	}
+	s, err := f.Section(sectionState)
+	if err != nil {
+		return 0, err
+	}
+	r := s.Reader()
+	limit := r.U64()
+	if err := r.Err(); err != nil {
+		return 0, err
+	}
+	if err := open(f, limit); err != nil {
+		return 0, err
+	}
+	d.mu.Lock()
+	d.mapped = append(d.mapped, f)
+	d.mu.Unlock()
+	return h.Seq, nil
+}
+
+// distrust reports why a snapshot is not used. A missing one needs no word, and that
+// of local bridges, which not every database has, no saving.
+func (d *DB) distrust(kind string, err error) {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if !missing || kind != fileLocal {
+		d.pending = max(d.pending, 1)
+	}
+	if !missing {
+		d.warn("derived state is made anew from the store", "part", kind, "reason", err)
+	}
+}
+
+// Sections of the live set, and of every snapshot.
+const (
+	sectionState = "STATE"
+	sectionLive  = "LIVE"
+)
+
+func saveLive(w *snapshot.Writer, s cow.Set) {
+	w.Begin(sectionLive)
+	w.U64(uint64(s.Len()))
+	last := uint64(0)
+	for ord := range s.All {
+		w.Uvarint(ord - last)
+		last = ord
+	}
+}
+
+func openLive(f *snapshot.File) (cow.Set, error) {
+	s, err := f.Section(sectionLive)
+	if err != nil {
+		return cow.Set{}, err
+	}
+	r := s.Reader()
+	n := r.U64()
+	if n > uint64(r.Len()) {
+		return cow.Set{}, fmt.Errorf("%d ordinals in %d bytes: %w", n, r.Len(), snapshot.ErrDamaged)
+	}
+	e := cow.Set{}.Edit()
+	for ord := uint64(0); n > 0 && r.Err() == nil; n-- {
+		if step := r.Uvarint(); step < columns.MaxOrd-ord {
+			ord += step
+		} else {
+			return cow.Set{}, fmt.Errorf("ordinal %d and %d: %w", ord, step, snapshot.ErrDamaged)
+		}
+		e.Add(ord)
+	}
+	return e.Done(), r.Err()
+}
+
+// kind of the vector index to look for: one that the user names, else a graph if
+// there is a snapshot of one.
+func (d *DB) kind(*store.View) string {
+	if d.o.Index != "" {
+		return d.o.Index
+	}
+	if _, err := os.Stat(d.path(index.KindHNSWInt8)); err == nil {
+		return index.KindHNSWInt8
+	}
+	return index.KindFlatInt8
+}

@@ -1,0 +1,82 @@
+package state
+
+import (
+	"context"
+	"math"
+
+	"github.com/lexsem/lexsem/index"
+)
+
+// handful is how many changes may be caught up with while commits wait.
+const handful = 512
+
+// growGraph replaces the exact index by a graph once the corpus has outgrown it.
+func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+	if d.o.Index != "" || d.o.ReadOnly || s.Vectors.Kind != index.KindFlatInt8 || s.Chunks <= d.o.GraphAbove {
+		return false, false, nil
+	}
+	var b backlog
+	ref, err := d.begin(ctx, &b)
+	if err != nil {
+		return false, false, err
+	}
+	defer ref.Release()
+	defer d.abandon(&b)
+	s = ref.Value
+	d.maintainer.report("graph", 0, s.Chunks)
+	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, d.growOptions(), s.Sees)
+	if err != nil {
+		return false, false, err
+	}
+	graph := &Vectors{x.(index.Keeper), index.KindHNSWInt8}
+	follow := func(df diff) error {
+		if err := d.addVectors(ctx, graph, df.added); err != nil {
+			return err
+		}
+		graph.Delete(idsOf(df.gone))
+		return nil
+	}
+	var todo diff
+	for before, slow := math.MaxInt, false; ; {
+		if err := d.turn.lock(ctx); err != nil {
+			return false, false, err
+		}
+		came := b.len()
+		todo.append(b.take())
+		n := todo.len()
+		if n <= handful {
+			break
+		}
+		// Commits that bring more than the graph takes in meanwhile have to wait:
+		// each about as long as what it brought takes.
+		slow = slow || came >= before
+		before = n
+		var err error
+		if slow {
+			err = follow(todo.cut(max(handful, 2*came)))
+			d.turn.unlock()
+		} else {
+			d.turn.unlock()
+			err = follow(todo.cut(n))
+		}
+		if err != nil {
+			return false, false, err
+		}
+	}
+	defer d.turn.unlock()
+	if err := follow(todo); err != nil {
+		return false, false, err
+	}
+	next := *d.now
+	next.Vectors = graph
+	d.publish(&next, nil)
+	d.unsaved = true
+	d.finish(&b)
+	return true, false, nil
+}
+
+func (d *DB) growOptions() index.Options {
+	o := d.indexOptions()
+	o.Workers = d.workers()
+	return o
+}

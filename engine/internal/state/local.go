@@ -1,0 +1,169 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/store"
+)
+
+// WantLocal asks for local bridges. They are there once the maintainer has built
+// them.
+func (d *DB) WantLocal() {
+	if !d.localWanted.Swap(true) {
+		d.wake()
+	}
+}
+
+// followLocal builds the local bridges that somebody asked for, and brings them to
+// the present state. Where that fails it gives them up, as they would fall behind
+// without end; the next try builds them anew.
+func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (worked, _ bool, err error) {
+	if !d.localWanted.Load() {
+		return false, false, nil
+	}
+	done := false
+	defer func() {
+		if !done || err != nil && ctx.Err() == nil {
+			d.giveUpLocal()
+		}
+	}()
+	worked, err = d.tendLocal(ctx, s)
+	done = true
+	return worked, false, err
+}
+
+// giveUpLocal publishes a state without local bridges.
+func (d *DB) giveUpLocal() {
+	if d.turn.lock(context.Background()) != nil {
+		return
+	}
+	defer d.turn.unlock()
+	d.finish(&d.localBacklog)
+	d.localBacklog = backlog{}
+	next := *d.now
+	next.Local, next.LocalSeq, next.Fresh = nil, 0, nil
+	d.pending = max(d.pending, 1)
+	d.publish(&next, nil)
+}
+
+func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {
+	if s.Local == nil {
+		if s.Chunks == 0 {
+			return false, nil
+		}
+		b := &d.localBacklog
+		ref, err := d.begin(ctx, b)
+		if err != nil {
+			return false, err
+		}
+		defer ref.Release()
+		s = ref.Value
+		d.maintainer.report("local bridges", 0, s.Chunks)
+		built, err := d.buildLocal(ctx, s)
+		if err != nil {
+			return false, err
+		}
+		return true, d.change(ctx, func(next *State) error {
+			next.Local, next.LocalSeq, next.Fresh = built, s.Seq, nil
+			for _, v := range b.added {
+				next.Fresh = append(next.Fresh, v.ID)
+			}
+			d.unsaved = true
+			return nil
+		})
+	}
+	if s.LocalSeq < s.Seq {
+		return d.catchUpLocal(ctx)
+	}
+	if s.Local.Outgrown() {
+		d.maintainer.report("local bridges", 0, s.Chunks)
+		fresh, err := s.Local.Repartition(ctx)
+		if err != nil {
+			return false, err
+		}
+		return true, d.change(ctx, func(next *State) error {
+			if next.Local == s.Local { // always so: only the maintainer changes it
+				next.Local = fresh
+			}
+			return nil
+		})
+	}
+	return false, nil
+}
+
+// catchUpLocal takes into the local bridges what commits changed since.
+func (d *DB) catchUpLocal(ctx context.Context) (bool, error) {
+	if err := d.turn.lock(ctx); err != nil {
+		return false, err
+	}
+	df, base, fresh := d.localBacklog.take(), d.now, len(d.now.Fresh)
+	d.turn.unlock()
+	ended := make(map[uint64]bool, len(df.gone))
+	for _, v := range df.gone {
+		ended[v.ID] = true
+	}
+	e := base.Local.Edit()
+	for _, v := range df.gone {
+		e.Remove(v.ID)
+	}
+	for _, v := range df.added {
+		if ended[v.ID] {
+			continue
+		}
+		if err := e.Add(v.ID, v.Vector, v.Tokens); err != nil {
+			return false, err
+		}
+	}
+	built, err := e.Done(ctx)
+	if err != nil { // of ctx, and nothing comes after it, or the bridges are given up
+		return false, err
+	}
+	return true, d.change(ctx, func(next *State) error {
+		next.Local, next.LocalSeq = built, base.Seq
+		next.Fresh = slices.Clone(next.Fresh[fresh:])
+		return nil
+	})
+}
+
+func (d *DB) localOptions() local.Options { return local.Options{Seed: 1, Workers: d.workers()} }
+
+// buildLocal builds local bridges over a state.
+func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
+	var rows []store.Row
+	of := uint64(0)
+	return local.Build(ctx, d.o.Dim, d.o.Vocab, local.Source{
+		IDs: s.IDs(), Vectors: d.vector,
+		Tokens: func(id uint64) (_ []int32, err error) {
+			if ord := chunk.Ord(id); ord != of { // chunks of a document may come one after the other
+				if rows, err = s.View.Rows(ord); err != nil {
+					return nil, err
+				}
+				of = ord
+			}
+			if chunk.Number(id) >= len(rows) {
+				return nil, fmt.Errorf("%w: version %d has no chunk %d", store.ErrCorrupt, of, chunk.Number(id))
+			}
+			return rows[chunk.Number(id)].Tokens, nil
+		},
+	}, d.localOptions())
+}
+
+// WithLocal is s with local bridges, which are built where it has none. It is not
+// published.
+func (d *DB) WithLocal(ctx context.Context, s *State) (*State, error) {
+	if s.Local != nil || s.Chunks == 0 {
+		return s, nil
+	}
+	built, err := d.buildLocal(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	with := *s
+	with.Local, with.LocalSeq, with.Fresh, with.Modulators = built, s.Seq, nil, &sync.Map{}
+	return &with, nil
+}
