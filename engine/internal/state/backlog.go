@@ -49,20 +49,19 @@ func (d *DB) begin(ctx context.Context, b *backlog) (*Ref, error) {
 	}
 	defer d.turn.unlock()
 	d.finish(b) // what a fault has ended may have left it
-	*b = backlog{}
 	d.backlogs = append(d.backlogs, b)
 	return d.cell.Acquire(), nil
 }
 
-// finish stops noting. The caller holds turn, or no commit can come.
+// finish stops noting and empties b. The caller holds turn, or no commit can come.
 func (d *DB) finish(b *backlog) {
 	d.backlogs = slices.DeleteFunc(d.backlogs, func(x *backlog) bool { return x == b })
+	*b = backlog{}
 }
 
 func (d *DB) abandon(b *backlog) {
 	if d.turn.lock(context.Background()) == nil {
 		d.finish(b)
-		*b = backlog{}
 		d.turn.unlock()
 	}
 }

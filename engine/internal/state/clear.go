@@ -47,7 +47,7 @@ func (d *DB) undoSome() {
 }
 
 // clear takes vectors out of the index that no state sees any more.
-func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
+func (d *DB) clear(ctx context.Context, _ *State) (bool, error) {
 	ids := d.drops.take()
 	for piece := range slices.Chunk(ids, step) {
 		if ctx.Err() != nil {
@@ -60,12 +60,12 @@ func (d *DB) clear(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 	worked := len(ids) > 0
 	for more := true; more; { // a commit may come between
 		if err := d.turn.lock(ctx); err != nil {
-			return worked, false, err
+			return worked, err
 		}
 		worked = worked || len(d.undone) > 0
 		d.undoSome()
 		more = len(d.undone) > 0
 		d.turn.unlock()
 	}
-	return worked, false, nil
+	return worked, nil
 }

@@ -26,41 +26,36 @@ func (d *DB) Compact(ctx context.Context) error {
 }
 
 // compact is the maintainer's.
-func (d *DB) compact(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
+func (d *DB) compact(ctx context.Context, _ *State) (bool, error) {
 	if !d.compactWanted.Load() {
-		return false, false, nil
+		return false, nil
 	}
 	if d.o.NoSync { // snapshots must not be ahead of what is durable
 		if err := d.st.Flush(ctx); err != nil {
-			return false, false, err
+			return false, err
 		}
 	}
 	if err := d.save(ctx); err != nil {
-		return false, false, err
+		return false, err
 	}
 	d.maintainer.report("compact", 0, 0)
 	if err := d.st.Reclaim(ctx, func() error { return d.renew(ctx) }); err != nil {
-		return false, false, err
+		return false, err
 	}
 	d.compactWanted.Store(false)
-	return true, false, nil
+	return true, nil
 }
 
 // renew publishes the present state over the store as it is now: a view of before
 // a removal keeps what was removed.
 func (d *DB) renew(ctx context.Context) error {
-	if err := d.turn.lock(ctx); err != nil {
+	return d.change(ctx, func(next *State) error {
+		view, err := d.st.Snapshot()
+		if err == nil {
+			next.View, next.views = view, share(view)
+		}
 		return err
-	}
-	defer d.turn.unlock()
-	view, err := d.st.Snapshot()
-	if err != nil {
-		return err
-	}
-	next := *d.now
-	next.View, next.views = view, share(view)
-	d.publish(&next, nil)
-	return nil
+	})
 }
 
 // wasteful says that the tables hold more than twice their due, and by more than

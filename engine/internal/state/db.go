@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -124,21 +125,15 @@ func (d *DB) Stop() { d.maintainer.stop() }
 // commit and no maintainer runs, such as tests.
 func (d *DB) Present() *State { return d.now }
 
-// SetBridges publishes a state with other fitted bridges. change gets a copy of
-// the map to be edited.
-func (d *DB) SetBridges(ctx context.Context, change func(s *State, bridges map[string]*Bridge)) error {
-	if err := d.turn.lock(ctx); err != nil {
-		return err
-	}
-	defer d.turn.unlock()
-	next := *d.now
-	next.Bridges = make(map[string]*Bridge, len(d.now.Bridges)+1)
-	for name, b := range d.now.Bridges {
-		next.Bridges[name] = b
-	}
-	change(&next, next.Bridges)
-	d.publish(&next, nil)
-	return nil
+// SetBridges publishes a state with other fitted bridges. edit gets a copy of the map.
+func (d *DB) SetBridges(ctx context.Context, edit func(s *State, bridges map[string]*Bridge)) error {
+	return d.change(ctx, func(next *State) error {
+		bridges := make(map[string]*Bridge, len(next.Bridges)+1)
+		maps.Copy(bridges, next.Bridges)
+		next.Bridges = bridges
+		edit(next, bridges)
+		return nil
+	})
 }
 
 // Close ends the maintainer, saves the derived state, and gives everything back.
@@ -149,17 +144,14 @@ func (d *DB) Close() error {
 	if !d.o.ReadOnly && !d.little() {
 		err = d.save(context.Background())
 	}
-	old := d.now
-	d.cell.Clear(func() { old.views.drop() })
-	return errors.Join(err, d.unmap())
+	return errors.Join(err, d.Abandon())
 }
 
 // Abandon gives everything back without saving.
 func (d *DB) Abandon() error {
 	d.maintainer.end()
-	if old := d.now; old != nil {
-		d.cell.Clear(func() { old.views.drop() })
-	}
+	views := d.now.views
+	d.cell.Clear(func() { views.drop() })
 	return d.unmap()
 }
 

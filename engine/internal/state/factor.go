@@ -10,23 +10,24 @@ import (
 // have one after each commit, spends a ninth of a core on them at most.
 const factorShare = 8
 
-func (d *DB) factor(ctx context.Context, s *State, urgent bool) (bool, bool, error) {
+func (d *DB) factor(ctx context.Context, s *State) (bool, error) {
 	changes, _ := s.Sums.Staleness()
 	if changes == 0 || s.Sums.Len() == 0 {
-		return false, false, nil
+		return false, nil
 	}
 	m := &d.maintainer
-	if !urgent && time.Since(d.committed()) < rest && time.Since(m.factorEnd) < factorShare*m.factorTook {
-		return false, true, nil
+	if !m.hurried() && time.Since(d.committed()) < rest && time.Since(m.factorEnd) < factorShare*m.factorTook {
+		m.later = true
+		return false, nil
 	}
 	begin := time.Now()
 	defer func() { m.factorEnd = time.Now(); m.factorTook = m.factorEnd.Sub(begin) }()
-	d.maintainer.report("factor", 0, 0)
+	m.report("factor", 0, 0)
 	f, err := s.Sums.Factor(ctx)
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
-	return true, false, d.change(ctx, func(next *State) (err error) {
+	return true, d.change(ctx, func(next *State) (err error) {
 		next.Sums, err = next.Sums.WithFactor(f)
 		d.pending = max(d.pending, littleChanges+1) // or it would be made after each opening
 		return err

@@ -11,22 +11,24 @@ import (
 const handful = 512
 
 // growGraph replaces the exact index by a graph once the corpus has outgrown it.
-func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	if d.o.Index != "" || d.o.ReadOnly || s.Vectors.Kind != index.KindFlatInt8 || s.Chunks <= d.o.GraphAbove {
-		return false, false, nil
+		return false, nil
 	}
 	var b backlog
 	ref, err := d.begin(ctx, &b)
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
 	defer ref.Release()
 	defer d.abandon(&b)
 	s = ref.Value
 	d.maintainer.report("graph", 0, s.Chunks)
-	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, d.growOptions(), s.Sees)
+	o := d.indexOptions()
+	o.Workers = d.workers()
+	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, o, s.Sees)
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
 	graph := &Vectors{x.(index.Keeper), index.KindHNSWInt8}
 	follow := func(df diff) error {
@@ -39,7 +41,7 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 	var todo diff
 	for before, slow := math.MaxInt, false; ; {
 		if err := d.turn.lock(ctx); err != nil {
-			return false, false, err
+			return false, err
 		}
 		came := b.len()
 		todo.append(b.take())
@@ -60,23 +62,17 @@ func (d *DB) growGraph(ctx context.Context, s *State, _ bool) (bool, bool, error
 			err = follow(todo.cut(n))
 		}
 		if err != nil {
-			return false, false, err
+			return false, err
 		}
 	}
 	defer d.turn.unlock()
 	if err := follow(todo); err != nil {
-		return false, false, err
+		return false, err
 	}
 	next := *d.now
 	next.Vectors = graph
 	d.publish(&next, nil)
 	d.unsaved = true
 	d.finish(&b)
-	return true, false, nil
-}
-
-func (d *DB) growOptions() index.Options {
-	o := d.indexOptions()
-	o.Workers = d.workers()
-	return o
+	return true, nil
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,33 +23,29 @@ func (d *DB) WantLocal() {
 // followLocal builds the local bridges that somebody asked for, and brings them to
 // the present state. Where that fails it gives them up, as they would fall behind
 // without end; the next try builds them anew.
-func (d *DB) followLocal(ctx context.Context, s *State, _ bool) (worked, _ bool, err error) {
+func (d *DB) followLocal(ctx context.Context, s *State) (worked bool, err error) {
 	if !d.localWanted.Load() {
-		return false, false, nil
+		return false, nil
 	}
 	done := false
 	defer func() {
 		if !done || err != nil && ctx.Err() == nil {
-			d.giveUpLocal()
+			err = errors.Join(err, d.giveUpLocal())
 		}
 	}()
 	worked, err = d.tendLocal(ctx, s)
 	done = true
-	return worked, false, err
+	return worked, err
 }
 
 // giveUpLocal publishes a state without local bridges.
-func (d *DB) giveUpLocal() {
-	if d.turn.lock(context.Background()) != nil {
-		return
-	}
-	defer d.turn.unlock()
-	d.finish(&d.localBacklog)
-	d.localBacklog = backlog{}
-	next := *d.now
-	next.Local, next.LocalSeq, next.Fresh = nil, 0, nil
-	d.pending = max(d.pending, 1)
-	d.publish(&next, nil)
+func (d *DB) giveUpLocal() error {
+	return d.change(context.Background(), func(next *State) error {
+		d.finish(&d.localBacklog)
+		next.Local, next.LocalSeq, next.Fresh = nil, 0, nil
+		d.pending = max(d.pending, 1)
+		return nil
+	})
 }
 
 func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {

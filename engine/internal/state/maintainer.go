@@ -20,7 +20,7 @@ import (
 type Maintenance struct {
 	Task        string // "" for nothing
 	Done, Total int    // Total is 0 where it is not known
-	Err         error  // of the last task that failed, until it succeeds
+	Err         error  // of the last task that failed, until it is tried again
 }
 
 type maintainer struct {
@@ -36,10 +36,13 @@ type maintainer struct {
 	changed chan struct{} // closed and made anew when settled or now.Err changes
 	urgent  int           // calls of Flush that wait
 
-	factorEnd  time.Time     // when the last factor was done, and how long it took;
-	factorTook time.Duration // the maintainer's own
-	failed     map[string]error
-	retried    bool // failed was emptied by a repair since the last Flush
+	failed  map[string]error // by task: each waits for Flush or a repair
+	retried bool             // failed was emptied by a repair since the last Flush
+
+	// The maintainer's own:
+	later      bool      // a task has work that is not due yet
+	factorEnd  time.Time // when the last factor was done, and how long it took
+	factorTook time.Duration
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
@@ -93,6 +96,13 @@ func (m *maintainer) retry() {
 		clear(m.failed)
 		m.now.Err, m.retried = nil, true
 	}
+}
+
+// hurried says whether a call of Flush waits.
+func (m *maintainer) hurried() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.urgent > 0
 }
 
 // report says how far the task at hand has come.
@@ -158,7 +168,7 @@ func (d *DB) maintain() {
 		asked := m.asked
 		m.mu.Unlock()
 		seq := d.st.Seq()
-		worked, later := d.pass(m.ctx)
+		worked := d.pass(m.ctx)
 		if m.ctx.Err() != nil {
 			return
 		}
@@ -174,7 +184,7 @@ func (d *DB) maintain() {
 			continue
 		}
 		var timer <-chan time.Time
-		if later {
+		if m.later {
 			timer = time.After(rest)
 		}
 		select {
@@ -186,52 +196,41 @@ func (d *DB) maintain() {
 	}
 }
 
-// task is one kind of work. It reports whether it did some, and whether there is
-// some left that is not due yet.
+// task is one kind of work on the present state. It reports whether it did some.
 type task struct {
 	name string
-	do   func(ctx context.Context, s *State, urgent bool) (worked, later bool, err error)
+	do   func(ctx context.Context, s *State) (worked bool, err error)
+	free bool // no state may be in use for it, and it gets none
 }
 
-// pass does each task once, so that none keeps the others waiting.
-func (d *DB) pass(ctx context.Context) (worked, later bool) {
+// pass does each task once, so that none keeps the others waiting, and reports
+// whether any did something.
+func (d *DB) pass(ctx context.Context) (worked bool) {
 	m := &d.maintainer
+	m.later = false
 	tasks := []task{
-		{"clear", d.clear},
-		{"repair", d.repair},
-		{"factor", d.factor},
-		{"words", d.compactWords},
-		{"metadata", d.compactColumns},
-		{"sums", d.compactSums},
-		{"graph", d.growGraph},
-		{"local bridges", d.followLocal},
-		{"save", d.saveIfDue},
-		{"compact", d.compact},
+		{name: "clear", do: d.clear},
+		{name: "repair", do: d.repair},
+		{name: "factor", do: d.factor},
+		{name: "words", do: d.compactWords},
+		{name: "metadata", do: d.compactColumns},
+		{name: "sums", do: d.compactSums},
+		{name: "graph", do: d.growGraph},
+		{name: "local bridges", do: d.followLocal},
+		{name: "save", do: d.saveIfDue},
+		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove
 	}
 	for _, t := range tasks {
 		if ctx.Err() != nil {
-			return worked, false
+			return worked
 		}
 		m.mu.Lock()
-		urgent := m.urgent > 0
 		failed := m.failed[t.name] != nil
 		m.mu.Unlock()
 		if failed {
 			continue // until Flush, or the database is opened again
 		}
-		ref := d.cell.Acquire()
-		if ref == nil {
-			return worked, false
-		}
-		s := ref.Value
-		if t.name == "compact" { // a state in use keeps what it is to remove
-			ref.Release()
-			ref = nil
-		}
-		w, l, err := d.run(ctx, t, s, urgent)
-		if ref != nil {
-			ref.Release()
-		}
+		w, err := d.run(ctx, t)
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s: %w", t.name, err)
 			d.Repair(&err)
@@ -240,14 +239,19 @@ func (d *DB) pass(ctx context.Context) (worked, later bool) {
 			m.failed[t.name], m.now.Err = err, err
 			m.mu.Unlock()
 		}
-		worked, later = worked || w && err == nil, later || l
+		worked = worked || w && err == nil
 	}
-	return worked, later
+	return worked
 }
 
-func (d *DB) run(ctx context.Context, t task, s *State, urgent bool) (worked, later bool, err error) {
+func (d *DB) run(ctx context.Context, t task) (worked bool, err error) {
 	defer snapshot.Guard(&err)()
-	return t.do(ctx, s, urgent)
+	if t.free {
+		return t.do(ctx, nil)
+	}
+	ref := d.cell.Acquire() // not nil: Close ends the maintainer before it clears the cell
+	defer ref.Release()
+	return t.do(ctx, ref.Value)
 }
 
 // change publishes what edit makes of the present state.

@@ -113,47 +113,40 @@ func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums,
 	return e.Done()
 }
 
-func (d *DB) compactWords(ctx context.Context, s *State, _ bool) (bool, bool, error) {
-	if !s.Words.Wasteful() {
-		return false, false, nil
+// compactable is a part that leaves what is gone in its memory for a while.
+type compactable[P any] interface {
+	Wasteful() bool
+	Compacted(ctx context.Context) (P, error)
+	Rebase(base, fresh P) (P, error)
+}
+
+// compactPart makes a part anew without what is gone, beside commits, and brings it to
+// the newest state.
+func compactPart[P compactable[P]](ctx context.Context, d *DB, s *State, name string, part func(s *State) *P) (bool, error) {
+	base := *part(s)
+	if !base.Wasteful() {
+		return false, nil
 	}
-	d.maintainer.report("words", 0, 0)
-	fresh, err := s.Words.Compacted(ctx)
+	d.maintainer.report(name, 0, 0)
+	fresh, err := base.Compacted(ctx)
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
-	return true, false, d.change(ctx, func(next *State) (err error) {
-		next.Words, err = next.Words.Rebase(s.Words, fresh)
+	return true, d.change(ctx, func(next *State) (err error) {
+		p := part(next)
+		*p, err = (*p).Rebase(base, fresh)
 		return err
 	})
 }
 
-func (d *DB) compactColumns(ctx context.Context, s *State, _ bool) (bool, bool, error) {
-	if !s.Columns.Wasteful() {
-		return false, false, nil
-	}
-	d.maintainer.report("metadata", 0, 0)
-	fresh, err := s.Columns.Compacted(ctx)
-	if err != nil {
-		return false, false, err
-	}
-	return true, false, d.change(ctx, func(next *State) (err error) {
-		next.Columns, err = next.Columns.Rebase(s.Columns, fresh)
-		return err
-	})
+func (d *DB) compactWords(ctx context.Context, s *State) (bool, error) {
+	return compactPart(ctx, d, s, "words", func(s *State) **inverted.Words { return &s.Words })
 }
 
-func (d *DB) compactSums(ctx context.Context, s *State, _ bool) (bool, bool, error) {
-	if !s.Sums.Wasteful() {
-		return false, false, nil
-	}
-	d.maintainer.report("sums", 0, 0)
-	fresh, err := s.Sums.Compacted(ctx)
-	if err != nil {
-		return false, false, err
-	}
-	return true, false, d.change(ctx, func(next *State) (err error) {
-		next.Sums, err = next.Sums.Rebase(s.Sums, fresh)
-		return err
-	})
+func (d *DB) compactColumns(ctx context.Context, s *State) (bool, error) {
+	return compactPart(ctx, d, s, "metadata", func(s *State) **columns.Columns { return &s.Columns })
+}
+
+func (d *DB) compactSums(ctx context.Context, s *State) (bool, error) {
+	return compactPart(ctx, d, s, "sums", func(s *State) **modulate.Sums { return &s.Sums })
 }

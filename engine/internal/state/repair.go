@@ -59,13 +59,13 @@ func (d *DB) Repair(err *error) bool {
 func Damaged(err error) bool { return damages(err) != 0 }
 
 // repair makes damaged parts anew. Commits wait for it, searches do not.
-func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
+func (d *DB) repair(ctx context.Context, _ *State) (bool, error) {
 	p := parts(d.damaged.Swap(0))
 	if p == 0 {
-		return false, false, nil
+		return false, nil
 	}
 	if err := d.turn.lock(ctx); err != nil {
-		return false, false, err
+		return false, err
 	}
 	defer d.turn.unlock()
 	if p.has(sums|bridges) && !p.has(vectors) {
@@ -73,7 +73,7 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 		if v, ok := d.now.Vectors.Keeper.(verifier); ok && guarded(func() error { return v.Verify(ctx) }) != nil {
 			if ctx.Err() != nil {
 				d.damaged.Or(uint32(p))
-				return false, false, ctx.Err()
+				return false, ctx.Err()
 			}
 			p |= vectors
 		}
@@ -90,16 +90,15 @@ func (d *DB) repair(ctx context.Context, _ *State, _ bool) (bool, bool, error) {
 		d.vectors.Store(old)
 		d.before.CompareAndSwap(old, nil)
 		d.damaged.Or(uint32(p))
-		return false, false, err
+		return false, err
 	}
 	if p.has(bridges) {
 		d.finish(&d.localBacklog)
-		d.localBacklog = backlog{}
 	}
 	d.publish(next, nil)
 	d.unsaved = true // the file is to be replaced
 	d.maintainer.retry()
-	return true, false, nil
+	return true, nil
 }
 
 func guarded(f func() error) (err error) {

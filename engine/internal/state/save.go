@@ -19,7 +19,8 @@ import (
 const saveAfter = 20_000
 
 // saveDue says whether enough has changed, in number or in bytes. Unsynced commits may
-// be lost to a power cut, so with NoSync only Close saves. The caller holds turn.
+// be lost to a power cut, so with NoSync only Close and Compact save. The caller holds
+// turn.
 func (d *DB) saveDue(v *store.View) (bool, error) {
 	if d.o.NoSync || d.o.ReadOnly || d.pending == 0 && !d.unsaved {
 		return false, nil
@@ -30,16 +31,16 @@ func (d *DB) saveDue(v *store.View) (bool, error) {
 	return heavy(v)
 }
 
-func (d *DB) saveIfDue(ctx context.Context, s *State, _ bool) (bool, bool, error) {
+func (d *DB) saveIfDue(ctx context.Context, s *State) (bool, error) {
 	if err := d.turn.lock(ctx); err != nil {
-		return false, false, err
+		return false, err
 	}
 	due, err := d.saveDue(s.View)
 	d.turn.unlock()
 	if !due {
-		return false, false, err
+		return false, err
 	}
-	return true, false, d.save(ctx)
+	return true, d.save(ctx)
 }
 
 // Of a large database Close does not save a little: what the next opening replays
