@@ -457,7 +457,7 @@ func FuzzParse(f *testing.F) {
 		if len(repaired) >= page+endSize {
 			binary.LittleEndian.PutUint32(repaired[page-4:], sum(repaired[:page-4]))
 			end := repaired[len(repaired)-endSize:]
-			if n := binary.LittleEndian.Uint64(end); n < uint64(len(repaired)-page) {
+			if n := binary.LittleEndian.Uint64(end); n <= uint64(len(repaired)-page-4) {
 				t := repaired[page+n : len(repaired)-4]
 				binary.LittleEndian.PutUint32(repaired[len(repaired)-4:], sum(t))
 			}
