@@ -31,6 +31,9 @@ var kernels = func() []*kernel {
 func tile8x48avx512(c *float32, ldc int, a *float32, rs, cs int, b *float32, k int, acc bool)
 
 //go:noescape
+func tile4x48avx512(c *float32, a *float32, rs, cs int, b *float32, k int)
+
+//go:noescape
 func tile4x24avx2(c *float32, ldc int, a *float32, rs, cs int, b *float32, k int, acc bool)
 
 //go:noescape

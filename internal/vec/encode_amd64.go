@@ -3,9 +3,6 @@
 package vec
 
 //go:noescape
-func tile4x48avx512(c *float32, a *float32, rs, cs int, b *float32, k int)
-
-//go:noescape
 func addGELUavx512(c *float32, ldc, rows int, bias *float32, n int)
 
 //go:noescape

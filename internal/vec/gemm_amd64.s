@@ -22,6 +22,35 @@
 	VADDPS  128(DI), c2, c2 \
 	STORE512(c0, c1, c2)
 
+// The sums of the first four rows.
+#define ZERO512 \
+	VPXORQ Z8, Z8, Z8 \
+	VPXORQ Z9, Z9, Z9 \
+	VPXORQ Z10, Z10, Z10 \
+	VPXORQ Z11, Z11, Z11 \
+	VPXORQ Z12, Z12, Z12 \
+	VPXORQ Z13, Z13, Z13 \
+	VPXORQ Z14, Z14, Z14 \
+	VPXORQ Z15, Z15, Z15 \
+	VPXORQ Z16, Z16, Z16 \
+	VPXORQ Z17, Z17, Z17 \
+	VPXORQ Z18, Z18, Z18 \
+	VPXORQ Z19, Z19, Z19
+
+// A step along k of the first four rows. B is asked for eight steps ahead: with
+// few rows it comes from memory, and a panel is larger than the L1 cache.
+#define STEP512 \
+	VMOVUPS (DX), Z0                       \
+	VMOVUPS 64(DX), Z1                     \
+	VMOVUPS 128(DX), Z2                    \
+	PREFETCHT0 1536(DX)                    \
+	PREFETCHT0 1600(DX)                    \
+	PREFETCHT0 1664(DX)                    \
+	ROW512((R8), Z3, Z8, Z9, Z10)          \
+	ROW512((R8)(R9*1), Z4, Z11, Z12, Z13)  \
+	ROW512((R8)(R9*2), Z5, Z14, Z15, Z16)  \
+	ROW512((R8)(R10*1), Z6, Z17, Z18, Z19)
+
 // func tile8x48avx512(c *float32, ldc int, a *float32, rs, cs int, b *float32, k int, acc bool)
 TEXT ·tile8x48avx512(SB), NOSPLIT, $0-57
 	MOVQ c+0(FP), DI
@@ -38,18 +67,7 @@ TEXT ·tile8x48avx512(SB), NOSPLIT, $0-57
 	LEAQ (R9)(R9*4), R11 // 5 rows
 	LEAQ (R10)(R9*4), R12 // 7 rows
 
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
-	VPXORQ Z12, Z12, Z12
-	VPXORQ Z13, Z13, Z13
-	VPXORQ Z14, Z14, Z14
-	VPXORQ Z15, Z15, Z15
-	VPXORQ Z16, Z16, Z16
-	VPXORQ Z17, Z17, Z17
-	VPXORQ Z18, Z18, Z18
-	VPXORQ Z19, Z19, Z19
+	ZERO512
 	VPXORQ Z20, Z20, Z20
 	VPXORQ Z21, Z21, Z21
 	VPXORQ Z22, Z22, Z22
@@ -63,19 +81,8 @@ TEXT ·tile8x48avx512(SB), NOSPLIT, $0-57
 	VPXORQ Z30, Z30, Z30
 	VPXORQ Z31, Z31, Z31
 
-	// B is asked for eight steps ahead: with few rows it comes from memory, and
-	// a panel is larger than the L1 cache.
 loop:
-	VMOVUPS (DX), Z0
-	VMOVUPS 64(DX), Z1
-	VMOVUPS 128(DX), Z2
-	PREFETCHT0 1536(DX)
-	PREFETCHT0 1600(DX)
-	PREFETCHT0 1664(DX)
-	ROW512((R8), Z3, Z8, Z9, Z10)
-	ROW512((R8)(R9*1), Z4, Z11, Z12, Z13)
-	ROW512((R8)(R9*2), Z5, Z14, Z15, Z16)
-	ROW512((R8)(R10*1), Z6, Z17, Z18, Z19)
+	STEP512
 	ROW512((R8)(R9*4), Z7, Z20, Z21, Z22)
 	ROW512((R8)(R11*1), Z3, Z23, Z24, Z25)
 	ROW512((R8)(R10*2), Z4, Z26, Z27, Z28)
@@ -107,6 +114,36 @@ add:
 	ADD512(Z23, Z24, Z25)
 	ADD512(Z26, Z27, Z28)
 	ADD512(Z29, Z30, Z31)
+	VZEROUPPER
+	RET
+
+// func tile4x48avx512(c *float32, a *float32, rs, cs int, b *float32, k int)
+//
+// The tile of C lies in one piece and is not added to.
+TEXT ·tile4x48avx512(SB), NOSPLIT, $0-48
+	MOVQ c+0(FP), DI
+	MOVQ a+8(FP), R8
+	MOVQ rs+16(FP), R9
+	MOVQ cs+24(FP), R13
+	MOVQ b+32(FP), DX
+	MOVQ k+40(FP), CX
+	MOVQ $192, SI
+	SHLQ $2, R9
+	SHLQ $2, R13
+	LEAQ (R9)(R9*2), R10
+	ZERO512
+
+loop:
+	STEP512
+	ADDQ $192, DX
+	ADDQ R13, R8
+	DECQ CX
+	JNZ  loop
+
+	STORE512(Z8, Z9, Z10)
+	STORE512(Z11, Z12, Z13)
+	STORE512(Z14, Z15, Z16)
+	STORE512(Z17, Z18, Z19)
 	VZEROUPPER
 	RET
 
