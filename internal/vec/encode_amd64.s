@@ -26,21 +26,25 @@ DATA geluc<>+76(SB)/4, $0xbf800000
 DATA geluc<>+80(SB)/4, $0x3f000000
 GLOBL geluc<>(SB), RODATA|NOPTR, $84
 
+// The arguments of both kernels, and the constants behind the polynomial in v11-v15.
+#define GELUARGS(v11, v12, v13, v14, v15) \
+	MOVQ c+0(FP), DI \
+	MOVQ ldc+8(FP), SI \
+	MOVQ rows+16(FP), R8 \
+	MOVQ bias+24(FP), DX \
+	MOVQ n+32(FP), CX \
+	SHLQ $2, SI \
+	VBROADCASTSS geluc<>+64(SB), v15 \
+	VBROADCASTSS geluc<>+68(SB), v14 \
+	VBROADCASTSS geluc<>+72(SB), v13 \
+	VBROADCASTSS geluc<>+76(SB), v12 \
+	VBROADCASTSS geluc<>+80(SB), v11
+
 // func addGELUavx512(c *float32, ldc, rows int, bias *float32, n int)
 //
 // n is a positive multiple of 16, rows is positive.
 TEXT ·addGELUavx512(SB), NOSPLIT, $0-40
-	MOVQ c+0(FP), DI
-	MOVQ ldc+8(FP), SI
-	MOVQ rows+16(FP), R8
-	MOVQ bias+24(FP), DX
-	MOVQ n+32(FP), CX
-	SHLQ $2, SI
-	VBROADCASTSS geluc<>+64(SB), Z15
-	VBROADCASTSS geluc<>+68(SB), Z14
-	VBROADCASTSS geluc<>+72(SB), Z13
-	VBROADCASTSS geluc<>+76(SB), Z12
-	VBROADCASTSS geluc<>+80(SB), Z11
+	GELUARGS(Z11, Z12, Z13, Z14, Z15)
 
 addGELUavx512_row:
 	XORQ AX, AX
@@ -80,21 +84,16 @@ addGELUavx512_column:
 	VZEROUPPER
 	RET
 
+// A step of Horner's rule; at is where the coefficient stands.
+#define HORNER256(at) \
+	VBROADCASTSS geluc<>+at(SB), Y4 \
+	VFMADD213PS Y4, Y2, Y3
+
 // func addGELUavx2(c *float32, ldc, rows int, bias *float32, n int)
 //
 // n is a positive multiple of 8, rows is positive.
 TEXT ·addGELUavx2(SB), NOSPLIT, $0-40
-	MOVQ c+0(FP), DI
-	MOVQ ldc+8(FP), SI
-	MOVQ rows+16(FP), R8
-	MOVQ bias+24(FP), DX
-	MOVQ n+32(FP), CX
-	SHLQ $2, SI
-	VBROADCASTSS geluc<>+64(SB), Y15
-	VBROADCASTSS geluc<>+68(SB), Y14
-	VBROADCASTSS geluc<>+72(SB), Y13
-	VBROADCASTSS geluc<>+76(SB), Y12
-	VBROADCASTSS geluc<>+80(SB), Y11
+	GELUARGS(Y11, Y12, Y13, Y14, Y15)
 
 addGELUavx2_row:
 	XORQ AX, AX
@@ -107,36 +106,21 @@ addGELUavx2_column:
 	VMULPS  Y1, Y1, Y2
 	VFMADD213PS Y12, Y13, Y2
 	VBROADCASTSS geluc<>+60(SB), Y3
-	VBROADCASTSS geluc<>+56(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+52(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+48(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+44(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+40(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+36(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+32(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+28(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+24(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+20(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+16(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+12(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+8(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+4(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
-	VBROADCASTSS geluc<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y3
+	HORNER256(56)
+	HORNER256(52)
+	HORNER256(48)
+	HORNER256(44)
+	HORNER256(40)
+	HORNER256(36)
+	HORNER256(32)
+	HORNER256(28)
+	HORNER256(24)
+	HORNER256(20)
+	HORNER256(16)
+	HORNER256(12)
+	HORNER256(8)
+	HORNER256(4)
+	HORNER256(0)
 	VFMADD213PS Y11, Y1, Y3
 	VMULPS  Y3, Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)

@@ -56,6 +56,13 @@ loopn:
 	VFNMADD231PD Y0, Y2, c0   \
 	VFNMADD231PD Y1, Y2, c1
 
+#define ADDWIDE(c0, c1)     \
+	VADDPD  (DI), c0, c0   \
+	VADDPD  32(DI), c1, c1 \
+	VMOVUPD c0, (DI)       \
+	VMOVUPD c1, 32(DI)     \
+	ADDQ    SI, DI
+
 // func subTileavx2(c *float64, ldc int, a *float64, lda int, b *float64, k int)
 //
 // Eight chains of sums hide the latency of two multipliers.
@@ -91,24 +98,9 @@ loopt:
 	DECQ CX
 	JNZ  loopt
 
-	VADDPD  (DI), Y4, Y4
-	VADDPD  32(DI), Y5, Y5
-	VMOVUPD Y4, (DI)
-	VMOVUPD Y5, 32(DI)
-	ADDQ SI, DI
-	VADDPD  (DI), Y6, Y6
-	VADDPD  32(DI), Y7, Y7
-	VMOVUPD Y6, (DI)
-	VMOVUPD Y7, 32(DI)
-	ADDQ SI, DI
-	VADDPD  (DI), Y8, Y8
-	VADDPD  32(DI), Y9, Y9
-	VMOVUPD Y8, (DI)
-	VMOVUPD Y9, 32(DI)
-	ADDQ SI, DI
-	VADDPD  (DI), Y10, Y10
-	VADDPD  32(DI), Y11, Y11
-	VMOVUPD Y10, (DI)
-	VMOVUPD Y11, 32(DI)
+	ADDWIDE(Y4, Y5)
+	ADDWIDE(Y6, Y7)
+	ADDWIDE(Y8, Y9)
+	ADDWIDE(Y10, Y11)
 	VZEROUPPER
 	RET
