@@ -154,3 +154,25 @@ func TestAddRows(t *testing.T) {
 		t.Error(c)
 	}
 }
+
+// A matrix that is too short is not read or written beyond its end.
+func TestPackedTooShort(t *testing.T) {
+	const n, k, m = 8, 8, 8
+	full := make([]float32, 100)
+	var p Packed
+	for name, f := range map[string]func(){
+		"Bᵀ": func() { p.PackNTOf(full[:7*10+k-1:7*10+k-1], 10, n, k) },
+		"B":  func() { p.PackNNOf(full[:7*10+n-1:7*10+n-1], 10, k, n) },
+		"A":  func() { p.PackNT(full, n, k); p.MulOf(full, n, full[:7*10+k-1:7*10+k-1], 10, m, nil) },
+		"C":  func() { p.PackNT(full, n, k); p.MulOf(full[:7*10+n-1:7*10+n-1], 10, full, k, m, nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}

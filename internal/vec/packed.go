@@ -10,11 +10,35 @@ type Packed struct {
 	n, k   int
 }
 
+// Then is called on each block of a product as soon as it is computed, while it
+// still lies in a cache: rows×w elements, element (i, j) of the block at
+// c[i*ldc+j], which is column from+j of the product.
+type Then func(c []float32, ldc, rows, from, w int)
+
 // PackNT takes B [n×k] for products A·Bᵀ.
-func (p *Packed) PackNT(b []float32, n, k int) { p.pack(view{b[:n*k], 1, k}, n, k) }
+func (p *Packed) PackNT(b []float32, n, k int) { p.PackNTOf(b, k, n, k) }
+
+// PackNTOf is PackNT for a B whose rows are ldb ≥ k apart.
+func (p *Packed) PackNTOf(b []float32, ldb, n, k int) {
+	p.pack(view{strided(b, ldb, n, k), 1, ldb}, n, k)
+}
 
 // PackNN takes B [k×n] for products A·B.
-func (p *Packed) PackNN(b []float32, k, n int) { p.pack(view{b[:n*k], n, 1}, n, k) }
+func (p *Packed) PackNN(b []float32, k, n int) { p.PackNNOf(b, n, k, n) }
+
+// PackNNOf is PackNN for a B whose rows are ldb ≥ n apart.
+func (p *Packed) PackNNOf(b []float32, ldb, k, n int) {
+	p.pack(view{strided(b, ldb, k, n), ldb, 1}, n, k)
+}
+
+// strided is what a matrix of the given rows and columns takes of x, its rows ld
+// apart. The kernels do not look where a slice ends.
+func strided(x []float32, ld, rows, cols int) []float32 {
+	if rows == 0 || cols == 0 {
+		return nil
+	}
+	return x[:(rows-1)*ld+cols]
+}
 
 func (p *Packed) pack(b view, n, k int) {
 	nr := best.nr
@@ -33,6 +57,12 @@ func (p *Packed) pack(b view, n, k int) {
 // Mul computes C [m×n] = A [m×k]·Bᵀ or A·B, as B was packed. C must not overlap
 // A. The elements are those of MatMulNN, and of MatMulNT with four rows or more,
 // bit for bit.
-func (p *Packed) Mul(c, a []float32, m int) {
-	multiply(best, c[:m*p.n], p.n, view{a[:m*p.k], p.k, 1}, view{}, p.panels, nil, m, p.n, p.k)
+func (p *Packed) Mul(c, a []float32, m int) { p.MulOf(c, p.n, a, p.k, m, nil) }
+
+// MulOf is Mul for matrices whose rows are ldc ≥ n and lda ≥ k apart. Where then
+// is not nil, it is called on each block of C, all rows (2,048 at most) of a few
+// columns, from this goroutine.
+func (p *Packed) MulOf(c []float32, ldc int, a []float32, lda, m int, then Then) {
+	c, a = strided(c, ldc, m, p.n), strided(a, lda, m, p.k)
+	multiply(best, c, ldc, view{a, lda, 1}, view{}, p.panels, then, m, p.n, p.k)
 }
