@@ -12,12 +12,18 @@ const (
 )
 
 type page[T any] [size]T
-type node[T any] [size]*page[T]
+
+// node is 64 pages. An Editor changes those that it has made itself.
+type node[T any] struct {
+	pages [size]*page[T] // nil for one of zeros
+	by    *Editor[T]     // who has made the node
+	own   uint64         // a bit for each page that by has made
+}
 
 // Array is a sequence of values. The zero Array is empty. It is a small value,
 // to be copied freely, and safe for concurrent use.
 type Array[T any] struct {
-	nodes []*node[T] // nil for a node, or a page, of zeros
+	nodes []*node[T] // nil for one of zeros
 	n     int
 }
 
@@ -34,7 +40,7 @@ func (a Array[T]) At(i int) (v T) {
 	if nd == nil {
 		return v
 	}
-	p := nd[i>>bits&mask]
+	p := nd.pages[i>>bits&mask]
 	if p == nil {
 		return v
 	}
@@ -48,7 +54,7 @@ func (a Array[T]) All(yield func(i int, v T) bool) {
 		if nd == nil {
 			continue
 		}
-		for j, p := range nd {
+		for j, p := range &nd.pages {
 			if p == nil {
 				continue
 			}
@@ -64,10 +70,8 @@ func (a Array[T]) All(yield func(i int, v T) bool) {
 
 // Editor makes the next version of an Array. It is for one goroutine.
 type Editor[T any] struct {
-	a     Array[T]
-	nodes map[int]struct{} // that the next version does not share
-	pages map[int]struct{}
-	list  bool // the list of nodes is not shared
+	a    Array[T]
+	list bool // the list of nodes is not shared
 
 	at   int // number of the page that was edited last, if last is not nil
 	last *page[T]
@@ -75,7 +79,7 @@ type Editor[T any] struct {
 
 // Edit begins the next version of a, which stays as it is.
 func (a Array[T]) Edit() *Editor[T] {
-	return &Editor[T]{a: a, nodes: map[int]struct{}{}, pages: map[int]struct{}{}}
+	return &Editor[T]{a: a}
 }
 
 // Len is the number of elements so far.
@@ -103,7 +107,7 @@ func (e *Editor[T]) Resize(n int) {
 	}
 	if last := (n + mask) >> bits; n < e.a.n && last&mask != 0 {
 		if nd := e.node(last >> bits); nd != nil {
-			clear(nd[last&mask:])
+			clear(nd.pages[last&mask:])
 		}
 	}
 	e.a.n = n
@@ -119,10 +123,9 @@ func (e *Editor[T]) own() {
 func (e *Editor[T]) node(k int) *node[T] {
 	e.own()
 	nd := e.a.nodes[k]
-	if _, ok := e.nodes[k]; !ok && nd != nil {
-		c := *nd
-		nd, e.a.nodes[k] = &c, &c
-		e.nodes[k] = struct{}{}
+	if nd != nil && nd.by != e {
+		nd = &node[T]{pages: nd.pages, by: e}
+		e.a.nodes[k] = nd
 	}
 	return nd
 }
@@ -139,18 +142,17 @@ func (e *Editor[T]) Ptr(i int) *T {
 	k := i >> (2 * bits)
 	nd := e.node(k)
 	if nd == nil {
-		nd = &node[T]{}
+		nd = &node[T]{by: e}
 		e.a.nodes[k] = nd
-		e.nodes[k] = struct{}{}
 	}
-	p := nd[at&mask]
-	if _, ok := e.pages[at]; !ok {
-		c := page[T]{}
+	p := nd.pages[at&mask]
+	if bit := uint64(1) << (at & mask); p == nil || nd.own&bit == 0 {
+		c := new(page[T])
 		if p != nil {
-			c = *p
+			*c = *p
 		}
-		p, nd[at&mask] = &c, &c
-		e.pages[at] = struct{}{}
+		p, nd.pages[at&mask] = c, c
+		nd.own |= bit
 	}
 	e.at, e.last = at, p
 	return &p[i&mask]

@@ -1,6 +1,7 @@
 package cow
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -56,6 +57,34 @@ func TestArrayAgainstSlices(t *testing.T) {
 		}
 		if v.a.At(-1) != 0 || v.a.At(len(v.model)) != 0 {
 			t.Fatalf("version %d has elements beyond its ends", i)
+		}
+	}
+}
+
+// What one edit cuts off and grows again is zero, and may be edited.
+func TestCutAndGrown(t *testing.T) {
+	for _, to := range []int{0, 10, 64, 4096} {
+		e := Array[int]{}.Edit()
+		e.Resize(10_000)
+		for _, i := range []int{5, 100, 5000, 9999} {
+			e.Set(i, i)
+		}
+		e.Resize(to)
+		e.Resize(10_000)
+		for _, i := range []int{5, 100, 5000, 9999} {
+			want := i
+			if i >= to {
+				want = 0
+			}
+			if got := e.At(i); got != want {
+				t.Fatalf("cut to %d: element %d is %d, want %d", to, i, got, want)
+			}
+			e.Set(i, -i)
+		}
+		for i, got := range e.Done().All {
+			if got != 0 && got != -i {
+				t.Fatalf("cut to %d: element %d is %d", to, i, got)
+			}
 		}
 	}
 }
@@ -118,5 +147,33 @@ func TestEditIsSmall(t *testing.T) {
 	}).AllocedBytesPerOp()
 	if bytes > 16<<10 {
 		t.Errorf("an edit of one element allocates %d bytes", bytes)
+	}
+}
+
+// BenchmarkEdit measures edits of some elements of a million, by elements.
+func BenchmarkEdit(b *testing.B) {
+	e := Array[uint64]{}.Edit()
+	e.Resize(1 << 20)
+	for i := range 1 << 20 {
+		e.Set(i, 1)
+	}
+	a := e.Done()
+	for _, n := range []int{1, 100, 1000, 100_000} {
+		r := rand.New(rand.NewPCG(5, 6))
+		at := make([]int, n)
+		for i := range at {
+			at[i] = r.IntN(a.Len())
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e := a.Edit()
+				for _, i := range at {
+					*e.Ptr(i)++
+				}
+				e.Done()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/element")
+		})
 	}
 }
