@@ -47,11 +47,7 @@ func (r *Ref[T]) Release() {
 	c := r.cell
 	c.mu.Lock()
 	r.unref()
-	done := c.sweep()
-	c.mu.Unlock()
-	for _, f := range done {
-		f()
-	}
+	c.unlock()
 }
 
 // Publish makes v the present version. retire, if not nil, is called once no
@@ -75,15 +71,11 @@ func (c *Cell[T]) Publish(v T, retire func()) {
 		old.next = c.now
 		old.unref()
 	}
-	done := c.sweep()
-	c.mu.Unlock()
-	for _, f := range done {
-		f()
-	}
+	c.unlock()
 }
 
 // Clear takes the present version away, as Publish does: Acquire returns nil
-// from now on.
+// from now on. It is the end of the cell, and Publish does not come after it.
 func (c *Cell[T]) Clear(retire func()) {
 	c.mu.Lock()
 	old := c.now
@@ -96,11 +88,7 @@ func (c *Cell[T]) Clear(retire func()) {
 		old.retire = append(old.retire, retire)
 	}
 	old.unref()
-	done := c.sweep()
-	c.mu.Unlock()
-	for _, f := range done {
-		f()
-	}
+	c.unlock()
 }
 
 // unref gives one reference back. The caller holds mu.
@@ -111,12 +99,15 @@ func (r *Ref[T]) unref() {
 	}
 }
 
-// sweep returns what is to be called for versions that are out of use, oldest
-// first. The caller holds mu.
-func (c *Cell[T]) sweep() (done []func()) {
+// unlock gives mu back and then retires what is out of use, oldest first.
+func (c *Cell[T]) unlock() {
+	var done []func()
 	for c.oldest != nil && c.oldest.refs == 0 {
 		done = append(done, c.oldest.retire...)
 		c.oldest = c.oldest.next
 	}
-	return done
+	c.mu.Unlock()
+	for _, f := range done {
+		f()
+	}
 }
