@@ -9,18 +9,14 @@ import (
 // Compact removes replaced and deleted versions that died up to sequence upTo,
 // and the change log up to there. Call it with the lowest sequence that all
 // derived snapshots have reached. Their space is given back by and by, or by
-// Reclaim. It has the writer's slot while it runs. If
-// it is interrupted, by ctx or the end of the process, the next Open or
-// Compact finishes it. What open views see stays until they are closed.
+// Reclaim. It has the writer's slot while it runs. If it is interrupted, by ctx
+// or the end of the process, the next Open or Compact finishes it. What open
+// views see stays until they are closed.
 func (s *Store) Compact(ctx context.Context, upTo uint64) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if err := s.startWriting(ctx); err != nil {
-		return err
-	}
-	defer s.stopWriting()
+	return s.writing(ctx, func() error { return s.compact(ctx, upTo) })
+}
+
+func (s *Store) compact(ctx context.Context, upTo uint64) error {
 	st := s.current()
 	if upTo > st.seq {
 		return fmt.Errorf("compacting up to %d, the last sequence is %d: %w", upTo, st.seq, ErrAhead)

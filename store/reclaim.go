@@ -22,15 +22,7 @@ import (
 // is durable, with NoSync as well. It writes about a memtable, of tombstones of
 // keys that never were. Errors: ErrNoSpace, ErrReadOnly and ctx's.
 func (s *Store) Flush(ctx context.Context) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if err := s.startWriting(ctx); err != nil {
-		return err
-	}
-	defer s.stopWriting()
-	return s.flush(ctx)
+	return s.writing(ctx, func() error { return s.flush(ctx) })
 }
 
 // Reclaim gives the space of what Compact has removed back to the disk: it
@@ -39,14 +31,11 @@ func (s *Store) Flush(ctx context.Context) error {
 // the caller to open its views anew. It must not write to the store. Cost:
 // reading and writing all tables. Errors: those of Flush and of renew.
 func (s *Store) Reclaim(ctx context.Context, renew func() error) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if err := s.startWriting(ctx); err != nil {
-		return err
-	}
-	defer s.stopWriting()
+	return s.writing(ctx, func() error { return s.rewrite(ctx, renew) })
+}
+
+// rewrite is Reclaim for who has the writer's slot.
+func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	if err := s.need(freeRoom(s.o)+2*s.tableBytes(), "compacting"); err != nil {
 		return err
 	}
@@ -103,8 +92,7 @@ var errImpatient = errors.New("waited too long")
 
 // fill commits the tombstones of one key below and of one above all others (and
 // below what checkAll takes for the last), so that a table that has them lies
-// above all tables. Nobody ever sees them, and
-// they go with the first compaction.
+// above all tables. Nobody ever sees them, and they go with the first compaction.
 func (s *Store) fill(n int, size int) error {
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()

@@ -19,14 +19,10 @@ func (s *Store) Manifest() Manifest {
 // for a batch in progress; do not call it between Begin and Commit of the same
 // goroutine.
 func (s *Store) SetManifest(ctx context.Context, change func(*Manifest) error) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if err := s.startWriting(ctx); err != nil {
-		return err
-	}
-	defer s.stopWriting()
+	return s.writing(ctx, func() error { return s.changeManifest(change) })
+}
+
+func (s *Store) changeManifest(change func(*Manifest) error) error {
 	old := s.Manifest()
 	m := old.clone()
 	if err := change(&m); err != nil {

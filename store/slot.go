@@ -68,6 +68,19 @@ func (s *Store) startWriting(ctx context.Context) error {
 
 func (s *Store) stopWriting() { s.writer <- struct{}{} }
 
+// writing runs do as a call that has the writer's slot.
+func (s *Store) writing(ctx context.Context, do func() error) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.startWriting(ctx); err != nil {
+		return err
+	}
+	defer s.stopWriting()
+	return do()
+}
+
 // fail refuses all further writes: what err left on disk is not known.
 func (s *Store) fail(err error) { s.failed.CompareAndSwap(nil, &err) }
 
