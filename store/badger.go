@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -127,10 +126,7 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 // it that dies while Badger makes or removes one: Badger wants to size it, which
 // a reader may not.
 func checkLogs(records string) error {
-	entries, err := os.ReadDir(records)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	entries, err := entriesOf(records)
 	if err != nil {
 		return err
 	}
@@ -187,10 +183,7 @@ func (e *causedError) Unwrap() []error {
 // encrypted. If it was damage that made a log empty, HEAD and the count of
 // records tell.
 func tidy(records string, log *slog.Logger) error {
-	entries, err := os.ReadDir(records)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	entries, err := entriesOf(records)
 	if err != nil {
 		return err
 	}

@@ -36,10 +36,7 @@ var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`
 func removeTemporaries(dir string) error {
 	for _, folder := range []string{"", "bridges", "derived", "fit"} {
 		folder = filepath.Join(dir, folder)
-		entries, err := os.ReadDir(folder)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		entries, err := entriesOf(folder)
 		if err != nil {
 			return err
 		}
@@ -53,4 +50,13 @@ func removeTemporaries(dir string) error {
 		}
 	}
 	return nil
+}
+
+// entriesOf lists a folder: nothing of one that is not there.
+func entriesOf(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -171,10 +169,7 @@ func (s *Store) poll(ctx context.Context, done func() (bool, error)) error {
 func (s *Store) logs() ([]int, error) { return logsIn(s.records()) }
 
 func logsIn(records string) (numbers []int, err error) {
-	entries, err := os.ReadDir(records) // sorted by names of equal length
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	entries, err := entriesOf(records)
 	if err != nil {
 		return nil, err
 	}
@@ -182,12 +177,13 @@ func logsIn(records string) (numbers []int, err error) {
 		if !isNumbered(e.Name(), ".mem") {
 			continue
 		}
-		n, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(e.Name()), ".mem"))
+		n, err := strconv.Atoi(strings.TrimSuffix(e.Name(), ".mem"))
 		if err != nil {
 			return nil, err
 		}
 		numbers = append(numbers, n)
 	}
+	slices.Sort(numbers) // names are of five digits, but for those beyond
 	return numbers, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -93,10 +92,7 @@ func compactionRoom(o Options) uint64 { return 32 * uint64(o.memtableBytes()) }
 
 // tableBytesIn is the size of all tables of a database that is not open.
 func tableBytesIn(dir string) (sum uint64, err error) {
-	entries, err := os.ReadDir(filepath.Join(dir, recordsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
+	entries, err := entriesOf(filepath.Join(dir, recordsName))
 	if err != nil {
 		return 0, err
 	}

@@ -35,10 +35,7 @@ func setAside(records string, listed map[uint64]badger.TableManifest) error {
 
 // strayTables finds the tables that are not listed.
 func strayTables(records string, listed map[uint64]badger.TableManifest) (paths []string, err error) {
-	entries, err := os.ReadDir(records)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	entries, err := entriesOf(records)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +66,7 @@ func returnSpares(records string) (n int, err error) {
 func removeSpares(records string) error { return eachSpare(records, os.Remove) }
 
 func eachSpare(records string, do func(path string) error) error {
-	entries, err := os.ReadDir(records)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	entries, err := entriesOf(records)
 	if err != nil {
 		return err
 	}
