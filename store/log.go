@@ -38,7 +38,7 @@ func (p *pin) log(ctx context.Context, after uint64, fn func(uint64, Change) err
 			}
 			key := logKey(seq, uint32(n))
 			if !it.Valid() || string(it.Item().Key()) != string(key) {
-				return p.s.corrupt(fmt.Sprintf("record %s is missing", keyName(key)), nil)
+				return p.s.missing(key)
 			}
 			var change Change
 			err := p.s.value(it.Item(), key, func(b []byte) (err error) {
@@ -73,7 +73,7 @@ func (p *pin) commit(seq uint64) (c commit, err error) {
 		return p.s.decoded(key, err)
 	})
 	if errors.Is(err, ErrNotFound) {
-		err = p.s.corrupt("record "+keyName(key)+" is missing", nil)
+		err = p.s.missing(key)
 	}
 	return c, err
 }

@@ -45,37 +45,40 @@ func (s *Store) get(txn *badger.Txn, key []byte) (p []byte, err error) {
 
 // with calls fn with the payload under key, which is valid during the call.
 func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error) error {
-	if err := s.tables.check(s.stopped, key, key); err != nil {
-		return err
-	}
-	item, err := txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return ErrNotFound
-	}
+	item, err := s.item(txn, key)
 	if err != nil {
-		return s.corrupt("record "+keyName(key), err)
+		return err
 	}
 	return s.value(item, key, fn)
 }
 
-// has says whether there is a record under key.
-func (s *Store) has(txn *badger.Txn, key []byte) (bool, error) {
+// item finds what is under key. Errors: ErrNotFound, *CorruptError.
+func (s *Store) item(txn *badger.Txn, key []byte) (*badger.Item, error) {
 	if err := s.tables.check(s.stopped, key, key); err != nil {
-		return false, err
+		return nil, err
 	}
-	_, err := txn.Get(key)
+	item, err := txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
-		return false, nil
+		return nil, ErrNotFound
 	}
 	if err != nil {
-		return false, s.corrupt("record "+keyName(key), err)
+		return nil, s.corrupt("record "+keyName(key), err)
 	}
-	return true, nil
+	return item, nil
 }
 
-// missing is the error that a version has no record under a prefix.
-func (s *Store) missing(prefix byte, ord uint64) error {
-	return s.corrupt(fmt.Sprintf("record %s is missing", keyName(partKey(prefix, ord, 0))), nil)
+// has says whether there is a record under key.
+func (s *Store) has(txn *badger.Txn, key []byte) (bool, error) {
+	_, err := s.item(txn, key)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// missing is the error that there is no record under a key.
+func (s *Store) missing(key []byte) error {
+	return s.corrupt("record "+keyName(key)+" is missing", nil)
 }
 
 // value calls fn with the payload of an item.

@@ -55,7 +55,7 @@ func (b *Batch) wasTruncated(v version) (bool, error) {
 	var d Document
 	err := b.s.record(b.w.txn, prefixDocument, v.ord, func(p []byte) error { return decodeDocument(p, &d) })
 	if errors.Is(err, ErrNotFound) {
-		err = b.s.missing(prefixDocument, v.ord)
+		err = b.s.missing(partKey(prefixDocument, v.ord, 0))
 	}
 	return d.Truncated > 0, err
 }

@@ -44,7 +44,7 @@ func (p *pin) countNew() error {
 			return p.s.decoded(key, err)
 		})
 		if errors.Is(err, ErrNotFound) {
-			err = p.s.corrupt("record "+keyName(key)+" is missing", nil)
+			err = p.s.missing(key)
 		}
 		return err
 	})

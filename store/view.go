@@ -229,7 +229,7 @@ func (p *pin) lookup(id string) (ord uint64, err error) {
 	}
 	there, err := p.s.has(p.txn, partKey(prefixDocument, ord, 0))
 	if err == nil && !there {
-		err = p.s.missing(prefixDocument, ord)
+		err = p.s.missing(partKey(prefixDocument, ord, 0))
 	}
 	return ord, err
 }
@@ -297,7 +297,7 @@ func (p *pin) record(prefix byte, ord uint64, fn func([]byte) error) error {
 		return herr
 	}
 	if dying || half {
-		return p.s.missing(prefix, ord)
+		return p.s.missing(partKey(prefix, ord, 0))
 	}
 	return fmt.Errorf("version %d: %w", ord, ErrNotFound)
 }
