@@ -184,6 +184,46 @@ func TestBeginWaitsForItsContext(t *testing.T) {
 	}
 }
 
+// lookedAt is a context that is cancelled once it was asked left times.
+type lookedAt struct {
+	context.Context
+	left int
+}
+
+func (c *lookedAt) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestVerifyLooksAtItsContext: on each of its walks Verify asks every few hundred
+// records, and ends when it is told.
+func TestVerifyLooksAtItsContext(t *testing.T) {
+	const n = 10 * checkEvery
+	s := open(t, t.TempDir(), small)
+	b := begin(t, s)
+	for i := range n {
+		put(t, b, doc(fmt.Sprint("d", i), 1))
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	all := &lookedAt{ctx, 1 << 30}
+	if _, err := s.Verify(all, nil); err != nil {
+		t.Fatal(err)
+	}
+	looks := 1<<30 - all.left
+	if least := 7 * n / checkEvery; looks < least { // rows and texts counted, versions, ids and the log twice
+		t.Errorf("Verify looked %d times, want %d at least", looks, least)
+	}
+	for left := range looks {
+		if r, err := s.Verify(&lookedAt{ctx, left}, nil); !errors.Is(err, context.Canceled) || len(r.Problems) > 0 {
+			t.Fatalf("cancelled at look %d of %d: %+v, %v", left, looks, r, err)
+		}
+	}
+}
+
 // TestFailedWriteStopsWriting makes a commit fail and looks at what follows.
 func TestFailedWriteStopsWriting(t *testing.T) {
 	dir := t.TempDir()

@@ -25,8 +25,9 @@ var errProblems = errors.New("too many problems")
 // damaged loses entries although later ones are there. What is older lies in
 // tables, whose damage is noticed by their checksums.
 func (p *pin) countNew() error {
+	ctx := context.Background()
 	for _, prefix := range []byte{prefixRow, prefixDocument} {
-		n, _, err := p.countVersions(prefix, p.st.safeOrd)
+		n, _, err := p.countVersions(ctx, prefix, p.st.safeOrd)
 		if err != nil {
 			return err
 		}
@@ -34,7 +35,7 @@ func (p *pin) countNew() error {
 			return p.s.corrupt(fmt.Sprintf("%d of %d new records of kind %c are there", n, p.st.newLive, prefix), nil)
 		}
 	}
-	return p.log(context.Background(), max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
+	return p.log(ctx, max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
 		key := idKey(c.ID)
 		err := p.s.with(p.txn, key, func(b []byte) error {
 			cur, err := decodeCurrent(b)
@@ -51,36 +52,38 @@ func (p *pin) countNew() error {
 }
 
 // count compares the numbers of rows, documents and ids with the state, and
-// the log with its commit records.
-func (p *pin) count() error {
+// the log with its commit records. It returns how many rows are of dead versions.
+func (p *pin) count(ctx context.Context) (dead uint64, err error) {
 	for _, prefix := range []byte{prefixRow, prefixDocument} {
-		n, _, err := p.countVersions(prefix, 1)
+		n, gone, err := p.countVersions(ctx, prefix, 1)
 		if err != nil {
-			return err
+			return dead, err
+		}
+		if prefix == prefixRow {
+			dead = gone
 		}
 		if n != p.st.live {
-			return p.s.corrupt(fmt.Sprintf("%d of %d records of kind %c are there", n, p.st.live, prefix), nil)
+			return dead, p.s.corrupt(fmt.Sprintf("%d of %d records of kind %c are there", n, p.st.live, prefix), nil)
 		}
 	}
 	var ids uint64
-	err := p.ids(func(_ string, c current) error {
+	err = p.ids(ctx, func(_ string, c current) error {
 		if c.at(p.st.seq) != 0 {
 			ids++
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return dead, err
 	}
 	if ids != p.st.live {
-		return p.s.corrupt(fmt.Sprintf("%d of %d ids are there", ids, p.st.live), nil)
+		return dead, p.s.corrupt(fmt.Sprintf("%d of %d ids are there", ids, p.st.live), nil)
 	}
-	return p.log(context.Background(), p.st.base, func(uint64, Change) error { return nil })
+	return dead, p.log(ctx, p.st.base, func(uint64, Change) error { return nil })
 }
 
 // countVersions counts first parts from an ordinal on, by their keys alone.
-func (p *pin) countVersions(prefix byte, from uint64) (live, dead uint64, err error) {
-	ctx := context.Background()
+func (p *pin) countVersions(ctx context.Context, prefix byte, from uint64) (live, dead uint64, err error) {
 	it, err := p.iterate(ctx, numberKey(prefix, from), []byte{prefix + 1})
 	if err != nil {
 		return 0, 0, err
@@ -91,7 +94,12 @@ func (p *pin) countVersions(prefix byte, from uint64) (live, dead uint64, err er
 		return 0, 0, err
 	}
 	defer deaths.it.Close()
-	for ; it.Valid(); it.Next() {
+	for steps := 0; it.Valid(); it.Next() {
+		if steps++; steps%checkEvery == 0 {
+			if err := p.interrupted(ctx); err != nil {
+				return 0, 0, err
+			}
+		}
 		ord, part, ok := keyNumber(it.Item().Key())
 		if !ok {
 			return 0, 0, p.s.corrupt("key "+keyName(it.Item().Key())+" is malformed", nil)
@@ -113,13 +121,18 @@ func (p *pin) countVersions(prefix byte, from uint64) (live, dead uint64, err er
 }
 
 // ids calls fn with every id's record.
-func (p *pin) ids(fn func(id string, c current) error) error {
-	it, err := p.whole(context.Background(), prefixID)
+func (p *pin) ids(ctx context.Context, fn func(id string, c current) error) error {
+	it, err := p.whole(ctx, prefixID)
 	if err != nil {
 		return err
 	}
 	defer it.Close()
-	for ; it.Valid(); it.Next() {
+	for steps := 0; it.Valid(); it.Next() {
+		if steps++; steps%checkEvery == 0 {
+			if err := p.interrupted(ctx); err != nil {
+				return err
+			}
+		}
 		key := it.Item().KeyCopy(nil)
 		err := p.s.value(it.Item(), key, func(b []byte) error {
 			c, err := decodeCurrent(b)
@@ -178,18 +191,15 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 	if err := problem(err); err != nil {
 		return err
 	}
-	if err := problem(p.count()); err != nil {
-		return err
-	}
-	_, dead, err := p.countVersions(prefixRow, 1)
+	dead, err := p.count(ctx)
+	r.Dead = int(dead)
 	if err := problem(err); err != nil {
 		return err
 	}
-	r.Dead = int(dead)
 	if err := p.verifyVersions(ctx, progress, r, problem); err != nil {
 		return err
 	}
-	err = p.ids(func(id string, c current) error {
+	err = p.ids(ctx, func(id string, c current) error {
 		ord := c.at(p.st.seq)
 		if ord == 0 {
 			return nil
