@@ -38,7 +38,6 @@ func run(ctx context.Context, dir string) error {
 	if _, err := db.Upsert(ctx, []engine.Document{
 		{ID: "keys", Text: "Rotate the signing keys with keyctl rotate.", Metadata: map[string]any{"year": 2024}},
 		{ID: "old", Text: "Signing keys were once rotated by hand.", Metadata: map[string]any{"year": 1999}},
-		{ID: "milk", Text: "Buy milk and bread.", Metadata: map[string]any{"year": 2024}},
 	}); err != nil {
 		return err
 	}
