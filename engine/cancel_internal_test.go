@@ -108,7 +108,7 @@ func TestChunksOfACancelledAdd(t *testing.T) {
 				} else if !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
-				undone = undone || e.db.Present().Vectors.Len() > e.db.Present().Chunks
+				undone = undone || e.db.Present().Vectors.Len() > e.db.Present().Chunks()
 				if _, err := e.Get(t.Context(), "long"); !errors.Is(err, ErrNotFound) {
 					t.Fatalf("look %d: %v", n, err)
 				}
@@ -119,8 +119,8 @@ func TestChunksOfACancelledAdd(t *testing.T) {
 						t.Fatalf("look %d: chunk %d of a document of one piece", n, chunk.Number(id))
 					}
 				}
-				if s.Vectors.Len() != s.Chunks {
-					t.Fatalf("look %d: %d vectors of %d chunks", n, s.Vectors.Len(), s.Chunks)
+				if s.Vectors.Len() != s.Chunks() {
+					t.Fatalf("look %d: %d vectors of %d chunks", n, s.Vectors.Len(), s.Chunks())
 				}
 			}
 			if !undone {

@@ -129,8 +129,8 @@ func TestVectorsGoWithTheLastState(t *testing.T) {
 		ref.Release()
 		flushed(t, e)
 		last := e.db.Acquire()
-		if n := last.Value.Vectors.Len(); n != last.Value.Chunks {
-			t.Fatalf("%s: %d vectors of %d chunks once the state is released", kind, n, last.Value.Chunks)
+		if n := last.Value.Vectors.Len(); n != last.Value.Chunks() {
+			t.Fatalf("%s: %d vectors of %d chunks once the state is released", kind, n, last.Value.Chunks())
 		}
 		for id := range before {
 			if seen := last.Value.Sees(id); seen != (last.Value.Vector(id) != nil) {

@@ -66,8 +66,8 @@ func TestCellsUnderAFilter(t *testing.T) {
 	ref := e.db.Acquire()
 	defer ref.Release()
 	s := *ref.Value
-	if s.Chunks < 4*len(docs) {
-		t.Fatalf("%d chunks of %d documents", s.Chunks, len(docs))
+	if s.Chunks() < 4*len(docs) {
+		t.Fatalf("%d chunks of %d documents", s.Chunks(), len(docs))
 	}
 	tokens := map[uint64][]int32{}
 	for ord := range s.Live.All {

@@ -62,7 +62,7 @@ func localFollows(t *testing.T, e *Engine, when string, atLeast int) {
 	ref := e.db.Acquire()
 	defer ref.Release()
 	s := ref.Value
-	if s.Local == nil || s.Local.Cells() < atLeast || s.Local.Len() != s.Chunks || s.LocalSeq != s.Seq {
+	if s.Local == nil || s.Local.Cells() < atLeast || s.Local.Len() != s.Chunks() || s.LocalSeq != s.Seq {
 		t.Fatalf("%s: local bridges %v at commit %d of %d", when, s.Local != nil, s.LocalSeq, s.Seq)
 	}
 	for _, id := range s.IDs() {

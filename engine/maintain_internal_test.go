@@ -154,8 +154,8 @@ func TestBatchThatEndsWhatItBegins(t *testing.T) {
 		localFollows(t, e, when, 1)
 		ref := e.db.Acquire()
 		defer ref.Release()
-		if s := ref.Value; s.Vectors.Len() != s.Chunks || s.Live.Len() != len(docs) {
-			t.Fatalf("%s: %d vectors of %d chunks, %d live of %d", when, s.Vectors.Len(), s.Chunks, s.Live.Len(), len(docs))
+		if s := ref.Value; s.Vectors.Len() != s.Chunks() || s.Live.Len() != len(docs) {
+			t.Fatalf("%s: %d vectors of %d chunks, %d live of %d", when, s.Vectors.Len(), s.Chunks(), s.Live.Len(), len(docs))
 		}
 	}
 	batch(1, 7, 2, 7, 7, 1)
@@ -195,8 +195,8 @@ func TestWhatFailsLeavesNothing(t *testing.T) {
 			}
 			failed++
 			flushed(t, e) // the call does not wait for what is undone
-			if s := e.db.Present(); s.Vectors.Len() != s.Chunks {
-				t.Fatalf("%s: %d vectors of %d chunks after a commit that failed", kind, s.Vectors.Len(), s.Chunks)
+			if s := e.db.Present(); s.Vectors.Len() != s.Chunks() {
+				t.Fatalf("%s: %d vectors of %d chunks after a commit that failed", kind, s.Vectors.Len(), s.Chunks())
 			}
 		}
 		if failed < 30 {

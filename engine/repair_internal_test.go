@@ -95,15 +95,15 @@ func TestRepair(t *testing.T) {
 			}
 			damaged(t, e, what)
 			s := e.db.Present()
-			if s.Local == nil || len(s.Fresh) > 0 || s.Chunks != 30 {
-				t.Fatalf("%d chunks, %d that the local bridges lack, local bridges %v", s.Chunks, len(s.Fresh), s.Local != nil)
+			if s.Local == nil || len(s.Fresh) > 0 || s.Chunks() != 30 {
+				t.Fatalf("%d chunks, %d that the local bridges lack, local bridges %v", s.Chunks(), len(s.Fresh), s.Local != nil)
 			}
 			numbers(t, e, 20, 40)
 			if err := e.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if s = e.db.Present(); s.Local.Len() != 40 || len(s.Fresh) > 0 || s.Chunks != 40 || s.Vectors.Len() != 40 {
-				t.Fatalf("local bridges of %d, %d that they lack, %d chunks, %d vectors", s.Local.Len(), len(s.Fresh), s.Chunks, s.Vectors.Len())
+			if s = e.db.Present(); s.Local.Len() != 40 || len(s.Fresh) > 0 || s.Chunks() != 40 || s.Vectors.Len() != 40 {
+				t.Fatalf("local bridges of %d, %d that they lack, %d chunks, %d vectors", s.Local.Len(), len(s.Fresh), s.Chunks(), s.Vectors.Len())
 			}
 			for _, i := range []int{3, 25, 39} {
 				r, err := e.Search(t.Context(), Query{Text: number(i), Mode: ModeDense, Variant: VariantLocal, K: 1})

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -116,4 +118,52 @@ func wanted(want [][]score, qs []Query) (some [][]score) {
 		}
 	}
 	return some
+}
+
+// TestStraySnapshots: a graph that cannot be read beside a good exact index costs no
+// rebuild, and what is the database's own and of no use, of an earlier format
+// included, goes when the state is next saved. What is not its own stays.
+func TestStraySnapshots(t *testing.T) {
+	dir := t.TempDir()
+	e := opened(t, dir, Options{}, AutoHNSW)
+	put(t, e, madeDocs(rand.New(rand.NewPCG(31, 32)), 0, 20)...)
+	closed(t, e)
+	derived := func(name string) string { return filepath.Join(dir, "derived", name+".snap") }
+	page, err := os.ReadFile(derived("live"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page = page[:4096]
+	plant := func(name string, change func(b []byte)) {
+		b := bytes.Clone(page)
+		change(b)
+		binary.LittleEndian.PutUint32(b[4092:], crc32.Checksum(b[:4092], crc32.MakeTable(crc32.Castagnoli)))
+		if err := os.WriteFile(derived(name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant("hnsw-int8", func([]byte) {}) // cut off behind its header
+	plant("metadata", func(b []byte) { copy(b, "LEXSNAP1") })
+	plant("hnsw", func(b []byte) { b[20] ^= 1 }) // of another database
+	plant("flat", func(b []byte) { copy(b, "NOTSNAP1") })
+
+	var log bytes.Buffer
+	e = opened(t, dir, Options{
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Progress: func(p Progress) {
+			if p.Stage == "rebuild" {
+				t.Errorf("%+v", p)
+			}
+		},
+	}, AutoHNSW)
+	if got := e.db.Present().Vectors.Kind; got != "flat-int8" || strings.Count(log.String(), "made anew") != 1 {
+		t.Errorf("%s is searched; %s", got, &log)
+	}
+	put(t, e, madeDocs(rand.New(rand.NewPCG(33, 34)), 20, 21)...)
+	closed(t, e)
+	for name, there := range map[string]bool{"hnsw-int8": false, "metadata": false, "hnsw": true, "flat": true, "flat-int8": true} {
+		if _, err := os.Stat(derived(name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -241,7 +241,7 @@ func localFollowsChunks(t *testing.T, e *Engine) {
 	t.Helper()
 	ref := e.db.Acquire()
 	defer ref.Release()
-	if s := ref.Value; s.Local == nil || s.Local.Len() != s.Chunks || s.LocalSeq != s.Seq {
+	if s := ref.Value; s.Local == nil || s.Local.Len() != s.Chunks() || s.LocalSeq != s.Seq {
 		t.Fatalf("local bridges %v at commit %d of %d", s.Local != nil, s.LocalSeq, s.Seq)
 	}
 }

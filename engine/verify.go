@@ -122,8 +122,8 @@ func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport
 	if wrong > 0 {
 		r.Problems = append(r.Problems, fmt.Sprintf("%d vectors in the index are not those that are stored; the index is made anew when its files in %s are removed", wrong, state.Folder))
 	}
-	if chunks != s.Chunks {
-		r.Problems = append(r.Problems, fmt.Sprintf("derived state holds %d chunks of %d that are stored; it is made anew when the files in %s are removed", s.Chunks, chunks, state.Folder))
+	if chunks != s.Chunks() {
+		r.Problems = append(r.Problems, fmt.Sprintf("derived state holds %d chunks of %d that are stored; it is made anew when the files in %s are removed", s.Chunks(), chunks, state.Folder))
 	}
 	if r.Sampled > 0 {
 		r.SelfRecall = float64(found) / float64(r.Sampled)

@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"encoder/encodertest":                  {"encoder", "internal/safetensors/safetensorstest"},
 	"encoder":                              {"internal/atomicfile", "internal/regular"},
 	"store":                                {"internal/atomicfile", "internal/snapshot"},
-	"internal/snapshot":                    {"internal/atomicfile"},
+	"internal/snapshot":                    {"internal/atomicfile", "internal/regular"},
 	"internal/cow":                         {},
 	"internal/rcu":                         {},
 	"internal/vec":                         {},

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"sync/atomic"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // File is an open snapshot. Its memory is private: what is written there does
@@ -29,7 +32,7 @@ type File struct {
 // is replaced stays readable. Errors: fs.ErrNotExist, ErrDamaged, ErrForeign
 // (another format), or the operating system's.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +40,6 @@ func Open(path string) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a file: %w", path, ErrDamaged)
 	}
 	data, free, err := mapFile(f, info.Size())
 	if err != nil {
@@ -51,6 +51,35 @@ func Open(path string) (*File, error) {
 	}
 	s.free = free
 	return s, nil
+}
+
+// open opens what should be a file, and does not wait for a pipe.
+func open(path string) (*os.File, error) {
+	f, err := regular.Open(path)
+	if errors.Is(err, regular.ErrIrregular) {
+		err = fmt.Errorf("%w: %w", err, ErrDamaged)
+	}
+	return f, err
+}
+
+// DatabaseOf tells which database a snapshot file is of, one of an earlier format
+// or with damage behind its header included. Errors: as those of Open.
+func DatabaseOf(path string) ([16]byte, error) {
+	f, err := open(path)
+	if err != nil {
+		return [16]byte{}, err
+	}
+	defer f.Close()
+	b := make([]byte, page)
+	if n, err := io.ReadFull(f, b); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return [16]byte{}, fmt.Errorf("%s: %w", path, damage("file of %d bytes is cut off", n))
+	} else if err != nil {
+		return [16]byte{}, err
+	}
+	if err := checkHeader(b, magic[:len(magic)-1]); err != nil {
+		return [16]byte{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return [16]byte(b[20:]), nil // there in every format
 }
 
 func guarded(path string, data []byte) (f *File, err error) {
@@ -87,12 +116,20 @@ func parse(path string, file []byte) (*File, error) {
 	return f, f.decodeSections(tables[:count*entrySize])
 }
 
-func (h *Header) decode(b []byte) error {
+// checkHeader checks the sum of a page and what it begins with.
+func checkHeader(b []byte, magic string) error {
 	if sum(b[:page-4]) != binary.LittleEndian.Uint32(b[page-4:]) {
 		return damage("header")
 	}
-	if string(b[:8]) != magic {
+	if !bytes.HasPrefix(b, []byte(magic)) {
 		return fmt.Errorf("format %q: %w", b[:8], ErrForeign)
+	}
+	return nil
+}
+
+func (h *Header) decode(b []byte) error {
+	if err := checkHeader(b, magic); err != nil {
+		return err
 	}
 	h.Version = binary.LittleEndian.Uint32(b[8:])
 	h.Seq = binary.LittleEndian.Uint64(b[12:])

@@ -448,6 +448,45 @@ func TestGuardLetsPanicsThrough(t *testing.T) {
 
 var sink int
 
+// TestDatabaseOf: a whole header is enough to know whose a file is.
+func TestDatabaseOf(t *testing.T) {
+	whole := sample(t, false)
+	f, err := Parse(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(at int, with string) []byte {
+		b := slices.Clone(whole)
+		copy(b[at:], with)
+		binary.LittleEndian.PutUint32(b[page-4:], sum(b[:page-4]))
+		return b
+	}
+	for name, c := range map[string]struct {
+		file []byte
+		want error
+	}{
+		"whole":             {whole, nil},
+		"cut behind header": {whole[:page], nil},
+		"earlier format":    {change(0, "LEXSNAP1"), nil},
+		"something else":    {change(0, "NOTSNAP2"), ErrForeign},
+		"cut header":        {whole[:page-1], ErrDamaged},
+		"empty":             {nil, ErrDamaged},
+		"flipped":           {append([]byte{whole[0] ^ 1}, whole[1:]...), ErrDamaged},
+	} {
+		path := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(path, c.file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := DatabaseOf(path)
+		if !errors.Is(err, c.want) || err == nil && got != f.Header().Database {
+			t.Errorf("%s: %x, %v", name, got, err)
+		}
+	}
+	if _, err := DatabaseOf(t.TempDir()); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	small := sample(f, false)
 	f.Add(small)

@@ -27,7 +27,7 @@ type oneVector struct {
 }
 
 func (l oneVector) nearest(ctx context.Context, k, ef int, allow func(uint64) bool) ([]fusion.Candidate, error) {
-	near, err := l.s.Vectors.Search(make([]index.Neighbor, 0, min(k, l.s.Chunks)), l.vector,
+	near, err := l.s.Vectors.Search(make([]index.Neighbor, 0, min(k, l.s.Chunks())), l.vector,
 		index.SearchOptions{K: k, Ef: ef, Allow: allow, Visible: l.s.Sees, Ctx: ctx})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/cow"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -35,7 +36,17 @@ func withLocal(t testing.TB, n, dim, vocab, cells int, vector func(r *rand.Rand)
 			t.Fatal(err)
 		}
 	}
-	s := &state.State{Live: live.Done(), Limit: uint64(n), Chunks: n, Vectors: &state.Vectors{Keeper: x.(index.Keeper), Kind: index.KindFlatInt8}}
+	words, err := inverted.NewWords(inverted.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := words.Edit()
+	for _, id := range ids {
+		if err := e.Add(id, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &state.State{Live: live.Done(), Limit: uint64(n), Words: e.Done(), Vectors: &state.Vectors{Keeper: x.(index.Keeper), Kind: index.KindFlatInt8}}
 	s.Local, err = local.Build(t.Context(), dim, vocab, local.Source{
 		IDs: ids, Vectors: func(id uint64) []float32 { return vectors[id] },
 		Tokens: func(id uint64) ([]int32, error) { return lists[id], nil },

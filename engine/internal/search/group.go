@@ -30,7 +30,7 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 			return nil, err
 		}
 		hits, err := r.group(ctx, cs)
-		if err != nil || len(hits) == r.Plan.K || all || depth >= r.S.Chunks {
+		if err != nil || len(hits) == r.Plan.K || all || depth >= r.S.Chunks() {
 			return hits, err
 		}
 	}

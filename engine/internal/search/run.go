@@ -125,8 +125,8 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 	// The cells hold chunks. How many of them meet the filter is not known: about
 	// as many for each document as there are of all.
 	chunks, most := found, found
-	if all := r.S.View.Len(); all > 0 && all < r.S.Chunks {
-		chunks, most = found*r.S.Chunks/all, r.S.Chunks
+	if all := r.S.View.Len(); all > 0 && all < r.S.Chunks() {
+		chunks, most = found*r.S.Chunks()/all, r.S.Chunks()
 	}
 	l, err := newLocalLeg(ctx, r.S, in, r.In.Dense, other, chunks, most)
 	if err != nil {

@@ -153,7 +153,6 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 			next.Limit = max(next.Limit, ord+1)
 		}
 		next.Live = e.Done()
-		next.Chunks += len(df.added) - len(df.gone)
 	}
 	var g errgroup.Group
 	g.SetLimit(d.workers())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
@@ -80,10 +79,10 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 }
 
 // distrust reports why a snapshot is not used. A missing one needs no word, and that
-// of local bridges, which not every database has, no saving.
+// of local bridges or a graph, which not every database has, no saving.
 func (d *DB) distrust(kind string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
-	if !missing || kind != fileLocal {
+	if !missing || kind != fileLocal && kind != index.KindHNSWInt8 {
 		d.pending = max(d.pending, 1)
 	}
 	if !missing {
@@ -129,14 +128,11 @@ func openLive(f *snapshot.File) (cow.Set, error) {
 	return e.Done(), r.Err()
 }
 
-// kind of the vector index to look for: one that the user names, else a graph if
-// there is a snapshot of one.
-func (d *DB) kind(*store.View) string {
+// kinds of the vector index to look for: the one that the user names, else a graph,
+// and what stands before there is one.
+func (d *DB) kinds() []string {
 	if d.o.Index != "" {
-		return d.o.Index
+		return []string{d.o.Index}
 	}
-	if _, err := os.Stat(d.path(index.KindHNSWInt8)); err == nil {
-		return index.KindHNSWInt8
-	}
-	return index.KindFlatInt8
+	return []string{index.KindHNSWInt8, index.KindFlatInt8}
 }

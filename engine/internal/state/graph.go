@@ -12,7 +12,7 @@ const handful = 512
 
 // growGraph replaces the exact index by a graph once the corpus has outgrown it.
 func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
-	if d.o.Index != "" || d.o.ReadOnly || s.Vectors.Kind != index.KindFlatInt8 || s.Chunks <= d.o.GraphAbove {
+	if d.o.Index != "" || d.o.ReadOnly || s.Vectors.Kind != index.KindFlatInt8 || s.Chunks() <= d.o.GraphAbove {
 		return false, nil
 	}
 	var b backlog
@@ -23,7 +23,7 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	defer ref.Release()
 	defer d.abandon(&b)
 	s = ref.Value
-	d.maintainer.report("graph", 0, s.Chunks)
+	d.maintainer.report("graph", 0, s.Chunks())
 	o := d.indexOptions()
 	o.Workers = d.workers()
 	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, o, s.Sees)

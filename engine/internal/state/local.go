@@ -50,7 +50,7 @@ func (d *DB) giveUpLocal() error {
 
 func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {
 	if s.Local == nil {
-		if s.Chunks == 0 {
+		if s.Chunks() == 0 {
 			return false, nil
 		}
 		b := &d.localBacklog
@@ -60,7 +60,7 @@ func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {
 		}
 		defer ref.Release()
 		s = ref.Value
-		d.maintainer.report("local bridges", 0, s.Chunks)
+		d.maintainer.report("local bridges", 0, s.Chunks())
 		built, err := d.buildLocal(ctx, s)
 		if err != nil {
 			return false, err
@@ -78,7 +78,7 @@ func (d *DB) tendLocal(ctx context.Context, s *State) (bool, error) {
 		return d.catchUpLocal(ctx)
 	}
 	if s.Local.Outgrown() {
-		d.maintainer.report("local bridges", 0, s.Chunks)
+		d.maintainer.report("local bridges", 0, s.Chunks())
 		fresh, err := s.Local.Repartition(ctx)
 		if err != nil {
 			return false, err
@@ -153,7 +153,7 @@ func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
 // WithLocal is s with local bridges, which are built where it has none. It is not
 // published.
 func (d *DB) WithLocal(ctx context.Context, s *State) (*State, error) {
-	if s.Local != nil || s.Chunks == 0 {
+	if s.Local != nil || s.Chunks() == 0 {
 		return s, nil
 	}
 	built, err := d.buildLocal(ctx, s)

@@ -54,11 +54,25 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 	return d, nil
 }
 
+// commits says at which commit the parts are that are there.
+type commits map[parts]uint64
+
+// has says whether all of some parts are there.
+func (c commits) has(p parts) bool {
+	for part := range c {
+		p &^= part
+	}
+	return p == 0
+}
+
 // readAll reads what snapshots there are into s, and returns the commit of each
 // part that has a good one.
-func (d *DB) readAll(s *State) map[parts]uint64 {
-	at := map[parts]uint64{}
+func (d *DB) readAll(s *State) commits {
+	at := commits{}
 	read := func(p parts, kind string, open func(*snapshot.File, uint64) error) {
+		if at.has(p) {
+			return
+		}
 		seq, err := d.read(s.View, kind, open)
 		if err == nil {
 			at[p] = seq
@@ -71,24 +85,25 @@ func (d *DB) readAll(s *State) map[parts]uint64 {
 		s.Live, err = openLive(f)
 		return err
 	})
-	read(vectors, d.kind(s.View), func(f *snapshot.File, limit uint64) error {
-		kind := f.Header().Kind
-		x, err := index.Open(kind, d.indexOptions(), f)
-		if err != nil {
-			return err
-		}
-		s.Vectors = &Vectors{x.(index.Keeper), kind}
-		// Ordinals above the limit may have been given anew since.
-		var late []uint64
-		for id := range s.Vectors.IDs {
-			if chunk.Ord(id) >= limit {
-				late = append(late, id)
+	for _, kind := range d.kinds() {
+		read(vectors, kind, func(f *snapshot.File, limit uint64) error {
+			x, err := index.Open(kind, d.indexOptions(), f)
+			if err != nil {
+				return err
 			}
-		}
-		s.Vectors.Delete(late)
-		d.vectors.Store(s.Vectors)
-		return nil
-	})
+			s.Vectors = &Vectors{x.(index.Keeper), kind}
+			// Ordinals above the limit may have been given anew since.
+			var late []uint64
+			for id := range s.Vectors.IDs {
+				if chunk.Ord(id) >= limit {
+					late = append(late, id)
+				}
+			}
+			s.Vectors.Delete(late)
+			d.vectors.Store(s.Vectors)
+			return nil
+		})
+	}
 	read(words, fileWords, func(f *snapshot.File, _ uint64) (err error) {
 		s.Words, err = inverted.OpenWords(d.wordsOptions(), f)
 		return err
@@ -113,7 +128,7 @@ func (d *DB) readAll(s *State) map[parts]uint64 {
 
 // catchUp replays the change log into parts that a snapshot gave, and makes the
 // others anew.
-func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State, error) {
+func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) {
 	oldest := s.Seq
 	for _, seq := range at {
 		oldest = min(oldest, seq)
@@ -140,21 +155,19 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 	}
 	var missing parts
 	for _, p := range []parts{live, vectors, words, metadata, sums} {
-		if _, ok := at[p]; !ok {
+		if !at.has(p) {
 			missing |= p
 		}
 	}
 	if missing == 0 {
 		return next, nil
 	}
-	if d.o.Progress != nil || next.View.Len() > 0 {
-		d.pending = max(d.pending, next.View.Len())
-	}
+	d.pending = max(d.pending, next.View.Len())
 	next, err = d.rebuild(ctx, next, missing, d.progress)
 	if err != nil {
 		return nil, fmt.Errorf("rebuilding derived state of %s: %w", d.o.Dir, err)
 	}
-	if next.Chunks = next.Words.Len(); next.Live.Len() != next.View.Len() {
+	if next.Live.Len() != next.View.Len() {
 		return nil, fmt.Errorf("%w: %s holds %d documents where %d are counted", store.ErrCorrupt, d.o.Dir, next.Live.Len(), next.View.Len())
 	}
 	return next, nil
@@ -162,13 +175,8 @@ func (d *DB) catchUp(ctx context.Context, s *State, at map[parts]uint64) (*State
 
 // dropStrays takes vectors out that are of no document: those of deleted ones that were
 // still in the index when it was saved.
-func (s *State) dropStrays(at map[parts]uint64) {
-	for _, p := range []parts{live, vectors, words} {
-		if _, ok := at[p]; !ok {
-			return
-		}
-	}
-	if s.Vectors.Len() <= s.Words.Len() {
+func (s *State) dropStrays(at commits) {
+	if !at.has(live|vectors|words) || s.Vectors.Len() <= s.Chunks() {
 		return
 	}
 	var strays []uint64
@@ -181,36 +189,31 @@ func (s *State) dropStrays(at map[parts]uint64) {
 }
 
 // miscounts says why parts that were read cannot be right together.
-func (s *State) miscounts(at map[parts]uint64) error {
-	documents := s.View.Len()
-	count := func(p parts, n, want int, what string) error {
-		if _, ok := at[p]; ok && n != want {
-			return fmt.Errorf("%s of %d where there are %d", what, n, want)
+func (s *State) miscounts(at commits) error {
+	var errs []error
+	count := func(what string, n, want int) {
+		if n != want {
+			errs = append(errs, fmt.Errorf("%s of %d where there are %d", what, n, want))
 		}
-		return nil
 	}
-	chunks := -1
-	if _, ok := at[words]; ok {
-		chunks = s.Words.Len()
-		s.Chunks = chunks
+	if at.has(live) {
+		count("ordinals", s.Live.Len(), s.View.Len())
 	}
-	errs := []error{count(live, s.Live.Len(), documents, "ordinals")}
-	if _, ok := at[metadata]; ok {
-		errs = append(errs, count(metadata, s.Columns.Len(), documents, "metadata"))
+	if at.has(metadata) {
+		count("metadata", s.Columns.Len(), s.View.Len())
 	}
-	if _, ok := at[vectors]; ok && chunks >= 0 {
-		errs = append(errs, count(vectors, s.Vectors.Len(), chunks, "vectors"))
+	if at.has(vectors | words) {
+		count("vectors", s.Vectors.Len(), s.Chunks())
 	}
-	if _, ok := at[sums]; ok && chunks >= 0 {
-		errs = append(errs, count(sums, s.Sums.Len(), chunks, "sums"))
+	if at.has(sums | words) {
+		count("sums", s.Sums.Len(), s.Chunks())
 	}
 	return errors.Join(errs...)
 }
 
 // vectorsFirst makes the vectors anew where sums are to be replayed, which read them.
-func (d *DB) vectorsFirst(ctx context.Context, s *State, at map[parts]uint64) (*State, error) {
-	seq, ok := at[sums]
-	if _, there := at[vectors]; there || !ok || seq == s.Seq {
+func (d *DB) vectorsFirst(ctx context.Context, s *State, at commits) (*State, error) {
+	if at.has(vectors) || !at.has(sums) || at[sums] == s.Seq {
 		return s, nil
 	}
 	d.pending = max(d.pending, s.View.Len())

@@ -20,7 +20,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 	bridges := next.Local
 	next.Local = nil // they have their own chunks, and none is fresh for being read again
 	if missing.has(live) {
-		next.Live, next.Limit, next.Chunks = cow.Set{}, 0, 0
+		next.Live, next.Limit = cow.Set{}, 0
 	}
 	if missing.has(vectors) {
 		kind := d.o.Index

@@ -118,8 +118,8 @@ func (d *DB) Verify(ctx context.Context, s *State) (problems []string, unreachab
 	if n := s.View.Len(); s.Live.Len() != n || s.Columns.Len() != n {
 		problems = append(problems, fmt.Sprintf("derived state holds %d documents and metadata of %d, where %d are stored", s.Live.Len(), s.Columns.Len(), n))
 	}
-	if s.Words.Len() != s.Chunks || s.Sums.Len() != s.Chunks {
-		problems = append(problems, fmt.Sprintf("derived state holds words of %d chunks and sums of %d, of %d", s.Words.Len(), s.Sums.Len(), s.Chunks))
+	if s.Sums.Len() != s.Chunks() {
+		problems = append(problems, fmt.Sprintf("derived state holds words of %d chunks and sums of %d", s.Chunks(), s.Sums.Len()))
 	}
 	for _, p := range []struct {
 		name string

@@ -9,7 +9,7 @@ import (
 
 // replay brings each part that was read to the view's commit: the vectors before
 // the sums, which read those of any chunk, and what is gone leaves them last.
-func (d *DB) replay(ctx context.Context, s *State, at map[parts]uint64) (*State, error) {
+func (d *DB) replay(ctx context.Context, s *State, at commits) (*State, error) {
 	by := map[uint64]parts{} // parts by the commit they are at
 	for p, seq := range at {
 		if seq < s.View.Seq() {

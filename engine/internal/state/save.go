@@ -155,17 +155,13 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 	return nil
 }
 
-// removeOwn removes a snapshot if it is one of this database.
+// removeOwn removes a snapshot if it is one of this database, of whatever format.
 func (d *DB) removeOwn(path string) error {
-	f, err := snapshot.Open(path)
+	of, err := snapshot.DatabaseOf(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, snapshot.ErrDamaged) || errors.Is(err, snapshot.ErrForeign) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	own := f.Header().Database == d.st.Manifest().UUID
-	if err := f.Close(); err != nil || !own {
+	if err != nil || of != d.st.Manifest().UUID {
 		return err
 	}
 	return os.Remove(path)

@@ -27,7 +27,6 @@ type State struct {
 	View    *store.View // the documents
 	Live    cow.Set     // ordinals of the documents' versions
 	Limit   uint64      // above the ordinals of all versions that ever were
-	Chunks  int         // what is searched: a document of one piece counts once
 	Vectors *Vectors    // shared by all states; Sees says which of them are this one's
 	Words   *inverted.Words
 	Columns *columns.Columns
@@ -63,6 +62,9 @@ type Bridge struct {
 // Ref is a State in use. Release gives it back.
 type Ref = rcu.Ref[*State]
 
+// Chunks is how many there are: a document of one piece counts once.
+func (s *State) Chunks() int { return s.Words.Len() }
+
 // Sees says whether a chunk is part of the state. Cost: a few reads of memory.
 func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }
 
@@ -71,7 +73,7 @@ func (s *State) Vector(id uint64) []float32 { return s.Vectors.Vector(id) }
 
 // IDs are the chunks of the state, by document and number.
 func (s *State) IDs() []uint64 {
-	ids := make([]uint64, 0, s.Chunks)
+	ids := make([]uint64, 0, s.Chunks())
 	for id := range s.Vectors.IDs {
 		if s.Sees(id) {
 			ids = append(ids, id)
