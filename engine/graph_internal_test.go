@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 )
@@ -64,5 +65,57 @@ func TestGraphWhenOutgrown(t *testing.T) {
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestGraphWaitsForABulkLoad: while documents come in bulk they go into the exact
+// index. The graph is made when the load is over, or a corpus of several times the
+// size that is due one has come.
+func TestGraphWaitsForABulkLoad(t *testing.T) {
+	for name, c := range map[string]struct{ bulk, then int }{
+		"over":  {600, 0},
+		"large": {1200, 1}, // one more, again and again
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, err := open(t.Context(), t.TempDir(), encoder.NewHash(8), Options{}, 300)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closed(t, e)
+			n := 0
+			load := func(more int) {
+				t.Helper()
+				docs := make([]Document, more)
+				for i := range docs {
+					docs[i] = Document{ID: fmt.Sprint(n), Text: fmt.Sprint("document number ", n)}
+					n++
+				}
+				if _, err := e.Add(t.Context(), docs); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kind := func() string {
+				ref := e.db.Acquire()
+				defer ref.Release()
+				return ref.Value.Vectors.Kind
+			}
+			for begin := time.Now(); n < c.bulk; {
+				load(300)
+				time.Sleep(50 * time.Millisecond) // for the maintainer
+				if took := time.Since(begin); took < time.Second && kind() != "flat-int8" {
+					t.Fatalf("%s of %d documents within %v", kind(), n, took)
+				}
+			}
+			for deadline := time.Now().Add(time.Minute); kind() != "hnsw-int8"; {
+				if c.then > 0 {
+					load(c.then)
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%s of %d documents", kind(), n)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
 	}
 }

@@ -3,16 +3,28 @@ package state
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/lexsem/lexsem/index"
 )
 
-// handful is how many changes may be caught up with while commits wait.
+// handful is how many changes may be caught up with while commits wait, and how many
+// a second are no bulk load.
 const handful = 512
 
-// growGraph replaces the exact index by a graph once the corpus has outgrown it.
+// graphWaits says up to how many times the corpus that is due a graph one waits for a
+// bulk load to end.
+const graphWaits = 4
+
+// growGraph replaces the exact index by a graph once the corpus has outgrown it. A bulk
+// load goes on into the exact index, which takes documents several times as fast.
 func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	if d.o.Index != "" || d.o.ReadOnly || s.Vectors.Kind != index.KindFlatInt8 || s.Chunks() <= d.o.GraphAbove {
+		return false, nil
+	}
+	m := &d.maintainer
+	if s.Chunks() <= graphWaits*d.o.GraphAbove && !m.hurried() && d.loading(s) {
+		m.later = true
 		return false, nil
 	}
 	var b backlog
@@ -23,7 +35,7 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	defer ref.Release()
 	defer d.abandon(&b)
 	s = ref.Value
-	d.maintainer.report("graph", 0, s.Chunks())
+	m.report("graph", 0, s.Chunks())
 	o := d.indexOptions()
 	o.Workers = d.workers()
 	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, o, s.Sees)
@@ -75,4 +87,19 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	d.unsaved = true
 	d.finish(&b)
 	return true, nil
+}
+
+// loading says whether more than a handful of chunks come in a second, and yes where
+// that is to be counted first.
+func (d *DB) loading(s *State) bool {
+	m := &d.maintainer
+	if time.Since(d.committed()) >= rest {
+		return false
+	}
+	if took := time.Since(m.countedAt); took >= rest {
+		n := s.Chunks()
+		m.many = took > 3*rest || float64(n-m.counted) > handful*took.Seconds()
+		m.counted, m.countedAt = n, time.Now()
+	}
+	return m.many
 }

@@ -43,6 +43,9 @@ type maintainer struct {
 	later      bool      // a task has work that is not due yet
 	factorEnd  time.Time // when the last factor was done, and how long it took
 	factorTook time.Duration
+	counted    int       // chunks that there were
+	countedAt  time.Time // then
+	many       bool      // more than a handful had come in the second before
 }
 
 // errClosing is the cause of the maintainer's context once it has to end.
