@@ -84,7 +84,7 @@ func (e *Engine) remove(ctx context.Context, choose func(context.Context, *state
 	if err != nil {
 		return 0, err
 	}
-	defer b.Discard()
+	defer discard(b)
 	ids, err := e.chosen(ctx, choose)
 	if err != nil {
 		return 0, err
@@ -107,6 +107,11 @@ func (e *Engine) remove(ctx context.Context, choose func(context.Context, *state
 	}
 	return len(changes), nil
 }
+
+// discard gives back a batch that was not committed. What it has staged goes beside
+// the caller, whose context may have ended; the next write waits for that, and gets
+// the error if it fails.
+func discard(b *store.Batch) { go b.Discard() }
 
 // chosen are the ids that choose names in the state of the last commit.
 func (e *Engine) chosen(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ []string, err error) {
@@ -287,7 +292,7 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 	if err != nil {
 		return AddResult{}, err
 	}
-	defer b.Discard()
+	defer discard(b)
 	var res AddResult
 	changes := make([]state.Change, 0, len(records))
 	for i := range records {

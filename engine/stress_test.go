@@ -231,9 +231,16 @@ func (s *stress) live() {
 func (s *stress) close(e *engine.Engine) {
 	start, closed := time.Now(), make(chan error, 1)
 	go func() { closed <- e.Close() }()
-	time.Sleep(20 * time.Millisecond)
-	if _, err := e.Search(s.t.Context(), engine.Query{Text: "everything"}); err != engine.ErrClosed {
-		s.t.Errorf("a search after Close began: %v, want ErrClosed", err)
+	for { // until that goroutine has come to run
+		_, err := e.Search(s.t.Context(), engine.Query{Text: "everything"})
+		if err == engine.ErrClosed {
+			break
+		}
+		if err != nil || time.Since(start) > 10*time.Second {
+			s.t.Errorf("a search %v after Close began: %v, want ErrClosed", time.Since(start), err)
+			break
+		}
+		time.Sleep(time.Millisecond)
 	}
 	select {
 	case err := <-closed:
