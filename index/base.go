@@ -135,7 +135,7 @@ func (b *base) scores(dst []float32, q []float32, ids []uint64) error {
 	}
 	s := b.scanners.Get().(*scanner)
 	defer b.scanners.Put(s)
-	b.m.put(s.g.q, q)
+	s.ask(q)
 	r := b.views.Acquire() // no slot found under it is used again meanwhile
 	defer r.Release()
 	store := func() {
@@ -147,7 +147,6 @@ func (b *base) scores(dst []float32, q []float32, ids []uint64) error {
 	for i, id := range ids {
 		row, err := b.slots.row(id)
 		if err != nil {
-			s.g.flush()
 			return err
 		}
 		if row == nil {

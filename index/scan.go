@@ -42,11 +42,18 @@ func (s *scanner) init(x *memory) {
 	}
 }
 
+// ask makes q, checked, the query, and forgets what a search that was ended by its
+// context, damage or a fault has left.
+func (s *scanner) ask(q []float32) {
+	s.g.n = 0
+	s.g.m.put(s.q.row, q)
+}
+
 // begin makes q, checked, the query of a search in v and returns how many
 // answers there can be.
 func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
-	s.v, s.o, s.g.n = v, o, 0
-	v.mem.m.put(s.q.row, q)
+	s.v, s.o = v, o
+	s.ask(q)
 	if v.mem.coded {
 		v.mem.codes.fill(&s.q)
 	}

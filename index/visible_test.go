@@ -109,7 +109,11 @@ func TestContextEndsSearches(t *testing.T) {
 		add(t, ix, ids(n, 0), v)
 		even := func(id uint64) bool { return id%2 == 0 }
 		few := func(id uint64) bool { return id%500 == 0 }
-		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 300}, "all": {K: 50, Ef: 6000}, "even": {K: 10, Ef: 300, Allow: even}, "few": {K: 10, Allow: few}} {
+		five, self := []uint64{5}, make([]float32, 1)
+		if err := ix.Scores(self, v[5*dim:6*dim], five); err != nil {
+			t.Fatal(err)
+		}
+		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 300}, "all": {K: 600, Ef: 6000}, "even": {K: 10, Ef: 300, Allow: even}, "few": {K: 10, Allow: few}} {
 			looks := endsAfter(1 << 40)
 			so.Ctx = looks
 			want := search(t, ix, v[:dim], so)
@@ -125,6 +129,17 @@ func TestContextEndsSearches(t *testing.T) {
 				}
 				if err := ix.(index.BatchSearcher).SearchBatch(make([][]index.Neighbor, 4), v[:4*dim], so); !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("%s, batch: %v", name, err)
+				}
+			}
+			// What a search leaves that is ended among its last distances is in no answer.
+			scores := make([]float32, 1)
+			for left := used - 1; left >= max(0, used-3); left-- {
+				so.Ctx = endsAfter(left)
+				if _, err := ix.Search(nil, v[dim:2*dim], so); !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("%s, look %d of %d: %v", name, left, used, err)
+				}
+				if err := ix.Scores(scores, v[5*dim:6*dim], five); err != nil || scores[0] != self[0] {
+					t.Fatalf("%s, after look %d of %d: a vector is %v from itself, want %v, %v", name, left, used, scores[0], self[0], err)
 				}
 			}
 			so.Ctx = t.Context()
