@@ -165,3 +165,34 @@ func BenchmarkTerms(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/term")
 }
+
+// BenchmarkFolds folds 7,000 sets of 119 word pairs that differ from one by up to
+// sixteen: three quarters are near one that came before, the others nearly.
+func BenchmarkFolds(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	words := make([]uint64, 120)
+	for i := range words {
+		words[i] = r.Uint64N(50_000)
+	}
+	sets := make([][]uint64, 7000)
+	for i := range sets {
+		own := slices.Clone(words)
+		for range r.IntN(9) {
+			own[r.IntN(len(own))] = r.Uint64N(50_000)
+		}
+		for j := 1; j < len(own); j++ {
+			sets[i] = append(sets[i], own[j-1]<<32|own[j])
+		}
+		slices.Sort(sets[i])
+		sets[i] = slices.Compact(sets[i])
+	}
+	for b.Loop() {
+		f := inverted.NewFolds(.8)
+		for _, s := range sets {
+			if _, ok := f.Find(s); !ok {
+				f.Add(s)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(sets)), "ns/set")
+}

@@ -25,7 +25,7 @@ type Folds struct {
 	rare     []*element // scratch
 	tally    []tally    // of each set
 	turn     uint32     // number of the search, of tally
-	found    []uint32
+	found    []uint64   // a bit for each set that has one of the rarest elements
 }
 
 // sketch has a bit for each element of a set, one of 512 by its hash; elements may
@@ -69,7 +69,7 @@ func NewFolds(near float64) *Folds {
 // with set is at least near. set ascends without repetitions; an empty one is
 // near none. Cost: O(len(set)), and that of looking at the sets that have one of
 // its rarest elements; those that may be near by how many of them they have are
-// compared.
+// compared, in their order, up to the first that is.
 func (f *Folds) Find(set []uint64) (i int, ok bool) {
 	// Rounding must not ask for more elements in common than there need be.
 	need := max(1, int(math.Ceil(f.near*float64(len(set))-1e-6)))
@@ -86,7 +86,7 @@ func (f *Folds) Find(set []uint64) (i int, ok bool) {
 	}
 	slices.SortFunc(f.rare, func(a, b *element) int { return cmp.Compare(f.count(a), f.count(b)) })
 	f.turn++
-	f.found = f.found[:0]
+	clear(f.found)
 	for _, e := range f.rare[:look] {
 		if e.list == 0 {
 			f.meet(e.first - 1)
@@ -96,17 +96,14 @@ func (f *Folds) Find(set []uint64) (i int, ok bool) {
 			f.meet(n)
 		}
 	}
-	kept, own := f.found[:0], sketchOf(set)
-	for _, n := range f.found {
-		most := min(need-1+int(f.tally[n].common), len(set)-own.lacking(&f.sketches[n]), len(f.sets[n])-f.sketches[n].lacking(&own))
-		if f.may(most, len(set), len(f.sets[n])) {
-			kept = append(kept, n)
-		}
-	}
-	slices.Sort(kept)
-	for _, n := range kept {
-		if resemblance(set, f.sets[n]) >= f.near {
-			return int(n), true
+	own := sketchOf(set)
+	for w, found := range f.found {
+		for ; found != 0; found &= found - 1 {
+			n := w<<6 + bits.TrailingZeros64(found)
+			most := min(need-1+int(f.tally[n].common), len(set)-own.lacking(&f.sketches[n]), len(f.sets[n])-f.sketches[n].lacking(&own))
+			if f.may(most, len(set), len(f.sets[n])) && resemblance(set, f.sets[n]) >= f.near {
+				return n, true
+			}
 		}
 	}
 	return 0, false
@@ -126,6 +123,9 @@ func (f *Folds) Add(set []uint64) int {
 	f.sets = append(f.sets, set)
 	f.sketches = append(f.sketches, sketchOf(set))
 	f.tally = append(f.tally, tally{})
+	if n>>6 == uint32(len(f.found)) {
+		f.found = append(f.found, 0)
+	}
 	for _, x := range set {
 		switch e := f.at(x); {
 		case e.first == 0:
@@ -176,7 +176,7 @@ func (f *Folds) meet(n uint32) {
 	t := &f.tally[n]
 	if t.turn != f.turn {
 		*t = tally{turn: f.turn}
-		f.found = append(f.found, n)
+		f.found[n>>6] |= 1 << (n & 63)
 	}
 	t.common++
 }
