@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,7 +140,8 @@ func TestDeadlineDuringEncoding(t *testing.T) {
 }
 
 // TestEveryCallObeysItsContext: a context that ends at any moment that a call looks
-// at it makes the call return its error.
+// at it makes the call return its error, and leaves nothing behind that a later search
+// would take for its own.
 func TestEveryCallObeysItsContext(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{Local: true})
 	add(t, e, docs(0, 600))
@@ -162,15 +164,33 @@ func TestEveryCallObeysItsContext(t *testing.T) {
 		q.Text = text(1)
 		calls[name] = func(ctx context.Context) error { _, err := e.Search(ctx, q); return err }
 	}
+	after := []engine.Query{
+		{Text: text(2), K: 3}, {Text: text(3), K: 3, Mode: engine.ModeDense, Variant: engine.VariantLocal},
+		{Text: text(4), K: 3, Mode: engine.ModeLexical}, {Text: text(5), K: 3, Collapse: true},
+	}
+	answers := func() (all [][]engine.Hit) {
+		for _, q := range after {
+			r, err := e.Search(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, r.Hits)
+		}
+		return all
+	}
+	want := answers()
 	for name, call := range calls {
 		looks := 0
-		for n := 0; ; n += 1 + n/3 {
+		for n := 0; ; n += 1 + n/8 {
 			err := call(newCountdown(t.Context(), n))
 			if err == nil {
 				break
 			}
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s cancelled at look %d: %v", name, n, err)
+			}
+			if got := answers(); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s cancelled at look %d: later searches find\n%+v, before\n%+v", name, n, got, want)
 			}
 			if looks = n + 1; n > 1_000_000 {
 				t.Fatalf("%s never ends by itself", name)
