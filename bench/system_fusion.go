@@ -114,7 +114,9 @@ func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth,
 	for i := range cs {
 		cs[i].Dense, cs[i].Match = float64(cosines[i]), matches[i]
 	}
-	if err := r.fusion.Fuse(cs); err != nil {
+	f := r.fusion
+	f.Unknown = q.Output.Tokens.Unknown()
+	if err := f.Fuse(cs); err != nil {
 		return nil, err
 	}
 	hits := make([]Hit, min(k, len(cs)))

@@ -49,3 +49,20 @@ next:
 	}
 	return dst
 }
+
+// Unknown is the share of a text, in [0, 1], that the vocabulary has no tokens for:
+// of the bytes that tokens were made of, those of [UNK]. 0 for a text without tokens.
+func (t Tokens) Unknown() float64 {
+	var all, unknown int
+	for i, o := range t.Offsets {
+		n := int(o.End - o.Start)
+		all += n
+		if t.Special[i] {
+			unknown += n
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(unknown) / float64(all)
+}

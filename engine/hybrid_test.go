@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 )
@@ -62,6 +64,73 @@ func TestCalibratedScore(t *testing.T) {
 	for _, h := range r.Hits {
 		if d := h.Score - (h.Modulated + 2*h.Coverage); math.Abs(float64(d)) > 1e-5 {
 			t.Fatalf("%+v is off by %v", h, d)
+		}
+	}
+}
+
+// ignorant is an encoder that has no tokens for words with digits.
+type ignorant struct{ encoder.Encoder }
+
+func (g ignorant) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+	out, err := g.Encoder.Encode(ctx, role, texts, need)
+	for i := range out {
+		forget(&out[i].Tokens, texts[i])
+	}
+	return out, err
+}
+
+func (g ignorant) Tokenize(role encoder.Role, text string) encoder.Tokens {
+	t := g.Encoder.Tokenize(role, text)
+	forget(&t, text)
+	return t
+}
+
+func forget(t *encoder.Tokens, text string) {
+	for i, o := range t.Offsets {
+		t.Special[i] = t.Special[i] || strings.ContainsAny(text[o.Start:o.End], "0123456789")
+	}
+}
+
+// TestUnknownWords: the cosine counts as much less as the encoder knows less of the
+// query; a vector of the caller's counts in full, and an encoder that knows nothing
+// leaves the words alone to decide.
+func TestUnknownWords(t *testing.T) {
+	e, err := engine.Open(t.Context(), t.TempDir(), ignorant{hash(t)}, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	add(t, e, docs(0, 120))
+	own := slices.Clone(search(t, e, engine.Query{Text: "sentence", K: 1}).Hits)
+	d, err := e.Get(t.Context(), own[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		q       engine.Query
+		unknown float64
+	}{
+		{engine.Query{Text: "long sentence"}, 0},
+		{engine.Query{Text: "sentence matter4"}, 7. / 15},
+		{engine.Query{Text: "topic3 matter4"}, 1},
+		{engine.Query{Text: "topic3 matter4", Vector: d.Vector}, 0},
+		{engine.Query{Text: "long sentence", Fusion: fusion.Options{Unknown: .5}}, 0},
+	} {
+		c.q.K = 120
+		r := search(t, e, c.q)
+		if math.Abs(r.Trace.Unknown-c.unknown) > 1e-9 {
+			t.Errorf("%q: %v is unknown, want %v", c.q.Text, r.Trace.Unknown, c.unknown)
+		}
+		share := float32(1 - max(c.unknown, c.q.Fusion.Unknown))
+		for _, h := range r.Hits {
+			want := share*h.Modulated + 0.3*float32(math.Pow(float64(h.Presence), 1.25)) + 0.1*h.Coverage + 0.2*h.Pair
+			if math.Abs(float64(h.Score-want)) > 1e-5 {
+				t.Fatalf("%q: %+v: score is not %v", c.q.Text, h, want)
+			}
+		}
+		x, err := e.Explain(t.Context(), c.q, r.Hits[0].ID)
+		if err != nil || math.Abs(float64(x.Hit.Score-r.Hits[0].Score)) > 1e-5 {
+			t.Errorf("%q is explained as %v of %v, %v", c.q.Text, x.Hit.Score, r.Hits[0].Score, err)
 		}
 	}
 }

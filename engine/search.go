@@ -112,7 +112,7 @@ func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *timer
 		Mode: mode, Variant: f.Variant, Seq: s.Seq, Index: s.Vectors.Kind,
 		Documents: s.View.Len(), Filtered: f.Filtered,
 		Tokens: f.Tokens, Truncated: f.Truncated, Lexical: f.Lexical,
-		Cells: f.Cells, Turned: f.Turned, Unfitted: f.Unfitted, Stale: f.Stale, LocalWanted: w.Wanted,
+		Cells: f.Cells, Turned: f.Turned, Unfitted: f.Unfitted, Stale: f.Stale, Unknown: f.Unknown, LocalWanted: w.Wanted,
 		Steps: t.steps,
 	}
 }

@@ -113,7 +113,11 @@ type Trace struct {
 	// Turned is the cosine between the dense and the modulated query vector, with
 	// local bridges that of the likeliest cell; 1 means that modulation changed
 	// nothing.
-	Turned   float32
+	Turned float32
+	// Unknown is the share of the query's text, in [0, 1], that the encoder has no
+	// tokens for: in fusion.Calibrated the cosine counts so much less. 0 for a query
+	// with a vector of its own.
+	Unknown  float64
 	Unfitted int // documents that came after the fit of the bridge in use
 	// Stale is how many passages came or went since RLR's factor was made that the
 	// shift does not know of in full; 0 means that it is exact. The maintainer makes a

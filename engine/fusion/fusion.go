@@ -13,7 +13,7 @@ import (
 
 // Kinds of fusion.
 const (
-	// Calibrated adds absolute scores: cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
+	// Calibrated adds absolute scores: (1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
 	// Pair·pair bonus. s is the share of the query's words, by idf, that stand in
 	// the passage; the power makes it count more where nearly all do. One setting serves
 	// keywords, spans and questions (docs/METHOD.md).
@@ -44,6 +44,10 @@ type Options struct {
 	RankConstant float64
 	// LexicalShare of Convex, in [0, 1]; 0 means 0.3.
 	LexicalShare float64
+	// Unknown, in [0, 1], is the share of the query that the encoder does not know,
+	// which its vector says nothing about. The cosine counts so much less in
+	// Calibrated. Where it is 0, a search by text fills it in.
+	Unknown float64
 }
 
 // fill returns f with its defaults, or engine.ErrInvalid.
@@ -69,6 +73,8 @@ func (f Options) fill() (Options, error) {
 		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.ErrInvalid, f.Presence, f.Beta, f.Pair)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
 		return f, fmt.Errorf("%w: rank constant %v; use a positive number", fault.ErrInvalid, f.RankConstant)
+	case !(f.Unknown >= 0 && f.Unknown <= 1):
+		return f, fmt.Errorf("%w: unknown share %v; use a number from 0 to 1", fault.ErrInvalid, f.Unknown)
 	case !(f.LexicalShare > 0 && f.LexicalShare <= 1):
 		return f, fmt.Errorf("%w: lexical share %v; use a number up to 1", fault.ErrInvalid, f.LexicalShare)
 	}
@@ -107,7 +113,7 @@ func (f Options) Terms(c Candidate) []Term {
 // calibrated are the summands of a candidate's score in Calibrated.
 func (f Options) calibrated(c *Candidate) [4]Term {
 	return [4]Term{
-		{"cosine", 1, c.Dense}, {"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair},
+		{"cosine", 1 - f.Unknown, c.Dense}, {"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair},
 	}
 }
 

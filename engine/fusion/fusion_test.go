@@ -50,7 +50,7 @@ func TestFuse(t *testing.T) {
 
 // TestTerms: the terms of a candidate add up to its score.
 func TestTerms(t *testing.T) {
-	for _, o := range []Options{{}, {Presence: 2, Beta: -1}} {
+	for _, o := range []Options{{}, {Presence: 2, Beta: -1}, {Unknown: .25}, {Unknown: 1}} {
 		cs := candidates()
 		if err := o.Fuse(cs); err != nil {
 			t.Fatal(err)
@@ -62,6 +62,9 @@ func TestTerms(t *testing.T) {
 				if term.Weight <= 0 || term.Name == "" {
 					t.Errorf("%+v", term)
 				}
+			}
+			if terms := o.Terms(c); terms[0].Name == "cosine" && terms[0].Weight != 1-o.Unknown || terms[0].Name != "cosine" && o.Unknown < 1 {
+				t.Errorf("%+v where %v is unknown", terms, o.Unknown)
 			}
 			if math.Abs(sum-c.Score) > 1e-12 {
 				t.Errorf("%+v: terms add up to %v", c, sum)
@@ -75,7 +78,7 @@ func TestTerms(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for _, o := range []Options{{Kind: "magic"}, {Beta: 1001}, {Pair: math.NaN()}, {Presence: math.Inf(1)},
-		{RankConstant: -1}, {RankConstant: 1e7}, {LexicalShare: -0.1}, {LexicalShare: 1.1}} {
+		{RankConstant: -1}, {RankConstant: 1e7}, {LexicalShare: -0.1}, {LexicalShare: 1.1}, {Unknown: -.1}, {Unknown: 1.1}, {Unknown: math.NaN()}} {
 		if err := o.Check(); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -287,7 +287,10 @@ func wayName(t engine.Trace) string {
 	case engine.ModeLexical:
 		return "words alone"
 	case engine.ModeHybrid:
-		return vector + ", fused with words"
+		vector += ", fused with words"
+	}
+	if t.Unknown >= 0.1 {
+		vector += fmt.Sprintf(" · the model does not know %.0f %% of the query", 100*t.Unknown)
 	}
 	return vector
 }

@@ -42,6 +42,7 @@ type Facts struct {
 	Turned          float32 // cosine between the dense and the modulated vector
 	Unfitted        int     // documents that the bridge in use has not seen
 	Stale           int     // passages that came or went since RLR's factor
+	Unknown         float64 // share of the query that the encoder does not know
 }
 
 // Begin makes the legs ready: it filters and modulates. step is called behind each
@@ -50,6 +51,12 @@ func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Inp
 	in.Ctx = ctx
 	r := &Run{S: s, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
 	r.Facts = Facts{Variant: None, Filtered: s.View.Len()}
+	if !q.HasVector { // a vector of the caller's may be of one who knows more
+		r.Facts.Unknown = in.Tokens.Unknown()
+		if r.Plan.Fusion.Unknown == 0 {
+			r.Plan.Fusion.Unknown = r.Facts.Unknown
+		}
+	}
 	if !q.Filter.IsZero() {
 		m, err := s.Columns.Match(ctx, q.Filter)
 		if err != nil {
