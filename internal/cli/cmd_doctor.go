@@ -67,6 +67,11 @@ type databaseReport struct {
 	statsSummary
 	SelfRecall  float64  `json:"self_recall"`
 	Sampled     int      `json:"sampled"`
+	Vectors     int      `json:"vectors_checked"` // with their codes, against the stored ones
+	Sums        int      `json:"sums"`            // of tokens, that RLR keeps
+	SumsDone    int      `json:"sums_recounted"`
+	Cells       int      `json:"cells"` // of local bridges
+	CellsDone   int      `json:"cells_recounted"`
 	Unreachable int      `json:"unreachable"`
 	Unfitted    int      `json:"unfitted"`
 	Problems    []string `json:"problems"`
@@ -250,7 +255,11 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		r.fail("database", err)
 		return
 	}
-	r.Database = &databaseReport{newStats(stats), rep.SelfRecall, rep.Sampled, rep.Unreachable, rep.Unfitted, append([]string{}, rep.Problems...)}
+	r.Database = &databaseReport{
+		statsSummary: newStats(stats), SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
+		Sums: rep.Sums, SumsDone: rep.SumsRecounted, Cells: rep.Cells, CellsDone: rep.CellsRecounted,
+		Unreachable: rep.Unreachable, Unfitted: rep.Unfitted, Problems: append([]string{}, rep.Problems...),
+	}
 	if len(rep.Problems) > 0 {
 		r.fail("database", hinted(fmt.Errorf("%w: %s: %s", store.ErrCorrupt, count(len(rep.Problems), "problem", "problems"), rep.Problems[0]),
 			"restore the folder from a backup, or index the texts into a new one"))
@@ -258,8 +267,10 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		r.pass("database", "%s, format %d: %s documents, every checksum right", stats.Dir, stats.FormatMajor, thousands(rep.Documents))
 	}
 	if rep.Documents > 0 {
-		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, stats.Chunks,
+		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, rep.Vectors,
 			rep.SelfRecall, count(rep.Sampled, "vector", "vectors"))
+		r.pass("proof", "%s, their codes, words and metadata held to what is stored; %d of %s and %d of %s recounted",
+			count(rep.Vectors, "vector", "vectors"), rep.SumsRecounted, count(rep.Sums, "sum", "sums"), rep.CellsRecounted, count(rep.Cells, "cell", "cells"))
 	}
 	bridge := "follows every change"
 	switch {
