@@ -210,4 +210,3 @@ func TestVerifyEndsAtOnce(t *testing.T) {
 		closed(t, e)
 	}
 }
-
