@@ -3,33 +3,38 @@ package modulate
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 )
 
 // Lists reads the postings of all tokens and returns a function that says whether
 // a passage is there with just these tokens of lexical weight (encoder.Tokens.Lexical;
 // order and repetition do not count). It compares sums of a random 64-bit number
-// for each token, so that a difference goes unnoticed once in 2⁶⁴. The function is
-// for one goroutine. Errors: ErrCorrupt, that of ctx. Cost: one read of the
-// postings, and 8 bytes a passage and a token of the vocabulary.
+// for each token, so that a difference goes unnoticed once in some 2⁶⁴. The function
+// is for one goroutine. Errors: ErrCorrupt, that of ctx. Cost: one read of the
+// postings, and 8 bytes a passage.
 func (s *Sums) Lists(ctx context.Context) (func(id uint64, tokens []int32) bool, error) {
-	marks, sums := make([]uint64, s.VocabSize()), make([]uint64, s.slots())
-	for t := range marks {
-		if t%(1<<12) == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		marks[t] = rand.Uint64()
+	key, sums := rand.Uint64(), make([]uint64, s.slots())
+	mark := func(t int) uint64 {
+		x := (key ^ uint64(t)) * 0x9E3779B97F4A7C15
+		x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+		return x ^ x>>31
 	}
-	for t, mark := range marks {
-		left, stop := 0, error(nil)
-		err := s.each(t, s.tokens.At(t), func(slot int) bool {
+	left := 0
+	for t, p := range s.tokens.All {
+		stop, m := error(nil), mark(t)
+		look := func() bool {
 			if left--; left < 0 {
 				left = 1 << 16
-				if stop = ctx.Err(); stop != nil {
-					return false
-				}
+				stop = ctx.Err()
 			}
-			sums[slot] += mark
-			return true
+			return stop == nil
+		}
+		if !look() {
+			return nil, stop
+		}
+		err := s.each(t, p, func(slot int) bool {
+			sums[slot] += m
+			return look()
 		})
 		if err == nil {
 			err = stop
@@ -38,22 +43,20 @@ func (s *Sums) Lists(ctx context.Context) (func(id uint64, tokens []int32) bool,
 			return nil, err
 		}
 	}
-	last := make([]int, len(marks)) // the call that met a token last
-	calls := 0
+	var list []int32
 	return func(id uint64, tokens []int32) bool {
 		slot, ok := s.slot(id)
 		if !ok || s.dead.Has(uint64(slot)) {
 			return false
 		}
-		calls++
+		list = append(list[:0], tokens...)
+		slices.Sort(list)
 		var want uint64
-		for _, t := range tokens {
-			if uint(t) >= uint(len(marks)) {
+		for _, t := range slices.Compact(list) {
+			if uint(t) >= uint(s.VocabSize()) {
 				return false
 			}
-			if last[t] != calls {
-				last[t], want = calls, want+marks[t]
-			}
+			want += mark(int(t))
 		}
 		return sums[slot] == want
 	}, nil

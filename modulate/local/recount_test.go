@@ -49,7 +49,11 @@ func TestRecount(t *testing.T) {
 		"token":  func() func() { old := at.slots[0]; at.slots[0]++; return func() { at.slots[0] = old } },
 		"df":     func() func() { b.words.heads[2*at.tokens[1]]++; return func() { b.words.heads[2*at.tokens[1]]-- } },
 		"listed": func() func() { b.words.lists[3] ^= 1; return func() { b.words.lists[3] ^= 1 } },
-		"corpus": func() func() { old := c.tokens[at.ids[0]]; c.tokens[at.ids[0]] = old[1:]; return func() { c.tokens[at.ids[0]] = old } },
+		"corpus": func() func() {
+			old := c.tokens[at.ids[0]]
+			c.tokens[at.ids[0]] = old[1:]
+			return func() { c.tokens[at.ids[0]] = old }
+		},
 	} {
 		undo := plant()
 		if err := check(); !errors.Is(err, modulate.ErrCorrupt) {
