@@ -20,7 +20,7 @@ func (s *Sums) Lists(ctx context.Context) (func(id uint64, tokens []int32) bool,
 		return x ^ x>>31
 	}
 	left := 0
-	for t, p := range s.tokens.All {
+	for t := range s.VocabSize() {
 		stop, m := error(nil), mark(t)
 		look := func() bool {
 			if left--; left < 0 {
@@ -32,7 +32,7 @@ func (s *Sums) Lists(ctx context.Context) (func(id uint64, tokens []int32) bool,
 		if !look() {
 			return nil, stop
 		}
-		err := s.each(t, p, func(slot int) bool {
+		err := s.each(t, s.tokens.At(t), func(slot int) bool {
 			sums[slot] += m
 			return look()
 		})

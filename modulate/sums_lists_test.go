@@ -12,14 +12,18 @@ import (
 // order and number, and none has more, fewer or others.
 func TestLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
-	const d, vocab = 8, 50
+	const d, vocab = 8, 5000
 	g := newGrowing(d, vocab)
 	for range 60 {
 		g.add(randomPassage(r, d, vocab))
 	}
 	gone := g.all[7]
 	g.remove(7)
-	for range 2 { // as edited, and frozen
+	for _, next := range []func() (*Sums, error){
+		func() (*Sums, error) { return g.Compacted(t.Context()) },
+		func() (*Sums, error) { return opened(g.Sums, saved(t, g.Sums)) },
+		nil,
+	} {
 		holds, err := g.Lists(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -46,11 +50,12 @@ func TestLists(t *testing.T) {
 		if holds(gone.id, gone.tokens) || holds(1<<30, nil) {
 			t.Fatal("a passage that is not there has tokens")
 		}
-		s, err := g.Compacted(t.Context())
-		if err != nil {
+		if next == nil {
+			break
+		}
+		if g.Sums, err = next(); err != nil {
 			t.Fatal(err)
 		}
-		g.Sums = s
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -322,7 +322,7 @@ func (r *remains) get(key []byte) ([]byte, error) {
 	value := make([]byte, at.n)
 	if _, err := f.ReadAt(value, at.from); err != nil {
 		if errors.Is(err, syscall.EIO) {
-			return nil, r.codec.corrupt("record "+keyName(key), err)
+			return nil, fmt.Errorf("record %s: %w: %v", keyName(key), ErrNotFound, err)
 		}
 		return nil, err
 	}
