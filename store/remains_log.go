@@ -22,7 +22,7 @@ func walkLog(ctx context.Context, data []byte, see func(s sighting), note func(f
 	}
 	torn := -1 // where what cannot be read begins
 	for at, steps := logHead, 0; at < len(data); steps++ {
-		if steps%(1<<10) == 0 && ctx.Err() != nil {
+		if steps%64 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		s, meta, n, ok := logEntry(data, at)
