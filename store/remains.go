@@ -299,15 +299,18 @@ func (r *remains) enter(s sighting) {
 }
 
 // get returns the payload under a key. Errors: ErrNotFound, *CorruptError, those of
-// reading.
-func (r *remains) get(key []byte) ([]byte, error) {
+// reading, that of ctx.
+func (r *remains) get(ctx context.Context, key []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	at, ok := r.at[string(key)]
 	if !ok || at.gone {
 		return nil, ErrNotFound
 	}
 	f, ok := r.open[at.file]
 	if !ok {
-		const most = 16 // files at a time
+		const most = 64 // files at a time
 		if len(r.open) >= most {
 			if err := r.close(); err != nil {
 				return nil, err
@@ -344,11 +347,11 @@ func (r *remains) close() error {
 }
 
 // record joins the parts of a document or a row.
-func (r *remains) record(prefix byte, ord uint64) ([]byte, error) {
+func (r *remains) record(ctx context.Context, prefix byte, ord uint64) ([]byte, error) {
 	var whole []byte
 	for i, n := 0, 1; i < n; i++ {
 		key := partKey(prefix, ord, i)
-		p, err := r.get(key)
+		p, err := r.get(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -365,8 +368,8 @@ func (r *remains) record(prefix byte, ord uint64) ([]byte, error) {
 }
 
 // document reads a version.
-func (r *remains) document(ord uint64) (*Document, error) {
-	text, err := r.record(prefixDocument, ord)
+func (r *remains) document(ctx context.Context, ord uint64) (*Document, error) {
+	text, err := r.record(ctx, prefixDocument, ord)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +377,7 @@ func (r *remains) document(ord uint64) (*Document, error) {
 	if err := decodeDocument(text, d); err != nil {
 		return nil, r.codec.decoded(partKey(prefixDocument, ord, 0), err)
 	}
-	raw, err := r.record(prefixRow, ord)
+	raw, err := r.record(ctx, prefixRow, ord)
 	if err != nil {
 		return d, err
 	}

@@ -139,9 +139,9 @@ func (r *remains) salvage(ctx context.Context, to string, o SalvageOptions, rep 
 	}
 	var e *Evidence
 	if o.Evidence != nil {
-		e = o.Evidence(r.manifest.UUID, func(seq uint64) ([16]byte, bool) { return r.historyAt(seq) })
+		e = o.Evidence(r.manifest.UUID, func(seq uint64) ([16]byte, bool) { return r.historyAt(ctx, seq) })
 	}
-	c, err := r.count(e)
+	c, err := r.count(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		d, err := r.document(ord)
+		d, err := r.document(ctx, ord)
 		if err != nil && !lost(err) {
 			return err
 		}

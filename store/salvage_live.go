@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -26,7 +27,7 @@ type census struct {
 const maxOrdinal = 1 << 48
 
 // count finds out which versions are live. The evidence may be nil.
-func (r *remains) count(e *Evidence) (*census, error) {
+func (r *remains) count(ctx context.Context, e *Evidence) (*census, error) {
 	c := &census{live: map[uint64]string{}, total: -1}
 	if r.stated {
 		c.seq, c.total = r.st.seq, int(r.st.live)
@@ -34,20 +35,23 @@ func (r *remains) count(e *Evidence) (*census, error) {
 	if r.headed && r.head.seq > c.seq {
 		c.seq, c.total = r.head.seq, -1
 	}
-	logged, err := r.log(c)
+	logged, err := r.log(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := r.ids(c.seq)
+	ids, err := r.ids(ctx, c.seq)
 	if err != nil {
 		return nil, err
 	}
-	dead, err := r.dead(c.seq, logged)
+	dead, err := r.dead(ctx, c.seq, logged)
 	if err != nil {
 		return nil, err
 	}
-	if e != nil && r.follow(c, e, logged, ids) {
+	if e != nil && r.follow(ctx, c, e, logged, ids) {
 		return c, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	ceiling := uint64(0) // above all ordinals that were given
 	if r.stated {
@@ -75,7 +79,7 @@ func (r *remains) count(e *Evidence) (*census, error) {
 		if _, there := c.live[ord]; there || dead[ord] || ord >= ceiling {
 			continue
 		}
-		p, err := r.record(prefixDocument, ord)
+		p, err := r.record(ctx, prefixDocument, ord)
 		if err != nil {
 			if !lost(err) {
 				return nil, err
@@ -109,7 +113,7 @@ type change struct {
 
 // log reads the entries of the batches that were committed, in their order, and sets
 // the last commit of the census by their records.
-func (r *remains) log(c *census) ([]change, error) {
+func (r *remains) log(ctx context.Context, c *census) ([]change, error) {
 	for key, at := range r.at {
 		if key[0] != prefixCommit || at.gone {
 			continue
@@ -118,7 +122,7 @@ func (r *remains) log(c *census) ([]change, error) {
 		if !ok || seq <= c.seq {
 			continue
 		}
-		p, err := r.get([]byte(key))
+		p, err := r.get(ctx, []byte(key))
 		if err != nil && !lost(err) {
 			return nil, err
 		}
@@ -135,7 +139,7 @@ func (r *remains) log(c *census) ([]change, error) {
 		if !ok || seq > c.seq {
 			continue
 		}
-		p, err := r.get([]byte(key))
+		p, err := r.get(ctx, []byte(key))
 		if err != nil && !lost(err) {
 			return nil, err
 		}
@@ -150,13 +154,13 @@ func (r *remains) log(c *census) ([]change, error) {
 }
 
 // ids are the ordinals that ids have at a commit, 0 for deleted ones.
-func (r *remains) ids(seq uint64) (map[string]uint64, error) {
+func (r *remains) ids(ctx context.Context, seq uint64) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	for key, at := range r.at {
 		if key[0] != prefixID || at.gone {
 			continue
 		}
-		p, err := r.get([]byte(key))
+		p, err := r.get(ctx, []byte(key))
 		if err != nil && !lost(err) {
 			return nil, err
 		}
@@ -168,7 +172,7 @@ func (r *remains) ids(seq uint64) (map[string]uint64, error) {
 }
 
 // dead are the versions that had ended at a commit.
-func (r *remains) dead(seq uint64, logged []change) (map[uint64]bool, error) {
+func (r *remains) dead(ctx context.Context, seq uint64, logged []change) (map[uint64]bool, error) {
 	out := map[uint64]bool{}
 	for _, l := range logged {
 		out[l.Old] = true
@@ -178,7 +182,7 @@ func (r *remains) dead(seq uint64, logged []change) (map[uint64]bool, error) {
 			continue
 		}
 		ord, _, ok := keyNumber([]byte(key))
-		p, err := r.get([]byte(key))
+		p, err := r.get(ctx, []byte(key))
 		if err != nil && !lost(err) {
 			return nil, err
 		}
@@ -205,13 +209,13 @@ func (r *remains) versions() []uint64 {
 
 // follow brings evidence on by the log, which must be whole from there. It reports
 // whether the census is complete.
-func (r *remains) follow(c *census, e *Evidence, logged []change, ids map[string]uint64) bool {
+func (r *remains) follow(ctx context.Context, c *census, e *Evidence, logged []change, ids map[string]uint64) bool {
 	entries := map[uint64]uint64{}
 	for _, l := range logged {
 		entries[l.seq]++
 	}
 	for seq := e.Seq + 1; seq <= c.seq; seq++ {
-		p, err := r.get(numberKey(prefixCommit, seq))
+		p, err := r.get(ctx, numberKey(prefixCommit, seq))
 		if err != nil {
 			return false
 		}
@@ -247,7 +251,7 @@ func (r *remains) follow(c *census, e *Evidence, logged []change, ids map[string
 }
 
 // historyAt returns the digest of a commit, as far as anything tells.
-func (r *remains) historyAt(seq uint64) (History, bool) {
+func (r *remains) historyAt(ctx context.Context, seq uint64) (History, bool) {
 	switch {
 	case r.stated && seq == r.st.seq:
 		return r.st.history, r.st.history != History{}
@@ -256,7 +260,7 @@ func (r *remains) historyAt(seq uint64) (History, bool) {
 	case r.headed && seq == r.head.seq:
 		return r.head.history, r.head.history != History{}
 	}
-	p, err := r.get(numberKey(prefixCommit, seq))
+	p, err := r.get(ctx, numberKey(prefixCommit, seq))
 	if err != nil {
 		return History{}, false
 	}

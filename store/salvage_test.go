@@ -300,6 +300,17 @@ func TestSalvageRefuses(t *testing.T) {
 	if _, err := Salvage(ended, dir, to, SalvageOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("without time: %v", err)
 	}
+	// At any moment that it looks, the work ends.
+	all := &lookedAt{ctx, 1 << 30}
+	if _, err := Salvage(all, dir, filepath.Join(t.TempDir(), "whole"), SalvageOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	looks := 1<<30 - all.left
+	for left := 0; left < looks; left += 1 + looks/12 {
+		if _, err := Salvage(&lookedAt{ctx, left}, dir, to, SalvageOptions{}); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled at look %d: %v", left, err)
+		}
+	}
 	planted := errors.New("planted")
 	if _, err := Salvage(ctx, dir, to, SalvageOptions{Finish: func(context.Context, string) error { return planted }}); !errors.Is(err, planted) {
 		t.Errorf("a failing end: %v", err)
