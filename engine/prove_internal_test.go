@@ -94,7 +94,26 @@ func TestVerifyProves(t *testing.T) {
 			s.Columns = x.Done()
 			return nil
 		}},
-		{"sums", func() func() { // other tokens
+		{"sums", func() func() { // other tokens, in all that it counts by
+			end, err := e.st.Rows(last)
+			done(err)
+			x := s.Sums.Edit()
+			done(x.Remove(chunk.ID(last, 0), end[0].Vector, end[0].Tokens))
+			next, err := x.Done()
+			done(err)
+			fresh, err := next.Compacted(t.Context())
+			done(err)
+			x = fresh.Edit()
+			done(x.Add(chunk.ID(last, 0), end[0].Vector, end[0].Tokens[1:]))
+			next, err = x.Done()
+			done(err)
+			factor, err := next.Factor(t.Context())
+			done(err)
+			s.Sums, err = next.WithFactor(factor)
+			done(err)
+			return nil
+		}},
+		{"sums", func() func() { // a passage fewer
 			x := s.Sums.Edit()
 			done(x.Remove(id, rows[1].Vector, rows[1].Tokens))
 			next, err := x.Done()
