@@ -22,7 +22,7 @@ func wreck(t *testing.T, fit bool) (dir string, tables []string) {
 	e := open(t, dir, engine.Options{MemoryMiB: 64, ChunkTokens: -1})
 	var ds []engine.Document
 	for i := range 200 {
-		ds = append(ds, engine.Document{ID: fmt.Sprintf("d%d", i), Text: text(i) + strings.Repeat(fmt.Sprintf(" %d", i), 8000), Metadata: map[string]any{"n": i}})
+		ds = append(ds, engine.Document{ID: fmt.Sprintf("d%d", i), Text: text(i) + strings.Repeat(fmt.Sprintf(" %d", i), 1000), Metadata: map[string]any{"n": i, "fill": strings.Repeat(fmt.Sprint(1000+i), 8000)}})
 	}
 	add(t, e, ds)
 	if _, err := e.Delete(t.Context(), []string{"d3", "d100"}); err != nil {

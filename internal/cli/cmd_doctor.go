@@ -36,7 +36,7 @@ where it is wrong. Where the documents themselves are damaged, the database stay
 each document that can be read is saved into a new one beside it; the others are named. The exit
 code is 0 if no document is lost, else 5. --model is needed only where the record that names the
 model is lost.`,
-	examples: []string{"lexsem doctor", "lexsem doctor --db notes.db --json", "lexsem doctor --repair --db notes.db --to rescued.db"},
+	examples: []string{"lexsem doctor --db notes.db --json", "lexsem doctor --repair --db notes.db --to rescued.db"},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
