@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +15,10 @@ import (
 // on disk is at most twice what is live, while the database stays open and when it
 // is opened again.
 func TestSpaceFollowsBytes(t *testing.T) {
+	documents, size := 16, 128<<10
+	if os.Getenv("LEXSEM_LONG") != "" && !testing.Short() {
+		documents, size = 10, 1<<20
+	}
 	for _, o := range []engine.Options{{MemoryMiB: 64}, {MemoryMiB: 64, NoSync: true}} {
 		dir := t.TempDir()
 		open := func(o engine.Options) *engine.Engine {
@@ -32,8 +37,8 @@ func TestSpaceFollowsBytes(t *testing.T) {
 		}
 		e := open(o)
 		for round := range 10 {
-			for i := range 16 {
-				text := fmt.Sprintf("%d in round %d. ", i, round) + strings.Repeat(" ", 128<<10)
+			for i := range documents {
+				text := fmt.Sprintf("%d in round %d. ", i, round) + strings.Repeat(" ", size)
 				if _, err := e.Upsert(t.Context(), []engine.Document{{ID: fmt.Sprint(i), Text: text}}); err != nil {
 					t.Fatal(err)
 				}

@@ -113,6 +113,9 @@ func (e *Engine) start(ctx context.Context) error {
 		if err := json.Unmarshal(m.Encoder, &e.fp); err != nil {
 			return fmt.Errorf("%w: encoder fingerprint in the manifest of %s: %v", ErrCorrupt, e.dir, err)
 		}
+		if err := checkShape(e.fp, m.Dim); err != nil {
+			return fmt.Errorf("%w: the manifest of %s names %v", ErrCorrupt, e.dir, err)
+		}
 		if e.enc != nil {
 			if err := encoder.Check("database "+e.dir, e.fp, e.enc.Fingerprint()); err != nil {
 				return err
@@ -122,6 +125,9 @@ func (e *Engine) start(ctx context.Context) error {
 		return fmt.Errorf("database %s was never written to: %w", e.dir, ErrNoEncoder)
 	default:
 		e.fp = e.enc.Fingerprint()
+		if err := checkShape(e.fp, e.fp.Dim); err != nil {
+			return fmt.Errorf("%w: %v", ErrInvalid, err)
+		}
 		raw, err := json.Marshal(e.fp)
 		if err != nil {
 			return fmt.Errorf("encoder fingerprint: %w", err)

@@ -199,10 +199,16 @@ type ProbeScore struct {
 type VerifyReport struct {
 	Documents   int      // live documents
 	Problems    []string // what is wrong, one entry each; empty when all is well
+	Damaged     bool     // a problem is with what is stored: nothing makes that anew, see Salvage
+	Vectors     int      // in the index, held to the stored ones with their codes
 	Unreachable int      // vectors that a search by themselves can never find
 	Sampled     int      // vectors searched by themselves
-	SelfRecall  float64  // share of those found at distance zero, in [0, 1]
-	Unfitted    int      // documents the default bridge has not seen
+	SelfRecall  float64  // share of those that were found, in [0, 1]
+	// Of the sums of tokens that RLR keeps, and of the cells of local bridges, so
+	// many were recounted, drawn at random.
+	SumsRecounted, Sums   int
+	CellsRecounted, Cells int
+	Unfitted              int // documents the default bridge has not seen
 }
 
 // Stats describes a database.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -19,7 +20,7 @@ type savedGraph struct {
 
 func (h *hnsw) Save(w *snapshot.Writer) error {
 	h.write.Lock()
-	if err := h.checkLinks(); err != nil {
+	if err := h.checkLinks(context.Background()); err != nil {
 		h.write.Unlock()
 		return err
 	}

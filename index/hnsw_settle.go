@@ -1,10 +1,13 @@
 package index
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // checkLinks reads and checks all links that lie in a snapshot and have not been
-// read yet: ErrCorrupt. The writer calls it.
-func (h *hnsw) checkLinks() error {
+// read yet: ErrCorrupt, or that of ctx. The writer calls it.
+func (h *hnsw) checkLinks(ctx context.Context) error {
 	if h.lazy == nil {
 		return nil
 	}
@@ -15,7 +18,14 @@ func (h *hnsw) checkLinks() error {
 		h.unspilled = nil
 	}
 	errs := make([]error, len(h.lazy.ready))
-	h.parallel(len(errs), func(c int) { errs[c] = h.lazy.check(c) })
+	h.parallel(len(errs), func(c int) {
+		if errs[c] = ctx.Err(); errs[c] == nil {
+			errs[c] = h.lazy.check(c)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return errors.Join(errs...)
 }
 
@@ -26,7 +36,7 @@ func (h *hnsw) settle() error {
 	if h.settled {
 		return nil
 	}
-	if err := h.checkLinks(); err != nil {
+	if err := h.checkLinks(context.Background()); err != nil {
 		return err
 	}
 	rooms := make([][]uint32, 0, len(h.nodes))

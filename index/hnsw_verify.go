@@ -13,12 +13,14 @@ type Verifier interface {
 	// Verify reports whatever does not fit together in the data structure,
 	// joined, each as ErrCorrupt; for a graph also nodes that searches cannot
 	// reach. It reads all vectors, also those that lie in a snapshot and have
-	// not been read yet. Add and Delete wait meanwhile, searches do not. When ctx
-	// is done it returns the context's error.
+	// not been read yet, and holds codes to be those of their vectors. Add and
+	// Delete wait meanwhile, searches do not. When ctx is done it returns the
+	// context's error, within a few milliseconds.
 	Verify(ctx context.Context) error
 	// Unreachable counts the vectors that no walk from the entry along the
-	// links of the lowest layer can find; 0 for exact indexes.
-	Unreachable() int
+	// links of the lowest layer can find; 0 for exact indexes. Its error is that
+	// of ctx.
+	Unreachable(ctx context.Context) (int, error)
 }
 
 func (f *flat) Verify(ctx context.Context) error {
@@ -38,6 +40,9 @@ func (b *base) verify(ctx context.Context) error {
 			continue
 		}
 		if err := v.mem.check(c); err != nil {
+			return err
+		}
+		if err := v.checkCodes(c); err != nil {
 			return err
 		}
 	}
@@ -69,21 +74,25 @@ func (h *hnsw) Verify(ctx context.Context) error {
 }
 
 // Unreachable counts by one walk over the graph while Add and Delete wait.
-func (h *hnsw) Unreachable() int {
+func (h *hnsw) Unreachable(ctx context.Context) (int, error) {
 	h.write.Lock()
 	defer h.write.Unlock()
-	if h.now.live == 0 || h.checkLinks() != nil {
-		return 0
+	if h.now.live == 0 || h.checkLinks(ctx) != nil { // damage is for Verify to tell
+		return 0, ctx.Err()
 	}
-	return h.now.live - h.reach(h.entry, func(slot uint32) []uint32 { return h.links(slot, 0) })
+	n, err := h.reach(ctx, h.entry, func(slot uint32) []uint32 { return h.links(slot, 0) })
+	if err != nil {
+		return 0, err
+	}
+	return h.now.live - n, nil
 }
 
 // Unreachable is 0: a scan finds every vector.
-func (f *flat) Unreachable() int { return 0 }
+func (f *flat) Unreachable(context.Context) (int, error) { return 0, nil }
 
 // verify checks the graph.
 func (h *hnsw) verify(ctx context.Context) error {
-	if err := h.checkLinks(); err != nil {
+	if err := h.checkLinks(ctx); err != nil {
 		return err
 	}
 	h.collect()
@@ -140,7 +149,9 @@ func (h *hnsw) verify(ctx context.Context) error {
 	if count > 0 {
 		if top != h.top || int(h.entry) >= h.n || h.state(h.entry) != live || h.height(h.entry) != top {
 			bad("entry %d is not on the highest layer, %d", h.entry, top)
-		} else if r := h.reach(h.entry, h.tree); r != count || edges != 2*(count-1) {
+		} else if r, err := h.reach(ctx, h.entry, h.tree); err != nil {
+			return err
+		} else if r != count || edges != 2*(count-1) {
 			bad("spanning tree of %d edges reaches %d of %d nodes", edges/2, r, count)
 		}
 	} else if h.top != -1 {
@@ -173,11 +184,14 @@ func (h *hnsw) verifyLinks(slot uint32, layer int, held []int, bad func(string, 
 }
 
 // reach counts the nodes that can be reached from slot along the given links.
-func (h *hnsw) reach(slot uint32, links func(uint32) []uint32) int {
+func (h *hnsw) reach(ctx context.Context, slot uint32, links func(uint32) []uint32) (int, error) {
 	seen := make([]bool, h.n)
 	seen[slot] = true
 	n := 0
 	for stack := []uint32{slot}; len(stack) > 0; n++ {
+		if n&nodeMask == 0 && ctx.Err() != nil {
+			return n, ctx.Err()
+		}
 		s := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		for _, t := range links(s) {
@@ -187,5 +201,5 @@ func (h *hnsw) reach(slot uint32, links func(uint32) []uint32) int {
 			}
 		}
 	}
-	return n
+	return n, nil
 }

@@ -695,6 +695,13 @@ func TestVerifySums(t *testing.T) {
 			e.Ptr(int(g.all[0].tokens[0])).df++
 			s.tokens = e.Done()
 		},
+		"row": func(s *Sums) {
+			e := s.tokens.Edit()
+			p := e.Ptr(int(g.all[0].tokens[0]))
+			p.row = &row{sum: slices.Clone(p.row.sum), rounds: p.row.rounds}
+			p.row.sum[3] += 0.01
+			s.tokens = e.Done()
+		},
 		"vector": func(s *Sums) { s.vectors = func(uint64) []float32 { return nil } },
 	} {
 		s := *g.Sums

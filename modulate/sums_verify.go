@@ -9,22 +9,33 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
+// rowSample is how many rows Verify recounts.
+const rowSample = 256
+
+// Sampled tells how many of the token sums that are kept Verify recounts, drawn
+// anew each time, and how many there are.
+func (s *Sums) Sampled() (recounted, of int) {
+	for _, p := range s.tokens.All {
+		if p.row != nil {
+			of++
+		}
+	}
+	return min(of, rowSample), of
+}
+
 // Verify recounts the sums: the passages of each token, the sum of all vectors,
-// a sample of the rows, and whether A·(A⁻¹v) is v for some random v where the
-// inverse is that of this corpus. Error: ErrCorrupt that names the first
-// mistake, or that of ctx. Cost: about three reads of all vectors, and one of all
-// postings.
+// a sample of the rows (Sampled), and whether A·(A⁻¹v) is v for some random v where
+// the inverse is that of this corpus. What it reads of the corpus are the
+// postings, which Lists holds to the passages' tokens, and the vectors. Error:
+// ErrCorrupt that names the first mistake, or that of ctx within milliseconds.
+// Cost: about three reads of all vectors, one of all postings, and one of the
+// vectors of each token of the sample.
 func (s *Sums) Verify(ctx context.Context) error {
 	if n := s.slots() - s.dead.Len(); n != s.n {
 		return s.damaged(fmt.Errorf("%d passages, where %d are counted", n, s.n))
 	}
-	r := rand.New(rand.NewPCG(uint64(s.n), s.gen))
-	rows := 0
-	for _, p := range s.tokens.All {
-		if p.row != nil {
-			rows++
-		}
-	}
+	r := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	need, left := s.Sampled()
 	for t := range s.VocabSize() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -42,11 +53,16 @@ func (s *Sums) Verify(ctx context.Context) error {
 		if df := s.df(t, p); df != seen {
 			return s.damaged(fmt.Errorf("token %d is in %d passages, where %d are counted", t, seen, df))
 		}
-		if p.row != nil && r.IntN(rows) < 32 {
+		if p.row == nil {
+			continue
+		}
+		if r.IntN(left) < need {
+			need--
 			if err := s.verifyRow(ctx, t, p); err != nil {
 				return err
 			}
 		}
+		left--
 	}
 	return s.verifyVectors(ctx, r)
 }

@@ -105,6 +105,10 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
+			if sys := systemError(firstLine(r)); sys != nil {
+				db, err = nil, fmt.Errorf("opening database %s: %w", dir, sys)
+				return
+			}
 			db, err = nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(r)}
 		}
 	}()
@@ -145,8 +149,9 @@ func checkLogs(records string) error {
 	return nil
 }
 
-// refusals are the operating system's, that are no damage.
-var refusals = []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EPERM,
+// refusals are the operating system's, that are no damage.  The words of ENFILE
+// begin with those of EMFILE.
+var refusals = []error{syscall.ENOSPC, syscall.ENFILE, syscall.EMFILE, syscall.EACCES, syscall.EPERM,
 	syscall.EROFS, syscall.ENOMEM, syscall.EIO, syscall.EFBIG}
 
 // systemError returns err, if it is the operating system's refusal, as an error

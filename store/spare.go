@@ -53,7 +53,7 @@ func strayTables(records string, listed map[uint64]badger.TableManifest) (paths 
 func returnSpares(records string) (n int, err error) {
 	err = eachSpare(records, func(spare string) error {
 		n++
-		name := strings.TrimSuffix(spare, spareExt)
+		name := trimSpare(spare)
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -61,6 +61,9 @@ func returnSpares(records string) (n int, err error) {
 	})
 	return n, err
 }
+
+// trimSpare is the name that a table had before it was set aside.
+func trimSpare(name string) string { return strings.TrimSuffix(name, spareExt) }
 
 // removeSpares removes tables that are set aside.
 func removeSpares(records string) error { return eachSpare(records, os.Remove) }
@@ -71,7 +74,7 @@ func eachSpare(records string, do func(path string) error) error {
 		return err
 	}
 	for _, e := range entries {
-		if _, ok := table.ParseFileID(strings.TrimSuffix(e.Name(), spareExt)); ok && strings.HasSuffix(e.Name(), spareExt) {
+		if _, ok := table.ParseFileID(trimSpare(e.Name())); ok && strings.HasSuffix(e.Name(), spareExt) {
 			if err := do(filepath.Join(records, e.Name())); err != nil {
 				return err
 			}

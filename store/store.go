@@ -391,7 +391,13 @@ func (s *Store) Len() int { return int(s.current().live) }
 // Dir returns the database's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// corrupt makes a *CorruptError.
+// corrupt makes a *CorruptError, unless the operating system has refused something:
+// that is no damage, and no reason to restore a backup.
 func (s *Store) corrupt(what string, err error) error {
+	if err != nil {
+		if sys := systemError(err); sys != nil {
+			return fmt.Errorf("database %s: %s: %w", s.dir, what, sys)
+		}
+	}
 	return &CorruptError{Dir: s.dir, What: what, Err: err}
 }

@@ -73,20 +73,13 @@ const ahead = 4
 // that Badger's MANIFEST lists.
 func openTables(dir string) (*tables, error) {
 	t := &tables{dir: dir}
+	listed, err := listedTables(dir)
+	if err != nil || listed == nil {
+		return t, err // a new database; if it is not, HEAD tells
+	}
 	records := filepath.Join(dir, recordsName)
-	f, err := os.Open(filepath.Join(records, badger.ManifestFilename))
-	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil // a new database; if it is not, HEAD tells
-	}
-	if err != nil {
-		return nil, err
-	}
-	m, _, err := badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, t.damaged(badger.ManifestFilename, firstLine(err))
-	}
-	t.listed = m.Tables
-	for id, tm := range m.Tables {
+	t.listed = listed
+	for id, tm := range listed {
 		f := &tableFile{path: filepath.Join(records, table.IDToFilename(id)), level: int(tm.Level)}
 		if err := f.open(); err != nil {
 			return nil, t.damaged(filepath.Base(f.path), err)
@@ -99,8 +92,24 @@ func openTables(dir string) (*tables, error) {
 	for _, files := range t.levels {
 		sort.Slice(files, func(i, j int) bool { return bytes.Compare(files[i].first, files[j].first) < 0 })
 	}
-	t.left.Store(int64(len(m.Tables)))
+	t.left.Store(int64(len(listed)))
 	return t, nil
+}
+
+// listedTables are the tables that Badger's MANIFEST names, nil where there is none.
+func listedTables(dir string) (map[uint64]badger.TableManifest, error) {
+	f, err := os.Open(filepath.Join(dir, recordsName, badger.ManifestFilename))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, (&tables{dir: dir}).damaged(badger.ManifestFilename, firstLine(err))
+	}
+	return m.Tables, nil
 }
 
 func (t *tables) damaged(name string, err error) error {

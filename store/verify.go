@@ -184,9 +184,7 @@ func (p *pin) verify(ctx context.Context, progress func(done, total int), r *Rep
 func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *Report, problem func(error) error) error {
 	err := p.s.tables.checkAll(func() error { return p.interrupted(ctx) })
 	if err == nil {
-		if err = p.s.db.VerifyChecksum(); err != nil {
-			err = p.s.corrupt("a table", firstLine(err))
-		}
+		err = p.checkNewTables(ctx)
 	}
 	if err := problem(err); err != nil {
 		return err

@@ -26,16 +26,30 @@ var cmdDoctor = command{
 	summary: "check this machine, and with --db a database",
 	about: `
 Checks the build, the cache, the runtime, the model and what it computes, without fetching
-anything. With --db it reads every record and its checksum, holds the index against the store,
-searches a sample of vectors by themselves, and says how much of the corpus the fitted bridge
-has seen. The exit code is that of the first check that failed.`,
-	examples: []string{"lexsem doctor", "lexsem doctor --db notes.db --json"},
+anything. With --db it reads every record and its checksum, holds every vector, its codes, the
+words and the metadata to what is stored, recounts a sample of sums and cells, searches a sample
+of vectors by themselves, and says how much of the corpus the fitted bridge has seen. The exit
+code is that of the first check that failed.
+
+With --repair it makes a database whole. What is derived from the stored documents is made anew
+where it is wrong. Where the documents themselves are damaged, the database stays as it is, and
+each document that can be read is saved into a new one beside it; the others are named. The exit
+code is 0 if no document is lost, else 5. --model is needed only where the record that names the
+model is lost.`,
+	examples: []string{"lexsem doctor --db notes.db --json", "lexsem doctor --repair --db notes.db --to rescued.db"},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
+		repair := f.bool("repair", "make the database of --db whole, or save what can be read of it")
+		to := f.str("to", "", "folder of the new database of --repair, which must not exist (DB"+salvagedSuffix+")")
 		return func(ctx context.Context, a *app, args []string) error {
-			if len(args) > 0 {
+			switch {
+			case len(args) > 0:
 				return hinted(usagef("doctor takes no arguments, got %q", args[0]), "name a database with --db")
+			case *repair:
+				return runRepair(ctx, a, *to, *asJSON)
+			case *to != "":
+				return usagef("--to goes with --repair")
 			}
 			return runDoctor(ctx, a, *asJSON)
 		}
@@ -67,6 +81,11 @@ type databaseReport struct {
 	statsSummary
 	SelfRecall  float64  `json:"self_recall"`
 	Sampled     int      `json:"sampled"`
+	Vectors     int      `json:"vectors_checked"` // with their codes, against the stored ones
+	Sums        int      `json:"sums"`            // of tokens, that RLR keeps
+	SumsDone    int      `json:"sums_recounted"`
+	Cells       int      `json:"cells"` // of local bridges
+	CellsDone   int      `json:"cells_recounted"`
 	Unreachable int      `json:"unreachable"`
 	Unfitted    int      `json:"unfitted"`
 	Problems    []string `json:"problems"`
@@ -250,16 +269,22 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		r.fail("database", err)
 		return
 	}
-	r.Database = &databaseReport{newStats(stats), rep.SelfRecall, rep.Sampled, rep.Unreachable, rep.Unfitted, append([]string{}, rep.Problems...)}
+	r.Database = &databaseReport{
+		statsSummary: newStats(stats), SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
+		Sums: rep.Sums, SumsDone: rep.SumsRecounted, Cells: rep.Cells, CellsDone: rep.CellsRecounted,
+		Unreachable: rep.Unreachable, Unfitted: rep.Unfitted, Problems: append([]string{}, rep.Problems...),
+	}
 	if len(rep.Problems) > 0 {
 		r.fail("database", hinted(fmt.Errorf("%w: %s: %s", store.ErrCorrupt, count(len(rep.Problems), "problem", "problems"), rep.Problems[0]),
-			"restore the folder from a backup, or index the texts into a new one"))
+			"`lexsem doctor --repair --db DIR` makes it whole, or saves what can be read into a new database"))
 	} else {
 		r.pass("database", "%s, format %d: %s documents, every checksum right", stats.Dir, stats.FormatMajor, thousands(rep.Documents))
 	}
 	if rep.Documents > 0 {
-		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, stats.Chunks,
+		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, rep.Vectors,
 			rep.SelfRecall, count(rep.Sampled, "vector", "vectors"))
+		r.pass("proof", "%s, their codes, words and metadata held to what is stored; %d of %s and %d of %s recounted",
+			count(rep.Vectors, "vector", "vectors"), rep.SumsRecounted, count(rep.Sums, "sum", "sums"), rep.CellsRecounted, count(rep.Cells, "cell", "cells"))
 	}
 	bridge := "follows every change"
 	switch {

@@ -147,7 +147,7 @@ func hintOf(err error) string {
 	case exitLocked:
 		return "another lexsem process has the database open; wait for it to end, or close it"
 	case exitCorrupt:
-		return "`lexsem doctor --db DIR` says what is damaged"
+		return "`lexsem doctor --db DIR` says what is damaged, and with --repair saves what can be read"
 	case exitMismatch:
 		if errors.Is(err, store.ErrVersion) { // whose own words hold the remedy
 			return ""

@@ -77,7 +77,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "waitfor": waitFor, "damage": damage, "repeat": repeat, "bridge-file": bridgeFile,
+			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
 		},
 	})
 }
@@ -127,6 +127,21 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 		for i := 0; i < len(data); i += 64 {
 			data[i] ^= 1
 		}
+		ts.Check(os.WriteFile(name, data, 0o644))
+	}
+}
+
+// flip GLOB flips one bit in the middle of the files.
+func flipOne(ts *testscript.TestScript, neg bool, args []string) {
+	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(names) == 0 {
+		ts.Fatalf("no file matches %s", args[0])
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		ts.Check(err)
+		data[len(data)/2] ^= 1
 		ts.Check(os.WriteFile(name, data, 0o644))
 	}
 }

@@ -1,42 +1,92 @@
 package local
 
-import "context"
+import (
+	"context"
+	"math/rand/v2"
+)
 
-// Verify checks all that lies in a file, and that the cells hold the passages that
-// the table of passages puts there. Errors: modulate.ErrCorrupt, that of ctx within
-// a cell. Cost: one read of the cells, and a search in the table for each passage.
+// Verify checks all that lies in a file, that the cells hold the passages that the
+// table of passages puts there, and that the directory knows the tokens of the
+// cells. Recount holds the cells themselves to their passages. Errors:
+// modulate.ErrCorrupt, that of ctx within a cell. Cost: one read of the cells, and a
+// search in the table for each passage.
 func (b *Bridges) Verify(ctx context.Context) error {
-	n := 0
+	n, count := 0, newTokenCount(b.vocab)
 	for i, s := range b.cells {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		ids, err := guarded(func() ([]uint64, error) {
-			c := s.loaded.Load()
-			if c == nil {
-				var err error
-				if c, err = s.at.read(s, b.dim, b.vocab); err != nil {
-					return nil, err
-				}
+		c, err := guarded(func() (c *cell, err error) {
+			if c = s.loaded.Load(); c == nil {
+				c, err = s.at.read(s, b.dim, b.vocab)
 			}
-			return c.ids, nil
+			if err == nil {
+				count.add(i, c)
+			}
+			return c, err
 		})
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
+		for _, id := range c.ids {
 			if at, ok := b.Cell(id); !ok || at != i {
 				return corrupt("passage %d of cell %d is in cell %d of the table (%v)", id, i, at, ok)
 			}
 		}
-		n += len(ids)
+		n += len(c.ids)
 	}
 	if n != b.n {
 		return corrupt("cells of %d passages where there are %d", n, b.n)
 	}
-	if b.words.file == nil {
-		return nil
+	if b.words.file != nil {
+		if _, err := guarded(func() (struct{}, error) { return struct{}{}, b.words.file.Verify(ctx) }); err != nil {
+			return err
+		}
 	}
-	_, err := guarded(func() (struct{}, error) { return struct{}{}, b.words.file.Check(0, b.words.file.Len()) })
-	return err
+	return count.compare(ctx, &b.words)
+}
+
+// tokenCount is what cells say of their tokens: the passages of each, and the sum of
+// a random number for each of its cells.
+type tokenCount struct {
+	key   uint64
+	df    []int
+	cells []uint64
+}
+
+func newTokenCount(vocab int) *tokenCount {
+	return &tokenCount{rand.Uint64(), make([]int, vocab), make([]uint64, vocab)}
+}
+
+// mark is the number of a cell.
+func (k *tokenCount) mark(cell int) uint64 {
+	x := (k.key ^ uint64(cell)) * 0x9E3779B97F4A7C15
+	return (x ^ x>>29) * 0xBF58476D1CE4E5B9
+}
+
+func (k *tokenCount) add(at int, c *cell) {
+	for i, t := range c.tokens {
+		k.df[t] += c.count(i)
+		k.cells[t] += k.mark(at)
+	}
+}
+
+func (k *tokenCount) compare(ctx context.Context, d *directory) error {
+	for t := range k.df {
+		if t%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		list, err := guarded(func() ([]uint32, error) { return d.cells(int32(t)) })
+		if err != nil {
+			return err
+		}
+		var sum uint64
+		for _, c := range list {
+			sum += k.mark(int(c))
+		}
+		if n := d.count(int32(t)); n != k.df[t] || sum != k.cells[t] {
+			return corrupt("the directory has token %d in %d passages of %d cells, the cells in %d", t, n, len(list), k.df[t])
+		}
+	}
+	return nil
 }

@@ -245,7 +245,10 @@ func (c *Columns) Verify(ctx context.Context) (err error) {
 			}
 		}
 		if p.table != nil {
-			if err := p.table.Check(0, p.table.Len()); err != nil {
+			if err := p.table.Verify(ctx); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
 				return corrupt(err)
 			}
 		}

@@ -111,15 +111,27 @@ type verifier interface {
 	Verify(ctx context.Context) error
 }
 
-// Verify checks every part of a state against its checksums and itself, and the
-// counts of all against each other. It returns what is wrong, and how many vectors a
-// search can never reach.
-func (d *DB) Verify(ctx context.Context, s *State) (problems []string, unreachable int, err error) {
+// Proof is what Verify found of the derived state.
+type Proof struct {
+	Problems    []string
+	Unreachable int // vectors that a search can never reach
+	Vectors     int // held to the stored ones, with their codes
+	// Of the token sums, and of the cells of local bridges, a sample is recounted.
+	SumsRecounted, Sums   int
+	CellsRecounted, Cells int
+}
+
+// remedy ends the words of what is wrong with a part.
+const remedy = "it is made anew when its file in " + Folder + " is removed"
+
+// Verify checks every part of a state against its checksums and itself, and then
+// against the records: each vector and its codes, the postings and lengths of each
+// text, the values of each document's metadata, the tokens of each chunk, and sums,
+// factor and cells against a recount of some. Errors: those of the store, that of
+// ctx within some milliseconds.
+func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, done, total int)) (proof Proof, err error) {
 	if n := s.View.Len(); s.Live.Len() != n || s.Columns.Len() != n {
-		problems = append(problems, fmt.Sprintf("derived state holds %d documents and metadata of %d, where %d are stored", s.Live.Len(), s.Columns.Len(), n))
-	}
-	if s.Sums.Len() != s.Chunks() {
-		problems = append(problems, fmt.Sprintf("derived state holds words of %d chunks and sums of %d", s.Chunks(), s.Sums.Len()))
+		proof.Problems = append(proof.Problems, fmt.Sprintf("derived state holds %d documents and metadata of %d, where %d are stored", s.Live.Len(), s.Columns.Len(), n))
 	}
 	for _, p := range []struct {
 		name string
@@ -131,16 +143,23 @@ func (d *DB) Verify(ctx context.Context, s *State) (problems []string, unreachab
 		}
 		err := guarded(func() error { return v.Verify(ctx) })
 		if ctx.Err() != nil {
-			return problems, 0, ctx.Err()
+			return proof, ctx.Err()
 		}
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s does not fit together: %v; it is made anew when its file in %s is removed", p.name, err, Folder))
+			proof.Problems = append(proof.Problems, fmt.Sprintf("%s does not fit together: %v; %s", p.name, err, remedy))
 		}
 	}
-	if g, ok := s.Vectors.Keeper.(interface{ Unreachable() int }); ok {
-		unreachable = g.Unreachable()
+	proof.SumsRecounted, proof.Sums = s.Sums.Sampled()
+	if g, ok := s.Vectors.Keeper.(index.Verifier); ok {
+		err = guarded(func() (err error) {
+			proof.Unreachable, err = g.Unreachable(ctx)
+			return err
+		})
+		if err != nil && (ctx.Err() != nil || !Damaged(err)) {
+			return proof, err
+		}
 	}
-	return problems, unreachable, nil
+	return proof, d.prove(ctx, s, &proof, progress)
 }
 
 // Memory is what a state keeps in memory, in bytes.

@@ -1,0 +1,218 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/store"
+)
+
+// prover holds a state's derived parts to the records of the store, which nothing
+// in them is taken for granted by.
+type prover struct {
+	d      *DB
+	s      *State
+	proof  *Proof
+	chunks int
+	wrong  map[string]*mismatch // by part
+}
+
+// mismatch counts what is wrong with a part.
+type mismatch struct {
+	n     int
+	first string
+}
+
+func (p *prover) miss(part, format string, args ...any) {
+	m := p.wrong[part]
+	if m == nil {
+		m = &mismatch{first: fmt.Sprintf(format, args...)}
+		p.wrong[part] = m
+	}
+	m.n++
+}
+
+// prove adds to the proof what does not agree with the records. Errors: those of
+// the store, that of ctx.
+func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(stage string, done, total int)) error {
+	p := &prover{d: d, s: s, proof: proof, wrong: map[string]*mismatch{}}
+	err := p.attempt(ctx, s.Vectors.Kind, func() error { return p.rows(ctx, progress) })
+	if err == nil {
+		err = p.attempt(ctx, "", func() error { return p.texts(ctx, progress) })
+	}
+	if err == nil && s.Local != nil {
+		err = p.attempt(ctx, fileLocal, func() error { return p.cells(ctx) })
+	}
+	if err != nil {
+		return err
+	}
+	for part, n := range map[string]int{s.Vectors.Kind: s.seen(), fileWords: s.Words.Len(), fileSums: s.Sums.Len()} {
+		if n != p.chunks && p.chunks >= 0 {
+			p.miss(part, "it holds %d chunks of %d that are stored", n, p.chunks)
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(p.wrong)) {
+		m := p.wrong[part]
+		more := ""
+		if m.n > 1 {
+			more = fmt.Sprintf(", and %d more mistakes", m.n-1)
+		}
+		proof.Problems = append(proof.Problems, fmt.Sprintf("%s is not what the documents make: %s%s; %s", part, m.first, more, remedy))
+	}
+	return nil
+}
+
+// attempt runs a part of the proof. Damage that it meets in derived state is a
+// problem, which Verify has told already if it named the part.
+func (p *prover) attempt(ctx context.Context, part string, do func() error) error {
+	err := guarded(do)
+	if err == nil || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	if !Damaged(err) || errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	p.chunks = -1 // not all were counted
+	if len(p.proof.Problems) == 0 {
+		p.proof.Problems = append(p.proof.Problems, fmt.Sprintf("%v; %s", err, remedy))
+	}
+	return nil
+}
+
+// seen is the number of vectors that searches see.
+func (s *State) seen() (n int) {
+	for id := range s.Vectors.IDs {
+		if s.Sees(id) {
+			n++
+		}
+	}
+	return n
+}
+
+// rows holds vectors, live versions, postings of tokens and the passages of local
+// bridges to the stored rows.
+func (p *prover) rows(ctx context.Context, progress func(stage string, done, total int)) error {
+	s := p.s
+	lists, err := s.Sums.Lists(ctx)
+	if err != nil {
+		return err
+	}
+	fresh := map[uint64]bool{}
+	for _, id := range s.Fresh {
+		fresh[id] = true
+	}
+	done, chunks := 0, 0
+	err = s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
+		if done++; done%progressStep == 0 {
+			progress("vectors", done, s.View.Len())
+		}
+		if !s.Live.Has(ord) {
+			p.miss(fileLive, "version %d is stored and not live", ord)
+		}
+		for i, row := range rows {
+			if chunks++; chunks%proveLook == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			id := chunk.ID(ord, i)
+			if !alike(s.Vector(id), row.Vector) {
+				p.miss(s.Vectors.Kind, "the vector of chunk %d of version %d is not the stored one", i, ord)
+			}
+			if !lists(id, row.Tokens) {
+				p.miss(fileSums, "chunk %d of version %d has other tokens", i, ord)
+			}
+			if s.Local != nil && !s.Local.Has(id) && !fresh[id] {
+				p.miss(fileLocal, "chunk %d of version %d is missing", i, ord)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.chunks, p.proof.Vectors = chunks, chunks
+	return nil
+}
+
+const (
+	// progressStep is how many documents lie between two reports, proveLook how many
+	// chunks between two looks at the context: a few milliseconds of them.
+	progressStep = 256
+	proveLook    = 256
+)
+
+// alike says whether a vector in the index is the stored one, which the index has
+// normalised once more: that may move the last bits of a number.
+func alike(indexed, stored []float32) bool {
+	return slices.EqualFunc(indexed, stored, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 })
+}
+
+// texts holds words and columns to texts and metadata.
+func (p *prover) texts(ctx context.Context, progress func(stage string, done, total int)) error {
+	s := p.s
+	checker := s.Columns.Checker()
+	var terms []text.Term
+	done := 0
+	return s.View.ScanDocuments(ctx, 0, func(ord uint64, doc *store.Document) error {
+		if done++; done%progressStep == 0 {
+			progress("texts", done, s.View.Len())
+		}
+		for i, v := range VersionsOf(ord, doc) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			terms = p.d.analyzer.Terms(terms[:0], v.Text)
+			ok, err := s.Words.Holds(v.ID, terms)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				p.miss(fileWords, "chunk %d of document %q has other words", i, doc.ID)
+			}
+			if i > 0 {
+				continue
+			}
+			if ok, err = checker.Holds(ord, v.Metadata); err != nil && !errors.Is(err, columns.ErrCorrupt) {
+				return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+			} else if err != nil {
+				return err
+			}
+			if !ok {
+				p.miss(fileColumns, "document %q has other metadata", doc.ID)
+			}
+		}
+		return nil
+	})
+}
+
+// cells recounts a sample of the cells of local bridges from the stored tokens.
+func (p *prover) cells(ctx context.Context) error {
+	s := p.s
+	p.proof.Cells = s.Local.Cells()
+	n, err := s.Local.Recount(ctx, func(id uint64) ([]int32, bool, error) {
+		if !s.Sees(id) {
+			return nil, false, nil
+		}
+		rows, err := s.View.Rows(chunk.Ord(id))
+		if err != nil {
+			return nil, false, err
+		}
+		i := chunk.Number(id)
+		if i >= len(rows) {
+			return nil, false, nil
+		}
+		return rows[i].Tokens, true, nil
+	})
+	p.proof.CellsRecounted = n
+	if err != nil && Damaged(err) && !errors.Is(err, store.ErrCorrupt) {
+		p.miss(fileLocal, "%v", err)
+		return nil
+	}
+	return err
+}

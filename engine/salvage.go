@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/store"
+)
+
+// RepairReport is what Repair found and did.
+type RepairReport struct {
+	// Dir is the database that is whole now: the one that was given, or the new one
+	// that Repair made where records were damaged.
+	Dir      string
+	Salvaged bool // Dir is a new one
+	Rebuilt  bool // derived state was made anew in its place
+	// Of a new one: the documents in it, and those that could not be read, as far as
+	// anything tells, with the ids that are known, at most 10,000.
+	Saved, Lost int
+	Names       []string
+	// Uncertain says that records are lost which could have told of later changes: a
+	// document may have come back in a version before its last, or after it was
+	// deleted.
+	Uncertain bool
+	Damage    []string // what was wrong, at most some hundred entries
+	// Problems are left: fitted bridges that are damaged, which only a fit makes anew.
+	Problems []string
+}
+
+// Repair makes a database whole. Where records are sound it makes derived state anew
+// that does not agree with them. Where records are damaged it writes nothing in dir:
+// every document that can be read is saved into a new database in to, which must not
+// exist, and the others are told. A document is saved as it was or not at all. Where
+// the manifest itself is lost, enc must be the encoder that the database was filled
+// with and o.Language its language; enc is not closed, and may be nil else. Of o also
+// MemoryMiB, Logger and Progress are used. The database must not be open. Errors:
+// ErrLocked, ErrForeign, ErrNotFound, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to,
+// *encoder.MismatchError, those of the operating system, that of ctx. Cost: some reads
+// of all there is, and the making of what is made.
+func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options) (rep RepairReport, err error) {
+	if err := o.Validate(); err != nil {
+		return rep, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return rep, err
+	}
+	r := &repairer{dir: dir, enc: enc, o: Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, language: o.Language, rep: &rep}
+	rep.Damage, err = store.Damage(ctx, dir, func(done, total int) { r.report("reading", done, total) })
+	if errors.Is(err, store.ErrNoDatabase) {
+		return rep, fmt.Errorf("database %s: %w", dir, ErrNotFound)
+	}
+	if err != nil {
+		return rep, err
+	}
+	if len(rep.Damage) == 0 {
+		sound, err := r.rebuild(ctx)
+		if err != nil || sound {
+			return rep, err
+		}
+	}
+	return rep, r.salvage(ctx, to)
+}
+
+type repairer struct {
+	dir      string
+	enc      encoder.Encoder
+	o        Options
+	language string
+	rep      *RepairReport
+}
+
+func (r *repairer) report(stage string, done, total int) {
+	if r.o.Progress != nil {
+		r.o.Progress(Progress{Stage: stage, Done: done, Total: total})
+	}
+}
+
+// verified opens a database, which makes missing derived state anew, and verifies it.
+func (r *repairer) verified(ctx context.Context, dir string) (v VerifyReport, err error) {
+	e, err := Open(ctx, dir, nil, r.o)
+	if err != nil {
+		return v, err
+	}
+	if err = e.Flush(ctx); err == nil {
+		v, err = e.Verify(ctx, r.o.Progress)
+	}
+	return v, errors.Join(err, e.Close())
+}
+
+// rebuild makes derived state anew where the records are sound. It returns false
+// where they are not.
+func (r *repairer) rebuild(ctx context.Context) (sound bool, err error) {
+	v, err := r.verified(ctx, r.dir)
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		r.rep.Damage = append(r.rep.Damage, err.Error())
+		return false, nil
+	case err != nil:
+		return false, err
+	case v.Damaged:
+		r.rep.Damage = append(r.rep.Damage, v.Problems...)
+		return false, nil
+	}
+	if r.rep.Dir = r.dir; len(v.Problems) == 0 {
+		return true, nil
+	}
+	r.rep.Damage = v.Problems
+	for _, name := range state.SnapshotNames(index.Kinds()) {
+		if err := os.Remove(filepath.Join(r.dir, state.Folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true, err
+		}
+	}
+	r.rep.Rebuilt = true
+	if v, err = r.verified(ctx, r.dir); err == nil {
+		r.rep.Problems = v.Problems
+	}
+	return true, err
+}
+
+// salvage saves what can be read into a new database, with its derived state.
+func (r *repairer) salvage(ctx context.Context, to string) error {
+	s, err := store.Salvage(ctx, r.dir, to, store.SalvageOptions{
+		Describe:  r.describe,
+		MemoryMiB: r.o.MemoryMiB,
+		Progress:  r.report,
+		Finish:    r.finish,
+		Evidence: func(uuid store.UUID, history func(uint64) ([16]byte, bool)) *store.Evidence {
+			return state.SavedLive(r.dir, uuid, history)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	r.rep.Dir, r.rep.Salvaged, r.rep.Saved, r.rep.Lost, r.rep.Names, r.rep.Uncertain = s.Dir, true, s.Saved, s.Lost, s.Names, s.Uncertain
+	return nil
+}
+
+// describe makes the manifest of a database that has lost its own.
+func (r *repairer) describe(m *store.Manifest) error {
+	if r.enc == nil {
+		return fmt.Errorf("%w; the manifest of %s, which names it, is lost: give the one that the database was filled with", ErrNoEncoder, r.dir)
+	}
+	fp := r.enc.Fingerprint()
+	raw, err := json.Marshal(fp)
+	if err != nil {
+		return fmt.Errorf("encoder fingerprint: %w", err)
+	}
+	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, metric, raw, r.language
+	return nil
+}
+
+// finish brings the bridges over, and makes and proves the derived state.
+func (r *repairer) finish(ctx context.Context, dir string) error {
+	documents, err := r.bridges(ctx, dir)
+	if err != nil {
+		return err
+	}
+	v, err := r.verified(ctx, dir)
+	if errors.Is(err, ErrNoEncoder) && documents == 0 {
+		return nil // nothing was ever written to it
+	}
+	if err == nil && len(v.Problems) > 0 {
+		err = fmt.Errorf("%w: the new database: %s", ErrCorrupt, v.Problems[0])
+	}
+	return err
+}
+
+// bridges copies the files of fitted bridges that are whole, and drops the others from
+// the new manifest.
+func (r *repairer) bridges(ctx context.Context, dir string) (documents int, err error) {
+	st, err := store.Open(dir, store.Options{MemoryMiB: r.o.MemoryMiB})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	whole := map[string]bool{}
+	m := st.Manifest()
+	for variant, b := range m.Bridges {
+		name := filepath.Base(b.File)
+		raw, err := os.ReadFile(filepath.Join(r.dir, bridgesDir, name))
+		if err != nil || digest(raw) != b.CRC32C {
+			r.rep.Problems = append(r.rep.Problems, fmt.Sprintf("bridge %s is damaged and left out; run fit --variant %s again", variant, variant))
+			continue
+		}
+		if err := os.MkdirAll(filepath.Join(dir, bridgesDir), 0o755); err != nil {
+			return 0, err
+		}
+		if err := store.WriteFileAtomic(filepath.Join(dir, bridgesDir, name), raw); err != nil {
+			return 0, err
+		}
+		whole[variant] = true
+	}
+	if len(whole) == len(m.Bridges) {
+		return st.Len(), nil
+	}
+	return st.Len(), st.SetManifest(ctx, func(m *store.Manifest) error {
+		for variant := range m.Bridges {
+			if !whole[variant] {
+				delete(m.Bridges, variant)
+			}
+		}
+		if !whole[m.Default] {
+			m.Default, m.Auto = "", ""
+		}
+		return nil
+	})
+}

@@ -1,0 +1,140 @@
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+)
+
+// wreck makes a database of 200 documents, with a fitted bridge if asked to, and
+// returns its tables.
+func wreck(t *testing.T, fit bool) (dir string, tables []string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "db")
+	e := open(t, dir, engine.Options{MemoryMiB: 64, ChunkTokens: -1})
+	var ds []engine.Document
+	for i := range 200 {
+		ds = append(ds, engine.Document{ID: fmt.Sprintf("d%d", i), Text: text(i) + strings.Repeat(fmt.Sprintf(" %d", i), 1000), Metadata: map[string]any{"n": i, "fill": strings.Repeat(fmt.Sprint(1000+i), 8000)}})
+	}
+	add(t, e, ds)
+	if _, err := e.Delete(t.Context(), []string{"d3", "d100"}); err != nil {
+		t.Fatal(err)
+	}
+	if fit {
+		if _, err := e.Fit(t.Context(), engine.FitOptions{Variant: "slr", Epochs: 1, QueriesPerPassage: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, "records", "*.sst"))
+	if err != nil || len(tables) < 2 {
+		t.Fatal(tables, err)
+	}
+	return dir, tables
+}
+
+// TestRepair makes a database whole: in its place where only derived state is wrong,
+// and beside it where records are.
+func TestRepairDatabase(t *testing.T) {
+	dir, tables := wreck(t, true)
+	to := dir + ".salvaged"
+	rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{})
+	if err != nil || rep.Dir != dir || rep.Salvaged || rep.Rebuilt || len(rep.Damage)+len(rep.Problems) > 0 {
+		t.Fatalf("sound: %+v, %v", rep, err)
+	}
+	snap := filepath.Join(dir, "derived", "words.snap")
+	raw, err := os.ReadFile(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)*3/4] ^= 1
+	if err := os.WriteFile(snap, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rep, err = engine.Repair(t.Context(), dir, to, nil, engine.Options{})
+	if err != nil || rep.Dir != dir || rep.Salvaged || !rep.Rebuilt || len(rep.Damage) == 0 || len(rep.Problems) > 0 {
+		t.Fatalf("derived: %+v, %v", rep, err)
+	}
+	// The first table holds the manifest, the last one vectors.
+	last := tables[len(tables)-1]
+	raw, err = os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := bytes.Clone(raw)
+	bad[len(bad)/2] ^= 1
+	bad[len(bad)-1] ^= 1
+	if err := os.WriteFile(last, bad, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rep, err = engine.Repair(t.Context(), dir, to, nil, engine.Options{})
+	if err != nil || rep.Dir != to || !rep.Salvaged || rep.Saved < 196 || rep.Saved+rep.Lost != 198 || rep.Uncertain || len(rep.Damage) == 0 || len(rep.Problems) > 0 {
+		t.Fatalf("records: %+v, %v", rep, err)
+	}
+	if again, err := os.ReadFile(last); err != nil || !bytes.Equal(again, bad) {
+		t.Error("the damaged database was changed")
+	}
+	e := open(t, to, engine.Options{MustExist: true})
+	s, err := e.Stats(t.Context())
+	if err != nil || s.Documents != rep.Saved || len(s.Bridges) != 1 || s.Bridges[0].Unfitted != 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for _, gone := range []string{"d3", "d100"} {
+		if _, err := e.Get(t.Context(), gone); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("%s, which was deleted: %v", gone, err)
+		}
+	}
+	r, err := e.Search(t.Context(), engine.Query{Text: text(77), K: 3, Variant: "slr"})
+	if err != nil || len(r.Hits) == 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a database: %v", err)
+	}
+	if _, err := engine.Repair(t.Context(), to, to+"2", nil, engine.Options{}); !errors.Is(err, engine.ErrLocked) {
+		t.Errorf("of an open database: %v", err)
+	}
+	if _, err := engine.Repair(t.Context(), dir+"-no", to, nil, engine.Options{}); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("of none: %v", err)
+	}
+}
+
+// TestRepairWithoutManifest: what names the encoder is lost with the table that holds
+// it; with the encoder the rest comes back, with another one nothing is made.
+func TestRepairWithoutManifest(t *testing.T) {
+	dir, tables := wreck(t, false)
+	for _, table := range tables {
+		raw, err := os.ReadFile(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(table, bytes.ReplaceAll(raw, []byte(`"encoder":`), []byte(`"uncoder":`)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := dir + ".salvaged"
+	if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, engine.ErrNoEncoder) {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	if _, err := engine.Repair(t.Context(), dir, to, encoder.NewHash(16), engine.Options{}); err == nil {
+		t.Fatal("an encoder of another dimension will do")
+	}
+	rep, err := engine.Repair(t.Context(), dir, to, hash(t), engine.Options{})
+	if err != nil || !rep.Salvaged || rep.Saved != 198 || rep.Lost != 0 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	e := open(t, to, engine.Options{MustExist: true})
+	if d, err := e.Get(t.Context(), "d77"); err != nil || !strings.HasPrefix(d.Text, text(77)) {
+		t.Errorf("%v", err)
+	}
+}

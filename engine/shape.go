@@ -1,0 +1,23 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// maxVocab is the greatest vocabulary of an encoder, many times that of any there is:
+// tables of all tokens are kept, so a manifest must not ask for endless ones.
+const maxVocab = 1 << 24
+
+// checkShape says why an encoder's fingerprint cannot be that of a database of vectors
+// of length dim, or nil.
+func checkShape(fp encoder.Fingerprint, dim int) error {
+	switch {
+	case fp.Dim != dim:
+		return fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, dim)
+	case fp.VocabSize < 1 || fp.VocabSize > maxVocab:
+		return fmt.Errorf("an encoder of %d tokens, where 1 to %d are possible", fp.VocabSize, maxVocab)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package inverted
+
+import (
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Holds says whether a document is there with just these terms, in the analyzer's
+// order. What Verify counts by are the lists that this compares. Error: ErrCorrupt.
+// Cost O(terms).
+func (x *Words) Holds(id uint64, terms []text.Term) (ok bool, err error) {
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	slot, ok, err := x.slot(id)
+	if err != nil || !ok {
+		return false, err
+	}
+	w, err := x.walk(slot)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range terms {
+		if w.left == 0 {
+			return false, nil
+		}
+		if e := w.next(); int(e.term) >= x.terms.len() || e.beside != t.Beside || !x.terms.is(e.term, t.Text) {
+			return false, nil
+		}
+	}
+	if w.left > 0 {
+		return false, nil
+	}
+	return true, w.end()
+}
+
+// is says whether term n has this text.
+func (d *dictionary) is(n uint32, name string) bool {
+	if n < d.from {
+		return string(d.file.name(n)) == name
+	}
+	return d.names[n-d.from] == name
+}

@@ -1,0 +1,291 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+)
+
+// SalvageOptions shape Salvage. The zero value is a good default.
+type SalvageOptions struct {
+	// Describe fills in dimension, metric, encoder and language of a database whose
+	// own manifest is lost. Without it that is an error.
+	Describe func(m *Manifest) error
+	// Evidence, if not nil, returns what is known beside the records of which
+	// versions are live. uuid is the database's; history returns the digest of a
+	// commit, and false where it is lost.
+	Evidence func(uuid UUID, history func(seq uint64) ([16]byte, bool)) *Evidence
+	// Finish, if not nil, may add to the new database before it gets its name.
+	Finish func(ctx context.Context, dir string) error
+	// MemoryMiB is as in Options, for the new database.
+	MemoryMiB int
+	// Progress, if not nil, hears of the reading, in files twice over, and of the
+	// writing, in documents.
+	Progress func(stage string, done, total int)
+}
+
+// SalvageReport is what Salvage did.
+type SalvageReport struct {
+	Dir    string   // of the new database, "" if none was made
+	Saved  int      // documents in it
+	Lost   int      // documents that were there and could not be read, as far as anything tells
+	Names  []string // ids of lost ones, as far as they are known, at most maxNames
+	Damage []string // what is damaged, at most maxDamage entries
+	// Uncertain says that records are lost which could have told of later changes: a
+	// document that was saved may be of a version before its last, or one that had
+	// been deleted.
+	Uncertain bool
+}
+
+// maxNames bounds SalvageReport.Names.
+const maxNames = 10_000
+
+// Damage reads all tables and logs of the database in dir, and the checksum of every
+// record, and returns what is wrong, at most some hundred entries. It changes
+// nothing, and needs the database not to be open for writing. Errors: *LockedError,
+// *ForeignError, ErrNoDatabase, *VersionError, those of the operating system, that of
+// ctx within some 10 ms. Cost: two reads of the records.
+func Damage(ctx context.Context, dir string, progress func(done, total int)) (damage []string, err error) {
+	err = withRemains(ctx, dir, progress, func(r *remains) error {
+		damage = r.damage
+		return nil
+	})
+	return damage, err
+}
+
+// withRemains reads what there is of a database and keeps writers out meanwhile.
+func withRemains(ctx context.Context, dir string, progress func(done, total int), do func(r *remains) error) (err error) {
+	ours, err := Exists(dir)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		return ErrNoDatabase
+	}
+	if locked, err := exists(filepath.Join(dir, lockName)); err != nil {
+		return err
+	} else if locked { // else no one has it open, and nothing is made here
+		lock, err := lockDir(dir, true)
+		if err != nil {
+			return err
+		}
+		defer unlockDir(lock, true)
+	}
+	r, err := readRemains(ctx, dir, progress)
+	if err != nil {
+		return err
+	}
+	if r.described && r.manifest.Major > FormatMajor || r.headed && r.head.major > FormatMajor {
+		return &VersionError{Dir: dir, Major: max(r.manifest.Major, r.head.major), Supported: FormatMajor}
+	}
+	if r.stated && r.headed && r.st.gen < r.head.gen {
+		r.note("%d acknowledged writes after number %d are missing", r.head.gen-r.st.gen, r.st.gen)
+	}
+	if r.stated && r.described && r.at[string(keyManifest)].rank != r.st.manifestGen {
+		r.note("the manifest that can be read is not the last one")
+	}
+	if !r.stated {
+		r.note("the state record cannot be read")
+	}
+	return errors.Join(do(r), r.close())
+}
+
+// Salvage saves every document that can be read of the damaged database in dir into a
+// new one in to, which must not exist. It reads around what is damaged, also where
+// Badger cannot open its files, and writes nothing in dir. A document is saved whole,
+// each of its records with the right checksum, or counted as lost. The new database
+// is checked before it gets its name; bridges stay in its manifest, without their
+// files. Errors: as of Damage, fs.ErrExist for to, ErrManifest where the manifest is
+// lost and not described, ErrNoSpace. Cost: two reads of the records, one of the
+// documents, and the writing of these; some 150 bytes of memory a record.
+func Salvage(ctx context.Context, dir, to string, o SalvageOptions) (rep SalvageReport, err error) {
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return rep, err
+	}
+	if to, err = filepath.Abs(to); err != nil {
+		return rep, err
+	}
+	if there, err := exists(to); err != nil {
+		return rep, err
+	} else if there {
+		return rep, fmt.Errorf("%s is there already; name a folder that is not, or move it away: %w", to, fs.ErrExist)
+	}
+	err = withRemains(ctx, dir, func(done, total int) { o.Progress("reading", done, total) }, func(r *remains) error {
+		return r.salvage(ctx, to, o, &rep)
+	})
+	return rep, err
+}
+
+// salvage makes the new database beside its place, and moves it there.
+func (r *remains) salvage(ctx context.Context, to string, o SalvageOptions, rep *SalvageReport) (err error) {
+	// The first manifest of a database, which an old table may still hold, says nothing.
+	told := !r.described || r.manifest.Dim == 0 && len(r.versions()) > 0
+	if told {
+		if o.Describe == nil {
+			return fmt.Errorf("%w: that of %s is lost; say which encoder the database was made with", ErrManifest, r.dir)
+		}
+		if err := o.Describe(&r.manifest); err != nil {
+			return err
+		}
+	}
+	var e *Evidence
+	if o.Evidence != nil {
+		e = o.Evidence(r.manifest.UUID, func(seq uint64) ([16]byte, bool) { return r.historyAt(ctx, seq) })
+	}
+	c, err := r.count(ctx, e)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(to), filepath.Base(to)+".unfinished-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(tmp)) // which nobody else knows of
+		}
+	}()
+	if err := r.fill(ctx, tmp, c, told, o, rep); err != nil {
+		return err
+	}
+	if o.Finish != nil {
+		if err := o.Finish(ctx, tmp); err != nil {
+			return err
+		}
+	}
+	if there, err := exists(to); err != nil || there {
+		return errors.Join(err, fmt.Errorf("%s appeared meanwhile: %w", to, fs.ErrExist))
+	}
+	if err := errors.Join(os.Chmod(tmp, 0o755), os.Rename(tmp, to)); err != nil {
+		return err
+	}
+	if err := atomicfile.SyncDir(filepath.Dir(to)); err != nil {
+		return err
+	}
+	rep.Dir, rep.Damage = to, r.damage
+	rep.Uncertain = !c.known && len(r.damage) > 0
+	return nil
+}
+
+// salvageBytes is about how much of documents goes into one batch.
+const salvageBytes = 16 << 20
+
+// fill writes the new database and reads it back. told says that the manifest is not
+// the database's own.
+func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o SalvageOptions, rep *SalvageReport) (err error) {
+	s, err := Open(dir, Options{MemoryMiB: o.MemoryMiB, NoSync: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	old := r.manifest
+	if err := s.SetManifest(ctx, func(m *Manifest) error {
+		m.Dim, m.Metric, m.Encoder, m.Language = old.Dim, old.Metric, old.Encoder, old.Language
+		return nil
+	}); err != nil {
+		return err
+	}
+	ords := make([]uint64, 0, len(c.live))
+	for ord := range c.live {
+		ords = append(ords, ord)
+	}
+	slices.Sort(ords)
+	var b *Batch
+	size := 0
+	commit := func() error {
+		if b == nil {
+			return nil
+		}
+		_, err := b.Commit(ctx)
+		b, size = nil, 0
+		return err
+	}
+	defer func() {
+		if b != nil {
+			err = errors.Join(err, b.Discard())
+		}
+	}()
+	var saved []uint64 // the n-th gets the ordinal n
+	for i, ord := range ords {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		d, err := r.document(ctx, ord)
+		if err != nil && !lost(err) {
+			return err
+		}
+		if id := c.live[ord]; err == nil && id != "" && d.ID != id {
+			err = r.codec.corrupt(fmt.Sprintf("version %d is of id %q, not %q", ord, d.ID, id), nil)
+		}
+		if err == nil {
+			if err = d.check(old.Dim); errors.Is(err, ErrDimension) && told {
+				return err
+			}
+		}
+		if err != nil {
+			rep.lose(c, ord, d)
+			continue
+		}
+		if b == nil {
+			if b, err = s.Begin(ctx); err != nil {
+				return err
+			}
+		}
+		if _, err := b.Put(ctx, d); err != nil {
+			return err
+		}
+		saved = append(saved, ord)
+		if size += len(d.Text) + len(d.Metadata) + len(d.Rows)*(4*old.Dim+64); size > salvageBytes {
+			if err := commit(); err != nil {
+				return err
+			}
+			o.Progress("saving", i+1, len(ords))
+		}
+	}
+	if err := commit(); err != nil {
+		return err
+	}
+	o.Progress("saving", len(ords), len(ords))
+	if rep.Saved = s.Len(); c.total >= 0 {
+		rep.Lost = max(c.total-rep.Saved, len(rep.Names))
+	}
+	if len(old.Bridges) > 0 {
+		if err := s.SetManifest(ctx, func(m *Manifest) error {
+			m.Bridges, m.Default, m.Auto = map[string]Bridge{}, old.Default, old.Auto
+			for name, bridge := range old.Bridges {
+				n, _ := slices.BinarySearch(saved, bridge.Last+1)
+				bridge.Last = uint64(n)
+				m.Bridges[name] = bridge
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	_, err = s.Verify(ctx, nil)
+	return err
+}
+
+// lose enters a document that could not be saved; d is what was read of it, or nil.
+func (rep *SalvageReport) lose(c *census, ord uint64, d *Document) {
+	rep.Lost++
+	id := c.live[ord]
+	if id == "" && d != nil {
+		id = d.ID
+	}
+	if id != "" && len(rep.Names) < maxNames {
+		rep.Names = append(rep.Names, id)
+	}
+}

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+)
+
+// Evidence is what something beside the records knows of a database: the ordinals of
+// the versions that were live at a commit.
+type Evidence struct {
+	Seq  uint64
+	Live map[uint64]struct{}
+}
+
+// census is who lives, as far as the remains tell.
+type census struct {
+	seq   uint64            // of the last commit
+	known bool              // live is all of them: from evidence
+	live  map[uint64]string // versions, with the id where it is known
+	total int               // how many documents there were; -1 if nothing tells
+}
+
+// maxOrdinal bounds the ordinals that are believed.
+const maxOrdinal = 1 << 48
+
+// count finds out which versions are live. The evidence may be nil.
+func (r *remains) count(ctx context.Context, e *Evidence) (*census, error) {
+	c := &census{live: map[uint64]string{}, total: -1}
+	if r.stated {
+		c.seq, c.total = r.st.seq, int(r.st.live)
+	}
+	if r.headed && r.head.seq > c.seq {
+		c.seq, c.total = r.head.seq, -1
+	}
+	logged, err := r.log(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := r.ids(ctx, c.seq)
+	if err != nil {
+		return nil, err
+	}
+	dead, err := r.dead(ctx, c.seq, logged)
+	if err != nil {
+		return nil, err
+	}
+	if e != nil && r.follow(ctx, c, e, logged, ids) {
+		return c, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ceiling := uint64(0) // above all ordinals that were given
+	if r.stated {
+		ceiling = r.st.nextOrd
+	}
+	for id, ord := range ids {
+		if ceiling = max(ceiling, ord+1); ord != 0 && !dead[ord] {
+			c.live[ord] = id
+		}
+	}
+	for _, l := range logged {
+		ceiling = max(ceiling, l.New+1)
+	}
+	for _, l := range logged { // whose id's own record is lost
+		if _, there := ids[l.ID]; l.New != 0 && !there && !dead[l.New] {
+			c.live[l.New] = l.ID
+		}
+	}
+	named := map[string]bool{}
+	for _, id := range c.live {
+		named[id] = true
+	}
+	newest := map[string]uint64{}
+	for _, ord := range r.versions() { // nor any entry of the log
+		if _, there := c.live[ord]; there || dead[ord] || ord >= ceiling {
+			continue
+		}
+		p, err := r.record(ctx, prefixDocument, ord)
+		if err != nil {
+			if !lost(err) {
+				return nil, err
+			}
+			c.live[ord] = ""
+			continue
+		}
+		d := &Document{}
+		if decodeDocument(p, d) != nil {
+			continue
+		}
+		if _, there := ids[d.ID]; !there && !named[d.ID] {
+			newest[d.ID] = max(newest[d.ID], ord)
+		}
+	}
+	for id, ord := range newest {
+		c.live[ord] = id
+	}
+	return c, nil
+}
+
+// lost says that an error is of a record that cannot be read.
+func lost(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) }
+
+// change is an entry of the log with its place.
+type change struct {
+	seq uint64
+	n   uint32
+	Change
+}
+
+// log reads the entries of the batches that were committed, in their order, and sets
+// the last commit of the census by their records.
+func (r *remains) log(ctx context.Context, c *census) ([]change, error) {
+	for key, at := range r.at {
+		if key[0] != prefixCommit || at.gone {
+			continue
+		}
+		seq, _, ok := keyNumber([]byte(key))
+		if !ok || seq <= c.seq {
+			continue
+		}
+		p, err := r.get(ctx, []byte(key))
+		if err != nil && !lost(err) {
+			return nil, err
+		}
+		if rec, derr := decodeCommit(p); err == nil && derr == nil {
+			c.seq, c.total = seq, int(rec.live)
+		}
+	}
+	var out []change
+	for key, at := range r.at {
+		if key[0] != prefixLog || at.gone {
+			continue
+		}
+		seq, n, ok := keyNumber([]byte(key))
+		if !ok || seq > c.seq {
+			continue
+		}
+		p, err := r.get(ctx, []byte(key))
+		if err != nil && !lost(err) {
+			return nil, err
+		}
+		if ch, derr := decodeChange(p); err == nil && derr == nil {
+			out = append(out, change{seq, n, ch})
+		}
+	}
+	slices.SortFunc(out, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.n, b.n))
+	})
+	return out, nil
+}
+
+// ids are the ordinals that ids have at a commit, 0 for deleted ones.
+func (r *remains) ids(ctx context.Context, seq uint64) (map[string]uint64, error) {
+	out := map[string]uint64{}
+	for key, at := range r.at {
+		if key[0] != prefixID || at.gone {
+			continue
+		}
+		p, err := r.get(ctx, []byte(key))
+		if err != nil && !lost(err) {
+			return nil, err
+		}
+		if cur, derr := decodeCurrent(p); err == nil && derr == nil && cur.at(seq) < maxOrdinal {
+			out[key[1:]] = cur.at(seq)
+		}
+	}
+	return out, nil
+}
+
+// dead are the versions that had ended at a commit.
+func (r *remains) dead(ctx context.Context, seq uint64, logged []change) (map[uint64]bool, error) {
+	out := map[uint64]bool{}
+	for _, l := range logged {
+		out[l.Old] = true
+	}
+	for key, at := range r.at {
+		if key[0] != prefixDeath || at.gone {
+			continue
+		}
+		ord, _, ok := keyNumber([]byte(key))
+		p, err := r.get(ctx, []byte(key))
+		if err != nil && !lost(err) {
+			return nil, err
+		}
+		var died uint64
+		if ok && err == nil && decodeNumbers(p, &died) == nil && died <= seq {
+			out[ord] = true
+		}
+	}
+	return out, nil
+}
+
+// versions are the ordinals of which anything is there, ascending.
+func (r *remains) versions() []uint64 {
+	seen := map[uint64]bool{}
+	for key, at := range r.at {
+		if (key[0] == prefixDocument || key[0] == prefixRow) && !at.gone {
+			if ord, _, ok := keyNumber([]byte(key)); ok {
+				seen[ord] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// follow brings evidence on by the log, which must be whole from there. It reports
+// whether the census is complete.
+func (r *remains) follow(ctx context.Context, c *census, e *Evidence, logged []change, ids map[string]uint64) bool {
+	entries := map[uint64]uint64{}
+	for _, l := range logged {
+		entries[l.seq]++
+	}
+	for seq := e.Seq + 1; seq <= c.seq; seq++ {
+		p, err := r.get(ctx, numberKey(prefixCommit, seq))
+		if err != nil {
+			return false
+		}
+		if rec, err := decodeCommit(p); err != nil || rec.entries != entries[seq] {
+			return false
+		}
+	}
+	if e.Seq > c.seq {
+		return false
+	}
+	for ord := range e.Live {
+		c.live[ord] = ""
+	}
+	for _, l := range logged {
+		if l.seq <= e.Seq {
+			if _, there := c.live[l.New]; there {
+				c.live[l.New] = l.ID
+			}
+			continue
+		}
+		delete(c.live, l.Old)
+		if l.New != 0 {
+			c.live[l.New] = l.ID
+		}
+	}
+	for id, ord := range ids {
+		if _, there := c.live[ord]; there {
+			c.live[ord] = id
+		}
+	}
+	c.known, c.total = true, len(c.live)
+	return true
+}
+
+// historyAt returns the digest of a commit, as far as anything tells.
+func (r *remains) historyAt(ctx context.Context, seq uint64) (History, bool) {
+	switch {
+	case r.stated && seq == r.st.seq:
+		return r.st.history, r.st.history != History{}
+	case r.stated && seq == r.st.base:
+		return r.st.baseHistory, r.st.baseHistory != History{}
+	case r.headed && seq == r.head.seq:
+		return r.head.history, r.head.history != History{}
+	}
+	p, err := r.get(ctx, numberKey(prefixCommit, seq))
+	if err != nil {
+		return History{}, false
+	}
+	c, err := decodeCommit(p)
+	return c.history, err == nil && c.history != History{}
+}
