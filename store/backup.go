@@ -150,6 +150,9 @@ func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progres
 	if n := survivors + p.documents; n != live {
 		return r, b.s.corrupt(fmt.Sprintf("%d of %d records could be read", n, live), nil)
 	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
 	_, err = p.end(live)
 	return BackupReport{Part: h.Part, Seq: h.To.Seq, Documents: int(live), Written: int(p.documents), Bytes: int64(p.length)}, err
 }

@@ -393,7 +393,7 @@ func (x *restorer) put(ord uint64, d *Document) error {
 	if now.truncated {
 		x.truncated++
 	}
-	if x.read++; x.o.Progress != nil && x.read%checkEvery == 0 {
+	if x.read++; x.o.Progress != nil && x.read%checkEvery == 1 {
 		x.o.Progress(x.read)
 	}
 	return nil
