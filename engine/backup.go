@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
@@ -92,16 +93,21 @@ func accept(m *store.Manifest) (func(*store.Document) error, error) {
 	return func(d *store.Document) error { return acceptRows(d, fp) }, nil
 }
 
-// acceptRows refuses vectors without direction and tokens beyond the vocabulary,
-// where that is known.
+// acceptRows refuses vectors without direction, and tokens beyond the vocabulary
+// (where that is known) or there twice.
 func acceptRows(d *store.Document, fp encoder.Fingerprint) error {
 	for i, r := range d.Rows {
 		if vec.Norm(r.Vector) == 0 {
 			return fmt.Errorf("vector %d is zero", i)
 		}
-		for _, t := range r.Tokens {
-			if t < 0 || fp.VocabSize > 0 && int(t) >= fp.VocabSize {
+		tokens := slices.Clone(r.Tokens)
+		slices.Sort(tokens)
+		for j, t := range tokens {
+			switch {
+			case t < 0 || fp.VocabSize > 0 && int(t) >= fp.VocabSize:
 				return fmt.Errorf("token %d of a vocabulary of %d", t, fp.VocabSize)
+			case j > 0 && t == tokens[j-1]:
+				return fmt.Errorf("token %d is there twice", t)
 			}
 		}
 	}

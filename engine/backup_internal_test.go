@@ -182,6 +182,7 @@ func TestRestoreAccepts(t *testing.T) {
 	}{
 		"zero vector":   {nil, row(0), "is zero"},
 		"token":         {nil, row(1, int32(e.fp.VocabSize)), "of a vocabulary of"},
+		"twice":         {nil, row(1, 7, 5, 7), "token 7 is there twice"},
 		"negative":      {nil, row(1, -1), "token -1"},
 		"language":      {func(m *store.Manifest) { m.Language = "klingon" }, nil, "klingon"},
 		"encoder":       {func(m *store.Manifest) { m.Encoder = []byte(`[1]`) }, nil, "encoder fingerprint"},

@@ -16,7 +16,13 @@ import (
 // the store a document.
 func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		for r, err := range e.records(ctx, f) {
+		l, err := e.list(ctx, f)
+		if err != nil {
+			yield(Document{}, err)
+			return
+		}
+		defer l.view.Close()
+		for r, err := range l.records(ctx) {
 			var d Document
 			if err == nil {
 				d, err = documentOf(r)
@@ -46,16 +52,36 @@ func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
 	return m.Len(), nil
 }
 
-// records yields whole records as All does. No call runs while the loop's body
-// does, so that the body may close the database.
-func (e *Engine) records(ctx context.Context, f Filter) iter.Seq2[*store.Document, error] {
-	return func(yield func(*store.Document, error) bool) {
-		l, err := e.list(ctx, f)
+// list is what of one state a walk over its documents needs.
+type list struct {
+	view *store.View      // the walk's own, which its owner closes
+	live iter.Seq[uint64] // ordinals, ascending
+	met  func(ord uint64) bool
+	n    int // documents that meet the filter
+}
+
+func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
+	s, done, err := e.read()
+	if err != nil {
+		return list{}, err
+	}
+	defer done(&err)
+	l.live, l.met, l.n = s.Live.All, func(uint64) bool { return true }, s.View.Len()
+	if !f.IsZero() {
+		m, err := s.Columns.Match(ctx, f)
 		if err != nil {
-			yield(nil, err)
-			return
+			return list{}, err
 		}
-		defer l.view.Close()
+		l.met, l.n = m.Allow, m.Len()
+	}
+	l.view, err = s.View.Share()
+	return l, err
+}
+
+// records yields whole records. No call of the engine runs while the loop's body
+// does, so that the body may close the database.
+func (l list) records(ctx context.Context) iter.Seq2[*store.Document, error] {
+	return func(yield func(*store.Document, error) bool) {
 		for ord := range l.live {
 			if !l.met(ord) {
 				continue
@@ -71,29 +97,4 @@ func (e *Engine) records(ctx context.Context, f Filter) iter.Seq2[*store.Documen
 			}
 		}
 	}
-}
-
-// list is what of one state a walk over its documents needs.
-type list struct {
-	view *store.View      // the walk's own
-	live iter.Seq[uint64] // ordinals, ascending
-	met  func(ord uint64) bool
-}
-
-func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
-	s, done, err := e.read()
-	if err != nil {
-		return list{}, err
-	}
-	defer done(&err)
-	l.live, l.met = s.Live.All, func(uint64) bool { return true }
-	if !f.IsZero() {
-		m, err := s.Columns.Match(ctx, f)
-		if err != nil {
-			return list{}, err
-		}
-		l.met = m.Allow
-	}
-	l.view, err = s.View.Share()
-	return l, err
 }
