@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -29,6 +30,9 @@ func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err e
 		return r, err
 	}
 	defer done(&err)
+	if path, err = filepath.Abs(path); err != nil { // the process may change its folder
+		return r, err
+	}
 	return e.st.BackupFile(ctx, path, e.backedUp)
 }
 
@@ -68,6 +72,10 @@ type RestoreOptions struct {
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (RestoreReport, error) {
 	if o.Parts < 0 {
 		return RestoreReport{}, fmt.Errorf("%w: %d parts; use a positive number, or 0 for all", ErrInvalid, o.Parts)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return RestoreReport{}, err
 	}
 	so := store.RestoreOptions{Parts: o.Parts, Accept: accept}
 	if o.Progress != nil {

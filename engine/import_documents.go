@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -89,6 +90,10 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	}
 	if _, err := newAnalyzer(x.Language); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
 	}
 	if exists, err := store.Exists(dir); err != nil {
 		return err

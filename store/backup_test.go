@@ -165,6 +165,9 @@ func TestBackupChain(t *testing.T) {
 		moments = append(moments, moment{held(t, s), st.nextOrd, s.Manifest(), [3]uint64{st.seq, st.liveBytes, st.truncated}})
 	}
 	for i, m := range moments {
+		if os.Getenv("LEXSEM_LONG") == "" && i%3 != 1 { // the parts 2, 5 and 8
+			continue
+		}
 		o := RestoreOptions{Parts: i + 1}
 		if i+1 == len(moments) {
 			o.Parts = 0

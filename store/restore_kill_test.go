@@ -53,6 +53,15 @@ func TestKillRestore(t *testing.T) {
 				}
 			}
 		}
+		if there {
+			r := open(t, dir, Options{ReadOnly: true})
+			if got := held(t, r); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: %d documents, read alone", point, len(got))
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		o := open(t, dir, small)
 		if got := held(t, o); (there || i%2 == 0) != reflect.DeepEqual(got, want) {
 			t.Fatalf("%s: %d documents", point, len(got))
