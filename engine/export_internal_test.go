@@ -230,6 +230,68 @@ func TestImportGoesOn(t *testing.T) {
 	}
 }
 
+// Documents with and without vectors may stand in one file, and what differs in any
+// part of it is stored.
+func TestImportMixes(t *testing.T) {
+	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	defer closed(t, e)
+	v := make([]float32, madeDim)
+	v[3] = 1
+	put(t, e, Document{ID: "own", Title: "T", Text: "a vector of its own", Vector: v, Metadata: map[string]any{"n": 1}}, Document{ID: "b", Text: "two"})
+	own, _, _ := strings.Cut(exportOf(t, e, ExportOptions{Vectors: true}), "\n")
+	c := opened(t, t.TempDir(), Options{}, AutoHNSW)
+	defer closed(t, c)
+	if r, err := imported(t, c, own+"\n"+`{"_id":"b","text":"two"}`+"\n"); err != nil || r.Added != 2 || r.Seq != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if !reflect.DeepEqual(recordsOf(t, c), recordsOf(t, e)) {
+		t.Errorf("%+v, want %+v", recordsOf(t, c), recordsOf(t, e))
+	}
+	w := make([]float32, madeDim)
+	w[4] = 1
+	for what, d := range map[string]Document{
+		"title":    {ID: "own", Title: "U", Text: "a vector of its own", Vector: v, Metadata: map[string]any{"n": 1}},
+		"metadata": {ID: "own", Title: "T", Text: "a vector of its own", Vector: v, Metadata: map[string]any{"n": 2}},
+		"vector":   {ID: "own", Title: "T", Text: "a vector of its own", Vector: w, Metadata: map[string]any{"n": 1}},
+	} {
+		if r, err := imported(t, c, own); err != nil || r.Added+r.Replaced > 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		put(t, e, d)
+		all := strings.Split(exportOf(t, e, ExportOptions{Vectors: true}), "\n")
+		if r, err := imported(t, c, strings.Join(all, "\n")); err != nil || r.Replaced != 1 || r.Unchanged != 1 {
+			t.Errorf("another %s: %+v, %v", what, r, err)
+		}
+		if got, err := c.Get(t.Context(), "own"); err != nil || got.Title != d.Title || fmt.Sprint(got.Metadata) != fmt.Sprint(d.Metadata) || !reflect.DeepEqual(got.Vector, d.Vector) {
+			t.Errorf("another %s: %+v, %v", what, got, err)
+		}
+	}
+	// A second export behind the first, of another encoder.
+	other, err := Open(t.Context(), t.TempDir(), encoder.NewHash(16), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, other)
+	put(t, other, Document{ID: "x", Text: "x"})
+	var bad *LineError
+	if _, err := imported(t, c, own+"\n"+exportOf(t, other, ExportOptions{Vectors: true})); !errors.Is(err, encoder.ErrMismatch) || !errors.As(err, &bad) || bad.Line != 2 {
+		t.Errorf("two encoders: %v", err)
+	}
+	// Large documents are no batch of hundreds.
+	x, err := NewExported(strings.NewReader(`{"_id":"y","text":"y"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := x.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := &importer{e: c, r: &ImportReport{}, bytes: importBytes - 1}
+	if err := im.add(t.Context(), x, d); err != nil || im.r.Added != 1 {
+		t.Errorf("a full batch is not stored: %+v, %v", im.r, err)
+	}
+}
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -215,6 +215,27 @@ func TestBackupChain(t *testing.T) {
 	}
 }
 
+// bridgesIn counts the bridges of a backup.
+func bridgesIn(t *testing.T, file string) (n int) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for p := (&partReader{r: f}); p.begin() == nil; {
+		for kind := byte(0); kind != frameEnd; {
+			if kind, _, err = p.next(); err != nil {
+				t.Fatal(err)
+			}
+			if kind == frameBridge {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // A backup beside a writer is one of its commits, and no write waits for it.
 func TestBackupConcurrentWithWriter(t *testing.T) {
 	s := open(t, t.TempDir(), small)
@@ -360,9 +381,25 @@ func TestBackupOntoAnother(t *testing.T) {
 		t.Errorf("cancelled: %v, %d bytes of %d", err, len(content()), len(before))
 	}
 
+	midway, cancel := context.WithCancel(ctx)
+	if _, err := s.BackupFile(midway, file, func(int, int) { cancel() }); !errors.Is(err, context.Canceled) || !bytes.Equal(content(), before) {
+		t.Errorf("cancelled midway: %v, %d bytes of %d", err, len(content()), len(before))
+	}
+
 	// What an append left that died is cut off, whatever its length.
 	backedUp(t, s, file)
 	two := content()
+	var torn bytes.Buffer
+	p, err := newPartWriter(&torn, partHeader{Part: 2, Manifest: []byte("{}")})
+	if err != nil || p.frame(frameMore, make([]byte, 100_000)) != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(slices.Clone(before), torn.Bytes()...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := backedUp(t, s, file); r.Part != 2 || len(content()) != len(two) {
+		t.Fatalf("over a longer part: %+v, %d bytes, want %d", r, len(content()), len(two))
+	}
 	for _, n := range []int{1, 12, 40, (len(two) - len(before)) / 2, len(two) - len(before) - 1} {
 		if err := os.WriteFile(file, two[:len(before)+n], 0o644); err != nil {
 			t.Fatal(err)
@@ -385,6 +422,12 @@ func TestBackupOntoAnother(t *testing.T) {
 		}
 		before = b
 		refused(what, s, ErrBackup)
+	}
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := backedUp(t, s, file); r.Part != 1 || r.Written != 3 {
+		t.Errorf("over an empty file: %+v", r)
 	}
 	if _, err := s.BackupFile(ctx, files, nil); err == nil || !strings.Contains(err.Error(), "no file") {
 		t.Errorf("onto a folder: %v", err)
@@ -430,6 +473,18 @@ func TestBackupOfDamage(t *testing.T) {
 	}
 	s.setPin(s.newPin(s.current()))
 	refused("a missing record")
+
+	s = open(t, t.TempDir(), small)
+	add(t, s, doc("a", 1), doc("b", 2))
+	backedUp(t, s, file)
+	w = s.newStager()
+	if err := errors.Join(w.apply(op{key: partKey(prefixRow, 1, 0)}, op{key: partKey(prefixDocument, 1, 0)}), w.finish()); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, doc("c", 3))
+	if _, err := s.BackupFile(ctx, file, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "2 of 3 records") {
+		t.Errorf("a version that is gone: %v", err)
+	}
 }
 
 // Restore into a folder that is used is refused, and the folder is left alone.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"os"
@@ -239,30 +240,51 @@ func TestRestoreForged(t *testing.T) {
 		}
 	}
 	for what, f := range map[string]forged{
-		"no survivors":        {second, nil, 1},
-		"one who never was":   {second, frames(frameSurvivors, run(1, 2)), 2},
-		"ahead of the base":   {second, frames(frameSurvivors, run(1, 100)), 1},
-		"an endless run":      {second, frames(frameSurvivors, run(1, math.MaxUint64)), 1},
-		"an endless gap":      {second, frames(frameSurvivors, run(math.MaxUint64, 1)), 1},
-		"an empty run":        {second, frames(frameSurvivors, run(1, 0)), 1},
-		"half a run":          {second, frames(frameSurvivors, run(1)), 1},
-		"dead, and counted":   {second, frames(frameSurvivors, ""), 1},
-		"an ordinal below":    {second, func(p *partWriter) error { return errors.Join(keepOne(p), putForged(p, 9, doc("b", 1))) }, 2},
-		"an id of before":     {second, func(p *partWriter) error { return errors.Join(keepOne(p), putForged(p, 11, doc("a", 1))) }, 2},
-		"another base":        {wrong(func(h *partHeader) { h.From = &later }), keepOne, 1},
-		"another database":    {wrong(func(h *partHeader) { h.UUID = UUID{9} }), keepOne, 1},
-		"other dimension":     {wrong(func(h *partHeader) { h.Manifest = json.RawMessage(`{"major":2,"dim":5}`) }), keepOne, 1},
-		"before its base":     {wrong(func(h *partHeader) { h.To.Seq = 2 }), keepOne, 1},
-		"fewer than its base": {wrong(func(h *partHeader) { h.To.Next = 9 }), keepOne, 1},
+		"no survivors":         {second, nil, 1},
+		"one who never was":    {second, frames(frameSurvivors, run(1, 2)), 2},
+		"ahead of the base":    {second, frames(frameSurvivors, run(1, 100)), 1},
+		"an endless run":       {second, frames(frameSurvivors, run(1, math.MaxUint64)), 1},
+		"an endless gap":       {second, frames(frameSurvivors, run(math.MaxUint64, 1)), 1},
+		"an empty run":         {second, frames(frameSurvivors, run(1, 0)), 0},
+		"never was, uncounted": {second, frames(frameSurvivors, run(1, 2)), 1},
+		"half a run":           {second, frames(frameSurvivors, run(1)), 1},
+		"dead, and counted":    {second, frames(frameSurvivors, ""), 1},
+		"an ordinal below":     {second, func(p *partWriter) error { return errors.Join(keepOne(p), putForged(p, 9, doc("b", 1))) }, 2},
+		"an id of before":      {second, func(p *partWriter) error { return errors.Join(keepOne(p), putForged(p, 11, doc("a", 1))) }, 2},
+		"another base":         {wrong(func(h *partHeader) { h.From = &later }), keepOne, 1},
+		"another database":     {wrong(func(h *partHeader) { h.UUID = UUID{9} }), keepOne, 1},
+		"other dimension":      {wrong(func(h *partHeader) { h.Manifest = json.RawMessage(`{"major":2,"dim":5}`) }), keepOne, 1},
+		"before its base":      {wrong(func(h *partHeader) { h.To.Seq = 2 }), keepOne, 1},
+		"fewer than its base":  {wrong(func(h *partHeader) { h.To.Next = 9 }), keepOne, 1},
 	} {
 		b, _ := f.bytes(t, end)
 		if bad := refusedWhole(t, what, append(slices.Clone(good), b...)); bad.Part != 2 {
 			t.Errorf("%s: part %d", what, bad.Part)
 		}
 	}
+	// Frames with right checksums that are not those of the digest, and an end that
+	// tells another length.
+	swapped := bytes.Replace(slices.Clone(good), []byte("text 1 of a"), []byte("text 2 of a"), 1)
+	fixed := bytes.Index(swapped, []byte("text 2 of a"))
+	frame := bytes.LastIndexByte(swapped[:fixed], frameDocument)
+	n := int(binary.LittleEndian.Uint32(swapped[frame+1:]))
+	binary.LittleEndian.PutUint32(swapped[frame+frameHead+n:], crc32.Checksum(swapped[frame:frame+frameHead+n], castagnoli))
+	if bad := refusedWhole(t, "another document", swapped); bad.What != "its end" {
+		t.Errorf("another document: %v", bad)
+	}
+	var long bytes.Buffer
+	p, err := newPartWriter(&long, partHeader{Part: 1, To: to, Manifest: json.RawMessage(`{"major":2}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.length++
+	if _, err := p.end(0); err != nil {
+		t.Fatal(err)
+	}
+	refusedWhole(t, "another length", long.Bytes())
 	b, _ := forged{second, keepOne, 1}.bytes(t, partEnd{})
 	refusedWhole(t, "another part before", append(slices.Clone(good), b...))
-	_, err := Restore(ctx, filepath.Join(t.TempDir(), "db"), bytes.NewReader(good), RestoreOptions{
+	_, err = Restore(ctx, filepath.Join(t.TempDir(), "db"), bytes.NewReader(good), RestoreOptions{
 		Accept: func(m *Manifest) (func(*Document) error, error) {
 			return func(d *Document) error { return errReader }, nil
 		}})
