@@ -164,6 +164,9 @@ func TestBackupChain(t *testing.T) {
 		st := s.current()
 		moments = append(moments, moment{held(t, s), st.nextOrd, s.Manifest(), [3]uint64{st.seq, st.liveBytes, st.truncated}})
 	}
+	if n := bridgesIn(t, file); n != 4 {
+		t.Errorf("%d bridges are in the file, 4 were ever made", n)
+	}
 	for i, m := range moments {
 		if os.Getenv("LEXSEM_LONG") == "" && i%3 != 1 { // the parts 2, 5 and 8
 			continue
@@ -381,6 +384,7 @@ func TestBackupOntoAnother(t *testing.T) {
 		t.Errorf("cancelled: %v, %d bytes of %d", err, len(content()), len(before))
 	}
 
+	setBridge(t, s, "slr", strings.Repeat("more than a buffer holds", 25_000))
 	midway, cancel := context.WithCancel(ctx)
 	if _, err := s.BackupFile(midway, file, func(int, int) { cancel() }); !errors.Is(err, context.Canceled) || !bytes.Equal(content(), before) {
 		t.Errorf("cancelled midway: %v, %d bytes of %d", err, len(content()), len(before))

@@ -201,15 +201,19 @@ func TestRestoreForged(t *testing.T) {
 		"bridge path":        {manifest(`{"major":2,"dim":4,"uuid":"00000000000000000000000000000001","bridges":{"slr":{"file":"../x"}}}`), frames(frameBridge, "../x"), 0},
 		"bridge missing":     {manifest(`{"major":2,"dim":4,"uuid":"00000000000000000000000000000001","bridges":{"slr":{"file":"x"}}}`), nil, 0},
 		"bridge of another":  {manifest(`{"major":2,"dim":4,"uuid":"00000000000000000000000000000001","bridges":{"slr":{"file":"x","crc32c":5}}}`), frames(frameBridge, "x"), 0},
-		"manifest":           {manifest(`[]`), nil, 0},
-		"major":              {manifest(`{"major":3}`), nil, 0},
-		"wide":               {manifest(`{"major":2,"dim":1000000000}`), nil, 0},
-		"negative":           {manifest(`{"major":2,"dim":-1}`), nil, 0},
-		"part 0":             {partHeader{To: to}, nil, 0},
-		"with a base":        {partHeader{Part: 1, To: to, From: &to}, nil, 0},
-		"seq":                {partHeader{Part: 1, To: place{Seq: math.MaxUint64, Next: 10}}, nil, 0},
-		"next":               {partHeader{Part: 1, To: place{Seq: 1, Next: math.MaxUint64}}, nil, 0},
-		"next 0":             {partHeader{Part: 1}, nil, 0},
+		"bridge in a folder": {manifest(`{"major":2,"dim":4,"uuid":"00000000000000000000000000000001","bridges":{"slr":{"file":"a/x"}}}`), frames(frameBridge, "a/x"), 0},
+		"a frame too long": {manifest(fmt.Sprintf(`{"major":2,"dim":4,"uuid":"00000000000000000000000000000001","bridges":{"slr":{"file":"x","crc32c":%d}}}`, crc32.Checksum(make([]byte, frameMax-3), castagnoli))), func(p *partWriter) error {
+			return errors.Join(p.frame(frameBridge, []byte("x")), p.frame(frameBytes, make([]byte, frameMax+1)))
+		}, 0},
+		"manifest":    {manifest(`[]`), nil, 0},
+		"major":       {manifest(`{"major":3}`), nil, 0},
+		"wide":        {manifest(`{"major":2,"dim":1000000000}`), nil, 0},
+		"negative":    {manifest(`{"major":2,"dim":-1}`), nil, 0},
+		"part 0":      {partHeader{To: to}, nil, 0},
+		"with a base": {partHeader{Part: 1, To: to, From: &to}, nil, 0},
+		"seq":         {partHeader{Part: 1, To: place{Seq: math.MaxUint64, Next: 10}}, nil, 0},
+		"next":        {partHeader{Part: 1, To: place{Seq: 1, Next: math.MaxUint64}}, nil, 0},
+		"next 0":      {partHeader{Part: 1}, nil, 0},
 	} {
 		b, _ := f.bytes(t)
 		refusedWhole(t, what, b)
