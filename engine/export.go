@@ -12,7 +12,7 @@ import (
 // ExportOptions shape Export.
 type ExportOptions struct {
 	// Vectors writes vectors and tokens as well, each bit of them, so that Import
-	// needs no encoder. They take some 5.4 bytes a dimension and chunk.
+	// needs no encoder. They take 5.3 bytes a dimension and chunk.
 	Vectors bool
 	// Filter keeps the documents whose metadata meet it; the zero value keeps all.
 	Filter Filter
