@@ -186,7 +186,7 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 				return nil, refuse(err)
 			}
 			r.Rows = []store.Row{{End: len(r.Text), Vector: v}}
-		} else if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Text) == "" {
+		} else if blankText(d.Title) && blankText(d.Text) {
 			return nil, refuse(fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid))
 		} else if e.enc == nil {
 			return nil, refuse(ErrNoEncoder)
@@ -195,6 +195,8 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 	}
 	return records, nil
 }
+
+func blankText(s string) bool { return strings.TrimSpace(s) == "" }
 
 // normalised returns a copy of v of length 1.
 func normalised(v []float32, dim int) ([]float32, error) {
@@ -239,9 +241,10 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 		e.report(Progress{Stage: "encode", Done: done, Total: len(records)})
 		return nil
 	}
+	ready := func(r *store.Document) bool { return len(r.Rows) > 0 && r.Rows[0].Vector != nil }
 	var own []*store.Document // that brought their vectors
 	for i := range records {
-		if r := &records[i]; len(r.Rows) > 0 {
+		if r := &records[i]; ready(r) {
 			own = append(own, r)
 		}
 	}
@@ -255,12 +258,15 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 			return err
 		}
 		r := &records[i]
-		if len(r.Rows) == 0 {
-			for _, s := range e.chunks.Split(r.Title, r.Text) {
-				r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
-			}
-			title := r.Title
+		if !ready(r) {
+			title, cut := r.Title, len(r.Rows) > 1
 			if len(r.Rows) == 0 {
+				for _, s := range e.chunks.Split(r.Title, r.Text) {
+					r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
+				}
+				cut = len(r.Rows) > 0
+			}
+			if !cut {
 				r.Rows = []store.Row{{End: len(r.Text)}}
 			} else {
 				var left int

@@ -37,6 +37,13 @@ var (
 	// ErrNoSpace answers writes, and Close, while the disk is too full for them.
 	// Documents can be deleted for a while yet.
 	ErrNoSpace = store.ErrNoSpace
+	// ErrBackup answers Restore, and Backup onto a file, for what is a damaged backup
+	// or none.
+	ErrBackup = store.ErrBackup
+	// ErrOtherBackup answers Backup onto a file that is no backup of this database's past.
+	ErrOtherBackup = store.ErrOtherBackup
+	// ErrOccupied answers Restore into a folder that has a database.
+	ErrOccupied = store.ErrOccupied
 	// ErrReadOnly answers writes on an engine opened read-only.
 	ErrReadOnly = store.ErrReadOnly
 )

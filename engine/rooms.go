@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/store"
 )
 
 // What the API of this package speaks of and other packages define.
@@ -13,4 +14,8 @@ type (
 	Fusion = fusion.Options
 	// ScoreTerm is one summand of a fused score.
 	ScoreTerm = fusion.Term
+	// BackupReport tells what Backup wrote.
+	BackupReport = store.BackupReport
+	// RestoreReport tells what Restore made.
+	RestoreReport = store.RestoreReport
 )

@@ -265,6 +265,11 @@ func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
 	if err != nil {
 		return Document{}, missing(err)
 	}
+	return documentOf(d)
+}
+
+// documentOf is what a user gets of a record.
+func documentOf(d *store.Document) (Document, error) {
 	meta, err := metadataOf(d)
 	if err != nil {
 		return Document{}, err

@@ -93,7 +93,7 @@ func (b *Batch) put(d *Document) (Change, error) {
 	}
 	text := encodeDocument(nil, d)
 	row := encodeRows(make([]byte, 0, len(d.Rows)*(4*len(d.Rows[0].Vector)+2*len(d.Rows[0].Tokens)+16)), d.Rows)
-	if err := errors.Join(b.stage(prefixDocument, c.New, text), b.stage(prefixRow, c.New, row)); err != nil {
+	if err := errors.Join(b.w.record(prefixDocument, c.New, text), b.w.record(prefixRow, c.New, row)); err != nil {
 		return Change{}, err
 	}
 	b.st.nextOrd++
@@ -135,20 +135,6 @@ func (b *Batch) currentOf(id string) (cur current, err error) {
 		return current{}, nil
 	}
 	return cur, err
-}
-
-// stage writes the parts of one record.
-func (b *Batch) stage(prefix byte, ord uint64, record []byte) error {
-	ps, err := parts(record)
-	if err != nil {
-		return err
-	}
-	for i, p := range ps {
-		if err := b.w.apply(op{partKey(prefix, ord, i), p}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // record writes log entry, id and death of one change in one transaction, so

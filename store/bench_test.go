@@ -2,7 +2,10 @@ package store
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -149,4 +152,54 @@ func BenchmarkReopen(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkBackup writes 20,000 passages into a backup, and then, each time one has
+// changed, a further part.
+func BenchmarkBackup(b *testing.B) {
+	s := benchStore(b, 20_000)
+	b.Run("whole", func(b *testing.B) {
+		for b.Loop() {
+			r, err := s.Backup(ctx, io.Discard, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(r.Bytes)
+		}
+	})
+	b.Run("next", func(b *testing.B) {
+		file := filepath.Join(b.TempDir(), "backup")
+		backedUp(b, s, file)
+		for i := 0; b.Loop(); i++ {
+			add(b, s, benchDoc(rand.New(rand.NewPCG(1, uint64(i))), "0"))
+			if r := backedUp(b, s, file); r.Written != 1 {
+				b.Fatalf("%+v", r)
+			}
+		}
+	})
+}
+
+// BenchmarkRestore makes a database of 20,000 passages, and tells the most memory
+// that Go had from the system.
+func BenchmarkRestore(b *testing.B) {
+	s := benchStore(b, 20_000)
+	file := filepath.Join(b.TempDir(), "backup")
+	r := backedUp(b, s, file)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(r.Bytes)
+	for b.Loop() {
+		f, err := os.Open(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := Restore(ctx, filepath.Join(b.TempDir(), "db"), f, RestoreOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		f.Close()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.Sys)/(1<<20), "sysMiB")
 }

@@ -32,7 +32,7 @@ var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`
 
 // removeTemporaries removes what writers of whole files in a process that died
 // have left in the database's folder and in those below it that have such
-// writers.
+// writers, and what is left of a Restore.
 func removeTemporaries(dir string) error {
 	for _, folder := range []string{"", "bridges", "derived", "fit"} {
 		folder = filepath.Join(dir, folder)
@@ -41,6 +41,11 @@ func removeTemporaries(dir string) error {
 			return err
 		}
 		for _, e := range entries {
+			if folder == dir && e.Name() == restoreName {
+				if err := os.RemoveAll(filepath.Join(dir, restoreName)); err != nil {
+					return err
+				}
+			}
 			if !e.Type().IsRegular() || !temporary.MatchString(e.Name()) {
 				continue
 			}

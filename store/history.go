@@ -16,6 +16,12 @@ import (
 // stand for a digest that is not known.
 type History [16]byte
 
+// MarshalText writes 32 hexadecimal digits.
+func (h History) MarshalText() ([]byte, error) { return UUID(h).MarshalText() }
+
+// UnmarshalText reads 32 hexadecimal digits.
+func (h *History) UnmarshalText(b []byte) error { return (*UUID)(h).UnmarshalText(b) }
+
 // chain computes the digest of one commit.
 type chain struct{ sum hash.Hash }
 

@@ -19,7 +19,7 @@ import (
 // The tests here run this test program again as a child that writes and is
 // killed. The environment says what the child is to do.
 const (
-	envChild = "LEXSEM_STORE_CHILD" // "write", "big", "open", "compact", "hold"
+	envChild = "LEXSEM_STORE_CHILD" // "write", "big", "open", "compact", "hold", "restore"
 	envDir   = "LEXSEM_STORE_DIR"
 	envPoint = "LEXSEM_STORE_POINT" // name of the failpoint to die at
 	envCount = "LEXSEM_STORE_COUNT" // which time it is hit
@@ -55,6 +55,9 @@ func child(role, dir string) error {
 	}
 	if role == "limited" {
 		return limited(dir)
+	}
+	if role == "restore" {
+		return restoreChild(dir)
 	}
 	s, err := Open(dir, small)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // FormatMajor; one that they may ignore raises FormatMinor.
 const (
 	FormatMajor = 2
-	FormatMinor = 0
+	FormatMinor = 1 // 1: the manifest has backups
 )
 
 // MaxManifestBytes bounds the encoded manifest.
@@ -66,13 +66,20 @@ type Manifest struct {
 	Default string            `json:"default,omitempty"` // fitted variant of a query that names none
 	Auto    string            `json:"auto,omitempty"`    // what such a query gets, if it was chosen
 
+	// Backups are the states that backups ended at, by which the next part of one
+	// knows its base: the last maxBackups. Set by the store.
+	Backups []place `json:"backups,omitempty"`
+
 	extra map[string]json.RawMessage
 }
+
+// maxBackups is how many ends of backups a manifest remembers.
+const maxBackups = 64
 
 // Bridge names the active file of one fitted variant.
 type Bridge struct {
 	File     string          `json:"file"`   // name below the database's bridges folder
-	CRC32C   uint32          `json:"crc32c"` // of the file's bytes
+	CRC32C   uint32          `json:"crc32c"` // of the file's bytes but the last 4, which are its own checksum
 	Seq      uint64          `json:"seq"`    // state it was fitted on
 	Last     uint64          `json:"last"`   // highest ordinal of that state
 	Passages int             `json:"passages"`
@@ -83,13 +90,14 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "bridges", "default", "auto"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "bridges", "default", "auto", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 
 // clone returns a copy that shares nothing that callers may change.
 func (m Manifest) clone() Manifest {
 	m.Encoder = slices.Clone(m.Encoder)
+	m.Backups = slices.Clone(m.Backups)
 	m.Bridges = maps.Clone(m.Bridges)
 	for k, b := range m.Bridges {
 		b.Probes = slices.Clone(b.Probes)

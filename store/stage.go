@@ -57,6 +57,20 @@ func (w *stager) apply(ops ...op) error {
 	return nil
 }
 
+// record adds the parts of one record.
+func (w *stager) record(prefix byte, ord uint64, record []byte) error {
+	ps, err := parts(record)
+	if err != nil {
+		return err
+	}
+	for i, p := range ps {
+		if err := w.apply(op{partKey(prefix, ord, i), p}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkSpace asks for the room that another transaction needs.
 func (w *stager) checkSpace() error {
 	if w.frees {

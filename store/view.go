@@ -66,6 +66,18 @@ func (s *Store) Snapshot() (*View, error) {
 	return &View{s: s, p: s.last}, nil
 }
 
+// Share returns another view of the same commit, which the caller closes. Errors:
+// ErrClosed.
+func (v *View) Share() (*View, error) {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	if v.s.closed || v.closed {
+		return nil, ErrClosed
+	}
+	v.p.refs++
+	return &View{s: v.s, p: v.p}, nil
+}
+
 // Close gives the view back. Calls in progress may end; further ones get
 // ErrClosed.
 func (v *View) Close() {

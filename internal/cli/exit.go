@@ -38,7 +38,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &u), errors.As(err, &f), errors.Is(err, engine.ErrForeign):
+	case errors.As(err, &u), errors.As(err, &f), errors.Is(err, engine.ErrForeign), errors.Is(err, engine.ErrOccupied):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -48,6 +48,8 @@ func exitCode(err error) int {
 		return exitCorrupt
 	case errors.Is(err, encoder.ErrMismatch), errors.Is(err, store.ErrVersion), errors.Is(err, store.ErrDimension):
 		return exitMismatch
+	case errors.Is(err, engine.ErrBackup):
+		return exitCorrupt
 	case errors.Is(err, encoder.ErrUnavailable):
 		return exitUnavailable
 	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotFitted), errors.Is(err, bench.ErrNoData):
@@ -147,6 +149,9 @@ func hintOf(err error) string {
 	case exitLocked:
 		return "another lexsem process has the database open; wait for it to end, or close it"
 	case exitCorrupt:
+		if errors.Is(err, engine.ErrBackup) { // whose own words hold the remedy
+			return ""
+		}
 		return "`lexsem doctor --db DIR` says what is damaged, and with --repair saves what can be read"
 	case exitMismatch:
 		if errors.Is(err, store.ErrVersion) { // whose own words hold the remedy

@@ -85,7 +85,7 @@ func (s *sources) jsonl(name string, r io.Reader) error {
 
 // parseDocument reads one line of a BEIR corpus. Members of an object named
 // "metadata" count as fields of their own, so that exported documents can be
-// read again.
+// read again; their member "lexsem" is left out.
 func parseDocument(line []byte) (engine.Document, error) {
 	var doc engine.Document
 	fields, err := parseObject(line)
@@ -107,6 +107,9 @@ func parseDocument(line []byte) (engine.Document, error) {
 			return doc, fmt.Errorf("field %q is not a string; quote it", f.name)
 		}
 		delete(fields, f.name)
+	}
+	if _, ok := fields["lexsem"].(map[string]any); ok { // what an export has beside the document
+		delete(fields, "lexsem")
 	}
 	if nested, ok := fields["metadata"].(map[string]any); ok {
 		delete(fields, "metadata")

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Backup writes the last commit to a file: documents, vectors, fitted bridges and
+// the manifest, from which Restore makes a database that searches alike. What is
+// derived is left out. Where there is no file it makes one, whole or not at all; onto a
+// backup of this database it appends a part with what has changed since, and
+// nothing if nothing has (Part is 0 then). A backup is one committed state; writes
+// go on beside it and do not wait. Close cancels it.
+//
+// Cost: reading what is written, and one pass over the keys. Memory: one document. Errors:
+// ErrOtherBackup for a file that is a backup of another database, or of another
+// history of this one; ErrBackup for one that is no backup; ErrCorrupt. After an
+// error the file is as it was.
+func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err error) {
+	ctx, done, err := e.work(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer done(&err)
+	if path, err = filepath.Abs(path); err != nil { // the process may change its folder
+		return r, err
+	}
+	return e.st.BackupFile(ctx, path, e.backedUp)
+}
+
+// BackupTo is Backup to a writer: one whole part. What was written before an error
+// is no backup.
+func (e *Engine) BackupTo(ctx context.Context, w io.Writer) (r BackupReport, err error) {
+	ctx, done, err := e.work(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer done(&err)
+	return e.st.Backup(ctx, w, e.backedUp)
+}
+
+func (e *Engine) backedUp(n, total int) {
+	e.report(Progress{Stage: "backup", Done: n, Total: total})
+}
+
+// RestoreOptions shape Restore. The zero value restores all.
+type RestoreOptions struct {
+	// Parts is how many parts of the backup count, from the first, 0 for all: each
+	// is the state of one call of Backup.
+	Parts int
+	// Progress, if not nil, hears of the documents read.
+	Progress func(Progress)
+}
+
+// Restore makes a database of a backup, in a folder that is empty or not there. It
+// appears as a whole, after all of the backup was checked; if Restore fails the
+// folder is as it was. The database has an identity of its own: it may stand
+// beside the one that it comes from, and no file of either is taken for one of
+// the other. It goes on with the numbers of commits, and begins backups of its
+// own. Memory: one document, and some 64 MiB. What is derived is made when it is first opened.
+//
+// Errors: ErrBackup for what is damaged, cut or no backup; ErrOccupied where there
+// is a database; ErrForeign where there are other files; ErrLocked; those of ctx and r.
+func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (RestoreReport, error) {
+	if o.Parts < 0 {
+		return RestoreReport{}, fmt.Errorf("%w: %d parts; use a positive number, or 0 for all", ErrInvalid, o.Parts)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return RestoreReport{}, err
+	}
+	so := store.RestoreOptions{Parts: o.Parts, Accept: accept}
+	if o.Progress != nil {
+		so.Progress = func(n int) { o.Progress(Progress{Stage: "restore", Done: n}) }
+	}
+	return store.Restore(ctx, dir, r, so)
+}
+
+// accept refuses what no engine has stored, and could not open.
+func accept(m *store.Manifest) (func(*store.Document) error, error) {
+	var fp encoder.Fingerprint
+	if len(m.Encoder) > 0 {
+		if err := json.Unmarshal(m.Encoder, &fp); err != nil {
+			return nil, fmt.Errorf("encoder fingerprint: %w", err)
+		}
+		if fp.Dim != m.Dim {
+			return nil, fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, m.Dim)
+		}
+	}
+	if _, err := newAnalyzer(m.Language); err != nil {
+		return nil, err
+	}
+	return func(d *store.Document) error { return acceptRows(d, fp) }, nil
+}
+
+// acceptRows refuses vectors without direction, and tokens beyond the vocabulary
+// (where that is known) or there twice.
+func acceptRows(d *store.Document, fp encoder.Fingerprint) error {
+	for i, r := range d.Rows {
+		if vec.Norm(r.Vector) == 0 {
+			return fmt.Errorf("vector %d is zero", i)
+		}
+		tokens := slices.Clone(r.Tokens)
+		slices.Sort(tokens)
+		for j, t := range tokens {
+			switch {
+			case t < 0 || fp.VocabSize > 0 && int(t) >= fp.VocabSize:
+				return fmt.Errorf("token %d of a vocabulary of %d", t, fp.VocabSize)
+			case j > 0 && t == tokens[j-1]:
+				return fmt.Errorf("token %d is there twice", t)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/store"
+)
+
+// An import is stored in batches of this many documents, or of this many bytes
+// and one document.
+const (
+	importDocuments = 500
+	importBytes     = 8 << 20
+)
+
+// Exported is an export that is being read. It is for one goroutine.
+type Exported struct {
+	// Encoder is what the exported database was filled with; its Model is "" where
+	// the first line does not say it. Language is that of its texts.
+	Encoder  encoder.Fingerprint
+	Language string
+	// Vectors says that the documents bring their vectors.
+	Vectors bool
+
+	lines lineReader
+	first []byte // the first line, until it is read as a document
+	heads int    // lines so far that said where documents come from
+}
+
+// NewExported reads the first line of what Export has written. Errors: a
+// *LineError where it is none, and those of r.
+func NewExported(r io.Reader) (*Exported, error) {
+	x := &Exported{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
+	line, err := x.lines.next()
+	if errors.Is(err, io.EOF) {
+		return x, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.first = slices.Clone(line)
+	d, err := parseExported(line)
+	if err != nil {
+		return nil, &LineError{x.lines.line, err}
+	}
+	x.take(d)
+	return x, nil
+}
+
+// take notes where documents come from now on.
+func (x *Exported) take(d exportedDocument) {
+	if d.Lexsem != nil && d.Lexsem.Export != nil {
+		h := d.Lexsem.Export
+		x.heads++
+		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
+	}
+}
+
+// next reads a document: io.EOF behind the last.
+func (x *Exported) next() (exportedDocument, error) {
+	line, err := x.first, error(nil)
+	if x.first = nil; line == nil {
+		if line, err = x.lines.next(); err != nil {
+			return exportedDocument{}, err
+		}
+	}
+	d, err := parseExported(line)
+	if err != nil {
+		return d, &LineError{x.lines.line, err}
+	}
+	x.take(d)
+	return d, nil
+}
+
+// Create makes an empty database for an export with vectors, in a folder that is
+// empty or not there, so that it can be imported without an encoder. Errors:
+// ErrNoEncoder for an export without vectors, ErrOccupied, ErrForeign.
+func (x *Exported) Create(ctx context.Context, dir string) error {
+	if !x.Vectors {
+		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
+	}
+	if _, err := newAnalyzer(x.Language); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if exists, err := store.Exists(dir); err != nil {
+		return err
+	} else if exists {
+		return fmt.Errorf("%s: %w", dir, ErrOccupied)
+	}
+	raw, err := json.Marshal(x.Encoder)
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(dir, store.Options{MemoryMiB: 64})
+	if err != nil {
+		return err
+	}
+	err = st.SetManifest(ctx, func(m *store.Manifest) error {
+		m.Dim, m.Metric, m.Encoder, m.Language = x.Encoder.Dim, metric, raw, x.Language
+		return nil
+	})
+	return errors.Join(err, st.Close())
+}
+
+// ImportReport tells what an Import did.
+type ImportReport struct {
+	AddResult
+	Unchanged int // documents that were stored already as they are
+}
+
+// Import stores the documents of an export, in its order. Each becomes what it
+// was, byte for byte, cut into the same chunks (where the encoder is the same);
+// with vectors, bit for bit. One that is stored already as it is stays, other
+// versions are replaced. Documents without vectors are encoded.
+//
+// Each batch of some hundred documents is one commit. After an error the batches
+// before are stored, and the report says how much: the same import goes on where
+// it ended. Errors: a *LineError for a line that cannot be imported, *encoder.MismatchError for
+// vectors of another encoder, ErrNoEncoder. Memory: a batch, or one document.
+func (e *Engine) Import(ctx context.Context, x *Exported) (r ImportReport, err error) {
+	if e.o.ReadOnly {
+		return r, ErrReadOnly
+	}
+	im := &importer{e: e, r: &r}
+	for {
+		d, err := x.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = im.add(ctx, x, d)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, im.flush(ctx)
+}
+
+// importer gathers a batch.
+type importer struct {
+	e       *Engine
+	r       *ImportReport
+	records []store.Document
+	lines   []int
+	pending map[string]bool // ids in the batch
+	bytes   int
+	encode  bool // the batch's documents lack vectors
+
+	heads   int   // of the export that was compared last
+	differs error // its encoder is another than the database's
+}
+
+// same compares the encoder of an export with the database's.
+func (im *importer) same(x *Exported) error {
+	if im.heads != x.heads {
+		im.heads = x.heads
+		im.differs = encoder.Check("database "+im.e.dir, im.e.fp, x.Encoder)
+	}
+	return im.differs
+}
+
+func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	line := x.lines.line
+	refuse := func(err error) error { return &LineError{line, err} }
+	encode := d.Lexsem == nil || len(d.Lexsem.Rows) == 0
+	switch {
+	case encode && blankText(d.Title) && blankText(d.Text):
+		return refuse(fmt.Errorf("%w: neither text nor vectors; leave the document out", ErrInvalid))
+	case encode && im.e.enc == nil:
+		return refuse(ErrNoEncoder)
+	case !encode && !x.Vectors:
+		return refuse(fmt.Errorf("%w: a vector, and no line before says of which encoder; import the whole export", ErrInvalid))
+	case !encode:
+		if err := im.same(x); err != nil {
+			return refuse(err)
+		}
+	}
+	record, err := d.record(im.e.fp)
+	if err != nil {
+		return refuse(err)
+	}
+	if encode && !sameTexts(x.Encoder, im.e.fp) {
+		record.Rows = nil // to be cut as this encoder reads
+	}
+	if encode {
+		record.Truncated = 0
+	}
+	if !im.pending[record.ID] {
+		there, err := im.e.holds(ctx, &record, encode)
+		if err != nil {
+			return refuse(err)
+		}
+		if there {
+			im.r.Unchanged++
+			return nil
+		}
+	}
+	if len(im.records) > 0 && encode != im.encode {
+		if err := im.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if im.pending == nil {
+		im.pending = map[string]bool{}
+	}
+	im.encode = encode
+	im.pending[record.ID] = true
+	im.records, im.lines = append(im.records, record), append(im.lines, line)
+	im.bytes += len(record.Text) + 4*im.e.fp.Dim*len(record.Rows)
+	if len(im.records) >= importDocuments || im.bytes >= importBytes {
+		return im.flush(ctx)
+	}
+	return nil
+}
+
+// sameTexts says that two encoders read texts alike: then a text stays cut as it is.
+func sameTexts(a, b encoder.Fingerprint) bool {
+	return a.Model == b.Model && a.Tokenizer == b.Tokenizer && a.MaxTokens == b.MaxTokens && a.PassagePrefix == b.PassagePrefix
+}
+
+// flush stores the batch.
+func (im *importer) flush(ctx context.Context) error {
+	if len(im.records) == 0 {
+		return nil
+	}
+	res, err := im.e.importBatch(ctx, im.records, im.encode)
+	var refused *DocumentError
+	if errors.As(err, &refused) {
+		err = &LineError{im.lines[refused.Position], refused.Err}
+	}
+	if err != nil {
+		return err
+	}
+	t := &im.r.AddResult
+	t.Seq = res.Seq
+	t.Added += res.Added
+	t.Replaced += res.Replaced
+	t.Chunked += res.Chunked
+	t.Chunks += res.Chunks
+	t.Truncated += res.Truncated
+	t.TruncatedTokens += res.TruncatedTokens
+	im.records, im.lines, im.pending, im.bytes = nil, nil, nil, 0
+	im.e.report(Progress{Stage: "import", Done: t.Added + t.Replaced + im.r.Unchanged})
+	return nil
+}
+
+func (e *Engine) importBatch(ctx context.Context, records []store.Document, encode bool) (_ AddResult, err error) {
+	ctx, done, err := e.work(ctx)
+	if err != nil {
+		return AddResult{}, err
+	}
+	defer done(&err)
+	if encode {
+		if err := e.encode(ctx, records); err != nil {
+			return AddResult{}, err
+		}
+	}
+	return e.stage(ctx, records, true)
+}
+
+// holds says that a document is stored as a record has it; of one that is to be
+// encoded, vectors and tokens do not count.
+func (e *Engine) holds(ctx context.Context, r *store.Document, encode bool) (_ bool, err error) {
+	_, done, err := e.work(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done(&err)
+	ord, ok, err := e.st.Lookup(r.ID)
+	if err != nil || !ok {
+		return false, err
+	}
+	d, err := e.st.Get(ord)
+	if err != nil {
+		return false, missing(err)
+	}
+	same := d.Title == r.Title && d.Text == r.Text && d.Media == r.Media && bytes.Equal(d.Metadata, r.Metadata)
+	if !same || encode && r.Rows == nil {
+		return same, nil
+	}
+	return slices.EqualFunc(d.Rows, r.Rows, func(a, b store.Row) bool {
+		return a.Start == b.Start && a.End == b.End &&
+			(encode || slices.Equal(a.Vector, b.Vector) && slices.Equal(a.Tokens, b.Tokens) && bytes.Equal(a.Codes, b.Codes))
+	}) && (encode || d.Truncated == r.Truncated), nil
+}

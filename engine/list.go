@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/lexsem/lexsem/store"
+)
+
+// All yields the documents whose metadata meet f, all for the zero Filter, as Get
+// returns them, in the order in which their present versions were stored. They are
+// those of one commit, that of the moment the loop begins; writes go on beside
+// it. The loop may take its time and may call the engine; once the database is
+// closed it gets ErrClosed. An error is yielded once, with an empty Document, and
+// is the last. Memory: one document and a bit for each that meets f. Cost: two point reads of
+// the store a document.
+func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		l, err := e.list(ctx, f)
+		if err != nil {
+			yield(Document{}, err)
+			return
+		}
+		defer l.view.Close()
+		for r, err := range l.records(ctx) {
+			var d Document
+			if err == nil {
+				d, err = documentOf(r)
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Count returns how many documents meet f, all for the zero Filter. Cost: that of
+// a filter in a search.
+func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
+	s, done, err := e.read()
+	if err != nil {
+		return 0, err
+	}
+	defer done(&err)
+	if f.IsZero() {
+		return s.View.Len(), ctx.Err()
+	}
+	m, err := s.Columns.Match(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	return m.Len(), nil
+}
+
+// list is what of one state a walk over its documents needs.
+type list struct {
+	view *store.View      // the walk's own, which its owner closes
+	live iter.Seq[uint64] // ordinals, ascending
+	met  func(ord uint64) bool
+	n    int // documents that meet the filter
+}
+
+func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
+	s, done, err := e.read()
+	if err != nil {
+		return list{}, err
+	}
+	defer done(&err)
+	l.live, l.met, l.n = s.Live.All, func(uint64) bool { return true }, s.View.Len()
+	if !f.IsZero() {
+		m, err := s.Columns.Match(ctx, f)
+		if err != nil {
+			return list{}, err
+		}
+		l.met, l.n = m.Allow, m.Len()
+	}
+	l.view, err = s.View.Share()
+	return l, err
+}
+
+// records yields whole records. No call of the engine runs while the loop's body
+// does, so that the body may close the database.
+func (l list) records(ctx context.Context) iter.Seq2[*store.Document, error] {
+	return func(yield func(*store.Document, error) bool) {
+		for ord := range l.live {
+			if !l.met(ord) {
+				continue
+			}
+			err := ctx.Err()
+			var d *store.Document
+			if err == nil {
+				d, err = l.view.Get(ord)
+				err = missing(err)
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}

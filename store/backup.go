@@ -1,0 +1,232 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// bridgesName is the folder of the files that the manifest names as bridges.
+const bridgesName = "bridges"
+
+// BackupReport tells what a backup wrote.
+type BackupReport struct {
+	Part      int    // its number in the chain, from 1; 0 if nothing had changed
+	Seq       uint64 // the commit that is backed up
+	Documents int    // live documents of that commit
+	Written   int    // of these, how many the part has; the others are in parts before
+	Bytes     int64  // of the part
+}
+
+// Backup writes the last commit to w, as the first part of a backup: documents,
+// manifest and bridges. It sees one state, and no write waits for it. Memory: one
+// document. progress, if not nil, hears of documents written. Errors: *CorruptError,
+// ErrClosed, and those of ctx and w; what was written is no backup then.
+func (s *Store) Backup(ctx context.Context, w io.Writer, progress func(done, total int)) (BackupReport, error) {
+	b, err := s.beginBackup(ctx)
+	if err != nil {
+		return BackupReport{}, err
+	}
+	defer b.close()
+	if err := b.remember(ctx); err != nil {
+		return BackupReport{}, err
+	}
+	return b.write(ctx, w, nil, progress)
+}
+
+// backup is one state on its way into a part.
+type backup struct {
+	s        *Store
+	view     *View
+	manifest Manifest
+	raw      json.RawMessage     // of the manifest, as the part has it
+	bridges  map[string]*os.File // open, by name
+}
+
+// beginBackup takes a view of the last commit, and the bridges of its manifest. A
+// fit may replace them and remove the files meanwhile: then there is a newer one.
+func (s *Store) beginBackup(ctx context.Context) (b *backup, err error) {
+	for range 10 {
+		b = &backup{s: s, bridges: map[string]*os.File{}}
+		if b.view, err = s.Snapshot(); err != nil {
+			return nil, err
+		}
+		err = b.open()
+		if err == nil {
+			return b, nil
+		}
+		b.close()
+		if !errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
+			return nil, errors.Join(err, ctx.Err())
+		}
+	}
+	return nil, s.corrupt("a fitted bridge is missing; fit it again, or export the documents", err)
+}
+
+func (b *backup) open() error {
+	err := b.view.use(func(p *pin) error {
+		raw, err := p.s.get(p.txn, keyManifest)
+		if err == nil {
+			_, b.manifest, err = decodeManifest(raw)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m := b.manifest
+	m.Backups = nil
+	if b.raw, err = json.Marshal(m); err != nil {
+		return err
+	}
+	for _, br := range m.Bridges {
+		name := filepath.Base(br.File)
+		if b.bridges[name], err = os.Open(filepath.Join(b.s.dir, bridgesName, name)); err != nil {
+			delete(b.bridges, name)
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *backup) close() {
+	b.view.Close()
+	for _, f := range b.bridges {
+		f.Close() // read only
+	}
+}
+
+// to is the state that is backed up.
+func (b *backup) to() place {
+	st := b.view.p.st
+	return place{Seq: st.seq, History: st.history, Next: st.nextOrd}
+}
+
+// write writes a part: the next one after the header and end given, or the first.
+func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progress func(done, total int)) (r BackupReport, err error) {
+	h := partHeader{Part: 1, UUID: b.manifest.UUID, To: b.to(), Created: time.Now().UTC().Truncate(time.Second), Manifest: b.raw}
+	from := uint64(1)
+	if last != nil {
+		h.Part, h.From, h.Previous = last.header.Part+1, &last.header.To, fmt.Sprintf("%x", last.end.digest)
+		from = last.header.To.Next
+	}
+	p, err := newPartWriter(w, h)
+	if err != nil {
+		return r, err
+	}
+	var survivors uint64
+	err = b.view.use(func(pin *pin) (err error) {
+		if last != nil {
+			if survivors, err = pin.writeSurvivors(ctx, p, from); err != nil {
+				return err
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(b.bridges)) {
+			if last != nil && last.has(name) {
+				continue
+			}
+			if err := b.writeBridge(ctx, p, name); err != nil {
+				return err
+			}
+		}
+		return pin.writeDocuments(ctx, p, from, progress)
+	})
+	if err != nil {
+		return r, err
+	}
+	live := b.view.p.st.live
+	if n := survivors + p.documents; n != live {
+		return r, b.s.corrupt(fmt.Sprintf("%d of %d records could be read", n, live), nil)
+	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	_, err = p.end(live)
+	return BackupReport{Part: h.Part, Seq: h.To.Seq, Documents: int(live), Written: int(p.documents), Bytes: int64(p.length)}, err
+}
+
+// writeBridge writes a bridge's file and holds it to the manifest meanwhile.
+func (b *backup) writeBridge(ctx context.Context, p *partWriter, name string) error {
+	if err := p.frame(frameBridge, []byte(name)); err != nil {
+		return err
+	}
+	var sum bridgeSum
+	buf := make([]byte, 256<<10)
+	for {
+		if err := b.view.p.interrupted(ctx); err != nil {
+			return err
+		}
+		n, err := b.bridges[name].Read(buf)
+		if n > 0 {
+			sum.add(buf[:n])
+			if err := p.frame(frameBytes, buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, br := range b.manifest.Bridges {
+		if filepath.Base(br.File) == name && br.CRC32C != sum.crc {
+			return b.s.corrupt("bridge "+name+" is not the file that the manifest names; fit it again, or export the documents", nil)
+		}
+	}
+	return nil
+}
+
+// bridgeSum is the CRC of a bridge's file but its last 4 bytes.
+type bridgeSum struct {
+	crc  uint32
+	tail []byte
+}
+
+func (b *bridgeSum) add(p []byte) {
+	b.tail = append(b.tail, p...)
+	n := max(0, len(b.tail)-4)
+	b.crc = crc32.Update(b.crc, castagnoli, b.tail[:n])
+	b.tail = append(b.tail[:0], b.tail[n:]...)
+}
+
+// remember writes the state into the manifest, so that a further part can be
+// based on it: the log that leads there may be gone by then.
+func (b *backup) remember(ctx context.Context) error {
+	to := b.to()
+	if b.s.o.ReadOnly || slices.Contains(b.s.Manifest().Backups, to) {
+		return nil
+	}
+	return b.s.SetManifest(ctx, func(m *Manifest) error {
+		m.Backups = append(m.Backups, to)
+		m.Backups = m.Backups[max(0, len(m.Backups)-maxBackups):]
+		return nil
+	})
+}
+
+// knows says whether a state is one of this database's past.
+func (s *Store) knows(p place) (bool, error) {
+	if p.History == (History{}) {
+		return false, nil
+	}
+	if slices.Contains(s.Manifest().Backups, p) {
+		return true, nil
+	}
+	v, err := s.Snapshot()
+	if err != nil {
+		return false, err
+	}
+	defer v.Close()
+	h, ok, err := v.HistoryAt(p.Seq)
+	return ok && h == p.History, err
+}

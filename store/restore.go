@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+)
+
+// restoreName is the folder, inside that of a database to be, in which a backup
+// becomes one.
+const restoreName = "restore" + atomicfile.Mark + "0"
+
+// ErrOccupied answers a Restore into a folder that has a database.
+var ErrOccupied = errors.New("folder holds a database already; restore into an empty one, or one that is to be made")
+
+// RestoreOptions shape Restore.
+type RestoreOptions struct {
+	// Parts is how many parts of the backup are restored, 0 for all: each is one
+	// state.
+	Parts int
+	// Accept, if not nil, is asked about the manifest of each part, and what it
+	// returns about each document of it; their errors refuse the backup.
+	Accept func(m *Manifest) (func(d *Document) error, error)
+	// Progress, if not nil, hears of documents read, not of how many there will be.
+	Progress func(done int)
+}
+
+// RestoreReport tells what was restored.
+type RestoreReport struct {
+	Parts     int
+	Seq       uint64 // the commit that the last part had backed up
+	Documents int
+}
+
+// Restore makes a database of a backup, in a folder that is empty or not there.
+// It appears as a whole, after every digest was checked: until then the folder
+// has no database, and if Restore fails it is left as it was. A process that dies
+// leaves at most an unfinished folder in it, which the next Restore or Open removes.
+//
+// The database has the documents, ordinals, sequence number, manifest and bridges
+// that were backed up, and a UUID and history of its own: no file or record of it
+// fits the database that it comes from, and no further part of its backups. Memory:
+// one document and the store's.
+//
+// Errors: *BackupError, ErrOccupied, *ForeignError, *LockedError, those of ctx,
+// of r, and of the disk.
+func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
+	if exists, err := Exists(dir); err != nil {
+		return rep, err
+	} else if exists {
+		return rep, fmt.Errorf("%s: %w", dir, ErrOccupied)
+	}
+	t, err := newTrace(dir)
+	if err != nil {
+		return rep, err
+	}
+	if err := claim(dir); err != nil {
+		return rep, errors.Join(err, t.wipe())
+	}
+	lock, err := lockDir(dir, false)
+	if err != nil {
+		if !errors.Is(err, ErrLocked) {
+			err = errors.Join(err, t.wipe())
+		}
+		return rep, err
+	}
+	shown := false // the records are in their place
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, restoreName)), unlockDir(lock, false))
+		if err != nil && !shown {
+			err = errors.Join(err, t.wipe())
+		}
+	}()
+	if exists, err := Exists(dir); err != nil { // the lock is held now
+		return rep, err
+	} else if exists {
+		shown = true
+		return rep, fmt.Errorf("%s: %w", dir, ErrOccupied)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, restoreName)); err != nil {
+		return rep, err
+	}
+	if rep, err = build(ctx, filepath.Join(dir, restoreName), r, o); err != nil {
+		return RestoreReport{}, err
+	}
+	hit("restore-built")
+	shown, err = show(dir)
+	return rep, err
+}
+
+// show moves what was built to its place. The records come last: with them the
+// folder has a database. HEAD follows; it is written anew where it is missing.
+func show(dir string) (shown bool, err error) {
+	built := filepath.Join(dir, restoreName)
+	entries, err := entriesOf(filepath.Join(built, bridgesName))
+	if err != nil {
+		return false, err
+	}
+	if len(entries) > 0 {
+		to := filepath.Join(dir, bridgesName)
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return false, err
+		}
+		for _, e := range entries {
+			if err := os.Rename(filepath.Join(built, bridgesName, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				return false, err
+			}
+			hit("restore-bridge")
+		}
+		if err := atomicfile.SyncDir(to); err != nil {
+			return false, err
+		}
+	}
+	if err := atomicfile.SyncDir(dir); err != nil {
+		return false, err
+	}
+	if err := os.Rename(filepath.Join(built, recordsName), filepath.Join(dir, recordsName)); err != nil {
+		return false, err
+	}
+	hit("restore-shown")
+	err = os.Rename(filepath.Join(built, headName), filepath.Join(dir, headName))
+	return true, errors.Join(err, atomicfile.SyncDir(dir))
+}
+
+// trace remembers what a folder held, so that what came can be removed.
+type trace struct {
+	dir   string
+	made  bool // the folder is not there
+	names []string
+}
+
+func newTrace(dir string) (*trace, error) {
+	entries, err := os.ReadDir(dir)
+	t := &trace{dir: dir, made: errors.Is(err, fs.ErrNotExist)}
+	if err != nil && !t.made {
+		return nil, err
+	}
+	for _, e := range entries {
+		t.names = append(t.names, e.Name())
+	}
+	return t, nil
+}
+
+// wipe removes what Restore has made but the folders above the database's.
+func (t *trace) wipe() error {
+	var errs []error
+	for _, name := range []string{bridgesName, restoreName, lockName, markerName} {
+		if !slices.Contains(t.names, name) {
+			errs = append(errs, os.RemoveAll(filepath.Join(t.dir, name)))
+		}
+	}
+	if t.made {
+		if err := os.Remove(t.dir); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// build makes a database of a backup in a folder that is not there.
+func build(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
+	s, err := Open(dir, Options{NoSync: true, MemoryMiB: 64})
+	if err != nil {
+		return rep, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := os.Mkdir(filepath.Join(dir, bridgesName), 0o755); err != nil {
+		return rep, err
+	}
+	src := &source{r: r}
+	x := &restorer{s: s, src: src, in: partReader{r: src}, o: o, w: s.newStager()}
+	err = s.writing(ctx, func() error {
+		defer func() { x.w.txn.Discard() }()
+		return x.run(ctx)
+	})
+	if err != nil {
+		return rep, err
+	}
+	hit("restore-finished")
+	rep = RestoreReport{Parts: x.part, Seq: x.to.Seq, Documents: int(x.live)}
+	if err := s.Close(); err != nil {
+		return rep, err
+	}
+	return rep, errors.Join(atomicfile.SyncDir(filepath.Join(dir, recordsName)), atomicfile.SyncDir(filepath.Join(dir, bridgesName)))
+}
+
+// source remembers the error of a reader, to tell it from that of what is read.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// survivors removes the versions of the parts before that are none of the part's
+// runs.
+func (x *restorer) survivors(ctx context.Context, before place) error {
+	if err := x.flush(); err != nil {
+		return err
+	}
+	p := &pin{s: x.s, st: state{nextOrd: before.Next}, txn: x.s.db.NewTransaction(false)}
+	defer p.txn.Discard()
+	it, err := p.iterate(ctx, numberKey(prefixDocument, 1), numberKey(prefixDocument, before.Next))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	if x.kind != frameSurvivors {
+		return x.refuse("it does not tell what is left of the parts before", nil)
+	}
+	var end uint64
+	for x.kind == frameSurvivors {
+		for runs := x.payload; len(runs) > 0; {
+			r := reader{p: runs}
+			gap, n := r.uvarint(), r.uvarint()
+			runs = r.p
+			if r.err != nil || n == 0 || gap > before.Next-end || n > before.Next-end-gap {
+				return x.refuse("what is left of the parts before", errors.New("a run that cannot be"))
+			}
+			start := end + gap
+			end = start + n
+			if _, err := x.drop(ctx, p, it, start); err != nil {
+				return err
+			}
+			left, err := x.keep(ctx, it, end)
+			if err != nil {
+				return err
+			}
+			if left != n {
+				return x.refuse(fmt.Sprintf("%d of the versions %d to %d are not in the parts before", n-left, start, end-1), nil)
+			}
+		}
+		if err := x.next(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = x.drop(ctx, p, it, before.Next)
+	return errors.Join(err, x.flush())
+}
+
+// keep passes over the versions below an ordinal and counts them.
+func (x *restorer) keep(ctx context.Context, it *badger.Iterator, below uint64) (n uint64, err error) {
+	return n, x.walk(ctx, it, below, func(uint64) error { n++; return nil })
+}
+
+// drop removes the versions below an ordinal.
+func (x *restorer) drop(ctx context.Context, p *pin, it *badger.Iterator, below uint64) (n uint64, err error) {
+	return n, x.walk(ctx, it, below, func(ord uint64) error { n++; return x.forget(p, ord) })
+}
+
+// walk calls fn with the ordinals from where the iterator stands to below one.
+func (x *restorer) walk(ctx context.Context, it *badger.Iterator, below uint64, fn func(ord uint64) error) error {
+	return (&pin{s: x.s}).eachOrdinal(ctx, it, below, fn)
+}
+
+// forget removes a version.
+func (x *restorer) forget(p *pin, ord uint64) error {
+	var d Document
+	if err := x.s.record(p.txn, prefixDocument, ord, func(b []byte) error { return decodeDocument(b, &d) }); err != nil {
+		return err
+	}
+	raw, err := x.s.get(p.txn, idKey(d.ID))
+	if err != nil {
+		return err
+	}
+	cur, err := decodeCurrent(raw)
+	if err != nil {
+		return err
+	}
+	ops := []op{{key: idKey(d.ID)}}
+	for _, prefix := range []byte{prefixDocument, prefixRow} {
+		keys, err := x.s.keys(numberKey(prefix, ord), numberKey(prefix, ord+1), maxParts)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			ops = append(ops, op{key: k})
+		}
+	}
+	for _, o := range ops {
+		if err := x.w.apply(o); err != nil {
+			return err
+		}
+	}
+	x.live--
+	x.bytes -= cur.now.bytes
+	if cur.now.truncated {
+		x.truncated--
+	}
+	return nil
+}
+
+// document reads the two records of a version.
+func (x *restorer) document(ctx context.Context) (ord uint64, d *Document, err error) {
+	var n, m uint64
+	if len(x.payload) < 24 {
+		return 0, nil, x.refuse("a document", errRecord)
+	}
+	if err := decodeNumbers(x.payload[:24], &ord, &n, &m); err != nil {
+		return 0, nil, x.refuse("a document", err)
+	}
+	const most = 2*MaxDocumentBytes + 1<<20 // with the lengths in a record
+	if n > most || m > most {
+		return 0, nil, x.refuse(fmt.Sprintf("version %d of %d and %d bytes", ord, n, m), ErrTooLarge)
+	}
+	all := slices.Clone(x.payload[24:])
+	for {
+		if err := x.next(ctx); err != nil {
+			return 0, nil, err
+		}
+		if x.kind != frameMore {
+			break
+		}
+		if uint64(len(all)+len(x.payload)) > n+m {
+			return 0, nil, x.refuse(fmt.Sprintf("version %d is longer than it says", ord), nil)
+		}
+		all = append(all, x.payload...)
+	}
+	if uint64(len(all)) != n+m {
+		return 0, nil, x.refuse(fmt.Sprintf("version %d has %d of %d bytes", ord, len(all), n+m), nil)
+	}
+	d = &Document{}
+	if err := decodeDocument(all[:n], d); err != nil {
+		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
+	}
+	rows, err := decodeRows(all[n:], nil)
+	if err == nil && len(rows) != len(d.Rows) {
+		err = fmt.Errorf("%w: %d chunks and %d rows", errRecord, len(d.Rows), len(rows))
+	}
+	if err != nil {
+		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
+	}
+	for i, r := range rows {
+		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
+	}
+	err = d.check(x.manifest.Dim)
+	if err == nil && x.accept != nil {
+		err = x.accept(d)
+	}
+	if err != nil {
+		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
+	}
+	return ord, d, nil
+}
+
+// put writes a version.
+func (x *restorer) put(ord uint64, d *Document) error {
+	there, err := x.s.has(x.w.txn, idKey(d.ID))
+	if err != nil {
+		return err
+	}
+	if there {
+		return x.refuse(fmt.Sprintf("id %.80q is there twice", d.ID), nil)
+	}
+	text, rows := encodeDocument(nil, d), encodeRows(nil, d.Rows)
+	if err := errors.Join(x.w.record(prefixDocument, ord, text), x.w.record(prefixRow, ord, rows)); err != nil {
+		return err
+	}
+	now := version{ord: ord, seq: x.to.Seq, bytes: uint64(len(text) + len(rows)), truncated: d.Truncated > 0}
+	if err := x.w.apply(op{idKey(d.ID), current{now: now}.encode()}); err != nil {
+		return err
+	}
+	x.live++
+	x.bytes += now.bytes
+	if now.truncated {
+		x.truncated++
+	}
+	if x.read++; x.o.Progress != nil && x.read%checkEvery == 1 {
+		x.o.Progress(x.read)
+	}
+	return nil
+}
