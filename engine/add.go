@@ -17,7 +17,8 @@ import (
 )
 
 // encodeWindow is the number of texts handed to the encoder at once: enough
-// to sort by length, few enough for progress and cancellation.
+// to sort by length, few enough for progress and cancellation. An encoder that
+// knows better says so by a method Window() int.
 const encodeWindow = 256
 
 // Add stores new documents atomically: all of them or, on any error, none.
@@ -183,6 +184,8 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 			r.Rows = []store.Row{{End: len(r.Text), Vector: v}}
 		} else if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Text) == "" {
 			return nil, refuse(fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid))
+		} else if e.vectorsOnly() {
+			return nil, refuse(fmt.Errorf("%w: no vector, and this database has no encoder; give Vector with %d numbers", ErrInvalid, e.fp.Dim))
 		} else if e.enc == nil {
 			return nil, refuse(ErrNoEncoder)
 		}
@@ -209,6 +212,22 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
+	probed := func() error { return nil }
+	if slices.ContainsFunc(records, func(r store.Document) bool { return len(r.Rows) == 0 }) {
+		probed = e.probed(ctx, true)
+	}
+	err := e.encodeAll(ctx, records)
+	if same := probed(); err == nil {
+		err = same
+	}
+	return err
+}
+
+func (e *Engine) encodeAll(ctx context.Context, records []store.Document) error {
+	window := encodeWindow
+	if w, ok := e.enc.(checked).Encoder.(interface{ Window() int }); ok {
+		window = max(1, w.Window())
+	}
 	// wanted are the rows that lack a vector, the next window of them.
 	type wanted struct{ document, row int }
 	var texts []string
@@ -216,10 +235,10 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	flush := func(done int) error {
 		if len(texts) > 0 {
 			out, err := e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
-			var one *encodingError
-			if errors.As(err, &one) {
-				at := rows[one.text].document
-				return &DocumentError{Position: at, ID: records[at].ID, Err: one.err}
+			var one *encoder.TextError
+			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
+				at := rows[one.Text].document
+				return &DocumentError{Position: at, ID: records[at].ID, Err: one.Err}
 			}
 			if err != nil {
 				return fmt.Errorf("encoding documents %d to %d: %w", rows[0].document, rows[len(rows)-1].document, err)
@@ -263,7 +282,7 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 				r.Truncated += int32(left)
 			}
 			for j := range r.Rows {
-				if len(texts) == encodeWindow {
+				if len(texts) == window {
 					if err := flush(i); err != nil {
 						return err
 					}

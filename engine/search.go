@@ -157,6 +157,9 @@ func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.
 		}
 	} else if strings.TrimSpace(q.Text) == "" {
 		return in, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
+	} else if e.vectorsOnly() {
+		return in, fmt.Errorf("%w: the query %q has no vector, and this database has no encoder; give Vector with %d numbers, or use mode %s",
+			ErrInvalid, fault.Clip(q.Text), e.fp.Dim, ModeLexical)
 	} else if e.enc == nil {
 		return in, ErrNoEncoder
 	}
@@ -168,7 +171,11 @@ func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.
 		in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
 		return in, nil
 	}
+	probed := e.probed(ctx, false)
 	out, err := e.enc.Encode(ctx, encoder.Query, []string{q.Text}, need)
+	if same := probed(); err == nil {
+		err = same
+	}
 	if err != nil {
 		return in, fmt.Errorf("encoding the query: %w", err)
 	}
