@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
@@ -302,6 +303,14 @@ func setTokens(r *store.Document, row int, t encoder.Tokens) {
 
 // stage writes the records as one commit.
 func (e *Engine) stage(ctx context.Context, records []store.Document, replace bool) (AddResult, error) {
+	var own *terms.Addition
+	if e.terms != nil {
+		var err error
+		if own, err = e.terms.Add(ctx); err != nil {
+			return AddResult{}, fmt.Errorf("reading the vocabulary: %w", err)
+		}
+		defer own.End()
+	}
 	b, err := e.st.Begin(ctx)
 	if err != nil {
 		return AddResult{}, err
@@ -310,6 +319,11 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 	var res AddResult
 	changes := make([]state.Change, 0, len(records))
 	for i := range records {
+		if own != nil && i%numberWindow == 0 {
+			if err := e.number(ctx, own, records[i:min(i+numberWindow, len(records))]); err != nil {
+				return AddResult{}, err
+			}
+		}
 		r := &records[i]
 		c, err := b.Put(ctx, r)
 		if err == nil && !replace && c.Op != store.Insert {
@@ -336,8 +350,38 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			e.report(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}
 	}
+	if own != nil {
+		first, fresh := own.Fresh()
+		if err := b.AddTerms(ctx, first, fresh); err != nil {
+			return AddResult{}, err
+		}
+	}
 	if res.Seq, err = e.db.Commit(ctx, b, changes); err != nil {
 		return AddResult{}, err
 	}
+	if own != nil {
+		own.Keep()
+	}
 	return res, nil
+}
+
+// numberWindow is how many documents have their terms in memory at once.
+const numberWindow = 1024
+
+// number gives the rows of documents the numbers of their terms for tokens.
+func (e *Engine) number(ctx context.Context, own *terms.Addition, records []store.Document) error {
+	distinct := make([][][]string, len(records))
+	if err := e.db.Parallel(ctx, len(records), func(i int) {
+		for _, row := range records[i].Rows {
+			distinct[i] = append(distinct[i], e.terms.Distinct(state.ChunkText(&records[i], row)))
+		}
+	}); err != nil {
+		return err
+	}
+	for i, r := range records {
+		for j := range r.Rows {
+			r.Rows[j].Tokens = own.Numbers(distinct[i][j])
+		}
+	}
+	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -45,6 +46,7 @@ type Engine struct {
 	o      Options
 	enc    encoder.Encoder // checked; nil if opened without one
 	chunks chunk.Splitter
+	terms  *terms.Vocabulary // nil where the encoder has tokens
 	fp     encoder.Fingerprint
 	st     *store.Store
 	db     *state.DB
@@ -165,6 +167,9 @@ func (e *Engine) start(ctx context.Context) error {
 	analyzer, err := newAnalyzer(language)
 	if err != nil {
 		return err
+	}
+	if e.fp.VocabSize == 0 {
+		e.terms = terms.New(analyzer, e.st.Terms)
 	}
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{

@@ -163,12 +163,19 @@ func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.
 	} else if e.enc == nil {
 		return in, ErrNoEncoder
 	}
+	if e.terms != nil && (w.Any || w.Local) {
+		if in.Tokens, err = e.terms.Tokens(ctx, q.Text); err != nil {
+			return in, fmt.Errorf("reading the vocabulary: %w", err)
+		}
+	}
 	if e.enc == nil || q.Text == "" {
 		return in, nil
 	}
 	need := w.Need()
 	if q.Vector != nil && need == encoder.NeedDense {
-		in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
+		if e.terms == nil {
+			in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
+		}
 		return in, nil
 	}
 	probed := e.probed(ctx, false)
@@ -179,7 +186,10 @@ func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.
 	if err != nil {
 		return in, fmt.Errorf("encoding the query: %w", err)
 	}
-	in.Tokens, in.Hidden, in.Logits = out[0].Tokens, out[0].Hidden, out[0].Logits
+	in.Hidden, in.Logits = out[0].Hidden, out[0].Logits
+	if e.terms == nil {
+		in.Tokens = out[0].Tokens
+	}
 	if q.Vector == nil {
 		in.Dense = out[0].Dense
 	}
