@@ -14,6 +14,9 @@ var (
 	// ErrUnavailable is wrapped by every error that says a runtime or a model
 	// is missing on this machine; the message names the remedy.
 	ErrUnavailable = errors.New("encoder unavailable")
+	// ErrSource is wrapped by errors of a source of vectors behind a URL that cannot be
+	// reached, refuses, or may not be asked; the message names the remedy.
+	ErrSource = errors.New("source of vectors")
 	// ErrMismatch is wrapped by *MismatchError.
 	ErrMismatch = errors.New("encoder mismatch")
 	// ErrNoLogits answers NeedLogits where the model has no MLM head.

@@ -213,18 +213,6 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
-	probed := func() error { return nil }
-	if slices.ContainsFunc(records, func(r store.Document) bool { return len(r.Rows) == 0 }) {
-		probed = e.probed(ctx, true)
-	}
-	err := e.encodeAll(ctx, records)
-	if same := probed(); err == nil {
-		err = same
-	}
-	return err
-}
-
-func (e *Engine) encodeAll(ctx context.Context, records []store.Document) error {
 	window := encodeWindow
 	if w, ok := e.enc.(checked).Encoder.(interface{ Window() int }); ok {
 		window = max(1, w.Window())
@@ -235,6 +223,10 @@ func (e *Engine) encodeAll(ctx context.Context, records []store.Document) error 
 	var rows []wanted
 	flush := func(done int) error {
 		if len(texts) > 0 {
+			probing := e.unprobed()
+			if probing { // in the same call: another would cost its time
+				texts = append(texts, encoder.ProbeTexts[:]...)
+			}
 			out, err := e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
 			var one *encoder.TextError
 			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
@@ -243,6 +235,11 @@ func (e *Engine) encodeAll(ctx context.Context, records []store.Document) error 
 			}
 			if err != nil {
 				return fmt.Errorf("encoding documents %d to %d: %w", rows[0].document, rows[len(rows)-1].document, err)
+			}
+			if probing {
+				if err := e.compare(ctx, out[len(rows):]); err != nil {
+					return err
+				}
 			}
 			for i, w := range rows {
 				r := &records[w.document]

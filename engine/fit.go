@@ -54,7 +54,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	case <-ctx.Done():
 		return FitReport{}, fmt.Errorf("waiting for another fit: %w", ctx.Err())
 	}
-	if err := e.probed(ctx, false)(); err != nil {
+	if err := e.probed(ctx)(); err != nil {
 		return FitReport{}, err
 	}
 	// The closed form that the fit stands on is that of all documents so far.

@@ -38,20 +38,26 @@ func (e *Engine) checkEncoder(got encoder.Fingerprint) error {
 	return nil
 }
 
+// unprobed says that the encoder is to be compared yet.
+func (e *Engine) unprobed() bool {
+	return !e.probe.done.Load() && !e.enc.Fingerprint().Probed()
+}
+
 // probed begins to compare an encoder that does not know its probe vectors with
-// the one that filled the database, and returns what waits for the result. For a
-// database that is being filled, the first vectors are stored.
-func (e *Engine) probed(ctx context.Context, filling bool) (wait func() error) {
-	if e.probe.done.Load() || e.enc.Fingerprint().Probed() {
+// the one that filled the database, and returns what waits for the result.
+func (e *Engine) probed(ctx context.Context) (wait func() error) {
+	if !e.unprobed() {
 		return func() error { return nil }
 	}
 	result := make(chan error, 1)
-	go func() { result <- e.compare(ctx, filling) }()
+	go func() { result <- e.compare(ctx, nil) }()
 	return func() error { return <-result }
 }
 
 // compare is one comparison at a time, and none after the first that has agreed.
-func (e *Engine) compare(ctx context.Context, filling bool) error {
+// filled are the vectors of the probe texts that came with documents, of which the
+// first are stored; nil asks for them if there are some to compare with.
+func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 	select {
 	case e.probe.turn <- struct{}{}:
 		defer func() { <-e.probe.turn }()
@@ -59,15 +65,17 @@ func (e *Engine) compare(ctx context.Context, filling bool) error {
 		return ctx.Err()
 	}
 	want, err := storedFingerprint(e.st.Manifest())
-	if err != nil || e.probe.done.Load() || !want.Probed() && !filling {
+	if err != nil || e.probe.done.Load() || !want.Probed() && filled == nil {
 		return err
 	}
-	out, err := e.enc.Encode(ctx, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense)
-	if err != nil {
-		return fmt.Errorf("encoding the probe texts: %w", err)
+	if filled == nil {
+		filled, err = e.enc.Encode(ctx, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense)
+		if err != nil {
+			return fmt.Errorf("encoding the probe texts: %w", err)
+		}
 	}
 	got := e.enc.Fingerprint()
-	for i, o := range out {
+	for i, o := range filled {
 		got.Probe[i] = o.Dense
 	}
 	if want.Probed() {
