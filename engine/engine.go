@@ -178,7 +178,20 @@ func (e *Engine) start(ctx context.Context) error {
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
 		Progress: func(stage string, done, total int) { e.report(Progress{Stage: stage, Done: done, Total: total}) },
 	})
+	if err == nil && e.terms != nil {
+		err = e.checkTerms()
+	}
 	return err
+}
+
+// checkTerms refuses a database with tokens that its vocabulary does not have: their
+// numbers would be given to other terms.
+func (e *Engine) checkTerms() error {
+	if n, terms := e.db.Present().Sums.VocabSize(), e.st.TermCount(); n > terms {
+		err := fmt.Errorf("%w: documents of %s have terms up to number %d, its vocabulary has %d", ErrCorrupt, e.dir, n-1, terms)
+		return errors.Join(err, e.db.Abandon())
+	}
+	return nil
 }
 
 // vectorsOnly says that the database was made without an encoder.

@@ -41,7 +41,8 @@ type Options struct {
 	// which a text is stored in chunks of at most that many: whole sentences, and
 	// the title before each. 0 means the encoder's limit; below 0 texts stay whole,
 	// and what is beyond the limit is cut and counted. It holds for texts that are
-	// stored from now on.
+	// stored from now on. Where the encoder has no tokenizer they are estimated, from
+	// above for text in Latin letters, and 0 means its limit if it names one.
 	ChunkTokens int
 	// ChunkOverlap is the most tokens that a chunk repeats of the one before; 0
 	// means an eighth of the chunk, below 0 none. At most half of it.

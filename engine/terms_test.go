@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -11,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/store"
 )
 
 // worded is document i, with a vector of the caller's that leans towards the
@@ -190,6 +194,43 @@ func TestTermsOfASource(t *testing.T) {
 	}
 	if _, err := e.Search(t.Context(), engine.Query{Text: "words", Variant: "llr-full"}); err == nil {
 		t.Error("a variant of the states of tokens was served")
+	}
+}
+
+// A database whose vocabulary does not have its documents' terms is damaged: their
+// numbers would be given anew.
+func TestTermsWithoutVocabulary(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetManifest(t.Context(), func(m *store.Manifest) (err error) {
+		m.Dim, m.Metric = 2, "cosine"
+		m.Encoder, err = json.Marshal(encoder.Fingerprint{Dim: 2})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Put(t.Context(), &store.Document{ID: "a", Text: "x", Rows: []store.Row{{End: 1, Vector: []float32{1, 0}, Tokens: []int32{4}}}})
+	if err == nil {
+		err = b.AddTerms(t.Context(), 0, []string{"one", "two", "three", "four"})
+	}
+	if err == nil {
+		_, err = b.Commit(t.Context())
+	}
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := engine.Open(t.Context(), dir, nil, engine.Options{}); !errors.Is(err, engine.ErrCorrupt) || !strings.Contains(err.Error(), "number 4") {
+		t.Errorf("opened with %v", err)
+		if e != nil {
+			closeIt(t, e)
+		}
 	}
 }
 

@@ -84,6 +84,9 @@ func decodeTerms(p []byte, fn func(term string) error) error {
 	return r.err
 }
 
+// TermCount is how many terms the vocabulary has.
+func (s *Store) TermCount() int { return int(s.current().terms) }
+
 // Terms calls fn with the terms of the vocabulary as of the last commit, from
 // number 0 on. An error of fn ends it and is returned. Cost: one pass over the
 // vocabulary.

@@ -93,7 +93,7 @@ func TestTerms(t *testing.T) {
 		if err := next(); err != nil {
 			t.Fatal(err)
 		}
-		if got := termsOf(t, s); !slices.Equal(got, want) {
+		if got := termsOf(t, s); !slices.Equal(got, want) || s.TermCount() != len(want) {
 			t.Fatalf("step %d: %d terms, want %d", step, len(got), len(want))
 		}
 		if _, err := s.Verify(ctx, nil); err != nil {

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -92,8 +93,12 @@ func New(o Options) (encoder.Encoder, error) {
 		return nil, fmt.Errorf("openai: %w", err)
 	}
 	variable := cmp.Or(o.Key, "OPENAI_API_KEY")
+	key := strings.TrimSpace(os.Getenv(variable))
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("openai: the value of %s is no key: it holds a blank, a line break or a letter beyond ASCII", variable)
+	}
 	c := &client{model: o.Model, Client: remote.Client{
-		URL: url, Key: os.Getenv(variable), KeyHint: "set " + variable + " to a key that may use the model",
+		URL: url, Key: key, KeyHint: "set " + variable + " to a key that may use the model",
 		Nobody: "check the network, and OPENAI_BASE_URL", Retries: o.Retries, Timeout: o.Timeout, HTTP: o.HTTP, Message: message,
 	}}
 	if ok && dim < known.dim {

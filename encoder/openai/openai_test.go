@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -116,6 +118,10 @@ func TestOptions(t *testing.T) {
 		if _, err := openai.New(o); err == nil || strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	t.Setenv("OTHER_KEY", "sk-two\nlines-of-secret")
+	if _, err := openai.New(openai.Options{Model: "other", Dim: 3, Key: "OTHER_KEY"}); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "OTHER_KEY") {
+		t.Errorf("a key of two lines: %v", err)
 	}
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
 	t.Setenv("OTHER_KEY", "x")
@@ -282,6 +288,24 @@ func TestTokenLimit(t *testing.T) {
 	}
 	if _, err := encode(e, "some words stand here"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A certificate that is not trusted does not become so: one call, no other.
+func TestUntrusted(t *testing.T) {
+	var n atomic.Int64
+	s := httptest.NewUnstartedServer(nil)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ConnState = func(_ net.Conn, c http.ConnState) {
+		if c == http.StateNew {
+			n.Add(1)
+		}
+	}
+	s.StartTLS()
+	defer s.Close()
+	e := opened(t, openai.Options{Model: "m", Dim: 2, BaseURL: s.URL})
+	if _, err := encode(e, "a"); !errors.Is(err, encoder.ErrSource) || n.Load() != 1 {
+		t.Errorf("%d connections, %v", n.Load(), err)
 	}
 }
 

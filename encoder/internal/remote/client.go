@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,13 +128,15 @@ func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *f
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		// Nobody is there: that does not pass by itself while somebody waits.
+		// That nobody is there, or another than it should be, does not pass by itself
+		// while somebody waits.
 		var dial *net.OpError
+		var other *tls.CertificateVerificationError
 		nobody := errors.As(err, &dial) && dial.Op == "dial"
 		if nobody && c.Nobody != "" {
 			err = fmt.Errorf("%w; %s", err, c.Nobody)
 		}
-		return &failure{err: c.failed("", err), again: !nobody}
+		return &failure{err: c.failed("", err), again: !nobody && !errors.As(err, &other)}
 	}
 	defer res.Body.Close()
 	id := ""
