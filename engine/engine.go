@@ -169,7 +169,7 @@ func (e *Engine) start(ctx context.Context) error {
 		return err
 	}
 	if e.fp.VocabSize == 0 {
-		e.terms = terms.New(analyzer, e.st.Terms)
+		e.terms = terms.New(analyzer, e.st)
 	}
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{

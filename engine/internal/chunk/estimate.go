@@ -9,8 +9,9 @@ import (
 
 // estimate counts the tokens of an encoder that has no tokenizer here: those of a
 // model behind a URL. Letters and digits count one for each four bytes of a run, and
-// other visible characters one each. English comes out about a fifth above what
-// the usual vocabularies of subwords make of it.
+// other visible characters one each. English comes out about a third above what the
+// WordPiece of BERT makes of it, 1.35 times on sure-nq and 1.31 on scifact, Chinese
+// at .99.
 type estimate struct{ encoder.Encoder }
 
 const bytesPerToken = 4

@@ -13,10 +13,10 @@ import (
 )
 
 // Vocabulary numbers terms. It is read when it is first needed, some 60 bytes and
-// 0.3 µs a term, and is safe for concurrent use.
+// 0.7 µs a term (measured on a million), and is safe for concurrent use.
 type Vocabulary struct {
 	analyzer *text.Analyzer
-	read     func(ctx context.Context, fn func(term string) error) error
+	kept     Kept
 	reading  chan struct{} // holds a value while somebody reads it
 	adding   chan struct{} // and while somebody adds to it
 
@@ -24,10 +24,16 @@ type Vocabulary struct {
 	ids map[string]int32
 }
 
-// New returns the vocabulary that read gives, which calls fn with the terms from
-// number 0 on.
-func New(analyzer *text.Analyzer, read func(ctx context.Context, fn func(term string) error) error) *Vocabulary {
-	return &Vocabulary{analyzer: analyzer, read: read, reading: make(chan struct{}, 1), adding: make(chan struct{}, 1)}
+// Kept is what a store has of a vocabulary.
+type Kept interface {
+	TermCount() int
+	// Terms calls fn with the terms from number 0 on.
+	Terms(ctx context.Context, fn func(term string) error) error
+}
+
+// New returns the vocabulary that is kept, whose texts analyzer reads.
+func New(analyzer *text.Analyzer, kept Kept) *Vocabulary {
+	return &Vocabulary{analyzer: analyzer, kept: kept, reading: make(chan struct{}, 1), adding: make(chan struct{}, 1)}
 }
 
 // lock takes one of the channels.
@@ -57,8 +63,8 @@ func (v *Vocabulary) ready(ctx context.Context) error {
 	if there() {
 		return nil
 	}
-	ids := map[string]int32{}
-	if err := v.read(ctx, func(term string) error {
+	ids := make(map[string]int32, v.kept.TermCount())
+	if err := v.kept.Terms(ctx, func(term string) error {
 		ids[term] = int32(len(ids))
 		return nil
 	}); err != nil {
@@ -142,7 +148,7 @@ func (a *Addition) Fresh() (first int, terms []string) { return a.first, a.fresh
 
 // Keep makes the new terms known: they are committed.
 func (a *Addition) Keep() {
-	const piece = 1024 // some 100 µs, in which no query looks a term up
+	const piece = 256 // some 150 µs, in which no query looks a term up
 	for some := range slices.Chunk(a.fresh, piece) {
 		a.v.mu.Lock()
 		for _, t := range some {

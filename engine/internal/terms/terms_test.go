@@ -19,7 +19,9 @@ type kept struct {
 	err   error
 }
 
-func (k *kept) read(_ context.Context, fn func(string) error) error {
+func (k *kept) TermCount() int { return len(k.terms) }
+
+func (k *kept) Terms(_ context.Context, fn func(string) error) error {
 	k.reads++
 	for _, t := range k.terms {
 		if err := fn(t); err != nil {
@@ -35,7 +37,7 @@ func vocabulary(t *testing.T, k *kept) *Vocabulary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(a, k.read)
+	return New(a, k)
 }
 
 func begun(t *testing.T, v *Vocabulary) *Addition {
