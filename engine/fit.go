@@ -43,6 +43,8 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	switch {
 	case e.o.ReadOnly:
 		return FitReport{}, ErrReadOnly
+	case e.vectorsOnly():
+		return FitReport{}, fmt.Errorf("%w: a fit needs an encoder, and this database has none; rlr and rlr-local need no fit", ErrInvalid)
 	case e.enc == nil:
 		return FitReport{}, ErrNoEncoder
 	case e.enc.VocabSize() == 0:

@@ -136,7 +136,7 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 	case isSource(model):
 		return a.openSource(model)
 	case model == modelNone:
-		return nil, usagef("the database holds vectors alone, of no model; name one with --model")
+		return nil, errVectorsAlone
 	}
 	p := a.progress()
 	defer p.done()
