@@ -130,7 +130,7 @@ func writeBatch(b *Batch, seq uint64) error {
 			return err
 		}
 		if i == 1 {
-			if err := b.AddTerms(ctx, int(2*(seq-1)), termsOfBatch(seq)); err != nil {
+			if err := b.AddTerms(ctx, int(b.st.terms), termsOfBatch(seq)); err != nil {
 				return err
 			}
 		}

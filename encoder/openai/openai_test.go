@@ -275,6 +275,17 @@ func TestTokenLimit(t *testing.T) {
 	if calls, _ := api.Calls(); calls < 2 || calls > 5 {
 		t.Errorf("%d calls", calls)
 	}
+	// What the server charges counts, not the estimate.
+	api, e = fake(t, openai.Options{TokenLimit: 40})
+	api.Next = func(int, []string) encodertest.Fault {
+		return encodertest.Fault{Edit: func(a map[string]any) { a["usage"] = map[string]int{"total_tokens": 40} }}
+	}
+	if _, err := encode(e, "one"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := encode(e, "two"); err == nil || !strings.Contains(err.Error(), "40 of the limit of 40 are used") {
+		t.Errorf("%v", err)
+	}
 	// What failed was not charged.
 	api, e = fake(t, openai.Options{TokenLimit: 12, Retries: -1})
 	api.Next = func(n int, _ []string) encodertest.Fault {

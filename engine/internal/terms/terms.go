@@ -156,7 +156,6 @@ func (a *Addition) Keep() {
 		}
 		a.v.mu.Unlock()
 	}
-	a.fresh, a.ids = nil, nil
 }
 
 // End lets others add. What is not kept is forgotten.
