@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -420,10 +421,10 @@ func TestIndexThroughFaults(t *testing.T) {
 		ideal := 2 * api.Delay // 16 calls of 64 texts, 8 at a time
 		calls, most := api.Calls()
 		t.Logf("%d calls, %d at a time, in %s; ideal %s", calls, most, took.Round(time.Millisecond), ideal)
-		if most > 8 {
-			t.Errorf("%d calls at a time", most)
+		if calls != 16 || most != 8 {
+			t.Errorf("%d calls, %d at a time, want 16 and 8", calls, most)
 		}
-		if took > ideal*3/2 { // 1.2 is measured on a quiet machine
+		if os.Getenv("LEXSEM_LONG") != "" && took > ideal*6/5 { // which asks for a machine that is not busy
 			t.Errorf("took %s, %.2f times the ideal", took, float64(took)/float64(ideal))
 		}
 	})
