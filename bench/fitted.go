@@ -33,6 +33,9 @@ func (s *Setting) fitStack(ctx context.Context, stack modulate.Stack, fit *Fit) 
 // fitHere fits a stack to all targets of s.
 func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*modulate.Weights, error) {
 	stack := of.Name()
+	if s.Encoder.VocabSize() == 0 {
+		return nil, fmt.Errorf("%w: %s is fitted, which needs an encoder with a tokenizer, and its own tokens; use rlr or rlr-local", ErrOption, stack)
+	}
 	key, err := s.fitKey(stack)
 	if err != nil {
 		return nil, err

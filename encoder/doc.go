@@ -10,8 +10,8 @@
 // vector of the states of the tokens.
 //
 // The model itself runs in package onnx below; package provision brings it
-// onto the machine. Two encoders live here: [Hash] needs no model, for tests
-// and for those who bring their own vectors, and [Cache] keeps the vectors of
-// another encoder on disk. Package encodertest holds the tests that every
+// onto the machine. Three encoders live here: [Func] makes one of any function
+// from texts to vectors, [Hash] needs no model, for tests, and [Cache] keeps the
+// vectors of another encoder on disk. Package encodertest holds the tests that every
 // encoder must pass.
 package encoder

@@ -29,6 +29,7 @@ const (
 	// NeedDense asks for Output.Dense, the pooled unit vector.
 	NeedDense Need = 1 << iota
 	// NeedHidden asks for Output.Hidden, the last hidden state of each token.
+	// Encoders that do not see them answer ErrNoHidden.
 	NeedHidden
 	// NeedLogits asks for Output.Logits, the masked-language-model logits at
 	// the first token. Encoders without such a head answer ErrNoLogits.
@@ -39,7 +40,7 @@ const (
 // the caller. A tensor that was not asked for is nil.
 type Output struct {
 	// Tokens are the ids that were fed to the model, special tokens and
-	// instruction prefix included.
+	// instruction prefix included; none where the encoder has no vocabulary.
 	Tokens Tokens
 	// Dense is the pooled vector of shape [Dim], L2-normalised. For a text
 	// without any usable token it is still a unit vector (that of [CLS][SEP]).
@@ -54,6 +55,12 @@ type Output struct {
 // concurrent use, keep the order of their input and stop soon after ctx is
 // cancelled. A text longer than the model allows is cut at
 // Fingerprint().MaxTokens tokens; the cut is counted in Tokens.Truncated.
+//
+// Dense vectors are all that an encoder must give. One without a tokenizer has a
+// VocabSize of 0 and no tokens; those who need some take the words of the text.
+//
+// One that answers several calls of its own at a time may have a method
+// Window() int: how many texts it likes to be given at once.
 type Encoder interface {
 	// Encode encodes texts in one role. len(result) == len(texts).
 	Encode(ctx context.Context, role Role, texts []string, need Need) ([]Output, error)
@@ -62,9 +69,11 @@ type Encoder interface {
 	Tokenize(role Role, text string) Tokens
 	// Dim is the length d of a dense vector.
 	Dim() int
-	// VocabSize is |V|, the number of token ids; every id is in [0, |V|).
+	// VocabSize is |V|, the number of token ids; every id is in [0, |V|). 0 says
+	// that there is no tokenizer.
 	VocabSize() int
-	// Fingerprint identifies the vector space.
+	// Fingerprint identifies the vector space. It costs nothing and asks nobody:
+	// an encoder that would have to leaves the probe vectors out.
 	Fingerprint() Fingerprint
 	// Close releases the model. Calls after Close fail.
 	Close() error

@@ -14,8 +14,7 @@ import (
 // Hash is an Encoder without a model: feature hashing. A word is an id by the
 // hash of its lower-cased letters, each id a pseudo-random direction, and a
 // text the mean of its words. Texts that share words, or parts of words, come
-// out near each other; it knows nothing of meaning. It serves tests, and users
-// who bring their own vectors and want the tokens alone.
+// out near each other; it knows nothing of meaning. It serves tests.
 //
 // Its vectors depend on nothing but the text and the dimension.
 type Hash struct {

@@ -11,13 +11,15 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
 
 // encodeWindow is the number of texts handed to the encoder at once: enough
-// to sort by length, few enough for progress and cancellation.
+// to sort by length, few enough for progress and cancellation. An encoder that
+// knows better says so by a method Window() int.
 const encodeWindow = 256
 
 // Add stores new documents atomically: all of them or, on any error, none.
@@ -188,6 +190,8 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 			r.Rows = []store.Row{{End: len(r.Text), Vector: v}}
 		} else if blankText(d.Title) && blankText(d.Text) {
 			return nil, refuse(fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid))
+		} else if e.vectorsOnly() {
+			return nil, refuse(fmt.Errorf("%w: no vector, and this database has no encoder; give Vector with %d numbers", ErrInvalid, e.fp.Dim))
 		} else if e.enc == nil {
 			return nil, refuse(ErrNoEncoder)
 		}
@@ -216,20 +220,33 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
+	window := encodeWindow
+	if w, ok := e.enc.(checked).Encoder.(interface{ Window() int }); ok {
+		window = max(1, w.Window())
+	}
 	// wanted are the rows that lack a vector, the next window of them.
 	type wanted struct{ document, row int }
 	var texts []string
 	var rows []wanted
 	flush := func(done int) error {
 		if len(texts) > 0 {
+			probing := e.unprobed()
+			if probing { // in the same call: another would cost its time
+				texts = append(texts, encoder.ProbeTexts[:]...)
+			}
 			out, err := e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
-			var one *encodingError
-			if errors.As(err, &one) {
-				at := rows[one.text].document
-				return &DocumentError{Position: at, ID: records[at].ID, Err: one.err}
+			var one *encoder.TextError
+			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
+				at := rows[one.Text].document
+				return &DocumentError{Position: at, ID: records[at].ID, Err: one.Err}
 			}
 			if err != nil {
 				return fmt.Errorf("encoding documents %d to %d: %w", rows[0].document, rows[len(rows)-1].document, err)
+			}
+			if probing {
+				if err := e.compare(ctx, out[len(rows):]); err != nil {
+					return err
+				}
 			}
 			for i, w := range rows {
 				r := &records[w.document]
@@ -274,7 +291,7 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 				r.Truncated += int32(left)
 			}
 			for j := range r.Rows {
-				if len(texts) == encodeWindow {
+				if len(texts) == window {
 					if err := flush(i); err != nil {
 						return err
 					}
@@ -294,6 +311,14 @@ func setTokens(r *store.Document, row int, t encoder.Tokens) {
 
 // stage writes the records as one commit.
 func (e *Engine) stage(ctx context.Context, records []store.Document, replace bool) (AddResult, error) {
+	var own *terms.Addition
+	if e.terms != nil {
+		var err error
+		if own, err = e.terms.Add(ctx); err != nil {
+			return AddResult{}, fmt.Errorf("reading the vocabulary: %w", err)
+		}
+		defer own.End()
+	}
 	b, err := e.st.Begin(ctx)
 	if err != nil {
 		return AddResult{}, err
@@ -302,6 +327,11 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 	var res AddResult
 	changes := make([]state.Change, 0, len(records))
 	for i := range records {
+		if own != nil && i%numberWindow == 0 {
+			if err := e.number(ctx, own, records[i:min(i+numberWindow, len(records))]); err != nil {
+				return AddResult{}, err
+			}
+		}
 		r := &records[i]
 		c, err := b.Put(ctx, r)
 		if err == nil && !replace && c.Op != store.Insert {
@@ -328,8 +358,38 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			e.report(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}
 	}
+	if own != nil {
+		first, fresh := own.Fresh()
+		if err := b.AddTerms(ctx, first, fresh); err != nil {
+			return AddResult{}, err
+		}
+	}
 	if res.Seq, err = e.db.Commit(ctx, b, changes); err != nil {
 		return AddResult{}, err
 	}
+	if own != nil {
+		own.Keep()
+	}
 	return res, nil
+}
+
+// numberWindow is how many documents have their terms in memory at once.
+const numberWindow = 1024
+
+// number gives the rows of documents the numbers of their terms for tokens.
+func (e *Engine) number(ctx context.Context, own *terms.Addition, records []store.Document) error {
+	distinct := make([][][]string, len(records))
+	if err := e.db.Parallel(ctx, len(records), func(i int) {
+		for _, row := range records[i].Rows {
+			distinct[i] = append(distinct[i], e.terms.Distinct(state.ChunkText(&records[i], row)))
+		}
+	}); err != nil {
+		return err
+	}
+	for i, r := range records {
+		for j := range r.Rows {
+			r.Rows[j].Tokens = own.Numbers(distinct[i][j])
+		}
+	}
+	return nil
 }

@@ -2,26 +2,16 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/store"
 )
 
 // ErrEncoder answers an encoder that gave something other than an encoder must:
 // too few outputs, or a vector that is of another length, zero or not finite.
 // Nothing of it is stored.
-var ErrEncoder = errors.New("the encoder breaks its contract")
-
-// encodingError says which of the texts of a call the encoder failed on.
-type encodingError struct {
-	text int
-	err  error
-}
-
-func (e *encodingError) Error() string { return fmt.Sprintf("text %d: %v", e.text, e.err) }
-func (e *encodingError) Unwrap() error { return e.err }
+var ErrEncoder = encoder.ErrContract
 
 // checked holds an encoder to what the store and the index cannot do without: a
 // vector without a direction would be stored and could never be indexed.
@@ -55,14 +45,8 @@ func (c checked) Encode(ctx context.Context, role encoder.Role, texts []string, 
 	}
 	dim, vocab := c.Dim(), c.VocabSize()
 	for i, o := range out {
-		switch {
-		case need&encoder.NeedDense == 0:
-		case len(o.Dense) != dim:
-			err = fmt.Errorf("%w: a vector of length %d instead of %d", ErrEncoder, len(o.Dense), dim)
-		case !vec.Finite(o.Dense):
-			err = fmt.Errorf("%w: a vector with a NaN or an infinity", ErrEncoder)
-		case vec.Norm(o.Dense) == 0:
-			err = fmt.Errorf("%w: a vector of zeros, which has no direction", ErrEncoder)
+		if need&encoder.NeedDense != 0 {
+			err = encoder.CheckDense(o.Dense, dim)
 		}
 		for _, id := range o.Tokens.IDs {
 			if id < 0 || int(id) >= vocab {
@@ -70,8 +54,31 @@ func (c checked) Encode(ctx context.Context, role encoder.Role, texts []string, 
 			}
 		}
 		if err != nil {
-			return nil, &encodingError{i, err}
+			return nil, &encoder.TextError{Text: i, Err: err}
 		}
 	}
 	return out, nil
+}
+
+// checkFingerprint refuses an encoder that a database could not be made for: what
+// is stored of it must tell it from others when the database is opened again.
+func checkFingerprint(enc encoder.Encoder) error {
+	f := enc.Fingerprint()
+	switch {
+	case f.Model == "":
+		return fmt.Errorf("%w: its fingerprint has no model name", ErrEncoder)
+	case f.Dim != enc.Dim() || f.Dim < 1 || f.Dim > store.MaxDim:
+		return fmt.Errorf("%w: %s has the dimension %d, and %d in its fingerprint; use one of 1 to %d", ErrEncoder, f.Model, enc.Dim(), f.Dim, store.MaxDim)
+	case f.VocabSize != enc.VocabSize() || f.VocabSize < 0:
+		return fmt.Errorf("%w: %s has %d token ids, and %d in its fingerprint", ErrEncoder, f.Model, enc.VocabSize(), f.VocabSize)
+	}
+	for i, p := range f.Probe {
+		if !f.Probed() {
+			break
+		}
+		if err := encoder.CheckDense(p, f.Dim); err != nil {
+			return fmt.Errorf("probe vector %d in the fingerprint of %s: %w; give all %d, or none", i, f.Model, err, len(f.Probe))
+		}
+	}
+	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
@@ -45,9 +46,12 @@ type Engine struct {
 	o      Options
 	enc    encoder.Encoder // checked; nil if opened without one
 	chunks chunk.Splitter
+	terms  *terms.Vocabulary // nil where the encoder has tokens
 	fp     encoder.Fingerprint
 	st     *store.Store
 	db     *state.DB
+
+	probe prober
 
 	graphAbove int // AutoHNSW, but in tests
 
@@ -64,9 +68,15 @@ type Engine struct {
 }
 
 // Open opens or creates the database in dir. enc must be the encoder the
-// database was filled with (else *encoder.MismatchError); nil opens an
-// existing one for Get, Delete, Stats and searches by vector. The encoder is
-// not closed by Close.
+// database was filled with (else *encoder.MismatchError). The encoder is not
+// closed by Close. An encoder whose fingerprint has no probe vectors, such as
+// encoder.Func, is not asked for anything: its vectors of the probe texts are
+// stored with the first documents that it encodes, and compared before the next
+// that it encodes for an open database (Options.AcceptModel).
+//
+// nil opens an existing database for all that needs no encoder: Get, Delete, Stats,
+// lexical searches, and documents and searches with vectors. With Options.Dim it
+// also creates one, which is for the caller's own vectors alone.
 //
 // Opening costs little where the snapshots of derived state are up to date: they
 // are used where they lie. Else it costs the replay of what came after them;
@@ -83,7 +93,15 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", dir, err)
 	}
-	if o.MustExist || o.ReadOnly || enc == nil {
+	if enc != nil {
+		if err := checkFingerprint(enc); err != nil {
+			return nil, err
+		}
+		if d := enc.Dim(); o.Dim != 0 && o.Dim != d {
+			return nil, fmt.Errorf("%w: Options.Dim is %d, and the encoder's dimension %d; leave one of them out", ErrInvalid, o.Dim, d)
+		}
+	}
+	if o.MustExist || o.ReadOnly || enc == nil && o.Dim == 0 {
 		if ok, err := store.Exists(dir); err != nil {
 			return nil, err
 		} else if !ok {
@@ -94,7 +112,7 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, fits: make(chan struct{}, 1), ended: make(chan struct{})}
+	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, probe: newProber(), fits: make(chan struct{}, 1), ended: make(chan struct{})}
 	e.root, e.stop = context.WithCancelCause(context.Background())
 	if enc != nil {
 		e.enc = checked{enc}
@@ -116,15 +134,24 @@ func (e *Engine) start(ctx context.Context) error {
 		if err := checkShape(e.fp, m.Dim); err != nil {
 			return fmt.Errorf("%w: the manifest of %s names %v", ErrCorrupt, e.dir, err)
 		}
+		if e.o.Dim != 0 && e.o.Dim != e.fp.Dim {
+			return fmt.Errorf("%w: database %s holds vectors of %d dimensions, not %d", ErrInvalid, e.dir, e.fp.Dim, e.o.Dim)
+		}
+		if e.enc != nil && e.vectorsOnly() {
+			return fmt.Errorf("database %s: %w: it was made for vectors alone; open it without an encoder", e.dir, encoder.ErrMismatch)
+		}
 		if e.enc != nil {
-			if err := encoder.Check("database "+e.dir, e.fp, e.enc.Fingerprint()); err != nil {
+			if err := e.checkEncoder(e.enc.Fingerprint()); err != nil {
 				return err
 			}
 		}
-	case e.enc == nil:
+	case e.enc == nil && e.o.Dim == 0:
 		return fmt.Errorf("database %s was never written to: %w", e.dir, ErrNoEncoder)
 	default:
-		e.fp = e.enc.Fingerprint()
+		e.fp = encoder.Fingerprint{Dim: e.o.Dim}
+		if e.enc != nil {
+			e.fp = e.enc.Fingerprint()
+		}
 		if err := checkShape(e.fp, e.fp.Dim); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
@@ -147,6 +174,9 @@ func (e *Engine) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if e.fp.VocabSize == 0 {
+		e.terms = terms.New(analyzer, e.st)
+	}
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: metric,
@@ -154,8 +184,24 @@ func (e *Engine) start(ctx context.Context) error {
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
 		Progress: func(stage string, done, total int) { e.report(Progress{Stage: stage, Done: done, Total: total}) },
 	})
+	if err == nil && e.terms != nil {
+		err = e.checkTerms()
+	}
 	return err
 }
+
+// checkTerms refuses a database with tokens that its vocabulary does not have: their
+// numbers would be given to other terms.
+func (e *Engine) checkTerms() error {
+	if n, terms := e.db.Present().Sums.VocabSize(), e.st.TermCount(); n > terms {
+		err := fmt.Errorf("%w: documents of %s have terms up to number %d, its vocabulary has %d", ErrCorrupt, e.dir, n-1, terms)
+		return errors.Join(err, e.db.Abandon())
+	}
+	return nil
+}
+
+// vectorsOnly says that the database was made without an encoder.
+func (e *Engine) vectorsOnly() bool { return e.fp.Model == "" }
 
 func newAnalyzer(language string) (*text.Analyzer, error) {
 	o := text.Defaults()

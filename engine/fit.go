@@ -43,14 +43,21 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	switch {
 	case e.o.ReadOnly:
 		return FitReport{}, ErrReadOnly
+	case e.vectorsOnly():
+		return FitReport{}, fmt.Errorf("%w: a fit needs an encoder, and this database has none; rlr and rlr-local need no fit", ErrInvalid)
 	case e.enc == nil:
 		return FitReport{}, ErrNoEncoder
+	case e.enc.VocabSize() == 0:
+		return FitReport{}, fmt.Errorf("%w: a fit needs an encoder with a tokenizer, and %s has none; rlr and rlr-local need no fit", ErrInvalid, e.fp.Model)
 	}
 	select {
 	case e.fits <- struct{}{}:
 		defer func() { <-e.fits }()
 	case <-ctx.Done():
 		return FitReport{}, fmt.Errorf("waiting for another fit: %w", ctx.Err())
+	}
+	if err := e.probed(ctx)(); err != nil {
+		return FitReport{}, err
 	}
 	// The closed form that the fit stands on is that of all documents so far.
 	if err := e.db.Flush(ctx); err != nil {

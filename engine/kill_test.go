@@ -23,7 +23,11 @@ const killDir = "LEXSEM_TEST_KILL_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDir); dir != "" {
-		if err := writeForever(dir); err != nil {
+		write := writeForever
+		if os.Getenv(killTerms) != "" {
+			write = writeTerms
+		}
+		if err := write(dir); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/store"
 )
 
 // Limits of the API.
@@ -20,6 +21,14 @@ const (
 
 // Options shape an engine. The zero value is the default of every field.
 type Options struct {
+	// Dim makes a new database without an encoder one of the caller's own vectors,
+	// which have this length: each document and each dense query brings its vector.
+	// With an encoder, and for a database that is there, it must be 0 or the same.
+	Dim int
+	// AcceptModel is the name of a model whose vectors may differ from those that the
+	// database was filled with: an API that never gives the same vector twice, or a
+	// successor that is near enough. It is then compared no more, and warned of.
+	AcceptModel string
 	// Index is the kind of vector index, one of index.Kinds, or "" for
 	// "flat-int8" (exact) up to AutoHNSW vectors and "hnsw-int8" (approximate)
 	// above.
@@ -32,7 +41,8 @@ type Options struct {
 	// which a text is stored in chunks of at most that many: whole sentences, and
 	// the title before each. 0 means the encoder's limit; below 0 texts stay whole,
 	// and what is beyond the limit is cut and counted. It holds for texts that are
-	// stored from now on.
+	// stored from now on. Where the encoder has no tokenizer they are estimated, from
+	// above for text in Latin letters, and 0 means its limit if it names one.
 	ChunkTokens int
 	// ChunkOverlap is the most tokens that a chunk repeats of the one before; 0
 	// means an eighth of the chunk, below 0 none. At most half of it.
@@ -70,6 +80,9 @@ const AutoHNSW = 50_000
 // Validate reports every field that is out of range, joined.
 func (o Options) Validate() error {
 	var errs []error
+	if o.Dim < 0 || o.Dim > store.MaxDim {
+		errs = append(errs, fmt.Errorf("%w: dimension %d; use 1 to %d, or 0 with an encoder", ErrInvalid, o.Dim, store.MaxDim))
+	}
 	if o.Index != "" && !slices.Contains(index.Kinds(), o.Index) {
 		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(index.Kinds(), ", ")))
 	}

@@ -157,22 +157,39 @@ func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.
 		}
 	} else if strings.TrimSpace(q.Text) == "" {
 		return in, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
+	} else if e.vectorsOnly() {
+		return in, fmt.Errorf("%w: the query %q has no vector, and this database has no encoder; give Vector with %d numbers, or use mode %s",
+			ErrInvalid, fault.Clip(q.Text), e.fp.Dim, ModeLexical)
 	} else if e.enc == nil {
 		return in, ErrNoEncoder
+	}
+	if e.terms != nil && (w.Any || w.Local) {
+		if in.Tokens, err = e.terms.Tokens(ctx, q.Text); err != nil {
+			return in, fmt.Errorf("reading the vocabulary: %w", err)
+		}
 	}
 	if e.enc == nil || q.Text == "" {
 		return in, nil
 	}
 	need := w.Need()
 	if q.Vector != nil && need == encoder.NeedDense {
-		in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
+		if e.terms == nil {
+			in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
+		}
 		return in, nil
 	}
+	probed := e.probed(ctx)
 	out, err := e.enc.Encode(ctx, encoder.Query, []string{q.Text}, need)
+	if same := probed(); err == nil {
+		err = same
+	}
 	if err != nil {
 		return in, fmt.Errorf("encoding the query: %w", err)
 	}
-	in.Tokens, in.Hidden, in.Logits = out[0].Tokens, out[0].Hidden, out[0].Logits
+	in.Hidden, in.Logits = out[0].Hidden, out[0].Logits
+	if e.terms == nil {
+		in.Tokens = out[0].Tokens
+	}
 	if q.Vector == nil {
 		in.Dense = out[0].Dense
 	}

@@ -16,8 +16,8 @@ func checkShape(fp encoder.Fingerprint, dim int) error {
 	switch {
 	case fp.Dim != dim:
 		return fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, dim)
-	case fp.VocabSize < 1 || fp.VocabSize > maxVocab:
-		return fmt.Errorf("an encoder of %d tokens, where 1 to %d are possible", fp.VocabSize, maxVocab)
+	case fp.VocabSize < 0 || fp.VocabSize > maxVocab:
+		return fmt.Errorf("an encoder of %d tokens, where up to %d are possible", fp.VocabSize, maxVocab)
 	}
 	return nil
 }

@@ -17,8 +17,9 @@ type Document struct {
 	// Numbers come back as json.Number, so that none loses digits.
 	Metadata map[string]any
 	// Vector, if not nil, is used instead of encoding the text. It must have
-	// the encoder's dimension and be finite and non-zero; it is normalised. Get
-	// returns it for documents that are not stored in chunks.
+	// the database's dimension and be finite and non-zero; it is normalised. Get
+	// returns it for documents that are not stored in chunks. A database without an
+	// encoder asks for it.
 	Vector []float32
 }
 

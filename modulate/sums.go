@@ -32,6 +32,7 @@ import (
 // Staleness tells, and WithFactor ends it.
 type Sums struct {
 	dim     int
+	vocab   int // |V|; 0 for a vocabulary that grows
 	lambda  float64
 	vectors func(id uint64) []float32
 	rowFrom int // bytes of vectors from which a token has a row
@@ -41,7 +42,7 @@ type Sums struct {
 	total  []float64 // Σx [dim]
 	frozen *frozen
 	ids    []uint64          // of the slots behind the frozen ones; may be appended to behind len
-	tokens cow.Array[posted] // [|V|]
+	tokens cow.Array[posted] // [|V|], of a vocabulary that grows as far as it is known
 	dead   cow.Set           // slots of passages that were removed
 
 	gen     uint64 // counts changes: passages taken in or out
@@ -98,7 +99,8 @@ type frozen struct {
 func key(id uint64) uint64 { return id<<20 | id>>44 }
 
 // NewSums returns the sums of an empty corpus of vectors of length dim over a
-// vocabulary of vocab tokens, with the ridge lambda (RLROptions.Lambda, 0 for
+// vocabulary of vocab tokens, or over one that grows with the tokens of what is
+// added where vocab is 0, with the ridge lambda (RLROptions.Lambda, 0 for
 // its default). vectors returns the vector [dim] of a passage by its id; it must
 // know a passage from before it is added until no Sums in use contain it any
 // more, and be safe for concurrent use. An impossible shape or ridge is an
@@ -108,11 +110,11 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 	if err != nil {
 		return nil, err
 	}
-	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab {
+	if dim < 1 || dim > maxDim || vocab < 0 || vocab > maxVocab {
 		return nil, fmt.Errorf("%w: sums of dimension %d over %d tokens", ErrOptions, dim, vocab)
 	}
 	s := &Sums{
-		dim: dim, lambda: o.Lambda, vectors: vectors, rowFrom: dim * dim * 2 / 3, history: &history{},
+		dim: dim, vocab: vocab, lambda: o.Lambda, vectors: vectors, rowFrom: dim * dim * 2 / 3, history: &history{},
 		total: make([]float64, dim), frozen: &frozen{}, exact: true,
 	}
 	e := s.tokens.Edit()
@@ -173,7 +175,8 @@ func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
 // Dim is d.
 func (s *Sums) Dim() int { return s.dim }
 
-// VocabSize is |V|.
+// VocabSize is |V|; of a vocabulary that grows one more than the highest token so
+// far.
 func (s *Sums) VocabSize() int { return s.tokens.Len() }
 
 // Len is the number of passages N.
@@ -274,7 +277,7 @@ func (s *Sums) each(t int, p posted, yield func(slot int) bool) error {
 
 // postings are the bytes of the frozen list of t.
 func (f *frozen) postings(t int) ([]byte, error) {
-	if len(f.off) == 0 {
+	if t >= len(f.off)-1 { // there is nothing frozen, or the token came later
 		return nil, nil
 	}
 	from, to := f.off[t], f.off[t+1]

@@ -133,6 +133,7 @@ func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 	}
 	c.dead = dead.Done()
 	tokens := fresh.tokens.Edit()
+	tokens.Resize(s.VocabSize())
 	for t := range s.VocabSize() {
 		now, then := s.tokens.At(t), base.tokens.At(t)
 		if now.df == then.df && len(now.tail) == len(then.tail) && now.row == then.row {

@@ -78,8 +78,8 @@ func (e *Edit) check(id uint64, x []float32, tokens []int32) bool {
 		e.fail("passage %d has a vector of length %d where %d finite numbers are needed", id, len(x), e.s.dim)
 	}
 	for _, t := range tokens {
-		if t < 0 || int(t) >= e.s.VocabSize() {
-			e.fail("passage %d has token %d outside the vocabulary of %d; use the encoder of this corpus", id, t, e.s.VocabSize())
+		if most := cmp.Or(e.s.vocab, maxVocab); t < 0 || int(t) >= most {
+			e.fail("passage %d has token %d outside the vocabulary of %d; use the encoder of this corpus", id, t, most)
 		}
 	}
 	return e.err == nil
@@ -98,6 +98,9 @@ func (e *Edit) add(order []int, ids []uint64, xs [][]float32, tokens [][]int32) 
 		e.record(arrival, xs[i], 1)
 		for _, t := range tokens[i] {
 			e.pairs = append(e.pairs, uint64(t)<<32|uint64(k))
+			if int(t) >= e.tokens.Len() {
+				e.tokens.Resize(int(t) + 1)
+			}
 		}
 	}
 	e.group(func(t int, of []uint64) {
@@ -249,6 +252,10 @@ func (e *Edit) remove(ids []uint64, xs [][]float32, tokens [][]int32) {
 		}
 	}
 	e.group(func(t int, of []uint64) {
+		if t >= e.tokens.Len() {
+			e.fail("token %d of the removed passages was never added; rebuild the sums", t)
+			return
+		}
 		p := e.tokens.Ptr(t)
 		p.df -= int32(len(of))
 		switch df := e.s.df(t, *p); {

@@ -111,7 +111,7 @@ func b2u(b bool) uint32 {
 }
 
 // OpenSums returns the sums that Save wrote, for vectors of length dim over a
-// vocabulary of vocab tokens; lambda and vectors are those of NewSums. Sums that
+// vocabulary of vocab tokens, 0 for one that grows; lambda and vectors are those of NewSums. Sums that
 // were saved with another ridge have no factor. They use the memory of the file
 // where it lies, so f must stay open as long as they, or any made of them, are
 // in use; damage that is met later is told by Err. Sections that are missing,
@@ -141,8 +141,9 @@ func (s *Sums) open(f *snapshot.File) error {
 		return err
 	}
 	r := meta.Reader()
-	if d, v := r.U32(), r.U32(); int64(d) != int64(s.dim) || int64(v) != int64(s.VocabSize()) {
-		r.Fail("dimension %d and vocabulary %d where %d and %d are in use", d, v, s.dim, s.VocabSize())
+	d, vocab := r.U32(), int64(r.U32())
+	if int64(d) != int64(s.dim) || vocab > maxVocab || s.vocab > 0 && vocab != int64(s.vocab) {
+		r.Fail("dimension %d and vocabulary %d where %d and %d are in use", d, vocab, s.dim, s.vocab)
 	}
 	lambda, n := math.Float64frombits(r.U64()), r.U64()
 	fac := &Factor{history: s.history}
@@ -160,7 +161,7 @@ func (s *Sums) open(f *snapshot.File) error {
 	switch {
 	case n > math.MaxInt32 || facN > math.MaxInt32 || ids.Len() != 8*int(n):
 		r.Fail("%d passages with %d bytes of ids", n, ids.Len())
-	case df.Len() != 4*s.VocabSize() || off.Len() != 8*(s.VocabSize()+1) || rows.Len()/4/s.dim != k || rows.Len()%(4*s.dim) != 0:
+	case int64(df.Len()) != 4*vocab || int64(off.Len()) != 8*(vocab+1) || rows.Len()/4/s.dim != k || rows.Len()%(4*s.dim) != 0:
 		r.Fail("tables of another size")
 	case inv.Len() != 0 && inv.Len() != 4*full || steps.Len()/4/s.dim != all || steps.Len()%(4*s.dim) != 0 || own > all:
 		r.Fail("an inverse of another size")
@@ -194,10 +195,10 @@ func (s *Sums) open(f *snapshot.File) error {
 	}
 	s.frozen = z
 	e := cow.Array[posted]{}.Edit()
-	e.Resize(s.VocabSize())
+	e.Resize(int(vocab))
 	sums := snapshot.Float32s(rows.Raw())
 	for i, t := range tokens {
-		if int64(t) >= int64(s.VocabSize()) || rounds[i] > math.MaxInt32 {
+		if int64(t) >= vocab || rounds[i] > math.MaxInt32 {
 			r.Fail("a row of token %d", t)
 			return r.Err()
 		}

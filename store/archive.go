@@ -37,7 +37,7 @@ const (
 	frameEnd       = 'E'
 )
 
-// maxOrdinal bounds ordinals, as package columns does.
+// maxOrdinal bounds the ordinals that are believed, as package columns does.
 const maxOrdinal = 1 << 38
 
 // maxSeq bounds sequence numbers, far from where they could overflow.

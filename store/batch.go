@@ -196,8 +196,7 @@ func (b *Batch) Commit(ctx context.Context) (seq uint64, err error) {
 	}
 	defer b.s.leave()
 	if b.n == 0 {
-		b.end()
-		return b.base.seq, nil
+		return b.base.seq, b.undo()
 	}
 	hit("staged")
 	if err := b.w.checkSpace(); err != nil {
@@ -237,6 +236,11 @@ func (b *Batch) Discard() error {
 		return nil
 	}
 	defer b.s.leave()
+	return b.undo()
+}
+
+// undo removes what is staged and ends the batch.
+func (b *Batch) undo() error {
 	defer b.end()
 	b.w.txn.Discard()
 	if b.w.commits == 0 {

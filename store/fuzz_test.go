@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -27,6 +28,8 @@ func FuzzRecords(f *testing.F) {
 	f.Add(commit{entries: 1, nonce: [16]byte{1}, history: History{2}}.encode())
 	f.Add(state{gen: 1, seq: 2, newLive: 3, baseHistory: History{4}}.encode())
 	f.Add(state{gen: 1}.encode()[:64])
+	f.Add(state{gen: 1, terms: 7}.encode())
+	f.Add(encodeTerms([]string{"one", "two"}))
 	f.Add(mark{major: 1, clean: true, gen: 9}.encode())
 	f.Add(mark{major: 2, clean: true, gen: 9, history: History{1}}.encode())
 	f.Add([]byte(`{"major":1,"bridges":{"slr":{"file":"f","x":1}},"y":[]}`))
@@ -66,6 +69,14 @@ func FuzzRecords(f *testing.F) {
 		}
 		if s, err := decodeState(b); check(t, err) && len(b) != 64 && !bytes.Equal(s.encode(), b) {
 			t.Errorf("state %+v", s)
+		}
+		var terms []string
+		if check(t, decodeTerms(b, func(term string) error { terms = append(terms, term); return nil })) {
+			var again []string
+			err := decodeTerms(encodeTerms(terms), func(term string) error { again = append(again, term); return nil })
+			if err != nil || !slices.Equal(terms, again) {
+				t.Errorf("terms %q, again %q, %v", terms, again, err)
+			}
 		}
 		if n, _, err := partCount(b); check(t, err) && (n < 1 || n > maxParts) {
 			t.Errorf("%d parts", n)

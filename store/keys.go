@@ -12,7 +12,7 @@ import "encoding/binary"
 //	x ord(8)               sequence at which a version died
 //	l seq(8) n(4)          change-log entry n of batch seq
 //	c seq(8)               commit record of batch seq
-//	t ...                  kept for a vocabulary of terms that grows
+//	t n(8)                 terms of the vocabulary from number n on
 const (
 	prefixDocument = 'd'
 	prefixRow      = 'v'
@@ -20,6 +20,7 @@ const (
 	prefixDeath    = 'x'
 	prefixLog      = 'l'
 	prefixCommit   = 'c'
+	prefixTerms    = 't'
 )
 
 var (

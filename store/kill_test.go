@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,6 +132,11 @@ func writeBatch(b *Batch, seq uint64) error {
 		if _, err := b.Put(ctx, d); err != nil {
 			return err
 		}
+		if i == 1 {
+			if err := b.AddTerms(ctx, int(b.st.terms), termsOfBatch(seq)); err != nil {
+				return err
+			}
+		}
 		if i == 2 && seq%3 == 0 { // staged before the rest
 			if err := b.w.flush(); err != nil {
 				return err
@@ -146,6 +152,11 @@ func writeBatch(b *Batch, seq uint64) error {
 		}
 	}
 	return nil
+}
+
+// termsOfBatch are the two terms that batch seq adds.
+func termsOfBatch(seq uint64) []string {
+	return []string{fmt.Sprint("first of ", seq), fmt.Sprint("second of ", seq)}
 }
 
 // checkWritten holds the store to what "write" children have written up to the
@@ -165,6 +176,13 @@ func checkWritten(t *testing.T, s *Store, acknowledged uint64) {
 		if n > 3 {
 			delete(want, fmt.Sprintf("b%d-0", n-3))
 		}
+	}
+	var terms []string
+	for n := uint64(1); n <= seq; n++ {
+		terms = append(terms, termsOfBatch(n)...)
+	}
+	if got := termsOf(t, s); !slices.Equal(got, terms) {
+		t.Fatalf("%d terms, want %d", len(got), len(terms))
 	}
 	if s.Len() != len(want) {
 		t.Fatalf("%d documents, want %d", s.Len(), len(want))

@@ -335,22 +335,37 @@ func decodeCommit(p []byte) (c commit, err error) {
 // below ordinal safeOrd and up to sequence safeSeq lay in Badger's tables when
 // the database was last opened after a clean end; newLive of the live versions
 // are later ones, which may lie in its logs. history is the digest at seq,
-// baseHistory that at base.
+// baseHistory that at base. terms counts the vocabulary's; the record of a database
+// without one does not have it.
 type state struct {
 	gen, seq, nextOrd, live, base, manifestGen, liveBytes, deadBytes uint64
 
 	truncated, trimmed, safeOrd, safeSeq, newLive uint64
 	history, baseHistory                          History
+	terms                                         uint64
 }
 
 func (s state) encode() []byte {
 	b := appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen, s.liveBytes, s.deadBytes,
 		s.truncated, s.trimmed, s.safeOrd, s.safeSeq, s.newLive)
-	return append(append(b, s.history[:]...), s.baseHistory[:]...)
+	b = append(append(b, s.history[:]...), s.baseHistory[:]...)
+	if s.terms > 0 {
+		b = appendNumbers(b, s.terms)
+	}
+	return b
 }
 
 func decodeState(p []byte) (s state, err error) {
 	const old, now = 8 * 8, 13*8 + 32
+	if len(p) == now+8 {
+		if err := decodeNumbers(p[now:], &s.terms); err != nil {
+			return s, err
+		}
+		if s.terms == 0 || s.terms > maxTerms {
+			return s, fmt.Errorf("%w: %d terms", errRecord, s.terms)
+		}
+		p = p[:now]
+	}
 	switch len(p) {
 	case old: // format 1
 		err = decodeNumbers(p, &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen, &s.liveBytes, &s.deadBytes)

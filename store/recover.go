@@ -29,7 +29,7 @@ func (s *Store) recover(st state) (state, error) {
 }
 
 // sweep removes all records of batches after st: by the log entries what
-// belongs to ids, then, by their ordinals, documents and rows. It may be
+// belongs to ids, then, by their numbers, documents, rows and terms. It may be
 // interrupted anywhere and run again. It leaves alone what is not there, so it
 // costs a few seeks when there is nothing to do.
 func (s *Store) sweep(st state) error {
@@ -60,7 +60,7 @@ func (s *Store) sweep(st state) error {
 		}
 		hit("sweep")
 	}
-	return nil
+	return s.deleteKeys(numberKey(prefixTerms, st.terms), []byte{prefixTerms + 1})
 }
 
 // undo adds the removal of one log entry of an uncommitted batch and of what

@@ -23,9 +23,6 @@ type census struct {
 	total int               // how many documents there were; -1 if nothing tells
 }
 
-// maxOrdinal bounds the ordinals that are believed.
-const maxOrdinal = 1 << 48
-
 // count finds out which versions are live. The evidence may be nil.
 func (r *remains) count(ctx context.Context, e *Evidence) (*census, error) {
 	c := &census{live: map[uint64]string{}, total: -1}

@@ -35,6 +35,9 @@ func (p *pin) countNew() error {
 			return p.s.corrupt(fmt.Sprintf("%d of %d new records of kind %c are there", n, p.st.newLive, prefix), nil)
 		}
 	}
+	if err := p.countTerms(ctx); err != nil {
+		return err
+	}
 	return p.log(ctx, max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
 		key := idKey(c.ID)
 		err := p.s.with(p.txn, key, func(b []byte) error {
@@ -192,6 +195,9 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 	dead, err := p.count(ctx)
 	r.Dead = int(dead)
 	if err := problem(err); err != nil {
+		return err
+	}
+	if err := problem(p.countTerms(ctx)); err != nil {
 		return err
 	}
 	if err := p.verifyVersions(ctx, progress, r, problem); err != nil {

@@ -57,6 +57,7 @@ func declareBench(f *flags) *benchOptions {
 		index:      f.str("index", "", "`KIND`search vectors with this index, for example hnsw; default exact"),
 		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
+		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
 		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
 	}
 }
@@ -65,7 +66,7 @@ type benchOptions struct {
 	data, systems, tasks, metrics, json, md, html, runs, cache, index *string
 	limit, passages, perPassage, maxFit, ef, cases                    *int
 	seed                                                              *uint64
-	skipBad, distract                                                 *bool
+	skipBad, distract, terms                                          *bool
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -135,6 +136,12 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 	}
 	err := a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
 		opt.Progress = progress
+		if *o.terms && enc.VocabSize() > 0 {
+			var err error
+			if enc, err = bench.ByTerms(enc); err != nil {
+				return err
+			}
+		}
 		return fn(enc)
 	})
 	if err != nil {
@@ -153,6 +160,11 @@ func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.
 		return err
 	}
 	defer enc.Close()
+	if enc.VocabSize() == 0 {
+		if enc, err = bench.ByTerms(enc); err != nil {
+			return err
+		}
+	}
 	p := a.progress()
 	defer p.done()
 	err = fn(enc, p.bench)

@@ -196,6 +196,14 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 		r.pass("model", "%s, no runtime needed", model)
 		return encoder.NewHash(dim)
 	}
+	switch {
+	case model == modelNone:
+		r.pass("model", "none: the database holds vectors alone")
+		return nil
+	case isSource(model):
+		r.pass("model", "%s, behind a URL; not asked", model)
+		return nil
+	}
 	p := a.progress()
 	req := a.request(model, p)
 	req.Offline = true

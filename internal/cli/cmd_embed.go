@@ -89,7 +89,11 @@ func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error
 // open opens the encoder, and with --variant the database, too.
 func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 	if *o.variant != "" {
-		return a.openDB(ctx, a.db, engine.Options{MustExist: true, ReadOnly: true})
+		db, err := a.openDB(ctx, a.db, engine.Options{MustExist: true, ReadOnly: true})
+		if err == nil && db.enc == nil {
+			return nil, errors.Join(errVectorsAlone, db.close())
+		}
+		return db, err
 	}
 	model := a.model
 	if model == "" && a.db != "" {

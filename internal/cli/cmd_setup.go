@@ -69,7 +69,7 @@ func listModels(w io.Writer, asJSON bool) error {
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, m.Dim, m.License, m.Description)
 	}
-	fmt.Fprintln(t, "\n* default; or the path of a folder with model.onnx and tokenizer.json")
+	fmt.Fprintln(t, "\n* default; or the path of a folder with model.onnx and tokenizer.json; or, behind a URL, openai:NAME or ollama:NAME")
 	return t.Flush()
 }
 
@@ -86,6 +86,9 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 			fmt.Fprintf(a.Stdout, "%s needs neither runtime nor model\n", model)
 		}
 		return err
+	}
+	if isSource(model) {
+		return usagef("model %s is behind a URL: there is nothing to set up here", model)
 	}
 	p := a.progress()
 	defer p.done()

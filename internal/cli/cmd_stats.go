@@ -117,12 +117,23 @@ func writeStats(w io.Writer, s statsSummary) {
 		fmt.Fprintf(w, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("database", "%s, format %d, %s", s.DB, s.FormatMajor, bytesOf(s.DiskBytes))
-	row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
+	if s.MaxTokens > 0 {
+		row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
+	} else {
+		row("documents", "%s, commit %d", thousands(s.Documents), s.Seq)
+	}
 	row("space", "%s live, %s dead, about %s to be had by `lexsem compact`", bytesOf(s.LiveBytes), bytesOf(s.DeadBytes), bytesOf(s.Reclaimable))
 	if s.Chunks > s.Documents {
 		row("chunks", "%s, long documents in several", thousands(s.Chunks))
 	}
-	row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
+	switch {
+	case s.Model == "":
+		row("encoder", "none: vectors alone, %d dimensions", s.Dim)
+	case s.Pooling == "":
+		row("encoder", "%s, %d dimensions", s.Model, s.Dim)
+	default:
+		row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
+	}
 	row("index", "%s, %s", s.Index, s.Metric)
 	m := s.Memory
 	row("memory", "%s vectors, %s codes, %s graph and tables, %s words, %s metadata, %s rlr, %s local bridges", bytesOf(m.Vectors), bytesOf(m.Codes),

@@ -46,6 +46,8 @@ func match(args []string) (c command, rest []string, ok bool) {
 // globals are the flags that every command takes.
 type globals struct {
 	db, model, cache, library, backend string
+	acceptModel                        string
+	tokenLimit                         int
 	offline, quiet                     bool
 }
 
@@ -59,9 +61,10 @@ func (g *globals) declare(f *flags) {
 		name, usage string
 	}{
 		{&g.db, "db", "`DIR`folder of the database"},
-		{&g.model, "model", "`NAME`encoder, or the folder of a model file; default the database's own, or " + defaultModel},
+		{&g.model, "model", "`NAME`encoder, the folder of a model file, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
 		{&g.cache, "cache", "`DIR`where runtime and models are kept; default lexsem below the user's cache folder"},
 		{&g.library, "library", "`FILE`libonnxruntime to use, instead of looking for one"},
+		{&g.acceptModel, "accept-model", "`NAME`model whose vectors may differ from those that the database was filled with"},
 	} {
 		f.note(s.name)
 		f.set.StringVar(s.to, s.name, "", s.usage)
@@ -69,6 +72,8 @@ func (g *globals) declare(f *flags) {
 	f.note("backend")
 	f.set.StringVar(&g.backend, "backend", backendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand")
 	f.checks = append(f.checks, g.checkBackend)
+	f.note("token-limit")
+	f.set.IntVar(&g.tokenLimit, "token-limit", 0, "most tokens that a model behind a URL is sent in this run; default no limit")
 	f.note("offline")
 	f.set.BoolVar(&g.offline, "offline", false, "open no network connection")
 	f.note("quiet")

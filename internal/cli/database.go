@@ -51,12 +51,17 @@ func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*databa
 		}
 		model = defaultModel
 	}
+	o.AcceptModel = a.acceptModel
+	if o.Logger == nil {
+		o.Logger = a.warnings()
+	}
+	if model == modelNone {
+		e, err := a.openBare(ctx, dir, o)
+		return &database{Engine: e}, err
+	}
 	enc, err := a.openEncoder(ctx, model)
 	if err != nil {
 		return nil, err
-	}
-	if o.Logger == nil {
-		o.Logger = a.warnings()
 	}
 	e, err := open(ctx, dir, enc, o)
 	if err != nil {
@@ -127,6 +132,12 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 		}
 		return encoder.NewHash(dim), nil
 	}
+	switch {
+	case isSource(model):
+		return a.openSource(model)
+	case model == modelNone:
+		return nil, errVectorsAlone
+	}
 	p := a.progress()
 	defer p.done()
 	r := a.request(model, p)
@@ -188,8 +199,8 @@ func (a *app) cacheDir() (string, error) {
 	return provision.CacheDir()
 }
 
-// storedModel returns the model that the database in dir was made with, or ""
-// where there is no database yet.
+// storedModel returns the model that the database in dir was made with, modelNone
+// for one of vectors alone, or "" where there is no database yet.
 func storedModel(ctx context.Context, dir string) (string, error) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return "", nil
@@ -202,5 +213,12 @@ func storedModel(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	stats, err := e.Stats(ctx)
-	return stats.Encoder.Model, errors.Join(err, e.Close())
+	model := stats.Encoder.Model
+	switch {
+	case isSource(model):
+		model = sourceModel(stats.Encoder)
+	case model == "":
+		model = modelNone
+	}
+	return model, errors.Join(err, e.Close())
 }

@@ -50,7 +50,7 @@ func exitCode(err error) int {
 		return exitMismatch
 	case errors.Is(err, engine.ErrBackup):
 		return exitCorrupt
-	case errors.Is(err, encoder.ErrUnavailable):
+	case errors.Is(err, encoder.ErrUnavailable), errors.Is(err, encoder.ErrSource):
 		return exitUnavailable
 	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotFitted), errors.Is(err, bench.ErrNoData):
 		return exitNotFound
@@ -145,6 +145,9 @@ func hintOf(err error) string {
 		}
 		return hint
 	}
+	if errors.Is(err, encoder.ErrSource) { // whose own words hold the remedy
+		return ""
+	}
 	switch exitCode(err) {
 	case exitLocked:
 		return "another lexsem process has the database open; wait for it to end, or close it"
@@ -157,7 +160,7 @@ func hintOf(err error) string {
 		if errors.Is(err, store.ErrVersion) { // whose own words hold the remedy
 			return ""
 		}
-		return "leave --model out to use the database's own model, or index into a new folder"
+		return "leave --model out to use the database's own model, or index into a new folder; --accept-model takes one that answers a little otherwise"
 	case exitUnavailable:
 		return "`lexsem setup` fetches what is missing; `lexsem doctor` shows what was looked for"
 	}

@@ -36,6 +36,7 @@ func TestExitCodes(t *testing.T) {
 		{&store.DimensionError{}, 6, ""},
 		{encoder.ErrUnavailable, 7, "lexsem setup"},
 		{missing, 7, "install pip; install mvn"},
+		{fmt.Errorf("encoding: %w: nobody there", encoder.ErrSource), 7, ""},
 		{context.Canceled, 130, ""},
 		{&interrupted{"stopped"}, 130, ""},
 		{errors.Join(&store.CorruptError{}, errors.New("and closing failed")), 5, "doctor"},

@@ -60,6 +60,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sources := &fakeSources{t: t}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
@@ -78,6 +79,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
+			"api": sources.start, "apicalls": sources.called, "turn": sources.turn, "vectors": vectorsAlone,
 		},
 	})
 }

@@ -106,8 +106,11 @@ type Bridges struct {
 	mapped     bool // some cells may lie in a file
 }
 
+// maxVocab bounds a vocabulary.
+const maxVocab = math.MaxInt32
+
 // New returns bridges without passages, in one cell, for unit vectors of length
-// dim, 1 to 65,536, and a vocabulary of vocab tokens. vectors returns the unit
+// dim, 1 to 65,536, and a vocabulary of vocab tokens, or 0 for one that grows. vectors returns the unit
 // vector of a passage, nil for one it does not know. It must answer the same for
 // a passage for as long as bridges that have it are used, and is called from
 // several goroutines. What is outside its range is an ErrOptions.
@@ -116,7 +119,7 @@ func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges
 	if err != nil {
 		return nil, err
 	}
-	if dim < 1 || dim > vec.MaxInt8Dim || vocab < 1 || vocab > math.MaxInt32 || vectors == nil {
+	if dim < 1 || dim > vec.MaxInt8Dim || vocab < 0 || vocab > maxVocab || vectors == nil {
 		return nil, fmt.Errorf("%w: local bridges need vectors, of 1 to %d numbers, and a vocabulary, got %d and %d", modulate.ErrOptions, vec.MaxInt8Dim, dim, vocab)
 	}
 	return &Bridges{
@@ -186,7 +189,7 @@ func (b *Bridges) Bytes() Memory {
 	d := int64(b.dim)
 	m := Memory{
 		Centroids: 4 * int64(len(b.partition.centroids)+len(b.partition.groups)),
-		Directory: 8 * int64(b.vocab+1),
+		Directory: 8 * int64(b.words.vocab()+1),
 		IDs:       12 * int64(b.places.len()),
 	}
 	for _, s := range b.cells {

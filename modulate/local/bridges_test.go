@@ -328,7 +328,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	for _, bad := range [][2]int{{0, 5}, {vec.MaxInt8Dim + 1, 5}, {5, 0}} {
+	for _, bad := range [][2]int{{0, 5}, {vec.MaxInt8Dim + 1, 5}, {5, -1}} {
 		if _, err := New(bad[0], bad[1], c.vector, Options{}); !errors.Is(err, modulate.ErrOptions) {
 			t.Error(bad, err)
 		}

@@ -15,15 +15,23 @@ type directory struct {
 	lists []uint32          // the cells of each token, ascending
 	file  *snapshot.Section // where the lists lie, nil for memory
 
-	df     cow.Array[int32]    // what was added to df since
+	df     cow.Array[int32]    // what was added to df since; longer than the table where the vocabulary has grown
 	listed cow.Array[[]uint32] // the cells of a token that got or lost some; nil for none
 }
 
 // newDirectory is that of no passages.
 func newDirectory(vocab int) directory { return directory{heads: make([]uint32, 2*(vocab+1))} }
 
-// makeDirectory is that of cells.
+// makeDirectory is that of cells, over a vocabulary of vocab tokens, or of what they
+// have where it is 0.
 func makeDirectory(vocab int, cells []*cell) directory {
+	if vocab == 0 {
+		for _, c := range cells {
+			for _, t := range c.tokens {
+				vocab = max(vocab, int(t)+1)
+			}
+		}
+	}
 	d := newDirectory(vocab)
 	for _, c := range cells {
 		for i, t := range c.tokens {
@@ -45,21 +53,28 @@ func makeDirectory(vocab int, cells []*cell) directory {
 	return d
 }
 
-func (d *directory) vocab() int { return len(d.heads)/2 - 1 }
+// table is how many tokens the table is of.
+func (d *directory) table() int { return len(d.heads)/2 - 1 }
+
+func (d *directory) vocab() int { return max(d.table(), d.df.Len()) }
 
 // count is the number of passages with token t, 0 for one outside the
 // vocabulary.
 func (d *directory) count(t int32) int {
-	if t < 0 || int(t) >= d.vocab() {
-		return 0
+	n := int(d.df.At(int(t)))
+	if t >= 0 && int(t) < d.table() {
+		n += int(d.heads[2*t])
 	}
-	return int(d.heads[2*t]) + int(d.df.At(int(t)))
+	return n
 }
 
 // cells are the cells with token t, which is in the vocabulary, ascending.
 func (d *directory) cells(t int32) ([]uint32, error) {
 	if list := d.listed.At(int(t)); list != nil {
 		return list, nil
+	}
+	if int(t) >= d.table() {
+		return nil, nil
 	}
 	from, to := int(d.heads[2*t+1]), int(d.heads[2*t+3])
 	if d.file != nil {
@@ -79,11 +94,15 @@ type directoryEditor struct {
 
 func (d *directory) edit() *directoryEditor {
 	e := &directoryEditor{d, d.df.Edit(), d.listed.Edit()}
-	if e.df.Len() < d.vocab() {
-		e.df.Resize(d.vocab())
-		e.listed.Resize(d.vocab())
-	}
+	e.grow(d.vocab())
 	return e
+}
+
+func (e *directoryEditor) grow(vocab int) {
+	if e.df.Len() < vocab {
+		e.df.Resize(vocab)
+		e.listed.Resize(vocab)
+	}
 }
 
 // replace puts cell next in the place of cell last, whose number is at.
@@ -103,6 +122,7 @@ func (e *directoryEditor) replace(at int, last, next *cell) error {
 		if _, ok := last.find(t); ok {
 			continue
 		}
+		e.grow(int(t) + 1)
 		*e.df.Ptr(int(t)) += int32(next.count(i))
 		if err := e.list(t, uint32(at), true); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -58,8 +59,8 @@ func (e *Editor) Add(id uint64, vector []float32, tokens []int32) error {
 func lexical(tokens []int32, vocab int) ([]uint32, error) {
 	list := make([]uint32, len(tokens))
 	for i, t := range tokens {
-		if t < 0 || int(t) >= vocab {
-			return nil, fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", modulate.ErrPassage, t, vocab)
+		if most := cmp.Or(vocab, maxVocab); t < 0 || int(t) >= most {
+			return nil, fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", modulate.ErrPassage, t, most)
 		}
 		list[i] = uint32(t)
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -279,7 +280,10 @@ func (d *directory) open(f *snapshot.File, vocab, n int) error {
 		return err
 	}
 	d.heads, d.lists = snapshot.Uint32s(data), snapshot.Uint32s(d.file.Raw())
-	if len(data) != 8*(vocab+1) || d.file.Len()%4 != 0 || d.heads[1] != 0 || int(d.heads[2*vocab+1]) != len(d.lists) {
+	if vocab == 0 {
+		vocab = len(data)/8 - 1
+	}
+	if vocab < 0 || len(data) != 8*(vocab+1) || d.file.Len()%4 != 0 || d.heads[1] != 0 || int(d.heads[2*vocab+1]) != len(d.lists) {
 		return corrupt("directory of %d bytes, lists of %d", len(data), d.file.Len())
 	}
 	for t := range vocab {
@@ -334,7 +338,7 @@ func (c *cell) check(vocab int) error {
 		}
 	}
 	for i, t := range c.tokens {
-		if int(t) >= vocab || i > 0 && i != len(c.rowScale) && t <= c.tokens[i-1] || c.starts[i+1] <= c.starts[i] || c.count(i) > len(c.ids) {
+		if int(t) >= cmp.Or(vocab, maxVocab) || i > 0 && i != len(c.rowScale) && t <= c.tokens[i-1] || c.starts[i+1] <= c.starts[i] || c.count(i) > len(c.ids) {
 			return corrupt("token %d is out of order or range", t)
 		}
 	}

@@ -16,7 +16,7 @@ type Span struct{ Start, End int }
 // Splitter cuts texts that an encoder cannot read whole into chunks that it can:
 // whole sentences (Unicode Standard Annex 29), as many as there is room for, the
 // last ones repeated at the front of the next chunk. The room is counted in the
-// encoder's own tokens. As few chunks are made as have room, about equally long.
+// encoder's own tokens, or estimated where it has none. As few chunks are made as have room, about equally long.
 type Splitter struct {
 	enc     encoder.Encoder
 	limit   int // tokens of a chunk, those the encoder adds included; 0 for texts that stay whole
@@ -40,11 +40,14 @@ func New(enc encoder.Encoder, tokens, overlap int) Splitter {
 	if enc == nil || tokens < 0 {
 		return c
 	}
+	if enc.VocabSize() == 0 {
+		c.enc = estimate{enc}
+	}
 	c.limit = enc.Fingerprint().MaxTokens
 	if tokens > 0 && (c.limit == 0 || tokens < c.limit) {
 		c.limit = tokens
 	}
-	c.frame = len(enc.Tokenize(encoder.Passage, "").IDs)
+	c.frame = len(c.enc.Tokenize(encoder.Passage, "").IDs)
 	switch {
 	case overlap > 0:
 		c.overlap = min(overlap, c.limit/2)

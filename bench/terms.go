@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"context"
+	"sync"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// ByTerms is enc with other tokens: the terms of the English analysis, numbered as they
+// come, which is what a database takes where an encoder has no tokenizer. Vectors are
+// those of enc, and so is its fingerprint. Systems that need to know all tokens
+// beforehand, those that are fitted, do not work with it.
+func ByTerms(enc encoder.Encoder) (encoder.Encoder, error) {
+	a, err := text.NewAnalyzer(text.Defaults())
+	if err != nil {
+		return nil, err
+	}
+	return &byTerms{Encoder: enc, analyzer: a, ids: map[string]int32{}}, nil
+}
+
+type byTerms struct {
+	encoder.Encoder
+	analyzer *text.Analyzer
+
+	mu  sync.Mutex // guards ids
+	ids map[string]int32
+}
+
+// Encode implements encoder.Encoder.
+func (e *byTerms) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+	out, err := e.Encoder.Encode(ctx, role, texts, need)
+	for i := range out {
+		out[i].Tokens = e.Tokenize(role, texts[i])
+	}
+	return out, err
+}
+
+// Tokenize implements encoder.Encoder.
+func (e *byTerms) Tokenize(_ encoder.Role, s string) (t encoder.Tokens) {
+	terms := e.analyzer.Terms(nil, s)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, x := range terms {
+		id, ok := e.ids[x.Text]
+		if !ok {
+			id = int32(len(e.ids))
+			e.ids[x.Text] = id
+		}
+		t.IDs, t.Special = append(t.IDs, id), append(t.Special, false)
+		t.Offsets = append(t.Offsets, encoder.Span{Start: int32(x.Start), End: int32(x.End)})
+	}
+	return t
+}
+
+// VocabSize implements encoder.Encoder: the vocabulary grows.
+func (e *byTerms) VocabSize() int { return 0 }

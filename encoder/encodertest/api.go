@@ -1,0 +1,187 @@
+package encodertest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// API is a server that embeds as OpenAI's does, at /v1/embeddings, and Ollama's, at
+// /api/embed, by the vectors of encoder.Hash, and misbehaves as it is told.
+type API struct {
+	URL string
+	// Next, if not nil, says how call number n, from 0, goes wrong. It is called by one
+	// goroutine at a time and not changed while there are calls.
+	Next func(n int, texts []string) Fault
+	// Delay is how long each call takes.
+	Delay time.Duration
+
+	hash *encoder.Hash
+
+	mu       sync.Mutex
+	calls    int
+	running  int
+	most     int
+	texts    map[string]int
+	bodies   []string
+	keys     []string
+	requests []time.Time
+}
+
+// Fault is what is wrong with an answer. The zero Fault is none.
+type Fault struct {
+	Status int                             // other than 200
+	After  string                          // Retry-After
+	Body   string                          // in place of the answer
+	Cut    bool                            // the connection breaks in the middle of the answer
+	Spoil  func(v [][]float32) [][]float32 // other vectors
+	Edit   func(answer map[string]any)     // another answer
+	Floats bool                            // numbers, though base64 is asked for
+}
+
+// NewAPI starts a server of vectors of length dim, for as long as the test runs.
+func NewAPI(t testing.TB, dim int) *API {
+	a := &API{hash: encoder.NewHash(dim), texts: map[string]int{}}
+	s := httptest.NewServer(a)
+	t.Cleanup(s.Close)
+	a.URL = s.URL
+	return a
+}
+
+// Calls are how many calls there were, and the most at a time.
+func (a *API) Calls() (calls, most int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.calls, a.most
+}
+
+// Served is how often each text was answered.
+func (a *API) Served() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.texts)
+}
+
+// Requests are the bodies and the Authorization of the calls, and when they came.
+func (a *API) Requests() (bodies, keys []string, at []time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.bodies), slices.Clone(a.keys), slices.Clone(a.requests)
+}
+
+// ServeHTTP answers one call.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Input    []string `json:"input"`
+		Encoding string   `json:"encoding_format"`
+	}
+	var raw json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&raw); err != nil || json.Unmarshal(raw, &in) != nil {
+		http.Error(w, "no JSON", http.StatusBadRequest)
+		return
+	}
+	f := a.begin(r, string(raw), in.Input)
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.running--
+	}()
+	select {
+	case <-time.After(a.Delay):
+	case <-r.Context().Done():
+		return
+	}
+	if f.After != "" {
+		w.Header().Set("Retry-After", f.After)
+	}
+	if f.Status != 0 || f.Body != "" {
+		w.Header().Set("X-Request-Id", "req-1")
+		w.WriteHeader(max(f.Status, http.StatusOK))
+		fmt.Fprint(w, f.Body)
+		return
+	}
+	a.answer(w, r, in.Input, in.Encoding == "base64" && !f.Floats, f)
+}
+
+// begin counts a call.
+func (a *API) begin(r *http.Request, body string, texts []string) (f Fault) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.Next != nil {
+		f = a.Next(a.calls, texts)
+	}
+	a.calls++
+	a.running++
+	a.most = max(a.most, a.running)
+	a.bodies, a.keys, a.requests = append(a.bodies, body), append(a.keys, r.Header.Get("Authorization")), append(a.requests, time.Now())
+	return f
+}
+
+func (a *API) answer(w http.ResponseWriter, r *http.Request, texts []string, packed bool, f Fault) {
+	out, err := a.hash.Encode(context.Background(), encoder.Passage, texts, encoder.NeedDense)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	var vectors [][]float32
+	tokens := 0
+	for _, o := range out {
+		vectors = append(vectors, o.Dense)
+		tokens += len(o.Tokens.IDs)
+	}
+	if f.Spoil != nil {
+		vectors = f.Spoil(vectors)
+	}
+	answer := map[string]any{"embeddings": vectors, "model": "m", "prompt_eval_count": tokens}
+	if r.URL.Path == "/v1/embeddings" {
+		var data []map[string]any
+		for i, v := range vectors {
+			var e any = v
+			if packed {
+				e = base64.StdEncoding.EncodeToString(floats(v))
+			}
+			data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": e})
+		}
+		answer = map[string]any{"object": "list", "data": data, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens}}
+	}
+	if f.Edit != nil {
+		f.Edit(answer)
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("X-Request-Id", "req-1")
+	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	if f.Cut {
+		w.Write(body[:len(body)/2])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	a.mu.Lock()
+	for _, t := range texts {
+		a.texts[t]++
+	}
+	a.mu.Unlock()
+	w.Write(body)
+}
+
+func floats(v []float32) (b []byte) {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}

@@ -1,0 +1,126 @@
+package encoder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+)
+
+// ErrContract answers an encoder that gave something other than an encoder must:
+// too few outputs, or a vector that is of another length, zero or not finite.
+var ErrContract = errors.New("the encoder breaks its contract")
+
+// TextError says which of the texts of a call an encoder failed on.
+type TextError struct {
+	Text int // index in the call's slice
+	Err  error
+}
+
+func (e *TextError) Error() string { return fmt.Sprintf("text %d: %v", e.Text, e.Err) }
+
+// Unwrap returns the cause.
+func (e *TextError) Unwrap() error { return e.Err }
+
+// CheckDense returns nil for a vector of length dim that has a direction, else
+// an ErrContract.
+func CheckDense(v []float32, dim int) error {
+	var s float64 // cannot overflow
+	for _, x := range v {
+		s += float64(x) * float64(x)
+	}
+	switch {
+	case len(v) != dim:
+		return fmt.Errorf("%w: a vector of length %d instead of %d", ErrContract, len(v), dim)
+	case math.IsNaN(s) || math.IsInf(s, 0):
+		return fmt.Errorf("%w: a vector with a NaN or an infinity", ErrContract)
+	case float32(math.Sqrt(s)) == 0:
+		return fmt.Errorf("%w: a vector of zeros, which has no direction", ErrContract)
+	}
+	return nil
+}
+
+// Func returns an Encoder of any source of vectors: its name, which is all that
+// tells it from others, the length dim of its vectors, and a function that
+// returns one vector for each text, of any length but zero, and is safe for
+// concurrent use. There are no tokens, no hidden states, and no difference
+// between passages and queries.
+//
+// The probe vectors of such a source are not known when it is opened, which may
+// be while what is behind it is down: whoever stores its vectors asks for them
+// with the first ones, and compares them when something is next encoded.
+//
+// A wrong number of vectors, and one of another length, zero or not finite, are
+// ErrContract, the latter in a *TextError. What is wrong with the arguments is
+// an error of each Encode.
+func Func(name string, dim int, embed func(ctx context.Context, texts []string) ([][]float32, error)) Encoder {
+	return &function{name: name, dim: dim, embed: embed}
+}
+
+type function struct {
+	name   string
+	dim    int
+	embed  func(ctx context.Context, texts []string) ([][]float32, error)
+	closed atomic.Bool
+}
+
+// Encode implements Encoder. The function is not called where no vector is asked
+// for.
+func (f *function) Encode(ctx context.Context, _ Role, texts []string, need Need) ([]Output, error) {
+	switch {
+	case f.closed.Load():
+		return nil, ErrClosed
+	case need&NeedHidden != 0:
+		return nil, fmt.Errorf("encoder %s: %w", f.name, ErrNoHidden)
+	case need&NeedLogits != 0:
+		return nil, fmt.Errorf("encoder %s: %w", f.name, ErrNoLogits)
+	case f.name == "" || f.dim < 1 || f.embed == nil:
+		return nil, fmt.Errorf("%w: encoder.Func(%q, %d, …) needs a name, a positive dimension and a function", ErrContract, f.name, f.dim)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out := make([]Output, len(texts))
+	if need == 0 || len(texts) == 0 {
+		return out, nil
+	}
+	vectors, err := f.embed(ctx, texts)
+	if err != nil {
+		return nil, fmt.Errorf("encoder %s: %w", f.name, err)
+	}
+	if len(vectors) != len(texts) {
+		return nil, fmt.Errorf("encoder %s: %w: %d vectors for %d texts", f.name, ErrContract, len(vectors), len(texts))
+	}
+	for i, v := range vectors {
+		if err := CheckDense(v, f.dim); err != nil {
+			return nil, fmt.Errorf("encoder %s: %w", f.name, &TextError{i, err})
+		}
+		out[i].Dense = slices.Clone(v)
+		normalize(out[i].Dense)
+	}
+	return out, nil
+}
+
+// Tokenize implements Encoder: there are no tokens.
+func (f *function) Tokenize(Role, string) Tokens { return Tokens{} }
+
+// Dim implements Encoder.
+func (f *function) Dim() int { return f.dim }
+
+// VocabSize implements Encoder: 0, as there are no tokens.
+func (f *function) VocabSize() int { return 0 }
+
+// Fingerprint implements Encoder. It has no probe vectors.
+func (f *function) Fingerprint() Fingerprint {
+	return Fingerprint{Model: f.name, Precision: "fp32", Dim: f.dim}
+}
+
+// Close implements Encoder; a second call gives ErrClosed.
+func (f *function) Close() error {
+	if f.closed.Swap(true) {
+		return ErrClosed
+	}
+	return nil
+}

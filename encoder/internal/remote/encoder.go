@@ -1,0 +1,154 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Options describe a model behind a URL.
+type Options struct {
+	Name                       string // of the model in fingerprints, with that of its kind before it
+	Dim                        int
+	MaxTokens                  int // that the model reads, 0 where it is not known
+	QueryPrefix, PassagePrefix string
+	BatchTexts, BatchTokens    int   // most of a call; both positive
+	Concurrency                int   // calls at a time
+	TokenLimit                 int64 // of all calls together; 0 for none
+	// Call returns the vectors of an answer as they are, in the order of the texts, and
+	// how many tokens it was charged for, 0 if the server does not tell.
+	Call func(ctx context.Context, texts []string) (vectors [][]float32, tokens int64, err error)
+}
+
+// Encoder encodes by calls of up to so many texts, several at a time. It has no
+// tokens, and its probe vectors are not known before they are asked for.
+type Encoder struct {
+	encoder.Encoder // that of the vectors alone
+	o               Options
+	calls           chan struct{} // holds a value for each call in progress
+
+	mu   sync.Mutex // guards used
+	used int64      // tokens, of calls in progress by estimate
+}
+
+// New returns the encoder of o.
+func New(o Options) *Encoder {
+	e := &Encoder{o: o, calls: make(chan struct{}, o.Concurrency)}
+	e.Encoder = encoder.Func(o.Name, o.Dim, e.embed)
+	return e
+}
+
+// Encode implements encoder.Encoder.
+func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+	prefix := e.o.PassagePrefix
+	if role == encoder.Query {
+		prefix = e.o.QueryPrefix
+	}
+	full := make([]string, len(texts))
+	for i, t := range texts {
+		if full[i] = prefix + t; full[i] == "" {
+			full[i] = " " // servers refuse a text of nothing
+		}
+	}
+	return e.Encoder.Encode(ctx, role, full, need)
+}
+
+// Fingerprint implements encoder.Encoder.
+func (e *Encoder) Fingerprint() encoder.Fingerprint {
+	f := e.Encoder.Fingerprint()
+	f.QueryPrefix, f.PassagePrefix, f.MaxTokens = e.o.QueryPrefix, e.o.PassagePrefix, e.o.MaxTokens
+	return f
+}
+
+// Window is how many texts keep all calls busy.
+func (e *Encoder) Window() int { return 4 * e.o.BatchTexts * e.o.Concurrency }
+
+// embed makes the calls for texts and returns their vectors in the same order. The
+// first error ends the others.
+func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	g, ctx := errgroup.WithContext(ctx)
+	for from := 0; from < len(texts); {
+		select {
+		case e.calls <- struct{}{}:
+		case <-ctx.Done():
+			if err := g.Wait(); err != nil {
+				return nil, err
+			}
+			return nil, ctx.Err()
+		}
+		to := e.batch(texts, from)
+		at, part := from, texts[from:to]
+		g.Go(func() error {
+			defer func() { <-e.calls }()
+			return e.call(ctx, out[at:at+len(part)], part, at)
+		})
+		from = to
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// batch returns the end of the batch that begins at from.
+func (e *Encoder) batch(texts []string, from int) int {
+	to, tokens := from, int64(0)
+	for to < len(texts) && to-from < e.o.BatchTexts {
+		tokens += estimate(texts[to])
+		if to > from && tokens > int64(e.o.BatchTokens) {
+			break
+		}
+		to++
+	}
+	return to
+}
+
+// call makes one call, of texts from number first on.
+func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, first int) error {
+	var guess int64
+	for _, t := range texts {
+		guess += estimate(t)
+	}
+	if err := e.reserve(guess); err != nil {
+		return err
+	}
+	vectors, tokens, err := e.o.Call(ctx, texts)
+	if err != nil {
+		tokens = -guess // which were not charged
+	} else if tokens > 0 {
+		tokens -= guess
+	}
+	e.mu.Lock()
+	e.used += tokens
+	e.mu.Unlock()
+	if err == nil && len(vectors) != len(texts) {
+		err = fmt.Errorf("%w: %d vectors for %d texts", encoder.ErrContract, len(vectors), len(texts))
+	}
+	switch {
+	case err != nil && len(texts) == 1:
+		return &encoder.TextError{Text: first, Err: err}
+	case err != nil:
+		return fmt.Errorf("texts %d to %d: %w", first, first+len(texts)-1, err)
+	}
+	copy(out, vectors)
+	return nil
+}
+
+// reserve takes tokens out of what is left of the limit.
+func (e *Encoder) reserve(tokens int64) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.o.TokenLimit > 0 && e.used+tokens > e.o.TokenLimit {
+		return fmt.Errorf("%w: about %d more tokens are needed, and %d of the limit of %d are used; raise it to go on", encoder.ErrSource, tokens, e.used, e.o.TokenLimit)
+	}
+	e.used += tokens
+	return nil
+}
+
+// estimate is about how many tokens a text has, rather more.
+func estimate(text string) int64 { return int64(len(text))/3 + 1 }

@@ -1,0 +1,63 @@
+package remote
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"Retry-After", "", 0},
+		{"Retry-After", "3", 3 * time.Second},
+		{"Retry-After", " 0.25 ", 250 * time.Millisecond},
+		{"Retry-After", "-3", 0},
+		{"Retry-After", "NaN", 0},
+		{"Retry-After", "1e300", 0},
+		{"Retry-After", "soon", 0},
+		{"Retry-After", "Fri, 02 Jan 2026 03:04:25 GMT", 20 * time.Second},
+		{"Retry-After", "Fri, 02 Jan 2026 03:04:00 GMT", 0},
+		{"Retry-After-Ms", "40", 40 * time.Millisecond},
+		{"Retry-After-Ms", "x", 0},
+	} {
+		h := http.Header{}
+		h.Set(c.name, c.value)
+		if got := retryAfter(h, now); got != c.want {
+			t.Errorf("%s: %q: %s, want %s", c.name, c.value, got, c.want)
+		}
+	}
+}
+
+// Waits double up to their most, and are spread.
+func TestWait(t *testing.T) {
+	for try, most := range map[int]time.Duration{0: firstWait, 1: 2 * firstWait, 4: 16 * firstWait, 9: longestWait, 500: longestWait} {
+		seen := map[time.Duration]bool{}
+		for range 50 {
+			w := wait(try)
+			if w < most/2 || w >= most {
+				t.Fatalf("try %d waits %s, at most %s", try, w, most)
+			}
+			seen[w] = true
+		}
+		if len(seen) < 10 {
+			t.Errorf("try %d has %d waits of 50", try, len(seen))
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                      "",
+		"a\nb\t\x1b[2Jc\u202ed": "a b [2Jc d",
+		"bad \xff end":          "bad \ufffd end",
+		"ééééééé":               "éééééé…",
+	} {
+		if got := printable(in, 13); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+// Package openai encodes by any server that answers POST /v1/embeddings as OpenAI's
+// does: OpenAI itself, and most servers of models and gateways.
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/internal/remote"
+)
+
+// DefaultURL is where OpenAI's own models are.
+const DefaultURL = "https://api.openai.com/v1"
+
+// Options shape an encoder. Model is all that must be given, for a model of which the
+// dimension is known.
+type Options struct {
+	// Model as the server calls it.
+	Model string
+	// Dim is the length of the vectors; 0 means that of the model, which must then be
+	// one of OpenAI's. Those that can shorten their vectors are asked for fewer.
+	Dim int
+	// BaseURL is what /embeddings comes behind; "" means the variable OPENAI_BASE_URL,
+	// else DefaultURL.
+	BaseURL string
+	// Key is the variable of the environment that holds the key; "" means
+	// OPENAI_API_KEY. Without a key none is sent.
+	Key string
+	// BatchTexts and BatchTokens are the most of one call, the latter by estimate; 0
+	// means 64 texts and 100,000 tokens.
+	BatchTexts, BatchTokens int
+	// Concurrency is how many calls go on at a time; 0 means 8.
+	Concurrency int
+	// Retries is how often a call is tried again that got status 429 or 5xx, or no
+	// answer; 0 means 6, below 0 never.
+	Retries int
+	// Timeout is how long one try may take; 0 means a minute.
+	Timeout time.Duration
+	// TokenLimit is how many tokens all calls may use together; 0 means no limit.
+	TokenLimit int64
+	// HTTP makes the calls; nil means a client that follows no redirection.
+	HTTP *http.Client
+}
+
+// model is what is known of a model.
+type model struct {
+	dim     int
+	shorter bool // can give shorter vectors
+}
+
+var models = map[string]model{
+	"text-embedding-3-small": {1536, true},
+	"text-embedding-3-large": {3072, true},
+	"text-embedding-ada-002": {1536, false},
+}
+
+// maxTokens is what OpenAI's models read.
+const maxTokens = 8191
+
+// New returns the encoder of a model. It asks nobody: what is wrong with the key,
+// or with the server, is an error of Encode, which wraps encoder.ErrSource. Options
+// that cannot be are an error that names them.
+//
+// Its vectors are normalised. It is safe for concurrent use; Encode splits its texts
+// into calls, keeps their order, and either returns all vectors or an error. A text
+// that is longer than the model reads is the server's error: the engine cuts texts
+// before, by estimate.
+func New(o Options) (encoder.Encoder, error) {
+	known, ok := models[o.Model]
+	dim := cmp.Or(o.Dim, known.dim)
+	switch {
+	case o.Model == "":
+		return nil, fmt.Errorf("openai: no model; name one, such as text-embedding-3-small")
+	case dim < 1:
+		return nil, fmt.Errorf("openai: the dimension of model %q is not known here; give it", o.Model)
+	case ok && (dim > known.dim || dim < known.dim && !known.shorter):
+		return nil, fmt.Errorf("openai: model %s gives vectors of %d numbers, not %d", o.Model, known.dim, dim)
+	case o.BatchTexts < 0 || o.BatchTexts > 2048 || o.BatchTokens < 0 || o.Concurrency < 0 || o.Concurrency > 1024 || o.TokenLimit < 0 || o.Timeout < 0:
+		return nil, fmt.Errorf("openai: batches of %d texts and %d tokens, %d calls at a time, %d tokens in all, %s a call; use positive numbers, at most 2,048 texts and 1,024 calls",
+			o.BatchTexts, o.BatchTokens, o.Concurrency, o.TokenLimit, o.Timeout)
+	}
+	url, err := remote.CheckURL(cmp.Or(o.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultURL), "embeddings")
+	if err != nil {
+		return nil, fmt.Errorf("openai: %w", err)
+	}
+	variable := cmp.Or(o.Key, "OPENAI_API_KEY")
+	key := strings.TrimSpace(os.Getenv(variable))
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("openai: the value of %s is no key: it holds a blank, a line break or a letter beyond ASCII", variable)
+	}
+	c := &client{model: o.Model, Client: remote.Client{
+		URL: url, Key: key, KeyHint: "set " + variable + " to a key that may use the model",
+		Nobody: "check the network, and OPENAI_BASE_URL", Retries: o.Retries, Timeout: o.Timeout, HTTP: o.HTTP, Message: message,
+	}}
+	if ok && dim < known.dim {
+		c.dimensions = dim
+	}
+	r := remote.Options{
+		Name: "openai:" + o.Model, Dim: dim,
+		BatchTexts: cmp.Or(o.BatchTexts, 64), BatchTokens: cmp.Or(o.BatchTokens, 100_000), Concurrency: cmp.Or(o.Concurrency, 8),
+		TokenLimit: o.TokenLimit,
+		Call:       func(ctx context.Context, texts []string) ([][]float32, int64, error) { return c.embed(ctx, texts, dim) },
+	}
+	if ok {
+		r.MaxTokens = maxTokens
+	}
+	return remote.New(r), nil
+}
+
+type client struct {
+	remote.Client
+	model      string
+	dimensions int // that are asked for; 0 for the model's
+}
+
+type request struct {
+	Model      string   `json:"model"`
+	Input      []string `json:"input"`
+	Encoding   string   `json:"encoding_format"`
+	Dimensions int      `json:"dimensions,omitempty"`
+}
+
+type answer struct {
+	Data []struct {
+		Index     *int   `json:"index"`
+		Embedding vector `json:"embedding"`
+	} `json:"data"`
+	Usage struct {
+		Total int64 `json:"total_tokens"`
+	} `json:"usage"`
+}
+
+// embed makes one call.
+func (c *client) embed(ctx context.Context, texts []string, dim int) ([][]float32, int64, error) {
+	in := request{Model: c.model, Input: texts, Encoding: "base64", Dimensions: c.dimensions}
+	limit := int64(len(texts))*(int64(dim)*32+1024) + 1<<20 // of numbers written out, and more
+	var out answer
+	if err := c.Post(ctx, in, &out, limit); err != nil {
+		return nil, 0, err
+	}
+	vectors := make([][]float32, len(out.Data))
+	for i, d := range out.Data {
+		at := i
+		if d.Index != nil {
+			at = *d.Index
+		}
+		if at < 0 || at >= len(vectors) || vectors[at] != nil {
+			return nil, 0, fmt.Errorf("%w: vector %d of the answer is said to be that of text %d, of %d", encoder.ErrContract, i, at, len(vectors))
+		}
+		if vectors[at] = d.Embedding; d.Embedding == nil {
+			vectors[at] = []float32{}
+		}
+	}
+	return vectors, out.Usage.Total, nil
+}
+
+// vector is base64 of float32, as it is asked for, or numbers: some servers know
+// nothing else.
+type vector []float32
+
+func (v *vector) UnmarshalJSON(b []byte) error {
+	if len(b) == 0 || b[0] != '"' {
+		return json.Unmarshal(b, (*[]float32)(v))
+	}
+	var raw []byte // which encoding/json reads as base64
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return fmt.Errorf("a vector that is no base64: %w", err)
+	}
+	if len(raw)%4 != 0 {
+		return fmt.Errorf("a vector of %d bytes, which are no float32 numbers", len(raw))
+	}
+	out := make(vector, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	*v = out
+	return nil
+}
+
+// message reads the body of an error. One of an account without means will not pass.
+func message(body []byte) (string, bool) {
+	var e struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return "", false
+	}
+	var said struct {
+		Message string          `json:"message"`
+		Code    json.RawMessage `json:"code"`
+	}
+	if json.Unmarshal(e.Error, &said) != nil {
+		var plain string
+		if json.Unmarshal(e.Error, &plain) != nil {
+			return "", false
+		}
+		return plain, false
+	}
+	return said.Message, string(said.Code) == `"insufficient_quota"`
+}

@@ -1,0 +1,167 @@
+// Package terms gives texts tokens where the encoder has none: the terms that the
+// words are searched by, numbered by a vocabulary that the database grows.
+package terms
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Vocabulary numbers terms. It is read when it is first needed, some 60 bytes and
+// 0.7 µs a term (measured on a million), and is safe for concurrent use.
+type Vocabulary struct {
+	analyzer *text.Analyzer
+	kept     Kept
+	reading  chan struct{} // holds a value while somebody reads it
+	adding   chan struct{} // and while somebody adds to it
+
+	mu  sync.RWMutex // guards ids
+	ids map[string]int32
+}
+
+// Kept is what a store has of a vocabulary.
+type Kept interface {
+	TermCount() int
+	// Terms calls fn with the terms from number 0 on.
+	Terms(ctx context.Context, fn func(term string) error) error
+}
+
+// New returns the vocabulary that is kept, whose texts analyzer reads.
+func New(analyzer *text.Analyzer, kept Kept) *Vocabulary {
+	return &Vocabulary{analyzer: analyzer, kept: kept, reading: make(chan struct{}, 1), adding: make(chan struct{}, 1)}
+}
+
+// lock takes one of the channels.
+func lock(ctx context.Context, c chan struct{}) error {
+	select {
+	case c <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ready reads the vocabulary if nobody has.
+func (v *Vocabulary) ready(ctx context.Context) error {
+	there := func() bool {
+		v.mu.RLock()
+		defer v.mu.RUnlock()
+		return v.ids != nil
+	}
+	if there() {
+		return nil
+	}
+	if err := lock(ctx, v.reading); err != nil {
+		return err
+	}
+	defer func() { <-v.reading }()
+	if there() {
+		return nil
+	}
+	ids := make(map[string]int32, v.kept.TermCount())
+	if err := v.kept.Terms(ctx, func(term string) error {
+		ids[term] = int32(len(ids))
+		return nil
+	}); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ids = ids
+	return nil
+}
+
+// Tokens are the terms of a text that are in the vocabulary, in their order.
+func (v *Vocabulary) Tokens(ctx context.Context, s string) (t encoder.Tokens, err error) {
+	if err := v.ready(ctx); err != nil {
+		return t, err
+	}
+	terms := v.analyzer.Terms(nil, s)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, term := range terms {
+		if id, ok := v.ids[term.Text]; ok {
+			t.IDs, t.Special = append(t.IDs, id), append(t.Special, false)
+			t.Offsets = append(t.Offsets, encoder.Span{Start: int32(term.Start), End: int32(term.End)})
+		}
+	}
+	return t, nil
+}
+
+// Distinct are the terms of a text, each once.
+func (v *Vocabulary) Distinct(s string) []string {
+	terms := v.analyzer.Terms(nil, s)
+	out := make([]string, len(terms))
+	for i, t := range terms {
+		out[i] = t.Text
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Addition is what one commit adds to the vocabulary. It is for one goroutine.
+type Addition struct {
+	v     *Vocabulary
+	first int
+	fresh []string
+	ids   map[string]int32 // of fresh
+	ended bool
+}
+
+// Add waits until no other addition is in progress. End must end it.
+func (v *Vocabulary) Add(ctx context.Context) (*Addition, error) {
+	if err := v.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := lock(ctx, v.adding); err != nil {
+		return nil, err
+	}
+	return &Addition{v: v, first: len(v.ids), ids: map[string]int32{}}, nil // nobody else changes it
+}
+
+// Numbers are those of terms, new ones for those that have none, ascending.
+func (a *Addition) Numbers(terms []string) []int32 {
+	ids := make([]int32, len(terms))
+	for i, t := range terms {
+		id, ok := a.v.ids[t]
+		if !ok {
+			id, ok = a.ids[t]
+		}
+		if !ok {
+			t = strings.Clone(t) // which may be a part of a long text
+			id = int32(a.first + len(a.fresh))
+			a.ids[t], a.fresh = id, append(a.fresh, t)
+		}
+		ids[i] = id
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Fresh are the new terms, and the number of the first.
+func (a *Addition) Fresh() (first int, terms []string) { return a.first, a.fresh }
+
+// Keep makes the new terms known: they are committed.
+func (a *Addition) Keep() {
+	const piece = 256 // some 150 µs, in which no query looks a term up
+	for some := range slices.Chunk(a.fresh, piece) {
+		a.v.mu.Lock()
+		for _, t := range some {
+			a.v.ids[t] = a.ids[t]
+		}
+		a.v.mu.Unlock()
+	}
+}
+
+// End lets others add. What is not kept is forgotten.
+func (a *Addition) End() {
+	if !a.ended {
+		a.ended = true
+		<-a.v.adding
+	}
+}

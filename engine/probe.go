@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Some encoders can be asked for the vectors of the probe texts only by asking
+// whoever is behind them, who may be down while the database is opened. They are
+// asked beside the first texts that an open database has for them.
+
+// prober is what is known of such an encoder.
+type prober struct {
+	turn chan struct{} // holds a value while somebody asks
+	done atomic.Bool   // it is the one that the database was filled with
+}
+
+func newProber() prober { return prober{turn: make(chan struct{}, 1)} }
+
+// checkEncoder compares an encoder with the one that the database was filled with.
+// Its model accepted by name may have other probe vectors.
+func (e *Engine) checkEncoder(got encoder.Fingerprint) error {
+	err := encoder.Check("database "+e.dir, e.fp, got)
+	if err == nil || got.Model != e.o.AcceptModel {
+		return err
+	}
+	without := got
+	without.Probe = [4][]float32{}
+	if other := encoder.Check("database "+e.dir, e.fp, without); other != nil {
+		return other
+	}
+	e.warn("the encoder is accepted by name, though its vectors differ from those that the database was filled with", "error", err)
+	return nil
+}
+
+// unprobed says that the encoder is to be compared yet.
+func (e *Engine) unprobed() bool {
+	return !e.probe.done.Load() && !e.enc.Fingerprint().Probed()
+}
+
+// probed begins to compare an encoder that does not know its probe vectors with
+// the one that filled the database, and returns what waits for the result.
+func (e *Engine) probed(ctx context.Context) (wait func() error) {
+	if !e.unprobed() {
+		return func() error { return nil }
+	}
+	result := make(chan error, 1)
+	go func() { result <- e.compare(ctx, nil) }()
+	return func() error { return <-result }
+}
+
+// compare is one comparison at a time, and none after the first that has agreed.
+// filled are the vectors of the probe texts that came with documents, of which the
+// first are stored; nil asks for them if there are some to compare with.
+func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
+	select {
+	case e.probe.turn <- struct{}{}:
+		defer func() { <-e.probe.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	want, err := storedFingerprint(e.st.Manifest())
+	if err != nil || e.probe.done.Load() || !want.Probed() && filled == nil {
+		return err
+	}
+	if filled == nil {
+		filled, err = e.enc.Encode(ctx, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense)
+		if err != nil {
+			return fmt.Errorf("encoding the probe texts: %w", err)
+		}
+	}
+	got := e.enc.Fingerprint()
+	for i, o := range filled {
+		got.Probe[i] = o.Dense
+	}
+	if want.Probed() {
+		err = e.checkProbes(want, got)
+	} else {
+		err = e.st.SetManifest(ctx, func(m *store.Manifest) (err error) {
+			m.Encoder, err = json.Marshal(got)
+			return err
+		})
+	}
+	if err == nil {
+		e.probe.done.Store(true)
+	}
+	return err
+}
+
+// checkProbes compares what an encoder answers now with what it answered when the
+// database was filled.
+func (e *Engine) checkProbes(want, got encoder.Fingerprint) error {
+	err := encoder.Check("database "+e.dir, want, got)
+	switch {
+	case err == nil:
+	case got.Model == e.o.AcceptModel:
+		e.warn("the encoder is accepted by name, though it answers otherwise than when the database was filled", "error", err)
+		err = nil
+	default:
+		err = fmt.Errorf("encoder %s answers otherwise than when database %s was filled: %w; if its vectors can be compared all the same, set Options.AcceptModel to %q",
+			got.Model, e.dir, err, got.Model)
+	}
+	return err
+}
+
+// storedFingerprint is that of the encoder a database was filled with.
+func storedFingerprint(m store.Manifest) (f encoder.Fingerprint, err error) {
+	if err := json.Unmarshal(m.Encoder, &f); err != nil {
+		return f, fmt.Errorf("%w: encoder fingerprint in the manifest: %v", ErrCorrupt, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,41 @@
+// Command function searches by vectors of a source of its own: any function from
+// texts to vectors is an encoder. This one counts letters; yours asks what you have.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+)
+
+func main() {
+	ctx := context.Background()
+	db, err := engine.Open(ctx, "letters.db", encoder.Func("letters", 32, letters), engine.Options{})
+	check(err)
+	defer db.Close()
+	_, err = db.Upsert(ctx, []engine.Document{{ID: "oak", Text: "The oak lost its leaves."}, {ID: "sea", Text: "Waves came in from the sea."}})
+	check(err)
+	found, err := db.Search(ctx, engine.Query{Text: "leaves of an oak", K: 1})
+	check(err)
+	fmt.Println(found.Hits[0].Text)
+}
+
+func letters(_ context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = make([]float32, 32)
+		for _, r := range text {
+			vectors[i][r%32]++
+		}
+	}
+	return vectors, nil
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

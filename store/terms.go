@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// The vocabulary of a database numbers terms from 0 upwards, for rows whose token
+// ids are not those of an encoder. It only grows: a term keeps its number when all
+// documents that have it are gone. New terms belong to the batch that needs them.
+
+// MaxTermBytes is the greatest length of a term of the vocabulary in bytes.
+const MaxTermBytes = 255
+
+// maxTerms is how many terms a vocabulary can have: token ids are int32.
+const maxTerms = 1 << 31
+
+// termsRecord is about how many bytes of terms stand in one record.
+const termsRecord = 16 << 10
+
+// errTerms answers terms that the vocabulary cannot take.
+var errTerms = errors.New("impossible terms")
+
+// AddTerms gives the next numbers of the vocabulary to terms that are not in it
+// yet, from first on, which must be its length with those that this batch has added
+// before. They are there once the batch is committed. Terms are of 1 to
+// MaxTermBytes bytes. After any error the batch can only be discarded.
+func (b *Batch) AddTerms(ctx context.Context, first int, terms []string) error {
+	if err := b.enter(ctx); err != nil {
+		return err
+	}
+	defer b.s.leave()
+	b.err = b.addTerms(first, terms)
+	return b.err
+}
+
+func (b *Batch) addTerms(first int, terms []string) error {
+	if uint64(first) != b.st.terms || b.st.terms+uint64(len(terms)) > maxTerms {
+		return fmt.Errorf("%w: %d from number %d on, in a vocabulary of %d", errTerms, len(terms), first, b.st.terms)
+	}
+	b.w.frees = false
+	for len(terms) > 0 {
+		n, size := 0, 0
+		for n < len(terms) && size < termsRecord {
+			if len(terms[n]) < 1 || len(terms[n]) > MaxTermBytes {
+				return fmt.Errorf("%w: one of %d bytes; use 1 to %d", errTerms, len(terms[n]), MaxTermBytes)
+			}
+			size += 1 + len(terms[n])
+			n++
+		}
+		if err := b.w.apply(op{numberKey(prefixTerms, b.st.terms), encodeTerms(terms[:n])}); err != nil {
+			return err
+		}
+		b.st.terms += uint64(n)
+		terms = terms[n:]
+	}
+	return nil
+}
+
+// encodeTerms is each term with its length before it.
+func encodeTerms(terms []string) (p []byte) {
+	for _, t := range terms {
+		p = binary.AppendUvarint(p, uint64(len(t)))
+		p = append(p, t...)
+	}
+	return p
+}
+
+func decodeTerms(p []byte, fn func(term string) error) error {
+	r := reader{p: p}
+	for len(r.p) > 0 {
+		t := r.bytes()
+		if r.err == nil && (len(t) < 1 || len(t) > MaxTermBytes) {
+			return fmt.Errorf("%w: a term of %d bytes", errRecord, len(t))
+		}
+		if r.err == nil {
+			if err := fn(string(t)); err != nil {
+				return err
+			}
+		}
+	}
+	return r.err
+}
+
+// TermCount is how many terms the vocabulary has.
+func (s *Store) TermCount() int { return int(s.current().terms) }
+
+// Terms calls fn with the terms of the vocabulary as of the last commit, from
+// number 0 on. An error of fn ends it and is returned. Cost: one pass over the
+// vocabulary.
+func (s *Store) Terms(ctx context.Context, fn func(term string) error) error {
+	return s.read(func(p *pin) error { return p.terms(ctx, fn) })
+}
+
+func (p *pin) terms(ctx context.Context, fn func(term string) error) error {
+	if p.st.terms == 0 {
+		return nil
+	}
+	it, err := p.iterate(ctx, numberKey(prefixTerms, 0), numberKey(prefixTerms, p.st.terms))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	var next uint64
+	for ; it.Valid() && next < p.st.terms; it.Next() {
+		if err := p.interrupted(ctx); err != nil {
+			return err
+		}
+		key := it.Item().KeyCopy(nil)
+		first, _, ok := keyNumber(key)
+		if !ok || first != next {
+			return p.missingTerms(next)
+		}
+		var stop error
+		err := p.s.value(it.Item(), key, func(b []byte) error {
+			err := decodeTerms(b, func(t string) error {
+				next++
+				stop = fn(t)
+				return stop
+			})
+			if stop != nil {
+				return nil
+			}
+			return p.s.decoded(key, err)
+		})
+		if err = errors.Join(err, stop); err != nil {
+			return err
+		}
+	}
+	if next != p.st.terms {
+		return p.missingTerms(next)
+	}
+	return nil
+}
+
+func (p *pin) missingTerms(n uint64) error {
+	return p.s.corrupt(fmt.Sprintf("the vocabulary of %d terms goes on wrongly behind number %d", p.st.terms, n), nil)
+}
+
+// countTerms reads the vocabulary and nothing else.
+func (p *pin) countTerms(ctx context.Context) error {
+	return p.terms(ctx, func(string) error { return nil })
+}
