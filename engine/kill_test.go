@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // killDir, when set, makes this test binary the writer that gets killed.
@@ -129,23 +129,13 @@ func agree(t *testing.T, e *engine.Engine) {
 // TestKill kills a writer with SIGKILL at random moments: after reopening,
 // every acknowledged document is found by a search for its text, every
 // acknowledged delete holds, the batch in flight is there wholly or not at all,
-// and documents, vectors, words and metadata agree at one commit. LEXSEM_KILL_ROUNDS sets the number of rounds.
+// and documents, vectors, words and metadata agree at one commit.
 func TestKill(t *testing.T) {
-	rounds := 10
-	if s := os.Getenv("LEXSEM_KILL_ROUNDS"); s != "" {
-		var err error
-		if rounds, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	} else if testing.Short() {
-		rounds = 5
-	}
+	rounds, seed := trial.Rounds(t, 6, 500), trial.Seed(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 2))
 	dir := t.TempDir()
 	live := map[int]bool{} // acknowledged and not deleted

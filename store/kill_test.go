@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // The tests here run this test program again as a child that writes and is
@@ -262,23 +264,13 @@ func (p *process) first(t *testing.T) string {
 	}
 }
 
-func killRounds(t *testing.T, short int) int {
-	if v := os.Getenv("LEXSEM_KILL_ROUNDS"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return short
-}
-
 // TestKillAtRandom kills a writing child again and again; after each time all
 // that it acknowledged must be there and the batch in flight as a whole or not.
 func TestKillAtRandom(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var acknowledged uint64
-	for round := range killRounds(t, 30) {
+	for round := range trial.Rounds(t, 10, 2000) {
 		if round%15 == 14 { // a new database: the kills of its first moments
 			dir, acknowledged = t.TempDir(), 0
 		}
@@ -305,6 +297,7 @@ func TestKillAtRandom(t *testing.T) {
 // TestKillAtPoints kills a child at each named moment, at several of its
 // occurrences, and again while it repairs.
 func TestKillAtPoints(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		role, point string
 		counts      []int
@@ -350,6 +343,7 @@ func TestKillAtPoints(t *testing.T) {
 
 // TestKillBigBatch kills a child in the middle of a batch of 50,000.
 func TestKillBigBatch(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1), doc("big-7", 1))

@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 	"internal/regular":                     {},
 	"internal/safetensors":                 {"internal/regular"},
 	"internal/recorded":                    {},
+	"internal/trial":                       {},
 	"internal/atomicfile":                  {},
 	"encoder/native":                       {"encoder", "internal/vec", "internal/bert", "internal/onnxfile", "internal/safetensors"},
 	"internal/onnxfile":                    {"internal/regular"},
