@@ -49,10 +49,10 @@ func cutDisk(t *testing.T) *powercut.Disk {
 
 // atCuts calls f with what a disk may hold after each of n losses of power: the
 // folder, the last sequence acknowledged until then and the last one begun.
-func atCuts(t *testing.T, d *powercut.Disk, names powercut.Names, n int, seed uint64, f func(label, dir string, acknowledged, begun uint64)) {
+func atCuts(t *testing.T, d *powercut.Disk, n int, seed uint64, f func(label, dir string, acknowledged, begun uint64)) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	r := d.Replay(names)
+	r := d.Replay()
 	var places []int
 	for range n {
 		places = append(places, 1+rnd.IntN(r.Len()))
@@ -77,7 +77,7 @@ func atCuts(t *testing.T, d *powercut.Disk, names powercut.Names, n int, seed ui
 		if err := r.Cut(dir, rand.New(rand.NewPCG(seed, uint64(at)))); err != nil {
 			t.Fatal(err)
 		}
-		f(fmt.Sprintf("cut %d, at %d of %d, names %d, seed %d", i, at, r.Len(), names, seed), filepath.Join(dir, "db"), acknowledged, begun)
+		f(fmt.Sprintf("cut %d, at %d of %d, LEXSEM_SEED=%d", i, at, r.Len(), seed), filepath.Join(dir, "db"), acknowledged, begun)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestPowerCut(t *testing.T) {
 	cuts, seed := trial.Rounds(t, 20, 500), trial.Seed(t)
 	d := cutDisk(t)
 	last := uint64(0)
-	atCuts(t, d, powercut.Ordered, cuts, seed, func(label, dir string, acknowledged, begun uint64) {
+	atCuts(t, d, cuts, seed, func(label, dir string, acknowledged, begun uint64) {
 		last = max(last, acknowledged)
 		checkReading(t, dir)
 		s, err := Open(dir, small)
@@ -124,7 +124,7 @@ func TestPowerCutWithoutSync(t *testing.T) {
 	t.Setenv(envNoSync, "1")
 	d := cutDisk(t)
 	lost, refused := 0, 0
-	atCuts(t, d, powercut.Ordered, cuts, seed, func(label, dir string, acknowledged, begun uint64) {
+	atCuts(t, d, cuts, seed, func(label, dir string, acknowledged, begun uint64) {
 		checkReading(t, dir)
 		s, err := Open(dir, small)
 		if errors.Is(err, ErrCorrupt) {

@@ -90,59 +90,51 @@ func TestCut(t *testing.T) {
 	if err := errors.Join(err, d.Unmount()); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, names := range []Names{Ordered, Strict} {
-		seen := map[string]bool{}
-		r := d.Replay(names)
-		for at := range r.Len() + 1 {
-			r.To(at)
-			synced, mapped := slices.Contains(r.Marks(), "synced"), slices.Contains(r.Marks(), "mapped")
-			for round := range 20 {
-				dir := filepath.Join(t.TempDir(), "d")
-				if err := r.Cut(dir, rand.New(rand.NewPCG(uint64(at), uint64(round)))); err != nil {
+	seen := map[string]bool{}
+	r := d.Replay()
+	for at := range r.Len() + 1 {
+		r.To(at)
+		synced, mapped := slices.Contains(r.Marks(), "synced"), slices.Contains(r.Marks(), "mapped")
+		for round := range 20 {
+			dir := filepath.Join(t.TempDir(), "d")
+			if err := r.Cut(dir, rand.New(rand.NewPCG(uint64(at), uint64(round)))); err != nil {
+				t.Fatal(err)
+			}
+			read := func(name string) (string, bool) {
+				b, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil && !errors.Is(err, os.ErrNotExist) {
 					t.Fatal(err)
 				}
-				read := func(name string) (string, bool) {
-					b, err := os.ReadFile(filepath.Join(dir, name))
-					if err != nil && !errors.Is(err, os.ErrNotExist) {
-						t.Fatal(err)
-					}
-					return string(b), err == nil
-				}
-				// A renamed file has one of its names, and was whole, or is the beginning.
-				a, first := read("synced")
-				b, second := read("renamed")
-				whole := a+b == string(pages(2)) || a+b == string(pages(2)[:100])
-				if first && second || synced && (names == Ordered || mapped) && !whole {
-					t.Fatalf("%d: at %d the synced file has %d and %d bytes", names, at, len(a), len(b))
-				}
-				seen[fmt.Sprint("renamed ", second)] = true
-				if !synced && !whole && a != "" {
-					seen["a torn file"] = true
-				}
-				if synced && names == Strict && !mapped && !first {
-					seen["a synced file without its name"] = true
-				}
-				if c, _ := read("mapped"); mapped {
-					if len(c) != 40*pageSize || c[:pageSize] != string(pages(3)[:pageSize]) || c[21*pageSize:] != string(pages(3)[:19*pageSize]) {
-						t.Fatalf("%d: at %d of the mapped file %d bytes are there", names, at, len(c))
-					}
-					seen[fmt.Sprint("second write ", c[pageSize], " ", c[20*pageSize])] = true
-				}
-				if u, ok := read("unsynced"); mapped {
-					seen[fmt.Sprint("unsynced ", ok, u == string(pages(1)), u == "")] = true
-				}
-				_, ok := read("sub/x")
-				seen[strconv.FormatBool(ok)] = true
+				return string(b), err == nil
 			}
-		}
-		for _, want := range []string{"renamed true", "renamed false", "a torn file", "second write 3 3", "second write 4 4", "second write 3 4",
-			"unsynced true true false", "unsynced true false false", "unsynced false false true", "true", "false"} {
-			if !seen[want] {
-				t.Errorf("%d: never seen: %s", names, want)
+			// A renamed file has one of its names, and was whole, or is the beginning.
+			a, first := read("synced")
+			b, second := read("renamed")
+			whole := a+b == string(pages(2)) || a+b == string(pages(2)[:100])
+			if first && second || synced && !whole {
+				t.Fatalf("at %d the synced file has %d and %d bytes", at, len(a), len(b))
 			}
+			seen[fmt.Sprint("renamed ", second)] = true
+			if !synced && !whole && a != "" {
+				seen["a torn file"] = true
+			}
+			if c, _ := read("mapped"); mapped {
+				if len(c) != 40*pageSize || c[:pageSize] != string(pages(3)[:pageSize]) || c[21*pageSize:] != string(pages(3)[:19*pageSize]) {
+					t.Fatalf("at %d of the mapped file %d bytes are there", at, len(c))
+				}
+				seen[fmt.Sprint("second write ", c[pageSize], " ", c[20*pageSize])] = true
+			}
+			if u, ok := read("unsynced"); mapped {
+				seen[fmt.Sprint("unsynced ", ok, u == string(pages(1)), u == "")] = true
+			}
+			_, ok := read("sub/x")
+			seen[strconv.FormatBool(ok)] = true
 		}
-		if names == Strict && !seen["a synced file without its name"] {
-			t.Error("Strict keeps names that were not synced")
+	}
+	for _, want := range []string{"renamed true", "renamed false", "a torn file", "second write 3 3", "second write 4 4", "second write 3 4",
+		"unsynced true true false", "unsynced true false false", "unsynced false false true", "true", "false"} {
+		if !seen[want] {
+			t.Errorf("never seen: %s", want)
 		}
 	}
 }

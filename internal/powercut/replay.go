@@ -11,22 +11,12 @@ import (
 	"slices"
 )
 
-// Names says when the names in a folder are durable.
-type Names int
-
-const (
-	// Ordered is what ext4, XFS and Btrfs do: changes of names reach the disk in
-	// their order, and a sync of any file or folder brings all before it.
-	Ordered Names = iota
-	// Strict is all that POSIX promises: a sync of a folder brings its own names.
-	Strict
-)
-
-// Replay is a disk at some moment of its past. It is not safe for concurrent use.
+// Replay is a disk at some moment of its past. Changes of names reach it in their
+// order, and a sync of any file or folder brings all before it, as ext4, XFS and
+// Btrfs do it. A Replay is not safe for concurrent use.
 type Replay struct {
 	log   []op
 	at    int
-	names Names
 	marks []string
 
 	files   map[int]*synced
@@ -41,11 +31,11 @@ type synced struct {
 }
 
 // Replay returns the disk as it was first: empty.
-func (d *Disk) Replay(names Names) *Replay {
+func (d *Disk) Replay() *Replay {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &Replay{
-		log: slices.Clone(d.log), names: names,
+		log:   slices.Clone(d.log),
 		files: map[int]*synced{}, folders: map[int]map[string]int{0: {}},
 	}
 }
@@ -85,13 +75,10 @@ func (r *Replay) sync(id int) {
 		}
 		f.since = nil
 	}
-	r.changes = slices.DeleteFunc(r.changes, func(o op) bool {
-		durable := r.names == Ordered || o.dir == id || o.kind == opRename && o.toDir == id
-		if durable {
-			rename(r.folders, o)
-		}
-		return durable
-	})
+	for _, o := range r.changes {
+		rename(r.folders, o)
+	}
+	r.changes = nil
 }
 
 func (c *contents) apply(o op) {
@@ -110,10 +97,9 @@ func rename(folders map[int]map[string]int, o op) {
 	case opRemove:
 		delete(folders[o.dir], o.name)
 	case opRename:
-		if id, ok := folders[o.dir][o.name]; ok { // else it was lost under its old name
-			delete(folders[o.dir], o.name)
-			folders[o.toDir][o.to] = id
-		}
+		id := folders[o.dir][o.name]
+		delete(folders[o.dir], o.name)
+		folders[o.toDir][o.to] = id
 	}
 }
 
@@ -123,27 +109,10 @@ func (r *Replay) Cut(dir string, rnd *rand.Rand) error {
 	for id, names := range r.folders {
 		folders[id] = maps.Clone(names)
 	}
-	left := map[int]int{} // how many changes each folder still sees; Ordered: all together
-	for _, o := range r.changes {
-		left[r.journal(o)]++
-	}
-	for _, journal := range slices.Sorted(maps.Keys(left)) {
-		left[journal] = some(rnd, left[journal])
-	}
-	for _, o := range r.changes {
-		if left[r.journal(o)]--; left[r.journal(o)] >= 0 {
-			rename(folders, o)
-		}
+	for _, o := range r.changes[:some(rnd, len(r.changes))] {
+		rename(folders, o)
 	}
 	return r.write(dir, 0, folders, rnd)
-}
-
-// journal is what a change of names is in order with.
-func (r *Replay) journal(o op) int {
-	if r.names == Ordered {
-		return 0
-	}
-	return o.dir
 }
 
 // some is a number up to n, often none or all.
