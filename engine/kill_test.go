@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -21,12 +22,25 @@ import (
 // killDir, when set, makes this test binary the writer that gets killed.
 const killDir = "LEXSEM_TEST_KILL_DIR"
 
+// cutMount, when set, makes it the writer of a disk that loses its power.
+const cutMount = "LEXSEM_TEST_CUT_MOUNT"
+
+// writeAndReopen is that writer.
+var writeAndReopen = func(mount string) error { return errors.ErrUnsupported }
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDir); dir != "" {
 		if err := writeForever(dir); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}
+	}
+	if mount := os.Getenv(cutMount); mount != "" {
+		if err := writeAndReopen(mount); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

@@ -3,11 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/powercut"
@@ -26,11 +23,7 @@ func init() {
 // wrote, one that recovered and closed, and one more.
 func cutDisk(t *testing.T) *powercut.Disk {
 	t.Helper()
-	mount := t.TempDir()
-	d, err := powercut.Mount(mount)
-	if err != nil {
-		t.Skipf("NOT TESTED: a loss of power; this needs /dev/fuse and the right to mount: %v", err)
-	}
+	d, mount := powercut.MountFor(t)
 	t.Setenv(envMount, mount)
 	for _, c := range []struct {
 		role, point string
@@ -47,43 +40,6 @@ func cutDisk(t *testing.T) *powercut.Disk {
 	return d
 }
 
-// atCuts calls f with what a disk may hold after each of n losses of power: the
-// folder, the last sequence acknowledged until then and the last one begun.
-func atCuts(t *testing.T, d *powercut.Disk, n int, seed uint64, f func(label, dir string, acknowledged, begun uint64)) {
-	t.Helper()
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	r := d.Replay()
-	var places []int
-	for range n {
-		places = append(places, 1+rnd.IntN(r.Len()))
-	}
-	slices.Sort(places)
-	tmp := t.TempDir()
-	for i, at := range places {
-		r.To(at)
-		var acknowledged, begun uint64
-		for _, m := range r.Marks() {
-			var seq uint64
-			what, _, _ := strings.Cut(m, " ")
-			if _, err := fmt.Sscanf(m, what+" %d", &seq); err != nil {
-				t.Fatal(m, err)
-			}
-			begun = max(begun, seq)
-			if what == "committed" {
-				acknowledged = max(acknowledged, seq)
-			}
-		}
-		dir := filepath.Join(tmp, fmt.Sprint(i))
-		if err := r.Cut(dir, rand.New(rand.NewPCG(seed, uint64(at)))); err != nil {
-			t.Fatal(err)
-		}
-		f(fmt.Sprintf("cut %d, at %d of %d, LEXSEM_SEED=%d", i, at, r.Len(), seed), filepath.Join(dir, "db"), acknowledged, begun)
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestPowerCut loses the power at random moments while databases are written,
 // killed, recovered, compacted and closed. A disk may have lost then, or torn, all
 // that was not synced: no acknowledged batch is lost, one in flight is there as a
@@ -92,7 +48,8 @@ func TestPowerCut(t *testing.T) {
 	cuts, seed := trial.Rounds(t, 20, 500), trial.Seed(t)
 	d := cutDisk(t)
 	last := uint64(0)
-	atCuts(t, d, cuts, seed, func(label, dir string, acknowledged, begun uint64) {
+	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
+		dir, acknowledged, begun := filepath.Join(dir, "db"), marks.Last("committed"), max(marks.Last("committed"), marks.Last("seen"))
 		last = max(last, acknowledged)
 		checkReading(t, dir)
 		s, err := Open(dir, small)
@@ -124,7 +81,8 @@ func TestPowerCutWithoutSync(t *testing.T) {
 	t.Setenv(envNoSync, "1")
 	d := cutDisk(t)
 	lost, refused := 0, 0
-	atCuts(t, d, cuts, seed, func(label, dir string, acknowledged, begun uint64) {
+	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
+		dir, acknowledged, begun := filepath.Join(dir, "db"), marks.Last("committed"), max(marks.Last("committed"), marks.Last("seen"))
 		checkReading(t, dir)
 		s, err := Open(dir, small)
 		if errors.Is(err, ErrCorrupt) {

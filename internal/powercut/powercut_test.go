@@ -79,11 +79,7 @@ func pages(of byte) []byte { return slices.Repeat([]byte{of}, 40*pageSize) }
 // TestCut: what was synced is there after each cut, whole; of what was not there
 // is all, nothing and some, after one cut or another.
 func TestCut(t *testing.T) {
-	mount := t.TempDir()
-	d, err := Mount(mount)
-	if err != nil {
-		t.Skipf("NOT TESTED: a disk that loses power; this needs /dev/fuse and the right to mount: %v", err)
-	}
+	d, mount := MountFor(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envMount+"="+mount)
 	out, err := cmd.CombinedOutput()

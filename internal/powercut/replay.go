@@ -17,7 +17,7 @@ import (
 type Replay struct {
 	log   []op
 	at    int
-	marks []string
+	marks Marks
 
 	files   map[int]*synced
 	folders map[int]map[string]int // of durable names: id of each
@@ -44,7 +44,7 @@ func (d *Disk) Replay() *Replay {
 func (r *Replay) Len() int { return len(r.log) }
 
 // Marks are the texts of Mark up to now.
-func (r *Replay) Marks() []string { return r.marks }
+func (r *Replay) Marks() Marks { return r.marks }
 
 // To goes on until so many things were done.
 func (r *Replay) To(at int) {
