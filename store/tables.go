@@ -74,15 +74,11 @@ const ahead = 4
 func openTables(dir string) (*tables, error) {
 	t := &tables{dir: dir}
 	records := filepath.Join(dir, recordsName)
-	f, err := os.Open(filepath.Join(records, badger.ManifestFilename))
+	m, err := manifestOf(filepath.Join(records, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil // a new database; if it is not, HEAD tells
 	}
 	if err != nil {
-		return nil, err
-	}
-	m, _, err := badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
-	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, t.damaged(badger.ManifestFilename, firstLine(err))
 	}
 	t.listed = m.Tables
@@ -101,6 +97,28 @@ func openTables(dir string) (*tables, error) {
 	}
 	t.left.Store(int64(len(m.Tables)))
 	return t, nil
+}
+
+// manifestOf reads Badger's MANIFEST. Badger calls it damaged as well when the disk
+// refuses to be read, so what it calls damaged is read twice.
+func manifestOf(path string) (m badger.Manifest, err error) {
+	for range 2 {
+		f, err := os.Open(path)
+		if err != nil {
+			return m, err
+		}
+		if _, err = io.Copy(io.Discard, f); err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return m, errors.Join(err, f.Close())
+		}
+		m, _, err = badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
+		if err = errors.Join(err, f.Close()); err == nil {
+			return m, nil
+		}
+	}
+	return m, err
 }
 
 func (t *tables) damaged(name string, err error) error {
