@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// faulty is a child of whose system calls some fail.
+var faulty = func(dir string) error { return errors.ErrUnsupported }
+
 // child never returns before it is killed or its work is done. It tells its
 // parent what is acknowledged, a line each.
 func child(role, dir string) error {
@@ -60,8 +63,11 @@ func child(role, dir string) error {
 			}
 		}
 	}
-	if role == "limited" {
+	switch role {
+	case "limited":
 		return limited(dir)
+	case "faulty":
+		return faulty(dir)
 	}
 	o := small
 	o.NoSync = os.Getenv(envNoSync) != ""

@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"internal/safetensors":                 {"internal/regular"},
 	"internal/recorded":                    {},
 	"internal/trial":                       {},
+	"internal/inject":                      {},
 	"internal/powercut":                    {},
 	"internal/atomicfile":                  {},
 	"encoder/native":                       {"encoder", "internal/vec", "internal/bert", "internal/onnxfile", "internal/safetensors"},
