@@ -15,6 +15,8 @@ import (
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
+const envMany = "LEXSEM_STORE_MANY" // not empty: many sessions
+
 func init() { faulty = writeWithFaults }
 
 // writeWithFaults is a child of whose system calls some fail: it opens, writes,
@@ -30,7 +32,11 @@ func writeWithFaults(dir string) error {
 		}
 		return err == nil
 	}
-	for range 2 {
+	sessions := 2
+	if os.Getenv(envMany) != "" {
+		sessions = 6 // so that Badger compacts
+	}
+	for range sessions {
 		s, err := Open(dir, small)
 		if !calm("open", err) {
 			continue
@@ -90,7 +96,7 @@ func filesOf(dir string) []string {
 
 // fatal is what Badger says when it ends the process, because it cannot open its
 // file DISCARD or list its folder, which fence could do a moment before.
-var fatal = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d (\S+ )?err: (while opening file: DISCARD|readdirent )`)
+var fatal = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d +err: (while opening file: DISCARD|readdirent |open \S+/records: )`)
 
 // TestSystemCallsFail lets a system call fail, at a time: the process comes to its
 // end, within the limit and without a word of damage, and what was acknowledged is
@@ -158,5 +164,73 @@ func TestSystemCallsFail(t *testing.T) {
 		rounds, failed, ended, damaged, longest)
 	if failed == 0 && rounds > 5 {
 		t.Error("no fault had an effect")
+	}
+}
+
+// TestKillAtCalls kills a process at one of the system calls by which it makes,
+// grows, syncs, renames and removes files, Badger's memtables, tables and MANIFEST
+// among them, while it opens, recovers, writes, compacts and closes. What it left is
+// opened for reading and for writing.
+func TestKillAtCalls(t *testing.T) {
+	inject.Need(t)
+	rounds, first := trial.Rounds(t, 11, 2000), trial.Seed(t)
+	before := t.TempDir()
+	p := start(t, "write", before, "after-commit", 12)
+	p.wait(t, 0)
+	killed := 0
+	for i := range rounds {
+		n := first + uint64(i)
+		f := inject.Kill(n)
+		dir, acknowledged := filepath.Join(t.TempDir(), "db"), uint64(0)
+		if n%2 == 1 {
+			copyDir(t, before, dir)
+			acknowledged = 11
+		}
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), envChild+"=faulty", envDir+"="+dir, envMany+"=1")
+		out, _, err := f.Run(t, cmd, time.Minute, filesOf(dir))
+		label := fmt.Sprintf("LEXSEM_SEED=%d, %v", n, f)
+		if cmd.ProcessState.Exited() && err != nil {
+			t.Fatalf("%s: %v\n%s", label, err, out)
+		}
+		if err != nil {
+			killed++
+		} else if !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "failed:") {
+			t.Fatalf("%s: %s", label, out)
+		}
+		for line := range strings.Lines(out) {
+			fmt.Sscanf(line, "committed %d", &acknowledged)
+		}
+		checkReading(t, dir)
+		s, err := Open(dir, small)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", label, err, out)
+		}
+		if s.Seq() < acknowledged || s.Seq() > acknowledged+1 {
+			t.Fatalf("%s: at sequence %d, %d was acknowledged", label, s.Seq(), acknowledged)
+		}
+		if s.Manifest().Dim != 0 {
+			checkContents(t, s)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatalf("%s: %v", label, err)
+		}
+		r, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
+		if err == nil {
+			err = r.Close()
+		}
+		if err != nil {
+			t.Fatalf("%s, closed: %v", label, err)
+		}
+		if t.Failed() {
+			t.Fatal(label)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d runs, %d were killed", rounds, killed)
+	if killed == 0 && rounds > 10 {
+		t.Error("nothing was killed")
 	}
 }

@@ -14,14 +14,20 @@ import (
 	"time"
 )
 
-// Fault is an error that each thread gets from its k-th call of one kind.
+// Fault is an error that each thread gets from its k-th call of one kind, or, without
+// one, the end of the process there by SIGKILL.
 type Fault struct {
 	Call, Error string
 	K           int
 	anywhere    bool // the call names no file
 }
 
-func (f Fault) String() string { return fmt.Sprintf("%s at call %d of %s", f.Error, f.K, f.Call) }
+func (f Fault) String() string {
+	if f.Error == "" {
+		return fmt.Sprintf("killed at call %d of %s", f.K, f.Call)
+	}
+	return fmt.Sprintf("%s at call %d of %s", f.Error, f.K, f.Call)
+}
 
 // faults are the calls that a database makes, and the errors they may give.
 var faults = []Fault{
@@ -43,6 +49,20 @@ func Number(n uint64) Fault {
 	return f
 }
 
+// kills are the calls by which a database changes what is on the disk.
+var kills = []Fault{
+	{Call: "openat"}, {Call: "ftruncate"}, {Call: "unlinkat"}, {Call: "renameat"}, {Call: "write"}, {Call: "pwrite64"},
+	{Call: "fsync"}, {Call: "mkdirat"}, {Call: "fallocate"}, {Call: "msync", anywhere: true}, {Call: "mremap", anywhere: true},
+}
+
+// Kill returns the kill of a number: at each kind of call in turn, an early or a late one.
+func Kill(n uint64) Fault {
+	r := rand.New(rand.NewPCG(n, 1))
+	f := kills[n%uint64(len(kills))]
+	f.K = 1 + r.IntN(1+r.IntN(40))
+	return f
+}
+
 // Need skips a test where strace is not installed or may not trace.
 func Need(t *testing.T) {
 	t.Helper()
@@ -55,8 +75,12 @@ func Need(t *testing.T) {
 // it wrote and how long it ran. It ends it after limit.
 func (f Fault) Run(t *testing.T, cmd *exec.Cmd, limit time.Duration, files []string) (out string, took time.Duration, err error) {
 	t.Helper()
+	what := "error=" + f.Error
+	if f.Error == "" {
+		what = "signal=SIGKILL"
+	}
 	args := []string{"strace", "-f", "-qq", "-o", filepath.Join(t.TempDir(), "strace"), "-e", "trace=" + f.Call,
-		"-e", fmt.Sprintf("inject=%s:error=%s:when=%d", f.Call, f.Error, f.K)}
+		"-e", fmt.Sprintf("inject=%s:%s:when=%d", f.Call, what, f.K)}
 	if !f.anywhere {
 		for _, file := range files {
 			args = append(args, "-P", file)
