@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/store"
 )
 
 // killDir, when set, makes this test binary the writer that gets killed.
@@ -160,6 +161,13 @@ func TestKill(t *testing.T) {
 		}
 		acked, inFlight, doomed := killOne(t, exe, dir, time.Duration(5+rng.IntN(495))*time.Millisecond, live)
 		total += acked
+		reader, err := engine.Open(t.Context(), dir, hash(t), engine.Options{ReadOnly: true})
+		if err == nil {
+			err = reader.Close()
+		}
+		if errors.Is(err, engine.ErrCorrupt) || err != nil && !errors.Is(err, store.ErrUnclean) {
+			t.Fatalf("round %d, seed %d: reading: %v", round, seed, err)
+		}
 		e := open(t, dir, engine.Options{})
 		s, err := e.Stats(t.Context())
 		if err != nil {
@@ -182,7 +190,8 @@ func TestKill(t *testing.T) {
 			if _, err := e.Get(t.Context(), fmt.Sprint("d", i)); err != nil {
 				t.Fatalf("round %d, seed %d: acknowledged document d%d: %v", round, seed, i, err)
 			}
-			if r := search(t, e, engine.Query{Text: text(i), K: 1, Mode: engine.ModeDense, Variant: engine.VariantLocal}); len(r.Hits) != 1 || r.Hits[0].Cosine < 0.9999 {
+			// Another with the same topic and matter may score more.
+			if r := search(t, e, engine.Query{Text: text(i), K: 10, Mode: engine.ModeDense, Variant: engine.VariantLocal}); !slices.Contains(ids(r), fmt.Sprint("d", i)) {
 				t.Fatalf("round %d, seed %d: local bridges do not find d%d: %+v", round, seed, i, r.Hits)
 			}
 		}
