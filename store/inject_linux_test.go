@@ -104,8 +104,9 @@ var fatal = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d +err: (while
 // disk holds, the database may be reported as damaged; where Badger compacts, see
 // docs/RELIABILITY.md: so little is written here that it does not.
 func TestSystemCallsFail(t *testing.T) {
+	t.Parallel()
 	inject.Need(t)
-	rounds, first := trial.Rounds(t, 28, 3000), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 14, 3000), trial.Seed(t)
 	before := t.TempDir() // a database that has something to recover
 	p := start(t, "write", before, "after-commit", 12)
 	p.wait(t, 0)
@@ -172,8 +173,9 @@ func TestSystemCallsFail(t *testing.T) {
 // among them, while it opens, recovers, writes, compacts and closes. What it left is
 // opened for reading and for writing.
 func TestKillAtCalls(t *testing.T) {
+	t.Parallel()
 	inject.Need(t)
-	rounds, first := trial.Rounds(t, 11, 2000), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 6, 2000), trial.Seed(t)
 	before := t.TempDir()
 	p := start(t, "write", before, "after-commit", 12)
 	p.wait(t, 0)
@@ -230,7 +232,7 @@ func TestKillAtCalls(t *testing.T) {
 		}
 	}
 	t.Logf("%d runs, %d were killed", rounds, killed)
-	if killed == 0 && rounds > 10 {
+	if killed == 0 && rounds > 5 {
 		t.Error("nothing was killed")
 	}
 }
