@@ -3,12 +3,12 @@ package engine_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // TestSpaceFollowsBytes rewrites large documents ten times: after Compact what is
@@ -16,7 +16,7 @@ import (
 // is opened again.
 func TestSpaceFollowsBytes(t *testing.T) {
 	documents, size := 16, 128<<10
-	if os.Getenv("LEXSEM_LONG") != "" && !testing.Short() {
+	if trial.Long() {
 		documents, size = 10, 1<<20
 	}
 	for _, o := range []engine.Options{{MemoryMiB: 64}, {MemoryMiB: 64, NoSync: true}} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -222,6 +221,3 @@ func (c *looks) Err() error {
 	c.once.Do(func() { close(c.done) })
 	return context.Canceled
 }
-
-// long says that the long forms of tests are to run: LEXSEM_LONG=1 go test ./engine.
-func long() bool { return os.Getenv("LEXSEM_LONG") != "" && !testing.Short() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // ready are n documents that bring their vectors, so that storing them takes little.
@@ -50,7 +51,7 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 		{"local bridges", 8000, 256, AutoHNSW, Options{NoSync: true, Local: true}, func(s Stats) bool { return s.Memory.Local > 0 }, false},
 		{"factor", 2500, 1024, AutoHNSW, Options{NoSync: true}, func(s Stats) bool { return s.Maintenance.Stale == 0 }, true},
 	} {
-		if c.slow && !long() {
+		if c.slow && !trial.Long() {
 			continue
 		}
 		dir, enc := t.TempDir(), encoder.NewHash(c.dim)

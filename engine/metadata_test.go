@@ -2,12 +2,12 @@ package engine_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // TestManyMetadataKeys: a document of very many keys is stored, found by one of them
@@ -15,7 +15,7 @@ import (
 // machine.
 func TestManyMetadataKeys(t *testing.T) {
 	n, each := 50_000, 100*time.Microsecond
-	if os.Getenv("LEXSEM_LONG") != "" && !testing.Short() {
+	if trial.Long() {
 		n, each = 1_000_000, 10*time.Microsecond
 	}
 	m := make(map[string]any, n)

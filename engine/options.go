@@ -48,7 +48,8 @@ type Options struct {
 	// means an eighth of the chunk, below 0 none. At most half of it.
 	ChunkOverlap int
 	// NoSync lets a commit return before the data is on disk: faster single
-	// writes; a power cut may lose the last ones (a killed process loses none).
+	// writes; a power cut may lose the last ones or leave a database that is reported
+	// as damaged (a killed process loses none).
 	NoSync bool
 	// ReadOnly opens without the right to write; several processes may.
 	ReadOnly bool

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // TestVerifyProves plants in one derived part after the other what fits together and
@@ -210,7 +211,7 @@ func TestSelfRecallCanFail(t *testing.T) {
 // at. The bound is for a loaded machine; figures are for a quiet one.
 func TestVerifyEndsAtOnce(t *testing.T) {
 	n, bound, rounds := 2000, time.Second, 6
-	if long() {
+	if trial.Long() {
 		n, bound, rounds = 30_000, 10*time.Millisecond, 200
 	}
 	for _, graph := range []int{AutoHNSW, 500} {

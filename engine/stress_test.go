@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // TestStress has readers, writers, a fit, cancellations, closes and reopenings at
@@ -30,28 +29,11 @@ import (
 // and never one whose commit failed. A writer finds its own commit at once. After
 // Close and Open everything is as acknowledged.
 //
-// It runs for LEXSEM_STRESS_SECONDS (8, and 4 with -short), half of them with
-// each kind of index, from LEXSEM_STRESS_SEED or the clock.
+// A round is a second; half of them are with each kind of index.
 func TestStress(t *testing.T) {
-	seconds, seed := 8, uint64(time.Now().UnixNano())
-	if testing.Short() {
-		seconds = 4
-	}
-	if s := os.Getenv("LEXSEM_STRESS_SECONDS"); s != "" {
-		var err error
-		if seconds, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s := os.Getenv("LEXSEM_STRESS_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	seconds, seed := trial.Rounds(t, 8, 1800), trial.Seed(t)
 	for i, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
 		t.Run(kind, func(t *testing.T) {
-			t.Logf("seed %d", seed)
 			before := runtime.NumGoroutine()
 			s := newStress(t, kind, seed+uint64(i))
 			for until := time.Now().Add(time.Duration(seconds) * time.Second / 2); time.Now().Before(until) && !t.Failed(); {

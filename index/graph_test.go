@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 func newHNSW(t *testing.T, o index.Options) index.Index {
@@ -54,7 +55,11 @@ func graphRecall(t *testing.T, ix index.Index, v, queries []float32, dim int, ke
 }
 
 func TestRecallAfterDeletes(t *testing.T) {
-	const n, dim = 4000, 32
+	const dim = 32
+	n := 2500
+	if trial.Long() {
+		n = 10_000
+	}
 	v := indextest.TextLike(n, dim, 11)
 	queries := indextest.TextLikeQueries(100, dim, 11)
 	toward := indextest.TextLikeQueries(1, dim, 12) // a cluster is what lies this way
@@ -64,12 +69,14 @@ func TestRecallAfterDeletes(t *testing.T) {
 		rank[x.ID] = i
 	}
 	r := rand.New(rand.NewPCG(1, 1))
+	o := index.Options{Dim: dim, Seed: 3, Workers: 2}
+	whole := newHNSW(t, o)
+	add(t, whole, ids(n, 0), v)
+	data := save(t, whole)
 	for _, percent := range []int{10, 50, 90} {
 		for _, how := range []string{"random", "cluster", "one by one"} {
 			t.Run(fmt.Sprintf("%d%% %s", percent, how), func(t *testing.T) {
-				o := index.Options{Dim: dim, Seed: 3, Workers: 2}
-				ix := newHNSW(t, o)
-				add(t, ix, ids(n, 0), v)
+				ix := open(t, "hnsw", o, data)
 				gone := make([]bool, n)
 				var del []uint64
 				for _, i := range r.Perm(n) {
@@ -113,7 +120,11 @@ func TestRecallAfterDeletes(t *testing.T) {
 
 // TestHardShapes builds graphs from vectors that break the usual ones.
 func TestHardShapes(t *testing.T) {
-	const n, dim = 3000, 8
+	const dim = 8
+	n := 2000
+	if trial.Long() {
+		n = 10_000
+	}
 	r := rand.New(rand.NewPCG(2, 2))
 	shapes := map[string]func(i int) []float32{
 		"all equal": func(int) []float32 { return []float32{1, 2, 3, 4, 5, 6, 7, 8} },
@@ -157,7 +168,7 @@ func TestHardShapes(t *testing.T) {
 				}
 				hits := 0
 				for i := range 300 {
-					j := i * 10
+					j := i * n / 300
 					got := index.GraphSearch(ix, v[j*dim:(j+1)*dim], 1, 64)
 					if len(got) == 1 && got[0].Distance == 0 {
 						hits++

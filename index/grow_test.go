@@ -16,7 +16,7 @@ import (
 func TestGrow(t *testing.T) {
 	const n, dim = 3500, 16
 	v := indextest.TextLike(n, dim, 6)
-	forAll(t, dim, func(t *testing.T, o index.Options, flat index.Index) {
+	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, flat index.Index) {
 		kind := kindOf(t)
 		if !strings.HasPrefix(kind, "flat") {
 			if _, err := index.Grow(t.Context(), flat, kind, o, nil); !errors.Is(err, index.ErrMismatch) {

@@ -1,6 +1,36 @@
 package index_test
 
-import "github.com/lexsem/lexsem/index"
+import (
+	"sync"
+	"testing"
+
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/indextest"
+)
+
+// The vectors of forText.
+const textN, textDim = 6000, 24
+
+var textVectors = sync.OnceValue(func() []float32 { return indextest.TextLike(textN, textDim, 3) })
+
+var textIndexes = map[string]index.Index{}
+
+// forText runs f for each kind and metric with an index of textVectors. It is made
+// once for all tests, which must not change it.
+func forText(t *testing.T, f func(t *testing.T, o index.Options, ix index.Index)) {
+	forAll(t, textDim, func(t *testing.T, o index.Options, ix index.Index) {
+		key := kindOf(t) + o.Metric
+		if textIndexes[key] == nil {
+			add(t, ix, ids(textN, 0), textVectors())
+			textIndexes[key] = ix
+		}
+		f(t, o, textIndexes[key])
+		verify(t, textIndexes[key])
+		if textIndexes[key].Len() != textN {
+			t.Fatal("the test has changed what others search")
+		}
+	})
+}
 
 // ids are n consecutive ids.
 func ids(n int, from uint64) []uint64 {

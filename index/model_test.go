@@ -3,33 +3,23 @@ package index_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // TestModel runs random operations against a map that is searched by the
-// definition: 50,000 of them over all kinds and metrics. LEXSEM_SEED repeats a
-// run, LEXSEM_MODEL_OPS sets the length for each kind and metric. The graphs are
-// thin, so that there is much to mend and little to wait for.
+// definition: 20,000 of them over all kinds and metrics; a round is an operation.
+// The graphs are thin, so that there is much to mend and little to wait for.
 func TestModel(t *testing.T) {
 	const dim = 16
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("LEXSEM_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	ops := 50_000 / (len(index.Kinds()) * len(index.Metrics()))
-	if s, err := strconv.Atoi(os.Getenv("LEXSEM_MODEL_OPS")); err == nil {
-		ops = s
-	}
+	seed := trial.Seed(t)
+	ops := trial.Rounds(t, 20_000, 1_000_000) / (len(index.Kinds()) * len(index.Metrics()))
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
-		t.Logf("LEXSEM_SEED=%d", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
 		model := map[uint64][]float32{}
 		text := indextest.TextLike(3000, dim, seed)
@@ -166,7 +156,7 @@ func oracle(model map[uint64][]float32, metric string, q []float32, so index.Sea
 func TestConcurrent(t *testing.T) {
 	const n, dim = 3000, 16
 	v := indextest.TextLike(n, dim, 5)
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, ix index.Index) {
 		if testing.Short() && o.Metric == index.L2 {
 			t.Skip("NOT TESTED with -short: searches beside writes by the metric L2 (the other two are); run without -short")
 		}

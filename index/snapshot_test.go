@@ -47,17 +47,17 @@ func reload(t *testing.T, ix index.Index, o index.Options) index.Index {
 }
 
 func TestSnapshot(t *testing.T) {
-	const n, dim = 2500, 12
+	const n, dim = 1500, 12
 	v := indextest.TextLike(n, dim, 3)
 	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
 		reload(t, ix, o) // empty
 		add(t, ix, ids(n, 0), v)
-		ix.Delete(ids(700, 100))
+		ix.Delete(ids(400, 100))
 		data := save(t, ix)
 		kept := slices.Clone(data)
 		for off := range 3 { // wherever it lies in memory
 			got := open(t, kindOf(t), o, append(make([]byte, 64+off), data...)[64+off:])
-			for i := range 20 {
+			for i := range 8 {
 				q := v[i*37*dim : (i*37+1)*dim]
 				for _, so := range []index.SearchOptions{{K: 10, Ef: 10}, {K: 2000}} {
 					if a, b := search(t, ix, q, so), search(t, got, q, so); !slices.Equal(a, b) {
@@ -65,7 +65,7 @@ func TestSnapshot(t *testing.T) {
 					}
 				}
 			}
-			if len(listed(got)) != n-700 {
+			if len(listed(got)) != n-400 {
 				t.Fatalf("%d ids", len(listed(got)))
 			}
 		}
@@ -74,10 +74,10 @@ func TestSnapshot(t *testing.T) {
 		want := open(t, kindOf(t), o, slices.Clone(data))
 		verify(t, want)
 		for _, x := range []index.Index{got, want} {
-			x.Delete(ids(300, 900))
+			x.Delete(ids(200, 900))
 			add(t, x, ids(200, 50), v[7*dim:207*dim])
-			add(t, x, ids(2000, 5000), v[:2000*dim])
-			x.Delete(ids(1500, 5200))
+			add(t, x, ids(1200, 5000), v[:1200*dim])
+			x.Delete(ids(900, 5200))
 		}
 		verify(t, got)
 		if !bytes.Equal(save(t, got), save(t, want)) {
@@ -166,7 +166,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			if err := got.Add(ids(5, 9000), v[:5*dim]); err != nil && !errors.Is(err, index.ErrCorrupt) {
 				t.Fatal(err)
 			}
-			got.Delete(ids(700, 0))
+			got.Delete(ids(70, 0))
 			if err := got.(index.Snapshotter).Save(snapshot.NewWriter(&bytes.Buffer{}, snapshot.Header{Kind: "x"})); err != nil && !errors.Is(err, index.ErrCorrupt) {
 				t.Fatal(err)
 			}

@@ -16,11 +16,10 @@ import (
 
 // What is not visible is as if it were absent, beside Allow and without.
 func TestVisible(t *testing.T) {
-	const n, dim = 6000, 24
-	v := indextest.TextLike(n, dim, 3)
+	const n, dim = textN, textDim
+	v := textVectors()
 	queries := indextest.TextLikeQueries(6, dim, 3)
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
-		add(t, ix, ids(n, 0), v)
+	forText(t, func(t *testing.T, o index.Options, ix index.Index) {
 		hits, asked := 0, 0
 		for qi := range 6 {
 			q := queries[qi*dim : (qi+1)*dim]
@@ -103,10 +102,9 @@ func endsAfter(looks int64) *counted {
 // Every way of search looks at the context from time to time and returns its
 // error, and what was appended to stays.
 func TestContextEndsSearches(t *testing.T) {
-	const n, dim = 6000, 24
-	v := indextest.TextLike(n, dim, 3)
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
-		add(t, ix, ids(n, 0), v)
+	const dim = textDim
+	v := textVectors()
+	forText(t, func(t *testing.T, o index.Options, ix index.Index) {
 		even := func(id uint64) bool { return id%2 == 0 }
 		few := func(id uint64) bool { return id%500 == 0 }
 		five, self := []uint64{5}, make([]float32, 1)

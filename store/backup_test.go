@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // held is what a database has at one commit: each document with its ordinal.
@@ -168,7 +170,7 @@ func TestBackupChain(t *testing.T) {
 		t.Errorf("%d bridges are in the file, 4 were ever made", n)
 	}
 	for i, m := range moments {
-		if os.Getenv("LEXSEM_LONG") == "" && i%3 != 1 { // the parts 2, 5 and 8
+		if !trial.Long() && i%3 != 1 { // the parts 2, 5 and 8
 			continue
 		}
 		o := RestoreOptions{Parts: i + 1}

@@ -112,7 +112,11 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			db, err = nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(r)}
 		}
 	}()
-	db, err = badger.Open(badgerOptions(dir, o))
+	if db, err = badger.Open(badgerOptions(dir, o)); err != nil && systemError(err) == nil {
+		// Badger says the same of a MANIFEST that is damaged and of one that the
+		// disk refused to give; damage stays.
+		db, err = badger.Open(badgerOptions(dir, o))
+	}
 	switch {
 	case err == nil:
 		return db, t, nil

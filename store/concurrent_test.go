@@ -224,22 +224,35 @@ func TestVerifyLooksAtItsContext(t *testing.T) {
 	}
 }
 
-// TestFailedWriteStopsWriting makes a commit fail and looks at what follows.
+// TestFailedWriteStopsWriting makes a commit fail, that of a batch or of a part that
+// is staged before, and looks at what follows.
 func TestFailedWriteStopsWriting(t *testing.T) {
+	for point, commit := range map[string]func(b *Batch) error{
+		"before-commit": func(b *Batch) error { _, err := b.Commit(ctx); return err },
+		"flush":         func(b *Batch) error { return b.w.flush() },
+	} {
+		t.Run(point, func(t *testing.T) { failedWrite(t, point, commit) })
+	}
+}
+
+func failedWrite(t *testing.T, point string, commit func(b *Batch) error) {
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1))
 	b := begin(t, s)
 	put(t, b, doc("a", 2))
 	failpoint = func(name string) {
-		if name == "before-commit" {
+		if name == point {
 			b.w.txn.Discard() // Badger's Commit then refuses
 		}
 	}
-	_, err := b.Commit(ctx)
+	err := commit(b)
 	failpoint = nil
 	if err == nil {
 		t.Fatal("the commit did not fail")
+	}
+	if err := b.Discard(); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := s.Begin(ctx); !errors.Is(err, ErrFailed) {
 		t.Errorf("begin: %v", err)

@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // damaged makes two databases with the same documents: one closed cleanly, one
@@ -87,14 +88,8 @@ func used(t *testing.T, path string) int {
 // and reading then gives a typed error or exactly the right records. The
 // opening happens in a child, because Badger may end its process.
 func TestDamage(t *testing.T) {
-	rounds := 30
-	if v := os.Getenv("LEXSEM_DAMAGE_ROUNDS"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rounds = n
-	}
+	t.Parallel()
+	rounds, seed := trial.Rounds(t, 30, 10_000), trial.Seed(t)
 	dirs := damaged(t)
 	want := map[string]map[string]string{}
 	for name, dir := range dirs {
@@ -105,18 +100,10 @@ func TestDamage(t *testing.T) {
 		want[name] = dump(t, s)
 		s.Close()
 	}
-	seed := uint64(time.Now().UnixNano())
-	if v := os.Getenv("LEXSEM_DAMAGE_SEED"); v != "" {
-		n, err := strconv.ParseUint(v, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("seed %d (repeat with LEXSEM_DAMAGE_SEED)", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
 	outcome := map[string]int{}
-	for round := range rounds {
+	for i := range rounds {
+		round := int((seed + uint64(i)) & math.MaxInt)
+		r := rand.New(rand.NewPCG(uint64(round), 0))
 		name := []string{"clean", "killed"}[round%2]
 		dir := filepath.Join(t.TempDir(), "d")
 		files := copyDir(t, dirs[name], dir)

@@ -56,10 +56,13 @@ func Exists(dir string) (bool, error) {
 
 // isOurs looks for the marker and for HEAD. The marker counts as soon as it
 // begins as it should: a process may have died while it wrote it, and a person
-// may make an empty one for a database that has lost its HEAD.
+// may make an empty one for a database that has lost its HEAD. So does one of
+// zeros: a disk that lost its power may have the length of a file without its bytes.
 func isOurs(dir string) (bool, error) {
-	b, ok, err := beginning(filepath.Join(dir, markerName), 0, len(markerText))
-	if err != nil || ok && strings.HasPrefix(markerText, string(b)) {
+	b, ok, err := beginning(filepath.Join(dir, markerName), 0, len(markerText)+1)
+	begun := strings.HasPrefix(markerText, string(b[:min(len(b), len(markerText))]))
+	zeros := len(b) <= len(markerText) && strings.Trim(string(b), "\x00") == ""
+	if err != nil || ok && (begun || zeros) {
 		return err == nil, err
 	}
 	for slot := range int64(2) {

@@ -66,8 +66,11 @@ func TestForeignFolders(t *testing.T) {
 			write(t, filepath.Join(dir, "fit", "notes"), "x")
 		},
 		"a file of the marker's name": func(t *testing.T, dir string) { write(t, filepath.Join(dir, markerName), "my notes") },
-		"a folder of that name":       func(t *testing.T, dir string) { write(t, filepath.Join(dir, markerName, "x"), "") },
-		"the lock of another":         func(t *testing.T, dir string) { write(t, filepath.Join(dir, lockName), "host:12") },
+		"a file of zeros": func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, markerName), strings.Repeat("\x00", len(markerText)+1))
+		},
+		"a folder of that name": func(t *testing.T, dir string) { write(t, filepath.Join(dir, markerName, "x"), "") },
+		"the lock of another":   func(t *testing.T, dir string) { write(t, filepath.Join(dir, lockName), "host:12") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -112,6 +115,7 @@ func TestFirstMoments(t *testing.T) {
 		"empty marker":    {markerName: ""},
 		"half a marker":   {markerName: markerText[:9]},
 		"marker":          {markerName: markerText},
+		"marker of zeros": {markerName: strings.Repeat("\x00", len(markerText))},
 		"marker and lock": {markerName: markerText, lockName: "123\n"},
 		"lock alone":      {lockName: "123\n"},
 		"records":         {markerName: markerText, lockName: "", recordsName + "/LOCK": "1\n"},

@@ -44,6 +44,7 @@ func limited(dir string) error {
 // needs most, with fewer and fewer descriptors: that ends in an error, neither by
 // the end of the process nor by waiting for ever.
 func TestFewDescriptors(t *testing.T) {
+	t.Parallel()
 	killed := t.TempDir()
 	p := start(t, "write", killed, "after-commit", 12)
 	p.wait(t, 0)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // The tests here run this test program again as a child that writes and is
@@ -24,7 +26,12 @@ const (
 	envDir   = "LEXSEM_STORE_DIR"
 	envPoint = "LEXSEM_STORE_POINT" // name of the failpoint to die at
 	envCount = "LEXSEM_STORE_COUNT" // which time it is hit
+
+	envNoSync = "LEXSEM_STORE_NOSYNC" // not empty: open with NoSync
 )
+
+// told tells the disk of the power cuts, if a child writes to one, of a sequence.
+var told = func(dir, what string, seq uint64) {}
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(envChild); role != "" {
@@ -36,6 +43,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// faulty is a child of whose system calls some fail.
+var faulty = func(dir string) error { return errors.ErrUnsupported }
 
 // child never returns before it is killed or its work is done. It tells its
 // parent what is acknowledged, a line each.
@@ -54,13 +64,17 @@ func child(role, dir string) error {
 			}
 		}
 	}
-	if role == "limited" {
+	switch role {
+	case "limited":
 		return limited(dir)
-	}
-	if role == "restore" {
+	case "faulty":
+		return faulty(dir)
+	case "restore":
 		return restoreChild(dir)
 	}
-	s, err := Open(dir, small)
+	o := small
+	o.NoSync = os.Getenv(envNoSync) != ""
+	s, err := Open(dir, o)
 	if err != nil {
 		return err
 	}
@@ -70,6 +84,7 @@ func child(role, dir string) error {
 		}
 	}
 	fmt.Println("open", s.Seq())
+	told(dir, "seen", s.Seq())
 	switch role {
 	case "hold":
 		_, err := io.Copy(io.Discard, os.Stdin)
@@ -113,9 +128,11 @@ func child(role, dir string) error {
 		if err := writeBatch(b, seq); err != nil {
 			return err
 		}
+		told(dir, "seen", seq)
 		if _, err := b.Commit(ctx); err != nil {
 			return err
 		}
+		told(dir, "committed", seq)
 		fmt.Println("committed", seq)
 	}
 }
@@ -160,13 +177,20 @@ func termsOfBatch(seq uint64) []string {
 }
 
 // checkWritten holds the store to what "write" children have written up to the
-// store's sequence, which must be at least acknowledged.
+// store's sequence, which must be the one acknowledged or that in flight.
 func checkWritten(t *testing.T, s *Store, acknowledged uint64) {
 	t.Helper()
-	seq := s.Seq()
-	if seq < acknowledged || seq > acknowledged+1 {
+	if seq := s.Seq(); seq < acknowledged || seq > acknowledged+1 {
 		t.Fatalf("at sequence %d, %d was acknowledged", seq, acknowledged)
 	}
+	checkContents(t, s)
+}
+
+// checkContents holds the store to what "write" children have written up to the
+// store's sequence.
+func checkContents(t *testing.T, s *Store) {
+	t.Helper()
+	seq := s.Seq()
 	want := map[string]int{}
 	for n := uint64(1); n <= seq; n++ {
 		for i := range 5 {
@@ -283,23 +307,13 @@ func (p *process) first(t *testing.T) string {
 	}
 }
 
-func killRounds(t *testing.T, short int) int {
-	if v := os.Getenv("LEXSEM_KILL_ROUNDS"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return short
-}
-
 // TestKillAtRandom kills a writing child again and again; after each time all
 // that it acknowledged must be there and the batch in flight as a whole or not.
 func TestKillAtRandom(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var acknowledged uint64
-	for round := range killRounds(t, 30) {
+	for round := range trial.Rounds(t, 10, 2000) {
 		if round%15 == 14 { // a new database: the kills of its first moments
 			dir, acknowledged = t.TempDir(), 0
 		}
@@ -326,6 +340,7 @@ func TestKillAtRandom(t *testing.T) {
 // TestKillAtPoints kills a child at each named moment, at several of its
 // occurrences, and again while it repairs.
 func TestKillAtPoints(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		role, point string
 		counts      []int
@@ -371,6 +386,7 @@ func TestKillAtPoints(t *testing.T) {
 
 // TestKillBigBatch kills a child in the middle of a batch of 50,000.
 func TestKillBigBatch(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1), doc("big-7", 1))

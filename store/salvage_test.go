@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // wrecked is a database of 100 documents in several tables, some of which had other
@@ -192,7 +194,7 @@ func TestSalvage(t *testing.T) {
 		"cut":    func(b []byte) []byte { return b[:len(b)*2/3] },
 		"gone":   func([]byte) []byte { return nil },
 	}
-	long := os.Getenv("LEXSEM_LONG") != "" && !testing.Short()
+	long := trial.Long()
 	for i, table := range tables {
 		raw, err := os.ReadFile(table)
 		if err != nil {

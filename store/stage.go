@@ -79,13 +79,16 @@ func (w *stager) checkSpace() error {
 	return w.s.checkSpace()
 }
 
-// flush commits what was applied and begins the next transaction.
+// flush commits what was applied and begins the next transaction. After an error of
+// Badger's the store refuses writes: what was applied may be there, where nothing
+// would sweep it away.
 func (w *stager) flush() error {
 	if err := w.checkSpace(); err != nil {
 		return err
 	}
 	hit("flush")
 	if err := w.txn.Commit(); err != nil {
+		w.s.fail(err)
 		return err
 	}
 	w.commits++

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// NoSync leaves it to the operating system when writes reach the disk.
 	// Many small batches get much faster; a loss of power may then lose the
-	// last ones. The end of the process still loses nothing, and Close makes
+	// last ones, or leave a database that is reported as damaged. The end of the process still loses nothing, and Close makes
 	// everything durable. Derived state must not be written from such a store
 	// before its Close: after a loss of power it could be ahead of it.
 	NoSync bool

@@ -98,18 +98,36 @@ func openTables(dir string) (*tables, error) {
 
 // listedTables are the tables that Badger's MANIFEST names, nil where there is none.
 func listedTables(dir string) (map[uint64]badger.TableManifest, error) {
-	f, err := os.Open(filepath.Join(dir, recordsName, badger.ManifestFilename))
+	m, err := manifestOf(filepath.Join(dir, recordsName, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
-	}
-	m, _, err := badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
-	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, (&tables{dir: dir}).damaged(badger.ManifestFilename, firstLine(err))
 	}
 	return m.Tables, nil
+}
+
+// manifestOf reads Badger's MANIFEST. Badger calls it damaged as well when the disk
+// refuses to be read, so what it calls damaged is read twice.
+func manifestOf(path string) (m badger.Manifest, err error) {
+	for range 2 {
+		f, err := os.Open(path)
+		if err != nil {
+			return m, err
+		}
+		if _, err = io.Copy(io.Discard, f); err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return m, errors.Join(err, f.Close())
+		}
+		m, _, err = badger.ReplayManifestFile(f, 0, badger.Options{Logger: logger{slog.New(slog.DiscardHandler)}})
+		if err = errors.Join(err, f.Close()); err == nil {
+			return m, nil
+		}
+	}
+	return m, err
 }
 
 func (t *tables) damaged(name string, err error) error {

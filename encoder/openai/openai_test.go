@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -22,6 +21,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/openai"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 const (
@@ -424,7 +424,7 @@ func TestIndexThroughFaults(t *testing.T) {
 		if calls != 16 || most != 8 {
 			t.Errorf("%d calls, %d at a time, want 16 and 8", calls, most)
 		}
-		if os.Getenv("LEXSEM_LONG") != "" && took > ideal*6/5 { // which asks for a machine that is not busy
+		if trial.Long() && took > ideal*6/5 { // which asks for a machine that is not busy
 			t.Errorf("took %s, %.2f times the ideal", took, float64(took)/float64(ideal))
 		}
 	})

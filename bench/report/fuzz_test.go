@@ -1,0 +1,37 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/lexsem/lexsem/bench/plot"
+)
+
+// FuzzRead reads any bytes as a report: what is taken makes a page, a text and charts,
+// or an error that says what cannot be drawn.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		`{"results":[{"system":"rlr","task":"part:3","metrics":{"ndcg@10":0.5},"per_query":{"ndcg@10":[0.5,1]},"queries":2}],"systems":[{"name":"rlr"}]}`,
+		`{"over":"queries","points":[{"x":1}]}{"over":"n"}`,
+		`{"index":"hnsw","n":100,"points":[{"ef":16,"recall":0.9,"qps":1000},{"ef":64,"recall":2,"qps":-1}]}`,
+		`{"results":[{"task":"<script>","metrics":{"a":-1e308,"b":1e308}},{"task":"part:99999999999999999999"}]}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		bundle := &Bundle{}
+		if err := bundle.add(b); err != nil {
+			if !errors.Is(err, ErrReport) {
+				t.Fatalf("untyped: %v", err)
+			}
+			return
+		}
+		Charts(bundle)
+		var unsupported *json.UnsupportedValueError
+		if err := errors.Join(WriteHTML(io.Discard, bundle), WriteMarkdown(io.Discard, bundle)); err != nil && !errors.As(err, &unsupported) && !errors.Is(err, plot.ErrChart) {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+// Package trial tells tests how much to try. A test runs its short form, unless
+// the environment says otherwise:
+//
+//	LEXSEM_LONG=1      the long forms (not with go test -short)
+//	LEXSEM_ROUNDS=n    n rounds of each test that counts rounds
+//	LEXSEM_SEED=s      its first round is number s
+//
+// A round follows from its number, so that a long form may take several sittings:
+// LEXSEM_ROUNDS=500 with LEXSEM_SEED=0, 500, 1000 and so on. docs/RELIABILITY.md
+// says what each form tries.
+package trial
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Long says that long forms are to run.
+func Long() bool { return os.Getenv("LEXSEM_LONG") != "" && !testing.Short() }
+
+// Rounds is the number of rounds: that of LEXSEM_ROUNDS, else long or short, of
+// which go test -short takes half.
+func Rounds(t testing.TB, short, long int) int {
+	t.Helper()
+	switch n, set := number(t, "LEXSEM_ROUNDS"); {
+	case set:
+		return int(n)
+	case Long():
+		return long
+	case testing.Short():
+		return (short + 1) / 2
+	}
+	return short
+}
+
+// Seed is the number of the first round: that of LEXSEM_SEED, else one that the
+// clock gives. The test's log tells it.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	n, set := number(t, "LEXSEM_SEED")
+	if !set {
+		n = uint64(time.Now().UnixNano())
+	}
+	t.Logf("repeat with LEXSEM_SEED=%d", n)
+	return n
+}
+
+func number(t testing.TB, name string) (n uint64, set bool) {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 63)
+	if err != nil {
+		t.Fatalf("%s is %q, want a number: %v", name, s, err)
+	}
+	return n, true
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/internal/inject"
+	"github.com/lexsem/lexsem/internal/trial"
+)
+
+const envMany = "LEXSEM_STORE_MANY" // not empty: many sessions
+
+func init() { faulty = writeWithFaults }
+
+// writeWithFaults is a child of whose system calls some fail: it opens, writes,
+// compacts and closes, and again. It tells what is acknowledged, and at its end that
+// it came there. No error may call the database damaged.
+func writeWithFaults(dir string) error {
+	calm := func(what string, err error) bool {
+		if err != nil {
+			fmt.Println(what, "failed:", err)
+		}
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion) {
+			fmt.Println("called damaged:", err)
+		}
+		return err == nil
+	}
+	sessions := 2
+	if os.Getenv(envMany) != "" {
+		sessions = 6 // so that Badger compacts
+	}
+	for range sessions {
+		s, err := Open(dir, small)
+		if !calm("open", err) {
+			continue
+		}
+		if s.Manifest().Dim == 0 && !calm("manifest", s.SetManifest(ctx, func(m *Manifest) error { m.Dim = testDim; return nil })) {
+			calm("close", s.Close())
+			continue
+		}
+		for i := range 6 {
+			b, err := s.Begin(ctx)
+			if !calm("begin", err) {
+				break
+			}
+			seq := s.Seq() + 1
+			if err = writeBatch(b, seq); err == nil {
+				_, err = b.Commit(ctx)
+			}
+			if err == nil {
+				fmt.Println("committed", seq)
+			} else if !calm("write", err) {
+				calm("discard", b.Discard())
+			}
+			if i == 4 {
+				calm("compact", s.Compact(ctx, s.Seq()))
+			}
+			_, err = s.Verify(ctx, nil)
+			calm("verify", err)
+		}
+		for range 3 {
+			if calm("close", s.Close()) {
+				break
+			}
+		}
+	}
+	fmt.Println("came to its end")
+	return nil
+}
+
+// filesOf are the names that a small database has, or gets.
+func filesOf(dir string) []string {
+	all := []string{dir}
+	for _, name := range []string{markerName, lockName, reserveName, headName, recordsName} {
+		all = append(all, filepath.Join(dir, name))
+	}
+	records := filepath.Join(dir, recordsName)
+	for _, name := range []string{"MANIFEST", "MANIFEST-REWRITE", "KEYREGISTRY", "REWRITE-KEYREGISTRY", discardName, "LOCK"} {
+		all = append(all, filepath.Join(records, name))
+	}
+	for i := range 40 {
+		all = append(all, filepath.Join(records, fmt.Sprintf("%05d.mem", i)), filepath.Join(records, fmt.Sprintf("%06d.sst", i)))
+	}
+	for i := range 8 {
+		all = append(all, filepath.Join(records, fmt.Sprintf("%06d.vlog", i)))
+	}
+	return all
+}
+
+// fatal is what Badger says when it ends the process, because it cannot open its
+// file DISCARD or list its folder, which fence could do a moment before.
+var fatal = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d +err: (while opening file: DISCARD|readdirent |open \S+/records: )`)
+
+// TestSystemCallsFail lets a system call fail, at a time: the process comes to its
+// end, within the limit and without a word of damage, and what was acknowledged is
+// there when it is opened again. Where a sync has failed, which leaves open what the
+// disk holds, the database may be reported as damaged; where Badger compacts, see
+// docs/RELIABILITY.md: so little is written here that it does not.
+func TestSystemCallsFail(t *testing.T) {
+	t.Parallel()
+	inject.Need(t)
+	rounds, first := trial.Rounds(t, 14, 3000), trial.Seed(t)
+	before := t.TempDir() // a database that has something to recover
+	p := start(t, "write", before, "after-commit", 12)
+	p.wait(t, 0)
+	const limit = 30 * time.Second
+	longest, failed, ended, damaged := time.Duration(0), 0, 0, 0
+	for i := range rounds {
+		n := first + uint64(i)
+		f := inject.Number(n)
+		dir, acknowledged := filepath.Join(t.TempDir(), "db"), uint64(0)
+		if n%2 == 1 {
+			copyDir(t, before, dir)
+			acknowledged = 11
+		}
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), envChild+"=faulty", envDir+"="+dir)
+		out, took, err := f.Run(t, cmd, limit, filesOf(dir))
+		longest = max(longest, took)
+		label := fmt.Sprintf("LEXSEM_SEED=%d, %v", n, f)
+		unsure := f.Call == "fsync" || f.Call == "msync"
+		switch {
+		case fatal.MatchString(out):
+			ended++
+		case err != nil || !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "called damaged:") && !unsure:
+			t.Errorf("%s: after %v %v\n%s", label, took, err, out)
+		case strings.Contains(out, "failed:"):
+			failed++
+		}
+		for line := range strings.Lines(out) {
+			fmt.Sscanf(line, "committed %d", &acknowledged)
+		}
+		s, err := Open(dir, small)
+		if errors.Is(err, ErrCorrupt) && unsure {
+			damaged++
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: opening again: %v\n%s", label, err, out)
+			continue
+		}
+		if s.Seq() < acknowledged {
+			t.Errorf("%s: at sequence %d, %d was acknowledged\n%s", label, s.Seq(), acknowledged, out)
+		}
+		if s.Manifest().Dim != 0 {
+			t.Logf("%s\n%s", label, out) // of what fails next
+			checkContents(t, s)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: %v", label, err)
+		}
+		checkReading(t, dir)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d runs: in %d a call of the store failed, %d were ended by Badger, %d reported damaged after a sync that failed; the longest took %v",
+		rounds, failed, ended, damaged, longest)
+	if failed == 0 && rounds > 5 {
+		t.Error("no fault had an effect")
+	}
+}
+
+// TestKillAtCalls kills a process at one of the system calls by which it makes,
+// grows, syncs, renames and removes files, Badger's memtables, tables and MANIFEST
+// among them, while it opens, recovers, writes, compacts and closes. What it left is
+// opened for reading and for writing.
+func TestKillAtCalls(t *testing.T) {
+	t.Parallel()
+	inject.Need(t)
+	rounds, first := trial.Rounds(t, 6, 2000), trial.Seed(t)
+	before := t.TempDir()
+	p := start(t, "write", before, "after-commit", 12)
+	p.wait(t, 0)
+	killed := 0
+	for i := range rounds {
+		n := first + uint64(i)
+		f := inject.Kill(n)
+		dir, acknowledged := filepath.Join(t.TempDir(), "db"), uint64(0)
+		if n%2 == 1 {
+			copyDir(t, before, dir)
+			acknowledged = 11
+		}
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), envChild+"=faulty", envDir+"="+dir, envMany+"=1")
+		out, _, err := f.Run(t, cmd, time.Minute, filesOf(dir))
+		label := fmt.Sprintf("LEXSEM_SEED=%d, %v", n, f)
+		if cmd.ProcessState.Exited() && err != nil {
+			t.Fatalf("%s: %v\n%s", label, err, out)
+		}
+		if err != nil {
+			killed++
+		} else if !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "failed:") {
+			t.Fatalf("%s: %s", label, out)
+		}
+		for line := range strings.Lines(out) {
+			fmt.Sscanf(line, "committed %d", &acknowledged)
+		}
+		checkReading(t, dir)
+		s, err := Open(dir, small)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", label, err, out)
+		}
+		if s.Seq() < acknowledged || s.Seq() > acknowledged+1 {
+			t.Fatalf("%s: at sequence %d, %d was acknowledged", label, s.Seq(), acknowledged)
+		}
+		if s.Manifest().Dim != 0 {
+			checkContents(t, s)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatalf("%s: %v", label, err)
+		}
+		r, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
+		if err == nil {
+			err = r.Close()
+		}
+		if err != nil {
+			t.Fatalf("%s, closed: %v", label, err)
+		}
+		if t.Failed() {
+			t.Fatal(label)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d runs, %d were killed", rounds, killed)
+	if killed == 0 && rounds > 10 {
+		t.Error("nothing was killed")
+	}
+}
