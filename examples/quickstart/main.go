@@ -1,4 +1,4 @@
-// Command quickstart keeps three notes in a database and searches them. The
+// Command quickstart keeps two notes in a database and searches them. The
 // README shows it. The first run fetches ONNX Runtime and a model.
 package main
 
@@ -14,39 +14,30 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), "notes.db"); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func run(ctx context.Context, dir string) error {
+	ctx := context.Background()
 	found, err := provision.Ensure(ctx, provision.Request{}) // runtime and model, fetched once
-	if err != nil {
-		return err
-	}
+	check(err)
 	enc, err := onnx.Open(ctx, found.ModelDir, onnx.Options{Library: found.Library})
-	if err != nil {
-		return err
-	}
+	check(err)
 	defer enc.Close()
-	db, err := engine.Open(ctx, dir, enc, engine.Options{})
-	if err != nil {
-		return err
-	}
+	db, err := engine.Open(ctx, "notes.db", enc, engine.Options{})
+	check(err)
 	defer db.Close()
 
-	if _, err := db.Upsert(ctx, []engine.Document{
+	_, err = db.Upsert(ctx, []engine.Document{
 		{ID: "keys", Text: "Rotate the signing keys with keyctl rotate.", Metadata: map[string]any{"year": 2024}},
 		{ID: "old", Text: "Signing keys were once rotated by hand.", Metadata: map[string]any{"year": 1999}},
-	}); err != nil {
-		return err
-	}
+	})
+	check(err)
 	res, err := db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: filter.Gt("year", 2020)})
-	if err != nil {
-		return err
-	}
+	check(err)
 	for _, hit := range res.Hits {
 		fmt.Println(hit.Rank, hit.ID, hit.Score, hit.Text)
 	}
-	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }
