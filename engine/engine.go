@@ -269,8 +269,9 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	caller := ctx
 	ctx, cancel := context.WithCancelCause(caller)
 	stop := context.AfterFunc(e.root, func() { cancel(ErrClosed) })
-	return either{ctx, caller}, func(err *error) {
-		if errors.Is(*err, context.Canceled) && context.Cause(ctx) == ErrClosed {
+	return either{ctx, caller, e.root}, func(err *error) {
+		closing := context.Cause(ctx) == ErrClosed || caller.Err() == nil && e.root.Err() != nil
+		if errors.Is(*err, context.Canceled) && closing {
 			*err = fmt.Errorf("cancelled by Close: %w", ErrClosed)
 		}
 		e.db.Repair(err)
@@ -280,15 +281,19 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	}, nil
 }
 
-// either is a context made of the caller's. The caller's is asked as well: one of a
-// kind of its own tells those made of it a moment late.
+// either is a context made of the caller's and of the engine's. Both are asked as
+// well: one of a kind of its own tells those made of it a moment late, and so does
+// context.AfterFunc.
 type either struct {
 	context.Context
-	caller context.Context
+	caller, root context.Context
 }
 
 func (c either) Err() error {
 	if err := c.caller.Err(); err != nil {
+		return err
+	}
+	if err := c.root.Err(); err != nil {
 		return err
 	}
 	return c.Context.Err()
