@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dgraph-io/badger/v4"
+
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -453,5 +455,22 @@ func TestSalvageTerms(t *testing.T) {
 	no := errors.New("no")
 	if _, err := Salvage(ctx, dir, to+"2", SalvageOptions{Tokens: func(context.Context, *Manifest) (func(*Document) []string, error) { return nil, no }}); !errors.Is(err, no) {
 		t.Errorf("refused: %v", err)
+	}
+}
+
+// Damage reads the checksums of the vocabulary's records as well.
+func TestDamagedTerms(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	addTerms(t, s, 0, madeTerms(0, 5))
+	err := s.db.Update(func(txn *badger.Txn) error {
+		return txn.Set(numberKey(prefixTerms, 0), append(encodeTerms(madeTerms(0, 5)), "sums"...))
+	})
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	damage, err := Damage(ctx, dir, nil)
+	if err != nil || len(damage) != 1 || !strings.Contains(damage[0], "checksum mismatch") {
+		t.Errorf("%q, %v", damage, err)
 	}
 }
