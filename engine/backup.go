@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Backup writes the last commit to a file: documents, vectors, fitted bridges and
-// the manifest, from which Restore makes a database that searches alike. What is
+// Backup writes the last commit to a file: documents, vectors, vocabulary, fitted
+// bridges and the manifest, from which Restore makes a database that searches alike. What is
 // derived is left out. Where there is no file it makes one, whole or not at all; onto a
 // backup of this database it appends a part with what has changed since, and
 // nothing if nothing has (Part is 0 then). A backup is one committed state; writes
@@ -65,7 +65,7 @@ type RestoreOptions struct {
 // folder is as it was. The database has an identity of its own: it may stand
 // beside the one that it comes from, and no file of either is taken for one of
 // the other. It goes on with the numbers of commits, and begins backups of its
-// own. Memory: one document, and some 64 MiB. What is derived is made when it is first opened.
+// own. Memory: one document, the vocabulary, and some 64 MiB. What is derived is made when it is first opened.
 //
 // Errors: ErrBackup for what is damaged, cut or no backup; ErrOccupied where there
 // is a database; ErrForeign where there are other files; ErrLocked; those of ctx and r.
@@ -77,33 +77,49 @@ func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (Re
 	if err != nil {
 		return RestoreReport{}, err
 	}
-	so := store.RestoreOptions{Parts: o.Parts, Accept: accept}
+	so := store.RestoreOptions{Parts: o.Parts, Accept: acceptor()}
 	if o.Progress != nil {
 		so.Progress = func(n int) { o.Progress(Progress{Stage: "restore", Done: n}) }
 	}
 	return store.Restore(ctx, dir, r, so)
 }
 
-// accept refuses what no engine has stored, and could not open.
-func accept(m *store.Manifest) (func(*store.Document) error, error) {
-	var fp encoder.Fingerprint
-	if len(m.Encoder) > 0 {
-		if err := json.Unmarshal(m.Encoder, &fp); err != nil {
-			return nil, fmt.Errorf("encoder fingerprint: %w", err)
+// acceptor makes what is asked about the parts of a backup, in their order. It
+// refuses what no engine has stored, and could not open.
+func acceptor() func(m *store.Manifest, terms int) (func(*store.Document) error, error) {
+	var before int // tokens of the part before
+	var own bool   // which are terms
+	return func(m *store.Manifest, terms int) (func(*store.Document) error, error) {
+		var fp encoder.Fingerprint
+		if len(m.Encoder) > 0 {
+			if err := json.Unmarshal(m.Encoder, &fp); err != nil {
+				return nil, fmt.Errorf("encoder fingerprint: %w", err)
+			}
+			if err := checkShape(fp, m.Dim); err != nil {
+				return nil, err
+			}
 		}
-		if fp.Dim != m.Dim {
-			return nil, fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, m.Dim)
+		if _, err := newAnalyzer(m.Language); err != nil {
+			return nil, err
 		}
+		vocab := fp.VocabSize
+		switch {
+		case vocab == 0:
+			vocab = terms
+		case terms > 0:
+			return nil, fmt.Errorf("a vocabulary of %d terms beside the %d tokens of an encoder", terms, vocab)
+		}
+		if vocab < before || before > 0 && own != (terms > 0) {
+			return nil, fmt.Errorf("another vocabulary, of %d where the part before has %d", vocab, before)
+		}
+		before, own = vocab, terms > 0
+		return func(d *store.Document) error { return acceptRows(d, vocab) }, nil
 	}
-	if _, err := newAnalyzer(m.Language); err != nil {
-		return nil, err
-	}
-	return func(d *store.Document) error { return acceptRows(d, fp) }, nil
 }
 
-// acceptRows refuses vectors without direction, and tokens beyond the vocabulary
-// (where that is known) or there twice.
-func acceptRows(d *store.Document, fp encoder.Fingerprint) error {
+// acceptRows refuses vectors without direction, and tokens that are there twice or
+// are none of a vocabulary.
+func acceptRows(d *store.Document, vocab int) error {
 	for i, r := range d.Rows {
 		if vec.Norm(r.Vector) == 0 {
 			return fmt.Errorf("vector %d is zero", i)
@@ -112,8 +128,8 @@ func acceptRows(d *store.Document, fp encoder.Fingerprint) error {
 		slices.Sort(tokens)
 		for j, t := range tokens {
 			switch {
-			case t < 0 || fp.VocabSize > 0 && int(t) >= fp.VocabSize:
-				return fmt.Errorf("token %d of a vocabulary of %d", t, fp.VocabSize)
+			case t < 0 || int(t) >= vocab:
+				return fmt.Errorf("token %d of a vocabulary of %d", t, vocab)
 			case j > 0 && t == tokens[j-1]:
 				return fmt.Errorf("token %d is there twice", t)
 			}

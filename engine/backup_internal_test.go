@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -103,6 +104,41 @@ func TestRestoredSearchesAlike(t *testing.T) {
 	}
 }
 
+// The vocabulary of a later part has that of the part before.
+func TestAcceptedVocabularies(t *testing.T) {
+	type part struct{ vocab, terms int }
+	for _, c := range []struct {
+		parts []part
+		good  bool
+	}{
+		{[]part{{0, 0}, {0, 3}, {0, 3}, {0, 9}}, true},
+		{[]part{{7, 0}, {7, 0}}, true},
+		{[]part{{0, 3}, {0, 2}}, false},
+		{[]part{{7, 0}, {6, 0}}, false},
+		{[]part{{7, 0}, {0, 0}}, false},
+		{[]part{{7, 0}, {0, 9}}, false},
+		{[]part{{0, 3}, {7, 0}}, false},
+		{[]part{{7, 3}}, false},
+		{[]part{{-1, 0}}, false},
+	} {
+		accept := acceptor()
+		var err error
+		for i, p := range c.parts {
+			if err != nil {
+				t.Errorf("%+v: part %d: %v", c.parts, i, err)
+			}
+			raw, merr := json.Marshal(encoder.Fingerprint{Dim: 4, VocabSize: p.vocab})
+			if merr != nil {
+				t.Fatal(merr)
+			}
+			_, err = accept(&store.Manifest{Dim: 4, Encoder: raw}, p.terms)
+		}
+		if (err == nil) != c.good {
+			t.Errorf("%+v: %v", c.parts, err)
+		}
+	}
+}
+
 // Close cancels a backup.
 func TestCloseCancelsBackup(t *testing.T) {
 	var e *Engine
@@ -133,7 +169,7 @@ func TestRestoreAccepts(t *testing.T) {
 	e := opened(t, dir, Options{}, AutoHNSW)
 	put(t, e, Document{ID: "a", Text: "one"})
 	closed(t, e)
-	try := func(what string, change func(m *store.Manifest), d *store.Document) error {
+	try := func(what string, change func(m *store.Manifest), d *store.Document, terms ...string) error {
 		t.Helper()
 		s, err := store.Open(t.TempDir(), store.Options{MemoryMiB: 64})
 		if err != nil {
@@ -155,6 +191,9 @@ func TestRestoreAccepts(t *testing.T) {
 				_, err = batch.Put(t.Context(), d)
 			}
 			if err == nil {
+				err = batch.AddTerms(t.Context(), 0, terms)
+			}
+			if err == nil {
 				_, err = batch.Commit(t.Context())
 			}
 		}
@@ -174,6 +213,16 @@ func TestRestoreAccepts(t *testing.T) {
 	}
 	if err := try("good", nil, row(1, 5)); err != nil {
 		t.Fatal(err)
+	}
+	wordless := func(m *store.Manifest) { m.Encoder, _ = json.Marshal(encoder.Fingerprint{Dim: madeDim}) }
+	if err := try("good terms", wordless, row(1, 1, 0), "one", "two"); err != nil {
+		t.Fatal(err)
+	}
+	if err := try("a term ahead", wordless, row(1, 2), "one", "two"); !errors.Is(err, ErrBackup) || !strings.Contains(err.Error(), "token 2 of a vocabulary of 2") {
+		t.Errorf("a term ahead: %v", err)
+	}
+	if err := try("terms and tokens", nil, row(1, 1), "one", "two"); !errors.Is(err, ErrBackup) || !strings.Contains(err.Error(), "2 terms beside") {
+		t.Errorf("terms and tokens: %v", err)
 	}
 	for what, c := range map[string]struct {
 		change func(m *store.Manifest)

@@ -12,7 +12,9 @@ import (
 // ExportOptions shape Export.
 type ExportOptions struct {
 	// Vectors writes vectors and tokens as well, each bit of them, so that Import
-	// needs no encoder. They take 5.3 bytes a dimension and chunk.
+	// needs no encoder. They take 5.3 bytes a dimension and chunk. Tokens that are
+	// terms of this database's own vocabulary are left out: Import makes them of the
+	// texts.
 	Vectors bool
 	// Filter keeps the documents whose metadata meet it; the zero value keeps all.
 	Filter Filter
@@ -39,6 +41,9 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n in
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	for d, err := range l.records(ctx) {
+		if err == nil && e.terms != nil {
+			dropTokens(d)
+		}
 		if err == nil {
 			err = enc.Encode(exported(d, head, o.Vectors))
 		}

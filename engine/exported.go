@@ -96,6 +96,13 @@ func exported(d *store.Document, head *exportHead, vectors bool) exportedDocumen
 	return x
 }
 
+// dropTokens removes tokens that are numbers of a database's own vocabulary.
+func dropTokens(d *store.Document) {
+	for i := range d.Rows {
+		d.Rows[i].Tokens = nil
+	}
+}
+
 // parseExported reads a line. What it refuses is ErrInvalid.
 func parseExported(line []byte) (x exportedDocument, err error) {
 	refuse := func(format string, args ...any) (exportedDocument, error) {
@@ -197,8 +204,11 @@ func (x *exportedDocument) record(fp encoder.Fingerprint) (d store.Document, err
 		}
 		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = v, r.Tokens, r.Codes
 	}
+	if fp.VocabSize == 0 {
+		dropTokens(&d) // which the database will make
+	}
 	if len(rest.Rows) > 0 {
-		if err := acceptRows(&d, fp); err != nil {
+		if err := acceptRows(&d, fp.VocabSize); err != nil {
 			return refuse("%v", err)
 		}
 	}

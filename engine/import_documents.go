@@ -25,7 +25,7 @@ const (
 // Exported is an export that is being read. It is for one goroutine.
 type Exported struct {
 	// Encoder is what the exported database was filled with; its Model is "" where
-	// the first line does not say it. Language is that of its texts.
+	// the database holds vectors alone or the first line does not say it. Language is that of its texts.
 	Encoder  encoder.Fingerprint
 	Language string
 	// Vectors says that the documents bring their vectors.
@@ -87,6 +87,12 @@ func (x *Exported) next() (exportedDocument, error) {
 func (x *Exported) Create(ctx context.Context, dir string) error {
 	if !x.Vectors {
 		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
+	}
+	if d := x.Encoder.Dim; d < 1 || d > store.MaxDim {
+		return fmt.Errorf("%w: an export of vectors of %d dimensions; 1 to %d are possible", ErrInvalid, d, store.MaxDim)
+	}
+	if err := checkShape(x.Encoder, x.Encoder.Dim); err != nil {
+		return fmt.Errorf("%w: an export of %w", ErrInvalid, err)
 	}
 	if _, err := newAnalyzer(x.Language); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -183,6 +189,8 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 	switch {
 	case encode && blankText(d.Title) && blankText(d.Text):
 		return refuse(fmt.Errorf("%w: neither text nor vectors; leave the document out", ErrInvalid))
+	case encode && im.e.vectorsOnly():
+		return refuse(fmt.Errorf("%w: no vector, and this database has no encoder; export with vectors", ErrInvalid))
 	case encode && im.e.enc == nil:
 		return refuse(ErrNoEncoder)
 	case !encode && !x.Vectors:
@@ -276,7 +284,7 @@ func (e *Engine) importBatch(ctx context.Context, records []store.Document, enco
 }
 
 // holds says that a document is stored as a record has it; of one that is to be
-// encoded, vectors and tokens do not count.
+// encoded, vectors and tokens do not count. Terms for tokens are those of the text.
 func (e *Engine) holds(ctx context.Context, r *store.Document, encode bool) (_ bool, err error) {
 	_, done, err := e.work(ctx)
 	if err != nil {
@@ -297,6 +305,6 @@ func (e *Engine) holds(ctx context.Context, r *store.Document, encode bool) (_ b
 	}
 	return slices.EqualFunc(d.Rows, r.Rows, func(a, b store.Row) bool {
 		return a.Start == b.Start && a.End == b.End &&
-			(encode || slices.Equal(a.Vector, b.Vector) && slices.Equal(a.Tokens, b.Tokens) && bytes.Equal(a.Codes, b.Codes))
+			(encode || slices.Equal(a.Vector, b.Vector) && (e.terms != nil || slices.Equal(a.Tokens, b.Tokens)) && bytes.Equal(a.Codes, b.Codes))
 	}) && (encode || d.Truncated == r.Truncated), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -40,8 +41,9 @@ type RepairReport struct {
 // every document that can be read is saved into a new database in to, which must not
 // exist, and the others are told. A document is saved as it was or not at all. Where
 // the manifest itself is lost, enc must be the encoder that the database was filled
-// with and o.Language its language; enc is not closed, and may be nil else. Of o also
-// MemoryMiB, Logger and Progress are used. The database must not be open. Errors:
+// with, or nil and o.Dim the length of its vectors if it holds vectors alone, and
+// o.Language its language; enc is not closed, and may be nil else. Where the encoder
+// has no tokens, terms are numbered anew from the texts. Of o also MemoryMiB, Logger and Progress are used. The database must not be open. Errors:
 // ErrLocked, ErrForeign, ErrNotFound, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to,
 // *encoder.MismatchError, those of the operating system, that of ctx. Cost: some reads
 // of all there is, and the making of what is made.
@@ -52,7 +54,7 @@ func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options)
 	if dir, err = filepath.Abs(dir); err != nil {
 		return rep, err
 	}
-	r := &repairer{dir: dir, enc: enc, o: Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, language: o.Language, rep: &rep}
+	r := &repairer{dir: dir, enc: enc, o: Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, language: o.Language, rep: &rep}
 	rep.Damage, err = store.Damage(ctx, dir, func(done, total int) { r.report("reading", done, total) })
 	if errors.Is(err, store.ErrNoDatabase) {
 		return rep, fmt.Errorf("database %s: %w", dir, ErrNotFound)
@@ -73,6 +75,7 @@ type repairer struct {
 	dir      string
 	enc      encoder.Encoder
 	o        Options
+	dim      int
 	language string
 	rep      *RepairReport
 }
@@ -131,6 +134,7 @@ func (r *repairer) salvage(ctx context.Context, to string) error {
 		Describe:  r.describe,
 		MemoryMiB: r.o.MemoryMiB,
 		Progress:  r.report,
+		Tokens:    tokens,
 		Finish:    r.finish,
 		Evidence: func(uuid store.UUID, history func(uint64) ([16]byte, bool)) *store.Evidence {
 			return state.SavedLive(r.dir, uuid, history)
@@ -145,10 +149,13 @@ func (r *repairer) salvage(ctx context.Context, to string) error {
 
 // describe makes the manifest of a database that has lost its own.
 func (r *repairer) describe(m *store.Manifest) error {
-	if r.enc == nil {
-		return fmt.Errorf("%w; the manifest of %s, which names it, is lost: give the one that the database was filled with", ErrNoEncoder, r.dir)
+	fp := encoder.Fingerprint{Dim: r.dim}
+	switch {
+	case r.enc != nil:
+		fp = r.enc.Fingerprint()
+	case r.dim == 0:
+		return fmt.Errorf("%w; the manifest of %s, which names it, is lost: give the one that the database was filled with, or Options.Dim for one of vectors alone", ErrNoEncoder, r.dir)
 	}
-	fp := r.enc.Fingerprint()
 	raw, err := json.Marshal(fp)
 	if err != nil {
 		return fmt.Errorf("encoder fingerprint: %w", err)
@@ -156,6 +163,46 @@ func (r *repairer) describe(m *store.Manifest) error {
 	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, metric, raw, r.language
 	return nil
 }
+
+// tokens returns what gives documents the terms of their texts for tokens, where
+// their encoder has none.
+func tokens(ctx context.Context, m *store.Manifest) (func(d *store.Document) []string, error) {
+	var fp encoder.Fingerprint
+	if len(m.Encoder) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(m.Encoder, &fp); err != nil {
+		return nil, fmt.Errorf("%w: encoder fingerprint in the manifest: %v", ErrCorrupt, err)
+	}
+	if fp.VocabSize > 0 {
+		return nil, nil
+	}
+	analyzer, err := newAnalyzer(m.Language)
+	if err != nil {
+		return nil, err
+	}
+	v := terms.New(analyzer, noTerms{})
+	own, err := v.Add(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := 0
+	return func(d *store.Document) []string {
+		for i, row := range d.Rows {
+			d.Rows[i].Tokens = own.Numbers(v.Distinct(state.ChunkText(d, row)))
+		}
+		_, all := own.Fresh()
+		fresh := all[known:]
+		known = len(all)
+		return fresh
+	}, nil
+}
+
+// noTerms is what a new database has of a vocabulary.
+type noTerms struct{}
+
+func (noTerms) TermCount() int                                       { return 0 }
+func (noTerms) Terms(context.Context, func(term string) error) error { return nil }
 
 // finish brings the bridges over, and makes and proves the derived state.
 func (r *repairer) finish(ctx context.Context, dir string) error {

@@ -28,7 +28,7 @@ type BackupReport struct {
 }
 
 // Backup writes the last commit to w, as the first part of a backup: documents,
-// manifest and bridges. It sees one state, and no write waits for it. Memory: one
+// vocabulary, manifest and bridges. It sees one state, and no write waits for it. Memory: one
 // document. progress, if not nil, hears of documents written. Errors: *CorruptError,
 // ErrClosed, and those of ctx and w; what was written is no backup then.
 func (s *Store) Backup(ctx context.Context, w io.Writer, progress func(done, total int)) (BackupReport, error) {
@@ -108,16 +108,16 @@ func (b *backup) close() {
 // to is the state that is backed up.
 func (b *backup) to() place {
 	st := b.view.p.st
-	return place{Seq: st.seq, History: st.history, Next: st.nextOrd}
+	return place{Seq: st.seq, History: st.history, Next: st.nextOrd, Terms: st.terms}
 }
 
 // write writes a part: the next one after the header and end given, or the first.
 func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progress func(done, total int)) (r BackupReport, err error) {
 	h := partHeader{Part: 1, UUID: b.manifest.UUID, To: b.to(), Created: time.Now().UTC().Truncate(time.Second), Manifest: b.raw}
-	from := uint64(1)
+	from, terms := uint64(1), uint64(0)
 	if last != nil {
 		h.Part, h.From, h.Previous = last.header.Part+1, &last.header.To, fmt.Sprintf("%x", last.end.digest)
-		from = last.header.To.Next
+		from, terms = last.header.To.Next, last.header.To.Terms
 	}
 	p, err := newPartWriter(w, h)
 	if err != nil {
@@ -137,6 +137,9 @@ func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progres
 			if err := b.writeBridge(ctx, p, name); err != nil {
 				return err
 			}
+		}
+		if err := pin.writeTerms(ctx, p, terms); err != nil {
+			return err
 		}
 		return pin.writeDocuments(ctx, p, from, progress)
 	})

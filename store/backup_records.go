@@ -26,6 +26,28 @@ func (p *pin) writeDocuments(ctx context.Context, w *partWriter, from uint64, pr
 	})
 }
 
+// writeTerms writes the vocabulary from a number on.
+func (p *pin) writeTerms(ctx context.Context, w *partWriter, from uint64) error {
+	var terms []string
+	size := 0
+	flush := func() error {
+		err := w.frame(frameTerms, encodeTerms(terms))
+		terms, size = terms[:0], 0
+		return err
+	}
+	err := p.terms(ctx, from, func(term string) error {
+		terms = append(terms, term)
+		if size += len(term); size < termsRecord {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(terms) == 0 {
+		return err
+	}
+	return flush()
+}
+
 // writeSurvivors writes which versions below an ordinal are live, as runs: the
 // distance from the end of the run before, and the length. It returns their number.
 func (p *pin) writeSurvivors(ctx context.Context, w *partWriter, below uint64) (total uint64, err error) {

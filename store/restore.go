@@ -25,9 +25,10 @@ type RestoreOptions struct {
 	// Parts is how many parts of the backup are restored, 0 for all: each is one
 	// state.
 	Parts int
-	// Accept, if not nil, is asked about the manifest of each part, and what it
-	// returns about each document of it; their errors refuse the backup.
-	Accept func(m *Manifest) (func(d *Document) error, error)
+	// Accept, if not nil, is asked about the manifest of each part and how many terms
+	// the vocabulary has there, and what it returns about each document of the part;
+	// their errors refuse the backup.
+	Accept func(m *Manifest, terms int) (func(d *Document) error, error)
 	// Progress, if not nil, hears of documents read, not of how many there will be.
 	Progress func(done int)
 }
@@ -44,10 +45,10 @@ type RestoreReport struct {
 // has no database, and if Restore fails it is left as it was. A process that dies
 // leaves at most an unfinished folder in it, which the next Restore or Open removes.
 //
-// The database has the documents, ordinals, sequence number, manifest and bridges
-// that were backed up, and a UUID and history of its own: no file or record of it
+// The database has the documents, vocabulary, ordinals, sequence number, manifest and
+// bridges that were backed up, and a UUID and history of its own: no file or record of it
 // fits the database that it comes from, and no further part of its backups. Memory:
-// one document and the store's.
+// one document, the vocabulary, and the store's.
 //
 // Errors: *BackupError, ErrOccupied, *ForeignError, *LockedError, those of ctx,
 // of r, and of the disk.

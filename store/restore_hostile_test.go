@@ -289,7 +289,7 @@ func TestRestoreForged(t *testing.T) {
 	b, _ := forged{second, keepOne, 1}.bytes(t, partEnd{})
 	refusedWhole(t, "another part before", append(slices.Clone(good), b...))
 	_, err = Restore(ctx, filepath.Join(t.TempDir(), "db"), bytes.NewReader(good), RestoreOptions{
-		Accept: func(m *Manifest) (func(*Document) error, error) {
+		Accept: func(*Manifest, int) (func(*Document) error, error) {
 			return func(d *Document) error { return errReader }, nil
 		}})
 	if !errors.Is(err, ErrBackup) || !errors.Is(err, errReader) {
@@ -338,7 +338,7 @@ func FuzzRestore(f *testing.F) {
 				}
 			}
 			x.w.txn.Discard()
-			for _, prefix := range []byte{prefixDocument, prefixRow, prefixID} {
+			for _, prefix := range []byte{prefixDocument, prefixRow, prefixID, prefixTerms} {
 				if err := s.deleteKeys([]byte{prefix}, []byte{prefix + 1}); err != nil {
 					t.Fatal(err)
 				}

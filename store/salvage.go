@@ -21,6 +21,12 @@ type SalvageOptions struct {
 	// versions are live. uuid is the database's; history returns the digest of a
 	// commit, and false where it is lost.
 	Evidence func(uuid UUID, history func(seq uint64) ([16]byte, bool)) *Evidence
+	// Tokens, if not nil, is asked about the manifest. What it returns, if not nil,
+	// gives the rows of each document their tokens, and returns the terms that are new
+	// to the vocabulary: their numbers follow those of the calls before. The vocabulary
+	// of the damaged database is not carried over, as numbers of lost terms would be
+	// those of others. Otherwise tokens stay as they are.
+	Tokens func(ctx context.Context, m *Manifest) (func(d *Document) (terms []string), error)
 	// Finish, if not nil, may add to the new database before it gets its name.
 	Finish func(ctx context.Context, dir string) error
 	// MemoryMiB is as in Options, for the new database.
@@ -197,19 +203,29 @@ func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o 
 	}); err != nil {
 		return err
 	}
+	var number func(d *Document) []string
+	if o.Tokens != nil {
+		if number, err = o.Tokens(ctx, &old); err != nil {
+			return err
+		}
+	}
 	ords := make([]uint64, 0, len(c.live))
 	for ord := range c.live {
 		ords = append(ords, ord)
 	}
 	slices.Sort(ords)
 	var b *Batch
+	var terms []string // that the batch needs
 	size := 0
 	commit := func() error {
 		if b == nil {
 			return nil
 		}
+		if err := b.AddTerms(ctx, s.TermCount(), terms); err != nil {
+			return err
+		}
 		_, err := b.Commit(ctx)
-		b, size = nil, 0
+		b, terms, size = nil, nil, 0
 		return err
 	}
 	defer func() {
@@ -242,6 +258,9 @@ func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o 
 			if b, err = s.Begin(ctx); err != nil {
 				return err
 			}
+		}
+		if number != nil {
+			terms = append(terms, number(d)...)
 		}
 		if _, err := b.Put(ctx, d); err != nil {
 			return err

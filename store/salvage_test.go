@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dgraph-io/badger/v4"
+
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -388,4 +390,87 @@ func documentsOf(t *testing.T, s *Store) map[string]*Document {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestSalvageTerms: rows get the tokens that are made for them, with the vocabulary
+// that these are numbers of, also where documents and records of the old one are lost.
+func TestSalvageTerms(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	var first int
+	for i := range 40 {
+		b := begin(t, s)
+		put(t, b, doc(fmt.Sprint("d", i), i))
+		terms := madeTerms(first, first+100)
+		if err := b.AddTerms(ctx, first, terms); err != nil {
+			t.Fatal(err)
+		}
+		if first += len(terms); i == 20 {
+			put(t, b, &Document{ID: "long", Text: strings.Repeat("x", salvageBytes/2), Rows: []Row{{Vector: make([]float32, testDim)}}})
+			put(t, b, &Document{ID: "longer", Text: strings.Repeat("x", salvageBytes/2), Rows: []Row{{Vector: make([]float32, testDim)}}})
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := s.newStager()
+	if err := errors.Join(w.apply(op{key: numberKey(prefixTerms, 300)}, op{key: partKey(prefixRow, 7, 0)}), w.finish()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	to := filepath.Join(t.TempDir(), "new")
+	rep, err := Salvage(ctx, dir, to, SalvageOptions{Tokens: func(_ context.Context, m *Manifest) (func(*Document) []string, error) {
+		if m.Dim != testDim {
+			t.Errorf("a manifest of %d dimensions", m.Dim)
+		}
+		return func(d *Document) []string {
+			for i := range d.Rows {
+				d.Rows[i].Tokens = []int32{int32(made)}
+			}
+			made++
+			return []string{"term of " + d.ID}
+		}, nil
+	}})
+	if err != nil || rep.Saved != 41 || rep.Lost != 1 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	s = open(t, to, small)
+	if s.Seq() < 2 {
+		t.Fatal("it is all one commit, which shows less")
+	}
+	terms := termsOf(t, s)
+	if len(terms) != 41 {
+		t.Fatalf("%d terms", len(terms))
+	}
+	for _, d := range held(t, s) {
+		for _, row := range d.Rows {
+			if len(row.Tokens) != 1 || terms[row.Tokens[0]] != "term of "+d.ID {
+				t.Errorf("%s has the tokens %v", d.ID, row.Tokens)
+			}
+		}
+	}
+	no := errors.New("no")
+	if _, err := Salvage(ctx, dir, to+"2", SalvageOptions{Tokens: func(context.Context, *Manifest) (func(*Document) []string, error) { return nil, no }}); !errors.Is(err, no) {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+// Damage reads the checksums of the vocabulary's records as well.
+func TestDamagedTerms(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	addTerms(t, s, 0, madeTerms(0, 5))
+	err := s.db.Update(func(txn *badger.Txn) error {
+		return txn.Set(numberKey(prefixTerms, 0), append(encodeTerms(madeTerms(0, 5)), "sums"...))
+	})
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	damage, err := Damage(ctx, dir, nil)
+	if err != nil || len(damage) != 1 || !strings.Contains(damage[0], "checksum mismatch") {
+		t.Errorf("%q, %v", damage, err)
+	}
 }

@@ -41,6 +41,15 @@ func (b *Batch) addTerms(first int, terms []string) error {
 		return fmt.Errorf("%w: %d from number %d on, in a vocabulary of %d", errTerms, len(terms), first, b.st.terms)
 	}
 	b.w.frees = false
+	if err := b.w.terms(b.st.terms, terms); err != nil {
+		return err
+	}
+	b.st.terms += uint64(len(terms))
+	return nil
+}
+
+// terms stages records of terms from a number on.
+func (w *stager) terms(first uint64, terms []string) error {
 	for len(terms) > 0 {
 		n, size := 0, 0
 		for n < len(terms) && size < termsRecord {
@@ -50,10 +59,10 @@ func (b *Batch) addTerms(first int, terms []string) error {
 			size += 1 + len(terms[n])
 			n++
 		}
-		if err := b.w.apply(op{numberKey(prefixTerms, b.st.terms), encodeTerms(terms[:n])}); err != nil {
+		if err := w.apply(op{numberKey(prefixTerms, first), encodeTerms(terms[:n])}); err != nil {
 			return err
 		}
-		b.st.terms += uint64(n)
+		first += uint64(n)
 		terms = terms[n:]
 	}
 	return nil
@@ -91,19 +100,21 @@ func (s *Store) TermCount() int { return int(s.current().terms) }
 // number 0 on. An error of fn ends it and is returned. Cost: one pass over the
 // vocabulary.
 func (s *Store) Terms(ctx context.Context, fn func(term string) error) error {
-	return s.read(func(p *pin) error { return p.terms(ctx, fn) })
+	return s.read(func(p *pin) error { return p.terms(ctx, 0, fn) })
 }
 
-func (p *pin) terms(ctx context.Context, fn func(term string) error) error {
-	if p.st.terms == 0 {
+// terms calls fn with the terms from a number on, at which a record begins: 0, or
+// how many there were after an earlier commit.
+func (p *pin) terms(ctx context.Context, from uint64, fn func(term string) error) error {
+	if p.st.terms == from {
 		return nil
 	}
-	it, err := p.iterate(ctx, numberKey(prefixTerms, 0), numberKey(prefixTerms, p.st.terms))
+	it, err := p.iterate(ctx, numberKey(prefixTerms, from), numberKey(prefixTerms, p.st.terms))
 	if err != nil {
 		return err
 	}
 	defer it.Close()
-	var next uint64
+	next := from
 	for ; it.Valid() && next < p.st.terms; it.Next() {
 		if err := p.interrupted(ctx); err != nil {
 			return err
@@ -141,5 +152,5 @@ func (p *pin) missingTerms(n uint64) error {
 
 // countTerms reads the vocabulary and nothing else.
 func (p *pin) countTerms(ctx context.Context) error {
-	return p.terms(ctx, func(string) error { return nil })
+	return p.terms(ctx, 0, func(string) error { return nil })
 }
