@@ -2,16 +2,17 @@ package store
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path/filepath"
+	"slices"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/table"
 )
 
 // checkNewTables reads the tables that Badger has written since Open, whose blocks
 // nothing else checks before they are used. One that a compaction removes meanwhile
-// is left out. It looks at ctx between two tables.
+// is left out: Badger takes it off its list, cuts it short and removes it, in this
+// order. It looks at ctx between two tables.
 func (p *pin) checkNewTables(ctx context.Context) error {
 	t := p.s.tables
 	for _, info := range p.s.db.Tables() {
@@ -26,15 +27,17 @@ func (p *pin) checkNewTables(ctx context.Context) error {
 		if err == nil {
 			err = f.check(nil, []byte{0xff})
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err == nil && len(f.bad) > 0 {
 			err = f.bad[0].err
 		}
-		if err != nil {
+		if err != nil && p.s.hasTable(info.ID) {
 			return t.damaged(filepath.Base(f.path), err)
 		}
 	}
 	return nil
+}
+
+// hasTable says whether Badger still uses a table.
+func (s *Store) hasTable(id uint64) bool {
+	return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.ID == id })
 }
