@@ -11,7 +11,7 @@ import (
 // modulate.ErrCorrupt, that of ctx within a cell. Cost: one read of the cells, and a
 // search in the table for each passage.
 func (b *Bridges) Verify(ctx context.Context) error {
-	n, count := 0, newTokenCount(b.vocab)
+	n, count := 0, newTokenCount(b.words.vocab())
 	for i, s := range b.cells {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -20,10 +20,10 @@ func (b *Bridges) Verify(ctx context.Context) error {
 			if c = s.loaded.Load(); c == nil {
 				c, err = s.at.read(s, b.dim, b.vocab)
 			}
-			if err == nil {
-				count.add(i, c)
+			if err != nil {
+				return nil, err
 			}
-			return c, err
+			return c, count.add(i, c)
 		})
 		if err != nil {
 			return err
@@ -64,11 +64,17 @@ func (k *tokenCount) mark(cell int) uint64 {
 	return (x ^ x>>29) * 0xBF58476D1CE4E5B9
 }
 
-func (k *tokenCount) add(at int, c *cell) {
+// add counts a cell. The directory has no token beyond its last, though a vocabulary
+// may grow.
+func (k *tokenCount) add(at int, c *cell) error {
 	for i, t := range c.tokens {
+		if int(t) >= len(k.df) {
+			return corrupt("cell %d has token %d, the directory those below %d", at, t, len(k.df))
+		}
 		k.df[t] += c.count(i)
 		k.cells[t] += k.mark(at)
 	}
+	return nil
 }
 
 func (k *tokenCount) compare(ctx context.Context, d *directory) error {
