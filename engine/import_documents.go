@@ -25,7 +25,8 @@ const (
 // Exported is an export that is being read. It is for one goroutine.
 type Exported struct {
 	// Encoder is what the exported database was filled with; its Model is "" where
-	// the database holds vectors alone or the first line does not say it. Language is that of its texts.
+	// the database holds vectors alone or the first line does not say it. Language is
+	// that of its texts.
 	Encoder  encoder.Fingerprint
 	Language string
 	// Vectors says that the documents bring their vectors.
@@ -83,7 +84,8 @@ func (x *Exported) next() (exportedDocument, error) {
 
 // Create makes an empty database for an export with vectors, in a folder that is
 // empty or not there, so that it can be imported without an encoder. Errors:
-// ErrNoEncoder for an export without vectors, ErrOccupied, ErrForeign.
+// ErrNoEncoder for an export without vectors, ErrInvalid for one of impossible vectors
+// or tokens, ErrOccupied, ErrForeign.
 func (x *Exported) Create(ctx context.Context, dir string) error {
 	if !x.Vectors {
 		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)

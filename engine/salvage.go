@@ -43,10 +43,11 @@ type RepairReport struct {
 // the manifest itself is lost, enc must be the encoder that the database was filled
 // with, or nil and o.Dim the length of its vectors if it holds vectors alone, and
 // o.Language its language; enc is not closed, and may be nil else. Where the encoder
-// has no tokens, terms are numbered anew from the texts. Of o also MemoryMiB, Logger and Progress are used. The database must not be open. Errors:
-// ErrLocked, ErrForeign, ErrNotFound, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to,
-// *encoder.MismatchError, those of the operating system, that of ctx. Cost: some reads
-// of all there is, and the making of what is made.
+// has no tokens, terms are numbered anew from the texts. Of o also MemoryMiB, Logger
+// and Progress are used. The database must not be open. Errors: ErrLocked, ErrForeign,
+// ErrNotFound, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to, *encoder.MismatchError,
+// those of the operating system, that of ctx. Cost: some reads of all there is, and
+// the making of what is made.
 func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options) (rep RepairReport, err error) {
 	if err := o.Validate(); err != nil {
 		return rep, err

@@ -81,7 +81,7 @@ func alike(t *testing.T, what string, got, want *engine.Engine) {
 }
 
 // sound verifies a database and adds to it, with terms that it does not have yet.
-func sound(t *testing.T, what string, e *engine.Engine, more []engine.Document) {
+func sound(t *testing.T, what string, e *engine.Engine, more []engine.Document) engine.VerifyReport {
 	t.Helper()
 	add(t, e, more)
 	if err := e.Flush(t.Context()); err != nil {
@@ -90,9 +90,11 @@ func sound(t *testing.T, what string, e *engine.Engine, more []engine.Document) 
 	if r := search(t, e, engine.Query{Text: more[0].Title, Mode: engine.ModeLexical}); len(r.Hits) == 0 || r.Hits[0].ID != more[0].ID {
 		t.Errorf("%s: a new document is not found: %v", what, ids(r))
 	}
-	if r, err := e.Verify(t.Context(), nil); err != nil || len(r.Problems) > 0 {
+	r, err := e.Verify(t.Context(), nil)
+	if err != nil || len(r.Problems) > 0 {
 		t.Errorf("%s: %v, %v", what, r.Problems, err)
 	}
+	return r
 }
 
 // TestTermsInBackups: what is restored answers alike, at each part.
@@ -131,10 +133,12 @@ func TestTermsInBackups(t *testing.T) {
 				if err = errors.Join(err, b.Close()); err != nil {
 					t.Fatal(err)
 				}
-				back := openWith(t, dir, k.enc(), engine.Options{ChunkTokens: k.o.ChunkTokens})
+				back := openWith(t, dir, k.enc(), engine.Options{ChunkTokens: k.o.ChunkTokens, Local: true})
 				what := fmt.Sprint("part ", part+1)
 				alike(t, what, back, fresh)
-				sound(t, what, back, k.docs(300, 310))
+				if r := sound(t, what, back, k.docs(300, 310)); r.SumsRecounted == 0 || r.CellsRecounted == 0 {
+					t.Errorf("%s: nothing is recounted: %+v", what, r)
+				}
 				closeIt(t, back)
 			}
 		})

@@ -300,7 +300,10 @@ func TestRestoreForged(t *testing.T) {
 // FuzzRestore reads parts of any frames, with right checksums. It may neither panic
 // nor take memory out of proportion, and refuses with a *BackupError.
 func FuzzRestore(f *testing.F) {
-	for _, b := range [][]byte{chained(f, 1), chained(f, 3)} {
+	words, _ := forged{partHeader{Part: 1, To: place{Seq: 3, Next: 10, Terms: 3}}, func(p *partWriter) error {
+		return errors.Join(p.frame(frameTerms, encodeTerms([]string{"a", "b"})), p.frame(frameTerms, encodeTerms([]string{"c"})), putForged(p, 1, doc("a", 1)))
+	}, 1}.bytes(f)
+	for _, b := range [][]byte{chained(f, 1), chained(f, 3), words} {
 		var raw []byte // as the fuzzer gives frames: kind, length u16, payload
 		p := &partReader{r: bytes.NewReader(b)}
 		for p.begin() == nil {

@@ -99,4 +99,16 @@ func TestGrowingFromNothing(t *testing.T) {
 			t.Errorf("token %d is in no passage", token)
 		}
 	}
+	if err := b.Verify(t.Context()); err != nil {
+		t.Errorf("grown: %v", err)
+	}
+	at, err := b.cell(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(at.tokens) - 1
+	at.tokens[last] = uint32(b.words.vocab())
+	if err := b.Verify(t.Context()); !errors.Is(err, modulate.ErrCorrupt) {
+		t.Errorf("a token beyond the directory: %v", err)
+	}
 }

@@ -20,10 +20,10 @@ func (b *Bridges) Verify(ctx context.Context) error {
 			if c = s.loaded.Load(); c == nil {
 				c, err = s.at.read(s, b.dim, b.vocab)
 			}
-			if err == nil {
-				err = count.add(i, c)
+			if err != nil {
+				return nil, err
 			}
-			return c, err
+			return c, count.add(i, c)
 		})
 		if err != nil {
 			return err
@@ -64,10 +64,12 @@ func (k *tokenCount) mark(cell int) uint64 {
 	return (x ^ x>>29) * 0xBF58476D1CE4E5B9
 }
 
+// add counts a cell. The directory has no token beyond its last, though a vocabulary
+// may grow.
 func (k *tokenCount) add(at int, c *cell) error {
 	for i, t := range c.tokens {
 		if int(t) >= len(k.df) {
-			return corrupt("cell %d has token %d, which the directory does not know", at, t)
+			return corrupt("cell %d has token %d, the directory those below %d", at, t, len(k.df))
 		}
 		k.df[t] += c.count(i)
 		k.cells[t] += k.mark(at)
