@@ -1,0 +1,219 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// What stands in the records of a document: its text side and its rows.
+
+// The first byte of documents and rows: one row, several, or any number with a
+// media type (documents) or codes (rows).
+const (
+	recordVersion  = 1
+	recordVersionN = 2
+	recordVersionX = 3
+)
+
+func versionFor(rows int, more bool) byte {
+	switch {
+	case more:
+		return recordVersionX
+	case rows > 1:
+		return recordVersionN
+	}
+	return recordVersion
+}
+
+// encodeDocument appends the text side of d: version, truncated, id, title,
+// text, metadata, each of the latter with its length before it; in version 3 the
+// media type likewise and the number of rows; of several rows their number, and
+// for each the distance of its start from the one before and its length.
+func encodeDocument(dst []byte, d *Document) []byte {
+	dst = append(dst, versionFor(len(d.Rows), d.Media != ""))
+	dst = binary.AppendVarint(dst, int64(d.Truncated))
+	for _, s := range []string{d.ID, d.Title, d.Text} {
+		dst = binary.AppendUvarint(dst, uint64(len(s)))
+		dst = append(dst, s...)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(d.Metadata)))
+	dst = append(dst, d.Metadata...)
+	if d.Media != "" {
+		dst = binary.AppendUvarint(dst, uint64(len(d.Media)))
+		dst = append(dst, d.Media...)
+	}
+	if d.Media != "" || len(d.Rows) > 1 {
+		dst = binary.AppendUvarint(dst, uint64(len(d.Rows)))
+	}
+	if len(d.Rows) > 1 {
+		last := 0
+		for _, r := range d.Rows {
+			dst = binary.AppendUvarint(dst, uint64(r.Start-last))
+			dst = binary.AppendUvarint(dst, uint64(r.End-r.Start))
+			last = r.Start
+		}
+	}
+	return dst
+}
+
+// decodeDocument fills the text side of d. It copies what it keeps.
+func decodeDocument(p []byte, d *Document) error {
+	r := reader{p: p}
+	v := r.byte()
+	if v < recordVersion || v > recordVersionX {
+		return fmt.Errorf("%w: document version %d", errRecord, v)
+	}
+	truncated := r.varint()
+	d.ID, d.Title, d.Text = string(r.bytes()), string(r.bytes()), string(r.bytes())
+	d.Metadata = nil
+	if m := r.bytes(); len(m) > 0 {
+		d.Metadata = append([]byte(nil), m...)
+	}
+	d.Truncated = int32(truncated)
+	d.Media = ""
+	rows := uint64(1)
+	var err error
+	if v == recordVersionX {
+		d.Media = string(r.bytes())
+	}
+	if v > recordVersion {
+		if rows, err = r.rows(v); err != nil {
+			return err
+		}
+	}
+	d.Rows = []Row{{End: len(d.Text)}}
+	if rows > 1 {
+		if err := decodeSpans(&r, d, rows); err != nil {
+			return err
+		}
+	}
+	if v == recordVersionX && r.err == nil && d.Media == "" {
+		return fmt.Errorf("%w: no media type", errRecord)
+	}
+	if err := r.finish(); err != nil {
+		return err
+	}
+	if int64(d.Truncated) != truncated {
+		return fmt.Errorf("%w: number out of range", errRecord)
+	}
+	return nil
+}
+
+// decodeSpans fills the bytes that each of several rows stands for.
+func decodeSpans(r *reader, d *Document, n uint64) error {
+	d.Rows = make([]Row, n)
+	var start uint64
+	for i := range d.Rows {
+		start += r.uvarint()
+		length := r.uvarint()
+		if size := uint64(len(d.Text)); start > size || length > size-start {
+			return fmt.Errorf("%w: chunk %d lies outside the text", errRecord, i)
+		}
+		d.Rows[i].Start, d.Rows[i].End = int(start), int(start+length)
+	}
+	return r.err
+}
+
+// encodeRows appends the vectors and the token ids: version, for several rows
+// their number, and each as dimension, float32 little-endian, count, zigzag
+// differences of consecutive ids. In version 3 the number is always there, and
+// behind each row the length of its codes and the codes.
+func encodeRows(dst []byte, rows []Row) []byte {
+	codes := false
+	for _, r := range rows {
+		codes = codes || len(r.Codes) > 0
+	}
+	dst = append(dst, versionFor(len(rows), codes))
+	if codes || len(rows) > 1 {
+		dst = binary.AppendUvarint(dst, uint64(len(rows)))
+	}
+	for _, r := range rows {
+		dst = encodeRow(dst, r.Vector, r.Tokens)
+		if codes {
+			dst = binary.AppendUvarint(dst, uint64(len(r.Codes)))
+			dst = append(dst, r.Codes...)
+		}
+	}
+	return dst
+}
+
+func encodeRow(dst []byte, vector []float32, tokens []int32) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(vector)))
+	for _, x := range vector {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(tokens)))
+	var last int64
+	for _, t := range tokens {
+		dst = binary.AppendVarint(dst, int64(t)-last)
+		last = int64(t)
+	}
+	return dst
+}
+
+// decodeRows reads the rows of one document into the slice given, whose
+// vectors, tokens and codes are used again. Their spans are the document's.
+func decodeRows(p []byte, rows []Row) ([]Row, error) {
+	r := reader{p: p}
+	n := uint64(1)
+	var err error
+	v := r.byte()
+	switch v {
+	case recordVersion:
+	case recordVersionN, recordVersionX:
+		if n, err = r.rows(v); err != nil {
+			return rows, err
+		}
+	default:
+		return rows, fmt.Errorf("%w: row version %d", errRecord, v)
+	}
+	for uint64(cap(rows)) < n {
+		rows = append(rows[:cap(rows)], Row{})
+	}
+	rows = rows[:n]
+	for i := range rows {
+		row := &rows[i]
+		row.Start, row.End = 0, 0
+		if row.Vector, row.Tokens, err = decodeRow(&r, row.Vector[:0], row.Tokens[:0]); err != nil {
+			return rows, err
+		}
+		row.Codes = row.Codes[:0]
+		if v == recordVersionX {
+			row.Codes = append(row.Codes, r.bytes()...)
+		}
+		if len(row.Codes) == 0 {
+			row.Codes = nil
+		}
+	}
+	return rows, r.finish()
+}
+
+// decodeRow appends vector and tokens of a row to the slices given.
+func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32, error) {
+	dim := r.uvarint()
+	if dim > uint64(len(r.p))/4 {
+		return vector, tokens, fmt.Errorf("%w: vector of %d in %d bytes", errRecord, dim, len(r.p))
+	}
+	raw := r.p[:dim*4]
+	r.p = r.p[dim*4:]
+	vector = slices.Grow(vector, int(dim))
+	for ; len(raw) > 0; raw = raw[4:] {
+		vector = append(vector, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+	}
+	n := r.uvarint()
+	if n > uint64(len(r.p)) {
+		return vector, tokens, fmt.Errorf("%w: %d tokens in %d bytes", errRecord, n, len(r.p))
+	}
+	tokens = slices.Grow(tokens, int(n))
+	var last int64
+	for ; n > 0; n-- {
+		last += r.varint()
+		if int64(int32(last)) != last {
+			return vector, tokens, fmt.Errorf("%w: number out of range", errRecord)
+		}
+		tokens = append(tokens, int32(last))
+	}
+	return vector, tokens, r.err
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+func appendNumbers(dst []byte, ns ...uint64) []byte {
+	for _, n := range ns {
+		dst = binary.LittleEndian.AppendUint64(dst, n)
+	}
+	return dst
+}
+
+func decodeNumbers(p []byte, ns ...*uint64) error {
+	if len(p) != 8*len(ns) {
+		return fmt.Errorf("%w: %d bytes, want %d", errRecord, len(p), 8*len(ns))
+	}
+	for i, n := range ns {
+		*n = binary.LittleEndian.Uint64(p[8*i:])
+	}
+	return nil
+}
+
+// reader decodes from the front of p and remembers the first error, after
+// which it yields zeros.
+type reader struct {
+	p   []byte
+	err error
+}
+
+func (r *reader) fail() {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: ends early", errRecord)
+	}
+	r.p = nil
+}
+
+func (r *reader) byte() byte {
+	if len(r.p) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.p[0]
+	r.p = r.p[1:]
+	return b
+}
+
+func (r *reader) uvarint() uint64 {
+	n, k := binary.Uvarint(r.p)
+	if k <= 0 {
+		r.fail()
+		return 0
+	}
+	r.p = r.p[k:]
+	return n
+}
+
+func (r *reader) varint() int64 {
+	n, k := binary.Varint(r.p)
+	if k <= 0 {
+		r.fail()
+		return 0
+	}
+	r.p = r.p[k:]
+	return n
+}
+
+func (r *reader) bytes() []byte {
+	n := r.uvarint()
+	if n > uint64(len(r.p)) {
+		r.fail()
+		return nil
+	}
+	b := r.p[:n]
+	r.p = r.p[n:]
+	return b
+}
+
+// rows reads how many rows a record of a version has. Of several, each takes two
+// bytes or more.
+func (r *reader) rows(version byte) (uint64, error) {
+	n := r.uvarint()
+	if n < 1 || n == 1 && version == recordVersionN || n > MaxRows || n > 1 && n > uint64(len(r.p))/2 {
+		return 0, fmt.Errorf("%w: %d rows in %d bytes", errRecord, n, len(r.p))
+	}
+	return n, nil
+}
+
+func (r *reader) finish() error {
+	if r.err == nil && len(r.p) > 0 {
+		r.err = fmt.Errorf("%w: %d bytes too many", errRecord, len(r.p))
+	}
+	return r.err
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// What stands in the records of ids, commits and the state, and in the log.
+
+// version is what an id has since batch seq: ordinal ord (0 means deleted),
+// whose records take bytes; truncated says that tokens of it were cut off.
+type version struct {
+	ord, seq, bytes uint64
+	truncated       bool
+}
+
+// truncatedBit is in the number of bytes of a version of which tokens were cut
+// off. In databases of format 1 it is never set.
+const truncatedBit = 1 << 63
+
+func (v version) size() uint64 {
+	if v.truncated {
+		return v.bytes | truncatedBit
+	}
+	return v.bytes
+}
+
+func (v *version) split() {
+	v.truncated = v.bytes&truncatedBit != 0
+	v.bytes &^= truncatedBit
+}
+
+// current is the record of an id: its version and the one before. The latter
+// answers while the batch of the former is not committed, and restores the
+// record if it never is.
+type current struct{ now, before version }
+
+func (c current) encode() []byte {
+	return appendNumbers(nil, c.now.ord, c.now.seq, c.now.size(), c.before.ord, c.before.seq, c.before.size())
+}
+
+func decodeCurrent(p []byte) (c current, err error) {
+	err = decodeNumbers(p, &c.now.ord, &c.now.seq, &c.now.bytes, &c.before.ord, &c.before.seq, &c.before.bytes)
+	c.now.split()
+	c.before.split()
+	return c, err
+}
+
+// at returns the ordinal at sequence seq, 0 for none.
+func (c current) at(seq uint64) uint64 {
+	if c.now.seq <= seq {
+		return c.now.ord
+	}
+	return c.before.ord
+}
+
+// commit is the record of one batch: how many log entries it has, the first
+// free ordinal and the number of live documents after it, the bytes of the
+// versions that it ended, and the digest of all commits up to it with the nonce
+// that went into it. Those of format 1 have neither.
+type commit struct {
+	entries, nextOrd, live, deadBytes uint64
+	nonce                             [16]byte
+	history                           History
+}
+
+func (c commit) encode() []byte {
+	b := appendNumbers(nil, c.entries, c.nextOrd, c.live, c.deadBytes)
+	if c.history == (History{}) {
+		return b
+	}
+	return append(append(b, c.nonce[:]...), c.history[:]...)
+}
+
+func decodeCommit(p []byte) (c commit, err error) {
+	const old, now = 4 * 8, 4*8 + 32
+	if len(p) == now {
+		c.nonce, c.history = [16]byte(p[old:]), History(p[old+16:])
+		if p = p[:old]; c.history == (History{}) {
+			return c, fmt.Errorf("%w: no digest", errRecord)
+		}
+	}
+	err = decodeNumbers(p, &c.entries, &c.nextOrd, &c.live, &c.deadBytes)
+	return c, err
+}
+
+// state is what the last durable write left. gen counts durable writes of any
+// kind; base is the sequence up to which Compact has trimmed; manifestGen is
+// gen at the last change of the manifest; liveBytes and deadBytes are the sizes
+// of the records of live versions and of dead ones that Compact has not passed.
+//
+// truncated counts live documents of which tokens were cut off. trimmed is the
+// sequence up to which Compact has removed what it is to remove. Everything
+// below ordinal safeOrd and up to sequence safeSeq lay in Badger's tables when
+// the database was last opened after a clean end; newLive of the live versions
+// are later ones, which may lie in its logs. history is the digest at seq,
+// baseHistory that at base. terms counts the vocabulary's; the record of a database
+// without one does not have it.
+type state struct {
+	gen, seq, nextOrd, live, base, manifestGen, liveBytes, deadBytes uint64
+
+	truncated, trimmed, safeOrd, safeSeq, newLive uint64
+	history, baseHistory                          History
+	terms                                         uint64
+}
+
+func (s state) encode() []byte {
+	b := appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen, s.liveBytes, s.deadBytes,
+		s.truncated, s.trimmed, s.safeOrd, s.safeSeq, s.newLive)
+	b = append(append(b, s.history[:]...), s.baseHistory[:]...)
+	if s.terms > 0 {
+		b = appendNumbers(b, s.terms)
+	}
+	return b
+}
+
+func decodeState(p []byte) (s state, err error) {
+	const old, now = 8 * 8, 13*8 + 32
+	if len(p) == now+8 {
+		if err := decodeNumbers(p[now:], &s.terms); err != nil {
+			return s, err
+		}
+		if s.terms == 0 || s.terms > maxTerms {
+			return s, fmt.Errorf("%w: %d terms", errRecord, s.terms)
+		}
+		p = p[:now]
+	}
+	switch len(p) {
+	case old: // format 1
+		err = decodeNumbers(p, &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen, &s.liveBytes, &s.deadBytes)
+		s.safeOrd, s.newLive = 1, s.live
+	case now:
+		s.history, s.baseHistory = History(p[now-32:]), History(p[now-16:])
+		err = decodeNumbers(p[:now-32], &s.gen, &s.seq, &s.nextOrd, &s.live, &s.base, &s.manifestGen, &s.liveBytes, &s.deadBytes,
+			&s.truncated, &s.trimmed, &s.safeOrd, &s.safeSeq, &s.newLive)
+	default:
+		err = fmt.Errorf("%w: %d bytes", errRecord, len(p))
+	}
+	return s, err
+}
+
+// encodeChange appends a log entry: operation, new and old ordinal, id.
+func encodeChange(dst []byte, c Change) []byte {
+	dst = append(dst, byte(c.Op))
+	dst = binary.AppendUvarint(dst, c.New)
+	dst = binary.AppendUvarint(dst, c.Old)
+	return append(dst, c.ID...)
+}
+
+func decodeChange(p []byte) (Change, error) {
+	r := reader{p: p}
+	c := Change{Op: Op(r.byte()), New: r.uvarint(), Old: r.uvarint()}
+	if r.err != nil {
+		return c, r.err
+	}
+	c.ID = string(r.p)
+	ok := len(c.ID) > 0 && len(c.ID) <= MaxIDBytes
+	switch c.Op {
+	case Insert:
+		ok = ok && c.New != 0 && c.Old == 0
+	case Update:
+		ok = ok && c.New != 0 && c.Old != 0
+	case Delete:
+		ok = ok && c.New == 0 && c.Old != 0
+	default:
+		ok = false
+	}
+	if !ok {
+		return c, fmt.Errorf("%w: impossible log entry", errRecord)
+	}
+	return c, nil
+}
