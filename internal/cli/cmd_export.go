@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -127,15 +126,12 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	if err != nil {
 		return err
 	}
-	name, in := args[0], a.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
+	name := args[0]
+	in, err := a.input(name)
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	x, err := engine.NewExported(in)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
