@@ -99,6 +99,12 @@ func (c *Client) Post(ctx context.Context, in, out any, limit int64) error {
 	}
 }
 
+// AnswerLimit is more than an answer takes that holds so many vectors of length dim,
+// their numbers written out.
+func AnswerLimit(vectors, dim int) int64 {
+	return int64(vectors)*(int64(dim)*32+1024) + 1<<20
+}
+
 // once makes one call; nil is success.
 func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *failure {
 	timeout := cmp.Or(c.Timeout, defaultTimeout)
