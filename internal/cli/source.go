@@ -40,13 +40,13 @@ func (a *app) openSource(model string) (encoder.Encoder, error) {
 		return nil, hinted(fmt.Errorf("%w: model %s is behind a URL, and offline mode opens no connection", encoder.ErrSource, model),
 			"leave out --offline and LEXSEM_OFFLINE, or search with --mode lexical")
 	}
-	name, dims, cut := strings.Cut(model, "@")
-	dim := 0
-	if cut {
+	name, dim := model, 0
+	if at := strings.LastIndexByte(model, '@'); at >= 0 { // names may hold others
 		var err error
-		if dim, err = strconv.Atoi(dims); err != nil || dim < 1 {
+		if dim, err = strconv.Atoi(model[at+1:]); err != nil || dim < 1 {
 			return nil, usagef("model %q: the dimension behind @ is a positive number", model)
 		}
+		name = model[:at]
 	}
 	if a.tokenLimit < 0 {
 		return nil, usagef("--token-limit %d: use a positive number", a.tokenLimit)
