@@ -188,7 +188,7 @@ func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o 
 		return &database{Engine: e}, err
 	}
 	if !exists && a.model == "" {
-		a.model, o.Language = x.Encoder.Model, x.Language
+		a.model, o.Language = modelOf(x.Encoder), x.Language
 	}
 	return a.openDB(ctx, dir, o)
 }

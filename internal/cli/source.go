@@ -27,9 +27,13 @@ func isSource(model string) bool {
 	return strings.HasPrefix(model, sourceOpenAI) || strings.HasPrefix(model, sourceOllama)
 }
 
-// sourceModel is the name by which the encoder of a database is opened again.
-func sourceModel(f encoder.Fingerprint) string {
-	return fmt.Sprintf("%s@%d", f.Model, f.Dim)
+// modelOf is the name by which the encoder of a database is opened again, "" where
+// it has none.
+func modelOf(f encoder.Fingerprint) string {
+	if isSource(f.Model) {
+		return fmt.Sprintf("%s@%d", f.Model, f.Dim)
+	}
+	return f.Model
 }
 
 // openSource opens a model behind a URL: openai:NAME, ollama:NAME or ollama:NAME:TAG,
