@@ -65,17 +65,12 @@ func (s Spec) Validate() error {
 // error that wraps fs.ErrNotExist, a wrong one ErrSpec.
 func LoadSpec(dir string) (Spec, error) {
 	path := filepath.Join(dir, SpecFile)
-	f, err := regular.Open(path)
-	if err != nil {
-		return Spec{}, fmt.Errorf("open model description: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSpecBytes+1))
-	if err != nil {
-		return Spec{}, fmt.Errorf("read model description %s: %w", path, err)
-	}
-	if len(b) > maxSpecBytes {
+	b, err := regular.ReadFile(path, maxSpecBytes)
+	switch {
+	case errors.Is(err, regular.ErrTooLarge):
 		return Spec{}, fmt.Errorf("%w: %s is longer than %d bytes; write it anew", ErrSpec, path, maxSpecBytes)
+	case err != nil:
+		return Spec{}, fmt.Errorf("open model description: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

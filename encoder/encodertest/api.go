@@ -30,14 +30,12 @@ type API struct {
 
 	hash *encoder.Hash
 
-	mu       sync.Mutex
-	calls    int
-	running  int
-	most     int
-	texts    map[string]int
-	bodies   []string
-	keys     []string
-	requests []time.Time
+	mu      sync.Mutex
+	calls   int
+	running int
+	most    int
+	texts   map[string]int
+	bodies  []string
 }
 
 // Fault is what is wrong with an answer. The zero Fault is none.
@@ -74,11 +72,11 @@ func (a *API) Served() map[string]int {
 	return maps.Clone(a.texts)
 }
 
-// Requests are the bodies and the Authorization of the calls, and when they came.
-func (a *API) Requests() (bodies, keys []string, at []time.Time) {
+// Bodies are those of the calls.
+func (a *API) Bodies() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.bodies), slices.Clone(a.keys), slices.Clone(a.requests)
+	return slices.Clone(a.bodies)
 }
 
 // ServeHTTP answers one call.
@@ -92,7 +90,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no JSON", http.StatusBadRequest)
 		return
 	}
-	f := a.begin(r, string(raw), in.Input)
+	f := a.begin(string(raw), in.Input)
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -116,7 +114,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // begin counts a call.
-func (a *API) begin(r *http.Request, body string, texts []string) (f Fault) {
+func (a *API) begin(body string, texts []string) (f Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.Next != nil {
@@ -125,7 +123,7 @@ func (a *API) begin(r *http.Request, body string, texts []string) (f Fault) {
 	a.calls++
 	a.running++
 	a.most = max(a.most, a.running)
-	a.bodies, a.keys, a.requests = append(a.bodies, body), append(a.keys, r.Header.Get("Authorization")), append(a.requests, time.Now())
+	a.bodies = append(a.bodies, body)
 	return f
 }
 

@@ -133,9 +133,8 @@ type answer struct {
 
 // embed makes one call.
 func (c *client) embed(ctx context.Context, texts []string, dim int) ([][]float32, int64, error) {
-	limit := int64(len(texts))*(int64(dim)*32+1024) + 1<<20
 	var out answer
-	if err := c.Post(ctx, request{Model: c.model, Input: texts}, &out, limit); err != nil {
+	if err := c.Post(ctx, request{Model: c.model, Input: texts}, &out, remote.AnswerLimit(len(texts), dim)); err != nil {
 		return nil, 0, err
 	}
 	return out.Embeddings, out.Tokens, nil

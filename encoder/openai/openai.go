@@ -142,9 +142,8 @@ type answer struct {
 // embed makes one call.
 func (c *client) embed(ctx context.Context, texts []string, dim int) ([][]float32, int64, error) {
 	in := request{Model: c.model, Input: texts, Encoding: "base64", Dimensions: c.dimensions}
-	limit := int64(len(texts))*(int64(dim)*32+1024) + 1<<20 // of numbers written out, and more
 	var out answer
-	if err := c.Post(ctx, in, &out, limit); err != nil {
+	if err := c.Post(ctx, in, &out, remote.AnswerLimit(len(texts), dim)); err != nil {
 		return nil, 0, err
 	}
 	vectors := make([][]float32, len(out.Data))

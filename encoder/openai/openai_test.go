@@ -226,8 +226,7 @@ func TestBatches(t *testing.T) {
 	if most > 3 || calls < 8 {
 		t.Errorf("%d calls, %d at a time", calls, most)
 	}
-	bodies, _, _ := api.Requests()
-	for _, b := range bodies {
+	for _, b := range api.Bodies() {
 		var in struct{ Input []string }
 		if err := json.Unmarshal([]byte(b), &in); err != nil {
 			t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/lexsem/lexsem/engine"
 )
@@ -125,15 +123,11 @@ func runRestore(ctx context.Context, a *app, args []string, parts int, asJSON bo
 	}
 	p := a.progress()
 	defer p.done()
-	var in io.Reader = a.Stdin
-	if args[0] != "-" {
-		f, err := os.Open(args[0])
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
+	in, err := a.input(args[0])
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	r, err := engine.Restore(ctx, dir, in, engine.RestoreOptions{Parts: parts, Progress: func(s engine.Progress) {
 		p.update(step{stage: "restoring", done: s.Done, unit: "documents"})
 	}})

@@ -286,7 +286,7 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		r.fail("database", hinted(fmt.Errorf("%w: %s: %s", store.ErrCorrupt, count(len(rep.Problems), "problem", "problems"), rep.Problems[0]),
 			"`lexsem doctor --repair --db DIR` makes it whole, or saves what can be read into a new database"))
 	} else {
-		r.pass("database", "%s, format %d: %s documents, every checksum right", stats.Dir, stats.FormatMajor, thousands(rep.Documents))
+		r.pass("database", "%s, format %d: %s, every checksum right", stats.Dir, stats.FormatMajor, count(rep.Documents, "document", "documents"))
 	}
 	if rep.Documents > 0 {
 		r.pass("index", "%s: %d of %d vectors unreachable, self-recall %.4f on %s", stats.Index, rep.Unreachable, rep.Vectors,

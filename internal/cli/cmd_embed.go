@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,20 +112,17 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 }
 
 func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
-	r, kind := a.Stdin, *o.input
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		r = f
+	r, err := a.input(name)
+	if err != nil {
+		return nil, err
 	}
+	defer r.Close()
+	kind := *o.input
 	if kind == "" && strings.EqualFold(filepath.Ext(name), ".jsonl") {
 		kind = "jsonl"
 	}
 	var out []searchQuery
-	err := eachLine(r, nil, func(n int, line []byte) error {
+	err = eachLine(r, nil, func(n int, line []byte) error {
 		t := searchQuery{fmt.Sprint(n), string(line)}
 		if kind == "jsonl" {
 			doc, err := parseDocument(line)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -127,15 +126,12 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	if err != nil {
 		return err
 	}
-	name, in := args[0], a.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
+	name := args[0]
+	in, err := a.input(name)
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	x, err := engine.NewExported(in)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -192,7 +188,7 @@ func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o 
 		return &database{Engine: e}, err
 	}
 	if !exists && a.model == "" {
-		a.model, o.Language = x.Encoder.Model, x.Language
+		a.model, o.Language = modelOf(x.Encoder), x.Language
 	}
 	return a.openDB(ctx, dir, o)
 }

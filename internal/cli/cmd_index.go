@@ -25,7 +25,8 @@ search finds the document by its best chunk and says which.
 
 With --model openai:NAME, as openai:text-embedding-3-small (any /v1/embeddings: OPENAI_BASE_URL,
 OPENAI_API_KEY), or ollama:NAME, as ollama:nomic-embed-text (OLLAMA_HOST), texts are sent
-there; NAME@DIM says how long the vectors are where it is not known. The model is asked when something is encoded, never for a lexical search.
+there; NAME@DIM says how long the vectors are where it is not known. The model is asked when
+something is encoded, never for a lexical search.
 
 Each batch is stored whole or not at all. When a document cannot be read, indexing stops
 before its batch, naming file and line; --skip-bad leaves such documents out and counts them.

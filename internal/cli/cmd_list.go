@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
 )
@@ -93,7 +94,11 @@ func (a *app) printLine(d engine.Document) error {
 	id := clipColumns(flat(d.ID), width/2)
 	text := d.Title
 	if blank(text) {
-		text = d.Text[:min(len(d.Text), 4*width)]
+		end := min(len(d.Text), 4*width)
+		for end < len(d.Text) && !utf8.RuneStart(d.Text[end]) {
+			end++
+		}
+		text = d.Text[:end]
 	}
 	_, err := fmt.Fprintf(a.Stdout, "%s  %s\n", a.style(bold, id), clipColumns(flat(text), width-2-len([]rune(id))))
 	return err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -329,19 +328,16 @@ func trecField(s string) string {
 
 // readQueries reads a file of queries in BEIR's layout.
 func readQueries(a *app, name string) ([]searchQuery, error) {
-	r := a.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		r = f
-	} else {
+	r, err := a.input(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if name == "-" {
 		name = "stdin"
 	}
 	var out []searchQuery
-	err := eachLine(r, nil, func(n int, line []byte) error {
+	err = eachLine(r, nil, func(n int, line []byte) error {
 		fields, err := parseObject(line)
 		if err != nil {
 			return &badInput{fmt.Sprintf("%s:%d", name, n), err}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,12 +214,5 @@ func storedModel(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	stats, err := e.Stats(ctx)
-	model := stats.Encoder.Model
-	switch {
-	case isSource(model):
-		model = sourceModel(stats.Encoder)
-	case model == "":
-		model = modelNone
-	}
-	return model, errors.Join(err, e.Close())
+	return cmp.Or(modelOf(stats.Encoder), modelNone), errors.Join(err, e.Close())
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/engine"
 )
 
 func TestSnippet(t *testing.T) {
@@ -50,6 +52,20 @@ func TestDemoCell(t *testing.T) {
 			if got := a.demoCell(id, target); len([]rune(got)) != demoColumn {
 				t.Errorf("cell %q has %d columns, want %d", got, len([]rune(got)), demoColumn)
 			}
+		}
+	}
+}
+
+// A line of list does not end within a character.
+func TestListedTextIsNotCutInACharacter(t *testing.T) {
+	for blanks := 396; blanks < 400; blanks++ {
+		var out strings.Builder
+		a := &app{Env: Env{Stdout: &out, Width: 100}}
+		if err := a.printLine(engine.Document{ID: "id", Text: "a" + strings.Repeat(" ", blanks-1) + "語 b"}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "\ufffd") {
+			t.Errorf("%d blanks: %q", blanks, out.String())
 		}
 	}
 }

@@ -13,9 +13,8 @@ import (
 // visible puts an escape, as JSON writes it, for each character that could speak
 // to a terminal or turn what is read around: controls, marks of direction, and
 // separators of lines. Breaks of lines and tabs stay; bytes that are no UTF-8 become
-// U+FFFD. All that a command prints
-// goes through it, by way of screen; texts that are cut to a width or put on one
-// line go through it before.
+// U+FFFD. All text that a command prints goes through it, by way of screen; texts
+// that are cut to a width or put on one line go through it before.
 func visible(s string) string {
 	if strings.IndexFunc(s, speaks) < 0 && utf8.ValidString(s) {
 		return s

@@ -118,32 +118,29 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 
 // damage GLOB flips a bit in every 64th byte of the files.
 func damage(ts *testscript.TestScript, neg bool, args []string) {
-	names, err := filepath.Glob(ts.MkAbs(args[0]))
-	ts.Check(err)
-	if len(names) == 0 {
-		ts.Fatalf("no file matches %s", args[0])
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		ts.Check(err)
+	changeFiles(ts, args[0], func(data []byte) {
 		for i := 0; i < len(data); i += 64 {
 			data[i] ^= 1
 		}
-		ts.Check(os.WriteFile(name, data, 0o644))
-	}
+	})
 }
 
 // flip GLOB flips one bit in the middle of the files.
 func flipOne(ts *testscript.TestScript, neg bool, args []string) {
-	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	changeFiles(ts, args[0], func(data []byte) { data[len(data)/2] ^= 1 })
+}
+
+// changeFiles changes the bytes of all files that match glob, of which there must be one.
+func changeFiles(ts *testscript.TestScript, glob string, change func(data []byte)) {
+	names, err := filepath.Glob(ts.MkAbs(glob))
 	ts.Check(err)
 	if len(names) == 0 {
-		ts.Fatalf("no file matches %s", args[0])
+		ts.Fatalf("no file matches %s", glob)
 	}
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		ts.Check(err)
-		data[len(data)/2] ^= 1
+		change(data)
 		ts.Check(os.WriteFile(name, data, 0o644))
 	}
 }

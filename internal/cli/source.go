@@ -27,9 +27,13 @@ func isSource(model string) bool {
 	return strings.HasPrefix(model, sourceOpenAI) || strings.HasPrefix(model, sourceOllama)
 }
 
-// sourceModel is the name by which the encoder of a database is opened again.
-func sourceModel(f encoder.Fingerprint) string {
-	return fmt.Sprintf("%s@%d", f.Model, f.Dim)
+// modelOf is the name by which the encoder of a database is opened again, "" where
+// it has none.
+func modelOf(f encoder.Fingerprint) string {
+	if isSource(f.Model) {
+		return fmt.Sprintf("%s@%d", f.Model, f.Dim)
+	}
+	return f.Model
 }
 
 // openSource opens a model behind a URL: openai:NAME, ollama:NAME or ollama:NAME:TAG,
@@ -40,13 +44,13 @@ func (a *app) openSource(model string) (encoder.Encoder, error) {
 		return nil, hinted(fmt.Errorf("%w: model %s is behind a URL, and offline mode opens no connection", encoder.ErrSource, model),
 			"leave out --offline and LEXSEM_OFFLINE, or search with --mode lexical")
 	}
-	name, dims, cut := strings.Cut(model, "@")
-	dim := 0
-	if cut {
+	name, dim := model, 0
+	if at := strings.LastIndexByte(model, '@'); at >= 0 { // names may hold others
 		var err error
-		if dim, err = strconv.Atoi(dims); err != nil || dim < 1 {
+		if dim, err = strconv.Atoi(model[at+1:]); err != nil || dim < 1 {
 			return nil, usagef("model %q: the dimension behind @ is a positive number", model)
 		}
+		name = model[:at]
 	}
 	if a.tokenLimit < 0 {
 		return nil, usagef("--token-limit %d: use a positive number", a.tokenLimit)

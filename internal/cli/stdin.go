@@ -3,7 +3,16 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
 )
+
+// input opens the file that a command reads; "-" is standard input.
+func (a *app) input(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(a.Stdin), nil
+	}
+	return os.Open(name)
+}
 
 // cancelReader reads from r until ctx is done, even while r blocks, as a
 // terminal or an idle pipe does. It is for one goroutine.

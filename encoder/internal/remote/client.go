@@ -76,10 +76,7 @@ func (c *Client) Post(ctx context.Context, in, out any, limit int64) error {
 	if err != nil {
 		return err
 	}
-	retries := c.Retries
-	if retries == 0 {
-		retries = defaultRetries
-	}
+	retries := cmp.Or(c.Retries, defaultRetries)
 	for try := 0; ; try++ {
 		f := c.once(ctx, body, out, limit)
 		if f == nil {
@@ -102,12 +99,15 @@ func (c *Client) Post(ctx context.Context, in, out any, limit int64) error {
 	}
 }
 
+// AnswerLimit is more than an answer takes that holds so many vectors of length dim,
+// their numbers written out.
+func AnswerLimit(vectors, dim int) int64 {
+	return int64(vectors)*(int64(dim)*32+1024) + 1<<20
+}
+
 // once makes one call; nil is success.
 func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *failure {
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
+	timeout := cmp.Or(c.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
@@ -119,7 +119,7 @@ func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *f
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)
 	}
-	res, err := c.client().Do(req)
+	res, err := cmp.Or(c.HTTP, shared).Do(req)
 	if err != nil {
 		var outer *url.Error
 		if errors.As(err, &outer) {
@@ -139,12 +139,7 @@ func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *f
 		return &failure{err: c.failed("", err), again: !nobody && !errors.As(err, &other)}
 	}
 	defer res.Body.Close()
-	id := ""
-	for _, name := range []string{"X-Request-Id", "Request-Id"} {
-		if id == "" {
-			id = printable(res.Header.Get(name), 100)
-		}
-	}
+	id := printable(cmp.Or(res.Header.Get("X-Request-Id"), res.Header.Get("Request-Id")), 100)
 	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -208,13 +203,6 @@ func (e *sourceError) Error() string { return fmt.Sprintf("%v: %s", encoder.ErrS
 // Is reports encoder.ErrSource, and what the failure comes of.
 func (e *sourceError) Is(target error) bool {
 	return target == encoder.ErrSource || errors.Is(e.err, target)
-}
-
-func (c *Client) client() *http.Client {
-	if c.HTTP != nil {
-		return c.HTTP
-	}
-	return shared
 }
 
 // shared follows no redirection: it would carry texts, and make a GET of a POST.
