@@ -217,3 +217,14 @@ func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32,
 	}
 	return vector, tokens, r.err
 }
+
+// join gives the chunks of a document the rows that are read for them.
+func (d *Document) join(rows []Row) error {
+	if len(rows) != len(d.Rows) {
+		return fmt.Errorf("%w: %d chunks and %d rows", errRecord, len(d.Rows), len(rows))
+	}
+	for i, r := range rows {
+		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
+	}
+	return nil
+}

@@ -114,16 +114,12 @@ func (x *restorer) document(ctx context.Context) (ord uint64, d *Document, err e
 		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
 	}
 	rows, err := decodeRows(all[n:], nil)
-	if err == nil && len(rows) != len(d.Rows) {
-		err = fmt.Errorf("%w: %d chunks and %d rows", errRecord, len(d.Rows), len(rows))
+	if err == nil {
+		err = d.join(rows)
 	}
-	if err != nil {
-		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
+	if err == nil {
+		err = d.check(x.manifest.Dim)
 	}
-	for i, r := range rows {
-		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
-	}
-	err = d.check(x.manifest.Dim)
 	if err == nil && x.accept != nil {
 		err = x.accept(d)
 	}
