@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -71,8 +70,7 @@ func (w *stager) terms(first uint64, terms []string) error {
 // encodeTerms is each term with its length before it.
 func encodeTerms(terms []string) (p []byte) {
 	for _, t := range terms {
-		p = binary.AppendUvarint(p, uint64(len(t)))
-		p = append(p, t...)
+		p = appendBytes(p, t)
 	}
 	return p
 }
