@@ -319,6 +319,13 @@ func TestSalvageRefuses(t *testing.T) {
 	if _, err := Salvage(ctx, dir, to, SalvageOptions{Finish: func(context.Context, string) error { return planted }}); !errors.Is(err, planted) {
 		t.Errorf("a failing end: %v", err)
 	}
+	above := filepath.Join(t.TempDir(), "above")
+	lose := func(context.Context, string) error {
+		return errors.Join(os.Rename(above, above+".away"), os.WriteFile(above, nil, 0o644))
+	}
+	if _, err := Salvage(ctx, dir, filepath.Join(above, "to"), SalvageOptions{Finish: lose}); err == nil || errors.Is(err, fs.ErrExist) {
+		t.Errorf("the folder above is lost: %v", err)
+	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(to), "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
