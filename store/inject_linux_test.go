@@ -214,16 +214,7 @@ func TestKillAtCalls(t *testing.T) {
 		if s.Manifest().Dim != 0 {
 			checkContents(t, s)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatalf("%s: %v", label, err)
-		}
-		r, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
-		if err == nil {
-			err = r.Close()
-		}
-		if err != nil {
-			t.Fatalf("%s, closed: %v", label, err)
-		}
+		closeAndRead(t, label, s)
 		if t.Failed() {
 			t.Fatal(label)
 		}
