@@ -79,16 +79,17 @@ func decodeTerms(p []byte, fn func(term string) error) error {
 	r := reader{p: p}
 	for len(r.p) > 0 {
 		t := r.bytes()
-		if r.err == nil && (len(t) < 1 || len(t) > MaxTermBytes) {
+		if r.err != nil {
+			return r.err
+		}
+		if len(t) < 1 || len(t) > MaxTermBytes {
 			return fmt.Errorf("%w: a term of %d bytes", errRecord, len(t))
 		}
-		if r.err == nil {
-			if err := fn(string(t)); err != nil {
-				return err
-			}
+		if err := fn(string(t)); err != nil {
+			return err
 		}
 	}
-	return r.err
+	return nil
 }
 
 // TermCount is how many terms the vocabulary has.
