@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // bridgesName is the folder of the files that the manifest names as bridges.
@@ -90,7 +92,7 @@ func (b *backup) open() error {
 	}
 	for _, br := range m.Bridges {
 		name := filepath.Base(br.File)
-		if b.bridges[name], err = os.Open(filepath.Join(b.s.dir, bridgesName, name)); err != nil {
+		if b.bridges[name], err = regular.Open(filepath.Join(b.s.dir, bridgesName, name)); err != nil {
 			delete(b.bridges, name)
 			return err
 		}

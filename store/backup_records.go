@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-
-	"github.com/dgraph-io/badger/v4"
 )
 
 // writeDocuments writes the live versions from an ordinal on.
@@ -65,7 +63,10 @@ func (p *pin) writeSurvivors(ctx context.Context, w *partWriter, below uint64) (
 		runs = runs[:0]
 		return err
 	}
-	err = p.liveKeys(ctx, below, func(ord uint64) (err error) {
+	err = p.versions(ctx, prefixDocument, 1, below, func(ord uint64, dead bool) (err error) {
+		if dead {
+			return nil
+		}
 		if ord != end || total == 0 {
 			err = flush(64 << 10)
 			start = ord
@@ -78,52 +79,4 @@ func (p *pin) writeSurvivors(ctx context.Context, w *partWriter, below uint64) (
 		return total, err
 	}
 	return total, flush(0)
-}
-
-// liveKeys calls fn with the ordinals of live versions below one, ascending, by
-// their keys alone.
-func (p *pin) liveKeys(ctx context.Context, below uint64, fn func(ord uint64) error) error {
-	it, err := p.iterate(ctx, numberKey(prefixDocument, 1), numberKey(prefixDocument, below))
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	deaths, err := p.deaths(ctx, 1)
-	if err != nil {
-		return err
-	}
-	defer deaths.it.Close()
-	return p.eachOrdinal(ctx, it, below, func(ord uint64) error {
-		dead, err := deaths.dead(ord)
-		if err != nil || dead {
-			return err
-		}
-		return fn(ord)
-	})
-}
-
-// eachOrdinal calls fn with the ordinals below one whose first parts an iterator
-// meets.
-func (p *pin) eachOrdinal(ctx context.Context, it *badger.Iterator, below uint64, fn func(ord uint64) error) error {
-	for steps := 0; it.Valid(); it.Next() {
-		if steps++; steps%checkEvery == 0 {
-			if err := p.interrupted(ctx); err != nil {
-				return err
-			}
-		}
-		ord, part, ok := keyNumber(it.Item().Key())
-		if !ok {
-			return p.s.corrupt("key "+keyName(it.Item().Key())+" is malformed", nil)
-		}
-		if ord >= below {
-			break
-		}
-		if part != 0 {
-			continue
-		}
-		if err := fn(ord); err != nil {
-			return err
-		}
-	}
-	return nil
 }

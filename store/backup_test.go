@@ -294,10 +294,7 @@ func TestBackupConcurrentWithWriter(t *testing.T) {
 				want[d.ID] = d
 			}
 		}
-		got := map[string]*Document{}
-		for _, d := range held(t, c) {
-			got[d.ID] = d
-		}
+		got := documentsOf(t, c)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("part %d is not commit %d: %d documents, want %d", r.Part, r.Seq, len(got), len(want))
 		}

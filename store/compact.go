@@ -177,18 +177,9 @@ func (s *Store) forgetAll(w *stager, st state, entries []entry, upTo uint64) (st
 func (s *Store) forget(w *stager, base uint64, e entry) error {
 	var ops []op
 	if old := e.change.Old; old != 0 {
-		for _, prefix := range []byte{prefixDocument, prefixRow} {
-			keys, err := s.keys(numberKey(prefix, old), numberKey(prefix, old+1), maxParts)
-			if err != nil {
-				return err
-			}
-			for _, k := range keys {
-				// Many parts may take several transactions; the log entry
-				// goes with the last.
-				if err := w.apply(op{key: k}); err != nil {
-					return err
-				}
-			}
+		// Many parts may take several transactions; the log entry goes with the last.
+		if err := w.remove(old); err != nil {
+			return err
 		}
 		ops = append(ops, op{key: numberKey(prefixDeath, old)})
 	}

@@ -3,8 +3,10 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/sys/unix"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 const envFiles = "LEXSEM_STORE_FILES" // how many descriptors a child may have
@@ -70,6 +75,11 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
+// pipeFor puts a pipe, which nobody writes to, in the place of a file.
+func pipeFor(path string) error {
+	return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600))
+}
+
 // TestBadgerIsFenced opens databases at which Badger would end the process.
 func TestBadgerIsFenced(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -79,13 +89,13 @@ func TestBadgerIsFenced(t *testing.T) {
 		"DISCARD is a folder": {func(r string) error {
 			return errors.Join(os.Remove(filepath.Join(r, discardName)), os.Mkdir(filepath.Join(r, discardName), 0o755))
 		}, true},
-		"DISCARD is huge":  {func(r string) error { return os.Truncate(filepath.Join(r, discardName), 1<<43) }, false},
-		"DISCARD is short": {func(r string) error { return os.Truncate(filepath.Join(r, discardName), 3) }, false},
-		"DISCARD is away":  {func(r string) error { return os.Remove(filepath.Join(r, discardName)) }, false},
-		"DISCARD is a pipe": {func(r string) error {
-			os.Remove(filepath.Join(r, discardName))
-			return unix.Mkfifo(filepath.Join(r, discardName), 0o600)
-		}, true},
+		"DISCARD is huge":          {func(r string) error { return os.Truncate(filepath.Join(r, discardName), 1<<43) }, false},
+		"DISCARD is short":         {func(r string) error { return os.Truncate(filepath.Join(r, discardName), 3) }, false},
+		"DISCARD is away":          {func(r string) error { return os.Remove(filepath.Join(r, discardName)) }, false},
+		"DISCARD is a pipe":        {func(r string) error { return pipeFor(filepath.Join(r, discardName)) }, true},
+		"MANIFEST is a pipe":       {func(r string) error { return pipeFor(filepath.Join(r, badger.ManifestFilename)) }, true},
+		"HEAD is a pipe":           {func(r string) error { return pipeFor(filepath.Join(filepath.Dir(r), headName)) }, true},
+		"a table is a pipe":        {func(r string) error { return pipeFor(filepath.Join(r, "000001.sst")) }, true},
 		"a log is a folder":        {func(r string) error { return os.Mkdir(filepath.Join(r, "00009.mem"), 0o755) }, true},
 		"records cannot be listed": {func(r string) error { return errors.Join(os.RemoveAll(r), os.WriteFile(r, nil, 0o644)) }, true},
 	} {
@@ -99,12 +109,46 @@ func TestBadgerIsFenced(t *testing.T) {
 			if err := c.change(filepath.Join(dir, recordsName)); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(os.Args[0])
+			patience, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(patience, os.Args[0])
 			cmd.Env = append(os.Environ(), envChild+"=open", envDir+"="+dir)
 			out, err := cmd.CombinedOutput()
 			if c.corrupt != strings.HasPrefix(string(out), "error:") || c.corrupt != (err != nil) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// TestPipes: what is a pipe where a database has a file is an error of those that
+// only read as well, and nothing that they wait for.
+func TestPipes(t *testing.T) {
+	late := time.AfterFunc(time.Minute, func() { panic("still waiting") })
+	defer late.Stop()
+	for _, name := range []string{lockName, headName, filepath.Join(recordsName, badger.ManifestFilename), filepath.Join(recordsName, "000001.sst")} {
+		dir := t.TempDir()
+		s := open(t, dir, small)
+		add(t, s, doc("a", 1))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := pipeFor(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Open(dir, Options{ReadOnly: true}); err == nil {
+			t.Errorf("%s: opened", name)
+			s.Close()
+		}
+		if damage, err := Damage(ctx, dir, nil); err == nil && len(damage) == 0 {
+			t.Errorf("%s: no damage", name)
+		}
+	}
+	s := open(t, t.TempDir(), small)
+	if err := pipeFor(filepath.Join(s.dir, bridgesName, setBridge(t, s, "slr", "a bridge"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Backup(ctx, io.Discard, nil); !errors.Is(err, regular.ErrIrregular) {
+		t.Errorf("a bridge: %v", err)
 	}
 }

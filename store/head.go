@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // HEAD is a small file beside Badger that tells how many durable writes have
@@ -89,7 +91,7 @@ type head struct {
 // readHead returns the newest valid mark of dir's HEAD. ok is false without
 // one; present tells whether there is a file at all.
 func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
-	f, err := os.Open(filepath.Join(dir, headName))
+	f, err := regular.Open(filepath.Join(dir, headName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return mark{}, 0, false, false, nil
 	}

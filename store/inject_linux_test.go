@@ -75,6 +75,46 @@ func writeWithFaults(dir string) error {
 	return nil
 }
 
+// interruptedSeq is the last commit that the writer of interrupted tells of: it is
+// killed behind the next one, before it can.
+const interruptedSeq = 11
+
+// interrupted makes a database that has something to recover.
+func interrupted(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	start(t, "write", dir, "after-commit", interruptedSeq+1).wait(t, 0)
+	return dir
+}
+
+// faultyRun is what a child did in which a fault hit a system call.
+type faultyRun struct {
+	label, dir, out string
+	acknowledged    uint64
+	took            time.Duration
+	exited          bool // it was not killed
+	err             error
+}
+
+// runFaulty lets writeWithFaults run into the fault of a number: in a copy of the
+// database before where that is odd, else in a folder that is to be made.
+func runFaulty(t *testing.T, n uint64, f inject.Fault, before string, limit time.Duration, env ...string) faultyRun {
+	t.Helper()
+	r := faultyRun{label: fmt.Sprintf("LEXSEM_SEED=%d, %v", n, f), dir: filepath.Join(t.TempDir(), "db")}
+	if n%2 == 1 {
+		copyDir(t, before, r.dir)
+		r.acknowledged = interruptedSeq
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), envChild+"=faulty", envDir+"="+r.dir), env...)
+	r.out, r.took, r.err = f.Run(t, cmd, limit, filesOf(r.dir))
+	r.exited = cmd.ProcessState.Exited()
+	for line := range strings.Lines(r.out) {
+		fmt.Sscanf(line, "committed %d", &r.acknowledged)
+	}
+	return r
+}
+
 // filesOf are the names that a small database has, or gets.
 func filesOf(dir string) []string {
 	all := []string{dir}
@@ -107,35 +147,23 @@ func TestSystemCallsFail(t *testing.T) {
 	t.Parallel()
 	inject.Need(t)
 	rounds, first := trial.Rounds(t, 14, 3000), trial.Seed(t)
-	before := t.TempDir() // a database that has something to recover
-	p := start(t, "write", before, "after-commit", 12)
-	p.wait(t, 0)
+	before := interrupted(t)
 	const limit = 30 * time.Second
 	longest, failed, ended, damaged := time.Duration(0), 0, 0, 0
 	for i := range rounds {
 		n := first + uint64(i)
 		f := inject.Number(n)
-		dir, acknowledged := filepath.Join(t.TempDir(), "db"), uint64(0)
-		if n%2 == 1 {
-			copyDir(t, before, dir)
-			acknowledged = 11
-		}
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), envChild+"=faulty", envDir+"="+dir)
-		out, took, err := f.Run(t, cmd, limit, filesOf(dir))
-		longest = max(longest, took)
-		label := fmt.Sprintf("LEXSEM_SEED=%d, %v", n, f)
+		run := runFaulty(t, n, f, before, limit)
+		label, dir, out := run.label, run.dir, run.out
+		longest = max(longest, run.took)
 		unsure := f.Call == "fsync" || f.Call == "msync"
 		switch {
 		case fatal.MatchString(out):
 			ended++
-		case err != nil || !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "called damaged:") && !unsure:
-			t.Errorf("%s: after %v %v\n%s", label, took, err, out)
+		case run.err != nil || !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "called damaged:") && !unsure:
+			t.Errorf("%s: after %v %v\n%s", label, run.took, run.err, out)
 		case strings.Contains(out, "failed:"):
 			failed++
-		}
-		for line := range strings.Lines(out) {
-			fmt.Sscanf(line, "committed %d", &acknowledged)
 		}
 		s, err := Open(dir, small)
 		if errors.Is(err, ErrCorrupt) && unsure {
@@ -146,8 +174,8 @@ func TestSystemCallsFail(t *testing.T) {
 			t.Errorf("%s: opening again: %v\n%s", label, err, out)
 			continue
 		}
-		if s.Seq() < acknowledged {
-			t.Errorf("%s: at sequence %d, %d was acknowledged\n%s", label, s.Seq(), acknowledged, out)
+		if s.Seq() < run.acknowledged {
+			t.Errorf("%s: at sequence %d, %d was acknowledged\n%s", label, s.Seq(), run.acknowledged, out)
 		}
 		if s.Manifest().Dim != 0 {
 			t.Logf("%s\n%s", label, out) // of what fails next
@@ -176,54 +204,33 @@ func TestKillAtCalls(t *testing.T) {
 	t.Parallel()
 	inject.Need(t)
 	rounds, first := trial.Rounds(t, 6, 2000), trial.Seed(t)
-	before := t.TempDir()
-	p := start(t, "write", before, "after-commit", 12)
-	p.wait(t, 0)
+	before := interrupted(t)
 	killed := 0
 	for i := range rounds {
 		n := first + uint64(i)
 		f := inject.Kill(n)
-		dir, acknowledged := filepath.Join(t.TempDir(), "db"), uint64(0)
-		if n%2 == 1 {
-			copyDir(t, before, dir)
-			acknowledged = 11
+		run := runFaulty(t, n, f, before, time.Minute, envMany+"=1")
+		label, dir, out := run.label, run.dir, run.out
+		if run.exited && run.err != nil {
+			t.Fatalf("%s: %v\n%s", label, run.err, out)
 		}
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), envChild+"=faulty", envDir+"="+dir, envMany+"=1")
-		out, _, err := f.Run(t, cmd, time.Minute, filesOf(dir))
-		label := fmt.Sprintf("LEXSEM_SEED=%d, %v", n, f)
-		if cmd.ProcessState.Exited() && err != nil {
-			t.Fatalf("%s: %v\n%s", label, err, out)
-		}
-		if err != nil {
+		if run.err != nil {
 			killed++
 		} else if !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "failed:") {
 			t.Fatalf("%s: %s", label, out)
-		}
-		for line := range strings.Lines(out) {
-			fmt.Sscanf(line, "committed %d", &acknowledged)
 		}
 		checkReading(t, dir)
 		s, err := Open(dir, small)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", label, err, out)
 		}
-		if s.Seq() < acknowledged || s.Seq() > acknowledged+1 {
-			t.Fatalf("%s: at sequence %d, %d was acknowledged", label, s.Seq(), acknowledged)
+		if s.Seq() < run.acknowledged || s.Seq() > run.acknowledged+1 {
+			t.Fatalf("%s: at sequence %d, %d was acknowledged", label, s.Seq(), run.acknowledged)
 		}
 		if s.Manifest().Dim != 0 {
 			checkContents(t, s)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatalf("%s: %v", label, err)
-		}
-		r, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
-		if err == nil {
-			err = r.Close()
-		}
-		if err != nil {
-			t.Fatalf("%s, closed: %v", label, err)
-		}
+		closeAndRead(t, label, s)
 		if t.Failed() {
 			t.Fatal(label)
 		}

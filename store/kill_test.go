@@ -22,7 +22,7 @@ import (
 // The tests here run this test program again as a child that writes and is
 // killed. The environment says what the child is to do.
 const (
-	envChild = "LEXSEM_STORE_CHILD" // "write", "big", "open", "compact", "hold", "restore"
+	envChild = "LEXSEM_STORE_CHILD" // "write", "big", "open", "compact", "hold", "restore", "limited", "faulty"
 	envDir   = "LEXSEM_STORE_DIR"
 	envPoint = "LEXSEM_STORE_POINT" // name of the failpoint to die at
 	envCount = "LEXSEM_STORE_COUNT" // which time it is hit
@@ -232,12 +232,28 @@ func checkContents(t *testing.T, s *Store) {
 // works or says that it must be recovered first, never that it is damaged.
 func checkReading(t *testing.T, dir string) {
 	t.Helper()
-	s, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
-	if err == nil {
-		err = s.Close()
-	}
-	if err != nil && !errors.Is(err, ErrUnclean) && !errors.Is(err, ErrNoDatabase) || errors.Is(err, ErrCorrupt) {
+	if err := readOnce(dir); err != nil && !errors.Is(err, ErrUnclean) && !errors.Is(err, ErrNoDatabase) || errors.Is(err, ErrCorrupt) {
 		t.Errorf("reading after a kill: %v", err)
+	}
+}
+
+// readOnce opens a database for reading and closes it.
+func readOnce(dir string) error {
+	s, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// closeAndRead closes a database, which can be opened for reading then.
+func closeAndRead(t *testing.T, label string, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatalf("%s: %v", label, err)
+	}
+	if err := readOnce(s.dir); err != nil {
+		t.Fatalf("%s, closed: %v", label, err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // lockName is the file whose operating-system lock guards the database, and
@@ -22,13 +24,12 @@ var errHeld = errors.New("lock is held")
 // The file is nil where none is needed.
 func lockDir(dir string, readOnly bool) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
-	flag := os.O_RDWR | os.O_CREATE
-	if readOnly {
-		flag = os.O_RDONLY
-	}
-	f, err := os.OpenFile(path, flag, 0o644)
-	if readOnly && errors.Is(err, fs.ErrNotExist) { // a copy of a database may come without its lock
-		f, err = os.OpenFile(path, flag|os.O_CREATE, 0o644)
+	var f *os.File
+	var err error
+	if !readOnly {
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	} else if f, err = regular.Open(path); errors.Is(err, fs.ErrNotExist) { // a copy of a database may come without its lock
+		f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o644)
 		if readOnlyDisk(err) { // no one writes there
 			return nil, nil
 		}

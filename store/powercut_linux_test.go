@@ -60,16 +60,7 @@ func TestPowerCut(t *testing.T) {
 			t.Fatalf("%s: at sequence %d, %d was acknowledged, %d begun", label, s.Seq(), acknowledged, begun)
 		}
 		checkContents(t, s)
-		if err := s.Close(); err != nil {
-			t.Fatalf("%s: %v", label, err)
-		}
-		r, err := Open(dir, Options{ReadOnly: true, MemoryMiB: 64})
-		if err == nil {
-			err = r.Close()
-		}
-		if err != nil {
-			t.Fatalf("%s, closed: %v", label, err)
-		}
+		closeAndRead(t, label, s)
 	})
 	t.Logf("%d cuts, %d batches were acknowledged at the last", cuts, last)
 }

@@ -35,14 +35,11 @@ func encodeDocument(dst []byte, d *Document) []byte {
 	dst = append(dst, versionFor(len(d.Rows), d.Media != ""))
 	dst = binary.AppendVarint(dst, int64(d.Truncated))
 	for _, s := range []string{d.ID, d.Title, d.Text} {
-		dst = binary.AppendUvarint(dst, uint64(len(s)))
-		dst = append(dst, s...)
+		dst = appendBytes(dst, s)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(d.Metadata)))
-	dst = append(dst, d.Metadata...)
+	dst = appendBytes(dst, d.Metadata)
 	if d.Media != "" {
-		dst = binary.AppendUvarint(dst, uint64(len(d.Media)))
-		dst = append(dst, d.Media...)
+		dst = appendBytes(dst, d.Media)
 	}
 	if d.Media != "" || len(d.Rows) > 1 {
 		dst = binary.AppendUvarint(dst, uint64(len(d.Rows)))
@@ -132,8 +129,7 @@ func encodeRows(dst []byte, rows []Row) []byte {
 	for _, r := range rows {
 		dst = encodeRow(dst, r.Vector, r.Tokens)
 		if codes {
-			dst = binary.AppendUvarint(dst, uint64(len(r.Codes)))
-			dst = append(dst, r.Codes...)
+			dst = appendBytes(dst, r.Codes)
 		}
 	}
 	return dst
@@ -216,4 +212,15 @@ func decodeRow(r *reader, vector []float32, tokens []int32) ([]float32, []int32,
 		tokens = append(tokens, int32(last))
 	}
 	return vector, tokens, r.err
+}
+
+// join gives the chunks of a document the rows that are read for them.
+func (d *Document) join(rows []Row) error {
+	if len(rows) != len(d.Rows) {
+		return fmt.Errorf("%w: %d chunks and %d rows", errRecord, len(d.Rows), len(rows))
+	}
+	for i, r := range rows {
+		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
+	}
+	return nil
 }

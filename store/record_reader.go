@@ -22,6 +22,11 @@ func decodeNumbers(p []byte, ns ...*uint64) error {
 	return nil
 }
 
+// appendBytes appends bytes with their number before them, as reader.bytes takes them.
+func appendBytes[T string | []byte](dst []byte, b T) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
 // reader decodes from the front of p and remembers the first error, after
 // which it yields zeros.
 type reader struct {

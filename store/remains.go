@@ -382,16 +382,10 @@ func (r *remains) document(ctx context.Context, ord uint64) (*Document, error) {
 		return d, err
 	}
 	rows, err := decodeRows(raw, nil)
-	if err == nil && len(rows) != len(d.Rows) {
-		err = fmt.Errorf("%w: %d rows of %d chunks", errRecord, len(rows), len(d.Rows))
+	if err == nil {
+		err = d.join(rows)
 	}
-	if err != nil {
-		return d, r.codec.decoded(partKey(prefixRow, ord, 0), err)
-	}
-	for i, row := range rows {
-		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = row.Vector, row.Tokens, row.Codes
-	}
-	return d, nil
+	return d, r.codec.decoded(partKey(prefixRow, ord, 0), err)
 }
 
 // seedOf is the seed with which the checksum of a value is right: the checksum is a

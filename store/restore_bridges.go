@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // bridges reads the files of bridges, and removes those that the manifest names
@@ -35,18 +34,15 @@ func (x *restorer) bridges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var there []string
 	for _, e := range entries {
 		if _, ok := crc[e.Name()]; ok {
-			there = append(there, e.Name())
+			delete(crc, e.Name())
 		} else if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
 	for name := range crc {
-		if !slices.Contains(there, name) {
-			return x.refuse(fmt.Sprintf("bridge %q is missing", name), nil)
-		}
+		return x.refuse(fmt.Sprintf("bridge %q is missing", name), nil)
 	}
 	return nil
 }

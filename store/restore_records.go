@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/dgraph-io/badger/v4"
 )
 
 // survivors removes the versions of the parts before that are none of the part's
@@ -25,6 +23,9 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 	if x.kind != frameSurvivors {
 		return x.refuse("it does not tell what is left of the parts before", nil)
 	}
+	drop := func(below uint64) error {
+		return p.eachOrdinal(ctx, it, below, func(ord uint64) error { return x.forget(p, ord) })
+	}
 	var end uint64
 	for x.kind == frameSurvivors {
 		for runs := x.payload; len(runs) > 0; {
@@ -36,11 +37,11 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 			}
 			start := end + gap
 			end = start + n
-			if _, err := x.drop(ctx, p, it, start); err != nil {
+			if err := drop(start); err != nil {
 				return err
 			}
-			left, err := x.keep(ctx, it, end)
-			if err != nil {
+			left := uint64(0)
+			if err := p.eachOrdinal(ctx, it, end, func(uint64) error { left++; return nil }); err != nil {
 				return err
 			}
 			if left != n {
@@ -51,23 +52,7 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 			return err
 		}
 	}
-	_, err = x.drop(ctx, p, it, before.Next)
-	return errors.Join(err, x.flush())
-}
-
-// keep passes over the versions below an ordinal and counts them.
-func (x *restorer) keep(ctx context.Context, it *badger.Iterator, below uint64) (n uint64, err error) {
-	return n, x.walk(ctx, it, below, func(uint64) error { n++; return nil })
-}
-
-// drop removes the versions below an ordinal.
-func (x *restorer) drop(ctx context.Context, p *pin, it *badger.Iterator, below uint64) (n uint64, err error) {
-	return n, x.walk(ctx, it, below, func(ord uint64) error { n++; return x.forget(p, ord) })
-}
-
-// walk calls fn with the ordinals from where the iterator stands to below one.
-func (x *restorer) walk(ctx context.Context, it *badger.Iterator, below uint64, fn func(ord uint64) error) error {
-	return (&pin{s: x.s}).eachOrdinal(ctx, it, below, fn)
+	return errors.Join(drop(before.Next), x.flush())
 }
 
 // forget removes a version.
@@ -84,20 +69,8 @@ func (x *restorer) forget(p *pin, ord uint64) error {
 	if err != nil {
 		return err
 	}
-	ops := []op{{key: idKey(d.ID)}}
-	for _, prefix := range []byte{prefixDocument, prefixRow} {
-		keys, err := x.s.keys(numberKey(prefix, ord), numberKey(prefix, ord+1), maxParts)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			ops = append(ops, op{key: k})
-		}
-	}
-	for _, o := range ops {
-		if err := x.w.apply(o); err != nil {
-			return err
-		}
+	if err := errors.Join(x.w.apply(op{key: idKey(d.ID)}), x.w.remove(ord)); err != nil {
+		return err
 	}
 	x.live--
 	x.bytes -= cur.now.bytes
@@ -141,16 +114,12 @@ func (x *restorer) document(ctx context.Context) (ord uint64, d *Document, err e
 		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
 	}
 	rows, err := decodeRows(all[n:], nil)
-	if err == nil && len(rows) != len(d.Rows) {
-		err = fmt.Errorf("%w: %d chunks and %d rows", errRecord, len(d.Rows), len(rows))
+	if err == nil {
+		err = d.join(rows)
 	}
-	if err != nil {
-		return 0, nil, x.refuse(fmt.Sprintf("version %d", ord), err)
+	if err == nil {
+		err = d.check(x.manifest.Dim)
 	}
-	for i, r := range rows {
-		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
-	}
-	err = d.check(x.manifest.Dim)
 	if err == nil && x.accept != nil {
 		err = x.accept(d)
 	}

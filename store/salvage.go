@@ -171,8 +171,10 @@ func (r *remains) salvage(ctx context.Context, to string, o SalvageOptions, rep 
 			return err
 		}
 	}
-	if there, err := exists(to); err != nil || there {
-		return errors.Join(err, fmt.Errorf("%s appeared meanwhile: %w", to, fs.ErrExist))
+	if there, err := exists(to); err != nil {
+		return err
+	} else if there {
+		return fmt.Errorf("%s appeared meanwhile: %w", to, fs.ErrExist)
 	}
 	if err := errors.Join(os.Chmod(tmp, 0o755), os.Rename(tmp, to)); err != nil {
 		return err

@@ -101,6 +101,27 @@ func (r *remains) count(ctx context.Context, e *Evidence) (*census, error) {
 // lost says that an error is of a record that cannot be read.
 func lost(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) }
 
+// each calls fn with the records of a kind that can be read, in no order; want, if not
+// nil, says whether one is to be read at all.
+func (r *remains) each(ctx context.Context, prefix byte, want func(key []byte) bool, fn func(key, payload []byte)) error {
+	for name, at := range r.at {
+		if name[0] != prefix || at.gone {
+			continue
+		}
+		key := []byte(name)
+		if want != nil && !want(key) {
+			continue
+		}
+		p, err := r.get(ctx, key)
+		if err == nil {
+			fn(key, p)
+		} else if !lost(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // change is an entry of the log with its place.
 type change struct {
 	seq uint64
@@ -111,38 +132,32 @@ type change struct {
 // log reads the entries of the batches that were committed, in their order, and sets
 // the last commit of the census by their records.
 func (r *remains) log(ctx context.Context, c *census) ([]change, error) {
-	for key, at := range r.at {
-		if key[0] != prefixCommit || at.gone {
-			continue
+	newer := func(key []byte) bool {
+		seq, _, ok := keyNumber(key)
+		return ok && seq > c.seq
+	}
+	err := r.each(ctx, prefixCommit, newer, func(key, p []byte) {
+		if rec, err := decodeCommit(p); err == nil {
+			c.seq, _, _ = keyNumber(key)
+			c.total = int(rec.live)
 		}
-		seq, _, ok := keyNumber([]byte(key))
-		if !ok || seq <= c.seq {
-			continue
-		}
-		p, err := r.get(ctx, []byte(key))
-		if err != nil && !lost(err) {
-			return nil, err
-		}
-		if rec, derr := decodeCommit(p); err == nil && derr == nil {
-			c.seq, c.total = seq, int(rec.live)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	var out []change
-	for key, at := range r.at {
-		if key[0] != prefixLog || at.gone {
-			continue
-		}
-		seq, n, ok := keyNumber([]byte(key))
-		if !ok || seq > c.seq {
-			continue
-		}
-		p, err := r.get(ctx, []byte(key))
-		if err != nil && !lost(err) {
-			return nil, err
-		}
-		if ch, derr := decodeChange(p); err == nil && derr == nil {
+	committed := func(key []byte) bool {
+		seq, _, ok := keyNumber(key)
+		return ok && seq <= c.seq
+	}
+	err = r.each(ctx, prefixLog, committed, func(key, p []byte) {
+		if ch, err := decodeChange(p); err == nil {
+			seq, n, _ := keyNumber(key)
 			out = append(out, change{seq, n, ch})
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(out, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.n, b.n))
@@ -153,19 +168,12 @@ func (r *remains) log(ctx context.Context, c *census) ([]change, error) {
 // ids are the ordinals that ids have at a commit, 0 for deleted ones.
 func (r *remains) ids(ctx context.Context, seq uint64) (map[string]uint64, error) {
 	out := map[string]uint64{}
-	for key, at := range r.at {
-		if key[0] != prefixID || at.gone {
-			continue
+	err := r.each(ctx, prefixID, nil, func(key, p []byte) {
+		if cur, err := decodeCurrent(p); err == nil && cur.at(seq) < maxOrdinal {
+			out[string(key[1:])] = cur.at(seq)
 		}
-		p, err := r.get(ctx, []byte(key))
-		if err != nil && !lost(err) {
-			return nil, err
-		}
-		if cur, derr := decodeCurrent(p); err == nil && derr == nil && cur.at(seq) < maxOrdinal {
-			out[key[1:]] = cur.at(seq)
-		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // dead are the versions that had ended at a commit.
@@ -174,21 +182,13 @@ func (r *remains) dead(ctx context.Context, seq uint64, logged []change) (map[ui
 	for _, l := range logged {
 		out[l.Old] = true
 	}
-	for key, at := range r.at {
-		if key[0] != prefixDeath || at.gone {
-			continue
-		}
-		ord, _, ok := keyNumber([]byte(key))
-		p, err := r.get(ctx, []byte(key))
-		if err != nil && !lost(err) {
-			return nil, err
-		}
+	err := r.each(ctx, prefixDeath, nil, func(key, p []byte) {
 		var died uint64
-		if ok && err == nil && decodeNumbers(p, &died) == nil && died <= seq {
+		if ord, _, ok := keyNumber(key); ok && decodeNumbers(p, &died) == nil && died <= seq {
 			out[ord] = true
 		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // versions are the ordinals of which anything is there, ascending.

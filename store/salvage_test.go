@@ -113,13 +113,13 @@ func (w *wrecked) inside(t *testing.T, table string) int {
 // is counted, and dir is as it was.
 func (w *wrecked) salvaged(t *testing.T, what, dir string, o SalvageOptions) SalvageReport {
 	t.Helper()
-	before := digests(t, dir)
+	before := contents(t, dir)
 	to := filepath.Join(t.TempDir(), "new", "db")
 	rep, err := Salvage(ctx, dir, to, o)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if after := digests(t, dir); !maps.Equal(before, after) {
+	if after := contents(t, dir); !maps.Equal(before, after) {
 		t.Errorf("%s: the damaged database was changed", what)
 	}
 	if left, err := filepath.Glob(to + "*"); err != nil || len(left) != 1 {
@@ -148,24 +148,6 @@ func (w *wrecked) salvaged(t *testing.T, what, dir string, o SalvageOptions) Sal
 		}
 	}
 	return rep
-}
-
-func digests(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			out[path] = "folder"
-			return err
-		}
-		b, err := os.ReadFile(path)
-		out[path] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // TestSalvage damages one file after the other in each of the places that matter.
@@ -319,6 +301,13 @@ func TestSalvageRefuses(t *testing.T) {
 	if _, err := Salvage(ctx, dir, to, SalvageOptions{Finish: func(context.Context, string) error { return planted }}); !errors.Is(err, planted) {
 		t.Errorf("a failing end: %v", err)
 	}
+	above := filepath.Join(t.TempDir(), "above")
+	lose := func(context.Context, string) error {
+		return errors.Join(os.Rename(above, above+".away"), os.WriteFile(above, nil, 0o644))
+	}
+	if _, err := Salvage(ctx, dir, filepath.Join(above, "to"), SalvageOptions{Finish: lose}); err == nil || errors.Is(err, fs.ErrExist) {
+		t.Errorf("the folder above is lost: %v", err)
+	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(to), "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -382,12 +371,8 @@ func TestSalvageLogs(t *testing.T) {
 func documentsOf(t *testing.T, s *Store) map[string]*Document {
 	t.Helper()
 	out := map[string]*Document{}
-	err := s.ScanDocuments(ctx, 0, func(ord uint64, d *Document) (err error) {
-		out[d.ID], err = s.Get(ord)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, d := range held(t, s) {
+		out[d.ID] = d
 	}
 	return out
 }

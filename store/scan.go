@@ -91,6 +91,54 @@ func (p *pin) each(ctx context.Context, prefix byte, from uint64, fn func(ord ui
 	return nil
 }
 
+// versions calls fn with the versions from one ordinal to before another, ascending,
+// by the keys of their first parts alone, and says whether they are dead.
+func (p *pin) versions(ctx context.Context, prefix byte, from, below uint64, fn func(ord uint64, dead bool) error) error {
+	it, err := p.iterate(ctx, numberKey(prefix, from), numberKey(prefix, below))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	deaths, err := p.deaths(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer deaths.it.Close()
+	return p.eachOrdinal(ctx, it, below, func(ord uint64) error {
+		dead, err := deaths.dead(ord)
+		if err != nil {
+			return err
+		}
+		return fn(ord, dead)
+	})
+}
+
+// eachOrdinal calls fn with the ordinals below one whose first parts an iterator
+// meets.
+func (p *pin) eachOrdinal(ctx context.Context, it *badger.Iterator, below uint64, fn func(ord uint64) error) error {
+	for steps := 0; it.Valid(); it.Next() {
+		if steps++; steps%checkEvery == 0 {
+			if err := p.interrupted(ctx); err != nil {
+				return err
+			}
+		}
+		ord, part, ok := keyNumber(it.Item().Key())
+		if !ok {
+			return p.s.corrupt("key "+keyName(it.Item().Key())+" is malformed", nil)
+		}
+		if ord >= below {
+			break
+		}
+		if part != 0 {
+			continue
+		}
+		if err := fn(ord); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // join reads the parts of the record at which the iterator stands and moves
 // behind them. A record of one part goes straight to single; one of several is
 // appended to dst.

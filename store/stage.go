@@ -71,6 +71,22 @@ func (w *stager) record(prefix byte, ord uint64, record []byte) error {
 	return nil
 }
 
+// remove adds the removal of the parts of a version's two records.
+func (w *stager) remove(ord uint64) error {
+	for _, prefix := range []byte{prefixDocument, prefixRow} {
+		keys, err := w.s.keys(numberKey(prefix, ord), numberKey(prefix, ord+1), maxParts)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if err := w.apply(op{key: k}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // checkSpace asks for the room that another transaction needs.
 func (w *stager) checkSpace() error {
 	if w.frees {

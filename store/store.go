@@ -161,8 +161,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if err := removeTemporaries(dir); err != nil {
 			return nil, err
 		}
-	}
-	if !o.ReadOnly {
 		tables, err := tableBytesIn(dir)
 		if err != nil {
 			return nil, err

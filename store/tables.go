@@ -22,6 +22,8 @@ import (
 	"github.com/dgraph-io/badger/v4/pb"
 	"github.com/dgraph-io/badger/v4/table"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // tables are the tables that were there when the database was opened. Badger
@@ -112,7 +114,7 @@ func listedTables(dir string) (map[uint64]badger.TableManifest, error) {
 // refuses to be read, so what it calls damaged is read twice.
 func manifestOf(path string) (m badger.Manifest, err error) {
 	for range 2 {
-		f, err := os.Open(path)
+		f, err := regular.Open(path)
 		if err != nil {
 			return m, err
 		}
@@ -235,7 +237,7 @@ func (t *tables) compactionDue(logs int) bool {
 
 // open reads the end of the file and the last block.
 func (f *tableFile) open() (err error) {
-	file, err := os.Open(f.path)
+	file, err := regular.Open(f.path)
 	if err != nil {
 		return err
 	}

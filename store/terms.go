@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -71,8 +70,7 @@ func (w *stager) terms(first uint64, terms []string) error {
 // encodeTerms is each term with its length before it.
 func encodeTerms(terms []string) (p []byte) {
 	for _, t := range terms {
-		p = binary.AppendUvarint(p, uint64(len(t)))
-		p = append(p, t...)
+		p = appendBytes(p, t)
 	}
 	return p
 }
@@ -81,16 +79,17 @@ func decodeTerms(p []byte, fn func(term string) error) error {
 	r := reader{p: p}
 	for len(r.p) > 0 {
 		t := r.bytes()
-		if r.err == nil && (len(t) < 1 || len(t) > MaxTermBytes) {
+		if r.err != nil {
+			return r.err
+		}
+		if len(t) < 1 || len(t) > MaxTermBytes {
 			return fmt.Errorf("%w: a term of %d bytes", errRecord, len(t))
 		}
-		if r.err == nil {
-			if err := fn(string(t)); err != nil {
-				return err
-			}
+		if err := fn(string(t)); err != nil {
+			return err
 		}
 	}
-	return r.err
+	return nil
 }
 
 // TermCount is how many terms the vocabulary has.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Report is what Verify found.
@@ -87,40 +88,17 @@ func (p *pin) count(ctx context.Context) (dead uint64, err error) {
 
 // countVersions counts first parts from an ordinal on, by their keys alone.
 func (p *pin) countVersions(ctx context.Context, prefix byte, from uint64) (live, dead uint64, err error) {
-	it, err := p.iterate(ctx, numberKey(prefix, from), []byte{prefix + 1})
-	if err != nil {
-		return 0, 0, err
-	}
-	defer it.Close()
-	deaths, err := p.deaths(ctx, from)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer deaths.it.Close()
-	for steps := 0; it.Valid(); it.Next() {
-		if steps++; steps%checkEvery == 0 {
-			if err := p.interrupted(ctx); err != nil {
-				return 0, 0, err
-			}
-		}
-		ord, part, ok := keyNumber(it.Item().Key())
-		if !ok {
-			return 0, 0, p.s.corrupt("key "+keyName(it.Item().Key())+" is malformed", nil)
-		}
-		if ord >= p.st.nextOrd || part != 0 {
-			continue
-		}
-		gone, err := deaths.dead(ord)
-		if err != nil {
-			return 0, 0, err
-		}
-		if gone {
+	err = p.versions(ctx, prefix, from, math.MaxUint64, func(ord uint64, gone bool) error {
+		switch {
+		case ord >= p.st.nextOrd:
+		case gone:
 			dead++
-		} else {
+		default:
 			live++
 		}
-	}
-	return live, dead, nil
+		return nil
+	})
+	return live, dead, err
 }
 
 // ids calls fn with every id's record.

@@ -255,11 +255,8 @@ func (p *pin) document(ord uint64) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) != len(d.Rows) {
-		return nil, p.s.corrupt(fmt.Sprintf("version %d has %d chunks and %d rows", ord, len(d.Rows), len(rows)), nil)
-	}
-	for i, r := range rows {
-		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = r.Vector, r.Tokens, r.Codes
+	if err := d.join(rows); err != nil {
+		return nil, p.s.corrupt(fmt.Sprintf("version %d", ord), err)
 	}
 	return d, nil
 }

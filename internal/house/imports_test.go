@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"encoder/provision":                    {"encoder", "internal/safetensors", "internal/atomicfile", "internal/bert", "internal/regular"},
 	"encoder/encodertest":                  {"encoder", "internal/safetensors/safetensorstest"},
 	"encoder":                              {"internal/atomicfile", "internal/regular"},
-	"store":                                {"internal/atomicfile", "internal/snapshot"},
+	"store":                                {"internal/atomicfile", "internal/snapshot", "internal/regular"},
 	"internal/snapshot":                    {"internal/atomicfile", "internal/regular"},
 	"internal/cow":                         {},
 	"internal/rcu":                         {},
