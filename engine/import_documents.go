@@ -90,9 +90,6 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	if !x.Vectors {
 		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
 	}
-	if d := x.Encoder.Dim; d < 1 || d > store.MaxDim {
-		return fmt.Errorf("%w: an export of vectors of %d dimensions; 1 to %d are possible", ErrInvalid, d, store.MaxDim)
-	}
 	if err := checkShape(x.Encoder, x.Encoder.Dim); err != nil {
 		return fmt.Errorf("%w: an export of %w", ErrInvalid, err)
 	}

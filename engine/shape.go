@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/store"
 )
 
 // maxVocab is the greatest vocabulary of an encoder, many times that of any there is:
@@ -14,6 +15,8 @@ const maxVocab = 1 << 24
 // of length dim, or nil.
 func checkShape(fp encoder.Fingerprint, dim int) error {
 	switch {
+	case fp.Dim < 1 || fp.Dim > store.MaxDim:
+		return fmt.Errorf("an encoder of %d dimensions, where 1 to %d are possible", fp.Dim, store.MaxDim)
 	case fp.Dim != dim:
 		return fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, dim)
 	case fp.VocabSize < 0 || fp.VocabSize > maxVocab:
