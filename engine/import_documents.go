@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -105,18 +104,11 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	} else if exists {
 		return fmt.Errorf("%s: %w", dir, ErrOccupied)
 	}
-	raw, err := json.Marshal(x.Encoder)
-	if err != nil {
-		return err
-	}
 	st, err := store.Open(dir, store.Options{MemoryMiB: 64})
 	if err != nil {
 		return err
 	}
-	err = st.SetManifest(ctx, func(m *store.Manifest) error {
-		m.Dim, m.Metric, m.Encoder, m.Language = x.Encoder.Dim, metric, raw, x.Language
-		return nil
-	})
+	err = st.SetManifest(ctx, func(m *store.Manifest) error { return describe(m, x.Encoder, x.Language) })
 	return errors.Join(err, st.Close())
 }
 

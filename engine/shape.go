@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -22,5 +23,15 @@ func checkShape(fp encoder.Fingerprint, dim int) error {
 	case fp.VocabSize < 0 || fp.VocabSize > maxVocab:
 		return fmt.Errorf("an encoder of %d tokens, where up to %d are possible", fp.VocabSize, maxVocab)
 	}
+	return nil
+}
+
+// describe writes into a manifest what a new database is made for.
+func describe(m *store.Manifest, fp encoder.Fingerprint, language string) error {
+	raw, err := json.Marshal(fp)
+	if err != nil {
+		return fmt.Errorf("encoder fingerprint: %w", err)
+	}
+	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, metric, raw, language
 	return nil
 }
