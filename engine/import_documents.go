@@ -32,52 +32,45 @@ type Exported struct {
 	Vectors bool
 
 	lines lineReader
-	first []byte // the first line, until it is read as a document
-	heads int    // lines so far that said where documents come from
+	first *exportedDocument // the first line, until it is asked for
+	heads int               // lines so far that said where documents come from
 }
 
 // NewExported reads the first line of what Export has written. Errors: a
 // *LineError where it is none, and those of r.
 func NewExported(r io.Reader) (*Exported, error) {
 	x := &Exported{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
-	line, err := x.lines.next()
+	d, err := x.next()
 	if errors.Is(err, io.EOF) {
 		return x, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	x.first = slices.Clone(line)
-	d, err := parseExported(line)
-	if err != nil {
-		return nil, &LineError{x.lines.line, err}
-	}
-	x.take(d)
+	x.first = &d
 	return x, nil
 }
 
-// take notes where documents come from now on.
-func (x *Exported) take(d exportedDocument) {
-	if d.Lexsem != nil && d.Lexsem.Export != nil {
-		h := d.Lexsem.Export
-		x.heads++
-		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
-	}
-}
-
-// next reads a document: io.EOF behind the last.
+// next reads a document, and notes where documents come from now on: io.EOF behind
+// the last.
 func (x *Exported) next() (exportedDocument, error) {
-	line, err := x.first, error(nil)
-	if x.first = nil; line == nil {
-		if line, err = x.lines.next(); err != nil {
-			return exportedDocument{}, err
-		}
+	if d := x.first; d != nil {
+		x.first = nil
+		return *d, nil
+	}
+	line, err := x.lines.next()
+	if err != nil {
+		return exportedDocument{}, err
 	}
 	d, err := parseExported(line)
 	if err != nil {
 		return d, &LineError{x.lines.line, err}
 	}
-	x.take(d)
+	if d.Lexsem != nil && d.Lexsem.Export != nil {
+		h := d.Lexsem.Export
+		x.heads++
+		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
+	}
 	return d, nil
 }
 
