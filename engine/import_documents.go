@@ -195,7 +195,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 		record.Truncated = 0
 	}
 	if !im.pending[record.ID] {
-		there, err := im.e.holds(ctx, &record, encode)
+		there, err := im.e.holds(&record, encode)
 		if err != nil {
 			return refuse(err)
 		}
@@ -269,12 +269,12 @@ func (e *Engine) importBatch(ctx context.Context, records []store.Document, enco
 
 // holds says that a document is stored as a record has it; of one that is to be
 // encoded, vectors and tokens do not count. Terms for tokens are those of the text.
-func (e *Engine) holds(ctx context.Context, r *store.Document, encode bool) (_ bool, err error) {
-	_, done, err := e.work(ctx)
+func (e *Engine) holds(r *store.Document, encode bool) (bool, error) {
+	done, err := e.enter()
 	if err != nil {
 		return false, err
 	}
-	defer done(&err)
+	defer done()
 	ord, ok, err := e.st.Lookup(r.ID)
 	if err != nil || !ok {
 		return false, err
