@@ -141,7 +141,7 @@ func (e *Engine) start(ctx context.Context) error {
 			return fmt.Errorf("database %s: %w: it was made for vectors alone; open it without an encoder", e.dir, encoder.ErrMismatch)
 		}
 		if e.enc != nil {
-			if err := e.checkEncoder(e.enc.Fingerprint()); err != nil {
+			if err := e.checkEncoder(e.fp, e.enc.Fingerprint()); err != nil {
 				return err
 			}
 		}
