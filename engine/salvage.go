@@ -11,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
-	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -116,8 +115,8 @@ func (r *repairer) rebuild(ctx context.Context) (sound bool, err error) {
 		return true, nil
 	}
 	r.rep.Damage = v.Problems
-	for _, name := range state.SnapshotNames(index.Kinds()) {
-		if err := os.Remove(filepath.Join(r.dir, state.Folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, file := range state.Snapshots(r.dir) {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true, err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Folder is where the snapshots lie, below the database's folder.
-const Folder = "derived"
+// folder is where the snapshots lie, below the database's folder.
+const folder = "derived"
 
 // version of the snapshots' layout.
 const version = columns.Version
@@ -28,7 +28,10 @@ const (
 	fileLocal   = "local"
 )
 
-func (d *DB) path(kind string) string { return filepath.Join(d.o.Dir, Folder, kind+".snap") }
+// pathOf is where the snapshot of a part lies, of the database in dir.
+func pathOf(dir, kind string) string { return filepath.Join(dir, folder, kind+".snap") }
+
+func (d *DB) path(kind string) string { return pathOf(d.o.Dir, kind) }
 
 // read opens the snapshot of a part and returns its commit. It stays mapped to the
 // end, since the part goes on using it.
