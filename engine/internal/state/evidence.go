@@ -18,8 +18,11 @@ func SavedLive(dir string, uuid store.UUID, history func(seq uint64) ([16]byte, 
 	}
 	defer f.Close()
 	h := f.Header()
+	if uuid == (store.UUID{}) {
+		uuid = h.Database
+	}
 	known, ok := history(h.Seq)
-	if h.Kind != fileLive || h.Version != version || uuid != (store.UUID{}) && h.Database != [16]byte(uuid) || !ok || known != h.History {
+	if foreign(h, fileLive, uuid) != nil || !ok || known != h.History {
 		return nil
 	}
 	live, err := openLive(f)
