@@ -33,7 +33,12 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n in
 		return 0, err
 	}
 	defer l.view.Close()
-	head := &exportHead{Version: exportVersion, Documents: l.n, Language: e.st.Manifest().Language, Vectors: o.Vectors, Encoder: e.fp}
+	m := e.st.Manifest()
+	fp, err := storedFingerprint(m) // with the probe vectors that came after the opening
+	if err != nil {
+		return 0, err
+	}
+	head := &exportHead{Version: exportVersion, Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
 	if !o.Vectors {
 		head.Encoder.Probe = encoder.Fingerprint{}.Probe
 	}
