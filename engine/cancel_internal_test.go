@@ -5,39 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
 )
-
-// ending is a context that ends when it is looked at for the n-th time.
-type ending struct {
-	context.Context
-	left atomic.Int64
-	done chan struct{}
-}
-
-func endsAfter(ctx context.Context, n int) *ending {
-	c := &ending{Context: ctx, done: make(chan struct{})}
-	c.left.Store(int64(n))
-	return c
-}
-
-func (c *ending) Done() <-chan struct{} { return c.done }
-
-func (c *ending) Err() error {
-	left := c.left.Add(-1)
-	if left == -1 {
-		close(c.done)
-	}
-	if left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
 
 // TestBridgeIsSavedOrNot: whenever the context ends, either the call says so and the
 // database has the bridge it had, or the new one is in use.
@@ -49,7 +22,7 @@ func TestBridgeIsSavedOrNot(t *testing.T) {
 	w := e.db.Present().Bridges["slr"].Weights
 	for n := 0; ; n++ {
 		before, auto := e.st.Manifest().Auto, fmt.Sprint("choice", n)
-		_, err := e.saveBridge(endsAfter(t.Context(), n), w, 1, nil, auto)
+		_, err := e.saveBridge(lookedAt(t.Context(), n), w, 1, nil, auto)
 		switch now := e.st.Manifest().Auto; {
 		case err == nil && now == auto && e.db.Present().Auto == auto:
 			if n == 0 {
@@ -103,7 +76,7 @@ func TestChunksOfACancelledAdd(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := e.stage(endsAfter(t.Context(), n), records, false); err == nil {
+				if _, err := e.stage(lookedAt(t.Context(), n), records, false); err == nil {
 					break
 				} else if !errors.Is(err, context.Canceled) {
 					t.Fatal(err)

@@ -141,7 +141,7 @@ func (e *Engine) start(ctx context.Context) error {
 			return fmt.Errorf("database %s: %w: it was made for vectors alone; open it without an encoder", e.dir, encoder.ErrMismatch)
 		}
 		if e.enc != nil {
-			if err := e.checkEncoder(e.enc.Fingerprint()); err != nil {
+			if err := e.checkEncoder(e.fp, e.enc.Fingerprint()); err != nil {
 				return err
 			}
 		}
@@ -155,14 +155,7 @@ func (e *Engine) start(ctx context.Context) error {
 		if err := checkShape(e.fp, e.fp.Dim); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
-		raw, err := json.Marshal(e.fp)
-		if err != nil {
-			return fmt.Errorf("encoder fingerprint: %w", err)
-		}
-		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error {
-			m.Dim, m.Metric, m.Encoder, m.Language = e.fp.Dim, metric, raw, e.o.Language
-			return nil
-		}); err != nil {
+		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { return describe(m, e.fp, e.o.Language) }); err != nil {
 			return err
 		}
 	}

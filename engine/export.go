@@ -26,21 +26,30 @@ type ExportOptions struct {
 // "lexsem": how texts are cut into chunks, bytes that are not UTF-8, and vectors.
 // It returns the number of documents. They are those of one commit; writes go on
 // beside it. What fitted bridges know is not exported: Backup keeps them.
-// Memory: one document. Cost: two point reads of the store a document.
+// Memory: one document. Cost: a point read of the store a document, two with vectors.
 func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n int, err error) {
 	l, err := e.list(ctx, o.Filter)
 	if err != nil {
 		return 0, err
 	}
 	defer l.view.Close()
-	head := &exportHead{Version: exportVersion, Documents: l.n, Language: e.st.Manifest().Language, Vectors: o.Vectors, Encoder: e.fp}
+	m := e.st.Manifest()
+	fp, err := storedFingerprint(m) // with the probe vectors that came after the opening
+	if err != nil {
+		return 0, err
+	}
+	head := &exportHead{Version: exportVersion, Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
 	if !o.Vectors {
 		head.Encoder.Probe = encoder.Fingerprint{}.Probe
 	}
 	b := bufio.NewWriterSize(w, 64<<10)
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
-	for d, err := range l.records(ctx) {
+	read := l.view.Get
+	if !o.Vectors {
+		read = l.view.Text
+	}
+	for d, err := range l.records(ctx, read) {
 		if err == nil && e.terms != nil {
 			dropTokens(d)
 		}

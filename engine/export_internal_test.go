@@ -27,7 +27,7 @@ func recordsOf(t testing.TB, e *Engine) (rs []store.Document) {
 		t.Fatal(err)
 	}
 	defer l.view.Close()
-	for r, err := range l.records(t.Context()) {
+	for r, err := range l.records(t.Context(), l.view.Get) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -117,7 +118,7 @@ func parseExported(line []byte) (x exportedDocument, err error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return refuse("the line ends early; the file may be cut")
 		}
-		return refuse("no line of an export: %s; `lexsem index` reads other files", jsonReason(err))
+		return refuse("no line of an export: %s; `lexsem index` reads other files", fault.Clip(err.Error()))
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return refuse("something stands behind the document; put one on a line")
@@ -140,9 +141,6 @@ func parseExported(line []byte) (x exportedDocument, err error) {
 	}
 	return x, nil
 }
-
-// jsonReason is what package json says, shortened.
-func jsonReason(err error) string { return fault.Clip(err.Error()) }
 
 // record makes a record of a line. Its rows lack their vectors where the line has
 // none; it has no rows where the line does not say how the text is cut.
@@ -198,9 +196,10 @@ func (x *exportedDocument) record(fp encoder.Fingerprint) (d store.Document, err
 		}
 		v := make([]float32, fp.Dim)
 		for j := range v {
-			if v[j] = math.Float32frombits(binary.LittleEndian.Uint32(r.Vector[4*j:])); v[j]-v[j] != 0 {
-				return refuse("vector %d has a NaN or an infinity", i)
-			}
+			v[j] = math.Float32frombits(binary.LittleEndian.Uint32(r.Vector[4*j:]))
+		}
+		if !vec.Finite(v) {
+			return refuse("vector %d has a NaN or an infinity", i)
 		}
 		d.Rows[i].Vector, d.Rows[i].Tokens, d.Rows[i].Codes = v, r.Tokens, r.Codes
 	}

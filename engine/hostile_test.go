@@ -28,6 +28,7 @@ func TestHostileManifest(t *testing.T) {
 		"endless tokens": {64, math.MaxInt64, 3, 64, false},
 		"no tokens":      {64, -5, 3, 64, false},
 		"other vectors":  {32, 1000, 50, 64, false},
+		"no dimensions":  {0, 1000, 0, 0, false},
 	} {
 		dir := t.TempDir()
 		st, err := store.Open(dir, store.Options{MemoryMiB: 64})

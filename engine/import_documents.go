@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,52 +32,45 @@ type Exported struct {
 	Vectors bool
 
 	lines lineReader
-	first []byte // the first line, until it is read as a document
-	heads int    // lines so far that said where documents come from
+	first *exportedDocument // the first line, until it is asked for
+	heads int               // lines so far that said where documents come from
 }
 
 // NewExported reads the first line of what Export has written. Errors: a
 // *LineError where it is none, and those of r.
 func NewExported(r io.Reader) (*Exported, error) {
 	x := &Exported{lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
-	line, err := x.lines.next()
+	d, err := x.next()
 	if errors.Is(err, io.EOF) {
 		return x, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	x.first = slices.Clone(line)
-	d, err := parseExported(line)
-	if err != nil {
-		return nil, &LineError{x.lines.line, err}
-	}
-	x.take(d)
+	x.first = &d
 	return x, nil
 }
 
-// take notes where documents come from now on.
-func (x *Exported) take(d exportedDocument) {
-	if d.Lexsem != nil && d.Lexsem.Export != nil {
-		h := d.Lexsem.Export
-		x.heads++
-		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
-	}
-}
-
-// next reads a document: io.EOF behind the last.
+// next reads a document, and notes where documents come from now on: io.EOF behind
+// the last.
 func (x *Exported) next() (exportedDocument, error) {
-	line, err := x.first, error(nil)
-	if x.first = nil; line == nil {
-		if line, err = x.lines.next(); err != nil {
-			return exportedDocument{}, err
-		}
+	if d := x.first; d != nil {
+		x.first = nil
+		return *d, nil
+	}
+	line, err := x.lines.next()
+	if err != nil {
+		return exportedDocument{}, err
 	}
 	d, err := parseExported(line)
 	if err != nil {
 		return d, &LineError{x.lines.line, err}
 	}
-	x.take(d)
+	if d.Lexsem != nil && d.Lexsem.Export != nil {
+		h := d.Lexsem.Export
+		x.heads++
+		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
+	}
 	return d, nil
 }
 
@@ -89,9 +81,6 @@ func (x *Exported) next() (exportedDocument, error) {
 func (x *Exported) Create(ctx context.Context, dir string) error {
 	if !x.Vectors {
 		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
-	}
-	if d := x.Encoder.Dim; d < 1 || d > store.MaxDim {
-		return fmt.Errorf("%w: an export of vectors of %d dimensions; 1 to %d are possible", ErrInvalid, d, store.MaxDim)
 	}
 	if err := checkShape(x.Encoder, x.Encoder.Dim); err != nil {
 		return fmt.Errorf("%w: an export of %w", ErrInvalid, err)
@@ -108,18 +97,11 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	} else if exists {
 		return fmt.Errorf("%s: %w", dir, ErrOccupied)
 	}
-	raw, err := json.Marshal(x.Encoder)
-	if err != nil {
-		return err
-	}
 	st, err := store.Open(dir, store.Options{MemoryMiB: 64})
 	if err != nil {
 		return err
 	}
-	err = st.SetManifest(ctx, func(m *store.Manifest) error {
-		m.Dim, m.Metric, m.Encoder, m.Language = x.Encoder.Dim, metric, raw, x.Language
-		return nil
-	})
+	err = st.SetManifest(ctx, func(m *store.Manifest) error { return describe(m, x.Encoder, x.Language) })
 	return errors.Join(err, st.Close())
 }
 
@@ -176,7 +158,11 @@ type importer struct {
 func (im *importer) same(x *Exported) error {
 	if im.heads != x.heads {
 		im.heads = x.heads
-		im.differs = encoder.Check("database "+im.e.dir, im.e.fp, x.Encoder)
+		want, err := storedFingerprint(im.e.st.Manifest())
+		if err == nil {
+			err = encoder.Check("database "+im.e.dir, want, x.Encoder)
+		}
+		im.differs = err
 	}
 	return im.differs
 }
@@ -213,7 +199,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 		record.Truncated = 0
 	}
 	if !im.pending[record.ID] {
-		there, err := im.e.holds(ctx, &record, encode)
+		there, err := im.e.holds(&record, encode)
 		if err != nil {
 			return refuse(err)
 		}
@@ -287,12 +273,12 @@ func (e *Engine) importBatch(ctx context.Context, records []store.Document, enco
 
 // holds says that a document is stored as a record has it; of one that is to be
 // encoded, vectors and tokens do not count. Terms for tokens are those of the text.
-func (e *Engine) holds(ctx context.Context, r *store.Document, encode bool) (_ bool, err error) {
-	_, done, err := e.work(ctx)
+func (e *Engine) holds(r *store.Document, encode bool) (bool, error) {
+	done, err := e.enter()
 	if err != nil {
 		return false, err
 	}
-	defer done(&err)
+	defer done()
 	ord, ok, err := e.st.Lookup(r.ID)
 	if err != nil || !ok {
 		return false, err

@@ -22,7 +22,7 @@ func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 			return
 		}
 		defer l.view.Close()
-		for r, err := range l.records(ctx) {
+		for r, err := range l.records(ctx, l.view.Get) {
 			var d Document
 			if err == nil {
 				d, err = documentOf(r)
@@ -78,9 +78,9 @@ func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
 	return l, err
 }
 
-// records yields whole records. No call of the engine runs while the loop's body
+// records yields records as read reads them of the view. No call of the engine runs while the loop's body
 // does, so that the body may close the database.
-func (l list) records(ctx context.Context) iter.Seq2[*store.Document, error] {
+func (l list) records(ctx context.Context, read func(ord uint64) (*store.Document, error)) iter.Seq2[*store.Document, error] {
 	return func(yield func(*store.Document, error) bool) {
 		for ord := range l.live {
 			if !l.met(ord) {
@@ -89,7 +89,7 @@ func (l list) records(ctx context.Context) iter.Seq2[*store.Document, error] {
 			err := ctx.Err()
 			var d *store.Document
 			if err == nil {
-				d, err = l.view.Get(ord)
+				d, err = read(ord)
 				err = missing(err)
 			}
 			if !yield(d, err) || err != nil {

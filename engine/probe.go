@@ -24,14 +24,14 @@ func newProber() prober { return prober{turn: make(chan struct{}, 1)} }
 
 // checkEncoder compares an encoder with the one that the database was filled with.
 // Its model accepted by name may have other probe vectors.
-func (e *Engine) checkEncoder(got encoder.Fingerprint) error {
-	err := encoder.Check("database "+e.dir, e.fp, got)
+func (e *Engine) checkEncoder(want, got encoder.Fingerprint) error {
+	err := encoder.Check("database "+e.dir, want, got)
 	if err == nil || got.Model != e.o.AcceptModel {
 		return err
 	}
 	without := got
 	without.Probe = [4][]float32{}
-	if other := encoder.Check("database "+e.dir, e.fp, without); other != nil {
+	if other := encoder.Check("database "+e.dir, want, without); other != nil {
 		return other
 	}
 	e.warn("the encoder is accepted by name, though its vectors differ from those that the database was filled with", "error", err)
@@ -79,7 +79,10 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 		got.Probe[i] = o.Dense
 	}
 	if want.Probed() {
-		err = e.checkProbes(want, got)
+		if err = e.checkEncoder(want, got); err != nil {
+			err = fmt.Errorf("encoder %s answers otherwise than when database %s was filled: %w; if its vectors can be compared all the same, set Options.AcceptModel to %q",
+				got.Model, e.dir, err, got.Model)
+		}
 	} else {
 		err = e.st.SetManifest(ctx, func(m *store.Manifest) (err error) {
 			m.Encoder, err = json.Marshal(got)
@@ -88,22 +91,6 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 	}
 	if err == nil {
 		e.probe.done.Store(true)
-	}
-	return err
-}
-
-// checkProbes compares what an encoder answers now with what it answered when the
-// database was filled.
-func (e *Engine) checkProbes(want, got encoder.Fingerprint) error {
-	err := encoder.Check("database "+e.dir, want, got)
-	switch {
-	case err == nil:
-	case got.Model == e.o.AcceptModel:
-		e.warn("the encoder is accepted by name, though it answers otherwise than when the database was filled", "error", err)
-		err = nil
-	default:
-		err = fmt.Errorf("encoder %s answers otherwise than when database %s was filled: %w; if its vectors can be compared all the same, set Options.AcceptModel to %q",
-			got.Model, e.dir, err, got.Model)
 	}
 	return err
 }

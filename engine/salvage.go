@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
-	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -117,8 +115,8 @@ func (r *repairer) rebuild(ctx context.Context) (sound bool, err error) {
 		return true, nil
 	}
 	r.rep.Damage = v.Problems
-	for _, name := range state.SnapshotNames(index.Kinds()) {
-		if err := os.Remove(filepath.Join(r.dir, state.Folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, file := range state.Snapshots(r.dir) {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true, err
 		}
 	}
@@ -157,26 +155,18 @@ func (r *repairer) describe(m *store.Manifest) error {
 	case r.dim == 0:
 		return fmt.Errorf("%w; the manifest of %s, which names it, is lost: give the one that the database was filled with, or Options.Dim for one of vectors alone", ErrNoEncoder, r.dir)
 	}
-	raw, err := json.Marshal(fp)
-	if err != nil {
-		return fmt.Errorf("encoder fingerprint: %w", err)
-	}
-	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, metric, raw, r.language
-	return nil
+	return describe(m, fp, r.language)
 }
 
 // tokens returns what gives documents the terms of their texts for tokens, where
 // their encoder has none.
 func tokens(ctx context.Context, m *store.Manifest) (func(d *store.Document) []string, error) {
-	var fp encoder.Fingerprint
 	if len(m.Encoder) == 0 {
 		return nil, nil
 	}
-	if err := json.Unmarshal(m.Encoder, &fp); err != nil {
-		return nil, fmt.Errorf("%w: encoder fingerprint in the manifest: %v", ErrCorrupt, err)
-	}
-	if fp.VocabSize > 0 {
-		return nil, nil
+	fp, err := storedFingerprint(*m)
+	if err != nil || fp.VocabSize > 0 {
+		return nil, err
 	}
 	analyzer, err := newAnalyzer(m.Language)
 	if err != nil {

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/store"
 )
 
 // maxVocab is the greatest vocabulary of an encoder, many times that of any there is:
@@ -14,10 +16,22 @@ const maxVocab = 1 << 24
 // of length dim, or nil.
 func checkShape(fp encoder.Fingerprint, dim int) error {
 	switch {
+	case fp.Dim < 1 || fp.Dim > store.MaxDim:
+		return fmt.Errorf("an encoder of %d dimensions, where 1 to %d are possible", fp.Dim, store.MaxDim)
 	case fp.Dim != dim:
 		return fmt.Errorf("an encoder of %d dimensions and vectors of %d", fp.Dim, dim)
 	case fp.VocabSize < 0 || fp.VocabSize > maxVocab:
 		return fmt.Errorf("an encoder of %d tokens, where up to %d are possible", fp.VocabSize, maxVocab)
 	}
+	return nil
+}
+
+// describe writes into a manifest what a new database is made for.
+func describe(m *store.Manifest, fp encoder.Fingerprint, language string) error {
+	raw, err := json.Marshal(fp)
+	if err != nil {
+		return fmt.Errorf("encoder fingerprint: %w", err)
+	}
+	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, metric, raw, language
 	return nil
 }

@@ -157,6 +157,36 @@ func TestOtherSourceIsRefused(t *testing.T) {
 	}
 }
 
+// An export has the probe vectors that came with the first text, and an import
+// compares with them, also before the database is opened again.
+func TestProbesInExports(t *testing.T) {
+	s := &source{}
+	filled := func() (*engine.Engine, string) {
+		e := openWith(t, t.TempDir(), s.encoder("mine"), engine.Options{})
+		add(t, e, docs(0, 3))
+		var b strings.Builder
+		if _, err := e.Export(t.Context(), &b, engine.ExportOptions{Vectors: true}); err != nil {
+			t.Fatal(err)
+		}
+		return e, b.String()
+	}
+	e, text := filled()
+	defer closeIt(t, e)
+	x, err := engine.NewExported(strings.NewReader(text))
+	if err != nil || !x.Encoder.Probed() {
+		t.Errorf("an export without probe vectors, %v", err)
+	}
+	s.turned.Store(true)
+	other, text := filled()
+	defer closeIt(t, other)
+	if x, err = engine.NewExported(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Import(t.Context(), x); !errors.Is(err, encoder.ErrMismatch) {
+		t.Errorf("vectors of a source that has changed: %v", err)
+	}
+}
+
 // Documents with vectors of their own ask the source for nothing; the first text
 // that is encoded does, and its probe vectors stay.
 func TestProbesComeWithTheFirstText(t *testing.T) {

@@ -29,12 +29,16 @@ const verifySample = 1000
 // report. Cost: three scans of the store, one of the derived state, the analysis of
 // all texts, and 1,000 searches.
 func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyReport, err error) {
+	ctx, ended, err := e.work(ctx)
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	defer ended(&err)
 	s, done, err := e.read()
 	if err != nil {
 		return VerifyReport{}, err
 	}
 	defer done(&err)
-	ctx = untilClose{ctx, e}
 	defer snapshot.Guard(&err)()
 	report := func(stage string, n, total int) {
 		if progress != nil {
@@ -82,19 +86,6 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 		r.Unfitted = b.Fresh
 	}
 	return r, nil
-}
-
-// untilClose is a context whose error is ErrClosed once Close has begun.
-type untilClose struct {
-	context.Context
-	e *Engine
-}
-
-func (c untilClose) Err() error {
-	if err := c.Context.Err(); err != nil {
-		return err
-	}
-	return context.Cause(c.e.root)
 }
 
 // selfRecall searches a stored vector of every n-th document by itself. It counts as

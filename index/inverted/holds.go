@@ -23,7 +23,7 @@ func (x *Words) Holds(id uint64, terms []text.Term) (ok bool, err error) {
 		if w.left == 0 {
 			return false, nil
 		}
-		if e := w.next(); int(e.term) >= x.terms.len() || e.beside != t.Beside || !x.terms.is(e.term, t.Text) {
+		if e := w.next(); int(e.term) >= x.terms.len() || e.beside != t.Beside || x.terms.name(e.term) != t.Text {
 			return false, nil
 		}
 	}
@@ -31,12 +31,4 @@ func (x *Words) Holds(id uint64, terms []text.Term) (ok bool, err error) {
 		return false, nil
 	}
 	return true, w.end()
-}
-
-// is says whether term n has this text.
-func (d *dictionary) is(n uint32, name string) bool {
-	if n < d.from {
-		return string(d.file.name(n)) == name
-	}
-	return d.names[n-d.from] == name
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"slices"
 
+	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
@@ -11,14 +12,17 @@ import (
 // is whole and of this database and history, which history tells by the number of a
 // commit. It is nil otherwise: a zero uuid is not known.
 func SavedLive(dir string, uuid store.UUID, history func(seq uint64) ([16]byte, bool)) *store.Evidence {
-	f, err := snapshot.Open((&DB{o: Options{Dir: dir}}).path(fileLive))
+	f, err := snapshot.Open(pathOf(dir, fileLive))
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	h := f.Header()
+	if uuid == (store.UUID{}) {
+		uuid = h.Database
+	}
 	known, ok := history(h.Seq)
-	if h.Kind != fileLive || h.Version != version || uuid != (store.UUID{}) && h.Database != [16]byte(uuid) || !ok || known != h.History {
+	if foreign(h, fileLive, uuid) != nil || !ok || known != h.History {
 		return nil
 	}
 	live, err := openLive(f)
@@ -32,12 +36,12 @@ func SavedLive(dir string, uuid store.UUID, history func(seq uint64) ([16]byte, 
 	return e
 }
 
-// SnapshotNames are the names of the files below Folder that opening makes anew where
-// they are missing.
-func SnapshotNames(kinds []string) []string {
-	names := slices.Concat(kinds, []string{fileLive, fileWords, fileColumns, fileSums, fileLocal})
-	for i, n := range names {
-		names[i] = n + ".snap"
+// Snapshots are the files of the database in dir that opening makes anew where they
+// are missing.
+func Snapshots(dir string) []string {
+	files := slices.Concat(index.Kinds(), []string{fileLive, fileWords, fileColumns, fileSums, fileLocal})
+	for i, kind := range files {
+		files[i] = pathOf(dir, kind)
 	}
-	return names
+	return files
 }

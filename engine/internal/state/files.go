@@ -13,8 +13,8 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// Folder is where the snapshots lie, below the database's folder.
-const Folder = "derived"
+// folder is where the snapshots lie, below the database's folder.
+const folder = "derived"
 
 // version of the snapshots' layout.
 const version = columns.Version
@@ -28,7 +28,23 @@ const (
 	fileLocal   = "local"
 )
 
-func (d *DB) path(kind string) string { return filepath.Join(d.o.Dir, Folder, kind+".snap") }
+// pathOf is where the snapshot of a part lies, of the database in dir.
+func pathOf(dir, kind string) string { return filepath.Join(dir, folder, kind+".snap") }
+
+func (d *DB) path(kind string) string { return pathOf(d.o.Dir, kind) }
+
+// foreign says why a snapshot is not one of a part of a database, or nil.
+func foreign(h snapshot.Header, kind string, uuid store.UUID) error {
+	switch {
+	case h.Kind != kind:
+		return fmt.Errorf("snapshot of %q", h.Kind)
+	case h.Version != version:
+		return fmt.Errorf("snapshot in format %d, this program reads %d", h.Version, version)
+	case h.Database != [16]byte(uuid):
+		return errors.New("snapshot of another database")
+	}
+	return nil
+}
 
 // read opens the snapshot of a part and returns its commit. It stays mapped to the
 // end, since the part goes on using it.
@@ -43,14 +59,10 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 		}
 	}()
 	h := f.Header()
-	switch {
-	case h.Kind != kind:
-		return 0, fmt.Errorf("snapshot of %q", h.Kind)
-	case h.Version != version:
-		return 0, fmt.Errorf("snapshot in format %d, this program reads %d", h.Version, version)
-	case h.Database != [16]byte(d.st.Manifest().UUID):
-		return 0, errors.New("snapshot of another database")
-	case h.Seq > v.Seq():
+	if err := foreign(h, kind, d.st.Manifest().UUID); err != nil {
+		return 0, err
+	}
+	if h.Seq > v.Seq() {
 		return 0, fmt.Errorf("snapshot of commit %d in a store at %d", h.Seq, v.Seq())
 	}
 	history, ok, err := v.HistoryAt(h.Seq)

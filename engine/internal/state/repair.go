@@ -122,7 +122,7 @@ type Proof struct {
 }
 
 // remedy ends the words of what is wrong with a part.
-const remedy = "it is made anew when its file in " + Folder + " is removed"
+const remedy = "it is made anew when its file in " + folder + " is removed"
 
 // Verify checks every part of a state against its checksums and itself, and then
 // against the records: each vector and its codes, the postings and lengths of each

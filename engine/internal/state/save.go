@@ -99,7 +99,7 @@ func (d *DB) save(ctx context.Context) error {
 
 // saveAll writes the snapshots of s.
 func (d *DB) saveAll(ctx context.Context, s *State) error {
-	if err := os.MkdirAll(filepath.Join(d.o.Dir, Folder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(d.o.Dir, folder), 0o755); err != nil {
 		return err
 	}
 	type file struct {
