@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/lexsem/lexsem/internal/filelock"
 )
 
 // DefaultCacheBytes is the size at which a Cache drops its oldest half unless
@@ -74,20 +76,19 @@ func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open vector cache: %w; choose a folder that can be written", err)
 	}
-	locked, err := tryLock(lock)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock vector cache: %w", err), lock.Close())
-	}
-	if locked {
+	switch err = filelock.Try(lock, true); {
+	case err == nil:
 		c.lock = lock
 		err = c.openForWriting()
-	} else {
+	case errors.Is(err, filelock.ErrHeld) || errors.Is(err, errors.ErrUnsupported): // without locks, no process may write
 		c.stats.ReadOnly = true
 		err = errors.Join(c.openForReading(), lock.Close())
+	default:
+		err = errors.Join(err, lock.Close())
 	}
 	if err != nil {
 		if c.lock != nil {
-			err = errors.Join(err, c.lock.Close())
+			err = errors.Join(err, filelock.Release(c.lock))
 		}
 		return nil, fmt.Errorf("open vector cache %s: %w", c.path, err)
 	}
@@ -328,7 +329,7 @@ func (c *Cache) Close() error {
 		err = errors.Join(err, c.file.f.Close())
 	}
 	if c.lock != nil {
-		err = errors.Join(err, c.lock.Close())
+		err = errors.Join(err, filelock.Release(c.lock))
 	}
 	c.file = nil
 	return errors.Join(err, c.inner.Close())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -77,7 +76,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (_ Result, err error) {
 // begin decides about a query, encodes it, and makes its legs ready.
 func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *timer) (*search.Run, error) {
 	sq := search.Query{
-		HasText: strings.TrimSpace(q.Text) != "", HasVector: q.Vector != nil,
+		HasText: !blankText(q.Text), HasVector: q.Vector != nil,
 		K: q.K, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
 		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef,
 	}
@@ -155,7 +154,7 @@ func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.
 		if in.Dense, err = normalised(q.Vector, e.fp.Dim); err != nil {
 			return in, err
 		}
-	} else if strings.TrimSpace(q.Text) == "" {
+	} else if blankText(q.Text) {
 		return in, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
 	} else if e.vectorsOnly() {
 		return in, fmt.Errorf("%w: the query %q has no vector, and this database has no encoder; give Vector with %d numbers, or use mode %s",

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/filelock"
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -371,7 +372,7 @@ func TestBackupOntoAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tryLock(f, true); err != nil {
+	if err := filelock.Try(f, true); err != nil {
 		t.Fatal(err)
 	}
 	add(t, s, doc("c", 3))

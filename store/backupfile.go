@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/filelock"
 )
 
 // Errors of backups onto a file.
@@ -56,8 +57,8 @@ func (s *Store) BackupFile(ctx context.Context, path string, progress func(done,
 	if err != nil {
 		return r, err
 	}
-	if err := tryLock(f, true); err != nil {
-		if errors.Is(err, errHeld) {
+	if err := filelock.Try(f, true); err != nil {
+		if errors.Is(err, filelock.ErrHeld) {
 			err = fmt.Errorf("%s: %w", path, ErrBackupBusy)
 		}
 		return r, errors.Join(err, f.Close())
@@ -66,7 +67,7 @@ func (s *Store) BackupFile(ctx context.Context, path string, progress func(done,
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return r, errors.Join(err, f.Close())
+	return r, errors.Join(err, filelock.Release(f))
 }
 
 // append writes the next part behind those of a file.

@@ -47,6 +47,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithVerifyValueChecksum(true).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithDetectConflicts(false). // one writer at a time
+		WithBypassLockGuard(!badgerLocks).
 		WithMetricsEnabled(false).
 		WithNumGoroutines(2)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lexsem/lexsem/internal/filelock"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -16,9 +17,6 @@ import (
 // which holds the process id of the writer. A stale file is harmless: the lock
 // goes with the process.
 const lockName = "LOCK"
-
-// errHeld is what tryLock returns when another holder has the lock.
-var errHeld = errors.New("lock is held")
 
 // lockDir takes the database's lock: exclusive for writing, shared for reading.
 // The file is nil where none is needed.
@@ -37,9 +35,9 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tryLock(f, !readOnly); err != nil {
+	if err := filelock.Try(f, !readOnly); err != nil {
 		f.Close()
-		if errors.Is(err, errHeld) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, &LockedError{Dir: dir, PID: holder(path)}
 		}
 		return nil, err
@@ -52,7 +50,37 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {
+		return nil, errors.Join(err, filelock.Release(f))
+	}
+	return f, nil
+}
+
+// lockBadger takes the lock that Badger would take on its folder, so that other
+// programs of Badger's stay out. Badger frees its own by closing it, which comes
+// late while this process starts another (filelock.Release). The file is nil
+// where Badger locks, and for a reader where there is no folder.
+func lockBadger(dir string, readOnly bool) (*os.File, error) {
+	if badgerLocks {
+		return nil, nil
+	}
+	records := filepath.Join(dir, recordsName)
+	if !readOnly {
+		if err := os.MkdirAll(records, 0o700); err != nil { // as Badger does
+			return nil, err
+		}
+	}
+	f, err := os.Open(records)
+	if err != nil {
+		if readOnly && errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	if err := filelock.Try(f, !readOnly); err != nil {
 		f.Close()
+		if errors.Is(err, filelock.ErrHeld) {
+			return nil, &LockedError{Dir: dir} // our own lock was removed
+		}
 		return nil, err
 	}
 	return f, nil
@@ -68,7 +96,7 @@ func unlockDir(f *os.File, readOnly bool) error {
 	if !readOnly {
 		err = f.Truncate(0)
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, filelock.Release(f))
 }
 
 // holder reads the process id from a lock file, 0 if there is none.

@@ -5,27 +5,13 @@ package store
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-func tryLock(f *os.File, exclusive bool) error {
-	how := unix.LOCK_SH
-	if exclusive {
-		how = unix.LOCK_EX
-	}
-	for {
-		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return errHeld
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
+// badgerLocks says that Badger locks its folder itself.
+const badgerLocks = false
 
 // readOnlyDisk says that err comes of a disk that is mounted without the right to
 // write.

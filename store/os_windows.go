@@ -3,24 +3,13 @@ package store
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks one byte far behind the contents, so that the process id
-// stays readable to others.
-func tryLock(f *os.File, exclusive bool) error {
-	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
-	if exclusive {
-		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
-	}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1})
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
-		return errHeld
-	}
-	return err
-}
+// badgerLocks says that Badger locks its folder itself: no folder can be locked
+// here, and Badger locks in its own way.
+const badgerLocks = true
 
 // readOnlyDisk says that err comes of a disk that takes no writes.
 func readOnlyDisk(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }

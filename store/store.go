@@ -14,6 +14,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/filelock"
 )
 
 // Options shape Open. The zero value is a good default.
@@ -58,11 +59,12 @@ func (o Options) logger() *slog.Logger {
 
 // Store is an open database. Its methods may be called concurrently.
 type Store struct {
-	dir  string
-	o    Options
-	lock *os.File
-	head *head // nil if read-only
-	db   *badger.DB
+	dir         string
+	o           Options
+	lock        *os.File
+	recordsLock *os.File // Badger's, or nil (lockBadger)
+	head        *head    // nil if read-only
+	db          *badger.DB
 
 	tables      *tables // that were there at Open
 	seed        uint32  // of the values' checksums
@@ -168,6 +170,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if err := checkSpace(dir, o, tables); err != nil {
 			return nil, err
 		}
+	}
+	if s.recordsLock, err = lockBadger(dir, o.ReadOnly); err != nil {
+		return nil, err
 	}
 	if s.db, s.tables, err = openBadger(dir, o); err != nil {
 		if o.ReadOnly && !(marked && m.clean) && errors.Is(err, ErrCorrupt) {
@@ -369,6 +374,9 @@ func (s *Store) release() error {
 	}
 	if s.head != nil {
 		errs = append(errs, s.head.close())
+	}
+	if s.recordsLock != nil {
+		errs = append(errs, filelock.Release(s.recordsLock))
 	}
 	return errors.Join(append(errs, unlockDir(s.lock, s.o.ReadOnly))...)
 }

@@ -2,10 +2,13 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/filelock"
 )
 
 // lock takes the artifact's lock, which one process at a time holds, and
@@ -22,24 +25,23 @@ func (s *session) lock(ctx context.Context, name string) (func(), error) {
 	}
 	begin, said := time.Now(), time.Now()
 	for {
-		ok, err := tryLock(f)
-		if ok {
-			return func() { f.Close() }, nil // closing frees the lock
-		}
-		if err == nil && time.Since(said) >= s.silence {
-			said = time.Now()
-			s.report.logf("%s: waiting for another process that is fetching it (%.0f s)", name, time.Since(begin).Seconds())
-		}
+		err := filelock.Try(f, true)
 		if err == nil {
+			return func() { filelock.Release(f) }, nil
+		}
+		if errors.Is(err, filelock.ErrHeld) {
+			if time.Since(said) >= s.silence {
+				said = time.Now()
+				s.report.logf("%s: waiting for another process that is fetching it (%.0f s)", name, time.Since(begin).Seconds())
+			}
 			select {
 			case <-ctx.Done():
 				err = ctx.Err()
 			case <-time.After(100 * time.Millisecond):
+				continue
 			}
 		}
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", name, err)
-		}
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 }

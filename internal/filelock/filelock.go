@@ -1,0 +1,29 @@
+// Package filelock locks files against other processes and against other open
+// files of this one. The system frees a lock when its process dies.
+package filelock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// ErrHeld is what Try returns when another open file holds the lock.
+var ErrHeld = errors.New("lock is held")
+
+// Try locks f, shared or for itself alone, and does not wait. Its errors are
+// ErrHeld and the system's, which name f.
+func Try(f *os.File, exclusive bool) error {
+	err := try(f, exclusive)
+	if err != nil && !errors.Is(err, ErrHeld) {
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return err
+}
+
+// Release unlocks f, which Try has locked, and closes it. Closing alone may free
+// the lock late: while a process starts another, that one has a copy of f, and
+// the lock stays with it until its program begins.
+func Release(f *os.File) error {
+	return errors.Join(unlock(f), f.Close())
+}
