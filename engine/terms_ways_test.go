@@ -224,9 +224,9 @@ func TestTermsInExports(t *testing.T) {
 // No database is made for an export that tells of impossible vectors or tokens.
 func TestCreateRefuses(t *testing.T) {
 	for head, want := range map[string]string{
-		`"encoder":{"dim":0}`:                       "vectors of 0 dimensions",
-		`"encoder":{"dim":-4}`:                      "vectors of -4 dimensions",
-		`"encoder":{"dim":1000000}`:                 "vectors of 1000000 dimensions",
+		`"encoder":{"dim":0}`:                       "encoder of 0 dimensions, where 1 to 65536 are possible",
+		`"encoder":{"dim":-4}`:                      "encoder of -4 dimensions, where 1 to 65536 are possible",
+		`"encoder":{"dim":1000000}`:                 "encoder of 1000000 dimensions, where 1 to 65536 are possible",
 		`"encoder":{"dim":4,"vocab_size":-1}`:       "encoder of -1 tokens",
 		`"encoder":{"dim":4},"language":"klingon"`:  "klingon",
 		`"encoder":{"dim":4,"vocab_size":99999999}`: "encoder of 99999999 tokens",
