@@ -142,6 +142,7 @@ func (l *lateDamage) use(t *testing.T, e *Engine, what string) (met int) {
 // of the search that meets it. The part is made anew, and all answers are right
 // again, then and after reopening.
 func TestLateDamage(t *testing.T) {
+	t.Parallel()
 	l := newLateDamage(t)
 	late := map[string]int{}
 	for name, raw := range l.files {
@@ -177,6 +178,7 @@ func TestLateDamage(t *testing.T) {
 
 // TestVerifyFindsLateDamage: damage that no search has met yet is found by Verify.
 func TestVerifyFindsLateDamage(t *testing.T) {
+	t.Parallel()
 	l := newLateDamage(t)
 	for name, raw := range l.files {
 		found := 0
@@ -211,6 +213,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 // TestTruncatedWhileOpen: a file that somebody shortens under an open database is
 // damage like any other: no fault ends the process, whoever meets it.
 func TestTruncatedWhileOpen(t *testing.T) {
+	t.Parallel()
 	l := newLateDamage(t)
 	r := rand.New(rand.NewPCG(7, 8))
 	calls := map[string]func(e *Engine) error{
@@ -276,6 +279,7 @@ func copied(t *testing.T, l *lateDamage) string {
 // TestRepairBesideLocalBridges: whichever part is made anew, local bridges that are
 // sound go on following the commits.
 func TestRepairBesideLocalBridges(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), lateOptions, AutoHNSW)
 	defer closed(t, e)
 	r := rand.New(rand.NewPCG(9, 10))

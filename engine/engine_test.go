@@ -286,6 +286,7 @@ func TestKindIsKept(t *testing.T) {
 // answer. Damage that opening sees is repaired then; what lies deeper is found by the
 // search that reads it, which gets ErrCorrupt and has the part made anew, or by Verify.
 func TestDamagedSnapshots(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := engine.Options{Local: true}
 	e := open(t, dir, o)

@@ -17,6 +17,7 @@ import (
 // replaced and deleted, parts compacted, factors and local bridges made, a graph
 // grown.
 func TestAStateNeverChanges(t *testing.T) {
+	t.Parallel()
 	for name, graphAbove := range map[string]int{"exact": AutoHNSW, "graph grown": 700} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, t.TempDir(), Options{ChunkTokens: 60, Local: true, NoSync: true}, graphAbove)

@@ -150,7 +150,8 @@ func agree(t *testing.T, e *engine.Engine) {
 // acknowledged delete holds, the batch in flight is there wholly or not at all,
 // and documents, vectors, words and metadata agree at one commit.
 func TestKill(t *testing.T) {
-	rounds, seed := trial.Rounds(t, 4, 500), trial.Seed(t)
+	t.Parallel()
+	rounds, seed := trial.Rounds(t, 3, 500), trial.Seed(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

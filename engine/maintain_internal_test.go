@@ -89,6 +89,7 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 // TestCommitsBesideLongWork: what small commits change while a graph grows and local
 // bridges are built is in both afterwards.
 func TestCommitsBesideLongWork(t *testing.T) {
+	t.Parallel()
 	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
 	e := opened(t, t.TempDir(), o, 900)
 	defer closed(t, e)

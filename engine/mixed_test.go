@@ -61,6 +61,7 @@ var mixedOptions = engine.Options{MemoryMiB: 64, Local: true}
 // another: one of those that hold the truth, or any of the derived ones. It is refused
 // with an error that has a type, or answers as it did.
 func TestMixedFiles(t *testing.T) {
+	t.Parallel()
 	rounds, first := trial.Rounds(t, 12, 10_000), trial.Seed(t)
 	dirs := mixable(t)
 	queries := []engine.Query{

@@ -75,6 +75,7 @@ func writeToDisk(mount string) error {
 // it opens, all its parts agree, and its documents are those of the acknowledged
 // changes, and of the one in flight or not.
 func TestPowerCut(t *testing.T) {
+	t.Parallel()
 	cuts, seed := trial.Rounds(t, 15, 500), trial.Seed(t)
 	d, mount := powercut.MountFor(t)
 	for i := range cutPhases {

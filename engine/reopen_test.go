@@ -49,6 +49,7 @@ func near(a, b map[string]float32) bool {
 // commits behind; where one of them is missing, damaged, or of another history, it
 // is made anew, and says so. The answers are the same every time.
 func TestReopening(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var log bytes.Buffer
 	o := engine.Options{Local: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}

@@ -216,6 +216,7 @@ func TestFactorIsKept(t *testing.T) {
 // TestDamagedVectors: of a vector that is damaged in its snapshot every kind of call
 // says so by ErrCorrupt, and its repair is begun by whichever meets it.
 func TestDamagedVectors(t *testing.T) {
+	t.Parallel()
 	search := func(q Query) func(*Engine) error {
 		return func(e *Engine) error { _, err := e.Search(t.Context(), q); return err }
 	}
@@ -285,6 +286,7 @@ func TestDamagedVectors(t *testing.T) {
 // TestDamageMetByAdd: damage that an Add meets is an ErrCorrupt and is repaired, so that
 // the next one succeeds.
 func TestDamageMetByAdd(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"words", "sums", "columns", "flat-int8", "local"} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()

@@ -18,6 +18,7 @@ import (
 // stands, and no other is made anew. There are chunked documents among those that
 // come, change and go, and one document that begins and ends in between.
 func TestSnapshotsOfDifferentCommits(t *testing.T) {
+	t.Parallel()
 	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
 	r := rand.New(rand.NewPCG(11, 12))
 	docs := map[string]Document{}

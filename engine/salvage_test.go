@@ -46,6 +46,7 @@ func wreck(t *testing.T, fit bool) (dir string, tables []string) {
 // TestRepair makes a database whole: in its place where only derived state is wrong,
 // and beside it where records are.
 func TestRepairDatabase(t *testing.T) {
+	t.Parallel()
 	dir, tables := wreck(t, true)
 	to := dir + ".salvaged"
 	rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{})
@@ -112,6 +113,7 @@ func TestRepairDatabase(t *testing.T) {
 // TestRepairWithoutManifest: what names the encoder is lost with the table that holds
 // it; with the encoder the rest comes back, with another one nothing is made.
 func TestRepairWithoutManifest(t *testing.T) {
+	t.Parallel()
 	dir, tables := wreck(t, false)
 	for _, table := range tables {
 		raw, err := os.ReadFile(table)

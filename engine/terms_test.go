@@ -89,6 +89,7 @@ func modulates(t *testing.T, what string, e *engine.Engine, all map[string]engin
 // them, and whatever came and went, by whatever way the database was opened, it
 // knows it as a fresh one does.
 func TestTermsModulate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openWith(t, dir, nil, engine.Options{Dim: dim})
 	r := rand.New(rand.NewPCG(5, 5))

@@ -248,6 +248,7 @@ func TestCreateRefuses(t *testing.T) {
 // TestTermsSalvaged: whatever is lost, what is saved is searched as in a database that
 // was made of it.
 func TestTermsSalvaged(t *testing.T) {
+	t.Parallel()
 	for name, k := range wordings {
 		t.Run(name, func(t *testing.T) {
 			whole := filepath.Join(t.TempDir(), "db")

@@ -329,7 +329,7 @@ func TestKillAtRandom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var acknowledged uint64
-	for round := range trial.Rounds(t, 10, 2000) {
+	for round := range trial.Rounds(t, 8, 2000) {
 		if round%15 == 14 { // a new database: the kills of its first moments
 			dir, acknowledged = t.TempDir(), 0
 		}

@@ -16,17 +16,17 @@ import (
 )
 
 // On real text and a real model the bridge gains on queries that it has not
-// seen: 600 passages of Natural Questions, 4,800 training queries. The full
+// seen: 300 passages of Natural Questions, 2,400 training queries. The full
 // measurements are those of docs/BENCHMARKS.md; this is their direction.
 func TestFitGainsOnRealText(t *testing.T) {
 	if testing.Short() {
-		t.Skip("NOT TESTED with -short: that a fit gains on real text and a real model (6,000 texts to encode); run without -short")
+		t.Skip("NOT TESTED with -short: that a fit gains on real text and a real model (3,000 texts to encode); run without -short")
 	}
 	dir := os.Getenv("LEXSEM_DATA")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "data")
 	}
-	texts := readTexts(t, filepath.Join(dir, "sure-nq", "corpus.jsonl"), 600)
+	texts := readTexts(t, filepath.Join(dir, "sure-nq", "corpus.jsonl"), 300)
 
 	offline := os.Getenv("LEXSEM_OFFLINE") != ""
 	found, err := provision.Ensure(t.Context(), provision.Request{Offline: offline})
