@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -84,6 +85,61 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 		}
 		closed(t, e)
 	}
+}
+
+// TestTailIsLinked: what commits add beside a graph is found at once, and the
+// maintainer links it; it outlives Close.
+func TestTailIsLinked(t *testing.T) {
+	t.Parallel()
+	const dim = 64
+	dir, enc := t.TempDir(), encoder.NewHash(dim)
+	docs := ready(rand.New(rand.NewPCG(21, 22)), 6000, dim)
+	e, err := open(t.Context(), dir, enc, Options{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlinked := func() int {
+		ref := e.db.Acquire()
+		defer ref.Release()
+		return ref.Value.Vectors.Keeper.(index.Linker).Unlinked()
+	}
+	found := func(d Document) {
+		t.Helper()
+		r, err := e.Search(t.Context(), Query{Vector: d.Vector, K: 1, Mode: ModeDense})
+		if err != nil || len(r.Hits) != 1 || r.Hits[0].ID != d.ID {
+			t.Fatalf("%s is not found: %+v, %v", d.ID, r, err)
+		}
+	}
+	put(t, e, docs[:1500]...)
+	flushed(t, e)
+	seen, n := false, 1500
+	for ; n < 5500 && !seen; n += 1000 {
+		put(t, e, docs[n:n+1000]...)
+		seen = unlinked() > 0
+		found(docs[n+999])
+	}
+	if !seen {
+		t.Error("commits link by themselves")
+	}
+	closed(t, e)
+	if e, err = open(t.Context(), dir, enc, Options{}, 1000); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < n; i += 97 {
+		found(docs[i])
+	}
+	put(t, e, docs[n:]...)
+	flushed(t, e)
+	if left := unlinked(); left != 0 {
+		t.Errorf("%d are not linked after Flush", left)
+	}
+	for i := range docs {
+		if i%97 == 0 {
+			found(docs[i])
+		}
+	}
+	whole(t, e, "linked")
+	closed(t, e)
 }
 
 // TestCommitsBesideLongWork: what small commits change while a graph grows and local

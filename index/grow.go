@@ -128,7 +128,7 @@ func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
 		}
 	}
 	for len(take) > 0 {
-		n := min(len(take), 1+h.now.live/32, 64)
+		n := min(len(take), h.batch())
 		plans := h.takePlans(n)
 		for i := range plans {
 			plans[i].fresh, plans[i].slot = true, take[i]

@@ -69,6 +69,7 @@ type hnsw struct {
 	top   int      // that layer; -1 if there is no node
 	lazy  *lazy    // links that lie in a snapshot; nil if there are none
 
+	tail      []uint32         // live slots that the graph lacks, in the order in which they are linked; the writer's
 	hidden    int              // nodes in the graph that are not live; the writer's
 	free      []uint32         // slots to use again; the writer's
 	plans     []plan           // kept for their space; the writer's
@@ -127,20 +128,31 @@ func (h *hnsw) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 	if h.now.live+len(ids) > MaxLen {
 		return fmt.Errorf("%d vectors and %d more: %w", h.now.live, len(ids), ErrFull)
 	}
-	if err := h.settle(); err != nil {
-		return err
-	}
 	rows := lastOf(ids)
 	h.collect()
-	fresh := -len(h.free)
+	fresh := 0
 	for _, r := range rows {
 		if _, ok := h.slots.get(ids[r]); !ok {
 			fresh++
 		}
 	}
-	h.grow(h.n + max(0, fresh)) // at once, for large slabs without slack
+	if h.o.Tail == 0 || fresh < len(rows) {
+		if err := h.settle(); err != nil {
+			return err
+		}
+	}
+	h.grow(h.n + max(0, fresh-len(h.free))) // at once, for large slabs without slack
+	if h.o.Tail > 0 {
+		if err := h.await(ctx, ids, vectors, rows); err != nil {
+			return err
+		}
+		return h.shorten(ctx, h.o.Tail)
+	}
+	if err := h.shorten(ctx, 0); err != nil { // one that was saved
+		return err
+	}
 	for len(rows) > 0 {
-		n := min(len(rows), 1+h.now.live/32, 64)
+		n := min(len(rows), h.batch())
 		if err := h.insert(ctx, ids, vectors, rows[:n]); err != nil {
 			return err
 		}
@@ -167,22 +179,29 @@ func (h *hnsw) Delete(ids []uint64) int {
 			ids = ids[1:]
 		}
 		h.hide(gone)
+		e.tail = h.tail
 		h.publish(e.done(), nil)
 		if sound {
 			h.unlink(gone)
+			sound = h.shorten(context.Background(), len(h.tail)) == nil
 		}
 		n += len(gone)
 	}
 	return n
 }
 
-// hide notes that live nodes are not to be returned any more; they still lead to
-// others.
+// hide notes that live nodes are not to be returned any more; those in the graph
+// still lead to others.
 func (h *hnsw) hide(slots []uint32) {
+	waited := false
 	for _, slot := range slots {
+		waited = waited || h.state(slot) == waiting
 		h.setState(slot, hidden)
 	}
 	h.hidden += len(slots)
+	if waited { // a copy, since views have the old one
+		h.tail = slices.DeleteFunc(slices.Clone(h.tail), func(s uint32) bool { return h.state(s) != waiting })
+	}
 }
 
 // giveUp lets vacant slots be used again once no search that is running now can
@@ -206,6 +225,7 @@ func (h *hnsw) collect() {
 
 func (h *hnsw) Bytes() Memory {
 	m := h.bytes()
+	m.Tables += 4 * int64(h.Unlinked())
 	for c := 0; ; c++ {
 		n, ok := h.chunkBytes(c)
 		if !ok {

@@ -36,7 +36,7 @@ func (h *hnsw) unlinkSome(gone []uint32) {
 		}
 		h.setTree(x, 0)
 	})
-	h.each(len(gone), func(i int) { h.vacate(gone[i]) })
+	h.each(len(gone), func(i int) { h.leave(gone[i]) })
 	h.hidden -= len(gone)
 	h.giveUp(gone)
 

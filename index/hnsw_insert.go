@@ -26,6 +26,18 @@ type edit struct {
 // insert adds the given rows, each id once, as one batch. In an empty graph it
 // must be one. On an error, which is the context's or ErrCorrupt, none is added.
 func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows []int) error {
+	plans, err := h.seat(ids, vectors, rows)
+	if err != nil {
+		return err
+	}
+	if err = h.link(ctx, plans); err != nil {
+		h.vacate(plans)
+	}
+	return err
+}
+
+// seat gives rows slots. On an error, which is ErrCorrupt, none has one.
+func (h *hnsw) seat(ids []uint64, vectors []float32, rows []int) ([]plan, error) {
 	plans := h.takePlans(len(rows))
 	h.collect()
 	again := min(len(rows), len(h.free))
@@ -42,16 +54,18 @@ func (h *hnsw) insert(ctx context.Context, ids []uint64, vectors []float32, rows
 	h.mu.Lock()
 	h.n = n
 	h.mu.Unlock()
-	err := h.place(plans, ids, vectors, rows)
-	if err == nil {
-		err = h.link(ctx, plans)
+	if err := h.place(plans, ids, vectors, rows); err != nil {
+		h.vacate(plans)
+		return nil, err
 	}
-	if err != nil {
-		for i := range plans {
-			h.free = append(h.free, plans[i].slot)
-		}
+	return plans, nil
+}
+
+// vacate gives back the slots of nodes that have not been linked.
+func (h *hnsw) vacate(plans []plan) {
+	for i := range plans {
+		h.free = append(h.free, plans[i].slot)
 	}
-	return err
 }
 
 // link takes placed nodes into the graph. On an error, which is the context's or
@@ -68,7 +82,8 @@ func (h *hnsw) link(ctx context.Context, plans []plan) error {
 	if err := h.eachWalker(ctx, len(plans), func(w *walker, i int) { h.planInsert(w, &plans[i], plans[:i]) }); err != nil {
 		h.mu.Lock()
 		for i := range plans {
-			h.vacate(plans[i].slot)
+			slot := plans[i].slot
+			h.node(slot).tower[slot&nodeMask] = nil
 		}
 		h.mu.Unlock()
 		return err
@@ -305,12 +320,17 @@ func (h *hnsw) show(plans []plan) (gone []uint32) {
 	for i := range plans {
 		slot := plans[i].slot
 		id := h.id(slot)
-		if old, ok := h.slots.get(id); ok {
-			e.clear(old)
-			gone = append(gone, old)
+		if old, ok := h.slots.get(id); !ok || old != slot { // else it was in the tail
+			if ok {
+				e.clear(old)
+				gone = append(gone, old)
+			}
+			h.slots.put(id, slot)
+			e.set(slot)
 		}
-		h.slots.put(id, slot)
-		e.set(slot)
+		if h.state(slot) == waiting {
+			continue // it stays outside the graph
+		}
 		h.setState(slot, live)
 		h.hidden--
 		if height := h.height(slot); height > h.top {
@@ -320,6 +340,7 @@ func (h *hnsw) show(plans []plan) (gone []uint32) {
 		}
 	}
 	h.hide(gone)
+	e.tail = h.tail
 	h.publish(e.done(), nil)
 	return gone
 }

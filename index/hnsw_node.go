@@ -14,7 +14,8 @@ const (
 	vacant  = iota // no node
 	hidden         // in the graph, not to be returned: about to come or to go
 	leaving        // hidden, and being taken out of the graph right now
-	live
+	live           // in the graph, to be returned
+	waiting        // to be returned, and not in the graph yet
 )
 
 type nodes struct {
@@ -245,8 +246,8 @@ func (h *hnsw) grownNodes(n int) []*nodes {
 	return all
 }
 
-// vacate gives up the slot of a node that nothing links to any more.
-func (h *hnsw) vacate(slot uint32) {
+// leave gives up the slot of a node that nothing links to any more.
+func (h *hnsw) leave(slot uint32) {
 	c := h.node(slot)
 	c.state[slot&nodeMask] = vacant
 	c.tower[slot&nodeMask] = nil

@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
@@ -16,7 +17,7 @@ func (p *opener) openGraph(h *hnsw) {
 	if p.err != nil {
 		return
 	}
-	h.n, h.entry, h.saved = p.n, p.entry, p.alive
+	h.n, h.entry, h.saved = p.n, p.entry, slices.Clone(p.alive)
 	rooms := snapshot.Uint32s(links.Raw())
 	for from := 0; from < h.n; from += 1 << nodeBits {
 		m := min(1<<nodeBits, h.n-from)
@@ -25,7 +26,11 @@ func (p *opener) openGraph(h *hnsw) {
 		for i := range m {
 			v := counts[from+i]
 			out, tree, ins := v&0xffff, v>>16&0xffff, v>>32
-			if h.now.has(uint32(from + i)) {
+			if slot := uint32(from + i); h.now.has(slot) && v == 0 && slot != h.entry { // one in the graph has a tree edge
+				c.state[i] = waiting
+				h.tail = append(h.tail, slot)
+				h.saved[slot>>6] &^= 1 << (slot & 63)
+			} else if h.now.has(slot) {
 				c.state[i] = live
 			} else {
 				h.free = append(h.free, uint32(from+i))
@@ -40,6 +45,7 @@ func (p *opener) openGraph(h *hnsw) {
 			c.out[i], c.tree[i], c.ins[i] = uint16(out), uint16(tree), uint16(ins)
 		}
 	}
+	h.now.tail = h.tail
 	p.openTowers(h, towers)
 	if p.err != nil {
 		return

@@ -48,10 +48,11 @@ func (h *hnsw) Save(w *snapshot.Writer) error {
 	return err
 }
 
-// copyGraph copies what live nodes have. No node is hidden while nobody writes.
+// copyGraph copies what live nodes have; those of the tail have nothing. No node
+// is hidden while nobody writes.
 func (h *hnsw) copyGraph() *savedGraph {
 	n := h.n
-	for n > 0 && h.state(uint32(n-1)) != live {
+	for n > 0 && !h.now.has(uint32(n-1)) {
 		n--
 	}
 	g := &savedGraph{entry: h.entry, nodes: make([]uint64, n)}

@@ -57,7 +57,7 @@ func (h *hnsw) search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 // them.
 func (h *hnsw) find(w *walker, ef int) error {
 	n := float64(w.v.n)
-	all, graph := costScan*n, costExpand*float64(ef)
+	all, graph := costScan*n, costExpand*float64(ef)+costScan*float64(len(w.v.tail))
 	if w.o.Allow == nil {
 		if graph < all {
 			if found, err := h.searchGraph(w, ef); found || err != nil {
@@ -112,8 +112,12 @@ func (h *hnsw) searchGraph(w *walker, ef int) (found bool, err error) {
 	}
 	full := len(pool)
 	pool = slices.DeleteFunc(pool, func(c cand) bool { return !w.answer(c.slot) })
-	if len(pool) < max(w.top.k, full-full/8) {
+	if len(pool) < full-full/8 {
 		return false, nil
+	}
+	pool = w.addTail(pool, ef)
+	if w.err != nil || len(pool) < w.top.k {
+		return false, w.err
 	}
 	return w.offer(pool)
 }
@@ -121,7 +125,7 @@ func (h *hnsw) searchGraph(w *walker, ef int) (found bool, err error) {
 func (h *hnsw) pool(w *walker, ef int) []cand {
 	w.share()
 	defer w.done()
-	if h.top < 0 {
+	if h.top < 0 { // and no tail: see shorten
 		return nil
 	}
 	from := w.descend(&w.q, 0)
@@ -137,6 +141,9 @@ func (h *hnsw) pool(w *walker, ef int) []cand {
 func (h *hnsw) searchFiltered(w *walker, ef, budget int) (found bool, err error) {
 	pool := h.filteredPool(w, ef, budget)
 	if w.err != nil || pool == nil {
+		return false, w.err
+	}
+	if pool = w.addTail(pool, ef); w.err != nil {
 		return false, w.err
 	}
 	return w.offer(pool)

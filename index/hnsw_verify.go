@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Verifier is an index that can check itself. Every index of this package is
@@ -18,7 +19,7 @@ type Verifier interface {
 	// context's error, within a few milliseconds.
 	Verify(ctx context.Context) error
 	// Unreachable counts the vectors that no walk from the entry along the
-	// links of the lowest layer can find; 0 for exact indexes. Its error is that
+	// links of the lowest layer can find, but for a graph's tail; 0 for exact indexes. Its error is that
 	// of ctx.
 	Unreachable(ctx context.Context) (int, error)
 }
@@ -84,7 +85,7 @@ func (h *hnsw) Unreachable(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return h.now.live - n, nil
+	return h.now.live - len(h.tail) - n, nil
 }
 
 // Unreachable is 0: a scan finds every vector.
@@ -102,7 +103,7 @@ func (h *hnsw) verify(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt))
 		}
 	}
-	count, edges, top, out, in := 0, 0, -1, 0, 0
+	count, tail, edges, top, out, in := 0, 0, 0, -1, 0, 0
 	var ins []uint32
 	mark := make([]int, h.n) // the last list that held a node
 	held := make([]int, h.n) // likewise, of links
@@ -111,10 +112,17 @@ func (h *hnsw) verify(ctx context.Context) error {
 		if i&nodeMask == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if (h.state(slot) == live) != h.now.has(slot) {
+		if state := h.state(slot); (state == live || state == waiting) != h.now.has(slot) {
 			bad("node %d is live for searches or for the graph alone", slot)
 		}
 		if h.state(slot) == vacant {
+			continue
+		}
+		if h.state(slot) == waiting {
+			if h.height(slot) > 0 || len(h.links(slot, 0)) > 0 || len(h.appendIn(ins[:0], slot, 0)) > 0 {
+				bad("node %d is in the graph and beside it", slot)
+			}
+			tail++
 			continue
 		}
 		if h.state(slot) != live {
@@ -140,7 +148,10 @@ func (h *hnsw) verify(ctx context.Context) error {
 			}
 		}
 	}
-	if count != h.now.live || h.hidden != 0 || count+len(h.free) > h.n {
+	if tail != len(h.tail) || !slices.Equal(h.tail, h.now.tail) {
+		bad("%d nodes beside the graph, %d of them for the writer and %d for searches", tail, len(h.tail), len(h.now.tail))
+	}
+	if count+tail != h.now.live || h.hidden != 0 || count+tail+len(h.free) > h.n {
 		bad("%d nodes, %d live, %d hidden, %d of %d slots free", count, h.now.live, h.hidden, len(h.free), h.n)
 	}
 	if in != out {

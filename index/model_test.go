@@ -16,102 +16,131 @@ import (
 // definition: 20,000 of them over all kinds and metrics; a round is an operation.
 // The graphs are thin, so that there is much to mend and little to wait for.
 func TestModel(t *testing.T) {
-	const dim = 16
 	seed := trial.Seed(t)
 	ops := trial.Rounds(t, 20_000, 1_000_000) / (len(index.Kinds()) * len(index.Metrics()))
-	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		model := map[uint64][]float32{}
-		text := indextest.TextLike(3000, dim, seed)
-		random := func() []float32 {
-			i := r.IntN(3000) // drawn again and again: many duplicates
-			v := append([]float32(nil), text[i*dim:(i+1)*dim]...)
-			if r.IntN(20) == 0 {
-				for j := range v {
-					v[j] *= 100 // far out
-				}
-			}
-			return v
-		}
-		hits, asked := 0, 0
-		for op := range ops {
-			switch x := r.IntN(100); {
-			case x < 45: // add or update some
-				n := 1 + r.IntN(8)
-				if x < 2 {
-					n = 200
-				}
-				var id []uint64
-				var v []float32
-				for range n {
-					id = append(id, uint64(r.IntN(4000)))
-					w := random()
-					v = append(v, w...)
-					model[id[len(id)-1]] = w
-				}
-				add(t, ix, id, v)
-			case x < 60: // delete some
-				n := 1 + r.IntN(10)
-				if x == 59 {
-					n = r.IntN(4000)
-				}
-				want := 0
-				var id []uint64
-				for range n {
-					i := uint64(r.IntN(4000))
-					id = append(id, i)
-					if _, ok := model[i]; ok {
-						want++
-						delete(model, i)
-					}
-				}
-				if got := ix.Delete(id); got != want {
-					t.Fatalf("op %d: deleted %d, want %d", op, got, want)
-				}
-			case x < 61: // write down and read back
-				ix = reload(t, ix, o)
-			default:
-				q := random()
-				k := 1 + r.IntN(12)
-				so := index.SearchOptions{K: k, Ef: 16 + r.IntN(100)}
-				if r.IntN(3) == 0 {
-					m := uint64(1 + r.IntN(20))
-					so.Allow = func(id uint64) bool { return id%m == 0 }
-				}
-				got := search(t, ix, q, so)
-				best := oracle(model, o.Metric, q, so)
-				if len(got) != min(k, len(best)) {
-					t.Fatalf("op %d: %d rows, want %d", op, len(got), min(k, len(best)))
-				}
-				for i, n := range got {
-					v, ok := model[n.ID]
-					if !ok || so.Allow != nil && !so.Allow(n.ID) {
-						t.Fatalf("op %d: ghost %d", op, n.ID)
-					}
-					if d := distance(o.Metric, q, v); abs(d-float64(n.Distance)) > 1e-4*(1+abs(d)) {
-						t.Fatalf("op %d: distance of %d is %g, want %g", op, n.ID, n.Distance, d)
-					}
-					// a neighbour as near as the true one of its rank is right
-					asked++
-					if float64(n.Distance) <= best[i]+1e-4*(1+abs(best[i])) {
-						hits++
-					}
-				}
-			}
-			if ix.Len() != len(model) {
-				t.Fatalf("op %d: Len %d, want %d", op, ix.Len(), len(model))
-			}
-			if op%250 == 0 {
-				verify(t, ix)
-			}
-		}
-		recall := float64(hits) / float64(max(1, asked))
-		t.Logf("%d vectors at the end, recall %.4f", ix.Len(), recall)
-		if floor := map[bool]float64{true: 1, false: 0.95}[strings.HasPrefix(kindOf(t), "flat")]; recall < floor {
-			t.Errorf("recall %.4f, want %.2f", recall, floor)
-		}
-		verify(t, ix)
+	forAllWith(t, index.Options{Dim: modelDim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
+		model(t, o, ix, ops, seed)
 	})
+}
+
+// TestModelWithTail does the same to graphs with a tail, from which nodes are linked
+// now and then.
+func TestModelWithTail(t *testing.T) {
+	seed := trial.Seed(t)
+	kinds := []string{index.KindHNSW, index.KindHNSWInt8}
+	ops := trial.Rounds(t, 5_000, 500_000) / (len(kinds) * len(index.Metrics()))
+	for _, kind := range kinds {
+		for _, metric := range index.Metrics() {
+			t.Run(kind+"/"+metric, func(t *testing.T) {
+				o := index.Options{Dim: modelDim, Metric: metric, M: 8, EfConstruction: 40, Tail: 150}
+				ix, err := index.New(kind, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				model(t, o, ix, ops, seed)
+			})
+		}
+	}
+}
+
+const modelDim = 16
+
+func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) {
+	const dim = modelDim
+	r := rand.New(rand.NewPCG(seed, 0))
+	known := map[uint64][]float32{}
+	text := indextest.TextLike(3000, dim, seed)
+	random := func() []float32 {
+		i := r.IntN(3000) // drawn again and again: many duplicates
+		v := append([]float32(nil), text[i*dim:(i+1)*dim]...)
+		if r.IntN(20) == 0 {
+			for j := range v {
+				v[j] *= 100 // far out
+			}
+		}
+		return v
+	}
+	hits, asked := 0, 0
+	for op := range ops {
+		switch x := r.IntN(100); {
+		case x < 45: // add or update some
+			n := 1 + r.IntN(8)
+			if x < 2 {
+				n = 200
+			}
+			var id []uint64
+			var v []float32
+			for range n {
+				id = append(id, uint64(r.IntN(4000)))
+				w := random()
+				v = append(v, w...)
+				known[id[len(id)-1]] = w
+			}
+			add(t, ix, id, v)
+		case x < 60: // delete some
+			n := 1 + r.IntN(10)
+			if x == 59 {
+				n = r.IntN(4000)
+			}
+			want := 0
+			var id []uint64
+			for range n {
+				i := uint64(r.IntN(4000))
+				id = append(id, i)
+				if _, ok := known[i]; ok {
+					want++
+					delete(known, i)
+				}
+			}
+			if got := ix.Delete(id); got != want {
+				t.Fatalf("op %d: deleted %d, want %d", op, got, want)
+			}
+		case x < 61: // write down and read back
+			ix = reload(t, ix, o)
+			verify(t, ix)
+		case x < 63 && o.Tail > 0:
+			link(t, ix, r.IntN(100))
+		default:
+			q := random()
+			k := 1 + r.IntN(12)
+			so := index.SearchOptions{K: k, Ef: 16 + r.IntN(100)}
+			if r.IntN(3) == 0 {
+				m := uint64(1 + r.IntN(20))
+				so.Allow = func(id uint64) bool { return id%m == 0 }
+			}
+			got := search(t, ix, q, so)
+			best := oracle(known, o.Metric, q, so)
+			if len(got) != min(k, len(best)) {
+				t.Fatalf("op %d: %d rows, want %d", op, len(got), min(k, len(best)))
+			}
+			for i, n := range got {
+				v, ok := known[n.ID]
+				if !ok || so.Allow != nil && !so.Allow(n.ID) {
+					t.Fatalf("op %d: ghost %d", op, n.ID)
+				}
+				if d := distance(o.Metric, q, v); abs(d-float64(n.Distance)) > 1e-4*(1+abs(d)) {
+					t.Fatalf("op %d: distance of %d is %g, want %g", op, n.ID, n.Distance, d)
+				}
+				// a neighbour as near as the true one of its rank is right
+				asked++
+				if float64(n.Distance) <= best[i]+1e-4*(1+abs(best[i])) {
+					hits++
+				}
+			}
+		}
+		if ix.Len() != len(known) {
+			t.Fatalf("op %d: Len %d, want %d", op, ix.Len(), len(known))
+		}
+		if op%250 == 0 {
+			verify(t, ix)
+		}
+	}
+	recall := float64(hits) / float64(max(1, asked))
+	t.Logf("%d vectors at the end, recall %.4f", ix.Len(), recall)
+	if floor := map[bool]float64{true: 1, false: 0.95}[strings.HasPrefix(kindOf(t), "flat")]; recall < floor {
+		t.Errorf("recall %.4f, want %.2f", recall, floor)
+	}
+	verify(t, ix)
 }
 
 func abs(x float64) float64 { return max(x, -x) }

@@ -13,7 +13,7 @@ import (
 // vector that it has shown is in use. They are checked when they are first read,
 // 64 KiB and more at a time; a search that meets damage returns ErrCorrupt.
 // Tables, some 30 bytes a vector, are read and checked now. The options must be
-// those the index was made with; Ef and Workers may differ. Errors: those of
+// those the index was made with; Ef, Tail and Workers may differ. Errors: those of
 // New, ErrMismatch if kind, format version or options are others, ErrCorrupt. It
 // allocates no more than a small multiple of the file's size.
 func Open(kind string, o Options, f *snapshot.File) (ix Index, err error) {
@@ -133,12 +133,12 @@ func (p *opener) open(b *base) {
 	if p.err != nil {
 		return
 	}
-	if version := r.U32(); r.Err() == nil && version != saveVersion {
+	if version := r.U32(); r.Err() == nil && version != saveVersion && version != 3 {
 		p.err = fmt.Errorf("format version %d, want %d: %w", version, saveVersion, ErrMismatch)
 		return
 	}
 	kind := r.Text()
-	got := Options{Metric: r.Text(), Dim: int(r.U32()), M: int(r.U32()), EfConstruction: int(r.U32()), Ef: b.o.Ef, Workers: b.o.Workers}
+	got := Options{Metric: r.Text(), Dim: int(r.U32()), M: int(r.U32()), EfConstruction: int(r.U32()), Ef: b.o.Ef, Tail: b.o.Tail, Workers: b.o.Workers}
 	n, live, entry := int(r.U32()), int(r.U32()), r.U32()
 	got.Seed = r.U64()
 	if err := r.Done(); err != nil {

@@ -30,6 +30,12 @@ type Options struct {
 	// Seed decides on which layers hnsw nodes lie. Equal seeds, options and
 	// calls give equal graphs, whatever Workers is.
 	Seed uint64
+	// Tail is the number of vectors that an hnsw index may keep beside its graph:
+	// searches compare all of them, and Linker.Link takes them into the graph. Add
+	// then costs about what it does in a flat index, until there are more: the
+	// first of them it links itself. 0 to MaxLen; 0 means that Add links all. The
+	// graph then depends on the calls of Link as well.
+	Tail int
 	// Workers is the number of goroutines of Add, Delete and SearchBatch; 0
 	// means as many as the Go runtime runs at once. Keeper.SetWorkers changes it.
 	Workers int
@@ -53,6 +59,7 @@ func (o Options) Validate() error {
 	check("M", o.M, 2, 512, true)
 	check("EfConstruction", o.EfConstruction, max(1, min(o.M, 512)), 1<<16, true)
 	check("Ef", o.Ef, 1, 1<<16, true)
+	check("Tail", o.Tail, 0, MaxLen, false)
 	check("Workers", o.Workers, 1, 1<<10, true)
 	if _, ok := metrics[o.metricName()]; !ok {
 		errs = append(errs, fmt.Errorf("metric %q (known: %s): %w", o.Metric, strings.Join(Metrics(), ", "), ErrUnknownMetric))

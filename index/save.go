@@ -33,7 +33,8 @@ const (
 	tagTowers = "v.towers" // what nodes have above layer 0; graphs
 )
 
-const saveVersion = 3
+// saveVersion is the format's. In 3, which is read as well, a graph has all vectors.
+const saveVersion = 4
 
 // saver writes the slots of a view, numbered anew where chunks are left out.
 type saver struct {

@@ -184,9 +184,22 @@ var fuzzTags = []string{"v.head", "v.alive", "v.ids", "v.table", "v.rows", "v.co
 // FuzzOpen changes bytes of snapshots whose checksums are right, so that what is
 // behind the checksums has to hold as well.
 func FuzzOpen(f *testing.F) {
-	var good [][]byte
-	for i, kind := range index.Kinds() {
-		ix, err := index.New(kind, fuzzOptions)
+	type saved struct {
+		kind string
+		o    index.Options
+		data []byte
+	}
+	var good []saved
+	for _, kind := range index.Kinds() {
+		good = append(good, saved{kind: kind, o: fuzzOptions})
+	}
+	for _, kind := range []string{index.KindHNSW, index.KindHNSWInt8} {
+		o := fuzzOptions
+		o.Tail = 20
+		good = append(good, saved{kind: kind, o: o})
+	}
+	for i, g := range good {
+		ix, err := index.New(g.kind, g.o)
 		if err == nil {
 			err = ix.Add(ids(60, 0), gauss(60, 3, 1))
 		}
@@ -194,7 +207,7 @@ func FuzzOpen(f *testing.F) {
 			f.Fatal(err)
 		}
 		ix.Delete(ids(10, 30))
-		good = append(good, save(f, ix))
+		good[i].data = save(f, ix)
 		for tag := range fuzzTags {
 			for at := range uint16(24) {
 				f.Add(uint8(i), uint8(tag), at*7, uint32(1)<<(3*at%32), uint16(0))
@@ -203,9 +216,8 @@ func FuzzOpen(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which, tag uint8, at uint16, mask uint32, cut uint16) {
-		i := int(which) % len(good)
-		kind, name := index.Kinds()[i], fuzzTags[int(tag)%len(fuzzTags)]
-		file, err := snapshot.Parse(good[i])
+		g, name := good[int(which)%len(good)], fuzzTags[int(tag)%len(fuzzTags)]
+		file, err := snapshot.Parse(g.data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +246,7 @@ func FuzzOpen(f *testing.F) {
 		if file, err = snapshot.Parse(buf.Bytes()); err != nil {
 			t.Fatal(err)
 		}
-		ix, err := index.Open(kind, fuzzOptions, file)
+		ix, err := index.Open(g.kind, g.o, file)
 		if err != nil {
 			if !errors.Is(err, index.ErrCorrupt) && !errors.Is(err, index.ErrMismatch) {
 				t.Fatal(err)
@@ -261,6 +273,12 @@ func FuzzOpen(f *testing.F) {
 		}
 		ix.Delete(ids(50, 0))
 		use()
+		if l, ok := ix.(index.Linker); ok {
+			if err := l.Link(t.Context(), 10); err != nil && !errors.Is(err, index.ErrCorrupt) {
+				t.Fatal(err)
+			}
+			use()
+		}
 		if sound == nil {
 			verify(t, ix)
 		}

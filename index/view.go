@@ -13,6 +13,7 @@ type view struct {
 	n     int // live slots are below n
 	live  int
 	alive cow.Array[uint64] // a bit a slot
+	tail  []uint32          // live slots that the graph lacked; some may be in it by now
 }
 
 func (v *view) has(slot uint32) bool { return v.alive.At(int(slot>>6))>>(slot&63)&1 != 0 }

@@ -103,3 +103,42 @@ func (d *DB) loading(s *State) bool {
 	}
 	return m.many
 }
+
+// tailBytes is how many bytes of codes a search may have to compare beside the graph,
+// about a millisecond of its time.
+const tailBytes = 8 << 20
+
+// tail is how many chunks commits may leave beside the graph.
+func (d *DB) tail() int { return max(handful, tailBytes/d.o.Dim) }
+
+const (
+	// linkSome is how many chunks are linked while a commit has to wait, some
+	// milliseconds of work, and linkTurn how many before other tasks have a turn.
+	linkSome = 32
+	linkTurn = 16 * linkSome
+)
+
+// linkTail takes into the graph what commits have left beside it. While a bulk load
+// goes on, it leaves room for it and no more.
+func (d *DB) linkTail(ctx context.Context, s *State) (bool, error) {
+	graph, ok := s.Vectors.Keeper.(index.Linker)
+	if !ok || d.o.ReadOnly {
+		return false, nil
+	}
+	m, n := &d.maintainer, graph.Unlinked()
+	if n == 0 {
+		return false, nil
+	}
+	if n < d.tail()/2 && !m.hurried() && d.loading(s) {
+		m.later = true
+		return false, nil
+	}
+	for done := 0; done < min(n, linkTurn); done += linkSome {
+		m.report("links", done, n)
+		s.Vectors.SetWorkers(d.workers())
+		if err := graph.Link(ctx, linkSome); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -11,8 +11,8 @@ import (
 )
 
 // The maintainer is one goroutine that does what may wait: it takes vectors out
-// that no state sees, makes factors, joins and compacts, builds graphs and local
-// bridges, and saves. It works on a state of its own choice beside searches and
+// that no state sees, makes factors, joins and compacts, builds graphs and links
+// what commits leave beside them, builds local bridges, and saves. It works on a state of its own choice beside searches and
 // commits, and then publishes the result on the newest one. Beside searches it
 // takes one core.
 
@@ -219,6 +219,7 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		{name: "metadata", do: d.compactColumns},
 		{name: "sums", do: d.compactSums},
 		{name: "graph", do: d.growGraph},
+		{name: "links", do: d.linkTail},
 		{name: "local bridges", do: d.followLocal},
 		{name: "save", do: d.saveIfDue},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove

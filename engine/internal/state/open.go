@@ -225,7 +225,7 @@ func (d *DB) vectorsFirst(ctx context.Context, s *State, at commits) (*State, er
 }
 
 func (d *DB) indexOptions() index.Options {
-	return index.Options{Dim: d.o.Dim, Metric: d.o.Metric}
+	return index.Options{Dim: d.o.Dim, Metric: d.o.Metric, Tail: d.tail()}
 }
 
 func (d *DB) wordsOptions() inverted.Options {
