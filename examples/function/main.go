@@ -13,14 +13,11 @@ import (
 
 func main() {
 	ctx := context.Background()
-	db, err := engine.Open(ctx, "letters.db", encoder.Func("letters", 32, letters), engine.Options{})
-	check(err)
+	db := must(engine.Open(ctx, "letters.db", encoder.Func("letters", 32, letters), engine.Options{}))
 	defer db.Close()
-	_, err = db.Upsert(ctx, []engine.Document{{ID: "oak", Text: "The oak lost its leaves."}, {ID: "sea", Text: "Waves came in from the sea."}})
-	check(err)
-	found, err := db.Search(ctx, engine.Query{Text: "leaves of an oak", K: 1})
-	check(err)
-	fmt.Println(found.Hits[0].Text)
+	must(db.Upsert(ctx, []engine.Document{{ID: "oak", Text: "The oak lost its leaves."}}))
+	res := must(db.Search(ctx, engine.Query{Text: "leaves of an oak", K: 1}))
+	fmt.Println(res.Hits[0].Text)
 }
 
 func letters(_ context.Context, texts []string) ([][]float32, error) {
@@ -34,8 +31,9 @@ func letters(_ context.Context, texts []string) ([][]float32, error) {
 	return vectors, nil
 }
 
-func check(err error) {
+func must[T any](v T, err error) T {
 	if err != nil {
 		log.Fatal(err)
 	}
+	return v
 }

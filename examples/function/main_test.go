@@ -6,11 +6,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "function")
-	check(err)
-	check(os.Chdir(dir))
+	dir := must(os.MkdirTemp("", "function"))
+	must(dir, os.Chdir(dir))
 	code := m.Run()
-	check(os.RemoveAll(dir))
+	must(dir, os.RemoveAll(dir))
 	os.Exit(code)
 }
 

@@ -15,29 +15,25 @@ import (
 
 func main() {
 	ctx := context.Background()
-	found, err := provision.Ensure(ctx, provision.Request{}) // runtime and model, fetched once
-	check(err)
-	enc, err := onnx.Open(ctx, found.ModelDir, onnx.Options{Library: found.Library})
-	check(err)
+	found := must(provision.Ensure(ctx, provision.Request{})) // runtime and model, fetched once
+	enc := must(onnx.Open(ctx, found.ModelDir, onnx.Options{Library: found.Library}))
 	defer enc.Close()
-	db, err := engine.Open(ctx, "notes.db", enc, engine.Options{})
-	check(err)
+	db := must(engine.Open(ctx, "notes.db", enc, engine.Options{}))
 	defer db.Close()
 
-	_, err = db.Upsert(ctx, []engine.Document{
+	must(db.Upsert(ctx, []engine.Document{
 		{ID: "keys", Text: "Rotate the signing keys with keyctl rotate.", Metadata: map[string]any{"year": 2024}},
 		{ID: "old", Text: "Signing keys were once rotated by hand.", Metadata: map[string]any{"year": 1999}},
-	})
-	check(err)
-	res, err := db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: filter.Gt("year", 2020)})
-	check(err)
+	}))
+	res := must(db.Search(ctx, engine.Query{Text: "keyctl rotate", K: 1, Filter: filter.Gt("year", 2020)}))
 	for _, hit := range res.Hits {
 		fmt.Println(hit.Rank, hit.ID, hit.Score, hit.Text)
 	}
 }
 
-func check(err error) {
+func must[T any](v T, err error) T {
 	if err != nil {
 		log.Fatal(err)
 	}
+	return v
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -17,22 +16,26 @@ func TestGoInDocumentsIsAnExample(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	programs := map[string]string{} // what a document shows of it -> its folder
+	programs := map[string]string{} // text -> its folder
 	for _, f := range files {
 		raw, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := string(raw)
-		programs[text[strings.Index(text, "package main"):]] = "./examples/" + filepath.Base(filepath.Dir(f))
+		programs[string(raw)] = "./examples/" + filepath.Base(filepath.Dir(f))
 	}
 	shown := 0
 	for name, text := range documents(t) {
-		for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		for _, m := range goBlock.FindAllStringSubmatch(text, -1) {
 			shown++
-			folder, ok := programs[m[1]]
-			if !ok {
-				t.Errorf("%s shows Go that is no program of examples:\n%s", name, m[1])
+			folder := ""
+			for text, of := range programs {
+				if strings.Contains(text, "\n"+m[1]) {
+					folder = of
+				}
+			}
+			if folder == "" {
+				t.Errorf("%s shows Go that is no part of an example:\n%s", name, m[1])
 				continue
 			}
 			cmd := exec.Command("go", "vet", folder)
