@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGoInDocumentsIsAnExample holds each block of Go in a document to be one
-// of the programs in examples, whole but for its first comment, and that
+// TestGoInDocumentsIsAnExample holds each block of Go in a document to be a part
+// of one of the programs in examples, line by line, and that
 // program to compile.
 func TestGoInDocumentsIsAnExample(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*/main.go")
