@@ -16,6 +16,7 @@ import (
 const (
 	fileONNX        = "model.onnx"
 	fileSafetensors = "model.safetensors"
+	fileShards      = "model.safetensors.index.json" // beside several files of weights
 	fileTokenizer   = "tokenizer.json"
 	fileConfig      = "config.json"
 )
@@ -103,9 +104,15 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 	})
 }
 
-// recipe identifies what completeModel makes of the same files.
+// recipe identifies what completeModel makes of the same files. What stands in
+// receipts must not change for the models that are in caches already.
 func recipe(spec encoder.Spec) string {
-	return fmt.Sprintf("export %d, %+v", exportVersion, spec)
+	r := fmt.Sprintf("export %d, {Model:%v Precision:%v Pooling:%v QueryPrefix:%v PassagePrefix:%v MaxTokens:%v}",
+		exportVersion, spec.Model, spec.Precision, spec.Pooling, spec.QueryPrefix, spec.PassagePrefix, spec.MaxTokens)
+	if spec.LeavePrompt {
+		r += ", without the prompt"
+	}
+	return r
 }
 
 // completeModel makes of the files in dir a folder that an encoder opens: it

@@ -108,7 +108,7 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	backend := backendNative
-	if res.Library != "" {
+	if res.Library != "" && hasGraph(res.ModelDir) {
 		backend = backendONNX
 	}
 	if asJSON {

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"encoder/onnx":                         {"encoder", "internal/onnxfile", "internal/regular"},
 	"encoder/provision":                    {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/bert", "internal/regular"},
 	"encoder/encodertest":                  {"encoder", "internal/safetensors/safetensorstest"},
-	"encoder":                              {"internal/atomicfile", "internal/filelock", "internal/regular"},
+	"encoder":                              {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors"},
 	"store":                                {"internal/atomicfile", "internal/filelock", "internal/snapshot", "internal/regular"},
 	"internal/snapshot":                    {"internal/atomicfile", "internal/regular"},
 	"internal/cow":                         {},
