@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/lexsem/lexsem/internal/bert"
 	"github.com/lexsem/lexsem/internal/onnxfile"
+	"github.com/lexsem/lexsem/internal/transformer"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -79,7 +79,7 @@ func (c *checkpoint) model(dir string) (*model, error) {
 	}
 	m := &model{
 		d: int(conf.HiddenSize), heads: int(conf.Heads), width: int(conf.HiddenSize / conf.Heads), inner: int(conf.Intermediate),
-		vocab: int(conf.Vocab), positions: int(conf.Positions), eps: float32(conf.Eps), tanh: conf.Activation != bert.GELU,
+		vocab: int(conf.Vocab), positions: int(conf.Positions), eps: float32(conf.Eps), tanh: conf.Activation != transformer.GELU,
 		layers: make([]layer, conf.Layers),
 	}
 	if err := c.fits(m, int(conf.Types)); err != nil {
@@ -194,7 +194,7 @@ func (c *checkpoint) head(name string, m *model) *head {
 }
 
 // config reads config.json, or where there is none, what the graph says.
-func (c *checkpoint) config(path string) (bert.Config, error) {
+func (c *checkpoint) config(path string) (transformer.Config, error) {
 	if g, ok := c.source.(graphFile); ok && !exists(path) {
 		conf, err := c.infer(g)
 		if err == nil {
@@ -205,7 +205,7 @@ func (c *checkpoint) config(path string) (bert.Config, error) {
 		}
 		return conf, nil
 	}
-	conf, err := bert.Load(path)
+	conf, err := transformer.Load(path)
 	if err != nil {
 		return conf, unusable(err)
 	}
@@ -213,8 +213,8 @@ func (c *checkpoint) config(path string) (bert.Config, error) {
 }
 
 // infer finds the configuration in a graph of basic operations.
-func (c *checkpoint) infer(g graphFile) (bert.Config, error) {
-	conf := bert.Config{ModelType: "bert", Activation: bert.GELU}
+func (c *checkpoint) infer(g graphFile) (transformer.Config, error) {
+	conf := transformer.Config{ModelType: "bert", Activation: transformer.GELU}
 	for _, t := range []struct {
 		name string
 		rows *int64

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/bert"
+	"github.com/lexsem/lexsem/internal/transformer"
 )
 
 // FuzzModelFolder reads any bytes as one of the files that describe a model, beside
@@ -50,7 +50,7 @@ func FuzzModelFolder(f *testing.F) {
 				t.Fatalf("%+v: %v", spec, err)
 			}
 		}
-		if c, err := bert.Load(filepath.Join(dir, fileConfig)); err == nil {
+		if c, err := transformer.Load(filepath.Join(dir, fileConfig)); err == nil {
 			if err := c.Check(); err != nil {
 				t.Fatalf("%+v: %v", c, err)
 			}

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/bert"
 	"github.com/lexsem/lexsem/internal/regular"
+	"github.com/lexsem/lexsem/internal/transformer"
 )
 
 // The path source copies the files of a folder that the user named.
@@ -150,8 +150,8 @@ func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
 	if _, err := os.Stat(filepath.Join(dir, fileSafetensors)); err != nil {
 		return false, err
 	}
-	_, err = bert.Load(filepath.Join(dir, fileConfig))
-	if errors.Is(err, bert.ErrConfig) { // the encoder says why it cannot run it, if it cannot
+	_, err = transformer.Load(filepath.Join(dir, fileConfig))
+	if errors.Is(err, transformer.ErrConfig) { // the encoder says why it cannot run it, if it cannot
 		return true, nil
 	}
 	return s.bare || len(spec.Dense) > 0, err

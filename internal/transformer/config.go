@@ -1,5 +1,5 @@
-// Package bert is the architecture of BERT as a checkpoint's config.json gives it.
-package bert
+// Package transformer is the architecture of an encoder as a checkpoint's config.json gives it.
+package transformer
 
 import (
 	"encoding/json"
