@@ -35,11 +35,13 @@ type Encoder struct {
 
 var _ encoder.Encoder = (*Encoder)(nil)
 
-// Open loads the model in dir, which holds tokenizer.json, lexsem-model.json
-// and the weights: model.safetensors with config.json, or model.onnx, which
-// without a config.json must be a graph of basic operations. Of the layers all
-// weights must be float32, float16 or bfloat16. It takes MiniLM about 0.1 s, and
-// memory of the size of the weights in float32.
+// Open loads the model in dir, which holds tokenizer.json, a description
+// (encoder.LoadSpec) and the weights: model.safetensors, or several files that
+// model.safetensors.index.json lists, with a config.json of one of
+// transformer.Families; or a BERT as model.onnx, which without a config.json must be
+// a graph of basic operations. Of the layers all weights must be float32, float16 or
+// bfloat16. It takes MiniLM about 0.1 s, and memory of the size of the weights in
+// float32.
 //
 // Errors: encoder.ErrSpec for a wrong description, ErrModel for a model that
 // cannot be run, fs.ErrNotExist for a missing file.
@@ -65,7 +67,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m, err := load(dir)
+	m, err := load(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -104,3 +104,14 @@ func cosine(a, b []float32) float64 {
 	}
 	return ab / math.Sqrt(aa*bb)
 }
+
+func distance(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return math.NaN()
+	}
+	far := 0.0
+	for i := range a {
+		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return far
+}

@@ -4,7 +4,6 @@ package native
 
 import (
 	"errors"
-	"math"
 	"syscall"
 	"testing"
 	"time"
@@ -68,17 +67,6 @@ func TestEqualsONNXRuntime(t *testing.T) {
 			}
 		})
 	}
-}
-
-func distance(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.NaN()
-	}
-	far := 0.0
-	for i := range a {
-		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
-	}
-	return far
 }
 
 // BenchmarkEncode encodes the recorded texts with one worker, in turns natively

@@ -39,6 +39,9 @@ func ExportONNX(ctx context.Context, weights, config, out string) error {
 	if err != nil {
 		return fmt.Errorf("export: %w", checkpoint(err))
 	}
+	if !exportable(c) {
+		return fmt.Errorf("export: %w: a graph is made of model_type bert alone, not of %s", ErrCheckpoint, c.ModelType)
+	}
 	s, err := safetensors.Open(weights)
 	if err != nil {
 		return fmt.Errorf("export: %w", checkpoint(err))
@@ -56,6 +59,11 @@ func ExportONNX(ctx context.Context, weights, config, out string) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil
+}
+
+// exportable reports whether ExportONNX knows the architecture.
+func exportable(c transformer.Config) bool {
+	return c.ModelType == "bert" && c.Activation != transformer.SiLU
 }
 
 // checkpoint makes an ErrCheckpoint of what a safetensors file or its

@@ -150,9 +150,9 @@ func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
 	if _, err := os.Stat(filepath.Join(dir, fileSafetensors)); err != nil {
 		return false, err
 	}
-	_, err = transformer.Load(filepath.Join(dir, fileConfig))
+	c, err := transformer.Load(filepath.Join(dir, fileConfig))
 	if errors.Is(err, transformer.ErrConfig) { // the encoder says why it cannot run it, if it cannot
 		return true, nil
 	}
-	return s.bare || len(spec.Dense) > 0, err
+	return s.bare || len(spec.Dense) > 0 || !exportable(c), err
 }
