@@ -41,8 +41,8 @@ func describable(dir string) bool {
 }
 
 // Describe returns what the files that sentence-transformers and transformers
-// write beside a model say of it, and a line for each thing that was chosen or
-// assumed, fit for a log. The model is named after its folder.
+// write beside a model say of it, and a line for each thing that was assumed, fit for
+// a log. The model is named after its folder.
 //
 //   - modules.json: a Transformer, a Pooling, any number of Dense, a Normalize;
 //     without the file a Transformer, and the Pooling in 1_Pooling.
@@ -243,13 +243,8 @@ func (d *description) prompts() error {
 		if p == nil {
 			return d.wrong("%s: default_prompt_name is %q, and there is no such prompt", filePrompts, *conf.Default)
 		}
-		query, passage = *conf.Default, *conf.Default
 		d.spec.QueryPrefix, d.spec.PassagePrefix = *p, *p
-	}
-	for _, c := range []struct{ of, name, prefix string }{{"queries", query, d.spec.QueryPrefix}, {"passages", passage, d.spec.PassagePrefix}} {
-		if c.prefix != "" {
-			d.note("before %s stands %q, the prompt %q of %s", c.of, c.prefix, c.name, filePrompts)
-		}
+		d.note("before queries and passages stands %q, the default prompt %q of %s, which has none for either", *p, *conf.Default, filePrompts)
 	}
 	return nil
 }
@@ -279,7 +274,6 @@ func (d *description) length() error {
 		d.spec.MaxTokens = *sentence.Max
 	case tokenizer.Max != nil && *tokenizer.Max >= 1 && *tokenizer.Max <= MaxTokens:
 		d.spec.MaxTokens = int(math.Floor(*tokenizer.Max))
-		d.note("cutting texts at %d tokens, the model_max_length of %s", d.spec.MaxTokens, fileTokenizer)
 	default:
 		defer func() {
 			d.note("no max_seq_length in %s, cutting texts at %d tokens; describe the model in %s if that is wrong", fileLength, d.spec.MaxTokens, SpecFile)

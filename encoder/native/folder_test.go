@@ -2,11 +2,15 @@ package native
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -114,4 +118,62 @@ func distance(a, b []float32) float64 {
 		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
 	}
 	return far
+}
+
+// randomFolder is a model of another family than BERT, with random weights for all
+// words of letters, as sentence-transformers writes it.
+func randomFolder(t *testing.T, config, pooling string, tensors map[string][]int) string {
+	t.Helper()
+	dir, _, _ := sentenceFolder(t, large(1), pooling, "linear.Identity") // for its tokenizer and modules
+	rng := rand.New(rand.NewPCG(3, 4))
+	f := safetensorstest.New(nil)
+	put := func(name string, shape ...int) {
+		n := 1
+		for _, s := range shape {
+			n *= s
+		}
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(rng.NormFloat64() / 4)
+		}
+		f.Add(name, x, shape...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		if !strings.HasPrefix(name, "*") {
+			put(name, tensors[name]...)
+			continue
+		}
+		for i := range 2 {
+			put("layers."+strconv.Itoa(i)+name[1:], tensors[name]...)
+		}
+	}
+	config = strings.Replace(config, "{", fmt.Sprintf(`{"vocab_size":%d,"hidden_size":40,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":52,"max_position_embeddings":120,`, len(letters())), 1)
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, fileConfig), []byte(config), 0o644),
+		os.WriteFile(filepath.Join(dir, fileSafetensors), f.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Other families pass the suite, through Open.
+func TestConformanceOfFamilies(t *testing.T) {
+	words := len(letters())
+	for name, dir := range map[string]string{
+		"qwen3": randomFolder(t, `{"model_type":"qwen3","num_key_value_heads":2,"head_dim":12,"hidden_act":"silu"}`, "lasttoken", map[string][]int{
+			"embed_tokens.weight": {words, 40}, "norm.weight": {40}, "*.input_layernorm.weight": {40}, "*.post_attention_layernorm.weight": {40},
+			"*.self_attn.q_proj.weight": {48, 40}, "*.self_attn.k_proj.weight": {24, 40}, "*.self_attn.v_proj.weight": {24, 40}, "*.self_attn.o_proj.weight": {40, 48},
+			"*.self_attn.q_norm.weight": {12}, "*.self_attn.k_norm.weight": {12}, "*.mlp.gate_proj.weight": {52, 40}, "*.mlp.up_proj.weight": {52, 40}, "*.mlp.down_proj.weight": {40, 52},
+		}),
+		"modernbert": randomFolder(t, `{"model_type":"modernbert","local_attention":12,"layer_types":["full_attention","sliding_attention"]}`, "mean_tokens", map[string][]int{
+			"embeddings.tok_embeddings.weight": {words, 40}, "embeddings.norm.weight": {40}, "final_norm.weight": {40}, "layers.1.attn_norm.weight": {40},
+			"*.attn.Wqkv.weight": {120, 40}, "*.attn.Wo.weight": {40, 40}, "*.mlp_norm.weight": {40}, "*.mlp.Wi.weight": {104, 40}, "*.mlp.Wo.weight": {40, 52},
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			encodertest.Run(t, func(t *testing.T) encoder.Encoder { return open(t, dir, Options{}) })
+			if _, err := open(t, dir, Options{}).Encode(t.Context(), encoder.Query, []string{"red"}, encoder.NeedLogits); !errors.Is(err, encoder.ErrNoLogits) {
+				t.Errorf("logits: %v, want ErrNoLogits", err)
+			}
+		})
+	}
 }

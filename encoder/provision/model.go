@@ -85,8 +85,8 @@ func (s *session) findModel(name string) (func(context.Context) (Provenance, err
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return func(ctx context.Context) (Provenance, error) { return s.adoptModel(ctx, name) }, nil
 	}
-	return nil, fmt.Errorf("%w %q; use one of %s, or the path of a folder with %s and %s",
-		ErrUnknownModel, name, strings.Join(known, ", "), fileONNX, fileTokenizer)
+	return nil, fmt.Errorf("%w %q; use one of %s, or the path of a folder with %s and %s, or %s and %s",
+		ErrUnknownModel, name, strings.Join(known, ", "), fileTokenizer, fileONNX, fileSafetensors, fileConfig)
 }
 
 // ensureModel puts a registered model in place.

@@ -69,7 +69,7 @@ func listModels(w io.Writer, asJSON bool) error {
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, m.Dim, m.License, m.Description)
 	}
-	fmt.Fprintln(t, "\n* default; or the path of a folder with model.onnx and tokenizer.json; or, behind a URL, openai:NAME or ollama:NAME")
+	fmt.Fprintln(t, "\n* default; or the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json; or, behind a URL, openai:NAME or ollama:NAME")
 	return t.Flush()
 }
 

@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"encoder/internal/remote":              {"encoder"},
 	"encoder/openai":                       {"encoder", "encoder/internal/remote"},
 	"encoder/ollama":                       {"encoder", "encoder/internal/remote"},
-	"encoder/native":                       {"encoder", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/safetensors"},
+	"encoder/native":                       {"encoder", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors"},
 	"internal/onnxfile":                    {"internal/regular"},
 	"internal/transformer":                 {"internal/regular"},
 	"engine/internal/chunk":                {"encoder"},
