@@ -48,11 +48,13 @@ def model(name):
         "mpnet": lambda: t.MPNetModel(t.MPNetConfig(**bert), add_pooling_layer=False),
         "nomic_bert": lambda: t.NomicBertModel(t.NomicBertConfig(**rope)),
         "gte": lambda: t.GteModel(t.GteConfig(**rope, type_vocab_size=1)),
-        "gte-untyped": lambda: t.GteModel(t.GteConfig(**rope, type_vocab_size=0)),
         "new": lambda: t.GteModel(t.GteConfig(**rope, type_vocab_size=0, rope_parameters=ntk(10000, 2.0, 8))),
         "modernbert": lambda: t.ModernBertModel(t.ModernBertConfig(
             **dict(rope, num_hidden_layers=4), local_attention=16, pad_token_id=0, bos_token_id=1, eos_token_id=2,
             cls_token_id=1, sep_token_id=2)),
+        "modernbert-biased": lambda: t.ModernBertModel(t.ModernBertConfig(
+            **dict(rope, num_hidden_layers=2), local_attention=16, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+            cls_token_id=1, sep_token_id=2, attention_bias=True, mlp_bias=True, norm_bias=True)),
         "gemma3_text": lambda: t.Gemma3TextModel(t.Gemma3TextConfig(
             **grouped, query_pre_attn_scalar=20, sliding_window=18, use_bidirectional_attention=True,
             layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
@@ -146,5 +148,5 @@ def record(name, archive):
 if __name__ == "__main__":
     with tarfile.open(sys.argv[1], "w:gz", compresslevel=9) as archive:
         for name in ["bert", "bert-tanh", "roberta", "xlm-roberta", "camembert", "distilbert", "mpnet", "nomic_bert", "gte",
-                     "gte-untyped", "new", "modernbert", "gemma3_text", "gemma3_text-causal", "qwen3", "qwen3-window"]:
+                     "new", "modernbert", "modernbert-biased", "gemma3_text", "gemma3_text-causal", "qwen3", "qwen3-window"]:
             record(name, archive)
