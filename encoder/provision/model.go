@@ -17,6 +17,7 @@ const (
 	fileONNX        = "model.onnx"
 	fileSafetensors = "model.safetensors"
 	fileShards      = "model.safetensors.index.json" // beside several files of weights
+	filePickle      = "pytorch_model.bin"
 	fileTokenizer   = "tokenizer.json"
 	fileConfig      = "config.json"
 )

@@ -121,6 +121,20 @@ func TestAdoptAsItIs(t *testing.T) {
 	}
 }
 
+// Weights in a pickle are refused with the remedy.
+func TestAdoptPickle(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"tokenizer.json", "config.json", "pytorch_model.bin"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, _ := testSession(t, "http://127.0.0.1:1")
+	if _, err := s.adoptModel(t.Context(), dir); !errors.Is(err, encoder.ErrUnavailable) || !strings.Contains(err.Error(), "save_pretrained") {
+		t.Errorf("%v; want that the weights be written anew", err)
+	}
+}
+
 // What receipts hold of the models that are in caches stays as it was.
 func TestRecipeStays(t *testing.T) {
 	spec := encoder.Spec{Model: "m", Precision: "fp32", Pooling: encoder.PoolCLS, QueryPrefix: "q: ", PassagePrefix: "p: ", MaxTokens: 512}

@@ -148,6 +148,9 @@ func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
 		return true, nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, fileSafetensors)); err != nil {
+		if _, pickle := os.Stat(filepath.Join(dir, filePickle)); pickle == nil {
+			err = fmt.Errorf("%w; %s is not read, since reading it can run code: let transformers write it anew, save_pretrained(%q)", err, filePickle, dir)
+		}
 		return false, err
 	}
 	c, err := transformer.Load(filepath.Join(dir, fileConfig))
