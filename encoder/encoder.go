@@ -28,8 +28,9 @@ type Need uint8
 const (
 	// NeedDense asks for Output.Dense, the pooled unit vector.
 	NeedDense Need = 1 << iota
-	// NeedHidden asks for Output.Hidden, the last hidden state of each token.
-	// Encoders that do not see them answer ErrNoHidden.
+	// NeedHidden asks for Output.Hidden, the last hidden state of each token, put
+	// through the model's Dense modules where it has some. Encoders that do not see
+	// them, or whose modules bear no such states (Pooler), answer ErrNoHidden.
 	NeedHidden
 	// NeedLogits asks for Output.Logits, the masked-language-model logits at
 	// the first token. Encoders without such a head answer ErrNoLogits.
@@ -45,7 +46,8 @@ type Output struct {
 	// Dense is the pooled vector of shape [Dim], L2-normalised. For a text
 	// without any usable token it is still a unit vector (that of [CLS][SEP]).
 	Dense []float32
-	// Hidden is row-major of shape [len(Tokens.IDs) × Dim].
+	// Hidden is row-major of shape [len(Tokens.IDs) × Dim], in the space of Dense:
+	// what the model's pooling makes of it is Dense, but for the length.
 	Hidden []float32
 	// Logits is of shape [VocabSize].
 	Logits []float32

@@ -21,7 +21,8 @@ var (
 	ErrMismatch = errors.New("encoder mismatch")
 	// ErrNoLogits answers NeedLogits where the model has no MLM head.
 	ErrNoLogits = errors.New("the model has no masked-language-model head")
-	// ErrNoHidden answers NeedHidden where the source gives vectors of texts alone.
+	// ErrNoHidden answers NeedHidden where the source gives vectors of texts alone,
+	// or vectors that no states of tokens go with.
 	ErrNoHidden = errors.New("the encoder does not give the states of tokens")
 	// ErrClosed answers calls after Close.
 	ErrClosed = errors.New("encoder is closed")
@@ -48,7 +49,7 @@ type Fingerprint struct {
 	Model         string       `json:"model"`          // for example "all-MiniLM-L6-v2"
 	Precision     string       `json:"precision"`      // "fp32" or "int8"
 	Tokenizer     string       `json:"tokenizer"`      // digest of vocabulary and normalisation; "" for none
-	Pooling       string       `json:"pooling"`        // "mean" or "cls"
+	Pooling       string       `json:"pooling"`        // a Pooling, " without the prompt" behind it where that is so
 	QueryPrefix   string       `json:"query_prefix"`   // instruction before queries
 	PassagePrefix string       `json:"passage_prefix"` // instruction before passages
 	MaxTokens     int          `json:"max_tokens"`     // tokens a text is cut at, special tokens included; 0 where it is not known

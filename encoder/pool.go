@@ -3,23 +3,36 @@ package encoder
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
-// Pooling is the way in which the states of the tokens become one vector.
+// Pooling is the way in which the states of the tokens become one vector, by the
+// names that sentence-transformers has for them.
 type Pooling string
 
 const (
 	// PoolMean averages the states of all tokens of the text, [CLS] and [SEP]
-	// included, padding excluded (the sentence-transformers way).
+	// included, padding excluded.
 	PoolMean Pooling = "mean"
 	// PoolCLS takes the state of the first token.
 	PoolCLS Pooling = "cls"
+	// PoolMax takes the largest value in each dimension.
+	PoolMax Pooling = "max"
+	// PoolLast takes the state of the last token.
+	PoolLast Pooling = "lasttoken"
+	// PoolWeighted averages with the weights 1, 2, 3 and so on.
+	PoolWeighted Pooling = "weightedmean"
+	// PoolSqrt divides the sum of the states by the root of their number.
+	PoolSqrt Pooling = "mean_sqrt_len_tokens"
 )
+
+// Poolings are all that are known.
+var Poolings = [...]Pooling{PoolMean, PoolCLS, PoolMax, PoolLast, PoolWeighted, PoolSqrt}
 
 // Validate returns an error that wraps ErrSpec unless p is a known pooling.
 func (p Pooling) Validate() error {
-	if p != PoolMean && p != PoolCLS {
-		return fmt.Errorf(`%w: pooling %q is unknown; use "mean" or "cls"`, ErrSpec, string(p))
+	if !slices.Contains(Poolings[:], p) {
+		return fmt.Errorf("%w: pooling %q is unknown; use one of %v", ErrSpec, string(p), Poolings)
 	}
 	return nil
 }
@@ -31,24 +44,58 @@ func (p Pooling) Validate() error {
 // a length above zero, p is unknown, or hidden is no whole number of rows.
 // Cost O(n·d), no allocation.
 func (p Pooling) Pool(dst, hidden []float32) bool {
+	_, ok := p.sum(dst, hidden, 0)
+	return ok && normalize(dst)
+}
+
+// sum writes what p makes of the rows of hidden from the given one on, times
+// weight, which is above zero.
+func (p Pooling) sum(dst, hidden []float32, from int) (weight float64, ok bool) {
 	d := len(dst)
 	if d == 0 || len(hidden) < d || len(hidden)%d != 0 {
-		return false
+		return 0, false
 	}
+	n := len(hidden) / d
+	from = min(from, n-1) // there is always a last token
+	rows := hidden[from*d:]
 	switch p {
-	case PoolMean:
-		copy(dst, hidden[:d])
-		for i := d; i < len(hidden); i += d {
-			for j, x := range hidden[i : i+d] {
+	case PoolMean, PoolSqrt:
+		copy(dst, rows)
+		for i := d; i < len(rows); i += d {
+			for j, x := range rows[i : i+d] {
 				dst[j] += x
 			}
 		}
+		if weight = float64(n - from); p == PoolSqrt {
+			weight = math.Sqrt(weight)
+		}
+		return weight, true
+	case PoolWeighted:
+		clear(dst)
+		for i := from; i < n; i++ {
+			w := float32(i + 1)
+			weight += float64(w)
+			for j, x := range hidden[i*d : i*d+d] {
+				dst[j] += w * x
+			}
+		}
+		return weight, true
 	case PoolCLS:
-		copy(dst, hidden[:d])
-	default:
-		return false
+		copy(dst, rows)
+		return 1, true
+	case PoolLast:
+		copy(dst, rows[len(rows)-d:])
+		return 1, true
+	case PoolMax:
+		copy(dst, rows)
+		for i := d; i < len(rows); i += d {
+			for j, x := range rows[i : i+d] {
+				dst[j] = max(dst[j], x)
+			}
+		}
+		return 1, true
 	}
-	return normalize(dst)
+	return 0, false
 }
 
 // normalize scales v to unit length and reports whether that was possible.

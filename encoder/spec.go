@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -31,10 +32,17 @@ const maxSpecBytes = 1 << 20
 type Spec struct {
 	Model         string  `json:"model"`          // for example "all-MiniLM-L6-v2"
 	Precision     string  `json:"precision"`      // "fp32" or "int8"
-	Pooling       Pooling `json:"pooling"`        // "mean" or "cls"
+	Pooling       Pooling `json:"pooling"`        // one of Poolings
 	QueryPrefix   string  `json:"query_prefix"`   // put before queries, final space included
 	PassagePrefix string  `json:"passage_prefix"` // put before passages, final space included
 	MaxTokens     int     `json:"max_tokens"`     // tokens a text is cut at, special tokens included
+
+	// LeavePrompt says that the tokens of the prefix, and what stands before them,
+	// are not pooled.
+	LeavePrompt bool `json:"leave_prompt,omitempty"`
+	// Dense are the folders of the Dense modules behind the pooling, in order,
+	// below the model's own.
+	Dense []string `json:"dense,omitempty"`
 }
 
 // Prefix returns what stands before a text of the given role.
@@ -58,14 +66,27 @@ func (s Spec) Validate() error {
 	case s.MaxTokens < 3:
 		return fmt.Errorf("%w: max_tokens is %d; it must be at least 3: [CLS], a token, [SEP]", ErrSpec, s.MaxTokens)
 	}
+	if len(s.Dense) > maxModules {
+		return fmt.Errorf("%w: %d dense modules; at most %d are read", ErrSpec, len(s.Dense), maxModules)
+	}
+	for _, path := range s.Dense {
+		if !filepath.IsLocal(filepath.FromSlash(path)) {
+			return fmt.Errorf("%w: dense module %q is not in the model's folder", ErrSpec, path)
+		}
+	}
 	return s.Pooling.Validate()
 }
 
-// LoadSpec reads and validates dir/lexsem-model.json. A missing file gives an
-// error that wraps fs.ErrNotExist, a wrong one ErrSpec.
+// LoadSpec reads and validates dir/lexsem-model.json; without one it takes what
+// Describe says of a folder with a modules.json or a config.json. Where none of
+// these is there, the error wraps fs.ErrNotExist; where one is wrong, ErrSpec.
 func LoadSpec(dir string) (Spec, error) {
 	path := filepath.Join(dir, SpecFile)
 	b, err := regular.ReadFile(path, maxSpecBytes)
+	if errors.Is(err, fs.ErrNotExist) && describable(dir) {
+		s, _, err := Describe(dir)
+		return s, err
+	}
 	switch {
 	case errors.Is(err, regular.ErrTooLarge):
 		return Spec{}, fmt.Errorf("%w: %s is longer than %d bytes; write it anew", ErrSpec, path, maxSpecBytes)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func TestSpecRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := LoadSpec(dir)
-		if err != nil || got != want {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 		want.Pooling = PoolMean
@@ -37,8 +38,10 @@ func TestSpecRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
 		"no model":  func(s *Spec) { s.Model = "" },
 		"precision": func(s *Spec) { s.Precision = "fp16" },
-		"pooling":   func(s *Spec) { s.Pooling = "max" },
+		"pooling":   func(s *Spec) { s.Pooling = "median" },
 		"tokens":    func(s *Spec) { s.MaxTokens = 2 },
+		"outside":   func(s *Spec) { s.Dense = []string{"../2_Dense"} },
+		"many":      func(s *Spec) { s.Dense = make([]string, maxModules+1) },
 	} {
 		s := good
 		change(&s)
@@ -89,7 +92,7 @@ func TestPool(t *testing.T) {
 			t.Errorf("%s: pooled to %v", name, dst)
 		}
 	}
-	if Pooling("max").Pool(dst, hidden) || PoolMean.Pool(nil, hidden) {
+	if Pooling("median").Pool(dst, hidden) || PoolMean.Pool(nil, hidden) {
 		t.Error("pooled without knowing how or whereto")
 	}
 	if !PoolMean.Pool(dst, []float32{1e-30, 1e-30}) || math.Abs(float64(dst[0])-math.Sqrt(0.5)) > 1e-6 {
@@ -135,5 +138,13 @@ func TestFingerprintDigest(t *testing.T) {
 			t.Errorf("a changed fingerprint has an old digest: %+v", g)
 		}
 		seen[g.Digest()] = true
+	}
+}
+
+// Databases and caches of earlier versions hold these digests.
+func TestDigestStays(t *testing.T) {
+	f := Fingerprint{Model: "all-MiniLM-L6-v2", Precision: "fp32", Tokenizer: "t", Pooling: string(PoolMean), MaxTokens: 256, Dim: 384, VocabSize: 30522}
+	if got, want := f.Digest(), "a5708bf808cada78fefbdb7f2d09baa2"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

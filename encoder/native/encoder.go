@@ -25,7 +25,7 @@ type Encoder struct {
 	opts      Options
 	tokenizer encoder.Tokenizer
 	model     *model // nil after Close
-	dim       int
+	pooler    *encoder.Pooler
 	print     encoder.Fingerprint
 	slots     chan struct{} // one a running batch
 	pool      sync.Pool     // of *buffers
@@ -35,11 +35,13 @@ type Encoder struct {
 
 var _ encoder.Encoder = (*Encoder)(nil)
 
-// Open loads the model in dir, which holds tokenizer.json, lexsem-model.json
-// and the weights: model.safetensors with config.json, or model.onnx, which
-// without a config.json must be a graph of basic operations. Of the layers all
-// weights must be float32, float16 or bfloat16. It takes MiniLM about 0.1 s, and
-// memory of the size of the weights in float32.
+// Open loads the model in dir, which holds tokenizer.json, a description
+// (encoder.LoadSpec) and the weights: model.safetensors, or several files that
+// model.safetensors.index.json lists, with a config.json of one of
+// transformer.Families; or a BERT as model.onnx, which without a config.json must be
+// a graph of basic operations. Of the layers all weights must be float32, float16 or
+// bfloat16. It takes MiniLM about 0.1 s, and memory of the size of the weights in
+// float32.
 //
 // Errors: encoder.ErrSpec for a wrong description, ErrModel for a model that
 // cannot be run, fs.ErrNotExist for a missing file.
@@ -65,7 +67,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m, err := load(dir)
+	m, err := load(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +75,12 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		return nil, fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
 			ErrModel, dir, spec.MaxTokens, tokenizer.VocabSize(), m.positions, m.vocab)
 	}
+	pooler, err := encoder.NewPooler(dir, spec, tokenizer, m.d)
+	if err != nil {
+		return nil, err
+	}
 	e := &Encoder{
-		spec: spec, opts: o, tokenizer: tokenizer, model: m, dim: m.d,
+		spec: spec, opts: o, tokenizer: tokenizer, model: m, pooler: pooler,
 		slots: make(chan struct{}, o.Workers),
 		pool:  sync.Pool{New: func() any { return new(buffers) }},
 	}
@@ -91,9 +97,9 @@ func (e *Encoder) identify(ctx context.Context) error {
 		return err
 	}
 	e.print = encoder.Fingerprint{
-		Model: e.spec.Model, Precision: e.spec.Precision, Tokenizer: e.tokenizer.Digest(), Pooling: string(e.spec.Pooling),
+		Model: e.spec.Model, Precision: e.spec.Precision, Tokenizer: e.tokenizer.Digest(), Pooling: e.pooler.Name(),
 		QueryPrefix: e.spec.QueryPrefix, PassagePrefix: e.spec.PassagePrefix,
-		MaxTokens: e.spec.MaxTokens, Dim: e.dim, VocabSize: e.tokenizer.VocabSize(),
+		MaxTokens: e.spec.MaxTokens, Dim: e.Dim(), VocabSize: e.tokenizer.VocabSize(),
 	}
 	for i := range out {
 		e.print.Probe[i] = out[i].Dense
@@ -102,7 +108,7 @@ func (e *Encoder) identify(ctx context.Context) error {
 }
 
 // Dim returns d.
-func (e *Encoder) Dim() int { return e.dim }
+func (e *Encoder) Dim() int { return e.pooler.Dim() }
 
 // VocabSize returns |V|.
 func (e *Encoder) VocabSize() int { return e.tokenizer.VocabSize() }
@@ -134,7 +140,8 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // Encode encodes texts in one role; see encoder.Encoder. Cancelling takes
 // effect between the layers of a batch: with MiniLM and AVX-512 within 10 ms.
 //
-// Errors: encoder.ErrNoLogits for NeedLogits where the model has no
+// Errors: encoder.ErrNoHidden for NeedHidden where Dense modules change vectors in a
+// way in which states cannot follow (encoder.Pooler), encoder.ErrNoLogits for NeedLogits where the model has no
 // masked-language-model head, encoder.ErrClosed, ErrModel where states cannot
 // be pooled, ctx's error.
 func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
@@ -146,6 +153,9 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 	if need&encoder.NeedLogits != 0 && (e.model.head == nil || e.model.vocab != e.tokenizer.VocabSize()) {
 		return nil, encoder.ErrNoLogits
 	}
+	if need&encoder.NeedHidden != 0 && !e.pooler.HasHidden() {
+		return nil, encoder.ErrNoHidden
+	}
 	out := make([]encoder.Output, len(texts))
 	for start := 0; start < len(texts); start += window {
 		end := min(start+window, len(texts))
@@ -156,7 +166,7 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 			out[i].Tokens = e.Tokenize(role, texts[i])
 		}
 		if need != 0 {
-			if err := e.encodeWindow(ctx, out[start:end], need); err != nil {
+			if err := e.encodeWindow(ctx, role, out[start:end], need); err != nil {
 				return nil, err
 			}
 		}
@@ -165,7 +175,7 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 }
 
 // encodeWindow runs the model over the tokens in out and fills in the rest.
-func (e *Encoder) encodeWindow(ctx context.Context, out []encoder.Output, need encoder.Need) error {
+func (e *Encoder) encodeWindow(ctx context.Context, role encoder.Role, out []encoder.Output, need encoder.Need) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -175,7 +185,7 @@ func (e *Encoder) encodeWindow(ctx context.Context, out []encoder.Output, need e
 		}
 		wg.Go(func() {
 			defer func() { <-e.slots }()
-			if err := e.runBatch(ctx, out, batch, need); err != nil {
+			if err := e.runBatch(ctx, role, out, batch, need); err != nil {
 				cancel(err)
 			}
 		})
@@ -223,7 +233,7 @@ func pack(out []encoder.Output, o Options) [][]int {
 }
 
 // runBatch encodes the texts at the indices batch.
-func (e *Encoder) runBatch(ctx context.Context, out []encoder.Output, batch []int, need encoder.Need) error {
+func (e *Encoder) runBatch(ctx context.Context, role encoder.Role, out []encoder.Output, batch []int, need encoder.Need) error {
 	b := e.pool.Get().(*buffers)
 	defer e.pool.Put(b)
 	var ids []int32
@@ -236,19 +246,19 @@ func (e *Encoder) runBatch(ctx context.Context, out []encoder.Output, batch []in
 	if err != nil {
 		return err
 	}
-	start := 0
+	start, d := 0, e.model.d
 	for r, i := range batch {
-		states := all[start*e.dim : ends[r]*e.dim]
+		states := all[start*d : ends[r]*d]
 		start = ends[r]
 		if need&encoder.NeedLogits != 0 {
-			out[i].Logits = e.model.logits(states[:e.dim])
+			out[i].Logits = e.model.logits(states[:d])
 		}
 		if need&encoder.NeedHidden != 0 {
-			out[i].Hidden = slices.Clone(states)
+			out[i].Hidden = e.pooler.Hidden(states)
 		}
 		if need&encoder.NeedDense != 0 {
-			out[i].Dense = make([]float32, e.dim)
-			if !e.spec.Pooling.Pool(out[i].Dense, states) {
+			var ok bool
+			if out[i].Dense, ok = e.pooler.Pool(role, states); !ok {
 				return fmt.Errorf("%w: its states of a text of %d tokens cannot be pooled (infinite, not a number or all zero)",
 					ErrModel, len(out[i].Tokens.IDs))
 			}

@@ -4,15 +4,17 @@ import (
 	"context"
 	"math"
 
+	"github.com/lexsem/lexsem/internal/transformer"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // buffers are the memory of one batch, kept for the next one.
 type buffers struct {
 	x    []float32 // [tokens × d], the states
-	y    []float32 // [tokens × d]
-	wide []float32 // [tokens × max(3·d, inner)]
+	y    []float32 // [tokens × the wider of d and heads·width]
+	wide []float32 // [tokens × rowWidth]
 	attention
+	tables map[*turns]*turnTable
 }
 
 // attention is the memory of one head of one text.
@@ -38,7 +40,7 @@ func grown(s []float32, n int) []float32 {
 // takes MiniLM about 30 µs a token.
 func (m *model) forward(ctx context.Context, b *buffers, ids []int32, ends []int) ([]float32, error) {
 	n, d := len(ids), m.d
-	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*d), grown(b.wide, n*max(3*d, m.inner))
+	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
 	m.embed(b.x, ids, ends)
 	for i := range m.layers {
 		if err := ctx.Err(); err != nil {
@@ -46,104 +48,244 @@ func (m *model) forward(ctx context.Context, b *buffers, ids []int32, ends []int
 		}
 		m.layer(b, &m.layers[i], n, ends)
 	}
+	if m.last.scale != nil {
+		m.normalize(b.x, b.x, m.last, d)
+	}
 	return b.x, nil
 }
 
 func (m *model) embed(x []float32, ids []int32, ends []int) {
 	d, i := m.d, 0
 	for _, end := range ends {
-		for place := 0; i < end; i, place = i+1, place+1 {
+		for place := m.first; i < end; i++ {
 			w := int(ids[i]) * d
-			vec.AddNorm(x[i*d:i*d+d], m.words[w:w+d], m.places[place*d:place*d+d], m.kind, m.embedded.scale, m.embedded.shift, m.eps)
+			word, row, at := m.words[w:w+d], x[i*d:i*d+d], m.zero[:d]
+			if m.places != nil {
+				p := place
+				if m.first > 0 && int(ids[i]) == m.first-1 { // padding stands nowhere
+					p = m.first - 1
+				} else {
+					place++
+				}
+				at = m.places[p*d : p*d+d]
+			}
+			if m.embedded.scale != nil {
+				vec.AddNorm(row, word, at, m.kind, m.embedded.scale, m.embedded.shift, m.embedded.eps)
+				continue
+			}
+			for k, v := range word {
+				row[k] = v*m.word + at[k]
+			}
 		}
 	}
 }
 
 func (m *model) layer(b *buffers, l *layer, n int, ends []int) {
-	d := m.d
-	l.qkv.w.MulOf(b.wide, 3*d, b.x, d, n, func(c []float32, ldc, rows, from, w int) {
-		vec.AddRows(c, ldc, rows, l.qkv.bias[from:from+w])
-	})
+	d, cols, heads := m.d, m.qkvWidth(), m.heads*m.width
+	in := b.x
+	if l.attentionIn.scale != nil {
+		in = b.y[:n*d]
+		m.normalize(in, b.x, l.attentionIn, d)
+	}
+	l.qkv.mul(b.wide, cols, in, d, n, func(c []float32, ldc, rows, from, w int) { l.qkv.add(c, ldc, rows, from, w) })
 	start := 0
 	for _, end := range ends {
-		m.attend(&b.attention, b.y[start*d:end*d], b.wide[start*3*d:end*3*d], end-start)
+		qkv := b.wide[start*cols : end*cols]
+		m.place(b, l, qkv, end-start)
+		m.attend(&b.attention, l, b.y[start*heads:end*heads], qkv, end-start)
 		start = end
 	}
 	mixed := b.wide[:n*d] // queries, keys and values have done their work
-	l.mix.w.Mul(mixed, b.y, n)
-	m.residual(b.x, mixed, l.mix.bias, l.mixNorm)
-	l.inner.w.MulOf(b.wide, m.inner, b.x, d, n, func(c []float32, ldc, rows, from, w int) {
-		m.activate(c, ldc, rows, l.inner.bias[from:from+w])
+	l.mix.mul(mixed, d, b.y, heads, n, nil)
+	m.join(b.x, mixed, &l.mix, l.attentionOut)
+
+	in = b.x
+	if l.feedIn.scale != nil {
+		in = b.y[:n*d]
+		m.normalize(in, b.x, l.feedIn, d)
+	}
+	cols = m.innerWidth()
+	l.inner.mul(b.wide, cols, in, d, n, func(c []float32, ldc, rows, from, w int) {
+		gate := max(0, min(w, m.inner-from)) // columns that are activated
+		if gate > 0 {
+			m.activate(c, ldc, rows, l.inner.of(from, gate, m.zero))
+		}
+		if gate < w {
+			l.inner.add(c[gate:], ldc, rows, from+gate, w-gate)
+		}
 	})
-	l.outer.w.Mul(b.y, b.wide[:n*m.inner], n)
-	m.residual(b.x, b.y, l.outer.bias, l.outerNorm)
+	if m.gated {
+		for i := range n {
+			row := b.wide[i*cols : (i+1)*cols]
+			for k, v := range row[m.inner:] {
+				row[k] *= v
+			}
+		}
+	}
+	y := b.y[:n*d]
+	l.outer.mul(y, d, b.wide, cols, n, nil)
+	m.join(b.x, y, &l.outer, l.feedOut)
 }
 
-// residual makes x the normalisation of x + y + bias, row by row.
-func (m *model) residual(x, y, bias []float32, n norm) {
-	for i := 0; i < len(x); i += m.d {
-		row := x[i : i+m.d]
-		vec.AddNorm(row, row, y[i:i+m.d], bias, n.scale, n.shift, m.eps)
+// of is the bias of some columns; zero has as many zeros.
+func (l *linear) of(from, w int, zero []float32) []float32 {
+	if l.bias == nil {
+		return zero[:w]
+	}
+	return l.bias[from : from+w]
+}
+
+// add adds the bias to some columns of a product.
+func (l *linear) add(c []float32, ldc, rows, from, w int) {
+	if l.bias != nil {
+		vec.AddRows(c, ldc, rows, l.bias[from:from+w])
 	}
 }
 
-// attend writes the mix [n × d] of one text's values into out; qkv is [n × 3·d].
-func (m *model) attend(a *attention, out, qkv []float32, n int) {
-	d, w := m.d, m.width
-	cols := (n + 7) &^ 7 // rows of scores are filled up with what softmax makes 0
-	a.scores = grown(a.scores, min(n, attentionRows)*cols)
-	f := float32(1 / math.Sqrt(float64(w)))
-	for h := 0; h < d; h += w {
-		a.keys.PackNTOf(qkv[d+h:], 3*d, n, w)
-		a.values.PackNNOf(qkv[2*d+h:], 3*d, n, w)
+// join adds to the states x what a part of a layer made, y, with its bias, and
+// normalises the sum or what is added, row by row. It writes to y.
+func (m *model) join(x, y []float32, of *linear, out norm) {
+	d := m.d
+	bias := of.of(0, d, m.zero)
+	if m.sums {
+		for i := 0; i < len(x); i += d {
+			row := x[i : i+d]
+			vec.AddNorm(row, row, y[i:i+d], bias, out.scale, out.shift, out.eps)
+		}
+		return
+	}
+	of.add(y, d, len(y)/d, 0, d)
+	if out.scale != nil {
+		m.normalize(y, y, out, d)
+	}
+	vec.Axpy(x, 1, y)
+}
+
+// normalize writes the normalisation of the rows of x, of the given width, to dst,
+// which may be x.
+func (m *model) normalize(dst, x []float32, n norm, width int) {
+	for i := 0; i < len(x); i += width {
+		m.normalizeRow(dst[i:i+width], x[i:i+width], n)
+	}
+}
+
+func (m *model) normalizeRow(dst, x []float32, n norm) {
+	if n.shift != nil {
+		vec.AddNorm(dst, x, m.zero[:len(x)], m.zero[:len(x)], n.scale, n.shift, n.eps)
+		return
+	}
+	f := float32(1 / math.Sqrt(float64(vec.Dot(x, x)/float32(len(x)))+float64(n.eps)))
+	for k, v := range x {
+		dst[k] = v * f * n.scale[k]
+	}
+}
+
+// attend writes the mix [n × heads·width] of one text's values into out; qkv is
+// [n × qkvWidth].
+func (m *model) attend(a *attention, l *layer, out, qkv []float32, n int) {
+	w, stride, heads := m.width, m.qkvWidth(), m.heads*m.width
+	group := m.heads / m.kv
+	for g := range m.kv {
+		keys, values := heads+g*w, heads+(m.kv+g)*w
+		packed := [2]int{-1, -1}
 		for from := 0; from < n; from += attentionRows {
 			rows := min(attentionRows, n-from)
-			a.keys.MulOf(a.scores, cols, qkv[from*3*d+h:], 3*d, rows, nil)
-			mix := out[from*d+h:]
-			var sums [attentionRows]float32
-			for i := range rows {
-				sums[i] = weigh(a.scores[i*cols:(i+1)*cols], n, f)
+			lo, hi := 0, n
+			if l.window > 0 {
+				lo, _ = m.sees(l, from, n)
+				_, hi = m.sees(l, from+rows-1, n)
 			}
-			a.values.MulOf(mix, d, a.scores, cols, rows, nil)
-			for i := range rows {
-				vec.Scale(mix[i*d:i*d+w], 1/sums[i])
+			if span := [2]int{lo, hi}; span != packed {
+				a.keys.PackNTOf(qkv[lo*stride+keys:], stride, hi-lo, w)
+				a.values.PackNNOf(qkv[lo*stride+values:], stride, hi-lo, w)
+				packed = span
+			}
+			for h := g * group; h < (g+1)*group; h++ {
+				m.attendRows(a, l, out[from*heads+h*w:], qkv[from*stride+h*w:], h, from, rows, lo, hi, n)
 			}
 		}
 	}
 }
 
-// weigh makes of the first n scores their softmax before the division by its
-// sum, which it returns. The score of the largest becomes 1.
-func weigh(scores []float32, n int, f float32) float32 {
-	top := vec.Max(scores[:n])
-	for i := n; i < len(scores); i++ {
+// sees returns the first token that token i of n sees and the one behind the last.
+func (m *model) sees(l *layer, i, n int) (lo, hi int) {
+	hi = n
+	if l.window > 0 {
+		lo, hi = max(0, i-l.window), min(n, i+l.window+1)
+	}
+	if m.causal {
+		hi = i + 1
+	}
+	return lo, hi
+}
+
+// attendRows is attend for head h of some tokens, whose keys and values from lo to
+// hi are packed.
+func (m *model) attendRows(a *attention, l *layer, mix, queries []float32, h, from, rows, lo, hi, n int) {
+	w, stride, heads := m.width, m.qkvWidth(), m.heads*m.width
+	cols := (hi - lo + 7) &^ 7 // rows of scores are filled up with what softmax makes 0
+	a.scores = grown(a.scores, min(n, attentionRows)*cols)
+	a.keys.MulOf(a.scores, cols, queries, stride, rows, nil)
+	var sums [attentionRows]float32
+	for i := range rows {
+		row := a.scores[i*cols : (i+1)*cols]
+		if m.distances != nil {
+			vec.Axpy(row[:hi-lo], 1/m.score, m.distances[h][m.positions-1-(from+i)+lo:][:hi-lo])
+		}
+		first, last := m.sees(l, from+i, n)
+		sums[i] = weigh(row, first-lo, last-lo, m.score)
+	}
+	a.values.MulOf(mix, heads, a.scores, cols, rows, nil)
+	for i := range rows {
+		vec.Scale(mix[i*heads:i*heads+w], 1/sums[i])
+	}
+}
+
+// weigh makes of the scores from first to last their softmax before the division by
+// its sum, which it returns, and 0 of the others. The score of the largest becomes 1.
+func weigh(scores []float32, first, last int, f float32) float32 {
+	top := vec.Max(scores[first:last])
+	for i := range first {
+		scores[i] = float32(math.Inf(-1))
+	}
+	for i := last; i < len(scores); i++ {
 		scores[i] = float32(math.Inf(-1))
 	}
 	return float32(vec.ExpSum(scores, scores, top, f))
 }
 
-// activate adds bias to the rows of c and applies the model's GELU.
+// activate adds bias to the rows of c and applies the model's activation.
 func (m *model) activate(c []float32, ldc, rows int, bias []float32) {
-	if !m.tanh {
+	if m.activation == transformer.GELU {
 		vec.AddGELURows(c, ldc, rows, bias)
 		return
+	}
+	f := geluTanh
+	if m.activation == transformer.SiLU {
+		f = silu
 	}
 	for i := range rows {
 		row := c[i*ldc : i*ldc+len(bias)]
 		for j := range row {
-			y := float64(row[j] + bias[j])
-			row[j] = float32(y / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(y+0.044715*y*y*y))))
+			row[j] = f(row[j] + bias[j])
 		}
 	}
 }
 
+func geluTanh(x float32) float32 {
+	y := float64(x)
+	return float32(y / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(y+0.044715*y*y*y))))
+}
+
+func silu(x float32) float32 { return float32(float64(x) / (1 + math.Exp(-float64(x)))) }
+
 // logits computes the head on the state of a text's first token.
 func (m *model) logits(first []float32) []float32 {
 	h, d := m.head, m.d
-	x, zero := make([]float32, d), make([]float32, d)
-	h.dense.w.Mul(x, first, 1)
+	x := make([]float32, d)
+	h.dense.mul(x, d, first, d, 1, nil)
 	m.activate(x, d, 1, h.dense.bias)
-	vec.AddNorm(x, x, zero, zero, h.norm.scale, h.norm.shift, m.eps)
+	m.normalizeRow(x, x, h.norm)
 	out := make([]float32, m.vocab)
 	vec.DotRows(out, x, h.words)
 	vec.AddRows(out, m.vocab, 1, h.bias)

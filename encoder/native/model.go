@@ -1,41 +1,57 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
-	"github.com/lexsem/lexsem/internal/bert"
 	"github.com/lexsem/lexsem/internal/onnxfile"
+	"github.com/lexsem/lexsem/internal/transformer"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
+// The tables of BERT, by which a graph without a config.json is known.
 const (
 	wordTable     = "embeddings.word_embeddings.weight"
 	positionTable = "embeddings.position_embeddings.weight"
 	typeTable     = "embeddings.token_type_embeddings.weight"
 )
 
-// norm is a layer normalisation.
-type norm struct{ scale, shift []float32 }
+// norm is a layer normalisation, or one by the root mean square, which has no shift.
+// Without a scale it is none.
+type norm struct {
+	scale, shift []float32
+	eps          float32
+}
 
 // linear is y = x·Wᵀ + b.
 type linear struct {
 	w    vec.Packed
-	bias []float32
+	bias []float32 // nil for none
+}
+
+// mul writes the product of the rows of a, n rows lda apart, into c, rows ldc apart,
+// without the bias; then is as in vec.Packed.MulOf.
+func (l *linear) mul(c []float32, ldc int, a []float32, lda, n int, then vec.Then) {
+	l.w.MulOf(c, ldc, a, lda, n, then)
 }
 
 // layer is a transformer layer: attention and feed-forward, each with a residual
-// and a normalisation after it.
+// and normalisations before or behind it.
 type layer struct {
-	qkv       linear // d to 3·d: queries, keys and values side by side
-	mix       linear // d to d, behind the attention
-	mixNorm   norm
-	inner     linear // d to the inner width
-	outer     linear // and back
-	outerNorm norm
+	attentionIn, attentionOut norm
+	qkv                       linear // d to (heads + 2·kv)·width: queries, keys and values side by side
+	queries, keys             norm   // of a head
+	mix                       linear // heads·width to d, behind the attention
+	feedIn, feedOut           norm
+	inner                     linear // d to the inner width, or twice that: the gate, and what it is multiplied by
+	outer                     linear // the inner width to d
+	window                    int    // greatest distance to a token that is seen, 0 for any
+	turns                     *turns // of queries and keys, nil for none
 }
 
 // head is the masked-language-model head.
@@ -46,142 +62,272 @@ type head struct {
 	bias  []float32 // [|V|]
 }
 
-// model is the weights of a BERT encoder. It is not written to after load.
+// model is the weights of an encoder. It is not written to after load.
 type model struct {
-	d, heads, width     int // of states; number and width of heads
-	inner               int
+	d, heads, kv, width int // of states; number of heads of queries, of keys and values; width of heads
+	inner               int // width of the feed-forward part
 	vocab, positions    int
-	eps                 float32
-	tanh                bool      // the approximate GELU
-	words, places, kind []float32 // [|V| × d], [positions × d], [d]
-	embedded            norm
+	first               int     // row of places for the first token; the one before is that of padding
+	score, word         float32 // what scores and word embeddings are multiplied by
+	activation          string
+	gated, causal       bool
+	sums                bool        // the normalisations behind the parts are of the sum with what went in
+	words, places, kind []float32   // [|V| × d], [first + positions × d] or nil, [d]
+	distances           [][]float32 // [heads][2·positions − 1], what is added to scores by distance; nil for none
+	zero                []float32   // as many as a row of any product has
+	embedded, last      norm
 	layers              []layer
 	head                *head // nil where the model has none
 }
 
-// load reads the model in dir. Memory is that of the weights.
-func load(dir string) (*model, error) {
+// rowWidth is the greatest number of values that a product has for a token.
+func (m *model) rowWidth() int { return max(m.qkvWidth(), m.innerWidth(), m.d) }
+
+func (m *model) qkvWidth() int { return (m.heads + 2*m.kv) * m.width }
+
+func (m *model) innerWidth() int {
+	if m.gated {
+		return 2 * m.inner
+	}
+	return m.inner
+}
+
+// load reads the model in dir. Memory is that of the weights. It looks at ctx before
+// each layer.
+func load(ctx context.Context, dir string) (*model, error) {
 	c, err := openCheckpoint(dir)
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.model(dir)
+	m, err := c.model(ctx, dir)
 	if err := errors.Join(err, c.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return m, nil
 }
 
-func (c *checkpoint) model(dir string) (*model, error) {
+func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 	conf, err := c.config(filepath.Join(dir, fileConfig))
 	if err != nil {
 		return nil, err
 	}
+	n := named[conf.ModelType]
+	if c.transposed && conf.ModelType != "bert" {
+		return nil, fmt.Errorf("%w: of model_type %s only %s is read, not %s", ErrModel, conf.ModelType, fileSafetensors, fileONNX)
+	}
+	c.find(n)
 	m := &model{
-		d: int(conf.HiddenSize), heads: int(conf.Heads), width: int(conf.HiddenSize / conf.Heads), inner: int(conf.Intermediate),
-		vocab: int(conf.Vocab), positions: int(conf.Positions), eps: float32(conf.Eps), tanh: conf.Activation != bert.GELU,
-		layers: make([]layer, conf.Layers),
+		d: int(conf.HiddenSize), heads: int(conf.Heads), kv: int(conf.KVHeads), width: int(conf.HeadWidth), inner: int(conf.Intermediate),
+		vocab: int(conf.Vocab), positions: int(conf.Positions), first: int(conf.FirstPlace),
+		score: float32(1 / math.Sqrt(conf.Scale)), word: float32(conf.EmbedScale),
+		activation: conf.Activation, gated: conf.Gated, causal: conf.Causal, sums: n.sums, layers: make([]layer, conf.Layers),
 	}
-	if err := c.fits(m, int(conf.Types)); err != nil {
-		return nil, err
+	m.words = c.table(n.words+".weight", m.vocab, m.d)
+	if conf.Places {
+		m.places = c.table(n.places+".weight", m.first+m.positions, m.d)
 	}
-	m.words = c.table(wordTable, m.vocab, m.d)
-	m.places = c.table(positionTable, m.positions, m.d)
-	m.kind = c.table(typeTable, int(conf.Types), m.d)[:m.d]
-	m.embedded = c.norm("embeddings.LayerNorm", m.d)
+	if conf.Types > 0 && n.kinds != "" {
+		if all := c.table(n.kinds+".weight", int(conf.Types), m.d); all != nil {
+			m.kind = all[:m.d]
+		}
+	}
+	if conf.Buckets > 0 {
+		m.distances = c.distances(n.distances, m, int(conf.Buckets))
+	}
+	m.embedded = c.norm(n, n.embedded, m.d, conf)
+	m.last = c.norm(n, n.last, m.d, conf)
+	all := map[transformer.Attention]*turns{}
 	for i := range m.layers {
-		c.layer(&m.layers[i], "encoder.layer."+strconv.Itoa(i)+".", m.d, m.inner)
+		if c.err == nil {
+			c.err = ctx.Err()
+		}
+		a := conf.Attention[i]
+		m.layers[i].window = int(a.Window)
+		if a.Window = 0; a.Theta != 0 && all[a] == nil {
+			all[a] = newTurns(a, m.width)
+		}
+		m.layers[i].turns = all[a]
+		c.layer(&m.layers[i], n, n.layer+strconv.Itoa(i)+".", i, m, conf)
 	}
-	if name := "cls.predictions.transform"; c.has(name + ".dense.weight") {
-		m.head = c.head(name, m)
+	if name := "cls.predictions.transform"; n.headings && c.has(name+".dense.weight") {
+		m.head = c.head(name, m, conf)
+	}
+	if c.err == nil { // now the sizes are those of weights that are there
+		m.zero = make([]float32, m.rowWidth())
+		if m.kind == nil {
+			m.kind = m.zero[:m.d]
+		}
 	}
 	return m, c.err
 }
 
-// fits refuses a configuration that asks for more than the file has, before
-// memory is made for it.
-func (c *checkpoint) fits(m *model, types int) error {
-	for _, t := range []struct {
-		name string
-		rows int
-	}{{wordTable, m.vocab}, {positionTable, m.positions}, {typeTable, types}} {
-		if s := c.shape(c.file(t.name)); len(s) != 2 || s[0] != int64(t.rows) || s[1] != int64(m.d) {
-			return fmt.Errorf("%w: tensor %q has the shape %v, want [%d %d]", ErrModel, t.name, s, t.rows, m.d)
-		}
-	}
-	for i := range m.layers {
-		name := "encoder.layer." + strconv.Itoa(i) + ".intermediate.dense.bias"
-		if s := c.shape(c.file(name)); len(s) != 1 || s[0] != int64(m.inner) {
-			return fmt.Errorf("%w: tensor %q has the shape %v, want [%d]", ErrModel, name, s, m.inner)
-		}
-	}
-	return nil
-}
-
 // norm reads a normalisation; checkpoints that were converted from the first
 // implementation call scale and shift gamma and beta.
-func (c *checkpoint) norm(name string, d int) norm {
+func (c *checkpoint) norm(n names, name string, d int, conf transformer.Config) norm {
+	if name == "" {
+		return norm{}
+	}
 	weight, bias := name+".weight", name+".bias"
 	if !c.has(weight) && c.has(name+".gamma") {
 		weight, bias = name+".gamma", name+".beta"
 	}
-	return norm{c.vector(weight, d), c.vector(bias, d)}
+	out := norm{scale: c.vector(weight, d), eps: float32(conf.Eps)}
+	switch {
+	case conf.RMS:
+	case n.biases || c.has(bias):
+		out.shift = c.vector(bias, d)
+	default:
+		out.shift = make([]float32, len(out.scale))
+	}
+	if conf.OnePlus {
+		for i := range out.scale {
+			out.scale[i]++
+		}
+	}
+	return out
 }
 
-// matrix packs the matrices of the given names, each [out, in], as one whose
-// rows are theirs one after the other.
-func (c *checkpoint) matrix(p *vec.Packed, in, out int, names ...string) {
-	n := len(names) * out
-	whole := make([]float32, n*in)
-	if !c.transposed {
-		for i, name := range names {
-			c.read(whole[i*out*in:(i+1)*out*in], name, int64(out), int64(in))
+// part is a matrix [out, in] of those that lie one below the other in a product.
+type part struct {
+	name string
+	out  int
+	swap bool // whether the halves are put the other way round
+}
+
+// linear reads the matrices of the given parts as one product.
+func (c *checkpoint) linear(l *linear, n names, in int, parts ...part) {
+	total := 0
+	for _, p := range parts {
+		shape := []int64{int64(p.out), int64(in)}
+		if c.transposed {
+			slices.Reverse(shape)
 		}
-		p.PackNT(whole, n, in)
-		return
+		if !c.want(p.name+".weight", shape...) {
+			return
+		}
+		total += p.out
 	}
-	part := whole
-	if len(names) > 1 {
-		part = make([]float32, in*out)
-	}
-	for i, name := range names {
-		if c.read(part, name, int64(in), int64(out)); len(names) > 1 {
+	whole, at := make([]float32, total*in), 0
+	for _, p := range parts {
+		if !c.transposed {
+			c.read(whole[at*in:(at+p.out)*in], p.name+".weight")
+		} else if len(parts) == 1 {
+			c.read(whole, p.name+".weight")
+		} else {
+			one := make([]float32, in*p.out)
+			c.read(one, p.name+".weight")
 			for r := range in {
-				copy(whole[r*n+i*out:][:out], part[r*out:])
+				copy(whole[r*total+at:][:p.out], one[r*p.out:])
 			}
 		}
+		at += p.out
 	}
-	p.PackNN(whole, in, n)
+	at = 0
+	for _, p := range parts {
+		if p.swap {
+			swap(whole[at*in : (at+p.out)*in])
+		}
+		if name := p.name + ".bias"; n.biases || c.has(name) {
+			if l.bias == nil {
+				l.bias = make([]float32, total)
+			}
+			copy(l.bias[at:], c.vector(name, p.out))
+			if p.swap {
+				swap(l.bias[at : at+p.out])
+			}
+		}
+		at += p.out
+	}
+	if c.transposed {
+		l.w.PackNN(whole, in, total)
+		return
+	}
+	l.w.PackNT(whole, total, in)
 }
 
-func (c *checkpoint) linear(l *linear, name string, in, out int) {
-	c.matrix(&l.w, in, out, name+".weight")
-	l.bias = c.vector(name+".bias", out)
+// swap exchanges the halves of x.
+func swap(x []float32) {
+	half := len(x) / 2
+	for i := range half {
+		x[i], x[half+i] = x[half+i], x[i]
+	}
 }
 
-func (c *checkpoint) layer(l *layer, name string, d, inner int) {
-	if joined := name + "attention.qkv"; c.has(joined + ".weight") { // as our own export writes it
-		c.linear(&l.qkv, joined, d, 3*d)
+// layer reads layer i, whose names begin with name.
+func (c *checkpoint) layer(l *layer, n names, name string, i int, m *model, conf transformer.Config) {
+	of := func(short string) string {
+		if short == "" {
+			return ""
+		}
+		return name + short
+	}
+	if !n.firstBare || i > 0 {
+		l.attentionIn = c.norm(n, of(n.attentionIn), m.d, conf)
+	}
+	heads, pairs := m.heads*m.width, m.kv*m.width
+	qkv := n.qkv
+	if joined := "attention.qkv"; conf.ModelType == "bert" && c.has(of(joined)+".weight") { // as our own export writes it
+		qkv = []string{joined}
+	}
+	if len(qkv) == 1 {
+		c.linear(&l.qkv, n, m.d, part{name: of(qkv[0]), out: m.qkvWidth()})
 	} else {
-		self := name + "attention.self."
-		c.matrix(&l.qkv.w, d, d, self+"query.weight", self+"key.weight", self+"value.weight")
-		for _, part := range []string{"query", "key", "value"} {
-			l.qkv.bias = append(l.qkv.bias, c.vector(self+part+".bias", d)...)
+		c.linear(&l.qkv, n, m.d, part{name: of(qkv[0]), out: heads}, part{name: of(qkv[1]), out: pairs}, part{name: of(qkv[2]), out: pairs})
+	}
+	l.queries, l.keys = c.norm(n, of(n.queries), m.width, conf), c.norm(n, of(n.keys), m.width, conf)
+	c.linear(&l.mix, n, heads, part{name: of(n.mix), out: m.d})
+	l.attentionOut = c.norm(n, of(n.attentionOut), m.d, conf)
+	l.feedIn = c.norm(n, of(n.feedIn), m.d, conf)
+	if len(n.inner) == 1 {
+		c.linear(&l.inner, n, m.d, part{name: of(n.inner[0]), out: m.innerWidth(), swap: n.fused == gateLast})
+	} else {
+		c.linear(&l.inner, n, m.d, part{name: of(n.inner[0]), out: m.inner}, part{name: of(n.inner[1]), out: m.inner})
+	}
+	c.linear(&l.outer, n, m.inner, part{name: of(n.outer), out: m.d})
+	l.feedOut = c.norm(n, of(n.feedOut), m.d, conf)
+}
+
+// distances reads what is added to the scores of each head, a row for each bucket of
+// distances, and lays it out by distance.
+func (c *checkpoint) distances(name string, m *model, buckets int) [][]float32 {
+	table := c.table(name+".weight", buckets, m.heads)
+	if table == nil {
+		return nil
+	}
+	out := make([][]float32, m.heads)
+	for h := range out {
+		out[h] = make([]float32, 2*m.positions-1)
+		for i := range out[h] {
+			out[h][i] = table[bucket(i-(m.positions-1), buckets)*m.heads+h]
 		}
 	}
-	c.linear(&l.mix, name+"attention.output.dense", d, d)
-	l.mixNorm = c.norm(name+"attention.output.LayerNorm", d)
-	c.linear(&l.inner, name+"intermediate.dense", d, inner)
-	c.linear(&l.outer, name+"output.dense", inner, d)
-	l.outerNorm = c.norm(name+"output.LayerNorm", d)
+	return out
+}
+
+// bucket is the row for a key that stands so many places behind the query: half of
+// the rows are for either side, and of these half for single distances, the rest for
+// ranges that grow up to 128 in proportion (Raffel et al. 2020, T5).
+func bucket(distance, buckets int) int {
+	half, base := buckets/2, 0
+	if distance > 0 {
+		base = half
+	} else {
+		distance = -distance
+	}
+	exact := half / 2
+	if distance < exact {
+		return base + distance
+	}
+	far := exact + int(math.Log(float64(distance)/float64(exact))/math.Log(128/float64(exact))*float64(half-exact))
+	return base + min(far, half-1)
 }
 
 // head reads the masked-language-model head. Its last matrix is that of the word
 // embeddings unless the checkpoint has one of its own.
-func (c *checkpoint) head(name string, m *model) *head {
+func (c *checkpoint) head(name string, m *model, conf transformer.Config) *head {
 	h := &head{words: m.words}
-	c.linear(&h.dense, name+".dense", m.d, m.d)
-	h.norm = c.norm(name+".LayerNorm", m.d)
+	c.linear(&h.dense, bertNames, m.d, part{name: name + ".dense", out: m.d})
+	h.norm = c.norm(bertNames, name+".LayerNorm", m.d, conf)
 	if own := "cls.predictions.decoder.weight"; c.has(own) {
 		h.words = c.table(own, m.vocab, m.d)
 	}
@@ -194,18 +340,19 @@ func (c *checkpoint) head(name string, m *model) *head {
 }
 
 // config reads config.json, or where there is none, what the graph says.
-func (c *checkpoint) config(path string) (bert.Config, error) {
+func (c *checkpoint) config(path string) (transformer.Config, error) {
 	if g, ok := c.source.(graphFile); ok && !exists(path) {
+		c.find(bertNames)
 		conf, err := c.infer(g)
 		if err == nil {
-			err = conf.Check()
+			conf, err = transformer.BERT(conf)
 		}
 		if err != nil {
 			return conf, fmt.Errorf("%w: no %s beside it, and its graph does not tell: %w", ErrModel, fileConfig, err)
 		}
 		return conf, nil
 	}
-	conf, err := bert.Load(path)
+	conf, err := transformer.Load(path)
 	if err != nil {
 		return conf, unusable(err)
 	}
@@ -213,8 +360,8 @@ func (c *checkpoint) config(path string) (bert.Config, error) {
 }
 
 // infer finds the configuration in a graph of basic operations.
-func (c *checkpoint) infer(g graphFile) (bert.Config, error) {
-	conf := bert.Config{ModelType: "bert", Activation: bert.GELU}
+func (c *checkpoint) infer(g graphFile) (transformer.Config, error) {
+	conf := transformer.Config{Activation: transformer.GELU}
 	for _, t := range []struct {
 		name string
 		rows *int64

@@ -1,6 +1,11 @@
-// Package native runs encoders of the BERT family in Go: no cgo, no library, any
+// Package native runs text encoders in Go: BERT and the families that came of it, and
+// decoders that were made encoders (docs/MODELS.md lists them); no cgo, no library, any
 // platform. Its vectors and those of package onnx are one encoder to
 // [encoder.Check].
+//
+// There is one forward pass. What a layer has of it (which normalisations, a table
+// of positions or rotations, a gate, groups of heads, a window, order) is said by
+// internal/transformer, and by what names a family calls its weights in names.go.
 //
 // Speed comes from computing nothing in vain. A batch is the texts' tokens one
 // after the other, without padding; all its rows go through one product with

@@ -4,7 +4,7 @@ package native
 
 import (
 	"errors"
-	"math"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -70,17 +70,6 @@ func TestEqualsONNXRuntime(t *testing.T) {
 	}
 }
 
-func distance(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.NaN()
-	}
-	far := 0.0
-	for i := range a {
-		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
-	}
-	return far
-}
-
 // BenchmarkEncode encodes the recorded texts with one worker, in turns natively
 // and with ONNX Runtime, and a query of 12 tokens. The figures to read are of
 // CPU time, and among them ratio, which other load does not change much.
@@ -113,4 +102,41 @@ func cpuTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Behind Dense modules, too, both are one encoder.
+func TestFolderEqualsONNXRuntime(t *testing.T) {
+	dir, _, _ := sentenceFolder(t, large(10), "weightedmean_tokens", "activation.Tanh")
+	r, err := provision.Ensure(t.Context(), provision.Request{Offline: true})
+	if errors.Is(err, encoder.ErrUnavailable) {
+		t.Skipf("NOT COMPARED with ONNX Runtime, which is not in the cache: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := provision.ExportONNX(t.Context(), filepath.Join(dir, fileSafetensors), filepath.Join(dir, fileConfig), filepath.Join(dir, fileONNX)); err != nil {
+		t.Fatal(err)
+	}
+	o, err := onnx.Open(t.Context(), dir, onnx.Options{Library: r.Library})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	e := open(t, dir, Options{})
+	if err := encoder.Check("ONNX Runtime", o.Fingerprint(), e.Fingerprint()); err != nil || o.Dim() != denseDim {
+		t.Errorf("dimension %d, %v", o.Dim(), err)
+	}
+	texts := sentences()
+	want, err := o.Encode(t.Context(), encoder.Query, texts, encoder.NeedDense)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range encode(t, e, encoder.Query, texts, encoder.NeedDense) {
+		if far := distance(got.Dense, want[i].Dense); !(far <= 5e-6) {
+			t.Errorf("%q: vectors differ by %v", texts[i], far)
+		}
+	}
+	if _, err := o.Encode(t.Context(), encoder.Query, texts, encoder.NeedHidden); !errors.Is(err, encoder.ErrNoHidden) {
+		t.Errorf("states behind an activation: %v, want ErrNoHidden", err)
+	}
 }

@@ -250,7 +250,7 @@ func (c *checks) Err() error {
 
 // The context is looked at before each layer.
 func TestForwardStops(t *testing.T) {
-	m, err := load(folder(t, large(5), encoder.PoolMean))
+	m, err := load(t.Context(), folder(t, large(5), encoder.PoolMean))
 	if err != nil {
 		t.Fatal(err)
 	}

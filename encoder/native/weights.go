@@ -19,6 +19,7 @@ import (
 // Names of the files in a model's folder.
 const (
 	fileSafetensors = "model.safetensors"
+	fileShards      = "model.safetensors.index.json"
 	fileONNX        = "model.onnx"
 	fileConfig      = "config.json"
 )
@@ -32,44 +33,56 @@ type source interface {
 	Close() error
 }
 
-// checkpoint is a source whose tensors are asked for by the names that BERT has
-// in PyTorch, whatever they are called in the file. Its methods do nothing
+// checkpoint is a source whose tensors are asked for by the names that their family
+// has in PyTorch, whatever they are called in the file. Its methods do nothing
 // after the first error.
 type checkpoint struct {
 	source
-	pre        string            // put before the names of the encoder, "" or "bert."
+	pre        string            // put before the names of the encoder, for example "" or "bert."
 	transposed bool              // whether matrices lie as [in, out]
 	alias      map[string]string // what the file calls some tensors
 	err        error
 }
 
-// openCheckpoint opens the weights in dir: safetensors, else an ONNX file.
+// openCheckpoint opens the weights in dir: safetensors in one file or several, else
+// an ONNX file.
 func openCheckpoint(dir string) (*checkpoint, error) {
 	c := &checkpoint{}
-	path := filepath.Join(dir, fileSafetensors)
-	s, err := safetensors.Open(path)
+	s, err := safetensors.Open(filepath.Join(dir, fileSafetensors))
 	switch {
 	case err == nil:
 		c.source = tensorsFile{s}
-	case errors.Is(err, fs.ErrNotExist):
-		path = filepath.Join(dir, fileONNX)
-		x, err := onnxfile.Open(path)
-		if err != nil {
-			return nil, unusable(err)
-		}
-		c.source, c.transposed, c.alias = graphFile{x}, true, aliases(x)
-	default:
+		return c, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, unusable(err)
+	case exists(filepath.Join(dir, fileShards)):
+		c.source, err = openShards(dir)
+		return c, unusable(err)
+	}
+	x, err := onnxfile.Open(filepath.Join(dir, fileONNX))
+	if err != nil {
 		return nil, unusable(err)
 	}
-	if c.shape("bert."+wordTable) != nil {
-		c.pre = "bert."
-	}
+	c.source, c.transposed, c.alias = graphFile{x}, true, aliases(x)
 	return c, nil
+}
+
+// find finds out what stands before the names of a family.
+func (c *checkpoint) find(n names) {
+	for _, pre := range n.before {
+		if c.shape(pre+n.words+".weight") != nil {
+			c.pre = pre
+			return
+		}
+	}
 }
 
 // unusable makes an ErrModel of what a file holds, and leaves alone what the
 // file system says.
 func unusable(err error) error {
+	if err == nil {
+		return nil
+	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return err
@@ -91,34 +104,44 @@ func (c *checkpoint) file(name string) string {
 
 func (c *checkpoint) has(name string) bool { return c.shape(c.file(name)) != nil }
 
-// read reads the tensor name of the given shape into dst.
-func (c *checkpoint) read(dst []float32, name string, shape ...int64) {
+// want reports whether the tensor name is there and of the given shape, before
+// memory is made for it.
+func (c *checkpoint) want(name string, shape ...int64) bool {
 	if c.err != nil {
-		return
+		return false
 	}
-	file := c.file(name)
-	got := c.shape(file)
+	got := c.shape(c.file(name))
 	switch {
 	case got == nil:
 		c.err = fmt.Errorf("%w: it has no tensor %q", ErrModel, name)
 	case !slices.Equal(got, shape):
 		c.err = fmt.Errorf("%w: tensor %q has the shape %v, want %v", ErrModel, name, got, shape)
-	default:
-		if err := c.floats(file, dst); err != nil {
-			c.err = unusable(err)
-		}
+	}
+	return c.err == nil
+}
+
+// read reads the tensor name, which want has seen, into dst.
+func (c *checkpoint) read(dst []float32, name string) {
+	if c.err == nil {
+		c.err = unusable(c.floats(c.file(name), dst))
 	}
 }
 
 func (c *checkpoint) vector(name string, n int) []float32 {
+	if !c.want(name, int64(n)) {
+		return nil
+	}
 	v := make([]float32, n)
-	c.read(v, name, int64(n))
+	c.read(v, name)
 	return v
 }
 
 func (c *checkpoint) table(name string, rows, cols int) []float32 {
+	if !c.want(name, int64(rows), int64(cols)) {
+		return nil
+	}
 	v := make([]float32, rows*cols)
-	c.read(v, name, int64(rows), int64(cols))
+	c.read(v, name)
 	return v
 }
 

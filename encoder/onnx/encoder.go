@@ -25,6 +25,7 @@ type Encoder struct {
 	opts      Options
 	tokenizer encoder.Tokenizer
 	session   *session
+	pooler    *encoder.Pooler
 	print     encoder.Fingerprint
 	slots     chan struct{} // one a running batch
 	pool      sync.Pool     // of *buffers
@@ -65,8 +66,12 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	pooler, err := encoder.NewPooler(dir, spec, tokenizer, s.dim)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	e := &Encoder{
-		spec: spec, opts: o, tokenizer: tokenizer, session: s,
+		spec: spec, opts: o, tokenizer: tokenizer, session: s, pooler: pooler,
 		slots: make(chan struct{}, o.Workers),
 		pool:  sync.Pool{New: func() any { return new(buffers) }},
 	}
@@ -83,9 +88,9 @@ func (e *Encoder) identify(ctx context.Context) error {
 		return err
 	}
 	e.print = encoder.Fingerprint{
-		Model: e.spec.Model, Precision: e.spec.Precision, Tokenizer: e.tokenizer.Digest(), Pooling: string(e.spec.Pooling),
+		Model: e.spec.Model, Precision: e.spec.Precision, Tokenizer: e.tokenizer.Digest(), Pooling: e.pooler.Name(),
 		QueryPrefix: e.spec.QueryPrefix, PassagePrefix: e.spec.PassagePrefix,
-		MaxTokens: e.spec.MaxTokens, Dim: e.session.dim, VocabSize: e.tokenizer.VocabSize(),
+		MaxTokens: e.spec.MaxTokens, Dim: e.Dim(), VocabSize: e.tokenizer.VocabSize(),
 	}
 	for i := range out {
 		e.print.Probe[i] = out[i].Dense
@@ -94,7 +99,7 @@ func (e *Encoder) identify(ctx context.Context) error {
 }
 
 // Dim returns d.
-func (e *Encoder) Dim() int { return e.session.dim }
+func (e *Encoder) Dim() int { return e.pooler.Dim() }
 
 // VocabSize returns |V|.
 func (e *Encoder) VocabSize() int { return e.tokenizer.VocabSize() }
@@ -127,7 +132,8 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // processor takes about 6,000 tokens a second (BenchmarkEncode). Cancelling takes
 // effect between batches, so within about 0.2 s.
 //
-// Errors: encoder.ErrNoLogits for NeedLogits where the model has no output
+// Errors: encoder.ErrNoHidden for NeedHidden where Dense modules change vectors in a
+// way in which states cannot follow (encoder.Pooler), encoder.ErrNoLogits for NeedLogits where the model has no output
 // "logits" [batch, |V|], encoder.ErrClosed, ErrModel where the runtime refuses
 // a batch, ctx's error.
 func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
@@ -139,6 +145,9 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 	if need&encoder.NeedLogits != 0 && e.session.vocab != e.tokenizer.VocabSize() {
 		return nil, encoder.ErrNoLogits
 	}
+	if need&encoder.NeedHidden != 0 && !e.pooler.HasHidden() {
+		return nil, encoder.ErrNoHidden
+	}
 	out := make([]encoder.Output, len(texts))
 	for start := 0; start < len(texts); start += window {
 		end := min(start+window, len(texts))
@@ -149,7 +158,7 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 			out[i].Tokens = e.Tokenize(role, texts[i])
 		}
 		if need != 0 {
-			if err := e.encodeWindow(ctx, out[start:end], need); err != nil {
+			if err := e.encodeWindow(ctx, role, out[start:end], need); err != nil {
 				return nil, err
 			}
 		}
@@ -158,7 +167,7 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 }
 
 // encodeWindow runs the model over the tokens in out and fills in the rest.
-func (e *Encoder) encodeWindow(ctx context.Context, out []encoder.Output, need encoder.Need) error {
+func (e *Encoder) encodeWindow(ctx context.Context, role encoder.Role, out []encoder.Output, need encoder.Need) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -168,7 +177,7 @@ func (e *Encoder) encodeWindow(ctx context.Context, out []encoder.Output, need e
 		}
 		wg.Go(func() {
 			defer func() { <-e.slots }()
-			if err := e.runBatch(out, batch, need); err != nil {
+			if err := e.runBatch(role, out, batch, need); err != nil {
 				cancel(err)
 			}
 		})
@@ -211,7 +220,7 @@ func pack(out []encoder.Output, limit int) [][]int {
 
 // runBatch encodes the texts at the indices batch, the first of which is the
 // longest.
-func (e *Encoder) runBatch(out []encoder.Output, batch []int, need encoder.Need) error {
+func (e *Encoder) runBatch(role encoder.Role, out []encoder.Output, batch []int, need encoder.Need) error {
 	b := e.pool.Get().(*buffers)
 	defer e.pool.Put(b)
 	d := e.session.dim
@@ -234,11 +243,11 @@ func (e *Encoder) runBatch(out []encoder.Output, batch []int, need encoder.Need)
 			out[i].Logits = slices.Clone(b.logits[r*v : (r+1)*v])
 		}
 		if need&encoder.NeedHidden != 0 {
-			out[i].Hidden = slices.Clone(states)
+			out[i].Hidden = e.pooler.Hidden(states)
 		}
 		if need&encoder.NeedDense != 0 {
-			out[i].Dense = make([]float32, d)
-			if !e.spec.Pooling.Pool(out[i].Dense, states) {
+			var ok bool
+			if out[i].Dense, ok = e.pooler.Pool(role, states); !ok {
 				return fmt.Errorf("%w: its states of a text of %d tokens cannot be pooled (infinite, not a number or all zero)",
 					ErrModel, len(out[i].Tokens.IDs))
 			}

@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
-	"github.com/lexsem/lexsem/internal/bert"
 	"github.com/lexsem/lexsem/internal/safetensors"
+	"github.com/lexsem/lexsem/internal/transformer"
 )
 
 // exportVersion changes with the graph that ExportONNX writes.
@@ -35,9 +35,12 @@ const exportVersion = 1
 // architecture. The cost is one pass over the weights; memory stays at the
 // size of the largest matrix of a layer.
 func ExportONNX(ctx context.Context, weights, config, out string) error {
-	c, err := bert.Load(config)
+	c, err := transformer.Load(config)
 	if err != nil {
 		return fmt.Errorf("export: %w", checkpoint(err))
+	}
+	if !exportable(c) {
+		return fmt.Errorf("export: %w: a graph is made of model_type bert alone, not of %s", ErrCheckpoint, c.ModelType)
 	}
 	s, err := safetensors.Open(weights)
 	if err != nil {
@@ -58,10 +61,15 @@ func ExportONNX(ctx context.Context, weights, config, out string) error {
 	return nil
 }
 
+// exportable reports whether ExportONNX knows the architecture.
+func exportable(c transformer.Config) bool {
+	return c.ModelType == "bert" && c.Activation != transformer.SiLU
+}
+
 // checkpoint makes an ErrCheckpoint of what a safetensors file or its
 // configuration lacks.
 func checkpoint(err error) error {
-	if errors.Is(err, safetensors.ErrFormat) || errors.Is(err, bert.ErrConfig) {
+	if errors.Is(err, safetensors.ErrFormat) || errors.Is(err, transformer.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
 	return err
@@ -71,13 +79,13 @@ func checkpoint(err error) error {
 type bertBuilder struct {
 	graph
 	s   *safetensors.File
-	c   bert.Config
+	c   transformer.Config
 	pre string // prefix of the tensor names, "" or "bert."
 	ids string // the table of word embeddings
 	err error  // the first error; later calls do nothing harmful
 }
 
-func bertGraph(s *safetensors.File, c bert.Config) (*graph, error) {
+func bertGraph(s *safetensors.File, c transformer.Config) (*graph, error) {
 	b := &bertBuilder{s: s, c: c}
 	if _, ok := s.Tensors["bert.embeddings.word_embeddings.weight"]; ok {
 		b.pre = "bert."
@@ -150,7 +158,7 @@ func (b *bertBuilder) layer(x, mask, name string, last bool) string {
 // activation is the operator of ONNX Runtime that adds a bias and applies the
 // model's activation: the exact GELU, or its approximation by tanh.
 func (b *bertBuilder) activation() string {
-	if b.c.Activation == bert.GELU {
+	if b.c.Activation == transformer.GELU {
 		return "BiasGelu"
 	}
 	return "FastGelu"

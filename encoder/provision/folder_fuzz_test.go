@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/bert"
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/transformer"
 )
 
 // FuzzModelFolder reads any bytes as one of the files that describe a model, beside
@@ -16,11 +17,14 @@ func FuzzModelFolder(f *testing.F) {
 		{"1_Pooling/config.json", `{"pooling_mode_cls_token":true}`},
 		{"sentence_bert_config.json", `{"max_seq_length":128}`},
 		{"config_sentence_transformers.json", `{"prompts":{"query":"q: "}}`},
+		{"modules.json", `[{"type":"sentence_transformers.models.Transformer","path":""},{"type":"sentence_transformers.models.Pooling","path":"1_Pooling"},{"type":"sentence_transformers.models.Dense","path":"2_Dense"}]`},
+		{"tokenizer_config.json", `{"model_max_length":512}`},
 	}
 	for i, s := range sound {
 		f.Add(uint8(i), s.text)
 		for _, text := range []string{`[`, `null`, `{}`, `{"max_seq_length":-5,"max_position_embeddings":-1,"hidden_size":1e30}`,
-			`{"max_seq_length":99999999999999999999}`, `{"prompts":{"query":null}}`, `{"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true}`} {
+			`{"max_seq_length":99999999999999999999}`, `{"prompts":{"query":null}}`, `{"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true}`, `{"pooling_mode":["max","mean"]}`,
+			`[{"type":"sentence_transformers.models.Pooling","path":"../.."}]`, `{"model_max_length":1e30}`, `{"default_prompt_name":"none"}`} {
 			f.Add(uint8(i), text)
 		}
 	}
@@ -41,13 +45,12 @@ func FuzzModelFolder(f *testing.F) {
 		one := sound[int(which)%len(sound)]
 		write(t, one.name, text)
 		defer write(t, one.name, one.text)
-		s := &session{report: &reporter{}}
-		if spec, err := s.deriveSpec(dir, "m"); err == nil {
+		if spec, _, err := encoder.Describe(dir); err == nil {
 			if err := spec.Validate(); err != nil {
 				t.Fatalf("%+v: %v", spec, err)
 			}
 		}
-		if c, err := bert.Load(filepath.Join(dir, fileConfig)); err == nil {
+		if c, err := transformer.Load(filepath.Join(dir, fileConfig)); err == nil {
 			if err := c.Check(); err != nil {
 				t.Fatalf("%+v: %v", c, err)
 			}

@@ -20,7 +20,8 @@ import (
 // or asks for more tokens than there are: an error comes at once.
 func TestIrregularModelFolders(t *testing.T) {
 	files := map[string]string{
-		fileONNX: "x", fileTokenizer: "{}", fileConfig: "{}", fileSafetensors: "x",
+		fileONNX: "x", fileTokenizer: "{}", fileSafetensors: "x",
+		fileConfig:                          `{"model_type":"bert","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":16,"max_position_embeddings":32,"type_vocab_size":2,"vocab_size":30,"layer_norm_eps":1e-12,"hidden_act":"gelu"}`,
 		encoder.SpecFile:                    `{"model":"m","precision":"fp32","pooling":"mean","query_prefix":"","passage_prefix":"","max_tokens":256}`,
 		"1_Pooling/config.json":             `{"pooling_mode_mean_tokens":true}`,
 		"sentence_bert_config.json":         `{"max_seq_length":256}`,

@@ -16,6 +16,8 @@ import (
 const (
 	fileONNX        = "model.onnx"
 	fileSafetensors = "model.safetensors"
+	fileShards      = "model.safetensors.index.json" // beside several files of weights
+	filePickle      = "pytorch_model.bin"
 	fileTokenizer   = "tokenizer.json"
 	fileConfig      = "config.json"
 )
@@ -84,8 +86,8 @@ func (s *session) findModel(name string) (func(context.Context) (Provenance, err
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return func(ctx context.Context) (Provenance, error) { return s.adoptModel(ctx, name) }, nil
 	}
-	return nil, fmt.Errorf("%w %q; use one of %s, or the path of a folder with %s and %s",
-		ErrUnknownModel, name, strings.Join(known, ", "), fileONNX, fileTokenizer)
+	return nil, fmt.Errorf("%w %q; use one of %s, or the path of a folder with %s and %s, or %s and %s",
+		ErrUnknownModel, name, strings.Join(known, ", "), fileTokenizer, fileONNX, fileSafetensors, fileConfig)
 }
 
 // ensureModel puts a registered model in place.
@@ -103,9 +105,15 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 	})
 }
 
-// recipe identifies what completeModel makes of the same files.
+// recipe identifies what completeModel makes of the same files. What stands in
+// receipts must not change for the models that are in caches already.
 func recipe(spec encoder.Spec) string {
-	return fmt.Sprintf("export %d, %+v", exportVersion, spec)
+	r := fmt.Sprintf("export %d, {Model:%v Precision:%v Pooling:%v QueryPrefix:%v PassagePrefix:%v MaxTokens:%v}",
+		exportVersion, spec.Model, spec.Precision, spec.Pooling, spec.QueryPrefix, spec.PassagePrefix, spec.MaxTokens)
+	if spec.LeavePrompt {
+		r += ", without the prompt"
+	}
+	return r
 }
 
 // completeModel makes of the files in dir a folder that an encoder opens: it

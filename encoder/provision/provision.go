@@ -32,8 +32,8 @@ const DefaultModel = "all-MiniLM-L6-v2"
 // any usable library, in the user's cache, over any route.
 type Request struct {
 	// Model is the name of a registered model (see Models), or the path of a
-	// folder with tokenizer.json and model.onnx or model.safetensors (then
-	// config.json too). Empty means DefaultModel.
+	// folder with tokenizer.json and model.onnx or safetensors (then config.json
+	// too), as sentence-transformers writes it. Empty means DefaultModel.
 	Model string
 	// Library is the path of a libonnxruntime, or of a folder that holds one.
 	// Empty means that one is looked for.
@@ -84,7 +84,7 @@ type Provenance struct {
 	Route    string `json:"route"`    // "path", "system", "pip", "mvn", "npm" or "download"
 	Package  string `json:"package"`  // the package, file or address it was in
 	Version  string `json:"version"`  // of the package; "" where the route has none
-	SHA256   string `json:"sha256"`   // of the library or of the model file in use
+	SHA256   string `json:"sha256"`   // of the library or of the model file in use; "" for a folder's own weights
 	Path     string `json:"path"`     // of the library or of the model's folder
 	Cached   bool   `json:"cached"`   // whether it was there before this call
 }
@@ -92,7 +92,7 @@ type Provenance struct {
 // Result is what an encoder is opened with.
 type Result struct {
 	Library  string       // path of libonnxruntime; "" where Request.Runtime allows for none
-	ModelDir string       // folder with model.onnx, tokenizer.json and lexsem-model.json
+	ModelDir string       // folder that an encoder opens; without a model.onnx in it, package native's alone
 	From     []Provenance // library first, if there is one, then model
 }
 
@@ -153,6 +153,7 @@ func (s *session) runtime(ctx context.Context, r Request) (Provenance, error) {
 type session struct {
 	cache    string
 	offline  bool
+	bare     bool   // no library is wanted, so that no graph need be made for it
 	platform string // GOOS/GOARCH
 	report   *reporter
 	hub      string        // where the model hub's addresses begin
@@ -165,6 +166,7 @@ func newSession(r Request) (*session, error) {
 	s := &session{
 		cache:    r.CacheDir,
 		offline:  r.Offline,
+		bare:     r.Runtime == RuntimeNone,
 		platform: runtime.GOOS + "/" + runtime.GOARCH,
 		report:   &reporter{log: r.Log, progress: r.Progress},
 		hub:      "https://huggingface.co/",

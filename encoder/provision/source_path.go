@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/regular"
+	"github.com/lexsem/lexsem/internal/transformer"
 )
 
 // The path source copies the files of a folder that the user named.
@@ -33,10 +34,15 @@ func copyInto(ctx context.Context, path string, f File, dir string) error {
 	return store(ctx, r, f, dir)
 }
 
+// maxJSONBytes bounds a receipt.
+const maxJSONBytes = 1 << 20
+
 // adoptModel takes the model in the folder dir that the user named. A folder
-// with model.onnx, tokenizer.json and lexsem-model.json is used where it is.
-// What is lacking is made, in the cache: the description out of the files that
-// sentence-transformers puts beside a model, model.onnx out of safetensors.
+// with model.onnx, tokenizer.json and lexsem-model.json is used where it is, and so
+// is one of weights of which no graph can be made, that has Dense modules, or where
+// no library is wanted to run a graph. Else what is lacking is made, in the cache:
+// the description out of the files that sentence-transformers puts beside a model,
+// model.onnx out of safetensors.
 func (s *session) adoptModel(ctx context.Context, dir string) (Provenance, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -56,13 +62,18 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	if _, err := os.Stat(filepath.Join(dir, fileONNX)); errors.Is(err, fs.ErrNotExist) {
 		names = []string{fileSafetensors, fileConfig, fileTokenizer}
 	}
-	spec, err := encoder.LoadSpec(dir)
-	described := err == nil
-	if errors.Is(err, fs.ErrNotExist) {
-		spec, err = s.deriveSpec(dir, name)
-	}
+	spec, described, err := s.describe(dir)
 	if err != nil {
 		return Provenance{}, err
+	}
+	if names[0] != fileONNX || len(spec.Dense) > 0 {
+		as, err := s.asItIs(dir, spec)
+		if err != nil {
+			return Provenance{}, err
+		}
+		if as {
+			return Provenance{Artifact: name, Route: "path", Package: dir, Path: dir, Cached: true}, nil
+		}
 	}
 	pkg := Package{Via: "path", Name: dir}
 	key := sha256.New() // of all that the folder in the cache is made of
@@ -108,68 +119,43 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 	return p, nil
 }
 
-// deriveSpec describes the model in dir by what sentence-transformers writes
-// beside a model. Where that is silent it assumes mean pooling and 256 tokens,
-// and says so.
-func (s *session) deriveSpec(dir, name string) (encoder.Spec, error) {
-	spec := encoder.Spec{Model: name, Precision: "fp32", Pooling: encoder.PoolMean, MaxTokens: 256}
-	var pooling struct {
-		CLS  bool `json:"pooling_mode_cls_token"`
-		Mean bool `json:"pooling_mode_mean_tokens"`
+// describe returns what is known of the model in dir, and whether it says so in a
+// description of its own. What else was chosen or assumed is told.
+func (s *session) describe(dir string) (encoder.Spec, bool, error) {
+	if _, err := os.Lstat(filepath.Join(dir, encoder.SpecFile)); err == nil {
+		spec, err := encoder.LoadSpec(dir)
+		return spec, true, err
 	}
-	var length struct {
-		Max int `json:"max_seq_length"`
+	spec, notes, err := encoder.Describe(dir)
+	for _, note := range notes {
+		s.report.logf("%s", note)
 	}
-	var config struct {
-		Positions int `json:"max_position_embeddings"`
-	}
-	var prompts struct {
-		Prompts map[string]string `json:"prompts"`
-	}
-	hasPooling, err1 := readJSON(filepath.Join(dir, "1_Pooling", "config.json"), &pooling)
-	_, err2 := readJSON(filepath.Join(dir, "sentence_bert_config.json"), &length)
-	_, err3 := readJSON(filepath.Join(dir, fileConfig), &config)
-	_, err4 := readJSON(filepath.Join(dir, "config_sentence_transformers.json"), &prompts)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return spec, err
-	}
-	switch {
-	case !hasPooling:
-		s.report.logf("%s: no 1_Pooling/config.json in it, assuming mean pooling; describe the model in %s if that is wrong", name, encoder.SpecFile)
-	case pooling.CLS == pooling.Mean:
-		return spec, fmt.Errorf("1_Pooling/config.json asks for a pooling other than mean or cls; use another model")
-	case pooling.CLS:
-		spec.Pooling = encoder.PoolCLS
-	}
-	if length.Max > 0 {
-		spec.MaxTokens = length.Max
-	}
-	if config.Positions > 0 {
-		spec.MaxTokens = min(spec.MaxTokens, config.Positions)
-	}
-	if length.Max <= 0 {
-		s.report.logf("%s: no max_seq_length in sentence_bert_config.json, cutting texts at %d tokens; describe the model in %s if that is wrong",
-			name, spec.MaxTokens, encoder.SpecFile)
-	}
-	spec.QueryPrefix = prompts.Prompts["query"]
-	spec.PassagePrefix = prompts.Prompts["document"]
-	return spec, spec.Validate()
+	return spec, false, err
 }
 
-// maxJSONBytes bounds a file that describes a model.
-const maxJSONBytes = 1 << 20
-
-// readJSON decodes the file at path into v and reports whether it exists.
-func readJSON(path string, v any) (bool, error) {
-	b, err := regular.ReadFile(path, maxJSONBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+// asItIs reports whether the model in dir is opened where it lies, without a copy in
+// the cache. Errors are those of files that must be there.
+func (s *session) asItIs(dir string, spec encoder.Spec) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, fileONNX))
+	graph := err == nil
+	if _, err := os.Stat(filepath.Join(dir, fileTokenizer)); err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return true, fmt.Errorf("%s: %w", path, err)
+	if graph {
+		return len(spec.Dense) > 0, nil
 	}
-	return true, nil
+	if _, err := os.Stat(filepath.Join(dir, fileShards)); err == nil {
+		return true, nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, fileSafetensors)); err != nil {
+		if _, pickle := os.Stat(filepath.Join(dir, filePickle)); pickle == nil {
+			err = fmt.Errorf("%w; %s is not read, since reading it can run code: let transformers write it anew, save_pretrained(%q)", err, filePickle, dir)
+		}
+		return false, err
+	}
+	c, err := transformer.Load(filepath.Join(dir, fileConfig))
+	if errors.Is(err, transformer.ErrConfig) { // the encoder says why it cannot run it, if it cannot
+		return true, nil
+	}
+	return s.bare || len(spec.Dense) > 0 || !exportable(c), err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/native"
@@ -56,15 +58,20 @@ func (a *app) ensure(ctx context.Context, r provision.Request) (provision.Result
 }
 
 // openModel opens the model that r brought here: with ONNX Runtime where its
-// library is at hand, else in Go. A model that Go cannot run is a reason to fetch
+// library is at hand and the model has a graph, else in Go. A model that Go cannot run is a reason to fetch
 // the library, unless --backend says otherwise. It returns what runs the model.
 func (a *app) openModel(ctx context.Context, r provision.Request, res provision.Result) (enc encoder.Encoder, backend string, err error) {
-	if res.Library == "" {
+	graph := hasGraph(res.ModelDir)
+	if !graph && a.backend == backendONNX {
+		return nil, "", hinted(fmt.Errorf("%w: %s has no model.onnx, and none can be made of its weights", encoder.ErrUnavailable, res.ModelDir),
+			"leave out --backend onnx and LEXSEM_BACKEND: the model may run in Go")
+	}
+	if res.Library == "" || !graph {
 		e, err := native.Open(ctx, res.ModelDir, native.Options{})
 		if err == nil {
 			return e, backendNative, nil
 		}
-		if r.Runtime != provision.RuntimeAtHand || !errors.Is(err, native.ErrModel) {
+		if r.Runtime != provision.RuntimeAtHand || !graph || !errors.Is(err, native.ErrModel) {
 			return nil, "", err
 		}
 		r.Runtime = provision.RuntimeFetched
@@ -78,6 +85,12 @@ func (a *app) openModel(ctx context.Context, r provision.Request, res provision.
 		return nil, "", err
 	}
 	return e, backendONNX, nil
+}
+
+// hasGraph reports whether the model in dir has what ONNX Runtime runs.
+func hasGraph(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "model.onnx"))
+	return err == nil
 }
 
 // backendWords says in words what runs a model.

@@ -69,7 +69,7 @@ func listModels(w io.Writer, asJSON bool) error {
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, m.Dim, m.License, m.Description)
 	}
-	fmt.Fprintln(t, "\n* default; or the path of a folder with model.onnx and tokenizer.json; or, behind a URL, openai:NAME or ollama:NAME")
+	fmt.Fprintln(t, "\n* default; or the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json; or, behind a URL, openai:NAME or ollama:NAME")
 	return t.Flush()
 }
 
@@ -108,7 +108,7 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 		return err
 	}
 	backend := backendNative
-	if res.Library != "" {
+	if res.Library != "" && hasGraph(res.ModelDir) {
 		backend = backendONNX
 	}
 	if asJSON {

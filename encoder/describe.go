@@ -1,0 +1,336 @@
+package encoder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/regular"
+	"github.com/lexsem/lexsem/internal/safetensors"
+)
+
+// Files of a folder that sentence-transformers or transformers wrote.
+const (
+	fileModules   = "modules.json"
+	fileConfig    = "config.json"
+	filePrompts   = "config_sentence_transformers.json"
+	fileLength    = "sentence_bert_config.json"
+	fileTokenizer = "tokenizer_config.json"
+	folderPooling = "1_Pooling" // where there is no modules.json
+)
+
+// Assumed of a folder that does not tell.
+const (
+	assumedPooling = PoolMean
+	assumedTokens  = 256
+)
+
+// describable reports whether dir has a file by which Describe knows what it is.
+func describable(dir string) bool {
+	for _, name := range []string{fileModules, fileConfig} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Describe returns what the files that sentence-transformers and transformers
+// write beside a model say of it, and a line for each thing that was assumed, fit for
+// a log. The model is named after its folder.
+//
+//   - modules.json: a Transformer, a Pooling, any number of Dense, a Normalize;
+//     without the file a Transformer, and the Pooling in 1_Pooling.
+//   - the config.json of the Pooling: one mode, include_prompt. Without one: mean.
+//   - config_sentence_transformers.json: the prompt "query" stands before queries,
+//     the first there is of "document", "passage" and "corpus" before passages; a
+//     default prompt before both where the file has none of these.
+//   - tokens: max_seq_length in sentence_bert_config.json, else model_max_length in
+//     tokenizer_config.json, else 256; no more than max_position_embeddings allow.
+//
+// Errors wrap ErrSpec for what is damaged or not known, by its name; those of the
+// file system for files that cannot be read.
+func Describe(dir string) (Spec, []string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Spec{}, nil, err
+	}
+	d := &description{dir: dir, spec: Spec{Model: filepath.Base(abs), Precision: "fp32", Pooling: assumedPooling, MaxTokens: assumedTokens}}
+	for _, part := range []func() error{d.modules, d.prompts, d.length} {
+		if err := part(); err != nil {
+			return Spec{}, nil, err
+		}
+	}
+	return d.spec, d.notes, d.spec.Validate()
+}
+
+type description struct {
+	dir   string
+	spec  Spec
+	notes []string
+}
+
+func (d *description) note(format string, args ...any) {
+	d.notes = append(d.notes, d.spec.Model+": "+fmt.Sprintf(format, args...))
+}
+
+// read decodes one of the folder's files and reports whether it is there.
+func (d *description) read(name string, v any) (bool, error) {
+	return readJSON(filepath.Join(d.dir, filepath.FromSlash(name)), v)
+}
+
+func (d *description) wrong(format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", ErrSpec, d.dir, fmt.Sprintf(format, args...))
+}
+
+// modules reads which modules there are.
+func (d *description) modules() error {
+	var modules []struct {
+		Path string `json:"path"`
+		Type string `json:"type"`
+	}
+	found, err := d.read(fileModules, &modules)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return d.pooling(folderPooling, false)
+	}
+	if len(modules) > maxModules {
+		return d.wrong("%s lists %d modules; at most %d are read", fileModules, len(modules), maxModules)
+	}
+	place := 0 // of what came last: a Transformer 1, a Pooling 2, a Dense 3, a Normalize 4
+	for _, m := range modules {
+		kind := strings.TrimPrefix(m.Type, "sentence_transformers.")
+		if kind != m.Type {
+			kind = lastPart(kind)
+		}
+		if kind != "Transformer" && !filepath.IsLocal(filepath.FromSlash(m.Path)) {
+			return d.wrong("%s: %s has the folder %q, which is none inside the model's", fileModules, kind, m.Path)
+		}
+		fits := place == 2 || place == 3
+		switch kind {
+		case "Transformer":
+			fits, place = place == 0, 1
+			if m.Path != "" {
+				return d.wrong("%s: the Transformer lies in %q; move its files beside %s and make its path empty", fileModules, m.Path, fileModules)
+			}
+		case "Pooling":
+			fits, place = place == 1, 2
+			if err := d.pooling(m.Path, true); err != nil {
+				return err
+			}
+		case "Dense":
+			place = 3
+			d.spec.Dense = append(d.spec.Dense, m.Path)
+		case "Normalize":
+			place = 4
+		default:
+			return d.wrong("%s: a module of type %q is not known; known are Transformer, Pooling, Dense and Normalize", fileModules, m.Type)
+		}
+		if !fits {
+			return d.wrong("%s: %s stands where it cannot; known is Transformer, Pooling, Dense as often as there are some, Normalize", fileModules, kind)
+		}
+	}
+	if place < 2 {
+		return d.wrong("%s has no Pooling", fileModules)
+	}
+	return nil
+}
+
+// poolingModes are the modes as the first versions wrote them.
+var poolingModes = map[string]Pooling{
+	"pooling_mode_mean_tokens": PoolMean, "pooling_mode_cls_token": PoolCLS, "pooling_mode_max_tokens": PoolMax,
+	"pooling_mode_lasttoken": PoolLast, "pooling_mode_weightedmean_tokens": PoolWeighted, "pooling_mode_mean_sqrt_len_tokens": PoolSqrt,
+}
+
+// pooling reads the module Pooling in the given folder.
+func (d *description) pooling(path string, must bool) error {
+	name := path + "/" + fileConfig
+	var conf map[string]json.RawMessage
+	found, err := d.read(name, &conf)
+	switch {
+	case err != nil:
+		return err
+	case !found && must:
+		return missing(filepath.Join(d.dir, filepath.FromSlash(name)), nil)
+	case !found:
+		d.note("no %s in it, assuming %s pooling; describe the model in %s if that is wrong", name, assumedPooling, SpecFile)
+		return nil
+	}
+	modes, err := poolingOf(conf)
+	if err != nil {
+		return d.wrong("%s: %v", name, err)
+	}
+	if len(modes) != 1 {
+		return d.wrong("%s asks for %d ways of pooling %v; one is known at a time", name, len(modes), modes)
+	}
+	d.spec.Pooling = modes[0]
+	include := true
+	if v, ok := conf["include_prompt"]; ok {
+		if err := json.Unmarshal(v, &include); err != nil {
+			return d.wrong("%s: include_prompt: %v", name, err)
+		}
+	}
+	d.spec.LeavePrompt = !include
+	return nil
+}
+
+// poolingOf returns the modes that a Pooling's configuration sets: one text, or
+// several; or as the first versions wrote it, a flag for each.
+func poolingOf(conf map[string]json.RawMessage) ([]Pooling, error) {
+	if v, ok := conf["pooling_mode"]; ok {
+		var one Pooling
+		if err := json.Unmarshal(v, &one); err == nil {
+			return []Pooling{one}, one.Validate()
+		}
+		var several []Pooling
+		err := json.Unmarshal(v, &several)
+		for _, p := range several {
+			err = errors.Join(err, p.Validate())
+		}
+		return several, err
+	}
+	var modes []Pooling
+	for key, v := range conf {
+		if !strings.HasPrefix(key, "pooling_mode_") {
+			continue
+		}
+		var on bool
+		if err := json.Unmarshal(v, &on); err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		if p, known := poolingModes[key]; on && known {
+			modes = append(modes, p)
+		} else if on {
+			return nil, fmt.Errorf("%s is not known", key)
+		}
+	}
+	if len(modes) == 0 {
+		return nil, errors.New("no way of pooling is set")
+	}
+	return modes, nil
+}
+
+// prompts reads what stands before texts.
+func (d *description) prompts() error {
+	var conf struct {
+		Prompts map[string]*string `json:"prompts"`
+		Default *string            `json:"default_prompt_name"`
+	}
+	if _, err := d.read(filePrompts, &conf); err != nil {
+		return err
+	}
+	first := func(names ...string) (string, string) {
+		for _, name := range names {
+			if p := conf.Prompts[name]; p != nil {
+				return name, *p
+			}
+		}
+		return "", ""
+	}
+	query, before := first("query")
+	d.spec.QueryPrefix = before
+	passage, before := first("document", "passage", "corpus")
+	d.spec.PassagePrefix = before
+	if query == "" && passage == "" && conf.Default != nil && *conf.Default != "" {
+		p := conf.Prompts[*conf.Default]
+		if p == nil {
+			return d.wrong("%s: default_prompt_name is %q, and there is no such prompt", filePrompts, *conf.Default)
+		}
+		d.spec.QueryPrefix, d.spec.PassagePrefix = *p, *p
+		d.note("before queries and passages stands %q, the default prompt %q of %s, which has none for either", *p, *conf.Default, filePrompts)
+	}
+	return nil
+}
+
+// length reads how many tokens a text may have.
+func (d *description) length() error {
+	var sentence struct {
+		Max *int `json:"max_seq_length"`
+	}
+	var tokenizer struct {
+		Max *float64 `json:"model_max_length"` // 1e30 where the tokenizer knows no limit
+	}
+	var config struct {
+		Type      string `json:"model_type"`
+		Positions int    `json:"max_position_embeddings"`
+		Others    int    `json:"n_positions"` // nomic_bert's name for it
+		Pad       *int   `json:"pad_token_id"`
+	}
+	_, err1 := d.read(fileLength, &sentence)
+	_, err2 := d.read(fileTokenizer, &tokenizer)
+	_, err3 := d.read(fileConfig, &config)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	switch {
+	case sentence.Max != nil && *sentence.Max > 0:
+		d.spec.MaxTokens = *sentence.Max
+	case tokenizer.Max != nil && *tokenizer.Max >= 1 && *tokenizer.Max <= MaxTokens:
+		d.spec.MaxTokens = int(math.Floor(*tokenizer.Max))
+	default:
+		defer func() {
+			d.note("no max_seq_length in %s, cutting texts at %d tokens; describe the model in %s if that is wrong", fileLength, d.spec.MaxTokens, SpecFile)
+		}()
+	}
+	positions := config.Positions
+	if positions <= 0 {
+		positions = config.Others
+	}
+	switch config.Type {
+	case "roberta", "xlm-roberta", "camembert", "mpnet": // the first token has the place behind that of padding
+		pad := 1
+		if config.Pad != nil && config.Type != "mpnet" {
+			pad = *config.Pad
+		}
+		positions -= min(max(pad, 0), MaxTokens) + 1
+	}
+	if positions > 0 {
+		d.spec.MaxTokens = min(d.spec.MaxTokens, positions)
+	}
+	return nil
+}
+
+// lastPart is what stands behind the last dot of a Python name.
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// maxJSONBytes bounds a file that describes a model.
+const maxJSONBytes = 1 << 20
+
+// readJSON decodes the file at path into v and reports whether it exists.
+func readJSON(path string, v any) (bool, error) {
+	b, err := regular.ReadFile(path, maxJSONBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return true, fmt.Errorf("%w: %s: %w", ErrSpec, path, err)
+	}
+	return true, nil
+}
+
+// missing is the error of a file that must be there, or err where it is one.
+func missing(path string, err error) error {
+	if err != nil {
+		return err
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+}
+
+// unusableModule makes an ErrSpec of what a file of weights holds, and leaves alone
+// what the file system says.
+func unusableModule(err error) error {
+	if errors.Is(err, safetensors.ErrFormat) {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
+	}
+	return err
+}

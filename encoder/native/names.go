@@ -1,0 +1,100 @@
+package native
+
+// names are what a family calls its weights: without ".weight" and ".bias" behind
+// them, and those of a layer without what stands before all of the layer's names.
+// An empty name says that the family has no such weights, one of which a
+// checkpoint need not have all is marked as optional.
+type names struct {
+	before []string // what may stand before all names, the usual first
+
+	words, places, kinds, distances string
+	embedded                        string // normalisation
+	layer                           string // before the number of a layer
+	qkv                             []string
+	mix                             string
+	inner                           []string // the gate first, if there is one
+	fused                           order    // how the halves of one inner product of a gated family lie
+	outer                           string
+	last                            string // normalisation
+
+	// Normalisations: of what goes into attention and feed-forward, and of what
+	// comes out; of queries and keys, head by head.
+	attentionIn, attentionOut, feedIn, feedOut string
+	queries, keys                              string
+
+	firstBare bool // the first layer's attention has no normalisation before it
+
+	sums     bool // the normalisations of what comes out are of its sum with what went in
+	biases   bool // all products and layer normalisations have biases; else those that the file has
+	headings bool // there may be BERT's masked-language-model head
+}
+
+// order is how the halves of a fused inner product lie.
+type order uint8
+
+const (
+	gateFirst order = iota
+	gateLast
+)
+
+var bertNames = names{
+	before: []string{"", "bert."},
+	words:  "embeddings.word_embeddings", places: "embeddings.position_embeddings", kinds: "embeddings.token_type_embeddings",
+	embedded: "embeddings.LayerNorm", layer: "encoder.layer.",
+	qkv: []string{"attention.self.query", "attention.self.key", "attention.self.value"}, mix: "attention.output.dense",
+	attentionOut: "attention.output.LayerNorm", inner: []string{"intermediate.dense"}, outer: "output.dense", feedOut: "output.LayerNorm",
+	sums: true, biases: true, headings: true,
+}
+
+// decoder are the names of families that were made of decoders.
+var decoder = names{
+	before: []string{"", "model."}, words: "embed_tokens", layer: "layers.",
+	qkv: []string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, mix: "self_attn.o_proj",
+	inner: []string{"mlp.gate_proj", "mlp.up_proj"}, outer: "mlp.down_proj", last: "norm",
+	attentionIn: "input_layernorm", feedIn: "post_attention_layernorm",
+	queries: "self_attn.q_norm", keys: "self_attn.k_norm",
+}
+
+// named are the names of each family, by model_type.
+var named = map[string]names{
+	"bert":        bertNames,
+	"roberta":     with(bertNames, func(n *names) { n.before, n.headings = []string{"", "roberta."}, false }),
+	"xlm-roberta": with(bertNames, func(n *names) { n.before, n.headings = []string{"", "roberta."}, false }),
+	"camembert":   with(bertNames, func(n *names) { n.before, n.headings = []string{"", "roberta."}, false }),
+	"distilbert": with(bertNames, func(n *names) {
+		n.before, n.kinds, n.layer, n.headings = []string{"", "distilbert."}, "", "transformer.layer.", false
+		n.qkv, n.mix, n.attentionOut = []string{"attention.q_lin", "attention.k_lin", "attention.v_lin"}, "attention.out_lin", "sa_layer_norm"
+		n.inner, n.outer, n.feedOut = []string{"ffn.lin1"}, "ffn.lin2", "output_layer_norm"
+	}),
+	"mpnet": with(bertNames, func(n *names) {
+		n.before, n.kinds, n.distances, n.headings = []string{"", "mpnet."}, "", "encoder.relative_attention_bias", false
+		n.qkv, n.mix = []string{"attention.attn.q", "attention.attn.k", "attention.attn.v"}, "attention.attn.o"
+		n.attentionOut = "attention.LayerNorm"
+	}),
+	"nomic_bert": {
+		before: []string{"", "bert."}, words: bertNames.words, kinds: bertNames.kinds, embedded: "emb_ln", layer: "encoder.layers.",
+		qkv: []string{"attn.Wqkv"}, mix: "attn.out_proj", attentionOut: "norm1",
+		inner: []string{"mlp.fc12", "mlp.fc11"}, outer: "mlp.fc2", feedOut: "norm2", sums: true,
+	},
+	"new": gteNames, "gte": gteNames,
+	"modernbert": {
+		before: []string{"", "model."}, words: "embeddings.tok_embeddings", embedded: "embeddings.norm", layer: "layers.",
+		attentionIn: "attn_norm", firstBare: true, qkv: []string{"attn.Wqkv"}, mix: "attn.Wo",
+		feedIn: "mlp_norm", inner: []string{"mlp.Wi"}, outer: "mlp.Wo", last: "final_norm",
+	},
+	"gemma3_text": with(decoder, func(n *names) {
+		n.attentionOut, n.feedIn, n.feedOut = "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"
+	}),
+	"qwen3": decoder,
+}
+
+var gteNames = names{
+	before: []string{"", "new."}, words: bertNames.words, kinds: bertNames.kinds, embedded: bertNames.embedded, layer: "encoder.layer.",
+	qkv: []string{"attention.qkv_proj"}, mix: "attention.o_proj", attentionOut: "attn_ln",
+	inner: []string{"mlp.up_gate_proj"}, fused: gateLast, outer: "mlp.down_proj", feedOut: "mlp_ln", sums: true,
+}
+
+func with(n names, change func(*names)) names {
+	change(&n)
+	return n
+}

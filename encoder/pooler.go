@@ -1,0 +1,232 @@
+package encoder
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/safetensors"
+)
+
+// Pooler makes the vector of a text of the states of its tokens: pooling, then
+// the Dense modules of the model's folder. It is immutable and safe for concurrent
+// use.
+type Pooler struct {
+	pooling Pooling
+	leave   bool
+	prompt  [2]int // tokens that are not pooled, by role
+	layers  []dense
+	width   int // of a state
+}
+
+// dense is y = activate(x·Wᵀ + b).
+type dense struct {
+	in, out  int
+	weight   []float32 // [out × in]
+	bias     []float32 // [out], nil for none
+	activate func(float64) float64
+}
+
+// The activations of Dense modules, by the names that PyTorch has for them.
+// Identity is nil.
+var denseActivations = map[string]func(float64) float64{
+	"Identity": nil,
+	"Tanh":     math.Tanh,
+	"ReLU":     func(x float64) float64 { return max(x, 0) },
+	"GELU":     func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) },
+	"SiLU":     func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	"Sigmoid":  func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+}
+
+// Most features that a Dense module may have, and modules that a folder.
+const (
+	maxFeatures = 1 << 16
+	maxModules  = 64
+)
+
+// NewPooler reads the Dense modules that s lists from dir. The states have the
+// given width; t tells how many tokens a prefix has. Errors wrap ErrSpec where a
+// module is damaged, does not fit or is of a kind that is not known, and
+// fs.ErrNotExist where it is missing.
+func NewPooler(dir string, s Spec, t Tokenizer, width int) (*Pooler, error) {
+	p := &Pooler{pooling: s.Pooling, leave: s.LeavePrompt, width: width}
+	if s.LeavePrompt {
+		for _, r := range []Role{Passage, Query} {
+			p.prompt[r] = promptTokens(t, s.Prefix(r))
+		}
+	}
+	for _, name := range s.Dense {
+		d, err := loadDense(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, err
+		}
+		if d.in != p.Dim() {
+			return nil, fmt.Errorf("%w: %s takes %d features, and what stands before it gives %d", ErrSpec, filepath.Join(dir, name), d.in, p.Dim())
+		}
+		p.layers = append(p.layers, d)
+	}
+	return p, nil
+}
+
+// promptTokens is the number of tokens of a prefix and of what stands before it.
+func promptTokens(t Tokenizer, prefix string) int {
+	if prefix == "" {
+		return 0
+	}
+	k := t.Tokenize(prefix, 0)
+	n := len(k.IDs)
+	if n > 0 && k.Special[n-1] && k.Offsets[n-1] == (Span{}) { // what stands behind a text
+		n--
+	}
+	return n
+}
+
+func loadDense(dir string) (dense, error) {
+	var d dense
+	wrong := func(format string, args ...any) (dense, error) {
+		return dense{}, fmt.Errorf("%w: %s: %s", ErrSpec, dir, fmt.Sprintf(format, args...))
+	}
+	c := struct {
+		In         int    `json:"in_features"`
+		Out        int    `json:"out_features"`
+		Bias       *bool  `json:"bias"`
+		Activation string `json:"activation_function"`
+		Residual   bool   `json:"use_residual"`
+		From       string `json:"module_input_name"`
+		To         string `json:"module_output_name"`
+	}{Activation: "Tanh"}
+	path := filepath.Join(dir, "config.json")
+	if found, err := readJSON(path, &c); err != nil || !found {
+		return d, missing(path, err)
+	}
+	if c.In < 1 || c.In > maxFeatures || c.Out < 1 || c.Out > maxFeatures {
+		return wrong("%d features in and %d out; want 1 to %d of each", c.In, c.Out, maxFeatures)
+	}
+	for _, name := range []string{c.From, c.To} {
+		if name != "" && name != "sentence_embedding" {
+			return wrong("a Dense module of %q; only of the vector of a text is known", name)
+		}
+	}
+	if c.Residual {
+		return wrong("use_residual is set, which is not known")
+	}
+	activate, ok := denseActivations[lastPart(c.Activation)]
+	if !ok {
+		return wrong("activation_function %q is not known; known are Identity, Tanh, ReLU, GELU, SiLU and Sigmoid", c.Activation)
+	}
+	d = dense{in: c.In, out: c.Out, activate: activate}
+	f, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		return d, unusableModule(err)
+	}
+	defer f.Close()
+	read := func(name string, shape ...int64) []float32 {
+		if err != nil {
+			return nil
+		}
+		if got := f.Tensors[name].Shape; !slices.Equal(got, shape) {
+			err = fmt.Errorf("%w: %s: tensor %q has the shape %v, want %v", ErrSpec, dir, name, got, shape)
+			return nil
+		}
+		var x []float32
+		if x, err = f.Floats(name); err != nil {
+			err = unusableModule(err)
+		}
+		return x
+	}
+	d.weight = read("linear.weight", int64(d.out), int64(d.in))
+	if c.Bias == nil || *c.Bias {
+		d.bias = read("linear.bias", int64(d.out))
+	}
+	return d, err
+}
+
+// Dim is the length of the vectors.
+func (p *Pooler) Dim() int {
+	if n := len(p.layers); n > 0 {
+		return p.layers[n-1].out
+	}
+	return p.width
+}
+
+// Name is what a Fingerprint calls the pooling.
+func (p *Pooler) Name() string {
+	if p.leave {
+		return string(p.pooling) + " without the prompt"
+	}
+	return string(p.pooling)
+}
+
+// Pool returns the unit vector [Dim] of a text of the given role whose tokens have
+// the states hidden [n × width], n ≥ 1. It reports false where Pooling.Pool would,
+// or where what the Dense modules give has no finite length above zero.
+func (p *Pooler) Pool(role Role, hidden []float32) ([]float32, bool) {
+	v := make([]float32, p.width)
+	weight, ok := p.pooling.sum(v, hidden, p.prompt[role])
+	if !ok {
+		return nil, false
+	}
+	if len(p.layers) > 0 {
+		for i := range v {
+			v[i] = float32(float64(v[i]) / weight)
+		}
+		v = p.project(v)
+	}
+	return v, normalize(v)
+}
+
+// project puts x through the Dense modules.
+func (p *Pooler) project(x []float32) []float32 {
+	for _, d := range p.layers {
+		y := make([]float32, d.out)
+		for o := range y {
+			var s float64
+			for i, w := range d.weight[o*d.in : (o+1)*d.in] {
+				s += float64(w) * float64(x[i])
+			}
+			if d.bias != nil {
+				s += float64(d.bias[o])
+			}
+			if d.activate != nil {
+				s = d.activate(s)
+			}
+			y[o] = float32(s)
+		}
+		x = y
+	}
+	return x
+}
+
+// HasHidden reports whether states of width Dim can be given that pool to the
+// vector of the text. Without Dense modules they are the model's own. With some,
+// they are the model's states put through the modules, which comes to the same
+// where one token is taken, or where states are averaged and no module has an
+// activation.
+func (p *Pooler) HasHidden() bool {
+	switch {
+	case len(p.layers) == 0, p.pooling == PoolCLS, p.pooling == PoolLast:
+		return true
+	case p.pooling != PoolMean && p.pooling != PoolWeighted:
+		return false
+	}
+	for _, d := range p.layers {
+		if d.activate != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Hidden returns the states [n × Dim] that Output.Hidden is, of the model's own
+// [n × width]: a copy. HasHidden must be true.
+func (p *Pooler) Hidden(states []float32) []float32 {
+	if len(p.layers) == 0 {
+		return slices.Clone(states)
+	}
+	out := make([]float32, 0, len(states)/p.width*p.Dim())
+	for i := 0; i+p.width <= len(states); i += p.width {
+		out = append(out, p.project(states[i:i+p.width])...)
+	}
+	return out
+}
