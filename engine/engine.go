@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -51,7 +52,8 @@ type Engine struct {
 	st     *store.Store
 	db     *state.DB
 
-	probe prober
+	probe   prober
+	encoded atomic.Int64 // texts of documents so far
 
 	graphAbove int // AutoHNSW, but in tests
 

@@ -187,6 +187,20 @@ func (r *doctorReport) environment(a *app) {
 		return
 	}
 	r.pass("cache", "%s, writable", dir)
+	folder, err := a.vectorCacheDir()
+	var files []encoder.CacheFile
+	if err == nil {
+		files, err = encoder.CacheFiles(folder)
+	}
+	if err != nil {
+		r.fail("vectors", err)
+		return
+	}
+	var sum int64
+	for _, f := range files {
+		sum += f.Bytes
+	}
+	r.pass("vectors", "of texts that were encoded, %s of %s, are kept in %s", bytesOf(sum), count(len(files), "model", "models"), folder)
 }
 
 // encoder checks runtime and model and returns the open encoder, or nil.

@@ -84,6 +84,7 @@ func (g *globals) declare(f *flags) {
 type app struct {
 	Env
 	globals
+	keep int // MiB for the vectors of documents that are encoded; 0 keeps none
 }
 
 // needDB returns the database's folder or a usage error.

@@ -40,6 +40,17 @@ func (f *fakeSources) called(ts *testscript.TestScript, neg bool, args []string)
 	}
 }
 
+// texts is "apitexts N": so many texts the last server answered.
+func (f *fakeSources) texts(ts *testscript.TestScript, neg bool, args []string) {
+	n := 0
+	for _, times := range f.last.Served() {
+		n += times
+	}
+	if neg || len(args) != 1 || strconv.Itoa(n) != args[0] {
+		ts.Fatalf("%d texts, want %v", n, args)
+	}
+}
+
 // turn makes the last server answer like another model from then on.
 func (f *fakeSources) turn(*testscript.TestScript, bool, []string) {
 	f.last.Next = func(int, []string) encodertest.Fault {
