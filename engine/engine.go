@@ -64,6 +64,8 @@ type Engine struct {
 	stop  context.CancelCauseFunc
 	ended chan struct{} // closed when Close has finished
 
+	replaced atomic.Bool // another database takes the place of this one
+
 	mu     sync.Mutex // guards closed
 	closed bool
 	calls  sync.WaitGroup // running calls
@@ -240,6 +242,9 @@ func (e *Engine) Close() error {
 	e.stop(ErrClosed)
 	e.db.Stop()
 	e.calls.Wait()
+	if e.replaced.Load() { // with what is derived from it
+		return errors.Join(e.db.Abandon(), e.st.Close())
+	}
 	return errors.Join(e.db.Close(), e.st.Close())
 }
 

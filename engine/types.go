@@ -139,7 +139,7 @@ type Step struct {
 // Progress reports long work. Done counts up to Total; Total is 0 while it is
 // not known. Loss is the current training loss, or 0.
 type Progress struct {
-	Stage string // "encode", "store", "rebuild", "sample", "encode queries", "fit", "evaluate", "backup", "restore", "export", "import"
+	Stage string // "encode", "store", "rebuild", "sample", "encode queries", "fit", "evaluate", "backup", "restore", "export", "import", "reembed", "wait"
 	Done  int
 	Total int
 	Loss  float64

@@ -74,6 +74,9 @@ func withRemains(ctx context.Context, dir string, progress func(done, total int)
 	if !ours {
 		return ErrNoDatabase
 	}
+	if err := TakeOver(dir); err != nil {
+		return err
+	}
 	if locked, err := exists(filepath.Join(dir, lockName)); err != nil {
 		return err
 	} else if locked { // else no one has it open, and nothing is made here
