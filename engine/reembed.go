@@ -120,7 +120,7 @@ func DropReembed(dir string) error { return store.DropNext(dir) }
 
 // A page of documents is read at once, and stored in one commit.
 const (
-	pageDocuments = 500
+	pageDocuments = encodeWindow
 	pageBytes     = 8 << 20
 )
 

@@ -232,6 +232,7 @@ type Stats struct {
 	FormatMajor int
 	Memory      Memory
 	Maintenance Maintenance
+	Reembedding bool // a Reembed runs, or what an interrupted one encoded is kept
 }
 
 // Memory is what an open database keeps in memory, in bytes, mapped files

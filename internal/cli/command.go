@@ -23,7 +23,7 @@ type action func(ctx context.Context, a *app, args []string) error
 func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
-		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
+		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
 		cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore,
 	}
