@@ -30,23 +30,24 @@ type ReembedReport struct {
 }
 
 // Reembed gives every document of the database in dir the vectors of another encoder.
-// A new database is filled beside the old one, in a folder of its own below it, which
+// A new database is filled beside the old one, in a folder of its own below it, and
 // takes its place in one step at the end; until then, and after any error, the old one
-// is as it was. Documents are cut into chunks as the new encoder reads; ids, titles, texts,
-// metadata and order stay. Terms are those of the new database where enc has no tokens.
-// A document that brought its own vector is encoded from its text like any other.
+// is as it was. Documents are cut into chunks as the new encoder reads; ids, titles,
+// texts, metadata and order stay. Where enc has no tokens, terms are numbered anew. A
+// document that brought its own vector is encoded from its text like any other.
 //
-// It opens the old database for a moment only: for reading for each page of documents, and for
-// writing at the end. Other processes search and write in between, and it waits for them; documents that they
-// add, replace or delete are followed. What was encoded stays after an error: the same call
-// goes on there, DropReembed removes it. One at a time.
+// It opens the old database for moments only: for reading for each page of documents,
+// and for writing at the end. Other processes search and write in between, and it waits
+// for them; documents that they add, replace or delete are followed. What was encoded
+// stays after an error: the same call goes on there, DropReembed removes it.
 //
 // Of o, Index, ChunkTokens, ChunkOverlap, NoSync, MemoryMiB, Local, Lambda, Alpha,
 // AcceptModel, Logger and Progress are used. enc is not closed. Errors: ErrInvalid for a
-// database of vectors alone, or of this encoder already; a *DocumentError with ErrInvalid
-// for a document without text; *encoder.MismatchError where an interrupted call had
-// another encoder; ErrLocked for a second call; ErrNotFound, ErrCorrupt, ErrNoSpace, those
-// of enc and ctx. Cost: the encoding, and once more the space of the database.
+// database of vectors alone, or of this encoder already; a *DocumentError with
+// ErrInvalid for a document without text; *encoder.MismatchError where an interrupted
+// call had another encoder; ErrLocked for a second call beside the first; ErrNotFound,
+// ErrCorrupt, ErrNoSpace, those of enc and ctx. Cost: the encoding, and once more the
+// space of the database. What a kill or an error can undo is one page, 256 documents.
 func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (ReembedReport, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -326,10 +327,11 @@ func (r *reembedder) begin(ctx context.Context, at store.Source) error {
 			return err
 		}
 		defer view.Close()
-		if h, ok, err := view.HistoryAt(found.Seq); err != nil || ok && h != found.History {
-			return errors.Join(err, refuse)
+		h, ok, err := view.HistoryAt(found.Seq)
+		if err == nil && ok && found.History != (store.History{}) && h != found.History {
+			err = refuse
 		}
-		return nil
+		return err
 	})
 }
 

@@ -195,11 +195,6 @@ func reembedBeside(t *testing.T, from, to func() encoder.Encoder, open bool) {
 				p.upsert(w, mixedDocs(1300+wrote, 1302+wrote)...)
 			}
 		}
-		if call == 5 && !open { // the change log is gone; this takes the longest
-			if err := w.Compact(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
 		if res, err := w.Search(t.Context(), engine.Query{Text: text(20), Mode: engine.ModeLexical}); err != nil || len(res.Hits) == 0 {
 			t.Errorf("a search beside: %v", err)
 		}
@@ -460,4 +455,44 @@ func TestReembedBridges(t *testing.T) {
 	e = openWith(t, dir, s.encoder("theirs"), engine.Options{})
 	add(t, e, docs(120, 121))
 	closeIt(t, e)
+}
+
+// TestReembedEndsWithClose: Close ends a Reembed, which goes on when the database is
+// opened again.
+func TestReembedEndsWithClose(t *testing.T) {
+	dir := t.TempDir()
+	e := openWith(t, dir, hash(t), engine.Options{})
+	add(t, e, docs(0, 700))
+	closing := make(chan error, 1)
+	enc := &calling{Encoder: encoder.NewHash(32)}
+	enc.before = func(call int) error {
+		if call == 7 {
+			go func() { closing <- e.Close() }()
+			for {
+				if _, err := e.Get(context.Background(), "d1"); errors.Is(err, engine.ErrClosed) {
+					return nil
+				}
+			}
+		}
+		return nil
+	}
+	if rep, err := e.Reembed(t.Context(), enc, engine.Options{NoSync: true}); !errors.Is(err, engine.ErrClosed) || rep.Added == 0 {
+		t.Fatalf("%+v, %v", rep.AddResult, err)
+	}
+	if err := <-closing; err != nil {
+		t.Fatal(err)
+	}
+	e = openWith(t, dir, hash(t), engine.Options{})
+	if s, err := e.Stats(t.Context()); err != nil || !s.Reembedding || s.Documents != 700 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	rep, err := e.Reembed(t.Context(), encoder.NewHash(32), engine.Options{NoSync: true})
+	if err != nil || rep.Found == 0 || rep.Documents != 700 {
+		t.Fatalf("%+v, %v", rep.AddResult, err)
+	}
+	n := openWith(t, dir, encoder.NewHash(32), engine.Options{})
+	defer closeIt(t, n)
+	if s, err := n.Stats(t.Context()); err != nil || s.Reembedding {
+		t.Errorf("%+v, %v", s, err)
+	}
 }

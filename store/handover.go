@@ -158,7 +158,7 @@ func takeOver(dir string) error {
 		if err := move(filepath.Join(next, recordsName), at(recordsName)); err != nil {
 			return err
 		}
-		if err := atomicfile.SyncDir(dir); err != nil {
+		if err := errors.Join(atomicfile.SyncDir(dir), atomicfile.SyncDir(next)); err != nil {
 			return err
 		}
 		hit("swap-shown")

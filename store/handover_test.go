@@ -211,6 +211,14 @@ func TestHandOver(t *testing.T) {
 		t.Fatalf("dropped when it is decided: %v", err)
 	}
 	shut(t, s)
+	if damage, err := Damage(ctx, dir, nil); err != nil || len(damage) > 0 { // it reads the new one
+		t.Fatal(damage, err)
+	}
+	s = open(t, dir, Options{ReadOnly: true})
+	if got := held(t, s); !reflect.DeepEqual(got, after) {
+		t.Fatalf("read alone: %v", got)
+	}
+	shut(t, s)
 	if err := TakeOver(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -251,6 +251,9 @@ func (ix *indexer) flush() error {
 
 // hear turns the engine's progress within one batch into that of the run.
 func (ix *indexer) hear(p engine.Progress) {
+	if p.Stage == "rebuild" { // while the database is opened
+		ix.progress.update(step{stage: "rebuilding", done: p.Done, total: p.Total, unit: "documents"})
+	}
 	if p.Stage != "encode" || p.Total == 0 {
 		return
 	}
