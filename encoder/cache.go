@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lexsem/lexsem/internal/filelock"
 )
@@ -16,6 +17,13 @@ import (
 // DefaultCacheBytes is the size at which a Cache drops its oldest half unless
 // CacheOptions say otherwise: about 690,000 vectors of dimension 384.
 const DefaultCacheBytes = 1 << 30
+
+// ErrCacheWrite is wrapped by the error of Cache.Close that says why not all vectors
+// were kept.
+var ErrCacheWrite = errors.New("write vector cache")
+
+// vectorsSuffix ends the name of a cache's file.
+const vectorsSuffix = ".vectors"
 
 // CacheOptions shape a Cache. The zero value is a good default.
 type CacheOptions struct {
@@ -41,15 +49,22 @@ type CacheStats struct {
 // read what was there, add nothing, and encode the rest. The file may be
 // deleted at any time while no process has it open.
 //
+// An encoder that does not know its probe vectors, such as one behind a URL, is asked
+// for them beside the first texts that it is asked for. Where they are not those that
+// filled the file, nothing of it is given away, and it is started anew.
+//
 // Safe for concurrent use. An entry costs about 60 bytes of memory; a hit
 // costs one read of the file.
 type Cache struct {
 	inner Encoder
-	print Fingerprint
+	print Fingerprint // of the file; with the probe vectors once they are proved
 	path  string
 	max   int64
+	asked map[cacheKey]bool // the probe texts, if they are asked for; these are never in the file
+	turn  chan struct{}     // holds a value while they are
 
 	mu     sync.Mutex
+	proved bool        // the encoder's probe vectors are those of the file
 	file   *vectorFile // nil after Close
 	lock   *os.File    // nil if read-only
 	broken error       // why nothing is written any more
@@ -65,7 +80,16 @@ func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 		o.MaxBytes = DefaultCacheBytes
 	}
 	print := inner.Fingerprint()
-	c := &Cache{inner: inner, print: print, max: o.MaxBytes, path: filepath.Join(dir, print.Digest()+".vectors")}
+	c := &Cache{
+		inner: inner, print: print, max: o.MaxBytes, path: filepath.Join(dir, print.Digest()+vectorsSuffix),
+		turn: make(chan struct{}, 1), proved: print.Probed(),
+	}
+	if !c.proved {
+		c.asked = map[cacheKey]bool{}
+		for _, text := range ProbeTexts {
+			c.asked[keyOf(Passage, text)] = true
+		}
+	}
 	if print.Dim < 1 || print.Dim > 1<<20 {
 		return nil, fmt.Errorf("open vector cache: dimension %d; use an encoder of 1 to %d", print.Dim, 1<<20)
 	}
@@ -101,11 +125,16 @@ func (c *Cache) openForWriting() error {
 		return err
 	}
 	c.file, err = readVectorFile(f, c.print)
-	if errors.Is(err, errCacheHeader) {
+	switch {
+	case errors.Is(err, errCacheHeader) && !c.proved: // the header is written once it is known
+		c.file, err = &vectorFile{f: f, dim: c.print.Dim}, nil
+	case errors.Is(err, errCacheHeader):
 		c.file, err = newVectorFile(f, c.print)
-	}
-	if err == nil {
+	case err == nil:
 		err = f.Truncate(c.file.size()) // cut a torn record
+	}
+	if now := time.Now(); err == nil {
+		err = os.Chtimes(c.path, now, now) // by which TrimCaches sees that it is in use
 	}
 	if err != nil {
 		c.file = nil
@@ -150,6 +179,87 @@ func (c *Cache) Encode(ctx context.Context, role Role, texts []string, need Need
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if !c.isProved() {
+		select {
+		case c.turn <- struct{}{}:
+			defer func() { <-c.turn }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if !c.isProved() {
+			return c.first(ctx, role, texts)
+		}
+	}
+	return c.encode(ctx, role, texts)
+}
+
+// first is encode for an encoder whose probe vectors are not known yet.
+func (c *Cache) first(ctx context.Context, role Role, texts []string) ([]Output, error) {
+	if role != Passage {
+		probes, err := c.inner.Encode(ctx, Passage, ProbeTexts[:], NeedDense)
+		if err == nil {
+			_, err = c.prove(probes)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.encode(ctx, role, texts)
+	}
+	n := len(texts)
+	out, err := c.encode(ctx, role, append(slices.Clip(texts), ProbeTexts[:]...)) // in one call: another costs its time
+	if err != nil {
+		return nil, err
+	}
+	same, err := c.prove(out[n:])
+	if err != nil {
+		return nil, err
+	}
+	if !same {
+		return c.encode(ctx, role, texts)
+	}
+	keys := make([]cacheKey, n)
+	for i, text := range texts {
+		keys[i] = keyOf(role, text)
+	}
+	return out[:n], c.store(keys, out[:n])
+}
+
+// prove compares the vectors of the probe texts with those that filled the file, and
+// begins it anew where it is not of them. same says that what it gave away stands.
+func (c *Cache) prove(probes []Output) (same bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file == nil {
+		return false, ErrClosed
+	}
+	for i, o := range probes {
+		if len(o.Dense) != c.print.Dim {
+			return false, c.lengthError(o.Dense)
+		}
+		c.print.Probe[i] = slices.Clone(o.Dense)
+	}
+	c.proved = true
+	same = len(c.file.index) == 0
+	if old := c.file.print; old.Probed() && Check("cache", old, c.print) == nil {
+		return true, nil
+	}
+	if !same { // what was found is not given away
+		c.stats.Hits, c.stats.Misses = 0, 0
+	}
+	if c.lock != nil {
+		f := c.file.f
+		if c.file, c.broken = newVectorFile(f, c.print); c.broken == nil {
+			return same, nil
+		}
+		c.file = &vectorFile{f: f} // nothing is found and nothing written
+	} else {
+		c.file = &vectorFile{f: c.file.f, dim: c.print.Dim}
+	}
+	return same, nil
+}
+
+// encode is Encode for vectors alone. Positions in its errors are those of texts.
+func (c *Cache) encode(ctx context.Context, role Role, texts []string) ([]Output, error) {
 	out := make([]Output, len(texts))
 	keys := make([]cacheKey, len(texts))
 	for i, text := range texts {
@@ -161,21 +271,32 @@ func (c *Cache) Encode(ctx context.Context, role Role, texts []string, need Need
 	}
 	var ask []string
 	var askKeys []cacheKey
+	var from []int // position of each in texts
 	at := map[cacheKey]int{}
 	for _, i := range missing {
 		if _, ok := at[keys[i]]; !ok {
 			at[keys[i]] = len(ask)
 			ask = append(ask, texts[i])
 			askKeys = append(askKeys, keys[i])
+			from = append(from, i)
 		}
 	}
 	if len(ask) > 0 {
 		got, err := c.inner.Encode(ctx, role, ask, NeedDense)
+		var one *TextError
+		if errors.As(err, &one) && one.Text >= 0 && one.Text < len(from) {
+			return nil, &TextError{Text: from[one.Text], Err: one.Err}
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := c.store(askKeys, got); err != nil {
-			return nil, err
+		if len(got) != len(ask) {
+			return nil, fmt.Errorf("%w: %d outputs for %d texts", ErrContract, len(got), len(ask))
+		}
+		if c.isProved() {
+			if err := c.store(askKeys, got); err != nil {
+				return nil, err
+			}
 		}
 		for _, i := range missing {
 			out[i].Dense = slices.Clone(got[at[keys[i]]].Dense)
@@ -196,6 +317,10 @@ func (c *Cache) lookUp(out []Output, keys []cacheKey) (missing []int, err error)
 		return nil, ErrClosed
 	}
 	for i, key := range keys {
+		if c.asked[key] {
+			missing = append(missing, i)
+			continue
+		}
 		vector, damaged, err := c.file.get(key)
 		if err != nil {
 			return nil, fmt.Errorf("read vector cache: %w; delete %s", err, c.path)
@@ -228,10 +353,10 @@ func (c *Cache) store(keys []cacheKey, got []Output) error {
 	var fresh []cacheKey
 	var records []byte
 	for i, key := range keys {
-		if len(got[i].Dense) != c.file.dim {
-			return fmt.Errorf("encoder %s gave a vector of length %d, not %d; it breaks its contract", c.print.Model, len(got[i].Dense), c.file.dim)
+		if len(got[i].Dense) != c.print.Dim {
+			return c.lengthError(got[i].Dense)
 		}
-		if c.file.has(key) { // another goroutine was quicker
+		if c.file.has(key) || c.asked[key] || CheckDense(got[i].Dense, c.print.Dim) != nil { // has: another goroutine was quicker
 			continue
 		}
 		fresh = append(fresh, key)
@@ -247,6 +372,10 @@ func (c *Cache) store(keys []cacheKey, got []Output) error {
 	}
 	c.broken = c.file.put(fresh, records)
 	return nil
+}
+
+func (c *Cache) lengthError(v []float32) error {
+	return fmt.Errorf("%w: %s gave a vector of length %d, not %d", ErrContract, c.print.Model, len(v), c.print.Dim)
 }
 
 // shrink replaces the file by its newer half. Both files are closed around the
@@ -305,7 +434,22 @@ func (c *Cache) Dim() int { return c.inner.Dim() }
 func (c *Cache) VocabSize() int { return c.inner.VocabSize() }
 
 // Fingerprint implements Encoder.
-func (c *Cache) Fingerprint() Fingerprint { return c.print }
+func (c *Cache) Fingerprint() Fingerprint { return c.inner.Fingerprint() }
+
+// Window is how many texts the inner encoder likes to be given at once; 0 if it does
+// not say.
+func (c *Cache) Window() int {
+	if w, ok := c.inner.(interface{ Window() int }); ok {
+		return w.Window()
+	}
+	return 0
+}
+
+func (c *Cache) isProved() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.proved
+}
 
 func (c *Cache) isClosed() bool {
 	c.mu.Lock()
@@ -323,7 +467,7 @@ func (c *Cache) Close() error {
 	}
 	var err error
 	if c.broken != nil {
-		err = fmt.Errorf("write vector cache %s: %w", c.path, c.broken)
+		err = fmt.Errorf("%w %s: %w", ErrCacheWrite, c.path, c.broken)
 	}
 	if c.file.f != nil {
 		err = errors.Join(err, c.file.f.Close())

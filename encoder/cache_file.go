@@ -32,6 +32,7 @@ var errCacheHeader = errors.New("not a cache of this encoder")
 // vectorFile is an open cache file and where its records are.
 type vectorFile struct {
 	f      *os.File
+	print  Fingerprint // in the header
 	dim    int
 	header int64            // bytes before the first record
 	index  map[cacheKey]int // number of the newest record of a key
@@ -73,7 +74,7 @@ func readVectorFile(f *os.File, print Fingerprint) (*vectorFile, error) {
 	if err := Check("cache", stored, print); err != nil {
 		return nil, fmt.Errorf("%w: %w", errCacheHeader, err)
 	}
-	v := &vectorFile{f: f, dim: print.Dim, header: int64(len(fixed)) + n + 4, index: map[cacheKey]int{}}
+	v := &vectorFile{f: f, print: stored, dim: print.Dim, header: int64(len(fixed)) + n + 4, index: map[cacheKey]int{}}
 	v.count = int((info.Size() - v.header) / v.recordSize())
 	var key cacheKey
 	for i := range v.count {
@@ -103,7 +104,7 @@ func newVectorFile(f *os.File, print Fingerprint) (*vectorFile, error) {
 	if _, err := f.WriteAt(b, 0); err != nil {
 		return nil, err
 	}
-	return &vectorFile{f: f, dim: print.Dim, header: int64(len(b)), index: map[cacheKey]int{}}, nil
+	return &vectorFile{f: f, print: print, dim: print.Dim, header: int64(len(b)), index: map[cacheKey]int{}}, nil
 }
 
 // get returns the vector of key, nil where there is none or a damaged one.

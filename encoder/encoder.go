@@ -62,7 +62,7 @@ type Output struct {
 // VocabSize of 0 and no tokens; those who need some take the words of the text.
 //
 // One that answers several calls of its own at a time may have a method
-// Window() int: how many texts it likes to be given at once.
+// Window() int: how many texts it likes to be given at once, 0 for no wish.
 type Encoder interface {
 	// Encode encodes texts in one role. len(result) == len(texts).
 	Encode(ctx context.Context, role Role, texts []string, need Need) ([]Output, error)

@@ -17,10 +17,22 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// encodeWindow is the number of texts handed to the encoder at once: enough
-// to sort by length, few enough for progress and cancellation. An encoder that
-// knows better says so by a method Window() int.
-const encodeWindow = 256
+// An encoder is handed encodeWindow texts at once: enough to sort by length, few enough
+// for progress and cancellation. The first ones of an open database are handed over
+// firstWindow at once, then as many as were encoded before, so that a slow model shows
+// soon how fast it is. An encoder that knows better says so by a method Window() int.
+const (
+	encodeWindow = 256
+	firstWindow  = 16
+)
+
+// window is how many texts the encoder is handed next.
+func (e *Engine) window() int {
+	if w, ok := e.enc.(checked).Encoder.(interface{ Window() int }); ok && w.Window() > 0 {
+		return w.Window()
+	}
+	return int(min(max(e.encoded.Load(), firstWindow), encodeWindow))
+}
 
 // Add stores new documents atomically: all of them or, on any error, none.
 // ErrExists (in a *DocumentError) if an id is stored already or occurs twice.
@@ -220,10 +232,7 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
-	window := encodeWindow
-	if w, ok := e.enc.(checked).Encoder.(interface{ Window() int }); ok {
-		window = max(1, w.Window())
-	}
+	window := e.window()
 	// wanted are the rows that lack a vector, the next window of them.
 	type wanted struct{ document, row int }
 	var texts []string
@@ -253,6 +262,8 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 				r.Rows[w.row].Vector = out[i].Dense
 				setTokens(r, w.row, out[i].Tokens)
 			}
+			e.encoded.Add(int64(len(rows)))
+			window = e.window()
 		}
 		texts, rows = nil, rows[:0] // an encoder that outlives the call may read texts
 		e.report(Progress{Stage: "encode", Done: done, Total: len(records)})

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -51,7 +52,8 @@ type Engine struct {
 	st     *store.Store
 	db     *state.DB
 
-	probe prober
+	probe   prober
+	encoded atomic.Int64 // texts of documents so far
 
 	graphAbove int // AutoHNSW, but in tests
 
@@ -61,6 +63,8 @@ type Engine struct {
 	root  context.Context // ends when Close begins; its cause is ErrClosed
 	stop  context.CancelCauseFunc
 	ended chan struct{} // closed when Close has finished
+
+	replaced atomic.Bool // another database takes the place of this one
 
 	mu     sync.Mutex // guards closed
 	closed bool
@@ -238,6 +242,9 @@ func (e *Engine) Close() error {
 	e.stop(ErrClosed)
 	e.db.Stop()
 	e.calls.Wait()
+	if e.replaced.Load() { // with what is derived from it
+		return errors.Join(e.db.Abandon(), e.st.Close())
+	}
 	return errors.Join(e.db.Close(), e.st.Close())
 }
 

@@ -31,9 +31,10 @@ type Exported struct {
 	// Vectors says that the documents bring their vectors.
 	Vectors bool
 
-	lines lineReader
-	first *exportedDocument // the first line, until it is asked for
-	heads int               // lines so far that said where documents come from
+	lines     lineReader
+	first     *exportedDocument // the first line, until it is asked for
+	heads     int               // lines so far that said where documents come from
+	documents int               // how many they said there are
 }
 
 // NewExported reads the first line of what Export has written. Errors: a
@@ -69,6 +70,7 @@ func (x *Exported) next() (exportedDocument, error) {
 	if d.Lexsem != nil && d.Lexsem.Export != nil {
 		h := d.Lexsem.Export
 		x.heads++
+		x.documents += max(0, h.Documents)
 		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
 	}
 	return d, nil
@@ -130,6 +132,10 @@ func (e *Engine) Import(ctx context.Context, x *Exported) (r ImportReport, err e
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if x.heads != im.told {
+			im.told, im.total = x.heads, x.documents
+			im.report()
+		}
 		if err == nil {
 			err = im.add(ctx, x, d)
 		}
@@ -149,6 +155,8 @@ type importer struct {
 	pending map[string]bool // ids in the batch
 	bytes   int
 	encode  bool // the batch's documents lack vectors
+
+	told, total int // lines that said how many documents there are, and how many
 
 	heads   int   // of the export that was compared last
 	differs error // its encoder is another than the database's
@@ -253,8 +261,12 @@ func (im *importer) flush(ctx context.Context) error {
 	t.Truncated += res.Truncated
 	t.TruncatedTokens += res.TruncatedTokens
 	im.records, im.lines, im.pending, im.bytes = nil, nil, nil, 0
-	im.e.report(Progress{Stage: "import", Done: t.Added + t.Replaced + im.r.Unchanged})
+	im.report()
 	return nil
+}
+
+func (im *importer) report() {
+	im.e.report(Progress{Stage: "import", Done: im.r.Added + im.r.Replaced + im.r.Unchanged, Total: im.total})
 }
 
 func (e *Engine) importBatch(ctx context.Context, records []store.Document, encode bool) (_ AddResult, err error) {

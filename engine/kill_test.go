@@ -40,6 +40,13 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+	if dir := os.Getenv(reembedDir); dir != "" {
+		if err := reembedChild(dir); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if mount := os.Getenv(cutMount); mount != "" {
 		if err := writeAndReopen(mount); err != nil {
 			fmt.Println("error", err)

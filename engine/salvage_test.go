@@ -114,16 +114,8 @@ func TestRepairDatabase(t *testing.T) {
 // it; with the encoder the rest comes back, with another one nothing is made.
 func TestRepairWithoutManifest(t *testing.T) {
 	t.Parallel()
-	dir, tables := wreck(t, false)
-	for _, table := range tables {
-		raw, err := os.ReadFile(table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(table, bytes.ReplaceAll(raw, []byte(`"encoder":`), []byte(`"uncoder":`)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, _ := wreck(t, false)
+	unnamed(t, dir)
 	to := dir + ".salvaged"
 	if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, engine.ErrNoEncoder) {
 		t.Fatalf("%+v, %v", rep, err)
@@ -138,5 +130,57 @@ func TestRepairWithoutManifest(t *testing.T) {
 	e := open(t, to, engine.Options{MustExist: true})
 	if d, err := e.Get(t.Context(), "d77"); err != nil || !strings.HasPrefix(d.Text, text(77)) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRepairVectorsWithoutManifest: of a database of vectors alone their length is
+// enough to bring it back, and another length makes nothing.
+func TestRepairVectorsWithoutManifest(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	e, err := engine.Open(t.Context(), dir, nil, engine.Options{Dim: dim, MemoryMiB: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds := own(t, 0, 100)
+	for i := range ds {
+		ds[i].Metadata = map[string]any{"fill": strings.Repeat(fmt.Sprint(1000+i), 2000)}
+	}
+	add(t, e, ds)
+	closeIt(t, e)
+	unnamed(t, dir)
+	to := dir + ".salvaged"
+	if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{}); !errors.Is(err, engine.ErrNoEncoder) {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	if rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{Dim: dim + 1}); err == nil {
+		t.Fatalf("with another length: %+v", rep)
+	}
+	rep, err := engine.Repair(t.Context(), dir, to, nil, engine.Options{Dim: dim})
+	if err != nil || !rep.Salvaged || rep.Saved != 100 || rep.Lost != 0 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	e = openWith(t, to, nil, engine.Options{MustExist: true})
+	for _, q := range []engine.Query{{Vector: ds[7].Vector}, {Text: ds[7].Text, Mode: engine.ModeLexical}} {
+		if r := search(t, e, q); r.Hits[0].ID != ds[7].ID {
+			t.Errorf("%+v: %v", q, ids(r))
+		}
+	}
+}
+
+// unnamed damages the records that name the encoder of a database.
+func unnamed(t *testing.T, dir string) {
+	t.Helper()
+	tables, err := filepath.Glob(filepath.Join(dir, "records", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	for _, table := range tables {
+		raw, err := os.ReadFile(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(table, bytes.ReplaceAll(raw, []byte(`"encoder":`), []byte(`"uncoder":`)), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

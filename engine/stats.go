@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/store"
 )
 
 // Stats describes the database.
@@ -24,6 +25,10 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
+	reembedding, err := store.Exists(store.NextDir(e.dir))
+	if err != nil {
+		return Stats{}, err
+	}
 	bridges, err := bridgeStats(s.Bridges)
 	if err != nil {
 		return Stats{}, err
@@ -35,6 +40,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 		DiskBytes: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(s, ModeHybrid),
 		FormatMajor: e.st.Manifest().Major,
 		Memory:      Memory(s.Memory()),
+		Reembedding: reembedding,
 		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},
 	}
 	r.Maintenance.Stale, _ = s.Sums.Staleness()

@@ -139,7 +139,7 @@ type Step struct {
 // Progress reports long work. Done counts up to Total; Total is 0 while it is
 // not known. Loss is the current training loss, or 0.
 type Progress struct {
-	Stage string // "encode", "store", "rebuild", "sample", "encode queries", "fit", "evaluate", "backup", "restore", "export", "import"
+	Stage string // "encode", "store", "rebuild", "sample", "encode queries", "fit", "evaluate", "backup", "restore", "export", "import", "reembed", "wait"
 	Done  int
 	Total int
 	Loss  float64
@@ -232,6 +232,7 @@ type Stats struct {
 	FormatMajor int
 	Memory      Memory
 	Maintenance Maintenance
+	Reembedding bool // a Reembed runs, or what an interrupted one encoded is kept
 }
 
 // Memory is what an open database keeps in memory, in bytes, mapped files

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/lexsem/lexsem/index/inverted"
@@ -100,6 +101,40 @@ func TestFailureOfTheMaintainerIsTold(t *testing.T) {
 	}
 	e = opened(t, dir, Options{}, AutoHNSW)
 	likeFresh(t, "reopened", e, Options{}, docs)
+	closed(t, e)
+}
+
+// TestFlushesAtOnce: each of several calls of Flush gets the error of what could not be
+// done, whatever calls begin meanwhile.
+func TestFlushesAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	e := opened(t, dir, Options{}, AutoHNSW)
+	put(t, e, madeDocs(rand.New(rand.NewPCG(25, 26)), 0, 5)...)
+	flushed(t, e)
+	derived := filepath.Join(dir, "derived")
+	if err := os.RemoveAll(derived); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(derived, []byte("no folder"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	saveWanted(e)
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			for i := range 100 {
+				if err := e.Flush(t.Context()); err == nil {
+					t.Errorf("call %d of Flush does not tell that nothing could be saved", i)
+					return
+				}
+			}
+		})
+	}
+	calls.Wait()
+	if err := os.Remove(derived); err != nil {
+		t.Fatal(err)
+	}
+	flushed(t, e)
 	closed(t, e)
 }
 

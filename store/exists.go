@@ -43,7 +43,7 @@ func Exists(dir string) (bool, error) {
 	if !ours {
 		return false, checkEmpty(dir)
 	}
-	for _, name := range []string{headName, recordsName} {
+	for _, name := range []string{headName, recordsName, swapName} {
 		switch _, err := os.Stat(filepath.Join(dir, name)); {
 		case err == nil:
 			return true, nil

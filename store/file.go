@@ -30,11 +30,17 @@ func WriteFileAtomic(path string, data []byte) error {
 // own name yet.
 var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`)
 
+// Folders below that of a database.
+const (
+	derivedName = "derived" // snapshots of what is derived
+	fitName     = "fit"     // what an interrupted fit goes on from
+)
+
 // removeTemporaries removes what writers of whole files in a process that died
 // have left in the database's folder and in those below it that have such
 // writers, and what is left of a Restore.
 func removeTemporaries(dir string) error {
-	for _, folder := range []string{"", "bridges", "derived", "fit"} {
+	for _, folder := range []string{"", bridgesName, derivedName, fitName} {
 		folder = filepath.Join(dir, folder)
 		entries, err := entriesOf(folder)
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 // The tests here run this test program again as a child that writes and is
 // killed. The environment says what the child is to do.
 const (
-	envChild = "LEXSEM_STORE_CHILD" // "write", "big", "open", "compact", "hold", "restore", "limited", "faulty"
+	envChild = "LEXSEM_STORE_CHILD" // "write", "big", "open", "compact", "hold", "restore", "handover", "limited", "faulty"
 	envDir   = "LEXSEM_STORE_DIR"
 	envPoint = "LEXSEM_STORE_POINT" // name of the failpoint to die at
 	envCount = "LEXSEM_STORE_COUNT" // which time it is hit
@@ -71,6 +71,8 @@ func child(role, dir string) error {
 		return faulty(dir)
 	case "restore":
 		return restoreChild(dir)
+	case "handover":
+		return handOverChild(dir)
 	}
 	o := small
 	o.NoSync = os.Getenv(envNoSync) != ""

@@ -66,11 +66,23 @@ type Manifest struct {
 	Default string            `json:"default,omitempty"` // fitted variant of a query that names none
 	Auto    string            `json:"auto,omitempty"`    // what such a query gets, if it was chosen
 
+	// Source is what a database was made from, and goes on being made from while it lies
+	// in NextDir.
+	Source *Source `json:"source,omitempty"`
+
 	// Backups are the states that backups ended at, by which the next part of one
 	// knows its base: the last maxBackups. Set by the store.
 	Backups []place `json:"backups,omitempty"`
 
 	extra map[string]json.RawMessage
+}
+
+// Source says how far a database has followed another one.
+type Source struct {
+	UUID    UUID    `json:"uuid"`
+	Seq     uint64  `json:"seq"`     // deletions up to this commit are followed
+	History History `json:"history"` // there
+	Next    uint64  `json:"next"`    // ordinals below it are done with
 }
 
 // maxBackups is how many ends of backups a manifest remembers.
@@ -90,13 +102,17 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "bridges", "default", "auto", "backups"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 
 // clone returns a copy that shares nothing that callers may change.
 func (m Manifest) clone() Manifest {
 	m.Encoder = slices.Clone(m.Encoder)
+	if m.Source != nil {
+		source := *m.Source
+		m.Source = &source
+	}
 	m.Backups = slices.Clone(m.Backups)
 	m.Bridges = maps.Clone(m.Bridges)
 	for k, b := range m.Bridges {

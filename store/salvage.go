@@ -53,10 +53,10 @@ type SalvageReport struct {
 const maxNames = 10_000
 
 // Damage reads all tables and logs of the database in dir, and the checksum of every
-// record, and returns what is wrong, at most some hundred entries. It changes
-// nothing, and needs the database not to be open for writing. Errors: *LockedError,
-// *ForeignError, ErrNoDatabase, *VersionError, those of the operating system, that of
-// ctx within some 10 ms. Cost: two reads of the records.
+// record, and returns what is wrong, at most some hundred entries. It changes nothing,
+// but for finishing what HandOver decided. The database must not be open for writing.
+// Errors: *LockedError, *ForeignError, ErrNoDatabase, *VersionError, those of the
+// operating system, that of ctx within some 10 ms. Cost: two reads of the records.
 func Damage(ctx context.Context, dir string, progress func(done, total int)) (damage []string, err error) {
 	err = withRemains(ctx, dir, progress, func(r *remains) error {
 		damage = r.damage
@@ -73,6 +73,9 @@ func withRemains(ctx context.Context, dir string, progress func(done, total int)
 	}
 	if !ours {
 		return ErrNoDatabase
+	}
+	if err := TakeOver(dir); err != nil {
+		return err
 	}
 	if locked, err := exists(filepath.Join(dir, lockName)); err != nil {
 		return err

@@ -99,7 +99,7 @@ func hit(name string) {
 
 // Open opens the database in dir, or creates it unless o.ReadOnly is set, and
 // repairs what a process that died left behind: batches without commit are
-// removed and an interrupted Compact is finished. After an unclean end it counts
+// removed, an interrupted Compact is finished, and so is what HandOver decided. After an unclean end it counts
 // the records that had been written since the database was last opened. A
 // database of format 1 is brought over, unless o.ReadOnly is set. A folder that
 // holds other files is refused as it is.
@@ -145,6 +145,14 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			err = errors.Join(s.keepSpares(err), s.release())
 		}
 	}()
+	if handed, err := decided(dir); err != nil {
+		return nil, err
+	} else if handed && o.ReadOnly {
+		return nil, fmt.Errorf("%w (another database takes its place)", ErrUnclean)
+	}
+	if err := takeOver(dir); err != nil {
+		return nil, err
+	}
 	m, slot, marked, present, err := readHead(dir)
 	if err != nil {
 		return nil, err

@@ -35,21 +35,24 @@ With --repair it makes a database whole. What is derived from the stored documen
 where it is wrong. Where the documents themselves are damaged, the database stays as it is, and
 each document that can be read is saved into a new one beside it; the others are named. The exit
 code is 0 if no document is lost, else 5. --model is needed only where the record that names the
-model is lost.`,
+model is lost; for a database of vectors alone --dim then says how long they are.`,
 	examples: []string{"lexsem doctor --db notes.db --json", "lexsem doctor --repair --db notes.db --to rescued.db"},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		asJSON := f.bool("json", "print as JSON")
 		repair := f.bool("repair", "make the database of --db whole, or save what can be read of it")
 		to := f.str("to", "", "folder of the new database of --repair, which must not exist (DB"+salvagedSuffix+")")
+		dim := f.int("dim", 0, "length of the vectors, for --repair of a database of vectors alone that has lost the record of it")
 		return func(ctx context.Context, a *app, args []string) error {
 			switch {
 			case len(args) > 0:
 				return hinted(usagef("doctor takes no arguments, got %q", args[0]), "name a database with --db")
 			case *repair:
-				return runRepair(ctx, a, *to, *asJSON)
+				return runRepair(ctx, a, *to, *dim, *asJSON)
 			case *to != "":
 				return usagef("--to goes with --repair")
+			case *dim != 0:
+				return usagef("--dim goes with --repair")
 			}
 			return runDoctor(ctx, a, *asJSON)
 		}
@@ -184,6 +187,20 @@ func (r *doctorReport) environment(a *app) {
 		return
 	}
 	r.pass("cache", "%s, writable", dir)
+	folder, err := a.vectorCacheDir()
+	var files []encoder.CacheFile
+	if err == nil {
+		files, err = encoder.CacheFiles(folder)
+	}
+	if err != nil {
+		r.fail("vectors", err)
+		return
+	}
+	var sum int64
+	for _, f := range files {
+		sum += f.Bytes
+	}
+	r.pass("vectors", "of texts that were encoded, %s of %s, are kept in %s", bytesOf(sum), count(len(files), "model", "models"), folder)
 }
 
 // encoder checks runtime and model and returns the open encoder, or nil.

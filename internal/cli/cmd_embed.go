@@ -108,7 +108,7 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &database{enc: enc}, nil
+	return &database{enc: enc, app: a}, nil
 }
 
 func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {

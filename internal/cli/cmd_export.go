@@ -102,8 +102,15 @@ texts are encoded by the model of the database, or of the export.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
+		keep := vectorCacheFlag(f)
 		asJSON := f.bool("json", "print the result as JSON")
-		return func(ctx context.Context, a *app, args []string) error { return runImport(ctx, a, args, *asJSON) }
+		return func(ctx context.Context, a *app, args []string) error {
+			if err := checkVectorCache(*keep); err != nil {
+				return err
+			}
+			a.keep = *keep
+			return runImport(ctx, a, args, *asJSON)
+		}
 	},
 }
 
@@ -115,6 +122,8 @@ type importSummary struct {
 	Unchanged int     `json:"unchanged"`
 	Truncated int     `json:"truncated"` // documents with text that no vector stands for
 	Documents int     `json:"documents"` // stored now
+	Texts     int64   `json:"texts"`     // as of index
+	FromCache int64   `json:"from_cache"`
 	Seconds   float64 `json:"seconds"`
 }
 
@@ -139,10 +148,20 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	p := a.progress()
 	defer p.done()
 	begin := time.Now()
+	shown := step{stage: "importing", unit: "documents"}
+	p.update(shown)
 	db, err := a.openImport(ctx, dir, x, engine.Options{Logger: a.warnings(), Progress: func(s engine.Progress) {
-		if s.Stage == "import" {
-			p.update(step{stage: "importing", done: s.Done, unit: "documents"})
+		now := shown
+		switch s.Stage {
+		case "import":
+			shown.done, shown.total = s.Done, s.Total
+			now = shown
+		case "encode": // within a batch
+			now.done += s.Done
+		default:
+			return
 		}
+		p.update(now)
 	}})
 	if err != nil {
 		return err
@@ -150,7 +169,7 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	defer func() { err = errors.Join(err, db.close()) }()
 	r, err := db.Import(ctx, x)
 	if err == nil {
-		err = db.Flush(ctx)
+		err = db.settle(ctx, p)
 	}
 	p.done()
 	if err != nil {
@@ -160,13 +179,17 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	if err != nil {
 		return err
 	}
+	hits, texts := fromCache(db.enc)
 	if asJSON {
-		return json.NewEncoder(a.Stdout).Encode(importSummary{dir, r.Added, r.Replaced, r.Unchanged, r.Truncated, stats.Documents, time.Since(begin).Seconds()})
+		return json.NewEncoder(a.Stdout).Encode(importSummary{dir, r.Added, r.Replaced, r.Unchanged, r.Truncated, stats.Documents, texts, hits, time.Since(begin).Seconds()})
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced, %s unchanged; %s stored\n", dir, thousands(r.Added), thousands(r.Replaced), thousands(r.Unchanged), thousands(stats.Documents))
 	if r.Truncated > 0 && err == nil {
 		_, err = fmt.Fprintf(a.Stdout, "%s longer than the model reads: %s tokens at their ends are not searchable\n",
 			count(r.Truncated, "document is", "documents are"), thousands(r.TruncatedTokens))
+	}
+	if hits > 0 && err == nil {
+		_, err = fmt.Fprintln(a.Stdout, cacheLine(hits, texts))
 	}
 	return err
 }

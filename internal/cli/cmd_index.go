@@ -28,6 +28,10 @@ OPENAI_API_KEY), or ollama:NAME, as ollama:nomic-embed-text (OLLAMA_HOST), texts
 there; NAME@DIM says how long the vectors are where it is not known. The model is asked when
 something is encoded, never for a lexical search.
 
+Vectors of texts are kept in the cache folder, so that a text that was indexed before, into
+whatever database, is not encoded again; --vector-cache bounds them. A model behind a URL is
+asked for some probe texts first, and what is kept is not used if it answers otherwise.
+
 Each batch is stored whole or not at all. When a document cannot be read, indexing stops
 before its batch, naming file and line; --skip-bad leaves such documents out and counts them.
 Ctrl-C ends after the batch that is being stored; what was stored stays.`,
@@ -45,6 +49,7 @@ Ctrl-C ends after the batch that is being stored; what was stored stays.`,
 			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
 			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),
 			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
+			keep:    vectorCacheFlag(f),
 			json:    f.bool("json", "print the summary as JSON"),
 		}
 		return o.run
@@ -56,7 +61,7 @@ type indexOptions struct {
 	skipBad, noSync *bool
 	kind            *string
 	chunk, overlap  *int
-	memory          *int
+	memory, keep    *int
 	json            *bool
 }
 
@@ -71,7 +76,9 @@ type indexSummary struct {
 	TruncatedTokens int     `json:"truncated_tokens"` // tokens cut off in all
 	Bad             int     `json:"bad"`              // documents left out by --skip-bad
 	Skipped         skipped `json:"skipped"`
-	Documents       int     `json:"documents"` // stored now
+	Documents       int     `json:"documents"`  // stored now
+	Texts           int64   `json:"texts"`      // documents and chunks that a model that is not hash was asked for; 0 without the cache
+	FromCache       int64   `json:"from_cache"` // of these, those whose vectors an earlier run had kept
 	Seconds         float64 `json:"seconds"`
 	PerSecond       float64 `json:"documents_per_second"`
 }
@@ -87,6 +94,10 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err != nil {
 		return err
 	}
+	if err := checkVectorCache(*o.keep); err != nil {
+		return err
+	}
+	a.keep = *o.keep
 	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, NoSync: *o.noSync, MemoryMiB: *o.memory}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
@@ -104,11 +115,12 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	begin := time.Now()
 	src := &sources{stdin: a.Stdin, each: ix.add, bad: ix.bad, read: func(n int) { ix.bytes += int64(n) }}
 	ix.total = src.total(paths)
+	p.update(step{stage: "indexing", unit: "documents"})
 	if err = src.walk(paths); err == nil {
 		err = ix.flush()
 	}
 	if err == nil { // what the first search would wait for is saved with the rest
-		err = ix.db.Flush(ctx)
+		err = ix.db.settle(ctx, p)
 	}
 	p.done()
 	if err != nil {
@@ -120,6 +132,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	}
 	s := ix.summary
 	s.DB, s.Skipped, s.Documents = dir, src.skipped, stats.Documents
+	s.FromCache, s.Texts = fromCache(ix.db.enc)
 	s.Seconds = time.Since(begin).Seconds()
 	s.PerSecond = float64(s.Added+s.Replaced) / max(s.Seconds, 1e-9)
 	return o.print(a, s, stats)
@@ -137,6 +150,9 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 	if s.Truncated > 0 {
 		fmt.Fprintf(a.Stdout, "%s longer than the %d tokens that %s reads: %s tokens at their ends are not searchable\n",
 			count(s.Truncated, "document is", "documents are"), stats.Encoder.MaxTokens, stats.Encoder.Model, thousands(s.TruncatedTokens))
+	}
+	if s.FromCache > 0 {
+		fmt.Fprintln(a.Stdout, cacheLine(s.FromCache, s.Texts))
 	}
 	if s.Bad > 0 {
 		fmt.Fprintf(a.Stdout, "%s left out because of errors\n", count(s.Bad, "document", "documents"))
@@ -235,6 +251,9 @@ func (ix *indexer) flush() error {
 
 // hear turns the engine's progress within one batch into that of the run.
 func (ix *indexer) hear(p engine.Progress) {
+	if p.Stage == "rebuild" { // while the database is opened
+		ix.progress.update(step{stage: "rebuilding", done: p.Done, total: p.Total, unit: "documents"})
+	}
 	if p.Stage != "encode" || p.Total == 0 {
 		return
 	}

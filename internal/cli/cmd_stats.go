@@ -48,7 +48,8 @@ type statsSummary struct {
 	Default     string        `json:"default_variant"`
 	Bridges     []statsBridge `json:"bridges"`
 	Memory      statsMemory   `json:"memory"`
-	Stale       int           `json:"stale"` // passages that RLR's factor does not know of in full
+	Stale       int           `json:"stale"`       // passages that RLR's factor does not know of in full
+	Reembedding bool          `json:"reembedding"` // a change of model is under way
 }
 
 // statsMemory is what an open database keeps in memory, in bytes, part by part.
@@ -76,7 +77,7 @@ func newStats(s engine.Stats) statsSummary {
 		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []statsBridge{},
-		Memory: statsMemory(s.Memory), Stale: s.Maintenance.Stale,
+		Memory: statsMemory(s.Memory), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
 	}
 	for _, b := range s.Bridges {
 		sb := statsBridge{b.Variant, b.File, b.Seq, b.Passages, b.Unfitted, []fitProbe{}}
@@ -138,6 +139,9 @@ func writeStats(w io.Writer, s statsSummary) {
 	m := s.Memory
 	row("memory", "%s vectors, %s codes, %s graph and tables, %s words, %s metadata, %s rlr, %s local bridges", bytesOf(m.Vectors), bytesOf(m.Codes),
 		bytesOf(m.Graph), bytesOf(m.Words), bytesOf(m.Columns), bytesOf(m.RLR), bytesOf(m.Local))
+	if s.Reembedding {
+		row("reembed", "a change of model is under way, or was interrupted: `lexsem reembed` goes on, with --discard forgets it")
+	}
 	row("queries", "modulated by %s unless --variant says otherwise", s.Default)
 	for _, b := range s.Bridges {
 		seen := "all passages seen"

@@ -23,7 +23,7 @@ type action func(ctx context.Context, a *app, args []string) error
 func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
-		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
+		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
 		cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore,
 	}
@@ -84,6 +84,7 @@ func (g *globals) declare(f *flags) {
 type app struct {
 	Env
 	globals
+	keep int // MiB for the vectors of documents that are encoded; 0 keeps none
 }
 
 // needDB returns the database's folder or a usage error.

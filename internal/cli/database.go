@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/provision"
@@ -22,6 +23,7 @@ import (
 type database struct {
 	*engine.Engine
 	enc encoder.Encoder
+	app *app
 }
 
 func (d *database) close() error {
@@ -30,9 +32,31 @@ func (d *database) close() error {
 		err = d.Engine.Close()
 	}
 	if d.enc != nil {
-		err = errors.Join(err, d.enc.Close())
+		err = errors.Join(err, d.app.closeEncoder(d.enc))
 	}
 	return err
+}
+
+// settle waits for the work in the background, and shows it.
+func (d *database) settle(ctx context.Context, p *progress) error {
+	done := make(chan error, 1)
+	go func() { done <- d.Flush(ctx) }()
+	tick := time.NewTicker(time.Second / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+		}
+		s, err := d.Stats(ctx)
+		if err != nil { // so will Flush
+			return <-done
+		}
+		if m := s.Maintenance; m.Task != "" {
+			p.update(step{stage: m.Task, done: m.Done, total: m.Total})
+		}
+	}
 }
 
 // openDB opens the database in dir with the encoder that --model names, else
@@ -64,11 +88,12 @@ func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*databa
 	if err != nil {
 		return nil, err
 	}
+	enc = a.cached(enc, a.keep)
 	e, err := open(ctx, dir, enc, o)
 	if err != nil {
-		return nil, errors.Join(notFound(err, dir), enc.Close())
+		return nil, errors.Join(notFound(err, dir), a.closeEncoder(enc))
 	}
-	return &database{e, enc}, nil
+	return &database{e, enc, a}, nil
 }
 
 // openSearch opens the database in dir for searches of one way: without a model

@@ -125,6 +125,85 @@ func checkStored(t *testing.T, dir string, stored int) {
 	}
 }
 
+// A signal in the middle of restore leaves no database and nothing else, and the same
+// command then makes it.
+func TestInterruptRestore(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("signals cannot be sent to a child on Windows")
+	}
+	from := filepath.Join(t.TempDir(), "from")
+	e, err := engine.Open(t.Context(), from, encoder.NewHash(384), engine.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := make([]engine.Document, 2000)
+	for i := range docs {
+		docs[i] = engine.Document{ID: strconv.Itoa(i + 1), Text: fmt.Sprintf("document number%d", i+1)}
+	}
+	if _, err := e.Add(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "a.backup")
+	_, err = e.Backup(t.Context(), file)
+	if err := errors.Join(err, e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	backup, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		for _, there := range []bool{true, false} { // the folder, empty
+			t.Run(fmt.Sprintf("%v, folder %v", sig, there), func(t *testing.T) { interruptRestore(t, sig, there, file, backup) })
+		}
+	}
+}
+
+func interruptRestore(t *testing.T, sig os.Signal, there bool, file string, backup []byte) {
+	dir := filepath.Join(t.TempDir(), "db")
+	if there {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "lexsem", "restore", "--db", dir, "-")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Once half of it, more than a pipe holds, is read, restore waits for the rest.
+	if _, err := in.Write(backup[:len(backup)/2]); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "restore.*")); err != nil || len(left) == 0 {
+		t.Fatalf("nothing is under way: %v, %v", left, err)
+	}
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	in.Close()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Fatalf("ended with %v, want exit code %d; stderr: %s", err, exitInterrupted, stderr.String())
+	}
+	entries, err := os.ReadDir(dir)
+	if there && err != nil || !there && !errors.Is(err, os.ErrNotExist) || len(entries) > 0 {
+		t.Fatalf("left behind: %v, %v", entries, err)
+	}
+	if out, err := exec.CommandContext(ctx, "lexsem", "restore", "--db", dir, file).CombinedOutput(); err != nil {
+		t.Fatalf("the same again: %v: %s", err, out)
+	}
+	checkStored(t, dir, 2000)
+}
+
 func TestCancelReader(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()

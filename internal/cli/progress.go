@@ -33,7 +33,8 @@ type progress struct {
 	now     func() time.Time
 	stage   string
 	start   time.Time
-	first   int // units already done when the stage began
+	first   int     // units already done when the stage began
+	share   float64 // that were
 	drawn   time.Time
 	visible bool
 }
@@ -54,7 +55,7 @@ func (p *progress) update(s step) {
 	now := p.now()
 	if s.stage != p.stage || p.start.IsZero() {
 		p.clear()
-		p.stage, p.start, p.first = s.stage, now, s.done
+		p.stage, p.start, p.first, p.share = s.stage, now, s.done, s.fraction
 		p.drawn = now
 		if p.tty {
 			p.drawn = time.Time{}
@@ -119,8 +120,8 @@ func (p *progress) line(s step, elapsed time.Duration) string {
 		switch {
 		case s.total > s.done:
 			fmt.Fprintf(&b, "  %s left", short(time.Duration(float64(s.total-s.done)/rate*float64(time.Second))))
-		case s.total == 0 && share > 0:
-			fmt.Fprintf(&b, "  %s left", short(time.Duration(seconds*(1-share)/share*float64(time.Second))))
+		case s.total == 0 && share > p.share:
+			fmt.Fprintf(&b, "  %s left", short(time.Duration(seconds*(1-share)/(share-p.share)*float64(time.Second))))
 		}
 	}
 	if s.note != "" {

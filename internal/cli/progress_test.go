@@ -33,6 +33,22 @@ func TestProgress(t *testing.T) {
 			t.Error("the bar was not removed")
 		}
 	})
+	t.Run("bytes known", func(t *testing.T) { // the rate counts from where the bar began
+		p, b := newMeter(true)
+		p.update(step{stage: "indexing", unit: "documents"})
+		now = now.Add(10 * time.Second)
+		p.update(step{stage: "indexing", done: 50, fraction: 0.5, unit: "documents"})
+		if !strings.HasSuffix(b.String(), "5.0/s  10 s left") {
+			t.Errorf("%q", b.String())
+		}
+		p.done() // something else was printed
+		p.update(step{stage: "indexing", done: 60, fraction: 0.6, unit: "documents"})
+		now = now.Add(10 * time.Second)
+		p.update(step{stage: "indexing", done: 80, fraction: 0.8, unit: "documents"})
+		if !strings.HasSuffix(b.String(), "2.0/s  10.0 s left") {
+			t.Errorf("%q", b.String())
+		}
+	})
 	t.Run("file", func(t *testing.T) {
 		p, b := newMeter(false)
 		for range 25 {

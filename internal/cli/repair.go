@@ -33,13 +33,20 @@ type repairSummary struct {
 // errLost says that documents could not be saved.
 var errLost = fmt.Errorf("%w beyond repair", store.ErrCorrupt)
 
-func runRepair(ctx context.Context, a *app, to string, asJSON bool) error {
+func runRepair(ctx context.Context, a *app, to string, dim int, asJSON bool) error {
 	dir, err := a.needDB()
 	if err != nil {
 		return err
 	}
 	if to == "" {
 		to = filepath.Clean(dir) + salvagedSuffix
+	}
+	o := engine.Options{Dim: dim, Logger: a.warnings()}
+	if err := o.Validate(); err != nil {
+		return &usageError{msg: err.Error()}
+	}
+	if dim != 0 && a.model != "" {
+		return usagef("--dim is for databases of vectors alone, --model for the others; leave one of them out")
 	}
 	var enc encoder.Encoder
 	if a.model != "" {
@@ -49,9 +56,10 @@ func runRepair(ctx context.Context, a *app, to string, asJSON bool) error {
 		defer enc.Close()
 	}
 	p := a.progress()
-	rep, err := engine.Repair(ctx, dir, to, enc, engine.Options{Logger: a.warnings(), Progress: func(ev engine.Progress) {
+	o.Progress = func(ev engine.Progress) {
 		p.update(step{stage: ev.Stage, done: ev.Done, total: ev.Total})
-	}})
+	}
+	rep, err := engine.Repair(ctx, dir, to, enc, o)
 	p.done()
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -59,7 +67,7 @@ func runRepair(ctx context.Context, a *app, to string, asJSON bool) error {
 	case errors.Is(err, fs.ErrExist):
 		return hinted(err, "name another folder with --to")
 	case errors.Is(err, engine.ErrNoEncoder):
-		return hinted(err, "name the model with --model")
+		return hinted(err, "name the model with --model; of a database of vectors alone, their length with --dim")
 	case err != nil:
 		return err
 	}

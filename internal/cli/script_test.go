@@ -79,7 +79,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
-			"api": sources.start, "apicalls": sources.called, "turn": sources.turn, "vectors": vectorsAlone,
+			"api": sources.start, "apicalls": sources.called, "apitexts": sources.texts, "turn": sources.turn, "vectors": vectorsAlone, "unname": unname,
 		},
 	})
 }

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -37,6 +40,17 @@ func (f *fakeSources) called(ts *testscript.TestScript, neg bool, args []string)
 	}
 }
 
+// texts is "apitexts N": so many texts the last server answered.
+func (f *fakeSources) texts(ts *testscript.TestScript, neg bool, args []string) {
+	n := 0
+	for _, times := range f.last.Served() {
+		n += times
+	}
+	if neg || len(args) != 1 || strconv.Itoa(n) != args[0] {
+		ts.Fatalf("%d texts, want %v", n, args)
+	}
+}
+
 // turn makes the last server answer like another model from then on.
 func (f *fakeSources) turn(*testscript.TestScript, bool, []string) {
 	f.last.Next = func(int, []string) encodertest.Fault {
@@ -49,18 +63,48 @@ func (f *fakeSources) turn(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// vectorsAlone is "vectors DIR": it makes a database of vectors without an encoder.
+// vectorsAlone is "vectors DIR [N]": it makes a database of one document with a vector,
+// or N more, without an encoder.
 func vectorsAlone(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: vectors DIR")
+	n := 0
+	if len(args) == 2 {
+		var err error
+		n, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: vectors DIR [N]")
 	}
 	ctx := context.Background()
 	e, err := engine.Open(ctx, ts.MkAbs(args[0]), nil, engine.Options{Dim: 8})
 	ts.Check(err)
-	text := "The garden is full of flowers in spring."
-	out, err := encoder.NewHash(8).Encode(ctx, encoder.Passage, []string{text}, encoder.NeedDense)
-	ts.Check(err)
-	_, err = e.Add(ctx, []engine.Document{{ID: "garden", Text: text, Vector: out[0].Dense}})
+	docs := []engine.Document{{ID: "garden", Text: "The garden is full of flowers in spring."}}
+	for i := range n {
+		docs = append(docs, engine.Document{ID: fmt.Sprint("more", i), Text: fmt.Sprint("number", i) + strings.Repeat(fmt.Sprint(" ", i), 1000)})
+	}
+	for i := range docs {
+		out, err := encoder.NewHash(8).Encode(ctx, encoder.Passage, []string{docs[i].Text}, encoder.NeedDense)
+		ts.Check(err)
+		docs[i].Vector = out[0].Dense
+	}
+	_, err = e.Add(ctx, docs)
 	ts.Check(err)
 	ts.Check(e.Close())
+}
+
+// unname GLOB damages the record in tables that names a database's encoder.
+func unname(ts *testscript.TestScript, neg bool, args []string) {
+	found := false
+	changeFiles(ts, args[0], func(data []byte) {
+		for {
+			i := bytes.Index(data, []byte(`"encoder":`))
+			if i < 0 {
+				return
+			}
+			data[i+1], found = 'u', true
+		}
+	})
+	if !found {
+		ts.Fatalf("no table of %s names an encoder", args[0])
+	}
 }

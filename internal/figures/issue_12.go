@@ -206,7 +206,7 @@ func lexical12(ctx context.Context, w *workshop) (map[string]float64, error) {
 	if err := os.WriteFile(corpus, []byte(b.String()), 0o644); err != nil {
 		return nil, err
 	}
-	c, err := w.lexsem(ctx, "index", "--db", db, "--quiet", corpus)
+	c, err := w.lexsem(ctx, "index", "--db", db, "--quiet", "--vector-cache", "0", corpus)
 	if err == nil {
 		err = c.Run()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
@@ -32,6 +33,12 @@ const (
 func pathOf(dir, kind string) string { return filepath.Join(dir, folder, kind+".snap") }
 
 func (d *DB) path(kind string) string { return pathOf(d.o.Dir, kind) }
+
+// SavedLocal says whether the database in dir has local bridges, as far as they were saved.
+func SavedLocal(dir string) bool {
+	_, err := os.Stat(pathOf(dir, fileLocal))
+	return err == nil
+}
 
 // foreign says why a snapshot is not one of a part of a database, or nil.
 func foreign(h snapshot.Header, kind string, uuid store.UUID) error {

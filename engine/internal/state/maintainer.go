@@ -32,9 +32,11 @@ type maintainer struct {
 	mu      sync.Mutex
 	now     Maintenance
 	asked   uint64        // counts calls of wake
-	settled uint64        // asked, when all that was asked for by then had been done
-	changed chan struct{} // closed and made anew when settled or now.Err changes
+	settled uint64        // asked, when all that was asked for by then had been done or had failed
+	outcome error         // now.Err then
+	changed chan struct{} // closed and made anew when settled changes
 	urgent  int           // calls of Flush that wait
+	again   bool          // a Flush has begun since: what failed is tried again
 
 	failed  map[string]error // by task: each waits for Flush or a repair
 	retried bool             // failed was emptied by a repair since the last Flush
@@ -91,7 +93,7 @@ func (d *DB) wake() {
 }
 
 // retry has what failed tried again, for once: what fails then does so not for the
-// damage that has been repaired.
+// damage that has been repaired. The maintainer alone calls it.
 func (m *maintainer) retry() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,6 +101,19 @@ func (m *maintainer) retry() {
 		clear(m.failed)
 		m.now.Err, m.retried = nil, true
 	}
+}
+
+// begin is the start of a pass: what failed is tried again in it if a Flush has begun
+// since the last one. The maintainer alone forgets an error, so that each Flush gets
+// that of its own pass, however many wait. It returns what was asked for so far.
+func (m *maintainer) begin() (asked uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.again {
+		clear(m.failed)
+		m.again, m.now.Err, m.retried = false, nil, false
+	}
+	return m.asked
 }
 
 // hurried says whether a call of Flush waits.
@@ -129,8 +144,7 @@ func (d *DB) Flush(ctx context.Context) error {
 	m := &d.maintainer
 	m.mu.Lock()
 	m.urgent++
-	clear(m.failed) // what failed is tried again
-	m.now.Err, m.retried = nil, false
+	m.again = true
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()
@@ -143,7 +157,7 @@ func (d *DB) Flush(ctx context.Context) error {
 	m.mu.Unlock()
 	for {
 		m.mu.Lock()
-		settled, changed, err := m.settled, m.changed, m.now.Err
+		settled, changed, err := m.settled, m.changed, m.outcome
 		m.mu.Unlock()
 		if settled >= want {
 			return err
@@ -167,9 +181,7 @@ func (d *DB) maintain() {
 	m := &d.maintainer
 	defer close(m.ended)
 	for {
-		m.mu.Lock()
-		asked := m.asked
-		m.mu.Unlock()
+		asked := m.begin()
 		seq := d.st.Seq()
 		worked := d.pass(m.ctx)
 		if m.ctx.Err() != nil {
@@ -177,7 +189,7 @@ func (d *DB) maintain() {
 		}
 		if !worked || d.st.Seq() != seq { // while commits keep coming there is always work
 			m.mu.Lock()
-			m.settled = asked
+			m.settled, m.outcome = asked, m.now.Err
 			m.now.Task, m.now.Done, m.now.Total = "", 0, 0
 			close(m.changed)
 			m.changed = make(chan struct{})

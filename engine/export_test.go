@@ -1,0 +1,7 @@
+package engine
+
+// SetFailpoint lets f hear of named moments until the returned function is called.
+func SetFailpoint(f func(name string)) (reset func()) {
+	failpoint = f
+	return func() { failpoint = nil }
+}

@@ -1,0 +1,225 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// A database can be made anew beside itself, in a folder of its own below it, and
+// then take its own place. What decides that is one file, SWAP: without it the old
+// database is the database, with it the new one is, wherever its parts lie by then. Whoever
+// opens the database for writing moves what is left to move.
+const (
+	nextName     = "reembed"  // the new database
+	swapName     = "SWAP"     // the file that decides
+	replacedName = "replaced" // records of the old one, until they are removed
+	swapText     = "The database in the folder reembed takes the place of this one.\n"
+)
+
+// ErrHandedOver answers writes to a database whose place another has taken.
+var ErrHandedOver = errors.New("the database made beside it takes its place; open it again")
+
+// NextDir is the folder, below that of a database, of the one that may take its place.
+func NextDir(dir string) string { return filepath.Join(dir, nextName) }
+
+// HandOver lets the database in NextDir take the place of this one. last is run while
+// no other write can come between; the new database must be closed when it returns.
+// Then that is written down, which is the one step: after an error everything
+// is as it was, and after nil this store refuses writes, and is to be closed.
+// TakeOver, or the next Open for writing, moves files to their places. Errors: those
+// of last, of ctx before it, and of the disk; that there is no whole database in NextDir.
+func (s *Store) HandOver(ctx context.Context, last func() error) error {
+	return s.writing(ctx, func() (err error) {
+		if err := last(); err != nil {
+			return err
+		}
+		next := NextDir(s.dir)
+		lock, err := s.lockNext(next)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, unlockDir(lock, false)) }()
+		hit("swap-begun")
+		err = atomicfile.Write(filepath.Join(s.dir, swapName), func(f *os.File) error {
+			_, err := f.WriteString(swapText)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		hit("swap-decided")
+		s.fail(ErrHandedOver)
+		return nil
+	})
+}
+
+// lockNext takes the lock of the database in next, which must be whole.
+func (s *Store) lockNext(next string) (*os.File, error) {
+	there, err := Exists(next)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, fmt.Errorf("%s: %w", next, ErrNoDatabase)
+	}
+	lock, err := lockDir(next, false)
+	if err != nil {
+		return nil, err
+	}
+	m, _, marked, _, err := readHead(next)
+	if err == nil && !(marked && m.clean) {
+		err = fmt.Errorf("%s: %w", next, ErrUnclean)
+	}
+	if err != nil {
+		return nil, errors.Join(err, unlockDir(lock, false))
+	}
+	return lock, nil
+}
+
+// TakeOver moves the database that HandOver decided for to its place. Without such a
+// decision it does nothing. The database must not be open. Errors: ErrLocked, those of
+// the operating system; the next call goes on.
+func TakeOver(dir string) (err error) {
+	if there, err := Exists(dir); err != nil || !there {
+		return err
+	}
+	if ok, err := decided(dir); err != nil || !ok {
+		return err
+	}
+	lock, err := lockDir(dir, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlockDir(lock, false)) }()
+	return takeOver(dir)
+}
+
+// decided says whether the database in NextDir is the database.
+func decided(dir string) (bool, error) {
+	b, err := regular.ReadFile(filepath.Join(dir, swapName), int64(len(swapText)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if string(b) != swapText {
+		return false, &CorruptError{Dir: dir, What: "file " + swapName + " is none that this program writes"}
+	}
+	return true, nil
+}
+
+// takeOver is TakeOver for whoever holds the lock. Each step may have been done before.
+func takeOver(dir string) error {
+	if ok, err := decided(dir); err != nil || !ok {
+		return err
+	}
+	next, replaced := NextDir(dir), filepath.Join(dir, replacedName)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	waiting, err := exists(filepath.Join(next, recordsName))
+	if err != nil {
+		return err
+	}
+	there, err := exists(at(recordsName))
+	if err != nil {
+		return err
+	}
+	if waiting && there { // the old one leaves, its records last
+		if err := os.MkdirAll(replaced, 0o700); err != nil {
+			return err
+		}
+		for _, name := range []string{bridgesName, derivedName, fitName, recordsName} {
+			if err := move(at(name), filepath.Join(replaced, name)); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(atomicfile.SyncDir(replaced), atomicfile.SyncDir(dir)); err != nil {
+			return err
+		}
+		hit("swap-replaced")
+	}
+	if waiting { // the new one comes, its records last
+		for _, name := range []string{headName, bridgesName, derivedName} {
+			if err := move(filepath.Join(next, name), at(name)); err != nil {
+				return err
+			}
+		}
+		if err := atomicfile.SyncDir(dir); err != nil {
+			return err
+		}
+		hit("swap-moved")
+		if err := move(filepath.Join(next, recordsName), at(recordsName)); err != nil {
+			return err
+		}
+		if err := errors.Join(atomicfile.SyncDir(dir), atomicfile.SyncDir(next)); err != nil {
+			return err
+		}
+		hit("swap-shown")
+	} else if !there {
+		return &CorruptError{Dir: dir, What: "the records are missing, here and in " + nextName + "; what the database was before lies in " + replacedName}
+	}
+	if err := errors.Join(os.RemoveAll(next), os.RemoveAll(replaced)); err != nil {
+		return err
+	}
+	if err := atomicfile.SyncDir(dir); err != nil {
+		return err
+	}
+	hit("swap-cleared")
+	return errors.Join(os.Remove(at(swapName)), atomicfile.SyncDir(dir))
+}
+
+// move puts a file or folder, if it is there, where no other folder may be.
+func move(from, to string) error {
+	there, err := exists(from)
+	if err != nil || !there {
+		return err
+	}
+	if info, err := os.Lstat(to); err == nil && info.IsDir() {
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+	}
+	return os.Rename(from, to)
+}
+
+// DropNext removes the database in NextDir, if there is one. Errors: ErrLocked while it
+// is open, ErrHandedOver where it has taken its place already.
+func DropNext(dir string) error {
+	next := NextDir(dir)
+	there, err := exists(next)
+	if err != nil || !there {
+		return err
+	}
+	if _, err := Exists(next); err != nil { // a folder that is not ours
+		return err
+	}
+	lock, err := lockDir(next, false)
+	if err != nil {
+		return err
+	}
+	err = func() error {
+		if ok, err := decided(dir); err != nil {
+			return err
+		} else if ok {
+			return fmt.Errorf("%s: %w", dir, ErrHandedOver)
+		}
+		entries, err := os.ReadDir(next)
+		for _, e := range entries {
+			if e.Name() != lockName { // which is open
+				err = errors.Join(err, os.RemoveAll(filepath.Join(next, e.Name())))
+			}
+		}
+		return err
+	}()
+	if err := errors.Join(err, unlockDir(lock, false)); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(next), atomicfile.SyncDir(dir))
+}
