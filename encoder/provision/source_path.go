@@ -99,7 +99,7 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 		if err := s.sweep(id); err != nil {
 			return Provenance{}, err
 		}
-		if r, err = s.install(ctx, a, pkg); err != nil {
+		if r, err = s.install(ctx, a, pkg, pkg.routes()[0]); err != nil {
 			return Provenance{}, err
 		}
 	}
