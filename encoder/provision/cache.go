@@ -26,9 +26,10 @@ import (
 //	staging/NAME-*         a folder being filled; its name changes to the final
 //	                       one only when every digest was right
 //
-// A receipt lists each file with its digest. A folder counts as cached when
-// its receipt names a package that is still registered and every file has
-// its digest; otherwise it is fetched again.
+// A receipt lists each file with its digest and its stamp. A folder counts as
+// cached when its receipt names a package that is still registered and every file
+// has its digest, or the stamp that it had when it was hashed; otherwise it is
+// fetched again.
 
 const receiptFile = "receipt.json"
 
@@ -52,6 +53,7 @@ type receipt struct {
 	Version string            `json:"version"`
 	Recipe  string            `json:"recipe,omitempty"` // artifact.recipe
 	Files   map[string]string `json:"files"`            // name: SHA-256
+	Stamps  map[string]stamp  `json:"stamps,omitempty"` // of the files, when they had that digest
 }
 
 func (r receipt) provenance(a artifact, cached bool) Provenance {
@@ -78,8 +80,8 @@ type artifact struct {
 // errNotCached says that an artifact's folder does not exist.
 var errNotCached = errors.New("not there")
 
-// cached returns the receipt of a's folder after checking every digest.
-func cached(ctx context.Context, a artifact) (receipt, error) {
+// cached returns the receipt of a's folder after checking every file.
+func (s *session) cached(ctx context.Context, a artifact) (receipt, error) {
 	b, err := regular.ReadFile(filepath.Join(a.dir, receiptFile), maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return receipt{}, errNotCached
@@ -104,24 +106,18 @@ func cached(ctx context.Context, a artifact) (receipt, error) {
 	if r.Files[a.main] == "" {
 		return receipt{}, fmt.Errorf("%s does not list %s", receiptFile, a.main)
 	}
-	for name, want := range r.Files {
-		if !filepath.IsLocal(name) {
-			return receipt{}, fmt.Errorf("%s lists %q", receiptFile, name)
-		}
-		got, err := hashFile(ctx, filepath.Join(a.dir, name))
-		if err != nil {
-			return receipt{}, err
-		}
-		if got != want {
-			return receipt{}, fmt.Errorf("%w: %s has %s, want %s", ErrDigest, name, got, want)
+	stamped, err := r.check(ctx, a.dir, s.verify)
+	if err == nil && stamped {
+		if err := r.write(a.dir); err != nil { // they are hashed again next time
+			s.report.logf("%s: cannot be noted as checked: %v", a.name, err)
 		}
 	}
-	return r, nil
+	return r, err
 }
 
 // obtain returns a from the cache, or over the first package that works.
 func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
-	r, err := cached(ctx, a)
+	r, err := s.cached(ctx, a)
 	if err == nil {
 		return r.provenance(a, true), nil
 	}
@@ -142,7 +138,7 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 		return Provenance{}, err
 	}
 	defer unlock()
-	if r, err := cached(ctx, a); err == nil { // another process was faster
+	if r, err := s.cached(ctx, a); err == nil { // another process was faster
 		return r.provenance(a, true), nil
 	} else if ctx.Err() != nil {
 		return Provenance{}, ctx.Err()
@@ -201,7 +197,7 @@ func (s *session) install(ctx context.Context, a artifact, p Package, w route) (
 			return receipt{}, err
 		}
 	}
-	r := receipt{Route: w.name, Package: p.Name, Version: p.Version, Recipe: a.recipe, Files: map[string]string{}}
+	r := receipt{Route: w.name, Package: p.Name, Version: p.Version, Recipe: a.recipe, Files: map[string]string{}, Stamps: map[string]stamp{}}
 	return r, place(ctx, fill, a.dir, r)
 }
 
@@ -220,12 +216,13 @@ func place(ctx context.Context, fill, dir string, r receipt) error {
 		if r.Files[e.Name()], err = hashFile(ctx, path); err != nil {
 			return err
 		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		r.Stamps[e.Name()] = stampOf(info)
 	}
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(fill, receiptFile), append(b, '\n'), 0o644); err != nil {
+	if err := r.write(fill); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {

@@ -93,7 +93,7 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 		return Provenance{}, err
 	}
 	defer unlock()
-	r, err := cached(ctx, a)
+	r, err := s.cached(ctx, a)
 	found := err == nil
 	if !found {
 		if err := s.sweep(id); err != nil {
