@@ -288,6 +288,9 @@ func TestRegistry(t *testing.T) {
 		if err := m.Spec.Validate(); err != nil {
 			t.Error(err)
 		}
+		if m.Size() < 1<<20 || len(m.Languages) == 0 || m.License == "" || m.Dim < 1 {
+			t.Errorf("%s is listed with %d bytes, languages %v, licence %q, %d dimensions", m.Spec.Model, m.Size(), m.Languages, m.License, m.Dim)
+		}
 		for _, p := range m.Packages {
 			check(t, p)
 		}

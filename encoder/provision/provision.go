@@ -144,6 +144,17 @@ func Ensure(ctx context.Context, r Request) (Result, error) {
 	return res, nil
 }
 
+// Library puts ONNX Runtime's library in place as far as r wants it, and returns
+// its path, or "". Errors and cost are those of Ensure.
+func Library(ctx context.Context, r Request) (string, error) {
+	s, err := newSession(r)
+	if err != nil {
+		return "", err
+	}
+	p, err := s.runtime(ctx, r)
+	return p.Path, err
+}
+
 // runtime puts the library in place as far as it is wanted.
 func (s *session) runtime(ctx context.Context, r Request) (Provenance, error) {
 	switch r.Runtime {
