@@ -182,6 +182,41 @@ func TestDownloadResumes(t *testing.T) {
 	}
 }
 
+// A part that an earlier run left of another state of the file is fetched anew.
+func TestDownloadOtherState(t *testing.T) {
+	etag, cut := `"old"`, true
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if cut && r.Header.Get("If-Range") != "" && r.Header.Get("Range") != "bytes=0-99999" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("ETag", etag)
+		if cut {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-99999/%d", len(body)))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(body[:10_000])
+			return
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	})
+	path := filepath.Join(t.TempDir(), "part")
+	p := Piece{URL: address, Size: 100_000, Validator: etag}
+	if _, err := client().Download(t.Context(), p, path, nil); err == nil {
+		t.Fatal("it was not cut")
+	}
+	if b, err := os.ReadFile(path); len(b) != 10_000 || err != nil {
+		t.Fatalf("%d bytes were left, %v", len(b), err)
+	}
+	cut, etag = false, `"new"`
+	p.Validator = etag
+	if resumed, err := client().Download(t.Context(), p, path, nil); err != nil || resumed {
+		t.Errorf("resumed %v, %v", resumed, err)
+	}
+	if got, err := os.ReadFile(path); !bytes.Equal(got, body[:100_000]) {
+		t.Errorf("%d bytes that differ, %v", len(got), err)
+	}
+}
+
 type counter struct {
 	http.ResponseWriter
 	n int64
