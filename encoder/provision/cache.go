@@ -23,7 +23,7 @@ import (
 //	models/NAME/           model.onnx, tokenizer.json, lexsem-model.json, receipt.json
 //	locks/NAME.lock        held by the process that fetches NAME
 //	partial/NAME/          files that were fetched in part, to be resumed
-//	staging/NAME-*         a folder being filled; its name changes to the final
+//	staging/NAME@*         a folder being filled; its name changes to the final
 //	                       one only when every digest was right
 //
 // A receipt lists each file with its digest and its stamp. A folder counts as
@@ -153,7 +153,10 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 			r, err := s.install(ctx, a, p, w)
 			if err == nil {
 				s.report.event(Event{Artifact: a.name, Route: w.name, Done: true})
-				return r.provenance(a, false), s.dropPartial(a.name)
+				if err := s.dropPartial(a.name); err != nil {
+					s.report.logf("%s: what was fetched in part stays: %v", a.name, err)
+				}
+				return r.provenance(a, false), nil
 			}
 			if ctx.Err() != nil {
 				return Provenance{}, ctx.Err()
@@ -180,7 +183,7 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 // install fetches p by one route into a staging folder, completes it and moves it
 // to a.dir.
 func (s *session) install(ctx context.Context, a artifact, p Package, w route) (receipt, error) {
-	stage, err := os.MkdirTemp(s.staging(), a.name+"-*")
+	stage, err := os.MkdirTemp(s.staging(), a.name+"@*")
 	if err != nil {
 		return receipt{}, err
 	}
@@ -248,7 +251,7 @@ func (s *session) sweep(name string) error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), name+"-") {
+		if strings.HasPrefix(e.Name(), name+"@") {
 			if err := os.RemoveAll(filepath.Join(s.staging(), e.Name())); err != nil {
 				return err
 			}

@@ -178,8 +178,8 @@ func TestCacheInterrupted(t *testing.T) {
 func TestOneFetches(t *testing.T) {
 	url, asked := countingServer(t)
 	first, _ := testSession(t, url)
-	left := filepath.Join(first.staging(), "model-123", "fill")
-	other := filepath.Join(first.staging(), "elsewhere-123")
+	left := filepath.Join(first.staging(), "model@123", "fill")
+	other := filepath.Join(first.staging(), "model-q@123")
 	for _, d := range []string{left, other} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)

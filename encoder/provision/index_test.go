@@ -288,6 +288,9 @@ func TestIndexRefused(t *testing.T) {
 		want   error
 	}{
 		{"the index's digest", func(f *fakeIndex) { f.sum, f.whole = sumOf(nil), true }, "SHA-256", ErrDigest},
+		{"the index's digest of what is wanted most of", func(f *fakeIndex) {
+			f.wheel, f.sum = makeZip(f.t, member{name: "a/b.txt", body: body}), sumOf(nil)
+		}, "SHA-256", ErrDigest},
 		{"a digest that is none", func(f *fakeIndex) { f.sum = "abc" }, "digest", nil},
 		{"our digest", func(f *fakeIndex) {
 			f.wheel = makeZip(f.t, member{name: "a/b.txt", body: noise(70_001)[1:]}, member{name: "x", body: noise(200_000)})

@@ -9,7 +9,7 @@ const (
 	bgeTokenizer = "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
 )
 
-var _ = registerModel(Model{
+var bgeSmall = registerModel(Model{
 	Spec: encoder.Spec{
 		Model:       "bge-small-en-v1.5",
 		Precision:   "fp32",

@@ -4,7 +4,7 @@ import "github.com/lexsem/lexsem/encoder"
 
 // Measured from the mvn package. Its tokenizer is that of bge-small-en-v1.5, byte
 // for byte. No hub's revision is known to hold the same model file.
-var _ = registerModel(Model{
+var e5Small = registerModel(Model{
 	Spec: encoder.Spec{
 		Model:         "e5-small-v2",
 		Precision:     "fp32",

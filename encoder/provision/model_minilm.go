@@ -15,7 +15,7 @@ func miniLMCheckpoint(prefix string) []File {
 	}
 }
 
-var _ = registerModel(Model{
+var miniLM = registerModel(Model{
 	Spec: encoder.Spec{
 		Model:     "all-MiniLM-L6-v2",
 		Precision: "fp32",

@@ -211,6 +211,7 @@ func (s *session) fromParts(ctx context.Context, t transfer, f indexFile) error 
 		return err
 	}
 	resumed, err := s.readParts(ctx, t, f, remote)
+	err = errors.Join(err, remote.Close()) // before its files are removed
 	if errors.Is(err, ErrDigest) || errors.Is(err, ErrArchive) {
 		if err := errors.Join(s.dropPartial(t.artifact), emptyFolder(t.dir)); err != nil {
 			return err
@@ -219,7 +220,7 @@ func (s *session) fromParts(ctx context.Context, t transfer, f indexFile) error 
 			err = fmt.Errorf("%w: %w", errResumed, err)
 		}
 	}
-	return errors.Join(err, remote.Close())
+	return err
 }
 
 func (s *session) readParts(ctx context.Context, t transfer, f indexFile, remote *web.Remote) (resumed bool, err error) {

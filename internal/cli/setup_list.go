@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/provision"
 )
 
@@ -26,7 +27,7 @@ type modelInfo struct {
 	Bytes       int64    `json:"bytes"`            // of the files as they are fetched
 	Present     bool     `json:"present"`          // in the cache
 	Backend     string   `json:"backend"`          // what runs it here
-	TextsPerSec float64  `json:"texts_per_second"` // measured now; 0 where the model is not here
+	TextsPerSec float64  `json:"texts_per_second"` // measured now; 0 where it or what runs it is not here
 	Default     bool     `json:"default"`
 }
 
@@ -47,6 +48,9 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	for _, m := range provision.Models() {
 		info := modelInfo{Name: m.Spec.Model, Description: m.Description, Languages: m.Languages, License: m.License, Licence: m.License, Dim: m.Dim,
 			MaxTokens: m.Spec.MaxTokens, Pooling: string(m.Spec.Pooling), Bytes: m.Size(), Backend: backend, Default: m.Spec.Model == defaultModel}
+		if m.Spec.Precision != "fp32" {
+			info.Backend = backendONNX
+		}
 		p.update(step{stage: "measuring", done: len(list), total: len(provision.Models()), unit: "models"})
 		if err := a.measureModel(ctx, p, &info); err != nil {
 			return fmt.Errorf("measure %s: %w", info.Name, err)
@@ -79,7 +83,10 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 			size = fmt.Sprintf("%.0f MB", float64(m.Bytes)/1e6)
 		}
 		if m.Present {
-			here, speed = "yes", significant(m.TextsPerSec)
+			here = "yes"
+		}
+		if m.TextsPerSec > 0 {
+			speed = significant(m.TextsPerSec)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", name, languages, m.Dim, size, m.License, here, speed, m.Description)
 	}
@@ -114,6 +121,9 @@ func (a *app) measureModel(ctx context.Context, p *progress, m *modelInfo) error
 	}
 	m.Present = true
 	enc, backend, err := a.openModel(ctx, r, res)
+	if errors.Is(err, native.ErrModel) { // it is here, and what runs it is not
+		return nil
+	}
 	if err != nil {
 		return err
 	}
