@@ -46,7 +46,7 @@ func TestEqualsONNXRuntime(t *testing.T) {
 	if texts = texts[:40]; testing.Short() {
 		texts = texts[:10]
 	}
-	for _, model := range []string{"all-MiniLM-L6-v2", "bge-small-en-v1.5"} {
+	for _, model := range []string{"all-MiniLM-L6-v2", "bge-small-en-v1.5", "e5-small-v2"} {
 		t.Run(model, func(t *testing.T) {
 			e, o := both(t, model, 0)
 			if err := encoder.Check("ONNX Runtime", o.Fingerprint(), e.Fingerprint()); err != nil {

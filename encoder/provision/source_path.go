@@ -104,13 +104,13 @@ func (s *session) adopt(ctx context.Context, dir, name string) (Provenance, erro
 		return Provenance{}, err
 	}
 	defer unlock()
-	r, err := cached(ctx, a)
+	r, err := s.cached(ctx, a)
 	found := err == nil
 	if !found {
 		if err := s.sweep(id); err != nil {
 			return Provenance{}, err
 		}
-		if r, err = s.install(ctx, a, pkg); err != nil {
+		if r, err = s.install(ctx, a, pkg, pkg.routes()[0]); err != nil {
 			return Provenance{}, err
 		}
 	}

@@ -1,8 +1,6 @@
 package provision
 
-import (
-	"context"
-)
+import "context"
 
 // pipCommands are the ways to call pip, in the order in which they are tried.
 // uv has no download command of its own but runs pip in a folder of its own.
@@ -14,6 +12,10 @@ var pipCommands = [][]string{
 	{"uv", "tool", "run", "pip"},
 }
 
+// wheelABI is the Python that wheels with platform tags are for: any will do, as
+// none of it is run, and this one says which of them is meant.
+const wheelABI = "cp311"
+
 // The pip source downloads a wheel: nothing is installed and none of the
 // package's code runs, so an externally managed Python (PEP 668) does not
 // matter. Explicit tags make the choice of the wheel independent of the
@@ -22,7 +24,7 @@ var _ = registerSource("pip", func(ctx context.Context, s *session, t transfer) 
 	args := []string{"download", "--quiet", "--disable-pip-version-check", "--no-input",
 		"--retries", "1", "--timeout", "15", "--no-deps", "--only-binary", ":all:", "--dest", "."}
 	if len(t.pkg.Tags) > 0 {
-		args = append(args, "--python-version", "3.11", "--implementation", "cp", "--abi", "cp311")
+		args = append(args, "--python-version", "3.11", "--implementation", "cp", "--abi", wheelABI)
 	}
 	for _, tag := range t.pkg.Tags {
 		args = append(args, "--platform", tag)

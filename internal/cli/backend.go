@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/native"
@@ -50,11 +52,22 @@ func (a *app) ensure(ctx context.Context, r provision.Request) (provision.Result
 	if a.backend == backendONNX && !hasCGO {
 		return provision.Result{}, errNoCGO
 	}
+	if r.Runtime == provision.RuntimeNone && !r.Offline && needsONNX(r.Model) {
+		return provision.Result{}, hinted(fmt.Errorf("%w: model %s is run by ONNX Runtime alone", encoder.ErrUnavailable, r.Model),
+			"use the model without -q, or a program built with cgo and no --backend native")
+	}
 	res, err := provision.Ensure(ctx, r)
 	if err != nil {
 		return res, modelError(err)
 	}
 	return res, nil
+}
+
+// needsONNX tells of a registered model whether only ONNX Runtime runs it.
+func needsONNX(model string) bool {
+	return slices.ContainsFunc(provision.Models(), func(m provision.Model) bool {
+		return strings.EqualFold(m.Spec.Model, model) && m.Spec.Precision != "fp32"
+	})
 }
 
 // openModel opens the model that r brought here: with ONNX Runtime where its

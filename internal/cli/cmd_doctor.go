@@ -26,7 +26,7 @@ var cmdDoctor = command{
 	summary: "check this machine, and with --db a database",
 	about: `
 Checks the build, the cache, the runtime, the model and what it computes, without fetching
-anything. With --db it reads every record and its checksum, holds every vector, its codes, the
+anything: files in the cache are hashed, where other commands trust their size and time. With --db it reads every record and its checksum, holds every vector, its codes, the
 words and the metadata to what is stored, recounts a sample of sums and cells, searches a sample
 of vectors by themselves, and says how much of the corpus the fitted bridge has seen. The exit
 code is that of the first check that failed.
@@ -223,7 +223,7 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 	}
 	p := a.progress()
 	req := a.request(model, p)
-	req.Offline = true
+	req.Offline, req.Verify = true, true
 	res, err := a.ensure(ctx, req)
 	p.done()
 	if err != nil {

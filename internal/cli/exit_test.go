@@ -73,7 +73,7 @@ func TestExitCodes(t *testing.T) {
 // commands too that print line by line.
 func TestUnwrittenResults(t *testing.T) {
 	full := errors.New("no space left on device")
-	for _, args := range [][]string{{"help"}, {"help", "search"}, {"version"}, {"setup", "--list"}} {
+	for _, args := range [][]string{{"help"}, {"help", "search"}, {"version"}, {"setup", "--list", "--cache", t.TempDir()}} {
 		var stderr strings.Builder
 		if code := Run(t.Context(), Env{Args: args, Stdout: failing{full}, Stderr: &stderr}); code != exitFailure || !strings.Contains(stderr.String(), full.Error()) {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr.String())

@@ -1,0 +1,98 @@
+// Package clientconf reads what the user told package clients: where the
+// registries are, by which certificates and proxies they are reached, and who
+// asks. It runs no client and knows no registry of its own.
+package clientconf
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// maxFile bounds a configuration file.
+const maxFile = 1 << 20
+
+// Env is the environment that configuration is looked for in.
+type Env struct {
+	Getenv func(string) string
+	Home   string // the user's folder, "" where there is none
+	OS     string // as runtime.GOOS
+	Root   string // before the absolute paths of the system's files; "" but in tests
+}
+
+// System is the environment of this process.
+func System() Env {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	return Env{Getenv: os.Getenv, Home: home, OS: runtime.GOOS}
+}
+
+// home is a path below the user's folder, "" where there is none.
+func (e Env) home(parts ...string) string {
+	if e.Home == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{e.Home}, parts...)...)
+}
+
+// system is an absolute path of the system's.
+func (e Env) system(path string) string { return filepath.Join(e.Root, path) }
+
+// below is a path below the folder that a variable names, "" where it is unset.
+func (e Env) below(variable string, parts ...string) string {
+	dir := e.Getenv(variable)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{dir}, parts...)...)
+}
+
+// read returns what a file holds, nil where there is none.
+func read(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := regular.ReadFile(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// Registry is a place that packages are fetched from.
+type Registry struct {
+	URL           string // without credentials
+	Authorization string // the header of that name, "" for none
+	Where         string // the variable or file that names it
+}
+
+// registry takes the credentials out of an address.
+func registry(address, where string) (Registry, error) {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return Registry{}, fmt.Errorf("%s names an index that is no http or https address; mend it", where)
+	}
+	r := Registry{Where: where}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		r.Authorization = Basic(u.User.Username(), password)
+		u.User = nil
+	}
+	r.URL = u.String()
+	return r, nil
+}
+
+// Basic is the Authorization header of a name and a password (RFC 7617).
+func Basic(name, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))
+}

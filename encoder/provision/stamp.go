@@ -1,0 +1,70 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+)
+
+// stamp tells whether a file may have changed since it was hashed. A change that
+// keeps the size and puts back the time goes unseen until the file is hashed
+// again, which `lexsem doctor` does.
+type stamp struct {
+	Size int64 `json:"size"`
+	Time int64 `json:"time"` // of the last change, in ns since 1970
+}
+
+func stampOf(info fs.FileInfo) stamp { return stamp{info.Size(), info.ModTime().UnixNano()} }
+
+// check holds every file in dir to its digest, those whose stamp has not changed
+// by that alone unless all is asked for. It reports whether stamps are new.
+func (r *receipt) check(ctx context.Context, dir string, all bool) (stamped bool, err error) {
+	for name, want := range r.Files {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if !filepath.IsLocal(name) {
+			return false, fmt.Errorf("%s lists %q", receiptFile, name)
+		}
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			return false, err
+		}
+		now := stampOf(info)
+		if !all && info.Mode().IsRegular() && r.Stamps[name] == now {
+			continue
+		}
+		got, err := hashFile(ctx, path)
+		if err != nil {
+			return false, err
+		}
+		if got != want {
+			return false, fmt.Errorf("%w: %s has %s, want %s", ErrDigest, name, got, want)
+		}
+		if r.Stamps[name] != now {
+			if r.Stamps == nil {
+				r.Stamps = map[string]stamp{}
+			}
+			r.Stamps[name], stamped = now, true
+		}
+	}
+	return stamped, nil
+}
+
+// write puts the receipt into dir.
+func (r *receipt) write(dir string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, receiptFile), func(f *os.File) error {
+		_, err := f.Write(append(b, '\n'))
+		return err
+	})
+}
