@@ -71,10 +71,24 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		slots: make(chan struct{}, o.Workers),
 		pool:  sync.Pool{New: func() any { return new(buffers) }},
 	}
+	if err := e.fits(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), e.Close())
+	}
 	if err := e.identify(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("probe the model in %s: %w", dir, err), e.Close())
 	}
 	return e, nil
+}
+
+// fits asks the model for the last id of the vocabulary: an embedding that is
+// smaller refuses it.
+func (e *Encoder) fits() error {
+	last := int32(e.tokenizer.VocabSize() - 1)
+	out := []encoder.Output{{Tokens: encoder.Tokens{IDs: []int32{last}}}}
+	if err := e.runBatch(out, []int{0}, 0); err != nil {
+		return fmt.Errorf("tokenizer.json has the id %d (%.100q), which the model does not take; fetch the model again: %w", last, e.tokenizer.Token(last), err)
+	}
+	return nil
 }
 
 // identify fills in the fingerprint.

@@ -79,7 +79,7 @@ func (t *Tokenizer) Tokenize(text string, max int) encoder.Tokens {
 		s.restore(out.Offsets)
 	}
 	s.text = ""
-	if cap(s.raw.text)+cap(s.pieces.buf.text)+cap(s.ids)+cap(s.work.symbols) < 1<<18 { // leave what a huge text needed to the collector
+	if cap(s.raw.text)+cap(s.a.text)+cap(s.b.text)+cap(s.ids)+cap(s.work.symbols)+cap(s.work.best) < 1<<18 { // leave what a huge text needed to the collector
 		t.scans.Put(s)
 	}
 	return out
@@ -310,6 +310,9 @@ func (s *scan) emit(id, lo, hi int32, before, behind int) {
 			first := lo == 0 || len(s.ids) == 0 && !(t.framed && len(s.t.head) > 0)
 			lo, hi = s.trim(lo, hi, before, behind, first && t.prefix)
 		}
+	}
+	if lo == hi {
+		lo, hi = 0, 0 // no bytes
 	}
 	s.ids, s.spans = append(s.ids, id), append(s.spans, encoder.Span{Start: lo, End: hi})
 }

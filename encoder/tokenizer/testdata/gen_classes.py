@@ -13,7 +13,6 @@ import base64
 import os
 import subprocess
 import tempfile
-import unicodedata
 
 import sentencepiece
 import tokenizers
@@ -65,6 +64,7 @@ def bits():
     size = lambda s: len(graph(s))
     mark("extend", lambda c, s: graph("a" + s) == "b" and c != 10)
     mark("prepend", lambda c, s: graph(s + "a") == "b")
+    # What of four bytes breaks cannot be seen, and does not matter: with a mark it has six.
     mark("breaks", lambda c, s: c < 0x10000 and size(s + "\u0301") == 2)
     mark("consonant", lambda c, s: size(s + "\u094d\u0915\u0301") == 4)
     mark("linker", lambda c, s: size("\u0915" + s + "\u0915\u0301") == 4 and size(s + "\u0301") == 1 and size("a" + s) == 1)
@@ -73,12 +73,11 @@ def bits():
 
 
 def everything_is_b():
-    """A precompiled charsmap that makes every assigned code point a "b"."""
-    skip = lambda c: c in (0, 0x62) or unicodedata.category(chr(c)) in ("Cn", "Co")
+    """A precompiled charsmap that makes every code point a "b", and "b" a "c"."""
     with tempfile.TemporaryDirectory() as d:
         at = lambda name: os.path.join(d, name)
         with open(at("rules.tsv"), "w") as f:
-            f.writelines("%X\t62\n" % c for c in CODE_POINTS if not skip(c))
+            f.writelines("%X\t%X\n" % (c, 0x62 if c != 0x62 else 0x63) for c in CODE_POINTS if c)
         with open(at("text"), "w") as f:
             f.write("hello world foo bar\n" * 50)
         sentencepiece.SentencePieceTrainer.train(

@@ -348,7 +348,8 @@ def decode(b):
 def encoded(t, b):
     text, at = decode(b)
     e = t.encode(text)
-    return [(i, at[lo], at[hi]) for i, (lo, hi) in zip(e.ids, e.offsets)]
+    # A token that stands for no bytes has the offsets 0, 0, wherever it is.
+    return [(i, at[lo], at[hi]) if lo != hi else (i, 0, 0) for i, (lo, hi) in zip(e.ids, e.offsets)]
 
 
 def varint(n):
