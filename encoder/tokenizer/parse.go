@@ -20,8 +20,6 @@ const (
 	maxFile = 64 << 20
 	// maxBERT is what encoder.ParseWordPiece reads.
 	maxBERT = 1<<24 - 1
-	// maxID bounds ids: a single one could ask for any amount of memory.
-	maxID = 1 << 21
 	// maxDepth bounds sequences of sequences, maxParts their parts.
 	maxDepth, maxParts = 8, 64
 )
@@ -132,10 +130,11 @@ type builder struct {
 	raw     bool             // the last pre-tokenizer is ByteLevel
 	unk     int32            // -1 for none
 	parts   int
+	limit   int32 // of ids: a single one could ask for any amount of memory
 }
 
 func (f *file) build(kind string) (*Tokenizer, error) {
-	b := &builder{Tokenizer: &Tokenizer{properties: unicodeProperties(), words: &cache{}}, unk: -1}
+	b := &builder{Tokenizer: &Tokenizer{properties: unicodeProperties(), words: &cache{}}, unk: -1, limit: int32(len(f.Model) + len(f.AddedTokens))}
 	for _, step := range []func() error{
 		func() error { return b.normalizer(f.Normalizer, 0) },
 		func() error { return b.preTokenizer(f.PreTokenizer, 0) },
@@ -278,8 +277,8 @@ func (b *builder) added(list []json.RawMessage) error {
 
 // name gives an id its entry.
 func (b *builder) name(text string, id int32) error {
-	if id < 0 || id >= maxID {
-		return refuse("%.200q has the id %d; ids from 0 to %d are allowed", text, id, maxID-1)
+	if id < 0 || id >= b.limit {
+		return refuse("%.200q has the id %d, which is negative or more than a file of this length can have; fetch the model again", text, id)
 	}
 	for int(id) >= len(b.vocab) {
 		b.vocab, b.special = append(b.vocab, ""), append(b.special, false)

@@ -232,7 +232,7 @@ func TestRefuses(t *testing.T) {
 		{"unknown id beyond", "unigram-bytes", "unk_id", func(j map[string]any) { at(j, "model")["unk_id"] = 1 << 20 }},
 		{"no score", "unigram-bytes", "score", func(j map[string]any) { at(j, "model")["vocab"].([]any)[3] = []any{"a"} }},
 		{"score of text", "unigram-bytes", "kind", func(j map[string]any) { at(j, "model")["vocab"].([]any)[3] = []any{"a", "b"} }},
-		{"huge id", "clip", "2097152", func(j map[string]any) { at(j, "model", "vocab")["zzz"] = 1 << 21 }},
+		{"huge id", "clip", "2097152, which", func(j map[string]any) { at(j, "model", "vocab")["zzz"] = 1 << 21 }},
 		{"negative id", "clip", "-1", func(j map[string]any) { at(j, "model", "vocab")["zzz"] = -1 }},
 		{"id beyond 32 bits", "clip", "zzz", func(j map[string]any) { at(j, "model", "vocab")["zzz"] = 1 << 40 }},
 		{"id of text", "clip", "zzz", func(j map[string]any) { at(j, "model", "vocab")["zzz"] = "a" }},
