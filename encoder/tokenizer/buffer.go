@@ -1,6 +1,9 @@
 package tokenizer
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // buffer is a text in the course of normalisation. It is valid UTF-8.
 //
@@ -8,33 +11,24 @@ import "unicode/utf8"
 // original: from[i] is where that begins, for each byte text[i]. What it is
 // long follows from the original.
 type buffer struct {
-	text    []byte
-	from    []int32
-	changes []changed // for charsmap to work with
+	text []byte
+	from []int32
 }
 
 func (b *buffer) reset() { b.text, b.from = b.text[:0], b.from[:0] }
 
-// load sets b to original[lo:hi]. Each byte that is no UTF-8 becomes U+FFFD.
+// load sets b to original[lo:hi], which is valid UTF-8.
 func (b *buffer) load(original string, lo, hi int) {
-	b.reset()
-	for i := lo; i < hi; {
-		if original[i] < utf8.RuneSelf {
-			b.text, b.from = append(b.text, original[i]), append(b.from, int32(i))
-			i++
-			continue
+	b.text = append(b.text[:0], original[lo:hi]...)
+	from := slices.Grow(b.from[:0], len(b.text))[:len(b.text)]
+	start := lo
+	for i, c := range b.text {
+		if c&0xC0 != 0x80 { // a code point begins
+			start = lo + i
 		}
-		r, n := utf8.DecodeRuneInString(original[i:hi])
-		if r == utf8.RuneError && n == 1 {
-			b.put(r, int32(i))
-		} else {
-			b.text = append(b.text, original[i:i+n]...)
-			for range n {
-				b.from = append(b.from, int32(i))
-			}
-		}
-		i += n
+		from[i] = int32(start)
 	}
+	b.from = from
 }
 
 // put appends r, which stands for the code point at from.

@@ -37,6 +37,11 @@ func (p *properties) next(b []byte) (c class, size int) {
 	if b[0] < utf8.RuneSelf {
 		return p.ascii[b[0]], 1
 	}
+	return p.wide(b)
+}
+
+//go:noinline
+func (p *properties) wide(b []byte) (class, int) {
 	r, n := utf8.DecodeRune(b)
 	return p.of(r), n
 }

@@ -16,13 +16,13 @@ type lowercase struct{ *properties }
 
 func (n lowercase) normalize(dst, src *buffer) bool {
 	for i := 0; i < len(src.text); {
-		c := src.text[i]
-		if c < utf8.RuneSelf {
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
+		if src.text[i] < utf8.RuneSelf {
+			end, start := ascii(src.text, i), len(dst.text)
+			dst.copy(src, i, end)
+			for k, c := range dst.text[start:] {
+				dst.text[start+k] = small(c)
 			}
-			dst.text, dst.from = append(dst.text, c), append(dst.from, src.from[i])
-			i++
+			i = end
 			continue
 		}
 		r, size := utf8.DecodeRune(src.text[i:])
@@ -38,19 +38,44 @@ func (n lowercase) normalize(dst, src *buffer) bool {
 	return true
 }
 
+// ascii is the end of the ASCII characters from i on.
+func ascii(text []byte, i int) int {
+	for i < len(text) && text[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
 // dropped is what a mapping returns for code points that it takes out.
 const dropped = -1
 
 // mapping replaces code points one by one, or takes them out.
-type mapping func(r rune) rune
+type mapping struct {
+	of   func(r rune) rune
+	keep [utf8.RuneSelf]bool // ASCII that stays as it is
+}
 
-func (m mapping) normalize(dst, src *buffer) bool {
+func newMapping(of func(r rune) rune) *mapping {
+	m := &mapping{of: of}
+	for c := range m.keep {
+		m.keep[c] = of(rune(c)) == rune(c)
+	}
+	return m
+}
+
+func (m *mapping) normalize(dst, src *buffer) bool {
 	for i := 0; i < len(src.text); {
-		r, size := rune(src.text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRune(src.text[i:])
+		end := i
+		for end < len(src.text) && src.text[end] < utf8.RuneSelf && m.keep[src.text[end]] {
+			end++
 		}
-		switch q := m(r); q {
+		if end > i {
+			dst.copy(src, i, end)
+			i = end
+			continue
+		}
+		r, size := utf8.DecodeRune(src.text[i:])
+		switch q := m.of(r); q {
 		case r:
 			dst.copy(src, i, i+size)
 		case dropped:
@@ -76,18 +101,18 @@ func nmt(r rune) rune {
 }
 
 // without takes out the code points of a class.
-func without(p *properties, c class) mapping {
-	return func(r rune) rune {
+func without(p *properties, c class) *mapping {
+	return newMapping(func(r rune) rune {
 		if p.of(r)&c != 0 {
 			return dropped
 		}
 		return r
-	}
+	})
 }
 
 // cleanText is BertNormalizer's clean_text.
-func cleanText(p *properties) mapping {
-	return func(r rune) rune {
+func cleanText(p *properties) *mapping {
+	return newMapping(func(r rune) rune {
 		switch c := p.of(r); {
 		case c&isControl != 0:
 			return dropped
@@ -95,7 +120,7 @@ func cleanText(p *properties) mapping {
 			return ' '
 		}
 		return r
-	}
+	})
 }
 
 // ideographs sets CJK ideographs apart with blanks: BertNormalizer's
@@ -104,6 +129,11 @@ type ideographs struct{}
 
 func (ideographs) normalize(dst, src *buffer) bool {
 	for i := 0; i < len(src.text); {
+		if end := ascii(src.text, i); end > i {
+			dst.copy(src, i, end)
+			i = end
+			continue
+		}
 		r, size := utf8.DecodeRune(src.text[i:])
 		apart := ideograph(r)
 		if apart {

@@ -71,7 +71,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 	case "StripAccents":
 		add(without(p, isMark))
 	case "Nmt":
-		add(mapping(nmt))
+		add(newMapping(nmt))
 	case "Strip":
 		var j struct {
 			Type  string

@@ -51,93 +51,130 @@ func newCharsmap(b []byte) (*charsmap, error) {
 }
 
 // lookup returns what the shortest rule that key begins with puts in its place.
-func (m *charsmap) lookup(key []byte) (string, bool) {
+func (m *charsmap) lookup(key []byte) ([]byte, bool) {
 	offset := func(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
 	at := offset(m.units[0])
 	for _, c := range key {
 		at ^= uint32(c)
 		if c == 0 || at >= uint32(len(m.units)) {
-			return "", false
+			return nil, false
 		}
 		u := m.units[at]
 		if u&(1<<31|0xff) != uint32(c) {
-			return "", false
+			return nil, false
 		}
 		at ^= offset(u)
 		if u>>8&1 == 0 {
 			continue
 		}
 		if at >= uint32(len(m.units)) {
-			return "", false
+			return nil, false
 		}
 		value := m.units[at] & (1<<31 - 1)
 		if value >= uint32(len(m.text)) {
-			return "", value == uint32(len(m.text))
+			return nil, value == uint32(len(m.text))
 		}
 		s := m.text[value:]
 		if k := bytes.IndexByte(s, 0); k >= 0 {
 			s = s[:k]
 		}
-		return string(s), utf8.Valid(s)
+		return s, utf8.Valid(s)
 	}
-	return "", false
+	return nil, false
 }
 
 func (m *charsmap) normalize(dst, src *buffer) bool {
-	text, begin := src.text, 0
-	for begin < len(text) && text[begin] < utf8.RuneSelf && m.plain[text[begin]] {
-		begin++
+	text, done := src.text, 0 // text[:done] is in dst
+	w := rewriter{aligner: aligner{dst: dst, src: src}, inserted: -1}
+	modified := false
+	rule := func(lo, hi int) bool {
+		s, ok := m.lookup(text[lo:hi])
+		if ok {
+			modified = true
+			w.keep(done, lo)
+			w.replace(s, utf8.RuneCount(text[lo:hi]))
+			done = hi
+		}
+		return ok
 	}
-	if begin == len(text) {
-		return false
-	}
-	begin = max(begin-1, 0) // a mark behind it may belong to it
-	out, modified := dst.changes[:0], false
-	rule := func(part []byte) bool {
-		s, ok := m.lookup(part)
-		if !ok {
-			return false
-		}
-		modified = true
-		diff := int32(utf8.RuneCountInString(s) - utf8.RuneCount(part))
-		for _, r := range s {
-			out = append(out, changed{r: r})
-		}
-		if diff < 0 && len(out) > 0 {
-			out[len(out)-1].change += diff
-		}
-		for k := len(out) - 1; diff > 0; k, diff = k-1, diff-1 {
-			out[k].change = 1
-		}
-		return true
-	}
-	for i := begin; i < len(text); {
+	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf && m.plain[c] && (i+1 == len(text) || text[i+1] < utf8.RuneSelf && text[i+1] != '\n') {
-			out = append(out, changed{r: rune(c)})
 			i++
 			continue
 		}
 		size := m.grapheme(text[i:])
-		if size < 6 && rule(text[i:i+size]) {
+		if size < 6 && rule(i, i+size) {
 			i += size
 			continue
 		}
 		for end := i + size; i < end; {
-			r, n := utf8.DecodeRune(text[i:])
-			if n == size && size < 6 || !rule(text[i:i+n]) { // n == size: it was looked up above
-				out = append(out, changed{r: r})
+			_, n := utf8.DecodeRune(text[i:])
+			if n < size || size >= 6 { // else it was looked up above
+				rule(i, i+n)
 			}
 			i += n
 		}
 	}
-	dst.changes = out
-	if !modified {
-		return false
+	if modified {
+		w.keep(done, len(text))
 	}
-	dst.copy(src, 0, begin)
-	a := aligner{dst: dst, src: src, at: begin}
-	for _, c := range out {
-		a.put(c.r, int(c.change))
+	return modified
+}
+
+// rewriter replaces parts of src. It aligns as the reference does: where a part
+// at the very start is deleted, all that follows is aligned too early.
+type rewriter struct {
+	aligner
+	inserted int // where the last code point of dst begins if it was one more, else -1
+}
+
+// keep copies src[lo:hi].
+func (w *rewriter) keep(lo, hi int) {
+	if lo == hi {
+		return
 	}
-	return true
+	w.inserted = -1
+	if w.at == lo {
+		w.dst.copy(w.src, lo, hi)
+		w.at = hi
+		return
+	}
+	for _, r := range string(w.src.text[lo:hi]) {
+		w.put(r, 0)
+	}
+}
+
+// replace puts s where so many code points of src were.
+func (w *rewriter) replace(s []byte, old int) {
+	count := utf8.RuneCount(s)
+	for k := 0; len(s) > 0; k++ {
+		r, n := utf8.DecodeRune(s)
+		s = s[n:]
+		w.inserted = -1
+		switch {
+		case k >= old:
+			w.inserted = len(w.dst.text)
+			w.put(r, 1)
+		case k == count-1:
+			w.put(r, count-old)
+		default:
+			w.put(r, 0)
+		}
+	}
+	if count > 0 || len(w.dst.text) == 0 {
+		return
+	}
+	// What is deleted counts for the code point before. If that was one more, it
+	// takes the place of the deleted.
+	if w.inserted >= 0 {
+		from := w.src.from[min(w.at, len(w.src.from)-1)]
+		for k := w.inserted; k < len(w.dst.from); k++ {
+			w.dst.from[k] = from
+		}
+		w.inserted = -1
+	}
+	for ; old > 0 && w.at < len(w.src.text); old-- {
+		_, n := utf8.DecodeRune(w.src.text[w.at:])
+		w.at += n
+	}
 }

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"slices"
 )
 
 // span is a range of a buffer's text.
@@ -137,38 +138,34 @@ func (m metaspace) cut(p *pieces) {
 	p.next = p.next[:0]
 	mark := []byte(m.mark)
 	for _, c := range p.cuts {
-		start := len(dst.text)
-		text := src.text[c.lo:c.hi]
-		if (m.always || m.first && src.from[c.lo] == 0) && text[0] != ' ' && !bytes.HasPrefix(text, mark) {
-			dst.puts(m.mark, src.from[c.lo])
-		}
-		for at := int(c.lo); at < int(c.hi); {
-			k := bytes.IndexByte(src.text[at:c.hi], ' ')
-			if k < 0 {
-				dst.copy(src, at, int(c.hi))
-				break
+		// Blanks become marks: at most each byte becomes one, and one is put before.
+		n, size := len(dst.text), (int(c.hi-c.lo)+1)*len(mark)
+		text, from := slices.Grow(dst.text, size)[:n+size], slices.Grow(dst.from, size)[:n+size]
+		put := func(at int32) {
+			for _, b := range mark {
+				text[n], from[n] = b, at
+				n++
 			}
-			dst.copy(src, at, at+k)
-			dst.puts(m.mark, src.from[at+k])
-			at += k + 1
 		}
-		if !m.split {
-			p.next = append(p.next, span{int32(start), int32(len(dst.text))})
-			continue
+		start := n
+		if in := src.text[c.lo:c.hi]; (m.always || m.first && src.from[c.lo] == 0) && in[0] != ' ' && !bytes.HasPrefix(in, mark) {
+			put(src.from[c.lo])
 		}
-		for at := start; at < len(dst.text); {
-			// A mark at the very start of a piece is no place to cut.
-			skip := 0
-			if bytes.HasPrefix(dst.text[at:], mark) {
-				skip = len(mark)
+		for i := int(c.lo); i < int(c.hi); i++ {
+			b := src.text[i]
+			if m.split && n > start && (b == ' ' || b == mark[0] && bytes.HasPrefix(src.text[i:c.hi], mark)) {
+				p.next = append(p.next, span{int32(start), int32(n)})
+				start = n
 			}
-			end := len(dst.text)
-			if k := bytes.Index(dst.text[at+skip:], mark); k >= 0 {
-				end = at + skip + k
+			if b == ' ' {
+				put(src.from[i])
+				continue
 			}
-			p.next = append(p.next, span{int32(at), int32(end)})
-			at = end
+			text[n], from[n] = b, src.from[i]
+			n++
 		}
+		p.next = append(p.next, span{int32(start), int32(n)})
+		dst.text, dst.from = text[:n], from[:n]
 	}
 	p.cuts, p.next = p.next, p.cuts
 	p.buf, p.spare = dst, src

@@ -8,6 +8,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -79,7 +80,7 @@ func (t *Tokenizer) Tokenize(text string, max int) encoder.Tokens {
 		s.restore(out.Offsets)
 	}
 	s.text = ""
-	if cap(s.raw.text)+cap(s.a.text)+cap(s.b.text)+cap(s.ids)+cap(s.work.symbols)+cap(s.work.best) < 1<<18 { // leave what a huge text needed to the collector
+	if cap(s.raw.text)+cap(s.a.text)+cap(s.b.text)+cap(s.whole.text)+cap(s.ids)+cap(s.work.symbols)+cap(s.work.best) < 1<<18 { // leave what a huge text needed to the collector
 		t.scans.Put(s)
 	}
 	return out
@@ -99,6 +100,7 @@ type scan struct {
 	raw    buffer
 	pieces pieces
 	a, b   buffer
+	whole  buffer // the normalised segment
 	found  []piece
 	work   work
 }
@@ -213,24 +215,28 @@ func (s *scan) segment(lo, hi int) {
 
 // normalized finds the added tokens in the normalised text.
 func (s *scan) normalized() {
-	// Pre-tokenizers write over the buffers.
-	whole := buffer{text: append([]byte(nil), s.pieces.buf.text...), from: append([]int32(nil), s.pieces.buf.from...)}
-	free := 0
+	p := &s.pieces
+	t, lo, hi, at := s.t.normal.next(p.buf.text, 0, 0)
+	if t == nil {
+		s.cut(0, len(p.buf.text))
+		return
+	}
+	whole := &s.whole // pre-tokenizers write over the buffers
+	whole.reset()
+	whole.copy(p.buf, 0, len(p.buf.text))
 	part := func(lo, hi int) {
 		if lo < hi {
-			s.pieces.buf.reset()
-			s.pieces.buf.copy(&whole, lo, hi)
+			p.buf.reset()
+			p.buf.copy(whole, lo, hi)
 			s.cut(0, hi-lo)
 		}
 	}
-	for at := 0; ; {
-		t, lo, hi, after := s.t.normal.next(whole.text, at, free)
-		if t == nil {
-			break
-		}
+	free := 0
+	for t != nil {
 		part(free, lo)
 		s.added(t, whole.text[lo:hi], int(whole.from[lo]), int(s.end(whole.from[hi-1])))
-		free, at = hi, after
+		free = hi
+		t, lo, hi, at = s.t.normal.next(whole.text, at, free)
 	}
 	part(free, len(whole.text))
 }
@@ -265,24 +271,27 @@ func (s *scan) cut(lo, hi int) {
 
 // word tokenizes one word of p.buf.
 func (s *scan) word(c span) {
-	buf := s.pieces.buf
-	word := buf.text[c.lo:c.hi]
+	t, buf := s.t, s.pieces.buf
+	word, from := buf.text[c.lo:c.hi], buf.from[c.lo:c.hi]
+	var found []piece
 	if len(word) <= cachedWord {
 		h := hashOf(word)
-		s.found = s.t.words.get(s.found[:0], word, h)
-		if len(s.found) == 0 {
-			s.found = s.t.model.tokenize(s.found, word, &s.work)
-			s.t.words.put(word, h, s.found)
+		if found = t.words.get(word, h); found == nil {
+			found = t.model.tokenize(s.found[:0], word, &s.work)
+			t.words.put(word, h, found)
+			s.found = found
 		}
 	} else {
-		s.found = s.t.model.tokenize(s.found[:0], word, &s.work)
+		found = t.model.tokenize(s.found[:0], word, &s.work)
+		s.found = found
 	}
-	for _, f := range s.found {
-		var before, behind int
-		if s.t.white != nil {
-			before, behind = int(s.t.white[f.id][0]), int(s.t.white[f.id][1])
+	for _, f := range found {
+		lo, hi := from[f.lo], s.end(from[f.hi-1])
+		if t.white != nil {
+			s.emit(f.id, lo, hi, int(t.white[f.id][0]), int(t.white[f.id][1]))
+			continue
 		}
-		s.emit(f.id, buf.from[c.lo+f.lo], s.end(buf.from[c.lo+f.hi-1]), before, behind)
+		s.emit(f.id, lo, hi, 0, 0)
 	}
 }
 
@@ -314,7 +323,14 @@ func (s *scan) emit(id, lo, hi int32, before, behind int) {
 	if lo == hi {
 		lo, hi = 0, 0 // no bytes
 	}
-	s.ids, s.spans = append(s.ids, id), append(s.spans, encoder.Span{Start: lo, End: hi})
+	// Longer slices are stored, not these: a store of a pointer costs while the
+	// collector runs.
+	n := len(s.ids)
+	if n == cap(s.ids) || n == cap(s.spans) {
+		s.ids, s.spans = slices.Grow(s.ids, n+64), slices.Grow(s.spans, n+64)
+	}
+	s.ids, s.spans = s.ids[:n+1], s.spans[:n+1]
+	s.ids[n], s.spans[n] = id, encoder.Span{Start: lo, End: hi}
 }
 
 // trim takes code points off the ends of text[lo:hi]; keep says that a single
