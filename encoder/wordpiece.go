@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder/internal/trie"
 )
 
 // ErrTokenizer is wrapped by every error about a tokenizer description that is
@@ -36,7 +39,7 @@ type WordPieceOptions struct {
 type WordPiece struct {
 	vocab         []string
 	options       WordPieceOptions
-	trie          *trie
+	trie          *trie.Trie
 	table         *normTable
 	cls, sep, unk int32
 	special       []bool      // by id: carries no lexical weight
@@ -120,6 +123,28 @@ func newWordPiece(vocab []string, added []addedWord, o WordPieceOptions) (*WordP
 	t.digest = t.sum()
 	t.scratch.New = func() any { return &scan{t: t} }
 	return t, nil
+}
+
+// Roots of the trie.
+const (
+	trieStart    = 0 // entries that begin a word
+	trieContinue = 1 // entries that continue one, without their "##"
+)
+
+func newTrie(vocab []string) *trie.Trie {
+	entries := make([]trie.Entry, 0, len(vocab))
+	for id, w := range vocab {
+		e := trie.Entry{Text: w, Root: trieStart, ID: int32(id)}
+		if rest, ok := strings.CutPrefix(w, "##"); ok {
+			e.Text, e.Root = rest, trieContinue
+		}
+		// A lone "#" is punctuation and hence a whole word: no word begins
+		// with "##", and no piece is empty.
+		if e.Text != "" {
+			entries = append(entries, e)
+		}
+	}
+	return trie.New(2, entries)
 }
 
 // setASCII takes what the table says about ASCII out of it, for the fast path.

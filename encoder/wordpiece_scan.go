@@ -188,12 +188,12 @@ func pieces[T string | []byte](s *scan, w T, base int, from []Span) {
 	for i := 0; i < len(w); {
 		id, end := int32(-1), i
 		for j := i; j < len(w); j++ {
-			child, ok := t.trie.step(node, t.lower[w[j]])
+			child, ok := t.trie.Step(node, t.lower[w[j]])
 			if !ok {
 				break
 			}
 			node = child
-			if k := t.trie.id[node]; k >= 0 {
+			if k := t.trie.ID[node]; k >= 0 {
 				id, end = k, j+1
 			}
 		}

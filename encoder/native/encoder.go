@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/tokenizer"
 )
 
 // window is the number of texts that are sorted and packed together. It
@@ -60,7 +61,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens
 	}
-	tokenizer, err := encoder.LoadWordPiece(filepath.Join(dir, "tokenizer.json"))
+	tokenizer, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
 	if err != nil {
 		return nil, err
 	}

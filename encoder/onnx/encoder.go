@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/tokenizer"
 )
 
 // window is the number of texts that are sorted and packed together. It
@@ -55,7 +56,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens
 	}
-	tokenizer, err := encoder.LoadWordPiece(filepath.Join(dir, "tokenizer.json"))
+	tokenizer, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +76,24 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		slots: make(chan struct{}, o.Workers),
 		pool:  sync.Pool{New: func() any { return new(buffers) }},
 	}
+	if err := e.fits(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), e.Close())
+	}
 	if err := e.identify(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("probe the model in %s: %w", dir, err), e.Close())
 	}
 	return e, nil
+}
+
+// fits asks the model for the last id of the vocabulary: an embedding that is
+// smaller refuses it.
+func (e *Encoder) fits() error {
+	last := int32(e.tokenizer.VocabSize() - 1)
+	out := []encoder.Output{{Tokens: encoder.Tokens{IDs: []int32{last}}}}
+	if err := e.runBatch(encoder.Passage, out, []int{0}, 0); err != nil {
+		return fmt.Errorf("tokenizer.json has the id %d (%.100q), which the model does not take; fetch the model again: %w", last, e.tokenizer.Token(last), err)
+	}
+	return nil
 }
 
 // identify fills in the fingerprint.

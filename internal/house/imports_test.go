@@ -37,10 +37,10 @@ var allowed = map[string][]string{
 	"index":                                 {"internal/vec", "internal/text", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"index/indextest":                       {"index"},
 	"index/inverted":                        {"internal/text", "internal/snapshot", "internal/cow", "internal/section"},
-	"encoder/onnx":                          {"encoder", "internal/onnxfile", "internal/regular"},
+	"encoder/onnx":                          {"encoder", "internal/onnxfile", "internal/regular", "encoder/tokenizer"},
 	"encoder/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "encoder/provision/internal/clientconf", "encoder/provision/internal/web"},
 	"encoder/encodertest":                   {"encoder", "internal/safetensors/safetensorstest"},
-	"encoder":                               {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors"},
+	"encoder":                               {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors", "encoder/internal/trie"},
 	"store":                                 {"internal/atomicfile", "internal/filelock", "internal/snapshot", "internal/regular"},
 	"internal/snapshot":                     {"internal/atomicfile", "internal/regular"},
 	"internal/cow":                          {},
@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"encoder/internal/remote":               {"encoder"},
 	"encoder/openai":                        {"encoder", "encoder/internal/remote"},
 	"encoder/ollama":                        {"encoder", "encoder/internal/remote"},
-	"encoder/native":                        {"encoder", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors"},
+	"encoder/native":                        {"encoder", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors", "encoder/tokenizer"},
 	"internal/onnxfile":                     {"internal/regular"},
 	"internal/transformer":                  {"internal/regular"},
 	"engine/internal/chunk":                 {"encoder"},
@@ -69,6 +69,8 @@ var allowed = map[string][]string{
 	"internal/safetensors/safetensorstest":  {},
 	"encoder/provision/internal/clientconf": {"internal/regular"},
 	"encoder/provision/internal/web":        {"internal/regular"},
+	"encoder/tokenizer":                     {"encoder", "encoder/internal/trie", "internal/regular"},
+	"encoder/internal/trie":                 {},
 }
 
 type listed struct {

@@ -1,0 +1,123 @@
+package tokenizer
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder/internal/trie"
+)
+
+// addedToken is a token that is found in the text as it stands, or as the
+// normaliser leaves it, before anything else looks at the text.
+type addedToken struct {
+	Content    string
+	ID         int32
+	Special    bool
+	Normalized bool
+	SingleWord bool
+	Lstrip     bool
+	Rstrip     bool
+
+	pattern string // what is looked for
+}
+
+// finder finds added tokens, the longest of the leftmost.
+type finder struct {
+	*properties
+	tokens []addedToken
+	trie   *trie.Trie // of patterns; ids are indices of tokens
+	starts [256]bool
+}
+
+func newFinder(p *properties, tokens []addedToken) *finder {
+	f := &finder{properties: p, tokens: tokens}
+	entries := make([]trie.Entry, len(tokens))
+	for i, t := range tokens {
+		entries[i] = trie.Entry{Text: t.pattern, ID: int32(i)}
+		f.starts[t.pattern[0]] = true
+	}
+	f.trie = trie.New(1, entries)
+	return f
+}
+
+// next returns the first token in text[at:] and its range, the white space it
+// swallows included; free is the end of the one before. A nil token says that
+// there is none.
+func (f *finder) next(text []byte, at, free int) (t *addedToken, lo, hi, after int) {
+	for ; at < len(text); at++ {
+		if !f.starts[text[at]] {
+			continue
+		}
+		node, end := uint32(0), -1
+		for j := at; j < len(text); j++ {
+			child, ok := f.trie.Step(node, text[j])
+			if !ok {
+				break
+			}
+			node = child
+			if k := f.trie.ID[node]; k >= 0 {
+				t, end = &f.tokens[k], j+1
+			}
+		}
+		if end < 0 {
+			continue
+		}
+		if t.SingleWord && !f.alone(text, at, end) {
+			t, at = nil, end-1
+			continue
+		}
+		lo, hi = at, end
+		for t.Lstrip && lo > free {
+			r, n := utf8.DecodeLastRune(text[:lo])
+			if f.of(r)&isWhite == 0 {
+				break
+			}
+			lo -= n
+		}
+		for t.Rstrip && hi < len(text) {
+			c, n := f.properties.next(text[hi:])
+			if c&isWhite == 0 {
+				break
+			}
+			hi += n
+		}
+		return t, lo, hi, end
+	}
+	return nil, 0, 0, 0
+}
+
+// alone says that no part of a word touches text[lo:hi].
+func (f *finder) alone(text []byte, lo, hi int) bool {
+	if lo > 0 {
+		if r, _ := utf8.DecodeLastRune(text[:lo]); f.of(r)&isWord != 0 {
+			return false
+		}
+	}
+	if hi < len(text) {
+		if c, _ := f.properties.next(text[hi:]); c&isWord != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// blanksAround counts the code points at the ends of s that are white space or
+// the letter that byte-level vocabularies have for a blank.
+func (p *properties) blanksAround(s []byte) (before, behind int) {
+	blank := func(r rune) bool { return r == 'Ġ' || p.of(r)&isWhite != 0 }
+	for _, r := range bytes.Runes(s) {
+		if !blank(r) {
+			break
+		}
+		before++
+	}
+	for len(s) > 0 {
+		r, n := utf8.DecodeLastRune(s)
+		if !blank(r) {
+			break
+		}
+		behind++
+		s = s[:len(s)-n]
+	}
+	return before, behind
+}

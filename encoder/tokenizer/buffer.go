@@ -1,0 +1,78 @@
+package tokenizer
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// buffer is a text in the course of normalisation. It is valid UTF-8.
+//
+// As in the reference, each code point stands for one code point of the
+// original: from[i] is where that begins, for each byte text[i]. What it is
+// long follows from the original.
+type buffer struct {
+	text []byte
+	from []int32
+}
+
+func (b *buffer) reset() { b.text, b.from = b.text[:0], b.from[:0] }
+
+// load sets b to original[lo:hi], which is valid UTF-8.
+func (b *buffer) load(original string, lo, hi int) {
+	b.text = append(b.text[:0], original[lo:hi]...)
+	from := slices.Grow(b.from[:0], len(b.text))[:len(b.text)]
+	start := lo
+	for i, c := range b.text {
+		if c&0xC0 != 0x80 { // a code point begins
+			start = lo + i
+		}
+		from[i] = int32(start)
+	}
+	b.from = from
+}
+
+// put appends r, which stands for the code point at from.
+func (b *buffer) put(r rune, from int32) {
+	n := len(b.text)
+	b.text = utf8.AppendRune(b.text, r)
+	for range len(b.text) - n {
+		b.from = append(b.from, from)
+	}
+}
+
+// copy appends src[lo:hi].
+func (b *buffer) copy(src *buffer, lo, hi int) {
+	b.text = append(b.text, src.text[lo:hi]...)
+	b.from = append(b.from, src.from[lo:hi]...)
+}
+
+// puts appends s, all of which stands for the code point at from.
+func (b *buffer) puts(s string, from int32) {
+	b.text = append(b.text, s...)
+	for range len(s) {
+		b.from = append(b.from, from)
+	}
+}
+
+// aligner appends code points to dst the way the reference aligns the result of
+// a normaliser with its input: by counting. Each put says by how much the number
+// of code points changed there.
+type aligner struct {
+	dst, src *buffer
+	at       int // of src, what is not consumed yet
+}
+
+// put appends r. A change of 0 means that it takes the place of the next code
+// point of src, -n that n more are gone behind that one, and above 0 that it is
+// one more, aligned with what was consumed last.
+func (a *aligner) put(r rune, change int) {
+	if change > 0 {
+		a.dst.put(r, a.src.from[max(a.at-1, 0)])
+		return
+	}
+	a.dst.put(r, a.src.from[min(a.at, len(a.src.from)-1)])
+	for ; change <= 0 && a.at < len(a.src.text); change++ {
+		_, n := utf8.DecodeRune(a.src.text[a.at:])
+		a.at += n
+	}
+}

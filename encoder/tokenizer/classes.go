@@ -1,0 +1,90 @@
+package tokenizer
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"sync"
+	"unicode/utf8"
+)
+
+// class is a set of the properties that classes_table.go names:
+//
+//	letter, number, space        \p{L}, \p{N}, \s of the reference's patterns (Oniguruma)
+//	white, numeric, word         white space, numbers, \w of the reference's own language
+//	punct                        punctuation, ASCII symbols included
+//	nonspacing, mark             what BertNormalizer and StripAccents take out
+//	control                      what BertNormalizer's clean_text takes out
+//	extend, prepend, breaks      belongs to the grapheme before, to the one behind, to none
+//	pictograph                   emoji that a joiner joins
+//	consonant, linker, incbExtend  conjuncts of Indic scripts, one grapheme
+//	decomposes, ordered          has a decomposition (NFKD), a combining class other than 0
+type class uint32
+
+// properties maps code points to classes, 256 at a time.
+type properties struct {
+	page    [utf8.MaxRune>>8 + 1]uint16
+	classes [][256]class
+	ascii   [utf8.RuneSelf]class
+	lower   map[rune]rune // of letters that are not ASCII
+}
+
+// of returns the class of r, which must be a code point.
+func (p *properties) of(r rune) class { return p.classes[p.page[r>>8]][r&0xff] }
+
+// next decodes the code point at the start of b, which is valid UTF-8 and not
+// empty.
+func (p *properties) next(b []byte) (c class, size int) {
+	if b[0] < utf8.RuneSelf {
+		return p.ascii[b[0]], 1
+	}
+	return p.wide(b)
+}
+
+//go:noinline
+func (p *properties) wide(b []byte) (class, int) {
+	r, n := utf8.DecodeRune(b)
+	return p.of(r), n
+}
+
+var unicodeProperties = sync.OnceValue(func() *properties {
+	flat := make([]class, utf8.MaxRune+1)
+	unpackRuns(classRuns, func(r rune, v uint64) { flat[r] = class(v) })
+	p := &properties{lower: map[rune]rune{}}
+	pages := map[[256]class]uint16{}
+	for i := range p.page {
+		page := [256]class(flat[i<<8:])
+		k, ok := pages[page]
+		if !ok {
+			k = uint16(len(p.classes))
+			pages[page] = k
+			p.classes = append(p.classes, page)
+		}
+		p.page[i] = k
+	}
+	copy(p.ascii[:], flat)
+	unpackRuns(lowerRuns, func(r rune, zigzag uint64) {
+		p.lower[r] = r + (rune(zigzag>>1) ^ -rune(zigzag&1))
+	})
+	return p
+})
+
+// unpackRuns reads (gap, count - 1, stride, value) of a generated table.
+func unpackRuns(s string, set func(rune, uint64)) {
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		panic("tokenizer: generated table: " + err.Error())
+	}
+	next := func() uint64 {
+		v, n := binary.Uvarint(b)
+		b = b[n:]
+		return v
+	}
+	for r := rune(0); len(b) > 0; {
+		r += rune(next())
+		n, stride, value := next(), rune(next()), next()
+		for i := range rune(n + 1) {
+			set(r+i*stride, value)
+		}
+		r += rune(n) * stride
+	}
+}

@@ -1,0 +1,444 @@
+package tokenizer
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder/internal/trie"
+)
+
+// maxEntryBytes bounds the texts of the entries of a trie.
+const maxEntryBytes = trie.MaxBytes / 2
+
+// readModel reads a model's vocabulary.
+func (b *builder) readModel(kind string, raw json.RawMessage) error {
+	read := map[string]func(json.RawMessage) error{"BPE": b.bpe, "Unigram": b.unigram, "WordPiece": b.wordPiece}[kind]
+	if read == nil {
+		return unsupported("model.type", kind)
+	}
+	if b.raw && kind != "BPE" {
+		return unsupported("pre_tokenizer", "ByteLevel with "+kind)
+	}
+	if err := read(raw); err != nil {
+		return err
+	}
+	if b.entries == 0 {
+		return refuse("model.vocab is empty; fetch the model again")
+	}
+	return nil
+}
+
+// entry gives an id its entry; both must be new.
+func (b *builder) entry(text string, id int32) error {
+	if other, dup := b.ids[text]; dup {
+		return refuse("model.vocab has %.200q with the ids %d and %d; fetch the model again", text, other, id)
+	}
+	if id >= 0 && int(id) < len(b.vocab) && b.vocab[id] != "" {
+		return refuse("model.vocab has %.200q and %.200q with the id %d; fetch the model again", b.vocab[id], text, id)
+	}
+	b.ids[text] = id
+	return b.name(text, id)
+}
+
+// vocabulary is {"text": id, …}.
+func (b *builder) vocabulary(raw json.RawMessage) error {
+	b.ids = map[string]int32{}
+	s := scanner{b: raw}
+	err := s.object(func(key string) error {
+		n := s.number()
+		id, err := strconv.ParseInt(n, 10, 32)
+		if err != nil {
+			return refuse("model.vocab: the id of %.200q is %.40s; fetch the model again", key, n)
+		}
+		return b.entry(key, int32(id))
+	})
+	b.entries = len(b.ids)
+	return err
+}
+
+// fallback returns the ids of <0x00> to <0xFF>, -1 for those that are not there.
+func (b *builder) fallback() *[256]int32 {
+	var ids [256]int32
+	for i := range ids {
+		id, ok := b.ids[fmt.Sprintf("<0x%02X>", i)]
+		if !ok {
+			id = -1
+		}
+		ids[i] = id
+	}
+	return &ids
+}
+
+func (b *builder) unigram(raw json.RawMessage) error {
+	var j struct {
+		Type         string
+		UnkID        *int32 `json:"unk_id"`
+		Vocab        json.RawMessage
+		ByteFallback bool `json:"byte_fallback"`
+	}
+	if err := strict("model", raw, &j); err != nil {
+		return err
+	}
+	b.ids = map[string]int32{}
+	m := &unigram{}
+	lowest, size := math.Inf(1), 0
+	s := scanner{b: j.Vocab}
+	err := s.array(func() error {
+		var text, number string
+		n := 0
+		if err := s.array(func() error {
+			switch n++; n {
+			case 1:
+				text = s.string()
+			case 2:
+				number = s.number()
+			default:
+				return refuse("model.vocab: an entry has more than a text and a score")
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		score, err := strconv.ParseFloat(number, 64)
+		if n != 2 || err != nil {
+			return refuse("model.vocab: the score of %.200q is %.40q; fetch the model again", text, number)
+		}
+		id := int32(len(m.scores))
+		// Of entries that are there twice the last one counts, as in the reference.
+		b.ids[text] = id
+		m.scores = append(m.scores, score)
+		lowest = min(lowest, score)
+		size += len(text)
+		return b.name(text, id)
+	})
+	if err != nil {
+		return err
+	}
+	if size > maxEntryBytes {
+		return refuse("model.vocab has %d bytes; at most %d are allowed", size, maxEntryBytes)
+	}
+	b.entries = len(m.scores)
+	if j.UnkID == nil || *j.UnkID < 0 || int(*j.UnkID) >= b.entries {
+		return refuse("model.unk_id is missing or no id of the vocabulary; use another model")
+	}
+	m.unk, b.unk = *j.UnkID, *j.UnkID
+	m.unkScore = lowest - 10 // the penalty of SentencePiece for an unknown character
+	var entries []trie.Entry
+	for text, id := range b.ids {
+		if text != "" {
+			entries = append(entries, trie.Entry{Text: text, ID: id})
+		}
+	}
+	m.trie = trie.New(1, entries)
+	if j.ByteFallback {
+		m.fallback = b.fallback()
+	}
+	b.model = m
+	return nil
+}
+
+func (b *builder) wordPiece(raw json.RawMessage) error {
+	var j struct {
+		Type     string
+		UnkToken string `json:"unk_token"`
+		Prefix   string `json:"continuing_subword_prefix"`
+		Longest  int    `json:"max_input_chars_per_word"`
+		Vocab    json.RawMessage
+	}
+	if err := strict("model", raw, &j); err != nil {
+		return err
+	}
+	if err := b.vocabulary(j.Vocab); err != nil {
+		return err
+	}
+	unk, ok := b.ids[j.UnkToken]
+	if !ok {
+		return refuse("model.unk_token %q is not in the vocabulary; fetch the model again", j.UnkToken)
+	}
+	if j.Longest < 0 {
+		return unsupported("model.max_input_chars_per_word", j.Longest)
+	}
+	var entries []trie.Entry
+	size := 0
+	for text, id := range b.ids {
+		if text != "" {
+			entries = append(entries, trie.Entry{Text: text, Root: wordStart, ID: id})
+		}
+		if rest, ok := strings.CutPrefix(text, j.Prefix); ok && rest != "" {
+			entries = append(entries, trie.Entry{Text: rest, Root: wordRest, ID: id})
+		}
+		size += len(text)
+	}
+	if size > maxEntryBytes {
+		return refuse("model.vocab has %d bytes; at most %d are allowed", size, maxEntryBytes)
+	}
+	b.unk = unk
+	b.model = &wordPiece{trie: trie.New(2, entries), unk: unk, longest: j.Longest}
+	return nil
+}
+
+// bytesOf returns the bytes that a text of the alphabet of byte-level
+// vocabularies stands for: printable bytes of Latin-1 stand for themselves, the
+// others, in order, for U+0100 and what follows.
+func bytesOf(text string) ([]byte, bool) {
+	b := make([]byte, 0, len(text))
+	for _, r := range text {
+		c, ok := byteOf[r]
+		if !ok {
+			return nil, false
+		}
+		b = append(b, c)
+	}
+	return b, true
+}
+
+var byteOf = func() map[rune]byte {
+	m, next := map[rune]byte{}, rune(256)
+	for c := range rune(256) {
+		if '!' <= c && c <= '~' || 0xA1 <= c && c <= 0xAC || 0xAE <= c && c <= 0xFF {
+			m[c] = byte(c)
+		} else {
+			m[next] = byte(c)
+			next++
+		}
+	}
+	return m
+}()
+
+func (b *builder) bpe(raw json.RawMessage) error {
+	var j struct {
+		Type         string
+		Dropout      *float64
+		UnkToken     *string `json:"unk_token"`
+		Prefix       *string `json:"continuing_subword_prefix"`
+		Suffix       *string `json:"end_of_word_suffix"`
+		FuseUnk      bool    `json:"fuse_unk"`
+		ByteFallback bool    `json:"byte_fallback"`
+		IgnoreMerges bool    `json:"ignore_merges"`
+		Vocab        json.RawMessage
+		Merges       json.RawMessage
+	}
+	if err := strict("model", raw, &j); err != nil {
+		return err
+	}
+	if j.Dropout != nil && *j.Dropout != 0 {
+		return unsupported("model.dropout", *j.Dropout)
+	}
+	if err := b.vocabulary(j.Vocab); err != nil {
+		return err
+	}
+	prefix, suffix := "", ""
+	if j.Prefix != nil {
+		prefix = *j.Prefix
+	}
+	if j.Suffix != nil {
+		suffix = *j.Suffix
+	}
+	m := &bpe{raw: b.raw, unk: -1, fuse: j.FuseUnk, ignoreMerges: j.IgnoreMerges, crossing: map[rune]bool{}}
+	if j.ByteFallback {
+		if b.raw || prefix != "" || suffix != "" {
+			return unsupported("model.byte_fallback", "true with ByteLevel, continuing_subword_prefix or end_of_word_suffix")
+		}
+		m.fallback = b.fallback()
+	}
+	m.setSymbols(b.ids, prefix, suffix)
+	if j.UnkToken != nil {
+		id, ok := b.ids[*j.UnkToken]
+		if ok {
+			m.unk, b.unk = id, id
+		} else if !(m.raw && !slices.Contains(m.small[1][1][:], -1) && !slices.Contains(m.small[0][0][:], -1) &&
+			!slices.Contains(m.small[0][1][:], -1) && !slices.Contains(m.small[1][0][:], -1)) {
+			return refuse("model.unk_token %q is not in the vocabulary; fetch the model again", *j.UnkToken)
+		}
+	}
+	if m.ignoreMerges {
+		m.whole = make(map[string]int32, len(b.ids))
+		for text, id := range b.ids {
+			if m.raw {
+				raw, ok := bytesOf(text)
+				if !ok {
+					continue
+				}
+				text = string(raw)
+			}
+			m.whole[text] = id
+			m.longest = max(m.longest, len(text))
+		}
+	}
+	if err := b.merges(m, j.Merges, prefix); err != nil {
+		return err
+	}
+	const mark = "▁"
+	_, marked := b.ids[mark]
+	m.cutBefore = marked && !m.raw && prefix == "" && suffix == "" && (m.unk >= 0 || m.fallback != nil && !slices.Contains(m.fallback[:], -1))
+	m.mark = mark
+	b.model = m
+	return nil
+}
+
+// setSymbols finds the entries of single symbols.
+func (m *bpe) setSymbols(ids map[string]int32, prefix, suffix string) {
+	for behind := range 2 {
+		for last := range 2 {
+			before, after := "", ""
+			if behind == 1 {
+				before = prefix
+			}
+			if last == 1 {
+				after = suffix
+			}
+			if last == 1 && after == "" {
+				m.small[behind][1], m.large[behind][1] = m.small[behind][0], m.large[behind][0]
+				continue
+			}
+			if behind == 1 && before == "" {
+				m.small[1][last], m.large[1][last] = m.small[0][last], m.large[0][last]
+				continue
+			}
+			small, large := new([256]int32), map[rune]int32{}
+			for i := range small {
+				small[i] = -1
+			}
+			for text, id := range ids {
+				if len(text) > len(before)+len(after)+utf8.UTFMax || len(text) <= len(before)+len(after) ||
+					!strings.HasPrefix(text, before) || !strings.HasSuffix(text, after) {
+					continue
+				}
+				s := text[len(before) : len(text)-len(after)]
+				r, n := utf8.DecodeRuneInString(s)
+				if n != len(s) {
+					continue
+				}
+				if m.raw {
+					if c, ok := byteOf[r]; ok {
+						small[c] = id
+					}
+				} else if r < utf8.RuneSelf {
+					small[r] = id
+				} else {
+					large[r] = id
+				}
+			}
+			m.small[behind][last], m.large[behind][last] = small, large
+		}
+	}
+}
+
+// merges reads ["a b", …] or [["a", "b"], …].
+func (b *builder) merges(m *bpe, raw json.RawMessage, prefix string) error {
+	type merge struct {
+		a, b, id int32
+	}
+	var list []merge
+	var joined []byte
+	s := scanner{b: raw}
+	err := s.array(func() error {
+		var left, right string
+		if s.peek() == '"' {
+			line := s.string()
+			if strings.HasPrefix(line, "#version") {
+				return nil
+			}
+			var ok bool
+			if left, right, ok = strings.Cut(line, " "); !ok || strings.Contains(right, " ") {
+				return refuse("model.merges has %.200q, which is not two entries; fetch the model again", line)
+			}
+		} else {
+			n := 0
+			if err := s.array(func() error {
+				switch n++; n {
+				case 1:
+					left = s.string()
+				case 2:
+					right = s.string()
+				default:
+					return refuse("model.merges: an entry has more than two parts")
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			if n != 2 {
+				return refuse("model.merges: an entry has fewer than two parts")
+			}
+		}
+		if len(right) < len(prefix) {
+			return refuse("model.merges has %.200q, which is shorter than the prefix; fetch the model again", right)
+		}
+		joined = append(append(joined[:0], left...), right[len(prefix):]...)
+		x, okX := b.ids[left]
+		y, okY := b.ids[right]
+		id, ok := b.ids[string(joined)]
+		if !okX || !okY || !ok || left == "" || len(right) == len(prefix) {
+			return refuse("model.merges has %.200q and %.200q, which are not in the vocabulary or do not make an entry of it; fetch the model again", left, right)
+		}
+		list = append(list, merge{x, y, id})
+		last := rune(-1)
+		for _, r := range string(joined) {
+			if r == '▁' {
+				m.crossing[last] = true
+			}
+			last = r
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	m.merges = newPairs(len(list))
+	for rank, x := range list {
+		m.merges.set(x.a, x.b, rank, x.id)
+	}
+	return nil
+}
+
+// modelSum sums up the model but for its vocabulary.
+func (t *Tokenizer) modelSum() string {
+	h := sha256.New()
+	switch m := t.model.(type) {
+	case *unigram:
+		fmt.Fprintf(h, "unigram unk=%d fallback=%v\n", m.unk, m.fallback != nil)
+		for _, s := range m.scores {
+			number(h, math.Float64bits(s))
+		}
+	case *wordPiece:
+		fmt.Fprintf(h, "wordpiece unk=%d longest=%d nodes=%v\n", m.unk, m.longest, m.trie.ID)
+	case *bpe:
+		fmt.Fprintf(h, "bpe raw=%v ignore=%v unk=%d fuse=%v fallback=%v symbols=%v %v\n", m.raw, m.ignoreMerges, m.unk, m.fuse, m.fallback != nil, m.small[1][1], m.small[0][0])
+		m.merges.each(func(key, value uint64) {
+			number(h, key)
+			number(h, value)
+		})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func number(h hash.Hash, v uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, v)) }
+
+// each calls f for all pairs, by rank.
+func (p *pairs) each(f func(key, value uint64)) {
+	var order []int
+	for i, k := range p.keys {
+		if k != 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if p.values[a] < p.values[b] {
+			return -1
+		}
+		return 1
+	})
+	for _, i := range order {
+		f(p.keys[i], p.values[i])
+	}
+}

@@ -1,0 +1,180 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// charsmap is the normaliser of SentencePiece as the reference runs it. Its
+// rules are a double array (the trie of Darts-clone, github.com/s-yata/darts-clone)
+// behind its length in bytes, whose values are places in the strings behind it,
+// each ended by a zero.
+//
+// The reference looks up whole graphemes of less than six bytes, takes the
+// shortest rule that the grapheme begins with, and drops the rest of it.
+// Graphemes without a rule, and longer ones, go code point by code point.
+type charsmap struct {
+	*properties
+	units []uint32
+	text  []byte
+	plain [utf8.RuneSelf]bool // ASCII without a rule
+}
+
+func newCharsmap(b []byte) (*charsmap, error) {
+	bad := func(why string) error {
+		return fmt.Errorf("%w: normalizer.precompiled_charsmap %s; fetch the model again", encoder.ErrTokenizer, why)
+	}
+	if len(b) < 8 {
+		return nil, bad("is too short")
+	}
+	size := binary.LittleEndian.Uint32(b)
+	if b = b[4:]; size < 4 || uint64(size) > uint64(len(b)) {
+		return nil, bad(fmt.Sprintf("has %d bytes of rules, %d are announced", len(b), size))
+	}
+	m := &charsmap{properties: unicodeProperties(), units: make([]uint32, size/4)}
+	for i := range m.units {
+		m.units[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	m.text = b[4*len(m.units):]
+	if !utf8.Valid(m.text) {
+		return nil, bad("has replacements that are not UTF-8")
+	}
+	for c := range m.plain {
+		_, rule := m.lookup([]byte{byte(c)})
+		m.plain[c] = !rule
+	}
+	return m, nil
+}
+
+// lookup returns what the shortest rule that key begins with puts in its place.
+func (m *charsmap) lookup(key []byte) ([]byte, bool) {
+	offset := func(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
+	at := offset(m.units[0])
+	for _, c := range key {
+		at ^= uint32(c)
+		if c == 0 || at >= uint32(len(m.units)) {
+			return nil, false
+		}
+		u := m.units[at]
+		if u&(1<<31|0xff) != uint32(c) {
+			return nil, false
+		}
+		at ^= offset(u)
+		if u>>8&1 == 0 {
+			continue
+		}
+		if at >= uint32(len(m.units)) {
+			return nil, false
+		}
+		value := m.units[at] & (1<<31 - 1)
+		if value >= uint32(len(m.text)) {
+			return nil, value == uint32(len(m.text))
+		}
+		s := m.text[value:]
+		if k := bytes.IndexByte(s, 0); k >= 0 {
+			s = s[:k]
+		}
+		return s, utf8.Valid(s)
+	}
+	return nil, false
+}
+
+func (m *charsmap) normalize(dst, src *buffer) bool {
+	text, done := src.text, 0 // text[:done] is in dst
+	w := rewriter{aligner: aligner{dst: dst, src: src}, inserted: -1}
+	modified := false
+	rule := func(lo, hi int) bool {
+		s, ok := m.lookup(text[lo:hi])
+		if ok {
+			modified = true
+			w.keep(done, lo)
+			w.replace(s, utf8.RuneCount(text[lo:hi]))
+			done = hi
+		}
+		return ok
+	}
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf && m.plain[c] && (i+1 == len(text) || text[i+1] < utf8.RuneSelf && text[i+1] != '\n') {
+			i++
+			continue
+		}
+		size := m.grapheme(text[i:])
+		if size < 6 && rule(i, i+size) {
+			i += size
+			continue
+		}
+		for end := i + size; i < end; {
+			_, n := utf8.DecodeRune(text[i:])
+			if n < size || size >= 6 { // else it was looked up above
+				rule(i, i+n)
+			}
+			i += n
+		}
+	}
+	if modified {
+		w.keep(done, len(text))
+	}
+	return modified
+}
+
+// rewriter replaces parts of src. It aligns as the reference does: where a part
+// at the very start is deleted, all that follows is aligned too early.
+type rewriter struct {
+	aligner
+	inserted int // where the last code point of dst begins if it was one more, else -1
+}
+
+// keep copies src[lo:hi].
+func (w *rewriter) keep(lo, hi int) {
+	if lo == hi {
+		return
+	}
+	w.inserted = -1
+	if w.at == lo {
+		w.dst.copy(w.src, lo, hi)
+		w.at = hi
+		return
+	}
+	for _, r := range string(w.src.text[lo:hi]) {
+		w.put(r, 0)
+	}
+}
+
+// replace puts s where so many code points of src were.
+func (w *rewriter) replace(s []byte, old int) {
+	count := utf8.RuneCount(s)
+	for k := 0; len(s) > 0; k++ {
+		r, n := utf8.DecodeRune(s)
+		s = s[n:]
+		w.inserted = -1
+		switch {
+		case k >= old:
+			w.inserted = len(w.dst.text)
+			w.put(r, 1)
+		case k == count-1:
+			w.put(r, count-old)
+		default:
+			w.put(r, 0)
+		}
+	}
+	if count > 0 || len(w.dst.text) == 0 {
+		return
+	}
+	// What is deleted counts for the code point before. If that was one more, it
+	// takes the place of the deleted.
+	if w.inserted >= 0 {
+		from := w.src.from[min(w.at, len(w.src.from)-1)]
+		for k := w.inserted; k < len(w.dst.from); k++ {
+			w.dst.from[k] = from
+		}
+		w.inserted = -1
+	}
+	for ; old > 0 && w.at < len(w.src.text); old-- {
+		_, n := utf8.DecodeRune(w.src.text[w.at:])
+		w.at += n
+	}
+}

@@ -1,0 +1,200 @@
+package tokenizer
+
+import (
+	"bytes"
+	"slices"
+)
+
+// span is a range of a buffer's text.
+type span struct{ lo, hi int32 }
+
+// words are what pre-tokenizers cut a text into: ranges of buf, in order, none
+// of which is empty.
+type pieces struct {
+	buf, spare *buffer
+	cuts, next []span
+	segments   []segment
+}
+
+// segment is a stretch of text that a pattern matches, or one between matches.
+type segment struct {
+	span
+	match bool
+}
+
+// preTokenizer cuts the pieces of p into smaller ones, and may rewrite them.
+type preTokenizer interface {
+	cut(p *pieces)
+}
+
+// behaviour says where the matches of a pattern go.
+type behaviour int
+
+const (
+	removed behaviour = iota
+	isolated
+	mergedWithPrevious
+	mergedWithNext
+	contiguous
+)
+
+// split cuts where pattern matches, or with invert where it does not.
+type split struct {
+	pattern   matcher
+	behaviour behaviour
+	invert    bool
+}
+
+func (s split) cut(p *pieces) {
+	p.next = p.next[:0]
+	for _, c := range p.cuts {
+		text := p.buf.text[:c.hi]
+		switch {
+		case s.behaviour == removed && !s.invert:
+			p.gaps(s.pattern, text, c)
+		default:
+			p.find(s.pattern, text, c, s.invert)
+			p.join(s.behaviour)
+		}
+	}
+	p.cuts, p.next = p.next, p.cuts
+}
+
+// gaps adds what lies between the matches in c.
+func (p *pieces) gaps(m matcher, text []byte, c span) {
+	at := int(c.lo)
+	for at < len(text) {
+		lo, hi := m.find(text, at)
+		if lo < 0 {
+			break
+		}
+		if lo > at {
+			p.next = append(p.next, span{int32(at), int32(lo)})
+		}
+		at = hi
+	}
+	if at < len(text) {
+		p.next = append(p.next, span{int32(at), c.hi})
+	}
+}
+
+// find sets p.segments to those of c.
+func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
+	p.segments = p.segments[:0]
+	at := int(c.lo)
+	for at < len(text) {
+		lo, hi := m.find(text, at)
+		if lo < 0 {
+			break
+		}
+		if lo > at {
+			p.segments = append(p.segments, segment{span{int32(at), int32(lo)}, invert})
+		}
+		p.segments = append(p.segments, segment{span{int32(lo), int32(hi)}, !invert})
+		at = hi
+	}
+	if at < len(text) {
+		p.segments = append(p.segments, segment{span{int32(at), c.hi}, invert})
+	}
+}
+
+// join adds p.segments in the way of b.
+func (p *pieces) join(b behaviour) {
+	last := segment{} // the one before, and it is no match
+	for i, s := range p.segments {
+		merge := false
+		switch b {
+		case removed:
+			if s.match {
+				continue
+			}
+		case contiguous:
+			merge = i > 0 && s.match == last.match
+		case mergedWithPrevious:
+			merge = i > 0 && s.match && !last.match
+		case mergedWithNext:
+			merge = i > 0 && !s.match && last.match
+		}
+		if merge {
+			p.next[len(p.next)-1].hi = s.hi
+		} else {
+			p.next = append(p.next, s.span)
+		}
+		last = s
+	}
+}
+
+// metaspace makes blanks a mark and cuts before each mark.
+type metaspace struct {
+	mark   string
+	always bool // puts a mark before every piece that has none
+	first  bool // or before the one at the start of the text
+	split  bool
+}
+
+func (m metaspace) cut(p *pieces) {
+	src, dst := p.buf, p.spare
+	dst.reset()
+	p.next = p.next[:0]
+	mark := []byte(m.mark)
+	for _, c := range p.cuts {
+		// Blanks become marks: at most each byte becomes one, and one is put before.
+		n, size := len(dst.text), (int(c.hi-c.lo)+1)*len(mark)
+		text, from := slices.Grow(dst.text, size)[:n+size], slices.Grow(dst.from, size)[:n+size]
+		put := func(at int32) {
+			for _, b := range mark {
+				text[n], from[n] = b, at
+				n++
+			}
+		}
+		start := n
+		if in := src.text[c.lo:c.hi]; (m.always || m.first && src.from[c.lo] == 0) && in[0] != ' ' && !bytes.HasPrefix(in, mark) {
+			put(src.from[c.lo])
+		}
+		for i := int(c.lo); i < int(c.hi); i++ {
+			b := src.text[i]
+			if m.split && n > start && (b == ' ' || b == mark[0] && bytes.HasPrefix(src.text[i:c.hi], mark)) {
+				p.next = append(p.next, span{int32(start), int32(n)})
+				start = n
+			}
+			if b == ' ' {
+				put(src.from[i])
+				continue
+			}
+			text[n], from[n] = b, src.from[i]
+			n++
+		}
+		p.next = append(p.next, span{int32(start), int32(n)})
+		dst.text, dst.from = text[:n], from[:n]
+	}
+	p.cuts, p.next = p.next, p.cuts
+	p.buf, p.spare = dst, src
+}
+
+// byteLevel puts a blank before each piece that has none, where it is told to.
+// That bytes then become letters is left to the model, which knows its
+// vocabulary in bytes.
+type byteLevel struct{}
+
+func (byteLevel) cut(p *pieces) {
+	need := false
+	for _, c := range p.cuts {
+		need = need || p.buf.text[c.lo] != ' '
+	}
+	if !need {
+		return
+	}
+	src, dst := p.buf, p.spare
+	dst.reset()
+	p.next = p.next[:0]
+	for _, c := range p.cuts {
+		start := len(dst.text)
+		if src.text[c.lo] != ' ' {
+			dst.puts(" ", src.from[c.lo])
+		}
+		dst.copy(src, int(c.lo), int(c.hi))
+		p.next = append(p.next, span{int32(start), int32(len(dst.text))})
+	}
+	p.cuts, p.next = p.next, p.cuts
+	p.buf, p.spare = dst, src
+}

@@ -1,0 +1,49 @@
+package tokenizer
+
+import (
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder/internal/trie"
+)
+
+// Roots of the trie of wordPiece.
+const (
+	wordStart = 0 // entries as they are
+	wordRest  = 1 // entries that continue a word, without their prefix
+)
+
+// wordPiece takes the longest entry that a word begins with, then the longest
+// that continues it, and so on; a word for which that fails is unknown as a
+// whole.
+type wordPiece struct {
+	trie    *trie.Trie
+	unk     int32
+	longest int // code points of a word that is looked at
+}
+
+func (m *wordPiece) tokenize(dst []piece, word []byte, _ *work) []piece {
+	unknown := piece{m.unk, 0, int32(len(word))}
+	if len(word) > m.longest && utf8.RuneCount(word) > m.longest {
+		return append(dst, unknown)
+	}
+	first, root := len(dst), uint32(wordStart)
+	for i := 0; i < len(word); {
+		id, end, at := int32(-1), i, root
+		for j := i; j < len(word); j++ {
+			next, ok := m.trie.Step(at, word[j])
+			if !ok {
+				break
+			}
+			at = next
+			if k := m.trie.ID[at]; k >= 0 {
+				id, end = k, j+1
+			}
+		}
+		if id < 0 {
+			return append(dst[:first], unknown)
+		}
+		dst = append(dst, piece{id, int32(i), int32(end)})
+		i, root = end, wordRest
+	}
+	return dst
+}
