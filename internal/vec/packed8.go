@@ -15,14 +15,17 @@ import (
 //
 //	Σ a·b ≈ scaleA·scaleB·(Σ qA·qB − zeroA·ΣqB)
 //
-// Weights have seven bits, activations eight. AVX2 and AVX-512 without VNNI
-// multiply bytes by VPMADDUBSW, which adds two products in 16 bits: 2·255·63
-// fits, 2·255·127 would saturate. Every machine keeps to that, so that vectors
-// of one machine can be searched by another. All of k is summed in registers:
-// a panel of 1,536×48 codes is 72 KiB.
+// AVX2, and AVX-512 without VNNI, multiply bytes by VPMADDUBSW, which adds two
+// products in 16 bits. With activations of up to 255 it would saturate beyond
+// weights of 63. But it is the sum of two neighbours of one sign that counts:
+// 255·128 fits, so a column's scale is such that no two codes 2i and 2i+1 of one
+// sign add up to more than 128. Single codes reach 127, and the step is about a
+// third above that of eight bits where seven would double it. Every machine
+// keeps to that, so that vectors of one machine can be searched by another. All
+// of k is summed in registers: a panel of 1,536×48 codes is 72 KiB.
 
 const (
-	weightTop     = 63  // codes of weights are in [−63, 63]
+	pairTop       = 127 // sum of two neighbouring weights of one sign over their scale; rounding may add 1
 	activationTop = 255 // codes of activations are in [0, 255]
 
 	leastScale = 1.0 / (1 << 126) // below are numbers of fewer bits; they count as zero
@@ -46,7 +49,8 @@ var best8 = kernels8[0]
 
 // Packed8 is a matrix of weights as codes of a byte, for products with many A
 // one after the other. Each element is rounded to a multiple of its column's
-// largest absolute value over 63. The zero value is empty; each Pack drops what
+// scale: what is largest in the column, single or of two neighbours along k of one
+// sign together, over 127. The zero value is empty; each Pack drops what
 // was there. Memory n·k bytes, n rounded up to whole panels. Goroutines may
 // multiply at the same time.
 type Packed8 struct {
@@ -69,33 +73,43 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 	nr, quads := kn.nr, (k+3)/4
 	count := (n + nr - 1) / nr
 	*p = Packed8{kn: kn, n: n, k: k, panels: make([]int8, count*nr*4*quads), cols: make([]float32, count*2*nr)}
+	column := make([]float32, 4*quads)
 	for j := range n {
-		panel, cols, at := p.panels[j/nr*nr*4*quads:], p.cols[j/nr*2*nr:], j%nr
-		var top float32
 		for i := range k {
-			x := b.data[i*b.rs+j*b.cs]
-			if x-x != 0 { // NaN or infinite
-				top = float32(math.NaN())
-				break
-			}
-			top = max(top, x, -x)
+			column[i] = b.data[i*b.rs+j*b.cs]
 		}
-		scale := top / weightTop
+		scale := largestPair(column) / pairTop
 		if scale < leastScale {
 			continue // all codes are zero, and so is the scale
 		}
+		cols, at := p.cols[j/nr*2*nr:], j%nr
 		cols[at] = scale
-		if scale != scale {
+		if scale-scale != 0 {
+			cols[at] = float32(math.NaN())
 			continue
 		}
-		sum, f := 0, 1/float64(scale)
-		for i := range k {
-			q := int8(math.RoundToEven(float64(b.data[i*b.rs+j*b.cs]) * f))
-			panel[i/4*nr*4+at*4+i%4] = q
-			sum += int(q)
+		panel, sum, f := p.panels[j/nr*nr*4*quads+4*at:], int32(0), 1/scale
+		for i := 0; i < len(column); i += 4 {
+			for o, x := range (*[4]float32)(column[i:]) {
+				q := roundInt32(x * f)
+				panel[i*nr+o] = int8(q)
+				sum += q
+			}
 		}
 		cols[nr+at] = float32(sum)
 	}
+}
+
+// largestPair is the largest of the sums of two neighbours' parts of one sign in
+// x, of even length: NaN or infinite where an element is, or where their sum
+// overflows.
+func largestPair(x []float32) float32 {
+	var top float32
+	for i := 0; i < len(x); i += 2 {
+		a, b := x[i], x[i+1]
+		top = max(top, max(a, 0)+max(b, 0), max(-a, 0)+max(-b, 0))
+	}
+	return top
 }
 
 // Mul computes C [m×n] = A [m×k]·Bᵀ or A·B, as B was packed. C must not overlap
