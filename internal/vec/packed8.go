@@ -91,7 +91,7 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 		panel, sum, f := p.panels[j/nr*nr*4*quads+4*at:], int32(0), 1/scale
 		for i := 0; i < len(column); i += 4 {
 			for o, x := range (*[4]float32)(column[i:]) {
-				q := roundInt32(x * f)
+				q := roundInt32(float32(x * f))
 				panel[i*nr+o] = int8(q)
 				sum += q
 			}
@@ -209,9 +209,9 @@ func quantizeRow(dst []uint8, x []float32) (scale, zero float32) {
 		return 0, 0
 	}
 	f := 1 / scale
-	z := roundInt32(-lo * f)
+	z := roundInt32(float32(-lo * f)) // a conversion keeps the product from being fused with a sum
 	for i := quantizeU8(dst, x, f, z); i < len(x); i++ {
-		dst[i] = uint8(max(0, min(roundInt32(x[i]*f)+z, activationTop)))
+		dst[i] = uint8(max(0, min(roundInt32(float32(x[i]*f))+z, activationTop)))
 	}
 	return scale, float32(z)
 }

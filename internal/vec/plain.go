@@ -24,8 +24,5 @@ func maxAbs(x []float32) float32   { return maxAbsGo(x) }
 func largest(x []float32) float32  { return largestGo(x) }
 func scale(x []float32, f float32) { scaleGo(x, f) }
 
-// kernels8 are those this machine can run, best first.
-var kernels8 = []*kernel8{kernel8Go}
-
 func quantizeU8([]uint8, []float32, float32, int32) int { return 0 }
 func bounds(x []float32) (lo, hi float32, finite bool)  { return boundsGo(x) }
