@@ -53,8 +53,8 @@ func (m *model) embed(x []float32, ids []int32, ends []int) {
 	d, i := m.d, 0
 	for _, end := range ends {
 		for place := 0; i < end; i, place = i+1, place+1 {
-			w := int(ids[i]) * d
-			vec.AddNorm(x[i*d:i*d+d], m.words[w:w+d], m.places[place*d:place*d+d], m.kind, m.embedded.scale, m.embedded.shift, m.eps)
+			row := x[i*d : i*d+d]
+			vec.AddNorm(row, m.words.row(int(ids[i]), row), m.places[place*d:place*d+d], m.kind, m.embedded.scale, m.embedded.shift, m.eps)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (m *model) logits(first []float32) []float32 {
 	m.activate(x, d, 1, h.dense.bias)
 	vec.AddNorm(x, x, zero, zero, h.norm.scale, h.norm.shift, m.eps)
 	out := make([]float32, m.vocab)
-	vec.DotRows(out, x, h.words)
+	h.words.products(out, x)
 	vec.AddRows(out, m.vocab, 1, h.bias)
 	return out
 }

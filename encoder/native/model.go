@@ -9,7 +9,6 @@ import (
 
 	"github.com/lexsem/lexsem/internal/bert"
 	"github.com/lexsem/lexsem/internal/onnxfile"
-	"github.com/lexsem/lexsem/internal/vec"
 )
 
 const (
@@ -20,12 +19,6 @@ const (
 
 // norm is a layer normalisation.
 type norm struct{ scale, shift []float32 }
-
-// linear is y = x·Wᵀ + b.
-type linear struct {
-	w    vec.Packed
-	bias []float32
-}
 
 // layer is a transformer layer: attention and feed-forward, each with a residual
 // and a normalisation after it.
@@ -42,29 +35,32 @@ type layer struct {
 type head struct {
 	dense linear
 	norm  norm
-	words []float32 // [|V| × d]
+	words rowTable  // [|V| × d]
 	bias  []float32 // [|V|]
 }
 
 // model is the weights of a BERT encoder. It is not written to after load.
 type model struct {
-	d, heads, width     int // of states; number and width of heads
-	inner               int
-	vocab, positions    int
-	eps                 float32
-	tanh                bool      // the approximate GELU
-	words, places, kind []float32 // [|V| × d], [positions × d], [d]
-	embedded            norm
-	layers              []layer
-	head                *head // nil where the model has none
+	d, heads, width  int // of states; number and width of heads
+	inner            int
+	vocab, positions int
+	eps              float32
+	tanh             bool      // the approximate GELU
+	words            rowTable  // [|V| × d]
+	places, kind     []float32 // [positions × d], [d]
+	embedded         norm
+	layers           []layer
+	head             *head // nil where the model has none
 }
 
-// load reads the model in dir. Memory is that of the weights.
-func load(dir string) (*model, error) {
+// load reads the model in dir in the given precision. Memory is that of the
+// weights.
+func load(dir, precision string) (*model, error) {
 	c, err := openCheckpoint(dir)
 	if err != nil {
 		return nil, err
 	}
+	c.int8 = precision == Int8
 	m, err := c.model(dir)
 	if err := errors.Join(err, c.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -85,7 +81,7 @@ func (c *checkpoint) model(dir string) (*model, error) {
 	if err := c.fits(m, int(conf.Types)); err != nil {
 		return nil, err
 	}
-	m.words = c.table(wordTable, m.vocab, m.d)
+	m.words = c.rowTable(wordTable, m.vocab, m.d)
 	m.places = c.table(positionTable, m.positions, m.d)
 	m.kind = c.table(typeTable, int(conf.Types), m.d)[:m.d]
 	m.embedded = c.norm("embeddings.LayerNorm", m.d)
@@ -130,7 +126,8 @@ func (c *checkpoint) norm(name string, d int) norm {
 
 // matrix packs the matrices of the given names, each [out, in], as one whose
 // rows are theirs one after the other.
-func (c *checkpoint) matrix(p *vec.Packed, in, out int, names ...string) {
+func (c *checkpoint) matrix(in, out int, names ...string) product {
+	p := c.product()
 	n := len(names) * out
 	whole := make([]float32, n*in)
 	if !c.transposed {
@@ -138,7 +135,7 @@ func (c *checkpoint) matrix(p *vec.Packed, in, out int, names ...string) {
 			c.read(whole[i*out*in:(i+1)*out*in], name, int64(out), int64(in))
 		}
 		p.PackNT(whole, n, in)
-		return
+		return p
 	}
 	part := whole
 	if len(names) > 1 {
@@ -152,10 +149,11 @@ func (c *checkpoint) matrix(p *vec.Packed, in, out int, names ...string) {
 		}
 	}
 	p.PackNN(whole, in, n)
+	return p
 }
 
 func (c *checkpoint) linear(l *linear, name string, in, out int) {
-	c.matrix(&l.w, in, out, name+".weight")
+	l.w = c.matrix(in, out, name+".weight")
 	l.bias = c.vector(name+".bias", out)
 }
 
@@ -164,7 +162,7 @@ func (c *checkpoint) layer(l *layer, name string, d, inner int) {
 		c.linear(&l.qkv, joined, d, 3*d)
 	} else {
 		self := name + "attention.self."
-		c.matrix(&l.qkv.w, d, d, self+"query.weight", self+"key.weight", self+"value.weight")
+		l.qkv.w = c.matrix(d, d, self+"query.weight", self+"key.weight", self+"value.weight")
 		for _, part := range []string{"query", "key", "value"} {
 			l.qkv.bias = append(l.qkv.bias, c.vector(self+part+".bias", d)...)
 		}
@@ -183,7 +181,7 @@ func (c *checkpoint) head(name string, m *model) *head {
 	c.linear(&h.dense, name+".dense", m.d, m.d)
 	h.norm = c.norm(name+".LayerNorm", m.d)
 	if own := "cls.predictions.decoder.weight"; c.has(own) {
-		h.words = c.table(own, m.vocab, m.d)
+		h.words = c.rowTable(own, m.vocab, m.d)
 	}
 	bias := "cls.predictions.bias"
 	if !c.has(bias) {

@@ -81,9 +81,10 @@ func distance(a, b []float32) float64 {
 	return far
 }
 
-// BenchmarkEncode encodes the recorded texts with one worker, in turns natively
-// and with ONNX Runtime, and a query of 12 tokens. The figures to read are of
-// CPU time, and among them ratio, which other load does not change much.
+// BenchmarkEncode encodes the recorded texts with one worker, in turns natively,
+// natively in Int8 and with ONNX Runtime, and a query of 12 tokens. The figures to
+// read are of CPU time, and among them ratios to ONNX Runtime, which other load
+// does not change much.
 func BenchmarkEncode(b *testing.B) {
 	texts, _, _ := recorded(b)
 	b.Run("passages", func(b *testing.B) { inTurns(b, texts, encoder.Passage) })
@@ -92,9 +93,11 @@ func BenchmarkEncode(b *testing.B) {
 
 func inTurns(b *testing.B, texts []string, role encoder.Role) {
 	e, o := both(b, "", 1)
-	var spent [2]time.Duration
+	small := open(b, provisioned(b), Options{Workers: 1, Precision: Int8})
+	defer small.Close()
+	var spent [3]time.Duration
 	for b.Loop() {
-		for i, enc := range []encoder.Encoder{e, o} {
+		for i, enc := range []encoder.Encoder{e, small, o} {
 			begin := cpuTime(b)
 			if _, err := enc.Encode(b.Context(), role, texts, encoder.NeedDense); err != nil {
 				b.Fatal(err)
@@ -102,9 +105,11 @@ func inTurns(b *testing.B, texts []string, role encoder.Role) {
 			spent[i] += cpuTime(b) - begin
 		}
 	}
-	b.ReportMetric(float64(b.N*len(texts))/spent[0].Seconds(), "texts/cpu-s")
-	b.ReportMetric(float64(b.N*len(texts))/spent[1].Seconds(), "onnx-texts/cpu-s")
-	b.ReportMetric(spent[1].Seconds()/spent[0].Seconds(), "ratio")
+	for i, name := range []string{"", "int8-", "onnx-"} {
+		b.ReportMetric(float64(b.N*len(texts))/spent[i].Seconds(), name+"texts/cpu-s")
+	}
+	b.ReportMetric(spent[2].Seconds()/spent[0].Seconds(), "ratio")
+	b.ReportMetric(spent[2].Seconds()/spent[1].Seconds(), "int8-ratio")
 }
 
 func cpuTime(b *testing.B) time.Duration {

@@ -29,6 +29,8 @@ type source interface {
 	shape(name string) []int64
 	// floats reads a tensor, whose elements dst has room for.
 	floats(name string, dst []float32) error
+	// reader reads a tensor of float32, little endian; errNotF32 for another type.
+	reader(name string) (io.Reader, error)
 	Close() error
 }
 
@@ -40,8 +42,12 @@ type checkpoint struct {
 	pre        string            // put before the names of the encoder, "" or "bert."
 	transposed bool              // whether matrices lie as [in, out]
 	alias      map[string]string // what the file calls some tensors
+	int8       bool              // whether large matrices are kept as Int8
 	err        error
 }
+
+// errNotF32 says that a tensor has another type than float32.
+var errNotF32 = errors.New("not of float32")
 
 // openCheckpoint opens the weights in dir: safetensors, else an ONNX file.
 func openCheckpoint(dir string) (*checkpoint, error) {
@@ -93,21 +99,27 @@ func (c *checkpoint) has(name string) bool { return c.shape(c.file(name)) != nil
 
 // read reads the tensor name of the given shape into dst.
 func (c *checkpoint) read(dst []float32, name string, shape ...int64) {
-	if c.err != nil {
-		return
-	}
-	file := c.file(name)
-	got := c.shape(file)
-	switch {
-	case got == nil:
-		c.err = fmt.Errorf("%w: it has no tensor %q", ErrModel, name)
-	case !slices.Equal(got, shape):
-		c.err = fmt.Errorf("%w: tensor %q has the shape %v, want %v", ErrModel, name, got, shape)
-	default:
+	if file, ok := c.matches(name, shape...); ok {
 		if err := c.floats(file, dst); err != nil {
 			c.err = unusable(err)
 		}
 	}
+}
+
+// matches returns what the file calls the tensor name, and whether it has the
+// given shape.
+func (c *checkpoint) matches(name string, shape ...int64) (file string, ok bool) {
+	if c.err != nil {
+		return "", false
+	}
+	file = c.file(name)
+	switch got := c.shape(file); {
+	case got == nil:
+		c.err = fmt.Errorf("%w: it has no tensor %q", ErrModel, name)
+	case !slices.Equal(got, shape):
+		c.err = fmt.Errorf("%w: tensor %q has the shape %v, want %v", ErrModel, name, got, shape)
+	}
+	return file, c.err == nil
 }
 
 func (c *checkpoint) vector(name string, n int) []float32 {
@@ -134,17 +146,24 @@ func (t tensorsFile) shape(name string) []int64 {
 }
 
 func (t tensorsFile) floats(name string, dst []float32) error {
-	x := t.Tensors[name]
-	if x.DType == "F32" {
-		r, err := t.Section(name, x.Shape...)
-		if err != nil {
-			return err
-		}
+	r, err := t.reader(name)
+	if err == nil {
 		return readFloats(r, dst)
+	}
+	if !errors.Is(err, errNotF32) {
+		return err
 	}
 	v, err := t.Floats(name)
 	copy(dst, v)
 	return err
+}
+
+func (t tensorsFile) reader(name string) (io.Reader, error) {
+	x := t.Tensors[name]
+	if x.DType != "F32" {
+		return nil, errNotF32
+	}
+	return t.Section(name, x.Shape...)
 }
 
 // graphFile is an ONNX file.
@@ -159,12 +178,14 @@ func (g graphFile) shape(name string) []int64 {
 }
 
 func (g graphFile) floats(name string, dst []float32) error {
-	r, err := g.Floats(name)
+	r, err := g.reader(name)
 	if err != nil {
 		return err
 	}
 	return readFloats(r, dst)
 }
+
+func (g graphFile) reader(name string) (io.Reader, error) { return g.Floats(name) }
 
 // readFloats fills dst with the little-endian numbers of r.
 func readFloats(r io.Reader, dst []float32) error {

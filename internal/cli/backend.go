@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/native"
@@ -42,13 +44,41 @@ func (g *globals) runtime() provision.Runtime {
 	return provision.RuntimeAtHand
 }
 
+// wanted is a model and how it is run.
+type wanted struct {
+	provision.Request
+	precision string // native.FP32 or native.Int8
+}
+
+// splitPrecision returns the model whose file is to be had for a name that
+// --model takes, and the precision that it is run in: NAME-int8 is NAME with
+// weights of a byte, unless a model or a folder is called so.
+func splitPrecision(model string) (file, precision string) {
+	base := len(model) - len(native.Int8Suffix)
+	if base <= 0 || !strings.EqualFold(model[base:], native.Int8Suffix) {
+		return model, native.FP32
+	}
+	for _, m := range provision.Models() {
+		if strings.EqualFold(m.Spec.Model, model) {
+			return model, native.FP32
+		}
+	}
+	if _, err := os.Stat(model); err == nil {
+		return model, native.FP32
+	}
+	return model[:base], native.Int8
+}
+
 // ensure brings the model onto this machine, and what runs it as far as
 // --backend asks for that.
-func (a *app) ensure(ctx context.Context, r provision.Request) (provision.Result, error) {
-	if a.backend == backendONNX && !hasCGO {
+func (a *app) ensure(ctx context.Context, r wanted) (provision.Result, error) {
+	switch {
+	case a.backend == backendONNX && r.precision == native.Int8:
+		return provision.Result{}, usagef("model %s%s is run in Go alone; leave out --backend onnx and LEXSEM_BACKEND", r.Model, native.Int8Suffix)
+	case a.backend == backendONNX && !hasCGO:
 		return provision.Result{}, errNoCGO
 	}
-	res, err := provision.Ensure(ctx, r)
+	res, err := provision.Ensure(ctx, r.Request)
 	if err != nil {
 		return res, modelError(err)
 	}
@@ -58,9 +88,9 @@ func (a *app) ensure(ctx context.Context, r provision.Request) (provision.Result
 // openModel opens the model that r brought here: with ONNX Runtime where its
 // library is at hand, else in Go. A model that Go cannot run is a reason to fetch
 // the library, unless --backend says otherwise. It returns what runs the model.
-func (a *app) openModel(ctx context.Context, r provision.Request, res provision.Result) (enc encoder.Encoder, backend string, err error) {
+func (a *app) openModel(ctx context.Context, r wanted, res provision.Result) (enc encoder.Encoder, backend string, err error) {
 	if res.Library == "" {
-		e, err := native.Open(ctx, res.ModelDir, native.Options{})
+		e, err := native.Open(ctx, res.ModelDir, native.Options{Precision: r.precision})
 		if err == nil {
 			return e, backendNative, nil
 		}
@@ -69,7 +99,7 @@ func (a *app) openModel(ctx context.Context, r provision.Request, res provision.
 		}
 		r.Runtime = provision.RuntimeFetched
 		var more error
-		if res, more = provision.Ensure(ctx, r); more != nil {
+		if res, more = provision.Ensure(ctx, r.Request); more != nil {
 			return nil, "", errors.Join(err, modelError(more))
 		}
 	}
