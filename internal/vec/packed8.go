@@ -73,43 +73,52 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 	nr, quads := kn.nr, (k+3)/4
 	count := (n + nr - 1) / nr
 	*p = Packed8{kn: kn, n: n, k: k, panels: make([]int8, count*nr*4*quads), cols: make([]float32, count*2*nr)}
-	column := make([]float32, 4*quads)
-	for j := range n {
+	columns, sums, codes := make([]float32, 16*4*quads), make([]float32, 2*quads), make([]int8, 4*quads)
+	for j0 := 0; j0 < n; j0 += 16 { // where B lies in rows of n, a cache line of each
+		w := min(16, n-j0)
 		for i := range k {
-			column[i] = b.data[i*b.rs+j*b.cs]
-		}
-		scale := largestPair(column) / pairTop
-		if scale < leastScale {
-			continue // all codes are zero, and so is the scale
-		}
-		cols, at := p.cols[j/nr*2*nr:], j%nr
-		cols[at] = scale
-		if scale-scale != 0 {
-			cols[at] = float32(math.NaN())
-			continue
-		}
-		panel, sum, f := p.panels[j/nr*nr*4*quads+4*at:], int32(0), 1/scale
-		for i := 0; i < len(column); i += 4 {
-			for o, x := range (*[4]float32)(column[i:]) {
-				q := roundInt32(float32(x * f))
-				panel[i*nr+o] = int8(q)
-				sum += q
+			for j := range w {
+				columns[j*4*quads+i] = b.data[i*b.rs+(j0+j)*b.cs]
 			}
 		}
-		cols[nr+at] = float32(sum)
+		for j := j0; j < j0+w; j++ {
+			column := columns[(j-j0)*4*quads:][:4*quads]
+			cols, at := p.cols[j/nr*2*nr:], j%nr
+			scale := largestPair(column, sums) / pairTop
+			if scale < leastScale {
+				continue // all codes are zero, and so is the scale
+			}
+			cols[at] = scale
+			if scale != scale {
+				continue
+			}
+			f, sum := 1/scale, 0
+			for i := quantize(codes, column, f); i < len(codes); i++ {
+				codes[i] = roundInt8(float32(column[i] * f))
+			}
+			panel := p.panels[j/nr*nr*4*quads+4*at:]
+			for q := range quads {
+				c := [4]int8(codes[4*q:])
+				*(*[4]int8)(panel[q*nr*4:]) = c
+				sum += int(c[0]) + int(c[1]) + int(c[2]) + int(c[3])
+			}
+			cols[nr+at] = float32(sum)
+		}
 	}
 }
 
-// largestPair is the largest of the sums of two neighbours' parts of one sign in
-// x, of even length: NaN or infinite where an element is, or where their sum
-// overflows.
-func largestPair(x []float32) float32 {
-	var top float32
-	for i := 0; i < len(x); i += 2 {
-		a, b := x[i], x[i+1]
-		top = max(top, max(a, 0)+max(b, 0), max(-a, 0)+max(-b, 0))
+// largestPair is the largest of the absolute values in x, of even length, and of
+// those of the sums of its neighbours 2i and 2i+1, which are greater where both
+// have one sign: NaN where one of all is infinite or NaN. sums has room for half
+// of x.
+func largestPair(x, sums []float32) float32 {
+	for i := range sums {
+		sums[i] = x[2*i] + x[2*i+1]
 	}
-	return top
+	if !Finite(x) || !Finite(sums) {
+		return float32(math.NaN())
+	}
+	return max(maxAbs(x), maxAbs(sums))
 }
 
 // Mul computes C [m×n] = A [m×k]·Bᵀ or A·B, as B was packed. C must not overlap
