@@ -148,3 +148,13 @@ func TestInt8NotANumber(t *testing.T) {
 		}
 	}
 }
+
+// A sum of codes has room for so many and no more.
+func TestInt8TooWide(t *testing.T) {
+	m := encodertest.NewTiny(5, encodertest.Tiny{Hidden: 8, Heads: 2, Layers: 1, Inner: vec.MaxInt8Dim + 4, Positions: 150, Vocab: letters()})
+	dir := folder(t, m, encoder.PoolMean)
+	open(t, dir, Options{})
+	if _, err := Open(t.Context(), dir, Options{Precision: Int8}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), "65540") {
+		t.Errorf("65540 inputs: %v", err)
+	}
+}

@@ -28,12 +28,16 @@ type linear struct {
 	bias []float32
 }
 
-// product returns an empty matrix of the precision that was asked for.
-func (c *checkpoint) product() product {
-	if c.int8 {
-		return new(vec.Packed8)
+// product returns an empty matrix of so many inputs and of the precision that was
+// asked for.
+func (c *checkpoint) product(in int) product {
+	switch {
+	case !c.int8:
+		return new(vec.Packed)
+	case in > vec.MaxInt8Dim && c.err == nil:
+		c.err = fmt.Errorf("%w: a layer has %d inputs, of which %s takes %d at most; use %s", ErrModel, in, Int8, vec.MaxInt8Dim, FP32)
 	}
-	return new(vec.Packed)
+	return new(vec.Packed8)
 }
 
 // rowTable is a table of vectors, one a word: float32, or a byte an element and

@@ -127,7 +127,10 @@ func (c *checkpoint) norm(name string, d int) norm {
 // matrix packs the matrices of the given names, each [out, in], as one whose
 // rows are theirs one after the other.
 func (c *checkpoint) matrix(in, out int, names ...string) product {
-	p := c.product()
+	p := c.product(in)
+	if c.err != nil {
+		return p
+	}
 	n := len(names) * out
 	whole := make([]float32, n*in)
 	if !c.transposed {
