@@ -42,7 +42,7 @@ var _ encoder.Encoder = (*Encoder)(nil)
 // transformer.Families; or a BERT as model.onnx, which without a config.json must be
 // a graph of basic operations. Of the layers all weights must be float32, float16 or
 // bfloat16. It takes MiniLM about 0.1 s, and memory of the size of the weights in
-// float32.
+// float32, or a quarter with Int8.
 //
 // Errors: encoder.ErrSpec for a wrong description, ErrModel for a model that
 // cannot be run, fs.ErrNotExist for a missing file.
@@ -55,8 +55,11 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spec.Precision != "fp32" {
-		return nil, fmt.Errorf("%w: %s is of precision %s; only fp32 is run without ONNX Runtime", ErrModel, spec.Model, spec.Precision)
+	if spec.Precision != FP32 {
+		return nil, fmt.Errorf("%w: the weights of %s are stored as %s; only those of %s are run without ONNX Runtime", ErrModel, spec.Model, spec.Precision, FP32)
+	}
+	if o.Precision == Int8 {
+		spec.Model, spec.Precision = spec.Model+Int8Suffix, Int8
 	}
 	if o.MaxTokens > 0 {
 		spec.MaxTokens = o.MaxTokens
@@ -68,7 +71,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m, err := load(ctx, dir)
+	m, err := load(ctx, dir, o.Precision)
 	if err != nil {
 		return nil, err
 	}

@@ -58,8 +58,8 @@ func (m *model) embed(x []float32, ids []int32, ends []int) {
 	d, i := m.d, 0
 	for _, end := range ends {
 		for place := m.first; i < end; i++ {
-			w := int(ids[i]) * d
-			word, row, at := m.words[w:w+d], x[i*d:i*d+d], m.zero[:d]
+			row, at := x[i*d:i*d+d], m.zero[:d]
+			word := m.words.row(int(ids[i]), row)
 			if m.places != nil {
 				p := place
 				if m.first > 0 && int(ids[i]) == m.first-1 { // padding stands nowhere
@@ -287,7 +287,7 @@ func (m *model) logits(first []float32) []float32 {
 	m.activate(x, d, 1, h.dense.bias)
 	m.normalizeRow(x, x, h.norm)
 	out := make([]float32, m.vocab)
-	vec.DotRows(out, x, h.words)
+	h.words.products(out, x)
 	vec.AddRows(out, m.vocab, 1, h.bias)
 	return out
 }

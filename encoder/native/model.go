@@ -11,7 +11,6 @@ import (
 
 	"github.com/lexsem/lexsem/internal/onnxfile"
 	"github.com/lexsem/lexsem/internal/transformer"
-	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // The tables of BERT, by which a graph without a config.json is known.
@@ -26,18 +25,6 @@ const (
 type norm struct {
 	scale, shift []float32
 	eps          float32
-}
-
-// linear is y = x·Wᵀ + b.
-type linear struct {
-	w    vec.Packed
-	bias []float32 // nil for none
-}
-
-// mul writes the product of the rows of a, n rows lda apart, into c, rows ldc apart,
-// without the bias; then is as in vec.Packed.MulOf.
-func (l *linear) mul(c []float32, ldc int, a []float32, lda, n int, then vec.Then) {
-	l.w.MulOf(c, ldc, a, lda, n, then)
 }
 
 // layer is a transformer layer: attention and feed-forward, each with a residual
@@ -58,7 +45,7 @@ type layer struct {
 type head struct {
 	dense linear
 	norm  norm
-	words []float32 // [|V| × d]
+	words rowTable  // [|V| × d]
 	bias  []float32 // [|V|]
 }
 
@@ -72,7 +59,8 @@ type model struct {
 	activation          string
 	gated, causal       bool
 	sums                bool        // the normalisations behind the parts are of the sum with what went in
-	words, places, kind []float32   // [|V| × d], [first + positions × d] or nil, [d]
+	words               rowTable    // [|V| × d]
+	places, kind        []float32   // [first + positions × d] or nil, [d]
 	distances           [][]float32 // [heads][2·positions − 1], what is added to scores by distance; nil for none
 	zero                []float32   // as many as a row of any product has
 	embedded, last      norm
@@ -92,13 +80,14 @@ func (m *model) innerWidth() int {
 	return m.inner
 }
 
-// load reads the model in dir. Memory is that of the weights. It looks at ctx before
-// each layer.
-func load(ctx context.Context, dir string) (*model, error) {
+// load reads the model in dir in the given precision. Memory is that of the weights.
+// It looks at ctx before each layer.
+func load(ctx context.Context, dir, precision string) (*model, error) {
 	c, err := openCheckpoint(dir)
 	if err != nil {
 		return nil, err
 	}
+	c.int8 = precision == Int8
 	m, err := c.model(ctx, dir)
 	if err := errors.Join(err, c.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -122,7 +111,7 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 		score: float32(1 / math.Sqrt(conf.Scale)), word: float32(conf.EmbedScale),
 		activation: conf.Activation, gated: conf.Gated, causal: conf.Causal, sums: n.sums, layers: make([]layer, conf.Layers),
 	}
-	m.words = c.table(n.words+".weight", m.vocab, m.d)
+	m.words = c.rowTable(n.words+".weight", m.vocab, m.d)
 	if conf.Places {
 		m.places = c.table(n.places+".weight", m.first+m.positions, m.d)
 	}
@@ -238,6 +227,9 @@ func (c *checkpoint) linear(l *linear, n names, in int, parts ...part) {
 		}
 		at += p.out
 	}
+	if l.w = c.product(in); c.err != nil {
+		return
+	}
 	if c.transposed {
 		l.w.PackNN(whole, in, total)
 		return
@@ -329,7 +321,7 @@ func (c *checkpoint) head(name string, m *model, conf transformer.Config) *head 
 	c.linear(&h.dense, bertNames, m.d, part{name: name + ".dense", out: m.d})
 	h.norm = c.norm(bertNames, name+".LayerNorm", m.d, conf)
 	if own := "cls.predictions.decoder.weight"; c.has(own) {
-		h.words = c.table(own, m.vocab, m.d)
+		h.words = c.rowTable(own, m.vocab, m.d)
 	}
 	bias := "cls.predictions.bias"
 	if !c.has(bias) {

@@ -4,6 +4,7 @@ package native
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -70,9 +71,11 @@ func TestEqualsONNXRuntime(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode encodes the recorded texts with one worker, in turns natively
-// and with ONNX Runtime, and a query of 12 tokens. The figures to read are of
-// CPU time, and among them ratio, which other load does not change much.
+// BenchmarkEncode encodes the recorded texts with one worker, in turns natively,
+// natively in Int8 and with ONNX Runtime, and a query of 12 tokens. Where
+// LEXSEM_ONNX_INT8 names the folder of a model that ONNX Runtime has quantised,
+// that is run, too. The figures to read are of CPU time, and among them ratios to
+// ONNX Runtime, which other load does not change much.
 func BenchmarkEncode(b *testing.B) {
 	texts, _, _ := recorded(b)
 	b.Run("passages", func(b *testing.B) { inTurns(b, texts, encoder.Passage) })
@@ -81,9 +84,22 @@ func BenchmarkEncode(b *testing.B) {
 
 func inTurns(b *testing.B, texts []string, role encoder.Role) {
 	e, o := both(b, "", 1)
-	var spent [2]time.Duration
+	small := open(b, provisioned(b), Options{Workers: 1, Precision: Int8})
+	encoders, names := []encoder.Encoder{o, e, small}, []string{"onnx", "fp32", "int8"}
+	if dir := os.Getenv("LEXSEM_ONNX_INT8"); dir != "" {
+		r, err := provision.Ensure(b.Context(), provision.Request{Model: dir, Offline: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		q, err := onnx.Open(b.Context(), r.ModelDir, onnx.Options{Library: r.Library, Workers: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		encoders, names = append(encoders, q), append(names, "onnx-int8")
+	}
+	spent := make([]time.Duration, len(encoders))
 	for b.Loop() {
-		for i, enc := range []encoder.Encoder{e, o} {
+		for i, enc := range encoders {
 			begin := cpuTime(b)
 			if _, err := enc.Encode(b.Context(), role, texts, encoder.NeedDense); err != nil {
 				b.Fatal(err)
@@ -91,9 +107,17 @@ func inTurns(b *testing.B, texts []string, role encoder.Role) {
 			spent[i] += cpuTime(b) - begin
 		}
 	}
-	b.ReportMetric(float64(b.N*len(texts))/spent[0].Seconds(), "texts/cpu-s")
-	b.ReportMetric(float64(b.N*len(texts))/spent[1].Seconds(), "onnx-texts/cpu-s")
-	b.ReportMetric(spent[1].Seconds()/spent[0].Seconds(), "ratio")
+	for i, name := range names {
+		b.ReportMetric(float64(b.N*len(texts))/spent[i].Seconds(), name+"-texts/cpu-s")
+		if i > 0 {
+			b.ReportMetric(spent[0].Seconds()/spent[i].Seconds(), name+"-ratio")
+		}
+	}
+	for _, enc := range encoders[2:] {
+		if err := enc.Close(); err != nil {
+			b.Error(err)
+		}
+	}
 }
 
 func cpuTime(b *testing.B) time.Duration {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/internal/regular"
@@ -63,6 +64,8 @@ func (s *shards) shape(name string) []int64 {
 func (s *shards) floats(name string, dst []float32) error {
 	return s.files[s.of[name]].floats(name, dst)
 }
+
+func (s *shards) reader(name string) (io.Reader, error) { return s.files[s.of[name]].reader(name) }
 
 // Close closes all files.
 func (s *shards) Close() error {

@@ -48,7 +48,7 @@ func folder(t *testing.T, m *encodertest.Tiny, pooling encoder.Pooling) string {
 	return dir
 }
 
-func open(t *testing.T, dir string, o Options) *Encoder {
+func open(t testing.TB, dir string, o Options) *Encoder {
 	t.Helper()
 	e, err := Open(t.Context(), dir, o)
 	if err != nil {
@@ -250,7 +250,7 @@ func (c *checks) Err() error {
 
 // The context is looked at before each layer.
 func TestForwardStops(t *testing.T) {
-	m, err := load(t.Context(), folder(t, large(5), encoder.PoolMean))
+	m, err := load(t.Context(), folder(t, large(5), encoder.PoolMean), FP32)
 	if err != nil {
 		t.Fatal(err)
 	}

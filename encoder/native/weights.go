@@ -30,6 +30,8 @@ type source interface {
 	shape(name string) []int64
 	// floats reads a tensor, whose elements dst has room for.
 	floats(name string, dst []float32) error
+	// reader reads a tensor of float32, little endian; errNotF32 for another type.
+	reader(name string) (io.Reader, error)
 	Close() error
 }
 
@@ -41,8 +43,12 @@ type checkpoint struct {
 	pre        string            // put before the names of the encoder, for example "" or "bert."
 	transposed bool              // whether matrices lie as [in, out]
 	alias      map[string]string // what the file calls some tensors
+	int8       bool              // whether large matrices are kept as Int8
 	err        error
 }
+
+// errNotF32 says that a tensor has another type than float32.
+var errNotF32 = errors.New("not of float32")
 
 // openCheckpoint opens the weights in dir: safetensors in one file or several, else
 // an ONNX file.
@@ -157,17 +163,24 @@ func (t tensorsFile) shape(name string) []int64 {
 }
 
 func (t tensorsFile) floats(name string, dst []float32) error {
-	x := t.Tensors[name]
-	if x.DType == "F32" {
-		r, err := t.Section(name, x.Shape...)
-		if err != nil {
-			return err
-		}
+	r, err := t.reader(name)
+	if err == nil {
 		return readFloats(r, dst)
+	}
+	if !errors.Is(err, errNotF32) {
+		return err
 	}
 	v, err := t.Floats(name)
 	copy(dst, v)
 	return err
+}
+
+func (t tensorsFile) reader(name string) (io.Reader, error) {
+	x := t.Tensors[name]
+	if x.DType != "F32" {
+		return nil, errNotF32
+	}
+	return t.Section(name, x.Shape...)
 }
 
 // graphFile is an ONNX file.
@@ -182,12 +195,14 @@ func (g graphFile) shape(name string) []int64 {
 }
 
 func (g graphFile) floats(name string, dst []float32) error {
-	r, err := g.Floats(name)
+	r, err := g.reader(name)
 	if err != nil {
 		return err
 	}
 	return readFloats(r, dst)
 }
+
+func (g graphFile) reader(name string) (io.Reader, error) { return g.Floats(name) }
 
 // readFloats fills dst with the little-endian numbers of r.
 func readFloats(r io.Reader, dst []float32) error {

@@ -46,17 +46,45 @@ func (g *globals) runtime() provision.Runtime {
 	return provision.RuntimeAtHand
 }
 
+// wanted is a model and how it is run.
+type wanted struct {
+	provision.Request
+	precision string // native.FP32 or native.Int8
+}
+
+// splitPrecision returns the model whose file is to be had for a name that
+// --model takes, and the precision that it is run in: NAME-int8 is NAME with
+// weights of a byte, unless a model or a folder is called so.
+func splitPrecision(model string) (file, precision string) {
+	base := len(model) - len(native.Int8Suffix)
+	if base <= 0 || !strings.EqualFold(model[base:], native.Int8Suffix) {
+		return model, native.FP32
+	}
+	for _, m := range provision.Models() {
+		if strings.EqualFold(m.Spec.Model, model) {
+			return model, native.FP32
+		}
+	}
+	if _, err := os.Stat(model); err == nil {
+		return model, native.FP32
+	}
+	return model[:base], native.Int8
+}
+
 // ensure brings the model onto this machine, and what runs it as far as
 // --backend asks for that.
-func (a *app) ensure(ctx context.Context, r provision.Request) (provision.Result, error) {
-	if a.backend == backendONNX && !hasCGO {
+func (a *app) ensure(ctx context.Context, r wanted) (provision.Result, error) {
+	switch {
+	case a.backend == backendONNX && r.precision == native.Int8:
+		return provision.Result{}, usagef("model %s%s is run in Go alone; leave out --backend onnx and LEXSEM_BACKEND", r.Model, native.Int8Suffix)
+	case a.backend == backendONNX && !hasCGO:
 		return provision.Result{}, errNoCGO
 	}
 	if r.Runtime == provision.RuntimeNone && !r.Offline && needsONNX(r.Model) {
 		return provision.Result{}, hinted(fmt.Errorf("%w: model %s is run by ONNX Runtime alone", encoder.ErrUnavailable, r.Model),
 			"use the model without -q, or a program built with cgo and no --backend native")
 	}
-	res, err := provision.Ensure(ctx, r)
+	res, err := provision.Ensure(ctx, r.Request)
 	if err != nil {
 		return res, modelError(err)
 	}
@@ -73,14 +101,14 @@ func needsONNX(model string) bool {
 // openModel opens the model that r brought here: with ONNX Runtime where its
 // library is at hand and the model has a graph, else in Go. A model that Go cannot run is a reason to fetch
 // the library, unless --backend says otherwise. It returns what runs the model.
-func (a *app) openModel(ctx context.Context, r provision.Request, res provision.Result) (enc encoder.Encoder, backend string, err error) {
+func (a *app) openModel(ctx context.Context, r wanted, res provision.Result) (enc encoder.Encoder, backend string, err error) {
 	graph := hasGraph(res.ModelDir)
 	if !graph && a.backend == backendONNX {
 		return nil, "", hinted(fmt.Errorf("%w: %s has no model.onnx, and none can be made of its weights", encoder.ErrUnavailable, res.ModelDir),
 			"leave out --backend onnx and LEXSEM_BACKEND: the model may run in Go")
 	}
 	if res.Library == "" || !graph {
-		e, err := native.Open(ctx, res.ModelDir, native.Options{})
+		e, err := native.Open(ctx, res.ModelDir, native.Options{Precision: r.precision})
 		if err == nil {
 			return e, backendNative, nil
 		}
@@ -89,7 +117,7 @@ func (a *app) openModel(ctx context.Context, r provision.Request, res provision.
 		}
 		r.Runtime = provision.RuntimeFetched
 		var more error
-		if res, more = provision.Ensure(ctx, r); more != nil {
+		if res, more = provision.Ensure(ctx, r.Request); more != nil {
 			return nil, "", errors.Join(err, modelError(more))
 		}
 	}

@@ -61,7 +61,7 @@ func (g *globals) declare(f *flags) {
 		name, usage string
 	}{
 		{&g.db, "db", "`DIR`folder of the database"},
-		{&g.model, "model", "`NAME`encoder, the folder of a model file, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
+		{&g.model, "model", "`NAME`encoder, the folder of a model file, either with -int8 behind it to run it in bytes, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
 		{&g.cache, "cache", "`DIR`where runtime and models are kept; default lexsem below the user's cache folder"},
 		{&g.library, "library", "`FILE`libonnxruntime to use, instead of looking for one"},
 		{&g.acceptModel, "accept-model", "`NAME`model whose vectors may differ from those that the database was filled with"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/store"
@@ -176,8 +177,12 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 }
 
 // request asks for runtime and model with the global flags of the command.
-func (a *app) request(model string, p *progress) provision.Request {
-	r := provision.Request{Model: model, Library: a.library, Runtime: a.runtime(), CacheDir: a.cache, Offline: a.offline}
+func (a *app) request(model string, p *progress) wanted {
+	file, precision := splitPrecision(model)
+	r := wanted{provision.Request{Model: file, Library: a.library, Runtime: a.runtime(), CacheDir: a.cache, Offline: a.offline}, precision}
+	if precision == native.Int8 {
+		r.Runtime = provision.RuntimeNone
+	}
 	r.Progress = func(e provision.Event) {
 		if e.Done {
 			p.done()

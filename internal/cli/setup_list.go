@@ -36,7 +36,7 @@ type modelInfo struct {
 func listModels(ctx context.Context, a *app, asJSON bool) error {
 	p := a.progress()
 	defer p.done()
-	library, err := provision.Library(ctx, a.listed("", p))
+	library, err := provision.Library(ctx, a.listed("", p).Request)
 	if err != nil {
 		return err
 	}
@@ -93,13 +93,13 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\n* default; or the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json; or, behind a URL, openai:NAME or ollama:NAME\n")
+	fmt.Fprintf(a.Stdout, "\n* default; or the path of a folder, as sentence-transformers writes it or with model.onnx and tokenizer.json; either with -int8 behind it, in Go with weights of a byte; or, behind a URL, openai:NAME or ollama:NAME\n")
 	_, err = fmt.Fprintf(a.Stdout, "texts/s: of %d words, on all cores, measured now, run by %s\n", len(strings.Fields(listText)), backendWords(backend))
 	return err
 }
 
 // listed asks for a model as far as it is here.
-func (a *app) listed(model string, p *progress) provision.Request {
+func (a *app) listed(model string, p *progress) wanted {
 	r := a.request(model, p)
 	r.Offline = true
 	if r.Runtime == provision.RuntimeFetched {

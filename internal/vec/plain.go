@@ -23,3 +23,6 @@ func subTile([]float64, int, []float64, int, []float64, int) (done bool) { retur
 func maxAbs(x []float32) float32   { return maxAbsGo(x) }
 func largest(x []float32) float32  { return largestGo(x) }
 func scale(x []float32, f float32) { scaleGo(x, f) }
+
+func quantizeU8([]uint8, []float32, float32, int32) int { return 0 }
+func bounds(x []float32) (lo, hi float32, finite bool)  { return boundsGo(x) }

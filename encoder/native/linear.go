@@ -1,0 +1,127 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Precisions of a model's weights.
+const (
+	FP32 = "fp32" // float32
+	Int8 = "int8" // bytes, and activations of bytes: see vec.Packed8
+)
+
+// product is a packed matrix W [out × in]: Mul computes x·Wᵀ, and MulOf hands on
+// each block of it while it is in the cache.
+type product interface {
+	PackNT(w []float32, n, k int)
+	PackNN(w []float32, k, n int)
+	Mul(c, a []float32, m int)
+	MulOf(c []float32, ldc int, a []float32, lda, m int, then vec.Then)
+}
+
+// linear is y = x·Wᵀ + b.
+type linear struct {
+	w    product
+	bias []float32 // nil for none
+}
+
+// mul writes the product of the rows of a, n rows lda apart, into c, rows ldc apart,
+// without the bias; then is as in vec.Packed.MulOf.
+func (l *linear) mul(c []float32, ldc int, a []float32, lda, n int, then vec.Then) {
+	l.w.MulOf(c, ldc, a, lda, n, then)
+}
+
+// product returns an empty matrix of so many inputs and of the precision that was
+// asked for.
+func (c *checkpoint) product(in int) product {
+	switch {
+	case !c.int8:
+		return new(vec.Packed)
+	case in > vec.MaxInt8Dim && c.err == nil:
+		c.err = fmt.Errorf("%w: a layer has %d inputs, of which %s takes %d at most; use %s", ErrModel, in, Int8, vec.MaxInt8Dim, FP32)
+	}
+	return new(vec.Packed8)
+}
+
+// rowTable is a table of vectors, one a word: float32, or a byte an element and
+// a scale a row.
+type rowTable struct {
+	d      int
+	floats []float32
+	codes  []int8
+	scales []float32
+}
+
+// row returns row i, which buf may be used for.
+func (t *rowTable) row(i int, buf []float32) []float32 {
+	if t.codes == nil {
+		return t.floats[i*t.d : i*t.d+t.d]
+	}
+	clear(buf[:t.d])
+	vec.AxpyInt8(buf[:t.d], t.scales[i], t.codes[i*t.d:i*t.d+t.d])
+	return buf[:t.d]
+}
+
+// products writes the inner products of x with all rows into out.
+func (t *rowTable) products(out, x []float32) {
+	if t.codes == nil {
+		vec.DotRows(out, x, t.floats)
+		return
+	}
+	buf := make([]float32, t.d)
+	for i := range out {
+		vec.DotRows(out[i:i+1], x, t.row(i, buf))
+	}
+}
+
+// rowTable reads the tensor name of the given shape in the precision that was
+// asked for, row by row.
+func (c *checkpoint) rowTable(name string, rows, d int) rowTable {
+	if !c.int8 {
+		return rowTable{d: d, floats: c.table(name, rows, d)}
+	}
+	if !c.want(name, int64(rows), int64(d)) {
+		return rowTable{}
+	}
+	t := rowTable{d: d, codes: make([]int8, rows*d), scales: make([]float32, rows)}
+	row := make([]float32, d)
+	c.rows(name, rows, row, func(i int) {
+		if !vec.Finite(row) {
+			c.err = fmt.Errorf("%w: tensor %q: row %d has an infinity or what is not a number, which %s cannot hold", ErrModel, name, i, Int8)
+			return
+		}
+		t.scales[i] = vec.QuantizeInt8(t.codes[i*d:i*d+d], row)
+	})
+	return t
+}
+
+// rows reads the tensor name, which want has seen, of [rows × len(row)] and calls f with the number of
+// each row when it lies in row.
+func (c *checkpoint) rows(name string, rows int, row []float32, f func(i int)) {
+	r, err := c.reader(c.file(name))
+	if errors.Is(err, errNotF32) {
+		whole := c.table(name, rows, len(row))
+		for i := 0; i < rows && c.err == nil; i++ {
+			copy(row, whole[i*len(row):])
+			f(i)
+		}
+		return
+	}
+	const some = 64 // are read at a time
+	part := make([]float32, some*len(row))
+	for i := 0; i < rows && err == nil && c.err == nil; i++ {
+		if i%some == 0 {
+			err = readFloats(r, part[:min(some, rows-i)*len(row)])
+		}
+		if err == nil {
+			copy(row, part[i%some*len(row):])
+			f(i)
+		}
+	}
+	if err != nil {
+		c.err = unusable(err)
+	}
+}
