@@ -110,6 +110,7 @@ func (c *counted) Write(p []byte) (int, error) {
 func (f *fakeIndex) session() (*session, *log) {
 	onlyPath(f.t)
 	s, l := testSession(f.t, "http://127.0.0.1:1")
+	s.silence = 10 * time.Second
 	u, err := url.Parse(f.URL + "/simple/")
 	if err != nil {
 		f.t.Fatal(err)
@@ -387,6 +388,9 @@ func TestIndexRefused(t *testing.T) {
 			f.sum = ""
 			c.change(f)
 			s, l := f.session()
+			if strings.HasPrefix(c.name, "silent") {
+				s.silence = 300 * time.Millisecond
+			}
 			begin := time.Now()
 			_, err := s.obtain(t.Context(), indexArtifact(s, "pip", "Pkg.Name", body))
 			if took := time.Since(begin); took > 5*time.Second {
@@ -475,7 +479,7 @@ func TestIndexResumes(t *testing.T) {
 			f.sent.Store(0)
 			s, l := f.session()
 			runs := 0
-			for ; runs < 20; runs++ {
+			for ; runs < 60; runs++ {
 				ctx, cancel := context.WithCancel(t.Context())
 				f.mu.Lock()
 				f.before = func(w http.ResponseWriter, r *http.Request) bool {
