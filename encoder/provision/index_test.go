@@ -196,6 +196,14 @@ func TestIndex(t *testing.T) {
 				return true
 			}
 		}, small, 300_000},
+		{"published anew meanwhile", func(f *fakeIndex) {
+			f.before = func(w http.ResponseWriter, r *http.Request) bool {
+				if f.asked.Load() > 2 {
+					f.etag = `"v2"`
+				}
+				return false
+			}
+		}, small, 1 << 20},
 		{"busy at first", func(f *fakeIndex) {
 			var n atomic.Int32
 			f.before = func(w http.ResponseWriter, r *http.Request) bool {
