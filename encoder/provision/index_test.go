@@ -275,6 +275,26 @@ func TestMavenRepository(t *testing.T) {
 	}
 }
 
+// A wheel in a folder of pip's find-links needs no network; one that is damaged
+// is passed over.
+func TestIndexFolder(t *testing.T) {
+	body := noise(1000)
+	for _, damaged := range []bool{false, true} {
+		f := newFakeIndex(t, member{name: "a/b.txt", body: body})
+		wheel := f.wheel
+		if damaged {
+			wheel = makeZip(t, member{name: "a/b.txt", body: noise(1001)[1:]})
+		}
+		s, _ := f.session()
+		setenv(s, "PIP_FIND_LINKS", filepath.Join(t.TempDir(), "none")+" "+filepath.Dir(writeFile(t, f.name, wheel)))
+		p, err := s.obtain(t.Context(), indexArtifact(s, "pip", "Pkg.Name", body))
+		checkThing(t, s, p, err, body)
+		if (f.asked.Load() > 0) != damaged {
+			t.Errorf("damaged %v: the index was asked %d times", damaged, f.asked.Load())
+		}
+	}
+}
+
 // What an index or a server does wrong is said, and leaves nothing behind.
 func TestIndexRefused(t *testing.T) {
 	body := noise(70_000)
