@@ -110,7 +110,7 @@ func (d *description) modules() error {
 		if kind != m.Type {
 			kind = lastPart(kind)
 		}
-		if kind != "Transformer" && !filepath.IsLocal(filepath.FromSlash(m.Path)) {
+		if (kind == "Pooling" || kind == "Dense") && !filepath.IsLocal(filepath.FromSlash(m.Path)) {
 			return d.wrong("%s: %s has the folder %q, which is none inside the model's", fileModules, kind, m.Path)
 		}
 		fits := place == 2 || place == 3

@@ -37,7 +37,7 @@ func grown(s []float32, n int) []float32 {
 // forward computes the states of the last layer, [tokens × d], for the ids of
 // all texts one after the other; text i ends before ends[i]. The states stay
 // valid until the next call with b. It looks at ctx before each layer, which
-// takes MiniLM about 30 µs a token.
+// takes MiniLM about 30 µs a token, and among many tokens within it.
 func (m *model) forward(ctx context.Context, b *buffers, ids []int32, ends []int) ([]float32, error) {
 	n, d := len(ids), m.d
 	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
@@ -46,7 +46,9 @@ func (m *model) forward(ctx context.Context, b *buffers, ids []int32, ends []int
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m.layer(b, &m.layers[i], n, ends)
+		if err := m.layer(ctx, b, &m.layers[i], n, ends); err != nil {
+			return nil, err
+		}
 	}
 	if m.last.scale != nil {
 		m.normalize(b.x, b.x, m.last, d)
@@ -80,23 +82,44 @@ func (m *model) embed(x []float32, ids []int32, ends []int) {
 	}
 }
 
-func (m *model) layer(b *buffers, l *layer, n int, ends []int) {
+// stretch is how many tokens go through a product, or have others looked for, before
+// the context is looked at again.
+const stretch = 512
+
+// multiply is l.mul, stretch by stretch.
+func multiply(ctx context.Context, l *linear, c []float32, ldc int, a []float32, lda, n int, then vec.Then) error {
+	for from := 0; from < n; from += stretch {
+		if from > 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		l.mul(c[from*ldc:], ldc, a[from*lda:], lda, min(stretch, n-from), then)
+	}
+	return nil
+}
+
+func (m *model) layer(ctx context.Context, b *buffers, l *layer, n int, ends []int) error {
 	d, cols, heads := m.d, m.qkvWidth(), m.heads*m.width
 	in := b.x
 	if l.attentionIn.scale != nil {
 		in = b.y[:n*d]
 		m.normalize(in, b.x, l.attentionIn, d)
 	}
-	l.qkv.mul(b.wide, cols, in, d, n, func(c []float32, ldc, rows, from, w int) { l.qkv.add(c, ldc, rows, from, w) })
+	if err := multiply(ctx, &l.qkv, b.wide, cols, in, d, n, l.qkv.add); err != nil {
+		return err
+	}
 	start := 0
 	for _, end := range ends {
 		qkv := b.wide[start*cols : end*cols]
 		m.place(b, l, qkv, end-start)
-		m.attend(&b.attention, l, b.y[start*heads:end*heads], qkv, end-start)
+		if err := m.attend(ctx, &b.attention, l, b.y[start*heads:end*heads], qkv, end-start); err != nil {
+			return err
+		}
 		start = end
 	}
 	mixed := b.wide[:n*d] // queries, keys and values have done their work
-	l.mix.mul(mixed, d, b.y, heads, n, nil)
+	if err := multiply(ctx, &l.mix, mixed, d, b.y, heads, n, nil); err != nil {
+		return err
+	}
 	m.join(b.x, mixed, &l.mix, l.attentionOut)
 
 	in = b.x
@@ -105,7 +128,7 @@ func (m *model) layer(b *buffers, l *layer, n int, ends []int) {
 		m.normalize(in, b.x, l.feedIn, d)
 	}
 	cols = m.innerWidth()
-	l.inner.mul(b.wide, cols, in, d, n, func(c []float32, ldc, rows, from, w int) {
+	err := multiply(ctx, &l.inner, b.wide, cols, in, d, n, func(c []float32, ldc, rows, from, w int) {
 		gate := max(0, min(w, m.inner-from)) // columns that are activated
 		if gate > 0 {
 			m.activate(c, ldc, rows, l.inner.of(from, gate, m.zero))
@@ -114,6 +137,9 @@ func (m *model) layer(b *buffers, l *layer, n int, ends []int) {
 			l.inner.add(c[gate:], ldc, rows, from+gate, w-gate)
 		}
 	})
+	if err != nil {
+		return err
+	}
 	if m.gated {
 		for i := range n {
 			row := b.wide[i*cols : (i+1)*cols]
@@ -123,8 +149,11 @@ func (m *model) layer(b *buffers, l *layer, n int, ends []int) {
 		}
 	}
 	y := b.y[:n*d]
-	l.outer.mul(y, d, b.wide, cols, n, nil)
+	if err := multiply(ctx, &l.outer, y, d, b.wide, cols, n, nil); err != nil {
+		return err
+	}
 	m.join(b.x, y, &l.outer, l.feedOut)
+	return nil
 }
 
 // of is the bias of some columns; zero has as many zeros.
@@ -182,13 +211,16 @@ func (m *model) normalizeRow(dst, x []float32, n norm) {
 
 // attend writes the mix [n × heads·width] of one text's values into out; qkv is
 // [n × qkvWidth].
-func (m *model) attend(a *attention, l *layer, out, qkv []float32, n int) {
+func (m *model) attend(ctx context.Context, a *attention, l *layer, out, qkv []float32, n int) error {
 	w, stride, heads := m.width, m.qkvWidth(), m.heads*m.width
 	group := m.heads / m.kv
 	for g := range m.kv {
 		keys, values := heads+g*w, heads+(m.kv+g)*w
 		packed := [2]int{-1, -1}
 		for from := 0; from < n; from += attentionRows {
+			if from%stretch == 0 && from > 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			rows := min(attentionRows, n-from)
 			lo, hi := 0, n
 			if l.window > 0 {
@@ -205,6 +237,7 @@ func (m *model) attend(a *attention, l *layer, out, qkv []float32, n int) {
 			}
 		}
 	}
+	return nil
 }
 
 // sees returns the first token that token i of n sees and the one behind the last.

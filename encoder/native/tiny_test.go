@@ -261,3 +261,24 @@ func TestForwardStops(t *testing.T) {
 		}
 	}
 }
+
+// Among many tokens the context is looked at within a layer, too: products and
+// attention are cut into stretches.
+func TestForwardStopsWithinALayer(t *testing.T) {
+	m, err := load(t.Context(), families(t)["qwen3"]) // of 3 layers and 2 heads of keys
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 3*stretch - 5
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(3 + i%30)
+	}
+	looks := 3 * (1 + 4*2 + 2*2) // layers × (before + products × stretches + heads × stretches)
+	for left := range looks + 1 {
+		_, err := m.forward(&checks{t.Context(), left}, new(buffers), ids, []int{n})
+		if stopped := errors.Is(err, context.Canceled); stopped != (left < looks) {
+			t.Fatalf("done at look %d of %d: %v", left, looks, err)
+		}
+	}
+}

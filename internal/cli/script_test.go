@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 )
@@ -80,6 +81,9 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
 			"api": sources.start, "apicalls": sources.called, "apitexts": sources.texts, "turn": sources.turn, "vectors": vectorsAlone, "unname": unname,
+			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
+				encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
+			},
 		},
 	})
 }

@@ -108,6 +108,15 @@ func TestRotationsByVersion(t *testing.T) {
 	}
 }
 
+func TestCausal(t *testing.T) {
+	for key, want := range map[string]bool{`"is_causal":false`: false, `"use_bidirectional_attention":true`: false, `"is_causal":true`: true} {
+		got, err := loadText(t, strings.Replace(sound["qwen3"], "{", "{"+key+",", 1))
+		if err != nil || got.Causal != want {
+			t.Errorf("%s: causal %v, %v", key, got.Causal, err)
+		}
+	}
+}
+
 // What is not built is refused by its name.
 func TestLoadRefuses(t *testing.T) {
 	for _, c := range []struct{ family, old, new, text string }{
@@ -153,6 +162,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"qwen3", `"rope_scaling":null`, `"rope_scaling":{"type":"yarn","factor":4}`, "yarn"},
 		{"qwen3", `{`, `{"rope_parameters":7,`, "rope_parameters"},
 		{"qwen3", `"hidden_size":8`, `"hidden_size":"8"`, "hidden_size"},
+		{"qwen3 window", `{`, `{"is_causal":false,`, "use_sliding_window"},
 	} {
 		text := strings.Replace(sound[c.family], c.old, c.new, 1)
 		if text == sound[c.family] {

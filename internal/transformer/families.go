@@ -81,6 +81,7 @@ type raw struct {
 	SlidingEvery   *int64   `json:"sliding_window_pattern"`
 	SlidingEvery2  *int64   `json:"_sliding_window_pattern"`
 	Bidirectional  bool     `json:"use_bidirectional_attention"`
+	IsCausal       *bool    `json:"is_causal"`
 	LocalFrequency *float64 `json:"rope_local_base_freq"`
 	Softcap        *float64 `json:"attn_logit_softcapping"`
 	UseSliding     bool     `json:"use_sliding_window"`
@@ -313,7 +314,10 @@ func qwen(r raw, c *Config) error {
 	if err := r.grouped(c, 128); err != nil {
 		return err
 	}
-	c.Causal, c.Scale = true, float64(c.HeadWidth)
+	c.Causal, c.Scale = !r.Bidirectional && or(r.IsCausal, true), float64(c.HeadWidth)
+	if !c.Causal && r.UseSliding {
+		return fmt.Errorf("use_sliding_window is set where tokens see those behind them, which is not known")
+	}
 	c.Activation = cmp.Or(r.Act, "silu")
 	first := or(r.MaxWindow, 28)
 	types, err := r.kinds(c, func(i int64) bool { return r.UseSliding && i >= first })
