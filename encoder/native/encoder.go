@@ -44,7 +44,8 @@ var _ encoder.Encoder = (*Encoder)(nil)
 // bfloat16. It takes MiniLM about 0.1 s, and memory of the size of the weights in
 // float32, or a quarter with Int8.
 //
-// Errors: encoder.ErrSpec for a wrong description, ErrModel for a model that
+// Errors: encoder.ErrSpec for a wrong description, encoder.ErrTokenizer for a
+// tokenizer that cannot be followed, ErrModel for a model that
 // cannot be run, fs.ErrNotExist for a missing file.
 func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	o, err := o.withDefaults()

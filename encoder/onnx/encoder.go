@@ -42,8 +42,9 @@ var _ encoder.Encoder = (*Encoder)(nil)
 // about 0.3 s, and the process stays below 200 MB while it encodes.
 //
 // Errors: wrapping encoder.ErrUnavailable where the library cannot be loaded,
-// encoder.ErrSpec for a wrong description, ErrModel for a model that cannot
-// be run, fs.ErrNotExist for a missing file.
+// encoder.ErrSpec for a wrong description, encoder.ErrTokenizer for a tokenizer
+// that cannot be followed, ErrModel for a model that cannot be run or has fewer
+// words than the tokenizer, fs.ErrNotExist for a missing file.
 func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	o, err := o.withDefaults()
 	if err != nil {

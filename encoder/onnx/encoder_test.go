@@ -4,6 +4,7 @@ package onnx_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -127,6 +128,8 @@ func TestOpenErrors(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(damaged, "model.onnx"), []byte("not a model"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	larger := copyModel(t, "model.onnx", "tokenizer.json", "lexsem-model.json")
+	addToken(t, filepath.Join(larger, "tokenizer.json"))
 	text := filepath.Join(t.TempDir(), "libonnxruntime.so")
 	if err := os.WriteFile(text, []byte("not a library"), 0o644); err != nil {
 		t.Fatal(err)
@@ -141,6 +144,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no tokenizer", copyModel(t, "lexsem-model.json"), onnx.Options{Library: r.Library}, fs.ErrNotExist, ""},
 		{"no model", copyModel(t, "tokenizer.json", "lexsem-model.json"), onnx.Options{Library: r.Library}, fs.ErrNotExist, ""},
 		{"damaged model", damaged, onnx.Options{Library: r.Library}, onnx.ErrModel, "fetch the model again"},
+		{"more words than the model has", larger, onnx.Options{Library: r.Library}, onnx.ErrModel, "[MORE]"},
 		{"no library", r.ModelDir, onnx.Options{}, encoder.ErrUnavailable, "Options.Library"},
 		{"second library", r.ModelDir, onnx.Options{Library: text}, nil, "use one library"},
 		{"negative workers", r.ModelDir, onnx.Options{Library: r.Library, Workers: -1}, nil, "negative"},
@@ -159,5 +163,26 @@ func TestOpenErrors(t *testing.T) {
 				t.Errorf("%q does not say %q", err, c.text)
 			}
 		})
+	}
+}
+
+// addToken gives a tokenizer.json one token more.
+func addToken(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j map[string]any
+	if err := json.Unmarshal(b, &j); err != nil {
+		t.Fatal(err)
+	}
+	size := len(j["model"].(map[string]any)["vocab"].(map[string]any))
+	j["added_tokens"] = append(j["added_tokens"].([]any), map[string]any{"id": size, "content": "[MORE]", "special": true})
+	if b, err = json.Marshal(j); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
