@@ -171,8 +171,14 @@ func reembedBeside(t *testing.T, from, to func() encoder.Encoder, open bool) {
 	r := rand.New(rand.NewPCG(27, 28))
 	enc := &calling{Encoder: to()}
 	wrote := 0
+	var alone atomic.Bool // others can write no more
+	defer engine.SetFailpoint(func(name string) {
+		if name == "reembed-settled" {
+			alone.Store(true)
+		}
+	})()
 	enc.before = func(call int) error {
-		if call > 12 {
+		if call > 12 || alone.Load() {
 			return nil
 		}
 		w := e
