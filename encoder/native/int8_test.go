@@ -35,7 +35,7 @@ func TestInt8IsNear(t *testing.T) {
 	}
 	mean := sum / float64(len(texts))
 	t.Logf("cosine to float32: mean %.5f, least %.5f", mean, least)
-	if !(mean >= .997 && mean < .9999 && least >= .985) {
+	if !(mean >= .998 && mean < .9999 && least >= .99) {
 		t.Errorf("cosine to float32: mean %.5f, least %.5f; want .998 and .99", mean, least)
 	}
 }

@@ -20,19 +20,19 @@ var kernels8 = func() []*kernel8 {
 }()
 
 //go:noescape
-func tile8x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+func tile8x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 
 //go:noescape
-func tile4x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+func tile4x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 
 //go:noescape
-func tile8x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+func tile8x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 
 //go:noescape
-func tile4x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+func tile4x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 
 //go:noescape
-func tile8avx2(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+func tile8avx2(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 
 //go:noescape
 func boundsavx2(x *float32, n int) (lo, hi float32, top uint32)

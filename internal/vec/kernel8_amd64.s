@@ -89,17 +89,30 @@
 	VMULPS       Z6, c, c    \
 	VMULPS       weight, c, c
 
-#define STORE8(c0, c1, c2) \
+#define FLOATROW8(c0, c1, c2) \
 	VBROADCASTSS (BX), Z6   \
 	VBROADCASTSS 4(BX), Z7  \
 	FLOAT8(c0, Z0, Z3)      \
 	FLOAT8(c1, Z1, Z4)      \
 	FLOAT8(c2, Z2, Z5)      \
+	ADDQ    $8, BX
+
+#define STORE8(c0, c1, c2) \
+	FLOATROW8(c0, c1, c2)   \
 	VMOVUPS c0, (DI)        \
 	VMOVUPS c1, 64(DI)      \
 	VMOVUPS c2, 128(DI)     \
-	ADDQ    SI, DI          \
-	ADDQ    $8, BX
+	ADDQ    SI, DI
+
+#define ADD8(c0, c1, c2) \
+	FLOATROW8(c0, c1, c2)      \
+	VADDPS  (DI), c0, c0       \
+	VADDPS  64(DI), c1, c1     \
+	VADDPS  128(DI), c2, c2    \
+	VMOVUPS c0, (DI)           \
+	VMOVUPS c1, 64(DI)         \
+	VMOVUPS c2, 128(DI)        \
+	ADDQ    SI, DI
 
 #define STORELOW \
 	STORE8(Z8, Z9, Z10)    \
@@ -113,12 +126,24 @@
 	STORE8(Z26, Z27, Z28)  \
 	STORE8(Z29, Z30, Z31)
 
+#define ADDLOW \
+	ADD8(Z8, Z9, Z10)    \
+	ADD8(Z11, Z12, Z13)  \
+	ADD8(Z14, Z15, Z16)  \
+	ADD8(Z17, Z18, Z19)
+
+#define ADDHIGH \
+	ADD8(Z20, Z21, Z22)  \
+	ADD8(Z23, Z24, Z25)  \
+	ADD8(Z26, Z27, Z28)  \
+	ADD8(Z29, Z30, Z31)
+
 #define ONES512 \
 	VPTERNLOGD $0xFF, Z7, Z7, Z7 \
 	VPSRLW     $15, Z7, Z7
 
-// func tile8x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
-TEXT ·tile8x48vnni(SB), NOSPLIT, $0-64
+// func tile8x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
+TEXT ·tile8x48vnni(SB), NOSPLIT, $0-65
 	ARGS8
 	LEAQ (R9)(R9*4), R11
 	LEAQ (R10)(R9*4), R12
@@ -140,13 +165,21 @@ loop:
 	JNZ  loop
 
 	COLUMNS8
+	CMPB acc+64(FP), $0
+	JNE  add
 	STORELOW
 	STOREHIGH
 	VZEROUPPER
 	RET
 
-// func tile4x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
-TEXT ·tile4x48vnni(SB), NOSPLIT, $0-64
+add:
+	ADDLOW
+	ADDHIGH
+	VZEROUPPER
+	RET
+
+// func tile4x48vnni(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
+TEXT ·tile4x48vnni(SB), NOSPLIT, $0-65
 	ARGS8
 	ZEROLOW
 
@@ -161,12 +194,19 @@ loop:
 	JNZ  loop
 
 	COLUMNS8
+	CMPB acc+64(FP), $0
+	JNE  add
 	STORELOW
 	VZEROUPPER
 	RET
 
-// func tile8x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
-TEXT ·tile8x48bw(SB), NOSPLIT, $0-64
+add:
+	ADDLOW
+	VZEROUPPER
+	RET
+
+// func tile8x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
+TEXT ·tile8x48bw(SB), NOSPLIT, $0-65
 	ARGS8
 	LEAQ (R9)(R9*4), R11
 	LEAQ (R10)(R9*4), R12
@@ -189,13 +229,21 @@ loop:
 	JNZ  loop
 
 	COLUMNS8
+	CMPB acc+64(FP), $0
+	JNE  add
 	STORELOW
 	STOREHIGH
 	VZEROUPPER
 	RET
 
-// func tile4x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
-TEXT ·tile4x48bw(SB), NOSPLIT, $0-64
+add:
+	ADDLOW
+	ADDHIGH
+	VZEROUPPER
+	RET
+
+// func tile4x48bw(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
+TEXT ·tile4x48bw(SB), NOSPLIT, $0-65
 	ARGS8
 	ONES512
 	ZEROLOW
@@ -211,7 +259,14 @@ loop:
 	JNZ  loop
 
 	COLUMNS8
+	CMPB acc+64(FP), $0
+	JNE  add
 	STORELOW
+	VZEROUPPER
+	RET
+
+add:
+	ADDLOW
 	VZEROUPPER
 	RET
 
@@ -232,20 +287,35 @@ loop:
 	VCVTDQ2PS    c, c              \
 	VFNMADD231PS at+96(AX), Y1, c  \
 	VMULPS       Y0, c, c          \
-	VMULPS       at+0(AX), c, c    \
-	VMOVUPS      c, at+0(DI)
+	VMULPS       at+0(AX), c, c
 
-#define STOREAVX2(c0, c1, c2) \
+#define FLOATROWAVX2(c0, c1, c2) \
 	VBROADCASTSS (BX), Y0   \
 	VBROADCASTSS 4(BX), Y1  \
 	FLOATAVX2(c0, 0)        \
 	FLOATAVX2(c1, 32)       \
 	FLOATAVX2(c2, 64)       \
-	ADDQ SI, DI             \
 	ADDQ $8, BX
 
-// func tile8avx2(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
-TEXT ·tile8avx2(SB), NOSPLIT, $0-64
+#define STOREAVX2(c0, c1, c2) \
+	FLOATROWAVX2(c0, c1, c2) \
+	VMOVUPS c0, (DI)         \
+	VMOVUPS c1, 32(DI)       \
+	VMOVUPS c2, 64(DI)       \
+	ADDQ    SI, DI
+
+#define ADDROWAVX2(c0, c1, c2) \
+	FLOATROWAVX2(c0, c1, c2) \
+	VADDPS  (DI), c0, c0     \
+	VADDPS  32(DI), c1, c1   \
+	VADDPS  64(DI), c2, c2   \
+	VMOVUPS c0, (DI)         \
+	VMOVUPS c1, 32(DI)       \
+	VMOVUPS c2, 64(DI)       \
+	ADDQ    SI, DI
+
+// func tile8avx2(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
+TEXT ·tile8avx2(SB), NOSPLIT, $0-65
 	ARGS8
 	VPCMPEQD Y3, Y3, Y3
 	VPSRLW   $15, Y3, Y3
@@ -274,10 +344,20 @@ loop:
 	DECQ CX
 	JNZ  loop
 
+	CMPB acc+64(FP), $0
+	JNE  add
 	STOREAVX2(Y4, Y5, Y6)
 	STOREAVX2(Y7, Y8, Y9)
 	STOREAVX2(Y10, Y11, Y12)
 	STOREAVX2(Y13, Y14, Y15)
+	VZEROUPPER
+	RET
+
+add:
+	ADDROWAVX2(Y4, Y5, Y6)
+	ADDROWAVX2(Y7, Y8, Y9)
+	ADDROWAVX2(Y10, Y11, Y12)
+	ADDROWAVX2(Y13, Y14, Y15)
 	VZEROUPPER
 	RET
 

@@ -12,4 +12,4 @@ var kernels8 = func() []*kernel8 {
 }()
 
 //go:noescape
-func tile4x16sdot(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+func tile4x16sdot(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)

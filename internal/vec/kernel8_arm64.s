@@ -8,6 +8,7 @@
 #define SCVTF4(n, d) WORD $(0x4E21D800 | (n)<<5 | (d))
 #define FCVTZS4(n, d) WORD $(0x4EA1B800 | (n)<<5 | (d))
 #define FMLS4(m, n, d) WORD $(0x4EA0CC00 | (m)<<16 | (n)<<5 | (d))
+#define FADD4N(m, n, d) WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d))
 #define FMUL4(m, n, d) WORD $(0x6E20DC00 | (m)<<16 | (n)<<5 | (d))
 
 // The codes of sixteen columns in V4-V7 times group i of each row in V0-V3.
@@ -58,11 +59,20 @@
 	FMUL4(6, c2, c2)       \
 	FMUL4(7, c3, c3)
 
-// func tile4x16sdot(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+// Add the row of C at R12.
+#define ADDC(c0, c1, c2, c3) \
+	VLD1 (R12), [V0.S4, V1.S4, V2.S4, V3.S4] \
+	FADD4N(0, c0, c0) \
+	FADD4N(1, c1, c1) \
+	FADD4N(2, c2, c2) \
+	FADD4N(3, c3, c3) \
+	ADD R1, R12
+
+// func tile4x16sdot(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 //
 // Sums begin with 128 times the sums of the columns' codes, which is what is
 // taken off the codes of A.
-TEXT ·tile4x16sdot(SB), NOSPLIT, $0-64
+TEXT ·tile4x16sdot(SB), NOSPLIT, $0-65
 	MOVD c+0(FP), R0
 	MOVD ldc+8(FP), R1
 	MOVD a+16(FP), R8
@@ -129,15 +139,24 @@ one:
 
 out:
 	VLD1 (R7), [V4.S4, V5.S4, V6.S4, V7.S4]
+	MOVBU acc+64(FP), R5
 	ROWOUT(16, 17, 18, 19)
+	ROWOUT(20, 21, 22, 23)
+	ROWOUT(24, 25, 26, 27)
+	ROWOUT(28, 29, 30, 31)
+	CBZ  R5, store
+	MOVD R0, R12
+	ADDC(16, 17, 18, 19)
+	ADDC(20, 21, 22, 23)
+	ADDC(24, 25, 26, 27)
+	ADDC(28, 29, 30, 31)
+
+store:
 	VST1 [V16.S4, V17.S4, V18.S4, V19.S4], (R0)
 	ADD  R1, R0
-	ROWOUT(20, 21, 22, 23)
 	VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (R0)
 	ADD  R1, R0
-	ROWOUT(24, 25, 26, 27)
 	VST1 [V24.S4, V25.S4, V26.S4, V27.S4], (R0)
 	ADD  R1, R0
-	ROWOUT(28, 29, 30, 31)
 	VST1 [V28.S4, V29.S4, V30.S4, V31.S4], (R0)
 	RET

@@ -6,7 +6,7 @@ import "unsafe"
 // registers.
 var kernel8Go = &kernel8{name: "go", mr: 4, nr: 4, run: tile8Go}
 
-func tile8Go(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32) {
+func tile8Go(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool) {
 	const mr, nr = 4, 4
 	cv := unsafe.Slice(c, (mr-1)*ldc+nr)
 	av, bv := unsafe.Slice(a, (mr-1)*lda+4*quads), unsafe.Slice(b, 4*nr*quads)
@@ -23,7 +23,11 @@ func tile8Go(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, co
 			s[3] += x0*int32(y[12]) + x1*int32(y[13]) + x2*int32(y[14]) + x3*int32(y[15])
 		}
 		for j, v := range s {
-			cv[i*ldc+j] = dequantize(v, rows[2*i], rows[2*i+1], cols[j], cols[nr+j])
+			x := dequantize(v, rows[2*i], rows[2*i+1], cols[j], cols[nr+j])
+			if acc {
+				x += cv[i*ldc+j]
+			}
+			cv[i*ldc+j] = x
 		}
 	}
 }
@@ -33,5 +37,5 @@ func tile8Go(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, co
 // once, as by a fused multiply-add.
 func dequantize(sum int32, scale, zero, weight, codes float32) float32 {
 	t := float32(float64(float32(sum)) - float64(zero)*float64(codes))
-	return float32(t*scale) * weight
+	return float32(float32(t*scale) * weight)
 }

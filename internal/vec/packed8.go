@@ -8,8 +8,9 @@ import (
 // Matrix products in bytes.
 //
 // B is weights, one int8 code an element and one scale a column of the product;
-// A is quantised row by row as it comes, to unsigned bytes between the row's
-// least and largest element. A sum of products of codes is an integer, the same
+// A is quantised row by row as it comes, to unsigned bytes between the least and
+// the largest of 128 neighbours: a single large element spoils no more than these.
+// A sum of products of codes is an integer, the same
 // on every machine; what the zero point of the row adds to it, zero·Σcodes, is
 // taken off by the sum of the column, which is known beforehand:
 //
@@ -21,27 +22,27 @@ import (
 // 255·128 fits, so a column's scale is such that no two codes 2i and 2i+1 of one
 // sign add up to more than 128. Single codes reach 127, and the step is about a
 // third above that of eight bits where seven would double it. Every machine
-// keeps to that, so that vectors of one machine can be searched by another. All
-// of k is summed in registers: a panel of 1,536×48 codes is 72 KiB.
+// keeps to that, so that vectors of one machine can be searched by another.
 
 const (
+	groupQuads    = 32  // quads of neighbours along k that share a scale and a zero point of A
 	pairTop       = 127 // sum of two neighbouring weights of one sign over their scale; rounding may add 1
 	activationTop = 255 // codes of activations are in [0, 255]
 
 	leastScale = 1.0 / (1 << 126) // below are numbers of fewer bits; they count as zero
 )
 
-// kernel8 computes a tile: c[i*ldc+j] = (Σₚ a[i*lda+p]·b(p,j) − zeroᵢ·sumⱼ)·scaleᵢ·scaleⱼ
-// for i < mr, j < nr. b holds four codes of each of nr columns, then the next
+// kernel8 computes a tile: c[i*ldc+j] = (Σₚ a[i*lda+p]·b(p,j) − zeroᵢ·sumⱼ)·scaleᵢ·scaleⱼ,
+// or adds it if acc, for i < mr, j < nr. b holds four codes of each of nr columns, then the next
 // four of each, quads times. a has 4·quads bytes a row. row holds scale and zero
 // of each row, col the nr scales of the columns and behind them the nr sums.
 // All of it must be addressable.
 type kernel8 struct {
 	name   string
 	mr, nr int
-	run    func(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+	run    func(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 	// last, if there is one, computes the first mr/2 rows of a tile.
-	last func(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32)
+	last func(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)
 }
 
 // best8 is the kernel that products in bytes use on this machine.
@@ -56,7 +57,7 @@ var best8 = kernels8[0]
 type Packed8 struct {
 	kn     *kernel8
 	panels []int8
-	cols   []float32 // of each panel: nr scales, nr sums of codes
+	cols   []float32 // of each panel and group: nr scales, nr sums of codes
 	n, k   int
 }
 
@@ -72,7 +73,7 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 	}
 	nr, quads := kn.nr, (k+3)/4
 	count := (n + nr - 1) / nr
-	*p = Packed8{kn: kn, n: n, k: k, panels: make([]int8, count*nr*4*quads), cols: make([]float32, count*2*nr)}
+	*p = Packed8{kn: kn, n: n, k: k, panels: make([]int8, count*nr*4*quads), cols: make([]float32, count*groupsOf(quads)*2*nr)}
 	columns, sums, codes := make([]float32, 16*4*quads), make([]float32, 2*quads), make([]int8, 4*quads)
 	for j0 := 0; j0 < n; j0 += 16 { // where B lies in rows of n, a cache line of each
 		w := min(16, n-j0)
@@ -83,16 +84,19 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 		}
 		for j := j0; j < j0+w; j++ {
 			column := columns[(j-j0)*4*quads:][:4*quads]
-			cols, at := p.cols[j/nr*2*nr:], j%nr
 			scale := largestPair(column, sums) / pairTop
 			if scale < leastScale {
 				continue // all codes are zero, and so is the scale
 			}
-			cols[at] = scale
+			groups, at := groupsOf(quads), j%nr
+			cols := p.cols[j/nr*groups*2*nr:]
+			for g := range groups {
+				cols[g*2*nr+at] = scale
+			}
 			if scale != scale {
 				continue
 			}
-			f, sum := 1/scale, 0
+			f := 1 / scale
 			for i := quantize(codes, column, f); i < len(codes); i++ {
 				codes[i] = roundInt8(float32(column[i] * f))
 			}
@@ -100,12 +104,14 @@ func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
 			for q := range quads {
 				c := [4]int8(codes[4*q:])
 				*(*[4]int8)(panel[q*nr*4:]) = c
-				sum += int(c[0]) + int(c[1]) + int(c[2]) + int(c[3])
+				cols[q/groupQuads*2*nr+nr+at] += float32(int(c[0]) + int(c[1]) + int(c[2]) + int(c[3]))
 			}
-			cols[nr+at] = float32(sum)
 		}
 	}
 }
+
+// groupsOf is the number of groups along k.
+func groupsOf(quads int) int { return (quads + groupQuads - 1) / groupQuads }
 
 // largestPair is the largest of the absolute values in x, of even length, and of
 // those of the sums of its neighbours 2i and 2i+1, which are greater where both
@@ -155,21 +161,28 @@ func (p *Packed8) block(buf *buffers8, c []float32, ldc, m int, then Then) {
 	if len(buf.tile) < mr*nr {
 		buf.tile = make([]float32, mr*nr)
 	}
+	groups, tall := groupsOf(quads), (m+mr-1)/mr*mr
 	for j0 := 0; j0 < p.n; j0 += nr {
 		w := min(nr, p.n-j0)
-		panel, cols := &p.panels[j0*4*quads], &p.cols[2*j0]
+		panel, cols := p.panels[j0*4*quads:], p.cols[2*j0*groups:]
 		for i := 0; i < m; i += mr {
 			h := min(mr, m-i)
 			run := kn.run
 			if kn.last != nil && h <= mr/2 {
 				run = kn.last
 			}
-			codes, rows := &buf.codes[i*4*quads], &buf.rows[2*i]
+			tile, ldt := &buf.tile[0], nr
 			if h == mr && w == nr {
-				run(&c[i*ldc+j0], ldc, codes, 4*quads, panel, quads, rows, cols)
+				tile, ldt = &c[i*ldc+j0], ldc
+			}
+			for g := range groups {
+				q := g * groupQuads
+				run(tile, ldt, &buf.codes[(i*quads+q)*4], 4*quads, &panel[q*nr*4], min(groupQuads, quads-q),
+					&buf.rows[2*(g*tall+i)], &cols[2*g*nr], g > 0)
+			}
+			if tile != &buf.tile[0] {
 				continue
 			}
-			run(&buf.tile[0], nr, codes, 4*quads, panel, quads, rows, cols)
 			for r := range h {
 				copy(c[(i+r)*ldc+j0:(i+r)*ldc+j0+w], buf.tile[r*nr:])
 			}
@@ -183,7 +196,7 @@ func (p *Packed8) block(buf *buffers8, c []float32, ldc, m int, then Then) {
 // buffers8 are the codes of A.
 type buffers8 struct {
 	codes []uint8   // a row takes k bytes, rounded up to whole quads
-	rows  []float32 // scale and zero of each row
+	rows  []float32 // scale and zero of each group and row
 	tile  []float32
 }
 
@@ -195,10 +208,13 @@ func (b *buffers8) quantize(a []float32, lda, m, k, mr int) {
 	if cap(b.codes) < tall*wide {
 		b.codes = make([]uint8, tall*wide)
 	}
-	b.codes, b.rows = b.codes[:tall*wide], grown(b.rows, 2*tall)
+	b.codes, b.rows = b.codes[:tall*wide], grown(b.rows, 2*tall*groupsOf(wide/4))
 	for i := range m {
 		code := b.codes[i*wide : i*wide+wide]
-		b.rows[2*i], b.rows[2*i+1] = quantizeRow(code[:k], a[i*lda:i*lda+k])
+		for from := 0; from < k; from += 4 * groupQuads {
+			to, at := min(k, from+4*groupQuads), 2*(from/(4*groupQuads)*tall+i)
+			b.rows[at], b.rows[at+1] = quantizeRow(code[from:to], a[i*lda+from:i*lda+to])
+		}
 		clear(code[k:])
 	}
 }
