@@ -265,7 +265,7 @@ func TestForwardStops(t *testing.T) {
 // Among many tokens the context is looked at within a layer, too: products and
 // attention are cut into stretches.
 func TestForwardStopsWithinALayer(t *testing.T) {
-	m, err := load(t.Context(), families(t)["qwen3"]) // of 3 layers and 2 heads of keys
+	m, err := load(t.Context(), families(t)["qwen3"], FP32) // of 3 layers and 2 heads of keys
 	if err != nil {
 		t.Fatal(err)
 	}
