@@ -7,9 +7,10 @@
 //
 // [WordPiece] is the tokenizer of the BERT family, equal to the reference
 // implementation in ids and offsets for every string. [Pooling] makes one unit
-// vector of the states of the tokens.
+// vector of the states of the tokens; a [Pooler] does so as the model's folder says,
+// through its Dense modules. [Describe] reads the folders of sentence-transformers.
 //
-// The model itself runs in package onnx below; package provision brings it
+// The model itself runs in package onnx or native below; package provision brings it
 // onto the machine. Three encoders live here: [Func] makes one of any function
 // from texts to vectors, [Hash] needs no model, for tests, and [Cache] keeps the
 // vectors of another encoder on disk. Package encodertest holds the tests that every

@@ -37,8 +37,8 @@ type Encoder struct {
 
 var _ encoder.Encoder = (*Encoder)(nil)
 
-// Open loads the model in dir, which holds model.onnx, tokenizer.json and
-// lexsem-model.json, and computes its fingerprint. With MiniLM it takes
+// Open loads the model in dir, which holds model.onnx, tokenizer.json and a
+// description (encoder.LoadSpec), and computes its fingerprint. With MiniLM it takes
 // about 0.3 s, and the process stays below 200 MB while it encodes.
 //
 // Errors: wrapping encoder.ErrUnavailable where the library cannot be loaded,
