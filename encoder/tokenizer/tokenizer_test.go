@@ -328,6 +328,34 @@ func TestBERT(t *testing.T) {
 	}
 }
 
+// TestCorners: what no trained tokenizer comes upon, with the reference's answers.
+func TestCorners(t *testing.T) {
+	for _, c := range []struct{ name, file, text, want string }{
+		{"unknown neighbours that are an entry", `{"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",30],["ab",30]]}}`,
+			"ab", "[1, 0, 2], "},
+		{"a token that is no single word hides those within it", `{"model":{"type":"BPE","vocab":{"a":0,"b":1,"x":2," ":3},"merges":[]},"added_tokens":[
+			{"id":4,"content":"ab","single_word":true,"lstrip":false,"rstrip":false,"normalized":false,"special":false},
+			{"id":1,"content":"b","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false}]}`,
+			"xab ab b", "[2, 0, 1], [0, 1, 2], [1, 2, 3], [3, 3, 4], [4, 4, 6], [3, 6, 7], [1, 7, 8], "},
+		{"without a name for it, the unknown is left out and offsets are short", `{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}}`,
+			"xaby b", "[2, 0, 2], [1, 2, 3], "},
+		{"bytes come before what is pending", `{"model":{"type":"BPE","vocab":{"a":0,"<unk>":1,"<0xC3>":2,"<0xA9>":3},"merges":[],"unk_token":"<unk>","byte_fallback":true}}`,
+			"zéa", "[2, 0, 1], [3, 1, 3], [1, 1, 3], [0, 3, 4], "},
+		{"cut twice", `{"model":{"type":"WordPiece","vocab":{"u":0,"a":1,"#a":2,"#b":3,"##a":4},"unk_token":"u","continuing_subword_prefix":"#","max_input_chars_per_word":5},
+			"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"String":"-"},"behavior":"MergedWithPrevious","invert":false},{"type":"Digits","individual_digits":false}]}}`,
+			"aab-#a12a aaaaaa", "[0, 0, 4], [2, 4, 6], [0, 6, 8], [0, 8, 16], "},
+	} {
+		k, err := Parse(strings.NewReader(c.file))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := show(k.Tokenize(c.text, 0)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // TestCutIsExact: cutting at marks that no merge crosses changes nothing.
 func TestCutIsExact(t *testing.T) {
 	for _, name := range []string{"gemma", "llama"} {
