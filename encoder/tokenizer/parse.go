@@ -244,7 +244,7 @@ func (b *builder) added(list []json.RawMessage) error {
 		if err := b.name(j.Content, id); err != nil {
 			return err
 		}
-		b.special[id] = b.special[id] || j.Special
+		b.special[id] = j.Special
 		a := addedToken{Content: j.Content, ID: id, Special: j.Special, Normalized: j.Normalized, SingleWord: j.SingleWord, Lstrip: j.Lstrip, Rstrip: j.Rstrip, pattern: j.Content}
 		if j.Normalized {
 			a.pattern = b.normalize(j.Content)

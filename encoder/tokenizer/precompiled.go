@@ -109,7 +109,7 @@ func (m *charsmap) normalize(dst, src *buffer) bool {
 		}
 		for end := i + size; i < end; {
 			_, n := utf8.DecodeRune(text[i:])
-			if n < size || size >= 6 { // else it was looked up above
+			if n < size { // else it was looked up above
 				rule(i, i+n)
 			}
 			i += n

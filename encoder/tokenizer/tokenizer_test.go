@@ -328,6 +328,64 @@ func TestBERT(t *testing.T) {
 	}
 }
 
+// TestCorners: what no trained tokenizer comes upon, with the reference's answers.
+func TestCorners(t *testing.T) {
+	for _, c := range []struct{ name, file, text, want string }{
+		{"unknown neighbours that are an entry", `{"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",30],["ab",30]]}}`,
+			"ab", "[1, 0, 2], "},
+		{"a token that is no single word hides those within it", `{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2," ":3},"merges":[]},"added_tokens":[
+			{"id":4,"content":"ab","single_word":true,"lstrip":false,"rstrip":false,"normalized":false,"special":false},
+			{"id":5,"content":"bc","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false}]}`,
+			"abc ab bc", "[0, 0, 1], [1, 1, 2], [2, 2, 3], [3, 3, 4], [4, 4, 6], [3, 6, 7], [5, 7, 9], "},
+		{"the unknown costs ten more than the least likely", `{"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["ab",-9.5],["c",-9.5],["bc",0]]}}`,
+			"abc", "[1, 0, 2], [2, 2, 3], "},
+		{"without a name for it, the unknown is left out and offsets are short", `{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}}`,
+			"xaby b", "[2, 0, 2], [1, 2, 3], "},
+		{"bytes come before what is pending", `{"model":{"type":"BPE","vocab":{"a":0,"<unk>":1,"<0xC3>":2,"<0xA9>":3},"merges":[],"unk_token":"<unk>","byte_fallback":true}}`,
+			"zéa", "[2, 0, 1], [3, 1, 3], [1, 1, 3], [0, 3, 4], "},
+		{"cut twice", `{"model":{"type":"WordPiece","vocab":{"u":0,"a":1,"#a":2,"#b":3,"##a":4},"unk_token":"u","continuing_subword_prefix":"#","max_input_chars_per_word":5},
+			"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"String":"-"},"behavior":"MergedWithPrevious","invert":false},{"type":"Digits","individual_digits":false}]}}`,
+			"aab-#a12a aaaaaa", "[0, 0, 4], [2, 4, 6], [0, 6, 8], [0, 8, 16], "},
+	} {
+		k, err := Parse(strings.NewReader(c.file))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := show(k.Tokenize(c.text, 0)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestPatterns: what the reference cuts a text into.
+func TestPatterns(t *testing.T) {
+	const text = "it's it'ſabc 'ſ'LLx 'k  \n \t\n  a\u00a0b !\r\n1234٣½ \u2028x"
+	for pattern, want := range map[string]string{
+		patternGPT2: "it|'s| it|'|\u017fabc| '|\u017f|'|LLx| '|k|  \n \t\n | a|\u00a0|b| !|\r|\n|1234\u0663\u00bd| |\u2028|x",
+		patternApostroph + patternLetters + `\p{N}{1,3}` + patternRest: "it|'s| it|'\u017f|abc| '|\u017f|'LL|x| '|k|  \n \t\n| | a|\u00a0b| !\r\n|123|4\u0663\u00bd| |\u2028x",
+		patternApostroph + patternLetters + `\p{N}+` + patternRest:     "it|'s| it|'\u017f|abc| '|\u017f|'LL|x| '|k|  \n \t\n| | a|\u00a0b| !\r\n|1234\u0663\u00bd| |\u2028x",
+		`\w+|[^\w\s]+` + patternBlanks:                                 "it|'|s| |it|'|\u017fabc| |'|\u017f|'|LLx| |'|k|  \n \t\n | |a|\u00a0|b| |!|\r|\n|1234\u0663\u00bd| |\u2028|x",
+	} {
+		m, err := newMatcher(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for at := 0; at < len(text); {
+			lo, hi := m.find([]byte(text), at)
+			if lo != at {
+				t.Fatalf("%s: %d, %d at %d", pattern, lo, hi, at)
+			}
+			got = append(got, text[lo:hi])
+			at = hi
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s: %q, want %q", pattern, strings.Join(got, "|"), want)
+		}
+	}
+}
+
 // TestCutIsExact: cutting at marks that no merge crosses changes nothing.
 func TestCutIsExact(t *testing.T) {
 	for _, name := range []string{"gemma", "llama"} {

@@ -149,6 +149,12 @@ def strings(n):
     return [makers[i % len(makers)]() for i in range(n)]
 
 
+# Strings that chance seldom makes.
+FIXED = ["[NEW]  <mask> x", "[NEW] \n<mask>", "<mask> <mask>", "it'\u017f \u017f'\u017f'S'lL", "x<solo>", "<solo>x", "<solo> x <solo>", "\u32ff\ua7f2\U00010781\U00011935\U00011930\U00011938",
+         "\u0915\u094d\u0915\u0301 \u0915\u093c\u094d\u0915\u0301", "\u0958\u0301", "\x01a", "\x01\x7fa b", "\u3300\x7f\u3301\u00ad\x7fb", "  a", " ", "   ", "\n a", "a \n\n  b", "  \u00e9", "\u2581a", "a\u2581\u2581b \u2581",
+         "\U0001f600\x01\u9b31", "\u9b31\U0001f600 \u9b31", "a\u0316\x7f", "\u1100\u1161\u0301", "\u00ae\u200d\u00a9\u0301", "monday Monday MONDAYs", "e\u0323\u0307\u0301", "\u0307\u0323", "\u0344a\u0344", "\uac00\u11a7\u11a8"]
+
+
 def corpus():
     return [prose() for _ in range(3000)] + [code() for _ in range(600)] + [several(3, 12, lambda: pick(OTHER), pick(["", " "])) for _ in range(800)]
 
@@ -406,7 +412,7 @@ def main():
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded.gz")
     as_bytes = lambda s: s if isinstance(s, bytes) else s.encode("utf-8", "surrogatepass")
     if not rest:
-        texts = [(as_bytes(s), 1) for s in strings(2000)]
+        texts = [(as_bytes(s), 1) for s in FIXED + strings(2000)]
         texts += [(as_bytes(u), n) for u, n in [("x", 1 << 16), ("é", 1 << 12), ("中", 1 << 12), ("a ", 1 << 12), ("\u0301", 1 << 10), ("<mask>", 1 << 8), (b"\xff", 1 << 12), (" ", 1 << 13), ("the", 1 << 13), ("\n ", 1 << 10)]]
         write(path, families(corpus()), texts)
     elif rest[0] == "time":
