@@ -28,7 +28,6 @@ removes what was encoded. A document that has a vector but no text ends it befor
 one that brought both is encoded from its text. Fitted bridges are of the old vectors and go:
 fit again. Backups of the database go into new files from then on.`,
 	examples: []string{
-		"lexsem reembed --db notes.db --model bge-small-en-v1.5",
 		"lexsem reembed --db notes.db --model openai:text-embedding-3-small",
 		"lexsem reembed --db notes.db --discard",
 	},
