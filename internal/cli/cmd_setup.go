@@ -24,7 +24,6 @@ the model's files is fetched. With -int8 behind its name a model is run in Go wi
 byte: faster, in a fraction of the memory. Its vectors are of another space, so a database is
 filled and searched with one of the two.`,
 	examples: []string{
-		"lexsem setup",
 		"lexsem setup --list",
 		"lexsem setup --model bge-small-en-v1.5 --json",
 	},

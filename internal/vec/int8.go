@@ -27,7 +27,7 @@ func QuantizeInt8(dst []int8, x []float32) (scale float32) {
 		return 0
 	}
 	for i := quantize(dst, x, f); i < len(x); i++ {
-		dst[i] = roundInt8(x[i] * f)
+		dst[i] = roundInt8(float32(x[i] * f)) // rounded by itself: arm64 would fuse it with the sum
 	}
 	return scale
 }

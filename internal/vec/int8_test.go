@@ -148,7 +148,7 @@ func FuzzInt8(f *testing.F) {
 		if n > 0 && maxAbsGo(x) > 0 {
 			f := 127 / maxAbsGo(x)
 			for i := range x {
-				if codes[i] != roundInt8(x[i]*f) || scale != maxAbsGo(x)/127 {
+				if codes[i] != roundInt8(float32(x[i]*f)) || scale != maxAbsGo(x)/127 {
 					t.Fatalf("%g × %g became %d", x[i], f, codes[i])
 				}
 			}
