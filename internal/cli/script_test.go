@@ -61,7 +61,6 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := &fakeSources{t: t}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
@@ -70,6 +69,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LEXSEM_CACHE", filepath.Join(e.WorkDir, "empty-cache"))
 			e.Setenv("REAL_CACHE", cache)
 			e.Setenv("REAL_PATH", os.Getenv("PATH"))
+			e.Values[sourceKey{}] = &fakeSource{t: t}
 			return err
 		},
 		Condition: func(cond string) (bool, error) {
@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
-			"api": sources.start, "apicalls": sources.called, "apitexts": sources.texts, "turn": sources.turn, "vectors": vectorsAlone, "unname": unname,
+			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname,
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
 				encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
 			},

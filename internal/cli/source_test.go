@@ -15,35 +15,40 @@ import (
 	"github.com/lexsem/lexsem/engine"
 )
 
-// fakeSources are servers of vectors for scripts.
-type fakeSources struct {
-	t    *testing.T
-	last *encodertest.API
+// fakeSource is the last server of vectors that a script has started.
+type fakeSource struct {
+	t *testing.T
+	*encodertest.API
 }
+
+type sourceKey struct{} // of a script's values
+
+func sourceOf(ts *testscript.TestScript) *fakeSource { return ts.Value(sourceKey{}).(*fakeSource) }
 
 // start is "api VARIABLE DIM PATH": it starts a server of vectors and sets the
 // variable to its URL and the path.
-func (f *fakeSources) start(ts *testscript.TestScript, neg bool, args []string) {
+func startSource(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: api VARIABLE DIM PATH")
 	}
 	dim, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	f.last = encodertest.NewAPI(f.t, dim)
-	ts.Setenv(args[0], f.last.URL+args[2])
+	f := sourceOf(ts)
+	f.API = encodertest.NewAPI(f.t, dim)
+	ts.Setenv(args[0], f.URL+args[2])
 }
 
 // called is "apicalls N": so many calls the last server got.
-func (f *fakeSources) called(ts *testscript.TestScript, neg bool, args []string) {
-	if n, _ := f.last.Calls(); neg || len(args) != 1 || strconv.Itoa(n) != args[0] {
+func sourceCalls(ts *testscript.TestScript, neg bool, args []string) {
+	if n, _ := sourceOf(ts).Calls(); neg || len(args) != 1 || strconv.Itoa(n) != args[0] {
 		ts.Fatalf("%d calls, want %v", n, args)
 	}
 }
 
 // texts is "apitexts N": so many texts the last server answered.
-func (f *fakeSources) texts(ts *testscript.TestScript, neg bool, args []string) {
+func sourceTexts(ts *testscript.TestScript, neg bool, args []string) {
 	n := 0
-	for _, times := range f.last.Served() {
+	for _, times := range sourceOf(ts).Served() {
 		n += times
 	}
 	if neg || len(args) != 1 || strconv.Itoa(n) != args[0] {
@@ -52,8 +57,8 @@ func (f *fakeSources) texts(ts *testscript.TestScript, neg bool, args []string) 
 }
 
 // turn makes the last server answer like another model from then on.
-func (f *fakeSources) turn(*testscript.TestScript, bool, []string) {
-	f.last.Next = func(int, []string) encodertest.Fault {
+func turnSource(ts *testscript.TestScript, _ bool, _ []string) {
+	sourceOf(ts).Next = func(int, []string) encodertest.Fault {
 		return encodertest.Fault{Spoil: func(vectors [][]float32) [][]float32 {
 			for _, v := range vectors {
 				v[0] += .1
