@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -99,26 +100,29 @@ func needsONNX(model string) bool {
 }
 
 // openModel opens the model that r brought here: with ONNX Runtime where its
-// library is at hand and the model has a graph, else in Go. A model that Go cannot run is a reason to fetch
-// the library, unless --backend says otherwise. It returns what runs the model.
+// library is at hand, the model has a graph and many texts are to be encoded, else in
+// Go. A model that Go cannot run is a reason to fetch the library, unless --backend says
+// otherwise. It returns what runs the model.
 func (a *app) openModel(ctx context.Context, r wanted, res provision.Result) (enc encoder.Encoder, backend string, err error) {
 	graph := hasGraph(res.ModelDir)
 	if !graph && a.backend == backendONNX {
 		return nil, "", hinted(fmt.Errorf("%w: %s has no model.onnx, and none can be made of its weights", encoder.ErrUnavailable, res.ModelDir),
 			"leave out --backend onnx and LEXSEM_BACKEND: the model may run in Go")
 	}
-	if res.Library == "" || !graph {
+	if res.Library == "" || !graph || a.brief() {
 		e, err := native.Open(ctx, res.ModelDir, native.Options{Precision: r.precision})
 		if err == nil {
 			return e, backendNative, nil
 		}
-		if r.Runtime != provision.RuntimeAtHand || !graph || !errors.Is(err, native.ErrModel) {
+		if !graph || !errors.Is(err, native.ErrModel) || res.Library == "" && r.Runtime != provision.RuntimeAtHand {
 			return nil, "", err
 		}
-		r.Runtime = provision.RuntimeFetched
-		var more error
-		if res, more = provision.Ensure(ctx, r.Request); more != nil {
-			return nil, "", errors.Join(err, modelError(more))
+		if res.Library == "" {
+			r.Runtime = provision.RuntimeFetched
+			var more error
+			if res, more = provision.Ensure(ctx, r.Request); more != nil {
+				return nil, "", errors.Join(err, modelError(more))
+			}
 		}
 	}
 	e, err := onnx.Open(ctx, res.ModelDir, onnx.Options{Library: res.Library})
@@ -126,6 +130,12 @@ func (a *app) openModel(ctx context.Context, r wanted, res provision.Result) (en
 		return nil, "", err
 	}
 	return e, backendONNX, nil
+}
+
+// brief says that a text or two are encoded, and that Go does so before ONNX Runtime
+// has started: on amd64, whose kernels it has. Vectors of both are of one space.
+func (a *app) brief() bool {
+	return a.few && a.backend == backendAuto && runtime.GOARCH == "amd64"
 }
 
 // hasGraph reports whether the model in dir has what ONNX Runtime runs.

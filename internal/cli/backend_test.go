@@ -1,29 +1,56 @@
 package cli
 
 import (
+	"errors"
+	"io"
 	"os"
+	"runtime"
 	"testing"
 
-	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/provision"
 )
 
-func TestSplitPrecision(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.MkdirAll("my-int8", 0o755); err != nil {
-		t.Fatal(err)
+// TestOneQueryIsEncodedInGo: ONNX Runtime starts where it pays, or is asked for.
+func TestOneQueryIsEncodedInGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED with -short: what encodes one query (fetches ONNX Runtime where it is not here); run without -short")
 	}
-	for _, c := range []struct{ model, file, precision string }{
-		{"all-MiniLM-L6-v2", "all-MiniLM-L6-v2", native.FP32},
-		{"all-MiniLM-L6-v2-int8", "all-MiniLM-L6-v2", native.Int8},
-		{"ALL-minilm-l6-v2-INT8", "ALL-minilm-l6-v2", native.Int8},
-		{"my-int8", "my-int8", native.FP32}, // a folder is what it is
-		{"my-int8-int8", "my-int8", native.Int8},
-		{"-int8", "-int8", native.FP32},
-		{"int8", "int8", native.FP32},
-		{"", "", native.FP32},
+	if !hasCGO || runtime.GOARCH != "amd64" {
+		t.Skip("NOT TESTED in this build: only amd64 with cgo has a choice")
+	}
+	offline := os.Getenv("LEXSEM_OFFLINE") != ""
+	for _, c := range []struct {
+		backend string
+		few     bool
+		want    string
+	}{
+		{backendAuto, false, backendONNX},
+		{backendAuto, true, backendNative},
+		{backendONNX, true, backendONNX},
+		{backendNative, false, backendNative},
 	} {
-		if file, precision := splitPrecision(c.model); file != c.file || precision != c.precision {
-			t.Errorf("%q: %q of %s, want %q of %s", c.model, file, precision, c.file, c.precision)
+		a := &app{Env: Env{Getenv: os.Getenv, Stdout: io.Discard, Stderr: io.Discard}, globals: globals{backend: c.backend, quiet: true, offline: offline}, few: c.few}
+		r := a.request(defaultModel, a.progress())
+		if r.Runtime == provision.RuntimeAtHand { // as after setup
+			r.Runtime = provision.RuntimeFetched
+		}
+		res, err := a.ensure(t.Context(), r)
+		if offline && errors.Is(err, encoder.ErrUnavailable) {
+			t.Skipf("NOT TESTED: what encodes one query; unset LEXSEM_OFFLINE: %v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc, backend, err := a.openModel(t.Context(), r, res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if backend != c.want {
+			t.Errorf("--backend %s, few %v: run by %s, want %s", c.backend, c.few, backend, c.want)
+		}
+		if err := enc.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

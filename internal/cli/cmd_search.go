@@ -200,6 +200,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	} else if queries, err = readQueries(a, *o.queries); err != nil {
 		return err
 	}
+	a.few = *o.queries == ""
 	db, err := a.openSearch(ctx, dir, o.way)
 	if err != nil {
 		return err

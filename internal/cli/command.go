@@ -70,7 +70,7 @@ func (g *globals) declare(f *flags) {
 		f.set.StringVar(s.to, s.name, "", s.usage)
 	}
 	f.note("backend")
-	f.set.StringVar(&g.backend, "backend", backendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand")
+	f.set.StringVar(&g.backend, "backend", backendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand, and native for one query")
 	f.checks = append(f.checks, g.checkBackend)
 	f.note("token-limit")
 	f.set.IntVar(&g.tokenLimit, "token-limit", 0, "most tokens that a model behind a URL is sent in this run; default no limit")
@@ -84,7 +84,8 @@ func (g *globals) declare(f *flags) {
 type app struct {
 	Env
 	globals
-	keep int // MiB for the vectors of documents that are encoded; 0 keeps none
+	keep int  // MiB for the vectors of documents that are encoded; 0 keeps none
+	few  bool // a text or two are encoded
 }
 
 // needDB returns the database's folder or a usage error.
