@@ -75,15 +75,15 @@ func writeWithFaults(dir string) error {
 	return nil
 }
 
-// interruptedSeq is the last commit that the writer of interrupted tells of: it is
-// killed behind the next one, before it can.
-const interruptedSeq = 11
+// interruptedSeq is the last commit of interrupted's writer, which is killed behind
+// it: it is there, though the writer could not tell.
+const interruptedSeq = 12
 
 // interrupted makes a database that has something to recover.
 func interrupted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	start(t, "write", dir, "after-commit", interruptedSeq+1).wait(t, 0)
+	start(t, "write", dir, "after-commit", interruptedSeq).wait(t, 0)
 	return dir
 }
 
