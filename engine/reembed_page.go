@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/lexsem/lexsem/store"
+)
+
+// A page of documents is read at once, and stored in one commit.
+const (
+	pageDocuments = encodeWindow
+	pageBytes     = 8 << 20
+)
+
+// page is what is taken over at once.
+type page struct {
+	at      store.Source // when it is done
+	deleted []string
+	records []store.Document
+	more    bool
+}
+
+// follow brings the new database up to the old one.
+func (r *reembedder) follow(ctx context.Context, read func(context.Context, func(*store.Store) error) error) error {
+	for more := true; more; {
+		var p page
+		if err := read(ctx, func(st *store.Store) (err error) {
+			p, err = r.page(ctx, st)
+			return err
+		}); err != nil {
+			return err
+		}
+		if len(p.deleted) > 0 {
+			n, err := r.next.Delete(ctx, p.deleted)
+			if err != nil {
+				return err
+			}
+			r.rep.Deleted += n
+		}
+		if len(p.records) > 0 {
+			res, err := r.next.importBatch(ctx, p.records, true)
+			if err != nil {
+				return err
+			}
+			r.count(res)
+			r.met += len(p.records)
+			hit("reembed-page")
+		}
+		if p.at != r.at {
+			if err := r.note(ctx, p.at); err != nil {
+				return err
+			}
+			hit("reembed-noted")
+		}
+		r.report("reembed", r.next.st.Len(), r.total)
+		more = p.more
+	}
+	return nil
+}
+
+// count adds what a page has brought to the report.
+func (r *reembedder) count(res AddResult) {
+	a := &r.rep.AddResult
+	a.Seq = res.Seq
+	a.Added += res.Added
+	a.Replaced += res.Replaced
+	a.Chunked += res.Chunked
+	a.Chunks += res.Chunks
+	a.Truncated += res.Truncated
+	a.TruncatedTokens += res.TruncatedTokens
+}
+
+// errPage ends a scan when a page is full.
+var errPage = errors.New("page")
+
+// page reads what comes next. Ordinals are never used twice and versions come in their
+// order: what is behind the last one that was taken over is all that is new.
+func (r *reembedder) page(ctx context.Context, st *store.Store) (p page, err error) {
+	view, err := st.Snapshot()
+	if err != nil {
+		return p, err
+	}
+	defer view.Close()
+	p.at = store.Source{UUID: r.at.UUID, Seq: view.Seq(), History: view.History(), Next: r.at.Next}
+	r.total = view.Len()
+	if p.deleted, err = r.deleted(ctx, view); err != nil {
+		return p, err
+	}
+	size := 0
+	err = view.ScanDocuments(ctx, r.at.Next, func(ord uint64, d *store.Document) error {
+		if len(p.records) == pageDocuments || size >= pageBytes {
+			p.more = true
+			return errPage
+		}
+		if err := hasText(len(p.records), d); err != nil { // stored since it was checked
+			return err
+		}
+		d.Rows, d.Truncated = nil, 0 // to be cut as the new encoder reads
+		p.records = append(p.records, *d)
+		p.at.Next = ord + 1
+		size += len(d.Title) + len(d.Text) + len(d.Metadata)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPage) {
+		return p, err
+	}
+	return p, nil
+}
+
+// deleted are the ids that are gone from the old database since deletions were last
+// followed, in the state of a view.
+func (r *reembedder) deleted(ctx context.Context, view *store.View) ([]string, error) {
+	gone := map[string]bool{}
+	look := func(id string) error {
+		_, there, err := view.Lookup(id)
+		if err == nil && !there {
+			gone[id] = true
+		}
+		return err
+	}
+	if view.Seq() == r.at.Seq {
+		return nil, nil
+	}
+	err := view.Log(ctx, r.at.Seq, func(_ uint64, c store.Change) error {
+		if c.Op != store.Delete {
+			return nil
+		}
+		return look(c.ID)
+	})
+	if errors.Is(err, store.ErrTrimmed) { // Compact was there before
+		clear(gone)
+		err = r.next.st.ScanDocuments(ctx, 0, func(_ uint64, d *store.Document) error { return look(d.ID) })
+	}
+	return slices.Sorted(maps.Keys(gone)), err
+}
