@@ -95,7 +95,11 @@ func encode(t *testing.T, e encoder.Encoder, role encoder.Role, texts []string, 
 	return out
 }
 
-func cosine(a, b []float32) float64 {
+// Cosine is the cosine of two vectors, NaN where their lengths differ.
+func Cosine(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return math.NaN()
+	}
 	var ab, aa, bb float64
 	for i := range a {
 		x, y := float64(a[i]), float64(b[i])
@@ -104,11 +108,24 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
+// Distance is the largest difference of two vectors in an element, NaN where their
+// lengths differ.
+func Distance(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return math.NaN()
+	}
+	far := 0.0
+	for i := range a {
+		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return far
+}
+
 func checkSame(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: length %d, want %d", what, len(got), len(want))
-	} else if c := cosine(got, want); !(c >= encoder.MinProbeCosine) {
+	} else if c := Cosine(got, want); !(c >= encoder.MinProbeCosine) {
 		t.Errorf("%s: cosine %.6f, want at least %v", what, c, encoder.MinProbeCosine)
 	}
 }
@@ -192,7 +209,7 @@ func testBatches(t *testing.T, e encoder.Encoder) {
 		checkOutput(t, e, encoder.Passage, text, o)
 		single[i] = o.Dense
 		for k := range i {
-			if cosine(single[k], o.Dense) > 0.999 {
+			if Cosine(single[k], o.Dense) > 0.999 {
 				t.Errorf("%q and %q have the same vector", texts[k], text)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/internal/transformer"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -86,7 +87,7 @@ func TestFamilies(t *testing.T) {
 				}
 				for i, at := range c.At {
 					got := x[at*m.d : (at+1)*m.d]
-					least, far = min(least, cosine(got, c.States[i])), max(far, distance(got, c.States[i]))
+					least, far = min(least, encodertest.Cosine(got, c.States[i])), max(far, encodertest.Distance(got, c.States[i]))
 				}
 				alone = append(alone, slices.Clone(x))
 				ids = append(ids, c.IDs...)

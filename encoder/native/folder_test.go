@@ -82,7 +82,7 @@ func TestSentenceTransformersFolder(t *testing.T) {
 			}
 			want[k] = float32(math.Tanh(s))
 		}
-		if c := cosine(o.Dense, want); !(c > 0.9999999) {
+		if c := encodertest.Cosine(o.Dense, want); !(c > 0.9999999) {
 			t.Errorf("%q: cosine %v to the definition", texts[i], c)
 		}
 	}
@@ -98,26 +98,6 @@ func TestConformanceOfAFolder(t *testing.T) {
 		dir, _, _ := sentenceFolder(t, large(9), pooling, "linear.Identity")
 		encodertest.Run(t, func(t *testing.T) encoder.Encoder { return open(t, dir, Options{}) })
 	}
-}
-
-func cosine(a, b []float32) float64 {
-	var ab, aa, bb float64
-	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
-	}
-	return ab / math.Sqrt(aa*bb)
-}
-
-func distance(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.NaN()
-	}
-	far := 0.0
-	for i := range a {
-		far = max(far, math.Abs(float64(a[i])-float64(b[i])))
-	}
-	return far
 }
 
 // randomFolder is a model of another family than BERT, with random weights for all

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/provision"
 )
@@ -60,8 +61,8 @@ func TestEqualsONNXRuntime(t *testing.T) {
 			}
 			var dense, hidden float64
 			for i, got := range encode(t, e, encoder.Query, texts, need) {
-				dense = max(dense, distance(got.Dense, want[i].Dense))
-				hidden = max(hidden, distance(got.Hidden, want[i].Hidden))
+				dense = max(dense, encodertest.Distance(got.Dense, want[i].Dense))
+				hidden = max(hidden, encodertest.Distance(got.Hidden, want[i].Hidden))
 			}
 			t.Logf("largest difference of %d texts: vectors %.2g, token states %.2g", len(texts), dense, hidden)
 			if !(dense <= 5e-6) || !(hidden <= 1e-4) { // states have components of up to 8
@@ -156,7 +157,7 @@ func TestFolderEqualsONNXRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, got := range encode(t, e, encoder.Query, texts, encoder.NeedDense) {
-		if far := distance(got.Dense, want[i].Dense); !(far <= 5e-6) {
+		if far := encodertest.Distance(got.Dense, want[i].Dense); !(far <= 5e-6) {
 			t.Errorf("%q: vectors differ by %v", texts[i], far)
 		}
 	}

@@ -43,7 +43,7 @@ func TestShards(t *testing.T) {
 	want := open(t, whole, Options{}).Fingerprint()
 	got := open(t, parts, Options{}).Fingerprint()
 	for i := range want.Probe {
-		if distance(got.Probe[i], want.Probe[i]) != 0 {
+		if encodertest.Distance(got.Probe[i], want.Probe[i]) != 0 {
 			t.Errorf("probe %d differs between one file and two", i)
 		}
 	}

@@ -37,7 +37,7 @@ func TestBatchShapes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, g := range gs {
-			if d := maxAbs(out[i].Dense, g.vector); !(d <= 1e-5) {
+			if d := encodertest.Distance(out[i].Dense, g.vector); !(d <= 1e-5) {
 				t.Errorf("%+v: %q differs by %v", o, g.Text, d)
 			}
 		}
@@ -70,7 +70,7 @@ func TestManyTexts(t *testing.T) {
 	}
 	for i, o := range got {
 		w := want[slices.Index(words, texts[i])]
-		if !slices.Equal(o.Tokens.IDs, w.Tokens.IDs) || !(maxAbs(o.Dense, w.Dense) <= 1e-5) {
+		if !slices.Equal(o.Tokens.IDs, w.Tokens.IDs) || !(encodertest.Distance(o.Dense, w.Dense) <= 1e-5) {
 			t.Fatalf("text %d has the result of another one", i)
 		}
 	}

@@ -62,7 +62,7 @@ func TestExportedGraph(t *testing.T) {
 						t.Fatalf("%q: logit %d is %v, want %v", texts[j], k, o.Logits[k], want[k])
 					}
 				}
-				if plain, err := e.Encode(t.Context(), encoder.Query, texts[j:j+1], encoder.NeedDense); err != nil || plain[0].Logits != nil || !(maxAbs(plain[0].Dense, o.Dense) < 1e-5) {
+				if plain, err := e.Encode(t.Context(), encoder.Query, texts[j:j+1], encoder.NeedDense); err != nil || plain[0].Logits != nil || !(encodertest.Distance(plain[0].Dense, o.Dense) < 1e-5) {
 					t.Errorf("%q: the vector differs with logits and without, %v", texts[j], err)
 				}
 			}

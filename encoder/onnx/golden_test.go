@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
 )
 
@@ -80,11 +81,11 @@ func checkGolden(t *testing.T, e *onnx.Encoder) {
 		if !slices.Equal(out[i].Tokens.IDs, g.IDs) {
 			t.Errorf("ids of %q: %v, want %v", g.Text, out[i].Tokens.IDs, g.IDs)
 		}
-		c := cosine(out[i].Dense, g.vector)
+		c := encodertest.Cosine(out[i].Dense, g.vector)
 		if !(c >= encoder.MinProbeCosine) {
 			t.Errorf("%q: cosine %v to the recorded vector", g.Text, c)
 		}
-		least, far = min(least, c), max(far, maxAbs(out[i].Dense, g.vector))
+		least, far = min(least, c), max(far, encodertest.Distance(out[i].Dense, g.vector))
 	}
 	t.Logf("%d texts: least cosine %.9f, largest difference %.2g", len(gs), least, far)
 }
@@ -123,8 +124,8 @@ func TestExportEqualsPublished(t *testing.T) {
 	}
 	var dense, hidden float64
 	for i := range texts {
-		dense = max(dense, maxAbs(got[i].Dense, want[i].Dense))
-		hidden = max(hidden, maxAbs(got[i].Hidden, want[i].Hidden))
+		dense = max(dense, encodertest.Distance(got[i].Dense, want[i].Dense))
+		hidden = max(hidden, encodertest.Distance(got[i].Hidden, want[i].Hidden))
 	}
 	t.Logf("largest difference of %d texts: vectors %.2g, token states %.2g", len(texts), dense, hidden)
 	if !(dense <= 1e-5) {
@@ -133,27 +134,4 @@ func TestExportEqualsPublished(t *testing.T) {
 	if !(hidden <= 5e-5) { // states have components of up to 8, vectors are unit length
 		t.Errorf("token states differ by %v, want at most 5e-5", hidden)
 	}
-}
-
-func cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.NaN()
-	}
-	var ab, aa, bb float64
-	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
-	}
-	return ab / math.Sqrt(aa*bb)
-}
-
-func maxAbs(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.NaN()
-	}
-	m := 0.0
-	for i := range a {
-		m = max(m, math.Abs(float64(a[i])-float64(b[i])))
-	}
-	return m
 }

@@ -113,15 +113,6 @@ func strict(name string, raw json.RawMessage, v any) error {
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// typeOf returns the type that a part of a file says it has.
-func typeOf(name string, raw json.RawMessage) (string, error) {
-	var v struct{ Type string }
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return "", refuse("%s: %v; fetch the model again", name, err)
-	}
-	return v.Type, nil
-}
-
 // builder is a tokenizer in the making.
 type builder struct {
 	*Tokenizer
@@ -201,10 +192,24 @@ func (f *file) digest(t *Tokenizer) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// part counts a part of a sequence at some depth.
-func (b *builder) part(name string, depth int) error {
+// part counts a part at some depth of sequences, and returns its type.
+func (b *builder) part(name string, raw json.RawMessage, depth int) (kind string, err error) {
 	if b.parts++; depth > maxDepth || b.parts > maxParts {
-		return refuse("%s has more than %d parts, or more than %d within each other", name, maxParts, maxDepth)
+		return "", refuse("%s has more than %d parts, or more than %d within each other", name, maxParts, maxDepth)
+	}
+	var v struct{ Type string }
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return "", refuse("%s: %v; fetch the model again", name, err)
+	}
+	return v.Type, nil
+}
+
+// sequence reads the parts of a sequence at some depth.
+func sequence(parts []json.RawMessage, depth int, read func(raw json.RawMessage, depth int) error) error {
+	for _, raw := range parts {
+		if err := read(raw, depth+1); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -30,10 +30,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 	if absent(raw) {
 		return nil
 	}
-	if err := b.part(name, depth); err != nil {
-		return err
-	}
-	kind, err := typeOf(name, raw)
+	kind, err := b.part(name, raw, depth)
 	if err != nil {
 		return err
 	}
@@ -52,12 +49,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 		if err := strict(name, raw, &j); err != nil {
 			return err
 		}
-		for _, r := range j.Normalizers {
-			if err := b.normalizer(r, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sequence(j.Normalizers, depth, b.normalizer)
 	case "NFC":
 		add(form(norm.NFC, norm.NFD))
 	case "NFD":
@@ -175,10 +167,7 @@ func (b *builder) preTokenizer(raw json.RawMessage, depth int) error {
 	if absent(raw) {
 		return nil
 	}
-	if err := b.part(name, depth); err != nil {
-		return err
-	}
-	kind, err := typeOf(name, raw)
+	kind, err := b.part(name, raw, depth)
 	if err != nil {
 		return err
 	}
@@ -197,12 +186,7 @@ func (b *builder) preTokenizer(raw json.RawMessage, depth int) error {
 		if err := strict(name, raw, &j); err != nil {
 			return err
 		}
-		for _, r := range j.Pretokenizers {
-			if err := b.preTokenizer(r, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sequence(j.Pretokenizers, depth, b.preTokenizer)
 	case "BertPreTokenizer":
 		add(split{pattern: ofClass{p, isWhite}, behaviour: removed})
 		add(split{pattern: ofClass{p, isPunct}, behaviour: isolated})
@@ -332,10 +316,7 @@ func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 	if absent(raw) {
 		return nil
 	}
-	if err := b.part(name, depth); err != nil {
-		return err
-	}
-	kind, err := typeOf(name, raw)
+	kind, err := b.part(name, raw, depth)
 	if err != nil {
 		return err
 	}
@@ -352,12 +333,7 @@ func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 		if err := strict(name, raw, &j); err != nil {
 			return err
 		}
-		for _, r := range j.Processors {
-			if err := b.postProcessor(r, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sequence(j.Processors, depth, b.postProcessor)
 	case "ByteLevel":
 		var j byteLevelJSON
 		if err := strict(name, raw, &j); err != nil {
