@@ -133,7 +133,7 @@ func TestRecorded(t *testing.T) {
 
 // TestReference compares strings without end with the reference library itself,
 // 100,000 for each family (LEXSEM_ROUNDS). LEXSEM_TOKENIZERS_PYTHON names a
-// python that has tokenizers 0.23.3 and sentencepiece:
+// python that has tokenizers 0.23.3, sentencepiece and protobuf:
 //
 //	LEXSEM_LONG=1 LEXSEM_TOKENIZERS_PYTHON=python3 go test ./encoder/tokenizer -run Reference -timeout 1h
 func TestReference(t *testing.T) {
