@@ -97,12 +97,16 @@ func (e *lifeEncoder) Tokenize(_ encoder.Role, text string) encoder.Tokens {
 }
 
 // Encode implements encoder.Encoder.
-func (e *lifeEncoder) Encode(ctx context.Context, _ encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (e *lifeEncoder) Encode(ctx context.Context, _ encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	if e.closed.Load() {
 		return nil, encoder.ErrClosed
 	}
 	if need&encoder.NeedLogits != 0 {
 		return nil, encoder.ErrNoLogits
+	}
+	texts, err := encoder.TextsOf(in)
+	if err != nil {
+		return nil, err
 	}
 	out := make([]encoder.Output, len(texts))
 	for i, text := range texts {

@@ -189,7 +189,7 @@ func TestRunLeavesTheEncoderOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := enc.Encode(context.Background(), encoder.Query, []string{"x"}, encoder.NeedDense); err != nil {
+	if _, err := enc.Encode(context.Background(), encoder.Query, encoder.Texts("x"), encoder.NeedDense); err != nil {
 		t.Errorf("after Run: %v", err)
 	}
 }
@@ -200,11 +200,11 @@ type countingEncoder struct {
 	texts map[string]int
 }
 
-func (c countingEncoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	for _, t := range texts {
-		c.texts[role.String()+t]++
+func (c countingEncoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	for _, t := range in {
+		c.texts[role.String()+t.Text]++
 	}
-	return c.Encoder.Encode(ctx, role, texts, need)
+	return c.Encoder.Encode(ctx, role, in, need)
 }
 
 func TestEachTextIsEncodedOnce(t *testing.T) {

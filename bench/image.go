@@ -200,7 +200,11 @@ func vectorsAsEncoder(file string, images []image) (encoder.Encoder, error) {
 	return e, nil
 }
 
-func (e *fileVectors) Encode(_ context.Context, _ encoder.Role, texts []string, _ encoder.Need) ([]encoder.Output, error) {
+func (e *fileVectors) Encode(_ context.Context, _ encoder.Role, in []encoder.Input, _ encoder.Need) ([]encoder.Output, error) {
+	texts, err := encoder.TextsOf(in)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]encoder.Output, len(texts))
 	for i, t := range texts {
 		v, ok := e.at[t]

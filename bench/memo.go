@@ -20,12 +20,13 @@ func newMemo(enc encoder.Encoder) *memo {
 	return &memo{Encoder: enc, seen: map[string]encoder.Output{}}
 }
 
-// Encode implements encoder.Encoder. Only requests for dense vectors alone are
-// remembered: the other tensors are hundreds of times as large. Calls take
+// Encode implements encoder.Encoder. Only requests for dense vectors of texts alone
+// are remembered: the other tensors are hundreds of times as large. Calls take
 // turns.
-func (m *memo) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	if role != encoder.Query || need != encoder.NeedDense {
-		return m.Encoder.Encode(ctx, role, texts, need)
+func (m *memo) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	texts, err := encoder.TextsOf(in)
+	if role != encoder.Query || need != encoder.NeedDense || err != nil {
+		return m.Encoder.Encode(ctx, role, in, need)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,7 +39,7 @@ func (m *memo) Encode(ctx context.Context, role encoder.Role, texts []string, ne
 		}
 	}
 	if len(missing) > 0 {
-		fresh, err := m.Encoder.Encode(ctx, role, missing, need)
+		fresh, err := m.Encoder.Encode(ctx, role, encoder.Texts(missing...), need)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +47,7 @@ func (m *memo) Encode(ctx context.Context, role encoder.Role, texts []string, ne
 			m.seen[missing[i]] = o
 		}
 	}
-	out := make([]encoder.Output, len(texts))
+	out := make([]encoder.Output, len(in))
 	for i, t := range texts {
 		out[i] = copyDense(m.seen[t])
 	}

@@ -150,7 +150,7 @@ const encodeBatch = 256
 func (s *Setting) encodeAll(ctx context.Context, role encoder.Role, texts []string, need encoder.Need, stage string) ([]encoder.Output, error) {
 	out := make([]encoder.Output, 0, len(texts))
 	for at := 0; at < len(texts); at += encodeBatch {
-		part, err := s.Encoder.Encode(ctx, role, texts[at:min(at+encodeBatch, len(texts))], need)
+		part, err := s.Encoder.Encode(ctx, role, encoder.Texts(texts[at:min(at+encodeBatch, len(texts))]...), need)
 		if err != nil {
 			return nil, fmt.Errorf("encoding %s texts: %w", role, err)
 		}

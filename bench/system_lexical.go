@@ -54,8 +54,8 @@ var LexicalOnly = RegisterSystem(SystemKind{
 type evenEncoder struct{ encoder.Encoder }
 
 // Encode implements encoder.Encoder.
-func (e evenEncoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	out, err := e.Encoder.Encode(ctx, role, texts, need)
+func (e evenEncoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	out, err := e.Encoder.Encode(ctx, role, in, need)
 	if role == encoder.Query && err == nil {
 		for i := range out {
 			out[i].Dense = evenVector(e.Dim())

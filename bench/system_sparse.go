@@ -56,7 +56,7 @@ func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriev
 		part := s.Passages[at:min(at+encodeBatch, len(s.Passages))]
 		if v.Need&^encoder.NeedDense != 0 { // tensors that are too large to be kept of every passage
 			texts := s.Targets.Texts[at : at+len(part)]
-			if part, err = s.Encoder.Encode(ctx, encoder.Passage, texts, v.Need|encoder.NeedDense); err != nil {
+			if part, err = s.Encoder.Encode(ctx, encoder.Passage, encoder.Texts(texts...), v.Need|encoder.NeedDense); err != nil {
 				return nil, nil, fmt.Errorf("encoding passages for %s: %w", v.Name, err)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 // words of a text, and for a word that goes with one of them.
 type wordLogits struct{ *encoder.Hash }
 
-func (e wordLogits) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	out, err := e.Hash.Encode(ctx, role, texts, need&^encoder.NeedLogits|encoder.NeedDense)
+func (e wordLogits) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	out, err := e.Hash.Encode(ctx, role, in, need&^encoder.NeedLogits|encoder.NeedDense)
 	for i := range out {
 		if need&encoder.NeedLogits != 0 {
 			out[i].Logits = make([]float32, e.VocabSize())

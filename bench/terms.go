@@ -29,10 +29,10 @@ type byTerms struct {
 }
 
 // Encode implements encoder.Encoder.
-func (e *byTerms) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	out, err := e.Encoder.Encode(ctx, role, texts, need)
+func (e *byTerms) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	out, err := e.Encoder.Encode(ctx, role, in, need)
 	for i := range out {
-		out[i].Tokens = e.Tokenize(role, texts[i])
+		out[i].Tokens = e.Tokenize(role, in[i].Text)
 	}
 	return out, err
 }

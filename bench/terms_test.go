@@ -15,11 +15,11 @@ func TestByTerms(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := []string{"Ships and the sail", "sails of SHIPS"}
-	out, err := e.Encode(t.Context(), encoder.Passage, texts, encoder.NeedDense)
+	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := h.Encode(t.Context(), encoder.Passage, texts, encoder.NeedDense)
+	plain, err := h.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}

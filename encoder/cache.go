@@ -43,7 +43,8 @@ type CacheStats struct {
 
 // Cache is an Encoder that keeps the dense vectors of another one in a file,
 // so that a text is encoded once in the life of the file. Only requests for
-// NeedDense alone are answered from it; all others go to the inner encoder.
+// NeedDense alone for texts alone are answered from it; all others go to the inner
+// encoder.
 //
 // The first process to open a file writes to it; others that open it meanwhile
 // read what was there, add nothing, and encode the rest. The file may be
@@ -169,12 +170,13 @@ func (c *Cache) openForReading() error {
 // call of the inner encoder, each once however often it occurs. A failure to
 // write does not fail the call: the cache then stops writing, and Close
 // returns the reason.
-func (c *Cache) Encode(ctx context.Context, role Role, texts []string, need Need) ([]Output, error) {
-	if need != NeedDense {
+func (c *Cache) Encode(ctx context.Context, role Role, in []Input, need Need) ([]Output, error) {
+	texts, err := TextsOf(in)
+	if need != NeedDense || err != nil {
 		if c.isClosed() {
 			return nil, ErrClosed
 		}
-		return c.inner.Encode(ctx, role, texts, need)
+		return c.inner.Encode(ctx, role, in, need)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -196,7 +198,7 @@ func (c *Cache) Encode(ctx context.Context, role Role, texts []string, need Need
 // first is encode for an encoder whose probe vectors are not known yet.
 func (c *Cache) first(ctx context.Context, role Role, texts []string) ([]Output, error) {
 	if role != Passage {
-		probes, err := c.inner.Encode(ctx, Passage, ProbeTexts[:], NeedDense)
+		probes, err := c.inner.Encode(ctx, Passage, Texts(ProbeTexts[:]...), NeedDense)
 		if err == nil {
 			_, err = c.prove(probes)
 		}
@@ -282,7 +284,7 @@ func (c *Cache) encode(ctx context.Context, role Role, texts []string) ([]Output
 		}
 	}
 	if len(ask) > 0 {
-		got, err := c.inner.Encode(ctx, role, ask, NeedDense)
+		got, err := c.inner.Encode(ctx, role, Texts(ask...), NeedDense)
 		var one *TextError
 		if errors.As(err, &one) && one.Text >= 0 && one.Text < len(from) {
 			return nil, &TextError{Text: from[one.Text], Err: one.Err}

@@ -17,7 +17,7 @@ func FuzzCache(f *testing.F) {
 	need := encoder.NeedDense
 	dir := f.TempDir()
 	c, _ := openCache(f, dir, encoder.CacheOptions{})
-	want, err := c.Encode(f.Context(), encoder.Query, texts, need)
+	want, err := c.Encode(f.Context(), encoder.Query, encoder.Texts(texts...), need)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func FuzzCache(f *testing.F) {
 		}
 		c, _ := openCache(t, dir, encoder.CacheOptions{})
 		for range 2 {
-			got, err := c.Encode(t.Context(), encoder.Query, texts, need)
+			got, err := c.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), need)
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("byte %d: %v", at, err)
 			}

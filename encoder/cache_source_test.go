@@ -26,15 +26,15 @@ func (s *source) Fingerprint() encoder.Fingerprint {
 	return f
 }
 
-func (s *source) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (s *source) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	s.calls++
-	s.texts += len(texts)
-	for i, text := range texts {
-		if text == s.refused {
+	s.texts += len(in)
+	for i := range in {
+		if in[i].Text == s.refused {
 			return nil, &encoder.TextError{Text: i, Err: errors.New("refused")}
 		}
 	}
-	out, err := s.Hash.Encode(ctx, role, texts, need)
+	out, err := s.Hash.Encode(ctx, role, in, need)
 	for i := range out {
 		if v := out[i].Dense; s.turned {
 			v[0], v[1], v[2] = v[1], v[2], v[0]+0.2
@@ -62,11 +62,11 @@ func openSource(t *testing.T, dir string, turned bool) (*encoder.Cache, *source)
 // ask encodes texts, and holds the vectors to those of a source without a cache.
 func ask(t *testing.T, c *encoder.Cache, role encoder.Role, turned bool, texts []string) {
 	t.Helper()
-	got, err := c.Encode(t.Context(), role, texts, encoder.NeedDense)
+	got, err := c.Encode(t.Context(), role, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := (&source{Hash: encoder.NewHash(cacheDim), turned: turned}).Encode(t.Context(), role, texts, encoder.NeedDense)
+	want, err := (&source{Hash: encoder.NewHash(cacheDim), turned: turned}).Encode(t.Context(), role, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil || len(got) != len(texts) {
 		t.Fatal(len(got), err)
 	}
@@ -131,11 +131,11 @@ func TestCacheKeepsNoRefusal(t *testing.T) {
 	ask(t, c, encoder.Passage, false, numbered(0, 3))
 	s.refused = "text number 7"
 	var refused *encoder.TextError
-	if _, err := c.Encode(t.Context(), encoder.Passage, numbered(0, 10), encoder.NeedDense); !errors.As(err, &refused) || refused.Text != 7 {
+	if _, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts(numbered(0, 10)...), encoder.NeedDense); !errors.As(err, &refused) || refused.Text != 7 {
 		t.Fatalf("%v", err)
 	}
 	s.refused, s.broken = "", true
-	if _, err := c.Encode(t.Context(), encoder.Passage, numbered(0, 10), encoder.NeedDense); err != nil {
+	if _, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts(numbered(0, 10)...), encoder.NeedDense); err != nil {
 		t.Fatal(err)
 	}
 	s.broken = false
@@ -153,7 +153,7 @@ func TestTrimCaches(t *testing.T) {
 		enc := encoder.NewHash(dim)
 		c, err := encoder.NewCache(enc, dir, encoder.CacheOptions{})
 		if err == nil {
-			_, err = c.Encode(t.Context(), encoder.Passage, numbered(0, 10), encoder.NeedDense)
+			_, err = c.Encode(t.Context(), encoder.Passage, encoder.Texts(numbered(0, 10)...), encoder.NeedDense)
 		}
 		if err := errors.Join(err, c.Close()); err != nil {
 			t.Fatal(err)

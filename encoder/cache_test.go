@@ -25,9 +25,9 @@ type counting struct {
 	texts atomic.Int64
 }
 
-func (c *counting) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	c.texts.Add(int64(len(texts)))
-	return c.Encoder.Encode(ctx, role, texts, need)
+func (c *counting) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	c.texts.Add(int64(len(in)))
+	return c.Encoder.Encode(ctx, role, in, need)
 }
 
 func openCache(t testing.TB, dir string, o encoder.CacheOptions) (*encoder.Cache, *counting) {
@@ -103,7 +103,7 @@ func TestCacheServes(t *testing.T) {
 		t.Errorf("stats %+v", s)
 	}
 	// Roles are kept apart.
-	if _, err := c.Encode(t.Context(), encoder.Query, numbered(0, 1), encoder.NeedDense); err != nil || inner.texts.Load() != 16 {
+	if _, err := c.Encode(t.Context(), encoder.Query, encoder.Texts(numbered(0, 1)...), encoder.NeedDense); err != nil || inner.texts.Load() != 16 {
 		t.Errorf("a query was answered with a passage's vector (%v)", err)
 	}
 	closeCache(t, c)
@@ -261,7 +261,7 @@ func TestCacheConcurrent(t *testing.T) {
 			for i := range 20 {
 				texts := numbered(10*(g+i), 10*(g+i)+20)
 				want := dense(t, encoder.NewHash(cacheDim), texts...)
-				out, err := c.Encode(context.Background(), encoder.Passage, texts, encoder.NeedDense)
+				out, err := c.Encode(context.Background(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 				if err != nil {
 					t.Error(err)
 					return

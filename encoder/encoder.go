@@ -53,9 +53,9 @@ type Output struct {
 	Logits []float32
 }
 
-// Encoder turns texts into tokens and vectors. Implementations are safe for
-// concurrent use, keep the order of their input and stop soon after ctx is
-// cancelled. A text longer than the model allows is cut at
+// Encoder turns texts, and what else it takes, into tokens and vectors.
+// Implementations are safe for concurrent use, keep the order of their input and
+// stop soon after ctx is cancelled. A text longer than the model allows is cut at
 // Fingerprint().MaxTokens tokens; the cut is counted in Tokens.Truncated.
 //
 // Dense vectors are all that an encoder must give. One without a tokenizer has a
@@ -64,8 +64,9 @@ type Output struct {
 // One that answers several calls of its own at a time may have a method
 // Window() int: how many texts it likes to be given at once, 0 for no wish.
 type Encoder interface {
-	// Encode encodes texts in one role. len(result) == len(texts).
-	Encode(ctx context.Context, role Role, texts []string, need Need) ([]Output, error)
+	// Encode encodes inputs in one role. len(result) == len(in). An input of a
+	// media type that it does not take is ErrMedia, in a *TextError.
+	Encode(ctx context.Context, role Role, in []Input, need Need) ([]Output, error)
 	// Tokenize returns exactly the tokens that Encode would feed to the
 	// model, without running it.
 	Tokenize(role Role, text string) Tokens

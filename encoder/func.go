@@ -68,7 +68,7 @@ type function struct {
 
 // Encode implements Encoder. The function is not called where no vector is asked
 // for.
-func (f *function) Encode(ctx context.Context, _ Role, texts []string, need Need) ([]Output, error) {
+func (f *function) Encode(ctx context.Context, _ Role, in []Input, need Need) ([]Output, error) {
 	switch {
 	case f.closed.Load():
 		return nil, ErrClosed
@@ -81,6 +81,10 @@ func (f *function) Encode(ctx context.Context, _ Role, texts []string, need Need
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	texts, err := TextsOf(in)
+	if err != nil {
+		return nil, fmt.Errorf("encoder %s: %w", f.name, err)
 	}
 	out := make([]Output, len(texts))
 	if need == 0 || len(texts) == 0 {

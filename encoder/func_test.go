@@ -15,7 +15,7 @@ import (
 func hashed(dim int) func(ctx context.Context, texts []string) ([][]float32, error) {
 	h := encoder.NewHash(dim)
 	return func(ctx context.Context, texts []string) ([][]float32, error) {
-		out, err := h.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
+		out, err := h.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func TestFuncGivesWrongVectors(t *testing.T) {
 			v, err := good(ctx, texts)
 			return c.spoil(v), err
 		})
-		_, err := e.Encode(t.Context(), encoder.Passage, []string{"a", "b", "c"}, encoder.NeedDense)
+		_, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a", "b", "c"), encoder.NeedDense)
 		var one *encoder.TextError
 		if !errors.Is(err, encoder.ErrContract) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "encoder mine") {
 			t.Errorf("%s: %v", name, err)
@@ -82,7 +82,7 @@ func TestFuncArguments(t *testing.T) {
 		"no dimension": encoder.Func("mine", 0, hashed(8)),
 		"no function":  encoder.Func("mine", 8, nil),
 	} {
-		if _, err := e.Encode(t.Context(), encoder.Passage, []string{"a"}, encoder.NeedDense); !errors.Is(err, encoder.ErrContract) {
+		if _, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense); !errors.Is(err, encoder.ErrContract) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -92,12 +92,12 @@ func TestFuncArguments(t *testing.T) {
 func TestFuncLeavesVectorsAlone(t *testing.T) {
 	down := errors.New("it is down")
 	e := encoder.Func("mine", 2, func(context.Context, []string) ([][]float32, error) { return nil, down })
-	if _, err := e.Encode(t.Context(), encoder.Passage, []string{"a"}, encoder.NeedDense); !errors.Is(err, down) || !strings.Contains(err.Error(), "mine") {
+	if _, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense); !errors.Is(err, down) || !strings.Contains(err.Error(), "mine") {
 		t.Error(err)
 	}
 	own := []float32{3, 4}
 	e = encoder.Func("mine", 2, func(context.Context, []string) ([][]float32, error) { return [][]float32{own}, nil })
-	out, err := e.Encode(t.Context(), encoder.Passage, []string{"a"}, encoder.NeedDense)
+	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense)
 	if err != nil || own[0] != 3 || math.Abs(float64(out[0].Dense[0])-.6) > 1e-6 {
 		t.Errorf("%v of %v, %v", out, own, err)
 	}

@@ -61,12 +61,16 @@ func NewHash(dim int) *Hash {
 // Encode implements Encoder; NeedLogits gives ErrNoLogits. The rows of Hidden
 // are those whose mean is Dense before it is normalised. Cost about 12·Dim
 // additions a token.
-func (h *Hash) Encode(ctx context.Context, _ Role, texts []string, need Need) ([]Output, error) {
+func (h *Hash) Encode(ctx context.Context, _ Role, in []Input, need Need) ([]Output, error) {
 	if h.closed.Load() {
 		return nil, ErrClosed
 	}
 	if need&NeedLogits != 0 {
 		return nil, ErrNoLogits
+	}
+	texts, err := TextsOf(in)
+	if err != nil {
+		return nil, err
 	}
 	out := make([]Output, len(texts))
 	for i, text := range texts {

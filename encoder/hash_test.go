@@ -16,7 +16,7 @@ func TestHashConforms(t *testing.T) {
 
 func dense(t testing.TB, e encoder.Encoder, texts ...string) [][]float32 {
 	t.Helper()
-	out, err := e.Encode(context.Background(), encoder.Passage, texts, encoder.NeedDense)
+	out, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}

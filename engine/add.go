@@ -243,7 +243,7 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 			if probing { // in the same call: another would cost its time
 				texts = append(texts, encoder.ProbeTexts[:]...)
 			}
-			out, err := e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
+			out, err := e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 			var one *encoder.TextError
 			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
 				at := rows[one.Text].document

@@ -15,9 +15,9 @@ type windows struct {
 	wish, got []int
 }
 
-func (w *windows) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	w.got = append(w.got, len(texts))
-	return w.Hash.Encode(ctx, role, texts, need)
+func (w *windows) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	w.got = append(w.got, len(in))
+	return w.Hash.Encode(ctx, role, in, need)
 }
 
 // wishing says how many it likes.

@@ -57,7 +57,7 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *mod
 	}
 	for at := 0; at < len(texts); at += encodeWindow {
 		part := texts[at:min(at+encodeWindow, len(texts))]
-		out, err := e.enc.Encode(ctx, encoder.Query, part, need)
+		out, err := e.enc.Encode(ctx, encoder.Query, encoder.Texts(part...), need)
 		if err != nil {
 			return "", nil, fmt.Errorf("encoding probes: %w", err)
 		}

@@ -26,12 +26,12 @@ func newStuck(t *testing.T) *stuck {
 	return s
 }
 
-func (s *stuck) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (s *stuck) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	if s.on.Load() {
 		s.entered <- struct{}{}
 		<-s.free // whatever becomes of ctx
 	}
-	return s.Encoder.Encode(ctx, role, texts, need)
+	return s.Encoder.Encode(ctx, role, in, need)
 }
 
 // TestCloseLeavesTheEncoder: Close does not wait for an encoder. The Add is cancelled with

@@ -19,14 +19,14 @@ type checked struct{ encoder.Encoder }
 
 // A call whose context ends is left behind: its batch ends by itself, and nobody
 // waits for it.
-func (c checked) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (c checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	type answer struct {
 		out []encoder.Output
 		err error
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		out, err := c.Encoder.Encode(ctx, role, texts, need)
+		out, err := c.Encoder.Encode(ctx, role, in, need)
 		answers <- answer{out, err}
 	}()
 	var out []encoder.Output
@@ -40,8 +40,8 @@ func (c checked) Encode(ctx context.Context, role encoder.Role, texts []string, 
 	if err != nil {
 		return nil, err
 	}
-	if len(out) != len(texts) {
-		return nil, fmt.Errorf("%w: %d outputs for %d texts", ErrEncoder, len(out), len(texts))
+	if len(out) != len(in) {
+		return nil, fmt.Errorf("%w: %d outputs for %d inputs", ErrEncoder, len(out), len(in))
 	}
 	dim, vocab := c.Dim(), c.VocabSize()
 	for i, o := range out {

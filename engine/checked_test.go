@@ -16,8 +16,8 @@ type broken struct {
 	spoil *func([]encoder.Output) []encoder.Output
 }
 
-func (b broken) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	out, err := b.Encoder.Encode(ctx, role, texts, need)
+func (b broken) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	out, err := b.Encoder.Encode(ctx, role, in, need)
 	if err == nil && *b.spoil != nil {
 		out = (*b.spoil)(out)
 	}

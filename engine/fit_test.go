@@ -266,12 +266,12 @@ type lateCancel struct {
 	cancel    func()
 }
 
-func (c *lateCancel) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (c *lateCancel) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	if c.evaluated.Load() {
 		c.cancel()
 		return nil, ctx.Err()
 	}
-	return c.Encoder.Encode(ctx, role, texts, need)
+	return c.Encoder.Encode(ctx, role, in, need)
 }
 
 // A fit that is cancelled while it compares the bridge with the local ones

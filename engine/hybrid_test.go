@@ -71,10 +71,10 @@ func TestCalibratedScore(t *testing.T) {
 // ignorant is an encoder that has no tokens for words with digits.
 type ignorant struct{ encoder.Encoder }
 
-func (g ignorant) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
-	out, err := g.Encoder.Encode(ctx, role, texts, need)
+func (g ignorant) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	out, err := g.Encoder.Encode(ctx, role, in, need)
 	for i := range out {
-		forget(&out[i].Tokens, texts[i])
+		forget(&out[i].Tokens, in[i].Text)
 	}
 	return out, err
 }

@@ -78,7 +78,7 @@ func localFollows(t *testing.T, e *Engine, when string, atLeast int) {
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 10 {
 		q := fmt.Sprintf("w%d of x%d and y%d", r.IntN(40), r.IntN(300), r.IntN(2000))
-		out, err := e.enc.Encode(t.Context(), encoder.Query, []string{q}, encoder.NeedDense)
+		out, err := e.enc.Encode(t.Context(), encoder.Query, encoder.Texts(q), encoder.NeedDense)
 		if err != nil {
 			t.Fatal(err)
 		}

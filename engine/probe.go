@@ -69,7 +69,7 @@ func (e *Engine) compare(ctx context.Context, filled []encoder.Output) error {
 		return err
 	}
 	if filled == nil {
-		filled, err = e.enc.Encode(ctx, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense)
+		filled, err = e.enc.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
 		if err != nil {
 			return fmt.Errorf("encoding the probe texts: %w", err)
 		}

@@ -27,15 +27,15 @@ type calling struct {
 	texts  atomic.Int64
 }
 
-func (c *calling) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (c *calling) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	c.calls++
-	c.texts.Add(int64(len(texts)))
+	c.texts.Add(int64(len(in)))
 	if c.before != nil {
 		if err := c.before(c.calls); err != nil {
 			return nil, err
 		}
 	}
-	return c.Encoder.Encode(ctx, role, texts, need)
+	return c.Encoder.Encode(ctx, role, in, need)
 }
 
 // exportOf is all that a database holds, vectors included, in its order.

@@ -178,7 +178,7 @@ func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.
 		return in, nil
 	}
 	probed := e.probed(ctx)
-	out, err := e.enc.Encode(ctx, encoder.Query, []string{q.Text}, need)
+	out, err := e.enc.Encode(ctx, encoder.Query, encoder.Texts(q.Text), need)
 	if same := probed(); err == nil {
 		err = same
 	}

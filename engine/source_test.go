@@ -31,7 +31,7 @@ func (s *source) encoder(name string) encoder.Encoder {
 		if s.down.Load() {
 			return nil, errDown
 		}
-		out, err := h.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
+		out, err := h.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 		if err != nil {
 			return nil, err
 		}

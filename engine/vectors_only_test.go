@@ -14,7 +14,7 @@ func own(t *testing.T, lo, hi int) []engine.Document {
 	t.Helper()
 	d := docs(lo, hi)
 	for i := range d {
-		out, err := encoder.NewHash(dim).Encode(t.Context(), encoder.Passage, []string{d[i].Text}, encoder.NeedDense)
+		out, err := encoder.NewHash(dim).Encode(t.Context(), encoder.Passage, encoder.Texts(d[i].Text), encoder.NeedDense)
 		if err != nil {
 			t.Fatal(err)
 		}

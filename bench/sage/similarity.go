@@ -106,7 +106,7 @@ func encode(ctx context.Context, env Env, texts []string, need encoder.Need) ([]
 			for j, i := range part {
 				in[j] = texts[i]
 			}
-			out, err := env.Encoder.Encode(ctx, side.role, in, need)
+			out, err := env.Encoder.Encode(ctx, side.role, encoder.Texts(in...), need)
 			if err != nil {
 				return nil, fmt.Errorf("encoding: %w", err)
 			}

@@ -128,7 +128,7 @@ func (a *API) begin(body string, texts []string) (f Fault) {
 }
 
 func (a *API) answer(w http.ResponseWriter, r *http.Request, texts []string, packed bool, f Fault) {
-	out, err := a.hash.Encode(context.Background(), encoder.Passage, texts, encoder.NeedDense)
+	out, err := a.hash.Encode(context.Background(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

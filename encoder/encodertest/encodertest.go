@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 		{"Awkward", testAwkward},
 		{"Roles", testRoles},
 		{"Truncation", testTruncation},
+		{"Media", testMedia},
 		{"Needs", testNeeds},
 		{"Ownership", testOwnership},
 		{"Concurrency", testConcurrency},
@@ -85,7 +86,7 @@ func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 
 func encode(t *testing.T, e encoder.Encoder, role encoder.Role, texts []string, need encoder.Need) []encoder.Output {
 	t.Helper()
-	out, err := e.Encode(context.Background(), role, texts, need)
+	out, err := e.Encode(context.Background(), role, encoder.Texts(texts...), need)
 	if err != nil {
 		t.Fatalf("encode %d texts: %v", len(texts), err)
 	}
@@ -279,6 +280,26 @@ func testTruncation(t *testing.T, e encoder.Encoder) {
 	}
 }
 
+// testMedia: a text may say that it is one, and what an encoder does not take it refuses
+// by its place.
+func testMedia(t *testing.T, e encoder.Encoder) {
+	in := encoder.Texts(texts[:2]...)
+	in[1].Media = encoder.MediaText
+	out, err := e.Encode(context.Background(), encoder.Passage, in, encoder.NeedDense)
+	if err != nil || len(out) != 2 {
+		t.Fatalf("%s: %d results, %v", encoder.MediaText, len(out), err)
+	}
+	checkSame(t, "a text that says its media type", out[1].Dense, encode(t, e, encoder.Passage, texts[1:2], encoder.NeedDense)[0].Dense)
+	in[1] = encoder.Input{Media: "application/x-nobody-knows", Data: []byte{0}}
+	for _, need := range []encoder.Need{0, encoder.NeedDense} {
+		_, err = e.Encode(context.Background(), encoder.Passage, in, need)
+		var at *encoder.TextError
+		if !errors.Is(err, encoder.ErrMedia) || !errors.As(err, &at) || at.Text != 1 {
+			t.Errorf("an unknown media type: %v, want ErrMedia for input 1", err)
+		}
+	}
+}
+
 func testNeeds(t *testing.T, e encoder.Encoder) {
 	for _, o := range encode(t, e, encoder.Passage, texts[:3], 0) {
 		if o.Dense != nil || o.Hidden != nil || o.Logits != nil || len(o.Tokens.IDs) == 0 && e.VocabSize() > 0 {
@@ -291,7 +312,7 @@ func testNeeds(t *testing.T, e encoder.Encoder) {
 		}
 	}
 	testHidden(t, e)
-	logits, err := e.Encode(context.Background(), encoder.Passage, texts[:2], encoder.NeedLogits)
+	logits, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts[:2]...), encoder.NeedLogits)
 	switch {
 	case errors.Is(err, encoder.ErrNoLogits):
 	case err != nil:
@@ -336,7 +357,7 @@ func testHidden(t *testing.T, e encoder.Encoder) {
 // hasHidden asks an encoder for hidden states; one that has none says so.
 func hasHidden(t *testing.T, e encoder.Encoder) bool {
 	t.Helper()
-	_, err := e.Encode(context.Background(), encoder.Passage, texts[:1], encoder.NeedHidden)
+	_, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts[:1]...), encoder.NeedHidden)
 	if err != nil && !errors.Is(err, encoder.ErrNoHidden) {
 		t.Errorf("asked for hidden states: %v, want ErrNoHidden or the states", err)
 	}
@@ -370,7 +391,7 @@ func testConcurrency(t *testing.T, e encoder.Encoder) {
 			for i := range 4 {
 				k := (g + i) % len(texts)
 				order := append(slices.Clone(texts[k:]), texts[:k]...)
-				out, err := e.Encode(context.Background(), encoder.Passage, order, encoder.NeedDense)
+				out, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(order...), encoder.NeedDense)
 				if err != nil || len(out) != len(order) {
 					t.Errorf("goroutine %d: %d results, %v", g, len(out), err)
 					return
@@ -387,7 +408,7 @@ func testConcurrency(t *testing.T, e encoder.Encoder) {
 func testCancel(t *testing.T, e encoder.Encoder) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := e.Encode(ctx, encoder.Passage, texts, encoder.NeedDense); !errors.Is(err, context.Canceled) {
+	if _, err := e.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v, want context.Canceled", err)
 	}
 	many := make([]string, 20000)
@@ -397,7 +418,7 @@ func testCancel(t *testing.T, e encoder.Encoder) {
 	ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	out, err := e.Encode(ctx, encoder.Passage, many, encoder.NeedDense)
+	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(many...), encoder.NeedDense)
 	if err == nil && len(out) != len(many) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("cancelled midway: %d results, %v", len(out), err)
 	}
@@ -411,7 +432,7 @@ func testClose(t *testing.T, e encoder.Encoder) {
 		t.Fatal(err)
 	}
 	for _, need := range []encoder.Need{0, encoder.NeedDense, encoder.NeedHidden} {
-		if _, err := e.Encode(context.Background(), encoder.Passage, texts, need); !errors.Is(err, encoder.ErrClosed) {
+		if _, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts...), need); !errors.Is(err, encoder.ErrClosed) {
 			t.Errorf("after Close: %v, want ErrClosed", err)
 		}
 	}

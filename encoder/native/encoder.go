@@ -97,7 +97,7 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 
 // identify fills in the fingerprint.
 func (e *Encoder) identify(ctx context.Context) error {
-	out, err := e.Encode(ctx, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense)
+	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // way in which states cannot follow (encoder.Pooler), encoder.ErrNoLogits for NeedLogits where the model has no
 // masked-language-model head, encoder.ErrClosed, ErrModel where states cannot
 // be pooled, ctx's error.
-func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.model == nil {
@@ -160,6 +160,10 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 	}
 	if need&encoder.NeedHidden != 0 && !e.pooler.HasHidden() {
 		return nil, encoder.ErrNoHidden
+	}
+	texts, err := encoder.TextsOf(in)
+	if err != nil {
+		return nil, err
 	}
 	out := make([]encoder.Output, len(texts))
 	for start := 0; start < len(texts); start += window {

@@ -64,7 +64,7 @@ func TestSentenceTransformersFolder(t *testing.T) {
 	if f := e.Fingerprint(); e.Dim() != denseDim || f.Dim != denseDim || f.Pooling != "mean" || f.MaxTokens != 100 || f.QueryPrefix != "seek: " || f.PassagePrefix != "text: " || f.Model != filepath.Base(dir) {
 		t.Errorf("%+v", f)
 	}
-	if _, err := e.Encode(t.Context(), encoder.Query, []string{"red"}, encoder.NeedHidden); !errors.Is(err, encoder.ErrNoHidden) {
+	if _, err := e.Encode(t.Context(), encoder.Query, encoder.Texts("red"), encoder.NeedHidden); !errors.Is(err, encoder.ErrNoHidden) {
 		t.Errorf("states behind an activation: %v, want ErrNoHidden", err)
 	}
 	texts := sentences()
@@ -151,7 +151,7 @@ func TestConformanceOfFamilies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			encodertest.Run(t, func(t *testing.T) encoder.Encoder { return open(t, dir, Options{}) })
-			if _, err := open(t, dir, Options{}).Encode(t.Context(), encoder.Query, []string{"red"}, encoder.NeedLogits); !errors.Is(err, encoder.ErrNoLogits) {
+			if _, err := open(t, dir, Options{}).Encode(t.Context(), encoder.Query, encoder.Texts("red"), encoder.NeedLogits); !errors.Is(err, encoder.ErrNoLogits) {
 				t.Errorf("logits: %v, want ErrNoLogits", err)
 			}
 		})

@@ -55,7 +55,7 @@ func TestEqualsONNXRuntime(t *testing.T) {
 				t.Error(err)
 			}
 			need := encoder.NeedDense | encoder.NeedHidden
-			want, err := o.Encode(t.Context(), encoder.Query, texts, need)
+			want, err := o.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), need)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func inTurns(b *testing.B, texts []string, role encoder.Role) {
 	for b.Loop() {
 		for i, enc := range encoders {
 			begin := cpuTime(b)
-			if _, err := enc.Encode(b.Context(), role, texts, encoder.NeedDense); err != nil {
+			if _, err := enc.Encode(b.Context(), role, encoder.Texts(texts...), encoder.NeedDense); err != nil {
 				b.Fatal(err)
 			}
 			spent[i] += cpuTime(b) - begin
@@ -152,7 +152,7 @@ func TestFolderEqualsONNXRuntime(t *testing.T) {
 		t.Errorf("dimension %d, %v", o.Dim(), err)
 	}
 	texts := sentences()
-	want, err := o.Encode(t.Context(), encoder.Query, texts, encoder.NeedDense)
+	want, err := o.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestFolderEqualsONNXRuntime(t *testing.T) {
 			t.Errorf("%q: vectors differ by %v", texts[i], far)
 		}
 	}
-	if _, err := o.Encode(t.Context(), encoder.Query, texts, encoder.NeedHidden); !errors.Is(err, encoder.ErrNoHidden) {
+	if _, err := o.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), encoder.NeedHidden); !errors.Is(err, encoder.ErrNoHidden) {
 		t.Errorf("states behind an activation: %v, want ErrNoHidden", err)
 	}
 }

@@ -59,7 +59,7 @@ func open(t testing.TB, dir string, o Options) *Encoder {
 
 func encode(t *testing.T, e *Encoder, role encoder.Role, texts []string, need encoder.Need) []encoder.Output {
 	t.Helper()
-	out, err := e.Encode(t.Context(), role, texts, need)
+	out, err := e.Encode(t.Context(), role, encoder.Texts(texts...), need)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestAgainstTheDefinition(t *testing.T) {
 			}
 		}
 		t.Logf("model %d: largest difference %.2g", i, far)
-		out, err := e.Encode(t.Context(), encoder.Query, texts, encoder.NeedLogits)
+		out, err := e.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), encoder.NeedLogits)
 		if m.Prefix == "" {
 			if !errors.Is(err, encoder.ErrNoLogits) {
 				t.Errorf("logits of a model without a head: %v", err)

@@ -59,7 +59,7 @@ func TestExchange(t *testing.T) {
 	t.Setenv("OLLAMA_HOST", strings.TrimPrefix(s.URL, "http://"))
 	e := opened(t, ollama.Options{Model: "nomic-embed-text"})
 	for role, prefix := range map[encoder.Role]string{encoder.Passage: "search_document: ", encoder.Query: "search_query: "} {
-		out, err := e.Encode(t.Context(), role, []string{"one", "two"}, encoder.NeedDense)
+		out, err := e.Encode(t.Context(), role, encoder.Texts("one", "two"), encoder.NeedDense)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestErrors(t *testing.T) {
 		api := encodertest.NewAPI(t, dim)
 		api.Next = func(int, []string) encodertest.Fault { return c.fault }
 		e := opened(t, ollama.Options{Model: "m", Dim: dim, BaseURL: api.URL})
-		_, err := e.Encode(t.Context(), encoder.Passage, []string{"a"}, encoder.NeedDense)
+		_, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "ollama:m") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	e := opened(t, ollama.Options{Model: "m", Dim: 3, BaseURL: "http://127.0.0.1:1"})
-	if _, err := e.Encode(context.Background(), encoder.Query, []string{"a"}, encoder.NeedDense); !errors.Is(err, encoder.ErrSource) || !strings.Contains(err.Error(), "ollama serve") {
+	if _, err := e.Encode(context.Background(), encoder.Query, encoder.Texts("a"), encoder.NeedDense); !errors.Is(err, encoder.ErrSource) || !strings.Contains(err.Error(), "ollama serve") {
 		t.Errorf("nobody there: %v", err)
 	}
 	for name, o := range map[string]ollama.Options{

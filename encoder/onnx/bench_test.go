@@ -31,7 +31,7 @@ func benchmarkEncode(b *testing.B, r provision.Result) {
 	b.ResetTimer()
 	begin := cpuTime(b)
 	for b.Loop() {
-		if _, err := e.Encode(b.Context(), encoder.Passage, texts, encoder.NeedDense); err != nil {
+		if _, err := e.Encode(b.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -99,7 +99,7 @@ func (e *Encoder) fits() error {
 
 // identify fills in the fingerprint.
 func (e *Encoder) identify(ctx context.Context) error {
-	out, err := e.Encode(ctx, encoder.Passage, encoder.ProbeTexts[:], encoder.NeedDense)
+	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
 // way in which states cannot follow (encoder.Pooler), encoder.ErrNoLogits for NeedLogits where the model has no output
 // "logits" [batch, |V|], encoder.ErrClosed, ErrModel where the runtime refuses
 // a batch, ctx's error.
-func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
@@ -163,6 +163,10 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 	}
 	if need&encoder.NeedHidden != 0 && !e.pooler.HasHidden() {
 		return nil, encoder.ErrNoHidden
+	}
+	texts, err := encoder.TextsOf(in)
+	if err != nil {
+		return nil, err
 	}
 	out := make([]encoder.Output, len(texts))
 	for start := 0; start < len(texts); start += window {

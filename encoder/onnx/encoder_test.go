@@ -32,7 +32,7 @@ func TestBatchShapes(t *testing.T) {
 	r, gs := provisioned(t), loadGolden(t)[:120]
 	for _, o := range []onnx.Options{{Workers: 1, BatchTokens: 1}, {Workers: 3, BatchTokens: 4096}} {
 		e := open(t, r, o)
-		out, err := e.Encode(t.Context(), encoder.Passage, goldenStrings(gs), encoder.NeedDense)
+		out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(goldenStrings(gs)...), encoder.NeedDense)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,14 +57,14 @@ func TestManyTexts(t *testing.T) {
 		texts[i] = words[i%3]
 	}
 	texts[len(texts)-1] = words[3]
-	want, err := e.Encode(t.Context(), encoder.Passage, words, encoder.NeedDense)
+	want, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(words...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if testing.Short() {
 		t.Skip("NOT TESTED with -short: that 4,099 texts keep their order (ten seconds); run without -short")
 	}
-	got, err := e.Encode(t.Context(), encoder.Passage, texts, encoder.NeedDense)
+	got, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestManyTexts(t *testing.T) {
 func TestMaxTokens(t *testing.T) {
 	e := open(t, provisioned(t), onnx.Options{MaxTokens: 8})
 	defer e.Close()
-	out, err := e.Encode(t.Context(), encoder.Passage, []string{"one two three four five six seven eight nine"}, encoder.NeedDense)
+	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("one two three four five six seven eight nine"), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestCloseWaits(t *testing.T) {
 	texts := slices.Repeat([]string{"a text that takes the model a moment to read"}, 200)
 	done := make(chan error, 1)
 	go func() {
-		out, err := e.Encode(context.Background(), encoder.Passage, texts, encoder.NeedDense)
+		out, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 		if err == nil && out[199].Dense == nil {
 			err = errors.New("no vector")
 		}

@@ -32,7 +32,7 @@ func TestExportedGraph(t *testing.T) {
 				t.Errorf("pooling %s, limit %d, dimension %d; want cls, %d, %d", f.Pooling, f.MaxTokens, f.Dim, m.Positions, m.Hidden)
 			}
 			texts := []string{"", "red stones", "blue sky green sea unknown red red red blue", "sea"}
-			out, err := e.Encode(t.Context(), encoder.Passage, texts, encoder.NeedHidden)
+			out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedHidden)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestExportedGraph(t *testing.T) {
 					}
 				}
 			}
-			heads, err := e.Encode(t.Context(), encoder.Query, texts, encoder.NeedDense|encoder.NeedLogits)
+			heads, err := e.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), encoder.NeedDense|encoder.NeedLogits)
 			if c.prefix == "" {
 				if !errors.Is(err, encoder.ErrNoLogits) {
 					t.Errorf("logits of a model without a head: %v", err)
@@ -62,7 +62,7 @@ func TestExportedGraph(t *testing.T) {
 						t.Fatalf("%q: logit %d is %v, want %v", texts[j], k, o.Logits[k], want[k])
 					}
 				}
-				if plain, err := e.Encode(t.Context(), encoder.Query, texts[j:j+1], encoder.NeedDense); err != nil || plain[0].Logits != nil || !(encodertest.Distance(plain[0].Dense, o.Dense) < 1e-5) {
+				if plain, err := e.Encode(t.Context(), encoder.Query, encoder.Texts(texts[j:j+1]...), encoder.NeedDense); err != nil || plain[0].Logits != nil || !(encodertest.Distance(plain[0].Dense, o.Dense) < 1e-5) {
 					t.Errorf("%q: the vector differs with logits and without, %v", texts[j], err)
 				}
 			}

@@ -72,7 +72,7 @@ func goldenStrings(gs []golden) []string {
 func checkGolden(t *testing.T, e *onnx.Encoder) {
 	t.Helper()
 	gs := loadGolden(t)
-	out, err := e.Encode(t.Context(), encoder.Passage, goldenStrings(gs), encoder.NeedDense)
+	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(goldenStrings(gs)...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +114,11 @@ func TestExportEqualsPublished(t *testing.T) {
 	}
 	texts := goldenStrings(loadGolden(t))
 	need := encoder.NeedDense | encoder.NeedHidden
-	want, err := pub.Encode(t.Context(), encoder.Passage, texts, need)
+	want, err := pub.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), need)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := e.Encode(t.Context(), encoder.Passage, texts, need)
+	got, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), need)
 	if err != nil {
 		t.Fatal(err)
 	}

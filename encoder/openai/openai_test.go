@@ -48,7 +48,7 @@ func fake(t *testing.T, o openai.Options) (*encodertest.API, encoder.Encoder) {
 }
 
 func encode(e encoder.Encoder, texts ...string) ([]encoder.Output, error) {
-	return e.Encode(context.Background(), encoder.Passage, texts, encoder.NeedDense)
+	return e.Encode(context.Background(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 }
 
 func numbered(n int) (texts []string) {
@@ -211,7 +211,7 @@ func TestBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := encoder.NewHash(dim)
-	want, err := h.Encode(t.Context(), encoder.Passage, texts, encoder.NeedDense)
+	want, err := h.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestSlow(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	if _, err := e.Encode(ctx, encoder.Query, []string{"a"}, encoder.NeedDense); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 2*time.Second {
+	if _, err := e.Encode(ctx, encoder.Query, encoder.Texts("a"), encoder.NeedDense); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 2*time.Second {
 		t.Errorf("%v after %s", err, time.Since(begin))
 	}
 }
@@ -399,7 +399,7 @@ func TestIndexThroughFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := h.Encode(t.Context(), encoder.Passage, []string{docs[i].Text}, encoder.NeedDense)
+			want, err := h.Encode(t.Context(), encoder.Passage, encoder.Texts(docs[i].Text), encoder.NeedDense)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	enc := encoder.NewHash(64)
-	encoded, err := enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
+	encoded, err := enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	query, err := enc.Encode(ctx, encoder.Query, []string{"bill of a bird that opens nuts in bark"}, m.Need())
+	query, err := enc.Encode(ctx, encoder.Query, encoder.Texts("bill of a bird that opens nuts in bark"), m.Need())
 	if err != nil {
 		return err
 	}

@@ -261,7 +261,7 @@ func selfTest(ctx context.Context, enc encoder.Encoder) error {
 	want := enc.Fingerprint()
 	got := want
 	for i, text := range encoder.ProbeTexts {
-		out, err := enc.Encode(ctx, encoder.Passage, []string{text}, encoder.NeedDense)
+		out, err := enc.Encode(ctx, encoder.Passage, encoder.Texts(text), encoder.NeedDense)
 		if err != nil {
 			return err
 		}

@@ -162,7 +162,7 @@ func (o embedOptions) write(ctx context.Context, a *app, db *database, role enco
 		for i, t := range batch {
 			plain[i] = t.text
 		}
-		out, err := db.enc.Encode(ctx, role, plain, encoder.NeedDense)
+		out, err := db.enc.Encode(ctx, role, encoder.Texts(plain...), encoder.NeedDense)
 		if err != nil {
 			return err
 		}

@@ -143,12 +143,12 @@ func textsPerSecond(ctx context.Context, enc encoder.Encoder) (float64, error) {
 	for i := range texts {
 		texts[i] = fmt.Sprintf("%s Entry %d.", listText, i)
 	}
-	if _, err := enc.Encode(ctx, encoder.Passage, texts[:2], encoder.NeedDense); err != nil { // what is made once
+	if _, err := enc.Encode(ctx, encoder.Passage, encoder.Texts(texts[:2]...), encoder.NeedDense); err != nil { // what is made once
 		return 0, err
 	}
 	begin, n := time.Now(), 0
 	for time.Since(begin) < 300*time.Millisecond {
-		if _, err := enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense); err != nil {
+		if _, err := enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense); err != nil {
 			return 0, err
 		}
 		n += len(texts)

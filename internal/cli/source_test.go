@@ -88,7 +88,7 @@ func vectorsAlone(ts *testscript.TestScript, neg bool, args []string) {
 		docs = append(docs, engine.Document{ID: fmt.Sprint("more", i), Text: fmt.Sprint("number", i) + strings.Repeat(fmt.Sprint(" ", i), 1000)})
 	}
 	for i := range docs {
-		out, err := encoder.NewHash(8).Encode(ctx, encoder.Passage, []string{docs[i].Text}, encoder.NeedDense)
+		out, err := encoder.NewHash(8).Encode(ctx, encoder.Passage, encoder.Texts(docs[i].Text), encoder.NeedDense)
 		ts.Check(err)
 		docs[i].Vector = out[0].Dense
 	}

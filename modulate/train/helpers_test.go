@@ -22,7 +22,7 @@ func (l *list) Vector(i int) []float32     { return l.vectors[i] }
 
 func encoded(t testing.TB, enc encoder.Encoder, texts []string) *list {
 	t.Helper()
-	out, err := enc.Encode(t.Context(), encoder.Passage, texts, encoder.NeedDense)
+	out, err := enc.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +72,9 @@ type failingEncoder struct {
 	left int
 }
 
-func (f *failingEncoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (f *failingEncoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	if f.left--; f.left < 0 {
 		return nil, fmt.Errorf("model broke")
 	}
-	return f.Encoder.Encode(ctx, role, texts, need)
+	return f.Encoder.Encode(ctx, role, in, need)
 }

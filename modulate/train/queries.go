@@ -110,7 +110,7 @@ func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need 
 			return err
 		}
 		part := texts[at:min(at+slice, len(texts))]
-		out, err := enc.Encode(ctx, encoder.Query, part, need)
+		out, err := enc.Encode(ctx, encoder.Query, encoder.Texts(part...), need)
 		if err != nil {
 			return fmt.Errorf("encode queries: %w", err)
 		}

@@ -41,7 +41,7 @@ func TestFitGainsOnRealText(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer enc.Close()
-	out, err := enc.Encode(t.Context(), encoder.Passage, texts, encoder.NeedDense)
+	out, err := enc.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func stateLength(ctx context.Context, enc encoder.Encoder, s modulate.Stack) (fl
 	if s.Need()&encoder.NeedHidden == 0 {
 		return 1, nil
 	}
-	out, err := enc.Encode(ctx, encoder.Query, encoder.ProbeTexts[:], encoder.NeedHidden)
+	out, err := enc.Encode(ctx, encoder.Query, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedHidden)
 	if err != nil {
 		return 0, fmt.Errorf("encode the texts that scale hidden states: %w", err)
 	}

@@ -110,7 +110,7 @@ func TestTrainingPassIsTheQueryPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := enc.Encode(t.Context(), encoder.Query, texts, m.Need())
+		out, err := enc.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), m.Need())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -556,7 +556,7 @@ func TestHeadsLearn(t *testing.T) {
 	if vec.Norm(h.U) == 0 || h.B[0] == 1 {
 		t.Fatalf("u and b have not moved: %v", h)
 	}
-	out, err := enc.Encode(t.Context(), encoder.Query, corpus.texts[:50], encoder.NeedHidden)
+	out, err := enc.Encode(t.Context(), encoder.Query, encoder.Texts(corpus.texts[:50]...), encoder.NeedHidden)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestUpdate(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var queries []float32
 		for r := from; r < to; r++ {
-			out, err := enc.Encode(t.Context(), encoder.Query, []string{Keyword.Draw(rng, set.passage(r))}, encoder.NeedDense)
+			out, err := enc.Encode(t.Context(), encoder.Query, encoder.Texts(Keyword.Draw(rng, set.passage(r))), encoder.NeedDense)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,7 +43,11 @@ func New(o Options) *Encoder {
 }
 
 // Encode implements encoder.Encoder.
-func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string, need encoder.Need) ([]encoder.Output, error) {
+func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	texts, err := encoder.TextsOf(in)
+	if err != nil {
+		return nil, fmt.Errorf("encoder %s: %w", e.o.Name, err)
+	}
 	prefix := e.o.PassagePrefix
 	if role == encoder.Query {
 		prefix = e.o.QueryPrefix
@@ -54,7 +58,7 @@ func (e *Encoder) Encode(ctx context.Context, role encoder.Role, texts []string,
 			full[i] = " " // servers refuse a text of nothing
 		}
 	}
-	return e.Encoder.Encode(ctx, role, full, need)
+	return e.Encoder.Encode(ctx, role, encoder.Texts(full...), need)
 }
 
 // Fingerprint implements encoder.Encoder.
