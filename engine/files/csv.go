@@ -1,0 +1,283 @@
+package files
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+func readCSV(s *source) error { return s.table(0) }
+func readTSV(s *source) error { return s.table('\t') }
+
+// table reads a table with a header, a document a row. Comma 0 is that which the
+// header has.
+func (s *source) table(comma rune) error {
+	plain, err := decoded(s.r)
+	if err != nil {
+		return err
+	}
+	// Package csv keeps a row whole, so one with an open quote would grow with the file.
+	// It reads ahead by less than ahead bytes.
+	const ahead = 8 << 10
+	rest := &budget{r: plain, left: s.o.MaxBytes + ahead}
+	if comma == 0 {
+		if comma, err = s.comma(rest); err != nil {
+			return err
+		}
+	}
+	r := csv.NewReader(rest)
+	r.Comma, r.ReuseRecord = comma, true
+	header, err := r.Read()
+	if err == io.EOF {
+		return ErrNoText
+	}
+	if err != nil {
+		return s.rowError(err)
+	}
+	t, err := newTable(header, s.o.Columns)
+	if err != nil {
+		return err
+	}
+	for {
+		rest.left = s.o.MaxBytes + ahead
+		row, err := r.Read()
+		if err == io.EOF {
+			return nil
+		}
+		s.n++
+		var perr *csv.ParseError
+		switch {
+		case errors.As(err, &perr):
+			err = s.bad(perr.StartLine, "", rowReason(perr, len(row), len(header)))
+		case err != nil:
+			return s.rowError(err)
+		default:
+			rec := Record{}
+			rec.From, _ = r.FieldPos(0)
+			last, _ := r.FieldPos(len(row) - 1)
+			rec.To = last + strings.Count(row[len(row)-1], "\n")
+			if err = s.fits(row); err == nil {
+				rec, err = t.record(rec, row)
+			}
+			err = s.record(rec, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// fits says whether a row is within MaxBytes.
+func (s *source) fits(row []string) error {
+	var n int64
+	for _, cell := range row {
+		n += int64(len(cell))
+	}
+	if n > s.o.MaxBytes {
+		return fail(ErrTooLarge, "the row is longer than %s; split its text", bytesText(s.o.MaxBytes))
+	}
+	return nil
+}
+
+// comma tells by the first line what stands between columns: a comma, or a semicolon
+// or a tab where there are more of those.
+func (s *source) comma(b *budget) (rune, error) {
+	head := make([]byte, 4096)
+	n, err := io.ReadFull(b.r, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return 0, err
+	}
+	head = head[:n]
+	b.r = io.MultiReader(bytes.NewReader(head), b.r)
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
+	best := ','
+	for _, c := range ";\t" {
+		if bytes.Count(line, []byte(string(c))) > bytes.Count(line, []byte(string(best))) {
+			best = c
+		}
+	}
+	return best, nil
+}
+
+// rowError is an error behind which no row can be found.
+func (s *source) rowError(err error) error {
+	var perr *csv.ParseError
+	switch {
+	case errors.Is(err, errBudget):
+		return fail(ErrTooLarge, "row %d is longer than %s; split its text, or close the quote that it opens (row 0 is the header)", s.n, bytesText(s.o.MaxBytes))
+	case errors.As(err, &perr):
+		return fail(ErrMalformed, "the header: %w", err)
+	}
+	return err
+}
+
+// rowReason says what is wrong with a row, without its line.
+func rowReason(err *csv.ParseError, fields, columns int) error {
+	switch {
+	case errors.Is(err, csv.ErrFieldCount):
+		return fail(ErrMalformed, "the row has %d fields and the header %d; quote fields that hold a separator", fields, columns)
+	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
+		return fail(ErrMalformed, "line %d, column %d: %w; write quotes within quotes twice, and close what is opened", err.Line, err.Column, err.Err)
+	}
+	return fail(ErrMalformed, "%w", err.Err)
+}
+
+// table knows which columns hold what, by their numbers; -1 is none.
+type table struct {
+	names                   []string
+	id, title, text, vector int
+	vectorNamed             bool
+}
+
+func newTable(header []string, c Columns) (*table, error) {
+	t := &table{names: make([]string, len(header)), vectorNamed: c.Vector != ""}
+	seen := map[string]bool{}
+	for i, name := range header {
+		name = strings.TrimSpace(name)
+		if !utf8.ValidString(name) || strings.Contains(name, "\x00") {
+			return nil, fail(ErrBinary, "the header is not UTF-8 text; convert the file first")
+		}
+		if name == "" { // an index that a data frame wrote, for one
+			name = "column" + strconv.Itoa(i+1)
+		}
+		if seen[name] {
+			return nil, fail(ErrMalformed, "two columns are named %q; rename one", clip(name, 80))
+		}
+		seen[name] = true
+		t.names[i] = name
+	}
+	for _, f := range []struct {
+		to    *int
+		named string
+		usual []string
+	}{{&t.id, c.ID, idNames}, {&t.title, c.Title, titleNames}, {&t.text, c.Text, textNames}, {&t.vector, c.Vector, vectorNames}} {
+		var err error
+		if *f.to, err = t.find(f.named, f.usual); err != nil {
+			return nil, err
+		}
+	}
+	if t.title < 0 && t.text < 0 && t.vector < 0 {
+		return nil, fail(ErrNoText, "no column %q (nor %s); say which of %s is the text", textNames[0], strings.Join(textNames[1:], ", "), t.list())
+	}
+	return t, nil
+}
+
+func (t *table) find(named string, usual []string) (int, error) {
+	if named != "" {
+		if i := slices.Index(t.names, named); i >= 0 {
+			return i, nil
+		}
+		return -1, fail(ErrMalformed, "no column %q; there are %s", named, t.list())
+	}
+	for _, u := range usual {
+		if i := slices.IndexFunc(t.names, func(n string) bool { return strings.EqualFold(n, u) }); i >= 0 {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+// list names the columns for a message.
+func (t *table) list() string { return clip(strings.Join(t.names, ", "), 200) }
+
+// record fills rec from a row. Cells that are numbers, true or false in JSON are
+// metadata of that type, empty ones are none.
+func (t *table) record(rec Record, row []string) (Record, error) {
+	for i, cell := range row {
+		if !utf8.ValidString(cell) || strings.Contains(cell, "\x00") {
+			return rec, fail(ErrBinary, "column %q is not UTF-8 text; convert the file first", t.names[i])
+		}
+		switch i {
+		case t.id:
+			if rec.ID = strings.TrimSpace(cell); rec.ID == "" {
+				return rec, fail(ErrMalformed, "column %q is empty; give every row an id", t.names[i])
+			}
+			continue
+		case t.title:
+			rec.Title = cell
+			continue
+		case t.text:
+			rec.Text = cell
+			continue
+		case t.vector:
+			vec, err := cellVector(cell)
+			if err == nil {
+				rec.Vector = vec
+				continue
+			}
+			if t.vectorNamed || strings.HasPrefix(strings.TrimSpace(cell), "[") {
+				return rec, fail(ErrMalformed, "column %q: %w", t.names[i], err)
+			}
+		}
+		if cell == "" {
+			continue
+		}
+		if rec.Metadata == nil {
+			rec.Metadata = make(map[string]any, len(row))
+		}
+		rec.Metadata[t.names[i]] = cellValue(cell)
+	}
+	return rec, nil
+}
+
+// cellValue is a cell as metadata.
+func cellValue(cell string) any {
+	switch {
+	case cell == "true":
+		return true
+	case cell == "false":
+		return false
+	case (cell[0] == '-' || '0' <= cell[0] && cell[0] <= '9') && json.Valid([]byte(cell)):
+		if f, err := strconv.ParseFloat(cell, 64); err == nil && !math.IsInf(f, 0) {
+			return json.Number(cell)
+		}
+	}
+	return cell
+}
+
+// cellVector reads numbers between commas or white space, with or without brackets.
+// An empty cell is no vector.
+func cellVector(cell string) ([]float32, error) {
+	cell = strings.TrimSpace(cell)
+	if cell == "" {
+		return nil, nil
+	}
+	if inner, ok := strings.CutPrefix(cell, "["); ok {
+		if cell, ok = strings.CutSuffix(inner, "]"); !ok {
+			return nil, errors.New("the vector has no closing bracket")
+		}
+	}
+	var out []float32
+	for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
+		f, err := strconv.ParseFloat(part, 32)
+		if err != nil {
+			return nil, errors.New(strconv.Quote(clip(part, 40)) + " is no number that a vector can hold")
+		}
+		out = append(out, float32(f))
+	}
+	return out, nil
+}
+
+// budget fails with errBudget once left bytes are read.
+type budget struct {
+	r    io.Reader
+	left int64
+}
+
+var errBudget = errors.New("more than one record may have")
+
+func (b *budget) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errBudget
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,19 @@
+// Package files answers which documents a file holds.
+//
+// KindOf names the kind of a file by its name, Read yields its documents one after
+// the other. Memory stays bounded by one document. What is no document, or damaged, is
+// an error that says where and what to do, never a panic.
+//
+//	kind      names               documents
+//	markdown  .md .markdown       one; title and metadata of its front matter (YAML, TOML), else
+//	                              the title is its first heading; breaks at headings
+//	text      .txt .rst README …  one
+//	jsonl     .jsonl .ndjson      one a line; other fields are metadata. Also what Qdrant,
+//	                              Chroma and LangChain dump
+//	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata
+//
+// Texts are UTF-8, or UTF-16 with a byte order mark. Lines end in \n in the text.
+// Dates of front matter are in RFC 3339 and UTC, those without a time of day are such as
+// 2024-01-05, so that filters compare them. Cells of tables that are written as
+// numbers, true or false are in JSON have that type.
+package files

@@ -1,0 +1,234 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// DefaultMaxBytes is the most that one text may have, unless Options say otherwise.
+const DefaultMaxBytes = 16 << 20
+
+// Options say how a file is read. The zero value serves most.
+type Options struct {
+	// Kind is one of Kinds; "" goes by the file's name.
+	Kind string
+	// ID is the id of a file that is one document; "" means its name. Of several
+	// records those without an id of their own get ID + "#" + n, the n-th record of the
+	// file from 1; with "" they are refused, but in files of vectors, whose ids are then n.
+	ID string
+	// Columns says what is in which column.
+	Columns Columns
+	// MaxBytes is the most that one text, or one record with all that it has, may
+	// take; 0 means DefaultMaxBytes.
+	MaxBytes int64
+}
+
+// Columns names the columns of a table, or the fields of JSON objects, that are not
+// metadata. A name that is empty stands for the usual ones, in any case: _id or id;
+// title or name; text, body, content, document or page_content; vector or embedding.
+// (The title of JSON objects is title alone: a name is often that of a person.)
+// A column of a table that is named here must be there.
+type Columns struct {
+	ID, Title, Text, Vector string
+}
+
+// Record is one document and where in the file it stands.
+type Record struct {
+	engine.Document
+	// Breaks are byte offsets in Text, ascending, where a long text is best cut.
+	Breaks []int
+	// From and To are the lines of the file, from 1, that the document was read from;
+	// 0 where the kind has none.
+	From, To int
+	// Verbatim says that line i of Text, from 1, is line From+i-1 of the file.
+	Verbatim bool
+}
+
+// kind is how files of one kind are read.
+type kind struct {
+	name string
+	read func(*source) error
+	seek bool // needs an io.ReaderAt
+	ext  []string
+}
+
+var kinds = []kind{
+	{"markdown", readMarkdown, false, []string{"md", "markdown", "mdown", "mkd"}},
+	{"text", readText, false, []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}},
+	{"jsonl", readJSONL, false, []string{"jsonl", "ndjson"}},
+	{"csv", readCSV, false, []string{"csv"}},
+	{"tsv", readTSV, false, []string{"tsv", "tab"}},
+}
+
+// plainNames are texts by their whole name.
+var plainNames = []string{"readme", "license", "licence", "copying", "notice", "authors", "contributors", "changelog", "changes", "news", "todo", "install"}
+
+var byName, byExt = func() (map[string]*kind, map[string]string) {
+	names, exts := map[string]*kind{}, map[string]string{}
+	for i := range kinds {
+		names[kinds[i].name] = &kinds[i]
+		for _, e := range kinds[i].ext {
+			exts[e] = kinds[i].name
+		}
+	}
+	return names, exts
+}()
+
+// Kinds are the names of all kinds, sorted.
+func Kinds() []string {
+	out := make([]string, 0, len(kinds))
+	for _, k := range kinds {
+		out = append(out, k.name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// KindOf names the kind of a file by its name, with or without folders; "" for
+// files that are not read. The name alone promises nothing: what is in the file
+// may turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
+func KindOf(name string) string {
+	base := strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
+	ext := path.Ext(base)
+	if ext == "" {
+		if slices.Contains(plainNames, base) {
+			return "text"
+		}
+		return ""
+	}
+	return byExt[ext[1:]]
+}
+
+// Read yields the documents of a file of size bytes in their order. An error that
+// is a *RecordError is of one record, and the loop may go on. Any other is the
+// last: ErrKind, ErrNoText, ErrBinary, ErrTooLarge, ErrMalformed, ctx's, or the
+// reader's own. Errors do not name the file.
+//
+// Records share no memory. Read is safe for concurrent use as far as r is.
+func Read(ctx context.Context, r io.ReaderAt, size int64, name string, o Options) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		(&source{ctx: ctx, r: &cancelled{ctx, io.NewSectionReader(r, 0, size)}, at: r, size: size, name: name, o: o, yield: yield}).run()
+	}
+}
+
+// ReadStream is Read for what comes but once, such as standard input. Kinds that
+// are read in any order (Parquet, PDF) fail with ErrKind.
+func ReadStream(ctx context.Context, r io.Reader, name string, o Options) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		(&source{ctx: ctx, r: &cancelled{ctx, r}, name: name, o: o, yield: yield}).run()
+	}
+}
+
+// source is one file while it is read.
+type source struct {
+	ctx   context.Context
+	r     io.Reader   // from the start, obeys ctx
+	at    io.ReaderAt // nil for a stream
+	size  int64
+	name  string
+	o     Options
+	yield func(Record, error) bool
+	n     int // records met so far, bad ones too
+}
+
+// errStopped ends reading when the loop over the records has ended.
+var errStopped = errors.New("stopped")
+
+func (s *source) run() {
+	if s.o.MaxBytes <= 0 {
+		s.o.MaxBytes = DefaultMaxBytes
+	}
+	if err := s.read(); err != nil && err != errStopped {
+		s.yield(Record{}, err)
+	}
+}
+
+func (s *source) read() error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	name := s.o.Kind
+	if name == "" {
+		name = KindOf(s.name)
+	}
+	k := byName[name]
+	switch {
+	case k == nil && name == "":
+		return fail(ErrKind, "files of this kind are not read; the kinds are %s", strings.Join(Kinds(), ", "))
+	case k == nil:
+		return fail(ErrKind, "there is no kind %q; the kinds are %s", name, strings.Join(Kinds(), ", "))
+	case k.seek && s.at == nil:
+		return fail(ErrKind, "%s is not read from a stream; write it to a file", name)
+	}
+	return k.read(s)
+}
+
+// one yields the one document of a file.
+func (s *source) one(r Record) error {
+	if r.ID = s.o.ID; r.ID == "" {
+		r.ID = s.name
+	}
+	if blank(r.Title) && blank(r.Text) {
+		return ErrNoText
+	}
+	return s.give(r)
+}
+
+// record yields one of several records, or the error that stands for it.
+// Its number is s.n.
+func (s *source) record(r Record, err error) error {
+	if err == nil && r.ID == "" {
+		if s.o.ID == "" {
+			err = errNoID
+		}
+		r.ID = numbered(s.o.ID, s.n)
+	}
+	if err == nil && blank(r.Title) && blank(r.Text) && r.Vector == nil {
+		err = ErrNoText
+	}
+	if err != nil {
+		return s.bad(r.From, r.ID, err)
+	}
+	return s.give(r)
+}
+
+func (s *source) give(r Record) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if !s.yield(r, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// bad yields the error of one record.
+func (s *source) bad(line int, id string, err error) error {
+	if cerr := s.ctx.Err(); cerr != nil {
+		return cerr
+	}
+	if !s.yield(Record{}, &RecordError{Line: line, ID: id, Err: err}) {
+		return errStopped
+	}
+	return nil
+}
+
+// cancelled ends reading with ctx.
+type cancelled struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *cancelled) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

@@ -1,0 +1,176 @@
+package files
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v4"
+)
+
+// maxMatter is the most that front matter may take.
+const maxMatter = 256 << 10
+
+// looksLikeKey is how a line of YAML with a key begins.
+var looksLikeKey = regexp.MustCompile(`(?m)^["']?[A-Za-z_][\w .-]*["']?:(\s|$)`)
+
+// frontMatter takes YAML between lines of --- or TOML between lines of +++ off the
+// start of a text. What merely stands between two rules is text.
+func frontMatter(text string) (map[string]any, string, error) {
+	var ends []string
+	switch first, _, _ := strings.Cut(text, "\n"); strings.TrimRight(first, " \t") {
+	case "---":
+		ends = []string{"---", "..."}
+	case "+++":
+		ends = []string{"+++"}
+	default:
+		return nil, text, nil
+	}
+	matter, body, ok := cutMatter(text, ends)
+	if !ok {
+		return nil, text, nil
+	}
+	var fields map[string]any
+	var err error
+	if ends[0] == "+++" {
+		_, err = toml.Decode(matter, &fields)
+	} else {
+		if !looksLikeKey.MatchString(matter) && !blank(matter) {
+			return nil, text, nil
+		}
+		err = loadYAML(matter, &fields)
+	}
+	if err != nil {
+		return nil, "", fail(ErrMalformed, "front matter: %w", err)
+	}
+	for k, v := range fields {
+		if fields[k], err = plain(v, 0); err != nil {
+			return nil, "", fail(ErrMalformed, "front matter: %s: %w", clip(k, 80), err)
+		}
+	}
+	return fields, body, nil
+}
+
+// cutMatter returns what is between the first line and the next that is one of ends,
+// and what is behind that.
+func cutMatter(text string, ends []string) (matter, body string, ok bool) {
+	start := strings.IndexByte(text, '\n') + 1
+	if start == 0 {
+		return "", "", false
+	}
+	for at := start; at < len(text) && at-start <= maxMatter; {
+		line, _, more := strings.Cut(text[at:], "\n")
+		next := at + len(line)
+		if more {
+			next++
+		}
+		for _, e := range ends {
+			if strings.TrimRight(line, " \t") == e {
+				return text[start:at], text[next:], true
+			}
+		}
+		at = next
+	}
+	return "", "", false
+}
+
+// loadYAML reads YAML. The library bounds what aliases may blow up.
+func loadYAML(text string, to *map[string]any) (err error) {
+	defer func() { // it panics on what it takes for its own mistakes
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the YAML cannot be read: %v", r)
+		}
+	}()
+	if blank(text) {
+		return nil
+	}
+	return yaml.Load([]byte(text), to)
+}
+
+// plain is a value of YAML or TOML as JSON has it: keys are strings, and so are dates,
+// in RFC 3339 and UTC, which compare in their order.
+func plain(v any, depth int) (any, error) {
+	if depth > 100 {
+		return nil, fmt.Errorf("nests deeper than 100")
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			p, err := plain(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			v[k] = p
+		}
+		return v, nil
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			p, err := plain(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			name, err := plain(k, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[fmt.Sprint(name)] = p
+		}
+		return out, nil
+	case []map[string]any: // TOML's arrays of tables
+		out := make([]any, len(v))
+		for i, e := range v {
+			p, err := plain(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = p
+		}
+		return out, nil
+	case []any:
+		for i, e := range v {
+			p, err := plain(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			v[i] = p
+		}
+		return v, nil
+	case time.Time:
+		return dateText(v), nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%v is no number that JSON has; write it as a string", v)
+		}
+		return v, nil
+	case string:
+		if !utf8.ValidString(v) { // of !!binary
+			return base64.StdEncoding.EncodeToString([]byte(v)), nil
+		}
+		return v, nil
+	case nil, bool, int, int64, uint64, json.Number:
+		return v, nil
+	}
+	return fmt.Sprint(v), nil
+}
+
+// dateText writes a date without a time as such, and a time in UTC.
+func dateText(t time.Time) string {
+	switch t.Location().String() {
+	case "time-local": // TOML's
+		return t.Format("15:04:05.999999999")
+	case "datetime-local", "date-local": // no zone: taken for UTC
+		t = time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	}
+	t = t.UTC()
+	if t.Equal(t.Truncate(24*time.Hour)) && t.Nanosecond() == 0 {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format(time.RFC3339Nano)
+}

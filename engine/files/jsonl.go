@@ -1,0 +1,91 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+)
+
+// readJSONL reads one document a line: BEIR's layout, and what others dump.
+func readJSONL(s *source) error {
+	r, err := decoded(s.r)
+	if err != nil {
+		return err
+	}
+	for line, err := range Lines(r, s.o.MaxBytes) {
+		s.n++
+		var re *RecordError
+		switch {
+		case errors.As(err, &re):
+			err = s.bad(re.Line, "", re.Err)
+		case err == nil:
+			rec := Record{From: line.N, To: line.N}
+			rec.Document, err = s.object(line.Text)
+			err = s.record(rec, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Line is one line of a file.
+type Line struct {
+	N    int    // from 1
+	Text []byte // without white space at its ends; holds until the next line is read
+}
+
+// Lines yields the lines of r that are not blank, the first one without a byte order
+// mark. A line longer than max bytes is a *RecordError that wraps ErrTooLarge; its
+// bytes are not kept, and the loop may go on. Any other error is r's, and the last.
+func Lines(r io.Reader, max int64) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		br := bufio.NewReaderSize(r, 64<<10)
+		var line []byte
+		for n := 1; ; n++ {
+			var over bool
+			var err error
+			line, over, err = nextLine(br, line[:0], max)
+			if err != nil && err != io.EOF {
+				yield(Line{}, err)
+				return
+			}
+			if n == 1 {
+				line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			}
+			switch text := bytes.TrimSpace(line); {
+			case over:
+				if !yield(Line{}, &RecordError{Line: n, Err: fail(ErrTooLarge, "line longer than %s; split the text", bytesText(max))}) {
+					return
+				}
+			case len(text) > 0:
+				if !yield(Line{n, text}, nil) {
+					return
+				}
+			}
+			if err == io.EOF {
+				return
+			}
+		}
+	}
+}
+
+// nextLine appends the next line of br, its end included, to line; over tells that
+// it is longer than max.
+func nextLine(br *bufio.Reader, line []byte, max int64) (_ []byte, over bool, err error) {
+	for {
+		part, err := br.ReadSlice('\n')
+		if int64(len(line)+len(part)) > max+2 {
+			over, line = true, line[:0]
+		}
+		if !over {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, over, err
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestMarkdown(t *testing.T) {
+	for _, c := range []struct {
+		in, title, text string
+		from            int
+		breaks          string // the texts from each break to its line's end
+	}{
+		{"# A heading #\n\nbody\n", "A heading", "body\n", 3, ""},
+		{"# C#\r\n\r\nbody\r\n", "C#", "body\n", 3, ""},
+		{"# Just this\n", "", "# Just this\n", 1, ""},
+		{"\n\n  # T\nbody\n## Two ##\nx\n", "T", "body\n## Two ##\nx\n", 4, "## Two ##"},
+		{"badge\n\n# T\nbody", "T", "badge\n\n# T\nbody", 1, "# T"},
+		{"Top\n===\n\nbody\n\nSub\n---\nx", "Top", "body\n\nSub\n---\nx", 4, "Sub"},
+		{"a\n```\n# no\n~~~\n```\n# yes\n", "yes", "a\n```\n# no\n~~~\n```\n# yes\n", 1, "# yes"},
+		{"~~~~\n# no\n~~~\n# no\n~~~~\n## yes\n", "", "~~~~\n# no\n~~~\n# no\n~~~~\n## yes\n", 1, "## yes"},
+		{"<!-- a\n# no\n-->\n## yes\nx", "", "<!-- a\n# no\n-->\n## yes\nx", 1, "## yes"},
+		{"a\n    # code\n\t# code\n#no\n####### no\n* x\n---\n| a |\n---\n", "", "a\n    # code\n\t# code\n#no\n####### no\n* x\n---\n| a |\n---\n", 1, ""},
+		{"two\nlines\n---\nx", "", "two\nlines\n---\nx", 1, ""},
+		{"---\ntitle: Front\n---\n\n# H\n\nbody\n", "Front", "# H\n\nbody\n", 5, ""},
+		{"---\ntitle: H\n---\n# H\n\nbody\n", "H", "body\n", 6, ""},
+		{"---\nrule\n---\ntext", "", "---\nrule\n---\ntext", 1, ""},
+		{"---\nno: end\ntext", "", "---\nno: end\ntext", 1, ""},
+		{"---\n---\ntext", "", "text", 3, ""},
+		{"+++\ntitle = 'T'\n+++\ntext", "T", "text", 4, ""},
+		{"---\ntitle: only\n---\n", "only", "", 1, ""},
+	} {
+		recs, _, err := readAll(t, "a.md", c.in, Options{})
+		if err != nil || len(recs) != 1 {
+			t.Errorf("%q: %v, %v", c.in, recs, err)
+			continue
+		}
+		r := recs[0]
+		var breaks []string
+		for _, b := range r.Breaks {
+			line, _, _ := strings.Cut(r.Text[b:], "\n")
+			breaks = append(breaks, line)
+		}
+		if r.Title != c.title || r.Text != c.text || r.From != c.from || strings.Join(breaks, "|") != c.breaks || r.Verbatim == (r.Text == "") {
+			t.Errorf("%q: title %q, text %q from line %d, breaks %q", c.in, r.Title, r.Text, r.From, breaks)
+		}
+	}
+}
+
+func TestFrontMatter(t *testing.T) {
+	yaml := "---\ntags: [a, b]\ndate: 2024-01-05\nwhen: 2024-01-05T10:00:00.5+02:00\nn: 3\nf: 1.5\nyes: true\nnone:\nm: {1: a, b: {c: 2020-02-02}}\n2: two\nb: !!binary /w==\n---\nx"
+	toml := "+++\ntags = ['a', 'b']\ndate = 2024-01-05\nwhen = 2024-01-05T10:00:00.5+02:00\nn = 3\nf = 1.5\nyes = true\nlocal = 2024-01-05T10:00:00\nt = 10:00:00\n[[rows]]\nd = 2020-02-02\n[m]\nb = {c = 2020-02-02}\n+++\nx"
+	for in, want := range map[string]string{
+		yaml: "map[2:two b:/w== date:2024-01-05 f:1.5 m:map[1:a b:map[c:2020-02-02]] n:3 none:<nil> tags:[a b] when:2024-01-05T08:00:00.5Z yes:true]",
+		toml: "map[date:2024-01-05 f:1.5 local:2024-01-05T10:00:00Z m:map[b:map[c:2020-02-02]] n:3 rows:[map[d:2020-02-02]] t:10:00:00 tags:[a b] when:2024-01-05T08:00:00.5Z yes:true]",
+	} {
+		recs, _, err := readAll(t, "a.md", in, Options{})
+		if err != nil || len(recs) != 1 || fmt.Sprint(recs[0].Metadata) != want {
+			t.Errorf("%q: %v, %v; want %s", in, recs, err, want)
+			continue
+		}
+		encodable(t, recs[0])
+	}
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'i'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [*%[3]c,*%[3]c,*%[3]c,*%[3]c,*%[3]c,*%[3]c,*%[3]c,*%[3]c,*%[3]c]\n", c, c, c-1)
+	}
+	for in, want := range map[string]string{
+		"a: [1":                             "front matter",
+		"a: 1\na: 2":                        "already defined",
+		"a: .nan":                           "write it as a string",
+		"a: -.inf":                          "write it as a string",
+		bomb:                                "excessive aliasing",
+		"a: &a [*a]":                        "front matter",
+		"a: " + strings.Repeat("[", 20_000): "exceeded max depth",
+		"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200): "nests deeper than 100",
+		"a: b\n- c": "front matter",
+	} {
+		if _, _, err := readAll(t, "a.md", "---\n"+in+"\n---\nx", Options{}); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v; want %q", in, err, want)
+		}
+	}
+	if _, _, err := readAll(t, "a.md", "+++\na = \n+++\nx", Options{}); !errors.Is(err, ErrMalformed) {
+		t.Errorf("broken TOML: %v", err)
+	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	fuzz(f, "markdown", "---\ntitle: T\nd: 2024-01-05\n---\n# H\n```\n# x\n```\n## Two\n", "+++\na = 1\n+++\nx", "A\n===\nb\n---\n", "<pre\n#", "---\na: &a [*a]\n---\n")
+}
+func FuzzText(f *testing.F) { fuzz(f, "text", "a\r\nb", "\xff\xfea\x00", "\ufeffx") }

@@ -1,0 +1,232 @@
+package files
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// The usual names of columns, the first that is there counts.
+var (
+	idNames     = []string{"_id", "id"}
+	titleNames  = []string{"title", "name"}
+	textNames   = []string{"text", "body", "content", "document", "page_content"}
+	vectorNames = []string{"vector", "embedding"}
+)
+
+func document(text string) engine.Document { return engine.Document{Text: text} }
+
+// ParseDocument reads one line of JSONL: an object with "_id" or "id", "title" and
+// "text"; all other fields are metadata. Members of an object named "metadata" or
+// "payload" count as fields of their own, so that exports of this and other programs
+// can be read; the member "lexsem" of ours is left out. Where there is no "text",
+// "body", "content", "document" or "page_content" is the text; "vector" or "embedding" is
+// the vector, if it is an array of numbers. The text may be missing. Errors: ErrMalformed.
+func ParseDocument(line []byte) (engine.Document, error) {
+	return (&source{}).parse(line, true)
+}
+
+// object is ParseDocument by the file's options; a record without an id has none.
+func (s *source) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
+
+func (s *source) parse(raw []byte, needID bool) (doc engine.Document, err error) {
+	fields, err := ParseObject(raw)
+	if err != nil {
+		return doc, err
+	}
+	c := s.o.Columns
+	if doc.ID, err = takeID(fields, c.ID, needID); err != nil {
+		return doc, err
+	}
+	if _, ours := fields["lexsem"].(map[string]any); ours { // what an export has beside the document
+		delete(fields, "lexsem")
+	}
+	if err = flatten(fields, "payload"); err != nil {
+		return doc, err
+	}
+	if doc.Title, err = takeText(fields, c.Title, titleNames[:1]); err != nil {
+		return doc, err
+	}
+	if doc.Text, err = takeText(fields, c.Text, textNames); err != nil {
+		return doc, err
+	}
+	if doc.Vector, err = takeVector(fields, c.Vector); err != nil {
+		return doc, err
+	}
+	if err = flatten(fields, "metadata"); err != nil {
+		return doc, err
+	}
+	if len(fields) > 0 {
+		doc.Metadata = fields
+	}
+	return doc, nil
+}
+
+// flatten makes the members of the object under name fields of their own.
+func flatten(fields map[string]any, name string) error {
+	nested, ok := fields[name].(map[string]any)
+	if !ok {
+		return nil
+	}
+	delete(fields, name)
+	for k, v := range nested {
+		if _, dup := fields[k]; dup {
+			return fail(ErrMalformed, "field %q stands both in the document and in its %s; keep one", k, name)
+		}
+		fields[k] = v
+	}
+	return nil
+}
+
+// ParseObject reads a JSON object, numbers as json.Number. Errors: ErrMalformed, with
+// a remedy for lines of JSONL.
+func ParseObject(line []byte) (map[string]any, error) {
+	if !utf8.Valid(line) {
+		return nil, fail(ErrBinary, "not valid UTF-8; convert the file first")
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil {
+		var other *json.UnmarshalTypeError
+		if errors.As(err, &other) {
+			return nil, fail(ErrMalformed, "not a JSON object but %s; put one object on a line", other.Value)
+		}
+		return nil, fail(ErrMalformed, "not a JSON object: %w", err)
+	}
+	if fields == nil {
+		return nil, fail(ErrMalformed, "not a JSON object: null")
+	}
+	if rest := bytes.TrimSpace(line[dec.InputOffset():]); len(rest) > 0 {
+		return nil, fail(ErrMalformed, "not a JSON object: more text after it (%q); put one object on a line", clip(string(rest[:min(len(rest), 100)]), 20))
+	}
+	return fields, checkNumbers(fields)
+}
+
+// checkNumbers refuses numbers that no float64 holds: reading them back would
+// fail.
+func checkNumbers(v any) error {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err != nil || math.IsInf(f, 0) {
+			return fail(ErrMalformed, "number %s is out of range; write it as a string", clip(v.String(), 40))
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TakeID removes "_id" or "id" from the fields of a line of JSONL and returns it as
+// a string. Errors: ErrMalformed.
+func TakeID(fields map[string]any) (string, error) { return takeID(fields, "", true) }
+
+func takeID(fields map[string]any, column string, need bool) (string, error) {
+	for _, name := range names(column, idNames) {
+		v, ok := fields[name]
+		if !ok {
+			continue
+		}
+		delete(fields, name)
+		switch id := v.(type) {
+		case string:
+			if id == "" {
+				return "", fail(ErrMalformed, "field %q is empty; give every line an id", name)
+			}
+			return id, nil
+		case json.Number:
+			return id.String(), nil
+		}
+		return "", fail(ErrMalformed, "field %q is neither a string nor a number", name)
+	}
+	if column != "" {
+		return "", fail(ErrMalformed, "no field %q; give every line one", column)
+	}
+	if need {
+		return "", errNoID
+	}
+	return "", nil
+}
+
+// takeText removes the first of the named fields that is there, and returns it. The
+// first name is the field's own; under the others only a string counts.
+func takeText(fields map[string]any, column string, usual []string) (string, error) {
+	for i, name := range names(column, usual) {
+		switch v := fields[name].(type) {
+		case nil:
+			delete(fields, name)
+		case string:
+			delete(fields, name)
+			return v, nil
+		default:
+			if i == 0 {
+				return "", fail(ErrMalformed, "field %q is not a string; quote it", name)
+			}
+		}
+	}
+	return "", nil
+}
+
+// takeVector removes the vector from fields. One of the usual names that holds no
+// array of numbers is metadata.
+func takeVector(fields map[string]any, column string) ([]float32, error) {
+	for _, name := range names(column, vectorNames) {
+		v, ok := fields[name]
+		if !ok {
+			continue
+		}
+		vec, err := vectorOf(v)
+		switch {
+		case err != nil:
+			return nil, fail(ErrMalformed, "field %q: %w", name, err)
+		case vec != nil || v == nil:
+			delete(fields, name)
+			return vec, nil
+		case column != "":
+			return nil, fail(ErrMalformed, "field %q is not an array of numbers", name)
+		}
+	}
+	return nil, nil
+}
+
+// vectorOf is v as a vector, nil if it is not an array of numbers.
+func vectorOf(v any) ([]float32, error) {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 || slices.ContainsFunc(list, func(e any) bool { _, number := e.(json.Number); return !number }) {
+		return nil, nil
+	}
+	out := make([]float32, len(list))
+	for i, e := range list {
+		f, err := strconv.ParseFloat(string(e.(json.Number)), 32)
+		if err != nil {
+			return nil, fmt.Errorf("number %s is out of range", clip(string(e.(json.Number)), 40))
+		}
+		out[i] = float32(f)
+	}
+	return out, nil
+}
+
+// names are the names to look for: the one that was asked for, or the usual.
+func names(column string, usual []string) []string {
+	if column != "" {
+		return []string{column}
+	}
+	return usual
+}

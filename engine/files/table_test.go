@@ -1,0 +1,127 @@
+package files
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// encodable: what a record has can be stored.
+func encodable(t testing.TB, r Record) {
+	t.Helper()
+	if _, err := json.Marshal(r.Metadata); err != nil {
+		t.Errorf("metadata %v: %v", r.Metadata, err)
+	}
+	if !utf8.ValidString(r.Text) || !utf8.ValidString(r.Title) {
+		t.Errorf("not UTF-8: %q, %q", r.Title, r.Text)
+	}
+	for _, x := range r.Vector {
+		if math.IsInf(float64(x), 0) {
+			t.Errorf("vector %v", r.Vector)
+		}
+	}
+}
+
+func TestCSV(t *testing.T) {
+	in := "\ufeffID,Title,Body,year,zip,draft,note\r\n" +
+		"a,\"T, one\",\"line one\r\nline \"\"two\"\"\",2024,01234,false,\r\n" +
+		"\r\n" +
+		"b,,text,-1.50e3,1e400,True,x\r\n" +
+		"a,,again,1,2,3,4"
+	recs, bad, err := readAll(t, "a.csv", in, Options{})
+	if err != nil || len(bad) > 0 || len(recs) != 3 {
+		t.Fatalf("%+v, %q, %v", recs, bad, err)
+	}
+	a, b := recs[0], recs[1]
+	if a.ID != "a" || a.Title != "T, one" || a.Text != "line one\nline \"two\"" || a.From != 2 || a.To != 3 || a.Verbatim {
+		t.Errorf("first row: %+v", a)
+	}
+	if want := map[string]any{"year": json.Number("2024"), "zip": "01234", "draft": false}; fmt.Sprint(a.Metadata) != fmt.Sprint(want) || a.Metadata["draft"] != false || a.Metadata["zip"] != any("01234") {
+		t.Errorf("metadata of the first row: %#v", a.Metadata)
+	}
+	if b.From != 5 || b.To != 5 || b.Metadata["year"] != json.Number("-1.50e3") || b.Metadata["zip"] != any("1e400") || b.Metadata["draft"] != any("True") {
+		t.Errorf("second row: %+v", b)
+	}
+	if recs[2].ID != "a" || recs[2].From != 6 {
+		t.Errorf("an id that is there twice is the caller's to judge: %+v", recs[2])
+	}
+}
+
+func TestTableColumns(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		o        Options
+		id, text string
+	}{
+		{"a.csv", "text\nx\n", Options{ID: "a.csv"}, "a.csv#1", "x"},
+		{"a.csv", "a;b;text\n1,5;2;x\n", Options{ID: "f"}, "f#1", "x"},
+		{"a.csv", "_id\ttext\n1\tx,\n", Options{}, "1", "x,"},
+		{"a.tsv", "id\ttext\n1\t\"x\ty\"\n", Options{}, "1", "x\ty"},
+		{"a.csv", "key,words,text\nk,w,t\n", Options{Columns: Columns{ID: "key", Text: "words"}}, "k", "w"},
+		{"a.csv", ",page_content\n0,w\n", Options{ID: "f"}, "f#1", "w"},
+		{"a.csv", "id,name\n1,Bob\n", Options{}, "1", ""},
+		{"a.csv", "id,embedding\n1,\"[1, 2.5]\"\n", Options{}, "1", ""},
+	} {
+		recs, bad, err := readAll(t, c.name, c.in, c.o)
+		if err != nil || len(bad) > 0 || len(recs) != 1 || recs[0].ID != c.id || recs[0].Text != c.text {
+			t.Errorf("%q: %+v, %q, %v; want id %q, text %q", c.in, recs, bad, err, c.id, c.text)
+		}
+	}
+	recs, _, err := readAll(t, "a.csv", "id,text,vector\n1,x,[1 -2.5e0]\n2,x,\n3,x,mosquito\n", Options{})
+	if err != nil || !slices.Equal(recs[0].Vector, []float32{1, -2.5}) || recs[1].Vector != nil || recs[2].Metadata["vector"] != "mosquito" {
+		t.Errorf("vectors: %+v, %v", recs, err)
+	}
+}
+
+func TestBadTables(t *testing.T) {
+	for in, want := range map[string]string{
+		"":              "no text",
+		"\n\n":          "no text",
+		"a,b\n1,2\n":    "say which of a, b is the text",
+		"id,id,text\n":  `two columns are named "id"`,
+		"te\xffxt,b\n":  "not UTF-8",
+		"\"text,b\n1,2": "the header",
+		"text\n\"" + strings.Repeat("x\n", 1<<17): "row 1 is longer than 100 bytes",
+	} {
+		if recs, _, err := readAll(t, "a.csv", in, Options{ID: "f", MaxBytes: 100}); err == nil || !strings.Contains(err.Error(), want) || len(recs) > 0 {
+			t.Errorf("%.40q: %v, %v; want %q", in, recs, err, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"1,x,3":                          "2: the row has 3 fields and the header 2",
+		"1," + strings.Repeat("x", 5000): "2: the row is longer than 4096 bytes",
+		"1,x\"y\"":                       "2: line 2, column 4: bare \"",
+		"1,\"x\"y":                       "2: line 2, column",
+		"1,\"x\ny":                       "2: line 3, column",
+		",x":                             "2: column \"id\" is empty",
+		"1, ":                            "2: no text",
+		"1,a\x00b":                       "2: column \"text\" is not UTF-8 text",
+		"1,caf\xe9":                      "2: column \"text\" is not UTF-8 text",
+	} {
+		recs, bad, err := readAll(t, "a.csv", "id,text\n"+in+"\n", Options{MaxBytes: 4096})
+		if err != nil || len(bad) != 1 || !strings.HasPrefix(bad[0], want) || len(recs) > 0 {
+			t.Errorf("%q: %v, %q, %v; want %q", in, recs, bad, err, want)
+		}
+	}
+	recs, bad, err := readAll(t, "a.csv", "id,text\n1,x\"y\n2,ok\n3\n4,ok\n", Options{})
+	if err != nil || len(recs) != 2 || len(bad) != 2 {
+		t.Errorf("rows behind bad ones: %+v, %q, %v", recs, bad, err)
+	}
+	if _, bad, _ := readAll(t, "a.csv", "id,text,vector\n1,x,[1 1e40]\n2,x,[1\n", Options{}); len(bad) != 2 || !strings.Contains(bad[0], "1e40") {
+		t.Errorf("bad vectors: %q", bad)
+	}
+	_, _, err = readAll(t, "a.csv", "id,text\n1,x\n", Options{Columns: Columns{Text: "words"}})
+	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "there are id, text") {
+		t.Errorf("a column that is not there: %v", err)
+	}
+}
+
+func FuzzCSV(f *testing.F) {
+	fuzz(f, "csv", "id,text\n1,\"a\nb\"\n", "a;text\n\"", "text,vector\nx,[1 2]\n", "\xff\xfei\x00d\x00")
+}
+func FuzzTSV(f *testing.F) { fuzz(f, "tsv", "id\ttext\n1\tx\n") }
