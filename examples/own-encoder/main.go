@@ -1,4 +1,4 @@
-// Command function searches by vectors of a source of its own: any function from
+// Command own-encoder searches by vectors of a source of its own: any function from
 // texts to vectors is an encoder. This one counts letters; yours asks what you have.
 package main
 

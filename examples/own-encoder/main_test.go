@@ -6,7 +6,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	dir := must(os.MkdirTemp("", "function"))
+	dir := must(os.MkdirTemp("", "own-encoder"))
 	must(dir, os.Chdir(dir))
 	code := m.Run()
 	must(dir, os.RemoveAll(dir))
