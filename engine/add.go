@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -43,7 +43,11 @@ func (e *Engine) Add(ctx context.Context, docs []Document) (AddResult, error) {
 }
 
 // Upsert is Add for ids that may be stored already: a stored document is
-// replaced. If an id occurs twice in docs, the last one stays.
+// replaced. If an id occurs twice in docs, the last one stays. A document whose title and text
+// are those that are stored, and cut alike, is not encoded: it keeps its vectors,
+// and metadata alone are written. (So does one that was stored with a Vector and
+// comes without; delete it first to have it encoded.) A document with a Vector is compared by that. For one
+// that is stored already as it is nothing is written (AddResult.Unchanged).
 func (e *Engine) Upsert(ctx context.Context, docs []Document) (AddResult, error) {
 	return e.put(ctx, docs, true)
 }
@@ -155,16 +159,31 @@ func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (_ AddR
 	if err != nil {
 		return AddResult{}, err
 	}
+	if replace {
+		if seq, err := e.reuseAll(ctx, records); err != nil {
+			return AddResult{}, err
+		} else if seq > 0 {
+			return AddResult{Seq: seq, Unchanged: len(records)}, nil
+		}
+	}
 	if err := e.encode(ctx, records); err != nil {
 		return AddResult{}, err
 	}
 	return e.stage(ctx, records, replace)
 }
 
+// record is a document on its way into the store.
+type record struct {
+	store.Document
+	breaks []int  // Document.Breaks
+	whole  bool   // its rows have all that they are to have
+	same   uint64 // the stored version that it equals; 0 for none
+}
+
 // check validates docs before any costly work and returns their records, not
 // yet encoded.
-func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]store.Document, error) {
-	records := make([]store.Document, len(docs))
+func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]record, error) {
+	records := make([]record, len(docs))
 	seen := make(map[string]struct{}, len(docs))
 	for i := range docs {
 		if err := ctx.Err(); err != nil {
@@ -172,8 +191,8 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 		}
 		d := &docs[i]
 		refuse := func(err error) error { return &DocumentError{Position: i, ID: d.ID, Err: err} }
-		if d.ID == "" || len(d.ID) > MaxID {
-			return nil, refuse(fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", ErrInvalid, MaxID, len(d.ID)))
+		if err := checkID(d.ID); err != nil {
+			return nil, refuse(err)
 		}
 		if !replace {
 			if _, twice := seen[d.ID]; twice {
@@ -186,13 +205,13 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 				return nil, refuse(fmt.Errorf("%w; use Upsert to replace it", ErrExists))
 			}
 		}
-		r := store.Document{ID: d.ID, Title: d.Title, Text: d.Text}
-		if len(d.Metadata) > 0 {
-			raw, err := metadata.Encode(d.Metadata)
-			if err != nil {
-				return nil, refuse(err)
-			}
-			r.Metadata = raw
+		if err := checkBreaks(d.Text, d.Breaks); err != nil {
+			return nil, refuse(err)
+		}
+		r := record{Document: store.Document{ID: d.ID, Title: d.Title, Text: d.Text}, breaks: d.Breaks}
+		var err error
+		if r.Metadata, err = encodeMetadata(d.Metadata); err != nil {
+			return nil, refuse(err)
 		}
 		if d.Vector != nil {
 			v, err := normalised(d.Vector, e.fp.Dim)
@@ -212,6 +231,28 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]st
 	return records, nil
 }
 
+func checkID(id string) error {
+	if id == "" || len(id) > MaxID {
+		return fmt.Errorf("%w: an id has 1 to %d bytes, this one %d", ErrInvalid, MaxID, len(id))
+	}
+	return nil
+}
+
+// checkBreaks says why a text cannot be cut at breaks, or nil.
+func checkBreaks(text string, breaks []int) error {
+	for i, b := range breaks {
+		switch {
+		case b < 0 || b > len(text):
+			return fmt.Errorf("%w: break %d is byte %d of a text of %d; use offsets in the text", ErrInvalid, i, b, len(text))
+		case b < len(text) && !utf8.RuneStart(text[b]):
+			return fmt.Errorf("%w: break %d, byte %d of the text, stands inside a character; use the offset of its first byte", ErrInvalid, i, b)
+		case i > 0 && b < breaks[i-1]:
+			return fmt.Errorf("%w: break %d, byte %d of the text, lies before the one before it; sort them", ErrInvalid, i, b)
+		}
+	}
+	return nil
+}
+
 func blankText(s string) bool { return strings.TrimSpace(s) == "" }
 
 // normalised returns a copy of v of length 1.
@@ -228,7 +269,7 @@ func normalised(v []float32, dim int) ([]float32, error) {
 
 // encode cuts texts into chunks, and fills vectors, tokens and truncation of the
 // records that lack them.
-func (e *Engine) encode(ctx context.Context, records []store.Document) error {
+func (e *Engine) encode(ctx context.Context, records []record) error {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
@@ -260,7 +301,7 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 			for i, w := range rows {
 				r := &records[w.document]
 				r.Rows[w.row].Vector = out[i].Dense
-				setTokens(r, w.row, out[i].Tokens)
+				setTokens(&r.Document, w.row, out[i].Tokens)
 			}
 			e.encoded.Add(int64(len(rows)))
 			window = e.window()
@@ -269,11 +310,11 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 		e.report(Progress{Stage: "encode", Done: done, Total: len(records)})
 		return nil
 	}
-	ready := func(r *store.Document) bool { return len(r.Rows) > 0 && r.Rows[0].Vector != nil }
+	ready := func(r *record) bool { return len(r.Rows) > 0 && r.Rows[0].Vector != nil }
 	var own []*store.Document // that brought their vectors
 	for i := range records {
-		if r := &records[i]; ready(r) {
-			own = append(own, r)
+		if r := &records[i]; ready(r) && !r.whole {
+			own = append(own, &r.Document)
 		}
 	}
 	if err := e.db.Parallel(ctx, len(own), func(i int) {
@@ -287,16 +328,9 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 		}
 		r := &records[i]
 		if !ready(r) {
-			title, cut := r.Title, len(r.Rows) > 1
-			if len(r.Rows) == 0 {
-				for _, s := range e.chunks.Split(r.Title, r.Text) {
-					r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
-				}
-				cut = len(r.Rows) > 0
-			}
-			if !cut {
-				r.Rows = []store.Row{{End: len(r.Text)}}
-			} else {
+			e.cut(r)
+			title := r.Title
+			if len(r.Rows) > 1 {
 				var left int
 				title, left = e.chunks.TitleOf(title)
 				r.Truncated += int32(left)
@@ -314,6 +348,19 @@ func (e *Engine) encode(ctx context.Context, records []store.Document) error {
 	return flush(len(records))
 }
 
+// cut gives a record that has no rows those that its text is cut into.
+func (e *Engine) cut(r *record) {
+	if len(r.Rows) > 0 {
+		return
+	}
+	for _, s := range e.chunks.Split(r.Title, r.Text, r.breaks) {
+		r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
+	}
+	if len(r.Rows) == 0 {
+		r.Rows = []store.Row{{End: len(r.Text)}}
+	}
+}
+
 // setTokens sets the tokens of a row of r, and adds to those that were cut off.
 func setTokens(r *store.Document, row int, t encoder.Tokens) {
 	r.Rows[row].Tokens = t.Lexical(nil)
@@ -321,7 +368,7 @@ func setTokens(r *store.Document, row int, t encoder.Tokens) {
 }
 
 // stage writes the records as one commit.
-func (e *Engine) stage(ctx context.Context, records []store.Document, replace bool) (AddResult, error) {
+func (e *Engine) stage(ctx context.Context, records []record, replace bool) (AddResult, error) {
 	var own *terms.Addition
 	if e.terms != nil {
 		var err error
@@ -344,7 +391,17 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			}
 		}
 		r := &records[i]
-		c, err := b.Put(ctx, r)
+		if r.same != 0 { // and nobody has changed it meanwhile
+			now, err := b.Lookup(ctx, r.ID)
+			if err != nil {
+				return AddResult{}, &DocumentError{Position: i, ID: r.ID, Err: err}
+			}
+			if now == r.same {
+				res.Unchanged++
+				continue
+			}
+		}
+		c, err := b.Put(ctx, &r.Document)
 		if err == nil && !replace && c.Op != store.Insert {
 			err = fmt.Errorf("%w; use Upsert to replace it", ErrExists) // stored by another call meanwhile
 		}
@@ -364,10 +421,14 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 			res.Truncated++
 			res.TruncatedTokens += int(r.Truncated)
 		}
-		changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, r)})
+		changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, &r.Document)})
 		if i%1000 == 999 {
 			e.report(Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}
+	}
+	if len(changes) == 0 {
+		res.Seq, err = b.Commit(ctx)
+		return res, err
 	}
 	if own != nil {
 		first, fresh := own.Fresh()
@@ -388,18 +449,21 @@ func (e *Engine) stage(ctx context.Context, records []store.Document, replace bo
 const numberWindow = 1024
 
 // number gives the rows of documents the numbers of their terms for tokens.
-func (e *Engine) number(ctx context.Context, own *terms.Addition, records []store.Document) error {
+func (e *Engine) number(ctx context.Context, own *terms.Addition, records []record) error {
 	distinct := make([][][]string, len(records))
 	if err := e.db.Parallel(ctx, len(records), func(i int) {
+		if records[i].whole {
+			return
+		}
 		for _, row := range records[i].Rows {
-			distinct[i] = append(distinct[i], e.terms.Distinct(state.ChunkText(&records[i], row)))
+			distinct[i] = append(distinct[i], e.terms.Distinct(state.ChunkText(&records[i].Document, row)))
 		}
 	}); err != nil {
 		return err
 	}
 	for i, r := range records {
-		for j := range r.Rows {
-			r.Rows[j].Tokens = own.Numbers(distinct[i][j])
+		for j, terms := range distinct[i] {
+			r.Rows[j].Tokens = own.Numbers(terms)
 		}
 	}
 	return nil

@@ -48,7 +48,18 @@ var (
 	ErrReadOnly = store.ErrReadOnly
 )
 
-// DocumentError says which document of an Add or Upsert was refused and why.
+// QueryError says which query of a SearchBatch failed and why.
+type QueryError struct {
+	Position int // index in the call's slice
+	Err      error
+}
+
+func (e *QueryError) Error() string { return fmt.Sprintf("query %d: %v", e.Position, e.Err) }
+
+// Unwrap returns the cause.
+func (e *QueryError) Unwrap() error { return e.Err }
+
+// DocumentError says which document of an Add, Upsert or Patch was refused and why.
 // Nothing of that call was stored.
 type DocumentError struct {
 	Position int // index in the call's slice

@@ -2,13 +2,11 @@ package engine
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/store"
@@ -108,10 +106,7 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 }
 
 // ImportReport tells what an Import did.
-type ImportReport struct {
-	AddResult
-	Unchanged int // documents that were stored already as they are
-}
+type ImportReport struct{ AddResult }
 
 // Import stores the documents of an export, in its order. Each becomes what it
 // was, byte for byte, cut into the same chunks (where the encoder is the same);
@@ -150,7 +145,7 @@ func (e *Engine) Import(ctx context.Context, x *Exported) (r ImportReport, err e
 type importer struct {
 	e       *Engine
 	r       *ImportReport
-	records []store.Document
+	records []record
 	lines   []int
 	pending map[string]bool // ids in the batch
 	bytes   int
@@ -196,22 +191,22 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 			return refuse(err)
 		}
 	}
-	record, err := d.record(im.e.fp)
+	read, err := d.record(im.e.fp)
 	if err != nil {
 		return refuse(err)
 	}
+	r := record{Document: read}
 	if encode && !sameTexts(x.Encoder, im.e.fp) {
-		record.Rows = nil // to be cut as this encoder reads
+		r.Rows = nil // to be cut as this encoder reads
 	}
 	if encode {
-		record.Truncated = 0
+		r.Truncated = 0
 	}
-	if !im.pending[record.ID] {
-		there, err := im.e.holds(&record, encode)
-		if err != nil {
+	if !im.pending[r.ID] {
+		if err := im.e.importable(&r, encode); err != nil {
 			return refuse(err)
 		}
-		if there {
+		if r.same != 0 {
 			im.r.Unchanged++
 			return nil
 		}
@@ -225,9 +220,9 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 		im.pending = map[string]bool{}
 	}
 	im.encode = encode
-	im.pending[record.ID] = true
-	im.records, im.lines = append(im.records, record), append(im.lines, line)
-	im.bytes += len(record.Text) + 4*im.e.fp.Dim*len(record.Rows)
+	im.pending[r.ID] = true
+	im.records, im.lines = append(im.records, r), append(im.lines, line)
+	im.bytes += len(r.Text) + 4*im.e.fp.Dim*len(r.Rows)
 	if len(im.records) >= importDocuments || im.bytes >= importBytes {
 		return im.flush(ctx)
 	}
@@ -269,7 +264,7 @@ func (im *importer) report() {
 	im.e.report(Progress{Stage: "import", Done: im.r.Added + im.r.Replaced + im.r.Unchanged, Total: im.total})
 }
 
-func (e *Engine) importBatch(ctx context.Context, records []store.Document, encode bool) (_ AddResult, err error) {
+func (e *Engine) importBatch(ctx context.Context, records []record, encode bool) (_ AddResult, err error) {
 	ctx, done, err := e.work(ctx)
 	if err != nil {
 		return AddResult{}, err
@@ -283,28 +278,21 @@ func (e *Engine) importBatch(ctx context.Context, records []store.Document, enco
 	return e.stage(ctx, records, true)
 }
 
-// holds says that a document is stored as a record has it; of one that is to be
-// encoded, vectors and tokens do not count. Terms for tokens are those of the text.
-func (e *Engine) holds(r *store.Document, encode bool) (bool, error) {
+// importable takes over for a record what is stored of it. A record that is to be
+// encoded is compared by its texts.
+func (e *Engine) importable(r *record, encode bool) error {
 	done, err := e.enter()
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer done()
-	ord, ok, err := e.st.Lookup(r.ID)
-	if err != nil || !ok {
-		return false, err
-	}
-	d, err := e.st.Get(ord)
+	view, err := e.st.Snapshot()
 	if err != nil {
-		return false, missing(err)
+		return err
 	}
-	same := d.Title == r.Title && d.Text == r.Text && d.Media == r.Media && bytes.Equal(d.Metadata, r.Metadata)
-	if !same || encode && r.Rows == nil {
-		return same, nil
+	defer view.Close()
+	if encode {
+		return e.reuse(view, r, bringsText)
 	}
-	return slices.EqualFunc(d.Rows, r.Rows, func(a, b store.Row) bool {
-		return a.Start == b.Start && a.End == b.End &&
-			(encode || slices.Equal(a.Vector, b.Vector) && (e.terms != nil || slices.Equal(a.Tokens, b.Tokens)) && bytes.Equal(a.Codes, b.Codes))
-	}) && (encode || d.Truncated == r.Truncated), nil
+	return e.reuse(view, r, bringsAll)
 }

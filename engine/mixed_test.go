@@ -20,10 +20,13 @@ import (
 // they are.
 func mixable(t *testing.T) (dirs [3]string) {
 	t.Helper()
+	made := 0
 	of := func(whose, lo, hi int) []engine.Document {
 		d := docs(lo, hi)
+		made++
 		for i := range d {
 			d[i].Text += fmt.Sprint(" told by whose", whose)
+			d[i].Metadata["made"] = made // so that none is stored as it is, and all write as much
 		}
 		return d
 	}

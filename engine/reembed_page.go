@@ -19,7 +19,7 @@ const (
 type page struct {
 	at      store.Source // when it is done
 	deleted []string
-	records []store.Document
+	records []record
 	more    bool
 }
 
@@ -99,7 +99,7 @@ func (r *reembedder) page(ctx context.Context, st *store.Store) (p page, err err
 			return err
 		}
 		d.Rows, d.Truncated = nil, 0 // to be cut as the new encoder reads
-		p.records = append(p.records, *d)
+		p.records = append(p.records, record{Document: *d})
 		p.at.Next = ord + 1
 		size += len(d.Title) + len(d.Text) + len(d.Metadata)
 		return nil

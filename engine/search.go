@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -61,6 +62,11 @@ func (e *Engine) Search(ctx context.Context, q Query) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return e.answer(ctx, s, r, t)
+}
+
+// answer runs the legs of a query and reads what they have found.
+func (e *Engine) answer(ctx context.Context, s *state.State, r *search.Run, t *timer) (Result, error) {
 	found, err := r.Rank(ctx)
 	if err != nil {
 		return Result{}, err
@@ -69,36 +75,58 @@ func (e *Engine) Search(ctx context.Context, q Query) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	for i := range hits {
+		hits[i].Rank += r.Q.Offset
+	}
 	t.done("join")
 	return Result{Hits: hits, Trace: e.trace(r, t)}, nil
 }
 
 // begin decides about a query, encodes it, and makes its legs ready.
 func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *timer) (*search.Run, error) {
-	sq := search.Query{
-		HasText: !blankText(q.Text), HasVector: q.Vector != nil,
-		K: q.K, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
-		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef,
-	}
-	p, err := search.Decide(s, sq)
+	a, err := e.decide(s, q)
 	if err != nil {
 		return nil, err
 	}
-	if p.Way.Wanted {
-		e.db.WantLocal()
-	}
-	var in modulate.Input
-	if p.Dense {
-		if in, err = e.input(ctx, q, p.Way); err != nil {
+	if a.p.Dense {
+		if a.in, err = e.input(ctx, q, a.p.Way); err != nil {
 			return nil, err
 		}
 		t.done("encode")
 	}
-	var terms []text.Term
-	if p.Lexical {
-		terms = e.db.Terms(nil, q.Text)
+	return e.ready(ctx, s, &a, t)
+}
+
+// asked is a query about which was decided.
+type asked struct {
+	q  Query
+	sq search.Query
+	p  search.Plan
+	in modulate.Input // of the dense leg
+
+	need encoder.Need // of what in lacks
+}
+
+func (e *Engine) decide(s *state.State, q Query) (a asked, err error) {
+	a.q = q
+	a.sq = search.Query{
+		HasText: !blankText(q.Text), HasVector: q.Vector != nil,
+		K: q.K, Offset: q.Offset, MinScore: q.MinScore, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
+		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef,
 	}
-	return search.Begin(ctx, s, sq, p, in, terms, e.rlr(), t.done)
+	if a.p, err = search.Decide(s, a.sq); err == nil && a.p.Way.Wanted {
+		e.db.WantLocal()
+	}
+	return a, err
+}
+
+// ready makes the legs of a query ready that has its input.
+func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *timer) (*search.Run, error) {
+	var terms []text.Term
+	if a.p.Lexical {
+		terms = e.db.Terms(nil, a.q.Text)
+	}
+	return search.Begin(ctx, s, a.sq, a.p, a.in, terms, e.rlr(), t.done)
 }
 
 // trace tells how a query was answered.
@@ -145,56 +173,6 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
 
-// input tokenizes and encodes a query, with the tensors that its way reads.
-func (e *Engine) input(ctx context.Context, q Query, w search.Way) (in modulate.Input, err error) {
-	if err := ctx.Err(); err != nil {
-		return in, err
-	}
-	if q.Vector != nil {
-		if in.Dense, err = normalised(q.Vector, e.fp.Dim); err != nil {
-			return in, err
-		}
-	} else if blankText(q.Text) {
-		return in, fmt.Errorf("%w: empty query; give it a text or a vector", ErrInvalid)
-	} else if e.vectorsOnly() {
-		return in, fmt.Errorf("%w: the query %q has no vector, and this database has no encoder; give Vector with %d numbers, or use mode %s",
-			ErrInvalid, fault.Clip(q.Text), e.fp.Dim, ModeLexical)
-	} else if e.enc == nil {
-		return in, ErrNoEncoder
-	}
-	if e.terms != nil && (w.Any || w.Local) {
-		if in.Tokens, err = e.terms.Tokens(ctx, q.Text); err != nil {
-			return in, fmt.Errorf("reading the vocabulary: %w", err)
-		}
-	}
-	if e.enc == nil || q.Text == "" {
-		return in, nil
-	}
-	need := w.Need()
-	if q.Vector != nil && need == encoder.NeedDense {
-		if e.terms == nil {
-			in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
-		}
-		return in, nil
-	}
-	probed := e.probed(ctx)
-	out, err := e.enc.Encode(ctx, encoder.Query, encoder.Texts(q.Text), need)
-	if same := probed(); err == nil {
-		err = same
-	}
-	if err != nil {
-		return in, fmt.Errorf("encoding the query: %w", err)
-	}
-	in.Hidden, in.Logits = out[0].Hidden, out[0].Logits
-	if e.terms == nil {
-		in.Tokens = out[0].Tokens
-	}
-	if q.Vector == nil {
-		in.Dense = out[0].Dense
-	}
-	return in, nil
-}
-
 // join reads the documents of what was found from the store. dense is the
 // unmodulated query vector, nil where there is none.
 func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found, dense []float32) ([]Hit, error) {
@@ -228,7 +206,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(f.Score),
 			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair),
 			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
-			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End}
+			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End, Lines: linesOf(d.Text, row)}
 		for _, ord := range f.Duplicates {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -244,6 +222,12 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		}
 	}
 	return hits, nil
+}
+
+// linesOf are the first and the last line of a text that a row stands for.
+func linesOf(s string, r store.Row) [2]int {
+	first := 1 + strings.Count(s[:r.Start], "\n")
+	return [2]int{first, first + strings.Count(s[r.Start:max(r.Start, r.End-1)], "\n")}
 }
 
 // missing makes damage of a record that is not there though the state has it.

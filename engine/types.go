@@ -21,6 +21,11 @@ type Document struct {
 	// returns it for documents that are not stored in chunks. A database without an
 	// encoder asks for it.
 	Vector []float32
+	// Breaks are byte offsets in Text, ascending, at which a text that is stored in
+	// chunks is best cut, such as headings or declarations: a chunk holds as many of
+	// the parts between them as it has room for, and a part is cut by its sentences
+	// only where it alone is longer than a chunk. They are not stored.
+	Breaks []int
 }
 
 // AddResult tells what an Add or Upsert did.
@@ -28,6 +33,7 @@ type AddResult struct {
 	Seq             uint64 // sequence number of the commit
 	Added           int    // documents that were new
 	Replaced        int    // documents that replaced one with the same id
+	Unchanged       int    // documents that were stored already as they are; nothing was written for them
 	Chunked         int    // documents that were stored in chunks
 	Chunks          int    // how many chunks those have
 	Truncated       int    // documents with text beyond the encoder's limit that was cut off
@@ -43,6 +49,16 @@ type Query struct {
 	Vector []float32
 	// K is the number of hits wanted; 0 means 10. At most MaxK.
 	K int
+	// Offset is how many of the best hits are left out: the first that comes back has
+	// Rank Offset+1. Offset and K together are at most MaxK, and cost what a search
+	// for so many costs. In ModeHybrid pages join without a seam while that is at
+	// most 100; beyond, each page looks deeper than the one before, and a hit
+	// may move across the seam. Commits between two pages may move hits as well.
+	Offset int
+	// MinScore leaves out hits, and the duplicates of Collapse, with a lower Score.
+	// 0 means none; it must be finite.
+	// What a score means depends on Mode, see Hit.Score.
+	MinScore float32
 	// Variant names the modulation. "" is the best there is: what the last fit has
 	// chosen, else "rlr-local" in a dense search where local bridges are there, else
 	// "rlr". "none" is the plain dense vector; others are "rlr+whiten", "slr",
@@ -89,6 +105,7 @@ type Hit struct {
 	Text          string
 	Chunk, Chunks int
 	Start, End    int
+	Lines         [2]int // first and last line, from 1, of the document's text that Text covers
 	Metadata      map[string]any
 	Duplicates    []string // ids of the documents that Query.Collapse folded into this one
 }

@@ -100,6 +100,20 @@ func (b *Batch) put(d *Document) (Change, error) {
 	return c, b.record(c, cur, version{ord: c.New, seq: b.st.seq, bytes: uint64(len(text) + len(row)), truncated: d.Truncated > 0})
 }
 
+// Lookup returns the ordinal of the version that id has behind the changes of the
+// batch so far, 0 for none. Cost: one point read.
+func (b *Batch) Lookup(ctx context.Context, id string) (uint64, error) {
+	if err := b.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer b.s.leave()
+	if err := checkID(id); err != nil {
+		return 0, err
+	}
+	cur, err := b.currentOf(id)
+	return cur.now.ord, err
+}
+
 // Delete removes id; ok is false if it was absent.
 func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err error) {
 	if err := b.enter(ctx); err != nil {

@@ -181,6 +181,14 @@ func TestSameIDTwiceInABatch(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	put(t, b, doc("x", 3))
+	for id, want := range map[string]uint64{"x": 6, "kept": 0, "gone": 0, "never": 0} {
+		if ord, err := b.Lookup(ctx, id); ord != want || err != nil {
+			t.Errorf("%s is version %d in the batch, %v, want %d", id, ord, err, want)
+		}
+	}
+	if _, err := b.Lookup(ctx, ""); !errors.Is(err, ErrInvalidID) {
+		t.Errorf("no id: %v", err)
+	}
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}

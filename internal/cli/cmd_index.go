@@ -15,7 +15,7 @@ var cmdIndex = command{
 	args:    "PATH… | -",
 	summary: "store texts: .jsonl, .txt, .md, folders, or JSONL from standard input",
 	about: `
-Documents are stored by id; one that is stored already is replaced. A JSONL line is
+Documents are stored by id; one that is stored already is replaced, and left as it is if nothing in it is new. A JSONL line is
 {"_id": …, "title": …, "text": …} with any other fields as metadata ("id" works, too). A .txt
 or .md file is one document whose id is its path below the folder that was named. Hidden
 files and files of other kinds in folders are left out and counted.
@@ -70,6 +70,7 @@ type indexSummary struct {
 	DB              string  `json:"db"`
 	Added           int     `json:"added"`            // documents that were new
 	Replaced        int     `json:"replaced"`         // documents that replaced one with the same id
+	Unchanged       int     `json:"unchanged"`        // documents that were stored already as they are
 	Chunked         int     `json:"chunked"`          // of these, documents that were cut into chunks
 	Chunks          int     `json:"chunks"`           // how many chunks those have
 	Truncated       int     `json:"truncated"`        // of these, documents with text that no vector stands for
@@ -134,7 +135,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	s.DB, s.Skipped, s.Documents = dir, src.skipped, stats.Documents
 	s.FromCache, s.Texts = fromCache(ix.db.enc)
 	s.Seconds = time.Since(begin).Seconds()
-	s.PerSecond = float64(s.Added+s.Replaced) / max(s.Seconds, 1e-9)
+	s.PerSecond = float64(s.Added+s.Replaced+s.Unchanged) / max(s.Seconds, 1e-9)
 	return o.print(a, s, stats)
 }
 
@@ -142,8 +143,8 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 	if *o.json {
 		return json.NewEncoder(a.Stdout).Encode(s)
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced in %s (%s documents/s); %s stored\n", s.DB, thousands(s.Added),
-		thousands(s.Replaced), short(time.Duration(s.Seconds*float64(time.Second))), significant(s.PerSecond), thousands(s.Documents))
+	fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced, %s unchanged in %s (%s documents/s); %s stored\n", s.DB, thousands(s.Added),
+		thousands(s.Replaced), thousands(s.Unchanged), short(time.Duration(s.Seconds*float64(time.Second))), significant(s.PerSecond), thousands(s.Documents))
 	if s.Chunked > 0 {
 		fmt.Fprintf(a.Stdout, "%s stored in %s\n", count(s.Chunked, "long document is", "long documents are"), count(s.Chunks, "chunk", "chunks"))
 	}
@@ -238,6 +239,7 @@ func (ix *indexer) flush() error {
 		}
 		ix.summary.Added += res.Added
 		ix.summary.Replaced += res.Replaced
+		ix.summary.Unchanged += res.Unchanged
 		ix.summary.Chunked += res.Chunked
 		ix.summary.Chunks += res.Chunks
 		ix.summary.Truncated += res.Truncated
@@ -258,7 +260,7 @@ func (ix *indexer) hear(p engine.Progress) {
 		return
 	}
 	share := float64(p.Done) / float64(p.Total)
-	s := step{stage: "indexing", done: ix.summary.Added + ix.summary.Replaced + p.Done, unit: "documents"}
+	s := step{stage: "indexing", done: ix.summary.Added + ix.summary.Replaced + ix.summary.Unchanged + p.Done, unit: "documents"}
 	if ix.total > 0 {
 		s.fraction = (float64(ix.flushed) + share*float64(ix.shown-ix.flushed)) / float64(ix.total)
 	}
@@ -274,7 +276,7 @@ func (ix *indexer) stopped(err error) error {
 			return errors.Join(err, e)
 		}
 		return hinted(&interrupted{fmt.Sprintf("interrupted; %s stored, %s of them by this run", count(stats.Documents, "document is", "documents are"), thousands(stored))},
-			"run the same command again to go on; documents that are stored are replaced by equal ones")
+			"run the same command again to go on; documents that are stored are not encoded again")
 	}
 	if stored > 0 {
 		return fmt.Errorf("%w (%s of this run stored before)", err, count(stored, "document", "documents"))

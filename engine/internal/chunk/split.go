@@ -83,17 +83,21 @@ func (c *Splitter) TitleOf(title string) (kept string, left int) {
 }
 
 // Split returns the chunks of a text that is encoded behind title: nil where
-// both fit the limit. Cost O(tokens).
-func (c *Splitter) Split(title, text string) []Span {
+// both fit the limit. breaks are offsets in the text, ascending and at the front of
+// characters. Where there are some, chunks are made of the parts between them: as
+// many as there is room for, without overlap. A part with more tokens than that has
+// chunks of its own. Cost O(tokens).
+func (c *Splitter) Split(title, text string, breaks []int) []Span {
 	if c.limit == 0 || c.tokens(Passage(title, text))+c.frame <= c.limit {
 		return nil
 	}
 	room := c.room(title)
-	pieces := c.pieces(text, room)
 	overlap := min(c.overlap, room/2)
-	chunks := pack(pieces, room, overlap, 0)
-	if even := pack(pieces, room, overlap, len(chunks)); len(even) == len(chunks) {
-		chunks = even
+	var chunks []Span
+	if len(breaks) == 0 {
+		chunks = packEvenly(nil, c.pieces(text, room), room, overlap)
+	} else if chunks = c.packParts(text, c.parts(text, breaks), room, overlap); len(chunks) < 2 {
+		return c.Split(title, text, nil)
 	}
 	for i := range chunks {
 		chunks[i] = Trim(text, chunks[i])
@@ -102,6 +106,65 @@ func (c *Splitter) Split(title, text string) []Span {
 		return nil // the title alone is beyond the limit
 	}
 	return chunks
+}
+
+// packParts makes chunks of the parts of a text.
+func (c *Splitter) packParts(text string, parts []Span, room, overlap int) (chunks []Span) {
+	var short []piece // consecutive parts with room
+	for _, part := range parts {
+		if n, whole := c.fits(text[part.Start:part.End], room); whole {
+			short = append(short, piece{part, n})
+			continue
+		}
+		chunks = packEvenly(chunks, short, room, 0)
+		short = nil
+		long := c.pieces(text[part.Start:part.End], room)
+		for i := range long {
+			long[i].Start += part.Start
+			long[i].End += part.Start
+		}
+		chunks = packEvenly(chunks, long, room, overlap)
+	}
+	return packEvenly(chunks, short, room, 0)
+}
+
+// parts are what lies between breaks; what is blank belongs to the part before it,
+// or behind it at the front.
+func (c *Splitter) parts(text string, breaks []int) []Span {
+	var out []Span
+	from := 0
+	add := func(to int) {
+		switch {
+		case to <= from:
+		case len(out) > 0 && strings.TrimSpace(text[from:to]) == "":
+			out[len(out)-1].End = to
+			from = to
+		case strings.TrimSpace(text[from:to]) != "":
+			out = append(out, Span{from, to})
+			from = to
+		}
+	}
+	for _, b := range breaks {
+		add(b)
+	}
+	add(len(text))
+	return out
+}
+
+// fits counts the tokens of s if they are no more than room.
+func (c *Splitter) fits(s string, room int) (tokens int, whole bool) {
+	_, n := c.front(s, room)
+	return n, n <= room
+}
+
+// packEvenly adds to chunks those of pieces: as few as there is room for, about
+// equally long.
+func packEvenly(chunks []Span, pieces []piece, room, overlap int) []Span {
+	some := pack(pieces, room, overlap, 0)
+	if even := pack(pieces, room, overlap, len(some)); len(even) == len(some) {
+		some = even
+	}
+	return append(chunks, some...)
 }
 
 // piece is a sentence, or a part of one that is longer than a chunk.

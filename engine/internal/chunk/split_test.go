@@ -3,6 +3,7 @@ package chunk
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -46,7 +47,7 @@ func TestChunks(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			title = "A title of some words"
 		}
-		chunks := c.Split(title, text)
+		chunks := c.Split(title, text, nil)
 		if whole := c.tokens(Passage(title, text)) + c.frame; (whole > c.limit) != (chunks != nil) {
 			t.Fatalf("seed %d: %d tokens of %d in %d chunks", seed, whole, c.limit, len(chunks))
 		}
@@ -80,7 +81,7 @@ func TestChunksEndWithSentences(t *testing.T) {
 		fmt.Fprintf(&b, "This is sentence %d of the long report. ", i)
 	}
 	c := New(encoder.NewHash(16), 100, 0)
-	chunks := c.Split("", b.String())
+	chunks := c.Split("", b.String(), nil)
 	least, most := 1<<30, 0
 	for i, s := range chunks {
 		part := b.String()[s.Start:s.End]
@@ -95,10 +96,10 @@ func TestChunksEndWithSentences(t *testing.T) {
 	if len(chunks) < 16 || most-least > 30 {
 		t.Fatalf("%d chunks of %d to %d tokens", len(chunks), least, most)
 	}
-	if c := New(encoder.NewHash(16), -1, 0); c.Split("", b.String()) != nil {
+	if c := New(encoder.NewHash(16), -1, 0); c.Split("", b.String(), nil) != nil {
 		t.Fatal("cut although told not to")
 	}
-	if c := New(nil, 0, 0); c.Split("", b.String()) != nil {
+	if c := New(nil, 0, 0); c.Split("", b.String(), nil) != nil {
 		t.Fatal("cut without an encoder")
 	}
 }
@@ -108,27 +109,34 @@ func TestChunksEndWithSentences(t *testing.T) {
 func TestChunksBehindALongTitle(t *testing.T) {
 	c := New(encoder.NewHash(16), 32, 0)
 	title, text := strings.Repeat("title ", 100), strings.Repeat("Some words here. ", 40)
-	chunks := c.Split(title, text)
+	chunks := c.Split(title, text, nil)
 	if len(chunks) < 5 || chunks[0].Start != 0 || chunks[len(chunks)-1].End != len(strings.TrimSpace(text)) {
 		t.Fatalf("%+v", chunks)
 	}
-	if got := c.Split(title, ""); got != nil {
+	if got := c.Split(title, "", nil); got != nil {
 		t.Fatalf("chunks of no text: %+v", got)
 	}
 }
 
 func FuzzChunks(f *testing.F) {
-	f.Add("title", "One sentence. Another one! And a third?", 16)
-	f.Add("", strings.Repeat("a", 3000), 20)
-	f.Add("", "\xff\xfe broken \x80 bytes. "+strings.Repeat("é ", 90), 17)
+	f.Add("title", "One sentence. Another one! And a third?", 16, 5)
+	f.Add("", strings.Repeat("a", 3000), 20, 0)
+	f.Add("", "\xff\xfe broken \x80 bytes. "+strings.Repeat("é ", 90), 17, 1)
+	f.Add("", strings.Repeat("a line of it\n", 90), 17, 13)
 	enc := encoder.NewHash(8)
-	f.Fuzz(func(t *testing.T, title, text string, limit int) {
+	f.Fuzz(func(t *testing.T, title, text string, limit, every int) {
 		if len(text) > 1<<14 || limit < MinTokens || limit > 200 {
 			return
 		}
 		c := New(enc, limit, 0)
+		var breaks []int
+		for at := every; every > 0 && at <= len(text); at += every {
+			if at == len(text) || utf8.RuneStart(text[at]) {
+				breaks = append(breaks, at)
+			}
+		}
 		at := 0
-		for i, s := range c.Split(title, text) {
+		for i, s := range c.Split(title, text, breaks) {
 			if s.Start < 0 || s.End > len(text) || s.Start > s.End || i > 0 && s.Start < at {
 				t.Fatalf("chunk %d %+v of %d bytes", i, s, len(text))
 			}
@@ -158,7 +166,7 @@ func TestChunksOfOneSentence(t *testing.T) {
 		strings.Repeat("word ", 100_000) + strings.Repeat("x", 100_000),
 	} {
 		read = 0
-		if chunks := c.Split("", text); len(chunks) < 100 {
+		if chunks := c.Split("", text, nil); len(chunks) < 100 {
 			t.Fatalf("%d chunks", len(chunks))
 		}
 		if limit := 20 * len(text); read > limit {
@@ -198,5 +206,82 @@ func TestIDs(t *testing.T) {
 			}
 			before = id
 		}
+	}
+}
+
+// TestBreaks: with breaks, chunks are whole parts, or pieces of one part that is
+// longer than a chunk; they cover the text, and none is empty.
+func TestBreaks(t *testing.T) {
+	enc := encoder.NewHash(16)
+	several, inside := 0, 0
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		c := New(enc, 24+rng.IntN(100), rng.IntN(30)-5)
+		var b strings.Builder
+		var breaks []int
+		for range 2 + rng.IntN(20) {
+			b.WriteString(strings.Repeat("\n", rng.IntN(3)))
+			breaks = append(breaks, b.Len())
+			if rng.IntN(6) == 0 {
+				breaks = append(breaks, b.Len()) // one twice
+			}
+			b.WriteString(paragraph(rng, 1+rng.IntN(6)))
+		}
+		text := b.String()
+		chunks := c.Split("title", text, breaks)
+		room := c.room("title")
+		covered := 0
+		starts := map[int]bool{0: true}
+		for _, at := range breaks {
+			starts[Trim(text, Span{at, len(text)}).Start] = true
+		}
+		for i, s := range chunks {
+			if s.Start >= s.End || i > 0 && (s.Start <= chunks[i-1].Start || s.End <= chunks[i-1].End) {
+				t.Fatalf("seed %d: chunk %d %+v", seed, i, s)
+			}
+			if n := c.tokens(text[s.Start:s.End]); n > room {
+				t.Fatalf("seed %d: chunk %d has %d tokens, there is room for %d", seed, i, n, room)
+			}
+			if s.Start > covered && strings.TrimSpace(text[covered:s.Start]) != "" {
+				t.Fatalf("seed %d: %q is in no chunk", seed, text[covered:s.Start])
+			}
+			parts, part := 0, Span{}
+			for j, at := range breaks {
+				end := len(text)
+				if j+1 < len(breaks) {
+					end = breaks[j+1]
+				}
+				if at < s.End && end > s.Start && strings.TrimSpace(text[max(at, s.Start):min(end, s.End)]) != "" {
+					parts, part = parts+1, Span{at, end}
+				}
+			}
+			if parts > 1 {
+				several++
+				if !starts[s.Start] || !starts[Trim(text, Span{s.End, len(text)}).Start] && strings.TrimSpace(text[s.End:]) != "" {
+					t.Fatalf("seed %d: chunk %d %+v is not of whole parts", seed, i, s)
+				}
+			} else if !starts[s.Start] {
+				inside++
+				if c.tokens(text[part.Start:part.End]) <= room {
+					t.Fatalf("seed %d: chunk %d begins inside a part that there is room for", seed, i)
+				}
+			}
+			if i > 0 && starts[s.Start] && s.Start < covered {
+				t.Fatalf("seed %d: chunk %d begins with a part and repeats what was before", seed, i)
+			}
+			covered = s.End
+		}
+		if chunks != nil && strings.TrimSpace(text[covered:]) != "" {
+			t.Fatalf("seed %d: %q is in no chunk", seed, text[covered:])
+		}
+	}
+	if several < 20 || inside < 20 {
+		t.Fatalf("%d chunks of several parts, %d that begin inside one: the test shows nothing", several, inside)
+	}
+	// Without a place where it is cut, breaks change nothing.
+	c := New(enc, 40, 0)
+	text := strings.Repeat("Some words of a long text here. ", 30)
+	if got, want := c.Split("", text, []int{0, len(text)}), c.Split("", text, nil); len(want) < 3 || !slices.Equal(got, want) {
+		t.Fatalf("%v, without breaks %v", got, want)
 	}
 }

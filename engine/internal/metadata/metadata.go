@@ -73,3 +73,24 @@ func Parse(raw []byte) (m map[string]any, err error) {
 	}
 	return m, nil
 }
+
+// Merge applies a JSON merge patch (RFC 7396) to metadata as Parse reads them, and
+// returns the result: null removes a key, an object is merged into the object that
+// is there, anything else takes its place. It changes m and may share parts of patch.
+func Merge(m, patch map[string]any) map[string]any {
+	if m == nil {
+		m = make(map[string]any, len(patch))
+	}
+	for key, v := range patch {
+		switch v := v.(type) {
+		case nil:
+			delete(m, key)
+		case map[string]any:
+			inner, _ := m[key].(map[string]any) // anything else makes room for an object
+			m[key] = Merge(inner, v)
+		default:
+			m[key] = v
+		}
+	}
+	return m
+}

@@ -56,3 +56,36 @@ func TestWhatJSONCannotHold(t *testing.T) {
 		}
 	}
 }
+
+// TestMerge: the examples of RFC 7396, and that what a patch removes is gone.
+func TestMerge(t *testing.T) {
+	for _, c := range [][3]string{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`{"e":null}`, `{"a":1}`, `{"a":1,"e":null}`},
+		{`{"a":"foo"}`, `{"a":{"b":{"c":null}}}`, `{"a":{"b":{}}}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+		{`null`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+		{`null`, `{}`, `{}`},
+		{`{"a":[null]}`, `{"b":[null]}`, `{"a":[null],"b":[null]}`},
+		{`{"n":1e400,"m":12345678901234567890}`, `{"x":1.50}`, `{"m":12345678901234567890,"n":1e400,"x":1.50}`},
+	} {
+		m, err := Parse([]byte(c[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Parse([]byte(c[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Encode(Merge(m, p)); err != nil || string(got) != c[2] {
+			t.Errorf("%s with %s is %s, %v, want %s", c[0], c[1], got, err, c[2])
+		}
+	}
+}

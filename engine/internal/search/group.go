@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"sort"
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -22,18 +23,32 @@ const near = 0.8
 // Rank runs the legs and makes hits of their candidates: the best chunk of each
 // document unless the query asks for every chunk, and of near-duplicates the
 // best one where it asks for that. As that leaves fewer hits than candidates, it
-// looks deeper until there are enough or nothing is left.
+// looks deeper until there are enough or nothing is left. Those that the query's
+// Offset leaves out are not among them.
 func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 	for depth := r.Plan.Depth; ; depth *= 4 {
 		cs, all, err := r.Candidates(ctx, depth)
 		if err != nil {
 			return nil, err
 		}
-		hits, err := r.group(ctx, cs)
-		if err != nil || len(hits) == r.Plan.K || all || depth >= r.S.Chunks() {
-			return hits, err
+		good := r.good(cs)
+		hits, err := r.group(ctx, good)
+		if err != nil {
+			return nil, err
+		}
+		if len(hits) == r.Plan.K || all || len(good) < len(cs) || depth >= r.S.Chunks() {
+			return hits[min(r.Q.Offset, len(hits)):], nil
 		}
 	}
+}
+
+// good are the ranked candidates with the score that is asked for at least.
+func (r *Run) good(cs []fusion.Candidate) []fusion.Candidate {
+	least := r.Q.MinScore
+	if least == 0 {
+		return cs
+	}
+	return cs[:sort.Search(len(cs), func(i int) bool { return float32(cs[i].Score) < least })]
 }
 
 // group makes at most K hits of ranked candidates.

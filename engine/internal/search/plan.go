@@ -5,6 +5,7 @@ package search
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
@@ -34,6 +35,8 @@ const minDepth = 200
 type Query struct {
 	HasText, HasVector bool
 	K                  int // 0 means DefaultK
+	Offset             int
+	MinScore           float32 // 0 for none
 	Mode, Variant      string
 	Fusion             fusion.Options
 	Filter             filter.Filter
@@ -45,7 +48,7 @@ type Query struct {
 type Plan struct {
 	Mode           string // never Auto
 	Dense, Lexical bool   // the legs
-	K, Depth       int    // hits, and candidates of each leg
+	K, Depth       int    // hits, those that Offset leaves out included, and candidates of each leg
 	Fusion         fusion.Options
 	Way            Way // of the dense leg
 }
@@ -79,6 +82,13 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	if p.Lexical && !q.HasText {
 		return p, fmt.Errorf("%w: mode %s needs a text to look for", fault.ErrInvalid, p.Mode)
 	}
+	if q.Offset < 0 || q.Offset > MaxK-p.K {
+		return p, fmt.Errorf("%w: offset %d with k = %d; use 0 or more, together at most %d", fault.ErrInvalid, q.Offset, p.K, MaxK)
+	}
+	if m := float64(q.MinScore); math.IsNaN(m) || math.IsInf(m, 0) {
+		return p, fmt.Errorf("%w: minimal score %v; use a number, or 0 for none", fault.ErrInvalid, q.MinScore)
+	}
+	p.K += q.Offset
 	p.Depth = p.K
 	if p.Dense && p.Lexical {
 		p.Depth = max(minDepth, 2*p.K)

@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"iter"
+)
+
+// Database is what an open database answers, whether this process has it open (an
+// Engine) or another one has, which is asked for it. The methods are those of Engine and promise the
+// same: they are safe for concurrent use, obey their contexts, and their errors
+// are the sentinels and types of this package.
+type Database interface {
+	Add(ctx context.Context, docs []Document) (AddResult, error)
+	Upsert(ctx context.Context, docs []Document) (AddResult, error)
+	Patch(ctx context.Context, patches []Patch) (int, error)
+	Delete(ctx context.Context, ids []string) (int, error)
+	DeleteWhere(ctx context.Context, f Filter) (int, error)
+
+	Get(ctx context.Context, id string) (Document, error)
+	All(ctx context.Context, f Filter) iter.Seq2[Document, error]
+	Count(ctx context.Context, f Filter) (int, error)
+
+	Search(ctx context.Context, q Query) (Result, error)
+	SearchBatch(ctx context.Context, qs []Query) ([]Result, error)
+	Explain(ctx context.Context, q Query, id string) (Explanation, error)
+	Vector(ctx context.Context, q Query) ([]float32, Trace, error)
+	Default() string
+
+	Fit(ctx context.Context, o FitOptions) (FitReport, error)
+	Stats(ctx context.Context) (Stats, error)
+	Verify(ctx context.Context, progress func(Progress)) (VerifyReport, error)
+	Flush(ctx context.Context) error
+	Compact(ctx context.Context) error
+
+	Export(ctx context.Context, w io.Writer, o ExportOptions) (int, error)
+	Import(ctx context.Context, x *Exported) (ImportReport, error)
+	Backup(ctx context.Context, path string) (BackupReport, error)
+	BackupTo(ctx context.Context, w io.Writer) (BackupReport, error)
+
+	Close() error
+}
+
+var _ Database = (*Engine)(nil)
