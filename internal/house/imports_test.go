@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"bench/plot":                            {},
 	"bench/stat":                            {},
 	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metadata", "engine/internal/search", "engine/internal/state", "engine/internal/terms", "modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot"},
+	"engine/collections":                    {"engine", "engine/internal/fault", "encoder", "store"},
 	"engine/files":                          {"engine"},
 	"engine/filter":                         {"engine/internal/fault", "engine/internal/metadata"},
 	"engine/fusion":                         {"engine/internal/fault", "index/inverted"},
