@@ -266,7 +266,7 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	if err != nil {
 		return ctx, nil, err
 	}
-	caller := ctx
+	caller := promptly(ctx)
 	ctx, cancel := context.WithCancelCause(caller)
 	stop := context.AfterFunc(e.root, func() { cancel(ErrClosed) })
 	return either{ctx, caller, e.root}, func(err *error) {
