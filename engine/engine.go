@@ -11,6 +11,10 @@
 // the next state beside them and swaps a pointer. Work that may wait is done by a
 // maintainer in the background (Flush waits for it).
 //
+// Every call ends with its context, by the clock where that has a deadline: it may
+// return context.DeadlineExceeded some milliseconds before the context's own timer
+// has fired and its Err says so.
+//
 // Promises: an acknowledged write survives a killed process always, and a
 // power cut unless Options.NoSync is set; an Add of any size is atomic;
 // searching while writing is safe and sees one committed state; damage is
