@@ -10,6 +10,8 @@
 //	text      .txt .rst README …  one
 //	jsonl     .jsonl .ndjson      one a line; other fields are metadata. Also what Qdrant,
 //	                              Chroma and LangChain dump
+//	json      .json               one: an object; several: an array of objects, the array "documents"
+//	                              of an object, or objects one behind the other; fields as in jsonl
 //	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata
 //
 // Texts are UTF-8, or UTF-16 with a byte order mark. Lines end in \n in the text.

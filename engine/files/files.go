@@ -63,6 +63,7 @@ var kinds = []kind{
 	{"markdown", readMarkdown, false, []string{"md", "markdown", "mdown", "mkd"}},
 	{"text", readText, false, []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}},
 	{"jsonl", readJSONL, false, []string{"jsonl", "ndjson"}},
+	{"json", readJSON, false, []string{"json"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
 }
@@ -103,7 +104,7 @@ func KindOf(name string) string {
 		}
 		return ""
 	}
-	return byExt[ext[1:]]
+	return byExt[strings.TrimPrefix(ext, ".")]
 }
 
 // Read yields the documents of a file of size bytes in their order. An error that
