@@ -8,6 +8,8 @@
 //	markdown  .md .markdown       one; title and metadata of its front matter (YAML, TOML), else
 //	                              the title is its first heading; breaks at headings
 //	text      .txt .rst README …  one
+//	html      .html .htm .xhtml   one: the article, or all that is shown where a page has none;
+//	                              language, description, author, published; breaks at headings
 //	jsonl     .jsonl .ndjson      one a line; other fields are metadata. Also what Qdrant,
 //	                              Chroma and LangChain dump
 //	json      .json               one: an object; several: an array of objects, the array "documents"

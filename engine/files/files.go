@@ -63,6 +63,7 @@ var kinds = []kind{
 	{"markdown", readMarkdown, false, []string{"md", "markdown", "mdown", "mkd"}},
 	{"text", readText, false, []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}},
 	{"jsonl", readJSONL, false, []string{"jsonl", "ndjson"}},
+	{"html", readHTML, false, []string{"html", "htm", "xhtml"}},
 	{"json", readJSON, false, []string{"json"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
