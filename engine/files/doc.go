@@ -10,6 +10,8 @@
 //	text      .txt .rst README …  one
 //	html      .html .htm .xhtml   one: the article, or all that is shown where a page has none;
 //	                              language, description, author, published; breaks at headings
+//	code      .go .py .js …       one; the language; breaks at declarations (Go), or at lines
+//	                              without indent behind blank ones
 //	jsonl     .jsonl .ndjson      one a line; other fields are metadata. Also what Qdrant,
 //	                              Chroma and LangChain dump
 //	json      .json               one: an object; several: an array of objects, the array "documents"

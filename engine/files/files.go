@@ -63,6 +63,7 @@ var kinds = []kind{
 	{"markdown", readMarkdown, false, []string{"md", "markdown", "mdown", "mkd"}},
 	{"text", readText, false, []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}},
 	{"jsonl", readJSONL, false, []string{"jsonl", "ndjson"}},
+	{"code", readCode, false, codeExtensions()},
 	{"html", readHTML, false, []string{"html", "htm", "xhtml"}},
 	{"json", readJSON, false, []string{"json"}},
 	{"csv", readCSV, false, []string{"csv"}},
@@ -102,6 +103,9 @@ func KindOf(name string) string {
 	if ext == "" {
 		if slices.Contains(plainNames, base) {
 			return "text"
+		}
+		if slices.Contains(codeNames, base) {
+			return "code"
 		}
 		return ""
 	}
