@@ -66,6 +66,7 @@ var kinds = []kind{
 	{"code", readCode, false, codeExtensions()},
 	{"html", readHTML, false, []string{"html", "htm", "xhtml"}},
 	{"json", readJSON, false, []string{"json"}},
+	{"parquet", readParquet, true, []string{"parquet"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
 }

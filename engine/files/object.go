@@ -261,16 +261,26 @@ func oneVector(named map[string]any) (vec []float32, err error) {
 // vectorOf is v as a vector, nil if it is not an array of numbers.
 func vectorOf(v any) ([]float32, error) {
 	list, ok := v.([]any)
-	if !ok || len(list) == 0 || slices.ContainsFunc(list, func(e any) bool { _, number := e.(json.Number); return !number }) {
+	if !ok || len(list) == 0 {
 		return nil, nil
 	}
 	out := make([]float32, len(list))
 	for i, e := range list {
-		f, err := strconv.ParseFloat(string(e.(json.Number)), 32)
-		if err != nil {
-			return nil, fmt.Errorf("number %s is out of range", clip(string(e.(json.Number)), 40))
+		var f float64
+		var err error
+		switch e := e.(type) {
+		case json.Number:
+			f, err = strconv.ParseFloat(string(e), 32)
+		case float64:
+			f = e
+		case int64:
+			f = float64(e)
+		default:
+			return nil, nil
 		}
-		out[i] = float32(f)
+		if out[i] = float32(f); err != nil || math.IsInf(float64(out[i]), 0) || math.IsNaN(f) {
+			return nil, fmt.Errorf("number %s is out of range", clip(fmt.Sprint(e), 40))
+		}
 	}
 	return out, nil
 }
