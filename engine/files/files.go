@@ -42,8 +42,6 @@ type Columns struct {
 // Record is one document and where in the file it stands.
 type Record struct {
 	engine.Document
-	// Breaks are byte offsets in Text, ascending, where a long text is best cut.
-	Breaks []int
 	// From and To are the lines of the file, from 1, that the document was read from;
 	// 0 where the kind has none.
 	From, To int
