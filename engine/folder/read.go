@@ -266,9 +266,11 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 }
 
 // add puts a document into the batch. The later of two with one id replaces the
-// earlier, so they are not of one batch.
+// earlier, so they are not of one batch. A full batch is sent when the next document comes:
+// by then the file of its last one has ended, and is stamped with it.
 func (d *reader) add(ctx context.Context, it item) error {
-	if d.inner[it.doc.ID] {
+	full := int64(len(d.next.items)) >= d.want.Load() || d.next.texts >= batchBytes
+	if full || d.inner[it.doc.ID] {
 		if err := d.send(ctx); err != nil {
 			return err
 		}
@@ -276,9 +278,6 @@ func (d *reader) add(ctx context.Context, it item) error {
 	d.inner[it.doc.ID] = true
 	d.next.items = append(d.next.items, it)
 	d.next.texts += len(it.doc.Title) + len(it.doc.Text)
-	if int64(len(d.next.items)) >= d.want.Load() || d.next.texts >= batchBytes {
-		return d.send(ctx)
-	}
 	return nil
 }
 
