@@ -156,6 +156,11 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	if o.Poll < 0 {
 		return nil, fmt.Errorf("%w: looking every %v; 0 waits for the system to tell", engine.ErrInvalid, o.Poll)
 	}
+	for _, e := range o.Exclude {
+		if err := CheckPattern(e); err != nil {
+			return nil, err
+		}
+	}
 	if o.Batch == 0 {
 		o.Batch = DefaultBatch
 	}
@@ -165,13 +170,6 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 		return nil, err
 	}
 	f := &Folder{db: db, root: root, o: o, turn: make(chan struct{}, 1), exclude: parseRules("", []byte(strings.Join(o.Exclude, "\n")))}
-	if n := len(f.exclude.patterns); n != len(o.Exclude) {
-		for _, e := range o.Exclude {
-			if _, ok := parsePattern(e); !ok {
-				return nil, fmt.Errorf("%w: the pattern %q to exclude matches nothing; write it as in .gitignore", engine.ErrInvalid, e)
-			}
-		}
-	}
 	if f.own, err = os.Stat(stats.Dir); err != nil {
 		return nil, err
 	}
@@ -188,6 +186,15 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	sum := sha256.Sum256(settings)
 	f.settings = hex.EncodeToString(sum[:8])
 	return f, nil
+}
+
+// CheckPattern says whether a pattern of Options.Exclude can name anything: else it is
+// an engine.ErrInvalid.
+func CheckPattern(pattern string) error {
+	if _, ok := parsePattern(pattern); !ok || strings.ContainsAny(pattern, "\r\n") {
+		return fmt.Errorf("%w: the pattern %q to exclude matches nothing; write it as a line of .gitignore", engine.ErrInvalid, pattern)
+	}
+	return nil
 }
 
 // Root is the absolute path of the folder.

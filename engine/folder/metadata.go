@@ -28,6 +28,7 @@ var ownNames = map[string]bool{metaPath: true, metaRoot: true, metaTime: true, m
 // was named itself, whose path is then absolute.
 func Describe(r files.Record, root, path, kind string, modified time.Time) engine.Document {
 	d := r.Document
+	d.Breaks = r.Breaks
 	m := make(map[string]any, len(d.Metadata)+6)
 	front := map[string]any{}
 	for k, v := range d.Metadata {
