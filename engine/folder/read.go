@@ -250,7 +250,7 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 			first, again = p.path, true
 		}
 		if again && first != x.path {
-			d.bad(x, rec.From, fmt.Errorf("%w: %s has %q, too; give each document its own", ErrForeign, first, rec.ID))
+			d.bad(x, lineOf(rec), fmt.Errorf("%w: %s has %q, too; give each document its own", ErrForeign, first, rec.ID))
 			continue
 		}
 		if !again {
@@ -258,11 +258,19 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 			x.stamp.Documents++
 			x.stamp.IDs += hashOf(rec.ID)
 		}
-		if err := d.add(ctx, item{Describe(rec, d.f.root, x.path, kind, modified), x, rec.From}); err != nil {
+		if err := d.add(ctx, item{Describe(rec, d.f.root, x.path, kind, modified), x, lineOf(rec)}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lineOf is where a record begins, 0 for a file that is one document.
+func lineOf(r files.Record) int {
+	if r.Verbatim {
+		return 0
+	}
+	return r.From
 }
 
 // add puts a document into the batch. The later of two with one id replaces the

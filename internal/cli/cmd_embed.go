@@ -134,11 +134,11 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 				err = files.ErrNoText
 			}
 			if err != nil {
-				return nil, &badInput{fmt.Sprintf("%s:%d", name, line.N), err}
+				return nil, &badInput{name, line.N, err}
 			}
 			t = searchQuery{doc.ID, strings.TrimSpace(doc.Title + " " + doc.Text)}
 		} else if !utf8.Valid(line.Text) {
-			return nil, &badInput{fmt.Sprintf("%s:%d", name, line.N), errors.New("not valid UTF-8; convert the file first")}
+			return nil, &badInput{name, line.N, errors.New("not valid UTF-8; convert the file first")}
 		}
 		out = append(out, t)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,6 +117,7 @@ type indexSummary struct {
 // indexFailed is a file that could not be taken over, in whole or in part.
 type indexFailed struct {
 	Path  string `json:"path"`
+	Line  int    `json:"line,omitempty"` // of it, from 1, where the trouble is that of one record
 	Error string `json:"error"`
 }
 
@@ -220,15 +222,21 @@ func (ix *indexer) verdict() error {
 	if len(failed) == 0 || *ix.options.skipBad {
 		return ix.vanished
 	}
-	names := make([]string, 0, 3)
-	for _, f := range failed[:min(len(failed), 3)] {
-		names = append(names, f.Path)
+	var names []string
+	for _, f := range failed {
+		if !slices.Contains(names, f.Path) {
+			names = append(names, f.Path)
+		}
 	}
-	if len(failed) > len(names) {
-		names = append(names, "…")
+	what := count(len(names), "file was", "files were")
+	if len(names) > 3 {
+		names = append(names[:3], "…")
 	}
-	err := hinted(fmt.Errorf("%s not taken over, the rest is: %s", count(len(failed), "file was", "files were"), strings.Join(names, ", ")),
-		"mend and run the same command again, or leave them out by --exclude; --skip-bad counts them and ends well")
+	hint := "mend and run the same command again, or leave them out by --exclude; --skip-bad counts them and ends well"
+	if ix.foreign {
+		hint = "--prefix P gives the files of a folder ids of their own"
+	}
+	err := hinted(fmt.Errorf("%s not taken over, the rest is: %s", what, strings.Join(names, ", ")), hint)
 	if ix.vanished != nil {
 		return errors.Join(ix.vanished, err)
 	}

@@ -353,18 +353,17 @@ func readQueries(a *app, name string) ([]searchQuery, error) {
 		if err != nil {
 			return nil, lineError(name, err)
 		}
-		at := fmt.Sprintf("%s:%d", name, line.N)
 		fields, err := files.ParseObject(line.Text)
 		if err != nil {
-			return nil, &badInput{at, err}
+			return nil, &badInput{name, line.N, err}
 		}
 		id, err := files.TakeID(fields)
 		if err != nil {
-			return nil, &badInput{at, err}
+			return nil, &badInput{name, line.N, err}
 		}
 		text, _ := fields["text"].(string)
 		if blank(text) {
-			return nil, &badInput{at, errors.New(`no "text"; give the query some words`)}
+			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
 		}
 		out = append(out, searchQuery{id, text})
 	}
@@ -378,7 +377,7 @@ func readQueries(a *app, name string) ([]searchQuery, error) {
 func lineError(name string, err error) error {
 	var one *files.RecordError
 	if errors.As(err, &one) {
-		return &badInput{fmt.Sprintf("%s:%d", name, one.Line), one.Err}
+		return &badInput{name, one.Line, one.Err}
 	}
 	return err
 }

@@ -23,18 +23,25 @@ const maxText = files.DefaultMaxBytes
 
 // item is one document and the place it was read from.
 type item struct {
-	doc   engine.Document
-	where string // "notes/a.md" or "corpus.jsonl:17"
+	doc  engine.Document
+	file string // or "stdin"
+	line int    // of it, from 1, of one of several records; else 0
 }
 
 // badInput says that one document cannot be read. Reading goes on after it
 // when the caller wishes.
 type badInput struct {
-	where string
-	err   error
+	file string
+	line int // from 1; 0 for the whole file
+	err  error
 }
 
-func (e *badInput) Error() string { return e.where + ": " + e.err.Error() }
+func (e *badInput) Error() string {
+	if e.line > 0 {
+		return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err)
+	}
+	return e.file + ": " + e.err.Error()
+}
 func (e *badInput) Unwrap() error { return e.err }
 
 // sources reads the documents of files that were named, and of standard input.
@@ -88,9 +95,9 @@ func (s *sources) file(ctx context.Context, name string) error {
 	var sys *fs.PathError
 	switch {
 	case errors.As(err, &whole):
-		s.failed(&badInput{name, whole.err})
+		s.failed(&badInput{name, 0, whole.err})
 	case errors.As(err, &sys) && (sys.Path == name):
-		s.failed(&badInput{name, reason(err)})
+		s.failed(&badInput{name, 0, reason(err)})
 	case err != nil:
 		return err
 	}
@@ -128,21 +135,17 @@ func (s *sources) record(rec files.Record, err error, name string, document func
 	var one *files.RecordError
 	switch {
 	case errors.As(err, &one):
-		at := name
-		if one.Line > 0 {
-			at = fmt.Sprintf("%s:%d", name, one.Line)
-		}
-		return s.bad(&badInput{at, one.Err})
+		return s.bad(&badInput{name, one.Line, one.Err})
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
 	case err != nil:
 		return &wholeError{reason(err)}
 	}
-	at := name
-	if !rec.Verbatim && rec.From > 0 {
-		at = fmt.Sprintf("%s:%d", name, rec.From)
+	line := rec.From
+	if rec.Verbatim { // the file is one document
+		line = 0
 	}
-	return s.each(item{document(rec), at})
+	return s.each(item{document(rec), name, line})
 }
 
 // heardAt tells how far a file was read.

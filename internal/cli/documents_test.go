@@ -39,10 +39,10 @@ func TestReadJSONL(t *testing.T) {
 		t.Fatalf("%d documents, complaints %q, error %v; want 3 documents", len(items), bad, err)
 	}
 	a, b, c := items[0], items[1], items[2]
-	if a.doc.ID != "a" || a.doc.Title != "T" || a.doc.Text != "one" || a.doc.Metadata["lang"] != "en" || a.doc.Metadata["path"] != nil || a.where != "stdin:1" {
+	if a.doc.ID != "a" || a.doc.Title != "T" || a.doc.Text != "one" || a.doc.Metadata["lang"] != "en" || a.doc.Metadata["path"] != nil || a.file != "stdin" || a.line != 1 {
 		t.Errorf("first document is %+v", a)
 	}
-	if b.doc.ID != "12345678901234567890" || b.where != "stdin:3" {
+	if b.doc.ID != "12345678901234567890" || b.line != 3 {
 		t.Errorf("second document is %+v", b)
 	}
 	if c.doc.Metadata["id"] != "kept" {

@@ -96,11 +96,7 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 
 // failureOf names a file as the user would.
 func failureOf(p string, x folder.Failure) *badInput {
-	where := filepath.Join(p, filepath.FromSlash(x.Path))
-	if x.Line > 0 {
-		where = fmt.Sprintf("%s:%d", where, x.Line)
-	}
-	return &badInput{where, x.Err}
+	return &badInput{filepath.Join(p, filepath.FromSlash(x.Path)), x.Line, x.Err}
 }
 
 // folder syncs one folder. One that is suddenly empty does not keep others from being synced.
@@ -115,7 +111,7 @@ func (ix *indexer) folder(p string) error {
 	ix.mu.Unlock()
 	ix.summary.sync(r)
 	if errors.Is(err, folder.ErrVanished) {
-		ix.summary.fail(p, err)
+		ix.summary.fail(&badInput{p, 0, err})
 		ix.vanished = vanished(err)
 		ix.tell("failed", err.Error())
 		return nil
@@ -218,8 +214,7 @@ func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, be
 	s := indexSummary{DB: ix.summary.DB, Root: p, Failed: []indexFailed{}, Documents: stats.Documents, Stored: stats.Documents}
 	s.sync(r)
 	for _, x := range r.Failed {
-		b := failureOf(p, x)
-		s.fail(b.where, b.err)
+		s.fail(failureOf(p, x))
 	}
 	if *ix.options.skipBad {
 		s.Bad = len(s.Failed)

@@ -27,6 +27,7 @@ type indexer struct {
 	mu       sync.Mutex
 	sync     *folder.Progress // of the folder that is being synced
 	vanished error            // the last folder that is suddenly empty
+	foreign  bool             // a file failed because its id is another document's
 }
 
 func (ix *indexer) add(it item) error {
@@ -53,7 +54,7 @@ func (ix *indexer) bad(b *badInput) error {
 	}
 	ix.summary.Bad++
 	ix.tell("left out", b.Error())
-	ix.summary.fail(b.where, b.err)
+	ix.summary.fail(b)
 	return nil
 }
 
@@ -66,8 +67,9 @@ func (ix *indexer) failed(b *badInput) {
 		what = "left out"
 		ix.summary.Bad++
 	}
+	ix.foreign = ix.foreign || errors.Is(b.err, folder.ErrForeign)
 	ix.tell(what, b.Error())
-	ix.summary.fail(b.where, b.err)
+	ix.summary.fail(b)
 }
 
 func (ix *indexer) tell(what, message string) {
@@ -77,8 +79,8 @@ func (ix *indexer) tell(what, message string) {
 	}
 }
 
-func (s *indexSummary) fail(where string, err error) {
-	s.Failed = append(s.Failed, indexFailed{where, oneLine(err.Error())})
+func (s *indexSummary) fail(b *badInput) {
+	s.Failed = append(s.Failed, indexFailed{b.file, b.line, oneLine(b.err.Error())})
 }
 
 // add counts what a commit did.
@@ -104,7 +106,7 @@ func (ix *indexer) flush() error {
 		res, err := ix.db.Upsert(ix.ctx, docs)
 		var refused *engine.DocumentError
 		if errors.As(err, &refused) && refused.Position < len(ix.batch) {
-			if err := ix.bad(&badInput{ix.batch[refused.Position].where, refused.Err}); err != nil {
+			if err := ix.bad(&badInput{ix.batch[refused.Position].file, ix.batch[refused.Position].line, refused.Err}); err != nil {
 				return err
 			}
 			ix.batch = append(ix.batch[:refused.Position], ix.batch[refused.Position+1:]...)
@@ -146,7 +148,7 @@ func (ix *indexer) stopped(err error) error {
 	stored := ix.summary.Added + ix.summary.Replaced
 	var gone *folder.VanishedError
 	if errors.As(err, &gone) {
-		return hinted(err, "mount or restore the folder; --prune-all removes its documents")
+		return vanished(err)
 	}
 	if errors.Is(err, context.Canceled) {
 		stats, e := ix.db.Stats(context.WithoutCancel(ix.ctx))
