@@ -54,7 +54,6 @@ Ctrl-C ends after the batch that is being stored; what was stored stays, and the
 goes on. --json ends with one line:
 {"added","replaced","removed","unchanged","stored","failed":[{"path","error"}],…}.`,
 	examples: []string{
-		"lexsem index --db notes.db ~/notes",
 		"lexsem index --db notes.db --watch --exclude 'drafts/' ~/notes",
 		"zcat corpus.jsonl.gz | lexsem index --db papers.db --model bge-small-en-v1.5 -",
 	},
