@@ -76,7 +76,7 @@ var bridgeName = regexp.MustCompile(`^[a-z0-9+-]+-[0-9a-f]{8}\.bridge$`)
 func (e *Engine) readBridge(variant string, b store.Bridge) (*modulate.Weights, error) {
 	path := filepath.Join(e.dir, bridgesDir, filepath.Base(b.File))
 	damaged := func(why string) error {
-		return fmt.Errorf("%w: bridge %s: %s; run fit --variant %s again, or search with another variant", ErrCorrupt, path, why, variant)
+		return fmt.Errorf("%w: bridge %s: %s; fit variant %s again, or search with another", ErrCorrupt, path, why, variant)
 	}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

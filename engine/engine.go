@@ -113,7 +113,7 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 		if ok, err := store.Exists(dir); err != nil {
 			return nil, err
 		} else if !ok {
-			return nil, fmt.Errorf("database %s: %w; create it with index, or check the path", dir, ErrNotFound)
+			return nil, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
 		}
 	}
 	st, err := store.Open(dir, store.Options{NoSync: o.NoSync, ReadOnly: o.ReadOnly, MemoryMiB: o.MemoryMiB, Logger: o.Logger})

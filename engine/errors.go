@@ -12,9 +12,15 @@ import (
 // Errors of this package, to be tested with errors.Is. They hold for the layers
 // below as well.
 var (
-	// ErrNotFound answers Get for an id that is not stored, and Open with
-	// MustExist where there is no database.
+	// ErrNotFound answers Get for an id that is not stored, and is what ErrNoDatabase
+	// is as well.
 	ErrNotFound = store.ErrNotFound
+	// ErrNoDatabase answers an Open that creates none, for a folder without a
+	// database.
+	ErrNoDatabase = store.ErrNoDatabase
+	// ErrNoExport answers NewExported and Import for a line that Export has not written.
+	// It is an ErrInvalid.
+	ErrNoExport = fmt.Errorf("%w: no line of an export", ErrInvalid)
 	// ErrExists answers Add for an id that is stored already, and collections.Create for
 	// a name that is taken.
 	ErrExists = errors.New("exists already")

@@ -118,7 +118,7 @@ func parseExported(line []byte) (x exportedDocument, err error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return refuse("the line ends early; the file may be cut")
 		}
-		return refuse("no line of an export: %s; `lexsem index` reads other files", fault.Clip(err.Error()))
+		return x, fmt.Errorf("%w: %s", ErrNoExport, fault.Clip(err.Error()))
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return refuse("something stands behind the document; put one on a line")

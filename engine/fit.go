@@ -145,7 +145,7 @@ func (e *Engine) tidyFit() {
 func base(st *state.State, variant string) (*state.Bridge, error) {
 	name := cmp.Or(variant, st.Standard)
 	if name == "" {
-		return nil, fmt.Errorf("nothing to go on from: %w; run fit without update first", ErrNotFitted)
+		return nil, fmt.Errorf("nothing to go on from: %w; fit without Update first", ErrNotFitted)
 	}
 	s, err := modulate.ParseStack(name)
 	if err != nil {
@@ -154,7 +154,7 @@ func base(st *state.State, variant string) (*state.Bridge, error) {
 	b := st.Bridges[s.Name()]
 	switch {
 	case b == nil:
-		return nil, fmt.Errorf("update of variant %s: %w; run fit without update first", s.Name(), ErrNotFitted)
+		return nil, fmt.Errorf("update of variant %s: %w; fit without Update first", s.Name(), ErrNotFitted)
 	case b.Err != nil:
 		return nil, b.Err
 	}

@@ -225,7 +225,7 @@ func (r *repairer) bridges(ctx context.Context, dir string) (documents int, err 
 		name := filepath.Base(b.File)
 		raw, err := os.ReadFile(filepath.Join(r.dir, bridgesDir, name))
 		if err != nil || digest(raw) != b.CRC32C {
-			r.rep.Problems = append(r.rep.Problems, fmt.Sprintf("bridge %s is damaged and left out; run fit --variant %s again", variant, variant))
+			r.rep.Problems = append(r.rep.Problems, fmt.Sprintf("bridge %s is damaged and left out; fit variant %s again", variant, variant))
 			continue
 		}
 		if err := os.MkdirAll(filepath.Join(dir, bridgesDir), 0o755); err != nil {

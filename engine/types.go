@@ -56,8 +56,16 @@ type Query struct {
 	// may move across the seam. Commits between two pages may move hits as well.
 	Offset int
 	// MinScore leaves out hits, and the duplicates of Collapse, with a lower Score.
-	// 0 means none; it must be finite.
-	// What a score means depends on Mode, see Hit.Score.
+	// 0 means none, a negative one holds as well; it must be finite.
+	//
+	// What a score means depends on Mode and on the model. With all-MiniLM-L6-v2 on 1,997
+	// passages of Natural Questions, of the passages that answer a question 95 in 100
+	// score above .57 in ModeHybrid (half above .94), and above .42 in ModeDense (.66); the
+	// best hits of questions about another subject score below .46 and .38 in 95 of
+	// 100. So .5 and .4 keep most of what is right and leave out most of what is not there. BM25
+	// (ModeLexical) has no such scale: it grows with the words of the query, and the best
+	// hits of either kind overlap (8.8 and more, up to 21). Other models have cosines of their own:
+	// measure with queries of yours. (docs/DECISIONS.md has the measurement.)
 	MinScore float32
 	// Variant names the modulation. "" is the best there is: what the last fit has
 	// chosen, else "rlr-local" in a dense search where local bridges are there, else

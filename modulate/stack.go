@@ -150,10 +150,10 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	if s.Fitted() {
 		w := p.Weights
 		if w == nil || w.Projection == nil {
-			return nil, fmt.Errorf("%w: variant %s has no bridge yet; run fit with this variant", ErrNotFitted, s.name)
+			return nil, fmt.Errorf("%w: variant %s has no bridge yet; fit this variant", ErrNotFitted, s.name)
 		}
 		if w.Stack != s.name {
-			return nil, fmt.Errorf("%w: variant %s asked for, but the bridge was fitted for %s; run fit with this variant", ErrNotFitted, s.name, w.Stack)
+			return nil, fmt.Errorf("%w: variant %s asked for, but the bridge was fitted for %s; fit this variant", ErrNotFitted, s.name, w.Stack)
 		}
 		if p.RLR == (RLROptions{}) {
 			p.RLR = w.RLR
@@ -168,7 +168,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	}
 	if len(m.shift) > 0 {
 		if m.dim != 0 && m.dim != p.Sums.Dim() {
-			return nil, fmt.Errorf("%w: the bridge has dimension %d, the corpus %d; run fit on this corpus", ErrNotFitted, m.dim, p.Sums.Dim())
+			return nil, fmt.Errorf("%w: the bridge has dimension %d, the corpus %d; fit it on this corpus", ErrNotFitted, m.dim, p.Sums.Dim())
 		}
 		m.dim = p.Sums.Dim()
 	}

@@ -61,7 +61,7 @@ func (w *Weights) Clone() (*Weights, error) {
 // head returns the parameters of variant name.
 func (p Parts) head(name string) (*Head, error) {
 	if p.Weights == nil || p.Weights.Heads[name] == nil {
-		return nil, fmt.Errorf("%w: the bridge holds no parameters of %s; run fit with this variant", ErrNotFitted, name)
+		return nil, fmt.Errorf("%w: the bridge holds no parameters of %s; fit this variant", ErrNotFitted, name)
 	}
 	return p.Weights.Heads[name], nil
 }

@@ -18,8 +18,9 @@ var (
 	// ErrUnclean answers a read-only Open of a database whose last writer did
 	// not close it: the write-ahead log must be replayed first.
 	ErrUnclean = errors.New("database was not closed cleanly; open it once for writing to recover it")
-	// ErrNoDatabase answers a read-only Open of a folder without a database.
-	ErrNoDatabase = errors.New("no database in this folder; check the path, or open it for writing to create one")
+	// ErrNoDatabase answers a read-only Open of a folder without a database. It is an
+	// ErrNotFound.
+	ErrNoDatabase error = noDatabase{}
 )
 
 // Errors of reading and writing.
@@ -62,6 +63,11 @@ var (
 	// goes on; opening the store again tells what survived and repairs.
 	ErrFailed = errors.New("an earlier write failed midway; close the store and open it again")
 )
+
+type noDatabase struct{}
+
+func (noDatabase) Error() string        { return "no database in this folder; check the path" }
+func (noDatabase) Is(target error) bool { return target == ErrNotFound }
 
 // LockedError says that another process (or another Store of this one) has the
 // database open.

@@ -227,5 +227,9 @@ func importStopped(name string, r engine.ImportReport, err error) error {
 	case errors.Is(err, engine.ErrNoEncoder):
 		return hinted(fmt.Errorf("%s: %w", name, err), "name the model with --model")
 	}
-	return hinted(fmt.Errorf("%s: %w (%s stored by this run before)", name, err, stored), "mend the file and run the same command again; what is stored as it is stays")
+	err = fmt.Errorf("%s: %w (%s stored by this run before)", name, err, stored)
+	if errors.Is(err, engine.ErrNoExport) {
+		return hinted(err, "`lexsem index` reads other files; else mend it and run the same command again")
+	}
+	return hinted(err, "mend the file and run the same command again; what is stored as it is stays")
 }

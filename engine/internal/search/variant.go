@@ -133,7 +133,7 @@ func Modulator(s *state.State, stack modulate.Stack, o modulate.RLROptions) (mod
 	if stack.Fitted() {
 		switch {
 		case b == nil:
-			return nil, 0, fmt.Errorf("variant %s: %w; run fit --variant %s first", stack.Name(), modulate.ErrNotFitted, stack.Name())
+			return nil, 0, fmt.Errorf("variant %s: %w; fit it first", stack.Name(), modulate.ErrNotFitted)
 		case b.Err != nil:
 			return nil, 0, b.Err
 		}
