@@ -23,7 +23,8 @@ import (
 // random beside each other, against a model of the documents.
 //
 // Documents lie in groups, of which each commit rewrites one: all its documents
-// carry the number of that commit's try, their generation. So a search within a
+// carry the number of that commit's try, their generation, in their metadata. Some commits leave the texts as they
+// are and change metadata alone, by Patch and by Upsert; an Upsert of what is stored makes no commit. So a search within a
 // group must find exactly the documents of one generation, not older than what
 // was acknowledged when it began, not newer than what was tried when it ended,
 // and never one whose commit failed. A writer finds its own commit at once. After
@@ -41,7 +42,7 @@ func TestStress(t *testing.T) {
 			}
 			t.Logf("%d opened, %d commits, %d refused, %d searches, %d cut short by their deadline, %d by Close", s.count["open"],
 				s.count["commit"], s.count["no commit"], s.count["search"], s.count["late"], s.count["closed"])
-			for _, did := range []string{"commit", "no commit", "search", "get", "fit", "closed"} {
+			for _, did := range []string{"commit", "no commit", "patch", "unchanged", "search", "get", "fit", "closed"} {
 				if s.count[did] == 0 && !testing.Short() && !t.Failed() {
 					t.Errorf("no %s: the test shows less than it promises", did)
 				}
@@ -80,6 +81,7 @@ const (
 // generation is the content of a group that one commit tried to make.
 type generation struct {
 	size int // documents; 0 after a delete
+	text int // generation that the texts are of: its own, or an earlier one
 	fate fate
 	seen bool // by a search
 }
@@ -133,16 +135,16 @@ func stressText(g, gen, i int) string {
 
 func stressID(g, i int) string { return fmt.Sprintf("g%d-%d", g, i) }
 
-func stressDocs(g, gen, size int) []engine.Document {
+func stressDocs(g, gen, text, size int) []engine.Document {
 	d := make([]engine.Document, size)
 	for i := range d {
-		d[i] = engine.Document{ID: stressID(g, i), Text: stressText(g, gen, i), Metadata: map[string]any{"group": fmt.Sprint(g), "gen": gen}}
+		d[i] = engine.Document{ID: stressID(g, i), Text: stressText(g, text, i), Metadata: map[string]any{"group": fmt.Sprint(g), "gen": gen}}
 		if i%5 == 1 {
 			v := make([]float32, dim)
 			for j := range v {
-				v[j] = float32((g*7+gen*13+i*j)%29) - 14
+				v[j] = float32((g*7+text*13+i*j)%29) - 14
 			}
-			v[gen%dim] += 20
+			v[text%dim] += 20
 			d[i].Vector = v
 		}
 	}
@@ -263,12 +265,19 @@ func (s *stress) limited(ctx context.Context, r *rand.Rand, what string, call fu
 func (s *stress) write(ctx context.Context, e *engine.Engine, r *rand.Rand, writer int) error {
 	g := writer + stressWriters*r.IntN(stressGroups/stressWriters)
 	m := s.groups[g]
+	if r.IntN(6) == 0 {
+		return s.writeAgain(ctx, e, r, g)
+	}
 	m.mu.Lock()
 	size := m.tries[m.last].size
 	gen, next := len(m.tries), generation{}
 	emptied := size > 0 && r.IntN(4) == 0
-	if !emptied {
-		next.size = max(1, size) + r.IntN(8)
+	kept := size > 0 && !emptied && r.IntN(3) == 0 // the texts
+	switch {
+	case kept:
+		next = generation{size: size, text: m.tries[m.last].text}
+	case !emptied:
+		next = generation{size: max(1, size) + r.IntN(8), text: gen}
 		if size > 40 {
 			next.size = size
 		}
@@ -289,13 +298,21 @@ func (s *stress) write(ctx context.Context, e *engine.Engine, r *rand.Rand, writ
 				ids[i] = stressID(g, i)
 			}
 			n, err = e.Delete(ctx, ids)
+		case kept && r.IntN(2) == 0:
+			patches := make([]engine.Patch, size)
+			for i := range patches {
+				patches[i] = engine.Patch{ID: stressID(g, i), Metadata: map[string]any{"gen": gen}}
+			}
+			n, err = e.Patch(ctx, patches)
+			res.Replaced = n
+			s.did("patch")
 		case size == 0 && r.IntN(2) == 0:
-			res, err = e.Add(ctx, stressDocs(g, gen, next.size))
+			res, err = e.Add(ctx, stressDocs(g, gen, next.text, next.size))
 		default:
-			res, err = e.Upsert(ctx, stressDocs(g, gen, next.size))
+			res, err = e.Upsert(ctx, stressDocs(g, gen, next.text, next.size))
 		}
 		if err == nil && n != size {
-			s.t.Errorf("group %d: %d documents deleted, %d were there", g, n, size)
+			s.t.Errorf("group %d: %d documents deleted or patched, %d were there", g, n, size)
 		}
 		if err == nil && !emptied && (res.Added != next.size-size || res.Replaced != size) {
 			s.t.Errorf("group %d: %d added and %d replaced in going from %d to %d documents", g, res.Added, res.Replaced, size, next.size)
@@ -331,12 +348,43 @@ func (s *stress) write(ctx context.Context, e *engine.Engine, r *rand.Rand, writ
 	return nil
 }
 
+// writeAgain stores what is stored, which changes nothing.
+func (s *stress) writeAgain(ctx context.Context, e *engine.Engine, r *rand.Rand, g int) error {
+	m := s.groups[g]
+	m.mu.Lock()
+	gen := m.last
+	is := m.tries[gen]
+	m.mu.Unlock()
+	err, late := s.limited(ctx, r, "a write of what is stored", func(ctx context.Context) error {
+		res, err := e.Upsert(ctx, stressDocs(g, gen, is.text, is.size))
+		if err == nil && (res.Unchanged != is.size || res.Added+res.Replaced > 0) {
+			s.t.Errorf("group %d: %+v for %d documents that are stored", g, res, is.size)
+		}
+		return err
+	})
+	if err == nil && !late && is.size > 0 {
+		s.did("unchanged")
+	}
+	return err
+}
+
 // ignoreCancelled is err unless the run is over.
 func ignoreCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return engine.ErrClosed
 	}
 	return err
+}
+
+// textOf is the text of a document of a generation.
+func (s *stress) textOf(g, gen, i int) string {
+	m := s.groups[g]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if gen >= len(m.tries) {
+		return "" // that was never tried
+	}
+	return stressText(g, m.tries[gen].text, i)
 }
 
 // generationOf checks that hits are whole documents of one generation of a group
@@ -357,7 +405,7 @@ func (s *stress) generationOf(g int, hits []engine.Hit) (int, error) {
 			return 0, fmt.Errorf("group %d: hit %s, seen before: %v", g, h.ID, seen[h.ID])
 		}
 		seen[h.ID] = true
-		if want := stressText(g, gen, i); h.Start < 0 || h.End > len(want) || h.Start > h.End || h.Text != want[h.Start:h.End] {
+		if want := s.textOf(g, gen, i); h.Start < 0 || h.End > len(want) || h.Start > h.End || h.Text != want[h.Start:h.End] {
 			return 0, fmt.Errorf("%s of generation %d: bytes [%d, %d) are %q", h.ID, gen, h.Start, h.End, h.Text)
 		}
 	}
@@ -451,7 +499,7 @@ func (s *stress) get(ctx context.Context, e *engine.Engine, r *rand.Rand, g, fro
 		if err != nil {
 			return err
 		}
-		if gen = int(n); d.Text != stressText(g, gen, i) {
+		if gen = int(n); d.Text != s.textOf(g, gen, i) {
 			return fmt.Errorf("%s of generation %d has the text %q", d.ID, gen, d.Text)
 		}
 	}
@@ -536,7 +584,7 @@ func (s *stress) compare(e *engine.Engine) {
 		}
 		for i := range want.size {
 			d, err := e.Get(t.Context(), stressID(g, i))
-			if err != nil || d.Text != stressText(g, m.last, i) {
+			if err != nil || d.Text != s.textOf(g, m.last, i) {
 				t.Fatalf("after Open: %s: %q, %v", stressID(g, i), d.Text, err)
 			}
 		}
