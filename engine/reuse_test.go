@@ -217,3 +217,21 @@ func TestBreaks(t *testing.T) {
 		}
 	}
 }
+
+// TestReuseCountsTruncationOnce: tokens that were cut off are counted as they were.
+func TestReuseCountsTruncationOnce(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{ChunkTokens: -1})
+	d := []engine.Document{{ID: "a", Text: strings.Repeat("word ", 3000)}, {ID: "own", Text: strings.Repeat("word ", 3000), Vector: append(make([]float32, dim-1), 3)}}
+	first := upsert(t, e, d...)
+	if first.Truncated != 2 || first.TruncatedTokens < 4000 {
+		t.Fatalf("%+v", first)
+	}
+	for i := range 3 {
+		for j := range d {
+			d[j].Metadata = map[string]any{"i": i}
+		}
+		if r := upsert(t, e, d...); r.Replaced != 2 || r.Truncated != 2 || r.TruncatedTokens != first.TruncatedTokens {
+			t.Fatalf("%+v, at first %+v", r, first)
+		}
+	}
+}
