@@ -460,3 +460,18 @@ func TestOneIDTwice(t *testing.T) {
 	b.synced(folder.Options{}, "+0 ~2 -0 =0 read 2")
 	b.holds("x y")
 }
+
+// TestSettings: JSON files without a text are no documents, and no failures; records
+// without one among others are.
+func TestSettings(t *testing.T) {
+	b := newBase(t)
+	b.write(map[string]string{"package.json": `{"version": "1.0", "private": true}`, "docs.json": `[{"id":"a","text":"apples"},{"id":"b"}]`, "list.json": `[]`})
+	for _, want := range []string{"+1 ~0 -0 =0 read 3", "+0 ~0 -0 =1 read 1"} {
+		r, err := b.sync(folder.Options{})
+		b.ok(err)
+		b.counts(r, want)
+		if len(r.Failed) != 1 || r.Failed[0].Path != "docs.json" || r.Skipped.Other != 2 || r.Skipped.Binary != 0 {
+			t.Fatalf("failed: %v, left out %+v", r.Failed, r.Skipped)
+		}
+	}
+}

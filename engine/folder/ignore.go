@@ -97,6 +97,7 @@ func escapedEnd(s string) bool {
 func expression(s string) (string, bool) {
 	var b strings.Builder
 	b.WriteString(`^(?s:`)
+	special := strings.IndexAny(s, `*?[\`) // git holds what stands before it apart, and the rest for a pattern of its own
 	for i := 0; i < len(s); {
 		switch c := s[i]; c {
 		case '*':
@@ -104,10 +105,10 @@ func expression(s string) (string, bool) {
 			for n < len(s) && s[n] == '*' {
 				n++
 			}
-			begins, ends := i == 0 || s[i-1] == '/', n == len(s)
+			begins, ends := i == special || s[i-1] == '/', n == len(s)
 			switch {
 			case n-i >= 2 && begins && ends:
-				b.WriteString(`.+`)
+				b.WriteString(`.*`)
 			case n-i >= 2 && begins && s[n] == '/':
 				b.WriteString(`(?:.*/)?`)
 				n++

@@ -76,9 +76,7 @@ func (r *run) read(ctx context.Context, out chan<- *batch) error {
 			for _, id := range ids {
 				r.claimed[id] = f.path
 			}
-			if len(ids) == 0 {
-				r.report.Skipped.Binary++
-			}
+			r.skip(len(ids), r.f.stamps[f.path])
 		} else {
 			r.report.Read++
 			if err := d.file(ctx, f); err != nil {
@@ -116,6 +114,17 @@ func (r *run) stored(s stamp, timed bool) ([]string, bool) {
 		sum += hashOf(id)
 	}
 	return ids, sum == s.IDs
+}
+
+// skip counts a file that holds no documents.
+func (r *run) skip(documents int, s stamp) {
+	switch {
+	case documents > 0:
+	case s.Other:
+		r.report.Skipped.Other++
+	default:
+		r.report.Skipped.Binary++
+	}
 }
 
 func hashOf(id string) uint64 {
@@ -216,16 +225,14 @@ func (d *reader) touched(x *reading) bool {
 		return false
 	}
 	d.unchanged += len(ids)
-	if len(ids) == 0 {
-		d.report.Skipped.Binary++
-	}
+	d.skip(len(ids), was)
 	for _, id := range ids {
 		d.claimed[id] = x.path
 		if d.f.docs[id].time != seconds(x.time) {
 			d.next.patches = append(d.next.patches, patch{id, x})
 		}
 	}
-	x.stamp.Documents, x.stamp.IDs = was.Documents, was.IDs
+	x.stamp.Documents, x.stamp.IDs, x.stamp.Other = was.Documents, was.IDs, was.Other
 	return true
 }
 
@@ -233,14 +240,24 @@ func (d *reader) touched(x *reading) bool {
 func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) error {
 	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, MaxBytes: d.f.o.MaxBytes}
 	kind, modified := files.KindOf(x.path), time.Unix(0, x.time)
+	var textless *Failure // JSON without a text: settings, or a record that lacks it
 	for rec, err := range files.Read(ctx, from, x.size, x.path, o) {
 		var one *files.RecordError
+		isOne := errors.As(err, &one)
 		switch {
-		case errors.As(err, &one):
+		case kind == "json" && errors.Is(err, files.ErrNoText):
+			if textless == nil {
+				textless = &Failure{Path: x.path, Err: reason(err)}
+				if isOne {
+					textless.Line, textless.Err = one.Line, one.Err
+				}
+			}
+			continue
+		case isOne:
 			d.bad(x, one.Line, one.Err)
 			continue
-		case errors.Is(err, files.ErrBinary):
-			d.report.Skipped.Binary++
+		case errors.Is(err, files.ErrBinary) && x.stamp.Documents == 0:
+			d.skip(0, x.stamp)
 			return nil
 		case err != nil:
 			return err
@@ -261,6 +278,13 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 		if err := d.add(ctx, item{Describe(rec, d.f.root, x.path, kind, modified), x, lineOf(rec)}); err != nil {
 			return err
 		}
+	}
+	switch {
+	case textless != nil && (x.stamp.Documents > 0 || x.bad):
+		d.bad(x, textless.Line, textless.Err)
+	case x.stamp.Documents == 0 && !x.bad:
+		x.stamp.Other = true
+		d.skip(0, x.stamp)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type stamp struct {
 	Digest    []byte `json:"d"`           // SHA-256 of its bytes
 	Documents int    `json:"n"`           // that it holds; 0 for a file without text
 	IDs       uint64 `json:"i"`           // sum of the hashes of their ids
+	Other     bool   `json:"o,omitempty"` // it is of a known kind, and no document: a file of settings
 	Racy      bool   `json:"r,omitempty"` // was changed when it was read, or just before: its time says nothing
 }
 

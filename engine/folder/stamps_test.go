@@ -1,0 +1,93 @@
+package folder
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+func someStamps() map[string]stamp {
+	return map[string]stamp{
+		"a.md":     {Path: "a.md", Size: 3, Time: 1715000000123456789, Digest: bytes.Repeat([]byte{7}, 32), Documents: 1, IDs: 1 << 63},
+		"é/<b>.md": {Path: "é/<b>.md", Time: -1, Digest: bytes.Repeat([]byte{8}, 32), Racy: true},
+	}
+}
+
+func TestStamps(t *testing.T) {
+	path := stampsFile(filepath.Join(t.TempDir(), "sync"), "/notes")
+	none, err := readStamps(path, "/notes", "s")
+	if err != nil || len(none) != 0 {
+		t.Fatalf("no file: %v, %v", none, err)
+	}
+	want := someStamps()
+	if err := writeStamps(path, "/notes", "s", want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readStamps(path, "/notes", "s")
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v, %v; want %+v", got, err, want)
+	}
+	for _, other := range [][2]string{{"/other", "s"}, {"/notes", "t"}} {
+		if got, err := readStamps(path, other[0], other[1]); err != nil || len(got) != 0 {
+			t.Errorf("for %q they are %v, %v; want none", other, got, err)
+		}
+	}
+	// Every bit counts.
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		for _, damaged := range [][]byte{append(append([]byte(nil), whole[:i]...), whole[i+1:]...), flipped(whole, i)} {
+			got, err := parseStamps(damaged, "/notes", "s")
+			if err == nil && !reflect.DeepEqual(got, want) {
+				t.Fatalf("byte %d: other stamps without an error: %+v", i, got)
+			}
+			if err != nil && !errors.Is(err, errStamps) {
+				t.Fatalf("byte %d: %v", i, err)
+			}
+		}
+	}
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readStamps(path, "/notes", "s"); err != nil || len(got) != 0 {
+		t.Errorf("half a file: %v, %v; want none", got, err)
+	}
+}
+
+func flipped(b []byte, i int) []byte {
+	b = bytes.Clone(b)
+	b[i] ^= 1
+	return b
+}
+
+// FuzzStamps: whatever is read can be written, and is the same then.
+func FuzzStamps(f *testing.F) {
+	whole, err := formatStamps("/r", "s", someStamps())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add([]byte(`{"lexsem_sync":1,"root":"/r","settings":"s","files":-1,"crc32c":0}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := parseStamps(data, "/r", "s")
+		if err != nil {
+			if !errors.Is(err, errStamps) {
+				t.Fatal(err)
+			}
+			return
+		}
+		again, err := formatStamps("/r", "s", got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, err := parseStamps(again, "/r", "s"); err != nil || !maps.EqualFunc(read, got, func(a, b stamp) bool { return reflect.DeepEqual(a, b) }) {
+			t.Fatalf("%+v became %+v, %v", got, read, err)
+		}
+	})
+}
