@@ -55,6 +55,7 @@ var sentinels = []struct {
 	{err: engine.ErrNoEncoder, status: http.StatusNotImplemented, code: "no_encoder", quiet: "the server has no encoder: give vectors, or search in mode lexical"},
 	{err: encoder.ErrMedia, status: http.StatusBadRequest, code: "invalid"},
 	{err: engine.ErrInvalid, status: http.StatusBadRequest, code: "invalid"},
+	{err: engine.ErrForeign, status: http.StatusConflict, code: "foreign", quiet: "other files are where this collection would be; choose another name"},
 	{err: engine.ErrNoSpace, status: http.StatusInsufficientStorage, code: "no_space", quiet: "the server's disk is full; documents can still be deleted"},
 	{err: engine.ErrCorrupt, status: http.StatusInternalServerError, code: "corrupt", quiet: "what is stored is damaged; the server's log says what. What is derived is made anew by itself: try again soon"},
 	{err: engine.ErrLocked, status: http.StatusServiceUnavailable, code: "locked", quiet: "another process holds the database; try again later"},

@@ -132,6 +132,9 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	defer func() { err = errors.Join(err, db.close()) }()
 	h.Encoder = db.enc
 	s, err := httpapi.New(db.Engine, h)
+	if errors.Is(err, engine.ErrInvalid) {
+		return usagef("%v", err)
+	}
 	if err != nil {
 		return err
 	}
