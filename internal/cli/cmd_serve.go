@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/collections"
 	"github.com/lexsem/lexsem/engine/httpapi"
+	"github.com/lexsem/lexsem/store"
 )
 
 var cmdServe = command{
@@ -20,7 +22,8 @@ var cmdServe = command{
 	summary: "answer searches, documents and embeddings over HTTP",
 	about: `
 Serves the database, which it makes where there is none, until it is interrupted: then it takes
-no request more, lets those that run end, and saves. Once it is ready it prints one line on
+no request more, lets those that run end, and saves. Collections are databases in its folder
+collections. Once it is ready it prints one line on
 standard output, "listening on http://HOST:PORT". /openapi.json describes the paths: search,
 explain, documents, embeddings as OpenAI's API has them, rerank, collections, stats; /healthz,
 /readyz and /metrics are for those who run it.
@@ -131,6 +134,20 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
 	h.Encoder = db.enc
+	each := engine.Options{ReadOnly: *o.readOnly, AcceptModel: a.acceptModel, Logger: h.Logger}
+	if db.enc == nil {
+		st, err := db.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		each.Dim = st.Dim
+	}
+	set, err := collections.Open(store.CollectionsDir(dir), db.enc, collections.Options{Engine: each})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	h.Collections = set
 	s, err := httpapi.New(db.Engine, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -90,6 +91,12 @@ func TestServe(t *testing.T) {
 		if code, body := call(t, "POST", url+"/v1/search", `{"query": "very secret keys", "k": 1}`); code != 200 || !strings.Contains(body, `"rank":1`) {
 			t.Fatal(code, body)
 		}
+		if code, body := call(t, "PUT", url+"/v1/collections/"+id, ""); code != 201 {
+			t.Fatal(code, body)
+		}
+		if code, body := call(t, "PUT", url+"/v1/collections/"+id+"/documents/in", `{"text": "in a collection"}`); code != 200 {
+			t.Fatal(code, body)
+		}
 		if err := cmd.Process.Signal(end); err != nil {
 			t.Fatal(err)
 		}
@@ -107,6 +114,14 @@ func TestServe(t *testing.T) {
 	defer db.Close()
 	for _, id := range []string{"signal", "kill"} {
 		if _, err := db.Get(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+		in, err := engine.Open(t.Context(), filepath.Join(dir, "collections", id), encoder.NewHash(64), engine.Options{MustExist: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = in.Get(t.Context(), "in")
+		if err := errors.Join(err, in.Close()); err != nil {
 			t.Error(err)
 		}
 	}
