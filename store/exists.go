@@ -123,10 +123,10 @@ func checkEmpty(dir string) error {
 }
 
 // isFree says that an entry of a folder keeps no one from making a database
-// there: a mounted disk's lost+found, or the lock of a process that died before
-// it made anything else.
+// there: a mounted disk's lost+found, the collections of one that was there, or the
+// lock of a process that died before it made anything else.
 func isFree(dir string, e fs.DirEntry) (bool, error) {
-	if e.Name() == "lost+found" && e.IsDir() {
+	if (e.Name() == "lost+found" || e.Name() == collectionsName) && e.IsDir() {
 		return true, nil
 	}
 	if e.Name() != lockName {

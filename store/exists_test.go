@@ -112,6 +112,7 @@ func TestFirstMoments(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"nothing":         {},
 		"lost and found":  {"lost+found/x": ""},
+		"collections":     {"collections/notes/x": ""},
 		"empty marker":    {markerName: ""},
 		"half a marker":   {markerName: markerText[:9]},
 		"marker":          {markerName: markerText},

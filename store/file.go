@@ -34,8 +34,14 @@ var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`
 const (
 	derivedName = "derived" // snapshots of what is derived
 	fitName     = "fit"     // what an interrupted fit goes on from
-	syncName    = "sync"    // what engine/folder knew of files when it read them
+
+	collectionsName = "collections" // databases beside this one; the store itself does not look into it
+	syncName        = "sync"        // what engine/folder knew of files when it read them
 )
+
+// CollectionsDir is the folder below that of a database where databases that are served
+// beside it are, each in the folder of its name.
+func CollectionsDir(dir string) string { return filepath.Join(dir, collectionsName) }
 
 // removeTemporaries removes what writers of whole files in a process that died
 // have left in the database's folder and in those below it that have such

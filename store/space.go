@@ -23,6 +23,9 @@ func (s *Store) DiskBytes() (int64, error) {
 		if path != dir && errors.Is(err, fs.ErrPermission) {
 			return fs.SkipDir
 		}
+		if err == nil && d.IsDir() && path == CollectionsDir(dir) { // they count for themselves
+			return fs.SkipDir
+		}
 		if err != nil || d.IsDir() || path == filepath.Join(dir, reserveName) {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -81,7 +82,7 @@ type doctorReport struct {
 }
 
 type databaseReport struct {
-	statsSummary
+	answer.Stats
 	SelfRecall  float64  `json:"self_recall"`
 	Sampled     int      `json:"sampled"`
 	Vectors     int      `json:"vectors_checked"` // with their codes, against the stored ones
@@ -295,7 +296,7 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 		return
 	}
 	r.Database = &databaseReport{
-		statsSummary: newStats(stats), SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
+		Stats: answer.NewStats(stats), SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
 		Sums: rep.Sums, SumsDone: rep.SumsRecounted, Cells: rep.Cells, CellsDone: rep.CellsRecounted,
 		Unreachable: rep.Unreachable, Unfitted: rep.Unfitted, Problems: append([]string{}, rep.Problems...),
 	}

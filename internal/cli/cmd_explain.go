@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdExplain = command{
@@ -97,118 +98,11 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		return searchError(err)
 	}
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(newExplanation(args[0], x))
+		return json.NewEncoder(a.Stdout).Encode(answer.NewExplanation(args[0], x))
 	}
 	out := bufio.NewWriter(a.Stdout)
 	writeExplanation(out, a, args[0], x)
 	return out.Flush()
-}
-
-// explanation is what explain --json prints.
-type explanation struct {
-	Query      string             `json:"query"`
-	Mode       string             `json:"mode"`
-	Variant    string             `json:"variant"`
-	ID         string             `json:"id"`
-	Title      string             `json:"title"`
-	Rank       int                `json:"rank"`
-	Chunk      int                `json:"chunk"`
-	Chunks     int                `json:"chunks"`
-	Start      int                `json:"start"`
-	End        int                `json:"end"`
-	Score      float32            `json:"score"`
-	Cosine     float32            `json:"cosine"`
-	Modulated  float32            `json:"modulated"`
-	BM25       float32            `json:"bm25"`
-	Coverage   float32            `json:"coverage"`
-	Presence   float32            `json:"presence"`
-	Pair       float32            `json:"pair"`
-	Terms      []explainTerm      `json:"terms"`
-	Words      []explainWord      `json:"words"`
-	Pairs      []explainPair      `json:"pairs"`
-	Attributed bool               `json:"attributed"`
-	Plain      float64            `json:"plain"`
-	Bias       float64            `json:"bias"`
-	Tokens     []explainToken     `json:"tokens"`
-	Dimensions []explainDimension `json:"dimensions"`
-	Matches    []explainMatch     `json:"matches"`
-}
-
-type explainTerm struct {
-	Name   string  `json:"name"`
-	Weight float64 `json:"weight"`
-	Value  float64 `json:"value"`
-}
-
-type explainWord struct {
-	Term      string  `json:"term"`
-	Start     int     `json:"start"`
-	End       int     `json:"end"`
-	Count     int     `json:"count"`
-	Documents int     `json:"documents"`
-	IDF       float64 `json:"idf"`
-	BM25      float64 `json:"bm25"`
-	Coverage  float64 `json:"coverage"`
-	Most      float64 `json:"most"`
-}
-
-type explainPair struct {
-	First  string  `json:"first"`
-	Second string  `json:"second"`
-	Share  float64 `json:"share"`
-	Found  bool    `json:"found"`
-}
-
-type explainToken struct {
-	ID    int32   `json:"id"`
-	Token string  `json:"token"`
-	Start int     `json:"start"`
-	End   int     `json:"end"`
-	Shift float64 `json:"shift"`
-	Scale float64 `json:"scale"`
-}
-
-type explainDimension struct {
-	Dimension int     `json:"dimension"`
-	Before    float64 `json:"before"`
-	After     float64 `json:"after"`
-}
-
-type explainMatch struct {
-	Field string `json:"field"`
-	Start int    `json:"start"`
-	End   int    `json:"end"`
-	Term  string `json:"term"`
-}
-
-func newExplanation(query string, x engine.Explanation) explanation {
-	e := explanation{
-		Query: query, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
-		Chunk: x.Chunk, Chunks: x.Chunks, Start: x.Start, End: x.End,
-		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Pair: x.Pair,
-		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []explainPair{},
-		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
-		Tokens: []explainToken{}, Dimensions: []explainDimension{}, Matches: []explainMatch{},
-	}
-	for _, t := range x.Terms {
-		e.Terms = append(e.Terms, explainTerm(t))
-	}
-	for _, w := range x.Words {
-		e.Words = append(e.Words, explainWord(w))
-	}
-	for _, p := range x.Pairs {
-		e.Pairs = append(e.Pairs, explainPair(p))
-	}
-	for _, t := range x.Tokens {
-		e.Tokens = append(e.Tokens, explainToken(t))
-	}
-	for _, d := range x.Dimensions {
-		e.Dimensions = append(e.Dimensions, explainDimension(d))
-	}
-	for _, m := range x.Matches {
-		e.Matches = append(e.Matches, explainMatch(m))
-	}
-	return e
 }
 
 // writeExplanation prints an explanation for people.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -64,26 +65,19 @@ type fitOptions struct {
 
 // fitSummary is what fit --json prints.
 type fitSummary struct {
-	DB        string     `json:"db"`
-	Variant   string     `json:"variant"`
-	Fitted    bool       `json:"fitted"` // false for rlr, which needs no fit, and where nothing was new
-	File      string     `json:"file,omitempty"`
-	Seed      uint64     `json:"seed"`
-	Passages  int        `json:"passages"`
-	Queries   int        `json:"queries"`
-	Seconds   float64    `json:"seconds"`
-	FinalLoss float64    `json:"final_loss"`
-	Probes    []fitProbe `json:"probes"`
+	DB        string         `json:"db"`
+	Variant   string         `json:"variant"`
+	Fitted    bool           `json:"fitted"` // false for rlr, which needs no fit, and where nothing was new
+	File      string         `json:"file,omitempty"`
+	Seed      uint64         `json:"seed"`
+	Passages  int            `json:"passages"`
+	Queries   int            `json:"queries"`
+	Seconds   float64        `json:"seconds"`
+	FinalLoss float64        `json:"final_loss"`
+	Probes    []answer.Probe `json:"probes"`
 	// Default is what queries without --variant get, Choice what decided on it.
 	Default string                `json:"default_variant,omitempty"`
 	Choice  []engine.VariantScore `json:"choice,omitempty"`
-}
-
-type fitProbe struct {
-	Task    string  `json:"task"`
-	Queries int     `json:"queries"`
-	Dense   float64 `json:"dense_ndcg@1"`
-	Fitted  float64 `json:"fitted_ndcg@1"`
 }
 
 func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) {
@@ -170,9 +164,9 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 
 func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
 	s := fitSummary{DB: dir, Variant: rep.Variant, Fitted: !rep.Current, File: rep.File, Seed: seed, Passages: rep.Passages,
-		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []fitProbe{}, Default: rep.Default, Choice: rep.Choice}
+		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []answer.Probe{}, Default: rep.Default, Choice: rep.Choice}
 	for _, pr := range rep.Probes {
-		s.Probes = append(s.Probes, fitProbe{pr.Task, pr.Queries, pr.Dense, pr.Modified})
+		s.Probes = append(s.Probes, answer.NewProbe(pr))
 	}
 	return s
 }
@@ -214,7 +208,7 @@ func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: engine.VariantLocal, Seed: *o.seed, Passages: stats.Chunks, Seconds: took.Seconds(), Probes: []fitProbe{}, Default: stats.Default})
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: engine.VariantLocal, Seed: *o.seed, Passages: stats.Chunks, Seconds: took.Seconds(), Probes: []answer.Probe{}, Default: stats.Default})
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: local bridges over %s in %s; dense searches use them, and they follow what is added\n", dir, count(stats.Chunks, "passage", "passages"), short(took))
 	return err
@@ -231,7 +225,7 @@ func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string)
 		return err
 	}
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: variant, Seed: *o.seed, Passages: stats.Chunks, Probes: []fitProbe{}})
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: variant, Seed: *o.seed, Passages: stats.Chunks, Probes: []answer.Probe{}})
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: %s needs no fit; it follows the %s stored\n", dir, variant, count(stats.Chunks, "passage", "passages"))
 	return err

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdList = command{
@@ -39,18 +40,10 @@ type listOptions struct {
 	json          *bool
 }
 
-// storedDocument is what list --json and get --json print.
-type storedDocument struct {
-	ID       string         `json:"id"`
-	Title    string         `json:"title,omitempty"`
-	Text     string         `json:"text"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-}
-
 func (a *app) printDocument(d engine.Document) error {
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(storedDocument{d.ID, d.Title, d.Text, d.Metadata})
+	return enc.Encode(answer.NewDocument(d))
 }
 
 func (o listOptions) run(ctx context.Context, a *app, args []string) (err error) {

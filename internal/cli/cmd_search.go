@@ -15,8 +15,8 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdSearch = command{
@@ -90,37 +90,6 @@ func declareWay(f *flags, filter, variant string) way {
 
 // searchQuery is one query and its id in a file of queries.
 type searchQuery struct{ id, text string }
-
-// searchAnswer is one line of search --format json.
-type searchAnswer struct {
-	QueryID string      `json:"query_id,omitempty"`
-	Query   string      `json:"query"`
-	Mode    string      `json:"mode"`
-	Variant string      `json:"variant"`
-	TookMS  float64     `json:"took_ms"`
-	Hits    []searchHit `json:"hits"`
-}
-
-type searchHit struct {
-	ID       string         `json:"id"`
-	Score    float32        `json:"score"`
-	Cosine   float32        `json:"cosine"`
-	Coverage float32        `json:"coverage"`
-	Rank     int            `json:"rank"`
-	Title    string         `json:"title,omitempty"`
-	Text     string         `json:"text"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-
-	Presence   float32  `json:"presence"`
-	Pair       float32  `json:"pair"`
-	Chunk      int      `json:"chunk"`
-	Chunks     int      `json:"chunks"`
-	Start      int      `json:"start"`
-	End        int      `json:"end"`
-	Path       string   `json:"path,omitempty"`
-	Lines      []int    `json:"lines,omitempty"`
-	Duplicates []string `json:"duplicates,omitempty"`
-}
 
 func (o way) check() error {
 	switch {
@@ -239,20 +208,9 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 	took := time.Since(begin)
 	switch *o.format {
 	case "json":
-		ans := searchAnswer{Query: q.text, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: []searchHit{}}
+		ans := answer.NewSearch(q.text, res, took)
 		if *o.queries != "" {
 			ans.QueryID = q.id
-		}
-		for _, h := range res.Hits {
-			ans.Hits = append(ans.Hits, searchHit{h.ID, h.Score, h.Cosine, h.Coverage, h.Rank, h.Title, h.Text, h.Metadata,
-				h.Presence, h.Pair, h.Chunk, h.Chunks, h.Start, h.End, "", nil, h.Duplicates})
-			hit := &ans.Hits[len(ans.Hits)-1]
-			if path, lines, ok := folder.Place(h); ok {
-				hit.Path = path
-				if lines[0] > 0 {
-					hit.Lines = lines[:]
-				}
-			}
 		}
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":

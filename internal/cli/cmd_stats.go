@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/answer"
 )
 
 var cmdStats = command{
@@ -26,69 +27,6 @@ var cmdStats = command{
 	},
 }
 
-// statsSummary is what stats --json prints.
-type statsSummary struct {
-	DB          string        `json:"db"`
-	Documents   int           `json:"documents"`
-	Chunks      int           `json:"chunks"` // what is searched; a document of one piece counts once
-	Seq         uint64        `json:"seq"`    // number of the last commit
-	Truncated   int           `json:"truncated"`
-	Index       string        `json:"index"`
-	Metric      string        `json:"metric"`
-	Dim         int           `json:"dim"`
-	Model       string        `json:"model"`
-	Precision   string        `json:"precision"`
-	Pooling     string        `json:"pooling"`
-	MaxTokens   int           `json:"max_tokens"`
-	DiskBytes   int64         `json:"disk_bytes"`
-	LiveBytes   int64         `json:"live_bytes"`        // of the documents
-	DeadBytes   int64         `json:"dead_bytes"`        // of deleted and replaced ones, still needed
-	Reclaimable int64         `json:"reclaimable_bytes"` // about what compact gives back
-	FormatMajor int           `json:"format_major"`
-	Default     string        `json:"default_variant"`
-	Bridges     []statsBridge `json:"bridges"`
-	Memory      statsMemory   `json:"memory"`
-	Stale       int           `json:"stale"`       // passages that RLR's factor does not know of in full
-	Reembedding bool          `json:"reembedding"` // a change of model is under way
-}
-
-// statsMemory is what an open database keeps in memory, in bytes, part by part.
-type statsMemory struct {
-	Vectors int64 `json:"vectors"`
-	Codes   int64 `json:"codes"`
-	Graph   int64 `json:"graph"`
-	Words   int64 `json:"words"`
-	Columns int64 `json:"columns"`
-	RLR     int64 `json:"rlr"`
-	Local   int64 `json:"local"`
-}
-
-type statsBridge struct {
-	Variant  string     `json:"variant"`
-	File     string     `json:"file"`
-	Seq      uint64     `json:"seq"`
-	Passages int        `json:"passages"`
-	Unfitted int        `json:"unfitted"` // documents added or replaced since
-	Probes   []fitProbe `json:"probes"`
-}
-
-func newStats(s engine.Stats) statsSummary {
-	out := statsSummary{
-		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
-		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
-		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []statsBridge{},
-		Memory: statsMemory(s.Memory), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
-	}
-	for _, b := range s.Bridges {
-		sb := statsBridge{b.Variant, b.File, b.Seq, b.Passages, b.Unfitted, []fitProbe{}}
-		for _, p := range b.Probes {
-			sb.Probes = append(sb.Probes, fitProbe{p.Task, p.Queries, p.Dense, p.Modified})
-		}
-		out.Bridges = append(out.Bridges, sb)
-	}
-	return out
-}
-
 func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if len(args) > 0 {
 		return hinted(usagef("stats takes no arguments, got %q", args[0]), "name the database with --db")
@@ -105,7 +43,7 @@ func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if err := errors.Join(err, e.Close()); err != nil {
 		return err
 	}
-	s := newStats(stats)
+	s := answer.NewStats(stats)
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(s)
 	}
@@ -113,7 +51,7 @@ func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	return nil
 }
 
-func writeStats(w io.Writer, s statsSummary) {
+func writeStats(w io.Writer, s answer.Stats) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}

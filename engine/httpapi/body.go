@@ -1,0 +1,281 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A client has firstPatience for the first bytes of a body, and a second more for
+// each bytesPerSecond that it has sent; mostPatience at a time. Time in which the
+// server works, and does not read, is not counted.
+const (
+	firstPatience  = 20 * time.Second
+	mostPatience   = 30 * time.Second
+	bytesPerSecond = 16 << 10
+	maxDepth       = 100 // nesting of a JSON body
+)
+
+// patient reads a body from a client that may be slow, and gives up on one that is
+// too slow: whoever sends a byte a second would else hold the connection for days.
+type patient struct {
+	rc   *http.ResponseController
+	r    io.Reader
+	left time.Duration
+	dull bool // the connection takes no deadlines
+}
+
+func newPatient(w http.ResponseWriter, r io.Reader) *patient {
+	return &patient{rc: http.NewResponseController(w), r: r, left: firstPatience}
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	begin := time.Now()
+	if !p.dull {
+		p.dull = p.rc.SetReadDeadline(begin.Add(p.left)) != nil
+	}
+	n, err := p.r.Read(b)
+	p.left -= time.Since(begin)
+	p.left = min(p.left+time.Duration(n)*time.Second/bytesPerSecond, mostPatience)
+	if err == nil && p.left <= 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		err = refuse(http.StatusRequestTimeout, "slow_body", "the body came too slowly: less than %d bytes a second", bytesPerSecond)
+	}
+	return n, err
+}
+
+// done lets the connection live on: what is read of it while the request is worked
+// on only tells whether the client is still there.
+func (p *patient) done() {
+	if !p.dull {
+		_ = p.rc.SetReadDeadline(time.Time{}) // the connection may be gone, which the next use of it tells
+	}
+}
+
+// source is the body of a request, decompressed, at most so many bytes of it before
+// and after that. The returned function is called when nothing more is read.
+func (s *Server) source(w http.ResponseWriter, r *http.Request, most int64) (io.Reader, func(), error) {
+	p := newPatient(w, http.MaxBytesReader(w, r.Body, most))
+	var body io.Reader = p
+	switch e := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); e {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(p)
+		if err != nil {
+			return nil, nil, bodyError(fmt.Errorf("not gzip, as Content-Encoding says: %w", err), most)
+		}
+		body = z
+	default:
+		return nil, nil, refuse(http.StatusUnsupportedMediaType, "unsupported_encoding", "Content-Encoding %.40q: send gzip, or the body as it is", e)
+	}
+	return &limited{r: body, left: most, most: most}, p.done, nil
+}
+
+// limited is io.LimitReader that says when there is more.
+type limited struct {
+	r          io.Reader
+	left, most int64
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	if int64(len(b)) > l.left+1 {
+		b = b[:l.left+1]
+	}
+	n, err := l.r.Read(b)
+	if l.left -= int64(n); l.left < 0 {
+		return n, tooLarge(l.most)
+	}
+	return n, err
+}
+
+func tooLarge(most int64) *Error {
+	return refuse(http.StatusRequestEntityTooLarge, "too_large", "the body is longer than %d bytes (after decompression); send less at a time, or documents as NDJSON", most)
+}
+
+// bodyError is what an error of reading a body becomes.
+func bodyError(err error, most int64) error {
+	var e *Error
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &long):
+		return tooLarge(most)
+	}
+	return refuse(http.StatusBadRequest, "bad_body", "the body could not be read: %v", err)
+}
+
+// readAll reads the body of a request into memory that the server has for bodies.
+// release gives it back.
+func (s *Server) readAll(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+	var held int64
+	release = func() { s.buffers.shrink(held) }
+	src, done, err := s.source(w, r, s.o.MaxBody)
+	if err != nil {
+		return nil, release, err
+	}
+	defer done()
+	const step = 64 << 10
+	for {
+		if cap(body)-len(body) < step/2 {
+			n := int64(max(step, cap(body)))
+			if err := s.buffers.grow(n); err != nil {
+				return nil, release, err
+			}
+			held += n
+			body = append(make([]byte, 0, int64(cap(body))+n), body...)
+		}
+		n, err := src.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err == io.EOF {
+			return bytes.TrimPrefix(body, []byte("\ufeff")), release, nil
+		}
+		if err != nil {
+			return nil, release, bodyError(err, s.o.MaxBody)
+		}
+	}
+}
+
+// Kinds of bodies.
+const (
+	kindJSON   = "application/json"
+	kindNDJSON = "application/x-ndjson"
+)
+
+// kindOfBody is the kind of a request's body.
+func kindOfBody(r *http.Request) (string, error) {
+	given := r.Header.Get("Content-Type")
+	kind, params, err := mime.ParseMediaType(given)
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return "", refuse(http.StatusUnsupportedMediaType, "unsupported_type", "charset %.40q: send UTF-8", charset)
+	}
+	switch {
+	case err == nil && (kind == kindJSON || strings.HasSuffix(kind, "+json")):
+		return kindJSON, nil
+	case err == nil && (kind == kindNDJSON || kind == "application/ndjson" || kind == "application/jsonl" || kind == "application/json-lines" || kind == "application/jsonlines"):
+		return kindNDJSON, nil
+	case given == "":
+		return "", refuse(http.StatusUnsupportedMediaType, "unsupported_type", "no Content-Type: send %s", kindJSON)
+	}
+	return "", refuse(http.StatusUnsupportedMediaType, "unsupported_type", "Content-Type %.80q: send %s", given, kindJSON)
+}
+
+// decode reads one JSON value. strict refuses fields that it does not know.
+func decode(raw []byte, to any, strict bool) error {
+	bad := func(format string, args ...any) error {
+		return refuse(http.StatusBadRequest, "invalid_json", format, args...)
+	}
+	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
+		return bad("the body is empty; send a JSON object")
+	case !utf8.Valid(raw):
+		return bad("the body is not UTF-8")
+	case depth(raw) > maxDepth:
+		return bad("the body nests deeper than %d levels", maxDepth)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if strict {
+		dec.DisallowUnknownFields()
+	}
+	err := dec.Decode(to)
+	var own *Error
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &syntax):
+		return bad("no JSON: %v, at byte %d", syntax, syntax.Offset)
+	case errors.As(err, &kind):
+		return &Error{Status: http.StatusBadRequest, Code: "invalid", Param: kind.Field,
+			Message: fmt.Sprintf("%s where %s belongs (byte %d)", kind.Value, typeName(kind), kind.Offset)}
+	case err == io.ErrUnexpectedEOF:
+		return bad("no JSON: it ends in the middle")
+	case err != nil:
+		name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+		if unknown {
+			return invalid(strings.Trim(name, `"`), "unknown field %s; /openapi.json names those that there are", name)
+		}
+		return bad("%v", err)
+	}
+	if rest := bytes.TrimSpace(raw[dec.InputOffset():]); len(rest) > 0 {
+		return bad("something stands behind the JSON value: %.20q", rest)
+	}
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
+		return bad("null; send a JSON object")
+	}
+	return nil
+}
+
+// typeName says what belongs where a value of another type stands.
+func typeName(e *json.UnmarshalTypeError) string {
+	switch k := e.Type.Kind().String(); k {
+	case "struct", "map":
+		return "an object"
+	case "slice":
+		return "an array"
+	case "bool":
+		return "true or false"
+	case "int", "int64", "uint64":
+		return "an integer"
+	case "float32", "float64":
+		return "a number"
+	default:
+		return "a " + k
+	}
+}
+
+// depth is how deep the objects and arrays of a JSON text nest, as far as a look at
+// its brackets can tell.
+func depth(raw []byte) int {
+	most, now := 0, 0
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			most = max(most, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return most
+}
+
+// checkNumbers refuses numbers that no float64 holds, which filters could not read.
+func checkNumbers(v any) error {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err != nil || math.IsInf(f, 0) {
+			return invalid("metadata", "the number %.40s is out of range; write it as a string", v)
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// A bulk is stored in batches of so many documents, or bytes of lines: each is a
+// commit of its own.
+const (
+	bulkDocuments = 512
+	bulkBytes     = 4 << 20
+	failuresTold  = 100
+)
+
+// badLine is a line that a bulk skipped.
+type badLine struct {
+	Line    int    `json:"line"` // from 1
+	ID      string `json:"id"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// bulk stores the documents of a body of lines, a JSON object each, as they come. It
+// stops at the first line that cannot be stored, by when all before it are; with
+// ?on_error=skip it goes on, and the answer names the lines.
+func bulk(ctx context.Context, c *call) (any, error) {
+	q := c.r.URL.Query()
+	if err := known(q, "on_error"); err != nil {
+		return nil, err
+	}
+	b := &bulkLoad{c: c, skip: q.Get("on_error") == "skip"}
+	if e := q.Get("on_error"); e != "" && e != "skip" && e != "stop" {
+		return nil, invalid("on_error", "on_error is %.40q; use stop or skip", e)
+	}
+	defer func() { c.s.buffers.shrink(b.held) }()
+	src, done, err := c.s.source(c.x.ResponseWriter, c.r, c.s.o.MaxBulk)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := b.load(ctx, src); err != nil {
+		e := *errorOf(err)
+		e.Stored = &b.stored
+		return nil, &e
+	}
+	return b.stored, nil
+}
+
+type bulkLoad struct {
+	c      *call
+	skip   bool
+	stored Stored
+	docs   []engine.Document
+	lines  []int // of docs
+	bytes  int64 // of the lines of docs
+	held   int64 // memory taken from the server's buffers
+}
+
+func (b *bulkLoad) load(ctx context.Context, src io.Reader) error {
+	in := bufio.NewReaderSize(src, 64<<10)
+	var line []byte
+	for n := 1; ; n++ {
+		var err error
+		if line, err = b.line(in, line[:0]); err != nil && err != io.EOF {
+			return b.last(ctx, bodyError(err, b.c.s.o.MaxBulk))
+		}
+		last := err == io.EOF
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			if err := b.take(n, line); err != nil {
+				if err := b.refused(n, "", err); err != nil {
+					return b.last(ctx, err)
+				}
+			}
+		}
+		if last || len(b.docs) == bulkDocuments || b.bytes >= bulkBytes {
+			if err := b.flush(ctx); err != nil {
+				return err
+			}
+		}
+		if last {
+			return nil
+		}
+		if b.c.s.isDraining() {
+			return b.last(ctx, atLine(n+1, "", refuse(http.StatusServiceUnavailable, "closing", "the server is closing; send the lines from %d on again", n+1)))
+		}
+	}
+}
+
+// line reads a line into memory that the server has for bodies.
+func (b *bulkLoad) line(in *bufio.Reader, line []byte) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if int64(len(line)+len(part)) > b.c.s.o.MaxBody {
+			return line, refuse(http.StatusRequestEntityTooLarge, "too_large", "a line is longer than %d bytes; split the document", b.c.s.o.MaxBody)
+		}
+		for b.held < b.bytes+int64(len(line)+len(part)) {
+			if err := b.c.s.buffers.grow(1 << 20); err != nil {
+				return line, err
+			}
+			b.held += 1 << 20
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// take reads the document of a line.
+func (b *bulkLoad) take(n int, line []byte) error {
+	var d documentRequest
+	if err := decode(line, &d, true); err != nil {
+		return err
+	}
+	doc, err := d.document()
+	if err != nil {
+		return err
+	}
+	b.docs, b.lines, b.bytes = append(b.docs, doc), append(b.lines, n), b.bytes+int64(len(line))
+	return nil
+}
+
+// flush stores what has been read. A refused document is left out, and then either
+// the rest is stored or, where the bulk stops at it, what came before it.
+func (b *bulkLoad) flush(ctx context.Context) error {
+	for len(b.docs) > 0 {
+		res, err := b.store(ctx)
+		var refused *engine.DocumentError
+		if errors.As(err, &refused) && errors.Is(err, engine.ErrInvalid) {
+			at := refused.Position
+			if err := b.refused(b.lines[at], refused.ID, refused.Err); err != nil {
+				b.docs, b.lines = b.docs[:at], b.lines[:at]
+				return b.last(ctx, err)
+			}
+			b.docs, b.lines = append(b.docs[:at], b.docs[at+1:]...), append(b.lines[:at], b.lines[at+1:]...)
+			continue
+		}
+		if err != nil {
+			return atLine(b.lines[0], "", err)
+		}
+		b.stored.add(res)
+		break
+	}
+	b.docs, b.lines, b.bytes = b.docs[:0], b.lines[:0], 0
+	return nil
+}
+
+// store commits the batch, in its turn.
+func (b *bulkLoad) store(ctx context.Context) (engine.AddResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.c.s.o.LoadTimeout)
+	defer cancel()
+	give, err := b.c.s.slots.take(ctx, true)
+	if err != nil {
+		return engine.AddResult{}, err
+	}
+	defer give()
+	return b.c.db.Upsert(ctx, b.docs)
+}
+
+// last stores what came before the end of a bulk, and returns why it ends.
+func (b *bulkLoad) last(ctx context.Context, why error) error {
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	return why
+}
+
+// refused notes a line that cannot be stored, or returns what ends the bulk.
+func (b *bulkLoad) refused(n int, id string, err error) error {
+	e := atLine(n, id, err)
+	if !b.skip || e.Status >= 500 {
+		return e
+	}
+	if b.stored.Skipped++; len(b.stored.Failed) < failuresTold {
+		b.stored.Failed = append(b.stored.Failed, badLine{Line: n, ID: e.ID, Code: e.Code, Message: e.Message})
+	}
+	return nil
+}
+
+// atLine is an error with the line that it is about.
+func atLine(n int, id string, err error) *Error {
+	e := *errorOf(err)
+	e.At, e.Message = &n, fmt.Sprintf("line %d: %s", n, e.Message)
+	if id != "" {
+		e.ID = id
+	}
+	return &e
+}

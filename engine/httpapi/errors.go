@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// Error is what went wrong with a request, as its answer tells it. The codes are
+// part of the API: they are added to, not changed.
+type Error struct {
+	Status  int    // of HTTP
+	Code    string // one of the table in docs/HTTP.md
+	Message string // for people; names the input and the remedy
+	Param   string // the field that is wrong, "" where none is
+	// At is the place of a refused document in the request, from 0, or of a line of a
+	// bulk, from 1; nil where no place is known. ID is that document's id.
+	At *int
+	ID string
+	// Stored is what a bulk stored before the error; nil elsewhere.
+	Stored *Stored
+
+	cause error
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Unwrap returns the cause, nil where the request itself is the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// statusCancelled is what the log says of a request whose client went away; nobody
+// reads it.
+const statusCancelled = 499
+
+// sentinels is the one table of what errors of the layers below become. The first
+// that matches counts. quiet are those whose words may speak of this machine (paths,
+// addresses of sources): clients get the text of the table, the log the error.
+var sentinels = []struct {
+	err    error
+	status int
+	code   string
+	quiet  string
+}{
+	{err: context.Canceled, status: statusCancelled, code: "cancelled"},
+	{err: context.DeadlineExceeded, status: http.StatusGatewayTimeout, code: "timeout", quiet: "the request took longer than the server allows; ask for less at a time"},
+	{err: engine.ErrNotFound, status: http.StatusNotFound, code: "not_found"},
+	{err: engine.ErrExists, status: http.StatusConflict, code: "exists"},
+	{err: engine.ErrNotFitted, status: http.StatusConflict, code: "not_fitted"},
+	{err: engine.ErrReadOnly, status: http.StatusForbidden, code: "read_only", quiet: "the server was started read-only"},
+	{err: engine.ErrNoEncoder, status: http.StatusNotImplemented, code: "no_encoder", quiet: "the server has no encoder: give vectors, or search in mode lexical"},
+	{err: encoder.ErrMedia, status: http.StatusBadRequest, code: "invalid"},
+	{err: engine.ErrInvalid, status: http.StatusBadRequest, code: "invalid"},
+	{err: engine.ErrForeign, status: http.StatusConflict, code: "foreign", quiet: "other files are where this collection would be; choose another name"},
+	{err: engine.ErrNoSpace, status: http.StatusInsufficientStorage, code: "no_space", quiet: "the server's disk is full; documents can still be deleted"},
+	{err: engine.ErrCorrupt, status: http.StatusInternalServerError, code: "corrupt", quiet: "what is stored is damaged; the server's log says what. What is derived is made anew by itself: try again soon"},
+	{err: engine.ErrLocked, status: http.StatusServiceUnavailable, code: "locked", quiet: "another process holds the database; try again later"},
+	{err: engine.ErrClosed, status: http.StatusServiceUnavailable, code: "closing", quiet: "the server is closing; try again later"},
+	{err: encoder.ErrClosed, status: http.StatusServiceUnavailable, code: "closing", quiet: "the server is closing; try again later"},
+	{err: encoder.ErrUnavailable, status: http.StatusServiceUnavailable, code: "encoder_unavailable", quiet: "the model or its runtime is missing on the server"},
+	{err: encoder.ErrSource, status: http.StatusBadGateway, code: "encoder_source", quiet: "the source of vectors behind the server does not answer as it should; the server's log says why"},
+	{err: encoder.ErrMismatch, status: http.StatusInternalServerError, code: "mismatch", quiet: "the server's encoder is not that of the database"},
+	{err: engine.ErrEncoder, status: http.StatusInternalServerError, code: "encoder_failed", quiet: "the server's encoder failed; the server's log says why"},
+}
+
+// errorOf is err as an answer tells it.
+func errorOf(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	out := &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "the server failed; its log says why, under the id of this request", cause: err}
+	for _, s := range sentinels {
+		if !errors.Is(err, s.err) {
+			continue
+		}
+		out.Status, out.Code, out.Message = s.status, s.code, err.Error()
+		if s.quiet != "" {
+			out.Message = s.quiet
+		}
+		break
+	}
+	var f *filter.Error
+	if errors.As(err, &f) {
+		out.Status, out.Code, out.Message, out.Param = http.StatusBadRequest, "invalid_filter", f.Summary(), "filter"
+	}
+	var d *engine.DocumentError
+	if errors.As(err, &d) {
+		out.At, out.ID = &d.Position, d.ID
+	}
+	return out
+}
+
+// kindOf is the type of an error in the sense of OpenAI's API, whose clients choose
+// their exceptions by status and show it.
+func kindOf(status int) string {
+	switch {
+	case status == http.StatusUnauthorized:
+		return "authentication_error"
+	case status == http.StatusForbidden:
+		return "permission_error"
+	case status == http.StatusNotFound:
+		return "not_found_error"
+	case status == http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case status >= 500:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+// errorAnswer is the body of every answer that is an error: both the project's
+// {"error":{"code","message"}} and the shape of OpenAI's API.
+type errorAnswer struct {
+	Error errorBody `json:"error"`
+}
+
+type errorBody struct {
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	At      *int    `json:"at,omitempty"`
+	ID      string  `json:"id,omitempty"`
+	Request string  `json:"request,omitempty"`
+	Stored  *Stored `json:"stored,omitempty"`
+}
+
+func (e *Error) body(request string) errorAnswer {
+	b := errorBody{Code: e.Code, Message: e.Message, Type: kindOf(e.Status), At: e.At, ID: e.ID, Request: request, Stored: e.Stored}
+	if e.Param != "" {
+		b.Param = &e.Param
+	}
+	return errorAnswer{b}
+}
+
+func refuse(status int, code, format string, args ...any) *Error {
+	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// invalid refuses the value of a field.
+func invalid(param, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Code: "invalid", Message: fmt.Sprintf(format, args...), Param: param}
+}

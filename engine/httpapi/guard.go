@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// checkHost refuses requests to a name that is not the server's: a page whose own
+// name was pointed at this machine (DNS rebinding) would else be read as if it were
+// of this origin.
+func (s *Server) checkHost(r *http.Request) error {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if addr, err := netip.ParseAddr(host); err == nil {
+		host = addr.Unmap().String()
+	}
+	if slices.Contains(s.o.Hosts, "*") || slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(strings.Trim(h, "[]"), host) }) {
+		return nil
+	}
+	return refuse(http.StatusForbidden, "wrong_host", "the request is for the host %.100q, and this server answers for %s; ask it by one of these names, or start it with this one allowed", host, strings.Join(s.o.Hosts, ", "))
+}
+
+// crossOrigin answers what browsers ask for pages of other origins, and refuses
+// writes of pages that are not allowed to call the server. done says that the request
+// has its answer.
+func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+	origin := r.Header.Get("Origin")
+	if origin != "" && slices.Contains(s.o.Origins, origin) {
+		h := w.Header()
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
+			h.Set("Access-Control-Allow-Headers", "Authorization, X-Api-Key, Content-Type, Content-Encoding")
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return true, nil
+		}
+	}
+	if err := s.origins.Check(r); err != nil {
+		return false, refuse(http.StatusForbidden, "wrong_origin", "a page of another origin (%.100q) may not call this server; start it with that origin allowed", origin)
+	}
+	return false, nil
+}

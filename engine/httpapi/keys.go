@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// Scope is what a key may do.
+type Scope uint8
+
+// Scopes, each of which includes those before it.
+const (
+	ScopeNone  Scope = iota // what anybody may: health, and the description of the API
+	ScopeRead               // searches, embeddings, documents, statistics
+	ScopeWrite              // storing, deleting, collections
+)
+
+// String returns "none", "read" or "write".
+func (s Scope) String() string {
+	return [...]string{"none", "read", "write"}[min(s, ScopeWrite)]
+}
+
+// minKey is the least length of a key: 16 characters of base64 are 96 bits.
+const minKey, maxKeys, maxKeyFile = 16, 10_000, 1 << 20
+
+// Keys are the keys of a server. Only digests are kept. Its methods are safe for
+// concurrent use.
+type Keys struct {
+	digests [][sha256.Size]byte
+	scopes  []Scope
+}
+
+// ReadKeys reads a file of keys (ParseKeys), which must be its owner's alone: on
+// Unix a file that others may read is refused.
+func ReadKeys(path string) (*Keys, error) {
+	raw, err := regular.ReadFile(path, maxKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the keys: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the keys: %w", err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: others may read the keys (mode %o); chmod 600 makes them yours alone", engine.ErrInvalid, info.Mode().Perm())}
+	}
+	k, err := ParseKeys(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// ParseKeys reads keys, one a line: "read KEY" for one that may read, "write KEY" or
+// the key alone for one that may do all. Empty lines and those that begin with #
+// count for nothing. A key has 16 to 1,024 visible characters of ASCII. Errors wrap
+// engine.ErrInvalid, name the line, and never hold a key.
+func ParseKeys(raw []byte) (*Keys, error) {
+	k := &Keys{}
+	seen := map[[sha256.Size]byte]bool{}
+	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(raw, []byte("\ufeff"))))
+	for n := 1; lines.Scan(); n++ {
+		bad := func(what string) error { return fmt.Errorf("%w: line %d of the keys: %s", engine.ErrInvalid, n, what) }
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		scope := ScopeWrite
+		if len(fields) == 2 && fields[0] == "read" {
+			scope = ScopeRead
+		} else if len(fields) == 2 && fields[0] != "write" {
+			return nil, bad(`the word before the key is neither "read" nor "write"`)
+		} else if len(fields) > 2 {
+			return nil, bad(`more than a scope and a key; write "read KEY", "write KEY" or a key`)
+		}
+		key := fields[len(fields)-1]
+		switch {
+		case len(key) < minKey:
+			return nil, bad(fmt.Sprintf("a key of %d characters is soon guessed; use %d or more", len(key), minKey))
+		case len(key) > 1024 || strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }):
+			return nil, bad("a key has 16 to 1,024 visible characters of ASCII")
+		case len(k.digests) == maxKeys:
+			return nil, bad(fmt.Sprintf("more than %d keys", maxKeys))
+		}
+		digest := sha256.Sum256([]byte(key))
+		if seen[digest] {
+			return nil, bad("this key stands in the file twice")
+		}
+		seen[digest] = true
+		k.digests, k.scopes = append(k.digests, digest), append(k.scopes, scope)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%w: reading the keys: %v", engine.ErrInvalid, err)
+	}
+	if len(k.digests) == 0 {
+		return nil, fmt.Errorf("%w: there is no key in it; write one a line", engine.ErrInvalid)
+	}
+	return k, nil
+}
+
+// Scope is what a key may do, ScopeNone for one that is not known. It takes the same
+// time for every key of a length.
+func (k *Keys) Scope(key string) Scope {
+	digest := sha256.Sum256([]byte(key))
+	found := 0
+	for i := range k.digests {
+		same := subtle.ConstantTimeCompare(digest[:], k.digests[i][:])
+		found = subtle.ConstantTimeSelect(same, int(k.scopes[i]), found)
+	}
+	return Scope(found)
+}
+
+var errNoKey = errors.New("no key")
+
+// keyOf is the key that a request shows.
+func keyOf(h http.Header) (string, error) {
+	if key := h.Get("x-api-key"); key != "" {
+		return key, nil
+	}
+	scheme, key, ok := strings.Cut(h.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return "", errNoKey
+	}
+	return strings.TrimSpace(key), nil
+}
+
+// allow checks that a request may do what needs a scope.
+func (s *Server) allow(r *http.Request, need Scope) error {
+	if s.o.Keys == nil || need == ScopeNone {
+		return nil
+	}
+	key, err := keyOf(r.Header)
+	if err != nil {
+		return refuse(http.StatusUnauthorized, "unauthorized", "this server asks for a key: send Authorization: Bearer KEY, or x-api-key: KEY")
+	}
+	switch has := s.o.Keys.Scope(key); {
+	case has == ScopeNone:
+		return refuse(http.StatusUnauthorized, "unauthorized", "this server does not know the key")
+	case has < need:
+		return refuse(http.StatusForbidden, "forbidden", "this key may %s, and the call needs one that may %s", has, need)
+	}
+	return nil
+}

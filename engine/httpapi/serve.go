@@ -1,0 +1,55 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Bounds of connections.
+const (
+	headTime    = 10 * time.Second // for the head of a request
+	bodyTime    = 30 * time.Second // for what no handler reads; handlers set their own
+	idleTime    = 2 * time.Minute  // between two requests
+	headBytes   = 64 << 10
+	connections = 4096 // open at a time; more wait until they are accepted
+)
+
+// Serve answers requests that come in by l until ctx is done; it closes l. Then it
+// drains: it takes no connection more, bulks end after their batch, and running
+// requests have Options.DrainTime to end before they are cut off, which is an error.
+// When it returns, no request runs, so the database may be closed.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	base, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	srv := &http.Server{
+		Handler: s, ReadHeaderTimeout: headTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: headBytes,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug), // what single connections do wrong
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(netutil.LimitListener(l, connections)) }()
+	select {
+	case err := <-ended:
+		s.Drain()
+		return fmt.Errorf("serving %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.Drain()
+	waited, cancel := context.WithTimeout(context.Background(), s.o.DrainTime)
+	defer cancel()
+	err := srv.Shutdown(waited)
+	if errors.Is(err, context.DeadlineExceeded) {
+		cut()
+		err = fmt.Errorf("requests still ran %s after the server was told to end, and were cut off: %w", s.o.DrainTime, errors.Join(context.DeadlineExceeded, srv.Close()))
+	}
+	<-ended
+	s.running.Wait()
+	return err
+}

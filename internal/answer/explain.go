@@ -1,0 +1,118 @@
+package answer
+
+import "github.com/lexsem/lexsem/engine"
+
+// Explanation tells why a document scores what it scores for a query. The fields mean
+// what those of engine.Explanation do.
+type Explanation struct {
+	Query      string               `json:"query"`
+	Mode       string               `json:"mode"`
+	Variant    string               `json:"variant"`
+	ID         string               `json:"id"`
+	Title      string               `json:"title"`
+	Rank       int                  `json:"rank"`
+	Chunk      int                  `json:"chunk"`
+	Chunks     int                  `json:"chunks"`
+	Start      int                  `json:"start"`
+	End        int                  `json:"end"`
+	Score      float32              `json:"score"`
+	Cosine     float32              `json:"cosine"`
+	Modulated  float32              `json:"modulated"`
+	BM25       float32              `json:"bm25"`
+	Coverage   float32              `json:"coverage"`
+	Presence   float32              `json:"presence"`
+	Pair       float32              `json:"pair"`
+	Terms      []ExplainedTerm      `json:"terms"`
+	Words      []ExplainedWord      `json:"words"`
+	Pairs      []ExplainedPair      `json:"pairs"`
+	Attributed bool                 `json:"attributed"`
+	Plain      float64              `json:"plain"`
+	Bias       float64              `json:"bias"`
+	Tokens     []ExplainedToken     `json:"tokens"`
+	Dimensions []ExplainedDimension `json:"dimensions"`
+	Matches    []ExplainedMatch     `json:"matches"`
+}
+
+// ExplainedTerm is one summand of the score.
+type ExplainedTerm struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight"`
+	Value  float64 `json:"value"`
+}
+
+// ExplainedWord is one distinct word of the query.
+type ExplainedWord struct {
+	Term      string  `json:"term"`
+	Start     int     `json:"start"`
+	End       int     `json:"end"`
+	Count     int     `json:"count"`
+	Documents int     `json:"documents"`
+	IDF       float64 `json:"idf"`
+	BM25      float64 `json:"bm25"`
+	Coverage  float64 `json:"coverage"`
+	Most      float64 `json:"most"`
+}
+
+// ExplainedPair is one pair of adjacent words of the query.
+type ExplainedPair struct {
+	First  string  `json:"first"`
+	Second string  `json:"second"`
+	Share  float64 `json:"share"`
+	Found  bool    `json:"found"`
+}
+
+// ExplainedToken is what one token adds to the modulated cosine.
+type ExplainedToken struct {
+	ID    int32   `json:"id"`
+	Token string  `json:"token"`
+	Start int     `json:"start"`
+	End   int     `json:"end"`
+	Shift float64 `json:"shift"`
+	Scale float64 `json:"scale"`
+}
+
+// ExplainedDimension is one dimension's part of the cosine.
+type ExplainedDimension struct {
+	Dimension int     `json:"dimension"`
+	Before    float64 `json:"before"`
+	After     float64 `json:"after"`
+}
+
+// ExplainedMatch is a word of the query in the document; Start and End are bytes of the field.
+type ExplainedMatch struct {
+	Field string `json:"field"`
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Term  string `json:"term"`
+}
+
+// NewExplanation is an explanation as answers show it.
+func NewExplanation(query string, x engine.Explanation) Explanation {
+	e := Explanation{
+		Query: query, Mode: x.Trace.Mode, Variant: x.Trace.Variant, ID: x.ID, Title: x.Title, Rank: x.Rank,
+		Chunk: x.Chunk, Chunks: x.Chunks, Start: x.Start, End: x.End,
+		Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated, BM25: x.BM25, Coverage: x.Coverage, Presence: x.Presence, Pair: x.Pair,
+		Terms: []ExplainedTerm{}, Words: []ExplainedWord{}, Pairs: []ExplainedPair{},
+		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
+		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
+	}
+	for _, t := range x.Terms {
+		e.Terms = append(e.Terms, ExplainedTerm(t))
+	}
+	for _, w := range x.Words {
+		e.Words = append(e.Words, ExplainedWord(w))
+	}
+	for _, p := range x.Pairs {
+		e.Pairs = append(e.Pairs, ExplainedPair(p))
+	}
+	for _, t := range x.Tokens {
+		e.Tokens = append(e.Tokens, ExplainedToken(t))
+	}
+	for _, d := range x.Dimensions {
+		e.Dimensions = append(e.Dimensions, ExplainedDimension(d))
+	}
+	for _, m := range x.Matches {
+		e.Matches = append(e.Matches, ExplainedMatch(m))
+	}
+	return e
+}

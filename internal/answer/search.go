@@ -1,0 +1,81 @@
+// Package answer defines what answers look like as JSON, for all that print or
+// send them: one definition, so that the same thing has the same names everywhere.
+// Its names are part of what users rely on: they are added to, not changed.
+package answer
+
+import (
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/folder"
+)
+
+// Search is the answer to one query.
+type Search struct {
+	QueryID string  `json:"query_id,omitempty"` // in a file of queries
+	Query   string  `json:"query"`
+	Mode    string  `json:"mode"`    // the one that was used, never "auto"
+	Variant string  `json:"variant"` // the modulation that was applied, "none" for none
+	TookMS  float64 `json:"took_ms"`
+	Hits    []Hit   `json:"hits"`
+}
+
+// Hit is one document found, or one chunk of it. The fields mean what those of
+// engine.Hit do.
+type Hit struct {
+	ID       string         `json:"id"`
+	Score    float32        `json:"score"`
+	Cosine   float32        `json:"cosine"`
+	Coverage float32        `json:"coverage"`
+	Rank     int            `json:"rank"`
+	Title    string         `json:"title,omitempty"`
+	Text     string         `json:"text"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+
+	Presence   float32  `json:"presence"`
+	Pair       float32  `json:"pair"`
+	Chunk      int      `json:"chunk"`
+	Chunks     int      `json:"chunks"`
+	Start      int      `json:"start"`
+	End        int      `json:"end"`
+	Path       string   `json:"path,omitempty"`  // of the file that the document came from
+	Lines      []int    `json:"lines,omitempty"` // of that file, the first and the last
+	Duplicates []string `json:"duplicates,omitempty"`
+}
+
+// NewSearch is the answer that res gives to query, after took.
+func NewSearch(query string, res engine.Result, took time.Duration) Search {
+	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits))}
+	for i, h := range res.Hits {
+		s.Hits[i] = NewHit(h)
+	}
+	return s
+}
+
+// NewHit is a hit as answers show it.
+func NewHit(h engine.Hit) Hit {
+	a := Hit{
+		ID: h.ID, Score: h.Score, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
+		Title: h.Title, Text: h.Text, Metadata: h.Metadata, Presence: h.Presence, Pair: h.Pair,
+		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Duplicates: h.Duplicates,
+	}
+	if path, lines, ok := folder.Place(h); ok {
+		if a.Path = path; lines[0] > 0 {
+			a.Lines = lines[:]
+		}
+	}
+	return a
+}
+
+// Document is a stored document.
+type Document struct {
+	ID       string         `json:"id"`
+	Title    string         `json:"title,omitempty"`
+	Text     string         `json:"text"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// NewDocument is a document as answers show it.
+func NewDocument(d engine.Document) Document {
+	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata}
+}

@@ -1,0 +1,81 @@
+package answer
+
+import "github.com/lexsem/lexsem/engine"
+
+// Stats describes a database.
+type Stats struct {
+	DB          string   `json:"db"`
+	Documents   int      `json:"documents"`
+	Chunks      int      `json:"chunks"` // what is searched; a document of one piece counts once
+	Seq         uint64   `json:"seq"`    // number of the last commit
+	Truncated   int      `json:"truncated"`
+	Index       string   `json:"index"`
+	Metric      string   `json:"metric"`
+	Dim         int      `json:"dim"`
+	Model       string   `json:"model"`
+	Precision   string   `json:"precision"`
+	Pooling     string   `json:"pooling"`
+	MaxTokens   int      `json:"max_tokens"`
+	DiskBytes   int64    `json:"disk_bytes"`
+	LiveBytes   int64    `json:"live_bytes"`        // of the documents
+	DeadBytes   int64    `json:"dead_bytes"`        // of deleted and replaced ones, still needed
+	Reclaimable int64    `json:"reclaimable_bytes"` // about what compact gives back
+	FormatMajor int      `json:"format_major"`
+	Default     string   `json:"default_variant"`
+	Bridges     []Bridge `json:"bridges"`
+	Memory      Memory   `json:"memory"`
+	Stale       int      `json:"stale"`       // passages that RLR's factor does not know of in full
+	Reembedding bool     `json:"reembedding"` // a change of model is under way
+}
+
+// Memory is what an open database keeps in memory, in bytes, part by part.
+type Memory struct {
+	Vectors int64 `json:"vectors"`
+	Codes   int64 `json:"codes"`
+	Graph   int64 `json:"graph"`
+	Words   int64 `json:"words"`
+	Columns int64 `json:"columns"`
+	RLR     int64 `json:"rlr"`
+	Local   int64 `json:"local"`
+}
+
+// Bridge is one fitted bridge.
+type Bridge struct {
+	Variant  string  `json:"variant"`
+	File     string  `json:"file"`
+	Seq      uint64  `json:"seq"`
+	Passages int     `json:"passages"`
+	Unfitted int     `json:"unfitted"` // documents added or replaced since
+	Probes   []Probe `json:"probes"`
+}
+
+// NewStats is a description of a database as answers show it.
+func NewStats(s engine.Stats) Stats {
+	out := Stats{
+		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
+		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
+		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []Bridge{},
+		Memory: Memory(s.Memory), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
+	}
+	for _, b := range s.Bridges {
+		sb := Bridge{b.Variant, b.File, b.Seq, b.Passages, b.Unfitted, []Probe{}}
+		for _, p := range b.Probes {
+			sb.Probes = append(sb.Probes, NewProbe(p))
+		}
+		out.Bridges = append(out.Bridges, sb)
+	}
+	return out
+}
+
+// Probe is what a fit gained on queries that it did not train on, as nDCG@1.
+type Probe struct {
+	Task    string  `json:"task"`
+	Queries int     `json:"queries"`
+	Dense   float64 `json:"dense_ndcg@1"`
+	Fitted  float64 `json:"fitted_ndcg@1"`
+}
+
+// NewProbe is a probe as answers show it.
+func NewProbe(p engine.ProbeScore) Probe {
+	return Probe{Task: p.Task, Queries: p.Queries, Dense: p.Dense, Fitted: p.Modified}
+}
