@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/lexsem/lexsem/engine"
 )
@@ -50,6 +51,28 @@ type statsSummary struct {
 	Memory      statsMemory   `json:"memory"`
 	Stale       int           `json:"stale"`       // passages that RLR's factor does not know of in full
 	Reembedding bool          `json:"reembedding"` // a change of model is under way
+	HeldBy      *statsHolder  `json:"held_by,omitempty"`
+}
+
+// statsHolder is another process that has the database open, and answered.
+type statsHolder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Model   string    `json:"model"` // "" if it was opened without one
+	Since   time.Time `json:"since"`
+}
+
+func (h statsHolder) String() string {
+	return fmt.Sprintf("process %d (%s) since %s", h.PID, h.Command, h.Since.Format(time.RFC3339))
+}
+
+// heldBy is nil where this process has the database open.
+func heldBy(db *database) *statsHolder {
+	h, other := db.Holder()
+	if !other {
+		return nil
+	}
+	return &statsHolder{h.PID, h.Command, h.Model, h.Since}
 }
 
 // statsMemory is what an open database keeps in memory, in bytes, part by part.
@@ -102,10 +125,11 @@ func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 		return err
 	}
 	stats, err := e.Stats(ctx)
-	if err := errors.Join(err, e.Close()); err != nil {
+	s := newStats(stats)
+	s.HeldBy = heldBy(e)
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
-	s := newStats(stats)
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(s)
 	}
@@ -122,6 +146,9 @@ func writeStats(w io.Writer, s statsSummary) {
 		row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
 	} else {
 		row("documents", "%s, commit %d", thousands(s.Documents), s.Seq)
+	}
+	if s.HeldBy != nil {
+		row("open in", "%v, which answers other commands", *s.HeldBy)
 	}
 	row("space", "%s live, %s dead, about %s to be had by `lexsem compact`", bytesOf(s.LiveBytes), bytesOf(s.DeadBytes), bytesOf(s.Reclaimable))
 	if s.Chunks > s.Documents {
