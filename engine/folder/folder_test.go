@@ -475,3 +475,21 @@ func TestSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestEarlierState: documents that were brought back to an earlier version are
+// brought up to date, though the file is as it was.
+func TestEarlierState(t *testing.T) {
+	b := newBase(t)
+	b.write(map[string]string{"a.txt": "one"})
+	b.synced(folder.Options{}, "+1 ~0 -0 =0 read 1")
+	before, err := b.e.Get(t.Context(), "a.txt")
+	b.ok(err)
+	b.writeAt(b.dir, "a.txt", "two", past.Add(time.Hour))
+	b.synced(folder.Options{}, "+0 ~1 -0 =0 read 1")
+	_, err = b.e.Upsert(t.Context(), []engine.Document{before})
+	b.ok(err)
+	b.synced(folder.Options{}, "+0 ~1 -0 =0 read 1")
+	if d, err := b.e.Get(t.Context(), "a.txt"); err != nil || d.Text != "two" {
+		t.Fatalf("the document is %+v, %v; want what the file holds", d, err)
+	}
+}

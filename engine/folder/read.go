@@ -95,20 +95,20 @@ func (r *run) same(f file) ([]string, bool) {
 	if !ok || s.Racy || s.Size != f.size || s.Time != f.time {
 		return nil, false
 	}
-	ids, ok := r.stored(s, true)
+	ids, ok := r.stored(s)
 	return ids, ok
 }
 
-// stored says whether the documents that a stamp speaks of are recorded and not claimed,
-// and (timed) whether they were stored with the stamp's time.
-func (r *run) stored(s stamp, timed bool) ([]string, bool) {
+// stored says whether the documents that a stamp speaks of are recorded, with its time, and
+// not claimed: with another time they are of another version of the file.
+func (r *run) stored(s stamp) ([]string, bool) {
 	ids := r.paths[s.Path]
 	if len(ids) != s.Documents {
 		return nil, false
 	}
 	var sum uint64
 	for _, id := range ids {
-		if _, taken := r.claimed[id]; taken || timed && r.f.docs[id].time != seconds(s.Time) {
+		if _, taken := r.claimed[id]; taken || r.f.docs[id].time != seconds(s.Time) {
 			return nil, false
 		}
 		sum += hashOf(id)
@@ -220,7 +220,7 @@ func (d *reader) touched(x *reading) bool {
 	if !ok || !bytes.Equal(was.Digest, x.stamp.Digest) {
 		return false
 	}
-	ids, ok := d.stored(was, false)
+	ids, ok := d.stored(was)
 	if !ok {
 		return false
 	}
