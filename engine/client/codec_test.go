@@ -271,7 +271,7 @@ func TestSentinelsAreWhole(t *testing.T) {
 }
 
 var engineErrors = map[string]error{
-	"ErrNotFound": engine.ErrNotFound, "ErrExists": engine.ErrExists, "ErrInvalid": engine.ErrInvalid, "ErrNoEncoder": engine.ErrNoEncoder,
+	"ErrNotFound": engine.ErrNotFound, "ErrNoDatabase": engine.ErrNoDatabase, "ErrNoExport": engine.ErrNoExport, "ErrExists": engine.ErrExists, "ErrInvalid": engine.ErrInvalid, "ErrNoEncoder": engine.ErrNoEncoder,
 	"ErrNotFitted": engine.ErrNotFitted, "ErrClosed": engine.ErrClosed, "ErrCorrupt": engine.ErrCorrupt, "ErrForeign": engine.ErrForeign,
 	"ErrLocked": engine.ErrLocked, "ErrNoSpace": engine.ErrNoSpace, "ErrBackup": engine.ErrBackup, "ErrOtherBackup": engine.ErrOtherBackup,
 	"ErrOccupied": engine.ErrOccupied, "ErrReadOnly": engine.ErrReadOnly, "ErrEncoder": engine.ErrEncoder,

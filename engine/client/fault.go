@@ -15,7 +15,7 @@ import (
 // sentinels are the errors that callers look for with errors.Is, by the name under
 // which they cross.
 var sentinels = map[string]error{
-	"not found": engine.ErrNotFound, "exists": engine.ErrExists, "invalid": engine.ErrInvalid, "no encoder": engine.ErrNoEncoder,
+	"not found": engine.ErrNotFound, "no database": engine.ErrNoDatabase, "no export": engine.ErrNoExport, "exists": engine.ErrExists, "invalid": engine.ErrInvalid, "no encoder": engine.ErrNoEncoder,
 	"not fitted": engine.ErrNotFitted, "closed": engine.ErrClosed, "corrupt": engine.ErrCorrupt, "foreign": engine.ErrForeign,
 	"locked": engine.ErrLocked, "no space": engine.ErrNoSpace, "backup": engine.ErrBackup, "other backup": engine.ErrOtherBackup,
 	"occupied": engine.ErrOccupied, "read only": engine.ErrReadOnly, "encoder contract": engine.ErrEncoder,

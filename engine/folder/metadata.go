@@ -2,7 +2,9 @@ package folder
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,8 +12,9 @@ import (
 	"github.com/lexsem/lexsem/engine/files"
 )
 
-// Metadata that every document from a file has. A field of the file's own with one of
-// these names stands in the object "front" instead.
+// Metadata that every document from a folder's file has. A field of the file's own with one
+// of these names stands in the object "front" instead. A record of a file that was named
+// itself keeps its fields, and has none of these where it has one of their names.
 const (
 	metaPath  = "path"     // below the root, with slashes; of a file that was named itself, its absolute path
 	metaRoot  = "root"     // absolute path of the folder; a file that was named itself has none
@@ -25,10 +28,14 @@ const (
 var ownNames = map[string]bool{metaPath: true, metaRoot: true, metaTime: true, metaKind: true, metaLine: true, metaEnd: true, metaFront: true}
 
 // Describe adds to a record's metadata where it came from. root is "" for a file that
-// was named itself, whose path is then absolute.
+// was named itself, whose path is then absolute: nothing of its records is renamed, so that
+// filters find what the file says, and what Export wrote comes back.
 func Describe(r files.Record, root, path, kind string, modified time.Time) engine.Document {
 	d := r.Document
 	d.Breaks = r.Breaks
+	if root == "" && !r.Verbatim && slices.ContainsFunc(slices.Collect(maps.Keys(d.Metadata)), func(k string) bool { return ownNames[k] }) {
+		return d
+	}
 	m := make(map[string]any, len(d.Metadata)+6)
 	front := map[string]any{}
 	for k, v := range d.Metadata {
