@@ -65,6 +65,7 @@ var kinds = []kind{
 	{"html", readHTML, false, []string{"html", "htm", "xhtml"}},
 	{"json", readJSON, false, []string{"json"}},
 	{"parquet", readParquet, true, []string{"parquet"}},
+	{"pdf", readPDF, true, []string{"pdf"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
 }
