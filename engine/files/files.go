@@ -72,6 +72,7 @@ var kinds = []kind{
 	{"npy", readNPY, false, []string{"npy"}},
 	{"fbin", readFBin, false, []string{"fbin"}},
 	{"fvecs", readFVecs, false, []string{"fvecs"}},
+	{"chromem", readChromem, false, []string{"gob", "gob.gz"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
 }
@@ -114,6 +115,9 @@ func KindOf(name string) string {
 			return "code"
 		}
 		return ""
+	}
+	if ext == ".gz" { // read where it belongs to the kind, as with chromem-go
+		ext = path.Ext(strings.TrimSuffix(base, ext)) + ext
 	}
 	return byExt[strings.TrimPrefix(ext, ".")]
 }

@@ -177,7 +177,7 @@ func TestReaderErrors(t *testing.T) {
 		if k.seek {
 			continue
 		}
-		begin, special := map[string]string{"json": "[", "npy": npyMagic, "fbin": "\x01\x00\x00\x00\x01", "fvecs": "\x01\x00"}[k.name]
+		begin, special := map[string]string{"json": "[", "chromem": "", "npy": npyMagic, "fbin": "\x01\x00\x00\x00\x01", "fvecs": "\x01\x00"}[k.name]
 		if !special {
 			begin = "text\tb,text\n"
 		}
