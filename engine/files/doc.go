@@ -19,6 +19,13 @@
 //	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata
 //	parquet   .parquet            one a row; nested columns are metadata, dates and times in RFC 3339,
 //	                              decimals with all their digits, bytes in base64
+//	pdf       .pdf                one: the text of its pages with breaks between them; title, author,
+//	                              description, pages. Scans have no text, encrypted ones are not read
+//	npy       .npy                one a row of a float32 or float64 array: a vector without a text
+//	fbin      .fbin               the same; uint32 n, uint32 d, then n·d float32
+//	fvecs     .fvecs              the same; each row an int32 d, then d float32
+//	chromem   .gob .gob.gz        what chromem-go keeps or exports: its documents with their vectors; of an
+//	                              export the collection is metadata. Encrypted ones are not read
 //
 // Texts are UTF-8, or UTF-16 with a byte order mark. Lines end in \n in the text.
 // Dates of front matter are in RFC 3339 and UTC, those without a time of day are such as

@@ -25,6 +25,9 @@ type Options struct {
 	ID string
 	// Columns says what is in which column.
 	Columns Columns
+	// IDs has the ids of a file of vectors (npy, fbin, fvecs), one a line; nil means
+	// that they are numbered. By convention NAME.ids stands beside NAME.
+	IDs io.Reader
 	// MaxBytes is the most that one text, or one record with all that it has, may
 	// take; 0 means DefaultMaxBytes.
 	MaxBytes int64
@@ -65,6 +68,11 @@ var kinds = []kind{
 	{"html", readHTML, false, []string{"html", "htm", "xhtml"}},
 	{"json", readJSON, false, []string{"json"}},
 	{"parquet", readParquet, true, []string{"parquet"}},
+	{"pdf", readPDF, true, []string{"pdf"}},
+	{"npy", readNPY, false, []string{"npy"}},
+	{"fbin", readFBin, false, []string{"fbin"}},
+	{"fvecs", readFVecs, false, []string{"fvecs"}},
+	{"chromem", readChromem, false, []string{"gob", "gob.gz"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
 }
@@ -107,6 +115,9 @@ func KindOf(name string) string {
 			return "code"
 		}
 		return ""
+	}
+	if ext == ".gz" { // read where it belongs to the kind, as with chromem-go
+		ext = path.Ext(strings.TrimSuffix(base, ext)) + ext
 	}
 	return byExt[strings.TrimPrefix(ext, ".")]
 }

@@ -43,15 +43,6 @@ func TestVectorFiles(t *testing.T) {
 	}
 }
 
-// The header's padding is right whatever the length of the shape.
-func TestNPYHeader(t *testing.T) {
-	for n := 1; n < 1e9; n *= 10 {
-		if h := npyHeader(n, 384); len(h)%64 != 0 || int(binary.LittleEndian.Uint16(h[8:])) != len(h)-10 {
-			t.Errorf("header for %d rows has %d bytes", n, len(h))
-		}
-	}
-}
-
 func TestWriteFileKeepsOldOnFailure(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out")
 	ok := func(s string) func(io.Writer) error {

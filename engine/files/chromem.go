@@ -1,0 +1,174 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math"
+	"unicode/utf8"
+)
+
+// readChromem reads what chromem-go keeps, a file a document, or exports, all
+// collections in one, zipped or not. Of its files that only name a collection it makes
+// no document.
+func readChromem(s *source) error {
+	in := &cancelledReader{r: s.r}
+	br := bufio.NewReader(in)
+	head, err := br.Peek(2)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(br)
+		if err != nil {
+			return fail(ErrMalformed, "not a gzip file: %w", err)
+		}
+		br = bufio.NewReader(z)
+	}
+	c := &chromemReader{s: s, g: gobReader{r: br, types: map[int]gobType{}, max: int(min(s.o.MaxBytes, math.MaxInt32))}}
+	switch err = c.file(); {
+	case err == nil, err == errStopped, s.ctx.Err() != nil, errors.Is(err, ErrTooLarge):
+		return err
+	case in.err != nil:
+		return in.err
+	}
+	return fail(ErrMalformed, "not a file of chromem-go (encrypted ones are not read), or damaged: %w", err)
+}
+
+// cancelledReader keeps the error of the file, which others wrap.
+type cancelledReader struct {
+	r   io.Reader
+	err error
+}
+
+func (c *cancelledReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if err != nil && err != io.EOF {
+		c.err = err
+	}
+	return n, err
+}
+
+type chromemReader struct {
+	s *source
+	g gobReader
+}
+
+// file reads the one value of a file: a document, the name of a collection, or an
+// export.
+func (c *chromemReader) file() error {
+	kind, err := c.g.value()
+	if err != nil {
+		return unended(err)
+	}
+	for _, f := range c.g.types[kind].fields {
+		if f.name == "Collections" {
+			return c.export(kind)
+		}
+	}
+	d, err := c.document(kind)
+	if err != nil || d.ID == "" && d.Text == "" { // of a collection
+		return err
+	}
+	return c.give(d, "")
+}
+
+func (c *chromemReader) export(kind int) error {
+	return c.g.fields(kind, 0, func(name string, kind int) (bool, error) {
+		t := c.g.types[kind]
+		if name != "Collections" || !t.isMap || t.key != gobString {
+			return false, nil
+		}
+		return true, c.g.list(func() error {
+			collection, err := c.g.string()
+			if err != nil {
+				return err
+			}
+			return c.g.fields(t.elem, 0, func(name string, kind int) (bool, error) {
+				t := c.g.types[kind]
+				if name != "Documents" || !t.isMap || t.key != gobString {
+					return false, nil
+				}
+				return true, c.g.list(func() error {
+					if _, err := c.g.string(); err != nil { // the id, which the document has, too
+						return err
+					}
+					d, err := c.document(t.elem)
+					if err != nil {
+						return err
+					}
+					return c.give(d, collection)
+				})
+			})
+		})
+	})
+}
+
+// document reads one document. All that it has is no more than MaxBytes.
+func (c *chromemReader) document(kind int) (rec Record, err error) {
+	size := 0
+	grow := func(n int) error { size += n; return c.s.tooLong(size) }
+	err = c.g.fields(kind, 0, func(name string, kind int) (_ bool, err error) {
+		t := c.g.types[kind]
+		switch {
+		case name == "ID" && kind == gobString:
+			rec.ID, err = c.g.string()
+			return true, err
+		case name == "Content" && kind == gobString:
+			rec.Text, err = c.g.string()
+			return true, errors.Join(err, grow(len(rec.Text)))
+		case name == "Metadata" && t.isMap && t.key == gobString && t.elem == gobString:
+			rec.Metadata = map[string]any{}
+			return true, c.g.list(func() error {
+				k, err := c.g.string()
+				if err != nil {
+					return err
+				}
+				v, err := c.g.string()
+				rec.Metadata[k] = v
+				return errors.Join(err, grow(len(k)+len(v)+1))
+			})
+		case name == "Embedding" && !t.isMap && t.elem == gobFloat:
+			return true, c.g.list(func() error {
+				x, err := c.g.float()
+				rec.Vector = append(rec.Vector, float32(x))
+				return errors.Join(err, grow(4))
+			})
+		}
+		return false, nil
+	})
+	return rec, err
+}
+
+// give yields a document. Its collection, where the file says that, is metadata.
+func (c *chromemReader) give(rec Record, collection string) error {
+	c.s.n++
+	if collection != "" {
+		if rec.Metadata == nil {
+			rec.Metadata = map[string]any{}
+		}
+		if _, taken := rec.Metadata["collection"]; !taken {
+			rec.Metadata["collection"] = collection
+		}
+	}
+	var err error
+	for k, v := range rec.Metadata {
+		if text, _ := v.(string); !utf8.ValidString(k) || !utf8.ValidString(text) {
+			err = ErrBinary
+		}
+	}
+	if !utf8.ValidString(rec.Text) {
+		err = ErrBinary
+	}
+	for _, x := range rec.Vector {
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			err = fail(ErrMalformed, "its vector has the number %v", f)
+		}
+	}
+	if len(rec.Metadata) == 0 {
+		rec.Metadata = nil
+	}
+	return c.s.record(rec, err)
+}

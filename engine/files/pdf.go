@@ -1,0 +1,189 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/klippa-app/go-pdfium"
+	pdferrors "github.com/klippa-app/go-pdfium/errors"
+	"github.com/klippa-app/go-pdfium/requests"
+)
+
+// maxPage is the longest that a step of reading a PDF, such as a page, may take: one
+// that takes longer is made to.
+const maxPage = time.Minute
+
+// readPDF reads one document: the text of all pages, with breaks at their beginnings.
+func readPDF(s *source) (err error) {
+	in := &cancelledAt{s: s}
+	reader, err := newPDFReader(s.ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.close()) }()
+	var rec Record
+	err = reader.read(io.NewSectionReader(in, 0, s.size), s.size, s.o.MaxBytes, &rec)
+	switch {
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	case in.err != nil && !reader.dead:
+		return in.err
+	case err != nil:
+		return err
+	case blank(rec.Text):
+		return fail(ErrNoText, "there is no text on its pages; recognise that of a scan (OCR) first")
+	}
+	return s.one(rec)
+}
+
+// pdfReader reads one PDF in a machine of its own.
+type pdfReader struct {
+	ctx  context.Context
+	doc  pdfium.Pdfium
+	dead bool // was stopped in the middle of a step
+}
+
+func newPDFReader(ctx context.Context) (*pdfReader, error) {
+	pool, err := pdfMachines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := pool.GetInstanceWithContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the reader of PDF files does not start: %w", err)
+	}
+	return &pdfReader{ctx: ctx, doc: doc}, nil
+}
+
+func (p *pdfReader) close() error {
+	if p.dead {
+		return nil
+	}
+	return p.doc.Close()
+}
+
+var errSlowPage = fail(ErrMalformed, "one page takes longer than %v; print the file anew", maxPage)
+
+// step runs one step, and stops the machine when the context ends or time is up.
+func (p *pdfReader) step(f func() error) error {
+	ctx, cancel := context.WithTimeoutCause(p.ctx, maxPage, errSlowPage)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- f() }() // ends with the machine
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		p.dead = true
+		return errors.Join(context.Cause(ctx), p.doc.Kill())
+	}
+}
+
+// read fills rec with what a PDF of size bytes has, of at most so many bytes of text.
+func (p *pdfReader) read(r io.ReadSeeker, size, most int64, rec *Record) error {
+	var at requests.PageByIndex
+	var pages int
+	err := p.step(func() error {
+		doc, err := p.doc.OpenDocument(&requests.OpenDocument{FileReader: r, FileReaderSize: size})
+		if err != nil {
+			return explainPDF(err)
+		}
+		n, err := p.doc.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc.Document})
+		if err != nil {
+			return explainPDF(err)
+		}
+		at.Document, pages = doc.Document, n.PageCount
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for i := range pages {
+		var page string
+		err := p.step(func() error {
+			at.Index = i
+			got, err := p.doc.GetPageText(&requests.GetPageText{Page: requests.Page{ByIndex: &at}})
+			if err != nil {
+				return fail(ErrMalformed, "page %d: %w", i+1, err)
+			}
+			page = got.Text
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if page = pageLines(page); blank(page) {
+			continue
+		}
+		if text.Len() > 0 {
+			text.WriteString("\n\n")
+			rec.Breaks = append(rec.Breaks, text.Len())
+		}
+		text.WriteString(page)
+		if int64(text.Len()) > most {
+			return fail(ErrTooLarge, "its text is longer than %s; split it", bytesText(most))
+		}
+	}
+	rec.Text = text.String()
+	rec.Metadata = map[string]any{"pages": pages}
+	return p.step(func() error { return p.describe(&at, rec) })
+}
+
+// placeholders are what programs write where they are told no title or author.
+var placeholders = map[string]bool{"untitled": true, "(anonymous)": true, "anonymous": true, "(unspecified)": true, "unspecified": true, "unknown": true}
+
+// describe takes the title and what else the file says of itself.
+func (p *pdfReader) describe(at *requests.PageByIndex, rec *Record) error {
+	for tag, to := range map[string]string{"Title": "", "Author": "author", "Subject": "description"} {
+		got, err := p.doc.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: at.Document, Tag: tag})
+		if err != nil {
+			return explainPDF(err)
+		}
+		value := strings.Join(strings.Fields(clean(got.Value)), " ")
+		switch {
+		case value == "", placeholders[strings.ToLower(value)]:
+		case to == "":
+			rec.Title = value
+		default:
+			rec.Metadata[to] = value
+		}
+	}
+	return nil
+}
+
+// explainPDF makes an error of the library one of ours.
+func explainPDF(err error) error {
+	if errors.Is(err, pdferrors.ErrPassword) || errors.Is(err, pdferrors.ErrSecurity) {
+		return fail(ErrMalformed, "the PDF is encrypted; save it without a password: %w", err)
+	}
+	return fail(ErrMalformed, "not a PDF, or damaged: %w", err)
+}
+
+// pageLines is the text of a page in lines that end in \n, with words together that
+// the end of a line had divided.
+func pageLines(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	for _, hyphen := range []string{"\x02", "\ufffe"} { // how the library writes a soft one
+		s = strings.ReplaceAll(s, hyphen+"\n", "")
+		s = strings.ReplaceAll(s, hyphen, "")
+	}
+	return strings.Trim(clean(s), "\n")
+}
+
+// clean leaves out what is no text: control characters, and bytes that are not UTF-8.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case r < ' ' && r != '\n' && r != '\t', r == 0x7f, r == '\ufffe', r == '\uffff':
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
+}

@@ -1,0 +1,99 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/klippa-app/go-pdfium"
+	"github.com/klippa-app/go-pdfium/webassembly"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// PDFs are read by PDFium, compiled to WebAssembly: it runs in a machine that reaches
+// no file and no network, has bounded memory, and can be stopped at any moment, so a
+// hostile file reaches nothing. It is compiled when the first PDF is read, which takes
+// some seconds of a core; what comes out is kept in the user's cache folder.
+
+// pdfMemory is the most memory that reading one PDF may take, in pages of 64 KiB.
+const pdfMemory = 512 << 20 / (64 << 10)
+
+// pdfStart is a start of the machines.
+type pdfStart struct {
+	done chan struct{} // closed at its end
+	pool pdfium.Pool
+	err  error
+}
+
+var pdfStarted struct {
+	sync.Mutex
+	start *pdfStart // the last one, nil if that has failed
+}
+
+// pdfMachines returns the machines, and starts them where they are not there. A start
+// goes on when the context of a caller ends: others may wait for it.
+func pdfMachines(ctx context.Context) (pdfium.Pool, error) {
+	pdfStarted.Lock()
+	start := pdfStarted.start
+	if start == nil {
+		start = &pdfStart{done: make(chan struct{})}
+		pdfStarted.start = start
+		go func() {
+			if start.pool, start.err = startPDF(); start.err != nil {
+				pdfStarted.Lock()
+				pdfStarted.start = nil
+				pdfStarted.Unlock()
+			}
+			close(start.done)
+		}()
+	}
+	pdfStarted.Unlock()
+	select {
+	case <-start.done:
+		return start.pool, start.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func startPDF() (pdfium.Pool, error) {
+	config := wazero.NewRuntimeConfig().
+		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling). // PDFium needs them
+		WithCloseOnContextDone(true).
+		WithMemoryLimitPages(pdfMemory)
+	if dir, err := pdfCache(); err == nil { // else it is compiled in each process
+		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
+			config = config.WithCompilationCache(cache)
+		}
+	}
+	pool, err := webassembly.Init(webassembly.Config{
+		MaxTotal:      runtime.GOMAXPROCS(0),
+		FSConfig:      wazero.NewFSConfig(), // no files
+		RuntimeConfig: config,
+		Stdout:        io.Discard,
+		Stderr:        io.Discard,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the reader of PDF files does not start: %w", err)
+	}
+	return pool, nil
+}
+
+// pdfCache is the folder for what is compiled, beside that of the models.
+func pdfCache() (string, error) {
+	dir := os.Getenv("LEXSEM_CACHE")
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(user, "lexsem")
+	}
+	return filepath.Join(dir, "pdfium"), nil
+}

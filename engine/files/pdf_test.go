@@ -1,0 +1,105 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testPDF is a file that testdata/pdf/make.py has made (reportlab, fpdf2).
+func testPDF(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "pdf", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestPDF(t *testing.T) {
+	for name, c := range map[string]struct {
+		title, begin, has string
+		words, pages      int
+	}{
+		"p_simple.pdf":    {"My Title", "Heading one\nThe quick brown fox jumps over", "Second page ünïcödé\nThe quick", 228, 2},
+		"p_enc_owner.pdf": {"", "Heading one\n", "Second page", 228, 2},
+		"p_cols.pdf":      {"", "Left para 0. The quick brown fox jumps over the\nlazy dog", "Left para 39. The quick", 2200, 3},
+		"p_uni.pdf":       {"", "Zwölf Boxkämpfer jagen Viktor. Привет мир. Ελληνικά.", "efficient office file", 50, 1},
+	} {
+		recs, _, err := readAll(t, name, testPDF(t, name), Options{ID: "p"})
+		if err != nil || len(recs) != 1 {
+			t.Errorf("%s: %v, %v", name, recs, err)
+			continue
+		}
+		r := recs[0]
+		if n := len(strings.Fields(r.Text)); r.ID != "p" || r.Title != c.title || !strings.HasPrefix(r.Text, c.begin) || !strings.Contains(r.Text, c.has) || n < c.words-4 || n > c.words+4 {
+			t.Errorf("%s: title %q, %d words: %.300q", name, r.Title, n, r.Text)
+		}
+		if r.Metadata["pages"] != c.pages || len(r.Breaks) != c.pages-1 || r.From != 0 || r.Verbatim {
+			t.Errorf("%s: %v, breaks %v", name, r.Metadata, r.Breaks)
+		}
+		if name == "p_simple.pdf" && (fmt.Sprint(r.Metadata["author"]) != "An Author" || !strings.HasPrefix(r.Text[r.Breaks[0]:], "Second page")) {
+			t.Errorf("%s: %v, breaks %v", name, r.Metadata, r.Breaks)
+		}
+	}
+}
+
+func TestBadPDF(t *testing.T) {
+	good := testPDF(t, "p_simple.pdf")
+	for name, c := range map[string]struct {
+		in   string
+		is   error
+		want string
+	}{
+		"encrypted": {testPDF(t, "p_enc_user.pdf"), ErrMalformed, "save it without a password"},
+		"scan":      {testPDF(t, "p_scan.pdf"), ErrNoText, "OCR"},
+		"empty":     {"", ErrMalformed, "not a PDF"},
+		"other":     {"<html>", ErrMalformed, "not a PDF"},
+		"begin":     {good[:300], ErrMalformed, "not a PDF"},
+	} {
+		if recs, _, err := readAll(t, "a.pdf", c.in, Options{}); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v; want %q", name, recs, err, c.want)
+		}
+	}
+	if _, _, err := readAll(t, "a.pdf", good, Options{MaxBytes: 800}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a long text: %v", err)
+	}
+	for i := 0; i < len(good); i += 311 { // damage gives a text or an error
+		b := []byte(good)
+		b[i] ^= 0x15
+		if _, _, err := readAll(t, "a.pdf", string(b), Options{}); err != nil && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrNoText) {
+			t.Errorf("byte %d: %v", i, err)
+		}
+	}
+}
+
+// TestPDFStops: a step that does not end is stopped with its context, and the next
+// file is read.
+func TestPDFStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := newPDFReader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, cancel)
+	release := make(chan struct{})
+	defer close(release)
+	if err := p.step(func() error { <-release; return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := p.close(); err != nil {
+		t.Errorf("closing a stopped reader: %v", err)
+	}
+	if recs, _, err := readAll(t, "a.pdf", testPDF(t, "p_simple.pdf"), Options{}); err != nil || len(recs) != 1 {
+		t.Errorf("the next file: %v", err)
+	}
+}
+
+func FuzzPDF(f *testing.F) {
+	fuzz(f, "pdf", testPDF(f, "p_simple.pdf"), testPDF(f, "p_scan.pdf"), "%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>")
+}
