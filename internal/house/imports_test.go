@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"engine/collections":                    {"engine", "engine/internal/fault", "encoder", "store"},
 	"engine/files":                          {"engine"},
 	"engine/folder":                         {"engine", "engine/files", "engine/filter", "internal/atomicfile", "internal/regular"},
+	"engine/adapters/internal/adapt":        {"engine", "engine/filter", "encoder"},
 	"engine/filter":                         {"engine/internal/fault", "engine/internal/metadata"},
 	"engine/fusion":                         {"engine/internal/fault", "index/inverted"},
 	"modulate/local":                        {"modulate", "internal/vec", "internal/cow", "internal/snapshot"},
