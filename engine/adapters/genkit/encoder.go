@@ -3,6 +3,7 @@ package lexsem
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/firebase/genkit/go/ai"
 
@@ -43,24 +44,33 @@ func Encoder(e ai.Embedder, dim int, o EncoderOptions) encoder.Encoder {
 	return adapt.ByRole(ask(o.Passage), ask(o.Query))
 }
 
+// batch is how many documents an embedder is given at once: services refuse more
+// than some hundred, and between two calls the context is looked at.
+const batch = 64
+
 // embed asks an embedder for one vector a document.
 func embed(ctx context.Context, e ai.Embedder, docs []*ai.Document, options any) ([][]float32, error) {
-	res, err := e.Embed(ctx, &ai.EmbedRequest{Input: docs, Options: options})
-	if err != nil {
-		return nil, fmt.Errorf("embedding by %s: %w", e.Name(), err)
-	}
-	if res == nil {
-		res = &ai.EmbedResponse{}
-	}
-	if len(res.Embeddings) != len(docs) {
-		return nil, fmt.Errorf("%w: embedder %s gives %d vectors for %d documents", encoder.ErrContract, e.Name(), len(res.Embeddings), len(docs))
-	}
-	vectors := make([][]float32, len(docs))
-	for i, v := range res.Embeddings {
-		if v == nil || v.Embedding == nil {
-			return nil, fmt.Errorf("%w: embedder %s gives no vector for document %d", encoder.ErrContract, e.Name(), i)
+	vectors := make([][]float32, 0, len(docs))
+	for part := range slices.Chunk(docs, batch) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		vectors[i] = v.Embedding
+		res, err := e.Embed(ctx, &ai.EmbedRequest{Input: part, Options: options})
+		if err != nil {
+			return nil, fmt.Errorf("embedding by %s: %w", e.Name(), err)
+		}
+		if res == nil {
+			res = &ai.EmbedResponse{}
+		}
+		if len(res.Embeddings) != len(part) {
+			return nil, fmt.Errorf("%w: embedder %s gives %d vectors for %d documents", encoder.ErrContract, e.Name(), len(res.Embeddings), len(part))
+		}
+		for _, v := range res.Embeddings {
+			if v == nil || v.Embedding == nil {
+				return nil, fmt.Errorf("%w: embedder %s gives no vector for document %d", encoder.ErrContract, e.Name(), len(vectors))
+			}
+			vectors = append(vectors, v.Embedding)
+		}
 	}
 	return vectors, nil
 }
