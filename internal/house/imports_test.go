@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"internal/answer":                       {"engine", "engine/folder"},
 	"engine/httpapi":                        {"internal/answer", "engine", "engine/filter", "encoder", "internal/regular"},
 	"internal/figures":                      {},
+	"internal/release":                      {},
 	"bench/report":                          {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":                            {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
 	"bench/sure":                            {"bench", "bench/stat", "encoder"},
