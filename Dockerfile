@@ -20,8 +20,11 @@ COPY --from=build /out/lexsem /usr/bin/lexsem
 COPY --from=build --chown=65532:65532 /out/root/ /
 COPY LICENSE /usr/share/doc/lexsem/
 USER 65532:65532
-ENV HOME=/cache LEXSEM_DB=/data/db LEXSEM_CACHE=/cache LEXSEM_BACKEND=native
+ENV HOME=/cache LEXSEM_DB=/data/db LEXSEM_CACHE=/cache LEXSEM_BACKEND=native LEXSEM_ADDR=0.0.0.0:7700
 VOLUME ["/data", "/cache"]
 WORKDIR /data
+EXPOSE 7700
+# It is for servers: docker run … lexsem serve. Elsewhere, turn it off by --no-healthcheck.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["/usr/bin/lexsem", "health"]
 ENTRYPOINT ["/usr/bin/lexsem"]
 CMD ["help"]

@@ -26,6 +26,7 @@ func commands() []command {
 		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
 		cmdServe, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdVersion,
 		cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdCompletion, cmdVersion,
+		cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdCompletion, cmdHealth, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore,
 	}
 }

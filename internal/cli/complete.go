@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -219,6 +220,7 @@ var knownValues = map[string]func() []string{
 	"variant":     variantNames,
 	"fit variant": fittedNames,
 	"index":       index.Kinds,
+	"language":    text.Languages,
 	"role":        among("passage", "query"),
 	"over":        among(bench.OverQueries, bench.OverPassages),
 	"systems":     systemNames,
