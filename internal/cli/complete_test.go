@@ -36,8 +36,8 @@ func TestComplete(t *testing.T) {
 		want  string // candidates
 		offer string
 	}{
-		{"=se", "setup search", offerNothing},
-		{"--offline --model hash =se", "setup search", offerNothing},
+		{"=sea", "search", offerNothing},
+		{"--offline --model hash =set", "setup", offerNothing},
 		{"--db =", "", offerFolders},
 		{"--model =all", "all-MiniLM-L6-v2 all-MiniLM-L6-v2-int8 all-MiniLM-L6-v2-q", offerFolders},
 		{"search --model =ol", "ollama:", offerFolders},
@@ -163,7 +163,7 @@ func TestShells(t *testing.T) {
 		line []string
 		want string
 	}{
-		{[]string{"se"}, "search setup"},
+		{[]string{"sea"}, "search"},
 		{[]string{"search", "--mode", ""}, "auto dense hybrid lexical"},
 		{[]string{"search", "--col"}, "--collapse"},
 		{[]string{"--db", "a"}, "a folder"},
