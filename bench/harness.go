@@ -68,7 +68,7 @@ type Options struct {
 
 // Default systems and tasks of a report.
 var (
-	DefaultSystems = []string{"dense", "rlr", "slr", "rlr+slr"}
+	DefaultSystems = []string{"dense", "rlr", "rlr+slr", "rlr-local", "bm25", "hybrid"}
 	DefaultTasks   = []string{"query", "keyword", "part:16"}
 )
 

@@ -23,7 +23,7 @@ BM25 on five tasks: preference (needs pairs.jsonl), robustness (variants/summari
 clustering (labels.tsv) and retrieval (a judged corpus). Each runs on the first folder of --data that
 has its files. Versions of texts are drawn by the seed.`,
 	examples: []string{
-		"lexsem bench sage --data $LEXSEM_DATA/pairs-stsb-en,$LEXSEM_DATA/sure-nq,$LEXSEM_DATA/cluster-agnews-test",
+		"lexsem bench sage --data $LEXSEM_DATA/pairs-stsb-en,$LEXSEM_DATA/sure-nq",
 		"lexsem bench sage --data $LEXSEM_DATA/sure-fiqa --tasks sensitivity,retrieval --similarities jaccard,bm25 --json -",
 	},
 	declare: func(f *flags) action {

@@ -39,7 +39,21 @@ type versionInfo struct {
 	CGO      bool   `json:"cgo"` // whether ONNX Runtime can be used
 }
 
+// linkedVersion and linkedCommit are set by the linker in releases, which are built
+// without the repository: -ldflags "-X …". Else build info tells, also what
+// `go install …@latest` has fetched.
+var linkedVersion, linkedCommit string
+
 func versions() versionInfo {
+	v := builtVersion()
+	if linkedVersion != "" {
+		v.Version, v.Commit = linkedVersion, linkedCommit
+	}
+	return v
+}
+
+// builtVersion is what the go command wrote into the program.
+func builtVersion() versionInfo {
 	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: hasCGO}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
-const helpWidth = 96
+// helpWidth is the columns of every line that help prints.
+const helpWidth = 80
 
 func help(env Env, topics []string) error {
 	switch {
 	case len(topics) == 0:
 		writeOverview(env.Stdout)
+	case len(topics) == 1 && topics[0] == manTopic:
+		writeMan(env.Stdout, versions().Version)
 	default:
 		c, rest, ok := match(topics)
 		if !ok {
@@ -26,34 +30,37 @@ func help(env Env, topics []string) error {
 	return nil
 }
 
+// overview is what the program is, in a sentence.
+const overview = `lexsem finds passages by meaning and by their very words: one vector a passage, and a query vector that is bent towards the words the query holds.`
+
+// variablesText says how flags are set without the command line.
+const variablesText = "Every flag has a variable: --db is LEXSEM_DB, --ef-construction is LEXSEM_EF_CONSTRUCTION."
+
+// firstSteps are the examples of the program as a whole.
+var firstSteps = []string{
+	"lexsem demo",
+	"lexsem index --db notes.db ~/notes",
+	`lexsem search --db notes.db "how do I rotate the keys"`,
+}
+
 func writeOverview(w io.Writer) {
-	fmt.Fprint(w, `lexsem finds passages by meaning and by their very words: one vector a passage,
-and a query vector that is bent towards the words the query holds.
-
-Usage: lexsem COMMAND [flags] [arguments]
-
-`)
+	fmt.Fprintf(w, "%s\nUsage: lexsem COMMAND [flags] [arguments]\n\n", wrap(overview, 0, helpWidth))
+	column := 0
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
+		column = max(column, len(c.name)+4)
 	}
-	fmt.Fprint(w, `
-`+"`lexsem help COMMAND`"+` shows flags, exit codes and examples. Every flag has a variable:
---db is LEXSEM_DB, --ef-construction is LEXSEM_EF_CONSTRUCTION.
-
-Start with:
-  lexsem demo
-  lexsem index --db notes.db ~/notes && lexsem search --db notes.db "how do I rotate the keys"
-`)
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-*s%s", column-2, c.name, wrap(c.summary, column, helpWidth)[column:])
+	}
+	fmt.Fprintf(w, "\n%s\nStart with:\n", wrap("`lexsem help COMMAND` shows flags, exit codes and examples, `lexsem help "+manTopic+"` prints a man page. "+variablesText, 0, helpWidth))
+	writeExamples(w, firstSteps)
 }
 
 func writeHelp(w io.Writer, c command) {
-	var g globals
-	f := newFlags(c.name)
-	c.declare(f)
-	g.declare(f)
-	fmt.Fprintf(w, "lexsem %s: %s\n\nUsage: lexsem %s [flags] %s\n", c.name, c.summary, c.name, c.args)
-	if c.about != "" {
-		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.about))
+	f := tableOf(c)
+	fmt.Fprint(w, wrap("lexsem "+c.name+": "+c.summary, 0, helpWidth), "\n", wrap("Usage: lexsem "+c.name+" [flags] "+c.args, 0, helpWidth))
+	for _, p := range paragraphs(c.about) {
+		fmt.Fprintf(w, "\n%s", wrap(p, 0, helpWidth))
 	}
 	for _, g := range f.groups {
 		if len(g.names) == 0 {
@@ -67,26 +74,66 @@ func writeHelp(w io.Writer, c command) {
 	fmt.Fprintf(w, "\nExit codes:\n%s", wrap(exitCodesText, 2, helpWidth))
 	if len(c.examples) > 0 {
 		fmt.Fprint(w, "\nExamples:\n")
-		for _, e := range c.examples {
-			fmt.Fprintf(w, "  %s\n", e)
+		writeExamples(w, c.examples)
+	}
+}
+
+// tableOf declares the flags of a command and those of every command.
+func tableOf(c command) *flags {
+	var g globals
+	f := newFlags(c.name)
+	c.declare(f)
+	g.declare(f)
+	return f
+}
+
+// paragraphs are the parts of a text between empty lines.
+func paragraphs(text string) []string {
+	var all []string
+	for p := range strings.SplitSeq(text, "\n\n") {
+		if p = strings.TrimSpace(p); p != "" {
+			all = append(all, p)
 		}
 	}
+	return all
+}
+
+// writeExamples prints command lines; a long one goes on behind a backslash, which is
+// put between two words and outside of quotes.
+func writeExamples(w io.Writer, examples []string) {
+	for _, e := range examples {
+		line := " "
+		for _, word := range shellWords(e) {
+			if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > helpWidth-2 && len(line) > 4 {
+				fmt.Fprintf(w, "%s \\\n", line)
+				line = "   "
+			}
+			line += " " + word
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// shellWords splits at spaces outside of quotes, and keeps the quotes.
+func shellWords(s string) []string {
+	quote := rune(0)
+	return strings.FieldsFunc(s, func(r rune) bool {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote = r
+		}
+		return r == ' ' && quote == 0
+	})
 }
 
 // writeFlag prints one flag. Its usage starts with the name of its value in
 // backquotes; numbers do without.
 func writeFlag(w io.Writer, f *flag.Flag) {
-	value, usage := "N", f.Usage
-	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
-		value = ""
-	}
-	if rest, ok := strings.CutPrefix(usage, "`"); ok {
-		value, usage, _ = strings.Cut(rest, "`")
-	}
+	value, usage := valueName(f)
 	head := strings.TrimSpace(dashed(f.Name) + " " + value)
-	if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
-		usage += " (default " + f.DefValue + ")"
-	}
+	usage += defaultOf(f)
 	const column = 26
 	text := wrap(usage, column, helpWidth)
 	if len(head)+3 <= column {
@@ -94,6 +141,28 @@ func writeFlag(w io.Writer, f *flag.Flag) {
 	} else {
 		fmt.Fprintf(w, "  %s\n%s", head, text)
 	}
+}
+
+// valueName splits the usage of a flag into the name of its value, "" for a switch and
+// N for a number, and the text.
+func valueName(f *flag.Flag) (value, usage string) {
+	if rest, ok := strings.CutPrefix(f.Usage, "`"); ok {
+		value, usage, _ = strings.Cut(rest, "`")
+		return value, usage
+	}
+	if isBool(f) {
+		return "", f.Usage
+	}
+	return "N", f.Usage
+}
+
+// defaultOf says which value a flag has where it is not given, if that is worth
+// saying.
+func defaultOf(f *flag.Flag) string {
+	if f.DefValue == "" || f.DefValue == "false" || f.DefValue == "0" {
+		return ""
+	}
+	return " (default " + f.DefValue + ")"
 }
 
 // dashed writes a flag as users type it: -k, --db.
@@ -105,20 +174,33 @@ func dashed(name string) string {
 }
 
 // wrap breaks s at spaces into lines of at most width columns, each indented
-// and ended with a line break.
+// and ended with a line break. A word that is longer than a line, such as JSON, is
+// broken behind commas.
 func wrap(s string, indent, width int) string {
 	var b strings.Builder
 	pad := strings.Repeat(" ", indent)
-	line := pad
-	for _, word := range strings.Fields(s) {
-		if len(line) > indent && len([]rune(line))+1+len([]rune(word)) > width {
+	line, n := pad, indent // n is its columns
+	put := func(word, space string) {
+		w := utf8.RuneCountInString(word)
+		if n > indent && n+len(space)+w > width {
 			b.WriteString(line + "\n")
-			line = pad
+			line, n = pad, indent
 		}
-		if len(line) > indent {
-			line += " "
+		if n > indent {
+			line, n = line+space, n+len(space)
 		}
-		line += word
+		line, n = line+word, n+w
+	}
+	for _, word := range strings.Fields(s) {
+		space := " "
+		if utf8.RuneCountInString(word) > width-indent {
+			for part := range strings.SplitAfterSeq(word, ",") {
+				put(part, space)
+				space = ""
+			}
+			continue
+		}
+		put(word, space)
 	}
 	b.WriteString(line + "\n")
 	return b.String()

@@ -69,8 +69,11 @@ func run(ctx context.Context, env Env) error {
 		}
 		return hinted(usagef("no command given"), "`lexsem help` lists the commands")
 	}
-	if args[0] == "help" {
+	switch args[0] {
+	case "help":
 		return help(env, args[1:])
+	case completeCommand:
+		return complete(env.Stdout, args[1:])
 	}
 	c, rest, ok := match(args)
 	if !ok {

@@ -1,0 +1,239 @@
+// Package lexsem makes a lexsem database a retriever and an indexer of Eino.
+//
+//	indexer, err := lexsem.NewIndexer(&lexsem.Config{DB: db})
+//	retriever, err := lexsem.NewRetriever(&lexsem.Config{DB: db})
+//	ids, err := indexer.Store(ctx, docs)
+//	docs, err := retriever.Retrieve(ctx, "how do I rotate the keys", retriever.WithTopK(5), lexsem.WithFilter(`lang = "go"`))
+//
+// Both are components for chains and graphs, and report to callbacks. The database's
+// own encoder makes the vectors, and searches are hybrid: by meaning and by the words
+// of the query. Encoder makes an encoder of an embedding.Embedder, to open a database
+// with.
+//
+// Of what a schema.Document carries: ID is the document's id; SubIndexes are kept, and
+// WithSubIndex searches one of them; DenseVector is stored as its vector; Score is not
+// stored, and set on documents that are found; SparseVector, ExtraInfo, DSLInfo and
+// other metadata are kept and come back, numbers of them as float64, or as json.Number
+// where that would lose digits.
+//
+// Errors are those of package engine: errors.Is(err, engine.ErrInvalid) is a wrong
+// argument.
+package lexsem
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cloudwego/eino/callbacks"
+	"github.com/cloudwego/eino/components"
+	"github.com/cloudwego/eino/components/embedding"
+	"github.com/cloudwego/eino/components/retriever"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/adapters/internal/adapt"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// Database is what the components need of one: *engine.Engine has it.
+type Database interface {
+	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
+	Search(ctx context.Context, q engine.Query) (engine.Result, error)
+}
+
+// Config says which database a component works with, and how.
+type Config struct {
+	// DB is the database, which stays the caller's to close.
+	DB Database
+	// Query is what every search begins with: Mode, Variant, Fusion, PerChunk, Collapse,
+	// K, a Filter that holds beside that of each call. Text and Vector are the call's.
+	Query engine.Query
+	// ScoreThreshold leaves out documents with a score that is not greater, if not nil.
+	// In a hybrid search a score is the cosine and up to 0.6 for the words, in
+	// engine.ModeDense the cosine, in engine.ModeLexical BM25, which has no bound.
+	ScoreThreshold *float64
+	// Namespace keeps what is stored, and what is searched, apart; "" is none, and a
+	// search of all.
+	Namespace string
+	// Embedding, if not nil, makes the vectors of documents and queries in place of the
+	// database's encoder. It is for databases of vectors alone (engine.Options.Dim): in
+	// others, vectors of two models do not compare, and nothing would tell.
+	Embedding embedding.Embedder
+}
+
+func (c *Config) check() error {
+	if c == nil || c.DB == nil {
+		return fmt.Errorf("%w: no database; set Config.DB", engine.ErrInvalid)
+	}
+	return nil
+}
+
+// Retriever is a retriever.Retriever over a database. It is safe for concurrent use.
+type Retriever struct{ cfg Config }
+
+var (
+	_ retriever.Retriever = (*Retriever)(nil)
+	_ components.Typer    = (*Retriever)(nil)
+	_ components.Checker  = (*Retriever)(nil)
+)
+
+// NewRetriever returns a retriever.
+func NewRetriever(c *Config) (*Retriever, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return &Retriever{*c}, nil
+}
+
+// callOptions are those of one call that Eino has no field for.
+type callOptions struct {
+	filter        any
+	mode, variant string
+}
+
+// WithFilter keeps documents that meet a filter: an engine.Filter, a text as
+// filter.Parse reads it, or a map of fields to the value that each must have, or to a
+// slice of values of which it must have one.
+func WithFilter(f any) retriever.Option {
+	return retriever.WrapImplSpecificOptFn(func(o *callOptions) { o.filter = f })
+}
+
+// WithMode sets the mode of a call, one of engine.ModeAuto, ModeDense, ModeLexical and
+// ModeHybrid.
+func WithMode(mode string) retriever.Option {
+	return retriever.WrapImplSpecificOptFn(func(o *callOptions) { o.mode = mode })
+}
+
+// WithVariant names the modulation of a call, as engine.Query.Variant does.
+func WithVariant(name string) retriever.Option {
+	return retriever.WrapImplSpecificOptFn(func(o *callOptions) { o.variant = name })
+}
+
+// GetType names the component for callbacks: "LexsemRetriever".
+func (r *Retriever) GetType() string { return "Lexsem" }
+
+// IsCallbacksEnabled says that the component calls callbacks by itself.
+func (r *Retriever) IsCallbacksEnabled() bool { return true }
+
+// Retrieve finds documents, best first; of a long one the chunk that was found. It
+// reads WithTopK (0 is Config.Query's, else 10), WithScoreThreshold, WithSubIndex and
+// WithEmbedding, and refuses WithIndex and WithDSLInfo: a retriever has one database,
+// and filters are WithFilter's.
+func (r *Retriever) Retrieve(ctx context.Context, query string, opts ...retriever.Option) (docs []*schema.Document, err error) {
+	common := retriever.GetCommonOptions(&retriever.Options{ScoreThreshold: r.cfg.ScoreThreshold, Embedding: r.cfg.Embedding}, opts...)
+	own := retriever.GetImplSpecificOptions[callOptions](nil, opts...)
+	ctx = callbacks.EnsureRunInfo(ctx, r.GetType(), components.ComponentOfRetriever)
+	in := &retriever.CallbackInput{Query: query, TopK: r.cfg.Query.K, ScoreThreshold: common.ScoreThreshold}
+	if common.TopK != nil {
+		in.TopK = *common.TopK
+	}
+	if own.filter != nil {
+		in.Filter = fmt.Sprint(own.filter)
+	}
+	ctx = callbacks.OnStart(ctx, in)
+	defer func() {
+		if err != nil {
+			callbacks.OnError(ctx, err)
+		}
+	}()
+	q, err := r.query(ctx, query, common, own)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.cfg.DB.Search(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	docs = []*schema.Document{}
+	for _, h := range found.Hits {
+		if common.ScoreThreshold != nil && float64(h.Score) <= *common.ScoreThreshold {
+			continue
+		}
+		docs = append(docs, (&schema.Document{ID: h.ID, Content: h.Text, MetaData: restored(adapt.Metadata(h))}).WithScore(float64(h.Score)))
+	}
+	callbacks.OnEnd(ctx, &retriever.CallbackOutput{Docs: docs})
+	return docs, nil
+}
+
+// query is the engine's query for one of Eino's.
+func (r *Retriever) query(ctx context.Context, text string, common *retriever.Options, own *callOptions) (q engine.Query, err error) {
+	if common.Index != nil || common.DSLInfo != nil {
+		return q, fmt.Errorf("%w: WithIndex and WithDSLInfo; make a retriever for each database, and filter by WithFilter", engine.ErrInvalid)
+	}
+	q = r.cfg.Query
+	q.Text, q.Vector = text, nil
+	k := 0
+	if common.TopK != nil {
+		k = *common.TopK
+	}
+	if q.K, err = adapt.K(k, q.K); err != nil {
+		return q, err
+	}
+	if common.ScoreThreshold != nil {
+		if err := adapt.Threshold(*common.ScoreThreshold); err != nil {
+			return q, err
+		}
+	}
+	if own.mode != "" {
+		q.Mode = own.mode
+	}
+	if own.variant != "" {
+		q.Variant = own.variant
+	}
+	if q.Filter, err = adapt.Narrow(q.Filter, own.filter, r.cfg.Namespace); err != nil {
+		return q, err
+	}
+	if common.SubIndex != nil {
+		if q.Filter, err = adapt.Narrow(q.Filter, filter.Eq(subIndexesKey, *common.SubIndex), ""); err != nil {
+			return q, err
+		}
+	}
+	if common.Embedding != nil && q.Mode != engine.ModeLexical {
+		vectors, err := embed(ctx, common.Embedding, []string{text})
+		if err != nil {
+			return q, fmt.Errorf("embedding the query: %w", err)
+		}
+		q.Vector = vectors[0]
+	}
+	return q, nil
+}
+
+// embed asks an embedder for one vector a text.
+func embed(ctx context.Context, e embedding.Embedder, texts []string) ([][]float32, error) {
+	wide, err := e.EmbedStrings(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(wide) != len(texts) {
+		return nil, fmt.Errorf("%w: %d vectors for %d texts", encoder.ErrContract, len(wide), len(texts))
+	}
+	vectors := make([][]float32, len(wide))
+	for i, w := range wide {
+		if len(w) == 0 {
+			return nil, fmt.Errorf("%w: no vector for text %d", encoder.ErrContract, i)
+		}
+		vectors[i] = narrow(w)
+	}
+	return vectors, nil
+}
+
+func narrow(wide []float64) []float32 {
+	v := make([]float32, len(wide))
+	for i, x := range wide {
+		v[i] = float32(x)
+	}
+	return v
+}
+
+// Encoder makes an encoder of an embedder, to open a database with. The name is all
+// that tells its vectors from those of others, so let it name the model; dim is the
+// length of the vectors. There are no tokens: variants that need some take the words of
+// the texts. What is wrong with the arguments, or with a vector, is encoder.ErrContract
+// of each call. It is as safe for concurrent use as the embedder.
+func Encoder(name string, dim int, e embedding.Embedder) encoder.Encoder {
+	if e == nil {
+		return encoder.Func(name, dim, nil)
+	}
+	return encoder.Func(name, dim, func(ctx context.Context, texts []string) ([][]float32, error) { return embed(ctx, e, texts) })
+}

@@ -1,0 +1,76 @@
+package lexsem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/firebase/genkit/go/ai"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/adapters/internal/adapt"
+)
+
+// EncoderOptions say how an embedder is asked.
+type EncoderOptions struct {
+	// Name tells the vectors from those of others; "" is the embedder's own. Set it where
+	// Passage or Query choose among models or lengths.
+	Name string
+	// Passage and Query are the embedder's options for texts that are stored and for
+	// those that are searched with, such as a task type.
+	Passage, Query any
+}
+
+// Encoder makes an encoder of an embedder, to open a database with; dim is the length
+// of its vectors. There are no tokens: variants that need some take the words of the
+// texts. What is wrong with the arguments, or with a vector, is encoder.ErrContract of
+// each call. It is as safe for concurrent use as the embedder.
+func Encoder(e ai.Embedder, dim int, o EncoderOptions) encoder.Encoder {
+	if e == nil {
+		return encoder.Func(o.Name, dim, nil)
+	}
+	if o.Name == "" {
+		o.Name = e.Name()
+	}
+	ask := func(options any) encoder.Encoder {
+		return encoder.Func(o.Name, dim, func(ctx context.Context, texts []string) ([][]float32, error) {
+			docs := make([]*ai.Document, len(texts))
+			for i, text := range texts {
+				docs[i] = ai.DocumentFromText(text, nil)
+			}
+			return embed(ctx, e, docs, options)
+		})
+	}
+	return adapt.ByRole(ask(o.Passage), ask(o.Query))
+}
+
+// batch is how many documents an embedder is given at once: services refuse more
+// than some hundred, and between two calls the context is looked at.
+const batch = 64
+
+// embed asks an embedder for one vector a document.
+func embed(ctx context.Context, e ai.Embedder, docs []*ai.Document, options any) ([][]float32, error) {
+	vectors := make([][]float32, 0, len(docs))
+	for part := range slices.Chunk(docs, batch) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		res, err := e.Embed(ctx, &ai.EmbedRequest{Input: part, Options: options})
+		if err != nil {
+			return nil, fmt.Errorf("embedding by %s: %w", e.Name(), err)
+		}
+		if res == nil {
+			res = &ai.EmbedResponse{}
+		}
+		if len(res.Embeddings) != len(part) {
+			return nil, fmt.Errorf("%w: embedder %s gives %d vectors for %d documents", encoder.ErrContract, e.Name(), len(res.Embeddings), len(part))
+		}
+		for _, v := range res.Embeddings {
+			if v == nil || v.Embedding == nil {
+				return nil, fmt.Errorf("%w: embedder %s gives no vector for document %d", encoder.ErrContract, e.Name(), len(vectors))
+			}
+			vectors = append(vectors, v.Embedding)
+		}
+	}
+	return vectors, nil
+}

@@ -1,0 +1,206 @@
+// Package adapt holds what the adapters of frameworks share: which id a text
+// without one gets, what a framework's filter means, which namespace a document is
+// in, and what metadata look like when they come back.
+package adapt
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// NamespaceKey is the metadata field that keeps a document's namespace.
+const NamespaceKey = "_namespace"
+
+// ID returns an id for a document that has none: 40 hexadecimal digits of the
+// SHA-256 of all that it is, so that what is stored again takes its own place.
+func ID(namespace, text string, metadata map[string]any) (string, error) {
+	if len(metadata) == 0 {
+		metadata = nil
+	}
+	b, err := json.Marshal([]any{namespace, text, metadata})
+	if err != nil {
+		return "", fmt.Errorf("%w: metadata that cannot be written as JSON: %v", engine.ErrInvalid, err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:20]), nil
+}
+
+// Filter makes an engine.Filter of what users of a framework hand over: nil, which
+// keeps all; an engine.Filter; a text as filter.Parse reads it; or a map of fields
+// to the value that each must have, or to a slice of values of which it must have
+// one. Errors are engine.ErrInvalid or *filter.Error.
+func Filter(v any) (engine.Filter, error) {
+	switch v := v.(type) {
+	case nil:
+		return engine.Filter{}, nil
+	case engine.Filter:
+		return v, v.Err()
+	case string:
+		return filter.Parse(v)
+	case map[string]any:
+		return equalities(v)
+	}
+	return engine.Filter{}, fmt.Errorf("%w: a filter of type %T; use an engine.Filter, a text such as `lang = \"go\" and year > 2020`, or a map of fields to values", engine.ErrInvalid, v)
+}
+
+func equalities(m map[string]any) (engine.Filter, error) {
+	var all []engine.Filter
+	for _, path := range slices.Sorted(maps.Keys(m)) {
+		if strings.HasPrefix(path, "$") {
+			return engine.Filter{}, fmt.Errorf("%w: a filter with the operator %q; in a map each field has its value: for more write a text such as `year > 2020 or lang = \"go\"`", engine.ErrInvalid, path)
+		}
+		f := filter.Eq(path, m[path])
+		if values := reflect.ValueOf(m[path]); m[path] != nil && values.Kind() == reflect.Slice {
+			list := make([]any, values.Len())
+			for i := range list {
+				list[i] = values.Index(i).Interface()
+			}
+			f = filter.In(path, list...)
+		}
+		if err := f.Err(); err != nil {
+			return f, err
+		}
+		all = append(all, f)
+	}
+	f := filter.And(all...)
+	return f, f.Err()
+}
+
+// Narrow joins the filter of a base query, that of a call, as Filter reads it, and a
+// namespace, where "" is all of them.
+func Narrow(base engine.Filter, call any, namespace string) (engine.Filter, error) {
+	f, err := Filter(call)
+	if err != nil {
+		return f, err
+	}
+	var all []engine.Filter
+	if namespace != "" {
+		all = append(all, filter.Eq(NamespaceKey, namespace))
+	}
+	for _, f := range []engine.Filter{base, f} {
+		if !f.IsZero() {
+			all = append(all, f)
+		}
+	}
+	f = filter.And(all...)
+	return f, f.Err()
+}
+
+// Mark returns a copy of a document's metadata with its namespace in it. A document
+// that has the field already is refused: it would leave its namespace.
+func Mark(metadata map[string]any, namespace string) (map[string]any, error) {
+	if _, taken := metadata[NamespaceKey]; taken {
+		return nil, fmt.Errorf("%w: metadata with the field %q, which names the namespace; call it otherwise", engine.ErrInvalid, NamespaceKey)
+	}
+	m := maps.Clone(metadata)
+	if namespace == "" {
+		return m, nil
+	}
+	if m == nil {
+		m = map[string]any{}
+	}
+	m[NamespaceKey] = namespace
+	return m, nil
+}
+
+// Metadata returns what is kept of a hit as programs expect it of JSON: numbers are
+// float64, but those that would lose digits stay json.Number. The namespace is taken
+// out, and a title put in as "title" where there is no such field. Never nil.
+func Metadata(h engine.Hit) map[string]any {
+	m := make(map[string]any, len(h.Metadata)+1)
+	for k, v := range h.Metadata {
+		if k != NamespaceKey {
+			m[k] = plain(v)
+		}
+	}
+	if _, taken := m["title"]; h.Title != "" && !taken {
+		m["title"] = h.Title
+	}
+	return m
+}
+
+// plain makes float64 of the numbers in a value of JSON.
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil || !same(v.String(), f) {
+			return v
+		}
+		return f
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, x := range v {
+			m[k] = plain(x)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, x := range v {
+			list[i] = plain(x)
+		}
+		return list
+	}
+	return v
+}
+
+// same says that f keeps every digit of the number that text is. Up to 15 digits
+// any float64 does, where it is not among the smallest; of more, those that a
+// float64 was written with.
+func same(text string, f float64) bool {
+	if b, err := json.Marshal(f); err == nil && string(b) == text {
+		return true
+	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
+	digits := strings.TrimLeft(strings.NewReplacer("-", "", ".", "").Replace(mantissa), "0")
+	return digits == "" || len(digits) <= 15 && math.Abs(f) >= 1e-300
+}
+
+// Threshold checks the least score that a hit must have.
+func Threshold(t float64) error {
+	if math.IsNaN(t) || math.IsInf(t, 0) {
+		return fmt.Errorf("%w: a score threshold of %v; use a number", engine.ErrInvalid, t)
+	}
+	return nil
+}
+
+// K is the number of hits to ask for: what a call wants, or what the base query
+// says.
+func K(call, base int) (int, error) {
+	if k := cmp.Or(call, base); k >= 0 {
+		return k, nil
+	}
+	return 0, fmt.Errorf("%w: %d documents wanted; use a positive number", engine.ErrInvalid, cmp.Or(call, base))
+}
+
+// ByRole returns an encoder that encodes passages by one of two encoders and queries
+// by the other. Both are of the same vector space; closing it closes both.
+func ByRole(passage, query encoder.Encoder) encoder.Encoder { return byRole{passage, query} }
+
+type byRole struct {
+	encoder.Encoder
+	query encoder.Encoder
+}
+
+func (b byRole) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	if role == encoder.Query {
+		return b.query.Encode(ctx, role, in, need)
+	}
+	return b.Encoder.Encode(ctx, role, in, need)
+}
+
+func (b byRole) Close() error { return errors.Join(b.Encoder.Close(), b.query.Close()) }

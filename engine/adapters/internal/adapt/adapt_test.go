@@ -1,0 +1,182 @@
+package adapt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+func TestID(t *testing.T) {
+	id := func(namespace, text string, m map[string]any) string {
+		t.Helper()
+		s, err := ID(namespace, text, m)
+		if err != nil || len(s) != 40 {
+			t.Fatalf("id %q, %v", s, err)
+		}
+		return s
+	}
+	a := id("", "oak", map[string]any{"year": 1, "kind": "tree"})
+	if b := id("", "oak", map[string]any{"kind": "tree", "year": 1.0}); a != b {
+		t.Error("the same document has two ids")
+	}
+	if id("", "oak", nil) != id("", "oak", map[string]any{}) {
+		t.Error("no metadata and empty metadata are two documents")
+	}
+	seen := map[string]bool{a: true}
+	for _, other := range []string{id("n", "oak", map[string]any{"year": 1, "kind": "tree"}), id("", "oaks", nil), id("", "oak", nil), id("o", "ak", nil)} {
+		if seen[other] {
+			t.Errorf("two documents have the id %s", other)
+		}
+		seen[other] = true
+	}
+	if _, err := ID("", "oak", map[string]any{"f": func() {}}); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("metadata with a function: %v", err)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	doc := map[string]any{"lang": "go", "year": 2024, "tags": []string{"a", "b"}, "deep": map[string]any{"x": nil}}
+	for _, c := range []struct {
+		in   any
+		want bool
+	}{
+		{nil, true},
+		{engine.Filter{}, true},
+		{filter.Gt("year", 2020), true},
+		{filter.Gt("year", 2030), false},
+		{`lang = "go" and year > 2020`, true},
+		{`lang = "c"`, false},
+		{map[string]any{}, true},
+		{map[string]any{"lang": "go", "year": 2024}, true},
+		{map[string]any{"lang": "go", "year": 2025}, false},
+		{map[string]any{"lang": []string{"c", "go"}}, true},
+		{map[string]any{"year": []any{1, "2024"}}, false},
+		{map[string]any{"lang": []string{}}, false},
+		{map[string]any{"tags": "b", "deep.x": nil}, true},
+		{map[string]any{"deep.x": 1}, false},
+	} {
+		f, err := Filter(c.in)
+		if err != nil {
+			t.Fatalf("%v: %v", c.in, err)
+		}
+		if got, err := f.Match(doc); err != nil || got != c.want {
+			t.Errorf("%v: %v, %v; want %v", c.in, got, err, c.want)
+		}
+	}
+	for _, bad := range []any{
+		"", "lang =", 5, []string{"lang"}, map[string]string{"lang": "go"},
+		map[string]any{"$and": []any{}}, map[string]any{"year": map[string]any{"$gt": 1}}, map[string]any{"year": []any{[]any{1}}}, map[string]any{"year": math.NaN()},
+		filter.Eq("f", func() {}),
+	} {
+		if _, err := Filter(bad); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("%v: error %v, want ErrInvalid", bad, err)
+		}
+	}
+}
+
+func TestNamespace(t *testing.T) {
+	own := map[string]any{"year": 1}
+	marked, err := Mark(own, "a")
+	if err != nil || len(own) != 1 {
+		t.Fatalf("%v; the caller's own metadata are %v", err, own)
+	}
+	for _, c := range []struct {
+		base engine.Filter
+		call any
+		ns   string
+		want bool
+	}{
+		{engine.Filter{}, nil, "", true}, {engine.Filter{}, nil, "a", true}, {engine.Filter{}, nil, "b", false},
+		{filter.Eq("year", 1), nil, "a", true}, {filter.Eq("year", 2), nil, "a", false}, {engine.Filter{}, "year = 2 or year = 1", "b", false},
+		{filter.Eq("year", 1), "year < 5", "", true}, {filter.Eq("year", 1), "year > 5", "", false}, {filter.Eq("year", 2), "year < 5", "", false},
+	} {
+		f, err := Narrow(c.base, c.call, c.ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Match(marked); err != nil || got != c.want {
+			t.Errorf("%v and %v in %q: %v, %v", c.base, c.call, c.ns, got, err)
+		}
+	}
+	if f, err := Narrow(engine.Filter{}, nil, ""); err != nil || !f.IsZero() {
+		t.Errorf("no condition at all is %v, %v", f, err)
+	}
+	if m, err := Mark(nil, ""); m != nil || err != nil {
+		t.Errorf("no metadata and no namespace: %v, %v", m, err)
+	}
+	if _, err := Mark(map[string]any{NamespaceKey: "b"}, "a"); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("a document that names its own namespace: %v", err)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	kept := json.Number("9007199254740993")
+	got := Metadata(engine.Hit{Title: "Trees", Metadata: map[string]any{
+		"a": json.Number("5"), "b": json.Number("-0.25"), "c": kept, "d": json.Number("1e400"), "e": json.Number("0.00"), "f": json.Number("1.50E+2"), "g": json.Number("0.30000000000000004"),
+		"list": []any{json.Number("1"), map[string]any{"x": json.Number("2")}}, "s": "text", NamespaceKey: "n",
+	}})
+	want := map[string]any{"a": 5.0, "b": -0.25, "c": kept, "d": json.Number("1e400"), "e": 0.0, "f": 150.0, "g": 0.30000000000000004,
+		"list": []any{1.0, map[string]any{"x": 2.0}}, "s": "text", "title": "Trees"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if got := Metadata(engine.Hit{Title: "Trees", Metadata: map[string]any{"title": "mine"}}); got["title"] != "mine" {
+		t.Errorf("the title of the metadata became %v", got["title"])
+	}
+	if Metadata(engine.Hit{}) == nil {
+		t.Error("nil where programs write")
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		if !errors.Is(Threshold(bad), engine.ErrInvalid) {
+			t.Errorf("threshold %v is taken", bad)
+		}
+	}
+	if err := Threshold(1.3); err != nil {
+		t.Error(err)
+	}
+	if _, err := K(-1, 5); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("-1 documents: %v", err)
+	}
+	for _, c := range [][3]int{{0, 5, 5}, {3, 5, 3}, {0, 0, 0}} {
+		if k, err := K(c[0], c[1]); k != c[2] || err != nil {
+			t.Errorf("K(%d, %d) = %d, %v", c[0], c[1], k, err)
+		}
+	}
+}
+
+func TestByRole(t *testing.T) {
+	fixed := func(at int) encoder.Encoder {
+		return encoder.Func("roles", 4, func(_ context.Context, texts []string) ([][]float32, error) {
+			out := make([][]float32, len(texts))
+			for i := range out {
+				out[i] = make([]float32, 4)
+				out[i][at] = 1
+			}
+			return out, nil
+		})
+	}
+	query := fixed(1)
+	e := ByRole(fixed(0), query)
+	for role, at := range map[encoder.Role]int{encoder.Passage: 0, encoder.Query: 1} {
+		out, err := e.Encode(t.Context(), role, encoder.Texts("x"), encoder.NeedDense)
+		if err != nil || out[0].Dense[at] != 1 {
+			t.Errorf("%v: %v, %v", role, out, err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := query.Encode(t.Context(), encoder.Query, encoder.Texts("x"), encoder.NeedDense); !errors.Is(err, encoder.ErrClosed) {
+		t.Errorf("Close left the encoder of queries open: %v", err)
+	}
+}
