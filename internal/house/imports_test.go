@@ -22,6 +22,8 @@ var allowed = map[string][]string{
 	"internal/cli":                          {"internal/answer", "engine/collections", "engine/httpapi", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/files", "engine/folder", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/ollama", "encoder/openai"},
 	"internal/answer":                       {"engine", "engine/folder"},
 	"engine/httpapi":                        {"internal/answer", "engine", "engine/filter", "encoder", "internal/regular"},
+	"engine/mcp":                            {"engine", "engine/filter", "encoder"},
+	"internal/cli":                          {"engine/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/files", "engine/folder", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/ollama", "encoder/openai"},
 	"internal/figures":                      {},
 	"bench/report":                          {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":                            {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
