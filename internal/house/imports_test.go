@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"internal/cli":                          {"internal/answer", "engine/collections", "engine/httpapi", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/files", "engine/folder", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/ollama", "encoder/openai"},
 	"internal/answer":                       {"engine", "engine/folder"},
 	"engine/httpapi":                        {"internal/answer", "engine", "engine/filter", "encoder", "internal/regular"},
+	"engine/httpapi/page":                   {},
 	"engine/mcp":                            {"engine", "engine/filter", "encoder"},
 	"internal/cli":                          {"engine/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/files", "engine/folder", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/ollama", "encoder/openai"},
 	"internal/figures":                      {},
