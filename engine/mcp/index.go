@@ -27,6 +27,7 @@ type indexArgs struct {
 type indexResult struct {
 	Added           int `json:"added" jsonschema:"documents that were new"`
 	Replaced        int `json:"replaced" jsonschema:"documents that replaced one with the same id"`
+	Unchanged       int `json:"unchanged" jsonschema:"documents that were stored already, as they are"`
 	Passages        int `json:"passages" jsonschema:"passages that long documents were cut into"`
 	Truncated       int `json:"truncated" jsonschema:"documents with text that no vector stands for"`
 	TruncatedTokens int `json:"truncated_tokens"`
@@ -61,8 +62,8 @@ func (s *Server) index(ctx context.Context, in indexArgs) (string, indexResult, 
 	if err != nil {
 		return "", indexResult{}, err
 	}
-	out := indexResult{Added: r.Added, Replaced: r.Replaced, Passages: r.Chunks, Truncated: r.Truncated, TruncatedTokens: r.TruncatedTokens}
-	text := fmt.Sprintf("Stored: %d added, %d replaced.", out.Added, out.Replaced)
+	out := indexResult{Added: r.Added, Replaced: r.Replaced, Unchanged: r.Unchanged, Passages: r.Chunks, Truncated: r.Truncated, TruncatedTokens: r.TruncatedTokens}
+	text := fmt.Sprintf("Stored: %d added, %d replaced, %d unchanged.", out.Added, out.Replaced, out.Unchanged)
 	if out.Passages > 0 {
 		text += fmt.Sprintf(" %d long ones were cut into %d passages.", r.Chunked, out.Passages)
 	}

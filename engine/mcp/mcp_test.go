@@ -1,9 +1,12 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -172,6 +175,8 @@ type answer struct {
 		LeftOut         int `json:"left_out"`
 		Chunk, Chunks   int
 		Start, End      int
+		Path            string
+		Lines           []int
 		Metadata        map[string]any
 		MoreBytes       int `json:"metadata_left_out"`
 	}
@@ -236,6 +241,58 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%v: %q", none.args, text)
 		}
 	}
+}
+
+// Hits of files say where they stand there, others in which lines of their document.
+func TestSearchNamesPlaces(t *testing.T) {
+	c := connect(t, shelf(t), mcp.Options{Place: func(h engine.Hit) (string, [2]int, bool) {
+		return "/notes/" + h.ID, [2]int{h.Lines[0] + 10, h.Lines[1] + 10}, h.ID == "keys.md"
+	}})
+	var a answer
+	text, _ := call(t, c, "search", object{"query": "signing keys", "limit": 1}, &a)
+	if h := a.Hits[0]; h.Path != "/notes/keys.md" || len(h.Lines) != 2 || h.Lines[0] != 11 || h.Lines[1] != 11 || !strings.Contains(text, `1. /notes/keys.md:11-11  id "keys.md"  score`) {
+		t.Errorf("%+v\n%s", h, text)
+	}
+	a = answer{}
+	text, _ = call(t, c, "search", object{"query": "lanterns", "passages": true, "mode": "lexical", "limit": 2}, &a)
+	for _, h := range a.Hits {
+		if h.Path != "" || len(h.Lines) != 2 || h.Lines[1]-h.Lines[0] != strings.Count(strings.TrimSuffix(h.Text, "\n"), "\n") || !strings.Contains(text, fmt.Sprintf("lines %d-%d", h.Lines[0], h.Lines[1])) {
+			t.Errorf("%+v\n%s", h, text)
+		}
+	}
+}
+
+// What an error says of the machine is for the log alone.
+func TestErrorsOfTheMachineAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	for err, want := range map[error]string{
+		errors.New("open /home/me/secret: input/output error"):     "the log of the server says why",
+		fmt.Errorf("%w: /home/me/secret", engine.ErrCorrupt):       "try again",
+		fmt.Errorf("%w: /home/me/secret", engine.ErrNoSpace):       "make room",
+		fmt.Errorf("%w: secret.example:443", encoder.ErrSource):    "mode lexical",
+		fmt.Errorf("search: secret: %w", context.DeadlineExceeded): "took too long",
+	} {
+		log.Reset()
+		c := connect(t, failing{err: err}, mcp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		text, failed := call(t, c, "search", object{"query": "x"}, nil)
+		if !failed || strings.Contains(text, "secret") || !strings.Contains(text, want) {
+			t.Errorf("%v: told %q", err, text)
+		}
+		c.Close()
+		if !strings.Contains(log.String(), "secret") {
+			t.Errorf("%v: logged %q", err, log.String())
+		}
+	}
+}
+
+// failing is a database whose searches fail.
+type failing struct {
+	mcp.Database
+	err error
+}
+
+func (f failing) Search(context.Context, engine.Query) (engine.Result, error) {
+	return engine.Result{}, f.err
 }
 
 func TestEmptyDatabase(t *testing.T) {
@@ -333,7 +390,7 @@ func TestIndexStores(t *testing.T) {
 		{"id": "new", "title": "T", "text": "A text about quokkas.", "metadata": object{"n": json.Number("9007199254740993"), "nested": object{"a": []any{1, "x", nil}}}},
 		{"id": "keys.md", "text": "Keys are now rotated by a machine."},
 	}
-	if text, failed := call(t, c, "index", object{"documents": docs}, &r); failed || r.Added != 1 || r.Replaced != 1 || !strings.Contains(text, "1 added, 1 replaced") {
+	if text, failed := call(t, c, "index", object{"documents": docs}, &r); failed || r.Added != 1 || r.Replaced != 1 || !strings.Contains(text, "1 added, 1 replaced, 0 unchanged") {
 		t.Fatalf("%+v %s", r, text)
 	}
 	d, err := e.Get(context.Background(), "new")

@@ -32,7 +32,7 @@ func (s *Server) addResources(srv *sdk.Server, outer context.Context) {
 		case errors.Is(err, engine.ErrNotFound):
 			return nil, sdk.ResourceNotFoundError(uri)
 		case err != nil:
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: advice(err)}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.advice(err)}
 		case len(d.Text) > maxResource:
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the text has " + bytesOf(len(d.Text)) + ", too many for a resource; the tool get reads it in parts"}
 		}

@@ -28,15 +28,15 @@ const (
 )
 
 type searchArgs struct {
-	Query    string   `json:"query" jsonschema:"what to look for: a question or statement in plain language, or words, names and codes that must stand in the text"`
-	Limit    *int     `json:"limit,omitempty" jsonschema:"hits wanted"`
-	Offset   int      `json:"offset,omitempty" jsonschema:"hits to leave out; next_offset of the answer before goes on behind it"`
-	Mode     string   `json:"mode,omitempty" jsonschema:"auto is hybrid: meaning and words; dense is meaning alone; lexical is words alone (BM25); hybrid is both"`
-	Variant  string   `json:"variant,omitempty" jsonschema:"how the query's words turn its vector: none, rlr, rlr-local, slr or rlr+slr; left out, the best there is"`
-	Filter   string   `json:"filter,omitempty" jsonschema:"condition on metadata"`
-	MinScore *float64 `json:"min_score,omitempty" jsonschema:"leave out hits with a lower score"`
-	Passages bool     `json:"passages,omitempty" jsonschema:"each passage of a long document is a hit of its own; else a document is found once, by its best passage"`
-	MaxText  *int     `json:"max_text,omitempty" jsonschema:"bytes of text of each hit; what is left out is counted, and get reads it"`
+	Query    string  `json:"query" jsonschema:"what to look for: a question or statement in plain language, or words, names and codes that must stand in the text"`
+	Limit    *int    `json:"limit,omitempty" jsonschema:"hits wanted"`
+	Offset   int     `json:"offset,omitempty" jsonschema:"hits to leave out; next_offset of the answer before goes on behind it"`
+	Mode     string  `json:"mode,omitempty" jsonschema:"auto is hybrid: meaning and words; dense is meaning alone; lexical is words alone (BM25); hybrid is both"`
+	Variant  string  `json:"variant,omitempty" jsonschema:"how the query's words turn its vector: none, rlr, rlr-local, slr or rlr+slr; left out, the best there is"`
+	Filter   string  `json:"filter,omitempty" jsonschema:"condition on metadata"`
+	MinScore float32 `json:"min_score,omitempty" jsonschema:"leave out hits with a lower score; 0 leaves none out"`
+	Passages bool    `json:"passages,omitempty" jsonschema:"each passage of a long document is a hit of its own; else a document is found once, by its best passage"`
+	MaxText  *int    `json:"max_text,omitempty" jsonschema:"bytes of text of each hit; what is left out is counted, and get reads it"`
 }
 
 type searchHit struct {
@@ -105,24 +105,21 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 		}
 	}
 	q.PerChunk = in.Passages
-	q.K = in.Offset + limit + 1 // one more tells whether there is a next page
+	q.Offset, q.K = in.Offset, limit+1 // one more tells whether there is a next page
+	q.MinScore = in.MinScore
 	res, err := s.db.Search(ctx, q)
 	if err != nil {
 		return "", searchResult{}, err
 	}
-	hits := res.Hits[min(in.Offset, len(res.Hits)):]
 	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
 		Hits: []searchHit{}, Meaning: meaning(res.Trace)}
 	left := answerText
-	for i, h := range hits {
-		if in.MinScore != nil && float64(h.Score) < *in.MinScore {
-			break
-		}
+	for i, h := range res.Hits {
 		if i == limit {
 			out.NextOffset = in.Offset + limit
 			break
 		}
-		hit := hitOf(h, min(room, left))
+		hit := s.hitOf(h, min(room, left))
 		left -= len(hit.Text)
 		out.Hits = append(out.Hits, hit)
 	}
@@ -154,11 +151,23 @@ func query(text, mode, variant, expr string) (engine.Query, error) {
 	return q, err
 }
 
-func hitOf(h engine.Hit, room int) searchHit {
+func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 	text, left := clip(h.Text, room)
 	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Words: h.Presence,
 		Title: clipped(h.Title, maxTitle), Text: text, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End}
 	out.Metadata, out.MoreBytes = lightMetadata(h.Metadata, maxMetadata)
+	if h.Lines[0] > 0 {
+		out.Lines = h.Lines[:]
+	}
+	if s.o.Place == nil {
+		return out
+	}
+	if path, lines, ok := s.o.Place(h); ok {
+		out.Path, out.Lines = path, nil
+		if lines[0] > 0 {
+			out.Lines = lines[:]
+		}
+	}
 	return out
 }
 
@@ -196,7 +205,7 @@ func searchText(r searchResult, in searchArgs) string {
 			b.WriteString("no document meets the filter; list shows documents and their metadata.")
 		case in.Offset > 0:
 			b.WriteString("there are no more behind this offset.")
-		case in.MinScore != nil:
+		case in.MinScore != 0:
 			b.WriteString("none reaches min_score; use a lower one.")
 		default:
 			b.WriteString("no document has a word of the query; try other words, or mode dense.")
@@ -210,6 +219,9 @@ func searchText(r searchResult, in searchArgs) string {
 			fmt.Fprintf(&b, " (cosine %.2f, words %.0f %%)", h.Cosine, 100*h.Words)
 		case engine.ModeDense:
 			fmt.Fprintf(&b, " (plain cosine %.2f)", h.Cosine)
+		}
+		if h.Path == "" && h.Chunks > 1 && len(h.Lines) == 2 {
+			fmt.Fprintf(&b, "  lines %d-%d", h.Lines[0], h.Lines[1])
 		}
 		if h.Chunks > 1 {
 			fmt.Fprintf(&b, "  passage %d of %d", h.Chunk+1, h.Chunks)

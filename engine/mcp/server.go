@@ -32,10 +32,16 @@ type Database interface {
 type Options struct {
 	// ReadOnly leaves out the tool that stores documents.
 	ReadOnly bool
+	// Place says which file a hit came from, and its first and last line there, from 1, or 0
+	// where it has none; nil means that no hit came from a file.
+	Place func(engine.Hit) (path string, lines [2]int, ok bool)
 	// Version is told to clients as that of the server.
 	Version string
-	// Logger hears of sessions that end in an error; nil means none. Texts and queries
-	// are not told to it.
+	// AnyHost lets Handler answer whatever the Host header says, where whoever mounts it
+	// checks that. Else a request that comes over the loopback interface must name that.
+	AnyHost bool
+	// Logger hears of what fails in the database, of which clients are told no more than
+	// that; nil means none. It is not told texts and queries.
 	Logger *slog.Logger
 }
 
@@ -80,14 +86,14 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 // Handler answers streamable HTTP, each request by itself: there are no sessions, so
 // that none can be taken over and none must be ended. mayWrite says whether a request
 // may store documents; nil means that all may. Options.ReadOnly holds for all. A call
-// ends with its request's context. Whoever mounts the handler checks who is asking; that
-// a page in a browser reaches a server on this machine by another name for it, is
-// refused here.
+// ends with its request's context. Whoever mounts the handler checks who is asking. A
+// page of another site that gives this machine a name of its own is refused here
+// (Options.AnyHost).
 func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		return s.server(r.Context(), s.o.ReadOnly || mayWrite != nil && !mayWrite(r))
 	}, &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, Logger: s.o.Logger,
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: s.o.AnyHost,
 		MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
 	})
 }
@@ -101,15 +107,14 @@ get reads a document, in parts if it is long. list walks through what is stored.
 func (s *Server) server(ctx context.Context, readOnly bool) *sdk.Server {
 	srv := sdk.NewServer(&sdk.Implementation{Name: "lexsem", Title: "lexsem", Version: s.o.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
-		Logger:       s.o.Logger,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 	})
-	addTool(srv, ctx, searchTool, s.search)
-	addTool(srv, ctx, getTool, s.get)
-	addTool(srv, ctx, listTool, s.list)
-	addTool(srv, ctx, explainTool, s.explain)
+	addTool(s, srv, ctx, searchTool, s.search)
+	addTool(s, srv, ctx, getTool, s.get)
+	addTool(s, srv, ctx, listTool, s.list)
+	addTool(s, srv, ctx, explainTool, s.explain)
 	if !readOnly {
-		addTool(srv, ctx, indexTool, s.index)
+		addTool(s, srv, ctx, indexTool, s.index)
 	}
 	s.addResources(srv, ctx)
 	return srv

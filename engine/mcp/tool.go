@@ -104,7 +104,7 @@ func byDefault(value any) func(*jsonschema.Schema) {
 // addTool registers a tool. call returns the answer for people and models, and the same
 // as a value. The SDK's own way of reading arguments would pass integers through
 // float64, so that the large ones lose digits.
-func addTool[In, Out any](srv *sdk.Server, outer context.Context, t *sdk.Tool, call func(context.Context, In) (string, Out, error)) {
+func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *sdk.Tool, call func(context.Context, In) (string, Out, error)) {
 	srv.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		ctx, cancel := within(ctx, outer)
 		defer cancel()
@@ -117,7 +117,7 @@ func addTool[In, Out any](srv *sdk.Server, outer context.Context, t *sdk.Tool, c
 			}
 		}
 		res := &sdk.CallToolResult{}
-		res.SetError(errors.New(advice(err)))
+		res.SetError(errors.New(s.advice(err)))
 		return res, nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/engine/mcp"
 )
 
@@ -55,7 +56,7 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	s := mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version})
+	s := mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version, Place: folder.Place, Logger: a.warnings()})
 	err = s.Serve(ctx, a.Stdin, raw(a.Stdout))
 	if errors.Is(err, context.Canceled) { // a client ends its servers by a signal
 		return nil
