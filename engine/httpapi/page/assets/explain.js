@@ -1,6 +1,6 @@
 // Why a document scores what it scores, drawn.
 
-import { el, number } from "./dom.js";
+import { el, number, count } from "./dom.js";
 
 const termNames = { cosine: "meaning", coverage: "coverage by BM25", pair: "adjacent pairs", bm25: "BM25" };
 const termName = (name) => termNames[name] ?? (name.startsWith("presence") ? "words found" : name);
@@ -70,5 +70,5 @@ function tokens(x) {
       bar.style.inlineSize = `${(50 * Math.abs(t.adds)) / most}%`;
       return el("li", {}, el("span", { class: "token" }, t.token), el("span", { class: "axis", "aria-hidden": "true" }, bar), el("span", { class: "figure" }, signed(t.adds)));
     })),
-    el("p", { class: "quiet" }, `The plain vector gives ${(x.plain + x.bias).toFixed(3)}` + (all.length > shown.length ? `, ${all.length - shown.length} other tokens ${signed(rest)}.` : ".")));
+    el("p", { class: "quiet" }, `The plain vector gives ${(x.plain + x.bias).toFixed(3)}` + (Math.abs(rest) >= 5e-4 ? `, ${count(all.length - shown.length, "other token", "other tokens")} ${signed(rest)}.` : ".")));
 }

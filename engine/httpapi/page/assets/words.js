@@ -22,7 +22,7 @@ function alike(a, b) {
   if (short < 4 || Math.abs(a.length - b.length) > 4 || /\d/.test(a + b)) return false;
   let same = 0;
   while (same < short && a[same] === b[same]) same++;
-  return same >= Math.max(4, short - 2);
+  return same >= Math.max(4, short - (short < 7 ? 1 : 2));
 }
 
 // places is where words of the query stand in a text: [from, to, index of the word].
