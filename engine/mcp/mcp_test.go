@@ -285,6 +285,56 @@ func TestErrorsOfTheMachineAreLogged(t *testing.T) {
 	}
 }
 
+// What all hits of an answer have of text is bounded; what is left out of each is counted.
+func TestAnswersAreBounded(t *testing.T) {
+	big := make([]engine.Hit, 40)
+	for i := range big {
+		big[i] = engine.Hit{ID: fmt.Sprint(i), Rank: i + 1, Text: strings.Repeat("word ", 10_000), End: 50_000}
+	}
+	c := connect(t, fixed{res: engine.Result{Hits: big}}, mcp.Options{})
+	var a answer
+	if text, failed := call(t, c, "search", object{"query": "x", "limit": 40, "max_text": 20_000}, &a); failed || len(text) > 300_000 {
+		t.Fatalf("%d bytes", len(text))
+	}
+	sum := 0
+	for _, h := range a.Hits {
+		sum += len(h.Text)
+		if len(h.Text)+h.LeftOut != 50_000 {
+			t.Errorf("%d bytes and %d left out of 50000", len(h.Text), h.LeftOut)
+		}
+	}
+	if len(a.Hits) != 40 || sum > 256<<10 || sum < 200<<10 {
+		t.Errorf("%d hits with %d bytes", len(a.Hits), sum)
+	}
+}
+
+// A token adds what shift and scale give together; those that give most come first.
+func TestExplainAddsUpTokens(t *testing.T) {
+	x := engine.Explanation{Attributed: true, Tokens: []engine.TokenShare{{Token: "small", Shift: 0.25, Scale: -0.125}, {Token: "big", Shift: -0.25, Scale: -0.5}}}
+	var got struct {
+		Tokens []struct {
+			Token string
+			Adds  float64
+		}
+	}
+	text, _ := call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got)
+	if len(got.Tokens) != 2 || got.Tokens[0].Token != "big" || got.Tokens[0].Adds != -0.75 || got.Tokens[1].Adds != 0.125 || !strings.Contains(text, "big  -0.7500") {
+		t.Errorf("%+v\n%s", got, text)
+	}
+}
+
+// fixed is a database with one answer.
+type fixed struct {
+	mcp.Database
+	res engine.Result
+	x   engine.Explanation
+}
+
+func (f fixed) Search(context.Context, engine.Query) (engine.Result, error) { return f.res, nil }
+func (f fixed) Explain(context.Context, engine.Query, string) (engine.Explanation, error) {
+	return f.x, nil
+}
+
 // failing is a database whose searches fail.
 type failing struct {
 	mcp.Database
@@ -443,7 +493,11 @@ func TestExplain(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	c := connect(t, shelf(t), mcp.Options{})
+	e := shelf(t)
+	if _, err := e.Upsert(t.Context(), []engine.Document{{ID: "x%41", Text: "An id that looks encoded."}}); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, e, mcp.Options{})
 	templates, err := c.ListResourceTemplates(t.Context(), nil)
 	if err != nil || len(templates.ResourceTemplates) != 1 || !strings.HasPrefix(templates.ResourceTemplates[0].URITemplate, "lexsem://documents/") {
 		t.Fatalf("%+v %v", templates, err)
@@ -451,6 +505,7 @@ func TestResources(t *testing.T) {
 	for uri, want := range map[string]string{
 		"lexsem://documents/keys.md":                   "Signing keys\n\nRotate the signing keys every ninety days.",
 		"lexsem://documents/a%2Fb%20%2541%3F%23%C3%BC": "An odd name for a text about otters.",
+		"lexsem://documents/x%41":                      "An id that looks encoded.",
 		"lexsem://documents/a/b%20%2541?#%C3%BC":       "An odd name for a text about otters.",
 	} {
 		r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})

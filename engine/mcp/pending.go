@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -42,21 +41,10 @@ func (p *pending) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if errors.Is(err, io.EOF) {
 		p.wait(ctx)
 	}
-	if r, ok := msg.(*jsonrpc.Request); ok {
-		if r.IsCall() {
-			p.mu.Lock()
-			p.calls[r.ID.Raw()] = true
-			p.mu.Unlock()
-		} else if r.Method == "notifications/cancelled" { // such a call may stay without an answer
-			var c struct {
-				RequestID any `json:"requestId"`
-			}
-			if json.Unmarshal(r.Params, &c) == nil {
-				if id, err := jsonrpc.MakeID(c.RequestID); err == nil {
-					p.done(id)
-				}
-			}
-		}
+	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
+		p.mu.Lock()
+		p.calls[r.ID.Raw()] = true // one that is cancelled is answered, too
+		p.mu.Unlock()
 	}
 	return msg, err
 }
