@@ -24,9 +24,7 @@ func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
 		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
-		cmdServe, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdVersion,
-		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport, cmdMCP,
-		cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdVersion,
+		cmdServe, cmdMCP, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore,
 	}
 }
