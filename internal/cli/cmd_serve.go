@@ -133,6 +133,11 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
+	if _, other := db.Holder(); other { // it encodes for the database; embeddings are made here
+		if err := db.bringEncoder(ctx); err != nil && !errors.Is(err, errVectorsAlone) {
+			return err
+		}
+	}
 	h.Encoder = db.enc
 	each := engine.Options{ReadOnly: *o.readOnly, AcceptModel: a.acceptModel, Logger: h.Logger}
 	if db.enc == nil {
@@ -148,7 +153,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	h.Collections = set
-	s, err := httpapi.New(db.Engine, h)
+	s, err := httpapi.New(db, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)
 	}
