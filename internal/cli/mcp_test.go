@@ -126,3 +126,24 @@ func TestMCPPythonClient(t *testing.T) {
 		t.Fatal(fmt.Sprint(err), string(out))
 	}
 }
+
+// serve has the page at / and the protocol at /mcp, behind its keys.
+func TestServeHasPageAndMCP(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(keys, []byte("read reader-0123456789\nwrite writer-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, _, _ := served(t, "--db", filepath.Join(t.TempDir(), "db"), "--api-key-file", keys)
+	for path, want := range map[string]string{"/": `<script type="module" src="app.js">`, "/app.js": `from "./api.js"`} {
+		if code, body := call(t, "GET", url+path, ""); code != 200 || !strings.Contains(body, want) {
+			t.Errorf("GET %s: %d %.200s", path, code, body)
+		}
+	}
+	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	for key, want := range map[string]int{"": 401, "writer-0123456789": 200} {
+		code, body := call(t, "POST", url+"/mcp", list, "x-api-key", key, "Content-Type", "application/json", "Accept", "application/json, text/event-stream")
+		if code != want || want == 200 && (!strings.Contains(body, `"name":"search"`) || !strings.Contains(body, `"name":"index"`)) {
+			t.Errorf("POST /mcp with %q: %d %.200s", key, code, body)
+		}
+	}
+}
