@@ -13,7 +13,10 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/collections"
+	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/engine/httpapi"
+	"github.com/lexsem/lexsem/engine/httpapi/page"
+	"github.com/lexsem/lexsem/engine/mcp"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -25,7 +28,8 @@ Serves the database, which it makes where there is none, until it is interrupted
 no request more, lets those that run end, and saves. Collections are databases in its folder
 collections. Once it is ready it prints one line on
 standard output, "listening on http://HOST:PORT". /openapi.json describes the paths: search,
-explain, documents, embeddings as OpenAI's API has them, rerank, collections, stats; /healthz,
+explain, documents, embeddings as OpenAI's API has them, rerank, collections, stats; a browser
+gets a search page at /, an agent the Model Context Protocol at /mcp (lexsem help mcp); /healthz,
 /readyz and /metrics are for those who run it.
 
 An answer to a write means that it is on disk. Only this machine reaches the server unless --addr
@@ -153,6 +157,8 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	h.Collections = set
+	h.Page = page.Handler()
+	h.MCP = mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Logger: h.Logger, Version: h.Version}).Handler(nil)
 	s, err := httpapi.New(db, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)

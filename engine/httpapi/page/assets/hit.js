@@ -1,0 +1,104 @@
+// One hit, and what opens below it.
+
+import { el } from "./dom.js";
+import { wanted, places, excerpt, marked, byteMap } from "./words.js";
+import { explanation } from "./explain.js";
+import * as api from "./api.js";
+
+// of files, shown in the hit's place
+const fileFields = new Set(["path", "root", "time", "kind", "line", "line_end"]);
+let serial = 0;
+
+// hit makes the item of one hit. ask is the search that found it; before is its rank in the
+// first way, undefined where this is the first way, 0 where that has not found it.
+export function hit(h, ask, before) {
+  const words = wanted(ask.query);
+  const id = `hit-${++serial}`;
+  const found = places(h.text, words);
+  const [from, to] = excerpt(h.text, found, 360);
+  const passage = el("p", { class: "passage" }, marked(h.text, found, from, to));
+  const name = h.title || h.path || h.id;
+  const why = el("div", { class: "why", id, role: "region", "aria-label": `Why ${name}`, hidden: true });
+  const button = el("button", { type: "button", class: "name", "aria-expanded": "false", "aria-controls": id }, marked(name, places(name, words)));
+  const item = el("li", { class: "hit" },
+    el("div", { class: "rank", "aria-label": `Rank ${h.rank}` }, String(h.rank), move(h.rank, before)),
+    el("div", { class: "body" },
+      el("div", { class: "line" }, button, el("span", { class: "score", title: scoreTitle(h) }, h.score.toFixed(3))),
+      place(h), passage, fields(h.metadata), why));
+
+  let loading = null;
+  async function open() {
+    button.setAttribute("aria-expanded", "true");
+    item.classList.add("open");
+    why.hidden = false;
+    passage.replaceChildren(...marked(h.text, found));
+    if (why.dataset.done) return;
+    why.replaceChildren(el("p", { class: "quiet" }, "Looking into it …"));
+    why.setAttribute("aria-busy", "true");
+    loading = new AbortController();
+    try {
+      const x = await api.explain({ id: h.id, query: ask.query, mode: ask.mode, variant: ask.variant, filter: ask.filter }, loading.signal);
+      why.replaceChildren(...explanation(x));
+      why.dataset.done = "yes";
+      if (x.chunk === h.chunk) passage.replaceChildren(...marked(h.text, exact(h, x)));
+    } catch (e) {
+      if (e.name !== "AbortError") why.replaceChildren(el("p", { class: "wrong", role: "alert" }, e.message));
+    }
+    why.removeAttribute("aria-busy");
+  }
+  function close() {
+    loading?.abort();
+    button.setAttribute("aria-expanded", "false");
+    item.classList.remove("open");
+    why.hidden = true;
+    passage.replaceChildren(...marked(h.text, found, from, to));
+  }
+  button.addEventListener("click", () => (why.hidden ? open() : close()));
+  item.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || why.hidden) return;
+    e.stopPropagation();
+    close();
+    button.focus();
+  });
+  return item;
+}
+
+// exact is the places that the server names, which knows stems and compounds; those of the
+// page where it names none.
+function exact(h, x) {
+  const at = byteMap(h.text);
+  const out = (x.matches ?? []).filter((m) => m.field === "text" && m.start >= h.start && m.end <= h.end)
+    .map((m) => [at(m.start - h.start), at(m.end - h.start)]);
+  return out.length ? out : places(h.text, wanted(x.query));
+}
+
+function move(rank, before) {
+  if (before === undefined || before === rank) return null;
+  if (before === 0) return el("span", { class: "move new", title: "not among the hits of the first way" }, "new");
+  const up = before > rank;
+  return el("span", { class: up ? "move up" : "move down", title: `rank ${before} in the first way` }, `${up ? "↑" : "↓"}${Math.abs(before - rank)}`);
+}
+
+function scoreTitle(h) {
+  return `cosine ${h.cosine.toFixed(3)}, words found ${Math.round(100 * h.presence)} %, adjacent pairs ${Math.round(100 * h.pair)} %, coverage ${h.coverage.toFixed(3)}`;
+}
+
+// place is where the hit stands: its file and lines, else the document's id, if the name
+// above it does not say that already.
+function place(h) {
+  const parts = [];
+  if (h.path) parts.push(h.lines ? `${h.path}:${h.lines[0]}-${h.lines[1]}` : h.path);
+  else if (h.title && h.title !== h.id) parts.push(h.id);
+  if (h.chunks > 1) parts.push(`passage ${h.chunk + 1} of ${h.chunks}`);
+  if (h.duplicates?.length) parts.push(`and nearly the same: ${h.duplicates.join(", ")}`);
+  return parts.length ? el("p", { class: "place" }, parts.join(" · ")) : null;
+}
+
+function fields(metadata) {
+  const shown = Object.entries(metadata ?? {}).filter(([name]) => !fileFields.has(name)).slice(0, 8);
+  if (!shown.length) return null;
+  return el("dl", { class: "fields" }, shown.map(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return el("div", {}, el("dt", {}, name), el("dd", {}, text.length > 80 ? text.slice(0, 80) + "…" : text));
+  }));
+}

@@ -1,0 +1,163 @@
+// Ways of searching, side by side: a column each.
+
+import { $, el, say, count } from "./dom.js";
+import { hit } from "./hit.js";
+import * as api from "./api.js";
+
+export const modes = [["auto", "Meaning and words"], ["dense", "Meaning alone"], ["lexical", "Words alone"]];
+export const variants = [["", "best variant"], ["none", "plain vector"], ["rlr", "rlr"], ["rlr-local", "rlr-local"], ["slr", "slr"], ["rlr+slr", "rlr+slr"], ["rlr+whiten", "rlr+whiten"]];
+const most = 3, page = 10;
+// what a new column shows, so that there is something to compare
+const next = [{ mode: "auto", variant: "" }, { mode: "dense", variant: "none" }, { mode: "lexical", variant: "" }];
+
+const ways = [];
+let current = null; // { query, filter }
+let onRefusal = () => {};
+
+export function onFailure(f) {
+  onRefusal = f;
+}
+
+export const described = () => ways.map((w) => `${w.mode}:${w.variant}`);
+
+export function add(mode, variant) {
+  if (ways.length >= most) return;
+  const fallback = next.find((n) => !ways.some((w) => w.mode === n.mode && w.variant === n.variant)) ?? next[0];
+  const w = { mode: mode ?? fallback.mode, variant: variant ?? fallback.variant, hits: [], asked: null };
+  const select = (label, choices, value, set) => {
+    const s = el("select", { "aria-label": label, onchange: () => { set(s.value); again(w); } }, choices.map(([v, text]) => el("option", { value: v }, text)));
+    s.value = value;
+    return s;
+  };
+  w.variantSelect = select("Variant", variants, w.variant, (v) => (w.variant = v));
+  w.info = el("p", { class: "info" });
+  w.list = el("ol", { class: "hits" });
+  w.foot = el("div", { class: "foot" });
+  w.remove = el("button", { type: "button", class: "remove", "aria-label": "Remove this way", title: "Remove", onclick: () => remove(w) }, "×");
+  w.column = el("section", { class: "way", "aria-label": "Hits" },
+    el("div", { class: "head" }, el("div", { class: "chosen" }, select("Mode", modes, w.mode, (v) => { w.mode = v; lexicalHasNoVector(w); }), w.variantSelect, w.remove), w.info),
+    w.list, w.foot);
+  ways.push(w);
+  lexicalHasNoVector(w);
+  $("results").append(w.column);
+  arrange();
+  if (current) again(w);
+}
+
+function lexicalHasNoVector(w) {
+  w.variantSelect.disabled = w.mode === "lexical";
+}
+
+function remove(w) {
+  w.asked?.abort();
+  ways.splice(ways.indexOf(w), 1);
+  w.column.remove();
+  arrange();
+  ways.forEach(draw);
+  changed();
+}
+
+function arrange() {
+  document.body.dataset.ways = $("results").dataset.ways = String(ways.length);
+  $("compare").disabled = ways.length >= most;
+  for (const w of ways) w.remove.hidden = ways.length === 1;
+}
+
+let changed = () => {};
+export function onChange(f) {
+  changed = f;
+}
+
+function again(w) {
+  changed();
+  if (current) run(w);
+}
+
+// search asks all ways; an empty query clears them.
+export async function search(query, filter) {
+  current = query.trim() ? { query, filter } : null;
+  $("results").hidden = !current;
+  if (!current) return;
+  await Promise.all(ways.map((w) => run(w)));
+}
+
+async function run(w, offset = 0) {
+  w.asked?.abort();
+  const asked = (w.asked = new AbortController());
+  const ask = { query: current.query, filter: current.filter, mode: w.mode, variant: w.mode === "lexical" ? "" : w.variant };
+  w.column.classList.add("busy");
+  w.column.setAttribute("aria-busy", "true");
+  w.foot.replaceChildren();
+  try {
+    const found = await api.search({ ...ask, k: page, offset }, asked.signal);
+    w.hits = offset ? w.hits.concat(found.hits) : found.hits;
+    w.ask = ask;
+    w.full = found.hits.length === page;
+    w.failed = null;
+    w.info.textContent = `${found.mode === "lexical" ? "BM25" : found.variant === "none" ? "plain vector" : found.variant} · ${found.took_ms.toFixed(1)} ms`;
+  } catch (e) {
+    if (e.name === "AbortError") return;
+    w.hits = [];
+    w.info.textContent = "";
+    w.failed = onRefusal(e) ? null : e.message;
+    w.full = false;
+    w.ask = null;
+  }
+  w.column.classList.remove("busy");
+  w.column.removeAttribute("aria-busy");
+  if (offset) more(w, offset);
+  else draw(w);
+  if (w === ways[0]) ways.slice(1).forEach(draw);
+  say(w.failed ?? count(w.hits.length, "hit", "hits"));
+}
+
+// draw shows the hits of a way; beside the first one, how they moved.
+function draw(w) {
+  w.list.replaceChildren(...w.hits.map((h) => item(w, h)));
+  foot(w);
+}
+
+// more shows those that came to the hits that are there.
+function more(w, from) {
+  w.list.append(...w.hits.slice(from).map((h) => item(w, h)));
+  foot(w);
+  w.list.children[from]?.querySelector(".name").focus();
+}
+
+function item(w, h) {
+  const first = ways[0];
+  const before = w === first || !first.hits.length ? undefined : (first.hits.find((x) => x.id === h.id)?.rank ?? 0);
+  return hit(h, w.ask, before);
+}
+
+function foot(w) {
+  w.foot.replaceChildren();
+  if (w.failed) w.foot.append(el("p", { class: "wrong", role: "alert" }, w.failed));
+  else if (w.ask && !w.hits.length) w.foot.append(el("p", { class: "quiet" }, none(w)));
+  else if (w.full) w.foot.append(el("button", { type: "button", class: "more", onclick: () => run(w, w.hits.length) }, "More hits"));
+}
+
+function none(w) {
+  if (w.ask.filter) return "No hits. Perhaps no document meets the filter.";
+  return w.mode === "lexical" ? "No hits: no document has a word of the query." : "No hits.";
+}
+
+// step moves the focus by rows and columns among the hits.
+export function step(rows, columns) {
+  const names = ways.map((w) => [...w.list.querySelectorAll(".name")]);
+  let c = names.findIndex((n) => n.includes(document.activeElement));
+  let r = c >= 0 ? names[c].indexOf(document.activeElement) + rows : 0;
+  if (c < 0) {
+    const inside = document.activeElement?.closest(".hit")?.querySelector(".name");
+    c = Math.max(0, names.findIndex((n) => n.includes(inside)));
+    if (inside) r = names[c].indexOf(inside) + rows;
+  }
+  if (columns) {
+    let to = c + columns;
+    while (names[to] && !names[to].length) to += columns;
+    if (names[to]) c = to;
+  }
+  const to = names[c]?.[Math.max(0, Math.min(r, names[c].length - 1))];
+  to?.focus();
+  to?.closest(".hit").scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+}

@@ -1,0 +1,108 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// Limits of get, in bytes of text.
+const (
+	getText      = 20_000
+	maxGetText   = 200_000
+	maxGetFields = 64 << 10 // metadata as JSON
+)
+
+type getArgs struct {
+	ID     string `json:"id" jsonschema:"id of the document, as search and list name it"`
+	Offset int    `json:"offset,omitempty" jsonschema:"byte of the text to begin at; start of a hit, or next_offset of the answer before"`
+	Limit  *int   `json:"limit,omitempty" jsonschema:"bytes of text wanted"`
+}
+
+type getResult struct {
+	ID         string         `json:"id"`
+	Title      string         `json:"title,omitempty"`
+	Text       string         `json:"text" jsonschema:"the bytes start to end of the document's text"`
+	Start      int            `json:"start"`
+	End        int            `json:"end"`
+	Bytes      int            `json:"bytes" jsonschema:"bytes of the whole text"`
+	FirstLine  int            `json:"first_line" jsonschema:"line of the whole text that text begins in, from 1"`
+	NextOffset int            `json:"next_offset,omitempty" jsonschema:"offset for what follows; left out at the end of the text"`
+	Metadata   map[string]any `json:"metadata,omitempty"`
+	MoreBytes  int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata too large to show"`
+}
+
+var getTool = newTool[getArgs, getResult](sdk.Tool{
+	Name:  "get",
+	Title: "Read a document",
+	Description: "Reads the document with an id: title, text and metadata. A long text comes in parts: " +
+		"next_offset is where the next one begins. To read around a hit of search, take its start, less some hundred bytes, for offset.",
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+}, shape{"id": lengths(1, engine.MaxID), "offset": from(0), "limit": between(1, maxGetText, getText)})
+
+func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error) {
+	limit := or(in.Limit, getText)
+	if err := checkID(in.ID); err != nil {
+		return "", getResult{}, err
+	}
+	if err := inRange("limit", limit, 1, maxGetText); err != nil {
+		return "", getResult{}, err
+	}
+	d, err := s.db.Get(ctx, in.ID)
+	if err != nil {
+		return "", getResult{}, err
+	}
+	if in.Offset < 0 || in.Offset > len(d.Text) {
+		return "", getResult{}, refuse("offset is %d; the text of %q has %s, use 0 to %d", in.Offset, clipped(in.ID, 80), bytesOf(len(d.Text)), len(d.Text))
+	}
+	start := runeStart(d.Text, in.Offset)
+	end := runeStart(d.Text, start+limit)
+	if end <= start && start < len(d.Text) { // a character is longer than limit
+		end = min(start+4, len(d.Text))
+		end = max(runeStart(d.Text, end), start+1)
+	}
+	out := getResult{ID: d.ID, Title: d.Title, Text: d.Text[start:end], Start: start, End: end, Bytes: len(d.Text),
+		FirstLine: 1 + strings.Count(d.Text[:start], "\n")}
+	if end < len(d.Text) {
+		out.NextOffset = end
+	}
+	out.Metadata, out.MoreBytes = lightMetadata(d.Metadata, maxGetFields)
+	return getTextOf(out), out, nil
+}
+
+func checkID(id string) error {
+	if id == "" || len(id) > engine.MaxID {
+		return refuse("id has %s; ids have 1 to %d, search and list name them", bytesOf(len(id)), engine.MaxID)
+	}
+	return nil
+}
+
+func getTextOf(r getResult) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "id %q", r.ID)
+	if r.Title != "" {
+		b.WriteString("\ntitle: " + oneLine(r.Title))
+	}
+	if len(r.Metadata) > 0 {
+		if data, err := json.Marshal(r.Metadata); err == nil {
+			b.WriteString("\nmetadata: " + string(data))
+		}
+	}
+	if r.MoreBytes > 0 {
+		fmt.Fprintf(&b, "\n[%s of metadata are too many to show]", bytesOf(r.MoreBytes))
+	}
+	b.WriteString("\n\n" + r.Text)
+	if r.Start > 0 || r.End < r.Bytes {
+		fmt.Fprintf(&b, "\n\n[bytes %d to %d of %d, from line %d", r.Start, r.End, r.Bytes, r.FirstLine)
+		if r.NextOffset > 0 {
+			fmt.Fprintf(&b, "; go on with offset=%d", r.NextOffset)
+		}
+		b.WriteString("]")
+	}
+	return b.String()
+}

@@ -1,0 +1,138 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// Limits of list.
+const (
+	listLimit   = 50
+	maxListed   = 500
+	maxWalk     = 1_000_000 // documents that an offset may leave out
+	listPreview = 160       // bytes of text
+	listFields  = 1 << 10   // metadata of a document as JSON
+)
+
+type listArgs struct {
+	Filter string `json:"filter,omitempty" jsonschema:"condition on metadata"`
+	Limit  *int   `json:"limit,omitempty" jsonschema:"documents wanted"`
+	Offset int    `json:"offset,omitempty" jsonschema:"documents to leave out; next_offset of the answer before goes on behind it"`
+}
+
+type listedDocument struct {
+	ID        string         `json:"id"`
+	Title     string         `json:"title,omitempty"`
+	Bytes     int            `json:"bytes" jsonschema:"bytes of its text"`
+	Beginning string         `json:"beginning" jsonschema:"how its text begins"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata that are left out here; get has them"`
+}
+
+type listResult struct {
+	Total      int              `json:"total" jsonschema:"documents that meet the filter"`
+	Documents  []listedDocument `json:"documents" jsonschema:"in the order of storing; a document that was replaced counts as new"`
+	NextOffset int              `json:"next_offset,omitempty" jsonschema:"offset for the documents behind these; left out at the end"`
+}
+
+var listTool = newTool[listArgs, listResult](sdk.Tool{
+	Name:  "list",
+	Title: "List documents",
+	Description: "Walks through the stored documents, oldest first: id, title, how the text begins, metadata. " +
+		"Use it to learn what there is, which metadata a filter can name, or how many documents meet a filter (total). To find something use search.",
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+}, shape{
+	"limit": between(0, maxListed, listLimit), "offset": between(0, maxWalk, 0),
+	"filter": func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
+})
+
+func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, error) {
+	limit := or(in.Limit, listLimit)
+	if err := inRange("limit", limit, 0, maxListed); err != nil {
+		return "", listResult{}, err
+	}
+	if err := inRange("offset", in.Offset, 0, maxWalk); err != nil {
+		return "", listResult{}, err
+	}
+	var f engine.Filter
+	var err error
+	if in.Filter != "" {
+		if f, err = filter.Parse(in.Filter); err != nil {
+			return "", listResult{}, err
+		}
+	}
+	out := listResult{Documents: []listedDocument{}}
+	if out.Total, err = s.db.Count(ctx, f); err != nil {
+		return "", listResult{}, err
+	}
+	if limit > 0 && in.Offset < out.Total {
+		if err := s.walk(ctx, f, in.Offset, limit, &out); err != nil {
+			return "", listResult{}, err
+		}
+	}
+	return listText(out, in), out, nil
+}
+
+// walk fills in the documents of one page. Documents that come or go between the count
+// and the walk may make the two differ.
+func (s *Server) walk(ctx context.Context, f engine.Filter, offset, limit int, out *listResult) error {
+	n := 0
+	for d, err := range s.db.All(ctx, f) {
+		if err != nil {
+			return err
+		}
+		if n++; n <= offset {
+			continue
+		}
+		if n > offset+limit {
+			out.NextOffset = offset + limit
+			return nil
+		}
+		l := listedDocument{ID: d.ID, Title: clipped(d.Title, maxTitle), Bytes: len(d.Text)}
+		head, _ := clip(d.Text, 4*listPreview) // white space goes first
+		l.Beginning = clipped(oneLine(head), listPreview)
+		l.Metadata, l.MoreBytes = lightMetadata(d.Metadata, listFields)
+		out.Documents = append(out.Documents, l)
+	}
+	return nil
+}
+
+func listText(r listResult, in listArgs) string {
+	var b strings.Builder
+	switch {
+	case r.Total == 0 && in.Filter != "":
+		return "No document meets the filter."
+	case r.Total == 0:
+		return "The database is empty; index stores documents."
+	case in.Filter != "":
+		fmt.Fprintf(&b, "%d documents meet the filter.\n", r.Total)
+	default:
+		fmt.Fprintf(&b, "%d documents.\n", r.Total)
+	}
+	for i, d := range r.Documents {
+		fmt.Fprintf(&b, "\n%d. %s  (%s)\n", in.Offset+i+1, oneLine(d.ID), bytesOf(d.Bytes))
+		if d.Title != "" {
+			b.WriteString(indented(oneLine(d.Title)) + "\n")
+		}
+		if d.Beginning != "" {
+			b.WriteString(indented(d.Beginning) + "\n")
+		}
+		if len(d.Metadata) > 0 {
+			if data, err := json.Marshal(d.Metadata); err == nil {
+				b.WriteString(indented(string(data)) + "\n")
+			}
+		}
+	}
+	if r.NextOffset > 0 {
+		fmt.Fprintf(&b, "\nMore with offset=%d.", r.NextOffset)
+	}
+	return b.String()
+}

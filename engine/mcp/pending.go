@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// patient is a transport whose end of input is told only when all calls read before are
+// answered: the SDK drops the answers of calls that are in progress then, and a client
+// that pipes its questions in would get none.
+type patient struct{ sdk.Transport }
+
+// Connect implements sdk.Transport.
+func (p patient) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := p.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &pending{Connection: c, calls: map[any]bool{}, closed: make(chan struct{}), none: make(chan struct{}, 1)}, nil
+}
+
+// pending is a connection that knows which calls are not answered yet.
+type pending struct {
+	sdk.Connection
+	mu    sync.Mutex
+	calls map[any]bool  // ids
+	none  chan struct{} // told whenever calls becomes empty
+
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Read implements sdk.Connection.
+func (p *pending) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := p.Connection.Read(ctx)
+	if errors.Is(err, io.EOF) {
+		p.wait(ctx)
+	}
+	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
+		p.mu.Lock()
+		p.calls[r.ID.Raw()] = true // one that is cancelled is answered, too
+		p.mu.Unlock()
+	}
+	return msg, err
+}
+
+// Write implements sdk.Connection.
+func (p *pending) Write(ctx context.Context, msg jsonrpc.Message) error {
+	err := p.Connection.Write(ctx, msg)
+	if r, ok := msg.(*jsonrpc.Response); ok {
+		p.done(r.ID)
+	}
+	return err
+}
+
+// Close implements sdk.Connection.
+func (p *pending) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return p.Connection.Close()
+}
+
+func (p *pending) done(id jsonrpc.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if delete(p.calls, id.Raw()); len(p.calls) == 0 {
+		select {
+		case p.none <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// wait returns when no call is left without its answer, or the connection ends.
+func (p *pending) wait(ctx context.Context) {
+	for {
+		p.mu.Lock()
+		n := len(p.calls)
+		p.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-p.none:
+		case <-p.closed:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

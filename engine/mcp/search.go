@@ -1,0 +1,271 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// Limits of an answer, in hits and bytes of text.
+const (
+	maxQuery    = 32 << 10 // bytes of a query
+	maxHits     = 100
+	maxOffset   = engine.MaxK - maxHits - 1
+	hitText     = 1_500
+	maxHitText  = 20_000
+	answerText  = 256 << 10 // of all hits together
+	maxTitle    = 300
+	maxMetadata = 4 << 10 // of one hit, as JSON
+)
+
+type searchArgs struct {
+	Query    string  `json:"query" jsonschema:"what to look for: a question or statement in plain language, or words, names and codes that must stand in the text"`
+	Limit    *int    `json:"limit,omitempty" jsonschema:"hits wanted"`
+	Offset   int     `json:"offset,omitempty" jsonschema:"hits to leave out; next_offset of the answer before goes on behind it"`
+	Mode     string  `json:"mode,omitempty" jsonschema:"auto is hybrid: meaning and words; dense is meaning alone; lexical is words alone (BM25); hybrid is both"`
+	Variant  string  `json:"variant,omitempty" jsonschema:"how the query's words turn its vector: none, rlr, rlr-local, slr or rlr+slr; left out, the best there is"`
+	Filter   string  `json:"filter,omitempty" jsonschema:"condition on metadata"`
+	MinScore float32 `json:"min_score,omitempty" jsonschema:"leave out hits with a lower score; 0 leaves none out"`
+	Passages bool    `json:"passages,omitempty" jsonschema:"each passage of a long document is a hit of its own; else a document is found once, by its best passage"`
+	MaxText  *int    `json:"max_text,omitempty" jsonschema:"bytes of text of each hit; what is left out is counted, and get reads it"`
+}
+
+type searchHit struct {
+	Rank      int            `json:"rank" jsonschema:"place, from 1"`
+	ID        string         `json:"id" jsonschema:"id of the document, for get and explain"`
+	Path      string         `json:"path,omitempty" jsonschema:"file that the document came from"`
+	Lines     []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
+	Score     float32        `json:"score" jsonschema:"what hits are ranked by, higher is better"`
+	Cosine    float32        `json:"cosine" jsonschema:"nearness in meaning, from -1 to 1; 0 in mode lexical"`
+	Words     float32        `json:"words" jsonschema:"share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
+	Title     string         `json:"title,omitempty"`
+	Text      string         `json:"text" jsonschema:"the passage, or its beginning"`
+	LeftOut   int            `json:"left_out,omitempty" jsonschema:"bytes of the passage that text lacks"`
+	Chunk     int            `json:"chunk" jsonschema:"number of the passage in its document, from 0"`
+	Chunks    int            `json:"chunks" jsonschema:"passages of the document"`
+	Start     int            `json:"start" jsonschema:"the passage is the bytes start to end of the document's text, as get takes them for offset"`
+	End       int            `json:"end"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata that are left out here; get has them"`
+}
+
+type searchResult struct {
+	Mode       string      `json:"mode" jsonschema:"the mode that was used"`
+	Variant    string      `json:"variant" jsonschema:"the modulation that was used"`
+	Documents  int         `json:"documents" jsonschema:"documents stored"`
+	Matching   int         `json:"matching" jsonschema:"documents that meet the filter"`
+	Hits       []searchHit `json:"hits" jsonschema:"best first"`
+	NextOffset int         `json:"next_offset,omitempty" jsonschema:"offset for the hits behind these; left out where there are no more"`
+	Meaning    string      `json:"meaning" jsonschema:"what the scores of this answer mean"`
+}
+
+var modes = []string{engine.ModeAuto, engine.ModeHybrid, engine.ModeDense, engine.ModeLexical}
+
+var wayShape = shape{
+	"query": lengths(1, maxQuery),
+	"mode":  oneOf(modes...),
+}
+
+var searchTool = newTool[searchArgs, searchResult](sdk.Tool{
+	Name:  "search",
+	Title: "Search passages",
+	Description: "Finds the passages that answer a query best, by meaning and by exact words together. " +
+		"Use it first, and again with other words where the hits do not answer the question. " +
+		"A hit gives the place (path:from-to of a file, or the document's id), score, and the passage. " +
+		"min_score and filter narrow it, offset goes on.",
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+}, shape{
+	"query": wayShape["query"], "mode": wayShape["mode"],
+	"limit": between(1, maxHits, 10), "offset": between(0, maxOffset, 0),
+	"max_text": between(0, maxHitText, hitText),
+	"filter":   func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
+})
+
+func no() *bool { return new(bool) }
+
+func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResult, error) {
+	limit, room := or(in.Limit, 10), or(in.MaxText, hitText)
+	q, err := query(in.Query, in.Mode, in.Variant, in.Filter)
+	for _, e := range []error{err,
+		inRange("limit", limit, 1, maxHits),
+		inRange("offset", in.Offset, 0, maxOffset),
+		inRange("max_text", room, 0, maxHitText),
+	} {
+		if e != nil {
+			return "", searchResult{}, e
+		}
+	}
+	q.PerChunk = in.Passages
+	q.Offset, q.K = in.Offset, limit+1 // one more tells whether there is a next page
+	q.MinScore = in.MinScore
+	res, err := s.db.Search(ctx, q)
+	if err != nil {
+		return "", searchResult{}, err
+	}
+	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
+		Hits: []searchHit{}, Meaning: meaning(res.Trace)}
+	left := answerText
+	for i, h := range res.Hits {
+		if i == limit {
+			out.NextOffset = in.Offset + limit
+			break
+		}
+		hit := s.hitOf(h, min(room, left))
+		left -= len(hit.Text)
+		out.Hits = append(out.Hits, hit)
+	}
+	return searchText(out, in), out, nil
+}
+
+// query checks what all searches share.
+func query(text, mode, variant, expr string) (engine.Query, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return engine.Query{}, refuse("query is empty; give it some words")
+	case len(text) > maxQuery:
+		return engine.Query{}, refuse("query has %s; use at most %d", bytesOf(len(text)), maxQuery)
+	case !utf8.ValidString(text):
+		return engine.Query{}, refuse("query is no UTF-8")
+	}
+	q := engine.Query{Text: text, Mode: mode, Variant: variant}
+	known := mode == ""
+	for _, m := range modes {
+		known = known || m == mode
+	}
+	if !known {
+		return q, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
+	}
+	var err error
+	if expr != "" {
+		q.Filter, err = filter.Parse(expr)
+	}
+	return q, err
+}
+
+func (s *Server) hitOf(h engine.Hit, room int) searchHit {
+	text, left := clip(h.Text, room)
+	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Words: h.Presence,
+		Title: clipped(h.Title, maxTitle), Text: text, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End}
+	out.Metadata, out.MoreBytes = lightMetadata(h.Metadata, maxMetadata)
+	if h.Lines[0] > 0 {
+		out.Lines = h.Lines[:]
+	}
+	if s.o.Place == nil {
+		return out
+	}
+	if path, lines, ok := s.o.Place(h); ok {
+		out.Path, out.Lines = path, nil
+		if lines[0] > 0 {
+			out.Lines = lines[:]
+		}
+	}
+	return out
+}
+
+// lightMetadata is metadata of at most most bytes of JSON, else none and their number.
+func lightMetadata(m map[string]any, most int) (map[string]any, int) {
+	if len(m) == 0 {
+		return nil, 0
+	}
+	data, err := json.Marshal(m)
+	if err != nil || len(data) > most {
+		return nil, len(data)
+	}
+	return m, 0
+}
+
+// meaning says what the scores of an answer are.
+func meaning(t engine.Trace) string {
+	switch t.Mode {
+	case engine.ModeLexical:
+		return "score is BM25: it says which passage has more of the query's words, and is not comparable between queries"
+	case engine.ModeDense:
+		return "score is nearness in meaning (a cosine, at most about 1); 0 is unrelated"
+	}
+	return "score adds nearness in meaning (cosine) and the words found; words is the share of the query's words, by weight, that the passage has: a hit with a low cosine and few of the words is likely beside the point"
+}
+
+func searchText(r searchResult, in searchArgs) string {
+	var b strings.Builder
+	if len(r.Hits) == 0 {
+		b.WriteString("No hits: ")
+		switch {
+		case r.Documents == 0:
+			b.WriteString("the database is empty; index stores documents.")
+		case r.Matching == 0:
+			b.WriteString("no document meets the filter; list shows documents and their metadata.")
+		case in.Offset > 0:
+			b.WriteString("there are no more behind this offset.")
+		case in.MinScore != 0:
+			b.WriteString("none reaches min_score; use a lower one.")
+		default:
+			b.WriteString("no document has a word of the query; try other words, or mode dense.")
+		}
+		return b.String()
+	}
+	for _, h := range r.Hits {
+		fmt.Fprintf(&b, "%d. %s  score %.3f", h.Rank, place(h), h.Score)
+		switch r.Mode {
+		case engine.ModeHybrid:
+			fmt.Fprintf(&b, " (cosine %.2f, words %.0f %%)", h.Cosine, 100*h.Words)
+		case engine.ModeDense:
+			fmt.Fprintf(&b, " (plain cosine %.2f)", h.Cosine)
+		}
+		if h.Path == "" && h.Chunks > 1 && len(h.Lines) == 2 {
+			fmt.Fprintf(&b, "  lines %d-%d", h.Lines[0], h.Lines[1])
+		}
+		if h.Chunks > 1 {
+			fmt.Fprintf(&b, "  passage %d of %d", h.Chunk+1, h.Chunks)
+		}
+		b.WriteString("\n")
+		if h.Title != "" {
+			b.WriteString(indented(oneLine(h.Title)) + "\n")
+		}
+		if len(h.Metadata) > 0 {
+			if data, err := json.Marshal(h.Metadata); err == nil {
+				b.WriteString(indented(string(data)) + "\n")
+			}
+		}
+		if h.Text != "" {
+			b.WriteString(indented(strings.TrimSpace(h.Text)) + "\n")
+		}
+		if h.LeftOut > 0 {
+			fmt.Fprintf(&b, "  [%s more: get id=%q offset=%d]\n", bytesOf(h.LeftOut), h.ID, h.End-h.LeftOut)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%d of %d documents searched, mode %s, variant %s: %s.", r.Matching, r.Documents, r.Mode, r.Variant, r.Meaning)
+	if r.NextOffset > 0 {
+		fmt.Fprintf(&b, " More with offset=%d.", r.NextOffset)
+	}
+	return b.String()
+}
+
+// place is where a hit stands: path:from-to, or its document's id.
+func place(h searchHit) string {
+	where := oneLine(cmp.Or(h.Path, h.ID))
+	if h.Path != "" && len(h.Lines) == 2 {
+		where = fmt.Sprintf("%s:%d-%d", where, h.Lines[0], h.Lines[1])
+		if h.Path != h.ID {
+			where += fmt.Sprintf("  id %q", h.ID)
+		}
+	}
+	return where
+}
+
+// or is what p points at, else value.
+func or(p *int, value int) int {
+	if p == nil {
+		return value
+	}
+	return *p
+}

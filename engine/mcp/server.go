@@ -1,0 +1,141 @@
+// Package mcp serves a database to agents by the Model Context Protocol: tools that
+// search it, read it, store documents in it and tell why a document is found, and the
+// documents as resources. It speaks over a pair of streams, as a client that starts the
+// program does, and over streamable HTTP.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// Database is what the tools ask: the part of an engine.Engine that they need.
+type Database interface {
+	Search(ctx context.Context, q engine.Query) (engine.Result, error)
+	Explain(ctx context.Context, q engine.Query, id string) (engine.Explanation, error)
+	Get(ctx context.Context, id string) (engine.Document, error)
+	All(ctx context.Context, f engine.Filter) iter.Seq2[engine.Document, error]
+	Count(ctx context.Context, f engine.Filter) (int, error)
+	Upsert(ctx context.Context, docs []engine.Document) (engine.AddResult, error)
+}
+
+// Options shape a Server. The zero value is the default of every field.
+type Options struct {
+	// ReadOnly leaves out the tool that stores documents.
+	ReadOnly bool
+	// Place says which file a hit came from, and its first and last line there, from 1, or 0
+	// where it has none; nil means that no hit came from a file.
+	Place func(engine.Hit) (path string, lines [2]int, ok bool)
+	// Version is told to clients as that of the server.
+	Version string
+	// AnyHost lets Handler answer whatever the Host header says, where whoever mounts it
+	// checks that. Else a request that comes over the loopback interface must name that.
+	AnyHost bool
+	// Logger hears of what fails in the database, of which clients are told no more than
+	// that; nil means none. It is not told texts and queries.
+	Logger *slog.Logger
+}
+
+// MaxMessage is the most bytes of one message of a client. A stream with a longer one
+// ends with an error; HTTP answers 413.
+const MaxMessage = 16 << 20
+
+// Server serves one database. It keeps nothing between calls, and is safe for
+// concurrent use, as the database is.
+type Server struct {
+	db Database
+	o  Options
+}
+
+// New returns a server for db, which stays the caller's to close, after the server.
+func New(db Database, o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Version == "" {
+		o.Version = "devel"
+	}
+	return &Server{db, o}
+}
+
+// Serve speaks with one client over in and out, a message a line, and returns nil when
+// in ends, after what was asked before that is answered. Nothing else may write to out.
+// When ctx is done the calls in progress are cancelled and its error is returned; in is
+// then closed if it is an io.Closer, and a Read of another kind is left behind.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	t := patient{&sdk.IOTransport{Reader: reader(in), Writer: keepOpen{out}, MaxLineLength: MaxMessage}}
+	err := s.server(ctx, s.o.ReadOnly).Run(ctx, t)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the session of the protocol broke off: %w", err)
+	}
+	return nil
+}
+
+// Handler answers streamable HTTP, each request by itself: there are no sessions, so
+// that none can be taken over and none must be ended. mayWrite says whether a request
+// may store documents; nil means that all may. Options.ReadOnly holds for all. A call
+// ends with its request's context. Whoever mounts the handler checks who is asking. A
+// page of another site that gives this machine a name of its own is refused here
+// (Options.AnyHost).
+func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+		return s.server(r.Context(), s.o.ReadOnly || mayWrite != nil && !mayWrite(r))
+	}, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: s.o.AnyHost,
+		MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
+	})
+}
+
+// instructions are for the model behind the client.
+const instructions = `A lexsem database: passages that are found by meaning and by their very words.
+Start with search: ask in plain language, or with the exact words, names or error codes that must stand in the text; both kinds work in one query. A hit names its place as path:from-to where it came from a file, else the id of its document.
+get reads a document, in parts if it is long. list walks through what is stored. explain tells why a document scores what it scores.`
+
+// server makes the SDK's server for one stream or request; calls end with ctx.
+func (s *Server) server(ctx context.Context, readOnly bool) *sdk.Server {
+	srv := sdk.NewServer(&sdk.Implementation{Name: "lexsem", Title: "lexsem", Version: s.o.Version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
+	})
+	addTool(s, srv, ctx, searchTool, s.search)
+	addTool(s, srv, ctx, getTool, s.get)
+	addTool(s, srv, ctx, listTool, s.list)
+	addTool(s, srv, ctx, explainTool, s.explain)
+	if !readOnly {
+		addTool(s, srv, ctx, indexTool, s.index)
+	}
+	s.addResources(srv, ctx)
+	return srv
+}
+
+// within returns a context that is done when ctx or outer is.
+func within(ctx, outer context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(outer, func() { cancel(context.Cause(outer)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// reader closes what can be closed.
+func reader(in io.Reader) io.ReadCloser {
+	if c, ok := in.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(in)
+}
+
+// keepOpen leaves a writer open that is the caller's.
+type keepOpen struct{ io.Writer }
+
+func (keepOpen) Close() error { return nil }

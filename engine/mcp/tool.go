@@ -1,0 +1,191 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// shape says what a schema holds beyond the types: bounds of numbers, choices, lengths,
+// by the name of the argument.
+type shape map[string]func(*jsonschema.Schema)
+
+// newTool describes a tool whose arguments and results are of the types In and Out.
+func newTool[In, Out any](t sdk.Tool, s shape) *sdk.Tool {
+	in := schemaOf[In]()
+	for name, refine := range s {
+		p := in.Properties[name]
+		if p == nil {
+			panic("mcp: " + t.Name + " has no argument " + name)
+		}
+		refine(p)
+	}
+	t.InputSchema, t.OutputSchema = in, schemaOf[Out]()
+	return &t
+}
+
+// schemaOf is the schema of a type. It panics for a type that has none, which is a
+// mistake of this package.
+func schemaOf[T any]() *jsonschema.Schema {
+	s, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(err)
+	}
+	plain(s)
+	return s
+}
+
+// plain takes null out of the types of s and of what is in it: some models take one
+// type alone, and no answer has a null.
+func plain(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	plain(s.Items)
+	for _, p := range s.Properties {
+		plain(p)
+	}
+}
+
+// between bounds a number and names its default.
+func between(lo, hi float64, value any) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		s.Minimum, s.Maximum = &lo, &hi
+		byDefault(value)(s)
+	}
+}
+
+// from bounds a number from below.
+func from(lo float64) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		s.Minimum = &lo
+		byDefault(0)(s)
+	}
+}
+
+// lengths bounds a text.
+func lengths(lo, hi int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MinLength, s.MaxLength = &lo, &hi }
+}
+
+// oneOf names all values of a text; the first is its default.
+func oneOf(values ...string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		for _, v := range values {
+			s.Enum = append(s.Enum, v)
+		}
+		byDefault(values[0])(s)
+	}
+}
+
+func byDefault(value any) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		data, err := json.Marshal(value)
+		if err != nil {
+			panic(err)
+		}
+		s.Default = data
+	}
+}
+
+// addTool registers a tool. call returns the answer for people and models, and the same
+// as a value. The SDK's own way of reading arguments would pass integers through
+// float64, so that the large ones lose digits.
+func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *sdk.Tool, call func(context.Context, In) (string, Out, error)) {
+	srv.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		ctx, cancel := within(ctx, outer)
+		defer cancel()
+		in, err := arguments[In](t, req.Params.Arguments)
+		if err == nil {
+			var text string
+			var out Out
+			if text, out, err = call(ctx, in); err == nil {
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, StructuredContent: out}, nil
+			}
+		}
+		res := &sdk.CallToolResult{}
+		res.SetError(errors.New(s.advice(err)))
+		return res, nil
+	})
+}
+
+// arguments reads the arguments of a call.
+func arguments[In any](t *sdk.Tool, data json.RawMessage) (in In, err error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}")
+	}
+	schema := t.InputSchema.(*jsonschema.Schema)
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(data, &given); err != nil {
+		return in, refuse("the arguments of %s are no JSON object: %v", t.Name, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if schema.Properties[name] == nil {
+			return in, refuse("%s has no argument %q; it takes %s", t.Name, clipped(name, 80), strings.Join(schema.PropertyOrder, ", "))
+		}
+	}
+	for _, name := range schema.Required {
+		if _, ok := given[name]; !ok {
+			return in, refuse("%s needs %s: %s", t.Name, name, schema.Properties[name].Description)
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	var kind *json.UnmarshalTypeError
+	switch err := d.Decode(&in); {
+	case errors.As(err, &kind):
+		return in, refuse("%s: got %s where %s is wanted", kind.Field, kind.Value, kindName(kind.Type))
+	case err != nil:
+		return in, refuse("the arguments of %s: %v", t.Name, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return in, refuse("the arguments of %s: more than one JSON object", t.Name)
+	}
+	return in, nil
+}
+
+// kindName is how JSON calls a Go type.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "an array"
+	}
+	return "an object"
+}
+
+// inRange refuses a number that is not from lo to hi.
+func inRange(name string, n, lo, hi int) error {
+	if n < lo || n > hi {
+		return refuse("%s is %d; use a number from %d to %d", name, n, lo, hi)
+	}
+	return nil
+}
+
+// inputError says that the arguments are wrong, and what to give instead.
+type inputError struct{ msg string }
+
+func (e *inputError) Error() string { return e.msg }
+
+func refuse(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }

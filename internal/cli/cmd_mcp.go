@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/folder"
+	"github.com/lexsem/lexsem/engine/mcp"
+)
+
+var cmdMCP = command{
+	name:    "mcp",
+	summary: "serve a database to an agent, by the Model Context Protocol on stdin and stdout",
+	about: `
+Speaks the Model Context Protocol with the client that starts it, until the client closes
+stdin or sends SIGTERM. Tools: search (passages, with path:from-to or id, score and text), get
+(a document, in parts where it is long), list, explain, and index, which stores documents that
+the client gives. Documents are resources, too: lexsem://documents/ID. No tool reads a file or
+an address that a client names. Stdout carries the protocol alone; what there is to tell people
+goes to stderr.
+
+Clients are told of it by its command line. Many take this:
+
+  {"mcpServers": {"notes": {"command": "lexsem", "args": ["mcp", "--db", "/home/me/notes.db"]}}}`,
+	examples: []string{
+		"lexsem mcp --db notes.db",
+		"lexsem mcp --db notes.db --read-only",
+		"lexsem mcp --db memory.db --create",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := mcpOptions{
+			readOnly: f.bool("read-only", "leave out the tool that stores documents"),
+			create:   f.bool("create", "make the database if there is none"),
+		}
+		return o.run
+	},
+}
+
+type mcpOptions struct{ readOnly, create *bool }
+
+func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	switch {
+	case len(args) > 0:
+		return hinted(usagef("mcp takes no arguments, got %q", args[0]), "name the database with --db")
+	case *o.readOnly && *o.create:
+		return hinted(usagef("--read-only with --create: a new database would stay empty"), "leave one of them out")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	db, err := a.openDB(ctx, dir, engine.Options{MustExist: !*o.create, ReadOnly: *o.readOnly})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	s := mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version, Place: folder.Place, Logger: a.warnings()})
+	err = s.Serve(ctx, a.Stdin, raw(a.Stdout))
+	if errors.Is(err, context.Canceled) { // a client ends its servers by a signal
+		return nil
+	}
+	return err
+}
