@@ -31,6 +31,7 @@ type Exported struct {
 
 	lines     lineReader
 	first     *exportedDocument // the first line, until it is asked for
+	raw       []byte            // the last line that was read
 	heads     int               // lines so far that said where documents come from
 	documents int               // how many they said there are
 }
@@ -61,6 +62,7 @@ func (x *Exported) next() (exportedDocument, error) {
 	if err != nil {
 		return exportedDocument{}, err
 	}
+	x.raw = line
 	d, err := parseExported(line)
 	if err != nil {
 		return d, &LineError{x.lines.line, err}

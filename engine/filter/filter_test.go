@@ -224,3 +224,32 @@ func TestFilterBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestTextOfAFilter: between processes a filter crosses whole, also one that no
+// expression may be as long as.
+func TestTextOfAFilter(t *testing.T) {
+	ids := make([]any, 30_000)
+	for i := range ids {
+		ids[i] = strings.Repeat("x", i%40) + "\n\"'\\" + string(rune(0x80+i))
+	}
+	for name, f := range map[string]Filter{
+		"zero": {}, "none": Or(), "long": And(In("id", ids...), Not(Range("n", 1e300, int64(9007199254740993)))),
+		"words": Eq("and", nil), "nested": Or(And(Eq("a", true)), Not(Not(Prefix("b.c", "é")))),
+	} {
+		text, err := f.MarshalText()
+		var again Filter
+		if err == nil {
+			err = again.UnmarshalText(text)
+		}
+		if err != nil || again.String() != f.String() || again.IsZero() != f.IsZero() {
+			t.Errorf("%s: %v; %.100s", name, err, again)
+		}
+	}
+	if _, err := Eq("a", struct{}{}).MarshalText(); err == nil {
+		t.Error("an invalid filter was written")
+	}
+	var f Filter
+	if err := f.UnmarshalText([]byte("a =")); err == nil {
+		t.Error("half an expression was read")
+	}
+}

@@ -34,12 +34,36 @@ import (
 //
 // Errors are *Error.
 func Parse(expr string) (Filter, error) {
+	if len(expr) > MaxLength {
+		return Filter{}, &Error{Expr: expr, Offset: MaxLength, Msg: fmt.Sprintf("an expression of %d bytes; %d are the most", len(expr), MaxLength)}
+	}
+	return parse(expr)
+}
+
+// parse is Parse for expressions of any length.
+func parse(expr string) (Filter, error) {
 	p := parser{expr: expr}
 	f, err := p.parse()
 	if err != nil {
 		return Filter{}, err
 	}
 	return f, nil
+}
+
+// MarshalText writes f as UnmarshalText reads it in another process. It fails with Err
+// on an invalid filter.
+func (f Filter) MarshalText() ([]byte, error) {
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	return []byte(f.String()), nil
+}
+
+// UnmarshalText is Parse without a bound on the length: a filter that was made in Go
+// may hold any number of values.
+func (f *Filter) UnmarshalText(text []byte) (err error) {
+	*f, err = parse(string(text))
+	return err
 }
 
 // words are the words of the grammar, which are no paths unless quoted.
@@ -61,9 +85,6 @@ func (p *parser) errorf(at int, format string, args ...any) error {
 }
 
 func (p *parser) parse() (Filter, error) {
-	if len(p.expr) > MaxLength {
-		return Filter{}, p.errorf(MaxLength, "an expression of %d bytes; %d are the most", len(p.expr), MaxLength)
-	}
 	for i, r := range p.expr {
 		if r == utf8.RuneError {
 			if _, n := utf8.DecodeRuneInString(p.expr[i:]); n == 1 {
