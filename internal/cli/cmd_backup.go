@@ -71,7 +71,7 @@ func runBackup(ctx context.Context, a *app, args []string, asJSON bool) error {
 	} else {
 		r, err = e.Backup(ctx, file)
 	}
-	if err := errors.Join(err, e.Close()); err != nil {
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	p.done()
@@ -151,5 +151,5 @@ func (a *app) settle(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(e.Flush(ctx), e.Close())
+	return errors.Join(e.Flush(ctx), e.close())
 }

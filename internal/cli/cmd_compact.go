@@ -44,7 +44,7 @@ func runCompact(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if err == nil {
 		after, err = e.Stats(ctx)
 	}
-	if err := errors.Join(err, e.Close()); err != nil {
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	if asJSON {

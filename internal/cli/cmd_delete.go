@@ -45,7 +45,7 @@ func runDelete(ctx context.Context, a *app, ids []string, expr string, asJSON bo
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
+	defer func() { err = errors.Join(err, e.close()) }()
 	var stored []string
 	missing := []string{}
 	for _, id := range ids {
@@ -69,7 +69,7 @@ func runDelete(ctx context.Context, a *app, ids []string, expr string, asJSON bo
 			return err
 		}
 	}
-	if err := e.Flush(ctx); err != nil {
+	if err := e.settle(ctx, a.progress()); err != nil {
 		return err
 	}
 	if asJSON {

@@ -203,7 +203,7 @@ type demoBuilder struct {
 // version wrote or that is damaged is thrown away: all of it can be built again.
 func (b *demoBuilder) open(ctx context.Context, s demoState) (*database, error) {
 	o := engine.Options{Progress: b.hear, Local: true}
-	db, err := b.app.openDB(ctx, b.dir, o)
+	db, err := b.app.join(ctx, b.dir, o, wants{model: true, self: true})
 	switch exitCode(err) {
 	case exitCorrupt, exitMismatch:
 		if b.app.db == "" && s.Source != (demoSource{}) {
@@ -211,7 +211,7 @@ func (b *demoBuilder) open(ctx context.Context, s demoState) (*database, error) 
 			if err := os.RemoveAll(b.dir); err != nil {
 				return nil, err
 			}
-			return b.app.openDB(ctx, b.dir, o)
+			return b.app.join(ctx, b.dir, o, wants{model: true, self: true})
 		}
 	}
 	return db, err

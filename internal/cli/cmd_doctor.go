@@ -82,7 +82,7 @@ type doctorReport struct {
 }
 
 type databaseReport struct {
-	answer.Stats
+	statsSummary
 	SelfRecall  float64  `json:"self_recall"`
 	Sampled     int      `json:"sampled"`
 	Vectors     int      `json:"vectors_checked"` // with their codes, against the stored ones
@@ -124,7 +124,7 @@ func runDoctor(ctx context.Context, a *app, asJSON bool) error {
 	r.environment(a)
 	model := a.model
 	if model == "" && a.db != "" {
-		stored, err := storedModel(ctx, a.db)
+		stored, err := a.storedModel(ctx, a.db)
 		if err != nil {
 			r.fail("database", err)
 		}
@@ -273,15 +273,26 @@ func selfTest(ctx context.Context, enc encoder.Encoder) error {
 
 func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder) {
 	o := engine.Options{MustExist: true, Logger: a.warnings()}
-	e, err := engine.Open(ctx, a.db, enc, o)
-	if errors.Is(err, store.ErrLocked) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		o.ReadOnly = true // what is checked can be read beside other readers, too
-		e, err = engine.Open(ctx, a.db, enc, o)
-	}
+	e, err := a.join(ctx, a.db, o, wants{open: func(ctx context.Context) (*own, error) {
+		e, err := engine.Open(ctx, a.db, enc, o)
+		if errors.Is(err, store.ErrLocked) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			o.ReadOnly = true // what is checked can be read beside other readers, too
+			e, err = engine.Open(ctx, a.db, enc, o)
+		}
+		if err != nil {
+			return nil, notFound(err, a.db)
+		}
+		w := &own{Engine: e, app: a, alone: o.ReadOnly}
+		if enc != nil {
+			w.model = enc.Fingerprint().Model
+		}
+		return w, nil
+	}})
 	if err != nil {
-		r.fail("database", notFound(err, a.db))
+		r.fail("database", err)
 		return
 	}
+	held := heldBy(e)
 	p := a.progress()
 	rep, err := e.Verify(ctx, func(ev engine.Progress) {
 		p.update(step{stage: ev.Stage, done: ev.Done, total: ev.Total, unit: "records"})
@@ -291,14 +302,17 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 	if err == nil {
 		stats, err = e.Stats(ctx)
 	}
-	if err := errors.Join(err, e.Close()); err != nil {
+	if err := errors.Join(err, e.close()); err != nil {
 		r.fail("database", err)
 		return
 	}
 	r.Database = &databaseReport{
-		Stats: answer.NewStats(stats), SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
+		statsSummary: statsSummary{answer.NewStats(stats), held}, SelfRecall: rep.SelfRecall, Sampled: rep.Sampled, Vectors: rep.Vectors,
 		Sums: rep.Sums, SumsDone: rep.SumsRecounted, Cells: rep.Cells, CellsDone: rep.CellsRecounted,
 		Unreachable: rep.Unreachable, Unfitted: rep.Unfitted, Problems: append([]string{}, rep.Problems...),
+	}
+	if held != nil {
+		r.pass("holder", "%v has the database open; it was asked for what follows", *held)
 	}
 	if len(rep.Problems) > 0 {
 		r.fail("database", hinted(fmt.Errorf("%w: %s: %s", store.ErrCorrupt, count(len(rep.Problems), "problem", "problems"), rep.Problems[0]),

@@ -90,15 +90,18 @@ func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error
 func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 	if *o.variant != "" {
 		db, err := a.openDB(ctx, a.db, engine.Options{MustExist: true, ReadOnly: true})
-		if err == nil && db.enc == nil {
-			return nil, errors.Join(errVectorsAlone, db.close())
+		if err != nil {
+			return nil, err
 		}
-		return db, err
+		if err := db.bringEncoder(ctx); err != nil {
+			return nil, errors.Join(err, db.close())
+		}
+		return db, nil
 	}
 	model := a.model
 	if model == "" && a.db != "" {
 		var err error
-		if model, err = storedModel(ctx, a.db); err != nil {
+		if model, err = a.storedModel(ctx, a.db); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +112,7 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &database{enc: enc, app: a}, nil
+	return &database{enc: enc, lent: enc, app: a}, nil
 }
 
 func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {

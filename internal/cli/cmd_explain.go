@@ -94,6 +94,11 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		id = res.Hits[0].ID
 	}
 	x, err := db.Explain(ctx, q, id)
+	if err == nil && o.local() && x.Trace.LocalWanted { // of another process, which builds them now
+		if err = db.Flush(ctx); err == nil {
+			x, err = db.Explain(ctx, q, id)
+		}
+	}
 	if err != nil {
 		return searchError(err)
 	}

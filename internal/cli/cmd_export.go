@@ -71,7 +71,7 @@ func runExport(ctx context.Context, a *app, args []string, expr string, vectors,
 	} else {
 		err = writeFile(file, write)
 	}
-	if err := errors.Join(err, e.Close()); err != nil {
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	p.done()
@@ -207,8 +207,7 @@ func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o 
 				return nil, err
 			}
 		}
-		e, err := a.openBare(ctx, dir, o)
-		return &database{Engine: e}, err
+		return a.openBare(ctx, dir, o)
 	}
 	if !exists && a.model == "" {
 		a.model, o.Language = modelOf(x.Encoder), x.Language

@@ -173,12 +173,12 @@ func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
 
 // take imports the bridge of a file.
 func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
-	e, err := a.openBare(ctx, dir, engine.Options{})
+	e, err := a.join(ctx, dir, engine.Options{}, wants{self: true})
 	if err != nil {
 		return err
 	}
-	rep, err := e.ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
-	if err := errors.Join(err, e.Close()); err != nil {
+	rep, err := e.own.ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
+	if err := errors.Join(err, e.close()); err != nil {
 		if errors.Is(err, modulate.ErrNoEncoder) {
 			return hinted(err, "--same-encoder vouches for the encoder of this database")
 		}
@@ -198,19 +198,37 @@ func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
 		return err
 	}
 	begin := time.Now()
-	err = e.Flush(ctx)
+	if _, other := e.Holder(); other {
+		err = wantLocal(ctx, e)
+	}
+	if err == nil {
+		err = e.Flush(ctx)
+	}
 	took := time.Since(begin)
 	var stats engine.Stats
 	if err == nil {
 		stats, err = e.Stats(ctx)
 	}
-	if err := errors.Join(err, e.Close()); err != nil {
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	if *o.json {
 		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: engine.VariantLocal, Seed: *o.seed, Passages: stats.Chunks, Seconds: took.Seconds(), Probes: []answer.Probe{}, Default: stats.Default})
 	}
 	_, err = fmt.Fprintf(a.Stdout, "%s: local bridges over %s in %s; dense searches use them, and they follow what is added\n", dir, count(stats.Chunks, "passage", "passages"), short(took))
+	return err
+}
+
+// wantLocal asks the process that has a database open for local bridges, as the first
+// query that names them does.
+func wantLocal(ctx context.Context, db engine.Database) error {
+	s, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	unit := make([]float32, s.Dim)
+	unit[0] = 1
+	_, err = db.Search(ctx, engine.Query{Vector: unit, K: 1, Mode: engine.ModeDense, Variant: engine.VariantLocal})
 	return err
 }
 
@@ -221,7 +239,7 @@ func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string)
 		return err
 	}
 	stats, err := e.Stats(ctx)
-	if err := errors.Join(err, e.Close()); err != nil {
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	if *o.json {

@@ -57,7 +57,7 @@ func (o listOptions) run(ctx context.Context, a *app, args []string) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
+	defer func() { err = errors.Join(err, e.close()) }()
 	n := 0
 	for d, err := range e.All(ctx, f) {
 		if err != nil {
@@ -99,7 +99,7 @@ func (a *app) printLine(d engine.Document) error {
 
 // openToRead opens the database that --db names for reading, without a model, and
 // reads a filter.
-func (a *app) openToRead(ctx context.Context, expr string) (*engine.Engine, engine.Filter, error) {
+func (a *app) openToRead(ctx context.Context, expr string) (*database, engine.Filter, error) {
 	f, err := parseFilter(expr)
 	if err != nil {
 		return nil, f, err
@@ -135,7 +135,7 @@ func runGet(ctx context.Context, a *app, ids []string, asJSON bool) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
+	defer func() { err = errors.Join(err, e.close()) }()
 	var missing []string
 	for i, id := range ids {
 		d, err := e.Get(ctx, id)
@@ -210,7 +210,7 @@ func runCount(ctx context.Context, a *app, args []string, expr string, asJSON bo
 		return err
 	}
 	n, err := e.Count(ctx, f)
-	if err := errors.Join(err, e.Close()); err != nil {
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
 	if asJSON {

@@ -89,6 +89,9 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 	if *o.discard {
 		return o.drop(a, dir)
 	}
+	if err := a.idle(ctx, dir); err != nil {
+		return err
+	}
 	if a.model == "" {
 		return hinted(usagef("no model to change to"), "name it with --model; `lexsem setup --list` lists the models")
 	}

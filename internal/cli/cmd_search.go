@@ -202,6 +202,12 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 	query := o.query(q.text, filter)
 	query.K, query.Ef, query.PerChunk, query.Collapse = *o.k, *o.ef, *o.chunks, *o.fold
 	res, err := db.Search(ctx, query)
+	if err == nil && o.local() && res.Trace.LocalWanted { // of another process, which builds them now
+		if err = db.Flush(ctx); err == nil {
+			begin = time.Now()
+			res, err = db.Search(ctx, query)
+		}
+	}
 	if err != nil {
 		return searchError(err)
 	}

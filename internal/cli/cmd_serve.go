@@ -128,7 +128,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 			err = errors.Join(err, e)
 		}
 	}()
-	db, err := a.openDB(ctx, dir, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, Logger: h.Logger})
+	db, err := a.join(ctx, dir, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, Logger: h.Logger}, wants{model: true, self: true})
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	h.Collections = set
-	s, err := httpapi.New(db.Engine, h)
+	s, err := httpapi.New(db.Joined, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)
 	}

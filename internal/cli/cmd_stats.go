@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/answer"
@@ -27,6 +28,33 @@ var cmdStats = command{
 	},
 }
 
+// statsSummary is what stats --json prints.
+type statsSummary struct {
+	answer.Stats
+	HeldBy *statsHolder `json:"held_by,omitempty"`
+}
+
+// statsHolder is another process that has the database open, and answered.
+type statsHolder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Model   string    `json:"model"` // "" if it was opened without one
+	Since   time.Time `json:"since"`
+}
+
+func (h statsHolder) String() string {
+	return fmt.Sprintf("process %d (%s) since %s", h.PID, h.Command, h.Since.Format(time.RFC3339))
+}
+
+// heldBy is nil where this process has the database open.
+func heldBy(db *database) *statsHolder {
+	h, other := db.Holder()
+	if !other {
+		return nil
+	}
+	return &statsHolder{h.PID, h.Command, h.Model, h.Since}
+}
+
 func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	if len(args) > 0 {
 		return hinted(usagef("stats takes no arguments, got %q", args[0]), "name the database with --db")
@@ -40,10 +68,10 @@ func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 		return err
 	}
 	stats, err := e.Stats(ctx)
-	if err := errors.Join(err, e.Close()); err != nil {
+	s := statsSummary{answer.NewStats(stats), heldBy(e)}
+	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}
-	s := answer.NewStats(stats)
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(s)
 	}
@@ -51,7 +79,7 @@ func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
 	return nil
 }
 
-func writeStats(w io.Writer, s answer.Stats) {
+func writeStats(w io.Writer, s statsSummary) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -60,6 +88,9 @@ func writeStats(w io.Writer, s answer.Stats) {
 		row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
 	} else {
 		row("documents", "%s, commit %d", thousands(s.Documents), s.Seq)
+	}
+	if s.HeldBy != nil {
+		row("open in", "%v, which answers other commands", *s.HeldBy)
 	}
 	row("space", "%s live, %s dead, about %s to be had by `lexsem compact`", bytesOf(s.LiveBytes), bytesOf(s.DeadBytes), bytesOf(s.Reclaimable))
 	if s.Chunks > s.Documents {

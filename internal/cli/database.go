@@ -16,30 +16,55 @@ import (
 	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/client"
 	"github.com/lexsem/lexsem/store"
 )
 
-// database is an open engine together with the encoder that was opened for it;
-// either may be missing.
+// database is the database of a command, which this process or another one has open,
+// together with the encoder that was opened for it; either may be missing.
 type database struct {
-	*engine.Engine
-	enc encoder.Encoder
-	app *app
+	*client.Joined
+	enc  encoder.Encoder // nil where another process has the database open
+	own  *own            // nil there as well
+	lent encoder.Encoder // enc, where it was not opened for the database
+	app  *app
 }
 
 func (d *database) close() error {
 	var err error
-	if d.Engine != nil {
-		err = d.Engine.Close()
+	if d.Joined != nil {
+		err = d.Joined.Close() // with what it was opened with
 	}
-	if d.enc != nil {
-		err = errors.Join(err, d.app.closeEncoder(d.enc))
+	if d.lent != nil {
+		err = errors.Join(err, d.app.closeEncoder(d.lent))
 	}
 	return err
 }
 
-// settle waits for the work in the background, and shows it.
+// bringEncoder opens an encoder beside a database that another process has open.
+func (d *database) bringEncoder(ctx context.Context) error {
+	if d.enc != nil {
+		return nil
+	}
+	s, err := d.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	model := cmp.Or(d.app.model, modelOf(s.Encoder))
+	if model == "" || model == modelNone {
+		return errVectorsAlone
+	}
+	d.lent, err = d.app.openEncoder(ctx, model)
+	d.enc = d.lent
+	return err
+}
+
+// settle waits for the work in the background, and shows it. That of another process is
+// its own affair.
 func (d *database) settle(ctx context.Context, p *progress) error {
+	if _, other := d.Holder(); other {
+		return nil
+	}
 	done := make(chan error, 1)
 	go func() { done <- d.Flush(ctx) }()
 	tick := time.NewTicker(time.Second / 2)
@@ -61,8 +86,14 @@ func (d *database) settle(ctx context.Context, p *progress) error {
 }
 
 // openDB opens the database in dir with the encoder that --model names, else
-// with the one the database was made with, else with the default one.
+// with the one the database was made with, else with the default one. If another
+// process has it open, that one answers, and encodes.
 func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*database, error) {
+	return a.join(ctx, dir, o, wants{model: true})
+}
+
+// openOwn opens the database in dir in this process.
+func (a *app) openOwn(ctx context.Context, dir string, o engine.Options, m *modelOpener) (*own, error) {
 	model := a.model
 	if model == "" {
 		stored, err := storedModel(ctx, dir)
@@ -78,23 +109,19 @@ func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*databa
 		model = defaultModel
 	}
 	o.AcceptModel = a.acceptModel
-	if o.Logger == nil {
-		o.Logger = a.warnings()
-	}
 	if model == modelNone {
-		e, err := a.openBare(ctx, dir, o)
-		return &database{Engine: e}, err
+		return a.openWithout(ctx, dir, o)
 	}
-	enc, err := a.openEncoder(ctx, model)
+	enc, err := m.open(ctx, a, model)
 	if err != nil {
 		return nil, err
 	}
-	enc = a.cached(enc, a.keep)
-	e, err := open(ctx, dir, enc, o)
+	e, alone, err := open(ctx, dir, enc, o)
 	if err != nil {
-		return nil, errors.Join(notFound(err, dir), a.closeEncoder(enc))
+		return nil, notFound(err, dir)
 	}
-	return &database{e, enc, a}, nil
+	m.enc = nil // it is the database's
+	return &own{Engine: e, enc: enc, model: enc.Fingerprint().Model, app: a, alone: alone}, nil
 }
 
 // openSearch opens the database in dir for searches of one way: without a model
@@ -102,12 +129,14 @@ func (a *app) openDB(ctx context.Context, dir string, o engine.Options) (*databa
 func (a *app) openSearch(ctx context.Context, dir string, w way) (*database, error) {
 	o := engine.Options{MustExist: true, ReadOnly: true, Logger: a.warnings(), Local: w.local()}
 	if *w.mode == engine.ModeLexical {
-		e, err := a.openBare(ctx, dir, o)
-		return &database{Engine: e}, err
+		return a.openBare(ctx, dir, o)
 	}
 	db, err := a.openDB(ctx, dir, o)
 	if err != nil {
 		return nil, err
+	}
+	if _, other := db.Holder(); other { // which is at it
+		return db, nil
 	}
 	// A database that was killed lacks what its maintainer had not made yet.
 	if err := db.Flush(ctx); err != nil {
@@ -121,22 +150,31 @@ func (a *app) warnings() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// openBare opens an existing database without an encoder.
-func (a *app) openBare(ctx context.Context, dir string, o engine.Options) (*engine.Engine, error) {
+// openBare opens an existing database without an encoder, or asks the process that has
+// it open.
+func (a *app) openBare(ctx context.Context, dir string, o engine.Options) (*database, error) {
+	return a.join(ctx, dir, o, wants{})
+}
+
+func (a *app) openWithout(ctx context.Context, dir string, o engine.Options) (*own, error) {
 	o.MustExist = true
-	e, err := open(ctx, dir, nil, o)
-	return e, notFound(err, dir)
+	e, alone, err := open(ctx, dir, nil, o)
+	if err != nil {
+		return nil, notFound(err, dir)
+	}
+	return &own{Engine: e, app: a, alone: alone}, nil
 }
 
 // open is engine.Open, but for a database that was not closed, as after a
-// kill: reading alone cannot recover it, so it is opened for writing.
-func open(ctx context.Context, dir string, enc encoder.Encoder, o engine.Options) (*engine.Engine, error) {
+// kill: reading alone cannot recover it, so it is opened for writing. alone says that it
+// is not.
+func open(ctx context.Context, dir string, enc encoder.Encoder, o engine.Options) (_ *engine.Engine, alone bool, err error) {
 	e, err := engine.Open(ctx, dir, enc, o)
 	if o.ReadOnly && errors.Is(err, store.ErrUnclean) {
 		o.ReadOnly = false
 		e, err = engine.Open(ctx, dir, enc, o)
 	}
-	return e, err
+	return e, o.ReadOnly, err
 }
 
 func notFound(err error, dir string) error {
@@ -236,13 +274,29 @@ func storedModel(ctx context.Context, dir string) (string, error) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
-	e, err := open(ctx, dir, nil, engine.Options{MustExist: true, ReadOnly: true})
+	e, _, err := open(ctx, dir, nil, engine.Options{MustExist: true, ReadOnly: true})
+	return modelStored(ctx, e, err)
+}
+
+// storedModel is storedModel for a database that another process may have open.
+func (a *app) storedModel(ctx context.Context, dir string) (string, error) {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	db, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	if err != nil {
+		return modelStored(ctx, nil, err)
+	}
+	return modelStored(ctx, db, err)
+}
+
+func modelStored(ctx context.Context, db engine.Database, err error) (string, error) {
 	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrNoEncoder) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	stats, err := e.Stats(ctx)
-	return cmp.Or(modelOf(stats.Encoder), modelNone), errors.Join(err, e.Close())
+	stats, err := db.Stats(ctx)
+	return cmp.Or(modelOf(stats.Encoder), modelNone), errors.Join(err, db.Close())
 }

@@ -45,6 +45,9 @@ func runRepair(ctx context.Context, a *app, to string, dim int, asJSON bool) err
 	if err := o.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}
+	if err := a.idle(ctx, dir); err != nil {
+		return err
+	}
 	if dim != 0 && a.model != "" {
 		return usagef("--dim is for databases of vectors alone, --model for the others; leave one of them out")
 	}

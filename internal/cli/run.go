@@ -76,7 +76,7 @@ func run(ctx context.Context, env Env) error {
 	if !ok {
 		return unknownCommand(args[0])
 	}
-	a := &app{Env: env}
+	a := &app{Env: env, name: c.name}
 	f := newFlags(c.name)
 	do := c.declare(f)
 	a.globals.declare(f)
