@@ -100,7 +100,7 @@ func FuzzPeer(f *testing.F) {
 		if greets {
 			sent = append(bytes.Clone(greeted.Bytes()), sent...)
 		}
-		s := &Shared{db: empty{}, holder: self("", ""), conns: map[*wire]bool{}}
+		s := &Shared{db: empty{}, greet: greetWithin, frame: frameWithin, holder: self("", ""), conns: map[*wire]bool{}}
 		s.root, s.cancel = context.WithCancel(context.Background())
 		defer s.cancel()
 		done := make(chan error, 1)

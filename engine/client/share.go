@@ -39,7 +39,7 @@ const (
 	maxName      = 64                     // bytes of the name of a call
 )
 
-// What peers get, less in tests.
+// What peers get, less in tests of those that do not deserve it.
 var (
 	greetWithin = 5 * time.Second  // for their greeting
 	frameWithin = 10 * time.Second // for each frame of a call
@@ -53,6 +53,8 @@ type Shared struct {
 	holder Holder
 	ln     *net.UnixListener
 	made   fs.FileInfo // the socket as it was made
+
+	greet, frame time.Duration // greetWithin and frameWithin
 
 	root   context.Context // ends when calls are cancelled
 	cancel context.CancelFunc
@@ -83,7 +85,7 @@ func Share(db engine.Database, dir string, o ShareOptions) (*Shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database %s cannot be used by other processes meanwhile: %w", dir, err)
 	}
-	s := &Shared{db: db, path: filepath.Join(dir, socketName), o: o, holder: self(o.Command, o.Model), ln: ln, made: made, conns: map[*wire]bool{}}
+	s := &Shared{db: db, path: filepath.Join(dir, socketName), o: o, holder: self(o.Command, o.Model), ln: ln, made: made, greet: greetWithin, frame: frameWithin, conns: map[*wire]bool{}}
 	s.root, s.cancel = context.WithCancel(context.Background())
 	s.served.Add(1)
 	go s.accept()
@@ -124,7 +126,7 @@ func (s *Shared) close() error {
 	s.cancel()
 	select { // they say that they were not done
 	case <-done:
-	case <-time.After(greetWithin):
+	case <-time.After(s.greet):
 	}
 	s.mu.Lock()
 	for w, runs := range s.conns {
@@ -200,7 +202,7 @@ func (s *Shared) accept() {
 // serve answers the one call of a connection. Its error is for what was no call.
 func (s *Shared) serve(w *wire) error {
 	conn := w.Conn
-	if err := within(conn, greetWithin); err != nil {
+	if err := within(conn, s.greet); err != nil {
 		return err
 	}
 	switch _, err := readGreeting(conn); {
@@ -217,7 +219,7 @@ func (s *Shared) serve(w *wire) error {
 	slow := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		d := frameWithin
+		d := s.frame
 		if s.closing {
 			d = endWithin
 		}
@@ -228,7 +230,7 @@ func (s *Shared) serve(w *wire) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return s.refuse(w, err)
 	}
 	c, known := calls()[string(name)]
 	if k != kindMethod || !known {
@@ -242,7 +244,7 @@ func (s *Shared) serve(w *wire) error {
 		err = errProtocol
 	}
 	if err != nil {
-		return err
+		return s.refuse(w, err)
 	}
 	s.mu.Lock()
 	closing := s.closing
@@ -270,6 +272,15 @@ func (s *Shared) serve(w *wire) error {
 	}
 	_ = s.reply(w, value, err)
 	return nil
+}
+
+// refuse tells a peer whose call did not come whole that it was not begun: it may be one that
+// had no time to send it.
+func (s *Shared) refuse(w *wire, err error) error {
+	if within(w, endWithin) == nil {
+		_ = w.send(kindGone, nil)
+	}
+	return err
 }
 
 // reply is the end of a call.

@@ -190,7 +190,9 @@ func TestCloseLeavesOthers(t *testing.T) {
 // TestHostilePeers: whatever a peer sends, it is let go soon, and others are served.
 func TestHostilePeers(t *testing.T) {
 	dir := t.TempDir()
+	reset := client.Hasten(time.Second)
 	shared(t, filledShare(t, dir, 3), dir, client.ShareOptions{})
+	reset()
 	greeting := greetingOf(t, dir)
 	call := func(frames ...[]byte) []byte { return append(slices.Clone(greeting), bytes.Join(frames, nil)...) }
 	frame := func(kind byte, more byte, n uint32, payload string) []byte {

@@ -56,6 +56,21 @@ func removeIfThere(path string) error {
 	return nil
 }
 
+// Clear removes the socket that a killed process has left in the folder of a database. Only
+// who has the database open for writing may call this; Share does so by itself.
+func Clear(dir string) error {
+	path := filepath.Join(dir, socketName)
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSocket == 0:
+		return fmt.Errorf("%s is not a socket of ours and stays as it is; remove it, so that other processes can use the database", path)
+	}
+	return removeIfThere(path)
+}
+
 // listen makes the socket of the database in dir. Only its holder may call this: a socket
 // that is there is then one that a killed process has left. Anything else of that name
 // is somebody's and stays.
@@ -65,16 +80,8 @@ func listen(dir string) (*net.UnixListener, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	if err := Clear(dir); err != nil {
 		return nil, nil, err
-	case info.Mode()&fs.ModeSocket == 0:
-		return nil, nil, fmt.Errorf("%s is not a socket of ours and stays as it is; remove it, so that other processes can use the database", path)
-	default:
-		if err := os.Remove(path); err != nil {
-			return nil, nil, err
-		}
 	}
 	var l *net.UnixListener
 	err = short(dir, func(path string) error {

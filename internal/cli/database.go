@@ -172,7 +172,11 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o engine.Options
 	e, err := engine.Open(ctx, dir, enc, o)
 	if o.ReadOnly && errors.Is(err, store.ErrUnclean) {
 		o.ReadOnly = false
-		e, err = engine.Open(ctx, dir, enc, o)
+		if e, err = engine.Open(ctx, dir, enc, o); err == nil {
+			if err := client.Clear(dir); err != nil && o.Logger != nil {
+				o.Logger.Warn("what a killed process left stays", "error", err)
+			}
+		}
 	}
 	return e, o.ReadOnly, err
 }

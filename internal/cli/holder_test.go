@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lexsem runs the command in a process of its own.
+func lexsem(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "lexsem", args...)
+	var out, notes strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &notes
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), notes.String()
+}
+
+// indexing is an index run that has stored n documents and waits for more.
+func indexing(t *testing.T, dir string, n int) (cmd *exec.Cmd, in io.WriteCloser) {
+	t.Helper()
+	cmd = exec.Command("lexsem", "index", "--db", dir, "--model", "hash-64", "--batch", "10", "-")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes bytes.Buffer
+	cmd.Stderr = &notes
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	for i := range n {
+		if _, err := fmt.Fprintf(in, "{\"_id\": \"d%d\", \"text\": \"document number%d speaks of keys%d and of words\", \"n\": %d}\n", i, i, i%7, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if code, out, _ := lexsem(t, "count", "--db", dir); code == 0 && strings.TrimSpace(out) == fmt.Sprint(n) {
+			return cmd, in
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("the child does not store: %s", notes.String())
+		}
+	}
+}
+
+// TestBesideIndex: while documents are indexed, other commands work as if alone, and those that
+// cannot say who is in their way.
+func TestBesideIndex(t *testing.T) {
+	t.Setenv("LEXSEM_CACHE", t.TempDir())
+	base := t.TempDir()
+	dir := filepath.Join(base, "db")
+	cmd, in := indexing(t, dir, 50)
+	who := fmt.Sprintf("process %d (lexsem index)", cmd.Process.Pid)
+	more := filepath.Join(base, "more.jsonl")
+	if err := os.WriteFile(more, []byte("{\"_id\":\"m1\",\"text\":\"more words\"}\n{\"_id\":\"m2\",\"text\":\"even more words\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	export := filepath.Join(base, "export.jsonl")
+	for _, c := range []struct {
+		args string
+		code int
+		want string // in what is printed
+	}{
+		{"stats", 0, "open in     " + who},
+		{"search number3", 0, "d3"},
+		{"search --mode lexical number17", 0, "d17"},
+		{"search --variant rlr-local --mode dense --json number17", 0, `"variant":"rlr-local"`},
+		{"explain --id d3 keys3", 0, "found at"},
+		{"get d5", 0, "number5"},
+		{"get none", 3, "none"},
+		{"list --limit 1", 0, "d0"},
+		{"count --filter n<10", 0, "10"},
+		{"index " + more, 0, "2 added, 0 replaced"},
+		{"delete m1", 0, "1 document deleted"},
+		{"delete m1", 3, "m1"},
+		{"export " + export, 0, "51 documents"},
+		{"delete m2", 0, "1 document deleted"},
+		{"import " + export, 0, "1 added, 0 replaced, 50 unchanged; 51 stored"},
+		{"backup " + filepath.Join(base, "backup"), 0, "part 1"},
+		{"compact", 0, "documents"},
+		{"fit --variant rlr-local", 0, "local bridges over 51 passages"},
+		{"embed --variant rlr --role query --input lines " + more, 0, `"vector":[`},
+		{"doctor", 0, who + " since"},
+		{"index --model hash-32 " + more, 6, who},
+		{"index --chunk-tokens 20 " + more, 4, who},
+		{"reembed --model hash-32", 4, who},
+		{"doctor --repair", 4, who},
+	} {
+		args := append(strings.Fields(c.args), "--db", dir, "--quiet")
+		code, out, notes := lexsem(t, args...)
+		if code != c.code || !strings.Contains(out+notes, c.want) {
+			t.Errorf("%s: exit %d, %s%s; want exit %d and %q", c.args, code, out, notes, c.code, c.want)
+		}
+	}
+	code, out, notes := lexsem(t, "stats", "--db", dir, "--json")
+	var s statsSummary
+	if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.HeldBy == nil || s.HeldBy.PID != cmd.Process.Pid || s.HeldBy.Model != "hash-64" {
+		t.Errorf("%v; %s%s", err, out, notes)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if code, out, _ := lexsem(t, "stats", "--db", dir, "--json"); code != 0 || strings.Contains(out, "held_by") {
+		t.Error(out)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "socket")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+// TestKilledHolder: what a killed process leaves keeps no other from the database, and a
+// run that asked it goes on by itself.
+func TestKilledHolder(t *testing.T) {
+	t.Setenv("LEXSEM_CACHE", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "db")
+	first, _ := indexing(t, dir, 50)
+	second := exec.Command("lexsem", "index", "--db", dir, "--batch", "10", "-")
+	in, err := second.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, notes strings.Builder
+	second.Stdout, second.Stderr = &out, &notes
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer second.Process.Kill()
+	feed := func(from, to int) {
+		for i := from; i < to; i++ {
+			if _, err := fmt.Fprintf(in, "{\"_id\": \"s%d\", \"text\": \"another document%d\"}\n", i, i); err != nil {
+				t.Fatal(err, notes.String())
+			}
+		}
+	}
+	feed(0, 20)
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if _, out, _ := lexsem(t, "count", "--db", dir); strings.TrimSpace(out) == "70" {
+			break
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatal("the second run does not store")
+		}
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.Wait()
+	if _, err := os.Lstat(filepath.Join(dir, "socket")); err != nil {
+		t.Errorf("a killed process leaves a socket: %v", err)
+	}
+	feed(20, 40)
+	in.Close()
+	if err := second.Wait(); err != nil || !strings.Contains(out.String(), "40 added, 0 replaced") {
+		t.Errorf("%v: %s%s", err, out.String(), notes.String())
+	}
+	if code, out, notes := lexsem(t, "count", "--db", dir); code != 0 || strings.TrimSpace(out) != "90" {
+		t.Errorf("exit %d: %s%s", code, out, notes)
+	}
+
+	dir = filepath.Join(t.TempDir(), "db")
+	third, _ := indexing(t, dir, 50)
+	third.Process.Kill()
+	third.Wait()
+	if code, out, notes := lexsem(t, "search", "--db", dir, "--quiet", "number3"); code != 0 || !strings.Contains(out, "d3") {
+		t.Errorf("exit %d: %s%s", code, out, notes)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "socket")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
