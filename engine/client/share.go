@@ -71,8 +71,8 @@ type Shared struct {
 // Share lets other processes of this user call db, which this process has open for writing
 // in dir, by Open and Join. It makes a socket in that folder with the permissions of the
 // folder; one that a killed process left is replaced, any other file of that name is an
-// error. Close it before the database. Calls of others run beside those of this process
-// and cost what they cost there, and their crossing: some 0.1 ms a call.
+// error. Close it before the database. Calls of others run beside those of this process; each
+// has a goroutine and a connection, of which there are 512 at most at a time.
 func Share(db engine.Database, dir string, o ShareOptions) (*Shared, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
