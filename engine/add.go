@@ -196,7 +196,7 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]re
 		}
 		if !replace {
 			if _, twice := seen[d.ID]; twice {
-				return nil, refuse(fmt.Errorf("%w twice in this call; give each its own id or use Upsert", ErrExists))
+				return nil, refuse(fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", ErrExists))
 			}
 			seen[d.ID] = struct{}{}
 			if _, ok, err := e.st.Lookup(d.ID); err != nil {

@@ -11,6 +11,10 @@
 // the next state beside them and swaps a pointer. Work that may wait is done by a
 // maintainer in the background (Flush waits for it).
 //
+// Every call ends with its context, by the clock where that has a deadline: it may
+// return context.DeadlineExceeded some milliseconds before the context's own timer
+// has fired and its Err says so.
+//
 // Promises: an acknowledged write survives a killed process always, and a
 // power cut unless Options.NoSync is set; an Add of any size is atomic;
 // searching while writing is safe and sees one committed state; damage is
@@ -266,7 +270,7 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	if err != nil {
 		return ctx, nil, err
 	}
-	caller := ctx
+	caller := promptly(ctx)
 	ctx, cancel := context.WithCancelCause(caller)
 	stop := context.AfterFunc(e.root, func() { cancel(ErrClosed) })
 	return either{ctx, caller, e.root}, func(err *error) {

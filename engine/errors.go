@@ -15,8 +15,9 @@ var (
 	// ErrNotFound answers Get for an id that is not stored, and Open with
 	// MustExist where there is no database.
 	ErrNotFound = store.ErrNotFound
-	// ErrExists answers Add for an id that is stored already.
-	ErrExists = errors.New("document exists")
+	// ErrExists answers Add for an id that is stored already, and collections.Create for
+	// a name that is taken.
+	ErrExists = errors.New("exists already")
 	// ErrInvalid answers input that can never be right: an empty id, an empty
 	// query, a k out of range, a vector with NaN.
 	ErrInvalid = fault.ErrInvalid

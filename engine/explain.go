@@ -102,6 +102,7 @@ type Match struct {
 // the softmax is not linear in the tokens, and is divided along the straight
 // path from no modulation to all of it (modulate.TokenShare).
 func (e *Engine) Explain(ctx context.Context, q Query, id string) (_ Explanation, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Explanation{}, err

@@ -37,6 +37,7 @@ func (e *Engine) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
 // Count returns how many documents meet f, all for the zero Filter. Cost: that of
 // a filter in a search.
 func (e *Engine) Count(ctx context.Context, f Filter) (_ int, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return 0, err
@@ -61,6 +62,7 @@ type list struct {
 }
 
 func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return list{}, err
@@ -81,6 +83,7 @@ func (e *Engine) list(ctx context.Context, f Filter) (l list, err error) {
 // records yields records as read reads them of the view. No call of the engine runs while the loop's body
 // does, so that the body may close the database.
 func (l list) records(ctx context.Context, read func(ord uint64) (*store.Document, error)) iter.Seq2[*store.Document, error] {
+	ctx = promptly(ctx)
 	return func(yield func(*store.Document, error) bool) {
 		for ord := range l.live {
 			if !l.met(ord) {

@@ -51,6 +51,7 @@ const (
 // that writes hold, and see one committed state each. Once ctx is done they return
 // its error within milliseconds.
 func (e *Engine) Search(ctx context.Context, q Query) (_ Result, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Result{}, err
@@ -149,6 +150,7 @@ func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *timer
 // with local bridges, which have a vector for each cell, is ErrInvalid. K and Ef
 // are not read. It serves whoever searches the passage vectors elsewhere.
 func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return nil, Trace{}, err
@@ -173,6 +175,9 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
 
+// scored is how many hits are scored between two looks at the context.
+const scored = 256
+
 // join reads the documents of what was found from the store. dense is the
 // unmodulated query vector, nil where there is none.
 func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found, dense []float32) ([]Hit, error) {
@@ -182,8 +187,14 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		for i, f := range found {
 			ids[i] = f.Ord
 		}
-		if err := s.Vectors.Scores(plain, dense, ids); err != nil {
-			return nil, err
+		for at := 0; at < len(ids); at += scored {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			end := min(at+scored, len(ids))
+			if err := s.Vectors.Scores(plain[at:end], dense, ids[at:end]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	hits := make([]Hit, len(found))
@@ -249,6 +260,7 @@ func chunkRow(d *store.Document, id uint64) (store.Row, error) {
 // Get returns the stored document with this id, its vector included, or
 // ErrNotFound.
 func (e *Engine) Get(ctx context.Context, id string) (_ Document, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Document{}, err

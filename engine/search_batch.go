@@ -24,6 +24,7 @@ import (
 // that it is the first of, is a *QueryError, which wraps what Search would return. Cost: less than that of as many calls of Search
 // by what the encoder gains from several texts at a time.
 func (e *Engine) SearchBatch(ctx context.Context, qs []Query) (_ []Result, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return nil, err
@@ -108,6 +109,7 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*timer, to []Result) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
+	ctx = promptly(ctx)
 	for range min(runtime.GOMAXPROCS(0), len(as)) {
 		g.Go(func() (err error) {
 			var i int

@@ -24,8 +24,8 @@ type watched struct {
 func (w *watched) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	w.calls.Add(1)
 	w.texts.Add(int64(len(in)))
-	for i, s := range in {
-		if w.refuses != "" && s.Text == w.refuses {
+	for i := range in {
+		if w.refuses != "" && in[i].Text == w.refuses {
 			return nil, &encoder.TextError{Text: i, Err: errRefused}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 // Stats describes the database.
 func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
+	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
 		return Stats{}, err

@@ -483,7 +483,8 @@ func (s *stress) fit(ctx context.Context, e *engine.Engine, r *rand.Rand) error 
 	}
 	_, err := e.Fit(limited, engine.FitOptions{Seed: r.Uint64(), QueriesPerPassage: 1, MaxQueries: 60, Epochs: 1})
 	s.did("fit")
-	if errors.Is(err, engine.ErrInvalid) || limited.Err() != nil && errors.Is(err, limited.Err()) { // too few documents, or cut short
+	late := limited != ctx && errors.Is(err, context.DeadlineExceeded)
+	if errors.Is(err, engine.ErrInvalid) || late || ctx.Err() != nil && errors.Is(err, ctx.Err()) { // too few documents, or cut short
 		time.Sleep(time.Millisecond)
 		return nil
 	}

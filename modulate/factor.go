@@ -198,17 +198,21 @@ func (s *Sums) WithFactor(f *Factor) (*Sums, error) {
 	c := *s
 	c.factor, c.inverse, c.exact = f, f.inverse, true
 	c.inverse.q, c.inverse.c = clip(f.q), clip(f.c) // several Sums may follow one factor
-	return &c, c.follow(s.gen - f.gen)
+	return &c, c.follow(context.Background(), s.gen-f.gen)
 }
 
-// follow brings the inverse over the last changes, n in number.
-func (s *Sums) follow(n uint64) error {
+// follow brings the inverse over the last changes, n in number. It looks at ctx
+// after each few of them.
+func (s *Sums) follow(ctx context.Context, n uint64) error {
 	if n > uint64(len(s.log)) {
 		s.exact = false
 		return nil
 	}
 	const together = 8 // products, whose vectors stay in the cache
 	for cs := s.log[uint64(len(s.log))-n:]; len(cs) > 0; cs = cs[min(together, len(cs)):] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var us, fs [][]float32
 		for _, c := range cs[:min(together, len(cs))] {
 			us, fs = append(us, make([]float32, s.dim)), append(fs, c.v)

@@ -28,13 +28,32 @@ type Edit struct {
 	err    error
 	pairs  []uint64
 	sum    []float64
+	ctx    context.Context // that of Obey
+	left   int             // multiplications until the next look at it
 }
 
 // Edit begins the next Sums.
 func (s *Sums) Edit() *Edit {
-	e := &Edit{s: *s, tokens: s.tokens.Edit(), dead: s.dead.Edit(), by: new(byte), sum: make([]float64, s.dim)}
+	e := &Edit{s: *s, tokens: s.tokens.Edit(), dead: s.dead.Edit(), by: new(byte), sum: make([]float64, s.dim), ctx: context.Background()}
 	e.s.total = slices.Clone(s.total)
 	return e
+}
+
+// Obey has AddAll, RemoveAll and Done end with the error of ctx, within some
+// milliseconds whatever they are given, and returns e.
+func (e *Edit) Obey(ctx context.Context) *Edit {
+	e.ctx = ctx
+	return e
+}
+
+// look counts multiplications, and looks at the context about every half a
+// millisecond of them. It reports whether the Edit may go on.
+func (e *Edit) look(work int) bool {
+	if e.left -= work; e.left < 0 && e.err == nil {
+		e.left = 1 << 20
+		e.err = e.ctx.Err()
+	}
+	return e.err == nil
 }
 
 // Add takes in one passage, as AddAll does several.
@@ -55,7 +74,7 @@ func (e *Edit) AddAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 	}
 	order := make([]int, len(ids))
 	for i, id := range ids {
-		if order[i] = i; !e.check(id, xs[i], tokens[i]) {
+		if order[i] = i; !e.check(id, xs[i], tokens[i]) || !e.look(e.s.dim) {
 			return e.err
 		}
 	}
@@ -92,6 +111,9 @@ func (e *Edit) add(order []int, ids []uint64, xs [][]float32, tokens [][]int32) 
 	for k, i := range order {
 		if n := s.slots(); n > 0 && key(s.id(n-1)) >= key(ids[i]) {
 			e.fail("passage %d comes behind passage %d; give documents in the order they were made in, each once", ids[i], s.id(n-1))
+			return
+		}
+		if !e.look(2 * s.dim) {
 			return
 		}
 		s.ids = append(s.ids, ids[i])
@@ -151,6 +173,7 @@ func (e *Edit) group(f func(t int, of []uint64)) {
 			e.pairs[end] &= 1<<32 - 1
 		}
 		f(int(t), e.pairs[at:end])
+		e.look((end - at + 1) * e.s.dim)
 		at = end
 	}
 }
@@ -162,7 +185,7 @@ func (e *Edit) addRow(t int, p *posted, sign float64, of []uint64, x func(k uint
 	if p.row == nil {
 		if s.df(t, *p)*s.dim*4 > s.rowFrom {
 			e.bury()
-			r, err := s.sumRow(context.Background(), t, *p)
+			r, err := s.sumRow(e.ctx, t, *p)
 			if err != nil {
 				e.err = err
 				return
@@ -237,7 +260,7 @@ func (e *Edit) RemoveAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 func (e *Edit) remove(ids []uint64, xs [][]float32, tokens [][]int32) {
 	e.pairs = e.pairs[:0]
 	for i, id := range ids {
-		if !e.check(id, xs[i], tokens[i]) {
+		if !e.check(id, xs[i], tokens[i]) || !e.look(3*e.s.dim) {
 			return
 		}
 		slot, ok := e.s.slot(id)
@@ -300,13 +323,13 @@ func (e *Edit) done(follow bool) (*Sums, error) {
 			s.log = s.log[extra:]
 		}
 		if s.exact {
-			if err := s.follow(uint64(len(e.log))); err != nil {
+			if err := s.follow(e.ctx, uint64(len(e.log))); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if !s.exact && follow && s.n*s.dim*s.dim+s.dim*s.dim*s.dim <= quick {
-		return s.settled(context.Background(), s.lambda)
+		return s.settled(e.ctx, s.lambda)
 	}
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/trial"
@@ -58,9 +58,10 @@ func copyDir(t *testing.T, from, to string) []string {
 		if err != nil {
 			return err
 		}
-		for off := 0; off < len(b); off += 4096 {
-			page := b[off:min(len(b), off+4096)]
-			if strings.Trim(string(page), "\x00") != "" {
+		zeros := make([]byte, 4096)
+		for off := 0; off < len(b); off += len(zeros) {
+			page := b[off:min(len(b), off+len(zeros))]
+			if !bytes.Equal(page, zeros[:len(page)]) {
 				if _, err := f.WriteAt(page, int64(off)); err != nil {
 					return err
 				}
@@ -81,7 +82,7 @@ func used(t *testing.T, path string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(strings.TrimRight(string(b), "\x00"))
+	return len(bytes.TrimRight(b, "\x00"))
 }
 
 // TestDamage flips bits in, truncates and removes every kind of file. Opening

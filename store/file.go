@@ -34,13 +34,14 @@ var temporary = regexp.MustCompile(regexp.QuoteMeta(atomicfile.Mark) + `[0-9]+$`
 const (
 	derivedName = "derived" // snapshots of what is derived
 	fitName     = "fit"     // what an interrupted fit goes on from
+	syncName    = "sync"    // what engine/folder knew of files when it read them
 )
 
 // removeTemporaries removes what writers of whole files in a process that died
 // have left in the database's folder and in those below it that have such
 // writers, and what is left of a Restore.
 func removeTemporaries(dir string) error {
-	for _, folder := range []string{"", bridgesName, derivedName, fitName} {
+	for _, folder := range []string{"", bridgesName, derivedName, fitName, syncName} {
 		folder = filepath.Join(dir, folder)
 		entries, err := entriesOf(folder)
 		if err != nil {

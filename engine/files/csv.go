@@ -63,7 +63,11 @@ func (s *source) table(comma rune) error {
 			rec.From, _ = r.FieldPos(0)
 			last, _ := r.FieldPos(len(row) - 1)
 			rec.To = last + strings.Count(row[len(row)-1], "\n")
-			if err = s.fits(row); err == nil {
+			size := 0
+			for _, cell := range row {
+				size += len(cell)
+			}
+			if err = s.tooLong(size); err == nil {
 				rec, err = t.record(rec, row)
 			}
 			err = s.record(rec, err)
@@ -74,14 +78,10 @@ func (s *source) table(comma rune) error {
 	}
 }
 
-// fits says whether a row is within MaxBytes.
-func (s *source) fits(row []string) error {
-	var n int64
-	for _, cell := range row {
-		n += int64(len(cell))
-	}
-	if n > s.o.MaxBytes {
-		return fail(ErrTooLarge, "the row is longer than %s; split its text", bytesText(s.o.MaxBytes))
+// tooLong says whether a record of n bytes is within MaxBytes.
+func (s *source) tooLong(n int) error {
+	if int64(n) > s.o.MaxBytes {
+		return fail(ErrTooLarge, "the record is longer than %s; split its text", bytesText(s.o.MaxBytes))
 	}
 	return nil
 }

@@ -42,8 +42,6 @@ type Columns struct {
 // Record is one document and where in the file it stands.
 type Record struct {
 	engine.Document
-	// Breaks are byte offsets in Text, ascending, where a long text is best cut.
-	Breaks []int
 	// From and To are the lines of the file, from 1, that the document was read from;
 	// 0 where the kind has none.
 	From, To int
@@ -63,6 +61,10 @@ var kinds = []kind{
 	{"markdown", readMarkdown, false, []string{"md", "markdown", "mdown", "mkd"}},
 	{"text", readText, false, []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}},
 	{"jsonl", readJSONL, false, []string{"jsonl", "ndjson"}},
+	{"code", readCode, false, codeExtensions()},
+	{"html", readHTML, false, []string{"html", "htm", "xhtml"}},
+	{"json", readJSON, false, []string{"json"}},
+	{"parquet", readParquet, true, []string{"parquet"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
 }
@@ -101,9 +103,12 @@ func KindOf(name string) string {
 		if slices.Contains(plainNames, base) {
 			return "text"
 		}
+		if slices.Contains(codeNames, base) {
+			return "code"
+		}
 		return ""
 	}
-	return byExt[ext[1:]]
+	return byExt[strings.TrimPrefix(ext, ".")]
 }
 
 // Read yields the documents of a file of size bytes in their order. An error that

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
@@ -36,11 +38,16 @@ func ParseDocument(line []byte) (engine.Document, error) {
 // object is ParseDocument by the file's options; a record without an id has none.
 func (s *source) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
 
-func (s *source) parse(raw []byte, needID bool) (doc engine.Document, err error) {
+func (s *source) parse(raw []byte, needID bool) (engine.Document, error) {
 	fields, err := ParseObject(raw)
 	if err != nil {
-		return doc, err
+		return engine.Document{}, err
 	}
+	return s.fields(fields, needID)
+}
+
+// fields makes a document of an object; it keeps and changes the map.
+func (s *source) fields(fields map[string]any, needID bool) (doc engine.Document, err error) {
 	c := s.o.Columns
 	if doc.ID, err = takeID(fields, c.ID, needID); err != nil {
 		return doc, err
@@ -108,6 +115,13 @@ func ParseObject(line []byte) (map[string]any, error) {
 		return nil, fail(ErrMalformed, "not a JSON object: more text after it (%q); put one object on a line", clip(string(rest[:min(len(rest), 100)]), 20))
 	}
 	return fields, checkNumbers(fields)
+}
+
+// unmarshal reads one JSON value, numbers as json.Number.
+func unmarshal(raw []byte) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return v, dec.Decode(&v)
 }
 
 // checkNumbers refuses numbers that no float64 holds: reading them back would
@@ -193,6 +207,9 @@ func takeVector(fields map[string]any, column string) ([]float32, error) {
 			continue
 		}
 		vec, err := vectorOf(v)
+		if named, several := v.(map[string]any); several && err == nil {
+			vec, err = oneVector(named)
+		}
 		switch {
 		case err != nil:
 			return nil, fail(ErrMalformed, "field %q: %w", name, err)
@@ -203,22 +220,67 @@ func takeVector(fields map[string]any, column string) ([]float32, error) {
 			return nil, fail(ErrMalformed, "field %q is not an array of numbers", name)
 		}
 	}
+	if column == "" {
+		return nil, nil
+	}
+	for _, name := range vectorNames { // Qdrant's named vectors
+		if named, ok := fields[name].(map[string]any); ok && named[column] != nil {
+			vec, err := vectorOf(named[column])
+			if err == nil && vec == nil {
+				err = errors.New("not an array of numbers")
+			}
+			if err != nil {
+				return nil, fail(ErrMalformed, "vector %q: %w", column, err)
+			}
+			delete(fields, name)
+			return vec, nil
+		}
+	}
 	return nil, nil
+}
+
+// oneVector is the one vector among those that have names.
+func oneVector(named map[string]any) (vec []float32, err error) {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		v, err := vectorOf(named[name])
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			vec = v
+			found = append(found, strconv.Quote(clip(name, 40)))
+		}
+	}
+	if len(found) > 1 {
+		return nil, fmt.Errorf("it has %d vectors, %s; say which is wanted", len(found), clip(strings.Join(found, ", "), 200))
+	}
+	return vec, nil
 }
 
 // vectorOf is v as a vector, nil if it is not an array of numbers.
 func vectorOf(v any) ([]float32, error) {
 	list, ok := v.([]any)
-	if !ok || len(list) == 0 || slices.ContainsFunc(list, func(e any) bool { _, number := e.(json.Number); return !number }) {
+	if !ok || len(list) == 0 {
 		return nil, nil
 	}
 	out := make([]float32, len(list))
 	for i, e := range list {
-		f, err := strconv.ParseFloat(string(e.(json.Number)), 32)
-		if err != nil {
-			return nil, fmt.Errorf("number %s is out of range", clip(string(e.(json.Number)), 40))
+		var f float64
+		var err error
+		switch e := e.(type) {
+		case json.Number:
+			f, err = strconv.ParseFloat(string(e), 32)
+		case float64:
+			f = e
+		case int64:
+			f = float64(e)
+		default:
+			return nil, nil
 		}
-		out[i] = float32(f)
+		if out[i] = float32(f); err != nil || math.IsInf(float64(out[i]), 0) || math.IsNaN(f) {
+			return nil, fmt.Errorf("number %s is out of range", clip(fmt.Sprint(e), 40))
+		}
 	}
 	return out, nil
 }

@@ -94,7 +94,7 @@ func TestBadTables(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"1,x,3":                          "2: the row has 3 fields and the header 2",
-		"1," + strings.Repeat("x", 5000): "2: the row is longer than 4096 bytes",
+		"1," + strings.Repeat("x", 5000): "2: the record is longer than 4096 bytes",
 		"1,x\"y\"":                       "2: line 2, column 4: bare \"",
 		"1,\"x\"y":                       "2: line 2, column",
 		"1,\"x\ny":                       "2: line 3, column",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/files"
 )
 
 var cmdEmbed = command{
@@ -122,29 +123,29 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 		kind = "jsonl"
 	}
 	var out []searchQuery
-	err = eachLine(r, nil, func(n int, line []byte) error {
-		t := searchQuery{fmt.Sprint(n), string(line)}
+	for line, err := range files.Lines(r, maxText) {
+		if err != nil {
+			return nil, lineError(name, err)
+		}
+		t := searchQuery{fmt.Sprint(line.N), string(line.Text)}
 		if kind == "jsonl" {
-			doc, err := parseDocument(line)
+			doc, err := files.ParseDocument(line.Text)
 			if err == nil && blank(doc.Title) && blank(doc.Text) {
-				err = errNoText
+				err = files.ErrNoText
 			}
 			if err != nil {
-				return &badInput{fmt.Sprintf("%s:%d", name, n), err}
+				return nil, &badInput{name, line.N, err}
 			}
 			t = searchQuery{doc.ID, strings.TrimSpace(doc.Title + " " + doc.Text)}
-		} else if !utf8.Valid(line) {
-			return &badInput{fmt.Sprintf("%s:%d", name, n), errors.New("not valid UTF-8; convert the file first")}
+		} else if !utf8.Valid(line.Text) {
+			return nil, &badInput{name, line.N, errors.New("not valid UTF-8; convert the file first")}
 		}
 		out = append(out, t)
-		return nil
-	}, func(n int) error {
-		return &badInput{fmt.Sprintf("%s:%d", name, n), fmt.Errorf("line longer than %d MiB", maxText>>20)}
-	})
-	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("%s: no texts in it", name)
 	}
-	return out, err
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no texts in it", name)
+	}
+	return out, nil
 }
 
 func (o embedOptions) write(ctx context.Context, a *app, db *database, role encoder.Role, texts []searchQuery, to io.Writer) error {

@@ -5,20 +5,34 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/folder"
 )
 
 var cmdIndex = command{
 	name:    "index",
 	args:    "PATH… | -",
-	summary: "store texts: .jsonl, .txt, .md, folders, or JSONL from standard input",
+	summary: "follow folders; store files, or JSONL from standard input",
 	about: `
-Documents are stored by id; one that is stored already is replaced, and left as it is if nothing in it is new. A JSONL line is
-{"_id": …, "title": …, "text": …} with any other fields as metadata ("id" works, too). A .txt
-or .md file is one document whose id is its path below the folder that was named. Hidden
-files and files of other kinds in folders are left out and counted.
+A folder is followed: the documents that were stored from it become those that its files hold
+now. New and changed files are stored, what is gone there goes here (--keep leaves it), and
+nothing else is touched. Files of the same size and time as last time are not read, and equal
+texts are not encoded again. --watch goes on with each change. Hidden files, links, files of
+other kinds, and what .gitignore and .lexsemignore name in any folder are left out; --exclude
+leaves out more. A folder that is empty or gone while documents are stored from it is
+refused, as a disk may be missing; --prune-all removes them.
+
+A text, Markdown, HTML or source file is one document, whose id is its path below the folder,
+behind --prefix. Records of .jsonl, .json, .csv, .tsv and .parquet are documents of their own ids; in JSONL
+{"_id": …, "title": …, "text": …} with any other fields as metadata ("id" works, too).
+Metadata say where a document is from: path, root, time (of the file), kind, line; the front
+matter of Markdown is metadata, too. Hits name file and lines. Documents of files that are named
+one by one, or read from standard input, are stored by id and belong to no folder; one that is
+stored already is replaced.
 
 A text longer than the model reads is stored in chunks of whole sentences, which overlap; a
 search finds the document by its best chunk and says which.
@@ -32,18 +46,28 @@ Vectors of texts are kept in the cache folder, so that a text that was indexed b
 whatever database, is not encoded again; --vector-cache bounds them. A model behind a URL is
 asked for some probe texts first, and what is kept is not used if it answers otherwise.
 
-Each batch is stored whole or not at all. When a document cannot be read, indexing stops
-before its batch, naming file and line; --skip-bad leaves such documents out and counts them.
-Ctrl-C ends after the batch that is being stored; what was stored stays.`,
+Each batch is stored whole or not at all. A file that cannot be read, or a record in a folder's file, is
+named, stops nothing, keeps what was stored of it, and makes the exit code 1. In a file that is named
+itself, and from standard input, a bad record stops before its batch, naming file and line. With
+--skip-bad all these are left out, named and counted, and the exit code is 0.
+Ctrl-C ends after the batch that is being stored; what was stored stays, and the same command
+goes on. --json ends with one line:
+{"added","replaced","removed","unchanged","stored","failed":[{"path","error"}],…}.`,
 	examples: []string{
-		"lexsem index --db notes.db ~/notes",
+		"lexsem index --db notes.db --watch --exclude 'drafts/' ~/notes",
 		"zcat corpus.jsonl.gz | lexsem index --db papers.db --model bge-small-en-v1.5 -",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := indexOptions{
-			batch:   f.int("batch", 500, "documents stored in one commit"),
-			skipBad: f.bool("skip-bad", "leave out documents that cannot be read, and count them"),
+			watch:   f.bool("watch", "follow the folders until Ctrl-C: each change is stored within seconds"),
+			poll:    f.int("poll", 0, "`SECONDS`with --watch: look through the folders so often, for drives that tell no changes"),
+			stay:    f.bool("keep", "leave documents whose files are gone"),
+			prune:   f.bool("prune-all", "remove the documents also of a folder that is empty or gone"),
+			prefix:  f.str("prefix", "", "`P`ids of a folder's files begin with P/, so that two folders may have files of one name"),
+			exclude: f.strs("exclude", "`PATTERN`leave out what it names, as a line of .gitignore; may be given again"),
+			batch:   f.int("batch", 500, "most documents stored in one commit"),
+			skipBad: f.bool("skip-bad", "leave out what cannot be read, and count it; the exit code is 0 then"),
 			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
 			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
@@ -57,45 +81,80 @@ Ctrl-C ends after the batch that is being stored; what was stored stays.`,
 }
 
 type indexOptions struct {
-	batch           *int
-	skipBad, noSync *bool
-	kind            *string
-	chunk, overlap  *int
-	memory, keep    *int
-	json            *bool
+	batch, poll                         *int
+	watch, stay, prune, skipBad, noSync *bool
+	kind, prefix                        *string
+	exclude                             *[]string
+	chunk, overlap                      *int
+	memory, keep                        *int
+	json                                *bool
 }
 
 // indexSummary is what index --json prints.
 type indexSummary struct {
-	DB              string  `json:"db"`
-	Added           int     `json:"added"`            // documents that were new
-	Replaced        int     `json:"replaced"`         // documents that replaced one with the same id
-	Unchanged       int     `json:"unchanged"`        // documents that were stored already as they are
-	Chunked         int     `json:"chunked"`          // of these, documents that were cut into chunks
-	Chunks          int     `json:"chunks"`           // how many chunks those have
-	Truncated       int     `json:"truncated"`        // of these, documents with text that no vector stands for
-	TruncatedTokens int     `json:"truncated_tokens"` // tokens cut off in all
-	Bad             int     `json:"bad"`              // documents left out by --skip-bad
-	Skipped         skipped `json:"skipped"`
-	Documents       int     `json:"documents"`  // stored now
-	Texts           int64   `json:"texts"`      // documents and chunks that a model that is not hash was asked for; 0 without the cache
-	FromCache       int64   `json:"from_cache"` // of these, those whose vectors an earlier run had kept
-	Seconds         float64 `json:"seconds"`
-	PerSecond       float64 `json:"documents_per_second"`
+	DB              string        `json:"db"`
+	Root            string        `json:"root,omitempty"` // with --watch: the folder that was synced
+	Added           int           `json:"added"`          // documents that were new
+	Replaced        int           `json:"replaced"`       // documents that replaced one with the same id
+	Removed         int           `json:"removed"`        // documents whose files are gone
+	Unchanged       int           `json:"unchanged"`      // documents that were there as they are
+	Stored          int           `json:"stored"`         // documents now, in all
+	Failed          []indexFailed `json:"failed"`
+	Chunked         int           `json:"chunked"`          // of these, documents that were cut into chunks
+	Chunks          int           `json:"chunks"`           // how many chunks those have
+	Truncated       int           `json:"truncated"`        // of these, documents with text that no vector stands for
+	TruncatedTokens int           `json:"truncated_tokens"` // tokens cut off in all
+	Bad             int           `json:"bad"`              // what --skip-bad left out
+	Skipped         skipped       `json:"skipped"`
+	Documents       int           `json:"documents"`  // the same as stored
+	Texts           int64         `json:"texts"`      // documents and chunks that a model that is not hash was asked for; 0 without the cache
+	FromCache       int64         `json:"from_cache"` // of these, those whose vectors an earlier run had kept
+	Seconds         float64       `json:"seconds"`
+	PerSecond       float64       `json:"documents_per_second"`
+}
+
+// indexFailed is a file that could not be taken over, in whole or in part.
+type indexFailed struct {
+	Path  string `json:"path"`
+	Line  int    `json:"line,omitempty"` // of it, from 1, where the trouble is that of one record
+	Error string `json:"error"`
+}
+
+// skipped counts what walks over folders left out.
+type skipped struct {
+	Hidden  int `json:"hidden"`  // files and folders whose name starts with a dot
+	Ignored int `json:"ignored"` // what --exclude or an ignore file names
+	Binary  int `json:"binary"`  // files of a known kind that hold no text
+	Other   int `json:"other"`   // files of other kinds, links and devices, folders of databases
+}
+
+func (o indexOptions) check(paths []string) error {
+	switch {
+	case len(paths) == 0:
+		return hinted(usagef("nothing to index"), "name files, folders or - for JSONL on standard input")
+	case *o.batch < 1 || *o.batch > 100_000:
+		return usagef("--batch %d: use a number from 1 to 100,000", *o.batch)
+	case *o.poll < 0:
+		return usagef("--poll %d: use a number of seconds from 1", *o.poll)
+	case *o.poll > 0 && !*o.watch:
+		return hinted(usagef("--poll without --watch"), "--poll says how often --watch looks")
+	case *o.stay && *o.prune:
+		return hinted(usagef("both --keep and --prune-all"), "one leaves documents whose files are gone, the other removes them")
+	}
+	for _, pattern := range *o.exclude {
+		if err := folder.CheckPattern(pattern); err != nil {
+			return &usageError{msg: "--exclude: " + err.Error()}
+		}
+	}
+	return checkVectorCache(*o.keep)
 }
 
 func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err error) {
-	if len(paths) == 0 {
-		return hinted(usagef("nothing to index"), "name files, folders or - for JSONL on standard input")
-	}
-	if *o.batch < 1 || *o.batch > 100_000 {
-		return usagef("--batch %d: use a number from 1 to 100,000", *o.batch)
+	if err := o.check(paths); err != nil {
+		return err
 	}
 	dir, err := a.needDB()
 	if err != nil {
-		return err
-	}
-	if err := checkVectorCache(*o.keep); err != nil {
 		return err
 	}
 	a.keep = *o.keep
@@ -103,48 +162,96 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}
+	for _, p := range paths {
+		if err := o.checkPath(p); err != nil {
+			return err
+		}
+	}
 	p := a.progress()
 	defer p.done()
 	ix := &indexer{app: a, ctx: ctx, options: o, progress: p}
+	ix.summary.DB, ix.summary.Failed = dir, []indexFailed{}
 	opt.Progress = ix.hear
 	ix.db, err = a.openDB(ctx, dir, opt)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ix.db.close()) }()
+	if *o.watch {
+		return ix.watch(paths)
+	}
 
 	begin := time.Now()
-	src := &sources{stdin: a.Stdin, each: ix.add, bad: ix.bad, read: func(n int) { ix.bytes += int64(n) }}
-	ix.total = src.total(paths)
+	ix.total = total(paths)
 	p.update(step{stage: "indexing", unit: "documents"})
-	if err = src.walk(paths); err == nil {
-		err = ix.flush()
-	}
-	if err == nil { // what the first search would wait for is saved with the rest
+	if err = ix.take(paths); err == nil { // what the first search would wait for is saved with the rest
 		err = ix.db.settle(ctx, p)
 	}
 	p.done()
 	if err != nil {
 		return ix.stopped(err)
 	}
-	stats, err := ix.db.Stats(ctx)
+	stats, err := ix.end(begin)
 	if err != nil {
 		return err
 	}
-	s := ix.summary
-	s.DB, s.Skipped, s.Documents = dir, src.skipped, stats.Documents
+	if err := o.print(a, ix.summary, stats); err != nil {
+		return err
+	}
+	return ix.verdict()
+}
+
+// end completes the summary.
+func (ix *indexer) end(begin time.Time) (engine.Stats, error) {
+	stats, err := ix.db.Stats(ix.ctx)
+	if err != nil {
+		return stats, err
+	}
+	s := &ix.summary
+	s.Documents, s.Stored = stats.Documents, stats.Documents
 	s.FromCache, s.Texts = fromCache(ix.db.enc)
 	s.Seconds = time.Since(begin).Seconds()
 	s.PerSecond = float64(s.Added+s.Replaced+s.Unchanged) / max(s.Seconds, 1e-9)
-	return o.print(a, s, stats)
+	return stats, nil
+}
+
+// verdict is the error of what failed, where all else is done.
+func (ix *indexer) verdict() error {
+	failed := ix.summary.Failed
+	if len(failed) == 0 || *ix.options.skipBad {
+		return ix.vanished
+	}
+	var names []string
+	for _, f := range failed {
+		if !slices.Contains(names, f.Path) {
+			names = append(names, f.Path)
+		}
+	}
+	what := count(len(names), "file was", "files were")
+	if len(names) > 3 {
+		names = append(names[:3], "…")
+	}
+	hint := "mend and run the same command again, or leave them out by --exclude; --skip-bad counts them and ends well"
+	if ix.foreign {
+		hint = "--prefix P gives the files of a folder ids of their own"
+	}
+	err := hinted(fmt.Errorf("%s not taken over, the rest is: %s", what, strings.Join(names, ", ")), hint)
+	if ix.vanished != nil {
+		return errors.Join(ix.vanished, err)
+	}
+	return err
 }
 
 func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 	if *o.json {
 		return json.NewEncoder(a.Stdout).Encode(s)
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced, %s unchanged in %s (%s documents/s); %s stored\n", s.DB, thousands(s.Added),
-		thousands(s.Replaced), thousands(s.Unchanged), short(time.Duration(s.Seconds*float64(time.Second))), significant(s.PerSecond), thousands(s.Documents))
+	removed := ""
+	if s.Removed > 0 {
+		removed = thousands(s.Removed) + " removed, "
+	}
+	fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced, %s%s unchanged in %s (%s documents/s); %s stored\n", s.DB, thousands(s.Added), thousands(s.Replaced), removed, thousands(s.Unchanged),
+		short(time.Duration(s.Seconds*float64(time.Second))), significant(s.PerSecond), thousands(s.Documents))
 	if s.Chunked > 0 {
 		fmt.Fprintf(a.Stdout, "%s stored in %s\n", count(s.Chunked, "long document is", "long documents are"), count(s.Chunks, "chunk", "chunks"))
 	}
@@ -159,7 +266,7 @@ func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
 		fmt.Fprintf(a.Stdout, "%s left out because of errors\n", count(s.Bad, "document", "documents"))
 	}
 	if k := s.Skipped; k != (skipped{}) {
-		fmt.Fprintf(a.Stdout, "left out in folders: %d hidden, %d binary, %d of other kinds\n", k.Hidden, k.Binary, k.Other)
+		fmt.Fprintf(a.Stdout, "left out in folders: %d hidden, %d ignored, %d binary, %d of other kinds\n", k.Hidden, k.Ignored, k.Binary, k.Other)
 	}
 	return nil
 }
@@ -170,122 +277,3 @@ func count(n int, one, many string) string {
 	}
 	return thousands(n) + " " + many
 }
-
-// indexer gathers documents into batches and stores them.
-type indexer struct {
-	app      *app
-	ctx      context.Context
-	options  indexOptions
-	db       *database
-	progress *progress
-	batch    []item
-	inBatch  map[string]struct{}
-	summary  indexSummary
-
-	bytes, total   int64 // read so far, and in all (0 unknown)
-	flushed, shown int64 // bytes read when the last batch was stored, and when the running one was full
-}
-
-func (ix *indexer) add(it item) error {
-	if _, dup := ix.inBatch[it.doc.ID]; dup { // the later one replaces the earlier
-		if err := ix.flush(); err != nil {
-			return err
-		}
-	}
-	if ix.inBatch == nil {
-		ix.inBatch = make(map[string]struct{}, *ix.options.batch)
-	}
-	ix.inBatch[it.doc.ID] = struct{}{}
-	ix.batch = append(ix.batch, it)
-	if len(ix.batch) >= *ix.options.batch {
-		return ix.flush()
-	}
-	return ix.ctx.Err()
-}
-
-// bad decides about a document that cannot be read.
-func (ix *indexer) bad(b *badInput) error {
-	if !*ix.options.skipBad {
-		return hinted(b, "--skip-bad leaves such documents out and counts them")
-	}
-	ix.summary.Bad++
-	if !ix.app.quiet {
-		ix.progress.done()
-		fmt.Fprintf(ix.app.Stderr, "left out: %s\n", oneLine(b.Error()))
-	}
-	return nil
-}
-
-// flush stores the batch. A document that the engine refuses is treated as one
-// that cannot be read.
-func (ix *indexer) flush() error {
-	ix.shown = ix.bytes
-	for len(ix.batch) > 0 {
-		docs := make([]engine.Document, len(ix.batch))
-		for i, it := range ix.batch {
-			docs[i] = it.doc
-		}
-		res, err := ix.db.Upsert(ix.ctx, docs)
-		var refused *engine.DocumentError
-		if errors.As(err, &refused) && refused.Position < len(ix.batch) {
-			if err := ix.bad(&badInput{ix.batch[refused.Position].where, refused.Err}); err != nil {
-				return err
-			}
-			ix.batch = append(ix.batch[:refused.Position], ix.batch[refused.Position+1:]...)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		ix.summary.Added += res.Added
-		ix.summary.Replaced += res.Replaced
-		ix.summary.Unchanged += res.Unchanged
-		ix.summary.Chunked += res.Chunked
-		ix.summary.Chunks += res.Chunks
-		ix.summary.Truncated += res.Truncated
-		ix.summary.TruncatedTokens += res.TruncatedTokens
-		break
-	}
-	ix.batch, ix.inBatch = ix.batch[:0], nil
-	ix.flushed = ix.shown
-	return ix.ctx.Err()
-}
-
-// hear turns the engine's progress within one batch into that of the run.
-func (ix *indexer) hear(p engine.Progress) {
-	if p.Stage == "rebuild" { // while the database is opened
-		ix.progress.update(step{stage: "rebuilding", done: p.Done, total: p.Total, unit: "documents"})
-	}
-	if p.Stage != "encode" || p.Total == 0 {
-		return
-	}
-	share := float64(p.Done) / float64(p.Total)
-	s := step{stage: "indexing", done: ix.summary.Added + ix.summary.Replaced + ix.summary.Unchanged + p.Done, unit: "documents"}
-	if ix.total > 0 {
-		s.fraction = (float64(ix.flushed) + share*float64(ix.shown-ix.flushed)) / float64(ix.total)
-	}
-	ix.progress.update(s)
-}
-
-// stopped says how much was stored before err.
-func (ix *indexer) stopped(err error) error {
-	stored := ix.summary.Added + ix.summary.Replaced
-	if errors.Is(err, context.Canceled) {
-		stats, e := ix.db.Stats(context.WithoutCancel(ix.ctx))
-		if e != nil {
-			return errors.Join(err, e)
-		}
-		return hinted(&interrupted{fmt.Sprintf("interrupted; %s stored, %s of them by this run", count(stats.Documents, "document is", "documents are"), thousands(stored))},
-			"run the same command again to go on; documents that are stored are not encoded again")
-	}
-	if stored > 0 {
-		return fmt.Errorf("%w (%s of this run stored before)", err, count(stored, "document", "documents"))
-	}
-	return err
-}
-
-// interrupted is a cancellation with a message of its own.
-type interrupted struct{ msg string }
-
-func (e *interrupted) Error() string { return e.msg }
-func (e *interrupted) Unwrap() error { return context.Canceled }

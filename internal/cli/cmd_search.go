@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/engine/fusion"
 )
 
@@ -37,8 +39,8 @@ the query).
 --queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
 "title","text","metadata","presence","pair","chunk","chunks","start","end",
-"duplicates"}]}, and "query_id" with
---queries. Where a document is stored in chunks, text is the one that was found: number chunk,
+"path","lines","duplicates"}]}, and "query_id" with --queries. path and lines, [from,to], say which file
+a document came from, and where in it text stands. Where a document is stored in chunks, text is the one that was found: number chunk,
 from 0, of chunks, the bytes start to end of the document's text. --collapse names in duplicates
 the documents that share four fifths of their word pairs with a better hit. --format trec
 prints a run file.`,
@@ -115,6 +117,8 @@ type searchHit struct {
 	Chunks     int      `json:"chunks"`
 	Start      int      `json:"start"`
 	End        int      `json:"end"`
+	Path       string   `json:"path,omitempty"`
+	Lines      []int    `json:"lines,omitempty"`
 	Duplicates []string `json:"duplicates,omitempty"`
 }
 
@@ -241,7 +245,14 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 		}
 		for _, h := range res.Hits {
 			ans.Hits = append(ans.Hits, searchHit{h.ID, h.Score, h.Cosine, h.Coverage, h.Rank, h.Title, h.Text, h.Metadata,
-				h.Presence, h.Pair, h.Chunk, h.Chunks, h.Start, h.End, h.Duplicates})
+				h.Presence, h.Pair, h.Chunk, h.Chunks, h.Start, h.End, "", nil, h.Duplicates})
+			hit := &ans.Hits[len(ans.Hits)-1]
+			if path, lines, ok := folder.Place(h); ok {
+				hit.Path = path
+				if lines[0] > 0 {
+					hit.Lines = lines[:]
+				}
+			}
 		}
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":
@@ -338,26 +349,35 @@ func readQueries(a *app, name string) ([]searchQuery, error) {
 		name = "stdin"
 	}
 	var out []searchQuery
-	err = eachLine(r, nil, func(n int, line []byte) error {
-		fields, err := parseObject(line)
+	for line, err := range files.Lines(r, maxText) {
 		if err != nil {
-			return &badInput{fmt.Sprintf("%s:%d", name, n), err}
+			return nil, lineError(name, err)
 		}
-		id, err := takeID(fields)
+		fields, err := files.ParseObject(line.Text)
 		if err != nil {
-			return &badInput{fmt.Sprintf("%s:%d", name, n), err}
+			return nil, &badInput{name, line.N, err}
+		}
+		id, err := files.TakeID(fields)
+		if err != nil {
+			return nil, &badInput{name, line.N, err}
 		}
 		text, _ := fields["text"].(string)
 		if blank(text) {
-			return &badInput{fmt.Sprintf("%s:%d", name, n), errors.New(`no "text"; give the query some words`)}
+			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
 		}
 		out = append(out, searchQuery{id, text})
-		return nil
-	}, func(n int) error {
-		return &badInput{fmt.Sprintf("%s:%d", name, n), fmt.Errorf("line longer than %d MiB", maxText>>20)}
-	})
-	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("%s: no queries in it", name)
 	}
-	return out, err
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no queries in it", name)
+	}
+	return out, nil
+}
+
+// lineError names the file, and the line where it is that of one.
+func lineError(name string, err error) error {
+	var one *files.RecordError
+	if errors.As(err, &one) {
+		return &badInput{name, one.Line, one.Err}
+	}
+	return err
 }

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,202 +9,172 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
-	"unicode/utf8"
+	"sync/atomic"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/files"
+	"github.com/lexsem/lexsem/engine/folder"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// maxText is the largest text file, and the longest JSONL line, that is read.
-const maxText = 16 << 20
+// maxText is the longest line of queries, and of texts for embed, that is read.
+const maxText = files.DefaultMaxBytes
 
 // item is one document and the place it was read from.
 type item struct {
-	doc   engine.Document
-	where string // "notes/a.md" or "corpus.jsonl:17"
+	doc  engine.Document
+	file string // or "stdin"
+	line int    // of it, from 1, of one of several records; else 0
 }
 
 // badInput says that one document cannot be read. Reading goes on after it
 // when the caller wishes.
 type badInput struct {
-	where string
-	err   error
+	file string
+	line int // from 1; 0 for the whole file
+	err  error
 }
 
-func (e *badInput) Error() string { return e.where + ": " + e.err.Error() }
+func (e *badInput) Error() string {
+	if e.line > 0 {
+		return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err)
+	}
+	return e.file + ": " + e.err.Error()
+}
 func (e *badInput) Unwrap() error { return e.err }
 
-// skipped counts what a walk over folders left out.
-type skipped struct {
-	Hidden int `json:"hidden"` // files and folders whose name starts with a dot
-	Binary int `json:"binary"` // files of a known kind that hold no UTF-8 text
-	Other  int `json:"other"`  // files of other kinds, links and devices
-}
-
-// sources reads the documents of files, folders and standard input.
+// sources reads the documents of files that were named, and of standard input.
 type sources struct {
-	stdin   io.Reader
-	each    func(item) error      // takes one document
-	bad     func(*badInput) error // decides about one that cannot be read: nil goes on
-	read    func(bytes int)       // hears of progress; may be nil
-	skipped skipped
-	origin  map[string]string // id of a text file → path, to refuse two files with one id
+	stdin  io.Reader
+	each   func(item) error      // takes one document
+	bad    func(*badInput) error // decides about a record that cannot be read: nil goes on
+	failed func(*badInput)       // hears of a whole file that cannot be read
+	read   func(bytes int)       // hears of progress; may be nil
 }
 
-// total returns the bytes of all inputs, or 0 when standard input is among
-// them.
-func (s *sources) total(paths []string) int64 {
+// stream reads JSONL from standard input.
+func (s *sources) stream(ctx context.Context) error {
+	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", files.Options{Kind: "jsonl"}) {
+		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return r.Document })
+		if errors.Is(err, files.ErrNoText) { // nothing came
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// heard is a reader that tells how much was read.
+type heard struct {
+	r    io.Reader
+	read func(int)
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if h.read != nil {
+		h.read(n)
+	}
+	return n, err
+}
+
+// file reads one file that was named. Its id, if it is one document, is that name.
+func (s *sources) file(ctx context.Context, name string) error {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	f, err := regular.Open(name)
+	if err == nil {
+		err = errors.Join(s.open(ctx, f, name, abs), f.Close())
+	}
+	var whole *wholeError
+	var sys *fs.PathError
+	switch {
+	case errors.As(err, &whole):
+		s.failed(&badInput{name, 0, whole.err})
+	case errors.As(err, &sys) && (sys.Path == name):
+		s.failed(&badInput{name, 0, reason(err)})
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// wholeError says that a file cannot be read, or not to its end.
+type wholeError struct{ err error }
+
+func (e *wholeError) Error() string { return e.err.Error() }
+
+func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	o := files.Options{ID: path.Clean(filepath.ToSlash(name))}
+	kind := files.KindOf(name)
+	if kind == "jsonl" { // whose lines must have ids: numbers of lines would not last
+		o.ID = ""
+	}
+	for rec, err := range files.Read(ctx, &heardAt{r: f, read: s.read}, info.Size(), name, o) {
+		err := s.record(rec, err, name, func(r files.Record) engine.Document {
+			return folder.Describe(r, "", filepath.ToSlash(abs), kind, info.ModTime())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// record hands one record over, or what is wrong with it. A *wholeError is of the file.
+func (s *sources) record(rec files.Record, err error, name string, document func(files.Record) engine.Document) error {
+	var one *files.RecordError
+	switch {
+	case errors.As(err, &one):
+		return s.bad(&badInput{name, one.Line, one.Err})
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case err != nil:
+		return &wholeError{reason(err)}
+	}
+	line := rec.From
+	if rec.Verbatim { // the file is one document
+		line = 0
+	}
+	return s.each(item{document(rec), name, line})
+}
+
+// heardAt tells how far a file was read.
+type heardAt struct {
+	r    io.ReaderAt
+	read func(int)
+	far  atomic.Int64
+}
+
+func (h *heardAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := h.r.ReadAt(p, off)
+	if far := off + int64(n); h.read != nil && far > h.far.Load() {
+		h.read(int(far - h.far.Swap(far)))
+	}
+	return n, err
+}
+
+// total returns the bytes of the files among paths, or 0 when standard input is, too.
+func total(paths []string) int64 {
 	var sum int64
 	for _, p := range paths {
 		if p == "-" {
 			return 0
 		}
-		p = folder(p)
-		_ = filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return nil // reading reports it
-			}
-			if name != p && hidden(d.Name()) {
-				if d.IsDir() {
-					return fs.SkipDir
-				}
-				return nil
-			}
-			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && (name == p || kindOf(name) != "") {
-				sum += info.Size()
-			}
-			return nil
-		})
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
 	}
 	return sum
-}
-
-// walk reads every path in order.
-func (s *sources) walk(paths []string) error {
-	s.origin = map[string]string{}
-	for _, p := range paths {
-		if err := s.path(p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *sources) path(p string) error {
-	if p == "-" {
-		return s.jsonl("stdin", s.stdin)
-	}
-	if p == "" {
-		return hinted(usagef("an empty name among what to index"), "name files, folders or - for JSONL on standard input")
-	}
-	info, err := os.Stat(p)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w; name files, folders or - for standard input", p, fs.ErrNotExist)
-		}
-		return err
-	}
-	if !info.IsDir() {
-		if kindOf(p) == "" {
-			return hinted(usagef("%s: cannot index files of this kind", p), "files are .jsonl, .txt or .md; pipe JSONL to `lexsem index --db DIR -`")
-		}
-		return s.file(p, path.Clean(filepath.ToSlash(p)), true)
-	}
-	p = folder(p)
-	return filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			if err = s.bad(&badInput{name, reason(err)}); err == nil && d != nil && d.IsDir() {
-				return fs.SkipDir
-			}
-			return err
-		}
-		if name == p {
-			return nil
-		}
-		if hidden(d.Name()) {
-			s.skipped.Hidden++
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() {
-			return nil
-		}
-		if !d.Type().IsRegular() || kindOf(name) == "" {
-			s.skipped.Other++
-			return nil
-		}
-		id, err := filepath.Rel(p, name)
-		if err != nil {
-			return err
-		}
-		return s.file(name, filepath.ToSlash(id), false)
-	})
-}
-
-// folder makes a walk enter p even if it is a link to a folder, as the user
-// who named it wants; links inside are left out.
-func folder(p string) string {
-	if info, err := os.Lstat(p); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return p + string(filepath.Separator)
-	}
-	return p
-}
-
-func hidden(name string) bool {
-	return strings.HasPrefix(name, ".") && name != "." && name != ".."
-}
-
-func kindOf(name string) string {
-	ext := strings.ToLower(filepath.Ext(name))
-	if slices.Contains([]string{".jsonl", ".txt", ".md"}, ext) {
-		return ext
-	}
-	return ""
-}
-
-// file reads one file of a known kind. named tells that the user named this
-// very file, so that a binary one is an error and not left out.
-func (s *sources) file(name, id string, named bool) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return s.bad(&badInput{name, reason(err)})
-	}
-	defer f.Close()
-	if kindOf(name) == ".jsonl" {
-		return s.jsonl(name, f)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxText+1))
-	if err != nil {
-		return s.bad(&badInput{name, reason(err)})
-	}
-	if len(data) > maxText {
-		return s.bad(&badInput{name, fmt.Errorf("larger than %d MiB; split it", maxText>>20)})
-	}
-	if bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) {
-		if named {
-			return s.bad(&badInput{name, errors.New("not UTF-8 text; convert it first")})
-		}
-		s.skipped.Binary++
-		s.count(len(data))
-		return nil
-	}
-	if first, dup := s.origin[id]; dup {
-		return s.bad(&badInput{name, fmt.Errorf("gets the id %q, as %s did; index a folder above both", id, first)})
-	}
-	s.origin[id] = name
-	text := normalise(string(data))
-	title := ""
-	if kindOf(name) == ".md" {
-		title, text = markdownTitle(text)
-	}
-	s.count(len(data))
-	if blank(title) && blank(text) {
-		return s.bad(&badInput{name, errNoText})
-	}
-	return s.each(item{engine.Document{ID: id, Title: title, Text: text}, name})
 }
 
 // reason is err without the path, which stands before it already.
@@ -216,27 +186,4 @@ func reason(err error) error {
 	return err
 }
 
-func (s *sources) count(n int) {
-	if s.read != nil {
-		s.read(n)
-	}
-}
-
-var errNoText = errors.New("no text to index; give it a text or leave it out")
-
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// normalise drops a byte order mark and makes line ends one byte.
-func normalise(s string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(s, "\ufeff"), "\r\n", "\n")
-}
-
-// markdownTitle takes a level-1 heading off the start of a Markdown text.
-func markdownTitle(text string) (title, rest string) {
-	trimmed := strings.TrimLeft(text, " \t\n")
-	line, rest, _ := strings.Cut(trimmed, "\n")
-	if head, ok := strings.CutPrefix(line, "# "); ok && !blank(rest) {
-		return strings.TrimSpace(strings.TrimRight(head, "# ")), strings.TrimLeft(rest, "\n")
-	}
-	return "", text
-}

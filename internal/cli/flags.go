@@ -54,6 +54,28 @@ func (f *flags) int(name string, value int, usage string) *int {
 	return f.set.Int(name, value, usage)
 }
 
+// strs is a flag that may be given again; in its variable each value has a line.
+func (f *flags) strs(name, usage string) *[]string {
+	f.note(name)
+	v := new([]string)
+	f.set.Var((*texts)(v), name, usage)
+	return v
+}
+
+// texts is the value of a flag that may be given again.
+type texts []string
+
+func (t *texts) String() string { return strings.Join(*t, "\n") }
+
+func (t *texts) Set(s string) error {
+	for line := range strings.SplitSeq(s, "\n") {
+		if line != "" {
+			*t = append(*t, line)
+		}
+	}
+	return nil
+}
+
 func (f *flags) uint64(name string, value uint64, usage string) *uint64 {
 	f.note(name)
 	return f.set.Uint64(name, value, usage)

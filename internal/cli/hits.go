@@ -3,10 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -34,7 +37,7 @@ func flat(s string) string {
 	return visible(strings.TrimSpace(whiteSpace.ReplaceAllString(s, " ")))
 }
 
-// writeHits prints hits for people: rank, score and id, then the title, then
+// writeHits prints hits for people: rank, score and id, then the title, the place, then
 // two lines of the text around the query's words.
 func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 	if len(res.Hits) == 0 {
@@ -51,6 +54,9 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 		if h.Title != "" {
 			fmt.Fprintf(w, "    %s\n", clipColumns(flat(h.Title), width-4))
 		}
+		if at := placeOf(h); at != "" {
+			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns(flat(at), width-4)))
+		}
 		if n := len(h.Duplicates); n > 0 {
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("and nearly the same: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
 		}
@@ -58,6 +64,27 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
 		}
 	}
+}
+
+// placeOf is where a hit stands, as editors read it: path:from-to, below the working
+// folder where that holds it. "" for documents that came from no file.
+func placeOf(h engine.Hit) string {
+	path, lines, ok := folder.Place(h)
+	if !ok {
+		return ""
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+	}
+	switch {
+	case lines[0] == 0:
+		return path
+	case lines[0] == lines[1]:
+		return fmt.Sprintf("%s:%d", path, lines[0])
+	}
+	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
 }
 
 // whyNone says why a search found nothing.

@@ -12,8 +12,19 @@ const maxRuns = 32
 // space; the last sign of one decides what kind of joint it is.
 var joints = []string{"://", "::", "->", ":\\", ":/", "_", ".", "-", "/", "\\", ":", "@", "+", "&", "=", "#"}
 
+// begins says which bytes a joint begins with: most words end at a space.
+var begins = func() (is [256]bool) {
+	for _, j := range joints {
+		is[j[0]] = true
+	}
+	return is
+}()
+
 // joint returns the length of the joint at the front of s, 0 without one.
 func joint(s string) int {
+	if !begins[s[0]] {
+		return 0
+	}
 	for _, j := range joints {
 		if strings.HasPrefix(s, j) {
 			return len(j)

@@ -70,6 +70,11 @@ func (sc *scanner) run(i int) run {
 	r := run{start: i, letters: true}
 	var before, last rune
 	for i < len(sc.s) {
+		if b := sc.s[i]; 'a' <= b && b <= 'z' && !('A' <= last && last <= 'Z') && last < utf8.RuneSelf {
+			before, last = last, rune(b) // as below, for most letters of most texts
+			i++
+			continue
+		}
 		c, n := decode(sc.s[i:])
 		if (c == '\'' || c == '’') && !sc.a.elides && unicode.IsLetter(last) && nextIsLetter(sc.s[i+n:]) {
 			before, last = last, c

@@ -86,21 +86,17 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 	return e.Done(), nil
 }
 
-// sumsBatch is how many chunks the sums take in between two looks at the context, a
-// few milliseconds. The more at once, the less each costs, since tokens are sorted
-// within a batch.
+// sumsBatch is how many chunks the sums take in at a time. The more at once, the less
+// each costs, since tokens are sorted within a batch.
 const sumsBatch = 256
 
 func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums, error) {
-	e := cur.Sums.Edit()
+	e := cur.Sums.Edit().Obey(ctx)
 	for _, part := range []struct {
 		vs  []Version
 		put func(ids []uint64, xs [][]float32, tokens [][]int32) error
 	}{{df.gone, e.RemoveAll}, {df.added, e.AddAll}} {
 		for vs := range slices.Chunk(part.vs, sumsBatch) {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
 			xs, tokens := make([][]float32, len(vs)), make([][]int32, len(vs))
 			for i, v := range vs {
 				xs[i], tokens[i] = v.Vector, v.Tokens

@@ -1,0 +1,200 @@
+package files
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"codeberg.org/readeck/go-readability/v2"
+	"codeberg.org/readeck/go-readability/v2/render"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+	"golang.org/x/net/html/charset"
+)
+
+// maxElements is the most that a page may have to be searched for its article, which
+// takes several passes over them; of larger ones the whole text is taken.
+const maxElements = 30_000
+
+// readHTML reads one document: the article that a page is about, or all that it shows
+// where it is about none.
+func readHTML(s *source) error {
+	raw, err := s.all(s.r)
+	if err != nil {
+		return err
+	}
+	rec := Record{From: 1, To: lastLine(1, string(raw))}
+	if err := readPage(&cancelled{s.ctx, bytes.NewReader(raw)}, &rec); err != nil {
+		if cerr := s.ctx.Err(); cerr != nil {
+			return cerr
+		}
+		return err
+	}
+	return s.one(rec)
+}
+
+// readPage fills rec from a page.
+func readPage(r io.Reader, rec *Record) (err error) {
+	defer func() { // the article is searched for by rules that were made for sane pages
+		if p := recover(); p != nil {
+			err = fail(ErrMalformed, "the page cannot be read: %v", p)
+		}
+	}()
+	plain, marked, err := decodedMark(r)
+	if err == nil && !marked {
+		plain, err = charset.NewReader(plain, "")
+	}
+	switch {
+	case err == io.EOF:
+		return ErrNoText
+	case err != nil:
+		return fail(ErrBinary, "the encoding of the page is not known: %w", err)
+	}
+	doc, err := html.Parse(plain)
+	if err != nil {
+		return fail(ErrMalformed, "not HTML: %w", err)
+	}
+	p := describe(doc)
+	article, meta := p.article(doc)
+	rec.Title = p.title
+	if !blank(meta.Title()) {
+		rec.Title = meta.Title()
+	}
+	rec.Text, rec.Breaks = article.text, article.breaks
+	rec.Metadata = map[string]any{}
+	for name, v := range map[string]string{"language": p.language, "description": p.description, "author": p.author} {
+		if v = strings.Join(strings.Fields(v), " "); v != "" && utf8.ValidString(v) {
+			rec.Metadata[name] = v
+		}
+	}
+	if t, err := meta.PublishedTime(); err == nil {
+		rec.Metadata["published"] = dateText(t)
+	}
+	if len(rec.Metadata) == 0 {
+		rec.Metadata = nil
+	}
+	return nil
+}
+
+// page is what a page says of itself.
+type page struct {
+	title, language, description, author string
+	main                                 *html.Node // the one element main, nil if there is none or several
+	elements                             int
+}
+
+func describe(doc *html.Node) *page {
+	p := &page{}
+	mains := 0
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		p.elements++
+		switch n.DataAtom {
+		case atom.Html:
+			p.language = attribute(n, "lang")
+		case atom.Title:
+			if p.title == "" && n.Namespace == "" && n.FirstChild != nil {
+				p.title = strings.Join(strings.Fields(n.FirstChild.Data), " ")
+			}
+		case atom.Main:
+			mains++
+			p.main = n
+		case atom.Meta:
+			switch strings.ToLower(attribute(n, "name") + attribute(n, "property")) {
+			case "description":
+				p.description = attribute(n, "content")
+			case "og:description":
+				if p.description == "" {
+					p.description = attribute(n, "content")
+				}
+			case "author":
+				p.author = attribute(n, "content")
+			}
+		}
+	}
+	if mains != 1 {
+		p.main = nil
+	}
+	return p
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// article is the text that the page is about. Readability finds it and leaves out
+// what is beside it, but of references also what is in it, such as signatures; so
+// where it keeps half of the element main, all of that is taken.
+func (p *page) article(doc *html.Node) (shown, readability.Article) {
+	var main, body shown
+	if p.main != nil {
+		main = textOf(p.main)
+	}
+	body = textOf(doc)
+	rest := body
+	if !blank(main.text) {
+		rest = main
+	}
+	if p.elements > maxElements {
+		return rest, readability.Article{}
+	}
+	parser := readability.NewParser()
+	readable := parser.CheckDocument(doc)
+	a, err := parser.ParseAndMutate(doc, nil)
+	if err != nil {
+		return rest, readability.Article{}
+	}
+	if !readable || a.Node == nil {
+		return rest, a
+	}
+	found := textOf(a.Node)
+	if blank(found.text) || !blank(main.text) && 2*len(found.text) >= len(main.text) {
+		return rest, a
+	}
+	return found, a
+}
+
+// shown is a text as a page shows it, with breaks at its headings.
+type shown struct {
+	text   string
+	breaks []int
+}
+
+// textOf is what an element shows. It leaves the element as it is.
+func textOf(n *html.Node) (out shown) {
+	const mark = "\x00" // pages have none, the parser drops them
+	var marks []*html.Node
+	for h := range n.Descendants() {
+		if h.Type == html.ElementNode && len(h.Data) == 2 && h.Data[0] == 'h' && '1' <= h.Data[1] && h.Data[1] <= '6' && h.FirstChild != nil {
+			marks = append(marks, h)
+		}
+	}
+	for i, h := range marks {
+		m := &html.Node{Type: html.TextNode, Data: mark}
+		h.InsertBefore(m, h.FirstChild)
+		marks[i] = m
+	}
+	marked := strings.ToValidUTF8(render.InnerText(n), "\ufffd")
+	for _, m := range marks {
+		m.Parent.RemoveChild(m)
+	}
+	var text strings.Builder
+	some := false // something stands before
+	for i, part := range strings.Split(marked, mark) {
+		if at := text.Len(); i > 0 && some && !blank(part) {
+			out.breaks = append(out.breaks, at)
+		}
+		some = some || !blank(part)
+		text.WriteString(part)
+	}
+	out.text = text.String()
+	return out
+}

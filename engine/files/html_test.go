@@ -1,0 +1,116 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const paragraph = "<p>Bees find their way home by the sun, by landmarks, and by the shape of the hive, as long experiments in the open have shown, and they tell each other of it.</p>"
+
+func TestHTML(t *testing.T) {
+	page := `<!doctype html><html lang=de><head><title>Bienen &amp; Wege</title><meta name=description content=" Wie Bienen
+heimfinden "><meta name=author content="A. B."><meta property="article:published_time" content="2024-03-01T10:00:00+02:00"><style>p{}</style><script>var x = "<p>no</p>"</script></head>
+<body><nav><a href=/>Home</a><a href=/x>Other</a></nav><article><h1>Wege</h1>` + strings.Repeat(paragraph, 6) + `<h2>Two</h2>` + strings.Repeat(paragraph, 4) +
+		`<pre>code
+  block</pre></article><footer>Imprint</footer></body></html>`
+	recs, _, err := readAll(t, "a.html", page, Options{ID: "p"})
+	if err != nil || len(recs) != 1 {
+		t.Fatalf("%v, %v", recs, err)
+	}
+	r := recs[0]
+	if r.ID != "p" || r.Title != "Bienen & Wege" || r.From != 1 || r.To != 4 || r.Verbatim {
+		t.Errorf("%+v", r)
+	}
+	if want := "map[author:A. B. description:Wie Bienen heimfinden language:de published:2024-03-01T08:00:00Z]"; fmt.Sprint(r.Metadata) != want {
+		t.Errorf("metadata %v", r.Metadata)
+	}
+	for _, no := range []string{"Home", "Imprint", "var x", "p{}", "\x00"} {
+		if strings.Contains(r.Text, no) {
+			t.Errorf("%q is no part of the article: %q", no, r.Text)
+		}
+	}
+	if !strings.Contains(r.Text, "code\n  block") || strings.Count(r.Text, "Bees") != 10 {
+		t.Errorf("text %q", r.Text)
+	}
+	if len(r.Breaks) != 1 && len(r.Breaks) != 2 || !strings.HasPrefix(r.Text[r.Breaks[len(r.Breaks)-1]:], "Two") {
+		t.Errorf("breaks %v", r.Breaks)
+	}
+}
+
+// TestPagesWithoutArticle: of a page that is no article nothing is lost, and of a
+// reference no signatures are.
+func TestPagesWithoutArticle(t *testing.T) {
+	short := "<ul><li>one</li><li>two</li></ul><table><tr><td>a</td><td>b</td></tr></table>"
+	recs, _, err := readAll(t, "a.htm", short, Options{})
+	if err != nil || recs[0].Title != "" || recs[0].Metadata != nil {
+		t.Fatalf("%+v, %v", recs, err)
+	}
+	for _, want := range []string{"one", "two", "a", "b"} {
+		if !strings.Contains(recs[0].Text, want) {
+			t.Errorf("%q lacks %q", recs[0].Text, want)
+		}
+	}
+	ref := "<nav>aside</nav><main><section><h4>fn insert(k: K)</h4></section>" + strings.Repeat(paragraph, 8) + "<div class=sidebar><ul><li><a href=x>fn remove(k: K)</a></li></ul></div></main>"
+	recs, _, err = readAll(t, "a.html", ref, Options{})
+	if err != nil || !strings.Contains(recs[0].Text, "insert") || !strings.Contains(recs[0].Text, "remove") || strings.Contains(recs[0].Text, "aside") {
+		t.Errorf("%+v, %v", recs, err)
+	}
+	large := "<p>first" + strings.Repeat("<b></b>", maxElements) + "<p>last"
+	recs, _, err = readAll(t, "a.html", large, Options{})
+	if err != nil || !strings.Contains(recs[0].Text, "first") || !strings.Contains(recs[0].Text, "last") {
+		t.Errorf("a page of many elements: %.100v, %v", recs, err)
+	}
+}
+
+func TestPageEncodings(t *testing.T) {
+	for in, want := range map[string]string{
+		"<meta charset=iso-8859-1><p>caf\xe9":                    "café",
+		"\ufeff<p>café":                                          "café",
+		"\xff\xfe<\x00p\x00>\x00\xe9\x00":                        "é",
+		"<meta charset=utf-8><p>caf\xe9":                         "caf\ufffd",
+		"<meta charset=windows-1251><p>\xef\xf0\xe8\xe2\xe5\xf2": "привет",
+		"<p>a\x00b": "ab",
+	} {
+		recs, _, err := readAll(t, "a.html", in, Options{})
+		if err != nil || len(recs) != 1 || recs[0].Text != want {
+			t.Errorf("%q: %+v, %v; want %q", in, recs, err, want)
+		}
+	}
+	for in, want := range map[string]error{"": ErrNoText, "<title> </title><script>x</script>": ErrNoText, strings.Repeat("x", 101): ErrTooLarge} {
+		if recs, _, err := readAll(t, "a.html", in, Options{MaxBytes: 100}); !errors.Is(err, want) {
+			t.Errorf("%q: %v, %v; want %v", in, recs, err, want)
+		}
+	}
+}
+
+// TestHostilePages: pages that are made to take long do not.
+func TestHostilePages(t *testing.T) {
+	n := maxElements / 4
+	for name, in := range map[string]string{
+		"deep":      strings.Repeat("<div>", n) + "text",
+		"deep font": strings.Repeat("<b><i><font>", n) + "text",
+		"tables":    strings.Repeat("<table><tr><td>", n) + "text",
+		"attrs":     "<p " + strings.Repeat("a=b ", n) + ">text",
+		"adoption":  strings.Repeat("<a><div>", n) + "text" + strings.Repeat("</a>", n),
+		"svg":       strings.Repeat("<svg><p>", n) + "text",
+		"headings":  strings.Repeat("<h1>x</h1>", n),
+		"template":  strings.Repeat("<template>", n) + "text",
+		"select":    strings.Repeat("<select><option>x", n),
+		"br":        "text" + strings.Repeat("<br>", n),
+		"brackets":  strings.Repeat("<", n) + "text",
+	} {
+		begin := time.Now()
+		_, _, err := readAll(t, "a.html", in, Options{})
+		t.Logf("%s: %v, %v", name, time.Since(begin), err)
+		if took := time.Since(begin); took > 20*time.Second {
+			t.Errorf("%s: %d bytes took %v", name, len(in), took)
+		}
+	}
+}
+
+func FuzzHTML(f *testing.F) {
+	fuzz(f, "html", "<html lang=de><title>T</title><main><h1>x</h1><p>y</main>", "<meta charset=utf-16><p>x", "<table><a><div></a>", "<pre>\n x</pre><h2>")
+}

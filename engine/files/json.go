@@ -1,0 +1,201 @@
+package files
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
+)
+
+// readJSON reads an object, an array of objects, an object with an array of objects
+// under "documents", or several of these one behind the other.
+func readJSON(s *source) error {
+	r, err := decoded(s.r)
+	if err != nil {
+		return err
+	}
+	j := &jsonReader{s: s}
+	j.budget.r = transform.NewReader(r, encoding.UTF8Validator)
+	j.lines.r = &j.budget
+	j.dec = json.NewDecoder(&j.lines)
+	j.dec.UseNumber()
+	for {
+		j.allow()
+		err := j.value()
+		switch {
+		case err == nil:
+			continue
+		case err == io.EOF:
+			return nil
+		case errors.Is(err, errBudget):
+			return fail(ErrTooLarge, "the value on line %d is longer than %s; split its text", j.lines.at(j.dec.InputOffset()), bytesText(s.o.MaxBytes))
+		case errors.Is(err, encoding.ErrInvalidUTF8):
+			return ErrBinary
+		}
+		return j.explain(err)
+	}
+}
+
+type jsonReader struct {
+	s      *source
+	budget budget
+	lines  lineCounter
+	dec    *json.Decoder
+}
+
+// allow lets the next value be as long as one may be. Package json keeps a value
+// whole, and reads ahead by less than it has kept.
+func (j *jsonReader) allow() { j.budget.left = 2*j.s.o.MaxBytes + 8<<10 }
+
+// explain makes an error of package json one of ours.
+func (j *jsonReader) explain(err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case err == io.ErrUnexpectedEOF:
+		return fail(ErrMalformed, "the JSON ends in the middle of a value; is the file whole?")
+	case errors.As(err, &syntax):
+		rest, _ := io.ReadAll(j.dec.Buffered()) // from memory
+		offset := j.dec.InputOffset() + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n")))
+		return fail(ErrMalformed, "line %d: not JSON: %w", j.lines.at(offset), err)
+	}
+	return err
+}
+
+// value reads one value at the top; io.EOF if there is none.
+func (j *jsonReader) value() error {
+	t, err := j.dec.Token()
+	if err != nil {
+		return err
+	}
+	switch t {
+	case json.Delim('['):
+		return j.array()
+	case json.Delim('{'):
+		return j.object(j.lines.at(j.dec.InputOffset()))
+	}
+	return fail(ErrMalformed, "line %d: neither an object nor an array of objects", j.lines.at(j.dec.InputOffset()))
+}
+
+// array yields the elements of an array whose bracket has been read.
+func (j *jsonReader) array() error {
+	for j.dec.More() {
+		j.allow()
+		var raw json.RawMessage
+		if err := j.dec.Decode(&raw); err != nil {
+			return unended(err)
+		}
+		j.s.n++
+		end := j.dec.InputOffset()
+		var rec Record
+		rec.From = j.lines.at(end - int64(len(raw)))
+		rec.To = j.lines.at(end)
+		err := j.s.tooLong(len(raw))
+		if err == nil {
+			rec.Document, err = j.s.object(raw)
+		}
+		if err := j.s.record(rec, err); err != nil {
+			return err
+		}
+	}
+	_, err := j.dec.Token()
+	return unended(err)
+}
+
+// object reads the fields of an object whose brace has been read.
+func (j *jsonReader) object(from int) error {
+	fields := map[string]any{}
+	size, listed := 0, false
+	for j.dec.More() {
+		key, err := j.dec.Token()
+		if err != nil {
+			return unended(err)
+		}
+		name, _ := key.(string) // package json refuses others
+		if name == "documents" {
+			switch t, err := j.dec.Token(); {
+			case err != nil:
+				return unended(err)
+			case t == json.Delim('['):
+				if err := j.array(); err != nil {
+					return err
+				}
+				listed = true
+				continue
+			case t == json.Delim('{'):
+				return fail(ErrMalformed, `line %d: "documents" is an object; make it an array of objects`, j.lines.at(j.dec.InputOffset()))
+			default:
+				fields[name] = t
+				continue
+			}
+		}
+		var raw json.RawMessage
+		if err := j.dec.Decode(&raw); err != nil {
+			return unended(err)
+		}
+		if size += len(name) + len(raw); j.s.tooLong(size) != nil {
+			return errBudget
+		}
+		var v any
+		if v, err = unmarshal(raw); err != nil {
+			return err
+		}
+		fields[name] = v
+	}
+	_, err := j.dec.Token()
+	switch {
+	case err != nil:
+		return unended(err)
+	case listed: // what stands beside them is of none
+		return nil
+	}
+	j.s.n++
+	rec := Record{From: from, To: j.lines.at(j.dec.InputOffset())}
+	if err = checkNumbers(fields); err == nil {
+		rec.Document, err = j.s.fields(fields, j.s.o.ID == "")
+	}
+	if err == nil && rec.ID == "" && j.s.n == 1 && !j.dec.More() {
+		rec.ID = j.s.o.ID
+	}
+	return j.s.record(rec, err)
+}
+
+// unended is err, where the end of the file is one in the middle of a value.
+func unended(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// lineCounter tells on which line of what was read lately a byte stands.
+type lineCounter struct {
+	r     io.Reader
+	read  int64
+	ends  []int64 // offsets behind the line ends that no one has asked beyond yet
+	lines int     // line ends before those
+}
+
+func (c *lineCounter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for i, b := range p[:n] {
+		if b == '\n' {
+			c.ends = append(c.ends, c.read+int64(i)+1)
+		}
+	}
+	c.read += int64(n)
+	return n, err
+}
+
+// at is the line, from 1, of the byte at offset, which must not go back.
+func (c *lineCounter) at(offset int64) int {
+	n := 0
+	for n < len(c.ends) && c.ends[n] <= offset {
+		n++
+	}
+	c.lines += n
+	c.ends = c.ends[:copy(c.ends, c.ends[n:])]
+	return c.lines + 1
+}

@@ -1,0 +1,156 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+const (
+	firstBatch = 32              // documents: how long they take is not known yet
+	batchTime  = 3 * time.Second // that a batch should take, so that an interrupt loses little
+	saveEvery  = 5 * time.Second // between two writings of the stamps
+)
+
+// keep stores batches as they come.
+func (r *run) keep(ctx context.Context, in <-chan *batch) error {
+	saved := time.Now()
+	var size int64
+	for _, f := range r.walk.files {
+		size += f.size
+	}
+	p := Progress{Stage: "sync", Of: len(r.walk.files), Size: size}
+	for b := range in {
+		p.Storing = b.bytes - p.Bytes
+		r.f.progress(p)
+		began := time.Now()
+		if err := r.batch(ctx, b); err != nil {
+			return err
+		}
+		if n := len(b.items); n > 0 {
+			fit := float64(n) * float64(batchTime) / float64(max(time.Since(began), time.Millisecond))
+			want := int64(min(max(fit, 1), 4*float64(max(n, firstBatch)), float64(r.f.o.Batch)))
+			r.want.Store(want)
+		}
+		p.Files, p.Bytes, p.Storing = b.files, b.bytes, 0
+		p.Documents += len(b.items)
+		r.f.progress(p)
+		if took := time.Since(saved); took > saveEvery {
+			began := time.Now()
+			if err := writeStamps(r.f.stamped, r.f.root, r.f.settings, r.stamps); err != nil {
+				return err
+			}
+			r.dirty = false
+			saved = time.Now().Add(10 * time.Since(began)) // of many files, less often
+		}
+	}
+	return ctx.Err()
+}
+
+// batch stores one batch, and stamps the files that end with it.
+func (r *run) batch(ctx context.Context, b *batch) error {
+	var fresh, known []item
+	for _, it := range b.items {
+		_, before := r.f.docs[it.doc.ID]
+		if _, now := r.now[it.doc.ID]; before || now {
+			known = append(known, it)
+		} else {
+			fresh = append(fresh, it)
+		}
+	}
+	// Add, unlike Upsert, takes no document's place.
+	met, err := r.store(ctx, fresh, r.f.db.Add)
+	if err != nil {
+		return err
+	}
+	if _, err := r.store(ctx, append(known, met...), r.f.db.Upsert); err != nil {
+		return err
+	}
+	if len(b.patches) > 0 {
+		times := make([]engine.Patch, len(b.patches))
+		for i, p := range b.patches {
+			times[i] = engine.Patch{ID: p.id, Metadata: map[string]any{metaTime: written(time.Unix(0, p.file.time))}}
+		}
+		if _, err := r.f.db.Patch(ctx, times); err != nil {
+			return err
+		}
+		for _, p := range b.patches {
+			r.now[p.id] = place{p.file.path, seconds(p.file.time)}
+		}
+	}
+	for _, x := range b.ended {
+		r.dirty = true
+		if x.bad || r.badKept[x.path] {
+			delete(r.stamps, x.path)
+		} else {
+			r.stamps[x.path] = x.stamp
+		}
+	}
+	return nil
+}
+
+// store stores items by put in one commit. Documents that are refused are noted and left
+// out. met are those whose id is stored, but whose document may be replaced.
+func (r *run) store(ctx context.Context, items []item, put func(context.Context, []engine.Document) (engine.AddResult, error)) (met []item, err error) {
+	items = append([]item(nil), items...)
+	for len(items) > 0 {
+		docs := make([]engine.Document, len(items))
+		for i, it := range items {
+			docs[i] = it.doc
+		}
+		res, err := put(ctx, docs)
+		var refused *engine.DocumentError
+		if errors.As(err, &refused) && refused.Position >= 0 && refused.Position < len(items) {
+			it := items[refused.Position]
+			items = append(items[:refused.Position], items[refused.Position+1:]...)
+			cause := refused.Err
+			if errors.Is(err, engine.ErrExists) {
+				ok, err := r.mayReplace(ctx, it)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					met = append(met, it)
+					continue
+				}
+				cause = fmt.Errorf("%w: %q is stored already, and not from this folder; give the folder a prefix", ErrForeign, it.doc.ID)
+			}
+			r.badKept[it.file.path] = true
+			r.fail(Failure{it.file.path, it.line, cause})
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.report.stored(res)
+		for _, it := range items {
+			r.now[it.doc.ID] = place{it.file.path, seconds(it.file.time)}
+		}
+		break
+	}
+	return met, nil
+}
+
+// mayReplace says whether the stored document with the id of it is the same one: of this
+// root, of the same file named by itself, or equal and without metadata, as it was stored before
+// folders were followed.
+func (r *run) mayReplace(ctx context.Context, it item) (bool, error) {
+	d, err := r.f.db.Get(ctx, it.doc.ID)
+	if errors.Is(err, engine.ErrNotFound) { // went meanwhile
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	root, inside := d.Metadata[metaRoot].(string)
+	if inside {
+		return root == r.f.root, nil
+	}
+	if at, ok := pathOf(d.Metadata); ok {
+		return at == r.f.path(it.file.path), nil
+	}
+	return len(d.Metadata) == 0 && d.Title == it.doc.Title && d.Text == it.doc.Text, nil
+}

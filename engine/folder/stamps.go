@@ -1,0 +1,139 @@
+package folder
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// stamp is what was known of a file when its documents were stored.
+type stamp struct {
+	Path      string `json:"p"`           // below the root, with slashes
+	Size      int64  `json:"s"`           // bytes
+	Time      int64  `json:"t"`           // of its modification, in nanoseconds since 1970
+	Digest    []byte `json:"d"`           // SHA-256 of its bytes
+	Documents int    `json:"n"`           // that it holds; 0 for a file without text
+	IDs       uint64 `json:"i"`           // sum of the hashes of their ids
+	Racy      bool   `json:"r,omitempty"` // was changed when it was read, or just before: its time says nothing
+}
+
+// stampsVersion is that of the file of stamps. readingVersion grows when files of
+// some kind get other documents than before: then all are read again.
+const (
+	stampsVersion  = 1
+	readingVersion = 1
+)
+
+// maxStamps bounds the file of stamps: 1 GiB is some five million files.
+const maxStamps = 1 << 30
+
+// stampsHead is the first line of the file; a line for each stamp follows.
+type stampsHead struct {
+	Version  int    `json:"lexsem_sync"`
+	Root     string `json:"root"`
+	Settings string `json:"settings"` // digest of what else decides which documents a file gets
+	Lines    int    `json:"files"`
+	CRC      uint32 `json:"crc32c"` // of the lines that follow
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errStamps answers a file of stamps that is damaged, of another version, or of other
+// settings. All of them are made anew by reading the files.
+var errStamps = errors.New("the stamps cannot be used")
+
+// stampsFile is where the stamps of a root are kept.
+func stampsFile(dir, root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(dir, hex.EncodeToString(sum[:12])+".jsonl")
+}
+
+// formatStamps writes stamps in the order of their paths.
+func formatStamps(root, settings string, stamps map[string]stamp) ([]byte, error) {
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	for _, p := range slices.Sorted(maps.Keys(stamps)) {
+		if err := enc.Encode(stamps[p]); err != nil {
+			return nil, err
+		}
+	}
+	head, err := json.Marshal(stampsHead{stampsVersion, root, settings, len(stamps), crc32.Checksum(lines.Bytes(), castagnoli)})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head, '\n'), lines.Bytes()...), nil
+}
+
+// parseStamps reads what formatStamps wrote. Errors: errStamps.
+func parseStamps(data []byte, root, settings string) (map[string]stamp, error) {
+	line, rest, _ := bytes.Cut(data, []byte("\n"))
+	var head stampsHead
+	if err := json.Unmarshal(line, &head); err != nil {
+		return nil, fmt.Errorf("%w: no first line: %w", errStamps, err)
+	}
+	if head.Version != stampsVersion || head.Root != root || head.Settings != settings {
+		return nil, fmt.Errorf("%w: they are of version %d, root %q and other settings", errStamps, head.Version, head.Root)
+	}
+	if crc32.Checksum(rest, castagnoli) != head.CRC {
+		return nil, fmt.Errorf("%w: damaged", errStamps)
+	}
+	out := make(map[string]stamp, min(max(head.Lines, 0), len(rest)/64))
+	for line := range bytes.Lines(rest) {
+		var s stamp
+		if err := json.Unmarshal(line, &s); err != nil {
+			return nil, fmt.Errorf("%w: %w", errStamps, err)
+		}
+		if s.Path == "" || s.Size < 0 || s.Documents < 0 || len(s.Digest) != sha256.Size {
+			return nil, fmt.Errorf("%w: an impossible stamp", errStamps)
+		}
+		out[s.Path] = s
+	}
+	if len(out) != head.Lines {
+		return nil, fmt.Errorf("%w: %d of %d lines", errStamps, len(out), head.Lines)
+	}
+	return out, nil
+}
+
+// readStamps returns the stamps of a root: none where there are none that can be used.
+func readStamps(path, root, settings string) (map[string]stamp, error) {
+	data, err := regular.ReadFile(path, maxStamps)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]stamp{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	stamps, err := parseStamps(data, root, settings)
+	if errors.Is(err, errStamps) {
+		return map[string]stamp{}, nil
+	}
+	return stamps, err
+}
+
+// writeStamps replaces the file of stamps as a whole.
+func writeStamps(path, root, settings string, stamps map[string]stamp) error {
+	data, err := formatStamps(root, settings, stamps)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, func(f *os.File) error {
+		_, err := f.Write(data)
+		return errors.Join(err, f.Chmod(0o644))
+	})
+}

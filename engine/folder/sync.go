@@ -1,0 +1,263 @@
+package folder
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// removeAtOnce is how many documents one commit removes.
+const removeAtOnce = 5000
+
+// run is one sync while it goes on. One goroutine reads files (reader), another stores
+// what they hold (keeper); each field has one owner.
+type run struct {
+	f     *Folder
+	scope map[string]bool // paths below the root that may have changed; nil for all
+	walk  walk
+	paths map[string][]string // ids that are recorded from each file, of the scope
+
+	report Report // Failed is guarded by Folder.mu, AddResult is the keeper's, the rest the reader's
+	want   atomic.Int64
+
+	claimed   map[string]string // the reader's: id → path of the file that has it now
+	unchanged int               // the reader's: documents of files that are as they were
+	badRead   map[string]bool   // the reader's: paths of which something could not be read
+	badKept   map[string]bool   // the keeper's: paths of which something could not be stored
+	now       map[string]place  // the keeper's: what it stored
+	stamps    map[string]stamp  // the keeper's: those of the folder and its own
+	dirty     bool              // the keeper's: these differ from the file
+}
+
+// sync takes over what changed below the root, or at some paths below it alone.
+// The caller has the turn.
+func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
+	if err := f.load(ctx); err != nil {
+		return Report{}, err
+	}
+	r := &run{f: f, claimed: map[string]string{}, badRead: map[string]bool{}, badKept: map[string]bool{}, now: map[string]place{}, stamps: maps.Clone(f.stamps)}
+	if scope != nil {
+		r.scope = map[string]bool{}
+		for _, name := range scope {
+			r.scope[name] = true
+		}
+	}
+	rooted, err := r.look(ctx)
+	if err != nil {
+		return r.report, err
+	}
+	if rooted != nil && (!f.o.PruneAll || len(f.docs) == 0) {
+		if len(f.docs) == 0 {
+			return r.report, rooted
+		}
+		return r.report, &VanishedError{Root: f.root, Documents: len(f.docs), Err: reason(rooted)}
+	}
+	err = r.take(ctx)
+	maps.Copy(f.docs, r.now)
+	f.stamps, f.dirty = r.stamps, f.dirty || r.dirty
+	r.report.Unchanged += r.unchanged
+	var gone []string
+	if err == nil {
+		gone = r.gone()
+		if len(gone) == len(f.docs) && len(gone) > 0 && !f.o.PruneAll {
+			if scope != nil { // look at the whole before all is removed
+				more, err := f.sync(ctx, nil)
+				return r.report.plus(more), err
+			}
+			if len(r.walk.files) == 0 {
+				err = &VanishedError{Root: f.root, Documents: len(f.docs)}
+			}
+		}
+	}
+	if err == nil {
+		err = r.remove(ctx, gone)
+	}
+	if err == nil {
+		r.forget()
+	}
+	f.folders = r.walk.folders
+	return r.report, err
+}
+
+// look walks the scope. rooted is why the root cannot be read.
+func (r *run) look(ctx context.Context) (rooted, err error) {
+	f := r.f
+	w := walker{root: f.root, exclude: f.exclude, own: f.own}
+	w.each = func(n int) {
+		if n%100 == 0 {
+			f.progress(Progress{Stage: "scan", Files: n})
+		}
+	}
+	f.progress(Progress{Stage: "scan"})
+	if r.scope == nil {
+		if rooted = w.all(ctx); rooted != nil {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.scope)) {
+		if err := w.below(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	r.walk = w.walk
+	r.report.Files, r.report.Skipped = len(w.files), w.skipped
+	r.paths = map[string][]string{}
+	for id, p := range f.docs {
+		if r.inScope(p.path) {
+			r.paths[p.path] = append(r.paths[p.path], id)
+		}
+	}
+	for _, c := range w.closed {
+		r.fail(c)
+	}
+	return rooted, nil
+}
+
+// inScope says whether this sync decides about a path.
+func (r *run) inScope(name string) bool {
+	return r.scope == nil || under(name, func(at string) bool { return r.scope[at] })
+}
+
+// under says whether in holds for a path or a folder above it, the root too.
+func under(name string, in func(string) bool) bool {
+	for at := name; ; at = path.Dir(at) {
+		if at == "." || at == "/" {
+			return in("")
+		}
+		if in(at) {
+			return true
+		}
+	}
+}
+
+// take reads and stores, side by side.
+func (r *run) take(ctx context.Context) error {
+	r.want.Store(int64(min(firstBatch, r.f.o.Batch)))
+	batches := make(chan *batch, 1)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(batches)
+		return r.read(ctx, batches)
+	})
+	g.Go(func() error { return r.keep(ctx, batches) })
+	return g.Wait()
+}
+
+// gone are the documents in the scope whose files are gone, or lack them now, in
+// order.
+func (r *run) gone() []string {
+	if r.f.o.Keep {
+		return nil
+	}
+	closed := map[string]bool{}
+	for _, c := range r.walk.closed {
+		closed[c.Path] = true
+	}
+	var out []string
+	for name, ids := range r.paths {
+		if r.badRead[name] || r.badKept[name] || len(closed) > 0 && under(name, func(at string) bool { return closed[at] }) {
+			continue
+		}
+		for _, id := range ids {
+			if _, there := r.claimed[id]; !there {
+				out = append(out, id)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (r *run) remove(ctx context.Context, ids []string) error {
+	for part := range slices.Chunk(ids, removeAtOnce) {
+		n, err := r.f.db.Delete(ctx, part)
+		if err != nil {
+			return err
+		}
+		r.report.Removed += n
+		for _, id := range part {
+			delete(r.f.docs, id)
+		}
+		r.f.progress(Progress{Stage: "remove", Documents: r.report.Removed})
+	}
+	return nil
+}
+
+// forget drops the stamps of files in the scope that were not found.
+func (r *run) forget() {
+	found := make(map[string]bool, len(r.walk.files))
+	for _, f := range r.walk.files {
+		found[f.path] = true
+	}
+	for name := range r.f.stamps {
+		if !found[name] && r.inScope(name) {
+			delete(r.f.stamps, name)
+			r.f.dirty = true
+		}
+	}
+}
+
+// fail notes what could not be taken over.
+func (r *run) fail(x Failure) {
+	r.f.mu.Lock()
+	defer r.f.mu.Unlock()
+	r.report.Failed = append(r.report.Failed, x)
+	if r.f.o.Failed != nil {
+		r.f.o.Failed(x)
+	}
+}
+
+func (f *Folder) progress(p Progress) {
+	if f.o.Progress == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.o.Progress(p)
+}
+
+// save writes the stamps, if they are others than those in the file.
+func (f *Folder) save() error {
+	if !f.dirty {
+		return nil
+	}
+	err := writeStamps(f.stamped, f.root, f.settings, f.stamps)
+	f.dirty, f.saved = err != nil, time.Now()
+	return err
+}
+
+// id is that of a file that is one document.
+func (f *Folder) id(name string) string { return strings.TrimPrefix(f.o.Prefix+"/"+name, "/") }
+
+// plus is the sum of two reports.
+func (r Report) plus(o Report) Report {
+	r.stored(o.AddResult)
+	r.Removed += o.Removed
+	r.Files, r.Skipped = max(r.Files, o.Files), o.Skipped
+	r.Read += o.Read
+	r.Bytes += o.Bytes
+	r.Failed = append(r.Failed, o.Failed...)
+	return r
+}
+
+// stored adds what a commit did.
+func (r *Report) stored(a engine.AddResult) {
+	r.Seq = max(r.Seq, a.Seq)
+	r.Added += a.Added
+	r.Replaced += a.Replaced
+	r.Unchanged += a.Unchanged
+	r.Chunked += a.Chunked
+	r.Chunks += a.Chunks
+	r.Truncated += a.Truncated
+	r.TruncatedTokens += a.TruncatedTokens
+}

@@ -1,0 +1,269 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine/files"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// Skipped counts what a walk left out.
+type Skipped struct {
+	Hidden  int // files and folders whose name starts with a dot
+	Ignored int // files and folders that Options.Exclude or an ignore file names
+	Binary  int // files of a known kind that hold no text
+	Other   int // files of other kinds, links, pipes and devices, folders of databases
+}
+
+// file is one file that may hold documents.
+type file struct {
+	path string // below the root, with slashes
+	size int64
+	time int64 // of its modification, in nanoseconds since 1970
+}
+
+// walk is what was found below a root.
+type walk struct {
+	files   []file    // in the order of their names
+	folders []string  // that were read, for whoever watches them; "" is the root
+	closed  []Failure // what could not be looked at: nothing is known of what lies below
+	skipped Skipped
+}
+
+// walker looks at a tree. Links are not followed, but for the root itself.
+type walker struct {
+	root    string // as the operating system names it
+	exclude rules
+	own     fs.FileInfo      // the database's folder, nil for none
+	each    func(files int)  // hears of progress
+	ignores map[string]rules // of folders, by their path below the root; read once a walk
+	walk
+}
+
+// all walks the whole tree. Its error is that of the root.
+func (w *walker) all(ctx context.Context) error {
+	entries, err := os.ReadDir(w.root)
+	if err != nil {
+		return err
+	}
+	return w.folder(ctx, "", entries, nil)
+}
+
+// below walks what is at a path below the root: a file, a folder, or nothing any more.
+func (w *walker) below(ctx context.Context, name string) error {
+	var in []rules
+	at := ""
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		r, err := w.rules(at)
+		if err != nil {
+			w.fail(at, err)
+			return nil
+		}
+		in = append(in, r...)
+		at = path.Join(at, part)
+		info, err := os.Lstat(w.path(at))
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			w.fail(at, err)
+			return nil
+		}
+		if i == len(parts)-1 {
+			return w.entry(ctx, at, fs.FileInfoToDirEntry(info), in)
+		}
+		if !info.IsDir() || strings.HasPrefix(part, ".") || w.ignored(in, at, true) || w.foreign(info) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// gone says that a name has vanished, perhaps with a folder above it.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || err != nil && notFolder(err)
+}
+
+func (w *walker) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
+
+func (w *walker) fail(name string, err error) {
+	w.closed = append(w.closed, Failure{Path: name, Err: reason(err)})
+}
+
+// reason is err without the path, which stands before it already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// folder walks the entries of a folder that is not left out itself.
+func (w *walker) folder(ctx context.Context, name string, entries []fs.DirEntry, in []rules) error {
+	if isDatabase(entries) {
+		w.skipped.Other++
+		return nil
+	}
+	own, err := w.rulesOf(name, entries)
+	if err != nil { // who knows what it would have left out
+		w.fail(name, err)
+		return nil
+	}
+	w.folders = append(w.folders, name)
+	in = append(in[:len(in):len(in)], own...)
+	for _, e := range entries {
+		if err := w.entry(ctx, path.Join(name, e.Name()), e, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) entry(ctx context.Context, name string, e fs.DirEntry, in []rules) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(path.Base(name), "."):
+		w.skipped.Hidden++
+		return nil
+	case w.ignored(in, name, e.IsDir()):
+		w.skipped.Ignored++
+		return nil
+	case !e.IsDir() && (!e.Type().IsRegular() || files.KindOf(name) == ""):
+		w.skipped.Other++
+		return nil
+	}
+	info, err := e.Info()
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		w.fail(name, err)
+		return nil
+	}
+	if !utf8.ValidString(name) {
+		w.fail(name, errName)
+		return nil
+	}
+	if e.IsDir() {
+		if w.foreign(info) {
+			w.skipped.Other++
+			return nil
+		}
+		entries, err := os.ReadDir(w.path(name))
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			w.fail(name, err)
+			return nil
+		}
+		return w.folder(ctx, name, entries, in)
+	}
+	w.files = append(w.files, file{name, info.Size(), info.ModTime().UnixNano()})
+	if w.each != nil {
+		w.each(len(w.files))
+	}
+	return nil
+}
+
+var errName = errors.New("its name is not UTF-8; rename it")
+
+func (w *walker) ignored(in []rules, name string, folder bool) bool {
+	if out, none := w.exclude.match(name, folder); !none {
+		return out
+	}
+	return ignored(in, name, folder)
+}
+
+// foreign says whether a folder is that of the database itself.
+func (w *walker) foreign(info fs.FileInfo) bool { return w.own != nil && os.SameFile(info, w.own) }
+
+// isDatabase says whether a folder is a database, whose files are no one's texts.
+func isDatabase(entries []fs.DirEntry) bool {
+	marker, records := false, false
+	for _, e := range entries {
+		marker = marker || e.Name() == "LEXSEM" && e.Type().IsRegular()
+		records = records || e.Name() == "records" && e.IsDir()
+	}
+	return marker && records
+}
+
+// rulesOf reads the ignore files among the entries of a folder.
+func (w *walker) rulesOf(name string, entries []fs.DirEntry) ([]rules, error) {
+	var out []rules
+	for _, file := range ignoreFiles {
+		for _, e := range entries {
+			if e.Name() != file || !e.Type().IsRegular() {
+				continue
+			}
+			r, err := w.readRules(name, file)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// rules reads the ignore files of a folder whose entries are not at hand.
+func (w *walker) rules(name string) ([]rules, error) {
+	var out []rules
+	for _, file := range ignoreFiles {
+		info, err := os.Lstat(w.path(path.Join(name, file)))
+		if gone(err) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := w.readRules(name, file)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (w *walker) readRules(name, file string) (rules, error) {
+	at := path.Join(name, file)
+	if r, ok := w.ignores[at]; ok {
+		return r, nil
+	}
+	b, err := regular.ReadFile(w.path(at), maxIgnoreFile)
+	if gone(err) {
+		return rules{base: name}, nil
+	}
+	if err != nil {
+		return rules{}, &ignoreFileError{file, reason(err)}
+	}
+	r := parseRules(name, b)
+	if w.ignores == nil {
+		w.ignores = map[string]rules{}
+	}
+	w.ignores[at] = r
+	return r, nil
+}
+
+// ignoreFileError says that no one knows what an ignore file leaves out.
+type ignoreFileError struct {
+	file string
+	err  error
+}
+
+func (e *ignoreFileError) Error() string {
+	return "its " + e.file + " cannot be read (" + e.err.Error() + "), so the folder is left as it is; make it readable"
+}
+func (e *ignoreFileError) Unwrap() error { return e.err }

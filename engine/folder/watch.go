@@ -1,0 +1,283 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	quiet    = 200 * time.Millisecond // without a change before a sync begins
+	patience = 2 * time.Second        // from the first change to the sync, at most
+	pollRate = 5 * time.Second        // where the system does not tell of changes
+)
+
+// Watch syncs the whole folder, and from then on what changes in it, until ctx ends,
+// whose error it returns. each hears of the first sync and of each further one that changed or
+// met something; it gets ErrVanished while the root is gone, and other errors end Watch, as does its own.
+// A change costs what it changed, and is taken over within seconds. Where the system
+// cannot watch so many folders, or Options.Poll says so, the folder is looked through
+// again and again. No other Sync of this Folder runs meanwhile.
+func (f *Folder) Watch(ctx context.Context, each func(Report, error) error) (err error) {
+	if err := f.enter(ctx); err != nil {
+		return err
+	}
+	defer f.leave()
+	f.loaded = false
+	defer func() { err = errors.Join(err, f.save()) }()
+	w := &watch{f: f, each: each, told: map[string]string{}, first: true}
+	defer w.close()
+	for {
+		if err := w.whole(ctx); err != nil {
+			return err
+		}
+		if err := w.follow(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// watch is one Watch.
+type watch struct {
+	f     *Folder
+	each  func(Report, error) error
+	told  map[string]string // failures that each has heard of, by path
+	first bool
+	lost  bool // the root is gone
+
+	events  *fsnotify.Watcher // nil: folders are looked through
+	watched map[string]bool   // folders, below the root
+	poll    bool              // the system cannot watch
+}
+
+func (w *watch) close() {
+	if w.events != nil {
+		w.events.Close()
+	}
+	w.events, w.watched = nil, map[string]bool{}
+}
+
+// whole watches all folders and syncs them.
+func (w *watch) whole(ctx context.Context) error {
+	if w.poll || w.f.o.Poll > 0 {
+		return w.sync(ctx, nil)
+	}
+	if w.events == nil {
+		events, err := fsnotify.NewWatcher()
+		if err != nil {
+			w.poll = true
+			return w.sync(ctx, nil)
+		}
+		w.events, w.watched = events, map[string]bool{}
+	}
+	// Folders are watched before they are read, so that nothing is missed between.
+	look := walker{root: w.f.root, exclude: w.f.exclude, own: w.f.own}
+	if err := look.all(ctx); err == nil {
+		w.add(look.folders)
+	} else if e := ctx.Err(); e != nil {
+		return e
+	}
+	return w.sync(ctx, nil)
+}
+
+// add watches folders, and returns those that are new.
+func (w *watch) add(folders []string) (fresh []string) {
+	for _, name := range folders {
+		if w.events == nil || w.watched[name] {
+			continue
+		}
+		err := w.events.Add(w.f.path(name))
+		if gone(err) {
+			continue
+		}
+		if err != nil { // too many for the system
+			w.close()
+			w.poll = true
+			return nil
+		}
+		w.watched[name] = true
+		fresh = append(fresh, name)
+	}
+	return fresh
+}
+
+// sync syncs a scope and the folders that are new in it, until none is, and tells.
+func (w *watch) sync(ctx context.Context, scope []string) error {
+	var sum Report
+	var err error
+	for {
+		var r Report
+		r, err = w.f.sync(ctx, scope)
+		sum = sum.plus(r)
+		if err != nil {
+			break
+		}
+		if scope = w.add(w.f.folders); len(scope) == 0 {
+			break
+		}
+		scope = outermost(scope)
+	}
+	if e := ctx.Err(); e != nil {
+		return e
+	}
+	if err == nil && time.Since(w.f.saved) > saveEvery {
+		err = w.f.save()
+	}
+	if err != nil && !errors.Is(err, ErrVanished) && !w.rootGone(err) {
+		return err
+	}
+	return w.tell(sum, err)
+}
+
+// rootGone says that a sync failed because the root, from which nothing is recorded, is gone.
+func (w *watch) rootGone(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) && p.Path == w.f.root
+}
+
+// tell calls each where there is something to tell that it has not heard.
+func (w *watch) tell(r Report, err error) error {
+	lost := err != nil
+	news := w.first || lost != w.lost || r.Added+r.Replaced+r.Removed > 0
+	var failed []Failure
+	for _, x := range r.Failed {
+		if w.told[x.Path] != x.Error() {
+			w.told[x.Path] = x.Error()
+			failed = append(failed, x)
+		}
+	}
+	r.Failed = failed
+	w.first, w.lost = false, lost
+	if lost { // its watches are of a folder that is no more
+		w.close()
+	}
+	if news || len(failed) > 0 {
+		return w.each(r, err)
+	}
+	return nil
+}
+
+// follow waits for changes and syncs them. It returns nil when all is to be looked through.
+func (w *watch) follow(ctx context.Context) error {
+	if w.events == nil {
+		every := pollRate
+		if w.f.o.Poll > 0 {
+			every = w.f.o.Poll
+		}
+		return sleep(ctx, every)
+	}
+	var changed map[string]bool
+	all := false
+	var began time.Time
+	var timer <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, ok := <-w.events.Events:
+			if !ok {
+				return nil
+			}
+			name, here := w.name(e)
+			if !here {
+				continue
+			}
+			if changed == nil {
+				changed, began = map[string]bool{}, time.Now()
+			}
+			changed[name] = true
+			all = all || name == ""
+			timer = time.After(max(0, min(quiet, patience-time.Since(began))))
+		case err, ok := <-w.events.Errors:
+			if !ok {
+				return nil
+			}
+			if errors.Is(err, fsnotify.ErrEventOverflow) { // what changed is not known
+				all = true
+				timer = time.After(quiet)
+				continue
+			}
+			w.close() // watching does not work here
+			w.poll = true
+			return nil
+		case <-timer:
+			if all {
+				return nil
+			}
+			if err := w.sync(ctx, outermost(slices.Collect(maps.Keys(changed)))); err != nil || w.events == nil {
+				return err
+			}
+			changed, timer = nil, nil
+		}
+	}
+}
+
+// name is the path below the root that an event makes necessary to look at.
+func (w *watch) name(e fsnotify.Event) (string, bool) {
+	rel, err := filepath.Rel(w.f.root, e.Name)
+	if err != nil {
+		return "", false
+	}
+	name := filepath.ToSlash(rel)
+	if name == "." {
+		return "", e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
+	}
+	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+		w.unwatch(name)
+	}
+	if slices.Contains(ignoreFiles, path.Base(name)) {
+		name = strings.TrimPrefix(path.Dir(name), ".")
+		return name, true
+	}
+	return name, !strings.HasPrefix(path.Base(name), ".")
+}
+
+// unwatch forgets a folder that has left its place, and those below it: a watch would go
+// with it to its new place and tell the old names.
+func (w *watch) unwatch(name string) {
+	if !w.watched[name] {
+		return
+	}
+	for at := range w.watched {
+		if at == name || strings.HasPrefix(at, name+"/") {
+			_ = w.events.Remove(w.f.path(at)) // most are gone by themselves
+			delete(w.watched, at)
+		}
+	}
+}
+
+// outermost leaves out paths below others of them.
+func outermost(names []string) []string {
+	slices.Sort(names)
+	in := make(map[string]bool, len(names))
+	var out []string
+	for _, n := range names {
+		if n == "" {
+			return nil
+		}
+		if !under(path.Dir(n), func(at string) bool { return in[at] }) {
+			out = append(out, n)
+		}
+		in[n] = true
+	}
+	return out
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+)
+
+// removedPrefix begins the name of a folder that is being removed, beside its place.
+const removedPrefix = ".removed-"
+
+// Remove removes a database and its folder with all that is in it. For others it is
+// there as a whole or not at all: the folder gets another name first, and what a
+// process that dies leaves of it, ClearRemoved removes. Errors: ErrNotFound where
+// there is no database, *ForeignError for a folder of other files, *LockedError
+// for a database that is open.
+func Remove(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if ok, err := Exists(dir); err != nil {
+		return err
+	} else if !ok {
+		return fmt.Errorf("database %s: %w", dir, ErrNotFound)
+	}
+	lock, err := lockDir(dir, false)
+	if err != nil {
+		return err
+	}
+	if err := claim(dir); err != nil { // by which ClearRemoved knows it
+		return errors.Join(err, unlockDir(lock, false))
+	}
+	parent := filepath.Dir(dir)
+	out, err := os.MkdirTemp(parent, removedPrefix)
+	if err != nil {
+		return errors.Join(err, unlockDir(lock, false))
+	}
+	to := filepath.Join(out, filepath.Base(dir))
+	if runtime.GOOS == "windows" { // where a folder with an open file keeps its name
+		err = unlockDir(lock, false)
+		lock = nil
+	}
+	if err == nil {
+		err = os.Rename(dir, to)
+	}
+	if err != nil {
+		return errors.Join(err, unlockDir(lock, false), os.Remove(out))
+	}
+	err = atomicfile.SyncDir(parent)
+	return errors.Join(err, unlockDir(lock, false), removeMarkerLast(to), os.RemoveAll(out))
+}
+
+// removeMarkerLast empties the folder of a database but for its marker.
+func removeMarkerLast(dir string) error {
+	entries, err := os.ReadDir(dir)
+	errs := []error{err}
+	for _, e := range entries {
+		if e.Name() != markerName {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	hit("removed")
+	return errors.Join(errs...)
+}
+
+// ClearRemoved removes what a process that died in Remove has left in a folder of
+// databases. A folder that is not there holds nothing.
+func ClearRemoved(parent string) error {
+	entries, err := os.ReadDir(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var errs []error
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), removedPrefix) {
+			continue
+		}
+		left := filepath.Join(parent, e.Name())
+		ours, err := onlyOurs(left)
+		if err == nil && ours {
+			err = os.RemoveAll(left)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// onlyOurs says that a folder holds nothing but folders of databases, as far as these
+// are there.
+func onlyOurs(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			return false, nil
+		}
+		ours, err := isOurs(filepath.Join(dir, e.Name()))
+		if err != nil || !ours {
+			return false, err
+		}
+	}
+	return true, nil
+}
