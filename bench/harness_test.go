@@ -51,7 +51,7 @@ func townCorpus(t testing.TB, n int) string {
 
 func TestRun(t *testing.T) {
 	dir, runs := townCorpus(t, 60), filepath.Join(t.TempDir(), "runs")
-	o := Options{Data: dir, Tasks: []string{"query", "keyword", "part:6"}, QueriesPerPassage: 4, RunsDir: runs, Version: "v0", Seed: 3}
+	o := Options{Data: dir, Systems: []string{"dense", "rlr", "slr", "rlr+slr"}, Tasks: []string{"query", "keyword", "part:6"}, QueriesPerPassage: 4, RunsDir: runs, Version: "v0", Seed: 3}
 	rep, err := Run(context.Background(), encoder.NewHash(256), o)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func (c countingEncoder) Encode(ctx context.Context, role encoder.Role, in []enc
 
 func TestEachTextIsEncodedOnce(t *testing.T) {
 	enc := countingEncoder{encoder.NewHash(32), map[string]int{}}
-	rep, err := Run(context.Background(), enc, Options{Data: townCorpus(t, 30), Tasks: []string{"query", "part:4"}, QueriesPerPassage: 2})
+	rep, err := Run(context.Background(), enc, Options{Data: townCorpus(t, 30), Systems: append([]string{"slr"}, DefaultSystems...), Tasks: []string{"query", "part:4"}, QueriesPerPassage: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,9 @@ type Options struct {
 	// IDs has the ids of a file of vectors (npy, fbin, fvecs), one a line; nil means
 	// that they are numbered. By convention NAME.ids stands beside NAME.
 	IDs io.Reader
+	// DropVectors leaves out the vectors of records that have a text, which is then
+	// encoded: those of another model do not stand beside the database's own.
+	DropVectors bool
 	// MaxBytes is the most that one text, or one record with all that it has, may
 	// take; 0 means DefaultMaxBytes.
 	MaxBytes int64
@@ -211,6 +214,9 @@ func (s *source) record(r Record, err error) error {
 	}
 	if err != nil {
 		return s.bad(r.From, r.ID, err)
+	}
+	if s.o.DropVectors && !(blank(r.Title) && blank(r.Text)) {
+		r.Vector = nil
 	}
 	return s.give(r)
 }

@@ -57,9 +57,10 @@ type Options struct {
 	// Batch is the most documents of one commit; 0 means DefaultBatch. Batches are
 	// smaller where documents take long, so that each ends within seconds.
 	Batch int
-	// Columns and MaxBytes are those of files.Options.
-	Columns  files.Columns
-	MaxBytes int64
+	// Columns, DropVectors and MaxBytes are those of files.Options.
+	Columns     files.Columns
+	DropVectors bool
+	MaxBytes    int64
 	// Poll, if not 0, makes Watch look through the folder so often, and not wait for the
 	// system to tell of changes: drives of other machines do not.
 	Poll time.Duration
@@ -175,11 +176,12 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	}
 	f.stamped = stampsFile(filepath.Join(stats.Dir, stateFolder), root)
 	settings, err := json.Marshal(struct {
-		Reading  int
-		Prefix   string
-		Columns  files.Columns
-		MaxBytes int64
-	}{readingVersion, o.Prefix, o.Columns, o.MaxBytes})
+		Reading     int
+		Prefix      string
+		Columns     files.Columns
+		DropVectors bool
+		MaxBytes    int64
+	}{readingVersion, o.Prefix, o.Columns, o.DropVectors, o.MaxBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -238,7 +238,7 @@ func (d *reader) touched(x *reading) bool {
 
 // documents hands over the documents of a file.
 func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) error {
-	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, MaxBytes: d.f.o.MaxBytes}
+	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, DropVectors: d.f.o.DropVectors, MaxBytes: d.f.o.MaxBytes}
 	kind, modified := files.KindOf(x.path), time.Unix(0, x.time)
 	var textless *Failure // JSON without a text: settings, or a record that lacks it
 	for rec, err := range files.Read(ctx, from, x.size, x.path, o) {

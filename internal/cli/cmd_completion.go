@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -38,7 +37,7 @@ _lexsem into a folder of $fpath. fish: put it into ~/.config/fish/completions/le
 			if err != nil {
 				return fmt.Errorf("script for %s: %w", args[0], err)
 			}
-			_, err = io.WriteString(a.Stdout, string(script))
+			_, err = a.Stdout.Write(script)
 			return err
 		}
 	},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/engine/folder"
 )
 
@@ -28,7 +29,10 @@ refused, as a disk may be missing; --prune-all removes them.
 
 A text, Markdown, HTML or source file is one document, whose id is its path below the folder,
 behind --prefix. Records of .jsonl, .json, .csv, .tsv and .parquet are documents of their own ids; in JSONL
-{"_id": …, "title": …, "text": …} with any other fields as metadata ("id" works, too).
+{"_id": …, "title": …, "text": …} with any other fields as metadata ("id" works, too); --columns
+names others. Vectors that records bring are left out where the database has a model, as they may
+be another's, unless --vectors says that they are its own; a file of vectors (.npy, .fbin, .fvecs)
+takes its ids from NAME.ids beside it, one a line.
 Metadata say where a document is from: path, root, time (of the file), kind, line; the front
 matter of Markdown is metadata, too. Hits name file and lines. Documents of files that are named
 one by one, or read from standard input, are stored by id and belong to no folder; one that is
@@ -66,6 +70,8 @@ goes on. --json ends with one line:
 			prune:   f.bool("prune-all", "remove the documents also of a folder that is empty or gone"),
 			prefix:  f.str("prefix", "", "`P`ids of a folder's files begin with P/, so that two folders may have files of one name"),
 			exclude: f.strs("exclude", "`PATTERN`leave out what it names, as a line of .gitignore; may be given again"),
+			columns: f.str("columns", "", "`MAP`of tables and records, as id=sku,title=name,text=body,vector=v; default by usual names"),
+			vectors: f.bool("vectors", "take the vectors that records bring for the model's own, instead of encoding their texts"),
 			batch:   f.int("batch", 500, "most documents stored in one commit"),
 			skipBad: f.bool("skip-bad", "leave out what cannot be read, and count it; the exit code is 0 then"),
 			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
@@ -84,7 +90,8 @@ goes on. --json ends with one line:
 type indexOptions struct {
 	batch, poll                         *int
 	watch, stay, prune, skipBad, noSync *bool
-	kind, prefix, lang                  *string
+	vectors                             *bool
+	kind, prefix, lang, columns         *string
 	exclude                             *[]string
 	chunk, overlap                      *int
 	memory, keep                        *int
@@ -168,6 +175,10 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 			return err
 		}
 	}
+	columns, err := columnsOf(*o.columns)
+	if err != nil {
+		return err
+	}
 	p := a.progress()
 	defer p.done()
 	ix := &indexer{app: a, ctx: ctx, options: o, progress: p}
@@ -178,6 +189,11 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, ix.db.close()) }()
+	before, err := ix.db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	ix.how = files.Options{Columns: columns, DropVectors: before.Encoder.Model != "" && !*o.vectors}
 	if *o.watch {
 		return ix.watch(paths)
 	}
@@ -200,6 +216,23 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return err
 	}
 	return ix.verdict()
+}
+
+// columnsOf reads --columns.
+func columnsOf(s string) (c files.Columns, err error) {
+	if s == "" {
+		return c, nil
+	}
+	to := map[string]*string{"id": &c.ID, "title": &c.Title, "text": &c.Text, "vector": &c.Vector}
+	for part := range strings.SplitSeq(s, ",") {
+		what, column, ok := strings.Cut(part, "=")
+		what, column = strings.TrimSpace(what), strings.TrimSpace(column)
+		if at := to[what]; !ok || at == nil || column == "" || *at != "" {
+			return c, hinted(usagef("--columns %s: cannot read %q", s, part), "write id=NAME,title=NAME,text=NAME,vector=NAME, each once, those that you need")
+		}
+		*to[what] = column
+	}
+	return c, nil
 }
 
 // end completes the summary.

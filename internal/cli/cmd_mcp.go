@@ -25,7 +25,6 @@ Clients are told of it by its command line. Many take this:
   {"mcpServers": {"notes": {"command": "lexsem", "args": ["mcp", "--db", "/home/me/notes.db"]}}}`,
 	examples: []string{
 		"lexsem mcp --db notes.db",
-		"lexsem mcp --db notes.db --read-only",
 		"lexsem mcp --db memory.db --create",
 	},
 	declare: func(f *flags) action {

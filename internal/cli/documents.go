@@ -47,6 +47,7 @@ func (e *badInput) Unwrap() error { return e.err }
 // sources reads the documents of files that were named, and of standard input.
 type sources struct {
 	stdin  io.Reader
+	how    files.Options         // what of records is read
 	each   func(item) error      // takes one document
 	bad    func(*badInput) error // decides about a record that cannot be read: nil goes on
 	failed func(*badInput)       // hears of a whole file that cannot be read
@@ -55,7 +56,7 @@ type sources struct {
 
 // stream reads JSONL from standard input.
 func (s *sources) stream(ctx context.Context) error {
-	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", files.Options{Kind: "jsonl"}) {
+	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("jsonl", "")) {
 		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return r.Document })
 		if errors.Is(err, files.ErrNoText) { // nothing came
 			return nil
@@ -65,6 +66,13 @@ func (s *sources) stream(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// options are those of one file.
+func (s *sources) options(kind, id string) files.Options {
+	o := s.how
+	o.Kind, o.ID = kind, id
+	return o
 }
 
 // heard is a reader that tells how much was read.
@@ -114,10 +122,19 @@ func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error 
 	if err != nil {
 		return err
 	}
-	o := files.Options{ID: path.Clean(filepath.ToSlash(name))}
 	kind := files.KindOf(name)
-	if kind == "jsonl" { // whose lines must have ids: numbers of lines would not last
+	o := s.options(kind, path.Clean(filepath.ToSlash(name)))
+	switch kind {
+	case "jsonl": // whose lines must have ids: numbers of lines would not last
 		o.ID = ""
+	case "npy", "fbin", "fvecs":
+		ids, err := regular.Open(name + ".ids")
+		if err == nil {
+			defer ids.Close()
+			o.IDs = ids
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	for rec, err := range files.Read(ctx, &heardAt{r: f, read: s.read}, info.Size(), name, o) {
 		err := s.record(rec, err, name, func(r files.Record) engine.Document {

@@ -38,7 +38,7 @@ func (o indexOptions) checkPath(p string) error {
 
 // take takes over all paths in their order.
 func (ix *indexer) take(paths []string) error {
-	src := &sources{stdin: ix.app.Stdin, each: ix.add, bad: ix.bad, failed: ix.failed, read: func(n int) { ix.bytes += int64(n) }}
+	src := &sources{stdin: ix.app.Stdin, how: ix.how, each: ix.add, bad: ix.bad, failed: ix.failed, read: func(n int) { ix.bytes += int64(n) }}
 	for _, p := range paths {
 		if p == "-" {
 			if err := src.stream(ix.ctx); err != nil {
@@ -84,6 +84,7 @@ func (ix *indexer) open(p string) (*folder.Folder, error) {
 	o := ix.options
 	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
 		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: *o.exclude, Batch: *o.batch,
+		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors,
 		Poll:     time.Duration(*o.poll) * time.Second,
 		Progress: ix.hearFolder,
 		Failed:   func(x folder.Failure) { ix.failed(failureOf(p, x)) },

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/engine/folder"
 )
 
@@ -15,6 +16,7 @@ type indexer struct {
 	app      *app
 	ctx      context.Context
 	options  indexOptions
+	how      files.Options // what of records is read
 	db       *database
 	progress *progress
 	batch    []item
