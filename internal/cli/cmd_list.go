@@ -75,6 +75,11 @@ func (o listOptions) run(ctx context.Context, a *app, args []string) (err error)
 			return err
 		}
 	}
+	if n == 0 {
+		if err := a.unmet(ctx, e, f); err != nil {
+			return err
+		}
+	}
 	if n <= *o.offset && !*o.json {
 		_, err = fmt.Fprintln(a.Stdout, "no documents")
 	}
@@ -210,6 +215,9 @@ func runCount(ctx context.Context, a *app, args []string, expr string, asJSON bo
 		return err
 	}
 	n, err := e.Count(ctx, f)
+	if err == nil && n == 0 {
+		err = a.unmet(ctx, e, f)
+	}
 	if err := errors.Join(err, e.close()); err != nil {
 		return err
 	}

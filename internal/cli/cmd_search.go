@@ -212,6 +212,11 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 		return searchError(err)
 	}
 	took := time.Since(begin)
+	if len(res.Hits) == 0 {
+		if err := a.unmet(ctx, db, filter); err != nil {
+			return err
+		}
+	}
 	switch *o.format {
 	case "json":
 		ans := answer.NewSearch(q.text, res, took)
