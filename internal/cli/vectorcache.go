@@ -77,7 +77,10 @@ func fromCache(enc encoder.Encoder) (hits, texts int64) {
 
 // cacheLine is the line of a report for what fromCache returned.
 func cacheLine(hits, texts int64) string {
-	return fmt.Sprintf("%s of %s had their vectors from an earlier run", thousands(int(hits)), count(int(texts), "text", "texts"))
+	if texts == 1 {
+		return "the text had its vector from an earlier run"
+	}
+	return fmt.Sprintf("%s of %s texts had their vectors from an earlier run", thousands(int(hits)), thousands(int(texts)))
 }
 
 // checkVectorCache refuses bounds that are none.
