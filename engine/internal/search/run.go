@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -143,21 +145,25 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 	return l, nil
 }
 
-// Candidates runs the legs to a depth and returns what they name, with the scores
-// of both and ranked; all says that there is nothing else to be found.
+// Candidates runs the legs to a depth, beside each other, and returns what they name,
+// with the scores of both and ranked; all says that there is nothing else to be found.
+// The step "lexical" is what that leg took longer than the dense one.
 func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
+	words := func() ([]inverted.Scored, error) { return r.lexical(ctx, depth) }
 	if r.dense != nil {
-		if cs, err = r.dense.nearest(ctx, depth, r.Q.Ef, r.allow); err != nil {
-			return nil, false, err
+		if r.Plan.Lexical {
+			words = beside(words)
+			defer words() // it reads the state, which is the caller's no longer than this call
 		}
+		cs, err = r.dense.nearest(ctx, depth, r.Q.Ef, r.allow)
 		all = len(cs) < depth
 		r.step("dense")
 	}
 	if !r.Plan.Lexical {
-		return cs, all, nil
+		return cs, all, err
 	}
-	best, err := r.S.Words.Search(ctx, nil, r.terms, depth, r.allow)
-	if err != nil {
+	best, lexErr := words()
+	if err = cmp.Or(err, lexErr); err != nil {
 		return nil, false, err
 	}
 	r.step("lexical")
@@ -178,6 +184,27 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	}
 	r.step("fuse")
 	return cs, all, nil
+}
+
+// lexical is the leg of words. A fault under a mapping is an error of the goroutine it is in.
+func (r *Run) lexical(ctx context.Context, depth int) (best []inverted.Scored, err error) {
+	defer snapshot.Guard(&err)()
+	return r.S.Words.Search(ctx, nil, r.terms, depth, r.allow)
+}
+
+// beside starts f in a goroutine, and returns what waits for its answer.
+func beside[T any](f func() (T, error)) func() (T, error) {
+	var v T
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		v, err = f()
+	}()
+	return func() (T, error) {
+		<-done
+		return v, err
+	}
 }
 
 // order gives candidates the scores of both legs, and ranks them by the one
