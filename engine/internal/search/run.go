@@ -11,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/inverted"
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -149,7 +148,7 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 // with the scores of both and ranked; all says that there is nothing else to be found.
 // The step "lexical" is what that leg took longer than the dense one.
 func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
-	words := func() ([]inverted.Scored, error) { return r.lexical(ctx, depth) }
+	words := func() ([]inverted.Scored, error) { return r.S.Words.Search(ctx, nil, r.terms, depth, r.allow) }
 	if r.dense != nil {
 		if r.Plan.Lexical {
 			words = beside(words)
@@ -184,12 +183,6 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	}
 	r.step("fuse")
 	return cs, all, nil
-}
-
-// lexical is the leg of words. A fault under a mapping is an error of the goroutine it is in.
-func (r *Run) lexical(ctx context.Context, depth int) (best []inverted.Scored, err error) {
-	defer snapshot.Guard(&err)()
-	return r.S.Words.Search(ctx, nil, r.terms, depth, r.allow)
 }
 
 // beside starts f in a goroutine, and returns what waits for its answer.
