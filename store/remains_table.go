@@ -35,7 +35,7 @@ func walkTable(ctx context.Context, data []byte, see func(s sighting), note func
 			return ctx.Err()
 		}
 		block := data[from:end]
-		err := checkBlock(i, block)
+		_, err := checkBlock(i, block)
 		if err != nil {
 			note("%v", err)
 		}
