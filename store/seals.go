@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/table"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 	"github.com/lexsem/lexsem/internal/regular"
@@ -151,6 +152,32 @@ func readSeals(dir string, m mark, o Options) (*seals, error) {
 	return nil, nil // the process died after it had written the file, before HEAD
 }
 
+// checkNoLogs refuses a log with writes beside a HEAD that tells of a clean end: Badger
+// leaves none, and takes HEAD's word away before it writes one. It is another's.
+func checkNoLogs(dir string, m mark) error {
+	if !m.clean {
+		return nil
+	}
+	records := filepath.Join(dir, recordsName)
+	entries, err := entriesOf(records)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !isNumbered(e.Name(), ".mem") {
+			continue
+		}
+		empty, err := holdsNoValues(filepath.Join(records, e.Name()))
+		if err != nil {
+			return err
+		}
+		if !empty {
+			return &CorruptError{Dir: dir, What: "file " + filepath.Join(recordsName, e.Name()) + " holds writes, and " + headName + " tells that the database was closed: it has another history"}
+		}
+	}
+	return nil
+}
+
 // hold says whether the tables that Badger's MANIFEST lists are those of the file.
 func (k *seals) hold(listed map[uint64]badger.TableManifest) error {
 	if k == nil || !k.exact {
@@ -165,6 +192,22 @@ func (k *seals) hold(listed map[uint64]badger.TableManifest) error {
 		}
 	}
 	return nil
+}
+
+// blocks are the checksums of the blocks that a table had, nil if they are not known.
+// Where there may be other tables, only one of the same index is that table.
+func (k *seals) blocks(path string, data []byte) []uint32 {
+	id, ok := table.ParseFileID(trimSpare(filepath.Base(path)))
+	if k == nil || !ok {
+		return nil
+	}
+	t := k.tables[id]
+	if !k.exact {
+		if _, sum, err := cutChecksum(data); err != nil || uint64(len(data)) != t.size || uint32(sum.Sum) != t.index {
+			return nil
+		}
+	}
+	return t.blocks
 }
 
 var errForeignTable = errors.New("it is not the table that was there when the database was closed: it has another history")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -92,6 +93,19 @@ func TestTableOfCopy(t *testing.T) {
 		refuses(t, c.name, dir)
 	}
 
+	// A log of theirs, as it is while they have writes that are in no table.
+	s := open(t, theirs, small)
+	add(t, s, twin("e", 't'))
+	logs, err := filepath.Glob(filepath.Join(theirs, recordsName, "*.mem"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	dir := filepath.Join(t.TempDir(), "db")
+	copyDir(t, ours, dir)
+	give(t, theirs, dir, filepath.Join(recordsName, filepath.Base(logs[0])))
+	s.Close()
+	refuses(t, "a log", dir)
+
 	// What tells of tables may be missing or damaged: nothing else is lost then.
 	for _, b := range [][]byte{nil, {}, []byte("LXSMTABL and more, which is not so")} {
 		dir := filepath.Join(t.TempDir(), "db")
@@ -111,11 +125,10 @@ func TestTableOfCopy(t *testing.T) {
 		s.Close()
 	}
 
-	// After an unclean end the tables of before are still known: another end of
-	// Badger's is as good, another table of the same shape is not.
-	dir := filepath.Join(t.TempDir(), "db")
+	// After an unclean end the tables of before are still known.
+	dir = filepath.Join(t.TempDir(), "db")
 	copyDir(t, ours, dir)
-	s := open(t, dir, small)
+	s = open(t, dir, small)
 	add(t, s, twin("e", 'o'))
 	killed := filepath.Join(t.TempDir(), "killed")
 	copyDir(t, dir, killed)
@@ -125,13 +138,33 @@ func TestTableOfCopy(t *testing.T) {
 	sitting(t, good, twin("f", 'o'))
 	sitting(t, good, twin("g", 'o'))
 	give(t, theirs, killed, table)
-	s, err := Open(killed, small)
-	if err == nil {
+	if s, err = Open(killed, small); err == nil {
 		_, err = s.Verify(ctx, nil)
 		s.Close()
 	}
 	if !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a table of a copy after a kill: %v", err)
+	}
+}
+
+// TestSalvageOfMixed saves what is ours of a database with a table of a copy.
+func TestSalvageOfMixed(t *testing.T) {
+	ours, theirs := copies(t)
+	give(t, theirs, ours, filepath.Join(recordsName, "000002.sst"))
+	damage, err := Damage(ctx, ours, nil)
+	if err != nil || !slices.ContainsFunc(damage, func(s string) bool { return strings.Contains(s, "another history") }) {
+		t.Errorf("%q %v", damage, err)
+	}
+	to := filepath.Join(t.TempDir(), "saved")
+	rep, err := Salvage(ctx, ours, to, SalvageOptions{})
+	if err != nil || rep.Saved != 2 || rep.Lost != 2 {
+		t.Fatalf("%+v %v", rep, err)
+	}
+	s := open(t, to, small)
+	for id, d := range map[string]*Document{"a": doc("a", 1), "d": twin("d", 'o')} {
+		if got := find(t, s, id); got.Text != d.Text {
+			t.Errorf("%q, want %q", got.Text, d.Text)
+		}
 	}
 }
 
@@ -153,13 +186,7 @@ func TestInterruptedOpening(t *testing.T) {
 	}
 	mixed := filepath.Join(t.TempDir(), "mixed")
 	copyDir(t, ours, mixed)
-	b, err := os.ReadFile(filepath.Join(theirs, recordsName, "000002.sst"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(mixed, recordsName, "000002.sst"), b, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	give(t, theirs, mixed, filepath.Join(recordsName, "000002.sst"))
 	if s, err = Open(mixed, small); err == nil {
 		_, err = s.Verify(ctx, nil)
 		s.Close()
