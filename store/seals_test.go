@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -228,7 +229,86 @@ func TestHeadBehindBase(t *testing.T) {
 		mixed := filepath.Join(t.TempDir(), "mixed")
 		copyDir(t, theirs, mixed)
 		give(t, ours, mixed, headName)
-		refuses(t, "killed "+map[bool]string{true: "yes", false: "no"}[killed], mixed)
+		refuses(t, fmt.Sprintf("killed %t", killed), mixed)
+
+		if killed {
+			continue
+		}
+		m, slot, _, _, err := readHead(ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.leads, m.sealed, m.exact = false, false, false // as an older program closed it
+		h, err := openHead(mixed, slot)
+		if err == nil {
+			err = errors.Join(h.writeAll(m), h.close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, "closed by an older program", mixed)
+	}
+}
+
+// TestHeadAheadOfCopy gives a killed database the records of a copy that has written more
+// often and committed less.
+func TestHeadAheadOfCopy(t *testing.T) {
+	ours, theirs := filepath.Join(t.TempDir(), "ours"), filepath.Join(t.TempDir(), "theirs")
+	sitting(t, ours, doc("a", 1))
+	copyDir(t, ours, theirs)
+	s := open(t, ours, small)
+	defer s.Close()
+	add(t, s, doc("b", 1))
+	add(t, s, doc("c", 1))
+	o := open(t, theirs, small)
+	for i := range 5 {
+		if err := o.SetManifest(ctx, func(m *Manifest) error { m.Default = fmt.Sprint(i); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Close()
+	give(t, ours, theirs, headName)
+	refuses(t, "fewer commits and more writes", theirs)
+}
+
+// TestLongTableOfCopy gives a database a table of a copy of which index and last block are
+// those of ours.
+func TestLongTableOfCopy(t *testing.T) {
+	ours, theirs := filepath.Join(t.TempDir(), "ours"), filepath.Join(t.TempDir(), "theirs")
+	sitting(t, ours, doc("a", 1))
+	copyDir(t, ours, theirs)
+	for whose, dir := range map[byte]string{'o': ours, 't': theirs} {
+		s := open(t, dir, small)
+		var docs []*Document
+		for i := range 200 {
+			docs = append(docs, twin(fmt.Sprintf("b%03d", i), whose))
+		}
+		add(t, s, docs...)
+		s.Close()
+		sitting(t, dir, twin("d", whose))
+	}
+	name := filepath.Join(recordsName, "000002.sst")
+	var files [2]tableFile
+	for i, dir := range []string{ours, theirs} {
+		files[i].path = filepath.Join(dir, name)
+		if err := files[i].open(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := &files[0], &files[1]; a.blocks < 5 || a.lastSum != b.lastSum || a.indexSum != b.indexSum {
+		t.Fatalf("%d blocks, %x and %x, %x and %x", a.blocks, a.lastSum, b.lastSum, a.indexSum, b.indexSum)
+	}
+	give(t, theirs, ours, name)
+	s, err := Open(ours, small)
+	if err == nil {
+		if _, err := s.Text(2); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a document of theirs: %v", err)
+		}
+		_, err = s.Verify(ctx, nil)
+		s.Close()
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
 	}
 }
 

@@ -355,7 +355,8 @@ func (s *Store) mark(st state, clean bool) mark {
 }
 
 // Close waits for calls in progress, discards a batch in progress, makes
-// everything durable and releases the database. Further calls of Close do
+// everything durable, notes the checksums of the tables, for which it reads those that
+// were written since Open, and releases the database. Further calls of Close do
 // nothing and return the same error. ErrNoSpace says that the disk is too full
 // for what is in memory; then nothing is closed, what is committed is in the log,
 // and Close may be called again when there is room.
