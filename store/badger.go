@@ -62,8 +62,9 @@ const (
 
 // openBadger checks the files, as far as tables says, and opens them. Whatever
 // Badger says of damaged ones, panics included, becomes a *CorruptError. Tables
-// that Badger does not list are set aside if it may write.
-func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
+// that Badger does not list are set aside if it may write. ready is called before it
+// opens them.
+func openBadger(dir string, o Options, k *seals, ready func() error) (db *badger.DB, t *tables, err error) {
 	records := filepath.Join(dir, recordsName)
 	if !o.ReadOnly {
 		if err := tidy(records, o.logger()); err != nil {
@@ -78,7 +79,7 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			return nil, nil, err
 		}
 	}
-	t, err = openTables(dir)
+	t, err = openTables(dir, k)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +102,13 @@ func openBadger(dir string, o Options) (db *badger.DB, t *tables, err error) {
 			return nil, nil, err
 		}
 	}
+	if err := k.hold(t.listed); err != nil {
+		return nil, nil, t.damaged(badger.ManifestFilename, err)
+	}
 	if err := fence(records, o, len(t.listed)); err != nil {
+		return nil, nil, err
+	}
+	if err := ready(); err != nil {
 		return nil, nil, err
 	}
 	defer func() {

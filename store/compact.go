@@ -29,6 +29,11 @@ func (s *Store) compact(ctx context.Context, upTo uint64) error {
 		if err != nil {
 			return err
 		}
+		if !s.o.NoSync { // or what HEAD holds on the disk may fall behind base
+			if err := s.head.writeAll(s.mark(st, false)); err != nil {
+				return err
+			}
+		}
 		st.gen++
 		st.base, st.baseHistory = upTo, history
 		st.deadBytes -= min(dead, st.deadBytes)
@@ -133,7 +138,9 @@ func (s *Store) trim(ctx context.Context, st state) (state, error) {
 		w.frees = true
 		next, err := s.forgetAll(w, st, entries, upTo)
 		if err == nil {
-			err = w.finish()
+			if err = w.finish(); err != nil {
+				s.fail(err) // the number of the state on the disk is not known, and Close must not tell one
+			}
 		}
 		if err != nil {
 			w.txn.Discard()

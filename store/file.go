@@ -47,7 +47,7 @@ func CollectionsDir(dir string) string { return filepath.Join(dir, collectionsNa
 // have left in the database's folder and in those below it that have such
 // writers, and what is left of a Restore.
 func removeTemporaries(dir string) error {
-	for _, folder := range []string{"", bridgesName, derivedName, fitName, syncName} {
+	for _, folder := range []string{"", recordsName, bridgesName, derivedName, fitName, syncName} {
 		folder = filepath.Join(dir, folder)
 		entries, err := entriesOf(folder)
 		if err != nil {

@@ -18,6 +18,10 @@ import (
 // does not check, which is right for a torn tail and wrong for damage; a
 // database whose state is older than HEAD says has lost acknowledged writes.
 //
+// Nor is a digest of the past known below the sequence that Compact has passed. So
+// Compact syncs the mark before: HEAD is never behind it, and records that have
+// passed HEAD's sequence are of another history.
+//
 // The file has two slots, written in turn, each alone in its disk sector:
 // a torn write leaves the other. It is not synced with each commit: an old
 // mark is a weaker check, never a wrong one. Without a valid slot the mark is
@@ -26,28 +30,29 @@ const (
 	headName     = "HEAD"
 	headMagic    = "LXSMHEAD"
 	headSlot     = 4096 // distance of the slots
-	headOldSize  = 28   // magic 8, major 2, minor 2, clean 1, zero 3, gen 8, crc 4: all of a slot in format 1
+	headOldSize  = 28   // magic 8, major 2, minor 2, clean 1, leads 1, exact 1, zero 1, gen 8, crc 4: all of a slot in format 1
 	headSlotSize = 56   // and seq 8, history 16, crc of all before 4
+	headMoreSize = 64   // and, if the tables are known, checksum of TABLES 4, CRC-32 (IEEE, which is not blind to the two before) of all before 4
 )
 
 // mark is what a slot of HEAD says.
 type mark struct {
 	major, minor int
 	clean        bool   // the database was closed cleanly after gen
+	leads        bool   // seq is not below the state's base; false in format 1, and of writers that sync nothing or are older
 	gen          uint64 // durable writes acknowledged
 	seq          uint64 // of the last commit among them
 	history      History
+	sealed       bool // the file TABLES has the checksum seals
+	exact        bool // and there are no other tables
+	seals        uint32
 }
 
 func (m mark) encode() []byte {
 	b := append(make([]byte, 0, headSlotSize), headMagic...)
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.major))
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.minor))
-	var clean byte
-	if m.clean {
-		clean = 1
-	}
-	b = append(b, clean, 0, 0, 0)
+	b = append(b, bit(m.clean), bit(m.leads && m.major == FormatMajor), bit(m.exact && m.major == FormatMajor), 0)
 	b = binary.LittleEndian.AppendUint64(b, m.gen)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	if m.major < FormatMajor {
@@ -55,7 +60,19 @@ func (m mark) encode() []byte {
 	}
 	b = binary.LittleEndian.AppendUint64(b, m.seq)
 	b = append(b, m.history[:]...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	if !m.sealed {
+		return b
+	}
+	b = binary.LittleEndian.AppendUint32(b, m.seals)
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // decodeMark decodes a slot, of which the beginning is the same in all formats.
@@ -78,6 +95,11 @@ func decodeMark(b []byte) (mark, bool) {
 		}
 		m.seq = binary.LittleEndian.Uint64(b[headOldSize:])
 		m.history = History(b[headOldSize+8:])
+		m.leads = b[13] == 1
+		if more := headMoreSize - 4; len(b) >= headMoreSize && crc32.ChecksumIEEE(b[:more]) == binary.LittleEndian.Uint32(b[more:]) {
+			m.sealed, m.exact = true, b[14] == 1
+			m.seals = binary.LittleEndian.Uint32(b[headSlotSize:])
+		}
 	}
 	return m, true
 }
@@ -100,14 +122,15 @@ func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
 	}
 	defer f.Close()
 	for i := range 2 {
-		b := make([]byte, headSlotSize)
+		b := make([]byte, headMoreSize)
 		got, err := f.ReadAt(b, int64(i)*headSlot)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return mark{}, 0, false, true, err
 		}
 		// Equal generations: an unclean mark follows a clean one at open, so
-		// it wins; a clean one that follows it has the same meaning as both.
-		if n, valid := decodeMark(b[:got]); valid && (!ok || n.gen > m.gen || n.gen == m.gen && !n.clean) {
+		// it wins; a clean one that follows it has the same meaning as both. So
+		// wins one that is not exact, which follows an exact one before that.
+		if n, valid := decodeMark(b[:got]); valid && (!ok || n.gen > m.gen || n.gen == m.gen && (!n.clean || m.clean && !n.exact)) {
 			m, slot, ok = n, i, true
 		}
 	}

@@ -82,21 +82,28 @@ func (v *View) HistoryAt(seq uint64) (h [16]byte, ok bool, err error) {
 	return h, err == nil && h != History{}, err
 }
 
-// checkHistory holds the records to what HEAD says of them: a folder of records
-// that was copied here from another database, or from another time of this one,
-// has another history.
+// checkHistory holds the records to what HEAD says of them: records that were
+// copied here, one table or all, from another database, or from another time of
+// this one, have another history. That writes are missing was noticed before, by
+// their number.
 func (p *pin) checkHistory(m mark) error {
-	if m.history == (History{}) || m.seq > p.st.seq {
-		return nil // the missing writes are noticed by their number
+	if m.history == (History{}) {
+		return nil // of format 1
+	}
+	foreign := p.s.corrupt("the records are not those that "+headName+" tells of: they have another history", nil)
+	switch {
+	case m.clean && m.gen != p.st.gen: // a writer takes the clean mark away before it writes
+		return foreign
+	case m.seq > p.st.seq || m.gen == p.st.gen && m.seq != p.st.seq:
+		return foreign
+	case m.leads && m.seq < p.st.base: // where no digest is known
+		return foreign
 	}
 	h, err := p.historyAt(m.seq)
-	if err != nil {
-		return err
+	if err == nil && h != (History{}) && h != m.history {
+		return foreign
 	}
-	if h != (History{}) && h != m.history || m.gen == p.st.gen && m.seq != p.st.seq {
-		return p.s.corrupt("the records are not those that "+headName+" tells of: they have another history", nil)
-	}
-	return nil
+	return err
 }
 
 var errHistory = errors.New("digest of the commit differs")

@@ -165,6 +165,12 @@ func TestForeignTable(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(ours, recordsName, "000001.sst"), b, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Open(ours, Options{ReadOnly: true, MemoryMiB: 64}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a table of another database: %v", err)
+	}
+	if err := os.Remove(filepath.Join(ours, recordsName, sealsName)); err != nil { // as in a database of before
+		t.Fatal(err)
+	}
 	s = open(t, ours, Options{ReadOnly: true, MemoryMiB: 64})
 	if got := find(t, s, "c"); !reflect.DeepEqual(got, doc("c", 3)) {
 		t.Errorf("our document: %v", got)

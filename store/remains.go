@@ -31,6 +31,7 @@ type remains struct {
 	stated    bool // there is a state
 	head      mark
 	headed    bool
+	seals     *seals // what HEAD tells of the tables, or nil
 }
 
 // found is where the value of a key lies.
@@ -57,6 +58,14 @@ func readRemains(ctx context.Context, dir string, progress func(done, total int)
 	r := &remains{dir: dir, codec: &Store{dir: dir}, open: map[int]*os.File{}, at: map[string]found{}}
 	if r.head, _, r.headed, _, err = readHead(dir); err != nil {
 		return nil, err
+	}
+	if r.headed {
+		var foreign *CorruptError
+		if r.seals, err = readSeals(dir, r.head, Options{}); errors.As(err, &foreign) {
+			r.note("%s", foreign.What)
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	listed, stray, err := r.list()
 	if err != nil {
@@ -169,7 +178,7 @@ func (r *remains) walk(ctx context.Context, file int, see func(s sighting), tell
 	if filepath.Ext(path) == ".mem" {
 		return walkLog(ctx, data, show, note)
 	}
-	return walkTable(ctx, data, show, note)
+	return walkTable(ctx, data, r.seals.blocks(path, data), show, note)
 }
 
 // readAround reads a file, with zeros for what the disk does not give.

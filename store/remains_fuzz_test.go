@@ -50,7 +50,7 @@ func FuzzRemains(f *testing.F) {
 			}
 		}
 		for _, walk := range []func() error{
-			func() error { return walkTable(ctx, data, see, note) },
+			func() error { return walkTable(ctx, data, nil, see, note) },
 			func() error { return walkLog(ctx, data, see, note) },
 		} {
 			if err := walk(); err != nil {

@@ -96,6 +96,9 @@ func withRemains(ctx context.Context, dir string, progress func(done, total int)
 	if r.stated && r.headed && r.st.gen < r.head.gen {
 		r.note("%d acknowledged writes after number %d are missing", r.head.gen-r.st.gen, r.st.gen)
 	}
+	if r.stated && r.headed && r.head.clean && r.st.gen > r.head.gen {
+		r.note("the records are not those that " + headName + " tells of: they have another history")
+	}
 	if r.stated && r.described && r.at[string(keyManifest)].rank != r.st.manifestGen {
 		r.note("the manifest that can be read is not the last one")
 	}

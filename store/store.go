@@ -182,7 +182,14 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.recordsLock, err = lockBadger(dir, o.ReadOnly); err != nil {
 		return nil, err
 	}
-	if s.db, s.tables, err = openBadger(dir, o); err != nil {
+	if err := checkNoLogs(dir, m); err != nil {
+		return nil, err
+	}
+	known, err := readSeals(dir, m, o)
+	if err != nil {
+		return nil, err
+	}
+	if s.db, s.tables, err = openBadger(dir, o, known, func() error { return s.openHead(m, slot) }); err != nil {
 		if o.ReadOnly && !(marked && m.clean) && errors.Is(err, ErrCorrupt) {
 			return nil, fmt.Errorf("%w (%v)", ErrUnclean, err) // a writer tells what is damage
 		}
@@ -213,9 +220,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		o.logger().Warn("the mark of acknowledged writes is damaged; writing it anew", "file", filepath.Join(dir, headName))
 	}
 	if !o.ReadOnly {
-		if s.head, err = openHead(dir, slot); err != nil {
-			return nil, err
-		}
 		if err := s.head.writeAll(s.mark(st, false)); err != nil {
 			return nil, err
 		}
@@ -324,13 +328,35 @@ func (s *Store) create() (state, error) {
 	return st, s.writeManifest(st, s.manifest)
 }
 
+// openHead opens HEAD, if the database is opened for writing. Badger may change its
+// tables from then on, so HEAD must not tell any more that there are no others. What
+// else it tells stays until the records are found to agree.
+func (s *Store) openHead(m mark, slot int) (err error) {
+	if s.o.ReadOnly {
+		return nil
+	}
+	if s.head, err = openHead(s.dir, slot); err != nil || !m.exact {
+		return err
+	}
+	m.exact = false
+	return s.head.writeAll(m)
+}
+
 // mark is what HEAD says of a state.
 func (s *Store) mark(st state, clean bool) mark {
-	return mark{major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, gen: st.gen, seq: st.seq, history: st.history}
+	k := s.tables.seals
+	if k == nil {
+		k = &seals{}
+	}
+	return mark{
+		major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, leads: !s.o.NoSync,
+		gen: st.gen, seq: st.seq, history: st.history, sealed: s.tables.seals != nil, exact: clean && k.exact, seals: k.sum,
+	}
 }
 
 // Close waits for calls in progress, discards a batch in progress, makes
-// everything durable and releases the database. Further calls of Close do
+// everything durable, notes the checksums of the tables, for which it reads those that
+// were written since Open, and releases the database. Further calls of Close do
 // nothing and return the same error. ErrNoSpace says that the disk is too full
 // for what is in memory; then nothing is closed, what is committed is in the log,
 // and Close may be called again when there is room.
@@ -364,7 +390,11 @@ func (s *Store) Close() error {
 	err := s.db.Close()
 	s.db = nil
 	if s.head != nil && err == nil {
-		err = s.head.writeAll(s.mark(st, s.failed.Load() == nil))
+		clean := s.failed.Load() == nil
+		if clean {
+			s.tables.seals = s.seal()
+		}
+		err = s.head.writeAll(s.mark(st, clean))
 	}
 	if !s.o.ReadOnly {
 		err = errors.Join(err, s.releaseReserve())

@@ -39,21 +39,29 @@ type tables struct {
 	listed map[uint64]badger.TableManifest
 	levels [][]*tableFile // by level, each by first key
 	left   atomic.Int64   // tables that were not checked yet, or have a bad block
+	seals  *seals         // what HEAD tells of them, or nil
 }
 
 // tableFile is one table.
 type tableFile struct {
+	id    uint64
 	path  string
 	level int
 	size  int64
 	first []byte   // its first key
 	index [2]int64 // where its index begins and ends
 
+	blocks   int    // how many there are
+	indexSum uint32 // checksum of the index
+	lastSum  uint32 // of the last block
+	known    bool   // sums are those that the table had when the database was closed
+
 	done atomic.Bool // all blocks are checked
 	mu   sync.Mutex  // guards what follows, but for bad once done
 	bad  []badBlock
-	read []bool // by block, nil before the first is
-	asks int    // calls that asked for a part of it
+	read []bool   // by block, nil before the first is
+	sums []uint32 // by block: its checksum, if it is known or read
+	asks int      // calls that asked for a part of it
 }
 
 // patience is how many calls find their blocks in a table, which costs reading
@@ -71,19 +79,27 @@ type badBlock struct {
 // Badger's may look into, one that is not prefetching.
 const ahead = 4
 
+// file is the table of a number.
+func (t *tables) file(id uint64, level int) *tableFile {
+	return &tableFile{id: id, path: filepath.Join(t.dir, recordsName, table.IDToFilename(id)), level: level}
+}
+
 // openTables checks the footer, the index and the last block of every table
-// that Badger's MANIFEST lists.
-func openTables(dir string) (*tables, error) {
-	t := &tables{dir: dir}
+// that Badger's MANIFEST lists, and that it is the table that was there.
+func openTables(dir string, k *seals) (*tables, error) {
+	t := &tables{dir: dir, seals: k}
 	listed, err := listedTables(dir)
 	if err != nil || listed == nil {
 		return t, err // a new database; if it is not, HEAD tells
 	}
-	records := filepath.Join(dir, recordsName)
 	t.listed = listed
 	for id, tm := range listed {
-		f := &tableFile{path: filepath.Join(records, table.IDToFilename(id)), level: int(tm.Level)}
-		if err := f.open(); err != nil {
+		f := t.file(id, int(tm.Level))
+		err := f.open()
+		if err == nil {
+			err = f.hold(k)
+		}
+		if err != nil {
 			return nil, t.damaged(filepath.Base(f.path), err)
 		}
 		for len(t.levels) <= f.level {
@@ -268,6 +284,7 @@ func (f *tableFile) open() (err error) {
 	if err := verify(index, sum); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
+	f.indexSum = uint32(sum.Sum)
 	defer func() {
 		if r := recover(); r != nil { // the index decoder trusts its input
 			err = firstLine(r)
@@ -297,12 +314,14 @@ func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
 	if n == 0 || at != f.index[0] {
 		return fmt.Errorf("index: blocks end at byte %d, the index begins at %d", at, f.index[0])
 	}
-	f.first = firstKey(index, 0)
+	f.blocks, f.first = n, firstKey(index, 0)
 	last := make([]byte, o.Len())
 	if _, err := file.ReadAt(last, int64(o.Offset())); err != nil {
 		return err
 	}
-	return checkBlock(n-1, last)
+	var err error
+	f.lastSum, err = checkBlock(n-1, last)
+	return err
 }
 
 // firstKey is the first key of a block, without the eight bytes of Badger's behind
@@ -336,6 +355,9 @@ func (f *tableFile) check(from, to []byte) (err error) {
 	n := index.OffsetsLength()
 	if f.read == nil {
 		f.read = make([]bool, n)
+		if !f.known {
+			f.sums = make([]uint32, n)
+		}
 	}
 	first, end := 0, n
 	if f.asks++; f.asks < patience {
@@ -375,7 +397,11 @@ func (f *tableFile) checkBlocks(file *os.File, index *fb.TableIndex, first, end 
 		if _, err := io.ReadFull(in, block); err != nil {
 			return err
 		}
-		if err := checkBlock(i, block); err != nil {
+		sum, err := checkBlock(i, block)
+		if err == nil && f.known && sum != f.sums[i] {
+			err = fmt.Errorf("block %d: %w", i, errForeignTable)
+		}
+		if f.sums[i] = sum; err != nil {
 			f.bad = append(f.bad, badBlock{firstKey(index, max(i-ahead, 0)), firstKey(index, i+1), err})
 		}
 		f.read[i] = true
@@ -390,15 +416,18 @@ func tail(f *os.File, size, n int64) ([]byte, error) {
 	return b, err
 }
 
-func checkBlock(i int, block []byte) error {
+// checkBlock holds a block to its checksum, and returns another one, CRC-32 (IEEE). Each
+// record ends with its own CRC-32C, and the CRC-32C of what ends with its own is always
+// the same: Badger's checksum does not tell two blocks of good records apart.
+func checkBlock(i int, block []byte) (uint32, error) {
 	body, sum, err := cutChecksum(block)
 	if err == nil {
 		err = verify(body, sum)
 	}
 	if err != nil {
-		return fmt.Errorf("block %d: %w", i, err)
+		return 0, fmt.Errorf("block %d: %w", i, err)
 	}
-	return nil
+	return crc32.ChecksumIEEE(body), nil
 }
 
 // lengthBefore reads the length at the end of b, of what lies before it in room

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
-	"github.com/dgraph-io/badger/v4/table"
 )
 
 // checkNewTables reads the tables that Badger has written since Open, whose blocks
@@ -22,7 +21,7 @@ func (p *pin) checkNewTables(ctx context.Context) error {
 		if err := p.interrupted(ctx); err != nil {
 			return err
 		}
-		f := &tableFile{path: filepath.Join(p.s.records(), table.IDToFilename(info.ID)), level: info.Level}
+		f := t.file(info.ID, info.Level)
 		err := f.open()
 		if err == nil {
 			err = f.check(nil, []byte{0xff})

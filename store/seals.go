@@ -1,0 +1,298 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/table"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// A record's checksum tells its database, not its history: a table of a copy that
+// went on for itself is whole, and has the same name. So Close writes down which
+// tables there are and the checksums of their blocks, in a file of which HEAD holds
+// the checksum, and the tables are held to that when they are read next.
+//
+// After an unclean end, and after an opening that failed, as Badger compacts from the
+// moment it is open, there may be other tables, and one that Badger's MANIFEST had
+// lost may have its number again: then only those are held to the file that have the
+// index they had. Of a table that is left over from an unclean end, blocks are known
+// once all of them were read. Without the file, nothing is.
+const (
+	sealsName  = "TABLES" // in the folder of the records
+	sealsMagic = "LXSMTABL"
+	sealsHead  = 8 + 4 + 4 // magic, version, tables
+	sealsTable = 8 + 8 + 4 + 4 + 4
+	sealsMajor = 1
+)
+
+// sealed is what is known of a table.
+type sealed struct {
+	level  uint32
+	size   uint64
+	index  uint32   // checksum of the index
+	blocks []uint32 // CRC-32 (IEEE) of each block without its checksum, nil if they are not known
+}
+
+// seals are the tables by number.
+type seals struct {
+	tables map[uint64]sealed
+	sum    uint32 // of the file
+	exact  bool   // Badger has not been opened for writing since: there are no other tables
+}
+
+// encodeSeals makes the bytes of the file, whose last four are the CRC of the others.
+func encodeSeals(tables map[uint64]sealed) []byte {
+	b := append(make([]byte, 0, sealsHead+len(tables)*sealsTable), sealsMagic...)
+	b = binary.LittleEndian.AppendUint32(b, sealsMajor)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(tables)))
+	for _, id := range slices.Sorted(maps.Keys(tables)) {
+		t := tables[id]
+		b = binary.LittleEndian.AppendUint64(b, id)
+		b = binary.LittleEndian.AppendUint64(b, t.size)
+		b = binary.LittleEndian.AppendUint32(b, t.level)
+		b = binary.LittleEndian.AppendUint32(b, t.index)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.blocks)))
+		for _, c := range t.blocks {
+			b = binary.LittleEndian.AppendUint32(b, c)
+		}
+	}
+	return sealBytes(b)
+}
+
+func sealBytes(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// sealsSum is the checksum by which HEAD knows the file, the one that ends it.
+func sealsSum(b []byte) uint32 { return binary.LittleEndian.Uint32(b[len(b)-4:]) }
+
+// decodeSeals reads them.
+func decodeSeals(b []byte) (map[uint64]sealed, error) {
+	if len(b) < sealsHead+4 || string(b[:len(sealsMagic)]) != sealsMagic {
+		return nil, errors.New("it does not begin as it should")
+	}
+	n := len(b) - 4
+	if crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
+		return nil, errors.New("checksum mismatch")
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != sealsMajor {
+		return nil, fmt.Errorf("version %d", v)
+	}
+	count := int(binary.LittleEndian.Uint32(b[12:]))
+	b = b[sealsHead:n]
+	tables := map[uint64]sealed{}
+	for range count {
+		if len(b) < sealsTable {
+			return nil, io.ErrUnexpectedEOF
+		}
+		id := binary.LittleEndian.Uint64(b)
+		t := sealed{size: binary.LittleEndian.Uint64(b[8:]), level: binary.LittleEndian.Uint32(b[16:]), index: binary.LittleEndian.Uint32(b[20:])}
+		blocks := int(binary.LittleEndian.Uint32(b[24:]))
+		if b = b[sealsTable:]; blocks > len(b)/4 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		if blocks > 0 {
+			t.blocks = make([]uint32, blocks)
+		}
+		for i := range t.blocks {
+			t.blocks[i] = binary.LittleEndian.Uint32(b[4*i:])
+		}
+		b = b[4*blocks:]
+		if _, twice := tables[id]; twice {
+			return nil, fmt.Errorf("table %d is there twice", id)
+		}
+		tables[id] = t
+	}
+	if len(b) > 0 {
+		return nil, fmt.Errorf("%d bytes too many", len(b))
+	}
+	return tables, nil
+}
+
+// readSeals reads the file that HEAD tells of. It is nil where there is none, and
+// where it is damaged: that takes nothing away but a check.
+func readSeals(dir string, m mark, o Options) (*seals, error) {
+	if !m.sealed {
+		return nil, nil
+	}
+	name := filepath.Join(recordsName, sealsName)
+	b, err := regular.ReadFile(filepath.Join(dir, name), math.MaxInt32)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, regular.ErrTooLarge) || errors.Is(err, regular.ErrIrregular) {
+		o.logger().Warn("which tables belong to the database is not known", "dir", dir, "error", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	tables, err := decodeSeals(b)
+	if err != nil {
+		o.logger().Warn("which tables belong to the database is not known", "file", filepath.Join(dir, name), "error", err)
+		return nil, nil
+	}
+	sum := sealsSum(b)
+	switch {
+	case sum == m.seals:
+		return &seals{tables, sum, m.exact}, nil
+	case m.clean:
+		return nil, &CorruptError{Dir: dir, What: "file " + name + " is not the one that " + headName + " tells of: it has another history"}
+	}
+	return nil, nil // the process died after it had written the file, before HEAD
+}
+
+// checkNoLogs refuses a log with writes beside a HEAD that tells of a clean end: Badger
+// leaves none, and takes HEAD's word away before it writes one. It is another's.
+func checkNoLogs(dir string, m mark) error {
+	if !m.clean {
+		return nil
+	}
+	records := filepath.Join(dir, recordsName)
+	entries, err := entriesOf(records)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !isNumbered(e.Name(), ".mem") {
+			continue
+		}
+		empty, err := holdsNoValues(filepath.Join(records, e.Name()))
+		if err != nil {
+			return err
+		}
+		if !empty {
+			return &CorruptError{Dir: dir, What: "file " + filepath.Join(recordsName, e.Name()) + " holds writes, and " + headName + " tells that the database was closed: it has another history"}
+		}
+	}
+	return nil
+}
+
+// hold says whether the tables that Badger's MANIFEST lists are those of the file.
+func (k *seals) hold(listed map[uint64]badger.TableManifest) error {
+	if k == nil || !k.exact {
+		return nil
+	}
+	if len(listed) != len(k.tables) {
+		return fmt.Errorf("it lists %d tables, there were %d when the database was closed", len(listed), len(k.tables))
+	}
+	for id, t := range listed {
+		if old, ok := k.tables[id]; !ok || old.level != uint32(t.Level) {
+			return fmt.Errorf("table %d is not where it was when the database was closed", id)
+		}
+	}
+	return nil
+}
+
+// blocks are the checksums of the blocks that a table had, nil if they are not known.
+// Where there may be other tables, only one of the same index is that table.
+func (k *seals) blocks(path string, data []byte) []uint32 {
+	id, ok := table.ParseFileID(trimSpare(filepath.Base(path)))
+	if k == nil || !ok {
+		return nil
+	}
+	t := k.tables[id]
+	if !k.exact {
+		if _, sum, err := cutChecksum(data); err != nil || uint64(len(data)) != t.size || uint32(sum.Sum) != t.index {
+			return nil
+		}
+	}
+	return t.blocks
+}
+
+var errForeignTable = errors.New("it is not the table that was there when the database was closed: it has another history")
+
+// hold takes what is known of a table whose index was read, and holds the table to it.
+func (f *tableFile) hold(k *seals) error {
+	if k == nil {
+		return nil
+	}
+	t, ok := k.tables[f.id]
+	if !ok || t.size != uint64(f.size) || t.index != f.indexSum || t.blocks != nil && len(t.blocks) != f.blocks {
+		if k.exact {
+			return errForeignTable
+		}
+		return nil
+	}
+	if t.blocks == nil {
+		return nil
+	}
+	f.sums, f.known = t.blocks, true
+	if f.lastSum != t.blocks[f.blocks-1] {
+		return errForeignTable
+	}
+	return nil
+}
+
+// seal is what is known of a table; of one that was written since Open all is read.
+func (f *tableFile) seal(now badger.TableManifest) sealed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := sealed{level: uint32(now.Level), size: uint64(f.size), index: f.indexSum}
+	if f.known || f.done.Load() && len(f.bad) == 0 {
+		t.blocks = f.sums
+	}
+	return t
+}
+
+// seal writes down the tables that there are, after Badger has closed. Without that
+// the database is as good, so that a failure, as for want of space, is a warning.
+func (s *Store) seal() *seals {
+	k, err := s.sealTables()
+	if err != nil {
+		s.o.logger().Warn("which tables belong to the database could not be written down", "dir", s.dir, "error", err)
+		return nil
+	}
+	return k
+}
+
+func (s *Store) sealTables() (*seals, error) {
+	listed, err := listedTables(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	old := map[uint64]*tableFile{}
+	for _, files := range s.tables.levels {
+		for _, f := range files {
+			old[f.id] = f
+		}
+	}
+	now := map[uint64]sealed{}
+	for id, t := range listed {
+		f := old[id]
+		if f == nil {
+			f = s.tables.file(id, int(t.Level))
+			if err := f.open(); err != nil {
+				return nil, err
+			}
+			if err := f.check(nil, []byte{0xff}); err != nil {
+				return nil, err
+			}
+		}
+		now[id] = f.seal(t)
+	}
+	if k := s.tables.seals; k != nil && maps.EqualFunc(k.tables, now, sealed.equal) {
+		return &seals{now, k.sum, true}, nil
+	}
+	b := encodeSeals(now)
+	err = atomicfile.Write(filepath.Join(s.records(), sealsName), func(f *os.File) error {
+		_, err := f.Write(b)
+		return err
+	})
+	return &seals{now, sealsSum(b), true}, err
+}
+
+// equal compares tables of one number.
+func (t sealed) equal(u sealed) bool {
+	return t.level == u.level && t.size == u.size && t.index == u.index && slices.Equal(t.blocks, u.blocks)
+}
