@@ -152,32 +152,6 @@ func readSeals(dir string, m mark, o Options) (*seals, error) {
 	return nil, nil // the process died after it had written the file, before HEAD
 }
 
-// checkNoLogs refuses a log with writes beside a HEAD that tells of a clean end: Badger
-// leaves none, and takes HEAD's word away before it writes one. It is another's.
-func checkNoLogs(dir string, m mark) error {
-	if !m.clean {
-		return nil
-	}
-	records := filepath.Join(dir, recordsName)
-	entries, err := entriesOf(records)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !isNumbered(e.Name(), ".mem") {
-			continue
-		}
-		empty, err := holdsNoValues(filepath.Join(records, e.Name()))
-		if err != nil {
-			return err
-		}
-		if !empty {
-			return &CorruptError{Dir: dir, What: "file " + filepath.Join(recordsName, e.Name()) + " holds writes, and " + headName + " tells that the database was closed: it has another history"}
-		}
-	}
-	return nil
-}
-
 // hold says whether the tables that Badger's MANIFEST lists are those of the file.
 func (k *seals) hold(listed map[uint64]badger.TableManifest) error {
 	if k == nil || !k.exact {

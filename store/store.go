@@ -182,9 +182,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.recordsLock, err = lockBadger(dir, o.ReadOnly); err != nil {
 		return nil, err
 	}
-	if err := checkNoLogs(dir, m); err != nil {
-		return nil, err
-	}
 	known, err := readSeals(dir, m, o)
 	if err != nil {
 		return nil, err
