@@ -25,7 +25,7 @@ func runeStart(s string, i int) int {
 	if i >= len(s) {
 		return len(s)
 	}
-	for back := i; back > 0 && back > i-utf8.UTFMax; back-- {
+	for back := i; back >= 0 && back > i-utf8.UTFMax; back-- {
 		if utf8.RuneStart(s[back]) {
 			if _, size := utf8.DecodeRuneInString(s[back:]); back+size > i {
 				return back

@@ -50,6 +50,7 @@ func read[In any](t *testing.T, tool *sdk.Tool, data []byte) {
 func FuzzClip(f *testing.F) {
 	f.Add("Grüße, 日本!", 5)
 	f.Add("a b c d e f g", 9)
+	f.Add("\u008c", 1) // the first character
 	f.Add("\xff\xfe\x80\x80\x80", 3)
 	f.Fuzz(func(t *testing.T, s string, n int) {
 		got, left := clip(s, n)
