@@ -12,12 +12,12 @@ ARG VERSION= COMMIT= TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
       -ldflags "-s -w -buildid= -X github.com/lexsem/lexsem/internal/cli.linkedVersion=$VERSION -X github.com/lexsem/lexsem/internal/cli.linkedCommit=$COMMIT" \
       -o /out/lexsem ./cmd/lexsem \
- && mkdir -p /out/root/data /out/root/cache /out/root/tmp
+ && mkdir -p /out/image/data /out/image/cache /out/image/tmp
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/lexsem /usr/bin/lexsem
-COPY --from=build --chown=65532:65532 /out/root/ /
+COPY --from=build --chown=65532:65532 /out/image/ /
 COPY LICENSE /usr/share/doc/lexsem/
 USER 65532:65532
 ENV HOME=/cache LEXSEM_DB=/data/db LEXSEM_CACHE=/cache LEXSEM_BACKEND=native LEXSEM_ADDR=0.0.0.0:7700
