@@ -148,7 +148,7 @@ func TestShells(t *testing.T) {
 		t.Helper()
 		bin, err := exec.LookPath(shell)
 		if err != nil {
-			t.Skip("NOT TESTED: there is no " + shell)
+			t.Skip("NOT TESTED: there is no " + shell + " here; install it")
 		}
 		cmd := exec.CommandContext(t.Context(), bin, args...)
 		cmd.Dir, cmd.Env = work, append(os.Environ(), "PATH="+path, "HOME="+work)
