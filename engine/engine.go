@@ -285,6 +285,16 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	}, nil
 }
 
+// write is work for calls that write: those of a read-only database are ErrReadOnly.
+func (e *Engine) write(ctx context.Context) (context.Context, func(*error), error) {
+	ctx, done, err := e.work(ctx)
+	if err == nil && e.o.ReadOnly {
+		err = ErrReadOnly
+		done(&err)
+	}
+	return ctx, done, err
+}
+
 // either is a context made of the caller's and of the engine's. Both are asked as
 // well: one of a kind of its own tells those made of it a moment late, and so does
 // context.AfterFunc.

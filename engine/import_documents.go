@@ -249,14 +249,7 @@ func (im *importer) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := &im.r.AddResult
-	t.Seq = res.Seq
-	t.Added += res.Added
-	t.Replaced += res.Replaced
-	t.Chunked += res.Chunked
-	t.Chunks += res.Chunks
-	t.Truncated += res.Truncated
-	t.TruncatedTokens += res.TruncatedTokens
+	im.r.Add(res)
 	im.records, im.lines, im.pending, im.bytes = nil, nil, nil, 0
 	im.report()
 	return nil

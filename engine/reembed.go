@@ -99,14 +99,11 @@ func (e *Engine) Reembed(ctx context.Context, enc encoder.Encoder, o Options) (R
 
 // reembed is the part of Reembed that is a call of the engine.
 func (e *Engine) reembed(ctx context.Context, r *reembedder) (err error) {
-	ctx, done, err := e.work(ctx)
+	ctx, done, err := e.write(ctx)
 	if err != nil {
 		return err
 	}
 	defer done(&err)
-	if e.o.ReadOnly {
-		return ErrReadOnly
-	}
 	r.o.Local = r.o.Local || e.o.Local
 	return r.run(ctx)
 }

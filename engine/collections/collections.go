@@ -12,8 +12,6 @@ import (
 	"regexp"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/internal/fault"
@@ -294,20 +292,20 @@ func (s *Set) Close() error {
 	all := s.all
 	s.all = nil
 	s.mu.Unlock()
-	var g errgroup.Group
+	var wait sync.WaitGroup
 	errs := make(chan error, len(all))
 	for name, c := range all {
-		g.Go(func() error {
+		wait.Go(func() {
 			c.turn <- struct{}{} // who opens it ends first
 			defer func() { <-c.turn }()
 			if err := s.stop(c); err != nil {
 				errs <- fmt.Errorf("collection %s: %w", name, err)
 			}
-			return nil
 		})
 	}
-	err := g.Wait()
+	wait.Wait()
 	close(errs)
+	var err error
 	for e := range errs {
 		err = errors.Join(err, e)
 	}

@@ -23,9 +23,10 @@ const (
 // Watch syncs the whole folder, and from then on what changes in it, until ctx ends,
 // whose error it returns. each hears of the first sync and of each further one that changed or
 // met something; it gets ErrVanished while the root is gone, and other errors end Watch, as does its own.
-// A change costs what it changed, and is taken over within seconds. Where the system
-// cannot watch so many folders, or Options.Poll says so, the folder is looked through
-// again and again. No other Sync of this Folder runs meanwhile.
+// A change costs what it changed, and a pass over the paths of all that is recorded, in
+// memory; it is taken over within seconds. Where the system cannot watch so many folders,
+// or Options.Poll says so, the folder is looked through again and again. No other Sync of
+// this Folder runs meanwhile.
 func (f *Folder) Watch(ctx context.Context, each func(Report, error) error) (err error) {
 	if err := f.enter(ctx); err != nil {
 		return err
