@@ -121,6 +121,7 @@ func (w *watch) sync(ctx context.Context, scope []string) error {
 		if err != nil {
 			break
 		}
+		w.forget(scope, r)
 		if scope = w.add(w.f.folders); len(scope) == 0 {
 			break
 		}
@@ -142,6 +143,22 @@ func (w *watch) sync(ctx context.Context, scope []string) error {
 func (w *watch) rootGone(err error) bool {
 	var p *fs.PathError
 	return errors.As(err, &p) && p.Path == w.f.root
+}
+
+// forget lets a failure be told again whose file a sync of scope found mended or gone.
+func (w *watch) forget(scope []string, r Report) {
+	in, failed := map[string]bool{"": scope == nil}, map[string]bool{}
+	for _, s := range scope {
+		in[s] = true
+	}
+	for _, x := range r.Failed {
+		failed[x.Path] = true
+	}
+	for p := range w.told {
+		if !failed[p] && under(p, func(at string) bool { return in[at] }) {
+			delete(w.told, p)
+		}
+	}
 }
 
 // tell calls each where there is something to tell that it has not heard.
