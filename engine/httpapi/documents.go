@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/internal/answer"
 )
 
@@ -216,6 +217,14 @@ func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error)
 	}
 	out.Deleted, err = c.db.DeleteWhere(ctx, f)
 	return out, err
+}
+
+// checkNumbers refuses numbers that no float64 holds, which filters could not read.
+func checkNumbers(fields map[string]any) error {
+	if n, bad := metadata.Unreadable(fields); bad {
+		return invalid("metadata", "the number %.40s is out of range; write it as a string", n)
+	}
+	return nil
 }
 
 // filterOf reads a filter; "" keeps all.
