@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/lexsem/lexsem/engine"
@@ -238,11 +239,7 @@ func filterOf(expr string) (engine.Filter, error) {
 // known refuses parameters that a path does not have.
 func known(q url.Values, names ...string) error {
 	for name := range q {
-		found := false
-		for _, n := range names {
-			found = found || n == name
-		}
-		if !found {
+		if !slices.Contains(names, name) {
 			return invalid(name, "unknown parameter %.80q; there are %q", name, names)
 		}
 	}

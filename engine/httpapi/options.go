@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -82,14 +83,18 @@ type Collections interface {
 
 // Limits of a server by default.
 const (
-	defaultBody     = 16 << 20
-	defaultBulk     = 1 << 30
-	defaultTexts    = 1024
-	defaultK        = 1000
-	defaultQueue    = 1024
-	slotsPerCPU     = 4
-	buffersPerLimit = 16       // bodies of MaxBody that are held in memory at a time
-	leastBuffers    = 64 << 20 // bytes of bodies that are, whatever MaxBody says
+	defaultBody        = 16 << 20
+	defaultBulk        = 1 << 30
+	defaultTexts       = 1024
+	defaultK           = 1000
+	defaultQueue       = 1024
+	defaultQueueTime   = 5 * time.Second
+	defaultTimeout     = time.Minute
+	defaultLoadTimeout = 10 * time.Minute
+	defaultDrainTime   = 30 * time.Second
+	slotsPerCPU        = 4
+	buffersPerLimit    = 16       // bodies of MaxBody that are held in memory at a time
+	leastBuffers       = 64 << 20 // bytes of bodies that are, whatever MaxBody says
 )
 
 // filled is o with its defaults, or an error for each field that is out of range.
@@ -111,31 +116,11 @@ func (o Options) filled() (Options, error) {
 			return o, fmt.Errorf("%w: host %q in Options.Hosts; give names without scheme and port", engine.ErrInvalid, h)
 		}
 	}
-	or := func(v *int64, d int64) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	orInt := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	orTime := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	or(&o.MaxBody, defaultBody)
-	or(&o.MaxBulk, defaultBulk)
-	orInt(&o.MaxTexts, defaultTexts)
-	orInt(&o.MaxK, defaultK)
-	orInt(&o.Concurrency, slotsPerCPU*runtime.GOMAXPROCS(0))
-	orInt(&o.Queue, defaultQueue)
-	orTime(&o.QueueTime, 5*time.Second)
-	orTime(&o.Timeout, time.Minute)
-	orTime(&o.LoadTimeout, 10*time.Minute)
-	orTime(&o.DrainTime, 30*time.Second)
+	o.MaxBody, o.MaxBulk = cmp.Or(o.MaxBody, defaultBody), cmp.Or(o.MaxBulk, defaultBulk)
+	o.MaxTexts, o.MaxK = cmp.Or(o.MaxTexts, defaultTexts), cmp.Or(o.MaxK, defaultK)
+	o.Concurrency, o.Queue = cmp.Or(o.Concurrency, slotsPerCPU*runtime.GOMAXPROCS(0)), cmp.Or(o.Queue, defaultQueue)
+	o.QueueTime, o.DrainTime = cmp.Or(o.QueueTime, defaultQueueTime), cmp.Or(o.DrainTime, defaultDrainTime)
+	o.Timeout, o.LoadTimeout = cmp.Or(o.Timeout, defaultTimeout), cmp.Or(o.LoadTimeout, defaultLoadTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
