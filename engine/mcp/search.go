@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -82,15 +83,13 @@ var searchTool = newTool[searchArgs, searchResult](sdk.Tool{
 		"Use it first, and again with other words where the hits do not answer the question. " +
 		"A hit gives the place (path:from-to of a file, or the document's id), score, and the passage. " +
 		"min_score and filter narrow it, offset goes on.",
-	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"query": wayShape["query"], "mode": wayShape["mode"],
 	"limit": between(1, maxHits, 10), "offset": between(0, maxOffset, 0),
 	"max_text": between(0, maxHitText, hitText),
 	"filter":   func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
 })
-
-func no() *bool { return new(bool) }
 
 func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResult, error) {
 	limit, room := or(in.Limit, 10), or(in.MaxText, hitText)
@@ -136,19 +135,19 @@ func query(text, mode, variant, expr string) (engine.Query, error) {
 	case !utf8.ValidString(text):
 		return engine.Query{}, refuse("query is no UTF-8")
 	}
-	q := engine.Query{Text: text, Mode: mode, Variant: variant}
-	known := mode == ""
-	for _, m := range modes {
-		known = known || m == mode
+	if mode != "" && !slices.Contains(modes, mode) {
+		return engine.Query{}, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
 	}
-	if !known {
-		return q, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
+	f, err := filterOf(expr)
+	return engine.Query{Text: text, Mode: mode, Variant: variant, Filter: f}, err
+}
+
+// filterOf reads a filter; "" keeps all.
+func filterOf(expr string) (engine.Filter, error) {
+	if expr == "" {
+		return engine.Filter{}, nil
 	}
-	var err error
-	if expr != "" {
-		q.Filter, err = filter.Parse(expr)
-	}
-	return q, err
+	return filter.Parse(expr)
 }
 
 func (s *Server) hitOf(h engine.Hit, room int) searchHit {
@@ -181,6 +180,18 @@ func lightMetadata(m map[string]any, most int) (map[string]any, int) {
 		return nil, len(data)
 	}
 	return m, 0
+}
+
+// metadataText is metadata as a line of JSON, "" for none.
+func metadataText(m map[string]any) string {
+	if len(m) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(m)
+	if err != nil { // lightMetadata leaves such out
+		return ""
+	}
+	return string(data)
 }
 
 // meaning says what the scores of an answer are.
@@ -230,10 +241,8 @@ func searchText(r searchResult, in searchArgs) string {
 		if h.Title != "" {
 			b.WriteString(indented(oneLine(h.Title)) + "\n")
 		}
-		if len(h.Metadata) > 0 {
-			if data, err := json.Marshal(h.Metadata); err == nil {
-				b.WriteString(indented(string(data)) + "\n")
-			}
+		if m := metadataText(h.Metadata); m != "" {
+			b.WriteString(indented(m) + "\n")
 		}
 		if h.Text != "" {
 			b.WriteString(indented(strings.TrimSpace(h.Text)) + "\n")
