@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,18 +91,23 @@ func FuzzParseKeys(f *testing.F) {
 	})
 }
 
+// tellMayWrite is a handler of /mcp that answers whether a request may write.
+func tellMayWrite(mayWrite func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kindJSON)
+		w.Header().Set("May-Write", strconv.FormatBool(mayWrite(r)))
+		_, _ = w.Write([]byte(`{}`))
+	})
+}
+
 // TestKeys asks every route with no key, a wrong one, and one of each scope.
 func TestKeys(t *testing.T) {
 	k, err := ParseKeys([]byte("read " + readKey + "\nwrite " + writeKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mcp := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", kindJSON)
-		_, _ = w.Write([]byte(`{}`))
-	})
-	c := newClient(t, Options{Keys: k, MCP: mcp})
-	all := append(routes(), &route{method: "GET", path: "/metrics", scope: ScopeRead}, &route{method: "POST", path: "/mcp", scope: ScopeWrite})
+	c := newClient(t, Options{Keys: k, MCP: tellMayWrite})
+	all := append(routes(), &route{method: "GET", path: "/metrics", scope: ScopeRead}, &route{method: "POST", path: "/mcp", scope: ScopeRead})
 	if len(all) < 30 {
 		t.Fatal(len(all))
 	}
@@ -124,6 +130,9 @@ func TestKeys(t *testing.T) {
 				if refused != (x.has < rt.scope) {
 					t.Errorf("%s %s with the key %q: %d", rt.method, path, x.key, w.Code)
 				}
+				if may := w.Header().Get("May-Write"); rt.path == "/mcp" && !refused && may != strconv.FormatBool(x.has == ScopeWrite) {
+					t.Errorf("%s with the key %q: may write: %q", rt.path, x.key, may)
+				}
 				if x.has == ScopeNone && refused && (w.Code != 401 || w.Header().Get("WWW-Authenticate") == "") {
 					t.Errorf("%s %s with the key %q: %d %v", rt.method, path, x.key, w.Code, w.Header())
 				}
@@ -143,6 +152,28 @@ func TestKeys(t *testing.T) {
 	r := c.request("GET", "/v1/stats", nil)
 	r.Host = "search.example"
 	c.want(c.send(r), 200, "")
+}
+
+// Who may store at /mcp depends on the server, too.
+func TestMCPMayWrite(t *testing.T) {
+	k, err := ParseKeys([]byte(writeKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		o    Options
+		want string
+	}{{Options{}, "true"}, {Options{ReadOnly: true}, "false"}, {Options{Keys: k}, "true"}, {Options{Keys: k, ReadOnly: true}, "false"}} {
+		x.o.MCP = tellMayWrite
+		c := newClient(t, x.o)
+		r := c.request("POST", "/mcp", nil)
+		r.Header.Set("x-api-key", writeKey)
+		w := httptest.NewRecorder()
+		c.s.ServeHTTP(w, r)
+		if got := w.Header().Get("May-Write"); w.Code != 200 || got != x.want {
+			t.Errorf("keys %v, read-only %v: %d, may write %q", x.o.Keys != nil, x.o.ReadOnly, w.Code, got)
+		}
+	}
 }
 
 func TestReadOnly(t *testing.T) {

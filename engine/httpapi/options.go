@@ -64,9 +64,12 @@ type Options struct {
 	LogQueries bool
 	// Tracer makes OpenTelemetry spans, one a request; nil makes none.
 	Tracer trace.TracerProvider
-	// Page serves what a browser gets at /, and MCP what is below /mcp, which takes a
-	// key that may write unless the server is read-only. nil means nothing.
-	Page, MCP http.Handler
+	// Page serves what a browser gets at /; nil means nothing.
+	Page http.Handler
+	// MCP makes what serves /mcp, such as the method Handler of an mcp.Server; nil means
+	// nothing. It takes keys that may read. mayWrite says whether a request may store as
+	// well: its key may write, or none is asked for, and the server is not read-only.
+	MCP func(mayWrite func(*http.Request) bool) http.Handler
 	// Version is what the OpenAPI document and the metrics say of this program.
 	Version string
 }

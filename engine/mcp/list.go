@@ -73,7 +73,7 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 			return "", listResult{}, err
 		}
 	}
-	return listText(out, in), out, nil
+	return s.listText(out, in), out, nil
 }
 
 // walk fills in the documents of one page. Documents that come or go between the count
@@ -100,13 +100,13 @@ func (s *Server) walk(ctx context.Context, f engine.Filter, offset, limit int, o
 	return nil
 }
 
-func listText(r listResult, in listArgs) string {
+func (s *Server) listText(r listResult, in listArgs) string {
 	var b strings.Builder
 	switch {
 	case r.Total == 0 && in.Filter != "":
 		return "No document meets the filter."
 	case r.Total == 0:
-		return "The database is empty; index stores documents."
+		return "The database is empty" + s.toFill() + "."
 	case in.Filter != "":
 		fmt.Fprintf(&b, "%d documents meet the filter.\n", r.Total)
 	default:

@@ -122,7 +122,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 		left -= len(hit.Text)
 		out.Hits = append(out.Hits, hit)
 	}
-	return searchText(out, in), out, nil
+	return s.searchText(out, in), out, nil
 }
 
 // query checks what all searches share.
@@ -205,13 +205,13 @@ func meaning(t engine.Trace) string {
 	return "score adds nearness in meaning (cosine) and the words found; words is the share of the query's words, by weight, that the passage has: a hit with a low cosine and few of the words is likely beside the point"
 }
 
-func searchText(r searchResult, in searchArgs) string {
+func (s *Server) searchText(r searchResult, in searchArgs) string {
 	var b strings.Builder
 	if len(r.Hits) == 0 {
 		b.WriteString("No hits: ")
 		switch {
 		case r.Documents == 0:
-			b.WriteString("the database is empty; index stores documents.")
+			b.WriteString("the database is empty" + s.toFill() + ".")
 		case r.Matching == 0:
 			b.WriteString("no document meets the filter; list shows documents and their metadata.")
 		case in.Offset > 0:
@@ -257,6 +257,14 @@ func searchText(r searchResult, in searchArgs) string {
 		fmt.Fprintf(&b, " More with offset=%d.", r.NextOffset)
 	}
 	return b.String()
+}
+
+// toFill says how an empty database gets documents, to those who may store them.
+func (s *Server) toFill() string {
+	if s.o.ReadOnly {
+		return ""
+	}
+	return "; " + indexTool.Name + " stores documents"
 }
 
 // place is where a hit stands: path:from-to, or its document's id.

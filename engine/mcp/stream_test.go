@@ -179,6 +179,9 @@ func TestHTTP(t *testing.T) {
 		if (err == nil) != (key == "write") {
 			t.Errorf("%s: index answers %v", key, err)
 		}
+		if err != nil && !strings.Contains(err.Error(), "a key that may write") {
+			t.Errorf("%s: index is refused without a remedy: %v", key, err)
+		}
 		return names
 	}
 	if got := tools("read"); strings.Contains(got, "index") || !strings.Contains(got, "search") {
