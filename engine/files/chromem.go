@@ -29,7 +29,7 @@ func readChromem(s *source) error {
 	}
 	c := &chromemReader{s: s, g: gobReader{r: br, types: map[int]gobType{}, max: int(min(s.o.MaxBytes, math.MaxInt32))}}
 	switch err = c.file(); {
-	case err == nil, err == errStopped, s.ctx.Err() != nil, errors.Is(err, ErrTooLarge):
+	case err == nil, errors.Is(err, errStopped), s.ctx.Err() != nil, errors.Is(err, ErrTooLarge):
 		return err
 	case in.err != nil:
 		return in.err

@@ -164,7 +164,7 @@ func (s *source) run() {
 	if s.o.MaxBytes <= 0 {
 		s.o.MaxBytes = DefaultMaxBytes
 	}
-	if err := s.read(); err != nil && err != errStopped {
+	if err := s.read(); err != nil && !errors.Is(err, errStopped) {
 		s.yield(Record{}, err)
 	}
 }
