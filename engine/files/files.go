@@ -154,7 +154,8 @@ type source struct {
 	name  string
 	o     Options
 	yield func(Record, error) bool
-	n     int // records met so far, bad ones too
+	n     int  // records met so far, bad ones too
+	given bool // the loop has a record and is not back: a panic now is its own
 }
 
 // errStopped ends reading when the loop over the records has ended.
@@ -225,10 +226,7 @@ func (s *source) give(r Record) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	if !s.yield(r, nil) {
-		return errStopped
-	}
-	return nil
+	return s.hand(r, nil)
 }
 
 // bad yields the error of one record.
@@ -236,7 +234,15 @@ func (s *source) bad(line int, id string, err error) error {
 	if cerr := s.ctx.Err(); cerr != nil {
 		return cerr
 	}
-	if !s.yield(Record{}, &RecordError{Line: line, ID: id, Err: err}) {
+	return s.hand(Record{}, &RecordError{Line: line, ID: id, Err: err})
+}
+
+// hand gives the loop a record, or the error of one.
+func (s *source) hand(r Record, err error) error {
+	s.given = true
+	more := s.yield(r, err)
+	s.given = false
+	if !more {
 		return errStopped
 	}
 	return nil
