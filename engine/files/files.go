@@ -108,7 +108,7 @@ func Kinds() []string {
 // files that are not read. The name alone promises nothing: what is in the file
 // may turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
 func KindOf(name string) string {
-	base := strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
+	base := baseName(name)
 	ext := path.Ext(base)
 	if ext == "" {
 		if slices.Contains(plainNames, base) {
@@ -123,6 +123,11 @@ func KindOf(name string) string {
 		ext = path.Ext(strings.TrimSuffix(base, ext)) + ext
 	}
 	return byExt[strings.TrimPrefix(ext, ".")]
+}
+
+// baseName is a name in lower case without its folders, whatever stands between them.
+func baseName(name string) string {
+	return strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
 }
 
 // Read yields the documents of a file of size bytes in their order. An error that
