@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,12 +161,13 @@ func TestMCPMayWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := database(t, encoder.NewHash(64), engine.Options{})
 	for _, x := range []struct {
 		o    Options
 		want string
 	}{{Options{}, "true"}, {Options{ReadOnly: true}, "false"}, {Options{Keys: k}, "true"}, {Options{Keys: k, ReadOnly: true}, "false"}} {
 		x.o.MCP = tellMayWrite
-		c := newClient(t, x.o)
+		c := clientOf(t, db, x.o)
 		r := c.request("POST", "/mcp", nil)
 		r.Header.Set("x-api-key", writeKey)
 		w := httptest.NewRecorder()
@@ -304,6 +306,8 @@ func (b broken) Search(context.Context, engine.Query) (engine.Result, error) {
 	return engine.Result{}, b.err
 }
 
+func (b broken) Count(context.Context, engine.Filter) (int, error) { return 0, b.err }
+
 func TestErrors(t *testing.T) {
 	for _, s := range sentinels {
 		err := &engine.DocumentError{Position: 3, ID: "x", Err: errors.Join(errors.New("in /secret/path"), s.err)}
@@ -395,6 +399,25 @@ func TestMetrics(t *testing.T) {
 	}
 	if n := c.s.buffers.used.Load(); n != 0 {
 		t.Errorf("%d bytes of bodies are still held", n)
+	}
+}
+
+func TestMetricsOfCollections(t *testing.T) {
+	all := map[string]engine.Database{"empty": database(t, nil, engine.Options{Dim: 8}), "notes": database(t, encoder.NewHash(64), engine.Options{}), "broken": broken{err: engine.ErrCorrupt}}
+	c := clientOf(t, all["notes"], Options{Collections: &sets{t: t, all: all}})
+	w := httptest.NewRecorder()
+	c.s.ServeHTTP(w, c.request("GET", "/metrics", nil))
+	var got []string
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "lexsem_collection_") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if want := []string{
+		`lexsem_collection_documents{collection="empty"} 0`, `lexsem_collection_documents{collection="notes"} 3`,
+		`lexsem_collection_up{collection="broken"} 0`, `lexsem_collection_up{collection="empty"} 1`, `lexsem_collection_up{collection="notes"} 1`,
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -82,6 +82,8 @@ type Collections interface {
 	Create(ctx context.Context, name string) error
 	Get(ctx context.Context, name string) (engine.Database, error)
 	Drop(ctx context.Context, name string) error
+	// Opened are those that are open, for metrics; it opens none.
+	Opened() map[string]engine.Database
 }
 
 // Limits of a server by default.
