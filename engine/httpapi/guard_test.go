@@ -496,7 +496,12 @@ func TestTimeout(t *testing.T) {
 
 func TestOverload(t *testing.T) {
 	enc := slow{encoder.NewHash(64), make(chan struct{}, 9), make(chan struct{})}
-	c := newClient(t, Options{Encoder: enc, Concurrency: 1, Queue: 1, QueueTime: 30 * time.Millisecond})
+	c := newClient(t, Options{Encoder: enc, Concurrency: 1, Queue: 1, QueueTime: 30 * time.Millisecond, MCP: tellMayWrite})
+	agent := func() int {
+		w := httptest.NewRecorder()
+		c.s.ServeHTTP(w, c.request("POST", "/mcp", "{}"))
+		return w.Code
+	}
 	ended := make(chan int, 2)
 	ask := func() {
 		w := httptest.NewRecorder()
@@ -510,6 +515,9 @@ func TestOverload(t *testing.T) {
 	if got.header.Get("Retry-After") == "" {
 		t.Error(got.header)
 	}
+	if code := agent(); code != 429 {
+		t.Errorf("an agent is answered with %d", code)
+	}
 	c.want(c.ask("GET", "/healthz", nil), 200, "")
 	c.want(c.ask("GET", "/readyz", nil), 200, "")
 	close(enc.go_)
@@ -517,6 +525,9 @@ func TestOverload(t *testing.T) {
 		t.Error(code)
 	}
 	c.want(c.ask("POST", "/v1/search", `{"query": "keys"}`), 200, "")
+	if code := agent(); code != 200 || len(c.s.slots.free) > 0 || c.s.buffers.used.Load() > 0 {
+		t.Errorf("an agent is answered with %d, %d turns and %d bytes are taken", code, len(c.s.slots.free), c.s.buffers.used.Load())
+	}
 
 	full := newSlots(Options{Concurrency: 1, Queue: 1, QueueTime: time.Hour})
 	give, err := full.take(t.Context(), false)

@@ -136,11 +136,6 @@ func keyOf(h http.Header) (string, error) {
 	return strings.TrimSpace(key), nil
 }
 
-// mayWrite says whether a request may store and delete.
-func (s *Server) mayWrite(r *http.Request) bool {
-	return !s.o.ReadOnly && s.allow(r, ScopeWrite) == nil
-}
-
 // allow checks that a request may do what needs a scope.
 func (s *Server) allow(r *http.Request, need Scope) error {
 	if s.o.Keys == nil || need == ScopeNone {

@@ -68,7 +68,8 @@ type Options struct {
 	Page http.Handler
 	// MCP makes what serves /mcp, such as the method Handler of an mcp.Server; nil means
 	// nothing. It takes keys that may read. mayWrite says whether a request may store as
-	// well: its key may write, or none is asked for, and the server is not read-only.
+	// well: its key may write, or none is asked for, and the server is not read-only. Its
+	// requests wait for their turn; how long a call takes is for the handler to bound.
 	MCP func(mayWrite func(*http.Request) bool) http.Handler
 	// Version is what the OpenAPI document and the metrics say of this program.
 	Version string

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,6 +37,8 @@ type Options struct {
 	// Place says which file a hit came from, and its first and last line there, from 1, or 0
 	// where it has none; nil means that no hit came from a file.
 	Place func(engine.Hit) (path string, lines [2]int, ok bool)
+	// Timeout ends calls of the tools that read; 0 means that they take what they take.
+	Timeout time.Duration
 	// Version is told to clients as that of the server.
 	Version string
 	// AnyHost lets Handler answer whatever the Host header says, where whoever mounts it
@@ -146,6 +149,14 @@ func within(ctx, outer context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(outer, func() { cancel(context.Cause(outer)) })
 	return ctx, func() { stop(); cancel(nil) }
+}
+
+// limited returns a context that is done after the time of a call that reads.
+func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.o.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.o.Timeout)
 }
 
 // reader closes what can be closed.

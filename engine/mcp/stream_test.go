@@ -219,6 +219,21 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// A call that reads and takes too long is told so.
+func TestTimeout(t *testing.T) {
+	db := newSlow(t)
+	c := connect(t, db, mcp.Options{Timeout: 30 * time.Millisecond})
+	if text, failed := call(t, c, "search", object{"query": "keys"}, nil); !failed || !strings.Contains(text, "too long") {
+		t.Error(text)
+	}
+	if err := <-db.saw; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the search saw %v", err)
+	}
+	if text, failed := call(t, c, "index", object{"documents": []object{{"id": "new", "text": "a text"}}}, nil); failed {
+		t.Error(text)
+	}
+}
+
 // A request that is given up ends its call.
 func TestHTTPRequestGivenUp(t *testing.T) {
 	db := newSlow(t)
