@@ -174,6 +174,21 @@ func (s *Set) there(name string) *engine.Engine {
 	return nil
 }
 
+// Opened returns the collections that are open, by name: those that were created or asked for
+// since Open, and not dropped. They belong to the set, as those of Get do. It opens none and
+// waits for nobody.
+func (s *Set) Opened() map[string]engine.Database {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]engine.Database{}
+	for name, c := range s.all {
+		if c.db != nil && !c.dropped {
+			open[name] = c.db
+		}
+	}
+	return open
+}
+
 // known refuses names that no collection has.
 func (s *Set) known(name string) error {
 	if err := s.open(); err != nil {

@@ -158,7 +158,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	defer func() { err = errors.Join(err, set.Close()) }()
 	h.Collections = set
 	h.Page = page.Handler()
-	h.MCP = mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Logger: h.Logger, Version: h.Version}).Handler(nil)
+	h.MCP = mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
 	s, err := httpapi.New(db, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)

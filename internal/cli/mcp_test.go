@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -146,4 +148,47 @@ func TestServeHasPageAndMCP(t *testing.T) {
 			t.Errorf("POST /mcp with %q: %d %.200s", key, code, body)
 		}
 	}
+	// Who may read is offered what reads, and stores nothing; who may write is offered all.
+	for _, x := range []struct{ key, tools, index, list string }{
+		{"reader-0123456789", "explain get list search", "may only be read", "The database is empty."},
+		{"writer-0123456789", "explain get index list search", "", "1 documents."},
+		{"reader-0123456789", "explain get list search", "may only be read", "1 documents."},
+	} {
+		c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+			Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: withKey(x.key)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tools []string
+		for tool, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools = append(tools, tool.Name)
+		}
+		slices.Sort(tools)
+		if got := strings.Join(tools, " "); got != x.tools {
+			t.Errorf("%s is offered %s", x.key, got)
+		}
+		_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "index", Arguments: map[string]any{"documents": []map[string]any{{"id": "a", "text": "Otters live in rivers."}}}})
+		if (err == nil) != (x.index == "") || err != nil && !strings.Contains(err.Error(), x.index) {
+			t.Errorf("%s: index answers %v", x.key, err)
+		}
+		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list"})
+		if err != nil || res.IsError || !strings.HasPrefix(res.Content[0].(*sdk.TextContent).Text, x.list) {
+			t.Errorf("%s: list answers %v %+v", x.key, err, res)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// withKey sends a key with each request.
+type withKey string
+
+func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(k))
+	return http.DefaultTransport.RoundTrip(r)
 }
