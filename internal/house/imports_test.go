@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"engine/folder":                         {"engine", "engine/files", "engine/filter", "internal/atomicfile", "internal/regular"},
 	"engine/client":                         {"engine", "engine/internal/metadata", "encoder", "modulate", "store"},
 	"engine/adapters/internal/adapt":        {"engine", "engine/filter", "encoder"},
+	"engine/adapters/internal/adapttest":    {"engine", "encoder"},
 	"engine/filter":                         {"engine/internal/fault", "engine/internal/metadata"},
 	"engine/fusion":                         {"engine/internal/fault", "index/inverted"},
 	"modulate/local":                        {"modulate", "internal/vec", "internal/cow", "internal/snapshot"},
