@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -133,5 +134,73 @@ func TestKilledHolder(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "socket")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+// TestServeOutlivesHolder: a server that began with a database which another process had
+// open goes on by itself when that one is done, or killed: it has what was stored there,
+// and stores more.
+func TestServeOutlivesHolder(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("signals cannot be sent to a child on Windows")
+	}
+	t.Setenv("LEXSEM_CACHE", t.TempDir())
+	for _, killed := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "db")
+		holder := indexing(t, dir, 20)
+		url, server := served(t, "--db", dir)
+		held := func() (pid int) {
+			t.Helper()
+			code, out, notes := lexsem(t, "stats", "--db", dir, "--json")
+			var s statsSummary
+			if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.HeldBy == nil {
+				t.Fatalf("%v; exit %d: %s%s", err, code, out, notes)
+			}
+			return s.HeldBy.PID
+		}
+		finds := func(word, id string) {
+			t.Helper()
+			code, body := call(t, "POST", url+"/v1/search", fmt.Sprintf(`{"query": %q, "k": 1}`, word))
+			if code != 200 || !strings.Contains(body, fmt.Sprintf(`"id":%q`, id)) {
+				t.Fatalf("killed %v: %d %s; %s", killed, code, body, server.said)
+			}
+		}
+		finds("number3", "d3")
+		if code, body := call(t, "PUT", url+"/v1/documents/before", `{"text": "stored by way of the holder"}`); code != 200 {
+			t.Fatal(code, body)
+		}
+		if pid := held(); pid != holder.Process.Pid {
+			t.Fatalf("process %d has the database open, want %d", pid, holder.Process.Pid)
+		}
+		var err error
+		if killed {
+			err = holder.Process.Kill()
+		} else {
+			err = holder.in.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := holder.Wait(); (err != nil) != killed {
+			t.Fatalf("killed %v: %v, %s", killed, err, holder.said)
+		}
+		finds("number17", "d17")
+		finds("holder", "before")
+		if pid := held(); pid != server.Process.Pid {
+			t.Errorf("process %d has the database open, want the server %d", pid, server.Process.Pid)
+		}
+		if code, body := call(t, "PUT", url+"/v1/documents/after", `{"text": "stored by the server alone"}`); code != 200 {
+			t.Fatal(code, body)
+		}
+		finds("alone", "after")
+		if err := server.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Wait(); err != nil {
+			t.Errorf("killed %v: %v, %s", killed, err, server.said)
+		}
+		if code, out, notes := lexsem(t, "count", "--db", dir); code != 0 || strings.TrimSpace(out) != "22" {
+			t.Errorf("killed %v: exit %d: %s%s", killed, code, out, notes)
+		}
 	}
 }
