@@ -142,16 +142,17 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 			return err
 		}
 	}
-	h.Encoder = db.enc
+	enc := db.encoder()
+	h.Encoder = enc
 	each := engine.Options{ReadOnly: *o.readOnly, AcceptModel: a.acceptModel, Logger: h.Logger}
-	if db.enc == nil {
+	if enc == nil {
 		st, err := db.Stats(ctx)
 		if err != nil {
 			return err
 		}
 		each.Dim = st.Dim
 	}
-	set, err := collections.Open(store.CollectionsDir(dir), db.enc, collections.Options{Engine: each})
+	set, err := collections.Open(store.CollectionsDir(dir), enc, collections.Options{Engine: each})
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (
 		if err != nil {
 			return client.Opened{}, err
 		}
-		d.enc, d.own = db.enc, db
+		d.opened(db)
 		return client.Opened{Database: db, Model: db.model, Alone: db.alone}, nil
 	}
 	j, err := client.Join(ctx, dir, open, client.JoinOptions{
