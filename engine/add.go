@@ -213,7 +213,7 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 			window = e.window()
 		}
 		texts, rows = nil, rows[:0] // an encoder that outlives the call may read texts
-		e.report(Progress{Stage: "encode", Done: done, Total: len(records)})
+		e.report(ctx, Progress{Stage: "encode", Done: done, Total: len(records)})
 		return nil
 	}
 	ready := func(r *record) bool { return len(r.Rows) > 0 && r.Rows[0].Vector != nil }
@@ -329,7 +329,7 @@ func (e *Engine) stage(ctx context.Context, records []record, replace bool) (Add
 		}
 		changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, &r.Document)})
 		if i%1000 == 999 {
-			e.report(Progress{Stage: "store", Done: i + 1, Total: len(records)})
+			e.report(ctx, Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}
 	}
 	if len(changes) == 0 {

@@ -53,7 +53,7 @@ func (e *Engine) Patch(ctx context.Context, patches []Patch) (_ int, err error) 
 				changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, d)})
 			}
 			if i%1000 == 999 {
-				e.report(Progress{Stage: "store", Done: i + 1, Total: len(merges)})
+				e.report(ctx, Progress{Stage: "store", Done: i + 1, Total: len(merges)})
 			}
 		}
 		return changes, nil

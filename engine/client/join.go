@@ -22,6 +22,10 @@ type JoinOptions struct {
 	// Accept, if not nil, is asked about the holder before its answers are used: an
 	// error is that of Join, unless the holder ends within Wait.
 	Accept func(context.Context, *Client) error
+	// Progress, if not nil, hears of long work of the holder for calls of this process, as
+	// engine.Options.Progress does of such work here, from one goroutine at a time. Of
+	// reports that come faster than 20 a second the newest arrive.
+	Progress func(engine.Progress)
 	// Warn, if not nil, hears that the database could not be shared.
 	Warn func(error)
 }
@@ -149,6 +153,7 @@ func (j *Joined) attempt(ctx context.Context) error {
 
 // take uses a holder.
 func (j *Joined) take(ctx context.Context, c *Client) error {
+	c.progress = j.o.Progress
 	if j.o.Accept != nil {
 		err := j.o.Accept(ctx, c)
 		if errors.Is(err, ErrLost) { // it has ended: another attempt finds out
