@@ -89,6 +89,7 @@ func (d *database) settle(ctx context.Context, p *progress) error {
 	if _, other := d.Holder(); other {
 		return nil
 	}
+	defer p.done()
 	done := make(chan error, 1)
 	go func() { done <- d.Flush(ctx) }()
 	tick := time.NewTicker(time.Second / 2)
