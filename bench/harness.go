@@ -32,7 +32,10 @@ type Options struct {
 	// Distractors searches those others, too, though no query asks for them
 	// and no bridge is fitted to them: an index that has grown since the fit.
 	Distractors bool
-	// QueriesLimit caps the queries of each task; 0 means no cap.
+	// Half of the queries of each task that is asked; the zero value is all.
+	// Bridges are fitted alike for each.
+	Half Half
+	// QueriesLimit caps the queries of each task, in that half; 0 means no cap.
 	QueriesLimit int
 	// Seed of the tasks, the fits and the paired test; 0 means 1.
 	Seed uint64
@@ -103,7 +106,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
 		Cost: Cost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
 		},
@@ -190,9 +193,12 @@ func newPlan(o Options) (*plan, error) {
 			}
 		}
 	}
+	var err error
+	if o.Half, err = ParseHalf(string(o.Half)); err != nil {
+		return nil, err
+	}
 	p := &plan{Options: o}
-	err := p.parse()
-	if err != nil {
+	if err := p.parse(); err != nil {
 		return nil, err
 	}
 	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
@@ -216,7 +222,7 @@ func newPlan(o Options) (*plan, error) {
 	default:
 		p.leftOut = func() *Targets { return leftOutTargets(all, p.targets) }
 	}
-	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
+	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
 		if err != nil {

@@ -14,6 +14,7 @@ type Report struct {
 	Truncated   int    `json:"truncated"` // of those, texts cut at the encoder's limit
 	Encoder     string `json:"encoder"`
 	Seed        uint64 `json:"seed"`
+	Half        Half   `json:"half"`    // of the queries that was asked; "all" for both
 	Version     string `json:"version"` // of the program
 	// Index is the kind of index that vectors were searched with; "" is exact.
 	Index string `json:"index,omitempty"`

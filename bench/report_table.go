@@ -40,8 +40,12 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 		}
 		rows = append(rows, append(row, delta, p, fmt.Sprintf("%.3f", res.MsPerQuery)))
 	}
+	half := r.Half.Label()
+	if half != "" {
+		half = " · " + half
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %s · %s · seed %d\n\n", r.Data, r.Searched("documents"), r.Encoder, r.Seed)
+	fmt.Fprintf(&b, "%s · %s · %s · seed %d%s\n\n", r.Data, r.Searched("documents"), r.Encoder, r.Seed, half)
 	writeAligned(&b, rows, 2)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

@@ -19,7 +19,8 @@ type Task struct {
 	// its own id, also where several share a text.
 	Judged bool
 	// LeftOut counts the targets, or the judged queries, that gave no query:
-	// too short for the span, too few words, no positive judgement.
+	// too short for the span, too few words, no positive judgement. Those of
+	// the other half (TaskInput.Half) do not count.
 	LeftOut int
 }
 
@@ -28,7 +29,8 @@ type TaskInput struct {
 	Corpus  *Corpus
 	Targets *Targets
 	Seed    uint64
-	Limit   int // most queries wanted; 0 for all
+	Limit   int  // most queries wanted; 0 for all
+	Half    Half // which of the queries are wanted, see Asks; the zero value is all
 	Read    ReadOptions
 }
 
@@ -58,7 +60,7 @@ func RegisterTask(k TaskKind) TaskKind {
 func TaskKinds() []TaskKind { return sortedByName(taskKinds) }
 
 // MakeTask builds the task called name, for example "part:16". It is the same
-// for the same corpus, seed and limit. A task without any query is
+// for the same corpus, seed, limit and half. A task without any query is
 // ErrNoQueries.
 func MakeTask(name string, in TaskInput) (*Task, error) {
 	family, arg, colon := strings.Cut(name, ":")
@@ -76,8 +78,12 @@ func MakeTask(name string, in TaskInput) (*Task, error) {
 	}
 	t.Name = name
 	if len(t.Queries) == 0 && t.LeftOut == 0 {
-		return nil, fmt.Errorf("task %s on %s: %w: the corpus has none (judged ones stand in queries.jsonl and qrels/test.tsv); choose tasks that are made from passages, such as keyword,part:16",
-			name, in.Corpus.Name, ErrNoQueries)
+		part := "the corpus"
+		if h := in.Half.Label(); h != "" {
+			part = "the " + h + " of the corpus"
+		}
+		return nil, fmt.Errorf("task %s on %s: %w: %s has none (judged ones stand in queries.jsonl and qrels/test.tsv); choose tasks that are made from passages, such as keyword,part:16",
+			name, in.Corpus.Name, ErrNoQueries, part)
 	}
 	if len(t.Queries) == 0 {
 		return nil, fmt.Errorf("task %s on %s: %w: all %d candidates were left out; choose another task or corpus",
@@ -96,6 +102,9 @@ func perTarget(task string, in TaskInput, draw func(rng *rand.Rand, target int) 
 	order := newRand(in.Seed, task, "order").Perm(in.Targets.Len())
 	for _, i := range order {
 		id := in.Targets.ID(i)
+		if !in.Asks(id) {
+			continue
+		}
 		text := draw(newRand(in.Seed, task, id), i)
 		if text == "" {
 			t.LeftOut++
