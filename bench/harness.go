@@ -32,6 +32,12 @@ type Options struct {
 	// Distractors searches those others, too, though no query asks for them
 	// and no bridge is fitted to them: an index that has grown since the fit.
 	Distractors bool
+	// Clean makes probes that share nothing with what bridges are fitted by. Fits
+	// leave half of each passage alone (train.Reserved) and part:N, from four
+	// words, is drawn from that half; the epoch is chosen by queries of one
+	// passage in eight (train.Selects), and no probe asks for these. A bridge
+	// that is to serve learns from whole passages, as without Clean.
+	Clean bool
 	// Half of the queries of each task that is asked; the zero value is all.
 	// Bridges are fitted alike for each.
 	Half Half
@@ -94,7 +100,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	defer func() { err = errors.Join(err, done()) }()
 	encodeBegan, encodeCPU := time.Now(), cpuTime()
 	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Progress: p.Progress,
 	})
 	if err != nil {
@@ -106,7 +112,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
 		Cost: Cost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
 		},
@@ -149,7 +155,7 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 		report.Cases = append(report.Cases, p.cases(p.tasks[i], row, p.Cases)...)
 		report.Results = append(report.Results, row...)
 	}
-	return nil
+	return p.overlaps(ctx, setting, report)
 }
 
 // compareBy is the metric that systems are compared by.
@@ -222,7 +228,7 @@ func newPlan(o Options) (*plan, error) {
 	default:
 		p.leftOut = func() *Targets { return leftOutTargets(all, p.targets) }
 	}
-	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Read: o.Read}
+	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Clean: o.Clean, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
 		if err != nil {

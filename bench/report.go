@@ -27,6 +27,11 @@ type Report struct {
 	// Fit has an entry for every system that was fitted on the corpus. All
 	// passages were seen in fitting; the queries of the tasks were not.
 	Fit map[string]Fit `json:"fit"`
+	// Clean tells that the probes are clean ones, see Options.Clean.
+	Clean bool `json:"clean"`
+	// Overlaps tell, for each task made from passages, what its queries share
+	// with those of the fits; none where no system was taught by queries.
+	Overlaps []Overlap `json:"overlaps,omitempty"`
 	// Cost is what the whole took.
 	Cost Cost `json:"cost"`
 	// Cases are queries that a system answered much better or much worse than
@@ -100,4 +105,17 @@ func (r *Report) Searched(passages string) string {
 		return fmt.Sprintf("%d %s", r.Documents, passages)
 	}
 	return fmt.Sprintf("%d %s among %d others", r.Documents, passages, r.Distractors)
+}
+
+// Asked says in words which queries were asked, each part behind sep: their
+// half, if it is not all, and that probes are clean; "" for neither.
+func (r *Report) Asked(sep string) string {
+	out := ""
+	if h := r.Half.Label(); h != "" {
+		out += sep + h
+	}
+	if r.Clean {
+		out += sep + "clean probes"
+	}
+	return out
 }

@@ -46,6 +46,7 @@ type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
 	MaxFitQueries     int
+	Clean             bool // see Options
 	CacheDir          string
 	Index             string
 	Ef                int

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // Task is one set of questions and what counts as an answer.
@@ -20,7 +22,8 @@ type Task struct {
 	Judged bool
 	// LeftOut counts the targets, or the judged queries, that gave no query:
 	// too short for the span, too few words, no positive judgement. Those of
-	// the other half (TaskInput.Half) do not count.
+	// the other half (TaskInput.Half) do not count, nor those that a clean probe
+	// never asks (TaskInput.Clean).
 	LeftOut int
 }
 
@@ -31,7 +34,10 @@ type TaskInput struct {
 	Seed    uint64
 	Limit   int  // most queries wanted; 0 for all
 	Half    Half // which of the queries are wanted, see Asks; the zero value is all
-	Read    ReadOptions
+	// Clean asks of a task made from passages what a clean fit has not seen, see
+	// Options.Clean.
+	Clean bool
+	Read  ReadOptions
 }
 
 // TaskKind is a family of tasks. Add one by a file with
@@ -102,7 +108,7 @@ func perTarget(task string, in TaskInput, draw func(rng *rand.Rand, target int) 
 	order := newRand(in.Seed, task, "order").Perm(in.Targets.Len())
 	for _, i := range order {
 		id := in.Targets.ID(i)
-		if !in.Asks(id) {
+		if !in.Asks(id) || in.Clean && train.Selects(in.Targets.Texts[i]) {
 			continue
 		}
 		text := draw(newRand(in.Seed, task, id), i)

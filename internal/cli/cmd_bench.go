@@ -50,6 +50,7 @@ func declareBench(f *flags) *benchOptions {
 		metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+names(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name })+", each with @cutoff"),
 		limit:      f.int("queries-limit", 0, "queries of each task; default all"),
 		half:       f.str("half", string(bench.AllQueries), "`HALF`queries of each task: dev, test or all; a fixed half by the SHA-256 of the query's id"),
+		clean:      f.bool("clean", "probes that share no run of words with what bridges are fitted by: fits leave half of each passage to them"),
 		passages:   f.int("passages-limit", 0, "passages of the corpus, drawn by the seed; default all"),
 		distract:   f.bool("distractors", "search the passages that --passages-limit leaves out, too; none is asked for or fitted to"),
 		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
@@ -67,7 +68,7 @@ type benchOptions struct {
 	data, systems, tasks, metrics, json, md, html, runs, cache, index, half *string
 	limit, passages, perPassage, maxFit, ef, cases                          *int
 	seed                                                                    *uint64
-	skipBad, distract, terms                                                *bool
+	skipBad, distract, terms, clean                                         *bool
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -120,7 +121,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 		return bench.Options{}, usagef("--half %q: use dev, test or all", *o.half)
 	}
 	return bench.Options{
-		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Half: half,
+		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Half: half, Clean: *o.clean,
 		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
 	}, nil
