@@ -112,7 +112,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
 		Cost: Cost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
 		},
@@ -136,6 +136,9 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 		}
 		if fit != nil {
 			report.Fit[system.Name] = *fit
+		}
+		if n := bytesOf(retriever); n > 0 {
+			report.BytesPerPassage[system.Name] = float64(n) / float64(p.targets.Len())
 		}
 		for i, task := range p.tasks {
 			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: 0, Total: len(task.Queries)})
@@ -283,12 +286,12 @@ func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Quest
 
 // measure lets one system answer one task.
 func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Task, questions []Question) (Result, error) {
-	began := time.Now()
+	began, cpu := time.Now(), cpuTime()
 	hits, err := r.Retrieve(ctx, questions, min(p.depth, p.targets.Len()))
 	if err != nil {
 		return Result{}, fmt.Errorf("system %s on task %s: %w", system.Name, task.Name, err)
 	}
-	took := time.Since(began)
+	took, worked := time.Since(began), cpuTime()-cpu
 	rankings := task.rankings(p.targets, hits, p.depth)
 	scores, err := Evaluate(task.Qrels, rankings, p.metrics)
 	if err != nil {
@@ -302,7 +305,8 @@ func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Ta
 	result := Result{
 		System: system.Name, Task: task.Name, Queries: len(scores.Queries), LeftOut: task.LeftOut,
 		Metrics: scores.Mean, PerQuery: scores.Values,
-		MsPerQuery: took.Seconds() * 1000 / float64(len(questions)),
+		MsPerQuery:    took.Seconds() * 1000 / float64(len(questions)),
+		CPUMsPerQuery: worked.Seconds() * 1000 / float64(len(questions)),
 	}
 	result.firsts(task, rankings, scores.Queries)
 	return result, nil

@@ -24,6 +24,10 @@ type Report struct {
 	// Results stand by task in the order asked for, and within a task by
 	// system.
 	Results []Result `json:"results"`
+	// BytesPerPassage is the memory that each system answers from, divided by
+	// the passages that it indexes: vectors, words, and what modulates queries.
+	// Systems that do not tell have no entry.
+	BytesPerPassage map[string]float64 `json:"bytes_per_passage,omitempty"`
 	// Fit has an entry for every system that was fitted on the corpus. All
 	// passages were seen in fitting; the queries of the tasks were not.
 	Fit map[string]Fit `json:"fit"`
@@ -60,6 +64,9 @@ type Result struct {
 	// MsPerQuery is the wall time of modulating and searching, queries encoded
 	// before, on all cores, divided by the queries.
 	MsPerQuery float64 `json:"ms_per_query"`
+	// CPUMsPerQuery is the processor time of the same work, all threads, divided
+	// by the queries. Other work on the machine moves it less.
+	CPUMsPerQuery float64 `json:"cpu_ms_per_query"`
 	// PerQuery holds the scores behind Metrics, one for each query of the task.
 	PerQuery map[string][]float64 `json:"per_query,omitempty"`
 
@@ -86,6 +93,8 @@ type Fit struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// Queries is the number of self-made training queries, 0 for a closed form.
 	Queries int `json:"queries"`
+	// Bytes is the memory of what was made: sums and fitted parameters.
+	Bytes int64 `json:"bytes,omitempty"`
 	// Passages is the number of passages seen.
 	Passages int `json:"passages"`
 }

@@ -23,8 +23,8 @@ them by exact search. Bridges are fitted on the corpus with other seeds than the
 Figures are means over all queries that have an answer, in hundredths; p is that of a paired
 randomization test against dense, with Holm's correction over the systems of a task (JSON: p_holm,
 beside the raw p). What is chosen on --half dev is reported on --half test. Other parts: bench ann
-measures indexes, bench curve gain against amounts, bench compare and bench report show what --json
-wrote, and bench capretrieval, sure, sage, limit and image are the protocols of papers.`,
+measures indexes, bench curve gain against amounts, bench compare, bench report and bench summary
+show what --json wrote, and bench capretrieval, sure, sage, limit and image are the protocols of papers.`,
 	examples: []string{
 		"lexsem bench --data beir/scifact",
 		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",
