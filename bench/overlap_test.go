@@ -155,3 +155,50 @@ func TestCleanRun(t *testing.T) {
 func (c *Corpus) passage(id string) Passage {
 	return c.Passages[slices.IndexFunc(c.Passages, func(p Passage) bool { return p.ID == id })]
 }
+
+// A clean span has as many words as keep it apart: three between dashes may
+// stand anywhere.
+func TestCleanSpansHaveWords(t *testing.T) {
+	passage := strings.Repeat("one – two – three four five six ", 10)
+	for seed := range uint64(200) {
+		if span := cleanSpan(newRand(seed, "span"), passage, 4); len(strings.Fields(span)) != 4 || len(text.Words(nil, span)) != 4 {
+			t.Fatalf("%q is drawn", span)
+		}
+	}
+	for _, s := range []string{strings.Repeat("one – ", 40), "four words and more", ""} {
+		if span := cleanSpan(newRand(1, "span"), s, 4); span != "" {
+			t.Errorf("%q is drawn from %q", span, s)
+		}
+	}
+}
+
+// A fit to whole passages is that of a run without clean probes, and stands
+// beside the clean one.
+func TestWholeFitsBesideCleanOnes(t *testing.T) {
+	o := Options{Data: townCorpus(t, 90), Systems: []string{"dense", "slr", "whole:slr"}, Tasks: []string{"query", "part:6"}, Clean: true, QueriesPerPassage: 8}
+	run := func() *Report {
+		rep, err := Run(context.Background(), encoder.NewHash(64), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep
+	}
+	clean := run()
+	if whole, own := clean.Fit["whole:slr"], clean.Fit["slr"]; whole.Cached || whole.Loss == own.Loss || clean.Overlaps[0].Taught != 0 {
+		t.Errorf("fits %+v and %+v", whole, own)
+	}
+	o.Clean, o.Systems = false, []string{"dense", "slr"}
+	plain := run()
+	if plain.Fit["slr"].Loss != clean.Fit["whole:slr"].Loss || plain.Results[1].Metrics["ndcg@10"] != clean.Results[2].Metrics["ndcg@10"] {
+		t.Errorf("judged queries: %v by whole:slr, %v by slr of a plain run", clean.Results[2].Metrics, plain.Results[1].Metrics)
+	}
+	o.Systems = []string{"whole:slr"}
+	if _, err := Run(context.Background(), encoder.NewHash(64), o); !errors.Is(err, ErrOption) {
+		t.Errorf("whole fits without clean probes: %v", err)
+	}
+	for _, bad := range []string{"whole", "whole:", "whole:rlr", "whole:none"} {
+		if _, err := ParseSystem(bad); !errors.Is(err, ErrUnknownName) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
