@@ -22,8 +22,9 @@ type Curve struct {
 	Encoder string       `json:"encoder"`
 	Seed    uint64       `json:"seed"`
 	Version string       `json:"version"`
-	Over    string       `json:"over"` // OverQueries or OverPassages
-	Half    Half         `json:"half"` // of the queries that was asked; "all" for both
+	Over    string       `json:"over"`  // OverQueries or OverPassages
+	Half    Half         `json:"half"`  // of the queries that was asked; "all" for both
+	Clean   bool         `json:"clean"` // see Options
 	Points  []CurvePoint `json:"points"`
 }
 
@@ -71,7 +72,8 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 		if err != nil {
 			return nil, err
 		}
-		c.Data, c.Encoder, c.Seed, c.Version, c.Half = rep.Data, rep.Encoder, rep.Seed, rep.Version, rep.Half
+		c.Data, c.Encoder, c.Seed, c.Version = rep.Data, rep.Encoder, rep.Seed, rep.Version
+		c.Half, c.Clean = rep.Half, rep.Clean
 		for i := range rep.Results {
 			rep.Results[i].PerQuery = nil
 		}

@@ -118,12 +118,17 @@ func (r *Report) Searched(passages string) string {
 
 // Asked says in words which queries were asked, each part behind sep: their
 // half, if it is not all, and that probes are clean; "" for neither.
-func (r *Report) Asked(sep string) string {
+func (r *Report) Asked(sep string) string { return asked(r.Half, r.Clean, sep) }
+
+// Asked is as that of a Report.
+func (c *Curve) Asked(sep string) string { return asked(c.Half, c.Clean, sep) }
+
+func asked(h Half, clean bool, sep string) string {
 	out := ""
-	if h := r.Half.Label(); h != "" {
-		out += sep + h
+	if l := h.Label(); l != "" {
+		out += sep + l
 	}
-	if r.Clean {
+	if clean {
 		out += sep + "clean probes"
 	}
 	return out

@@ -69,7 +69,7 @@ func markdownBench(out *strings.Builder, r *bench.Report) {
 }
 
 func markdownCurve(out *strings.Builder, c *bench.Curve) {
-	fmt.Fprintf(out, "## %s over %s\n\n%s, seed %d%s, %s × 100.\n\n", escapeCell(c.Data), c.Over, escapeCell(c.Encoder), c.Seed, halfOf(c.Half), mainMetric)
+	fmt.Fprintf(out, "## %s over %s\n\n%s, seed %d%s, %s × 100.\n\n", escapeCell(c.Data), c.Over, escapeCell(c.Encoder), c.Seed, c.Asked(", "), mainMetric)
 	if len(c.Points) == 0 {
 		return
 	}
@@ -89,14 +89,6 @@ func markdownCurve(out *strings.Builder, c *bench.Curve) {
 		}
 		out.WriteString("\n")
 	}
-}
-
-// halfOf names the half of the queries behind a comma, if it is not all.
-func halfOf(h bench.Half) string {
-	if h.Label() == "" {
-		return ""
-	}
-	return ", " + h.Label()
 }
 
 // escapeCell keeps a name from ending a cell or starting markup.
