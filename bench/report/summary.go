@@ -37,8 +37,9 @@ type SummaryKind struct {
 type SummaryRow struct {
 	System string        `json:"system"`
 	Cells  []SummaryCell `json:"cells"`
-	// CPUMsPerQuery and BytesPerPassage are means over the corpora; 0 where a
-	// report does not tell.
+	// CPUMsPerQuery is a mean over the corpora, BytesPerPassage the memory of all
+	// corpora over the passages of all, as small ones have little to share fixed
+	// costs among; 0 where a report does not tell.
 	CPUMsPerQuery   float64 `json:"cpu_ms_per_query"`
 	BytesPerPassage float64 `json:"bytes_per_passage"`
 }
@@ -222,15 +223,17 @@ func costOf(reports []*bench.Report, system string) float64 {
 	return sum / float64(len(reports))
 }
 
+// bytesOf is the memory of a passage over all reports.
 func bytesOf(reports []*bench.Report, system string) float64 {
-	sum := 0.0
+	bytes, passages := 0.0, 0
 	for _, r := range reports {
 		if r.BytesPerPassage[system] == 0 {
 			return 0
 		}
-		sum += r.BytesPerPassage[system]
+		bytes += r.BytesPerPassage[system] * float64(r.Distinct)
+		passages += r.Distinct
 	}
-	return sum / float64(len(reports))
+	return bytes / float64(passages)
 }
 
 // WriteSummaries writes summaries of the same reports as Markdown, a table a

@@ -13,7 +13,7 @@ import (
 // made is a report of one corpus: the scores of two systems on each task, one
 // for each id.
 func made(data string, ids []string, tasks map[string][2][]float64) *bench.Report {
-	r := &bench.Report{Data: data, Encoder: "enc", Version: "v1", Seed: 1, BytesPerPassage: map[string]float64{"dense": 100, "hybrid": 300}}
+	r := &bench.Report{Data: data, Encoder: "enc", Version: "v1", Seed: 1, Distinct: 30, BytesPerPassage: map[string]float64{"dense": 100, "hybrid": 300}}
 	for _, task := range []string{"query", "keyword", "keyword-rake", "part:8", "part:16", "poem"} {
 		scores, ok := tasks[task]
 		if !ok {
@@ -41,6 +41,7 @@ func TestSummaryWeighsKindsAndCorporaAlike(t *testing.T) {
 			"part:8":  {{.7, 0, .9, 0}, {1, 0, 1, 0}},
 		}),
 	}
+	reports[1].Distinct, reports[1].BytesPerPassage["hybrid"] = 10, 700 // (30·300 + 10·700) / 40 = 400
 	test, err := Summarize(reports, bench.TestHalf, "ndcg@10", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func TestSummaryWeighsKindsAndCorporaAlike(t *testing.T) {
 	// dense: questions .3; keywords ½(½(0+1) + 1) = .75; spans .8.
 	for i, want := range [][]float64{{(.3 + .75 + .8) / 3, .3, .75, .8}, {(1 + .75 + 1) / 3, 1, .75, 1}} {
 		row := test.Rows[i]
-		if len(row.Cells) != 4 || row.CPUMsPerQuery != float64(i+1) || row.BytesPerPassage != []float64{100, 300}[i] {
+		if len(row.Cells) != 4 || row.CPUMsPerQuery != float64(i+1) || row.BytesPerPassage != []float64{100, 400}[i] {
 			t.Fatalf("row %+v", row)
 		}
 		for c, cell := range row.Cells {
@@ -73,7 +74,7 @@ func TestSummaryWeighsKindsAndCorporaAlike(t *testing.T) {
 	}
 	for _, want := range []string{
 		`\| dev half, ndcg@10 × 100 \| mean \| questions \(1\) \| keywords \(2\) \| spans \(1\) \| CPU µs a query \| bytes a passage \|`,
-		`\| hybrid \| \*\*91\.7\*\* \(91\.7–91\.7\) \| \*\*100\.0\*\* \(100\.0–100\.0\) \| \*\*75\.0\*\* .* \| 2000 \| 300 \|`,
+		`\| hybrid \| \*\*91\.7\*\* \(91\.7–91\.7\) \| \*\*100\.0\*\* \(100\.0–100\.0\) \| \*\*75\.0\*\* .* \| 2000 \| 400 \|`,
 		`\| dense \| 61\.7 .* \| 30\.0 \(20\.0–40\.0\) \| \*\*75\.0\*\* `,
 		`Keywords: a, b\+c \(6 and 6 queries\)`,
 	} {
