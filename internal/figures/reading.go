@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// anyReport has what the reports of lexsem bench and of its protocols hold.
+type anyReport struct {
+	Data    string      `json:"data"`
+	Results []anyResult `json:"results"`
+	Points  []struct {  // of a curve
+		X       int         `json:"x"`
+		Results []anyResult `json:"results"`
+	} `json:"points"`
+	Types []struct { // of queries, CapRetrieval
+		Type    string `json:"type"`
+		Systems []struct {
+			System              string
+			Mean, Higher, Lower float64 // the shares above and below BM25
+		} `json:"systems"`
+	} `json:"types"`
+}
+
+type anyResult struct {
+	System, Task string
+	Data         string             `json:"data"`
+	Queries      int                `json:"queries"`
+	Metrics      map[string]float64 `json:"metrics"`
+	VsDense      *struct {
+		P *float64 `json:"p_holm"`
+	} `json:"vs_dense"`
+
+	Testbed string   `json:"testbed"` // SURE
+	RDC     *float64 `json:"rdc"`
+	ROC     *float64 `json:"roc"`
+	Gap     *float64 `json:"gap"`
+
+	Similarity string             `json:"similarity"` // SAGE
+	Score      *float64           `json:"score"`
+	Parts      map[string]float64 `json:"parts"`
+}
+
+// reading gives the values of a report by their words: set (or as), what else
+// there is, task, system, metric. Shares that documents print in hundredths are
+// in hundredths.
+func reading(raw []byte, as string) (map[string]float64, error) {
+	var r anyReport
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("the report: %w", err)
+	}
+	set := r.Data
+	if as != "" {
+		set = as
+	}
+	values := map[string]float64{}
+	for _, row := range r.Results {
+		row.values(set, values)
+	}
+	for _, p := range r.Points {
+		for _, row := range p.Results {
+			row.values(fmt.Sprintf("%s %d", set, p.X), values)
+		}
+	}
+	for _, t := range r.Types {
+		for _, s := range t.Systems {
+			for name, v := range map[string]float64{"mean": s.Mean, "higher": s.Higher, "lower": s.Lower} {
+				values[strings.Join([]string{set, t.Type, s.System, name}, " ")] = 100 * v
+			}
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("the report holds no values")
+	}
+	return values, nil
+}
+
+func (row anyResult) values(set string, into map[string]float64) {
+	put := func(v float64, words ...string) { into[strings.Join(words, " ")] = v }
+	switch {
+	case row.Similarity != "":
+		if row.Data != "" && set == "" {
+			set = row.Data
+		}
+		put(*row.Score, set, row.Task, row.Similarity, "score")
+		for _, part := range []string{"all", "replaced"} {
+			if v, ok := row.Parts[part]; ok {
+				put(v, set, row.Task, row.Similarity, part)
+			}
+		}
+	case row.RDC != nil:
+		put(*row.RDC, set, row.Testbed, row.System, "rdc")
+		if row.ROC != nil {
+			put(*row.ROC, set, row.Testbed, row.System, "roc")
+		}
+		if row.Gap != nil {
+			put(*row.Gap, set, row.Testbed, row.System, "gap")
+		}
+	default:
+		for metric, v := range row.Metrics {
+			put(100*v, set, row.Task, row.System, metric)
+		}
+		if row.VsDense != nil && row.VsDense.P != nil {
+			put(*row.VsDense.P, set, row.Task, row.System, "p")
+		}
+	}
+}
