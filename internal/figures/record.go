@@ -21,10 +21,9 @@ import (
 const runsDir = "docs/runs"
 
 // held are the documents whose figures come from runs.
-var held = []string{"README.md", "docs/BENCHMARKS.md", "docs/METHOD.md", "docs/DECISIONS.md"}
+var held = []string{"README.md", "docs/BENCHMARKS.md", "docs/METHOD.md", "docs/DECISIONS.md", "docs/HISTORY.md"}
 
-// record measures the runs whose names begin with prefix, command by command, and
-// keeps what was measured: what a file has already is skipped.
+// record measures the chosen runs, command by command, and keeps what was measured: what a file has already is skipped.
 func record(ctx context.Context, prefix string) error {
 	all, err := chosenRuns(prefix)
 	if err != nil {
@@ -73,12 +72,16 @@ func record(ctx context.Context, prefix string) error {
 	return errors.Join(failed...)
 }
 
+// chosenRuns is the run of that name, or those whose names begin so.
 func chosenRuns(prefix string) (map[string]*runs.Run, error) {
 	all, err := runs.Load(runsDir)
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(all, func(name string, _ *runs.Run) bool { return !strings.HasPrefix(name, prefix) })
+	_, exact := all[prefix]
+	maps.DeleteFunc(all, func(name string, _ *runs.Run) bool {
+		return exact && name != prefix || !strings.HasPrefix(name, prefix)
+	})
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no file of %s begins with %q; run it from the root of the repository", runsDir, prefix)
 	}
@@ -149,6 +152,7 @@ func tables() error {
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, doc := range held {
 		raw, err := os.ReadFile(doc)
 		if err != nil {
@@ -156,7 +160,7 @@ func tables() error {
 		}
 		fresh, err := runs.Rewrite(string(raw), all)
 		if err != nil {
-			return fmt.Errorf("%s: %w", doc, err)
+			failed = append(failed, fmt.Errorf("%s: %w", doc, err))
 		}
 		if fresh != string(raw) {
 			if err := os.WriteFile(doc, []byte(fresh), 0o644); err != nil {
@@ -165,25 +169,25 @@ func tables() error {
 			fmt.Println("written:", doc)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // adopt takes what stands below the marks of runs that no program reads (those of
 // clocks, of other languages) from the documents into their files.
 func adopt(prefix string) error {
-	all, err := runs.Load(runsDir)
+	all, err := chosenRuns(prefix)
 	if err != nil {
 		return err
 	}
 	for name, r := range all {
-		if !strings.HasPrefix(name, prefix) || len(r.Values) > 0 {
+		if len(r.Values) > 0 {
 			delete(all, name)
 			continue
 		}
 		r.Cells, r.Said = map[string]string{}, nil
 	}
 	if len(all) == 0 {
-		return fmt.Errorf("no run that is written by hand begins with %q", prefix)
+		return fmt.Errorf("no run that is written by hand is or begins with %q", prefix)
 	}
 	for _, doc := range held {
 		raw, err := os.ReadFile(doc)

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 //	<!-- published: where -->
 //	<!-- constants: which -->
 //	<!-- no run: why -->
+//	<!-- end -->
 type mark struct {
 	kind  string // "run", "published", "constants", "no run"; "" above the first
 	runs  []*Run
@@ -22,7 +24,7 @@ type mark struct {
 	alias map[string]string // label -> words
 }
 
-var markLine = regexp.MustCompile(`^<!-- (run|published|constants|no run): (.+) -->$`)
+var markLine = regexp.MustCompile(`^<!-- (?:(run|published|constants|no run): (.+)|end) -->$`)
 
 func parseMark(line string, all map[string]*Run) (*mark, error) {
 	f := markLine.FindStringSubmatch(line)
@@ -187,8 +189,15 @@ func Check(name, text string, all map[string]*Run) *Findings {
 			if n > 0 && (i == 0 || bs[i-1].kind != "mark") {
 				bad(b.line, "a table with figures has no <!-- run: NAME --> above it (docs/runs/README.md)")
 			}
-			if m.kind == "run" {
-				for _, p := range t.compare(m) {
+			if m.kind == "run" && m.empty() {
+				bad(b.line, "%s holds no figure yet; .ci/figures all measures it, .ci/figures adopt takes what was written by hand", m.names())
+			} else if m.kind == "run" {
+				all := t.compare(m)
+				for k, p := range all {
+					if k == 3 {
+						bad(p.line, "%d more of this table", len(all)-k)
+						break
+					}
 					bad(p.line, "%s", p.text)
 				}
 			}
@@ -221,6 +230,11 @@ func (m *mark) names() string {
 	return strings.Join(names, " and ")
 }
 
+// empty tells that none of the runs holds anything.
+func (m *mark) empty() bool {
+	return !slices.ContainsFunc(m.runs, func(r *Run) bool { return len(r.Values)+len(r.Cells)+len(r.Said) > 0 })
+}
+
 // says tells that one of the runs has the figure.
 func (m *mark) says(x number) bool {
 	for _, r := range m.runs {
@@ -239,30 +253,32 @@ func (m *mark) says(x number) bool {
 }
 
 // Rewrite puts the values of runs into the tables below their marks and returns
-// the document. Labels, and cells without a value, stay as they are.
+// the document. Labels, and cells without a value, stay as they are, and so do
+// tables that cannot be written, which the error names.
 func Rewrite(text string, all map[string]*Run) (string, error) {
 	lines := strings.Split(text, "\n")
 	var m *mark
+	var failed []error
 	for _, b := range blocks(text) {
 		if b.kind == "mark" {
 			var err error
 			if m, err = parseMark(b.lines[0], all); err != nil {
-				return "", fmt.Errorf("line %d: %w", b.line, err)
+				failed = append(failed, fmt.Errorf("line %d: %w", b.line, err))
 			}
 			continue
 		}
-		if b.kind == "table" && m != nil && m.kind == "run" {
+		if b.kind == "table" && m != nil && m.kind == "run" && !m.empty() {
 			t, err := parseTable(b)
-			if err != nil {
-				return "", fmt.Errorf("line %d: %w", b.line, err)
+			var fresh []string
+			if err == nil {
+				fresh, err = t.render(m)
 			}
-			fresh, err := t.render(m)
 			if err != nil {
-				return "", fmt.Errorf("line %d: %w", b.line, err)
+				failed = append(failed, fmt.Errorf("line %d: %w", b.line, err))
 			}
 			copy(lines[b.line-1:], fresh)
 		}
 		m = nil
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n"), errors.Join(failed...)
 }

@@ -43,8 +43,9 @@ type wanted struct {
 	decimals     int    // -1: as its metric is printed
 }
 
-// find gives the text of what is wanted. ok is false where no value has the words.
-func (b *book) find(w wanted) (text string, ok bool, err error) {
+// find gives the text of what is wanted, and the key that has it; without one no
+// value has the words.
+func (b *book) find(w wanted) (text, key string, err error) {
 	groups := map[string][]float64{} // by key without seed
 	var order []string
 	for _, k := range b.keys {
@@ -56,7 +57,7 @@ func (b *book) find(w wanted) (text string, ok bool, err error) {
 		if w.minus != "" {
 			base, known := b.values[instead(k, w.minus)]
 			if !known {
-				return "", false, fmt.Errorf("%q has no value of %s to subtract", k, w.minus)
+				return "", "", fmt.Errorf("%q has no value of %s to subtract", k, w.minus)
 			}
 			v -= base
 		}
@@ -66,10 +67,10 @@ func (b *book) find(w wanted) (text string, ok bool, err error) {
 		groups[stem] = append(groups[stem], v)
 	}
 	if len(order) == 0 {
-		return "", false, nil
+		return "", "", nil
 	}
 	if len(order) > 1 && !w.mean {
-		return "", false, fmt.Errorf("%q fits %q and %q; say more words", strings.Join(w.words, " "), order[0], order[1])
+		return "", "", fmt.Errorf("%q fits %q and %q; say more words", strings.Join(w.words, " "), order[0], order[1])
 	}
 	metric := order[0][strings.LastIndexByte(order[0], ' ')+1:]
 	list := groups[order[0]]
@@ -86,7 +87,7 @@ func (b *book) find(w wanted) (text string, ok bool, err error) {
 	for _, v := range list {
 		parts = append(parts, format(v, metric, w.decimals, w.minus != ""))
 	}
-	return strings.Join(parts, " / "), true, nil
+	return strings.Join(parts, " / "), fmt.Sprint(order, w.minus), nil
 }
 
 func holds(key string, words []string) bool {
@@ -139,7 +140,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 	if decimals >= 0 {
 		d = decimals
 	}
-	s := strconv.FormatFloat(math.Abs(v), 'f', d, 64)
+	s := strconv.FormatFloat(math.Abs(v)+1e-9, 'f', d, 64) // a half goes up
 	if bare && strings.HasPrefix(s, "0.") {
 		s = s[1:]
 	}

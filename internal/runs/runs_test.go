@@ -49,6 +49,9 @@ It gains 16.3 points, +0.7 on questions (p .0004).
 
 Bound by 2.5 ms, or 5.1 ms cold.
 
+<!-- end -->
+Of 9.5 ms nobody knows.
+
 ## Others
 
 Here 3.5 points have no run, as 7 % have.
@@ -64,7 +67,7 @@ func TestWhatAgreesPasses(t *testing.T) {
 	if len(f.Problems) > 0 {
 		t.Fatal(strings.Join(f.Problems, "\n"))
 	}
-	if f.Unheld != 2 || f.Quoted != 1 || f.Copied != 5 || f.Held != 8+3+7+2 || len(f.Used) != 3 {
+	if f.Unheld != 3 || f.Quoted != 1 || f.Copied != 5 || f.Held != 8+3+7+2 || len(f.Used) != 3 {
 		t.Errorf("held %d, copied %d, quoted %d, unheld %d, used %v", f.Held, f.Copied, f.Quoted, f.Unheld, f.Used)
 	}
 	same, err := Rewrite(good, two)
@@ -83,6 +86,7 @@ func TestWhatDisagreesIsNamed(t *testing.T) {
 		{"16.3 points", "16.5 points", "the paragraph says 16.5"},
 		{"| +3.0 |", "| +3.1 |", `says "+3.1"`},
 		{"| −1.0 |", "| +1.0 |", `says "+1.0"`},
+		{"| dense | 93.1 / 96.9", "| rlr, too | 93.1 / 96.9", "it shows the value of"},
 		{"| 5.1 |", "| 5.2 |", `says "5.2"`},
 		{"2.5 ms", "2.6 ms", "says 2.6"},
 		{"<!-- published: a paper -->\n", "", "has no <!-- run: NAME -->"},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// table is a table of a document. Its leading columns that hold anything but
-// figures are labels of the rows.
+// table is a table of a document. Its first column, and those behind it without a
+// figure, are labels of the rows.
 type table struct {
 	line   int
 	lines  []string
@@ -52,12 +52,10 @@ func parseTable(b block) (*table, error) {
 		}
 		t.rows, t.bold = append(t.rows, row), append(t.bold, bold)
 	}
-	for t.labels < len(t.head)-1 {
-		if slices.ContainsFunc(t.rows, func(r []string) bool { return !empty(r[t.labels]) && !isFigure(r[t.labels]) }) || t.labels == 0 {
-			t.labels++
-			continue
+	for t.labels = 1; t.labels < len(t.head)-1; t.labels++ {
+		if slices.ContainsFunc(t.rows, func(r []string) bool { return isFigure(r[t.labels]) }) {
+			break
 		}
-		break
 	}
 	return t, nil
 }
@@ -110,8 +108,17 @@ func (t *table) label(i int) []string {
 	return out
 }
 
-// name is how cells of a run written by hand are named.
-func (t *table) name(i, j int) string { return strings.Join(t.label(i), ", ") + " | " + t.head[j] }
+// name is how cells of a run written by hand are named: what the table says above
+// its labels, the labels of the row, and the head of the column.
+func (t *table) name(i, j int) string {
+	var names []string
+	for _, h := range append(slices.Clone(t.head[:t.labels]), t.label(i)...) {
+		if h != "" {
+			names = append(names, h)
+		}
+	}
+	return strings.Join(names, ", ") + " | " + t.head[j]
+}
 
 // compare gives what differs from the runs.
 func (t *table) compare(m *mark) []problem {
@@ -157,18 +164,18 @@ func (t *table) render(m *mark) ([]string, error) {
 
 // fill gives cells as the runs have them. Cells without a figure stay.
 func (t *table) fill(m *mark) (cells [][]string, bold [][]bool, bad []problem) {
-	seen := map[string]bool{}
+	seen := map[string]string{} // what a cell shows -> the cell
 	for i, row := range t.rows {
 		fresh := slices.Clone(row)
 		for j := t.labels; j < len(row); j++ {
 			if empty(row[j]) {
 				continue
 			}
-			text, err := t.cell(m, i, j)
-			if err == nil && isFigure(text) && seen[t.name(i, j)] && len(m.book.values) == 0 {
-				err = fmt.Errorf("two cells have this name; give the rows labels of their own")
+			text, shows, err := t.cell(m, i, j)
+			if other, twice := seen[shows]; err == nil && twice && shows != "" {
+				err = fmt.Errorf("it shows the value of %q; a label of either says nothing to %s", other, m.names())
 			}
-			seen[t.name(i, j)] = true
+			seen[shows] = t.name(i, j)
 			if err != nil {
 				bad = append(bad, problem{t.line + 2 + i, fmt.Sprintf("%q: %v", t.name(i, j), err)})
 				continue
@@ -212,26 +219,25 @@ func (t *table) best(where string, cells [][]string, bold [][]bool) {
 
 var place = regexp.MustCompile(`\{[^{}]*\}`)
 
-// cell is the text of one cell by the runs.
-func (t *table) cell(m *mark, i, j int) (string, error) {
+// cell is the text of one cell by the runs, and the values that it shows.
+func (t *table) cell(m *mark, i, j int) (text, shows string, err error) {
 	for _, r := range m.runs {
 		if text, ok := r.Cells[t.name(i, j)]; ok {
-			return text, nil
+			return text, t.name(i, j), nil
 		}
 	}
 	if len(m.book.values) == 0 {
 		if !isFigure(t.rows[i][j]) {
-			return t.rows[i][j], nil
+			return t.rows[i][j], "", nil
 		}
-		return "", fmt.Errorf("%s has no such cell", m.names())
+		return "", "", fmt.Errorf("%s has no such cell", m.names())
 	}
 	var w wanted
 	for _, label := range append(t.label(i), t.head[j]) {
 		m.words(label, &w)
 	}
-	found := false
 	var failed error
-	text := place.ReplaceAllStringFunc(m.cell, func(p string) string {
+	text = place.ReplaceAllStringFunc(m.cell, func(p string) string {
 		own := w
 		own.words = slices.Clone(w.words)
 		own.decimals = -1
@@ -246,20 +252,20 @@ func (t *table) cell(m *mark, i, j int) (string, error) {
 		if err := m.demand(inner, &own); err != nil {
 			failed = err
 		}
-		s, ok, err := m.book.find(own)
+		s, key, err := m.book.find(own)
 		if err != nil {
 			failed = err
 		}
-		if !ok {
+		if key == "" {
 			return "–"
 		}
-		found = true
+		shows += key
 		return s
 	})
-	if failed == nil && !found {
+	if failed == nil && shows == "" {
 		failed = fmt.Errorf("no value has the words %q of %s", strings.Join(w.words, " "), m.names())
 	}
-	return text, failed
+	return text, shows, failed
 }
 
 // words adds what a label says: its alias, or all words before a comma or a bracket

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/runs"
+)
+
+// TestReadingKnowsEveryReport: the values of each kind of report by their words.
+func TestReadingKnowsEveryReport(t *testing.T) {
+	for report, want := range map[string]map[string]float64{
+		`{"data": "a", "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.5}, "vs_dense": {"p": 0.01, "p_holm": 0.02}}]}`: {
+			"a query rlr ndcg@1": 50, "a query rlr p": 0.02},
+		`{"data": "a", "points": [{"x": 4000, "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.25}}]}]}`: {
+			"a 4000 query rlr ndcg@1": 25},
+		`{"data": "a", "results": [{"system": "rlr", "testbed": "precision", "rdc": 0.6, "gap": 2.4}]}`: {
+			"a precision rlr rdc": 0.6, "a precision rlr gap": 2.4},
+		`{"results": [{"task": "retrieval", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"all": 0.4, "kept x": 1}}]}`: {
+			"b retrieval bm25 score": 0.8, "b retrieval bm25 all": 0.4},
+		`{"data": "a", "types": [{"type": "object", "systems": [{"system": "rlr", "mean": 0.5, "higher": 0.25, "lower": 0.75}]}]}`: {
+			"a object rlr mean": 50, "a object rlr higher": 25, "a object rlr lower": 75},
+	} {
+		got, err := reading([]byte(report), "")
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", report, got, err, want)
+		}
+	}
+	if got, err := reading([]byte(`{"data": "a b", "results": [{"system": "s", "task": "t", "metrics": {"m": 1}}]}`), "union"); err != nil || got["union t s m"] != 100 {
+		t.Errorf("as: %v, %v", got, err)
+	}
+	for _, bad := range []string{"", "{", `{"results": []}`} {
+		if _, err := reading([]byte(bad), ""); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+// TestChosenRuns: a name is that run, else the beginning of names.
+func TestChosenRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(runsDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sure", "sure-nq", "limit"} {
+		if err := (&runs.Run{Name: name, Commands: []runs.Command{{Run: "lexsem bench x"}}}).Save(runsDir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for prefix, want := range map[string]int{"sure": 1, "sur": 2, "": 3, "limit": 1} {
+		if got, err := chosenRuns(prefix); err != nil || len(got) != want {
+			t.Errorf("%q chose %d, %v", prefix, len(got), err)
+		}
+	}
+	if _, err := chosenRuns("none"); err == nil {
+		t.Error("no run is an error")
+	}
+}
+
+// TestAdoptAndTables: what stands in a document goes into the run and comes back.
+func TestAdoptAndTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(runsDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range held {
+		text := "# D\n"
+		if doc == "README.md" {
+			text = "# D\n\n<!-- run: clock -->\n| | ms |\n|---|---|\n| cold | 5.1 |\n"
+		}
+		if err := os.WriteFile(filepath.FromSlash(doc), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := &runs.Run{Name: "clock", About: "x", Recorded: runs.ByHand, Commands: []runs.Command{{Run: "go test", Commit: "c", Date: "d", Machine: "m"}}}
+	if err := run.Save(runsDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := adopt("clock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("README.md", []byte("# D\n\n<!-- run: clock -->\n| | ms |\n|---|---|\n| cold | 9.9 |\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := tables(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile("README.md")
+	if err != nil || string(raw) != "# D\n\n<!-- run: clock -->\n| | ms |\n|---|---|\n| cold | 5.1 |\n" {
+		t.Errorf("%v\n%s", err, raw)
+	}
+	all, err := runs.Load(runsDir)
+	if err != nil || len(all["clock"].Problems()) > 0 {
+		t.Errorf("%v, %v", err, all["clock"].Problems())
+	}
+	if recordable(run) {
+		t.Error("go test is not recorded by this tool")
+	}
+}
