@@ -208,7 +208,11 @@ func adopt(prefix string) error {
 
 // recordable tells that all commands write a report that reading knows.
 func recordable(r *runs.Run) bool {
-	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool { return !strings.HasPrefix(c.Run, "lexsem bench ") })
+	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
+		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
+		part, _, _ := strings.Cut(rest, " ")
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit"}, part)
+	})
 }
 
 // measure runs a command of the program with each seed of its run.

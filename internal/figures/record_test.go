@@ -95,7 +95,11 @@ func TestAdoptAndTables(t *testing.T) {
 	if err != nil || len(all["clock"].Problems()) > 0 {
 		t.Errorf("%v, %v", err, all["clock"].Problems())
 	}
-	if recordable(run) {
-		t.Error("go test is not recorded by this tool")
+	for command, want := range map[string]bool{
+		"go test": false, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench engine --docs 5": false,
+	} {
+		if got := recordable(&runs.Run{Commands: []runs.Command{{Run: command}}}); got != want {
+			t.Errorf("%s: recordable %v", command, got)
+		}
 	}
 }

@@ -37,10 +37,11 @@ func newBook(rs []*Run) (*book, error) {
 
 // wanted is what a place of a cell asks for.
 type wanted struct {
-	words        []string
-	minus        string // system to subtract
-	median, mean bool   // over seeds; over all that has the words
-	decimals     int    // -1: as its metric is printed
+	words    []string
+	minus    string // system to subtract
+	seeds    string // what is shown of several: "median", "least", "greatest"; "" is all, or the median of differences
+	mean     bool   // over all that has the words
+	decimals int    // -1: as its metric is printed
 }
 
 // find gives the text of what is wanted, and the key that has it; without one no
@@ -80,14 +81,18 @@ func (b *book) find(w wanted) (text, key string, err error) {
 			sum += median(g) / float64(len(groups))
 		}
 		list = []float64{sum}
-	} else if w.minus != "" || w.median {
+	} else if w.seeds == "least" {
+		list = []float64{slices.Min(list)}
+	} else if w.seeds == "greatest" {
+		list = []float64{slices.Max(list)}
+	} else if w.minus != "" || w.seeds == "median" {
 		list = []float64{median(list)}
 	}
 	var parts []string
 	for _, v := range list {
 		parts = append(parts, format(v, metric, w.decimals, w.minus != ""))
 	}
-	return strings.Join(parts, " / "), fmt.Sprint(order, w.minus), nil
+	return strings.Join(parts, " / "), fmt.Sprint(order, w.minus, w.seeds), nil
 }
 
 func holds(key string, words []string) bool {

@@ -40,6 +40,8 @@ It gains 16.3 points, +0.7 on questions (p .0004).
 |---|---|
 | mean | +1.0 |
 | b | −1.0 |
+| a greatest | +5.0 |
+| a least | +2.0 |
 
 <!-- run: hand -->
 | | | ms |
@@ -67,7 +69,7 @@ func TestWhatAgreesPasses(t *testing.T) {
 	if len(f.Problems) > 0 {
 		t.Fatal(strings.Join(f.Problems, "\n"))
 	}
-	if f.Unheld != 3 || f.Quoted != 1 || f.Copied != 5 || f.Held != 8+3+7+2 || len(f.Used) != 3 {
+	if f.Unheld != 3 || f.Quoted != 1 || f.Copied != 5 || f.Held != 8+3+7+4 || len(f.Used) != 3 {
 		t.Errorf("held %d, copied %d, quoted %d, unheld %d, used %v", f.Held, f.Copied, f.Quoted, f.Unheld, f.Used)
 	}
 	same, err := Rewrite(good, two)

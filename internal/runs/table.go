@@ -290,7 +290,7 @@ func (m *mark) words(label string, w *wanted) {
 	}
 }
 
-// demand adds words, "− system", "median" and "mean" to w.
+// demand adds words, "− system", "mean", and which of several seeds, to w.
 func (m *mark) demand(s string, w *wanted) error {
 	f := strings.Fields(s)
 	var unknown error
@@ -299,8 +299,8 @@ func (m *mark) demand(s string, w *wanted) error {
 		case f[i] == "−" && i+1 < len(f):
 			i++
 			w.minus = f[i]
-		case f[i] == "median":
-			w.median = true
+		case f[i] == "median" || f[i] == "least" || f[i] == "greatest":
+			w.seeds = f[i]
 		case f[i] == "mean" && !m.book.words["mean"]:
 			w.mean = true
 		default:
