@@ -46,6 +46,9 @@ type anyResult struct {
 // there is, task, system, metric. Shares that documents print in hundredths are
 // in hundredths.
 func reading(raw []byte, as string) (map[string]float64, error) {
+	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		return readingSummaries(raw)
+	}
 	var r anyReport
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("the report: %w", err)
@@ -72,6 +75,45 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	}
 	if len(values) == 0 {
 		return nil, fmt.Errorf("the report holds no values")
+	}
+	return values, nil
+}
+
+// readingSummaries gives the values of tables over several corpora: half, kind of
+// queries or mean, system, metric, with the ends of the interval as low and high.
+func readingSummaries(raw []byte) (map[string]float64, error) {
+	var tables []struct {
+		Half, Metric string
+		Kinds        []struct{ Kind string }
+		Rows         []struct {
+			System string
+			Cells  []struct{ Mean, Low, High float64 } // the mean of the kinds first
+			Bytes  float64                             `json:"bytes_per_passage"`
+		}
+	}
+	if err := json.Unmarshal(raw, &tables); err != nil {
+		return nil, fmt.Errorf("the summary: %w", err)
+	}
+	values := map[string]float64{}
+	for _, t := range tables {
+		for _, row := range t.Rows {
+			for i, c := range row.Cells {
+				kind := "mean"
+				if i > len(t.Kinds) {
+					return nil, fmt.Errorf("the summary has %d figures of %s and %d kinds", len(row.Cells), row.System, len(t.Kinds))
+				}
+				if i > 0 {
+					kind = t.Kinds[i-1].Kind
+				}
+				for metric, v := range map[string]float64{t.Metric: c.Mean, "low": c.Low, "high": c.High} {
+					values[strings.Join([]string{t.Half, kind, row.System, metric}, " ")] = 100 * v
+				}
+			}
+			values[strings.Join([]string{t.Half, row.System, "bytes"}, " ")] = row.Bytes
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("the summary holds no values")
 	}
 	return values, nil
 }

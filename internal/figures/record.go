@@ -20,9 +20,6 @@ import (
 
 const runsDir = "docs/runs"
 
-// held are the documents whose figures come from runs.
-var held = []string{"README.md", "docs/BENCHMARKS.md", "docs/METHOD.md", "docs/DECISIONS.md", "docs/HISTORY.md"}
-
 // record measures the chosen runs, command by command, and keeps what was measured: what a file has already is skipped.
 func record(ctx context.Context, prefix string) error {
 	all, err := chosenRuns(prefix)
@@ -153,7 +150,7 @@ func tables() error {
 		return err
 	}
 	var failed []error
-	for _, doc := range held {
+	for _, doc := range runs.Documents {
 		raw, err := os.ReadFile(doc)
 		if err != nil {
 			return err
@@ -189,7 +186,7 @@ func adopt(prefix string) error {
 	if len(all) == 0 {
 		return fmt.Errorf("no run that is written by hand is or begins with %q", prefix)
 	}
-	for _, doc := range held {
+	for _, doc := range runs.Documents {
 		raw, err := os.ReadFile(doc)
 		if err != nil {
 			return err
@@ -211,22 +208,42 @@ func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
 		part, _, _ := strings.Cut(rest, " ")
-		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit"}, part)
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary"}, part)
 	})
 }
 
-// measure runs a command of the program with each seed of its run.
+// measure runs a command of the program with each seed of its run. A summary is of
+// the reports of the commands above it, which are kept beside the encodings.
 func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (map[string]float64, error) {
 	line, err := expand(c.Run)
 	if err != nil {
 		return nil, err
 	}
-	args := append(strings.Fields(line)[1:], "--encodings", w.encodings, "--quiet")
+	args := append(strings.Fields(line)[1:], "--quiet")
+	if strings.HasPrefix(c.Run, "lexsem bench summary") {
+		for _, above := range r.Commands[:slices.Index(r.Commands, c)] {
+			file := w.kept(r, above)
+			if _, err := os.Stat(file); err != nil {
+				return nil, fmt.Errorf("the report of %q is not kept; .ci/figures again %s measures all of the run: %w", above.Run, r.Name, err)
+			}
+			args = append(args, file)
+		}
+	} else {
+		args = append(args, "--encodings", w.encodings)
+	}
 	values := map[string]float64{}
 	one := func(suffix string, more ...string) error {
 		var raw json.RawMessage
 		if _, err := w.report(ctx, &raw, append(slices.Clone(args), more...)...); err != nil {
 			return err
+		}
+		if len(r.Seeds) == 0 {
+			if err := os.MkdirAll(filepath.Dir(w.kept(r, c)), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(w.kept(r, c), raw, 0o644); err != nil {
+				return err
+			}
 		}
 		got, err := reading(raw, c.As)
 		for k, v := range got {
@@ -243,6 +260,11 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 		}
 	}
 	return values, nil
+}
+
+// kept is where the report of a command stands when it was measured.
+func (w *workshop) kept(r *runs.Run, c runs.Command) string {
+	return filepath.Join(w.encodings, "reports", r.Name+"-"+r.SumOf(c)+".json")
 }
 
 // expand puts the folder of the judged sets for $LEXSEM_DATA.

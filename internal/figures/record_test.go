@@ -22,6 +22,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"b retrieval bm25 score": 0.8, "b retrieval bm25 all": 0.4},
 		`{"data": "a", "types": [{"type": "object", "systems": [{"system": "rlr", "mean": 0.5, "higher": 0.25, "lower": 0.75}]}]}`: {
 			"a object rlr mean": 50, "a object rlr higher": 25, "a object rlr lower": 75},
+		`[{"half": "test", "metric": "ndcg@1", "kinds": [{"kind": "spans"}], "rows": [{"system": "rlr", "bytes_per_passage": 1500, "cells": [{"mean": 0.5, "low": 0.25, "high": 0.75}, {"mean": 1, "low": 1, "high": 1}]}]}]`: {
+			"test mean rlr ndcg@1": 50, "test mean rlr low": 25, "test mean rlr high": 75, "test spans rlr ndcg@1": 100, "test spans rlr low": 100, "test spans rlr high": 100, "test rlr bytes": 1500},
 	} {
 		got, err := reading([]byte(report), "")
 		if err != nil || !maps.Equal(got, want) {
@@ -65,7 +67,7 @@ func TestAdoptAndTables(t *testing.T) {
 	if err := os.MkdirAll(runsDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, doc := range held {
+	for _, doc := range runs.Documents {
 		text := "# D\n"
 		if doc == "README.md" {
 			text = "# D\n\n<!-- run: clock -->\n| | ms |\n|---|---|\n| cold | 5.1 |\n"

@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// Documents are those whose figures come from runs, from the root of the
+// repository.
+var Documents = []string{"README.md", "docs/BENCHMARKS.md", "docs/METHOD.md", "docs/DECISIONS.md", "docs/HISTORY.md"}
+
 // mark is a comment that says where the figures below it come from:
 //
 //	<!-- run: NAME, NAME | {words} / {words} | option; option -->

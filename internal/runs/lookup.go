@@ -139,7 +139,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		}
 	case "score", "all", "replaced":
 		bare, d = true, 3
-	case "queries", "higher", "lower", "equal":
+	case "queries", "higher", "lower", "bytes":
 		d = 0
 	}
 	if decimals >= 0 {
