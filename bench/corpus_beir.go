@@ -32,8 +32,9 @@ type Query struct {
 // Corpus is a judged corpus in memory: passages and queries in the order of
 // their files, and who judged what.
 type Corpus struct {
-	Name     string // last part of the folder's name
-	Dir      string // the folder; "" for a union of several
+	Name     string   // last part of the folder's name
+	Dir      string   // the folder; "" for a union of several
+	Parts    []string // names of the folders of a union, which stand in front of its ids; nil for a single one
 	Passages []Passage
 	Queries  []Query
 	Qrels    Qrels

@@ -45,7 +45,7 @@ func ReadCorpora(dirs string, o ReadOptions) (*Corpus, error) {
 			}
 		}
 	}
-	all.Name = strings.Join(names, "+")
+	all.Name, all.Parts = strings.Join(names, "+"), names
 	return all, nil
 }
 

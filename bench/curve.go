@@ -22,7 +22,9 @@ type Curve struct {
 	Encoder string       `json:"encoder"`
 	Seed    uint64       `json:"seed"`
 	Version string       `json:"version"`
-	Over    string       `json:"over"` // OverQueries or OverPassages
+	Over    string       `json:"over"`  // OverQueries or OverPassages
+	Half    Half         `json:"half"`  // of the queries that was asked; "all" for both
+	Clean   bool         `json:"clean"` // see Options
 	Points  []CurvePoint `json:"points"`
 }
 
@@ -71,6 +73,7 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 			return nil, err
 		}
 		c.Data, c.Encoder, c.Seed, c.Version = rep.Data, rep.Encoder, rep.Seed, rep.Version
+		c.Half, c.Clean = rep.Half, rep.Clean
 		for i := range rep.Results {
 			rep.Results[i].PerQuery = nil
 		}
@@ -94,7 +97,7 @@ func (c *Corpus) Sample(n int, seed uint64) *Corpus {
 	}
 	order := newRand(seed, "corpus", "sample").Perm(len(c.Passages))[:n]
 	slices.Sort(order)
-	out := &Corpus{Name: c.Name, Dir: c.Dir, Qrels: Qrels{}}
+	out := &Corpus{Name: c.Name, Dir: c.Dir, Parts: c.Parts, Qrels: Qrels{}}
 	kept := map[string]bool{}
 	for _, i := range order {
 		out.Passages = append(out.Passages, c.Passages[i])

@@ -63,13 +63,12 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 			return nil, err
 		}
 	}
-	w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, train.Options{
-		Stack: stack, Sums: sums, Seed: s.Seed,
-		QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, HardNegatives: s.hardNegatives(),
-		Progress: func(stage string, done, total int, loss float64) {
-			s.Report(Progress{Stage: stage + " " + stack, Done: done, Total: total, Loss: loss})
-		},
-	})
+	o := s.fitOptions()
+	o.Stack, o.Sums, o.HardNegatives = stack, sums, s.hardNegatives()
+	o.Progress = func(stage string, done, total int, loss float64) {
+		s.Report(Progress{Stage: stage + " " + stack, Done: done, Total: total, Loss: loss})
+	}
+	w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, o)
 	if err != nil {
 		return nil, fmt.Errorf("fitting: %w", err)
 	}
@@ -87,13 +86,18 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 	return w, nil
 }
 
+// fitOptions say which queries a fit draws.
+func (s *Setting) fitOptions() train.Options {
+	return train.Options{Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, Reserve: s.Clean}
+}
+
 // fitKey names everything that a fit depends on: stack, seeds and numbers, the
 // encoder (an ablation wraps it in another type), and, where files are kept,
 // what is the same all through a run: texts and vectors of the passages, and
 // the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%T\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Encoder, s.Encoder.Fingerprint().Digest())
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%T\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Encoder, s.Encoder.Fingerprint().Digest())
 	if s.CacheDir != "" {
 		var b []byte
 		for i, text := range s.Targets.Texts {

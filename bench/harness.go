@@ -32,7 +32,16 @@ type Options struct {
 	// Distractors searches those others, too, though no query asks for them
 	// and no bridge is fitted to them: an index that has grown since the fit.
 	Distractors bool
-	// QueriesLimit caps the queries of each task; 0 means no cap.
+	// Clean makes probes that share nothing with what bridges are fitted by. Fits
+	// leave half of each passage alone (train.Reserved) and part:N, from four
+	// words, is drawn from that half; the epoch is chosen by queries of one
+	// passage in eight (train.Selects), and no probe asks for these. A bridge
+	// that is to serve learns from whole passages, as without Clean.
+	Clean bool
+	// Half of the queries of each task that is asked; the zero value is all.
+	// Bridges are fitted alike for each.
+	Half Half
+	// QueriesLimit caps the queries of each task, in that half; 0 means no cap.
 	QueriesLimit int
 	// Seed of the tasks, the fits and the paired test; 0 means 1.
 	Seed uint64
@@ -91,7 +100,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	defer func() { err = errors.Join(err, done()) }()
 	encodeBegan, encodeCPU := time.Now(), cpuTime()
 	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Progress: p.Progress,
 	})
 	if err != nil {
@@ -103,7 +112,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
-		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Version: p.Version, Index: p.Index, Fit: map[string]Fit{},
+		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
 		Cost: Cost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
 		},
@@ -128,6 +137,9 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 		if fit != nil {
 			report.Fit[system.Name] = *fit
 		}
+		if n := bytesOf(retriever); n > 0 {
+			report.BytesPerPassage[system.Name] = float64(n) / float64(p.targets.Len())
+		}
 		for i, task := range p.tasks {
 			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: 0, Total: len(task.Queries)})
 			r, err := p.measure(ctx, system, retriever, task, questions[i])
@@ -146,7 +158,7 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 		report.Cases = append(report.Cases, p.cases(p.tasks[i], row, p.Cases)...)
 		report.Results = append(report.Results, row...)
 	}
-	return nil
+	return p.overlaps(ctx, setting, report)
 }
 
 // compareBy is the metric that systems are compared by.
@@ -190,9 +202,12 @@ func newPlan(o Options) (*plan, error) {
 			}
 		}
 	}
+	var err error
+	if o.Half, err = ParseHalf(string(o.Half)); err != nil {
+		return nil, err
+	}
 	p := &plan{Options: o}
-	err := p.parse()
-	if err != nil {
+	if err := p.parse(); err != nil {
 		return nil, err
 	}
 	if p.corpus, err = ReadCorpora(o.Data, o.Read); err != nil {
@@ -216,7 +231,7 @@ func newPlan(o Options) (*plan, error) {
 	default:
 		p.leftOut = func() *Targets { return leftOutTargets(all, p.targets) }
 	}
-	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Read: o.Read}
+	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Clean: o.Clean, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
 		if err != nil {
@@ -271,12 +286,12 @@ func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Quest
 
 // measure lets one system answer one task.
 func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Task, questions []Question) (Result, error) {
-	began := time.Now()
+	began, cpu := time.Now(), cpuTime()
 	hits, err := r.Retrieve(ctx, questions, min(p.depth, p.targets.Len()))
 	if err != nil {
 		return Result{}, fmt.Errorf("system %s on task %s: %w", system.Name, task.Name, err)
 	}
-	took := time.Since(began)
+	took, worked := time.Since(began), cpuTime()-cpu
 	rankings := task.rankings(p.targets, hits, p.depth)
 	scores, err := Evaluate(task.Qrels, rankings, p.metrics)
 	if err != nil {
@@ -290,7 +305,8 @@ func (p *plan) measure(ctx context.Context, system System, r Retriever, task *Ta
 	result := Result{
 		System: system.Name, Task: task.Name, Queries: len(scores.Queries), LeftOut: task.LeftOut,
 		Metrics: scores.Mean, PerQuery: scores.Values,
-		MsPerQuery: took.Seconds() * 1000 / float64(len(questions)),
+		MsPerQuery:    took.Seconds() * 1000 / float64(len(questions)),
+		CPUMsPerQuery: worked.Seconds() * 1000 / float64(len(questions)),
 	}
 	result.firsts(task, rankings, scores.Queries)
 	return result, nil

@@ -14,6 +14,7 @@ type Report struct {
 	Truncated   int    `json:"truncated"` // of those, texts cut at the encoder's limit
 	Encoder     string `json:"encoder"`
 	Seed        uint64 `json:"seed"`
+	Half        Half   `json:"half"`    // of the queries that was asked; "all" for both
 	Version     string `json:"version"` // of the program
 	// Index is the kind of index that vectors were searched with; "" is exact.
 	Index string `json:"index,omitempty"`
@@ -23,9 +24,18 @@ type Report struct {
 	// Results stand by task in the order asked for, and within a task by
 	// system.
 	Results []Result `json:"results"`
+	// BytesPerPassage is the memory that each system answers from, divided by
+	// the passages that it indexes: vectors, words, and what modulates queries.
+	// Systems that do not tell have no entry.
+	BytesPerPassage map[string]float64 `json:"bytes_per_passage,omitempty"`
 	// Fit has an entry for every system that was fitted on the corpus. All
 	// passages were seen in fitting; the queries of the tasks were not.
 	Fit map[string]Fit `json:"fit"`
+	// Clean tells that the probes are clean ones, see Options.Clean.
+	Clean bool `json:"clean"`
+	// Overlaps tell, for each task made from passages, what its queries share
+	// with those of the fits; none where no system was taught by queries.
+	Overlaps []Overlap `json:"overlaps,omitempty"`
 	// Cost is what the whole took.
 	Cost Cost `json:"cost"`
 	// Cases are queries that a system answered much better or much worse than
@@ -54,6 +64,9 @@ type Result struct {
 	// MsPerQuery is the wall time of modulating and searching, queries encoded
 	// before, on all cores, divided by the queries.
 	MsPerQuery float64 `json:"ms_per_query"`
+	// CPUMsPerQuery is the processor time of the same work, all threads, divided
+	// by the queries. Other work on the machine moves it less.
+	CPUMsPerQuery float64 `json:"cpu_ms_per_query"`
 	// PerQuery holds the scores behind Metrics, one for each query of the task.
 	PerQuery map[string][]float64 `json:"per_query,omitempty"`
 
@@ -80,6 +93,8 @@ type Fit struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// Queries is the number of self-made training queries, 0 for a closed form.
 	Queries int `json:"queries"`
+	// Bytes is the memory of what was made: sums and fitted parameters.
+	Bytes int64 `json:"bytes,omitempty"`
 	// Passages is the number of passages seen.
 	Passages int `json:"passages"`
 }
@@ -99,4 +114,22 @@ func (r *Report) Searched(passages string) string {
 		return fmt.Sprintf("%d %s", r.Documents, passages)
 	}
 	return fmt.Sprintf("%d %s among %d others", r.Documents, passages, r.Distractors)
+}
+
+// Asked says in words which queries were asked, each part behind sep: their
+// half, if it is not all, and that probes are clean; "" for neither.
+func (r *Report) Asked(sep string) string { return asked(r.Half, r.Clean, sep) }
+
+// Asked is as that of a Report.
+func (c *Curve) Asked(sep string) string { return asked(c.Half, c.Clean, sep) }
+
+func asked(h Half, clean bool, sep string) string {
+	out := ""
+	if l := h.Label(); l != "" {
+		out += sep + l
+	}
+	if clean {
+		out += sep + "clean probes"
+	}
+	return out
 }

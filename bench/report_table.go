@@ -41,12 +41,30 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 		rows = append(rows, append(row, delta, p, fmt.Sprintf("%.3f", res.MsPerQuery)))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %s · %s · seed %d\n\n", r.Data, r.Searched("documents"), r.Encoder, r.Seed)
+	fmt.Fprintf(&b, "%s · %s · %s · seed %d%s\n\n", r.Data, r.Searched("documents"), r.Encoder, r.Seed, r.Asked(" · "))
 	writeAligned(&b, rows, 2)
+	if note := r.OverlapNote(); note != "" {
+		b.WriteString("\n" + note + "\n")
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
+}
+
+// OverlapNote says in words how many probes share words with the queries of
+// the fits; "" where no system was taught by queries.
+func (r *Report) OverlapNote() string {
+	if len(r.Overlaps) == 0 {
+		return ""
+	}
+	var taught, chosen []string
+	for _, o := range r.Overlaps {
+		taught = append(taught, o.Task+" "+percent(o.Taught))
+		chosen = append(chosen, o.Task+" "+percent(o.Chosen))
+	}
+	return fmt.Sprintf("Of 100 probes share a run of %d words with a query of their passage that bridges were taught by: %s; that the epoch was chosen by: %s.",
+		OverlapRun, strings.Join(taught, ", "), strings.Join(chosen, ", "))
 }
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) }

@@ -46,6 +46,7 @@ type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
 	MaxFitQueries     int
+	Clean             bool // see Options
 	CacheDir          string
 	Index             string
 	Ef                int
@@ -166,6 +167,17 @@ type vectorRetriever struct {
 	setting *Setting
 	// vector appends the query vector [d] to dst. Safe for concurrent use.
 	vector func(dst []float32, q Question) []float32
+	held   int64 // bytes that vector reads
+}
+
+func (r vectorRetriever) bytes() int64 { return r.setting.indexBytes() + r.held }
+
+// indexBytes is the memory of the index.
+func (s *Setting) indexBytes() int64 {
+	if ix, ok := s.Index.(interface{ Bytes() index.Memory }); ok {
+		return ix.Bytes().Total()
+	}
+	return 0
 }
 
 // retrieveBatch is the number of questions answered between two looks at ctx.

@@ -28,6 +28,18 @@ type Retriever interface {
 	Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error)
 }
 
+// sized is a Retriever that tells the memory it answers from: vectors, words,
+// and what modulates queries. The encoder and the texts are not counted.
+type sized interface{ bytes() int64 }
+
+// bytesOf is the memory of r, 0 where it does not tell.
+func bytesOf(r Retriever) int64 {
+	if s, ok := r.(sized); ok {
+		return s.bytes()
+	}
+	return 0
+}
+
 // System is one way to answer questions, by name.
 type System struct {
 	Name string

@@ -43,6 +43,8 @@ func prepareBM25(words func(*Setting, context.Context) (*lexicon, error)) func(c
 
 type bm25Retriever struct{ l *lexicon }
 
+func (r bm25Retriever) bytes() int64 { return r.l.Bytes() }
+
 func (r bm25Retriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel(ctx, len(questions), func(i int) error {

@@ -20,7 +20,7 @@ var Dense = RegisterSystem(SystemKind{
 			Name: "dense",
 			Need: encoder.NeedDense,
 			Prepare: func(_ context.Context, s *Setting) (Retriever, *Fit, error) {
-				return vectorRetriever{s, func(dst []float32, q Question) []float32 {
+				return vectorRetriever{setting: s, vector: func(dst []float32, q Question) []float32 {
 					return append(dst, q.Output.Dense...)
 				}}, nil, nil
 			},

@@ -73,6 +73,8 @@ type fusedRetriever struct {
 	fusion fusion.Options
 }
 
+func (r fusedRetriever) bytes() int64 { return bytesOf(r.dense) + r.words.Bytes() }
+
 func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	depth := max(fusionDepth, 2*k)
 	near, err := r.dense.Retrieve(ctx, questions, depth)

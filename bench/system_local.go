@@ -66,7 +66,7 @@ var LocalStack = RegisterSystem(SystemKind{
 				if err != nil {
 					return nil, nil, err
 				}
-				r.first = m
+				r.first, r.held = m, fit.Bytes
 				fit.Seconds += local.Seconds
 				fit.CPUSeconds += local.CPUSeconds
 				return r, fit, nil
@@ -122,6 +122,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRet
 type localRetriever struct {
 	setting *Setting
 	first   modulate.Modulator // what the cells' shifts are added to; nil for the dense vector
+	held    int64              // bytes that first reads
 	bridges *local.Bridges
 	probed  int
 	scratch sync.Pool // of *localScratch
@@ -132,6 +133,12 @@ type localScratch struct {
 	vectors []float32
 	probes  []local.Probe
 	found   []local.Scored
+}
+
+// bytes are those of the cells, of the vectors that candidates are compared by
+// in the end, and of what moves the query first.
+func (r *localRetriever) bytes() int64 {
+	return r.setting.indexBytes() + r.bridges.Bytes().Total() + r.held
 }
 
 // Retrieve answers the questions on all cores, one question a core.

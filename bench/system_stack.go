@@ -19,14 +19,14 @@ func stackSystem(stack modulate.Stack) System {
 			if err != nil {
 				return nil, nil, err
 			}
-			return stackRetriever(s, m), fit, nil
+			return stackRetriever(s, m, fit), fit, nil
 		},
 	}
 }
 
 // stackRetriever answers with the query vector that m modulates.
-func stackRetriever(s *Setting, m modulate.Modulator) Retriever {
-	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }}
+func stackRetriever(s *Setting, m modulate.Modulator, fit *Fit) Retriever {
+	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }, fit.Bytes}
 }
 
 // stackNamed reads the stack in the name of a system, KIND:STACK.
@@ -67,7 +67,23 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 	// The first query brings the inverse of the corpus sums up to date.
 	m.Modulate(nil, inputOf(Question{Output: s.Passages[0]}))
 	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()
+	fit.Bytes = partsBytes(parts)
 	return m, fit, nil
+}
+
+// partsBytes is the memory of sums and of what is fitted.
+func partsBytes(p modulate.Parts) int64 {
+	var n int64
+	if p.Sums != nil {
+		n += p.Sums.Bytes().Total()
+	}
+	if p.Weights != nil {
+		n += 4 * int64(len(p.Weights.Projection.Rows())+len(p.Weights.Projection.Bias())+len(p.Weights.Projection.Tokens()))
+		for _, h := range p.Weights.Heads {
+			n += 4 * int64(len(h.Tokens)+len(h.U)+len(h.B)+len(h.Near))
+		}
+	}
+	return n
 }
 
 // corpusSums makes the sums over the corpus at the first call.

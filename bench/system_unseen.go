@@ -30,7 +30,7 @@ var Unseen = RegisterSystem(SystemKind{
 				if err != nil {
 					return nil, nil, err
 				}
-				return stackRetriever(s, m), fit, nil
+				return stackRetriever(s, m, fit), fit, nil
 			},
 		}, nil
 	},

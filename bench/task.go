@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // Task is one set of questions and what counts as an answer.
@@ -19,7 +21,9 @@ type Task struct {
 	// its own id, also where several share a text.
 	Judged bool
 	// LeftOut counts the targets, or the judged queries, that gave no query:
-	// too short for the span, too few words, no positive judgement.
+	// too short for the span, too few words, no positive judgement. Those of
+	// the other half (TaskInput.Half) do not count, nor those that a clean probe
+	// never asks (TaskInput.Clean).
 	LeftOut int
 }
 
@@ -28,8 +32,12 @@ type TaskInput struct {
 	Corpus  *Corpus
 	Targets *Targets
 	Seed    uint64
-	Limit   int // most queries wanted; 0 for all
-	Read    ReadOptions
+	Limit   int  // most queries wanted; 0 for all
+	Half    Half // which of the queries are wanted, see Asks; the zero value is all
+	// Clean asks of a task made from passages what a clean fit has not seen, see
+	// Options.Clean.
+	Clean bool
+	Read  ReadOptions
 }
 
 // TaskKind is a family of tasks. Add one by a file with
@@ -58,7 +66,7 @@ func RegisterTask(k TaskKind) TaskKind {
 func TaskKinds() []TaskKind { return sortedByName(taskKinds) }
 
 // MakeTask builds the task called name, for example "part:16". It is the same
-// for the same corpus, seed and limit. A task without any query is
+// for the same corpus, seed, limit and half. A task without any query is
 // ErrNoQueries.
 func MakeTask(name string, in TaskInput) (*Task, error) {
 	family, arg, colon := strings.Cut(name, ":")
@@ -76,8 +84,12 @@ func MakeTask(name string, in TaskInput) (*Task, error) {
 	}
 	t.Name = name
 	if len(t.Queries) == 0 && t.LeftOut == 0 {
-		return nil, fmt.Errorf("task %s on %s: %w: the corpus has none (judged ones stand in queries.jsonl and qrels/test.tsv); choose tasks that are made from passages, such as keyword,part:16",
-			name, in.Corpus.Name, ErrNoQueries)
+		part := "the corpus"
+		if h := in.Half.Label(); h != "" {
+			part = "the " + h + " of the corpus"
+		}
+		return nil, fmt.Errorf("task %s on %s: %w: %s has none (judged ones stand in queries.jsonl and qrels/test.tsv); choose tasks that are made from passages, such as keyword,part:16",
+			name, in.Corpus.Name, ErrNoQueries, part)
 	}
 	if len(t.Queries) == 0 {
 		return nil, fmt.Errorf("task %s on %s: %w: all %d candidates were left out; choose another task or corpus",
@@ -96,6 +108,9 @@ func perTarget(task string, in TaskInput, draw func(rng *rand.Rand, target int) 
 	order := newRand(in.Seed, task, "order").Perm(in.Targets.Len())
 	for _, i := range order {
 		id := in.Targets.ID(i)
+		if !in.Asks(id) || in.Clean && train.Selects(in.Targets.Texts[i]) {
+			continue
+		}
 		text := draw(newRand(in.Seed, task, id), i)
 		if text == "" {
 			t.LeftOut++

@@ -6,12 +6,16 @@ import (
 	"strconv"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // PartOfPassage asks with N contiguous words of a passage, drawn uniformly
 // (LexSemBridge Sec. 4.2, "part-of-passage"). Words are what stands between
 // white space, and the span is the passage's own bytes from the first to the
-// last of them. Passages with fewer words are left out and counted.
+// last of them. Passages with fewer words are left out and counted. As a clean
+// probe (Options.Clean) it asks with words of the part that fits leave alone.
 var PartOfPassage = RegisterTask(TaskKind{
 	Name:  "part",
 	Usage: "part:N",
@@ -21,17 +25,43 @@ var PartOfPassage = RegisterTask(TaskKind{
 		if err != nil || n < 1 {
 			return nil, fmt.Errorf("%w: the span length %q is not a number of words from 1; write part:16", ErrUnknownName, arg)
 		}
+		if in.Clean && n < train.CleanRun {
+			return nil, fmt.Errorf("%w: part:%d as a clean probe: shorter spans than part:%d are not kept out of training; ask for longer ones", ErrOption, n, train.CleanRun)
+		}
 		return perTarget("part:"+strconv.Itoa(n), in, func(rng *rand.Rand, i int) string {
-			text := in.Targets.Texts[i]
-			words := fields(text)
+			if in.Clean {
+				return cleanSpan(rng, in.Targets.Texts[i], n)
+			}
+			passage := in.Targets.Texts[i]
+			words := fields(passage)
 			if len(words) < n {
 				return ""
 			}
 			at := rng.IntN(len(words) - n + 1)
-			return text[words[at].start:words[at+n-1].end]
+			return passage[words[at].start:words[at+n-1].end]
 		}), nil
 	},
 })
+
+// cleanSpan draws n contiguous words of the part of a passage that fits leave
+// alone, "" where it has none. What has fewer than train.CleanRun words of
+// letters and digits is not drawn: it may stand elsewhere in the passage.
+func cleanSpan(rng *rand.Rand, passage string, n int) string {
+	from, to := train.Reserved(passage)
+	held := passage[from:to]
+	words := fields(held)
+	var spans []string
+	for at := range len(words) - n + 1 {
+		span := held[words[at].start:words[at+n-1].end]
+		if len(text.Words(nil, span)) >= train.CleanRun {
+			spans = append(spans, span)
+		}
+	}
+	if len(spans) == 0 {
+		return ""
+	}
+	return spans[rng.IntN(len(spans))]
+}
 
 type byteSpan struct{ start, end int }
 

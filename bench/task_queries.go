@@ -35,6 +35,9 @@ func judgedTask(in TaskInput, queries []Query) *Task {
 	t := &Task{Qrels: Qrels{}, Judged: true}
 	for _, i := range newRand(in.Seed, "query", "order").Perm(len(queries)) {
 		q := queries[i]
+		if !in.Asks(q.ID) {
+			continue
+		}
 		if !in.Corpus.Qrels.HasPositive(q.ID) {
 			t.LeftOut++
 			continue

@@ -12,7 +12,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
-	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -52,106 +51,13 @@ func (e *Engine) Upsert(ctx context.Context, docs []Document) (AddResult, error)
 	return e.put(ctx, docs, true)
 }
 
-// Delete removes the documents with these ids, atomically, and returns how
-// many there were; unknown ids are not an error.
-func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
-	return e.remove(ctx, func(context.Context, *state.State) ([]string, error) { return ids, nil })
-}
-
-// DeleteWhere removes the documents that meet f, atomically, and returns how
-// many there were. The zero Filter, which all documents meet, is ErrInvalid.
-// Cost: one scan of the documents, and the delete.
-func (e *Engine) DeleteWhere(ctx context.Context, f Filter) (int, error) {
-	if f.IsZero() {
-		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)
-	}
-	return e.remove(ctx, func(ctx context.Context, s *state.State) (ids []string, err error) {
-		m, err := s.Columns.Match(ctx, f)
-		if err != nil || m.Len() == 0 {
-			return nil, err
-		}
-		for ord := range s.Live.All {
-			if !m.Allow(ord) {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			d, err := s.View.Text(ord)
-			if err != nil {
-				return nil, missing(err)
-			}
-			ids = append(ids, d.ID)
-		}
-		return ids, nil
-	})
-}
-
-// remove deletes the documents that choose names while no other write can come
-// between.
-func (e *Engine) remove(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ int, err error) {
-	ctx, done, err := e.work(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer done(&err)
-	if e.o.ReadOnly {
-		return 0, ErrReadOnly
-	}
-	b, err := e.st.Begin(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer discard(b)
-	ids, err := e.chosen(ctx, choose)
-	if err != nil {
-		return 0, err
-	}
-	var changes []state.Change
-	for _, id := range ids {
-		c, ok, err := b.Delete(ctx, id)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			changes = append(changes, state.Change{Change: c})
-		}
-	}
-	if len(changes) == 0 {
-		return 0, nil
-	}
-	if _, err := e.db.Commit(ctx, b, changes); err != nil {
-		return 0, err
-	}
-	return len(changes), nil
-}
-
-// discard gives back a batch that was not committed. What it has staged goes beside
-// the caller, whose context may have ended; the next write waits for that, and gets
-// the error if it fails.
-func discard(b *store.Batch) { go b.Discard() }
-
-// chosen are the ids that choose names in the state of the last commit.
-func (e *Engine) chosen(ctx context.Context, choose func(context.Context, *state.State) ([]string, error)) (_ []string, err error) {
-	if err := e.db.Settled(ctx); err != nil {
-		return nil, err
-	}
-	ref := e.db.Acquire()
-	defer ref.Release()
-	defer snapshot.Guard(&err)()
-	return choose(ctx, ref.Value)
-}
-
 // put validates, encodes and stores.
 func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (_ AddResult, err error) {
-	ctx, done, err := e.work(ctx)
+	ctx, done, err := e.write(ctx)
 	if err != nil {
 		return AddResult{}, err
 	}
 	defer done(&err)
-	if e.o.ReadOnly {
-		return AddResult{}, ErrReadOnly
-	}
 	if len(docs) == 0 {
 		return AddResult{Seq: e.st.Seq()}, nil
 	}
@@ -307,7 +213,7 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 			window = e.window()
 		}
 		texts, rows = nil, rows[:0] // an encoder that outlives the call may read texts
-		e.report(Progress{Stage: "encode", Done: done, Total: len(records)})
+		e.report(ctx, Progress{Stage: "encode", Done: done, Total: len(records)})
 		return nil
 	}
 	ready := func(r *record) bool { return len(r.Rows) > 0 && r.Rows[0].Vector != nil }
@@ -423,7 +329,7 @@ func (e *Engine) stage(ctx context.Context, records []record, replace bool) (Add
 		}
 		changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, &r.Document)})
 		if i%1000 == 999 {
-			e.report(Progress{Stage: "store", Done: i + 1, Total: len(records)})
+			e.report(ctx, Progress{Stage: "store", Done: i + 1, Total: len(records)})
 		}
 	}
 	if len(changes) == 0 {

@@ -33,7 +33,7 @@ func (e *Engine) Backup(ctx context.Context, path string) (r BackupReport, err e
 	if path, err = filepath.Abs(path); err != nil { // the process may change its folder
 		return r, err
 	}
-	return e.st.BackupFile(ctx, path, e.backedUp)
+	return e.st.BackupFile(ctx, path, e.backedUp(ctx))
 }
 
 // BackupTo is Backup to a writer: one whole part. What was written before an error
@@ -44,11 +44,11 @@ func (e *Engine) BackupTo(ctx context.Context, w io.Writer) (r BackupReport, err
 		return r, err
 	}
 	defer done(&err)
-	return e.st.Backup(ctx, w, e.backedUp)
+	return e.st.Backup(ctx, w, e.backedUp(ctx))
 }
 
-func (e *Engine) backedUp(n, total int) {
-	e.report(Progress{Stage: "backup", Done: n, Total: total})
+func (e *Engine) backedUp(ctx context.Context) func(n, total int) {
+	return func(n, total int) { e.report(ctx, Progress{Stage: "backup", Done: n, Total: total}) }
 }
 
 // RestoreOptions shape Restore. The zero value restores all.

@@ -10,13 +10,10 @@ import "context"
 // that the disk has no room for the tables a second time, ErrReadOnly that the
 // database was opened without the right to write.
 func (e *Engine) Compact(ctx context.Context) (err error) {
-	ctx, done, err := e.work(ctx)
+	ctx, done, err := e.write(ctx)
 	if err != nil {
 		return err
 	}
 	defer done(&err)
-	if e.o.ReadOnly {
-		return ErrReadOnly
-	}
 	return e.db.Compact(ctx)
 }

@@ -32,6 +32,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/progress"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
@@ -183,7 +184,9 @@ func (e *Engine) start(ctx context.Context) error {
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: metric,
 		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.o.Lambda, Local: e.o.Local,
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
-		Progress: func(stage string, done, total int) { e.report(Progress{Stage: stage, Done: done, Total: total}) },
+		Progress: func(stage string, done, total int) {
+			e.report(context.Background(), Progress{Stage: stage, Done: done, Total: total})
+		},
 	})
 	if err == nil && e.terms != nil {
 		err = e.checkTerms()
@@ -285,6 +288,16 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	}, nil
 }
 
+// write is work for calls that write: those of a read-only database are ErrReadOnly.
+func (e *Engine) write(ctx context.Context) (context.Context, func(*error), error) {
+	ctx, done, err := e.work(ctx)
+	if err == nil && e.o.ReadOnly {
+		err = ErrReadOnly
+		done(&err)
+	}
+	return ctx, done, err
+}
+
 // either is a context made of the caller's and of the engine's. Both are asked as
 // well: one of a kind of its own tells those made of it a moment late, and so does
 // context.AfterFunc.
@@ -331,7 +344,13 @@ func (e *Engine) Default() string {
 	return search.Default(s, ModeHybrid)
 }
 
-func (e *Engine) report(p Progress) {
+// report tells how far a call is: whoever made it in another process, else whoever opened
+// the database.
+func (e *Engine) report(ctx context.Context, p Progress) {
+	if hear := progress.Of(ctx); hear != nil {
+		hear(p.Stage, p.Done, p.Total)
+		return
+	}
 	if e.o.Progress != nil {
 		e.progress.Lock()
 		defer e.progress.Unlock()

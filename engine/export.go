@@ -60,7 +60,7 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n in
 			return n, err
 		}
 		if n++; n%256 == 1 {
-			e.report(Progress{Stage: "export", Done: n, Total: l.n})
+			e.report(ctx, Progress{Stage: "export", Done: n, Total: l.n})
 		}
 		head = nil
 	}

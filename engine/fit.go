@@ -35,14 +35,12 @@ const (
 // products a batch. Cancelling ctx leaves the database as it was; the same Fit
 // then, or after a kill, goes on from where it stopped, to the same bridge.
 func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error) {
-	ctx, done, err := e.work(ctx)
+	ctx, done, err := e.write(ctx)
 	if err != nil {
 		return FitReport{}, err
 	}
 	defer done(&err)
 	switch {
-	case e.o.ReadOnly:
-		return FitReport{}, ErrReadOnly
 	case e.vectorsOnly():
 		return FitReport{}, fmt.Errorf("%w: a fit needs an encoder, and this database has none; rlr and rlr-local need no fit", ErrInvalid)
 	case e.enc == nil:

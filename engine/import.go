@@ -25,14 +25,11 @@ type ImportOptions struct {
 // bridge has not seen. A file of another encoder is an
 // *encoder.MismatchError, one that cannot be used ErrInvalid.
 func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions) (_ FitReport, err error) {
-	ctx, done, err := e.work(ctx)
+	ctx, done, err := e.write(ctx)
 	if err != nil {
 		return FitReport{}, err
 	}
 	defer done(&err)
-	if e.o.ReadOnly {
-		return FitReport{}, ErrReadOnly
-	}
 	if o.Variant == "" {
 		o.Variant = modulate.SLR.Name
 	}

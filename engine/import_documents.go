@@ -131,7 +131,7 @@ func (e *Engine) Import(ctx context.Context, x *Exported) (r ImportReport, err e
 		}
 		if x.heads != im.told {
 			im.told, im.total = x.heads, x.documents
-			im.report()
+			im.report(ctx)
 		}
 		if err == nil {
 			err = im.add(ctx, x, d)
@@ -249,21 +249,14 @@ func (im *importer) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := &im.r.AddResult
-	t.Seq = res.Seq
-	t.Added += res.Added
-	t.Replaced += res.Replaced
-	t.Chunked += res.Chunked
-	t.Chunks += res.Chunks
-	t.Truncated += res.Truncated
-	t.TruncatedTokens += res.TruncatedTokens
+	im.r.Add(res)
 	im.records, im.lines, im.pending, im.bytes = nil, nil, nil, 0
-	im.report()
+	im.report(ctx)
 	return nil
 }
 
-func (im *importer) report() {
-	im.e.report(Progress{Stage: "import", Done: im.r.Added + im.r.Replaced + im.r.Unchanged, Total: im.total})
+func (im *importer) report(ctx context.Context) {
+	im.e.report(ctx, Progress{Stage: "import", Done: im.r.Added + im.r.Replaced + im.r.Unchanged, Total: im.total})
 }
 
 func (e *Engine) importBatch(ctx context.Context, records []record, encode bool) (_ AddResult, err error) {

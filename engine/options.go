@@ -66,8 +66,9 @@ type Options struct {
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.
 	Alpha, Lambda float64
-	// Progress, if not nil, hears of long work inside Open, Add and Upsert. It
-	// is called from one goroutine at a time, however many calls run.
+	// Progress, if not nil, hears of long work inside Open, Add, Upsert, Patch, Export,
+	// Import and Backup. It is called from one goroutine at a time, however many calls run.
+	// Calls that other processes make by package client report to those.
 	Progress func(Progress)
 	// Logger receives warnings, such as the repair of a damaged snapshot; nil
 	// means none.

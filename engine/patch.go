@@ -30,47 +30,34 @@ type Patch struct {
 // index, sums and local bridges take the new version in and the old one out; for
 // Stats and an update of a fit it counts as replaced.
 func (e *Engine) Patch(ctx context.Context, patches []Patch) (_ int, err error) {
-	ctx, done, err := e.work(ctx)
+	ctx, done, err := e.write(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer done(&err)
-	if e.o.ReadOnly {
-		return 0, ErrReadOnly
-	}
 	merges, err := mergesOf(ctx, patches)
 	if err != nil || len(merges) == 0 {
 		return 0, err
 	}
-	b, err := e.st.Begin(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer discard(b)
-	var changes []state.Change
-	for i, m := range merges {
-		d, changed, err := e.merged(ctx, m)
-		var c store.Change
-		if err == nil && changed {
-			c, err = b.Put(ctx, d)
+	return e.commit(ctx, func(b *store.Batch) (changes []state.Change, err error) {
+		for i, m := range merges {
+			d, changed, err := e.merged(ctx, m)
+			var c store.Change
+			if err == nil && changed {
+				c, err = b.Put(ctx, d)
+			}
+			if err != nil {
+				return nil, &DocumentError{Position: m.position, ID: m.id, Err: err}
+			}
+			if changed {
+				changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, d)})
+			}
+			if i%1000 == 999 {
+				e.report(ctx, Progress{Stage: "store", Done: i + 1, Total: len(merges)})
+			}
 		}
-		if err != nil {
-			return 0, &DocumentError{Position: m.position, ID: m.id, Err: err}
-		}
-		if changed {
-			changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, d)})
-		}
-		if i%1000 == 999 {
-			e.report(Progress{Stage: "store", Done: i + 1, Total: len(merges)})
-		}
-	}
-	if len(changes) == 0 {
-		return 0, nil
-	}
-	if _, err := e.db.Commit(ctx, b, changes); err != nil {
-		return 0, err
-	}
-	return len(changes), nil
+		return changes, nil
+	})
 }
 
 // merge is what is to be merged into the metadata of one document.

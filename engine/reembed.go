@@ -41,7 +41,7 @@ type ReembedReport struct {
 // AcceptModel, Logger and Progress are used. enc is not closed. Errors: ErrInvalid for a
 // database of vectors alone, or of this encoder already; a *DocumentError with
 // ErrInvalid for a document without text; *encoder.MismatchError where an interrupted
-// call had another encoder; ErrLocked for a second call beside the first; ErrNotFound,
+// call had another encoder; ErrLocked for a second call beside the first; ErrNoDatabase,
 // ErrCorrupt, ErrNoSpace, those of enc and ctx. Cost: the encoding, and once more the
 // space of the database. What a kill or an error can undo is one page, 256 documents.
 func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (ReembedReport, error) {
@@ -52,7 +52,7 @@ func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (R
 	if ok, err := store.Exists(dir); err != nil {
 		return ReembedReport{}, err
 	} else if !ok {
-		return ReembedReport{}, fmt.Errorf("database %s: %w", dir, ErrNotFound)
+		return ReembedReport{}, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
 	}
 	r := &reembedder{dir: dir, enc: enc, o: o}
 	visit := func(ctx context.Context, readOnly bool, do func(*store.Store) error) error {
@@ -99,14 +99,11 @@ func (e *Engine) Reembed(ctx context.Context, enc encoder.Encoder, o Options) (R
 
 // reembed is the part of Reembed that is a call of the engine.
 func (e *Engine) reembed(ctx context.Context, r *reembedder) (err error) {
-	ctx, done, err := e.work(ctx)
+	ctx, done, err := e.write(ctx)
 	if err != nil {
 		return err
 	}
 	defer done(&err)
-	if e.o.ReadOnly {
-		return ErrReadOnly
-	}
 	r.o.Local = r.o.Local || e.o.Local
 	return r.run(ctx)
 }

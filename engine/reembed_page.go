@@ -45,7 +45,7 @@ func (r *reembedder) follow(ctx context.Context, read func(context.Context, func
 			if err != nil {
 				return err
 			}
-			r.count(res)
+			r.rep.Add(res)
 			r.met += len(p.records)
 			hit("reembed-page")
 		}
@@ -59,18 +59,6 @@ func (r *reembedder) follow(ctx context.Context, read func(context.Context, func
 		more = p.more
 	}
 	return nil
-}
-
-// count adds what a page has brought to the report.
-func (r *reembedder) count(res AddResult) {
-	a := &r.rep.AddResult
-	a.Seq = res.Seq
-	a.Added += res.Added
-	a.Replaced += res.Replaced
-	a.Chunked += res.Chunked
-	a.Chunks += res.Chunks
-	a.Truncated += res.Truncated
-	a.TruncatedTokens += res.TruncatedTokens
 }
 
 // errPage ends a scan when a page is full.

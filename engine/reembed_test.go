@@ -345,7 +345,7 @@ func TestReembedRefuses(t *testing.T) {
 	closeIt(t, e)
 	none(t, dir, engine.ErrClosed, "", func() (engine.ReembedReport, error) { return e.Reembed(ctx, never, engine.Options{}) })
 	missing := filepath.Join(dir, "none")
-	none(t, missing, engine.ErrNotFound, "", func() (engine.ReembedReport, error) { return engine.Reembed(ctx, missing, never, engine.Options{}) })
+	none(t, missing, engine.ErrNoDatabase, "", func() (engine.ReembedReport, error) { return engine.Reembed(ctx, missing, never, engine.Options{}) })
 	vectors := t.TempDir()
 	e = openWith(t, vectors, nil, engine.Options{Dim: dim})
 	add(t, e, own(t, 0, 3))

@@ -43,7 +43,7 @@ type RepairReport struct {
 // o.Language its language; enc is not closed, and may be nil else. Where the encoder
 // has no tokens, terms are numbered anew from the texts. Of o also MemoryMiB, Logger
 // and Progress are used. The database must not be open. Errors: ErrLocked, ErrForeign,
-// ErrNotFound, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to, *encoder.MismatchError,
+// ErrNoDatabase, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to, *encoder.MismatchError,
 // those of the operating system, that of ctx. Cost: some reads of all there is, and
 // the making of what is made.
 func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options) (rep RepairReport, err error) {
@@ -56,7 +56,7 @@ func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options)
 	r := &repairer{dir: dir, enc: enc, o: Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, language: o.Language, rep: &rep}
 	rep.Damage, err = store.Damage(ctx, dir, func(done, total int) { r.report("reading", done, total) })
 	if errors.Is(err, store.ErrNoDatabase) {
-		return rep, fmt.Errorf("database %s: %w", dir, ErrNotFound)
+		return rep, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
 	}
 	if err != nil {
 		return rep, err

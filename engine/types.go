@@ -40,6 +40,19 @@ type AddResult struct {
 	TruncatedTokens int    // tokens cut off in all
 }
 
+// Add adds what another Add or Upsert of the same database did: Seq is that of the
+// later commit.
+func (r *AddResult) Add(o AddResult) {
+	r.Seq = max(r.Seq, o.Seq)
+	r.Added += o.Added
+	r.Replaced += o.Replaced
+	r.Unchanged += o.Unchanged
+	r.Chunked += o.Chunked
+	r.Chunks += o.Chunks
+	r.Truncated += o.Truncated
+	r.TruncatedTokens += o.TruncatedTokens
+}
+
 // Query is one search.
 type Query struct {
 	// Text is what to look for. Required unless Vector is given.

@@ -162,3 +162,29 @@ func (h *head) writeAll(m mark) error {
 }
 
 func (h *head) close() error { return h.f.Close() }
+
+// openHead opens HEAD, if the database is opened for writing. Badger may change its
+// tables from then on, so HEAD must not tell any more that there are no others. What
+// else it tells stays until the records are found to agree.
+func (s *Store) openHead(m mark, slot int) (err error) {
+	if s.o.ReadOnly {
+		return nil
+	}
+	if s.head, err = openHead(s.dir, slot); err != nil || !m.exact {
+		return err
+	}
+	m.exact = false
+	return s.head.writeAll(m)
+}
+
+// mark is what HEAD says of a state.
+func (s *Store) mark(st state, clean bool) mark {
+	m := mark{
+		major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, leads: !s.o.NoSync,
+		gen: st.gen, seq: st.seq, history: st.history,
+	}
+	if k := s.tables.seals; k != nil {
+		m.sealed, m.exact, m.seals = true, clean && k.exact, k.sum
+	}
+	return m
+}

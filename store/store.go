@@ -325,32 +325,6 @@ func (s *Store) create() (state, error) {
 	return st, s.writeManifest(st, s.manifest)
 }
 
-// openHead opens HEAD, if the database is opened for writing. Badger may change its
-// tables from then on, so HEAD must not tell any more that there are no others. What
-// else it tells stays until the records are found to agree.
-func (s *Store) openHead(m mark, slot int) (err error) {
-	if s.o.ReadOnly {
-		return nil
-	}
-	if s.head, err = openHead(s.dir, slot); err != nil || !m.exact {
-		return err
-	}
-	m.exact = false
-	return s.head.writeAll(m)
-}
-
-// mark is what HEAD says of a state.
-func (s *Store) mark(st state, clean bool) mark {
-	k := s.tables.seals
-	if k == nil {
-		k = &seals{}
-	}
-	return mark{
-		major: s.manifest.Major, minor: s.manifest.Minor, clean: clean, leads: !s.o.NoSync,
-		gen: st.gen, seq: st.seq, history: st.history, sealed: s.tables.seals != nil, exact: clean && k.exact, seals: k.sum,
-	}
-}
-
 // Close waits for calls in progress, discards a batch in progress, makes
 // everything durable, notes the checksums of the tables, for which it reads those that
 // were written since Open, and releases the database. Further calls of Close do

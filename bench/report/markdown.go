@@ -35,8 +35,11 @@ func WriteMarkdown(w io.Writer, b *Bundle) error {
 }
 
 func markdownBench(out *strings.Builder, r *bench.Report) {
-	fmt.Fprintf(out, "## %s\n\n%s, %s (%d distinct), seed %d. Means × 100 with 95 %% bootstrap intervals; Δ and p (Holm-corrected) against dense in %s.\n\n",
-		escapeCell(r.Data), escapeCell(r.Encoder), r.Searched("passages"), r.Distinct, r.Seed, mainMetric)
+	fmt.Fprintf(out, "## %s\n\n%s, %s (%d distinct), seed %d%s. Means × 100 with 95 %% bootstrap intervals; Δ and p (Holm-corrected) against dense in %s.\n\n",
+		escapeCell(r.Data), escapeCell(r.Encoder), r.Searched("passages"), r.Distinct, r.Seed, r.Asked(", "), mainMetric)
+	if note := r.OverlapNote(); note != "" {
+		out.WriteString(note + "\n\n")
+	}
 	for _, t := range tables(r) {
 		fmt.Fprintf(out, "**%s**, %d queries", escapeCell(t.Task), t.Queries)
 		if t.LeftOut > 0 {
@@ -66,7 +69,7 @@ func markdownBench(out *strings.Builder, r *bench.Report) {
 }
 
 func markdownCurve(out *strings.Builder, c *bench.Curve) {
-	fmt.Fprintf(out, "## %s over %s\n\n%s, seed %d, %s × 100.\n\n", escapeCell(c.Data), c.Over, escapeCell(c.Encoder), c.Seed, mainMetric)
+	fmt.Fprintf(out, "## %s over %s\n\n%s, seed %d%s, %s × 100.\n\n", escapeCell(c.Data), c.Over, escapeCell(c.Encoder), c.Seed, c.Asked(", "), mainMetric)
 	if len(c.Points) == 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -199,6 +200,9 @@ type replace struct {
 }
 
 func (n replace) normalize(dst, src *buffer) bool {
+	if p, ok := n.pattern.(literal); ok && len(p) == 1 {
+		return n.byte(dst, src, p[0])
+	}
 	at := 0
 	for {
 		lo, hi := n.pattern.find(src.text, at)
@@ -213,6 +217,31 @@ func (n replace) normalize(dst, src *buffer) bool {
 		return false
 	}
 	dst.copy(src, at, len(src.text))
+	return true
+}
+
+// byte is normalize where the pattern is one byte: mostly the blank, of which every word
+// has one.
+func (n replace) byte(dst, src *buffer, p byte) bool {
+	count := bytes.Count(src.text, []byte{p})
+	if count == 0 {
+		return false
+	}
+	at, size := len(dst.text), len(src.text)+count*(len(n.content)-1)
+	dst.text = slices.Grow(dst.text, size)[:at+size]
+	dst.from = slices.Grow(dst.from, size)[:at+size]
+	text, from := dst.text, dst.from
+	for i, c := range src.text {
+		if c != p {
+			text[at], from[at] = c, src.from[i]
+			at++
+			continue
+		}
+		for k := range len(n.content) {
+			text[at], from[at] = n.content[k], src.from[i]
+			at++
+		}
+	}
 	return true
 }
 

@@ -60,8 +60,8 @@ func (m words) find(text []byte, at int) (lo, hi int) {
 	return -1, -1
 }
 
-// The patterns that are followed by hand: those of GPT-2 and of cl100k, the
-// latter with a number of digits and with or without case.
+// Patterns that are followed by hand: those of GPT-2 and of cl100k, the latter with a
+// number of digits and with or without case. Those of o200k and CLIP have files of their own.
 const (
 	patternGPT2      = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+` + patternBlanks
 	patternLetters   = `|[^\r\n\p{L}\p{N}]?\p{L}+|`
@@ -73,8 +73,15 @@ const (
 // newMatcher compiles a pattern. The error wraps ErrTokenizer.
 func newMatcher(pattern string) (matcher, error) {
 	p := unicodeProperties()
-	if pattern == patternGPT2 {
+	switch pattern {
+	case patternGPT2:
 		return gpt2{p}, nil
+	case patternO200k:
+		return newO200k(p), nil
+	case patternCLIP:
+		return clip{p}, nil
+	case `\s+`:
+		return spaces{p}, nil
 	}
 	if rest, ok := strings.CutPrefix(pattern, patternApostroph+patternLetters); ok {
 		if digits, ok := strings.CutSuffix(rest, patternRest); ok {
@@ -193,35 +200,47 @@ func (m cl100k) find(text []byte, at int) (lo, hi int) {
 		return at, at + n
 	}
 	c, size := m.next(text[at:])
-	hi = at + size
+	if c&isLetter != 0 {
+		return at, m.run(text, at+size, isLetter)
+	}
+	if hi = at + size; c&isNumber == 0 && text[at] != '\r' && text[at] != '\n' && hi < len(text) {
+		if next, n := m.next(text[hi:]); next&isLetter != 0 {
+			return at, m.run(text, hi+n, isLetter)
+		}
+	}
+	return at, m.noWord(text, at, m.digits, false)
+}
+
+// noWord is the end of what begins at a place where no word does: numbers of at most
+// so many digits, signs with the line breaks behind them and, if slashes, the slashes
+// among these, or space.
+func (p *properties) noWord(text []byte, at, digits int, slashes bool) int {
+	c, size := p.next(text[at:])
+	hi := at + size
 	next, n := class(0), 0
 	if hi < len(text) {
-		next, n = m.next(text[hi:])
+		next, n = p.next(text[hi:])
 	}
 	switch {
-	case c&isLetter != 0:
-		return at, m.run(text, hi, isLetter)
-	case c&isNumber == 0 && text[at] != '\r' && text[at] != '\n' && next&isLetter != 0:
-		return at, m.run(text, hi+n, isLetter)
 	case c&isNumber != 0:
-		for left := m.digits - 1; left != 0 && hi < len(text); left-- {
-			if next, n = m.next(text[hi:]); next&isNumber == 0 {
+		for left := digits - 1; left != 0 && hi < len(text); left-- {
+			if next, n = p.next(text[hi:]); next&isNumber == 0 {
 				break
 			}
 			hi += n
 		}
-		return at, hi
+		return hi
 	case c&isSpace == 0, text[at] == ' ' && n > 0 && next&(isSpace|isNumber) == 0:
-		hi = m.run(text, hi, 0)
-		for hi < len(text) && (text[hi] == '\r' || text[hi] == '\n') {
+		hi = p.run(text, hi, 0)
+		for hi < len(text) && (text[hi] == '\r' || text[hi] == '\n' || slashes && text[hi] == '/') {
 			hi++
 		}
-		return at, hi
+		return hi
 	}
 	// \s*[\r\n]+: up to the last line break among the spaces.
 	broken := -1
 	for i := at; i < len(text); {
-		c, size := m.next(text[i:])
+		c, size := p.next(text[i:])
 		if c&isSpace == 0 {
 			break
 		}
@@ -231,9 +250,9 @@ func (m cl100k) find(text []byte, at int) (lo, hi int) {
 		i += size
 	}
 	if broken >= 0 {
-		return at, broken
+		return broken
 	}
-	return at, m.blanks(text, at)
+	return p.blanks(text, at)
 }
 
 // compiled is any other pattern that needs no looking ahead but for the blanks

@@ -42,7 +42,7 @@ const (
 
 // calls are all there are, by name.
 var calls = sync.OnceValue(func() map[string]served {
-	store := func(do func(engine.Database) func(context.Context, []engine.Document) (engine.AddResult, error)) served {
+	store := func(do func(engine.Database, context.Context, []engine.Document) (engine.AddResult, error)) served {
 		return call(func(ctx context.Context, db engine.Database, wired []document, _ *session) (r engine.AddResult, err error) {
 			docs := make([]engine.Document, len(wired))
 			for i, w := range wired {
@@ -50,25 +50,20 @@ var calls = sync.OnceValue(func() map[string]served {
 					return r, err
 				}
 			}
-			return do(db)(ctx, docs)
+			return do(db, ctx, docs)
 		})
 	}
 	return map[string]served{
-		callAdd: store(func(db engine.Database) func(context.Context, []engine.Document) (engine.AddResult, error) {
-			return db.Add
-		}),
-		callUpsert: store(func(db engine.Database) func(context.Context, []engine.Document) (engine.AddResult, error) {
-			return db.Upsert
-		}),
+		callAdd:    store(engine.Database.Add),
+		callUpsert: store(engine.Database.Upsert),
 		"Patch": call(func(ctx context.Context, db engine.Database, wired []patch, _ *session) (int, error) {
 			patches := make([]engine.Patch, len(wired))
 			for i, w := range wired {
-				m, err := metadata.Parse(w.Meta)
-				if err != nil {
-					return 0, fmt.Errorf("%w: %v", errProtocol, err)
-				}
 				patches[i] = w.Patch
-				patches[i].Metadata = m
+				var err error
+				if patches[i].Metadata, err = decodeMeta(w.Meta); err != nil {
+					return 0, err
+				}
 			}
 			return db.Patch(ctx, patches)
 		}),

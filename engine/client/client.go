@@ -64,7 +64,9 @@ const (
 // be stored are refused before anything is sent. One call takes or gives 1 GiB at most,
 // but for streams (All, Export, Import, BackupTo).
 type Client struct {
-	dir string
+	dir      string
+	progress func(engine.Progress) // what calls without a listener of their own report; may be nil
+	hearing  sync.Mutex            // held while progress runs
 
 	mu     sync.Mutex
 	closed bool
@@ -186,7 +188,7 @@ func (c *Client) drop(w *wire) {
 // asked says how a call is made.
 type asked struct {
 	writes   bool                      // when the context ends, what became of it is waited for
-	progress func(engine.Progress)     // may be nil
+	progress func(engine.Progress)     // of Verify and Fit; may be nil
 	item     func(raw []byte) error    // of All
 	out      io.Writer                 // of Export and BackupTo
 	in       func([]byte) (int, error) // of Import: reads the stream
@@ -254,12 +256,12 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 		case k == kindGone:
 			begun = streamed
 			return failed(nil)
-		case k == kindProgress && how.progress != nil:
+		case k == kindProgress:
 			p, err := decode[engine.Progress](payload)
 			if err != nil {
 				return failed(err)
 			}
-			how.progress(p)
+			c.hear(p, how.progress)
 		case k == kindItem && how.item != nil:
 			streamed = true
 			if err := how.item(payload); err != nil {
@@ -280,6 +282,18 @@ func ask[R any](ctx context.Context, c *Client, name string, args any, how asked
 		default:
 			return failed(errProtocol)
 		}
+	}
+}
+
+// hear hands a report to the listener of a call, or of the client.
+func (c *Client) hear(p engine.Progress, own func(engine.Progress)) {
+	switch {
+	case own != nil:
+		own(p)
+	case c.progress != nil:
+		c.hearing.Lock()
+		defer c.hearing.Unlock()
+		c.progress(p)
 	}
 }
 

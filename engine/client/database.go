@@ -172,9 +172,6 @@ func (c *Client) Stats(ctx context.Context) (engine.Stats, error) {
 // Verify is engine.Engine.Verify. Of reports that come faster than 20 a second the newest
 // arrive.
 func (c *Client) Verify(ctx context.Context, progress func(engine.Progress)) (engine.VerifyReport, error) {
-	if progress == nil {
-		progress = func(engine.Progress) {}
-	}
 	return ask[engine.VerifyReport](ctx, c, "Verify", nothing{}, asked{progress: progress})
 }
 
@@ -186,11 +183,7 @@ func (c *Client) Flush(ctx context.Context) error {
 
 // Fit is engine.Engine.Fit; reports of progress are those of Verify.
 func (c *Client) Fit(ctx context.Context, o engine.FitOptions) (engine.FitReport, error) {
-	progress := o.Progress
-	if progress == nil {
-		progress = func(engine.Progress) {}
-	}
-	return ask[engine.FitReport](ctx, c, "Fit", wireFit(o), asked{writes: true, progress: progress})
+	return ask[engine.FitReport](ctx, c, "Fit", wireFit(o), asked{writes: true, progress: o.Progress})
 }
 
 // defaultWithin is how long Default waits.

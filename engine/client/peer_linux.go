@@ -1,25 +1,12 @@
 package client
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peerUser is the user of the process at the other end; ok is false where the system
-// does not tell.
-func peerUser(c *net.UnixConn) (uid int, ok bool, err error) {
-	raw, err := c.SyscallConn()
+// socketUser is the user of the process at the other end of a socket.
+func socketUser(fd int) (int, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
-	var cred *unix.Ucred
-	var sys error
-	if err := raw.Control(func(fd uintptr) { cred, sys = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return 0, false, err
-	}
-	if sys != nil {
-		return 0, false, sys
-	}
-	return int(cred.Uid), true, nil
+	return int(cred.Uid), nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/internal/progress"
 )
 
 // ShareOptions shape Share. The zero value is the default of every field.
@@ -264,7 +265,10 @@ func (s *Shared) serve(w *wire) error {
 	defer cancel()
 	ss := newSession(w)
 	go ss.listen(cancel)
-	value, err := c.run(ctx, s.db, args, ss)
+	hear := func(stage string, done, total int) {
+		ss.report(engine.Progress{Stage: stage, Done: done, Total: total})
+	}
+	value, err := c.run(progress.With(ctx, hear), s.db, args, ss)
 	ss.reported()
 	if err != nil && s.root.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, engine.ErrClosed)) {
 		_ = w.send(kindGone, nil) // a peer that does not hear it sees the end

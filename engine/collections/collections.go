@@ -12,8 +12,6 @@ import (
 	"regexp"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/internal/fault"
@@ -176,6 +174,21 @@ func (s *Set) there(name string) *engine.Engine {
 	return nil
 }
 
+// Opened returns the collections that are open, by name: those that were created or asked for
+// since Open, and not dropped. They belong to the set, as those of Get do. It opens none and
+// waits for nobody.
+func (s *Set) Opened() map[string]engine.Database {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]engine.Database{}
+	for name, c := range s.all {
+		if c.db != nil && !c.dropped {
+			open[name] = c.db
+		}
+	}
+	return open
+}
+
 // known refuses names that no collection has.
 func (s *Set) known(name string) error {
 	if err := s.open(); err != nil {
@@ -294,20 +307,20 @@ func (s *Set) Close() error {
 	all := s.all
 	s.all = nil
 	s.mu.Unlock()
-	var g errgroup.Group
+	var wait sync.WaitGroup
 	errs := make(chan error, len(all))
 	for name, c := range all {
-		g.Go(func() error {
+		wait.Go(func() {
 			c.turn <- struct{}{} // who opens it ends first
 			defer func() { <-c.turn }()
 			if err := s.stop(c); err != nil {
 				errs <- fmt.Errorf("collection %s: %w", name, err)
 			}
-			return nil
 		})
 	}
-	err := g.Wait()
+	wait.Wait()
 	close(errs)
+	var err error
 	for e := range errs {
 		err = errors.Join(err, e)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +67,9 @@ func TestSet(t *testing.T) {
 		t.Fatalf("asking made the folder: %v", err)
 	}
 	create(t, s, "notes", "0-mail_2")
+	if got := opened(s); !slices.Equal(got, []string{"0-mail_2", "notes"}) {
+		t.Errorf("open after Create: %v", got)
+	}
 	if err := s.Create(t.Context(), "notes"); !errors.Is(err, engine.ErrExists) {
 		t.Fatalf("created twice: %v", err)
 	}
@@ -104,9 +108,15 @@ func TestSet(t *testing.T) {
 	if d, err := e.Get(t.Context(), "a"); err != nil || d.Text != "of notes" {
 		t.Errorf("%+v, %v", d, err)
 	}
+	if got := opened(s); len(got) > 0 {
+		t.Errorf("open after Close: %v", got)
+	}
 	s = open(t, dir, small)
 	if got := list(t, s); !slices.Equal(got, []string{"0-mail_2", "notes"}) {
 		t.Errorf("%v", got)
+	}
+	if got := opened(s); len(got) > 0 {
+		t.Errorf("open before they are asked for: %v", got)
 	}
 	// What another has open is named as such, and stays.
 	if _, err := s.Get(t.Context(), "notes"); !errors.Is(err, engine.ErrLocked) {
@@ -118,10 +128,23 @@ func TestSet(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(t.Context(), "notes"); err != nil {
-		t.Error(err)
+	db, err := s.Get(t.Context(), "notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Opened(); len(got) != 1 || got["notes"] != db {
+		t.Errorf("open after Get: %v", got)
+	}
+	if err := s.Drop(t.Context(), "notes"); err != nil {
+		t.Fatal(err)
+	}
+	if got := opened(s); len(got) > 0 {
+		t.Errorf("open after Drop: %v", got)
 	}
 }
+
+// opened are the names of the collections that are open.
+func opened(s *collections.Set) []string { return slices.Sorted(maps.Keys(s.Opened())) }
 
 // TestDrop: what was dropped is gone with its folder, nothing else is, and the name is
 // free again.

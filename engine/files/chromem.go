@@ -14,7 +14,7 @@ import (
 // collections in one, zipped or not. Of its files that only name a collection it makes
 // no document.
 func readChromem(s *source) error {
-	in := &cancelledReader{r: s.r}
+	in := &errorKeeper{r: s.r}
 	br := bufio.NewReader(in)
 	head, err := br.Peek(2)
 	if err != nil && err != io.EOF {
@@ -29,7 +29,7 @@ func readChromem(s *source) error {
 	}
 	c := &chromemReader{s: s, g: gobReader{r: br, types: map[int]gobType{}, max: int(min(s.o.MaxBytes, math.MaxInt32))}}
 	switch err = c.file(); {
-	case err == nil, err == errStopped, s.ctx.Err() != nil, errors.Is(err, ErrTooLarge):
+	case err == nil, errors.Is(err, errStopped), s.ctx.Err() != nil, errors.Is(err, ErrTooLarge):
 		return err
 	case in.err != nil:
 		return in.err
@@ -37,16 +37,16 @@ func readChromem(s *source) error {
 	return fail(ErrMalformed, "not a file of chromem-go (encrypted ones are not read), or damaged: %w", err)
 }
 
-// cancelledReader keeps the error of the file, which others wrap.
-type cancelledReader struct {
+// errorKeeper keeps the error of the file, which others wrap.
+type errorKeeper struct {
 	r   io.Reader
 	err error
 }
 
-func (c *cancelledReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
+func (k *errorKeeper) Read(p []byte) (int, error) {
+	n, err := k.r.Read(p)
 	if err != nil && err != io.EOF {
-		c.err = err
+		k.err = err
 	}
 	return n, err
 }

@@ -39,7 +39,7 @@ func readCode(s *source) error {
 		return err
 	}
 	rec := Record{Document: document(text), From: 1, To: lastLine(1, text), Verbatim: true}
-	base := strings.ToLower(path.Base(strings.ReplaceAll(s.name, `\`, "/")))
+	base := baseName(s.name)
 	language := languages[strings.TrimPrefix(path.Ext(base), ".")]
 	if language == "" {
 		language = languages[base]

@@ -108,7 +108,7 @@ func Kinds() []string {
 // files that are not read. The name alone promises nothing: what is in the file
 // may turn out to be no text (ErrBinary) or to hold no document (ErrNoText).
 func KindOf(name string) string {
-	base := strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
+	base := baseName(name)
 	ext := path.Ext(base)
 	if ext == "" {
 		if slices.Contains(plainNames, base) {
@@ -123,6 +123,11 @@ func KindOf(name string) string {
 		ext = path.Ext(strings.TrimSuffix(base, ext)) + ext
 	}
 	return byExt[strings.TrimPrefix(ext, ".")]
+}
+
+// baseName is a name in lower case without its folders, whatever stands between them.
+func baseName(name string) string {
+	return strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
 }
 
 // Read yields the documents of a file of size bytes in their order. An error that
@@ -154,7 +159,8 @@ type source struct {
 	name  string
 	o     Options
 	yield func(Record, error) bool
-	n     int // records met so far, bad ones too
+	n     int  // records met so far, bad ones too
+	given bool // the loop has a record and is not back: a panic now is its own
 }
 
 // errStopped ends reading when the loop over the records has ended.
@@ -164,7 +170,7 @@ func (s *source) run() {
 	if s.o.MaxBytes <= 0 {
 		s.o.MaxBytes = DefaultMaxBytes
 	}
-	if err := s.read(); err != nil && err != errStopped {
+	if err := s.read(); err != nil && !errors.Is(err, errStopped) {
 		s.yield(Record{}, err)
 	}
 }
@@ -225,10 +231,7 @@ func (s *source) give(r Record) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	if !s.yield(r, nil) {
-		return errStopped
-	}
-	return nil
+	return s.hand(r, nil)
 }
 
 // bad yields the error of one record.
@@ -236,7 +239,15 @@ func (s *source) bad(line int, id string, err error) error {
 	if cerr := s.ctx.Err(); cerr != nil {
 		return cerr
 	}
-	if !s.yield(Record{}, &RecordError{Line: line, ID: id, Err: err}) {
+	return s.hand(Record{}, &RecordError{Line: line, ID: id, Err: err})
+}
+
+// hand gives the loop a record, or the error of one.
+func (s *source) hand(r Record, err error) error {
+	s.given = true
+	more := s.yield(r, err)
+	s.given = false
+	if !more {
 		return errStopped
 	}
 	return nil

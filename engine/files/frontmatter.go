@@ -95,51 +95,39 @@ func loadYAML(text string, to *map[string]any) (err error) {
 
 // plain is a value of YAML or TOML as JSON has it: keys are strings, and so are dates,
 // in RFC 3339 and UTC, which compare in their order.
-func plain(v any, depth int) (any, error) {
+func plain(v any, depth int) (_ any, err error) {
 	if depth > 100 {
 		return nil, fmt.Errorf("nests deeper than 100")
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			p, err := plain(e, depth+1)
-			if err != nil {
+			if v[k], err = plain(e, depth+1); err != nil {
 				return nil, err
 			}
-			v[k] = p
 		}
 		return v, nil
 	case map[any]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			p, err := plain(e, depth+1)
-			if err != nil {
-				return nil, err
-			}
 			name, err := plain(k, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			out[fmt.Sprint(name)] = p
+			out[fmt.Sprint(name)] = e
 		}
-		return out, nil
+		return plain(out, depth)
 	case []map[string]any: // TOML's arrays of tables
 		out := make([]any, len(v))
 		for i, e := range v {
-			p, err := plain(e, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = p
+			out[i] = e
 		}
-		return out, nil
+		return plain(out, depth)
 	case []any:
 		for i, e := range v {
-			p, err := plain(e, depth+1)
-			if err != nil {
+			if v[i], err = plain(e, depth+1); err != nil {
 				return nil, err
 			}
-			v[i] = p
 		}
 		return v, nil
 	case time.Time:

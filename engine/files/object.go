@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
 )
 
 // The usual names of columns, the first that is there counts.
@@ -126,24 +127,9 @@ func unmarshal(raw []byte) (v any, err error) {
 
 // checkNumbers refuses numbers that no float64 holds: reading them back would
 // fail.
-func checkNumbers(v any) error {
-	switch v := v.(type) {
-	case json.Number:
-		if f, err := v.Float64(); err != nil || math.IsInf(f, 0) {
-			return fail(ErrMalformed, "number %s is out of range; write it as a string", clip(v.String(), 40))
-		}
-	case map[string]any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
+func checkNumbers(fields map[string]any) error {
+	if n, bad := metadata.Unreadable(fields); bad {
+		return fail(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
 	}
 	return nil
 }

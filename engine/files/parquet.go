@@ -13,6 +13,9 @@ import (
 // readParquet reads a table, a document a row. Rows are read page by page.
 func readParquet(s *source) (err error) {
 	defer func() { // the library panics on some damage
+		if s.given {
+			return
+		}
 		if p := recover(); p != nil && err == nil {
 			err = fail(ErrMalformed, "the Parquet file is damaged: %v", p)
 		}

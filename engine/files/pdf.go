@@ -30,7 +30,7 @@ func readPDF(s *source) (err error) {
 	switch {
 	case s.ctx.Err() != nil:
 		return s.ctx.Err()
-	case in.err != nil && !reader.dead:
+	case !reader.dead && in.err != nil: // a step that was given up may still set it
 		return in.err
 	case err != nil:
 		return err

@@ -125,7 +125,7 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 		if err != nil {
 			return nil, err
 		}
-		r.report.stored(res)
+		r.report.Add(res)
 		for _, it := range items {
 			r.now[it.doc.ID] = place{it.file.path, seconds(it.file.time)}
 		}

@@ -2,9 +2,7 @@ package folder
 
 import (
 	"encoding/json"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,9 +31,6 @@ var ownNames = map[string]bool{metaPath: true, metaRoot: true, metaTime: true, m
 func Describe(r files.Record, root, path, kind string, modified time.Time) engine.Document {
 	d := r.Document
 	d.Breaks = r.Breaks
-	if root == "" && !r.Verbatim && slices.ContainsFunc(slices.Collect(maps.Keys(d.Metadata)), func(k string) bool { return ownNames[k] }) {
-		return d
-	}
 	m := make(map[string]any, len(d.Metadata)+6)
 	front := map[string]any{}
 	for k, v := range d.Metadata {
@@ -45,7 +40,10 @@ func Describe(r files.Record, root, path, kind string, modified time.Time) engin
 			m[k] = v
 		}
 	}
-	if len(front) > 0 {
+	switch {
+	case len(front) > 0 && root == "" && !r.Verbatim:
+		return d
+	case len(front) > 0:
 		m[metaFront] = front
 	}
 	m[metaPath], m[metaKind] = path, kind

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/lexsem/lexsem/engine"
 )
 
 // removeAtOnce is how many documents one commit removes.
@@ -241,23 +239,11 @@ func (f *Folder) id(name string) string { return strings.TrimPrefix(f.o.Prefix+"
 
 // plus is the sum of two reports.
 func (r Report) plus(o Report) Report {
-	r.stored(o.AddResult)
+	r.Add(o.AddResult)
 	r.Removed += o.Removed
 	r.Files, r.Skipped = max(r.Files, o.Files), o.Skipped
 	r.Read += o.Read
 	r.Bytes += o.Bytes
 	r.Failed = append(r.Failed, o.Failed...)
 	return r
-}
-
-// stored adds what a commit did.
-func (r *Report) stored(a engine.AddResult) {
-	r.Seq = max(r.Seq, a.Seq)
-	r.Added += a.Added
-	r.Replaced += a.Replaced
-	r.Unchanged += a.Unchanged
-	r.Chunked += a.Chunked
-	r.Chunks += a.Chunks
-	r.Truncated += a.Truncated
-	r.TruncatedTokens += a.TruncatedTokens
 }

@@ -23,9 +23,10 @@ const (
 // Watch syncs the whole folder, and from then on what changes in it, until ctx ends,
 // whose error it returns. each hears of the first sync and of each further one that changed or
 // met something; it gets ErrVanished while the root is gone, and other errors end Watch, as does its own.
-// A change costs what it changed, and is taken over within seconds. Where the system
-// cannot watch so many folders, or Options.Poll says so, the folder is looked through
-// again and again. No other Sync of this Folder runs meanwhile.
+// A change costs what it changed, and a pass over the paths of all that is recorded, in
+// memory; it is taken over within seconds. Where the system cannot watch so many folders,
+// or Options.Poll says so, the folder is looked through again and again. No other Sync of
+// this Folder runs meanwhile.
 func (f *Folder) Watch(ctx context.Context, each func(Report, error) error) (err error) {
 	if err := f.enter(ctx); err != nil {
 		return err
@@ -120,6 +121,7 @@ func (w *watch) sync(ctx context.Context, scope []string) error {
 		if err != nil {
 			break
 		}
+		w.forget(scope, r)
 		if scope = w.add(w.f.folders); len(scope) == 0 {
 			break
 		}
@@ -141,6 +143,22 @@ func (w *watch) sync(ctx context.Context, scope []string) error {
 func (w *watch) rootGone(err error) bool {
 	var p *fs.PathError
 	return errors.As(err, &p) && p.Path == w.f.root
+}
+
+// forget lets a failure be told again whose file a sync of scope found mended or gone.
+func (w *watch) forget(scope []string, r Report) {
+	in, failed := map[string]bool{"": scope == nil}, map[string]bool{}
+	for _, s := range scope {
+		in[s] = true
+	}
+	for _, x := range r.Failed {
+		failed[x.Path] = true
+	}
+	for p := range w.told {
+		if !failed[p] && under(p, func(at string) bool { return in[at] }) {
+			delete(w.told, p)
+		}
+	}
 }
 
 // tell calls each where there is something to tell that it has not heard.

@@ -106,6 +106,13 @@ func TestWatch(t *testing.T) {
 			if n := len(got.Failed) + len(again.Failed); n != 1 {
 				t.Errorf("failures told: %v, then %v; want bad.txt once", got.Failed, again.Failed)
 			}
+			// Once mended, it is told when it is bad again.
+			b.write(map[string]string{"bad.txt": "bats"})
+			w.until("a.txt bad.txt h.txt i.txt")
+			b.write(map[string]string{"bad.txt": " ", "j.txt": "jays"})
+			if got := w.until("a.txt bad.txt h.txt i.txt j.txt"); len(got.Failed) != 1 {
+				t.Errorf("failures told: %v; want bad.txt again", got.Failed)
+			}
 		})
 	}
 }

@@ -167,6 +167,11 @@ func TestDocuments(t *testing.T) {
 	c.want(c.ask("PATCH", "/v1/documents/nope", `{"metadata": {"a": 1}}`), 404, "not_found")
 	c.want(c.ask("PATCH", "/v1/documents/a", `{}`), 400, "invalid")
 	c.want(c.ask("PATCH", "/v1/documents/a", `{"text": "x"}`), 400, "invalid")
+	for _, method := range []string{"PATCH", "PUT"} {
+		if got := c.ask(method, "/v1/documents/a", `{"metadata": {"a": [{"b": 1e999}]}}`); got.code() != "invalid" || !strings.Contains(got.raw, "1e999 is out of range") {
+			t.Errorf("%s: %s", method, got.raw)
+		}
+	}
 	c.want(c.ask("GET", "/v1/documents/", nil), 400, "invalid")
 
 	got = c.ask("GET", "/v1/documents?limit=1&offset=1&filter="+url.QueryEscape("year exists or n exists"), nil)

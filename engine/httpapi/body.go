@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"mime"
 	"net/http"
 	"os"
@@ -255,27 +254,4 @@ func depth(raw []byte) int {
 		}
 	}
 	return most
-}
-
-// checkNumbers refuses numbers that no float64 holds, which filters could not read.
-func checkNumbers(v any) error {
-	switch v := v.(type) {
-	case json.Number:
-		if f, err := v.Float64(); err != nil || math.IsInf(f, 0) {
-			return invalid("metadata", "the number %.40s is out of range; write it as a string", v)
-		}
-	case map[string]any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

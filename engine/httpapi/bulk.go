@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/lexsem/lexsem/engine"
 )
@@ -143,7 +144,7 @@ func (b *bulkLoad) flush(ctx context.Context) error {
 				b.docs, b.lines = b.docs[:at], b.lines[:at]
 				return b.last(ctx, err)
 			}
-			b.docs, b.lines = append(b.docs[:at], b.docs[at+1:]...), append(b.lines[:at], b.lines[at+1:]...)
+			b.docs, b.lines = slices.Delete(b.docs, at, at+1), slices.Delete(b.lines, at, at+1)
 			continue
 		}
 		if err != nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/internal/answer"
 )
 
@@ -218,6 +220,14 @@ func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error)
 	return out, err
 }
 
+// checkNumbers refuses numbers that no float64 holds, which filters could not read.
+func checkNumbers(fields map[string]any) error {
+	if n, bad := metadata.Unreadable(fields); bad {
+		return invalid("metadata", "the number %.40s is out of range; write it as a string", n)
+	}
+	return nil
+}
+
 // filterOf reads a filter; "" keeps all.
 func filterOf(expr string) (engine.Filter, error) {
 	if expr == "" {
@@ -229,11 +239,7 @@ func filterOf(expr string) (engine.Filter, error) {
 // known refuses parameters that a path does not have.
 func known(q url.Values, names ...string) error {
 	for name := range q {
-		found := false
-		for _, n := range names {
-			found = found || n == name
-		}
-		if !found {
+		if !slices.Contains(names, name) {
 			return invalid(name, "unknown parameter %.80q; there are %q", name, names)
 		}
 	}

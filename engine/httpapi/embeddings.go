@@ -77,12 +77,7 @@ type usage struct {
 // so one index serves every variant.
 func embeddings(ctx context.Context, c *call, in *embeddingsRequest) (embeddingsAnswer, error) {
 	var none embeddingsAnswer
-	enc := c.s.o.Encoder
-	if enc == nil {
-		return none, engine.ErrNoEncoder
-	}
-	name := enc.Fingerprint().Model
-	variant, err := variantOf(in.Model, name)
+	name, variant, err := c.s.model(in.Model)
 	if err != nil {
 		return none, err
 	}
@@ -93,8 +88,8 @@ func embeddings(ctx context.Context, c *call, in *embeddingsRequest) (embeddings
 	switch {
 	case in.EncodingFormat != "" && in.EncodingFormat != "float" && in.EncodingFormat != "base64":
 		return none, invalid("encoding_format", "encoding_format is %.40q; use float or base64", in.EncodingFormat)
-	case in.Dimensions != nil && *in.Dimensions != enc.Dim():
-		return none, invalid("dimensions", "dimensions is %d, and vectors of %s have %d; leave it out", *in.Dimensions, name, enc.Dim())
+	case in.Dimensions != nil && *in.Dimensions != c.s.o.Encoder.Dim():
+		return none, invalid("dimensions", "dimensions is %d, and vectors of %s have %d; leave it out", *in.Dimensions, name, c.s.o.Encoder.Dim())
 	}
 	if err := c.s.checkTexts("input", in.Input); err != nil {
 		return none, err
@@ -132,6 +127,16 @@ func inBase64(v []float32) string {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
 	}
 	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// model is the name of the encoder, and the variant that is asked of it.
+func (s *Server) model(asked string) (name, variant string, err error) {
+	if s.o.Encoder == nil {
+		return "", "", engine.ErrNoEncoder
+	}
+	name = s.o.Encoder.Fingerprint().Model
+	variant, err = variantOf(asked, name)
+	return name, variant, err
 }
 
 // variantOf is the variant that a model name asks for: the name of the encoder, in

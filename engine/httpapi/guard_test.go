@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,18 +92,23 @@ func FuzzParseKeys(f *testing.F) {
 	})
 }
 
+// tellMayWrite is a handler of /mcp that answers whether a request may write.
+func tellMayWrite(mayWrite func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kindJSON)
+		w.Header().Set("May-Write", strconv.FormatBool(mayWrite(r)))
+		_, _ = w.Write([]byte(`{}`))
+	})
+}
+
 // TestKeys asks every route with no key, a wrong one, and one of each scope.
 func TestKeys(t *testing.T) {
 	k, err := ParseKeys([]byte("read " + readKey + "\nwrite " + writeKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mcp := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", kindJSON)
-		_, _ = w.Write([]byte(`{}`))
-	})
-	c := newClient(t, Options{Keys: k, MCP: mcp})
-	all := append(routes(), &route{method: "GET", path: "/metrics", scope: ScopeRead}, &route{method: "POST", path: "/mcp", scope: ScopeWrite})
+	c := newClient(t, Options{Keys: k, MCP: tellMayWrite})
+	all := append(routes(), &route{method: "GET", path: "/metrics", scope: ScopeRead}, &route{method: "POST", path: "/mcp", scope: ScopeRead})
 	if len(all) < 30 {
 		t.Fatal(len(all))
 	}
@@ -124,6 +131,9 @@ func TestKeys(t *testing.T) {
 				if refused != (x.has < rt.scope) {
 					t.Errorf("%s %s with the key %q: %d", rt.method, path, x.key, w.Code)
 				}
+				if may := w.Header().Get("May-Write"); rt.path == "/mcp" && !refused && may != strconv.FormatBool(x.has == ScopeWrite) {
+					t.Errorf("%s with the key %q: may write: %q", rt.path, x.key, may)
+				}
 				if x.has == ScopeNone && refused && (w.Code != 401 || w.Header().Get("WWW-Authenticate") == "") {
 					t.Errorf("%s %s with the key %q: %d %v", rt.method, path, x.key, w.Code, w.Header())
 				}
@@ -143,6 +153,29 @@ func TestKeys(t *testing.T) {
 	r := c.request("GET", "/v1/stats", nil)
 	r.Host = "search.example"
 	c.want(c.send(r), 200, "")
+}
+
+// Who may store at /mcp depends on the server, too.
+func TestMCPMayWrite(t *testing.T) {
+	k, err := ParseKeys([]byte(writeKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := database(t, encoder.NewHash(64), engine.Options{})
+	for _, x := range []struct {
+		o    Options
+		want string
+	}{{Options{}, "true"}, {Options{ReadOnly: true}, "false"}, {Options{Keys: k}, "true"}, {Options{Keys: k, ReadOnly: true}, "false"}} {
+		x.o.MCP = tellMayWrite
+		c := clientOf(t, db, x.o)
+		r := c.request("POST", "/mcp", nil)
+		r.Header.Set("x-api-key", writeKey)
+		w := httptest.NewRecorder()
+		c.s.ServeHTTP(w, r)
+		if got := w.Header().Get("May-Write"); w.Code != 200 || got != x.want {
+			t.Errorf("keys %v, read-only %v: %d, may write %q", x.o.Keys != nil, x.o.ReadOnly, w.Code, got)
+		}
+	}
 }
 
 func TestReadOnly(t *testing.T) {
@@ -273,6 +306,8 @@ func (b broken) Search(context.Context, engine.Query) (engine.Result, error) {
 	return engine.Result{}, b.err
 }
 
+func (b broken) Count(context.Context, engine.Filter) (int, error) { return 0, b.err }
+
 func TestErrors(t *testing.T) {
 	for _, s := range sentinels {
 		err := &engine.DocumentError{Position: 3, ID: "x", Err: errors.Join(errors.New("in /secret/path"), s.err)}
@@ -367,6 +402,25 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+func TestMetricsOfCollections(t *testing.T) {
+	all := map[string]engine.Database{"empty": database(t, nil, engine.Options{Dim: 8}), "notes": database(t, encoder.NewHash(64), engine.Options{}), "broken": broken{err: engine.ErrCorrupt}}
+	c := clientOf(t, all["notes"], Options{Collections: &sets{t: t, all: all}})
+	w := httptest.NewRecorder()
+	c.s.ServeHTTP(w, c.request("GET", "/metrics", nil))
+	var got []string
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "lexsem_collection_") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if want := []string{
+		`lexsem_collection_documents{collection="empty"} 0`, `lexsem_collection_documents{collection="notes"} 3`,
+		`lexsem_collection_up{collection="broken"} 0`, `lexsem_collection_up{collection="empty"} 1`, `lexsem_collection_up{collection="notes"} 1`,
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 // spans records the names of spans, and what called them.
 type spans struct {
 	embedded.TracerProvider
@@ -442,7 +496,12 @@ func TestTimeout(t *testing.T) {
 
 func TestOverload(t *testing.T) {
 	enc := slow{encoder.NewHash(64), make(chan struct{}, 9), make(chan struct{})}
-	c := newClient(t, Options{Encoder: enc, Concurrency: 1, Queue: 1, QueueTime: 30 * time.Millisecond})
+	c := newClient(t, Options{Encoder: enc, Concurrency: 1, Queue: 1, QueueTime: 30 * time.Millisecond, MCP: tellMayWrite})
+	agent := func() int {
+		w := httptest.NewRecorder()
+		c.s.ServeHTTP(w, c.request("POST", "/mcp", "{}"))
+		return w.Code
+	}
 	ended := make(chan int, 2)
 	ask := func() {
 		w := httptest.NewRecorder()
@@ -456,6 +515,9 @@ func TestOverload(t *testing.T) {
 	if got.header.Get("Retry-After") == "" {
 		t.Error(got.header)
 	}
+	if code := agent(); code != 429 {
+		t.Errorf("an agent is answered with %d", code)
+	}
 	c.want(c.ask("GET", "/healthz", nil), 200, "")
 	c.want(c.ask("GET", "/readyz", nil), 200, "")
 	close(enc.go_)
@@ -463,6 +525,9 @@ func TestOverload(t *testing.T) {
 		t.Error(code)
 	}
 	c.want(c.ask("POST", "/v1/search", `{"query": "keys"}`), 200, "")
+	if code := agent(); code != 200 || len(c.s.slots.free) > 0 || c.s.buffers.used.Load() > 0 {
+		t.Errorf("an agent is answered with %d, %d turns and %d bytes are taken", code, len(c.s.slots.free), c.s.buffers.used.Load())
+	}
 
 	full := newSlots(Options{Concurrency: 1, Queue: 1, QueueTime: time.Hour})
 	give, err := full.take(t.Context(), false)

@@ -249,6 +249,8 @@ func (s *sets) Get(_ context.Context, name string) (engine.Database, error) {
 	return s.all[name], nil
 }
 
+func (s *sets) Opened() map[string]engine.Database { return s.all }
+
 func (s *sets) Drop(_ context.Context, name string) error {
 	if s.all[name] == nil {
 		return engine.ErrNotFound

@@ -48,6 +48,9 @@ func newMetrics(s *Server) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_running", Help: "Requests that are being worked on."}, func() float64 { return float64(len(s.slots.free)) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lexsem_http_body_bytes", Help: "Memory taken by bodies that are read or worked on."}, func() float64 { return float64(s.buffers.used.Load()) }),
 		&databaseCollector{db: s.db}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.o.Collections != nil {
+		m.registry.MustRegister(collectionsCollector{s.o.Collections})
+	}
 	return m
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -63,9 +64,13 @@ type Options struct {
 	LogQueries bool
 	// Tracer makes OpenTelemetry spans, one a request; nil makes none.
 	Tracer trace.TracerProvider
-	// Page serves what a browser gets at /, and MCP what is below /mcp, which takes a
-	// key that may write unless the server is read-only. nil means nothing.
-	Page, MCP http.Handler
+	// Page serves what a browser gets at /; nil means nothing.
+	Page http.Handler
+	// MCP makes what serves /mcp, such as the method Handler of an mcp.Server; nil means
+	// nothing. It takes keys that may read. mayWrite says whether a request may store as
+	// well: its key may write, or none is asked for, and the server is not read-only. Its
+	// requests wait for their turn; how long a call takes is for the handler to bound.
+	MCP func(mayWrite func(*http.Request) bool) http.Handler
 	// Version is what the OpenAPI document and the metrics say of this program.
 	Version string
 }
@@ -78,18 +83,24 @@ type Collections interface {
 	Create(ctx context.Context, name string) error
 	Get(ctx context.Context, name string) (engine.Database, error)
 	Drop(ctx context.Context, name string) error
+	// Opened are those that are open, for metrics; it opens none.
+	Opened() map[string]engine.Database
 }
 
 // Limits of a server by default.
 const (
-	defaultBody     = 16 << 20
-	defaultBulk     = 1 << 30
-	defaultTexts    = 1024
-	defaultK        = 1000
-	defaultQueue    = 1024
-	slotsPerCPU     = 4
-	buffersPerLimit = 16       // bodies of MaxBody that are held in memory at a time
-	leastBuffers    = 64 << 20 // bytes of bodies that are, whatever MaxBody says
+	defaultBody        = 16 << 20
+	defaultBulk        = 1 << 30
+	defaultTexts       = 1024
+	defaultK           = 1000
+	defaultQueue       = 1024
+	defaultQueueTime   = 5 * time.Second
+	defaultTimeout     = time.Minute
+	defaultLoadTimeout = 10 * time.Minute
+	defaultDrainTime   = 30 * time.Second
+	slotsPerCPU        = 4
+	buffersPerLimit    = 16       // bodies of MaxBody that are held in memory at a time
+	leastBuffers       = 64 << 20 // bytes of bodies that are, whatever MaxBody says
 )
 
 // filled is o with its defaults, or an error for each field that is out of range.
@@ -111,31 +122,11 @@ func (o Options) filled() (Options, error) {
 			return o, fmt.Errorf("%w: host %q in Options.Hosts; give names without scheme and port", engine.ErrInvalid, h)
 		}
 	}
-	or := func(v *int64, d int64) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	orInt := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	orTime := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	or(&o.MaxBody, defaultBody)
-	or(&o.MaxBulk, defaultBulk)
-	orInt(&o.MaxTexts, defaultTexts)
-	orInt(&o.MaxK, defaultK)
-	orInt(&o.Concurrency, slotsPerCPU*runtime.GOMAXPROCS(0))
-	orInt(&o.Queue, defaultQueue)
-	orTime(&o.QueueTime, 5*time.Second)
-	orTime(&o.Timeout, time.Minute)
-	orTime(&o.LoadTimeout, 10*time.Minute)
-	orTime(&o.DrainTime, 30*time.Second)
+	o.MaxBody, o.MaxBulk = cmp.Or(o.MaxBody, defaultBody), cmp.Or(o.MaxBulk, defaultBulk)
+	o.MaxTexts, o.MaxK = cmp.Or(o.MaxTexts, defaultTexts), cmp.Or(o.MaxK, defaultK)
+	o.Concurrency, o.Queue = cmp.Or(o.Concurrency, slotsPerCPU*runtime.GOMAXPROCS(0)), cmp.Or(o.Queue, defaultQueue)
+	o.QueueTime, o.DrainTime = cmp.Or(o.QueueTime, defaultQueueTime), cmp.Or(o.DrainTime, defaultDrainTime)
+	o.Timeout, o.LoadTimeout = cmp.Or(o.Timeout, defaultTimeout), cmp.Or(o.LoadTimeout, defaultLoadTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

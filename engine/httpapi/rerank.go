@@ -62,12 +62,7 @@ type rerankResult struct {
 // whose cosines lie in different ranges; it is no probability.
 func rerank(ctx context.Context, c *call, in *rerankRequest) (rerankAnswer, error) {
 	var none rerankAnswer
-	enc := c.s.o.Encoder
-	if enc == nil {
-		return none, engine.ErrNoEncoder
-	}
-	name := enc.Fingerprint().Model
-	variant, err := variantOf(in.Model, name)
+	name, variant, err := c.s.model(in.Model)
 	if err != nil {
 		return none, err
 	}

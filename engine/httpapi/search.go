@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/internal/answer"
 )
 
@@ -31,8 +30,8 @@ type searchRequest struct {
 }
 
 // query is what a request asks for.
-func (in *searchRequest) query(o Options) (engine.Query, error) {
-	q := engine.Query{
+func (in *searchRequest) query(o Options) (q engine.Query, err error) {
+	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
 		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef,
 	}
@@ -46,14 +45,8 @@ func (in *searchRequest) query(o Options) (engine.Query, error) {
 	if in.Offset < 0 || in.Offset > engine.MaxK {
 		return q, invalid("offset", "offset is %d; use a number from 0 to %d", in.Offset, engine.MaxK)
 	}
-	if in.Filter != "" {
-		f, err := filter.Parse(in.Filter)
-		if err != nil {
-			return q, err
-		}
-		q.Filter = f
-	}
-	return q, nil
+	q.Filter, err = filterOf(in.Filter)
+	return q, err
 }
 
 func search(ctx context.Context, c *call, in *searchRequest) (answer.Search, error) {

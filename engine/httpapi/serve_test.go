@@ -82,7 +82,15 @@ func zipped(t testing.TB, raw []byte) []byte {
 
 func TestBodies(t *testing.T) {
 	db := database(t, encoder.NewHash(64), engine.Options{})
-	url, _ := running(t, db, Options{MaxBody: 1 << 20, MaxBulk: 4 << 20})
+	length := func(func(*http.Request) bool) http.Handler { // of what it is sent
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if raw, err := io.ReadAll(r.Body); err != nil || int64(len(raw)) != r.ContentLength || r.Header.Get("Content-Encoding") != "" {
+				t.Errorf("%d bytes, %v: %v", len(raw), err, r)
+			}
+			_, _ = w.Write([]byte(`{}`))
+		})
+	}
+	url, _ := running(t, db, Options{MaxBody: 1 << 20, MaxBulk: 4 << 20, MCP: length})
 	query := []byte(`{"query": "keys"}`)
 	padded := func(n int) []byte { return append(bytes.Repeat([]byte(" "), n-len(query)), query...) }
 	bomb := zipped(t, make([]byte, 32<<20)) // 1 : 1,000
@@ -106,6 +114,9 @@ func TestBodies(t *testing.T) {
 		{"gzip bomb", "/v1/search", bomb, []string{"Content-Encoding", "gzip"}, 413, "too_large"},
 		{"gzip bomb of lines", "/v1/documents", zipped(t, bytes.Repeat([]byte("\n"), 32<<20)), []string{"Content-Encoding", "gzip", "Content-Type", kindNDJSON}, 413, "too_large"},
 		{"bomb in a line", "/v1/documents", bomb, []string{"Content-Encoding", "gzip", "Content-Type", kindNDJSON}, 413, "too_large"},
+		{"an agent's, as long as may be", "/mcp", padded(1 << 20), nil, 200, ""},
+		{"an agent's in gzip", "/mcp", zipped(t, padded(1<<20)), []string{"Content-Encoding", "gzip"}, 200, ""},
+		{"an agent's, a byte longer", "/mcp", padded(1<<20 + 1), nil, 413, "too_large"},
 		{"no gzip", "/v1/search", query, []string{"Content-Encoding", "gzip"}, 400, "bad_body"},
 		{"gzip that ends early", "/v1/search", zipped(t, padded(9000))[:40], []string{"Content-Encoding", "gzip"}, 400, "bad_body"},
 		{"another encoding", "/v1/search", query, []string{"Content-Encoding", "br"}, 415, "unsupported_encoding"},

@@ -75,11 +75,7 @@ func New(db engine.Database, o Options) (*Server, error) {
 	}
 	s.mux.Handle("GET /metrics", s.guarded(ScopeRead, s.metrics.handler()))
 	if o.MCP != nil {
-		scope := ScopeWrite
-		if o.ReadOnly {
-			scope = ScopeRead
-		}
-		s.mux.Handle("/mcp", s.guarded(scope, o.MCP))
+		s.mux.Handle("/mcp", s.guarded(ScopeRead, s.bounded(o.MCP(s.mayWrite))))
 	}
 	for _, path := range []string{"/", prefix + "/documents", collectionPrefix + "/documents"} { // which would else redirect to the path with a slash
 		s.mux.HandleFunc(path, s.elsewhere)

@@ -66,7 +66,7 @@ var explainTool = newTool[explainArgs, explainResult](sdk.Tool{
 	Title: "Explain a hit",
 	Description: "Tells why a document scores what it scores for a query: the summands of the score, which words of the query its best passage has and lacks, " +
 		"and which tokens moved the query's vector. Use it where a hit surprises, or where a document that should be found is not.",
-	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{"id": lengths(1, engine.MaxID), "query": wayShape["query"], "mode": wayShape["mode"]})
 
 func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainResult, error) {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -42,7 +41,7 @@ var getTool = newTool[getArgs, getResult](sdk.Tool{
 	Title: "Read a document",
 	Description: "Reads the document with an id: title, text and metadata. A long text comes in parts: " +
 		"next_offset is where the next one begins. To read around a hit of search, take its start, less some hundred bytes, for offset.",
-	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{"id": lengths(1, engine.MaxID), "offset": from(0), "limit": between(1, maxGetText, getText)})
 
 func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error) {
@@ -88,10 +87,8 @@ func getTextOf(r getResult) string {
 	if r.Title != "" {
 		b.WriteString("\ntitle: " + oneLine(r.Title))
 	}
-	if len(r.Metadata) > 0 {
-		if data, err := json.Marshal(r.Metadata); err == nil {
-			b.WriteString("\nmetadata: " + string(data))
-		}
+	if m := metadataText(r.Metadata); m != "" {
+		b.WriteString("\nmetadata: " + m)
 	}
 	if r.MoreBytes > 0 {
 		fmt.Fprintf(&b, "\n[%s of metadata are too many to show]", bytesOf(r.MoreBytes))

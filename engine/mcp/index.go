@@ -38,17 +38,11 @@ var indexTool = newTool[indexArgs, indexResult](sdk.Tool{
 	Title: "Store documents",
 	Description: "Stores documents, so that search finds them at once. A document with an id that is stored already takes its place. " +
 		"Give the text itself: files and addresses that a text names are not read.",
-	Annotations: &sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: yes(), OpenWorldHint: no()},
+	Annotations: &sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true), OpenWorldHint: new(false)},
 }, shape{"documents": func(s *jsonschema.Schema) {
-	lo, hi := 1, maxDocuments
-	s.MinItems, s.MaxItems = &lo, &hi
+	s.MinItems, s.MaxItems = new(1), new(maxDocuments)
 	lengths(1, engine.MaxID)(s.Items.Properties["id"])
 }})
-
-func yes() *bool {
-	b := true
-	return &b
-}
 
 func (s *Server) index(ctx context.Context, in indexArgs) (string, indexResult, error) {
 	if n := len(in.Documents); n < 1 || n > maxDocuments {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // Limits of list.
@@ -48,7 +46,7 @@ var listTool = newTool[listArgs, listResult](sdk.Tool{
 	Title: "List documents",
 	Description: "Walks through the stored documents, oldest first: id, title, how the text begins, metadata. " +
 		"Use it to learn what there is, which metadata a filter can name, or how many documents meet a filter (total). To find something use search.",
-	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"limit": between(0, maxListed, listLimit), "offset": between(0, maxWalk, 0),
 	"filter": func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
@@ -62,12 +60,9 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 	if err := inRange("offset", in.Offset, 0, maxWalk); err != nil {
 		return "", listResult{}, err
 	}
-	var f engine.Filter
-	var err error
-	if in.Filter != "" {
-		if f, err = filter.Parse(in.Filter); err != nil {
-			return "", listResult{}, err
-		}
+	f, err := filterOf(in.Filter)
+	if err != nil {
+		return "", listResult{}, err
 	}
 	out := listResult{Documents: []listedDocument{}}
 	if out.Total, err = s.db.Count(ctx, f); err != nil {
@@ -78,7 +73,7 @@ func (s *Server) list(ctx context.Context, in listArgs) (string, listResult, err
 			return "", listResult{}, err
 		}
 	}
-	return listText(out, in), out, nil
+	return s.listText(out, in), out, nil
 }
 
 // walk fills in the documents of one page. Documents that come or go between the count
@@ -105,13 +100,13 @@ func (s *Server) walk(ctx context.Context, f engine.Filter, offset, limit int, o
 	return nil
 }
 
-func listText(r listResult, in listArgs) string {
+func (s *Server) listText(r listResult, in listArgs) string {
 	var b strings.Builder
 	switch {
 	case r.Total == 0 && in.Filter != "":
 		return "No document meets the filter."
 	case r.Total == 0:
-		return "The database is empty; index stores documents."
+		return "The database is empty" + s.toFill() + "."
 	case in.Filter != "":
 		fmt.Fprintf(&b, "%d documents meet the filter.\n", r.Total)
 	default:
@@ -125,10 +120,8 @@ func listText(r listResult, in listArgs) string {
 		if d.Beginning != "" {
 			b.WriteString(indented(d.Beginning) + "\n")
 		}
-		if len(d.Metadata) > 0 {
-			if data, err := json.Marshal(d.Metadata); err == nil {
-				b.WriteString(indented(string(data)) + "\n")
-			}
+		if m := metadataText(d.Metadata); m != "" {
+			b.WriteString(indented(m) + "\n")
 		}
 	}
 	if r.NextOffset > 0 {

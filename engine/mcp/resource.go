@@ -26,6 +26,8 @@ func (s *Server) addResources(srv *sdk.Server, outer context.Context) {
 	}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		ctx, cancel := within(ctx, outer)
 		defer cancel()
+		ctx, cancel = s.limited(ctx)
+		defer cancel()
 		uri := req.Params.URI
 		d, err := s.resource(ctx, strings.TrimPrefix(uri, documentURI))
 		switch {

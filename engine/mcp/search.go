@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -82,15 +83,13 @@ var searchTool = newTool[searchArgs, searchResult](sdk.Tool{
 		"Use it first, and again with other words where the hits do not answer the question. " +
 		"A hit gives the place (path:from-to of a file, or the document's id), score, and the passage. " +
 		"min_score and filter narrow it, offset goes on.",
-	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: no()},
+	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"query": wayShape["query"], "mode": wayShape["mode"],
 	"limit": between(1, maxHits, 10), "offset": between(0, maxOffset, 0),
 	"max_text": between(0, maxHitText, hitText),
 	"filter":   func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
 })
-
-func no() *bool { return new(bool) }
 
 func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResult, error) {
 	limit, room := or(in.Limit, 10), or(in.MaxText, hitText)
@@ -123,7 +122,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 		left -= len(hit.Text)
 		out.Hits = append(out.Hits, hit)
 	}
-	return searchText(out, in), out, nil
+	return s.searchText(out, in), out, nil
 }
 
 // query checks what all searches share.
@@ -136,19 +135,19 @@ func query(text, mode, variant, expr string) (engine.Query, error) {
 	case !utf8.ValidString(text):
 		return engine.Query{}, refuse("query is no UTF-8")
 	}
-	q := engine.Query{Text: text, Mode: mode, Variant: variant}
-	known := mode == ""
-	for _, m := range modes {
-		known = known || m == mode
+	if mode != "" && !slices.Contains(modes, mode) {
+		return engine.Query{}, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
 	}
-	if !known {
-		return q, refuse("mode is %q; use one of %s", clipped(mode, 80), strings.Join(modes, ", "))
+	f, err := filterOf(expr)
+	return engine.Query{Text: text, Mode: mode, Variant: variant, Filter: f}, err
+}
+
+// filterOf reads a filter; "" keeps all.
+func filterOf(expr string) (engine.Filter, error) {
+	if expr == "" {
+		return engine.Filter{}, nil
 	}
-	var err error
-	if expr != "" {
-		q.Filter, err = filter.Parse(expr)
-	}
-	return q, err
+	return filter.Parse(expr)
 }
 
 func (s *Server) hitOf(h engine.Hit, room int) searchHit {
@@ -183,6 +182,18 @@ func lightMetadata(m map[string]any, most int) (map[string]any, int) {
 	return m, 0
 }
 
+// metadataText is metadata as a line of JSON, "" for none.
+func metadataText(m map[string]any) string {
+	if len(m) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(m)
+	if err != nil { // lightMetadata leaves such out
+		return ""
+	}
+	return string(data)
+}
+
 // meaning says what the scores of an answer are.
 func meaning(t engine.Trace) string {
 	switch t.Mode {
@@ -194,13 +205,13 @@ func meaning(t engine.Trace) string {
 	return "score adds nearness in meaning (cosine) and the words found; words is the share of the query's words, by weight, that the passage has: a hit with a low cosine and few of the words is likely beside the point"
 }
 
-func searchText(r searchResult, in searchArgs) string {
+func (s *Server) searchText(r searchResult, in searchArgs) string {
 	var b strings.Builder
 	if len(r.Hits) == 0 {
 		b.WriteString("No hits: ")
 		switch {
 		case r.Documents == 0:
-			b.WriteString("the database is empty; index stores documents.")
+			b.WriteString("the database is empty" + s.toFill() + ".")
 		case r.Matching == 0:
 			b.WriteString("no document meets the filter; list shows documents and their metadata.")
 		case in.Offset > 0:
@@ -230,10 +241,8 @@ func searchText(r searchResult, in searchArgs) string {
 		if h.Title != "" {
 			b.WriteString(indented(oneLine(h.Title)) + "\n")
 		}
-		if len(h.Metadata) > 0 {
-			if data, err := json.Marshal(h.Metadata); err == nil {
-				b.WriteString(indented(string(data)) + "\n")
-			}
+		if m := metadataText(h.Metadata); m != "" {
+			b.WriteString(indented(m) + "\n")
 		}
 		if h.Text != "" {
 			b.WriteString(indented(strings.TrimSpace(h.Text)) + "\n")
@@ -248,6 +257,14 @@ func searchText(r searchResult, in searchArgs) string {
 		fmt.Fprintf(&b, " More with offset=%d.", r.NextOffset)
 	}
 	return b.String()
+}
+
+// toFill says how an empty database gets documents, to those who may store them.
+func (s *Server) toFill() string {
+	if s.o.ReadOnly {
+		return ""
+	}
+	return "; " + indexTool.Name + " stores documents"
 }
 
 // place is where a hit stands: path:from-to, or its document's id.

@@ -12,7 +12,9 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/lexsem/lexsem/engine"
@@ -30,11 +32,13 @@ type Database interface {
 
 // Options shape a Server. The zero value is the default of every field.
 type Options struct {
-	// ReadOnly leaves out the tool that stores documents.
+	// ReadOnly leaves out the tool that stores documents, and refuses calls of it.
 	ReadOnly bool
 	// Place says which file a hit came from, and its first and last line there, from 1, or 0
 	// where it has none; nil means that no hit came from a file.
 	Place func(engine.Hit) (path string, lines [2]int, ok bool)
+	// Timeout ends calls of the tools that read; 0 means that they take what they take.
+	Timeout time.Duration
 	// Version is told to clients as that of the server.
 	Version string
 	// AnyHost lets Handler answer whatever the Host header says, where whoever mounts it
@@ -73,7 +77,7 @@ func New(db Database, o Options) *Server {
 // then closed if it is an io.Closer, and a Read of another kind is left behind.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	t := patient{&sdk.IOTransport{Reader: reader(in), Writer: keepOpen{out}, MaxLineLength: MaxMessage}}
-	err := s.server(ctx, s.o.ReadOnly).Run(ctx, t)
+	err := s.server(ctx).Run(ctx, t)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -85,13 +89,19 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Handler answers streamable HTTP, each request by itself: there are no sessions, so
 // that none can be taken over and none must be ended. mayWrite says whether a request
-// may store documents; nil means that all may. Options.ReadOnly holds for all. A call
+// may store documents; one that may not is served as with Options.ReadOnly, which holds
+// for all. nil means that all may. A call
 // ends with its request's context. Whoever mounts the handler checks who is asking. A
 // page of another site that gives this machine a name of its own is refused here
 // (Options.AnyHost).
 func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
+	reading := New(s.db, s.o)
+	reading.o.ReadOnly = true
 	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
-		return s.server(r.Context(), s.o.ReadOnly || mayWrite != nil && !mayWrite(r))
+		if mayWrite != nil && !mayWrite(r) {
+			return reading.server(r.Context())
+		}
+		return s.server(r.Context())
 	}, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: s.o.AnyHost,
 		MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
@@ -104,7 +114,7 @@ Start with search: ask in plain language, or with the exact words, names or erro
 get reads a document, in parts if it is long. list walks through what is stored. explain tells why a document scores what it scores.`
 
 // server makes the SDK's server for one stream or request; calls end with ctx.
-func (s *Server) server(ctx context.Context, readOnly bool) *sdk.Server {
+func (s *Server) server(ctx context.Context) *sdk.Server {
 	srv := sdk.NewServer(&sdk.Implementation{Name: "lexsem", Title: "lexsem", Version: s.o.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
@@ -113,11 +123,25 @@ func (s *Server) server(ctx context.Context, readOnly bool) *sdk.Server {
 	addTool(s, srv, ctx, getTool, s.get)
 	addTool(s, srv, ctx, listTool, s.list)
 	addTool(s, srv, ctx, explainTool, s.explain)
-	if !readOnly {
+	if s.o.ReadOnly {
+		srv.AddReceivingMiddleware(refuseWriting)
+	} else {
 		addTool(s, srv, ctx, indexTool, s.index)
 	}
 	s.addResources(srv, ctx)
 	return srv
+}
+
+// refuseWriting says why the tool that stores documents is not there: a client may have
+// been offered it by another server, or with another key.
+func refuseWriting(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params.Name == indexTool.Name {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: indexTool.Name + " stores documents, and here they may only be read: " +
+				"ask with a key that may write, or whoever runs this server can start it for writing"}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // within returns a context that is done when ctx or outer is.
@@ -125,6 +149,14 @@ func within(ctx, outer context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(outer, func() { cancel(context.Cause(outer)) })
 	return ctx, func() { stop(); cancel(nil) }
+}
+
+// limited returns a context that is done after the time of a call that reads.
+func (s *Server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.o.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.o.Timeout)
 }
 
 // reader closes what can be closed.

@@ -179,6 +179,9 @@ func TestHTTP(t *testing.T) {
 		if (err == nil) != (key == "write") {
 			t.Errorf("%s: index answers %v", key, err)
 		}
+		if err != nil && !strings.Contains(err.Error(), "a key that may write") {
+			t.Errorf("%s: index is refused without a remedy: %v", key, err)
+		}
 		return names
 	}
 	if got := tools("read"); strings.Contains(got, "index") || !strings.Contains(got, "search") {
@@ -213,6 +216,21 @@ func TestHTTP(t *testing.T) {
 	}
 	if got := post("x", func(*http.Request) {}); got != http.StatusBadRequest {
 		t.Errorf("no JSON: status %d", got)
+	}
+}
+
+// A call that reads and takes too long is told so.
+func TestTimeout(t *testing.T) {
+	db := newSlow(t)
+	c := connect(t, db, mcp.Options{Timeout: 30 * time.Millisecond})
+	if text, failed := call(t, c, "search", object{"query": "keys"}, nil); !failed || !strings.Contains(text, "too long") {
+		t.Error(text)
+	}
+	if err := <-db.saw; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the search saw %v", err)
+	}
+	if text, failed := call(t, c, "index", object{"documents": []object{{"id": "new", "text": "a text"}}}, nil); failed {
+		t.Error(text)
 	}
 }
 

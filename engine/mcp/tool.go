@@ -108,6 +108,10 @@ func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *
 	srv.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		ctx, cancel := within(ctx, outer)
 		defer cancel()
+		if t.Annotations.ReadOnlyHint {
+			ctx, cancel = s.limited(ctx)
+			defer cancel()
+		}
 		in, err := arguments[In](t, req.Params.Arguments)
 		if err == nil {
 			var text string

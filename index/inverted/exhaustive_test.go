@@ -48,6 +48,70 @@ func many(t testing.TB, r *rand.Rand, n int) (*words, []uint64) {
 	return &words{e.Done()}, ids
 }
 
+// holdSearch holds a search, with matches and without, to the answers that want
+// begins with.
+func holdSearch(t *testing.T, x *words, query []text.Term, want []inverted.Scored, k int, allow func(uint64) bool) {
+	t.Helper()
+	want = want[:min(k, len(want))]
+	got, err := x.Search(t.Context(), nil, query, k, allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("top %d of %v:\n got %v\nwant %v", k, query, got, want)
+	}
+	ids, found, err := x.SearchMatches(t.Context(), query, k, allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matches := make([]inverted.Match, len(ids))
+	if err := x.Match(t.Context(), matches, query, ids); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(found, matches) {
+		t.Fatalf("matches of the top %d of %v:\n got %v\nwant %v", k, query, found, matches)
+	}
+	for i, w := range want {
+		if len(ids) != len(want) || ids[i] != w.ID || found[i].BM25 != w.Score {
+			t.Fatalf("top %d of %v with matches: %v %v, want %v", k, query, ids, found, want)
+		}
+	}
+}
+
+// TestSearchTies: of thousands of equal scores those with the lowest ids are kept.
+func TestSearchTies(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	e := newWords(t, inverted.Options{}).Edit()
+	ids := make([]uint64, 12_000)
+	for i, n := range r.Perm(len(ids)) {
+		ids[i] = uint64(n) + 1
+		if err := e.Add(ids[i], terms(zipf(r, 9), zipf(r, 9), zipf(r, 9))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := &words{e.Done()}
+	scores := make([]float64, len(ids))
+	for n := range 40 {
+		var query []text.Term
+		for range 1 + n%4 {
+			query = append(query, text.Term{Text: zipf(r, 9), Weight: 1 + float32(r.IntN(2))})
+		}
+		if err := x.Scores(t.Context(), scores, query, ids); err != nil {
+			t.Fatal(err)
+		}
+		var want []inverted.Scored
+		for i, id := range ids {
+			if scores[i] > 0 {
+				want = append(want, inverted.Scored{ID: id, Score: scores[i]})
+			}
+		}
+		slices.SortFunc(want, byScore)
+		for _, k := range []int{1, 10, 300, 20_000} {
+			holdSearch(t, x, query, want, k, nil)
+		}
+	}
+}
+
 // TestSearchIsExhaustive: leaving out what cannot win changes no answer.
 func TestSearchIsExhaustive(t *testing.T) {
 	for seed := range uint64(3) {
@@ -75,13 +139,7 @@ func TestSearchIsExhaustive(t *testing.T) {
 				}
 				slices.SortFunc(want, byScore)
 				for _, k := range []int{1, 10, 200} {
-					got, err := x.Search(t.Context(), nil, query, k, func(id uint64) bool { return id%mod == 0 })
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !slices.Equal(got, want[:min(k, len(want))]) {
-						t.Fatalf("seed %d, round %d, top %d of %v:\n got %v\nwant %v", seed, round, k, query, got, want[:min(k, len(want))])
-					}
+					holdSearch(t, x, query, want, k, func(id uint64) bool { return id%mod == 0 })
 				}
 			}
 			// The second round is over what is left after so many removals that

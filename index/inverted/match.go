@@ -51,28 +51,46 @@ func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids [
 			dst[i] = Match{nan, nan, nan, nan}
 			continue
 		}
-		pair, err := p.count(&s.q, x.core, slot)
-		if err != nil {
+		if dst[i], err = p.match(&s.q, x.core, slot); err != nil {
 			return err
-		}
-		present := 0.0
-		for n, count := range s.q.counts {
-			if count > 0 {
-				present += s.q.terms[n].weight
-			}
-		}
-		bm25, err := s.q.sum(x.core, slot)
-		if err != nil {
-			return err
-		}
-		dst[i] = Match{
-			BM25:     bm25,
-			Coverage: Coverage(bm25, s.q.limit),
-			Presence: min(Coverage(present, s.q.limit), 1),
-			Pair:     pair,
 		}
 	}
 	return nil
+}
+
+// SearchMatches is Search with the Match of each document that it finds, for less
+// than both cost: what tells a document's score tells its match.
+func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) (ids []uint64, matches []Match, err error) {
+	if k < 1 {
+		return nil, nil, fmt.Errorf("k is %d: %w", k, ErrBadK)
+	}
+	defer wrapped(&err)
+	defer snapshot.Guard(&err)()
+	s := takeScratch()
+	defer s.giveBack()
+	x.prepare(&s.q, terms)
+	p := x.pairs(&s.q, terms)
+	score := func(n *near) (err error) {
+		n.match, err = p.match(&s.q, x.core, n.slot)
+		n.Score, n.matched = n.match.BM25, true
+		return err
+	}
+	if err := s.find(ctx, x.core, k, allow, score); err != nil {
+		return nil, nil, err
+	}
+	for i := range s.best.near {
+		n := &s.best.near[i]
+		if i%every == 0 && ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if !n.matched {
+			if err := score(n); err != nil {
+				return nil, nil, err
+			}
+		}
+		ids, matches = append(ids, n.ID), append(matches, n.match)
+	}
+	return ids, matches, nil
 }
 
 // Coverage is the share of the query that a document covers: its BM25 over the
@@ -108,6 +126,27 @@ func (x *Words) pairs(q *query, terms []text.Term) *pairFinder {
 	}
 	f.found = make([]float64, len(f.weights))
 	return f
+}
+
+// match is how the query matches the document at a slot.
+func (f *pairFinder) match(q *query, c *core, slot uint32) (Match, error) {
+	pair, err := f.count(q, c, slot)
+	if err != nil {
+		return Match{}, err
+	}
+	present := 0.0
+	for n, count := range q.counts {
+		if count > 0 {
+			present += q.terms[n].weight
+		}
+	}
+	bm25, err := q.sum(c, slot)
+	return Match{
+		BM25:     bm25,
+		Coverage: Coverage(bm25, q.limit),
+		Presence: min(Coverage(present, q.limit), 1),
+		Pair:     pair,
+	}, err
 }
 
 // count walks over a document once: it leaves the counts of the query's terms

@@ -19,7 +19,7 @@ import (
 // each time. Where no term is needed the window is skipped without decoding
 // anything. The answer is the same as that of scoring every document: sums are
 // only compared with room for rounding, and the score that counts is always
-// that of query.score.
+// that of query.score, which best asks for where a sum came about in another order.
 //
 // A window of 4,096 sums is 32 KiB, the size of a first-level cache.
 const (
@@ -60,7 +60,7 @@ type scratch struct {
 	touched [window / 64]uint64
 	lengths []uint32 // of the slots of the window
 	found   []uint32 // slots that may still belong in the answer
-	heap    []Scored
+	best    best
 	spoilt  bool // a search ended where it should not: sums are not clear
 }
 
@@ -76,7 +76,7 @@ func (s *scratch) giveBack() {
 	for i := range s.cursors { // hold nothing of the index
 		s.cursors[i].view = view{}
 	}
-	s.lengths = nil
+	s.lengths, s.best.score = nil, nil
 	scratches.Put(s)
 }
 
@@ -143,9 +143,24 @@ func (cu *cursor) load(slot uint32) error {
 	return nil
 }
 
-// search appends the k best allowed documents to dst, best first. It looks at
-// ctx once a window.
+// search appends the k best allowed documents to dst, best first.
 func (s *scratch) search(ctx context.Context, dst []Scored, c *core, k int, allow func(uint64) bool) ([]Scored, error) {
+	err := s.find(ctx, c, k, allow, func(x *near) (err error) {
+		x.Score, err = s.q.score(c, x.slot)
+		return err
+	})
+	if err != nil {
+		return dst, err
+	}
+	for _, x := range s.best.near {
+		dst = append(dst, x.Scored)
+	}
+	return dst, nil
+}
+
+// find leaves the k best allowed documents in s.best.near, best first; score sets
+// the score of one. It looks at ctx once a window.
+func (s *scratch) find(ctx context.Context, c *core, k int, allow func(uint64) bool, score func(*near) error) error {
 	q := &s.q
 	for len(s.cursors) < len(q.terms) {
 		s.cursors = append(s.cursors, cursor{})
@@ -154,13 +169,13 @@ func (s *scratch) search(ctx context.Context, dst []Scored, c *core, k int, allo
 	s.spoilt = true
 	for i, t := range q.terms {
 		if err := cursors[i].start(c, t.term, t.weight); err != nil {
-			return dst, err
+			return err
 		}
 	}
-	s.heap = s.heap[:0]
+	s.best.start(k, score)
 	for from := uint32(0); ; {
 		if err := ctx.Err(); err != nil {
-			return dst, err
+			return err
 		}
 		first := c.len()
 		for i := range cursors {
@@ -177,23 +192,20 @@ func (s *scratch) search(ctx context.Context, dst []Scored, c *core, k int, allo
 		if border := c.border(); from < border {
 			end = min(end, border)
 		}
-		if err := s.window(c, cursors, from, end, k, allow); err != nil {
-			return dst, err
+		if err := s.window(ctx, c, cursors, from, end, allow); err != nil {
+			return err
 		}
 		from = end
 	}
-	slices.SortFunc(s.heap, func(a, b Scored) int {
-		if better(a, b) {
-			return -1
-		}
-		return 1
-	})
+	if err := s.best.settle(ctx); err != nil {
+		return err
+	}
 	s.spoilt = false
-	return append(dst, s.heap...), nil
+	return nil
 }
 
 // window finds the answers among the slots [from, end).
-func (s *scratch) window(c *core, cursors []cursor, from, end uint32, k int, allow func(uint64) bool) (err error) {
+func (s *scratch) window(ctx context.Context, c *core, cursors []cursor, from, end uint32, allow func(uint64) bool) (err error) {
 	q := &s.q
 	s.order = s.order[:0]
 	for i := range cursors {
@@ -207,7 +219,7 @@ func (s *scratch) window(c *core, cursors []cursor, from, end uint32, k int, all
 		}
 		s.order = append(s.order, i)
 	}
-	aside := s.setAside(cursors, k)
+	aside := s.setAside(cursors)
 	if aside == len(cursors) {
 		return nil
 	}
@@ -221,7 +233,7 @@ func (s *scratch) window(c *core, cursors []cursor, from, end uint32, k int, all
 			}
 		}
 	}
-	s.collect(c, from, s.rest[aside], k)
+	s.collect(c, from, s.rest[aside])
 	for ; aside > 0 && len(s.found) > 0; aside-- {
 		if cu := &cursors[s.order[aside-1]]; cu.here {
 			if err := s.lookUp(cu, from, s.rest[aside-1]); err != nil {
@@ -229,20 +241,21 @@ func (s *scratch) window(c *core, cursors []cursor, from, end uint32, k int, all
 			}
 		}
 	}
-	return s.take(c, from, s.rest[len(s.rest)-1] > 0, k, allow)
+	return s.take(ctx, c, from, s.rest[len(s.rest)-1] > 0, allow)
 }
 
 // setAside marks the terms that are not needed in this window and returns how
 // many of order they are.
-func (s *scratch) setAside(cursors []cursor, k int) int {
+func (s *scratch) setAside(cursors []cursor) int {
 	s.rest = append(s.rest[:0], 0)
-	if len(s.heap) < k {
+	least, full := s.best.least()
+	if !full {
 		return 0
 	}
 	slices.SortFunc(s.order, func(a, b int) int { return cmp.Or(cmp.Compare(cursors[a].bound, cursors[b].bound), a-b) })
 	for n, i := range s.order {
 		sum := s.rest[n] + cursors[i].bound
-		if sum*room >= s.heap[0].Score {
+		if sum*room >= least {
 			return n
 		}
 		s.rest = append(s.rest, sum)
@@ -274,12 +287,9 @@ func (s *scratch) add(cu *cursor, from, end uint32) error {
 
 // collect finds the touched documents of a window that may belong in the
 // answer, when the terms set aside add at most rest.
-func (s *scratch) collect(c *core, from uint32, rest float64, k int) {
+func (s *scratch) collect(c *core, from uint32, rest float64) {
 	s.found = s.found[:0]
-	least := 0.0
-	if len(s.heap) == k {
-		least = s.heap[0].Score
-	}
+	least, _ := s.best.least()
 	for w, word := range s.touched {
 		if word == 0 {
 			continue
@@ -300,7 +310,8 @@ func (s *scratch) collect(c *core, from uint32, rest float64, k int) {
 // lookUp adds what a term set aside contributes to the documents found, and
 // forgets those that cannot pass the threshold with the rest.
 func (s *scratch) lookUp(cu *cursor, from uint32, rest float64) error {
-	least, kept, n := s.heap[0].Score, s.found[:0], cu.all()
+	least, _ := s.best.least()
+	kept, n := s.found[:0], cu.all()
 	for _, slot := range s.found {
 		at := slot - from
 		for cu.b < n && cu.at(cu.b).next <= slot {
@@ -334,64 +345,26 @@ func (s *scratch) contribution(cu *cursor, at, value uint32) float64 {
 
 // take offers the documents found. Their sums are scores already, unless some
 // of the terms came in another order than that of the query.
-func (s *scratch) take(c *core, from uint32, reordered bool, k int, allow func(uint64) bool) error {
+func (s *scratch) take(ctx context.Context, c *core, from uint32, reordered bool, allow func(uint64) bool) error {
 	for _, slot := range s.found {
 		sum := s.sums[slot-from]
 		s.sums[slot-from] = 0
-		if len(s.heap) == k && sum*room < s.heap[0].Score {
+		if !s.best.mayTake(sum) {
 			continue
 		}
 		id, err := c.id(slot)
 		if err != nil {
 			return err
 		}
-		if len(s.heap) == k && !reordered && !better(Scored{id, sum}, s.heap[0]) {
+		x := near{Scored: Scored{id, sum}, slot: slot, exact: !reordered}
+		if s.best.beaten(x) || allow != nil && !allow(id) {
 			continue
 		}
-		if allow != nil && !allow(id) {
-			continue
-		}
-		if reordered {
-			if sum, err = s.q.score(c, slot); err != nil {
+		if s.best.offer(x) {
+			if err := s.best.settle(ctx); err != nil {
 				return err
 			}
 		}
-		s.offer(Scored{id, sum}, k)
 	}
 	return nil
-}
-
-// offer keeps the k best in a heap with the worst on top.
-func (s *scratch) offer(x Scored, k int) {
-	h := s.heap
-	if len(h) < k {
-		h = append(h, x)
-		for i := len(h) - 1; i > 0; {
-			up := (i - 1) / 2
-			if !better(h[up], h[i]) {
-				break
-			}
-			h[up], h[i] = h[i], h[up]
-			i = up
-		}
-		s.heap = h
-		return
-	}
-	if !better(x, h[0]) {
-		return
-	}
-	h[0] = x
-	for i := 0; ; {
-		worst := i
-		for child := 2*i + 1; child <= 2*i+2 && child < k; child++ {
-			if better(h[worst], h[child]) {
-				worst = child
-			}
-		}
-		if worst == i {
-			return
-		}
-		h[i], h[worst] = h[worst], h[i]
-		i = worst
-	}
 }

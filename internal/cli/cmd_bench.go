@@ -22,9 +22,9 @@ task query), makes probes from its passages, and lets systems that share one enc
 them by exact search. Bridges are fitted on the corpus with other seeds than the probes'.
 Figures are means over all queries that have an answer, in hundredths; p is that of a paired
 randomization test against dense, with Holm's correction over the systems of a task (JSON: p_holm,
-beside the raw p). Other parts: bench ann measures indexes, bench curve gain against amounts, bench
-compare and bench report show what --json wrote, and bench capretrieval, sure, sage, limit and image
-are the protocols of papers.`,
+beside the raw p). What is chosen on --half dev is reported on --half test. Other parts: bench ann
+measures indexes, bench curve gain against amounts, bench compare, bench report and bench summary
+show what --json wrote, and bench capretrieval, sure, sage, limit and image are the protocols of papers.`,
 	examples: []string{
 		"lexsem bench --data beir/scifact",
 		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",
@@ -49,6 +49,8 @@ func declareBench(f *flags) *benchOptions {
 		tasks:      f.str("tasks", strings.Join(bench.DefaultTasks, ","), "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage })),
 		metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+names(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name })+", each with @cutoff"),
 		limit:      f.int("queries-limit", 0, "queries of each task; default all"),
+		half:       f.str("half", string(bench.AllQueries), "`HALF`queries of each task: dev, test or all; a fixed half by the SHA-256 of the query's id"),
+		clean:      f.bool("clean", "probes that share no run of words with what bridges are fitted by: fits leave half of each passage to them"),
 		passages:   f.int("passages-limit", 0, "passages of the corpus, drawn by the seed; default all"),
 		distract:   f.bool("distractors", "search the passages that --passages-limit leaves out, too; none is asked for or fitted to"),
 		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
@@ -63,10 +65,10 @@ func declareBench(f *flags) *benchOptions {
 }
 
 type benchOptions struct {
-	data, systems, tasks, metrics, json, md, html, runs, cache, index *string
-	limit, passages, perPassage, maxFit, ef, cases                    *int
-	seed                                                              *uint64
-	skipBad, distract, terms                                          *bool
+	data, systems, tasks, metrics, json, md, html, runs, cache, index, half *string
+	limit, passages, perPassage, maxFit, ef, cases                          *int
+	seed                                                                    *uint64
+	skipBad, distract, terms, clean                                         *bool
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -114,8 +116,12 @@ func (o *benchOptions) options() (bench.Options, error) {
 	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.ef < 0 {
 		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries and --ef take numbers from 0, --queries-per-passage from 1")
 	}
+	half, err := bench.ParseHalf(*o.half)
+	if err != nil {
+		return bench.Options{}, usagef("--half %q: use dev, test or all", *o.half)
+	}
 	return bench.Options{
-		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics),
+		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Half: half, Clean: *o.clean,
 		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
 	}, nil

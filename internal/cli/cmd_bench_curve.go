@@ -72,7 +72,7 @@ once. The last table is the training loss.`,
 // writeCurve writes ndcg@10 in hundredths, a column an amount.
 func writeCurve(w io.Writer, c *bench.Curve) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "task\tsystem\tndcg@10 at")
+	fmt.Fprintf(t, "task%s\tsystem\tndcg@10 at", c.Asked(", "))
 	for _, p := range c.Points {
 		fmt.Fprintf(t, "\t%s", thousands(p.X))
 	}

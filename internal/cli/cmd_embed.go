@@ -112,7 +112,7 @@ func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &database{enc: enc, lent: enc, app: a}, nil
+	return &database{lent: enc, app: a}, nil
 }
 
 func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
@@ -153,7 +153,7 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 
 func (o embedOptions) write(ctx context.Context, a *app, db *database, role encoder.Role, texts []searchQuery, to io.Writer) error {
 	w := bufio.NewWriter(to)
-	emit, err := vectorWriter(w, *o.format, len(texts), db.enc.Dim())
+	emit, err := vectorWriter(w, *o.format, len(texts), db.encoder().Dim())
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (o embedOptions) write(ctx context.Context, a *app, db *database, role enco
 		for i, t := range batch {
 			plain[i] = t.text
 		}
-		out, err := db.enc.Encode(ctx, role, encoder.Texts(plain...), encoder.NeedDense)
+		out, err := db.encoder().Encode(ctx, role, encoder.Texts(plain...), encoder.NeedDense)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (o embedOptions) write(ctx context.Context, a *app, db *database, role enco
 	}
 	p.done()
 	if cut > 0 && !a.quiet {
-		fmt.Fprintf(a.Stderr, "%s cut at %d tokens\n", count(cut, "text was", "texts were"), db.enc.Fingerprint().MaxTokens)
+		fmt.Fprintf(a.Stderr, "%s cut at %d tokens\n", count(cut, "text was", "texts were"), db.encoder().Fingerprint().MaxTokens)
 	}
 	return w.Flush()
 }

@@ -179,7 +179,7 @@ func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err err
 	if err != nil {
 		return err
 	}
-	hits, texts := fromCache(db.enc)
+	hits, texts := fromCache(db.encoder())
 	if asJSON {
 		return json.NewEncoder(a.Stdout).Encode(importSummary{dir, r.Added, r.Replaced, r.Unchanged, r.Truncated, stats.Documents, texts, hits, time.Since(begin).Seconds()})
 	}

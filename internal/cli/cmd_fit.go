@@ -177,7 +177,7 @@ func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
 	if err != nil {
 		return err
 	}
-	rep, err := e.own.ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
+	rep, err := e.here().ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
 	if err := errors.Join(err, e.close()); err != nil {
 		if errors.Is(err, modulate.ErrNoEncoder) {
 			return hinted(err, "--same-encoder vouches for the encoder of this database")

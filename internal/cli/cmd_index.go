@@ -241,12 +241,16 @@ func (ix *indexer) end(begin time.Time) (engine.Stats, error) {
 	if err != nil {
 		return stats, err
 	}
-	s := &ix.summary
-	s.Documents, s.Stored = stats.Documents, stats.Documents
-	s.FromCache, s.Texts = fromCache(ix.db.enc)
+	ix.summary.Documents, ix.summary.Stored = stats.Documents, stats.Documents
+	ix.summary.took(begin, ix.db)
+	return stats, nil
+}
+
+// took notes what a run that began then has cost.
+func (s *indexSummary) took(begin time.Time, db *database) {
+	s.FromCache, s.Texts = fromCache(db.encoder())
 	s.Seconds = time.Since(begin).Seconds()
 	s.PerSecond = float64(s.Added+s.Replaced+s.Unchanged) / max(s.Seconds, 1e-9)
-	return stats, nil
 }
 
 // verdict is the error of what failed, where all else is done.

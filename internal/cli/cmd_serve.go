@@ -142,23 +142,24 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 			return err
 		}
 	}
-	h.Encoder = db.enc
+	enc := db.encoder()
+	h.Encoder = enc
 	each := engine.Options{ReadOnly: *o.readOnly, AcceptModel: a.acceptModel, Logger: h.Logger}
-	if db.enc == nil {
+	if enc == nil {
 		st, err := db.Stats(ctx)
 		if err != nil {
 			return err
 		}
 		each.Dim = st.Dim
 	}
-	set, err := collections.Open(store.CollectionsDir(dir), db.enc, collections.Options{Engine: each})
+	set, err := collections.Open(store.CollectionsDir(dir), enc, collections.Options{Engine: each})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	h.Collections = set
 	h.Page = page.Handler()
-	h.MCP = mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Logger: h.Logger, Version: h.Version}).Handler(nil)
+	h.MCP = mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
 	s, err := httpapi.New(db, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)

@@ -159,7 +159,7 @@ func (f *flags) candidates(command, cur string) (found []candidate, offer string
 func commandNames(before []string) (found []candidate) {
 	for _, c := range commands() {
 		words := strings.Fields(c.name)
-		if len(words) > len(before) && slices.Equal(words[:len(before)], before) && len(words) == len(before)+1 {
+		if len(words) == len(before)+1 && slices.Equal(words[:len(before)], before) {
 			found = append(found, candidate{words[len(before)], c.summary})
 		}
 	}

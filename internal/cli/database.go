@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -24,10 +25,34 @@ import (
 // together with the encoder that was opened for it; either may be missing.
 type database struct {
 	*client.Joined
-	enc  encoder.Encoder // nil where another process has the database open
-	own  *own            // nil there as well
-	lent encoder.Encoder // enc, where it was not opened for the database
 	app  *app
+	lent encoder.Encoder // one that was not opened for the database
+
+	mu  sync.Mutex
+	own *own // nil while another process has the database open
+}
+
+// opened notes that this process has opened the database: at once, or in whichever call
+// finds that the process which had it open has ended.
+func (d *database) opened(o *own) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.own = o
+}
+
+// here is the database as this process has opened it, or nil.
+func (d *database) here() *own {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.own
+}
+
+// encoder is the one that was opened here, or nil.
+func (d *database) encoder() encoder.Encoder {
+	if o := d.here(); o != nil && o.enc != nil {
+		return o.enc
+	}
+	return d.lent
 }
 
 func (d *database) close() error {
@@ -43,7 +68,7 @@ func (d *database) close() error {
 
 // bringEncoder opens an encoder beside a database that another process has open.
 func (d *database) bringEncoder(ctx context.Context) error {
-	if d.enc != nil {
+	if d.encoder() != nil {
 		return nil
 	}
 	s, err := d.Stats(ctx)
@@ -55,7 +80,6 @@ func (d *database) bringEncoder(ctx context.Context) error {
 		return errVectorsAlone
 	}
 	d.lent, err = d.app.openEncoder(ctx, model)
-	d.enc = d.lent
 	return err
 }
 
@@ -65,6 +89,7 @@ func (d *database) settle(ctx context.Context, p *progress) error {
 	if _, other := d.Holder(); other {
 		return nil
 	}
+	defer p.done()
 	done := make(chan error, 1)
 	go func() { done <- d.Flush(ctx) }()
 	tick := time.NewTicker(time.Second / 2)

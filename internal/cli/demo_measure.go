@@ -70,7 +70,7 @@ func (b *demoBuilder) probe(ctx context.Context, task *bench.Task, p *progress) 
 	for i, q := range task.Queries {
 		texts[i] = q.Text
 	}
-	encoded, err := b.db.enc.Encode(ctx, encoder.Query, encoder.Texts(texts...), encoder.NeedDense)
+	encoded, err := b.db.encoder().Encode(ctx, encoder.Query, encoder.Texts(texts...), encoder.NeedDense)
 	if err != nil {
 		return row, fmt.Errorf("encoding the probe %s: %w", task.Name, err)
 	}

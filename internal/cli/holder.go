@@ -61,12 +61,13 @@ func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (
 		if err != nil {
 			return client.Opened{}, err
 		}
-		d.enc, d.own = db.enc, db
+		d.opened(db)
 		return client.Opened{Database: db, Model: db.model, Alone: db.alone}, nil
 	}
 	j, err := client.Join(ctx, dir, open, client.JoinOptions{
 		ShareOptions: client.ShareOptions{Command: "lexsem " + a.name, Drain: drainFor, Logger: o.Logger},
 		Accept:       func(ctx context.Context, c *client.Client) error { return a.accept(ctx, dir, c, o, w) },
+		Progress:     o.Progress,
 		Warn: func(err error) {
 			o.Logger.Warn("other processes cannot use the database meanwhile", "error", err)
 		},

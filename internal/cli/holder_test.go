@@ -1,67 +1,29 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
-// lexsem runs the command in a process of its own.
-func lexsem(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "lexsem", args...)
-	var out, notes strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &notes
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), notes.String()
-}
-
 // indexing is an index run that has stored n documents and waits for more.
-func indexing(t *testing.T, dir string, n int) (cmd *exec.Cmd, in io.WriteCloser) {
+func indexing(t *testing.T, dir string, n int) *child {
 	t.Helper()
-	cmd = exec.Command("lexsem", "index", "--db", dir, "--model", "hash-64", "--batch", "10", "-")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var notes bytes.Buffer
-	cmd.Stderr = &notes
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
+	c := start(t, "index", "--db", dir, "--model", "hash-64", "--batch", "10", "-")
 	for i := range n {
-		if _, err := fmt.Fprintf(in, "{\"_id\": \"d%d\", \"text\": \"document number%d speaks of keys%d and of words\", \"n\": %d}\n", i, i, i%7, i); err != nil {
+		if _, err := fmt.Fprintf(c.in, "{\"_id\": \"d%d\", \"text\": \"document number%d speaks of keys%d and of words\", \"n\": %d}\n", i, i, i%7, i); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if code, out, _ := lexsem(t, "count", "--db", dir); code == 0 && strings.TrimSpace(out) == fmt.Sprint(n) {
-			return cmd, in
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("the child does not store: %s", notes.String())
-		}
-	}
+	c.stores(t, dir, n)
+	return c
 }
 
 // TestBesideIndex: while documents are indexed, other commands work as if alone, and those that
@@ -70,8 +32,8 @@ func TestBesideIndex(t *testing.T) {
 	t.Setenv("LEXSEM_CACHE", t.TempDir())
 	base := t.TempDir()
 	dir := filepath.Join(base, "db")
-	cmd, in := indexing(t, dir, 50)
-	who := fmt.Sprintf("process %d (lexsem index)", cmd.Process.Pid)
+	holder := indexing(t, dir, 50)
+	who := fmt.Sprintf("process %d (lexsem index)", holder.Process.Pid)
 	more := filepath.Join(base, "more.jsonl")
 	if err := os.WriteFile(more, []byte("{\"_id\":\"m1\",\"text\":\"more words\"}\n{\"_id\":\"m2\",\"text\":\"even more words\"}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -115,11 +77,11 @@ func TestBesideIndex(t *testing.T) {
 	}
 	code, out, notes := lexsem(t, "stats", "--db", dir, "--json")
 	var s statsSummary
-	if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.HeldBy == nil || s.HeldBy.PID != cmd.Process.Pid || s.HeldBy.Model != "hash-64" {
+	if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.HeldBy == nil || s.HeldBy.PID != holder.Process.Pid || s.HeldBy.Model != "hash-64" {
 		t.Errorf("%v; %s%s", err, out, notes)
 	}
-	in.Close()
-	if err := cmd.Wait(); err != nil {
+	holder.in.Close()
+	if err := holder.Wait(); err != nil {
 		t.Error(err)
 	}
 	if code, out, _ := lexsem(t, "stats", "--db", dir, "--json"); code != 0 || strings.Contains(out, "held_by") {
@@ -135,34 +97,17 @@ func TestBesideIndex(t *testing.T) {
 func TestKilledHolder(t *testing.T) {
 	t.Setenv("LEXSEM_CACHE", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "db")
-	first, _ := indexing(t, dir, 50)
-	second := exec.Command("lexsem", "index", "--db", dir, "--batch", "10", "-")
-	in, err := second.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out, notes strings.Builder
-	second.Stdout, second.Stderr = &out, &notes
-	if err := second.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer second.Process.Kill()
+	first := indexing(t, dir, 50)
+	second := start(t, "index", "--db", dir, "--batch", "10", "-")
 	feed := func(from, to int) {
 		for i := from; i < to; i++ {
-			if _, err := fmt.Fprintf(in, "{\"_id\": \"s%d\", \"text\": \"another document%d\"}\n", i, i); err != nil {
-				t.Fatal(err, notes.String())
+			if _, err := fmt.Fprintf(second.in, "{\"_id\": \"s%d\", \"text\": \"another document%d\"}\n", i, i); err != nil {
+				t.Fatal(err, second.said)
 			}
 		}
 	}
 	feed(0, 20)
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if _, out, _ := lexsem(t, "count", "--db", dir); strings.TrimSpace(out) == "70" {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatal("the second run does not store")
-		}
-	}
+	second.stores(t, dir, 70)
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,16 +116,17 @@ func TestKilledHolder(t *testing.T) {
 		t.Errorf("a killed process leaves a socket: %v", err)
 	}
 	feed(20, 40)
-	in.Close()
-	if err := second.Wait(); err != nil || !strings.Contains(out.String(), "40 added, 0 replaced") {
-		t.Errorf("%v: %s%s", err, out.String(), notes.String())
+	second.in.Close()
+	out, err := io.ReadAll(second.out)
+	if err := errors.Join(err, second.Wait()); err != nil || !strings.Contains(string(out), "40 added, 0 replaced") {
+		t.Errorf("%v: %s%s", err, out, second.said)
 	}
 	if code, out, notes := lexsem(t, "count", "--db", dir); code != 0 || strings.TrimSpace(out) != "90" {
 		t.Errorf("exit %d: %s%s", code, out, notes)
 	}
 
 	dir = filepath.Join(t.TempDir(), "db")
-	third, _ := indexing(t, dir, 50)
+	third := indexing(t, dir, 50)
 	third.Process.Kill()
 	third.Wait()
 	if code, out, notes := lexsem(t, "search", "--db", dir, "--quiet", "number3"); code != 0 || !strings.Contains(out, "d3") {
@@ -188,5 +134,73 @@ func TestKilledHolder(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "socket")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+// TestServeOutlivesHolder: a server that began with a database which another process had
+// open goes on by itself when that one is done, or killed: it has what was stored there,
+// and stores more.
+func TestServeOutlivesHolder(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("signals cannot be sent to a child on Windows")
+	}
+	t.Setenv("LEXSEM_CACHE", t.TempDir())
+	for _, killed := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "db")
+		holder := indexing(t, dir, 20)
+		url, server := served(t, "--db", dir)
+		held := func() (pid int) {
+			t.Helper()
+			code, out, notes := lexsem(t, "stats", "--db", dir, "--json")
+			var s statsSummary
+			if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.HeldBy == nil {
+				t.Fatalf("%v; exit %d: %s%s", err, code, out, notes)
+			}
+			return s.HeldBy.PID
+		}
+		finds := func(word, id string) {
+			t.Helper()
+			code, body := call(t, "POST", url+"/v1/search", fmt.Sprintf(`{"query": %q, "k": 1}`, word))
+			if code != 200 || !strings.Contains(body, fmt.Sprintf(`"id":%q`, id)) {
+				t.Fatalf("killed %v: %d %s; %s", killed, code, body, server.said)
+			}
+		}
+		finds("number3", "d3")
+		if code, body := call(t, "PUT", url+"/v1/documents/before", `{"text": "stored by way of the holder"}`); code != 200 {
+			t.Fatal(code, body)
+		}
+		if pid := held(); pid != holder.Process.Pid {
+			t.Fatalf("process %d has the database open, want %d", pid, holder.Process.Pid)
+		}
+		var err error
+		if killed {
+			err = holder.Process.Kill()
+		} else {
+			err = holder.in.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := holder.Wait(); (err != nil) != killed {
+			t.Fatalf("killed %v: %v, %s", killed, err, holder.said)
+		}
+		finds("number17", "d17")
+		finds("holder", "before")
+		if pid := held(); pid != server.Process.Pid {
+			t.Errorf("process %d has the database open, want the server %d", pid, server.Process.Pid)
+		}
+		if code, body := call(t, "PUT", url+"/v1/documents/after", `{"text": "stored by the server alone"}`); code != 200 {
+			t.Fatal(code, body)
+		}
+		finds("alone", "after")
+		if err := server.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Wait(); err != nil {
+			t.Errorf("killed %v: %v, %s", killed, err, server.said)
+		}
+		if code, out, notes := lexsem(t, "count", "--db", dir); code != 0 || strings.TrimSpace(out) != "22" {
+			t.Errorf("killed %v: exit %d: %s%s", killed, code, out, notes)
+		}
 	}
 }

@@ -221,9 +221,7 @@ func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, be
 		s.Bad = len(s.Failed)
 	}
 	if first {
-		s.Seconds = time.Since(begin).Seconds()
-		s.PerSecond = float64(s.Added+s.Replaced+s.Unchanged) / max(s.Seconds, 1e-9)
-		s.FromCache, s.Texts = fromCache(ix.db.enc)
+		s.took(begin, ix.db)
 	}
 	if *ix.options.json {
 		return json.NewEncoder(ix.app.Stdout).Encode(s)

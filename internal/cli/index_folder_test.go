@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,23 +83,12 @@ func TestWatchFolder(t *testing.T) {
 	}
 	dir := notes(t, 3)
 	db := filepath.Join(t.TempDir(), "db")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "lexsem", "index", "--db", db, "--model", "hash", "--watch", "--json", dir)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stdout)
+	c := start(t, "index", "--db", db, "--model", "hash", "--watch", "--json", dir)
+	lines := bufio.NewScanner(c.out)
 	next := func() (s indexSummary) {
 		t.Helper()
 		if !lines.Scan() {
-			t.Fatalf("no line; stderr: %s", stderr.String())
+			t.Fatalf("no line; stderr: %s", c.said)
 		}
 		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
 			t.Fatal(err)
@@ -118,11 +106,11 @@ func TestWatchFolder(t *testing.T) {
 		s := next()
 		added, removed = added+s.Added, removed+s.Removed
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil || added != 1 || removed != 1 {
-		t.Fatalf("added %d, removed %d, ended with %v; stderr: %s", added, removed, err, stderr.String())
+	if err := c.Wait(); err != nil || added != 1 || removed != 1 {
+		t.Fatalf("added %d, removed %d, ended with %v; stderr: %s", added, removed, err, c.said)
 	}
 	out, err := exec.CommandContext(t.Context(), "lexsem", "index", "--db", db, "--json", dir).Output()
 	var s indexSummary

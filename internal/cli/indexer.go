@@ -71,7 +71,9 @@ func (ix *indexer) failed(b *badInput) {
 	}
 	ix.foreign = ix.foreign || errors.Is(b.err, folder.ErrForeign)
 	ix.tell(what, b.Error())
-	ix.summary.fail(b)
+	if !*ix.options.watch { // where each sync has a summary of its own, and there is no last one
+		ix.summary.fail(b)
+	}
 }
 
 func (ix *indexer) tell(what, message string) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -36,22 +35,11 @@ func TestInterruptIndex(t *testing.T) {
 
 func interruptIndex(t *testing.T, sig os.Signal, feeding bool) {
 	dir := filepath.Join(t.TempDir(), "db")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "lexsem", "index", "--db", dir, "--model", "hash", "--batch", "50", "-")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c := start(t, "index", "--db", dir, "--model", "hash", "--batch", "50", "-")
 	stop, fed, enough := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(fed)
-		w := bufio.NewWriter(in)
+		w := bufio.NewWriter(c.in)
 		for i := 1; ; i++ {
 			select {
 			case <-stop:
@@ -75,22 +63,15 @@ func interruptIndex(t *testing.T, sig os.Signal, feeding bool) {
 	// so some batches are stored by now.
 	select {
 	case <-enough:
-	case <-ctx.Done():
+	case <-time.After(time.Minute):
 		t.Fatal("the child does not read")
 	}
-	if err := cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
-	err = cmd.Wait()
+	c.interrupt(t, sig)
 	close(stop)
 	<-fed
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-		t.Fatalf("ended with %v, want exit code %d; stderr: %s", err, exitInterrupted, stderr.String())
-	}
-	m := regexp.MustCompile(`interrupted; ([0-9,]+) documents? (?:is|are) stored`).FindStringSubmatch(stderr.String())
+	m := regexp.MustCompile(`interrupted; ([0-9,]+) documents? (?:is|are) stored`).FindStringSubmatch(c.said.String())
 	if m == nil {
-		t.Fatalf("stderr %q does not say what is stored", stderr.String())
+		t.Fatalf("stderr %q does not say what is stored", c.said)
 	}
 	stored, err := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
 	if err != nil {
@@ -166,40 +147,21 @@ func interruptRestore(t *testing.T, sig os.Signal, there bool, file string, back
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "lexsem", "restore", "--db", dir, "-")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c := start(t, "restore", "--db", dir, "-")
 	// Once half of it, more than a pipe holds, is read, restore waits for the rest.
-	if _, err := in.Write(backup[:len(backup)/2]); err != nil {
+	if _, err := c.in.Write(backup[:len(backup)/2]); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "restore.*")); err != nil || len(left) == 0 {
 		t.Fatalf("nothing is under way: %v, %v", left, err)
 	}
-	if err := cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
-	err = cmd.Wait()
-	in.Close()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-		t.Fatalf("ended with %v, want exit code %d; stderr: %s", err, exitInterrupted, stderr.String())
-	}
+	c.interrupt(t, sig)
 	entries, err := os.ReadDir(dir)
 	if there && err != nil || !there && !errors.Is(err, os.ErrNotExist) || len(entries) > 0 {
 		t.Fatalf("left behind: %v, %v", entries, err)
 	}
-	if out, err := exec.CommandContext(ctx, "lexsem", "restore", "--db", dir, file).CombinedOutput(); err != nil {
-		t.Fatalf("the same again: %v: %s", err, out)
+	if code, out, notes := lexsem(t, "restore", "--db", dir, file); code != exitOK {
+		t.Fatalf("the same again: exit %d: %s%s", code, out, notes)
 	}
 	checkStored(t, dir, 2000)
 }

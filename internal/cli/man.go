@@ -29,7 +29,7 @@ func writeMan(w io.Writer, version string) {
 	m.section("FLAGS OF EVERY COMMAND")
 	f := newFlags(program)
 	new(globals).declare(f)
-	m.flags(f, f.groups)
+	m.flags(f)
 	m.section("EXIT STATUS")
 	for code := range strings.SplitSeq(exitCodesText, " · ") {
 		number, meaning, _ := strings.Cut(code, " ")
@@ -63,12 +63,12 @@ func (m manPage) command(c command) {
 	}
 	f := newFlags(c.name)
 	c.declare(f)
-	m.flags(f, f.groups)
+	m.flags(f)
 	m.examples(c.examples)
 }
 
-func (m manPage) flags(f *flags, groups []flagGroup) {
-	for _, g := range groups {
+func (m manPage) flags(f *flags) {
+	for _, g := range f.groups {
 		for _, name := range g.names {
 			fl := f.set.Lookup(name)
 			value, usage := valueName(fl)

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,43 +63,28 @@ func TestMCPSignal(t *testing.T) {
 		t.Skip("signals cannot be sent to a child on Windows")
 	}
 	dir := filepath.Join(t.TempDir(), "db")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "lexsem", "mcp", "--db", dir, "--model", "hash", "--create")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+	c := start(t, "mcp", "--db", dir, "--model", "hash", "--create")
+	_, err := io.WriteString(c.in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"index","arguments":{"documents":[{"id":"a","text":"Otters live in rivers."}]}}}
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
+	lines := bufio.NewScanner(c.out)
 	for n := 0; n < 2 && lines.Scan(); n++ {
 	}
 	if !strings.Contains(lines.Text(), "1 added") {
-		t.Fatalf("answer %q, stderr %q", lines.Text(), stderr.String())
+		t.Fatalf("answer %q, stderr %q", lines.Text(), c.said)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	for lines.Scan() {
 		t.Errorf("said at the end: %q", lines.Text())
 	}
-	if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
-		t.Errorf("%v, stderr %q", err, stderr.String())
+	if err := c.Wait(); err != nil || c.said.String() != "" {
+		t.Errorf("%v, stderr %q", err, c.said)
 	}
 	e, err := engine.Open(t.Context(), dir, encoder.NewHash(384), engine.Options{MustExist: true, ReadOnly: true})
 	if err != nil { // nor was it left unclean
@@ -133,7 +120,7 @@ func TestServeHasPageAndMCP(t *testing.T) {
 	if err := os.WriteFile(keys, []byte("read reader-0123456789\nwrite writer-0123456789\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url, _, _ := served(t, "--db", filepath.Join(t.TempDir(), "db"), "--api-key-file", keys)
+	url, _ := served(t, "--db", filepath.Join(t.TempDir(), "db"), "--api-key-file", keys)
 	for path, want := range map[string]string{"/": `<script type="module" src="app.js">`, "/app.js": `from "./api.js"`} {
 		if code, body := call(t, "GET", url+path, ""); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("GET %s: %d %.200s", path, code, body)
@@ -146,4 +133,47 @@ func TestServeHasPageAndMCP(t *testing.T) {
 			t.Errorf("POST /mcp with %q: %d %.200s", key, code, body)
 		}
 	}
+	// Who may read is offered what reads, and stores nothing; who may write is offered all.
+	for _, x := range []struct{ key, tools, index, list string }{
+		{"reader-0123456789", "explain get list search", "may only be read", "The database is empty."},
+		{"writer-0123456789", "explain get index list search", "", "1 documents."},
+		{"reader-0123456789", "explain get list search", "may only be read", "1 documents."},
+	} {
+		c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+			Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: withKey(x.key)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tools []string
+		for tool, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools = append(tools, tool.Name)
+		}
+		slices.Sort(tools)
+		if got := strings.Join(tools, " "); got != x.tools {
+			t.Errorf("%s is offered %s", x.key, got)
+		}
+		_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "index", Arguments: map[string]any{"documents": []map[string]any{{"id": "a", "text": "Otters live in rivers."}}}})
+		if (err == nil) != (x.index == "") || err != nil && !strings.Contains(err.Error(), x.index) {
+			t.Errorf("%s: index answers %v", x.key, err)
+		}
+		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list"})
+		if err != nil || res.IsError || !strings.HasPrefix(res.Content[0].(*sdk.TextContent).Text, x.list) {
+			t.Errorf("%s: list answers %v %+v", x.key, err, res)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// withKey sends a key with each request.
+type withKey string
+
+func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(k))
+	return http.DefaultTransport.RoundTrip(r)
 }

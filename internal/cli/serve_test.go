@@ -2,13 +2,11 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,36 +19,15 @@ import (
 
 // served starts `lexsem serve` in a process of its own and returns its address, once
 // it says that it listens.
-func served(t *testing.T, args ...string) (url string, cmd *exec.Cmd, log *bytes.Buffer) {
+func served(t *testing.T, args ...string) (url string, c *child) {
 	t.Helper()
-	bin, err := exec.LookPath("lexsem")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log = &bytes.Buffer{}
-	cmd = exec.Command(bin, append([]string{"serve", "--model", "hash-64", "--addr", "127.0.0.1:0"}, args...)...)
-	cmd.Stderr = log
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	c = start(t, append([]string{"serve", "--model", "hash-64", "--addr", "127.0.0.1:0"}, args...)...)
+	line, err := c.out.ReadString('\n')
 	m := regexp.MustCompile(`^listening on (https?://127\.0\.0\.1:\d+)\n$`).FindStringSubmatch(line)
 	if m == nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		t.Fatalf("%q, %v: %s", line, err, log)
+		t.Fatalf("%q, %v: %s", line, err, c.said)
 	}
-	return m[1], cmd, log
+	return m[1], c
 }
 
 func call(t *testing.T, method, url, body string, header ...string) (int, string) {
@@ -80,7 +57,7 @@ func call(t *testing.T, method, url, body string, header ...string) (int, string
 func TestServe(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	for _, end := range []os.Signal{os.Interrupt, os.Kill} {
-		url, cmd, log := served(t, "--db", dir)
+		url, c := served(t, "--db", dir)
 		id := "signal"
 		if end == os.Kill {
 			id = "kill"
@@ -97,13 +74,13 @@ func TestServe(t *testing.T) {
 		if code, body := call(t, "PUT", url+"/v1/collections/"+id+"/documents/in", `{"text": "in a collection"}`); code != 200 {
 			t.Fatal(code, body)
 		}
-		if err := cmd.Process.Signal(end); err != nil {
+		if err := c.Process.Signal(end); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Wait(); (err != nil) != (end == os.Kill) {
-			t.Fatalf("after %v: %v: %s", end, err, log)
+		if err := c.Wait(); (err != nil) != (end == os.Kill) {
+			t.Fatalf("after %v: %v: %s", end, err, c.said)
 		}
-		if !strings.Contains(log.String(), "route=/v1/search") || strings.Contains(log.String(), "secret") {
+		if log := c.said.String(); !strings.Contains(log, "route=/v1/search") || strings.Contains(log, "secret") {
 			t.Error(log)
 		}
 	}
@@ -144,7 +121,7 @@ func TestServeKeysAndReadOnly(t *testing.T) {
 	if err := os.WriteFile(keys, []byte("read reader-0123456789\nwriter-0123456789\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url, _, _ := served(t, "--db", filepath.Join(dir, "db"), "--read-only", "--quiet", "--api-key-file", keys)
+	url, _ := served(t, "--db", filepath.Join(dir, "db"), "--read-only", "--quiet", "--api-key-file", keys)
 	for _, x := range []struct {
 		method, path, key string
 		want              int

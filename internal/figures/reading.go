@@ -14,6 +14,10 @@ type anyReport struct {
 		X       int         `json:"x"`
 		Results []anyResult `json:"results"`
 	} `json:"points"`
+	Overlaps []struct { // of probes with training queries
+		Task                  string
+		Taught, Whole, Chosen float64
+	} `json:"overlaps"`
 	Types []struct { // of queries, CapRetrieval
 		Type    string `json:"type"`
 		Systems []struct {
@@ -64,6 +68,11 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	for _, p := range r.Points {
 		for _, row := range p.Results {
 			row.values(fmt.Sprintf("%s %d", set, p.X), values)
+		}
+	}
+	for _, o := range r.Overlaps {
+		for name, v := range map[string]float64{"taught": o.Taught, "whole": o.Whole, "chosen": o.Chosen} {
+			values[strings.Join([]string{set, o.Task, "overlap", name}, " ")] = 100 * v
 		}
 	}
 	for _, t := range r.Types {

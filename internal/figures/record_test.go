@@ -14,6 +14,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 	for report, want := range map[string]map[string]float64{
 		`{"data": "a", "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.5}, "vs_dense": {"p": 0.01, "p_holm": 0.02}}]}`: {
 			"a query rlr ndcg@1": 50, "a query rlr p": 0.02},
+		`{"data": "a", "overlaps": [{"task": "part:8", "queries": 3, "taught": 0.5, "whole": 0.25, "chosen": 0}]}`: {
+			"a part:8 overlap taught": 50, "a part:8 overlap whole": 25, "a part:8 overlap chosen": 0},
 		`{"data": "a", "points": [{"x": 4000, "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.25}}]}]}`: {
 			"a 4000 query rlr ndcg@1": 25},
 		`{"data": "a", "results": [{"system": "rlr", "testbed": "precision", "rdc": 0.6, "gap": 2.4}]}`: {

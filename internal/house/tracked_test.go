@@ -47,3 +47,23 @@ func TestTrackedFiles(t *testing.T) {
 		t.Fatalf("only %d files found", n)
 	}
 }
+
+// TestNoDurationsByTheWallClock: what waits goes by the clock that nobody sets. time.Now
+// holds both clocks; nanoseconds since 1970 are the wall clock alone.
+func TestNoDurationsByTheWallClock(t *testing.T) {
+	for _, dir := range []string{"engine", "engine/internal/*", "engine/client", "engine/httpapi", "store", "index", "index/*", "modulate", "modulate/*"} {
+		files, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		for _, f := range files {
+			raw, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(f, "_test.go") && regexp.MustCompile(`\.Unix(Nano|Milli|Micro)\(`).Match(raw) {
+				t.Errorf("%s keeps a time of the wall clock", f)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 //go:build arm64 && !purego
 
 #include "textflag.h"
+#include "words_arm64.h"
 
 // The kernels below take one query and four rows, so that each load of the
 // query serves four sums. Every row is summed in the same order, whichever of
@@ -27,17 +28,6 @@
 	VEOR V5.B16, V5.B16, V5.B16 \
 	VEOR V6.B16, V6.B16, V6.B16 \
 	VEOR V7.B16, V7.B16, V7.B16
-
-// Instructions that the assembler does not know; d, n, m are numbers of
-// vector registers.
-#define FADD4(m, n, d) WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d))
-#define FSUB4(m, n, d) WORD $(0x4EA0D400 | (m)<<16 | (n)<<5 | (d))
-#define FADDP4(m, n, d) WORD $(0x6E20D400 | (m)<<16 | (n)<<5 | (d))
-#define ADDP4(m, n, d) WORD $(0x4EA0BC00 | (m)<<16 | (n)<<5 | (d))
-#define SDOT(m, n, d) WORD $(0x4E809400 | (m)<<16 | (n)<<5 | (d))
-#define SMULL(m, n, d) WORD $(0x0E20C000 | (m)<<16 | (n)<<5 | (d))
-#define SMULL2(m, n, d) WORD $(0x4E20C000 | (m)<<16 | (n)<<5 | (d))
-#define SADALP(n, d) WORD $(0x4E606800 | (n)<<5 | (d))
 
 // Sum the lanes of V0-V3 (with V4-V7 added) into out[0:4].
 #define SUM8 \

@@ -1,15 +1,7 @@
 //go:build arm64 && !purego
 
 #include "textflag.h"
-
-// Instructions that the assembler does not know; d, n, m are numbers of vector
-// registers, i that of a group of four bytes in m.
-#define SDOTL(i, m, n, d) WORD $(0x4F80E000 | ((i)&1)<<21 | (m)<<16 | ((i)>>1)<<11 | (n)<<5 | (d))
-#define SCVTF4(n, d) WORD $(0x4E21D800 | (n)<<5 | (d))
-#define FCVTZS4(n, d) WORD $(0x4EA1B800 | (n)<<5 | (d))
-#define FMLS4(m, n, d) WORD $(0x4EA0CC00 | (m)<<16 | (n)<<5 | (d))
-#define FADD4N(m, n, d) WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d))
-#define FMUL4(m, n, d) WORD $(0x6E20DC00 | (m)<<16 | (n)<<5 | (d))
+#include "words_arm64.h"
 
 // The codes of sixteen columns in V4-V7 times group i of each row in V0-V3.
 #define QUAD(i) \
@@ -62,10 +54,10 @@
 // Add the row of C at R12.
 #define ADDC(c0, c1, c2, c3) \
 	VLD1 (R12), [V0.S4, V1.S4, V2.S4, V3.S4] \
-	FADD4N(0, c0, c0) \
-	FADD4N(1, c1, c1) \
-	FADD4N(2, c2, c2) \
-	FADD4N(3, c3, c3) \
+	FADD4(0, c0, c0) \
+	FADD4(1, c1, c1) \
+	FADD4(2, c2, c2) \
+	FADD4(3, c3, c3) \
 	ADD R1, R12
 
 // func tile4x16sdot(c *float32, ldc int, a *uint8, lda int, b *int8, quads int, row, col *float32, acc bool)

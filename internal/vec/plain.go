@@ -4,19 +4,13 @@ package vec
 
 // What has assembly on amd64 alone.
 
-// kernels are those this machine can run, best first.
-var kernels = []*kernel{kernelGo}
-
 func dot(a, b []float32) float32 { return dotGo(a, b) }
 
-func axpy([]float32, float32, []float32) int                { return 0 }
-func axpyWide([]float64, float64, []float32) int            { return 0 }
-func narrow([]float32, []float64) int                       { return 0 }
-func exp(dst, x []float32, shift, f float32) (int, float64) { return 0, 0 }
-func axpyInt8([]float32, float32, []int8) int               { return 0 }
-func quantize([]int8, []float32, float32) int               { return 0 }
+func axpyWide([]float64, float64, []float32) int { return 0 }
+func narrow([]float32, []float64) int            { return 0 }
+func axpyInt8([]float32, float32, []int8) int    { return 0 }
+func quantize([]int8, []float32, float32) int    { return 0 }
 
-func addGELU(c []float32, ldc, rows int, bias []float32) int             { return 0 }
 func addNorm(dst, a, b, c, scale, shift []float32, eps float32) bool     { return false }
 func subTile([]float64, int, []float64, int, []float64, int) (done bool) { return false }
 

@@ -9,6 +9,13 @@ const int8Kernel = "go"
 // kernels8 are those this machine can run, best first.
 var kernels8 = []*kernel8{kernel8Go}
 
+// kernels are those this machine can run, best first.
+var kernels = []*kernel{kernelGo}
+
+func axpy([]float32, float32, []float32) int                 { return 0 }
+func exp(dst, x []float32, shift, f float32) (int, float64)  { return 0, 0 }
+func addGELU(c []float32, ldc, rows int, bias []float32) int { return 0 }
+
 func dot4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
 func l2x4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
 func dotInt8x4(*[4]int32, []int8, []int8, []int8, []int8, []int8) int             { return 0 }

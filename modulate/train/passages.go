@@ -74,8 +74,11 @@ func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*pass
 }
 
 // passage is what samplers see of distinct text r.
-func (s *passages) passage(r int) *Passage {
-	p := &Passage{Text: s.texts[r]}
+func (s *passages) passage(r int) *Passage { return s.passageOf(s.texts[r]) }
+
+// passageOf is what samplers see of a text, or of a part of one.
+func (s *passages) passageOf(t string) *Passage {
+	p := &Passage{Text: t}
 	p.Words = text.Words(nil, p.Text)
 	seen := make(map[string]struct{}, len(p.Words))
 	for _, w := range p.Words {
@@ -113,7 +116,11 @@ type drawn struct {
 func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
 	byTurn := make([]drawn, o.QueriesPerPassage) // the k-th queries of all passages
 	from := func(r, most int, purpose string) int {
-		queries := s.passage(r).draw(random(o.Seed, purpose, s.texts[r]), most)
+		p := s.passage(r)
+		if o.Reserve {
+			p.reserve()
+		}
+		queries := p.draw(random(o.Seed, purpose, s.texts[r]), most)
 		for k, q := range queries {
 			byTurn[k].texts = append(byTurn[k].texts, q)
 			byTurn[k].target = append(byTurn[k].target, int32(r))

@@ -38,25 +38,40 @@ type heldOut struct {
 	ends   []int // of each probe
 }
 
-// drawProbes makes and encodes the queries of the probes.
-func drawProbes(ctx context.Context, enc encoder.Encoder, set *passages, need encoder.Need, o Options) (*heldOut, error) {
-	h := &heldOut{}
-	var texts []string
+// probes makes the queries of the probes; ends are the ends of each. With
+// Options.Reserve they are made of the reserved parts of the passages that
+// Selects names.
+func (s *passages) probes(o Options) (d drawn, ends []int) {
 	for _, p := range probes {
 		rng := random(o.Seed, "probe "+p.task, "")
-		count := len(texts) + probeQueries
-		for _, r := range rng.Perm(len(set.reps)) {
-			if len(texts) == count {
+		count := len(d.texts) + probeQueries
+		for _, r := range rng.Perm(len(s.reps)) {
+			if len(d.texts) == count {
 				break
 			}
-			if t := p.make(rng, set.passage(r)); t != "" {
-				texts, h.target = append(texts, t), append(h.target, int32(r))
+			of := s.texts[r]
+			if o.Reserve {
+				if !Selects(of) {
+					continue
+				}
+				from, to := Reserved(of)
+				of = of[from:to]
+			}
+			if t := p.make(rng, s.passageOf(of)); t != "" {
+				d.texts, d.target = append(d.texts, t), append(d.target, int32(r))
 			}
 		}
-		h.ends = append(h.ends, len(texts))
+		ends = append(ends, len(d.texts))
 	}
-	progress := func(done int) { o.Progress("encode probes", done, len(texts), 0) }
-	err := encodeTexts(ctx, enc, texts, need, progress, func(part []encoder.Output) error {
+	return d, ends
+}
+
+// drawProbes makes and encodes the queries of the probes.
+func drawProbes(ctx context.Context, enc encoder.Encoder, set *passages, need encoder.Need, o Options) (*heldOut, error) {
+	d, ends := set.probes(o)
+	h := &heldOut{target: d.target, ends: ends}
+	progress := func(done int) { o.Progress("encode probes", done, len(d.texts), 0) }
+	err := encodeTexts(ctx, enc, d.texts, need, progress, func(part []encoder.Output) error {
 		h.out = append(h.out, part...)
 		return ctx.Err()
 	})

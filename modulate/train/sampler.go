@@ -25,13 +25,16 @@ type Sampler struct {
 type Passage struct {
 	// Text is the whole passage.
 	Text string
-	// Words are its words in order.
+	// Words are its words in order, one after the other in Text; but for those
+	// of the reserved part, see Options.Reserve.
 	Words []text.Word
 	// Content are its distinct content words (no function words, no single
 	// letters) by first occurrence, IDF their weights: ln(1 + (N − df + ½)/(df + ½))
 	// over the N distinct passages of the corpus.
 	Content []text.Word
 	IDF     []float64
+
+	held map[string]struct{} // runs of CleanRun words of the reserved part
 }
 
 var samplers []Sampler
@@ -75,7 +78,7 @@ func (p *Passage) draw(r *rand.Rand, n int) []string {
 			if q == "" {
 				break
 			}
-			if !slices.Contains(out, q) {
+			if !slices.Contains(out, q) && p.clean(q) {
 				out = append(out, q)
 				break
 			}

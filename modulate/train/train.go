@@ -96,6 +96,12 @@ type Options struct {
 	// queries' tokens, which variants that learn from them keep: 2·d bytes a
 	// token. Queries beyond it are not drawn. 0 means 2 GiB.
 	StateBytes int64
+	// Reserve leaves the part of each passage alone that Reserved names, and
+	// chooses the epoch by queries of the passages that Selects names, made of
+	// their reserved parts. So a measurement can ask, of the other passages,
+	// what neither training nor the choice has seen. A bridge that is to serve
+	// learns from whole passages.
+	Reserve bool
 	// Seq is recorded in the weights as the state of the corpus.
 	Seq uint64
 	// Base, if not nil, is the bridge of the same stack and encoder that the fit

@@ -21,6 +21,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	lexsem "github.com/lexsem/lexsem/engine/adapters/eino"
+	"github.com/lexsem/lexsem/engine/adapters/internal/adapttest"
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
@@ -29,16 +30,7 @@ import (
 
 func open(t *testing.T, enc encoder.Encoder, o engine.Options) *engine.Engine {
 	t.Helper()
-	db, err := engine.Open(t.Context(), t.TempDir(), enc, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return adapttest.Open(t, t.TempDir(), enc, o)
 }
 
 func pair(t *testing.T, c lexsem.Config) (*lexsem.Indexer, *lexsem.Retriever) {
@@ -260,11 +252,7 @@ func (l *letters) EmbedStrings(_ context.Context, texts []string, _ ...embedding
 	l.calls++
 	out := make([][]float64, len(texts))
 	for i, text := range texts {
-		out[i] = make([]float64, 32)
-		out[i][0] = 0.1
-		for _, r := range text {
-			out[i][r%32]++
-		}
+		out[i] = adapttest.Letters[float64](text)
 	}
 	if l.fail != nil {
 		return l.fail(out)

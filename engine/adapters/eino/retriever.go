@@ -161,27 +161,14 @@ func (r *Retriever) query(ctx context.Context, text string, common *retriever.Op
 	if common.Index != nil || common.DSLInfo != nil {
 		return q, fmt.Errorf("%w: WithIndex and WithDSLInfo; make a retriever for each database, and filter by WithFilter", engine.ErrInvalid)
 	}
-	q = r.cfg.Query
-	q.Text, q.Vector = text, nil
-	k := 0
+	call := adapt.Call{Text: text, Mode: own.mode, Variant: own.variant, Filter: own.filter, Namespace: r.cfg.Namespace}
 	if common.TopK != nil {
-		k = *common.TopK
-	}
-	if q.K, err = adapt.K(k, q.K); err != nil {
-		return q, err
+		call.K = *common.TopK
 	}
 	if common.ScoreThreshold != nil {
-		if err := adapt.Threshold(*common.ScoreThreshold); err != nil {
-			return q, err
-		}
+		call.Threshold = *common.ScoreThreshold
 	}
-	if own.mode != "" {
-		q.Mode = own.mode
-	}
-	if own.variant != "" {
-		q.Variant = own.variant
-	}
-	if q.Filter, err = adapt.Narrow(q.Filter, own.filter, r.cfg.Namespace); err != nil {
+	if q, err = adapt.Query(r.cfg.Query, call); err != nil {
 		return q, err
 	}
 	if common.SubIndex != nil {

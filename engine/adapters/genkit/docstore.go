@@ -16,6 +16,7 @@ package lexsem
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -210,29 +211,14 @@ func (ds *DocStore) Retrieve(ctx context.Context, req *ai.RetrieverRequest) (*ai
 
 // search is the engine's query for one of Genkit's.
 func (ds *DocStore) search(ctx context.Context, query *ai.Document, o RetrieverOptions) (q engine.Query, err error) {
-	q = ds.cfg.Query
-	if q.Text, err = textOf(query); err != nil {
+	text, err := textOf(query)
+	if err != nil {
 		return q, fmt.Errorf("the query: %w", err)
 	}
-	if q.K, err = adapt.K(o.K, q.K); err != nil {
+	q, err = adapt.Query(ds.cfg.Query, adapt.Call{Text: text, K: o.K, Mode: o.Mode, Variant: o.Variant, Filter: o.Filter, Namespace: cmp.Or(o.Namespace, ds.cfg.Namespace), Threshold: o.MinScore})
+	if err != nil {
 		return q, err
 	}
-	if err := adapt.Threshold(o.MinScore); err != nil {
-		return q, err
-	}
-	for to, from := range map[*string]string{&q.Mode: o.Mode, &q.Variant: o.Variant} {
-		if from != "" {
-			*to = from
-		}
-	}
-	namespace := ds.cfg.Namespace
-	if o.Namespace != "" {
-		namespace = o.Namespace
-	}
-	if q.Filter, err = adapt.Narrow(q.Filter, o.Filter, namespace); err != nil {
-		return q, err
-	}
-	q.Vector = nil
 	if ds.cfg.Embedder != nil && q.Mode != engine.ModeLexical {
 		vectors, err := embed(ctx, ds.cfg.Embedder, []*ai.Document{query}, ds.cfg.QueryOptions)
 		if err != nil {

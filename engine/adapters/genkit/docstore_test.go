@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	lexsem "github.com/lexsem/lexsem/engine/adapters/genkit"
+	"github.com/lexsem/lexsem/engine/adapters/internal/adapttest"
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
@@ -22,24 +23,10 @@ import (
 // pinecone's and postgresql's; there is no common suite): documents near a query come
 // first, K, indexing that lasts, embedders that fail, options of a wrong type, names.
 
-func open(t *testing.T, dir string, enc encoder.Encoder, o engine.Options) *engine.Engine {
-	t.Helper()
-	db, err := engine.Open(t.Context(), dir, enc, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
-}
-
 func define(t *testing.T, cfg lexsem.Config) (*genkit.Genkit, *lexsem.DocStore, ai.Retriever) {
 	t.Helper()
 	if cfg.DB == nil {
-		cfg.DB = open(t, t.TempDir(), encoder.NewHash(64), engine.Options{})
+		cfg.DB = adapttest.Open(t, t.TempDir(), encoder.NewHash(64), engine.Options{})
 	}
 	g := genkit.Init(t.Context())
 	ds, r, err := lexsem.DefineRetriever(g, "notes", cfg, nil)
@@ -131,7 +118,7 @@ func TestPersistent(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, ds, r = define(t, lexsem.Config{DB: open(t, dir, encoder.NewHash(64), engine.Options{})})
+	_, ds, r = define(t, lexsem.Config{DB: adapttest.Open(t, dir, encoder.NewHash(64), engine.Options{})})
 	index(t, ds, docs[2])
 	if n := len(retrieve(t, r, "hello", &lexsem.RetrieverOptions{K: 100})); n != 3 {
 		t.Errorf("%d documents, want 3", n)
@@ -182,7 +169,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestNamespace(t *testing.T) {
-	db := open(t, t.TempDir(), encoder.NewHash(64), engine.Options{})
+	db := adapttest.Open(t, t.TempDir(), encoder.NewHash(64), engine.Options{})
 	_, a, ra := define(t, lexsem.Config{DB: db, Namespace: "a"})
 	_, b, rb := define(t, lexsem.Config{DB: db, Namespace: "b"})
 	_, _, all := define(t, lexsem.Config{DB: db})
@@ -240,13 +227,13 @@ func TestDefine(t *testing.T) {
 	if lexsem.Retriever(g, "notes") == nil {
 		t.Error("it cannot be looked up")
 	}
-	for name, cfg := range map[string]lexsem.Config{"": {DB: open(t, t.TempDir(), encoder.NewHash(8), engine.Options{})}, "x": {}} {
+	for name, cfg := range map[string]lexsem.Config{"": {DB: adapttest.Open(t, t.TempDir(), encoder.NewHash(8), engine.Options{})}, "x": {}} {
 		if _, _, err := lexsem.DefineRetriever(g, name, cfg, nil); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	mine := &ai.RetrieverOptions{Label: "my notes"}
-	if _, _, err := lexsem.DefineRetriever(g, "mine", lexsem.Config{DB: open(t, t.TempDir(), encoder.NewHash(8), engine.Options{})}, mine); err != nil || mine.ConfigSchema != nil {
+	if _, _, err := lexsem.DefineRetriever(g, "mine", lexsem.Config{DB: adapttest.Open(t, t.TempDir(), encoder.NewHash(8), engine.Options{})}, mine); err != nil || mine.ConfigSchema != nil {
 		t.Errorf("the caller's options became %v, %v", mine, err)
 	}
 }

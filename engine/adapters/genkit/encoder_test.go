@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	lexsem "github.com/lexsem/lexsem/engine/adapters/genkit"
+	"github.com/lexsem/lexsem/engine/adapters/internal/adapttest"
 )
 
 // letters counts letters. It remembers the options of each call.
@@ -28,14 +29,11 @@ func (l *letters) embed(_ context.Context, req *ai.EmbedRequest) (*ai.EmbedRespo
 	l.mu.Unlock()
 	res := &ai.EmbedResponse{}
 	for _, d := range req.Input {
-		v := make([]float32, 32)
-		v[0] = 0.1
+		text := ""
 		for _, p := range d.Content {
-			for _, r := range p.Text {
-				v[r%32]++
-			}
+			text += p.Text
 		}
-		res.Embeddings = append(res.Embeddings, &ai.Embedding{Embedding: v})
+		res.Embeddings = append(res.Embeddings, &ai.Embedding{Embedding: adapttest.Letters[float32](text)})
 	}
 	if l.fail != nil {
 		return l.fail(res)
@@ -62,7 +60,7 @@ func TestEncoder(t *testing.T) {
 func TestEncoderInDatabase(t *testing.T) {
 	l := &letters{}
 	enc := lexsem.Encoder(l.define(t), 32, lexsem.EncoderOptions{Passage: map[string]any{"task": "document"}, Query: map[string]any{"task": "query"}})
-	_, ds, r := define(t, lexsem.Config{DB: open(t, t.TempDir(), enc, engine.Options{})})
+	_, ds, r := define(t, lexsem.Config{DB: adapttest.Open(t, t.TempDir(), enc, engine.Options{})})
 	index(t, ds, notes()...)
 	before := len(l.options)
 	if found := retrieve(t, r, "goodbye whale of the sea", &lexsem.RetrieverOptions{K: 1}); found[0].Metadata["lang"] != "de" {
@@ -86,7 +84,7 @@ func TestEncoderInDatabase(t *testing.T) {
 // of the configuration.
 func TestEmbedder(t *testing.T) {
 	l := &letters{}
-	db := open(t, t.TempDir(), nil, engine.Options{Dim: 32})
+	db := adapttest.Open(t, t.TempDir(), nil, engine.Options{Dim: 32})
 	_, ds, r := define(t, lexsem.Config{DB: db, Embedder: l.define(t), PassageOptions: "document", QueryOptions: "query"})
 	index(t, ds, notes()...)
 	if found := retrieve(t, r, "goodbye whale of the sea", &lexsem.RetrieverOptions{K: 1}); found[0].Metadata["lang"] != "de" {

@@ -167,18 +167,10 @@ func embed(ctx context.Context, e embeddings.Embedder, docs []engine.Document) e
 // json.Number. A title of the database stands in them as "title".
 func (s *Store) SimilaritySearch(ctx context.Context, query string, numDocuments int, options ...vectorstores.Option) ([]schema.Document, error) {
 	o := s.options(options)
-	q := s.query
-	var err error
-	if q.K, err = adapt.K(numDocuments, q.K); err != nil {
+	q, err := adapt.Query(s.query, adapt.Call{Text: query, K: numDocuments, Filter: o.Filters, Namespace: o.NameSpace, Threshold: float64(o.ScoreThreshold)})
+	if err != nil {
 		return nil, err
 	}
-	if err := adapt.Threshold(float64(o.ScoreThreshold)); err != nil {
-		return nil, err
-	}
-	if q.Filter, err = adapt.Narrow(q.Filter, o.Filters, o.NameSpace); err != nil {
-		return nil, err
-	}
-	q.Text, q.Vector = query, nil
 	if o.Embedder != nil && q.Mode != engine.ModeLexical {
 		if q.Vector, err = o.Embedder.EmbedQuery(ctx, query); err == nil && q.Vector == nil {
 			err = fmt.Errorf("%w: no vector", encoder.ErrContract)

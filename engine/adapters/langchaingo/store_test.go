@@ -14,6 +14,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/adapters/internal/adapttest"
 	lexsem "github.com/lexsem/lexsem/engine/adapters/langchaingo"
 	"github.com/lexsem/lexsem/engine/filter"
 )
@@ -25,16 +26,7 @@ import (
 
 func open(t *testing.T, enc encoder.Encoder, o engine.Options) *engine.Engine {
 	t.Helper()
-	db, err := engine.Open(t.Context(), t.TempDir(), enc, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return adapttest.Open(t, t.TempDir(), enc, o)
 }
 
 func hashed(t *testing.T) *engine.Engine { return open(t, encoder.NewHash(64), engine.Options{}) }
@@ -270,11 +262,7 @@ func (l *letters) EmbedDocuments(_ context.Context, texts []string) ([][]float32
 	l.mu.Unlock()
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
-		out[i] = make([]float32, 32)
-		out[i][0] = 0.1
-		for _, r := range text {
-			out[i][r%32]++
-		}
+		out[i] = adapttest.Letters[float32](text)
 	}
 	if l.none {
 		out[0] = nil

@@ -94,10 +94,11 @@ func (c *Splitter) Split(title, text string, breaks []int) []Span {
 	room := c.room(title)
 	overlap := min(c.overlap, room/2)
 	var chunks []Span
-	if len(breaks) == 0 {
+	if len(breaks) > 0 {
+		chunks = c.packParts(text, c.parts(text, breaks), room, overlap)
+	}
+	if len(chunks) < 2 {
 		chunks = packEvenly(nil, c.pieces(text, room), room, overlap)
-	} else if chunks = c.packParts(text, c.parts(text, breaks), room, overlap); len(chunks) < 2 {
-		return c.Split(title, text, nil)
 	}
 	for i := range chunks {
 		chunks[i] = Trim(text, chunks[i])

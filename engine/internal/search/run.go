@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,43 +145,64 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 
 // Candidates runs the legs to a depth, beside each other, and returns what they name,
 // with the scores of both and ranked; all says that there is nothing else to be found.
-// The step "lexical" is what that leg took longer than the dense one.
+// Each leg also finds how the words match what it names. The step "lexical" is what
+// that leg took longer than the dense one.
 func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate, all bool, err error) {
-	words := func() ([]inverted.Scored, error) { return r.S.Words.Search(ctx, nil, r.terms, depth, r.allow) }
-	if r.dense != nil {
-		if r.Plan.Lexical {
-			words = beside(words)
-			defer words() // it reads the state, which is the caller's no longer than this call
-		}
-		cs, err = r.dense.nearest(ctx, depth, r.Q.Ef, r.allow)
-		all = len(cs) < depth
-		r.step("dense")
+	words := func() ([]fusion.Candidate, error) { return r.words(ctx, depth) }
+	if r.dense == nil {
+		cs, err = words()
+		r.step("lexical")
+		return cs, len(cs) < depth, err
 	}
+	if r.Plan.Lexical {
+		words = beside(words)
+		defer words() // it reads the state, which is the caller's no longer than this call
+	}
+	if cs, err = r.dense.nearest(ctx, depth, r.Q.Ef, r.allow); err != nil {
+		return nil, false, err
+	}
+	all = len(cs) < depth
 	if !r.Plan.Lexical {
-		return cs, all, err
+		r.step("dense")
+		return cs, all, nil
 	}
-	best, lexErr := words()
-	if err = cmp.Or(err, lexErr); err != nil {
+	if err := r.match(ctx, cs); err != nil {
+		return nil, false, err
+	}
+	r.step("dense")
+	best, err := words()
+	if err != nil {
 		return nil, false, err
 	}
 	r.step("lexical")
-	if r.dense == nil {
-		all = len(best) < depth
-	}
 	known := make(map[uint64]struct{}, len(cs))
 	for _, c := range cs {
 		known[c.Ord] = struct{}{}
 	}
 	for _, b := range best {
-		if _, ok := known[b.ID]; !ok {
-			cs = append(cs, fusion.Candidate{Ord: b.ID})
+		if _, ok := known[b.Ord]; !ok {
+			cs = append(cs, b)
 		}
 	}
-	if err := r.order(ctx, cs); err != nil {
+	if err := r.dense.score(ctx, cs); err != nil {
+		return nil, false, err
+	}
+	if err := r.Plan.Fusion.Fuse(cs); err != nil {
 		return nil, false, err
 	}
 	r.step("fuse")
 	return cs, all, nil
+}
+
+// words is what the lexical leg names, with its scores and best first.
+func (r *Run) words(ctx context.Context, depth int) ([]fusion.Candidate, error) {
+	ids, matches, err := r.S.Words.SearchMatches(ctx, r.terms, depth, r.allow)
+	cs := make([]fusion.Candidate, len(ids))
+	for i, m := range matches {
+		cs[i] = fusion.Candidate{Ord: ids[i], Match: m}
+		cs[i].Score = fusion.Lexical(cs[i])
+	}
+	return cs, err
 }
 
 // beside starts f in a goroutine, and returns what waits for its answer.

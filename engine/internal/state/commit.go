@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -50,7 +49,7 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (_ ui
 		b.add(df)
 	}
 	d.publish(next, df.gone)
-	d.lastCommit.Store(time.Now().UnixNano())
+	d.committed.set()
 	d.wake()
 	return seq, nil
 }

@@ -55,13 +55,13 @@ type DB struct {
 
 	drops         queue         // chunks that no state sees any more
 	localBacklog  backlog       // of the local bridges; guarded by turn
-	lastCommit    atomic.Int64  // when it was, in nanoseconds
+	committed     moment        // the last commit
 	localWanted   atomic.Bool   // local bridges are asked for
 	compactWanted atomic.Bool   // Compact is asked for
 	damaged       atomic.Uint32 // parts that searches found damaged
 	lost          atomic.Bool   // a vector was asked for that is absent or damaged
 	searching     atomic.Int64  // searches in progress
-	searched      atomic.Int64  // when the last one ended, in nanoseconds
+	searched      moment        // the end of the last one
 
 	maintainer maintainer
 	mu         sync.Mutex // guards mapped
@@ -77,7 +77,7 @@ func (d *DB) Acquire() *Ref { return d.cell.Acquire() }
 func (d *DB) Search() func() {
 	d.searching.Add(1)
 	return func() {
-		d.searched.Store(time.Now().UnixNano())
+		d.searched.set()
 		d.searching.Add(-1)
 	}
 }
@@ -87,7 +87,7 @@ const quiet = 2 * time.Second
 
 // workers is how many goroutines work beside the searches may take.
 func (d *DB) workers() int {
-	if d.searching.Load() > 0 || time.Since(time.Unix(0, d.searched.Load())) < quiet {
+	if d.searching.Load() > 0 || d.searched.since() < quiet {
 		return 1
 	}
 	return max(1, runtime.GOMAXPROCS(0))

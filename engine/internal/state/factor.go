@@ -16,7 +16,7 @@ func (d *DB) factor(ctx context.Context, s *State) (bool, error) {
 		return false, nil
 	}
 	m := &d.maintainer
-	if !m.hurried() && time.Since(d.committed()) < rest && time.Since(m.factorEnd) < factorShare*m.factorTook {
+	if !m.hurried() && d.committed.since() < rest && time.Since(m.factorEnd) < factorShare*m.factorTook {
 		m.later = true
 		return false, nil
 	}
@@ -33,5 +33,3 @@ func (d *DB) factor(ctx context.Context, s *State) (bool, error) {
 		return err
 	})
 }
-
-func (d *DB) committed() time.Time { return time.Unix(0, d.lastCommit.Load()) }

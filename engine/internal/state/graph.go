@@ -93,7 +93,7 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 // that is to be counted first.
 func (d *DB) loading(s *State) bool {
 	m := &d.maintainer
-	if time.Since(d.committed()) >= rest {
+	if d.committed.since() >= rest {
 		return false
 	}
 	if took := time.Since(m.countedAt); took >= rest {

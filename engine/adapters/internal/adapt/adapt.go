@@ -1,6 +1,6 @@
 // Package adapt holds what the adapters of frameworks share: which id a text
 // without one gets, what a framework's filter means, which namespace a document is
-// in, and what metadata look like when they come back.
+// in, what a call asks of the engine, and what metadata look like when they come back.
 package adapt
 
 import (
@@ -170,21 +170,31 @@ func same(text string, f float64) bool {
 	return digits == "" || len(digits) <= 15 && math.Abs(f) >= 1e-300
 }
 
-// Threshold checks the least score that a hit must have.
-func Threshold(t float64) error {
-	if math.IsNaN(t) || math.IsInf(t, 0) {
-		return fmt.Errorf("%w: a score threshold of %v; use a number", engine.ErrInvalid, t)
-	}
-	return nil
+// Call is what one call of a framework asks for. What is zero is as the base query says,
+// but for the text, which is the call's.
+type Call struct {
+	Text          string
+	K             int
+	Mode, Variant string
+	Filter        any     // as Filter reads it; holds beside that of the base query
+	Namespace     string  // "" is all of them
+	Threshold     float64 // the least score of a hit, checked here and applied by the caller; 0 is none
 }
 
-// K is the number of hits to ask for: what a call wants, or what the base query
-// says.
-func K(call, base int) (int, error) {
-	if k := cmp.Or(call, base); k >= 0 {
-		return k, nil
+// Query is what a call asks of the engine: the base query, as its user has configured it,
+// with what the call says instead. It has no vector.
+func Query(base engine.Query, c Call) (q engine.Query, err error) {
+	q = base
+	q.Text, q.Vector = c.Text, nil
+	q.K, q.Mode, q.Variant = cmp.Or(c.K, q.K), cmp.Or(c.Mode, q.Mode), cmp.Or(c.Variant, q.Variant)
+	if q.K < 0 {
+		return q, fmt.Errorf("%w: %d documents wanted; use a positive number", engine.ErrInvalid, q.K)
 	}
-	return 0, fmt.Errorf("%w: %d documents wanted; use a positive number", engine.ErrInvalid, cmp.Or(call, base))
+	if math.IsNaN(c.Threshold) || math.IsInf(c.Threshold, 0) {
+		return q, fmt.Errorf("%w: a score threshold of %v; use a number", engine.ErrInvalid, c.Threshold)
+	}
+	q.Filter, err = Narrow(q.Filter, c.Filter, c.Namespace)
+	return q, err
 }
 
 // ByRole returns an encoder that encodes passages by one of two encoders and queries

@@ -137,20 +137,47 @@ func TestMetadata(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-		if !errors.Is(Threshold(bad), engine.ErrInvalid) {
+		if _, err := Query(engine.Query{}, Call{Threshold: bad}); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("threshold %v is taken", bad)
 		}
 	}
-	if err := Threshold(1.3); err != nil {
+	if _, err := Query(engine.Query{}, Call{Threshold: 1.3}); err != nil {
 		t.Error(err)
 	}
-	if _, err := K(-1, 5); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := Query(engine.Query{K: 5}, Call{K: -1}); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("-1 documents: %v", err)
 	}
 	for _, c := range [][3]int{{0, 5, 5}, {3, 5, 3}, {0, 0, 0}} {
-		if k, err := K(c[0], c[1]); k != c[2] || err != nil {
-			t.Errorf("K(%d, %d) = %d, %v", c[0], c[1], k, err)
+		if q, err := Query(engine.Query{K: c[1]}, Call{K: c[0]}); q.K != c[2] || err != nil {
+			t.Errorf("of %d and %d documents %d are wanted, %v", c[0], c[1], q.K, err)
 		}
+	}
+}
+
+// TestQuery: what a call says goes before what is configured, and the rest stays.
+func TestQuery(t *testing.T) {
+	base := engine.Query{Text: "old", Vector: []float32{1}, K: 7, Mode: engine.ModeDense, Variant: engine.VariantNone, PerChunk: true, Filter: filter.Eq("year", 1)}
+	q, err := Query(base, Call{Text: "oak"})
+	if err != nil || q.Text != "oak" || q.Vector != nil || q.K != 7 || q.Mode != engine.ModeDense || q.Variant != engine.VariantNone || !q.PerChunk {
+		t.Errorf("%+v, %v", q, err)
+	}
+	q, err = Query(base, Call{Text: "oak", K: 2, Mode: engine.ModeHybrid, Variant: "rlr", Filter: "kind = 'tree'", Namespace: "n"})
+	if err != nil || q.K != 2 || q.Mode != engine.ModeHybrid || q.Variant != "rlr" || !q.PerChunk {
+		t.Errorf("%+v, %v", q, err)
+	}
+	for _, c := range []struct {
+		doc  map[string]any
+		want bool
+	}{
+		{map[string]any{"year": 1, "kind": "tree", NamespaceKey: "n"}, true}, {map[string]any{"year": 2, "kind": "tree", NamespaceKey: "n"}, false},
+		{map[string]any{"year": 1, "kind": "bird", NamespaceKey: "n"}, false}, {map[string]any{"year": 1, "kind": "tree"}, false},
+	} {
+		if got, err := q.Filter.Match(c.doc); err != nil || got != c.want {
+			t.Errorf("%v: %v, %v", c.doc, got, err)
+		}
+	}
+	if _, err := Query(base, Call{Filter: "kind ="}); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("a filter that cannot be read: %v", err)
 	}
 }
 

@@ -79,21 +79,26 @@ function rest(documents, wrong) {
   }
 }
 
+const collection = $("collection");
+
+// collections fills the list of them; the chosen one stays so, if it is still there.
 async function collections() {
   try {
     const { collections: all } = await api.collections();
-    if (!all?.length) return;
-    const select = $("collection");
-    select.replaceChildren(el("option", { value: "" }, "main database"), ...all.map((c) => el("option", { value: c.name ?? c }, c.name ?? c)));
-    select.hidden = false;
-    select.addEventListener("change", () => {
-      api.use(select.value);
-      facts();
-      ask();
-    });
+    const chosen = collection.value;
+    collection.replaceChildren(el("option", { value: "" }, "main database"), ...all.map((c) => el("option", { value: c.name }, c.name)));
+    collection.hidden = !all.length;
+    collection.value = all.some((c) => c.name === chosen) ? chosen : "";
+    if (collection.value !== chosen) choose();
   } catch {
     // a server without collections, or one that asks for a key, which facts tells
   }
+}
+
+function choose() {
+  api.use(collection.value);
+  facts();
+  ask();
 }
 
 function needKey(why) {
@@ -175,6 +180,7 @@ $("form").addEventListener("submit", (e) => {
   write(true);
   ask();
 });
+collection.addEventListener("change", choose);
 filter.addEventListener("change", () => query.value.trim() && $("form").requestSubmit());
 addEventListener("popstate", () => {
   read();

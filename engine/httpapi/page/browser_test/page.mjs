@@ -184,6 +184,28 @@ try {
     assert.equal(await page.evaluate(() => sessionStorage.getItem("lexsem-key") + localStorage.length + document.cookie), "secret0");
   });
 
+  await visit("a collection", {}, async (page) => {
+    const asked = [];
+    page.on("request", (r) => r.url().includes("/stats") && asked.push(new URL(r.url()).pathname));
+    const settled = (n) => page.waitForFunction((n) => document.getElementById("facts").textContent.includes("documents") && performance.getEntriesByType("resource").filter((r) => r.name.includes("/stats")).length >= n, n);
+    await page.goto(base);
+    await page.waitForSelector("#collection:not([hidden])");
+    await page.selectOption("#collection", "tales");
+    await settled(2);
+    for (let i = 0; i < 2; i++) { // a key is set, and the list is read again
+      await page.click("#open-key");
+      await page.fill("#key-value", "any");
+      await page.press("#key-value", "Enter");
+      await settled(3 + i);
+      await page.waitForLoadState("networkidle");
+      assert.equal(await page.inputValue("#collection"), "tales");
+    }
+    await page.selectOption("#collection", "");
+    await settled(5);
+    await page.waitForLoadState("networkidle");
+    assert.deepEqual(asked, ["/v1/stats", ...Array(3).fill("/v1/collections/tales/stats"), "/v1/stats"]);
+  });
+
   for (const colorScheme of ["light", "dark"]) {
     await visit(`${colorScheme}, on a phone`, { colorScheme, viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true }, async (page) => {
       await page.goto(`${base}?q=rotate+signing+keys&way=auto:&way=dense:none`);

@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/modulate/train"
+)
+
+// OverlapRun is the number of words in a row that a probe must share with
+// another query of its passage to count in an Overlap; all its words, where it
+// has fewer.
+const OverlapRun = 6
+
+// Overlap tells what the probes of a task share with the queries that the
+// bridges of a run were fitted with: shares of Queries, in [0, 1], each with
+// queries of the probe's own passage alone.
+type Overlap struct {
+	Task    string `json:"task"`
+	Queries int    `json:"queries"`
+	// Taught shares a run of OverlapRun words with a query that bridges were
+	// taught by, Whole stands in one from its first word to its last.
+	Taught float64 `json:"taught"`
+	Whole  float64 `json:"whole"`
+	// Chosen shares such a run with a query that the epoch was chosen by.
+	Chosen float64 `json:"chosen"`
+}
+
+// MeasureOverlap compares the queries of a task that is made from the targets
+// with queries that were drawn from the same targets. Cost O(words).
+func MeasureOverlap(task *Task, targets *Targets, taught, chosen []train.Drawn) Overlap {
+	o := Overlap{Task: task.Name, Queries: len(task.Queries)}
+	of := map[string]int{} // the passage of a query
+	for i := range targets.Len() {
+		of[targets.ID(i)] = i
+	}
+	byPassage := func(drawn []train.Drawn) map[int][]string {
+		m := map[int][]string{}
+		for _, d := range drawn {
+			m[d.Passage] = append(m[d.Passage], d.Query)
+		}
+		return m
+	}
+	taughtOf, chosenOf := byPassage(taught), byPassage(chosen)
+	for _, q := range task.Queries {
+		i, ok := of[q.ID]
+		if !ok {
+			continue
+		}
+		if shares(q.Text, taughtOf[i], OverlapRun) {
+			o.Taught++
+		}
+		if shares(q.Text, taughtOf[i], 0) {
+			o.Whole++
+		}
+		if shares(q.Text, chosenOf[i], OverlapRun) {
+			o.Chosen++
+		}
+	}
+	for _, x := range []*float64{&o.Taught, &o.Whole, &o.Chosen} {
+		*x /= float64(max(1, o.Queries))
+	}
+	return o
+}
+
+// shares tells whether probe has a run of n words that stands in one of
+// queries; with fewer words, or n 0, all of them.
+func shares(probe string, queries []string, n int) bool {
+	words := len(text.Words(nil, probe))
+	if n == 0 || n > words {
+		n = words
+	}
+	if n == 0 {
+		return false
+	}
+	runs := train.Runs(probe, n)
+	for _, q := range queries {
+		for run := range train.Runs(q, n) {
+			if _, ok := runs[run]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlaps measures the tasks that are made from passages, where a system was
+// taught by queries.
+func (p *plan) overlaps(ctx context.Context, s *Setting, report *Report) error {
+	taughtAny := false
+	for _, f := range report.Fit {
+		taughtAny = taughtAny || f.Queries > 0
+	}
+	if !taughtAny {
+		return nil
+	}
+	t, err := s.teacher(ctx)
+	if err != nil {
+		return err
+	}
+	taught, chosen, err := train.Draw(ctx, settingCorpus{t}, t.fitOptions())
+	if err != nil {
+		return fmt.Errorf("drawing the training queries again: %w", err)
+	}
+	for _, task := range p.tasks {
+		if !task.Judged {
+			report.Overlaps = append(report.Overlaps, MeasureOverlap(task, t.Targets, taught, chosen))
+		}
+	}
+	return nil
+}

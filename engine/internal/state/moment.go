@@ -1,0 +1,25 @@
+package state
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// moment is when something happened last. A clock that is set does not move it.
+type moment struct {
+	at atomic.Int64 // nanoseconds since began and one, 0 for never
+}
+
+var began = time.Now()
+
+func (m *moment) set() { m.at.Store(int64(time.Since(began)) + 1) }
+
+// since is how long ago it was; for ever, if it was never.
+func (m *moment) since() time.Duration {
+	at := m.at.Load()
+	if at == 0 {
+		return math.MaxInt64
+	}
+	return time.Since(began) - time.Duration(at-1)
+}

@@ -1,0 +1,137 @@
+package train
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// CleanRun is the number of words in succession that no training query of a
+// fit with Options.Reserve has in common with the reserved part of its passage.
+const CleanRun = 4
+
+// reservedShare is the share of a passage's words that is reserved, and
+// reservedLeast the fewest words that both parts of it must have.
+const reservedShare, reservedLeast = 0.5, 6
+
+// Reserved is the part of a passage that a fit with Options.Reserve leaves
+// alone, as byte offsets: half of its words, the first or the last by the
+// text. A passage with fewer than twelve words has none: from and to are 0.
+func Reserved(passage string) (from, to int) {
+	words := text.Words(nil, passage)
+	return reservedOf(passage, words)
+}
+
+func reservedOf(passage string, words []text.Word) (from, to int) {
+	n := int(float64(len(words)) * reservedShare)
+	if min(n, len(words)-n) < reservedLeast {
+		return 0, 0
+	}
+	if drawnLot(passage, "reserve", 2) == 0 {
+		return words[0].Start, words[n-1].End
+	}
+	return words[len(words)-n].Start, words[len(words)-1].End
+}
+
+// Selects reports whether a fit with Options.Reserve chooses its epoch by
+// queries of this passage: one passage in eight, by its text.
+func Selects(passage string) bool { return drawnLot(passage, "select", 8) == 0 }
+
+// drawnLot is a number below n that depends on purpose and text alone.
+func drawnLot(text, purpose string, n uint32) uint32 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	h.Write([]byte{0})
+	h.Write([]byte(purpose))
+	x := h.Sum64()
+	x ^= x >> 32 // the low bits of FNV-1a depend on few bits of the text
+	return uint32(x*0x9e3779b97f4a7c15>>40) % n
+}
+
+// reserve takes the reserved part of p away from its words, so that no sampler
+// cuts a span from it. Content stays whole: single words are no run.
+func (p *Passage) reserve() {
+	from, to := reservedOf(p.Text, p.Words)
+	if to == 0 {
+		return
+	}
+	var held []text.Word
+	p.Words = slices.DeleteFunc(p.Words, func(w text.Word) bool {
+		in := w.Start >= from && w.End <= to
+		if in {
+			held = append(held, w)
+		}
+		return in
+	})
+	p.held = Runs(p.Text[held[0].Start:held[len(held)-1].End], CleanRun)
+}
+
+// clean tells whether q shares no run of CleanRun words with what is reserved.
+func (p *Passage) clean(q string) bool {
+	if len(p.held) == 0 {
+		return true
+	}
+	for run := range Runs(q, CleanRun) {
+		if _, ok := p.held[run]; ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Runs are the different runs of n words of s, lower-cased and joined by
+// blanks; none where it has fewer.
+func Runs(s string, n int) map[string]struct{} {
+	set := map[string]struct{}{}
+	var lower []string
+	for _, w := range text.Words(nil, s) {
+		lower = append(lower, w.Lower)
+	}
+	for i := range len(lower) - n + 1 {
+		set[strings.Join(lower[i:i+n], " ")] = struct{}{}
+	}
+	return set
+}
+
+// Drawn is a query that was made from a passage.
+type Drawn struct {
+	Query   string
+	Passage int // its number in the corpus, the first of those with its text
+}
+
+// Draw returns the queries that Fit with the same corpus and options teaches
+// with, and those that it chooses the epoch by. Nothing is encoded. Fits that
+// keep hidden states may leave out the last of the former, see
+// Options.StateBytes.
+func Draw(ctx context.Context, corpus Corpus, o Options) (taught, chosen []Drawn, err error) {
+	o, err = o.defaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	dim := 0
+	if corpus.Len() > 0 {
+		dim = len(corpus.Vector(0))
+	}
+	set, err := readPassages(ctx, corpus, dim, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	queries, err := set.draw(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	probes, _ := set.probes(o)
+	return set.named(queries), set.named(probes), nil
+}
+
+// named gives the queries with the passages of the corpus.
+func (s *passages) named(d drawn) []Drawn {
+	out := make([]Drawn, len(d.texts))
+	for i, q := range d.texts {
+		out[i] = Drawn{q, s.reps[d.target[i]]}
+	}
+	return out
+}
