@@ -10,7 +10,7 @@ import (
 
 // Documents are those whose figures come from runs, from the root of the
 // repository.
-var Documents = []string{"README.md", "docs/BENCHMARKS.md", "docs/METHOD.md", "docs/DECISIONS.md", "docs/HISTORY.md"}
+var Documents = []string{"README.md", "docs/BENCHMARKS.md", "docs/SPEED.md", "docs/METHOD.md", "docs/DECISIONS.md", "docs/HISTORY.md"}
 
 // mark is a comment that says where the figures below it come from:
 //
