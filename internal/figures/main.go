@@ -1,6 +1,8 @@
-// Command figures measures what an issue asked to reach and holds it against
-// the target: go run ./internal/figures NN [PREFIX], or .ci/figures NN [PREFIX],
-// where PREFIX leaves out figures whose id does not begin with it (04.local).
+// Command figures measures. .ci/figures all [PREFIX] records the runs of docs/runs
+// that are not recorded, tables writes their values into the documents, sample
+// repeats some, again [PREFIX] measures anew, adopt PREFIX takes what was written by
+// hand. .ci/figures NN [PREFIX] measures what an issue asked to reach and holds it against
+// the target; PREFIX leaves out figures whose id does not begin with it (04.local).
 // It prints a line a figure (PASS or MISS, id, target, measured value) and exits
 // 1 on a MISS that docs/DECISIONS.md does not explain by naming the figure's id.
 package main
@@ -63,6 +65,13 @@ func sheet(issue, prefix string) []group {
 	return chosen
 }
 
+// verbs are what is done with the runs of docs/runs.
+var verbs = map[string]func(ctx context.Context, prefix string) error{
+	"all": record, "again": again, "sample": sample,
+	"tables": func(context.Context, string) error { return tables() },
+	"adopt":  func(_ context.Context, prefix string) error { return adopt(prefix) },
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -75,6 +84,13 @@ func run(ctx context.Context, args []string) int {
 	}
 	var chosen []group
 	if len(args) == 2 {
+		if verb := verbs[args[0]]; verb != nil {
+			if err := verb(ctx, args[1]); err != nil {
+				fmt.Fprintf(os.Stderr, "figures %s: %v\n", args[0], err)
+				return 1
+			}
+			return 0
+		}
 		chosen = sheet(args[0], args[1])
 	}
 	if len(chosen) == 0 {
@@ -83,7 +99,7 @@ func run(ctx context.Context, args []string) int {
 			known = append(known, g.issue)
 		}
 		slices.Sort(known)
-		fmt.Fprintf(os.Stderr, "usage: figures NN [PREFIX], with NN one of %s and PREFIX the beginning of an id\n", strings.Join(slices.Compact(known), ", "))
+		fmt.Fprintf(os.Stderr, "usage: figures all|again|sample|tables|adopt [PREFIX of a run's name], or figures NN [PREFIX], with NN one of %s and PREFIX the beginning of an id\n", strings.Join(slices.Compact(known), ", "))
 		return 2
 	}
 	decisions, err := os.ReadFile("docs/DECISIONS.md")

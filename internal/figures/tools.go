@@ -16,8 +16,8 @@ import (
 
 // workshop is what the measurements of a sheet share: a folder that is removed
 // at the end, the program, made when it is first asked for, and a folder of
-// encodings and fitted bridges, which LEXSEM_FIGURES_ENCODINGS keeps between
-// runs.
+// encodings and fitted bridges, which is kept: LEXSEM_FIGURES_ENCODINGS, or
+// figures in the program's cache folder.
 type workshop struct {
 	tmp       string
 	encodings string
@@ -31,7 +31,11 @@ func newWorkshop() (*workshop, error) {
 	}
 	w := &workshop{tmp: tmp, encodings: os.Getenv("LEXSEM_FIGURES_ENCODINGS")}
 	if w.encodings == "" {
-		w.encodings = filepath.Join(tmp, "encodings")
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("%w; set LEXSEM_FIGURES_ENCODINGS to a folder for encodings", err)
+		}
+		w.encodings = filepath.Join(cache, "lexsem", "figures")
 	}
 	return w, nil
 }
@@ -42,7 +46,7 @@ func (w *workshop) close() { os.RemoveAll(w.tmp) }
 func (w *workshop) lexsem(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	bin := filepath.Join(w.tmp, "lexsem")
 	if !w.built {
-		if err := command(ctx, "go", "build", "-o", bin, "./cmd/lexsem").Run(); err != nil {
+		if err := command(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", bin, "./cmd/lexsem").Run(); err != nil {
 			return nil, fmt.Errorf("go build: %w", err)
 		}
 		w.built = true

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// anyReport has what the reports of lexsem bench and of its protocols hold.
+type anyReport struct {
+	Data    string      `json:"data"`
+	Results []anyResult `json:"results"`
+	Points  []struct {  // of a curve
+		X       int         `json:"x"`
+		Results []anyResult `json:"results"`
+	} `json:"points"`
+	Overlaps []struct { // of probes with training queries
+		Task                  string
+		Taught, Whole, Chosen float64
+	} `json:"overlaps"`
+	Types []struct { // of queries, CapRetrieval
+		Type    string `json:"type"`
+		Systems []struct {
+			System              string
+			Mean, Higher, Lower float64 // the shares above and below BM25
+		} `json:"systems"`
+	} `json:"types"`
+}
+
+type anyResult struct {
+	System, Task string
+	Data         string             `json:"data"`
+	Queries      int                `json:"queries"`
+	Metrics      map[string]float64 `json:"metrics"`
+	VsDense      *struct {
+		P *float64 `json:"p_holm"`
+	} `json:"vs_dense"`
+
+	Testbed string   `json:"testbed"` // SURE
+	RDC     *float64 `json:"rdc"`
+	ROC     *float64 `json:"roc"`
+	Gap     *float64 `json:"gap"`
+
+	Similarity string             `json:"similarity"` // SAGE
+	Score      *float64           `json:"score"`
+	Parts      map[string]float64 `json:"parts"`
+}
+
+// reading gives the values of a report by their words: set (or as), what else
+// there is, task, system, metric. Shares that documents print in hundredths are
+// in hundredths.
+func reading(raw []byte, as string) (map[string]float64, error) {
+	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		return readingSummaries(raw)
+	}
+	var r anyReport
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("the report: %w", err)
+	}
+	set := r.Data
+	if as != "" {
+		set = as
+	}
+	values := map[string]float64{}
+	for _, row := range r.Results {
+		row.values(set, values)
+	}
+	for _, p := range r.Points {
+		for _, row := range p.Results {
+			row.values(fmt.Sprintf("%s %d", set, p.X), values)
+		}
+	}
+	for _, o := range r.Overlaps {
+		for name, v := range map[string]float64{"taught": o.Taught, "whole": o.Whole, "chosen": o.Chosen} {
+			values[strings.Join([]string{set, o.Task, "overlap", name}, " ")] = 100 * v
+		}
+	}
+	for _, t := range r.Types {
+		for _, s := range t.Systems {
+			for name, v := range map[string]float64{"mean": s.Mean, "higher": s.Higher, "lower": s.Lower} {
+				values[strings.Join([]string{set, t.Type, s.System, name}, " ")] = 100 * v
+			}
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("the report holds no values")
+	}
+	return values, nil
+}
+
+// readingSummaries gives the values of tables over several corpora: half, kind of
+// queries or mean, system, metric, with the ends of the interval as low and high.
+func readingSummaries(raw []byte) (map[string]float64, error) {
+	var tables []struct {
+		Half, Metric string
+		Kinds        []struct{ Kind string }
+		Rows         []struct {
+			System string
+			Cells  []struct{ Mean, Low, High float64 } // the mean of the kinds first
+			Bytes  float64                             `json:"bytes_per_passage"`
+		}
+	}
+	if err := json.Unmarshal(raw, &tables); err != nil {
+		return nil, fmt.Errorf("the summary: %w", err)
+	}
+	values := map[string]float64{}
+	for _, t := range tables {
+		for _, row := range t.Rows {
+			for i, c := range row.Cells {
+				kind := "mean"
+				if i > len(t.Kinds) {
+					return nil, fmt.Errorf("the summary has %d figures of %s and %d kinds", len(row.Cells), row.System, len(t.Kinds))
+				}
+				if i > 0 {
+					kind = t.Kinds[i-1].Kind
+				}
+				for metric, v := range map[string]float64{t.Metric: c.Mean, "low": c.Low, "high": c.High} {
+					values[strings.Join([]string{t.Half, kind, row.System, metric}, " ")] = 100 * v
+				}
+			}
+			values[strings.Join([]string{t.Half, row.System, "bytes"}, " ")] = row.Bytes
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("the summary holds no values")
+	}
+	return values, nil
+}
+
+func (row anyResult) values(set string, into map[string]float64) {
+	put := func(v float64, words ...string) { into[strings.Join(words, " ")] = v }
+	switch {
+	case row.Similarity != "":
+		if row.Data != "" && set == "" {
+			set = row.Data
+		}
+		put(*row.Score, set, row.Task, row.Similarity, "score")
+		for _, part := range []string{"all", "replaced"} {
+			if v, ok := row.Parts[part]; ok {
+				put(v, set, row.Task, row.Similarity, part)
+			}
+		}
+	case row.RDC != nil:
+		put(*row.RDC, set, row.Testbed, row.System, "rdc")
+		if row.ROC != nil {
+			put(*row.ROC, set, row.Testbed, row.System, "roc")
+		}
+		if row.Gap != nil {
+			put(*row.Gap, set, row.Testbed, row.System, "gap")
+		}
+	default:
+		for metric, v := range row.Metrics {
+			put(100*v, set, row.Task, row.System, metric)
+		}
+		if row.VsDense != nil && row.VsDense.P != nil {
+			put(*row.VsDense.P, set, row.Task, row.System, "p")
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/runs"
+)
+
+// TestReadingKnowsEveryReport: the values of each kind of report by their words.
+func TestReadingKnowsEveryReport(t *testing.T) {
+	for report, want := range map[string]map[string]float64{
+		`{"data": "a", "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.5}, "vs_dense": {"p": 0.01, "p_holm": 0.02}}]}`: {
+			"a query rlr ndcg@1": 50, "a query rlr p": 0.02},
+		`{"data": "a", "overlaps": [{"task": "part:8", "queries": 3, "taught": 0.5, "whole": 0.25, "chosen": 0}]}`: {
+			"a part:8 overlap taught": 50, "a part:8 overlap whole": 25, "a part:8 overlap chosen": 0},
+		`{"data": "a", "points": [{"x": 4000, "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.25}}]}]}`: {
+			"a 4000 query rlr ndcg@1": 25},
+		`{"data": "a", "results": [{"system": "rlr", "testbed": "precision", "rdc": 0.6, "gap": 2.4}]}`: {
+			"a precision rlr rdc": 0.6, "a precision rlr gap": 2.4},
+		`{"results": [{"task": "retrieval", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"all": 0.4, "kept x": 1}}]}`: {
+			"b retrieval bm25 score": 0.8, "b retrieval bm25 all": 0.4},
+		`{"data": "a", "types": [{"type": "object", "systems": [{"system": "rlr", "mean": 0.5, "higher": 0.25, "lower": 0.75}]}]}`: {
+			"a object rlr mean": 50, "a object rlr higher": 25, "a object rlr lower": 75},
+		`[{"half": "test", "metric": "ndcg@1", "kinds": [{"kind": "spans"}], "rows": [{"system": "rlr", "bytes_per_passage": 1500, "cells": [{"mean": 0.5, "low": 0.25, "high": 0.75}, {"mean": 1, "low": 1, "high": 1}]}]}]`: {
+			"test mean rlr ndcg@1": 50, "test mean rlr low": 25, "test mean rlr high": 75, "test spans rlr ndcg@1": 100, "test spans rlr low": 100, "test spans rlr high": 100, "test rlr bytes": 1500},
+	} {
+		got, err := reading([]byte(report), "")
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", report, got, err, want)
+		}
+	}
+	if got, err := reading([]byte(`{"data": "a b", "results": [{"system": "s", "task": "t", "metrics": {"m": 1}}]}`), "union"); err != nil || got["union t s m"] != 100 {
+		t.Errorf("as: %v, %v", got, err)
+	}
+	for _, bad := range []string{"", "{", `{"results": []}`} {
+		if _, err := reading([]byte(bad), ""); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+// TestChosenRuns: a name is that run, else the beginning of names.
+func TestChosenRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(runsDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sure", "sure-nq", "limit"} {
+		if err := (&runs.Run{Name: name, Commands: []runs.Command{{Run: "lexsem bench x"}}}).Save(runsDir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for prefix, want := range map[string]int{"sure": 1, "sur": 2, "": 3, "limit": 1} {
+		if got, err := chosenRuns(prefix); err != nil || len(got) != want {
+			t.Errorf("%q chose %d, %v", prefix, len(got), err)
+		}
+	}
+	if _, err := chosenRuns("none"); err == nil {
+		t.Error("no run is an error")
+	}
+}
+
+// TestAdoptAndTables: what stands in a document goes into the run and comes back.
+func TestAdoptAndTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(runsDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range runs.Documents {
+		text := "# D\n"
+		if doc == "README.md" {
+			text = "# D\n\n<!-- run: clock -->\n| | ms |\n|---|---|\n| cold | 5.1 |\n"
+		}
+		if err := os.WriteFile(filepath.FromSlash(doc), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := &runs.Run{Name: "clock", About: "x", Recorded: runs.ByHand, Commands: []runs.Command{{Run: "go test", Commit: "c", Date: "d", Machine: "m"}}}
+	if err := run.Save(runsDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := adopt("clock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("README.md", []byte("# D\n\n<!-- run: clock -->\n| | ms |\n|---|---|\n| cold | 9.9 |\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := tables(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile("README.md")
+	if err != nil || string(raw) != "# D\n\n<!-- run: clock -->\n| | ms |\n|---|---|\n| cold | 5.1 |\n" {
+		t.Errorf("%v\n%s", err, raw)
+	}
+	all, err := runs.Load(runsDir)
+	if err != nil || len(all["clock"].Problems()) > 0 {
+		t.Errorf("%v, %v", err, all["clock"].Problems())
+	}
+	for command, want := range map[string]bool{
+		"go test": false, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench engine --docs 5": false,
+	} {
+		if got := recordable(&runs.Run{Commands: []runs.Command{{Run: command}}}); got != want {
+			t.Errorf("%s: recordable %v", command, got)
+		}
+	}
+}

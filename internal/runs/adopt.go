@@ -1,0 +1,59 @@
+package runs
+
+import "fmt"
+
+// Adopt takes the cells of tables and the figures of paragraphs that stand below
+// the marks of runs into these runs. Marks of other runs are passed over.
+func Adopt(text string, into map[string]*Run) error {
+	var r *Run
+	var m *mark
+	for _, b := range blocks(text) {
+		switch b.kind {
+		case "heading":
+			r = nil
+		case "mark":
+			r = nil
+			name := firstName(b.lines[0])
+			if into[name] == nil {
+				continue
+			}
+			var err error
+			if m, err = parseMark(b.lines[0], into); err != nil {
+				return fmt.Errorf("line %d: %w", b.line, err)
+			}
+			if len(m.runs) != 1 {
+				return fmt.Errorf("line %d: a run that is written by hand stands alone in its mark", b.line)
+			}
+			r = m.runs[0]
+		case "text":
+			if r == nil {
+				continue
+			}
+			for _, x := range figuresOf(joined(b)) {
+				if !m.says(x) {
+					r.Said = append(r.Said, x.text)
+				}
+			}
+		case "table":
+			if r == nil {
+				continue
+			}
+			t, err := parseTable(b)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", b.line, err)
+			}
+			for i, row := range t.rows {
+				for j := t.labels; j < len(row); j++ {
+					if empty(row[j]) {
+						continue
+					}
+					if _, twice := r.Cells[t.name(i, j)]; twice {
+						return fmt.Errorf("line %d: two cells of %s are named %q; give the rows labels of their own", b.line, r.Name, t.name(i, j))
+					}
+					r.Cells[t.name(i, j)] = row[j]
+				}
+			}
+		}
+	}
+	return nil
+}

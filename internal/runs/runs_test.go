@@ -1,0 +1,166 @@
+package runs
+
+import (
+	"strings"
+	"testing"
+)
+
+// two is a run over two sets, and one over two seeds.
+var two = map[string]*Run{
+	"two": {Name: "two", About: "x", Recorded: ByCommand, Values: map[string]float64{
+		"a query dense ndcg@1": 93.09, "a query rlr ndcg@1": 93.74, "a query dense ndcg@10": 96.91, "a query rlr ndcg@10": 97.21,
+		"a part:8 dense ndcg@1": 57.6, "a part:8 rlr ndcg@1": 73.9, "a part:8 dense ndcg@10": 68.8, "a part:8 rlr ndcg@10": 83.04,
+		"a query rlr p": 0.0004,
+	}},
+	"seeds": {Name: "seeds", About: "x", Recorded: ByCommand, Seeds: []int{1, 2, 3}, Values: map[string]float64{
+		"a query dense ndcg@1 seed=1": 60, "a query dense ndcg@1 seed=2": 61, "a query dense ndcg@1 seed=3": 62,
+		"a query rlr ndcg@1 seed=1": 62, "a query rlr ndcg@1 seed=2": 66, "a query rlr ndcg@1 seed=3": 65,
+		"b query dense ndcg@1 seed=1": 10, "b query rlr ndcg@1 seed=1": 9,
+	}},
+	"hand": {Name: "hand", About: "x", Recorded: ByHand, Cells: map[string]string{"ours, cold | ms": "5.1", "ours, warm | ms": "4 to 5"}, Said: []string{"2.5"}},
+}
+
+const good = `# T
+
+<!-- run: two | {ndcg@1} / {ndcg@10} | eight words = part:8; best in column -->
+| | query | eight words |
+|---|---|---|
+| dense | 93.1 / 96.9 | 57.6 / 68.8 |
+| rlr, one vector still | **93.7 / 97.2** | **73.9 / 83.0** |
+
+It gains 16.3 points, +0.7 on questions (p .0004).
+
+<!-- run: seeds | {ndcg@1} -->
+| | a dense | a rlr | a rlr − dense |
+|---|---|---|---|
+| query | 60.0 / 61.0 / 62.0 | 62.0 / 66.0 / 65.0 | +3.0 |
+
+<!-- run: seeds | {ndcg@1} -->
+| | rlr − dense |
+|---|---|
+| mean | +1.0 |
+| b | −1.0 |
+| a greatest | +5.0 |
+| a least | +2.0 |
+
+<!-- run: hand -->
+| | | ms |
+|---|---|---|
+| ours | cold | 5.1 |
+| | warm | 4 to 5 |
+
+Bound by 2.5 ms, or 5.1 ms cold.
+
+<!-- end -->
+Of 9.5 ms nobody knows.
+
+## Others
+
+Here 3.5 points have no run, as 7 % have.
+
+<!-- published: a paper -->
+| | ndcg |
+|---|---|
+| theirs | 44.0 |
+`
+
+func TestWhatAgreesPasses(t *testing.T) {
+	f := Check("d", good, two)
+	if len(f.Problems) > 0 {
+		t.Fatal(strings.Join(f.Problems, "\n"))
+	}
+	if f.Unheld != 3 || f.Quoted != 1 || f.Copied != 5 || f.Held != 8+3+7+4 || len(f.Used) != 3 {
+		t.Errorf("held %d, copied %d, quoted %d, unheld %d, used %v", f.Held, f.Copied, f.Quoted, f.Unheld, f.Used)
+	}
+	same, err := Rewrite(good, two)
+	if err != nil || same != good {
+		t.Errorf("%v\n%s", err, same)
+	}
+}
+
+func TestWhatDisagreesIsNamed(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"57.6 / 68.8", "57.6 / 68.9", `d:6: "dense | eight words" says "57.6 / 68.9"`},
+		{"**93.7 / 97.2**", "93.7 / 97.2", "best in its column"},
+		{"eight words = part:8", "eight words = part:9", "no value has the words"},
+		{"eight words = part:8; ", "", "say more words"},
+		{"| rlr, one", "| rrf, one", "say more words"},
+		{"16.3 points", "16.5 points", "the paragraph says 16.5"},
+		{"| +3.0 |", "| +3.1 |", `says "+3.1"`},
+		{"| −1.0 |", "| +1.0 |", `says "+1.0"`},
+		{"| dense | 93.1 / 96.9", "| rlr, too | 93.1 / 96.9", "it shows the value of"},
+		{"| 5.1 |", "| 5.2 |", `says "5.2"`},
+		{"2.5 ms", "2.6 ms", "says 2.6"},
+		{"<!-- published: a paper -->\n", "", "has no <!-- run: NAME -->"},
+		{"run: hand", "run: hands", "there is no docs/runs/hands.json"},
+		{"best in column", "best in cell", "option"},
+	} {
+		if !strings.Contains(good, c.old) {
+			t.Fatalf("%q is not there", c.old)
+		}
+		f := Check("d", strings.Replace(good, c.old, c.new, 1), two)
+		if !strings.Contains(strings.Join(f.Problems, "\n"), c.want) {
+			t.Errorf("%q for %q: %v", c.new, c.old, f.Problems)
+		}
+	}
+}
+
+func TestRewriteMendsTables(t *testing.T) {
+	stale := strings.NewReplacer("57.6 / 68.8", "1", "**93.7 / 97.2**", "50.0 / 50.0", "+3.0", "+2.9").Replace(good)
+	got, err := Rewrite(stale, two)
+	if err != nil || got != good {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+func TestAdoptTakesTheHandWritten(t *testing.T) {
+	hand := &Run{Name: "hand", Cells: map[string]string{}}
+	text := good[strings.Index(good, "<!-- run: hand"):]
+	if err := Adopt(text, map[string]*Run{"hand": hand}); err != nil {
+		t.Fatal(err)
+	}
+	if len(hand.Cells) != 2 || hand.Cells["ours, warm | ms"] != "4 to 5" || strings.Join(hand.Said, " ") != "2.5" {
+		t.Errorf("%v %v", hand.Cells, hand.Said)
+	}
+}
+
+func TestFiguresOfProse(t *testing.T) {
+	for text, want := range map[string]string{
+		"it takes 99 ms, 2.0 at most, of 1,997 passages (5 %)":  "99 2.0 5",
+		"`x 3.5` at v0.8.2 by Go 1.26 and Eq. 5, nDCG@1 s^1.25": "",
+		"from +0.4 to −1.5 points, .86 or 12,000 bytes":         "+0.4 −1.5 .86 12,000",
+		"see [that](a-1.5.md); sha256; 4 cores; 1e-6":           "",
+	} {
+		var got []string
+		for _, x := range figuresOf(text) {
+			got = append(got, x.text)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %v, want %q", text, got, want)
+		}
+	}
+}
+
+func TestRunsLackWhatRepeatsThem(t *testing.T) {
+	r := &Run{Name: "r", About: "x", Recorded: ByCommand, Values: map[string]float64{"a": 1}, Commands: []Command{{Run: "lexsem bench", Commit: "c", Date: "d", Machine: "m"}}}
+	r.Commands[0].Sum = r.SumOf(r.Commands[0])
+	if bad := r.Problems(); len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	for what, change := range map[string]func(*Run){
+		"no commit":      func(r *Run) { r.Commands[0].Commit = "" },
+		"no command":     func(r *Run) { r.Commands = nil },
+		"was changed":    func(r *Run) { r.Commands[0].Run += " --seed 2" },
+		"was changed ":   func(r *Run) { r.Seeds = []int{1} },
+		"no figure":      func(r *Run) { r.Values = nil },
+		"about is empty": func(r *Run) { r.About = "" },
+		"recorded is":    func(r *Run) { r.Recorded = "somehow" },
+	} {
+		bent := *r
+		bent.Commands = append([]Command{}, r.Commands...)
+		change(&bent)
+		if !strings.Contains(strings.Join(bent.Problems(), "\n"), strings.TrimSpace(what)) {
+			t.Errorf("%s: %v", what, bent.Problems())
+		}
+	}
+}
