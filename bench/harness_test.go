@@ -305,6 +305,8 @@ task     system  queries  ndcg@1  ndcg@10  Δ ndcg@10  p (Holm)  ms/query
 part:16  dense        50    80.0     85.0                          0.200
          rlr                95.0     97.5      +12.5    0.0003     0.250
 query    dense         9   100.0    100.0                         10.000
+
+p: paired randomization test on ndcg@10 against dense, by Holm's method over the systems of a task: 1 here.
 `
 	if b.String() != want {
 		t.Errorf("the table is\n%s\nwant\n%s", b.String(), want)

@@ -43,6 +43,9 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s · %s · seed %d%s\n\n", r.Data, r.Searched("documents"), r.Encoder, r.Seed, r.Asked(" · "))
 	writeAligned(&b, rows, 2)
+	if n := r.family(); n > 0 {
+		fmt.Fprintf(&b, "\np: paired randomization test on ndcg@10 against dense, by Holm's method over the systems of a task: %d here.\n", n)
+	}
 	if note := r.OverlapNote(); note != "" {
 		b.WriteString("\n" + note + "\n")
 	}
@@ -50,6 +53,17 @@ func (r *Report) WriteTable(w io.Writer, metrics []string) error {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
+}
+
+// family is the number of comparisons that p is corrected over.
+func (r *Report) family() int {
+	n := 0
+	for _, res := range r.Results {
+		if res.VsDense != nil && res.Task == r.Results[0].Task {
+			n++
+		}
+	}
+	return n
 }
 
 // OverlapNote says in words how many probes share words with the queries of

@@ -103,8 +103,19 @@ func TestReservedPartsAreLeftAlone(t *testing.T) {
 			if len(chosen) < 30 {
 				t.Errorf("reserve %v: the epoch is chosen by %d queries", reserve, len(chosen))
 			}
+			seen := map[int][]string{}
+			for _, q := range taught {
+				seen[q.Passage] = append(seen[q.Passage], q.Query)
+			}
+			overlap := 0
 			for _, q := range chosen {
 				s := c.texts[q.Passage]
+				for run := range Runs(q.Query, CleanRun) {
+					if slices.ContainsFunc(seen[q.Passage], func(t string) bool { _, ok := Runs(t, CleanRun)[run]; return ok }) {
+						overlap++
+						break
+					}
+				}
 				from, to := Reserved(s)
 				outside := func(w text.Word) bool {
 					return !slices.ContainsFunc(text.Words(nil, s[from:to]), func(x text.Word) bool { return x.Lower == w.Lower })
@@ -112,6 +123,9 @@ func TestReservedPartsAreLeftAlone(t *testing.T) {
 				if reserve && (!Selects(s) || slices.ContainsFunc(text.Words(nil, q.Query), outside)) {
 					t.Errorf("the epoch is chosen by %q, of %q", q.Query, s)
 				}
+			}
+			if (overlap == 0) != reserve {
+				t.Errorf("reserve %v: %d of %d queries that choose the epoch share a run with one that teaches", reserve, overlap, len(chosen))
 			}
 		}
 	}
