@@ -221,12 +221,15 @@ type FitReport struct {
 	Seconds   float64
 	FinalLoss float64
 	Current   bool // an update found nothing new, and changed nothing
-	// Probes hold nDCG@1 on held-out probes made from the corpus with other
-	// seeds than training, before and after.
+	// Probes hold nDCG@1 on probes made from the corpus with other seeds than
+	// training, before and after. Those of keywords are made by another rule than
+	// training's. Those of part:16 are spans of passages that training takes
+	// spans from, too: they say what copied words gain on text that was learned,
+	// which is more than they gain elsewhere.
 	Probes []ProbeScore
 }
 
-// ProbeScore is one held-out probe of a fit.
+// ProbeScore is one probe of a fit, see FitReport.Probes.
 type ProbeScore struct {
 	Task     string  // "keyword" or "part:16"
 	Queries  int     // how many

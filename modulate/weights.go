@@ -36,12 +36,14 @@ type Weights struct {
 	Passages, Queries int
 	// Loss is the mean training loss of the last epoch, in nats.
 	Loss float64
-	// Probes are the figures on held-out probes.
+	// Probes are the figures on probes, see ProbeScore.
 	Probes []ProbeScore
 }
 
-// ProbeScore is the outcome of one held-out probe: queries made from the
-// corpus by other generators and seeds than those of training.
+// ProbeScore is the outcome of one probe: queries made from the corpus with
+// other seeds than those of training. Keywords come from another generator;
+// spans of part:16 overlap with training's spans of the same passage, unless
+// the fit left a part of each passage alone (train.Options.Reserve).
 type ProbeScore struct {
 	Task     string  `json:"task"`     // "keyword" or "part:16"
 	Queries  int     `json:"queries"`  // how many

@@ -147,7 +147,7 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	fmt.Fprintf(a.Stdout, "%s: fitted %s on %s passages with %s queries of their own in %s\n", dir, s.Variant,
 		thousands(s.Passages), thousands(s.Queries), short(time.Duration(s.Seconds*float64(time.Second))))
 	if len(s.Probes) > 0 {
-		fmt.Fprintf(a.Stdout, "\nheld-out probe   queries   plain vector   %s   (nDCG@1)\n", s.Variant)
+		fmt.Fprintf(a.Stdout, "\nprobe            queries   plain vector   %s   (nDCG@1)\n", s.Variant)
 		for _, pr := range s.Probes {
 			fmt.Fprintf(a.Stdout, "%-14s %9s %14.1f %*.1f\n", pr.Task, thousands(pr.Queries), 100*pr.Dense, len(s.Variant)+2, 100*pr.Fitted)
 		}
@@ -157,7 +157,7 @@ func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) 
 		for _, c := range s.Choice {
 			found = append(found, fmt.Sprintf("%.1f %% by %s", 100*c.Found, c.Variant))
 		}
-		fmt.Fprintf(a.Stdout, "\nother held-out queries find their passage first: %s; queries use %s\n", strings.Join(found, ", "), s.Default)
+		fmt.Fprintf(a.Stdout, "\nother queries drawn from the corpus find their passage first: %s; queries use %s\n", strings.Join(found, ", "), s.Default)
 	}
 	return nil
 }

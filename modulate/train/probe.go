@@ -16,8 +16,10 @@ import (
 // probeQueries is the largest number of queries of a probe.
 const probeQueries = 300
 
-// A probe makes one query of a passage, or "" where it cannot. Its generator
-// is not that of any sampler, and it runs with other seeds.
+// A probe makes one query of a passage, or "" where it cannot, with other seeds
+// than the samplers. RAKE is no sampler's rule; part:16 is that of Span at one
+// length, so its queries overlap with training's unless Options.Reserve keeps
+// them apart.
 var probes = []struct {
 	task string
 	make func(r *rand.Rand, p *Passage) string
