@@ -165,6 +165,7 @@ func TestCloseCancelsBackup(t *testing.T) {
 
 // A backup with what no engine has stored is refused.
 func TestRestoreAccepts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := opened(t, dir, Options{}, AutoHNSW)
 	put(t, e, Document{ID: "a", Text: "one"})

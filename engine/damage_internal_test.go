@@ -50,7 +50,7 @@ func newLateDamage(t *testing.T) *lateDamage {
 	}
 	l := &lateDamage{dir: t.TempDir(), files: map[string][]byte{}, qs: append(slices.Clone(probing[:8]), Query{Text: "unit w3", Filter: filter.Prefix("note", "1")})}
 	e := opened(t, l.dir, lateOptions, AutoHNSW)
-	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 1500)
+	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 900)
 	for i := range docs { // metadata of more than a few blocks
 		docs[i].Metadata["note"] = fmt.Sprint(i, docs[i].Text[:min(300, len(docs[i].Text))], strings.Repeat(docs[i].ID, 30))
 	}

@@ -48,7 +48,7 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 		done          func(s Stats) bool
 		slow          bool
 	}{
-		{"graph", 8000, 64, 4000, Options{NoSync: true}, func(s Stats) bool { return s.Index == "hnsw-int8" }, false},
+		{"graph", 6000, 64, 4000, Options{NoSync: true}, func(s Stats) bool { return s.Index == "hnsw-int8" }, false},
 		{"local bridges", 8000, 256, AutoHNSW, Options{NoSync: true, Local: true}, func(s Stats) bool { return s.Memory.Local > 0 }, false},
 		{"factor", 2500, 1024, AutoHNSW, Options{NoSync: true}, func(s Stats) bool { return s.Maintenance.Stale == 0 }, true},
 	} {

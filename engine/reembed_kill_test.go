@@ -48,6 +48,7 @@ func reembedChild(dir string) error {
 // database that others change in between: each time the old database is there, whole, or
 // the new one, and the next call goes on.
 func TestKillReembed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openWith(t, dir, hash(t), engine.Options{})
 	p := pair{t, openWith(t, t.TempDir(), encoder.NewHash(32), engine.Options{})}

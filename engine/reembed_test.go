@@ -137,6 +137,7 @@ func (p pair) remove(e *engine.Engine, ids ...string) {
 // TestReembed: the result is the database that the new encoder would have made, from
 // and to encoders with tokens and without, while others write in between.
 func TestReembed(t *testing.T) {
+	t.Parallel()
 	bare := func(name string) func() encoder.Encoder {
 		return func() encoder.Encoder { return (&source{}).encoder(name) }
 	}
@@ -247,6 +248,7 @@ func reembedBeside(t *testing.T, from, to func() encoder.Encoder, open bool) {
 // TestReembedGoesOn: an interrupted change leaves the old database as it was, and goes
 // on where it ended, over changes that came meanwhile; nothing is encoded twice.
 func TestReembedGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openWith(t, dir, hash(t), engine.Options{})
 	p := pair{t, openWith(t, t.TempDir(), encoder.NewHash(32), engine.Options{})}

@@ -99,6 +99,7 @@ func sound(t *testing.T, what string, e *engine.Engine, more []engine.Document) 
 
 // TestTermsInBackups: what is restored answers alike, at each part.
 func TestTermsInBackups(t *testing.T) {
+	t.Parallel()
 	for name, k := range wordings {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "backup")
@@ -147,6 +148,7 @@ func TestTermsInBackups(t *testing.T) {
 
 // TestTermsInExports: numbers of terms stay in the database; an import makes its own.
 func TestTermsInExports(t *testing.T) {
+	t.Parallel()
 	for name, k := range wordings {
 		t.Run(name, func(t *testing.T) {
 			e := openWith(t, t.TempDir(), k.enc(), k.o)

@@ -259,7 +259,7 @@ func TestFilters(t *testing.T) {
 				"half": func(id uint64) bool { return id%2 == 0 },
 				"10%":  func(id uint64) bool { return id%10 == 3 },
 				"few":  func(id uint64) bool { return id%1500 == 7 },
-				"one":  func(id uint64) bool { return id == 4321 },
+				"one":  func(id uint64) bool { return id == 3321 },
 				"none": func(uint64) bool { return false },
 				"far":  func(id uint64) bool { return far[id] },
 			} {
@@ -311,7 +311,7 @@ func TestSearchBatchIsManySearches(t *testing.T) {
 	for _, dim := range []int{1, 24, 600} {
 		n := 1300
 		v, queries := indextest.TextLike(n, dim, 3), indextest.TextLikeQueries(270, dim, 3)
-		forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+		forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
 			add(t, ix, ids(n, 0), v)
 			for _, m := range []int{0, 1, 3, 20, 270} {
 				q := queries[:m*dim]
@@ -370,7 +370,7 @@ func TestSearchAllocatesNothing(t *testing.T) {
 		dst := make([]index.Neighbor, 0, 64)
 		even := func(id uint64) bool { return id%2 == 0 }
 		few := func(id uint64) bool { return id%500 == 0 }
-		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 20}, "all": {K: 50, Ef: 6000}, "even": {K: 10, Ef: 10, Allow: even}, "few": {K: 10, Allow: few}} {
+		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 20}, "all": {K: 50, Ef: textN}, "even": {K: 10, Ef: 10, Allow: even}, "few": {K: 10, Allow: few}} {
 			if a := testing.AllocsPerRun(200, func() { dst, _ = ix.Search(dst[:0], v[:dim], so) }); a >= 1 {
 				t.Errorf("%s: %g allocations per search", name, a)
 			}

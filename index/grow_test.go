@@ -59,8 +59,8 @@ func TestGrow(t *testing.T) {
 				t.Errorf("%d of 300 found", hits)
 			}
 			// what one does the other does not see
-			graph.Delete(ids(1000, 1200))
-			add(t, graph, ids(1000, 10_000), v[:1000*dim])
+			graph.Delete(ids(400, 1200))
+			add(t, graph, ids(400, 10_000), v[:400*dim])
 			if again, _ := ask(); !slices.Equal(again, a) {
 				t.Fatal("the graph has changed the flat index")
 			}

@@ -49,7 +49,7 @@ func reload(t *testing.T, ix index.Index, o index.Options) index.Index {
 func TestSnapshot(t *testing.T) {
 	const n, dim = 1500, 12
 	v := indextest.TextLike(n, dim, 3)
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, ix index.Index) {
 		reload(t, ix, o) // empty
 		add(t, ix, ids(n, 0), v)
 		ix.Delete(ids(400, 100))

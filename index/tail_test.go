@@ -48,7 +48,7 @@ func graph(t *testing.T, o index.Options) index.Keeper {
 // TestTail: vectors are found before they are linked, by searches of every kind, and
 // as well as before after they are; those beyond Tail are linked at once.
 func TestTail(t *testing.T) {
-	const n, dim, tail = 6000, 24, 1000
+	const n, dim, tail = 3500, 24, 1000
 	v := indextest.TextLike(n, dim, 5)
 	ix := graph(t, index.Options{Dim: dim, Tail: tail})
 	add(t, ix, ids(n-tail-500, 0), v[:(n-tail-500)*dim])
@@ -117,7 +117,7 @@ func TestTail(t *testing.T) {
 // TestTailLinkedWithin: a search that began before nodes were linked, and meets them
 // in the graph, finds them once.
 func TestTailLinkedWithin(t *testing.T) {
-	const n, dim = 6000, 12
+	const n, dim = 3000, 12
 	v := indextest.TextLike(n, dim, 8)
 	ix := graph(t, index.Options{Dim: dim, Tail: 500})
 	add(t, ix, ids(n, 0), v)

@@ -111,7 +111,7 @@ func TestContextEndsSearches(t *testing.T) {
 		if err := ix.Scores(self, v[5*dim:6*dim], five); err != nil {
 			t.Fatal(err)
 		}
-		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 300}, "all": {K: 600, Ef: 6000}, "even": {K: 10, Ef: 300, Allow: even}, "few": {K: 10, Allow: few}} {
+		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 300}, "all": {K: 600, Ef: textN}, "even": {K: 10, Ef: 300, Allow: even}, "few": {K: 10, Allow: few}} {
 			looks := endsAfter(1 << 40)
 			so.Ctx = looks
 			want := search(t, ix, v[:dim], so)
@@ -155,7 +155,7 @@ func TestContextEndsSearches(t *testing.T) {
 func TestContextEndsAdd(t *testing.T) {
 	const n, dim = 3000, 24
 	v := indextest.TextLike(n, dim, 3)
-	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, ix index.Index) {
 		k := ix.(index.Keeper)
 		add(t, ix, ids(100, 0), v[:100*dim])
 		for left := int64(0); left < 30; left += 14 {
@@ -171,7 +171,7 @@ func TestContextEndsAdd(t *testing.T) {
 				if id%8 > 0 {
 					continue
 				}
-				if got := search(t, ix, v[id*dim:(id+1)*dim], index.SearchOptions{K: 1, Ef: 6000}); distance(o.Metric, v[id*dim:(id+1)*dim], v[got[0].ID*dim:(got[0].ID+1)*dim]) > float64(got[0].Distance)+1e-4 {
+				if got := search(t, ix, v[id*dim:(id+1)*dim], index.SearchOptions{K: 1, Ef: n}); distance(o.Metric, v[id*dim:(id+1)*dim], v[got[0].ID*dim:(got[0].ID+1)*dim]) > float64(got[0].Distance)+1e-4 {
 					t.Fatalf("id %d: %v", id, got)
 				}
 			}
@@ -185,7 +185,7 @@ func TestContextEndsAdd(t *testing.T) {
 // Searches beside a writer give the right answers of a set that stays, as an
 // engine asks for them: what comes and goes is not visible.
 func TestVisibleSetBesideAWriter(t *testing.T) {
-	const n, stay, dim = 2500, 1200, 16
+	const n, stay, dim = 2000, 1200, 16
 	v := indextest.TextLike(n, dim, 5)
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
 		if testing.Short() && o.Metric == index.L2 {

@@ -11,6 +11,7 @@ import (
 // TestBackupTerms: each part of a backup has the terms that those before lack, and a
 // restored vocabulary grows on.
 func TestBackupTerms(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir(), small)
 	file := filepath.Join(t.TempDir(), "backup")
 	counts := []int{0, 3, 3, 1500, 1501}
@@ -48,6 +49,7 @@ func TestBackupTerms(t *testing.T) {
 
 // Vocabularies that are whole by their digests and wrong in what they say are refused.
 func TestRestoreForgedTerms(t *testing.T) {
+	t.Parallel()
 	uuid := UUID{15: 1}
 	to := place{Seq: 3, Next: 10, History: History{1}, Terms: 3}
 	first := partHeader{Part: 1, UUID: uuid, To: to}

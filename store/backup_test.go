@@ -99,6 +99,7 @@ func setBridge(t testing.TB, s *Store, variant, content string) string {
 // TestBackupChain backs up a database onto one file again and again while it
 // changes, is compacted and opened anew. Each part restores the state it was made of.
 func TestBackupChain(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup")
 	s := open(t, dir, small)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -319,6 +320,7 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 
 // A backup goes on only where it is the database's own past.
 func TestBackupOntoAnother(t *testing.T) {
+	t.Parallel()
 	dir, files := t.TempDir(), t.TempDir()
 	file := filepath.Join(files, "backup")
 	s := open(t, dir, small)
@@ -541,6 +543,7 @@ var errReader = errors.New("the reader fails")
 
 // An interrupted Restore leaves the folder as it was, or a whole database.
 func TestRestoreIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir(), small)
 	file := filepath.Join(t.TempDir(), "backup")
 	setBridge(t, s, "slr", "a bridge of some bytes")

@@ -77,6 +77,7 @@ func TestSpace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with -short: the disk space of documents rewritten ten times (60 MB); run without -short")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -119,6 +120,7 @@ func TestSpace(t *testing.T) {
 // TestReclaim rewrites large documents ten times beside a view, which keeps what
 // it sees; then the space is given back at once, with nothing closed.
 func TestReclaim(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	var v *View

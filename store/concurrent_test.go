@@ -200,6 +200,7 @@ func (c *lookedAt) Err() error {
 // TestVerifyLooksAtItsContext: on each of its walks Verify asks every few hundred
 // records, and ends when it is told.
 func TestVerifyLooksAtItsContext(t *testing.T) {
+	t.Parallel()
 	const n = 10 * checkEvery
 	s := open(t, t.TempDir(), small)
 	b := begin(t, s)

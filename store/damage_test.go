@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -49,30 +50,45 @@ func copyDir(t *testing.T, from, to string) []string {
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
 		}
 		files = append(files, rel)
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		// Keep holes: the logs are mostly zeros behind their entries.
-		f, err := os.Create(filepath.Join(to, rel))
-		if err != nil {
-			return err
-		}
-		zeros := make([]byte, 4096)
-		for off := 0; off < len(b); off += len(zeros) {
-			page := b[off:min(len(b), off+len(zeros))]
-			if !bytes.Equal(page, zeros[:len(page)]) {
-				if _, err := f.WriteAt(page, int64(off)); err != nil {
-					return err
-				}
-			}
-		}
-		return errors.Join(f.Truncate(int64(len(b))), f.Close())
+		return copyFile(path, filepath.Join(to, rel))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// copyFile copies a file and keeps its holes: the logs are mostly zeros behind their
+// entries.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	var zeros [4096]byte
+	buf, size := make([]byte, 64*len(zeros)), int64(0)
+	for {
+		n, err := io.ReadFull(in, buf)
+		for off := 0; off < n; off += len(zeros) {
+			page := buf[off:min(n, off+len(zeros))]
+			if !bytes.Equal(page, zeros[:len(page)]) {
+				if _, err := out.WriteAt(page, size+int64(off)); err != nil {
+					return errors.Join(err, out.Close())
+				}
+			}
+		}
+		size += int64(n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.Join(out.Truncate(size), out.Close())
+		} else if err != nil {
+			return errors.Join(err, out.Close())
+		}
+	}
 }
 
 // used is the length of a file without the zeros at its end.
@@ -134,18 +150,17 @@ func TestDamage(t *testing.T) {
 		case n > 0:
 			at, bit := r.IntN(n), r.IntN(8)
 			what = fmt.Sprintf("byte %d of %d, bit %d flipped", at, n, bit)
-			b, err := os.ReadFile(path)
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			if err != nil {
+			b := []byte{0}
+			_, err = f.ReadAt(b, int64(at))
+			b[0] ^= 1 << bit
+			_, werr := f.WriteAt(b, int64(at))
+			if err := errors.Join(err, werr, f.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.WriteAt([]byte{b[at] ^ 1<<bit}, int64(at)); err != nil {
-				t.Fatal(err)
-			}
-			f.Close()
 		}
 		label := fmt.Sprintf("round %d: %s, %s %s", round, name, file, what)
 		for again := range 2 { // the second opening must not accept what the first refused

@@ -109,6 +109,7 @@ func TestReadingMakesNothing(t *testing.T) {
 // TestFirstMoments opens what processes leave that die while they make a
 // database, this version's and earlier ones'.
 func TestFirstMoments(t *testing.T) {
+	t.Parallel()
 	for name, files := range map[string]map[string]string{
 		"nothing":         {},
 		"lost and found":  {"lost+found/x": ""},

@@ -87,12 +87,15 @@ func TestKillHandOver(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a child cannot kill itself at a point on Windows")
 	}
+	t.Parallel()
+	made := filepath.Join(t.TempDir(), "made")
+	before, after := twoDatabases(t, made)
 	points := []string{"swap-begun", "swap-decided", "swap-replaced", "swap-moved", "swap-shown", "swap-cleared"}
 	for i, point := range points {
 		for _, again := range append([]string{""}, points[i:]...) {
 			label := point + " " + again
 			dir := filepath.Join(t.TempDir(), "db")
-			before, after := twoDatabases(t, dir)
+			copyDir(t, made, dir)
 			if _, killed := start(t, "handover", dir, point, 1).wait(t, 0); !killed {
 				t.Fatalf("%s: the child ended by itself", label)
 			}

@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -40,6 +41,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for a disk or a child
+		if err := f.Value.Set(fmt.Sprint(3 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -266,10 +273,10 @@ type process struct {
 	stdin io.Closer
 }
 
-func start(t *testing.T, role, dir, point string, count int) *process {
+func start(t *testing.T, role, dir, point string, count int, env ...string) *process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), envChild+"="+role, envDir+"="+dir, envPoint+"="+point, envCount+"="+fmt.Sprint(count))
+	cmd.Env = append(append(os.Environ(), envChild+"="+role, envDir+"="+dir, envPoint+"="+point, envCount+"="+fmt.Sprint(count)), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -133,6 +133,7 @@ func (m *model) check(t *testing.T, s *Store) {
 
 // TestModel runs random batches, reopenings and compactions against maps.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	seed := *modelSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

@@ -21,15 +21,15 @@ func init() {
 
 // cutDisk is what children have done to a disk: two that were killed while they
 // wrote, one that recovered and closed, and one more.
-func cutDisk(t *testing.T) *powercut.Disk {
+func cutDisk(t *testing.T, env ...string) *powercut.Disk {
 	t.Helper()
 	d, mount := powercut.MountFor(t)
-	t.Setenv(envMount, mount)
+	env = append(env, envMount+"="+mount)
 	for _, c := range []struct {
 		role, point string
 		count       int
 	}{{"write", "after-commit", 30}, {"write", "staged", 12}, {"open", "", 0}, {"write", "before-commit", 9}, {"compact", "", 0}} {
-		p := start(t, c.role, filepath.Join(mount, "db"), c.point, c.count)
+		p := start(t, c.role, filepath.Join(mount, "db"), c.point, c.count, env...)
 		if _, killed := p.wait(t, 0); killed != (c.point != "") {
 			t.Errorf("%s: killed: %t", c.role, killed)
 		}
@@ -45,6 +45,7 @@ func cutDisk(t *testing.T) *powercut.Disk {
 // that was not synced: no acknowledged batch is lost, one in flight is there as a
 // whole or not at all, and the database opens.
 func TestPowerCut(t *testing.T) {
+	t.Parallel()
 	cuts, seed := trial.Rounds(t, 20, 500), trial.Seed(t)
 	d := cutDisk(t)
 	last := uint64(0)
@@ -68,9 +69,9 @@ func TestPowerCut(t *testing.T) {
 // TestPowerCutWithoutSync is what NoSync gives up, and what it does not: whatever
 // opens is whole, and is a state of the past.
 func TestPowerCutWithoutSync(t *testing.T) {
+	t.Parallel()
 	cuts, seed := trial.Rounds(t, 10, 100), trial.Seed(t)
-	t.Setenv(envNoSync, "1")
-	d := cutDisk(t)
+	d := cutDisk(t, envNoSync+"=1")
 	lost, refused := 0, 0
 	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
 		dir, acknowledged, begun := filepath.Join(dir, "db"), marks.Last("committed"), max(marks.Last("committed"), marks.Last("seen"))

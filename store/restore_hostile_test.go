@@ -51,6 +51,7 @@ func refusedWhole(t *testing.T, what string, b []byte) *BackupError {
 // Every cut and every flipped bit is found by the reader that Restore uses, and
 // some of them are tried through Restore.
 func TestRestoreDamage(t *testing.T) {
+	t.Parallel()
 	b := chained(t, 2)
 	read := func(b []byte) (parts int, err error) {
 		p := &partReader{r: bytes.NewReader(b)}
@@ -136,6 +137,7 @@ func putForged(p *partWriter, ord uint64, d *Document) error {
 
 // Archives that are whole by their digests and wrong in what they say are refused.
 func TestRestoreForged(t *testing.T) {
+	t.Parallel()
 	to := place{Seq: 3, Next: 10, History: History{1}}
 	documents := func(ds map[uint64]*Document) func(p *partWriter) error {
 		return func(p *partWriter) error {

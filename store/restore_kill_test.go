@@ -27,6 +27,7 @@ func TestKillRestore(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a child cannot kill itself at a point on Windows")
 	}
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "db")
 	s := open(t, t.TempDir(), small)
 	setBridge(t, s, "slr", "a bridge of some bytes")

@@ -152,6 +152,7 @@ func (w *wrecked) salvaged(t *testing.T, what, dir string, o SalvageOptions) Sal
 
 // TestSalvage damages one file after the other in each of the places that matter.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	w := newWrecked(t)
 	if damage, err := Damage(ctx, w.dir, nil); err != nil || len(damage) > 0 {
 		t.Fatalf("%q, %v", damage, err)
@@ -316,6 +317,7 @@ func TestSalvageRefuses(t *testing.T) {
 // TestSalvageLogs: what a killed writer left in its logs comes back as far as the logs
 // are good, with or without a tail that was torn.
 func TestSalvageLogs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, "write", dir, "after-commit", 40)
 	if _, killed := p.wait(t, 0); !killed {
@@ -380,6 +382,7 @@ func documentsOf(t *testing.T, s *Store) map[string]*Document {
 // TestSalvageTerms: rows get the tokens that are made for them, with the vocabulary
 // that these are numbers of, also where documents and records of the old one are lost.
 func TestSalvageTerms(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	var first int

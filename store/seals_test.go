@@ -76,6 +76,7 @@ func copies(t *testing.T) (ours, theirs string) {
 // TestTableOfCopy gives a database a table of a copy that went on for itself, of which
 // every record has the right checksum. HEAD tells nothing of it: the state is ours.
 func TestTableOfCopy(t *testing.T) {
+	t.Parallel()
 	ours, theirs := copies(t)
 	table, seals := filepath.Join(recordsName, "000002.sst"), filepath.Join(recordsName, sealsName)
 	for _, c := range []struct {

@@ -48,6 +48,7 @@ func fillDisk(t *testing.T, mount, name string) {
 // refused, documents can be deleted, and Close writes what is in memory, all by
 // the reserve. When that is gone as well Close says so and can be called again.
 func TestOthersFillTheDisk(t *testing.T) {
+	t.Parallel()
 	mount := smallDisk(t, "size=256m")
 	dir := filepath.Join(mount, "db")
 	s := open(t, dir, small)
@@ -157,6 +158,7 @@ func TestReadOnlyDisk(t *testing.T) {
 // TestDiskFull fills a small file system: writes end in ErrNoSpace, never in a
 // fault, and go on when there is room again; nothing acknowledged is lost.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	mount := smallDisk(t, "size=192m")
 	ballast := filepath.Join(mount, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 40<<20), 0o644); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,9 +14,51 @@ import (
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
-// tabled makes a database of several tables, none of them at level 0, and
-// returns its folder, its documents and the tables.
-func tabled(t *testing.T) (string, []*Document, []string) {
+// tabled is a database of several tables, none of them at level 0, made once for
+// all tests.
+var tabled struct {
+	sync.Mutex
+	docs  []*Document
+	files map[string][]byte // by path below its folder
+}
+
+// tabledDir writes a copy of tabled and returns its folder, its documents, which no
+// test may change, and its tables.
+func tabledDir(t *testing.T) (string, []*Document, []string) {
+	t.Helper()
+	tabled.Lock()
+	defer tabled.Unlock()
+	if tabled.files == nil {
+		made, docs := makeTabled(t)
+		files := map[string][]byte{}
+		err := filepath.WalkDir(made, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				rel, _ := filepath.Rel(made, path)
+				files[rel], err = os.ReadFile(path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tabled.docs, tabled.files = docs, files
+	}
+	dir := t.TempDir()
+	for name, raw := range tabled.files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, raw, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, recordsName, "*.sst"))
+	if err != nil || len(tables) < 5 {
+		t.Fatalf("%d tables, %v", len(tables), err)
+	}
+	return dir, tabled.docs, tables
+}
+
+// makeTabled makes it anew, in a folder of the test's.
+func makeTabled(t *testing.T) (string, []*Document) {
 	t.Helper()
 	dir := t.TempDir()
 	s := open(t, dir, small)
@@ -48,11 +91,7 @@ func tabled(t *testing.T) (string, []*Document, []string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, recordsName, "*.sst"))
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%d tables, %v", len(files), err)
-	}
-	return dir, docs, files
+	return dir, docs
 }
 
 func flip(t *testing.T, path string, at int64) {
@@ -76,7 +115,7 @@ func flip(t *testing.T, path string, at int64) {
 // compacts.
 func TestDamagedTable(t *testing.T) {
 	t.Parallel()
-	dir, docs, files := tabled(t)
+	dir, docs, files := tabledDir(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	opened := 0
 	if few := 6; !trial.Long() { // of all levels: the first, the last and some between
@@ -168,7 +207,8 @@ func writeUntilRefused(t *testing.T, s *Store) error {
 // TestDamagedEnd flips bits in what Badger reads when it opens: footers, indexes
 // and last blocks. Badger would leave such a table out, or end the process.
 func TestDamagedEnd(t *testing.T) {
-	dir, _, files := tabled(t)
+	t.Parallel()
+	dir, _, files := tabledDir(t)
 	for i, file := range files {
 		info, err := os.Stat(file)
 		if err != nil {
@@ -193,7 +233,8 @@ func TestDamagedEnd(t *testing.T) {
 
 // TestOpenReadsNoMoreThanItMust holds opening to the tables that it reads.
 func TestOpenReadsNoMoreThanItMust(t *testing.T) {
-	dir, docs, files := tabled(t)
+	t.Parallel()
+	dir, docs, files := tabledDir(t)
 	s := open(t, dir, small)
 	if left := int(s.tables.left.Load()); left < len(files)/2 {
 		t.Errorf("%d of %d tables were not read", left, len(files))
@@ -213,7 +254,8 @@ func TestOpenReadsNoMoreThanItMust(t *testing.T) {
 
 // TestConcurrentFirstReads reads from tables that nobody has read yet.
 func TestConcurrentFirstReads(t *testing.T) {
-	dir, docs, _ := tabled(t)
+	t.Parallel()
+	dir, docs, _ := tabledDir(t)
 	s := open(t, dir, Options{ReadOnly: true, MemoryMiB: 64})
 	var wg sync.WaitGroup
 	for g := range 4 {

@@ -43,6 +43,7 @@ func addTerms(t testing.TB, s *Store, first int, terms []string) {
 // TestTerms: the vocabulary grows with the commits, and with nothing else, is there
 // after opening again, cleanly or not, and outlives Compact and Reclaim.
 func TestTerms(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	if got := termsOf(t, s); len(got) != 0 {

@@ -22,6 +22,7 @@ func unclean(t *testing.T, s *Store) {
 // were written since the last clean end and of older ones, and says which of it
 // the next opening has to notice.
 func TestUncleanEnd(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		keys    [][]byte
 		noticed bool

@@ -1,18 +1,11 @@
 package httpapi
 
 import (
-	"flag"
-	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
@@ -91,61 +84,4 @@ func TestOpenAIClients(t *testing.T) {
 		defer os.Remove(script)
 		run("node agrees", exec.CommandContext(t.Context(), "node", script, url))
 	}
-}
-
-var loadTime = flag.Duration("httpapi.load", time.Second, "how long TestLoad asks")
-
-// TestLoad asks with 200 clients beside a writer, on one machine, and prints how long
-// answers took.
-func TestLoad(t *testing.T) {
-	const clients = 200
-	enc := encoder.NewHash(64)
-	db := database(t, enc, engine.Options{})
-	url, _ := running(t, db, Options{Encoder: enc})
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
-	defer client.CloseIdleConnections()
-	ask := func(path, body string) error {
-		r, err := client.Post(url+path, kindJSON, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		if r.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: status %d", path, r.StatusCode)
-		}
-		return nil
-	}
-	end := time.Now().Add(*loadTime)
-	took := make([][]time.Duration, clients)
-	var wg sync.WaitGroup
-	var errs, written atomic.Int64
-	for i := range clients {
-		wg.Go(func() {
-			for time.Now().Before(end) {
-				begin := time.Now()
-				if err := ask("/v1/search", `{"query": "how are signing keys rotated", "k": 10}`); err != nil {
-					errs.Add(1)
-					t.Log(err)
-					return
-				}
-				took[i] = append(took[i], time.Since(begin))
-			}
-		})
-	}
-	wg.Go(func() {
-		for n := 0; time.Now().Before(end); n++ {
-			if err := ask("/v1/documents", fmt.Sprintf(`{"documents": [{"id": "n%d", "text": "a note on keys, number %d"}]}`, n, n)); err != nil {
-				errs.Add(1)
-				t.Log(err)
-				return
-			}
-			written.Add(1)
-		}
-	})
-	wg.Wait()
-	all := slices.Sorted(slices.Values(slices.Concat(took...)))
-	if errs.Load() > 0 || len(all) < clients || written.Load() == 0 {
-		t.Fatalf("%d errors, %d answers, %d writes", errs.Load(), len(all), written.Load())
-	}
-	t.Logf("%d clients for %v: %d answers, p50 %v, p99 %v, %d writes, 0 errors", clients, *loadTime, len(all), all[len(all)/2], all[len(all)*99/100], written.Load())
 }

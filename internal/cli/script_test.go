@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
-			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname,
+			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree,
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
 				encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
 			},
@@ -146,6 +146,31 @@ func changeFiles(ts *testscript.TestScript, glob string, change func(data []byte
 		ts.Check(err)
 		change(data)
 		ts.Check(os.WriteFile(name, data, 0o644))
+	}
+}
+
+// goTree DIR PACKAGE… makes a Go tree of these packages of the one that is installed.
+func goTree(ts *testscript.TestScript, neg bool, args []string) {
+	from, err := goroot(os.Getenv)
+	ts.Check(err)
+	version, err := os.ReadFile(filepath.Join(from, "VERSION"))
+	if err == nil {
+		ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o755))
+		ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "VERSION"), version, 0o644))
+	}
+	for _, p := range args[1:] {
+		files, err := filepath.Glob(filepath.Join(from, "src", p, "*.go"))
+		ts.Check(err)
+		to := filepath.Join(ts.MkAbs(args[0]), "src", p)
+		ts.Check(os.MkdirAll(to, 0o755))
+		for _, f := range files {
+			if strings.HasSuffix(f, "_test.go") {
+				continue
+			}
+			b, err := os.ReadFile(f)
+			ts.Check(err)
+			ts.Check(os.WriteFile(filepath.Join(to, filepath.Base(f)), b, 0o644))
+		}
 	}
 }
 
