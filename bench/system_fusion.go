@@ -19,6 +19,19 @@ var (
 )
 
 func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
+	return registerFused(name, leg, doc, func(_ *Setting, r fusedRetriever) Retriever {
+		r.rank = func(cs []fusion.Candidate, unknown float64) error {
+			f := f
+			f.Unknown = unknown
+			return f.Fuse(cs)
+		}
+		return r
+	})
+}
+
+// registerFused registers the systems NAME and NAME:LEG, which retrieve by what with makes
+// of the two legs.
+func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Retriever) SystemKind {
 	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
 		Make: func(arg string) (System, error) {
@@ -32,7 +45,7 @@ func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
 			if err != nil {
 				return System{}, err
 			}
-			return fusionSystem(full, dense, f), nil
+			return fusionSystem(full, dense, with), nil
 		},
 	})
 }
@@ -40,7 +53,7 @@ func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
 // fusionDepth is the number of candidates that each leg names, the engine's.
 const fusionDepth = 200
 
-func fusionSystem(name string, dense System, f fusion.Options) System {
+func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever) Retriever) System {
 	return System{
 		Name: name,
 		Need: dense.Need | encoder.NeedDense,
@@ -54,7 +67,10 @@ func fusionSystem(name string, dense System, f fusion.Options) System {
 				return nil, nil, fmt.Errorf("%w: %s has no query vectors; fuse dense, rlr-local or a stack of variants", ErrOption, dense.Name)
 			}
 			l, err := s.lexicon(ctx)
-			return fusedRetriever{v, l, f}, fit, err
+			if err != nil {
+				return nil, nil, err
+			}
+			return with(s, fusedRetriever{dense: v, words: l}), fit, nil
 		},
 	}
 }
@@ -68,9 +84,11 @@ type denseRetriever interface {
 
 // fusedRetriever answers as the engine's hybrid search does.
 type fusedRetriever struct {
-	dense  denseRetriever
-	words  *lexicon
-	fusion fusion.Options
+	dense denseRetriever
+	words *lexicon
+	// rank sets the scores of candidates and sorts them; unknown is the share of the
+	// query that the encoder does not know. Safe for concurrent use.
+	rank func(cs []fusion.Candidate, unknown float64) error
 }
 
 func (r fusedRetriever) bytes() int64 { return bytesOf(r.dense) + r.words.Bytes() }
@@ -116,9 +134,7 @@ func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth,
 	for i := range cs {
 		cs[i].Dense, cs[i].Match = float64(cosines[i]), matches[i]
 	}
-	f := r.fusion
-	f.Unknown = q.Output.Tokens.Unknown()
-	if err := f.Fuse(cs); err != nil {
+	if err := r.rank(cs, q.Output.Tokens.Unknown()); err != nil {
 		return nil, err
 	}
 	hits := make([]Hit, min(k, len(cs)))

@@ -1,0 +1,47 @@
+package bench
+
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Feedback searches twice: the vector of the query is drawn towards the first answer of
+// the hybrid, moved by the leg as any other, and the hybrid answers again.
+var Feedback = registerFused("feedback", "rlr", "hybrid, asked again with 0.8 of the query and 0.2 of its first answer", func(s *Setting, r fusedRetriever) Retriever {
+	r.rank = func(cs []fusion.Candidate, unknown float64) error { return fusion.Options{Unknown: unknown}.Fuse(cs) }
+	return feedbackRetriever{r, s.Passages}
+})
+
+// feedbackShare is the first answer's share of the vector that asks again.
+const feedbackShare = 0.2
+
+type feedbackRetriever struct {
+	fusedRetriever
+	passages []encoder.Output
+}
+
+// Retrieve implements Retriever. It costs two searches of the hybrid.
+func (r feedbackRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+	first, err := r.fusedRetriever.Retrieve(ctx, questions, 1)
+	if err != nil {
+		return nil, err
+	}
+	again := make([]Question, len(questions))
+	for i, q := range questions {
+		again[i] = q
+		if len(first[i]) == 0 {
+			continue
+		}
+		moved := make([]float32, len(q.Output.Dense))
+		for j, x := range r.passages[first[i][0].Target].Dense {
+			moved[j] = (1-feedbackShare)*q.Output.Dense[j] + feedbackShare*x
+		}
+		if vec.Normalize(moved) {
+			again[i].Output.Dense = moved
+		}
+	}
+	return r.fusedRetriever.Retrieve(ctx, again, k)
+}
