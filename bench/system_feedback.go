@@ -5,7 +5,6 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
-	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // Feedback searches twice: the vector of the query is drawn towards the first answer of
@@ -35,13 +34,19 @@ func (r feedbackRetriever) Retrieve(ctx context.Context, questions []Question, k
 		if len(first[i]) == 0 {
 			continue
 		}
-		moved := make([]float32, len(q.Output.Dense))
-		for j, x := range r.passages[first[i][0].Target].Dense {
-			moved[j] = (1-feedbackShare)*q.Output.Dense[j] + feedbackShare*x
-		}
-		if vec.Normalize(moved) {
-			again[i].Output.Dense = moved
-		}
+		again[i].Output.Dense = drawn(q.Output.Dense, r.passages[first[i][0].Target].Dense)
 	}
 	return r.fusedRetriever.Retrieve(ctx, again, k)
+}
+
+// drawn is the direction of 0.8 q + 0.2 p, or q where they cancel out.
+func drawn(q, p []float32) []float32 {
+	out := make([]float32, len(q))
+	for j, x := range p {
+		out[j] = (1-feedbackShare)*q[j] + feedbackShare*x
+	}
+	if !normalize(out) {
+		return q
+	}
+	return out
 }
