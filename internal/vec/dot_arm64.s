@@ -1,7 +1,7 @@
 //go:build arm64 && !purego
 
 #include "textflag.h"
-#include "words_arm64.h"
+#include "macros_arm64.h"
 
 // The kernels below take one query and four rows, so that each load of the
 // query serves four sums. Every row is summed in the same order, whichever of
@@ -15,19 +15,6 @@
 	MOVD c+32(FP), R4  \
 	MOVD d+40(FP), R5  \
 	MOVD n+48(FP), R6
-
-#define ZERO4 \
-	VEOR V0.B16, V0.B16, V0.B16 \
-	VEOR V1.B16, V1.B16, V1.B16 \
-	VEOR V2.B16, V2.B16, V2.B16 \
-	VEOR V3.B16, V3.B16, V3.B16
-
-#define ZERO8 \
-	ZERO4                       \
-	VEOR V4.B16, V4.B16, V4.B16 \
-	VEOR V5.B16, V5.B16, V5.B16 \
-	VEOR V6.B16, V6.B16, V6.B16 \
-	VEOR V7.B16, V7.B16, V7.B16
 
 // Sum the lanes of V0-V3 (with V4-V7 added) into out[0:4].
 #define SUM8 \

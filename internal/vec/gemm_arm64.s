@@ -1,22 +1,12 @@
 //go:build arm64 && !purego
 
 #include "textflag.h"
-#include "words_arm64.h"
+#include "macros_arm64.h"
 
 // The sums of row i of a tile are V(2i) and V(2i+1); rows of B lie in V24 on.
 
-#define ZEROROWS4 \
-	VEOR V0.B16, V0.B16, V0.B16 \
-	VEOR V1.B16, V1.B16, V1.B16 \
-	VEOR V2.B16, V2.B16, V2.B16 \
-	VEOR V3.B16, V3.B16, V3.B16 \
-	VEOR V4.B16, V4.B16, V4.B16 \
-	VEOR V5.B16, V5.B16, V5.B16 \
-	VEOR V6.B16, V6.B16, V6.B16 \
-	VEOR V7.B16, V7.B16, V7.B16
-
-#define ZEROROWS8 \
-	ZEROROWS4 \
+#define ZERO16 \
+	ZERO8 \
 	VEOR V8.B16, V8.B16, V8.B16 \
 	VEOR V9.B16, V9.B16, V9.B16 \
 	VEOR V10.B16, V10.B16, V10.B16 \
@@ -59,6 +49,35 @@
 	VST1 [c0.S4, c1.S4], (R0) \
 	ADD  R1, R0, R0
 
+// Where the first four rows of A begin, R13 bytes apart, from R2 on.
+#define BEGIN4 \
+	ADD R13, R2, R3 \
+	ADD R13, R3, R4 \
+	ADD R13, R4, R5
+
+// Four steps along k of B, and of the first four rows of A, which lie in one piece.
+#define FOUR4 \
+	VLD1.P 64(R11), [V24.S4, V25.S4, V26.S4, V27.S4] \
+	VLD1.P 64(R11), [V28.S4, V29.S4, V30.S4, V31.S4] \
+	VLD1.P 16(R2), [V16.S4] \
+	VLD1.P 16(R3), [V17.S4] \
+	VLD1.P 16(R4), [V18.S4] \
+	VLD1.P 16(R5), [V19.S4]
+
+// A step along k of the first four rows, however they lie.
+#define SINGLE4 \
+	VLD1.P 32(R11), [V24.S4, V25.S4] \
+	ROW(R2, V16, V0, V1) \
+	ROW(R3, V17, V2, V3) \
+	ROW(R4, V18, V4, V5) \
+	ROW(R5, V19, V6, V7)
+
+#define PUT4 \
+	PUT(V0, V1) \
+	PUT(V2, V3) \
+	PUT(V4, V5) \
+	PUT(V6, V7)
+
 #define ADDTO(c0, c1, n0, n1) \
 	VLD1 (R0), [V24.S4, V25.S4] \
 	FADD4(24, n0, n0) \
@@ -78,12 +97,10 @@ TEXT ·tile8x8neon(SB), NOSPLIT, $0-57
 	LSL  $2, R1, R1
 	LSL  $2, R13, R13
 	LSL  $2, R10, R10
-	ZEROROWS8
+	ZERO16
 	CMP  $4, R13
 	BEQ  columns
-	ADD  R13, R2, R3
-	ADD  R13, R3, R4
-	ADD  R13, R4, R5
+	BEGIN4
 	ADD  R13, R5, R6
 	ADD  R13, R6, R7
 	ADD  R13, R7, R8
@@ -95,12 +112,7 @@ TEXT ·tile8x8neon(SB), NOSPLIT, $0-57
 	SUBS $4, R12, R12
 	BLT  less
 rows:
-	VLD1.P 64(R11), [V24.S4, V25.S4, V26.S4, V27.S4]
-	VLD1.P 64(R11), [V28.S4, V29.S4, V30.S4, V31.S4]
-	VLD1.P 16(R2), [V16.S4]
-	VLD1.P 16(R3), [V17.S4]
-	VLD1.P 16(R4), [V18.S4]
-	VLD1.P 16(R5), [V19.S4]
+	FOUR4
 	VLD1.P 16(R6), [V20.S4]
 	VLD1.P 16(R7), [V21.S4]
 	VLD1.P 16(R8), [V22.S4]
@@ -116,11 +128,7 @@ less:
 	BEQ  store
 
 single:
-	VLD1.P 32(R11), [V24.S4, V25.S4]
-	ROW(R2, V16, V0, V1)
-	ROW(R3, V17, V2, V3)
-	ROW(R4, V18, V4, V5)
-	ROW(R5, V19, V6, V7)
+	SINGLE4
 	ROW(R6, V20, V8, V9)
 	ROW(R7, V21, V10, V11)
 	ROW(R8, V22, V12, V13)
@@ -155,10 +163,7 @@ columns:
 
 store:
 	CBNZ R14, add
-	PUT(V0, V1)
-	PUT(V2, V3)
-	PUT(V4, V5)
-	PUT(V6, V7)
+	PUT4
 	PUT(V8, V9)
 	PUT(V10, V11)
 	PUT(V12, V13)
@@ -189,21 +194,14 @@ TEXT ·tile4x8neon(SB), NOSPLIT, $0-48
 	MOVD $32, R1
 	LSL  $2, R13, R13
 	LSL  $2, R10, R10
-	ZEROROWS4
-	ADD  R13, R2, R3
-	ADD  R13, R3, R4
-	ADD  R13, R4, R5
+	ZERO8
+	BEGIN4
 	CMP  $4, R10
 	BNE  single4
 	SUBS $4, R12, R12
 	BLT  less4
 rows4:
-	VLD1.P 64(R11), [V24.S4, V25.S4, V26.S4, V27.S4]
-	VLD1.P 64(R11), [V28.S4, V29.S4, V30.S4, V31.S4]
-	VLD1.P 16(R2), [V16.S4]
-	VLD1.P 16(R3), [V17.S4]
-	VLD1.P 16(R4), [V18.S4]
-	VLD1.P 16(R5), [V19.S4]
+	FOUR4
 	LANES4(0, 24, 25)
 	LANES4(1, 26, 27)
 	LANES4(2, 28, 29)
@@ -214,16 +212,9 @@ less4:
 	ADDS $4, R12, R12
 	BEQ  store4
 single4:
-	VLD1.P 32(R11), [V24.S4, V25.S4]
-	ROW(R2, V16, V0, V1)
-	ROW(R3, V17, V2, V3)
-	ROW(R4, V18, V4, V5)
-	ROW(R5, V19, V6, V7)
+	SINGLE4
 	SUBS $1, R12, R12
 	BNE  single4
 store4:
-	PUT(V0, V1)
-	PUT(V2, V3)
-	PUT(V4, V5)
-	PUT(V6, V7)
+	PUT4
 	RET

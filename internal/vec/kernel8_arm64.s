@@ -1,7 +1,7 @@
 //go:build arm64 && !purego
 
 #include "textflag.h"
-#include "words_arm64.h"
+#include "macros_arm64.h"
 
 // The codes of sixteen columns in V4-V7 times group i of each row in V0-V3.
 #define QUAD(i) \

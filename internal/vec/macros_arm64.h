@@ -1,4 +1,19 @@
-// Instructions of NEON that Go's assembler does not know, as words. d, n and m are numbers
+// What the kernels of NEON share.
+
+#define ZERO4 \
+	VEOR V0.B16, V0.B16, V0.B16 \
+	VEOR V1.B16, V1.B16, V1.B16 \
+	VEOR V2.B16, V2.B16, V2.B16 \
+	VEOR V3.B16, V3.B16, V3.B16
+
+#define ZERO8 \
+	ZERO4                       \
+	VEOR V4.B16, V4.B16, V4.B16 \
+	VEOR V5.B16, V5.B16, V5.B16 \
+	VEOR V6.B16, V6.B16, V6.B16 \
+	VEOR V7.B16, V7.B16, V7.B16
+
+// Instructions that Go's assembler does not know, as words. d, n and m are numbers
 // of vector registers; i is that of a group of four bytes in m, lane that of a float.
 #define ADDP4(m, n, d) WORD $(0x4EA0BC00 | (m)<<16 | (n)<<5 | (d))
 #define BIC16(m, n, d) WORD $(0x4E601C00 | (m)<<16 | (n)<<5 | (d)) // n &^ m
