@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 	"modulate":                              {"encoder", "internal/vec", "internal/safetensors", "internal/atomicfile", "internal/snapshot", "internal/cow"},
 	"index":                                 {"internal/vec", "internal/text", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"index/indextest":                       {"index"},
+	"index/late":                            {"internal/vec"},
 	"index/inverted":                        {"internal/text", "internal/snapshot", "internal/cow", "internal/section"},
 	"encoder/onnx":                          {"encoder", "internal/onnxfile", "internal/regular", "encoder/tokenizer"},
 	"encoder/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "encoder/provision/internal/clientconf", "encoder/provision/internal/web"},
