@@ -94,7 +94,10 @@ type fusedRetriever struct {
 func (r fusedRetriever) bytes() int64 { return bytesOf(r.dense) + r.words.Bytes() }
 
 func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
-	depth := max(fusionDepth, 2*k)
+	return r.retrieve(ctx, questions, max(fusionDepth, 2*k), k)
+}
+
+func (r fusedRetriever) retrieve(ctx context.Context, questions []Question, depth, k int) ([][]Hit, error) {
 	near, err := r.dense.Retrieve(ctx, questions, depth)
 	if err != nil {
 		return nil, err

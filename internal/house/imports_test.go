@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"bench/report":                          {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":                            {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
 	"bench/sure":                            {"bench", "bench/stat", "encoder"},
-	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text", "modulate/local"},
+	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local"},
 	"bench/peers":                           {"bench", "index", "internal/snapshot"},
 	"bench/plot":                            {},
 	"bench/stat":                            {},
