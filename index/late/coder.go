@@ -136,29 +136,35 @@ func quantize(code, trial []byte, y []float32, bits int) (scale uint16) {
 	for _, x := range y {
 		top = max(top, x, -x)
 	}
-	levels := topOf(bits)
 	clear(code)
 	if top == 0 {
 		return 0
 	}
-	best, with := -1.0, 0.0
+	levels := int32(topOf(bits))
+	half := float32(levels+1) / 2
+	best := float32(-1)
 	for _, clip := range clips[bits] {
-		f := float32(levels+1) / (2 * clip * top)
-		var along, squares float64
+		f := half / (clip * top)
+		var along float32
+		var squares int32
 		for i, x := range y {
-			u := min(max(int(math.Floor(float64(x*f)))+(levels+1)/2, 0), levels)
+			u := min(max(int32(x*f+half), 0), levels)
 			trial[i] = byte(u)
-			v := float64(2*u - levels)
-			along += v * float64(x)
+			v := 2*u - levels
+			along += float32(v) * x
 			squares += v * v
 		}
-		if near := along / math.Sqrt(squares); near > best {
-			best, with = near, along
+		if near := along / float32(math.Sqrt(float64(squares))); near > best {
+			best = near
 			copy(code, trial[:len(y)])
 		}
 	}
+	var along float64
+	for i, x := range y {
+		along += float64(2*int32(code[i])-levels) * float64(x)
+	}
 	// The scale makes the cosine of y with its own code 1.
-	return uint16(min(math.Round(1/(with*float64(unitOf(bits)))), 65535))
+	return uint16(min(math.Round(1/(along*float64(unitOf(bits)))), 65535))
 }
 
 // clips are the shares of the largest component at which codes end, to choose from.

@@ -90,30 +90,31 @@ func topOf(bits int) int { return 1<<bits - 1 }
 // unitOf is what scales are counted in.
 func unitOf(bits int) float32 { return 2 / (65535 * float32(topOf(bits))) }
 
-// block unpacks block i to dst, 64 bytes a group, and its scales. A short block's last code
-// stands in the places that are left. It returns how many codes the block has.
-func (c Codes) block(dst, scratch []byte, scales *[vec.SimLanes]float32, i int) (w int) {
+// block makes s.sim of block i, unpacked. It returns how many codes the block has; behind them may lie anything.
+func (c Codes) block(s *queryScratch, i int) (w int) {
 	from := i * vec.SimLanes
 	w = min(vec.SimLanes, c.n-from)
-	unit, groups, size := unitOf(c.bits), groupsOf(c.rank), codeSize(c.rank, c.bits)
-	for j := range scales {
-		at := from + min(j, w-1)
-		scales[j] = unit * float32(binary.LittleEndian.Uint16(c.scales[2*at:]))
-	}
+	groups, size := groupsOf(c.rank), codeSize(c.rank, c.bits)
 	packed := c.blocks[from*size : (from+w)*size]
+	scales := c.scales[2*from : 2*(from+w)]
+	s.sim.Unit, s.sim.Bits = unitOf(c.bits), c.bits
 	if w == vec.SimLanes {
-		vec.UnpackCodes(dst, packed, c.bits)
+		s.sim.Scales, s.sim.Block = scales, packed
+		if c.bits < 8 {
+			s.sim.Block = s.block
+			vec.UnpackCodes(s.block, packed, c.bits)
+		}
 		return w
 	}
-	scratch = scratch[:4*w*groups]
-	vec.UnpackCodes(scratch, packed, c.bits)
-	for g := range groups {
-		row, from := dst[g*4*vec.SimLanes:(g+1)*4*vec.SimLanes], scratch[g*4*w:(g+1)*4*w]
-		copy(row, from)
-		last := from[len(from)-4:]
-		for j := 4 * w; j < len(row); j += 4 {
-			copy(row[j:], last)
-		}
+	short := packed
+	if c.bits < 8 {
+		short = s.packed[:4*w*groups]
+		vec.UnpackCodes(short, packed, c.bits)
 	}
+	for g := range groups {
+		copy(s.block[g*4*vec.SimLanes:], short[g*4*w:(g+1)*4*w])
+	}
+	copy(s.tail[:], scales)
+	s.sim.Scales, s.sim.Block = s.tail[:], s.block
 	return w
 }

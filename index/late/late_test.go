@@ -3,6 +3,7 @@ package late_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -168,5 +169,55 @@ func TestScoreAll(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(20, func() { _ = q.ScoreAll(context.Background(), scores, all) }); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkScoreAll is the work of one search: 200 candidates of 100 tokens against a query of 12.
+func BenchmarkScoreAll(b *testing.B) {
+	const dim = 384
+	basis := fit(b, cloud(1, 3000, dim), dim, late.DefaultRank)
+	q, err := late.NewQuery(cloud(3, 12, dim), nil, nil, basis)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, bits := range []int{2, 4, 8} {
+		var all [][]byte
+		for i := range 200 {
+			data, err := late.Coder{Basis: basis, Bits: bits}.Encode(nil, cloud(uint64(i), 100, dim), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			all = append(all, data)
+		}
+		scores := make([]float64, len(all))
+		b.Run(fmt.Sprintf("%d bits", bits), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := q.ScoreAll(context.Background(), scores, all); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	const dim = 384
+	states := cloud(1, 3000, dim)
+	basis := fit(b, states, dim, late.DefaultRank)
+	var data []byte
+	for b.Loop() {
+		var err error
+		if data, err = (late.Coder{Basis: basis}).Encode(data[:0], states[:100*dim], nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFitBasis(b *testing.B) {
+	const dim = 1024
+	states := cloud(1, 3000, dim)
+	for b.Loop() {
+		fit(b, states, dim, late.DefaultRank)
 	}
 }

@@ -27,8 +27,8 @@ type view struct {
 
 // sides are unit vectors as whole numbers.
 type sides struct {
-	codes  []int8    // [tokens × groups × 4]
-	sums   []int32   // of the codes of each
+	codes  []int8    // [tokens × groups × 4], tokens rounded up to a multiple of vec.SimTokens
+	sums   []int32   // of the codes of each of these
 	scales []float32 // of each
 }
 
@@ -82,7 +82,8 @@ func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis)
 // sidesOf rounds the directions of rows.
 func sidesOf(rows []float32, rank int, top float32) sides {
 	n, wide := len(rows)/rank, 4*groupsOf(rank)
-	s := sides{codes: make([]int8, n*wide), sums: make([]int32, n), scales: make([]float32, n)}
+	tall := (n + vec.SimTokens - 1) / vec.SimTokens * vec.SimTokens
+	s := sides{codes: make([]int8, tall*wide), sums: make([]int32, tall), scales: make([]float32, n)}
 	for i := range n {
 		row := rows[i*rank : (i+1)*rank]
 		var most float32
@@ -138,14 +139,15 @@ func (q *Query) score(c Codes, s *queryScratch) (float64, error) {
 	if err != nil || q.total == 0 || c.n == 0 {
 		return 0, err
 	}
-	n, groups := len(q.tokens), groupsOf(c.rank)
-	s.size(n, groups)
-	for i := range s.best {
-		s.best[i] = float32(math.Inf(-1))
-	}
-	for i := range (c.n + vec.SimLanes - 1) / vec.SimLanes {
-		c.block(s.block, s.packed, &s.scales, i)
-		vec.MaxSim(s.best, side.codes, side.sums, s.block, &s.scales, c.bits)
+	s.size(len(side.sums), groupsOf(c.rank))
+	for i := blocksOf(c.n) - 1; i >= 0; i-- {
+		w := c.block(s, i)
+		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
+		if w < vec.SimLanes { // the last block, and the first here
+			for at := 0; at < len(s.best); at += vec.SimLanes {
+				below(s.best[at+w : at+vec.SimLanes])
+			}
+		}
 	}
 	var sum float64
 	for t, w := range q.weights {
@@ -203,18 +205,15 @@ func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	}
 	s := queryScratches.Get().(*queryScratch)
 	defer queryScratches.Put(s)
-	n, at := len(q.tokens), len(dst)
-	s.size(n, groupsOf(c.rank))
+	at := len(dst)
 	for t, w := range q.weights {
 		dst = append(dst, Tie{Query: q.tokens[t], Weight: float64(w) / q.total, Cosine: math.Inf(-1)})
 	}
-	for i := range (c.n + vec.SimLanes - 1) / vec.SimLanes {
-		w := c.block(s.block, s.packed, &s.scales, i)
-		for j := range s.best {
-			s.best[j] = float32(math.Inf(-1))
-		}
-		vec.MaxSim(s.best, side.codes, side.sums, s.block, &s.scales, c.bits)
-		for t := range n {
+	for i := range blocksOf(c.n) {
+		s.size(len(side.sums), groupsOf(c.rank))
+		w := c.block(s, i)
+		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
+		for t := range q.tokens {
 			tie := &dst[at+t]
 			for j := range w {
 				cosine := float64(side.scales[t] * s.best[t*vec.SimLanes+j])
@@ -228,22 +227,35 @@ func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	return dst, nil
 }
 
+// blocksOf is the number of blocks of n codes.
+func blocksOf(n int) int { return (n + vec.SimLanes - 1) / vec.SimLanes }
+
 type queryScratch struct {
 	best          []float32 // [tokens × lanes]
+	sim           vec.Sim
 	block, packed []byte
-	scales        [vec.SimLanes]float32
+	tail          [2 * vec.SimLanes]byte // scales of a short block
 }
 
-// size makes room for n tokens and codes of so many groups.
+// size makes room for n tokens and codes of so many groups; best is below all cosines.
 func (s *queryScratch) size(n, groups int) {
 	if cap(s.best) < n*vec.SimLanes {
 		s.best = make([]float32, n*vec.SimLanes)
 	}
 	s.best = s.best[:n*vec.SimLanes]
+	below(s.best)
 	if wide := groups * 4 * vec.SimLanes; cap(s.block) < wide {
 		s.block, s.packed = make([]byte, wide), make([]byte, wide)
 	}
 	s.block = s.block[:groups*4*vec.SimLanes]
+	s.packed = s.packed[:cap(s.packed)]
+}
+
+// below sets all of best to less than any cosine.
+func below(best []float32) {
+	for i := range best {
+		best[i] = -math.MaxFloat32
+	}
 }
 
 var queryScratches = sync.Pool{New: func() any { return new(queryScratch) }}
