@@ -64,7 +64,7 @@ func (c Coder) Size(n int) int {
 // Encode appends the codes of a passage to dst: of its states [n × Dim], row by row, without
 // the rows that skip marks. skip is what encoder.Tokens calls Special, or nil for none. A passage of which
 // nothing is left has codes, too. ErrOptions, ErrLength, or ErrNotFinite; dst is then as it
-// was. Cost n·Dim·Rank, memory 4·n·Rank for the time of the call, kept for the next.
+// was. Cost n·Dim·Rank; memory 4·n·(Dim+Rank), kept for the next call.
 func (c Coder) Encode(dst []byte, states []float32, skip []bool) ([]byte, error) {
 	c, err := c.fill()
 	if err != nil {
@@ -76,7 +76,8 @@ func (c Coder) Encode(dst []byte, states []float32, skip []bool) ([]byte, error)
 	if s.kept, err = kept(s.kept[:0], states, b.dim, skip); err != nil {
 		return dst, err
 	}
-	if s.rows, err = b.projectKept(s.rows[:0], states, s.kept); err != nil {
+	s.states = gather(s.states[:0], states, b.dim, s.kept)
+	if s.rows, err = b.Project(s.rows[:0], s.states); err != nil {
 		return dst, err
 	}
 	n := len(s.kept)
@@ -124,8 +125,13 @@ func (c Coder) append(dst []byte, rows []float32, states int, s *coderScratch) [
 // pack puts four components to place at of a block of unpacked bytes.
 func pack(block []byte, at int, four []byte, bits int) {
 	part := at / len(block) // which share of the block
-	for k, x := range four {
-		block[at-part*len(block)+k] |= x << (part * bits)
+	at -= part * len(block)
+	for _, x := range four {
+		if at == len(block) {
+			part, at = part+1, 0
+		}
+		block[at] |= x << (part * bits)
+		at++
 	}
 }
 
@@ -202,22 +208,17 @@ func kept(dst []int, states []float32, dim int, skip []bool) ([]int, error) {
 	return dst, nil
 }
 
-// projectKept is Project for some rows, run by run.
-func (b *Basis) projectKept(dst, states []float32, kept []int) ([]float32, error) {
-	var err error
-	for len(kept) > 0 && err == nil {
-		n := 1
-		for n < len(kept) && kept[n] == kept[0]+n {
-			n++
-		}
-		dst, err = b.Project(dst, states[kept[0]*b.dim:(kept[0]+n)*b.dim])
-		kept = kept[n:]
+// gather appends some rows of states to dst.
+func gather(dst, states []float32, dim int, rows []int) []float32 {
+	for _, i := range rows {
+		dst = append(dst, states[i*dim:(i+1)*dim]...)
 	}
-	return dst, err
+	return dst
 }
 
 type coderScratch struct {
 	kept        []int
+	states      []float32
 	rows        []float32
 	code, trial []byte
 }

@@ -39,6 +39,11 @@ func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 		center[i] = float32(x)
 	}
 	cov := covariance(states, center, n, dim)
+	for _, x := range cov {
+		if x-x != 0 {
+			return nil, fmt.Errorf("%w: they are so long that their variance is not", ErrNotFinite)
+		}
+	}
 	axes := make([]float32, rank*dim)
 	leading(axes, cov, dim, rank)
 	return newBasis(center, axes, dim, rank), nil
@@ -64,7 +69,7 @@ func covariance(states, center []float32, n, dim int) []float64 {
 const (
 	beside     = 32   // directions that are iterated beyond those asked for
 	iterations = 60   // at most
-	still      = 1e-7 // the variance that is kept grows by less than this share: done
+	still      = 1e-6 // the variance that is kept grows by less than this share: done
 )
 
 // leading writes the rank leading eigenvectors of a [dim × dim], symmetric and not negative, to axes, a row each, the
@@ -97,22 +102,20 @@ func leading(axes []float32, a []float64, dim, rank int) {
 			q[i] = float64(y)
 		}
 		orthonormal(q, wide, dim)
-		if wide < dim && kept-before <= still*kept && before > 0 {
-			break
-		}
-		if wide == dim { // the space is all there is
+		if wide == dim || before > 0 && kept-before <= still*kept { // the space is all there is, or holds still
 			break
 		}
 	}
 	// The directions within the space, by the eigenvectors of q·a·qᵀ.
 	product()
+	y := make([]float64, wide*dim)
+	for i, x := range y32 {
+		y[i] = float64(x)
+	}
 	small := make([]float64, wide*wide)
 	for i := range wide {
 		for j := range i + 1 {
-			var s float64
-			for k, x := range q[i*dim : (i+1)*dim] {
-				s += x * float64(y32[j*dim+k])
-			}
+			s := dot(q[i*dim:(i+1)*dim], y[j*dim:(j+1)*dim])
 			small[i*wide+j], small[j*wide+i] = s, s
 		}
 	}
@@ -138,45 +141,53 @@ func leading(axes []float32, a []float64, dim, rank int) {
 	}
 }
 
-// orthonormal makes the rows of q [n × dim] orthonormal, by Gram and Schmidt, twice. A row that lies in
-// the space of those before it is replaced by a unit vector that does not.
+// orthonormal makes the rows of q [n × dim] orthonormal, by Gram and Schmidt: twice where the first time leaves little,
+// and with it the errors of what is taken off. A row in the space of those before it is replaced by one that is not.
 func orthonormal(q []float64, n, dim int) {
 	at := 0
 	for i := range n {
 		row := q[i*dim : (i+1)*dim]
-		for {
-			before := length(row)
-			for range 2 {
-				for j := range i {
-					other := q[j*dim : (j+1)*dim]
-					var s float64
-					for k, x := range row {
-						s += x * other[k]
-					}
-					for k, x := range other {
-						row[k] -= s * x
-					}
+		first := math.Sqrt(dot(row, row))
+		for before := first; ; {
+			for j := range i {
+				other := q[j*dim : (j+1)*dim]
+				s := dot(row, other)
+				for k, x := range other {
+					row[k] -= s * x
 				}
 			}
-			if l := length(row); l > 1e-10*before && l > 0 {
+			after := math.Sqrt(dot(row, row))
+			if after > 0.5*before {
 				for k := range row {
-					row[k] /= l
+					row[k] /= after
 				}
 				break
 			}
-			clear(row)
-			row[at] = 1
-			at++
+			if before = after; !(after > 1e-10*first) {
+				clear(row)
+				row[at] = 1
+				at++
+				first, before = 1, 1
+			}
 		}
 	}
 }
 
-func length(x []float64) float64 {
-	var s float64
-	for _, v := range x {
-		s += v * v
+// dot has four sums, which do not wait for each other.
+func dot(x, y []float64) float64 {
+	y = y[:len(x)]
+	var s0, s1, s2, s3 float64
+	for len(x) >= 4 {
+		s0 += x[0] * y[0]
+		s1 += x[1] * y[1]
+		s2 += x[2] * y[2]
+		s3 += x[3] * y[3]
+		x, y = x[4:], y[4:]
 	}
-	return math.Sqrt(s)
+	for i, v := range x {
+		s0 += v * y[i]
+	}
+	return s0 + s1 + (s2 + s3)
 }
 
 // jacobi returns the eigenvectors of the symmetric a [n × n], which it spoils, as columns, and the order of these by

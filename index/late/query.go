@@ -66,11 +66,12 @@ func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis)
 			q.total += float64(w)
 		}
 	}
+	own := gather(nil, states, dim, q.tokens)
 	for _, b := range bases {
 		if b.dim != dim {
 			return nil, fmt.Errorf("%w: a basis of %d dimensions beside one of %d", ErrLength, b.dim, dim)
 		}
-		at, err := b.projectKept(nil, states, q.tokens)
+		at, err := b.Project(nil, own)
 		if err != nil {
 			return nil, err
 		}
