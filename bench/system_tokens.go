@@ -76,7 +76,9 @@ func parseTokens(arg string) (tokenOptions, error) {
 		case "rank":
 			number(&o.kind.rank, 1, late.MaxRank)
 		case "bits":
-			number(&o.kind.bits, 2, 8)
+			if number(&o.kind.bits, 2, 8); err == nil && !slices.Contains([]int{2, 4, 8}, o.kind.bits) {
+				err = strconv.ErrRange
+			}
 		case "pool":
 			number(&o.kind.pool, 1, 3)
 		case "states":
@@ -124,8 +126,11 @@ func tokensBehind(full, system, options string) (System, error) {
 				return nil, nil, err
 			}
 			leg, ok := r.(candidateRetriever)
+			if dense, alone := r.(denseRetriever); alone {
+				leg, ok = oneLeg{dense}, true
+			}
 			if !ok {
-				return nil, nil, fmt.Errorf("%w: %s names no candidates that tokens could be added to; use dense, a stack of variants, rlr-local or a fusion", ErrOption, base.Name)
+				return nil, nil, fmt.Errorf("%w: %s has no scores that tokens could be added to; use dense, a stack of variants, rlr-local or a fusion", ErrOption, base.Name)
 			}
 			scorer, err := s.tokenScorer(ctx, o, r)
 			if err != nil {
@@ -143,7 +148,12 @@ type candidateRetriever interface {
 	candidates(ctx context.Context, questions []Question, depth int) ([][]Hit, error)
 }
 
-func (r vectorRetriever) candidates(ctx context.Context, questions []Question, depth int) ([][]Hit, error) {
+// oneLeg is a dense leg as a system.
+type oneLeg struct{ denseRetriever }
+
+func (r oneLeg) bytes() int64 { return bytesOf(r.denseRetriever) }
+
+func (r oneLeg) candidates(ctx context.Context, questions []Question, depth int) ([][]Hit, error) {
 	return r.Retrieve(ctx, questions, depth)
 }
 
