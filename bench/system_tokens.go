@@ -45,14 +45,14 @@ var Tokens = RegisterSystem(SystemKind{
 type tokenOptions struct {
 	weight float64 // γ
 	guard  int     // from so many tokens of the query on, γ falls as their number grows; 0 never
-	depth  int     // candidates of each leg
+	depth  int     // candidates of each leg; 0 as many as without the term
 	states string  // of the query: plain, shift, each
 	kind   codesKind
 }
 
 // parseTokens reads NAME=VALUE/NAME=VALUE.
 func parseTokens(arg string) (tokenOptions, error) {
-	o := tokenOptions{weight: 0.5, depth: fusionDepth, states: "plain", kind: codesKind{late.DefaultRank, late.DefaultBits, 1}}
+	o := tokenOptions{weight: 0.5, guard: 16, states: "plain", kind: codesKind{late.DefaultRank, late.DefaultBits, 1}}
 	if arg == "" {
 		return o, nil
 	}
@@ -89,7 +89,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 			err = strconv.ErrSyntax
 		}
 		if err != nil {
-			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=0.5/guard=32/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
+			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=0.5/guard=16/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
 		}
 	}
 	return o, nil
@@ -268,7 +268,11 @@ type tokenRetriever struct {
 func (r tokenRetriever) bytes() int64 { return bytesOf(r.leg) + r.scorer.codes.bytes() }
 
 func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
-	out, err := r.leg.candidates(ctx, questions, max(r.scorer.depth, 2*k))
+	depth := r.scorer.depth
+	if depth == 0 {
+		depth = max(fusionDepth, 2*k)
+	}
+	out, err := r.leg.candidates(ctx, questions, depth)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (e stateCounter) Encode(ctx context.Context, role encoder.Role, in []encode
 }
 
 func TestTokens(t *testing.T) {
-	systems := []string{"dense", "dense+tokens", "tokens", "dense+tokens:weight=0", "hybrid", "hybrid+tokens", "hybrid+tokens:weight=0",
+	systems := []string{"dense", "dense+tokens", "tokens", "dense+tokens:weight=0", "hybrid", "hybrid+tokens", "hybrid+tokens:weight=0", "hybrid+tokens:depth=1",
 		"rlr+tokens:states=plain", "rlr+tokens:states=shift", "rlr+tokens:states=each", "rlr-local+tokens", "dense+tokens:bits=2/pool=3/rank=16"}
 	rep, err := Run(context.Background(), encoder.NewHash(64), Options{Data: townCorpus(t, 60), Systems: systems, Tasks: []string{"query", "keyword"}})
 	if err != nil {
@@ -60,6 +60,9 @@ func TestTokens(t *testing.T) {
 	}
 	if moved == 0 {
 		t.Error("no way of moving the states changed anything")
+	}
+	if x := got["hybrid+tokens:depth=1 query"]["recall@100"]; !(x > 0.1 && x < got["hybrid+tokens query"]["recall@100"]) {
+		t.Errorf("recall of one candidate a leg: %g", x)
 	}
 	if x, y := rep.BytesPerPassage["dense+tokens"], rep.BytesPerPassage["dense"]; !(x > y+500) {
 		t.Errorf("%g bytes a passage with tokens, %g without", x, y)
@@ -150,7 +153,7 @@ func TestTokenSystemsRefuse(t *testing.T) {
 		}
 	}
 	dir := townCorpus(t, 10)
-	for _, name := range []string{"bm25+tokens", "lexical:slr+tokens", "rlr-local+tokens:states=shift"} {
+	for _, name := range []string{"bm25+tokens", "sparse:slr+tokens", "rlr-local+tokens:states=shift"} {
 		if _, err := Run(context.Background(), encoder.NewHash(16), Options{Data: dir, Systems: []string{name}, Tasks: []string{"query"}}); err == nil {
 			t.Errorf("%s was measured", name)
 		}
