@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -43,7 +44,7 @@ var Tokens = RegisterSystem(SystemKind{
 
 // tokenOptions shape the term.
 type tokenOptions struct {
-	weight float64 // γ
+	weight float64 // γ; -1 says the one that was chosen
 	guard  int     // from so many tokens of the query on, γ falls as their number grows; 0 never
 	depth  int     // candidates of each leg; 0 as many as without the term
 	states string  // of the query: plain, shift, each
@@ -52,7 +53,7 @@ type tokenOptions struct {
 
 // parseTokens reads NAME=VALUE/NAME=VALUE.
 func parseTokens(arg string) (tokenOptions, error) {
-	o := tokenOptions{weight: 0.5, guard: 16, states: "plain", kind: codesKind{late.DefaultRank, late.DefaultBits, 1}}
+	o := tokenOptions{weight: -1, guard: 16, states: "plain", kind: codesKind{late.DefaultRank, late.DefaultBits, 1}}
 	if arg == "" {
 		return o, nil
 	}
@@ -94,6 +95,10 @@ func parseTokens(arg string) (tokenOptions, error) {
 	}
 	return o, nil
 }
+
+// Weights of the term (docs/METHOD.md): in the scores of a fusion, which have the words already, and in those of a
+// dense leg alone.
+const besideWords, besideVectors = 0.5, 1
 
 // cutTokens splits SYSTEM+tokens:OPTIONS.
 func cutTokens(name string) (system, options string, ok bool) {
@@ -144,8 +149,13 @@ func tokensBehind(full, system, options string) (System, error) {
 // candidateRetriever is a system that names candidates with absolute scores.
 type candidateRetriever interface {
 	Retriever
-	// candidates returns the candidates of each question that legs of a depth name, in any order.
-	candidates(ctx context.Context, questions []Question, depth int) ([][]Hit, error)
+	// candidates returns the candidates of each question that legs of a depth name, in any order, with
+	// their scores.
+	candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error)
+}
+
+func (r fusedRetriever) candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
+	return r.fuseAll(ctx, questions, depth)
 }
 
 // oneLeg is a dense leg as a system.
@@ -153,12 +163,15 @@ type oneLeg struct{ denseRetriever }
 
 func (r oneLeg) bytes() int64 { return bytesOf(r.denseRetriever) }
 
-func (r oneLeg) candidates(ctx context.Context, questions []Question, depth int) ([][]Hit, error) {
-	return r.Retrieve(ctx, questions, depth)
-}
-
-func (r fusedRetriever) candidates(ctx context.Context, questions []Question, depth int) ([][]Hit, error) {
-	return r.retrieve(ctx, questions, depth, 2*depth)
+func (r oneLeg) candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
+	near, err := r.Retrieve(ctx, questions, depth)
+	out := make([][]fusion.Candidate, len(near))
+	for i, hits := range near {
+		for _, h := range hits {
+			out[i] = append(out[i], fusion.Candidate{Ord: uint64(h.Target), Score: h.Score})
+		}
+	}
+	return out, err
 }
 
 // tokenScorer scores passages by their token states.
@@ -172,6 +185,12 @@ type tokenScorer struct {
 
 func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever) (tokenScorer, error) {
 	r := tokenScorer{tokenOptions: o, dim: s.Encoder.Dim()}
+	if _, one := leg.(denseRetriever); r.weight < 0 {
+		r.weight = besideWords
+		if one {
+			r.weight = besideVectors
+		}
+	}
 	if o.states != "plain" {
 		if f, ok := leg.(fusedRetriever); ok {
 			leg = f.dense
@@ -272,25 +291,27 @@ func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k in
 	if depth == 0 {
 		depth = max(fusionDepth, 2*k)
 	}
-	out, err := r.leg.candidates(ctx, questions, depth)
+	all, err := r.leg.candidates(ctx, questions, depth)
 	if err != nil {
 		return nil, err
 	}
+	out := make([][]Hit, len(questions))
 	err = parallel(ctx, len(questions), func(i int) error {
 		query, weight, err := r.scorer.query(questions[i])
 		if err != nil {
 			return err
 		}
-		hits := out[i]
-		codes, scores := make([][]byte, len(hits)), make([]float64, len(hits))
-		for j, h := range hits {
-			codes[j] = r.scorer.codes.codes[h.Target]
+		cs := all[i]
+		codes, scores := make([][]byte, len(cs)), make([]float64, len(cs))
+		for j, c := range cs {
+			codes[j] = r.scorer.codes.codes[c.Ord]
 		}
 		if err := query.ScoreAll(ctx, scores, codes); err != nil {
 			return err
 		}
-		for j, s := range scores {
-			hits[j].Score += weight * s
+		hits := make([]Hit, len(cs))
+		for j, c := range cs {
+			hits[j] = Hit{Target: int(c.Ord), Score: c.Score + weight*fusion.Answered(scores[j], c.Presence)}
 		}
 		out[i] = bestHits(hits, k)
 		return nil

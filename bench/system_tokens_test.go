@@ -52,15 +52,6 @@ func TestTokens(t *testing.T) {
 			t.Errorf("tokens%s: %g", task, x)
 		}
 	}
-	plain, moved := got["rlr+tokens:states=plain query"], 0
-	for _, states := range []string{"shift", "each"} {
-		if !reflect.DeepEqual(got["rlr+tokens:states="+states+" query"], plain) {
-			moved++
-		}
-	}
-	if moved == 0 {
-		t.Error("no way of moving the states changed anything")
-	}
 	if x := got["hybrid+tokens:depth=1 query"]["recall@100"]; !(x > 0.1 && x < got["hybrid+tokens query"]["recall@100"]) {
 		t.Errorf("recall of one candidate a leg: %g", x)
 	}
@@ -111,6 +102,23 @@ func TestTokenCodesAreKept(t *testing.T) {
 		if asked == 0 || !reflect.DeepEqual(first.Results, again.Results) {
 			t.Errorf("%s: asked for %d passages, or measured otherwise", name, asked)
 		}
+	}
+}
+
+// States that move with the vector of the query: by its shift, or each as if it were the vector.
+func TestMovedStates(t *testing.T) {
+	q := Question{Output: encoder.Output{Dense: []float32{0.6, 0.8}, Hidden: []float32{3, 0, 0, 4}}}
+	r := tokenScorer{dim: 2, vector: func(dst []float32, q Question) []float32 {
+		return append(dst, q.Output.Dense[0]+1, 2*q.Output.Dense[1])
+	}}
+	for states, want := range map[string][]float32{"shift": {5.5, 2, 2.5, 6}, "each": {6, 0, 4, 8}} { // the mean state is 2.5 long
+		r.states = states
+		if got := r.moved(q); !slices.EqualFunc(got, want, func(x, y float32) bool { return math.Abs(float64(x-y)) < 1e-5 }) {
+			t.Errorf("%s: %v, want %v", states, got, want)
+		}
+	}
+	if r.vector = nil; &r.moved(q)[0] != &q.Output.Hidden[0] {
+		t.Error("plain states were copied")
 	}
 }
 
