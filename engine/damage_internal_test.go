@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -33,7 +34,7 @@ type lateDamage struct {
 	first int // of qs
 }
 
-var lateOptions = Options{ChunkTokens: 60, Local: true, NoSync: true}
+var lateOptions = Options{ChunkTokens: 60, Local: true, NoSync: true, TokenStates: TokenStatesOn}
 
 func newLateDamage(t *testing.T) *lateDamage {
 	t.Helper()
@@ -48,6 +49,8 @@ func newLateDamage(t *testing.T) *lateDamage {
 		}
 		return &l
 	}
+	tokenTail = 200 << 10
+	defer func() { tokenTail = 0 }()
 	l := &lateDamage{dir: t.TempDir(), files: map[string][]byte{}, qs: append(slices.Clone(probing[:8]), Query{Text: "unit w3", Filter: filter.Prefix("note", "1")})}
 	e := opened(t, l.dir, lateOptions, AutoHNSW)
 	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 900)
@@ -59,7 +62,7 @@ func newLateDamage(t *testing.T) *lateDamage {
 	l.want = answers(t, e, l.qs)
 	closed(t, e)
 	files, err := filepath.Glob(filepath.Join(l.dir, "derived", "*.snap"))
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != 8 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
@@ -156,6 +159,9 @@ func TestLateDamage(t *testing.T) {
 			}
 			e := opened(t, l.dir, lateOptions, AutoHNSW)
 			met := l.use(t, e, what)
+			if tokens.BlockName(name) != "" {
+				late["blocks"] += met
+			}
 			late[name] += met
 			flushed(t, e)
 			sameAnswers(t, what, answers(t, e, l.qs), l.want, l.qs)
@@ -169,7 +175,7 @@ func TestLateDamage(t *testing.T) {
 		}
 	}
 	// Those of live ordinals and, in so small a corpus, of columns are read at open.
-	for _, name := range []string{"flat-int8.snap", "words.snap", "sums.snap", "local.snap"} {
+	for _, name := range []string{"flat-int8.snap", "words.snap", "sums.snap", "local.snap", "blocks"} {
 		if late[name] == 0 {
 			t.Errorf("no search has met damage in %s", name)
 		}
@@ -204,7 +210,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 			}
 			closed(t, e)
 		}
-		if found == 0 && name != "live.snap" && name != "columns.snap" { // these are read at open
+		if found == 0 && name != "live.snap" && name != "columns.snap" && name != "tokens.snap" { // these are read at open
 			t.Errorf("no damage in %s was found", name)
 		}
 	}

@@ -51,6 +51,7 @@ type exportHead struct {
 	Language  string              `json:"language,omitempty"`
 	Vectors   bool                `json:"vectors"`
 	Encoder   encoder.Fingerprint `json:"encoder"` // without its probe where there are no vectors
+	Bases     [][]byte            `json:"bases,omitempty"` // of the codes in rows, as they are stored
 }
 
 // exportedBytes are in base64.

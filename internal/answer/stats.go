@@ -37,6 +37,7 @@ type Memory struct {
 	Columns int64 `json:"columns"`
 	RLR     int64 `json:"rlr"`
 	Local   int64 `json:"local"`
+	Tokens  int64 `json:"tokens"` // codes of token states
 }
 
 // Bridge is one fitted bridge.

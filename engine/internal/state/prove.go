@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -126,6 +127,11 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 			}
 			if !lists(id, row.Tokens) {
 				p.miss(fileSums, "chunk %d of version %d has other tokens", i, ord)
+			}
+			if codes, err := s.Tokens.Get(id); err != nil {
+				return err
+			} else if !bytes.Equal(codes, row.Codes) {
+				p.miss(fileTokens, "the codes of chunk %d of version %d are not the stored ones", i, ord)
 			}
 			if s.Local != nil && !s.Local.Has(id) && !fresh[id] {
 				p.miss(fileLocal, "chunk %d of version %d is missing", i, ord)
