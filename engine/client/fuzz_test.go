@@ -53,6 +53,9 @@ func (empty) Verify(context.Context, func(engine.Progress)) (r engine.VerifyRepo
 	return
 }
 func (empty) Flush(context.Context) error                                          { return nil }
+func (empty) KeepTokenStates(context.Context) (engine.TokenReport, error) {
+	return engine.TokenReport{}, nil
+}
 func (empty) Compact(context.Context) error                                        { return nil }
 func (empty) Export(context.Context, io.Writer, engine.ExportOptions) (int, error) { return 0, nil }
 func (empty) Import(_ context.Context, x *engine.Exported) (r engine.ImportReport, err error) {
