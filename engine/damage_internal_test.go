@@ -49,8 +49,6 @@ func newLateDamage(t *testing.T) *lateDamage {
 		}
 		return &l
 	}
-	tokenTail = 200 << 10
-	defer func() { tokenTail = 0 }()
 	l := &lateDamage{dir: t.TempDir(), files: map[string][]byte{}, qs: append(slices.Clone(probing[:8]), Query{Text: "unit w3", Filter: filter.Prefix("note", "1")})}
 	e := opened(t, l.dir, lateOptions, AutoHNSW)
 	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 900)

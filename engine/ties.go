@@ -116,4 +116,3 @@ func wordAt(s string, o encoder.Span) chunk.Span {
 	}
 	return w
 }
-

@@ -24,13 +24,6 @@ var keptOptions = Options{TokenStates: TokenStatesOn, ChunkTokens: 60, NoSync: t
 // tokenProbes are queries of every kind that compares tokens, and of some that do not.
 var tokenProbes = append(closedForms()[:6], Query{Text: "y1200 on z4", Mode: ModeDense, Fusion: Fusion{Tokens: 1}, K: 5000})
 
-// smallTails makes blocks of a few documents.
-func smallTails(t *testing.T) {
-	before := tokenTail
-	tokenTail = 4 << 10
-	t.Cleanup(func() { tokenTail = before })
-}
-
 // codedAll fails the test where a chunk's codes are not what its text makes by the
 // basis that they name.
 func codedAll(t *testing.T, when string, e *Engine) {
@@ -88,7 +81,6 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 // states, as the encoder gives them, up to what their codes lose; and what a search
 // ranks by holds it with its weight.
 func TestTokenScores(t *testing.T) {
-	smallTails(t)
 	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 200)...)
@@ -204,7 +196,6 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) fl
 // TestTokenUpkeep: whatever is added, replaced, patched, deleted and opened again, each chunk
 // has the codes of its text, in few blocks, and older states stay as they were.
 func TestTokenUpkeep(t *testing.T) {
-	smallTails(t)
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(4, 4))
 	e := opened(t, dir, keptOptions, AutoHNSW)
@@ -275,7 +266,6 @@ func TestTokenUpkeep(t *testing.T) {
 // TestTokenBasesGrow: a basis that was fitted on few states gives way to one of more, and
 // codes of both are searched; all of it is there after a restart, without derived files too.
 func TestTokenBasesGrow(t *testing.T) {
-	smallTails(t)
 	dir := t.TempDir()
 	e := opened(t, dir, keptOptions, AutoHNSW)
 	for i := range 6 { // one at a time, too few for a basis
@@ -316,7 +306,6 @@ func TestTokenBasesGrow(t *testing.T) {
 // TestKeepTokenStates: a database without them works as before, gets them, and keeps them
 // from then on; what was interrupted goes on.
 func TestKeepTokenStates(t *testing.T) {
-	smallTails(t)
 	dir := t.TempDir()
 	o := Options{ChunkTokens: 60, NoSync: true}
 	e := opened(t, dir, o, AutoHNSW)
@@ -445,7 +434,6 @@ func TestWithoutTokenStates(t *testing.T) {
 
 // TestTokenTravel: export, import, backup, restore and a change of the model carry them.
 func TestTokenTravel(t *testing.T) {
-	smallTails(t)
 	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(3, 3)), 0, 120)...)

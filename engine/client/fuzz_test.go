@@ -52,7 +52,7 @@ func (empty) Stats(context.Context) (s engine.Stats, err error)                 
 func (empty) Verify(context.Context, func(engine.Progress)) (r engine.VerifyReport, err error) {
 	return
 }
-func (empty) Flush(context.Context) error                                          { return nil }
+func (empty) Flush(context.Context) error { return nil }
 func (empty) KeepTokenStates(context.Context) (engine.TokenReport, error) {
 	return engine.TokenReport{}, nil
 }

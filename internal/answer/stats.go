@@ -26,8 +26,8 @@ type Stats struct {
 	Memory      Memory   `json:"memory"`
 
 	TokenStates TokenStates `json:"token_states"`
-	Stale       int      `json:"stale"`       // passages that RLR's factor does not know of in full
-	Reembedding bool     `json:"reembedding"` // a change of model is under way
+	Stale       int         `json:"stale"`       // passages that RLR's factor does not know of in full
+	Reembedding bool        `json:"reembedding"` // a change of model is under way
 }
 
 // TokenStates are what is kept of the states of tokens. The fields mean what those of
