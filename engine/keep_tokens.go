@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -46,7 +47,9 @@ func (e *Engine) KeepTokenStates(ctx context.Context) (rep TokenReport, err erro
 		return rep, fmt.Errorf("%w: token states are %q for this database; open it with another value of TokenStates", ErrInvalid, TokenStatesOff)
 	}
 	k := keeper{e: e, rep: &rep}
-	return rep, k.run(ctx)
+	err = k.run(ctx)
+	e.tokens.waiting.Store(false) // which is done
+	return rep, err
 }
 
 // codeWaiting gives their codes to the documents that came before there was a basis, where
@@ -68,10 +71,11 @@ type keeper struct {
 	e   *Engine
 	rep *TokenReport
 
-	most  int // if not 0, work is done only where documents with no more tokens lack codes
-	ords  []uint64
-	done  int
-	codes coding
+	most   int // if not 0, work is done for the first documents alone, if they have no more tokens
+	ords   []uint64
+	before *tokens.Codes // when the call began
+	done   int
+	codes  coding
 }
 
 // run codes all documents that lack codes.
@@ -83,13 +87,14 @@ func (k *keeper) run(ctx context.Context) error {
 	for ord := range ref.Value.Live.All {
 		k.ords = append(k.ords, ord)
 	}
+	k.before = ref.Value.Tokens // which stays mapped as long as the call runs
 	ref.Release()
 	k.codes.e = k.e
+	prepare := k.sample
 	if k.most > 0 {
-		if few, err := k.few(ctx); err != nil || !few {
-			return err
-		}
-	} else if err := k.sample(ctx); err != nil {
+		prepare = k.first
+	}
+	if err := prepare(ctx); err != nil {
 		return err
 	}
 	var page []kept
@@ -136,6 +141,10 @@ type kept struct {
 
 // lacks returns a version that is to get codes, nil for others.
 func (k *keeper) lacks(ord uint64) (*store.Document, error) {
+	if codes, err := k.before.Get(ord); err != nil || codes != nil { // those of its first chunk
+		k.rep.Already++
+		return nil, err
+	}
 	d, err := k.e.st.Get(ord)
 	if errors.Is(err, ErrNotFound) { // replaced since, and gone
 		return nil, nil
@@ -154,31 +163,31 @@ func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	return d, nil
 }
 
-// few says whether the first documents, up to one that has codes, have at most so many
-// distinct tokens.
-func (k *keeper) few(ctx context.Context) (bool, error) {
+// first leaves the documents before the first that has codes, if they have at most so many
+// distinct tokens, else none.
+func (k *keeper) first(ctx context.Context) error {
 	left := k.most
-	for _, ord := range k.ords {
+	for i, ord := range k.ords {
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return err
 		}
 		rows, err := k.e.st.Rows(ord)
-		if errors.Is(err, ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return false, err
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
 		}
 		for _, r := range rows {
 			if len(r.Codes) > 0 {
-				return true, nil
+				k.ords = k.ords[:i]
+				return nil
 			}
-			if left -= 1 + len(r.Tokens); left < 0 {
-				return false, nil
-			}
+			left -= 1 + len(r.Tokens)
+		}
+		if left < 0 {
+			k.ords = nil
+			return nil
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // sampled is how many documents are encoded at once for the first basis.

@@ -45,7 +45,7 @@ type Options struct {
 	Pair float64
 	// Tokens is the weight of how well the tokens of the passage answer those of the
 	// query (package late) in Calibrated, where token states are kept; 0 means 0.5, below
-	// 0 none. A search makes it smaller for a query of more than 32 tokens, and by Unknown.
+	// 0 none. A search makes it smaller for a query of more than 16 tokens, and by Unknown.
 	Tokens float64
 	// RankConstant of RRF; 0 means 60.
 	RankConstant float64

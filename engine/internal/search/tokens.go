@@ -15,7 +15,7 @@ import (
 // weight. A query that is a passage itself asks for what it is about, which its vector
 // tells better: the weight falls as their number grows beyond, and, as that of the
 // cosine, by the share of the query that the encoder does not know.
-const wholeTokens = 32
+const wholeTokens = 16
 
 // compare makes the query's token states ready, and gives them their weight.
 func (r *Run) compare(tokens *late.Query) {

@@ -26,6 +26,7 @@ type Options struct {
 	Analyzer   *text.Analyzer
 	Lambda     float64              // of RLR
 	Local      bool                 // local bridges from the start
+	CheckCodes func([]byte) error   // what is wrong with codes of token states; nil for no checks
 	TokenTail  int64                // bytes of token states that may lie in memory, 0 for the default
 	Bridges    func(s *State) error // fills in the fitted bridges of the first state
 	Logger     *slog.Logger

@@ -215,6 +215,9 @@ func (s *State) miscounts(at commits) error {
 	if at.has(vectors | words) {
 		count("vectors", s.Vectors.Len(), s.Chunks())
 	}
+	if n := s.Tokens.Len(); at.has(codes|words) && n > s.Chunks() {
+		count("token states", n, s.Chunks())
+	}
 	if at.has(sums | words) {
 		count("sums", s.Sums.Len(), s.Chunks())
 	}
