@@ -284,7 +284,9 @@ func copied(t *testing.T, l *lateDamage) string {
 // sound go on following the commits.
 func TestRepairBesideLocalBridges(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), lateOptions, AutoHNSW)
+	o := lateOptions
+	o.TokenStates = TokenStatesOff // whose bases a fresh database has otherwise
+	e := opened(t, t.TempDir(), o, AutoHNSW)
 	defer closed(t, e)
 	r := rand.New(rand.NewPCG(9, 10))
 	docs := map[string]Document{}
@@ -318,6 +320,6 @@ func TestRepairBesideLocalBridges(t *testing.T) {
 		change(0, 10)
 		flushed(t, e)
 		localFollows(t, e, damage.Error(), 2)
-		likeFresh(t, damage.Error(), e, lateOptions, docs)
+		likeFresh(t, damage.Error(), e, o, docs)
 	}
 }

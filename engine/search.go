@@ -219,7 +219,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 			return nil, err
 		}
 		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(f.Score),
-			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair), Tokens: float32(f.Tokens),
+			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair), TokenScore: float32(f.Tokens),
 			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
 			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End, Lines: linesOf(d.Text, row)}
 		for _, ord := range f.Duplicates {

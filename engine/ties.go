@@ -21,7 +21,7 @@ type TokenTie struct {
 	Field      string  // "title" or "text"
 	MatchStart int     // its bytes in the document's title or text
 	MatchEnd   int
-	Cosine     float64 // how near they are, in [-1, 1]. Σ Weight·Cosine is Hit.Tokens
+	Cosine     float64 // how near they are, in [-1, 1]. Σ Weight·Cosine is Hit.TokenScore
 }
 
 // explainTies fills in what the tokens tell. A word of several tokens has their mean, and the match

@@ -104,8 +104,8 @@ func TestTokenScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range r.Hits {
-			if want := maxSim(t, e, s, out[0], h); math.Abs(float64(h.Tokens)-want) > 0.03 {
-				t.Errorf("%+v: %s: tokens score %v, of the states %v", q, h.ID, h.Tokens, want)
+			if want := maxSim(t, e, s, out[0], h); math.Abs(float64(h.TokenScore)-want) > 0.03 {
+				t.Errorf("%+v: %s: tokens score %v, of the states %v", q, h.ID, h.TokenScore, want)
 			}
 			x, err := e.Explain(t.Context(), q, h.ID)
 			if err != nil {
@@ -121,7 +121,7 @@ func TestTokenScores(t *testing.T) {
 				if weight == 0 {
 					weight = 0.5
 				}
-				seen = seen || term.Name == "tokens" && term.Weight == weight && float32(term.Value) == h.Tokens
+				seen = seen || term.Name == "tokens" && term.Weight == weight && float32(term.Value) == h.TokenScore
 			}
 			if !seen || math.Abs(sum-float64(h.Score)) > 1e-6 || x.Rank != h.Rank && !q.PerChunk {
 				t.Errorf("%+v: %s: score %v, terms %+v, rank %d and %d", q, h.ID, h.Score, x.Terms, x.Rank, h.Rank)
@@ -136,7 +136,7 @@ func TestTokenScores(t *testing.T) {
 		"own vector":     {Text: "unit w3", Mode: ModeHybrid, Vector: s.Vector(s.IDs()[0])},
 	} {
 		r, err := e.Search(t.Context(), q)
-		if err != nil || r.Hits[0].Tokens != 0 || slices.ContainsFunc(r.Trace.Steps, func(s Step) bool { return s.Name == "tokens" }) {
+		if err != nil || r.Hits[0].TokenScore != 0 || slices.ContainsFunc(r.Trace.Steps, func(s Step) bool { return s.Name == "tokens" }) {
 			t.Errorf("%s: %+v, %v", name, r.Trace, err)
 		}
 	}
@@ -411,7 +411,7 @@ func TestWithoutTokenStates(t *testing.T) {
 		}
 		for i, q := range qs {
 			r, err := e.Search(t.Context(), q)
-			if err != nil || r.Hits[0].Tokens != 0 || r.Hits[0].Score != all[i].Hits[0].Score {
+			if err != nil || r.Hits[0].TokenScore != 0 || r.Hits[0].Score != all[i].Hits[0].Score {
 				t.Errorf("%q: %+v, %v", mode, r.Hits, err)
 			}
 		}

@@ -110,7 +110,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Terms: []ExplainedTerm{}, Words: []ExplainedWord{}, Pairs: []ExplainedPair{},
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
-		TokenScore: x.Hit.Tokens, Ties: []ExplainedTie{},
+		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

@@ -197,7 +197,7 @@ func writeTies(w io.Writer, a *app, x engine.Explanation) {
 	if len(x.Ties) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%-10s %.4f; the word of the text that answers each word of the query:\n\n", "tokens", x.Hit.Tokens)
+	fmt.Fprintf(w, "\n%-10s %.4f; the word of the text that answers each word of the query:\n\n", "tokens", x.TokenScore)
 	fmt.Fprintf(w, "%s\n", a.style(faint, "word                     answered by              cosine  weight"))
 	for _, t := range x.Ties {
 		fmt.Fprintf(w, "%s %s %6.3f  %6.3f\n", padColumns(flat(t.Word), 24), padColumns(flat(t.Match), 24), t.Cosine, t.Weight)
