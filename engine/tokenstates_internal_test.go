@@ -128,6 +128,19 @@ func TestTokenScores(t *testing.T) {
 			}
 		}
 	}
+	for words, weight := range map[int]float64{16: 0.5, 32: 0.25, 64: 0.125} { // long queries
+		text := ""
+		for i := range words {
+			text += fmt.Sprint(" word", i)
+		}
+		x, err := e.Explain(t.Context(), Query{Text: text}, "d1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(x.Terms, func(t ScoreTerm) bool { return t.Name == "tokens" }); i < 0 || math.Abs(x.Terms[i].Weight-weight) > 1e-9 {
+			t.Errorf("%d words: %+v, want a weight of %v", words, x.Terms, weight)
+		}
+	}
 	for name, q := range map[string]Query{
 		"dense":          {Text: "unit w3", Mode: ModeDense},
 		"none asked for": {Text: "unit w3", Fusion: Fusion{Tokens: -1}},
@@ -330,6 +343,15 @@ func TestKeepTokenStates(t *testing.T) {
 	some, err := e.Search(t.Context(), Query{Text: "unit w3 speaks of x7", K: 700})
 	if err != nil || len(some.Hits) != 700 {
 		t.Fatalf("%d hits, %v", len(some.Hits), err)
+	}
+	lack := 0 // what has no codes yet is taken to match as its vector does
+	for _, h := range some.Hits {
+		if h.TokenScore == h.Modulated {
+			lack++
+		}
+	}
+	if lack != 700-rep.Documents {
+		t.Errorf("%d documents are ranked without token states, %d have none", lack, 700-rep.Documents)
 	}
 	closed(t, e)
 	e = opened(t, dir, o, AutoHNSW)
