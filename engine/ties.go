@@ -21,7 +21,7 @@ type TokenTie struct {
 	Field      string  // "title" or "text"
 	MatchStart int     // its bytes in the document's title or text
 	MatchEnd   int
-	Cosine     float64 // how near they are, in [-1, 1]. Σ Weight·Cosine is Hit.TokenScore
+	Cosine     float64 // how near they are, in [-1, 1]. Hit.TokenScore is Σ Weight·Cosine, or more by the words
 }
 
 // explainTies fills in what the tokens tell. A word of several tokens has their mean, and the match

@@ -120,8 +120,9 @@ type Hit struct {
 	// in the text, and Pair that of its adjacent word pairs found adjacent, both in
 	// [0, 1]; all 0 in ModeDense.
 	BM25, Coverage, Presence, Pair float32
-	// TokenScore is how well the tokens of the text answer those of the query, in [-1, 1]: the
-	// mean, by idf, of the cosine with the nearest one. 0 where token states are not compared.
+	// TokenScore is how well the tokens of the text answer those of the query, in [0, 1]: the
+	// mean, by idf, of the cosine with the nearest one, and at least 0.8·Presence. 0 where token
+	// states are not compared.
 	TokenScore float32
 	Title      string
 	// Text is the document's, or that of the chunk which was found: the bytes

@@ -14,8 +14,8 @@ import (
 // Kinds of fusion.
 const (
 	// Calibrated adds absolute scores: (1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
-	// Pair·pair bonus, and Tokens·MaxSim where token states are kept. s is the share of the query's words, by idf, that stand in
-	// the passage; the power makes it count more where nearly all do. One setting serves
+	// Pair·pair bonus, and where token states are kept Tokens·max(T, 0.8·s) (Answered). s is the
+	// share of the query's words, by idf, that stand in the passage; the power makes it count more where nearly all do. One setting serves
 	// keywords, spans and questions (docs/METHOD.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
@@ -45,7 +45,8 @@ type Options struct {
 	Pair float64
 	// Tokens is the weight of how well the tokens of the passage answer those of the
 	// query (package late) in Calibrated, where token states are kept; 0 means 0.5, below
-	// 0 none. A search makes it smaller for a query of more than 16 tokens, and by Unknown.
+	// 0 none. A dense search compares tokens only where it is above 0; 1 serves there
+	// (docs/METHOD.md). A search makes it smaller for a query of more than 16 tokens, and by Unknown.
 	Tokens float64
 	// RankConstant of RRF; 0 means 60.
 	RankConstant float64
@@ -134,7 +135,7 @@ type Candidate struct {
 	Ord            uint64  // by whatever number its index knows it: in the engine, the id of a chunk
 	Dense          float64 // cosine of the modulated query vector, in [-1, 1]
 	inverted.Match         // how the query's words stand in it
-	Tokens         float64 // how well its tokens answer the query's, in [-1, 1]; 0 where they are not compared
+	Tokens         float64 // how well its tokens answer the query's (Answered); 0 where they are not compared
 	Score          float64 // what the ranking is by; set by Fuse
 }
 

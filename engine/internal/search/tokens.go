@@ -51,9 +51,10 @@ func (r *Run) matchTokens(ctx context.Context, cs []fusion.Candidate) error {
 		return err
 	}
 	for i, s := range scores {
-		if cs[i].Tokens = s; math.IsNaN(s) {
-			cs[i].Tokens = max(-1, min(cs[i].Dense, 1))
+		if math.IsNaN(s) {
+			s = max(-1, min(cs[i].Dense, 1))
 		}
+		cs[i].Tokens = fusion.Answered(s, cs[i].Presence)
 	}
 	r.step("tokens")
 	return nil
