@@ -61,7 +61,7 @@ func bundle(t *testing.T) *Bundle {
 	}
 	return &Bundle{
 		Benches: []*bench.Report{measured(t, o)}, Curves: []*bench.Curve{curve},
-		ANN: []*bench.ANNReport{{Index: "hnsw", N: 100, Points: []bench.ANNPoint{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
+		ANN:   []*bench.ANNReport{{Index: "hnsw", N: 100, Points: []bench.ANNPoint{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
 		Soaks: []*bench.SoakReport{{Docs: 50, Reads: 700, Growth: map[string]float64{"rss_mb": .01}, Samples: []bench.SoakSample{{Seconds: 1, RSS: 90, Anonymous: 40, Disk: 7, P50: .1, P99: .2}, {Seconds: 2, RSS: 91, Anonymous: 41, Disk: 8, P50: .2, P99: .3}}}},
 	}
 }
