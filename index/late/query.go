@@ -127,7 +127,7 @@ func (q *Query) side(c Codes) (sides, error) {
 
 // Score is how well a passage answers the query, in [-1, 1] up to rounding: the weighted mean over
 // the query's tokens of the cosine with the token of the passage that is closest. 0 where either side
-// has no tokens. ErrBasis for codes of a basis that q does not have. The same bits on every machine. Cost
+// has no tokens. ErrBasis for codes of a basis that q does not have. Cost
 // Len·codes·Rank multiplications of bytes.
 func (q *Query) Score(c Codes) (float64, error) {
 	s := queryScratches.Get().(*queryScratch)
