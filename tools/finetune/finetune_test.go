@@ -145,7 +145,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			out := filepath.Join(dir, kind)
 			run(t, name, "train.py", "--encoder", folder, "--samples", file, "--out", out, "--bridge", kind, "--steps", "8", "--batch", "6",
-				"--contrast", "all", "--rate", "0.01", "--bridge-rate", "0.3", "--threads", "1")
+				"--rate", "0.01", "--bridge-rate", "0.3", "--threads", "1")
 			e, got := encode(t, out, encoder.Query, queries, encoder.NeedDense|encoder.NeedHidden)
 			dense := vectors(t, name, out, queries, "--query")
 			near(t, "query vector", queries, func(i int) []float32 { return got[i].Dense }, dense)

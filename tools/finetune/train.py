@@ -28,9 +28,9 @@ def arguments(argv=None):
     p.add_argument("--epochs", type=int, default=10)
     p.add_argument("--steps", type=int, default=0, help="steps in all, in place of --epochs")
     p.add_argument("--batch", type=int, default=64, help="queries a step")
-    p.add_argument("--negatives", type=int, default=15, help="hard negatives a query, from ranks 20 to 200 of the first encoder")
-    p.add_argument("--contrast", choices=("mined", "all"), default="mined", help="all: with every passage in place of hard negatives, those that are none of the batch's as they were when all were last encoded")
-    p.add_argument("--refresh", type=int, default=100, help="steps after which --contrast all encodes every passage anew")
+    p.add_argument("--negatives", type=int, default=15, help="hard negatives a query")
+    p.add_argument("--ranks", default="20:200", help="FROM:TO, between which ranks of the first encoder's search hard negatives are drawn")
+    p.add_argument("--contrast", choices=("mined", "all"), default="mined", help="all: with every passage, which --freeze makes possible")
     p.add_argument("--rate", type=float, default=1e-5, help="learning rate, falling linearly to 0")
     p.add_argument("--bridge-rate", type=float, default=0.0, help="that of the bridge; default --rate, as in the paper")
     p.add_argument("--tau", type=float, default=0.02)
@@ -43,13 +43,21 @@ def arguments(argv=None):
     p.add_argument("--autocast", action="store_true", help="compute in bfloat16 where that loses little")
     p.add_argument("--threads", type=int, default=0)
     o = p.parse_args(argv)
-    for name, low in (("batch", 2), ("epochs", 1), ("steps", 0), ("negatives", 0), ("query_tokens", 3), ("passage_tokens", 3), ("evaluate_every", 1), ("refresh", 1)):
+    for name, low in (("batch", 2), ("epochs", 1), ("steps", 0), ("negatives", 0), ("query_tokens", 3), ("passage_tokens", 3), ("evaluate_every", 1)):
         if getattr(o, name) < low:
             p.error(f"--{name.replace('_', '-')} takes numbers from {low}")
     if not (o.rate > 0 and o.bridge_rate >= 0 and o.tau > 0):
         p.error("--rate and --tau are above 0, --bridge-rate is not below")
     if o.freeze and o.bridge == "none":
         p.error("--freeze with --bridge none trains nothing")
+    if o.contrast == "all" and not o.freeze:
+        p.error("--contrast all goes with --freeze: passages whose vectors stay behind the encoder would be told apart by that alone")
+    try:
+        first, last = (int(x) for x in o.ranks.split(":"))
+    except ValueError:
+        p.error(f"--ranks {o.ranks!r}: use FROM:TO, such as 20:200")
+    if not 0 <= first < last:
+        p.error(f"--ranks {o.ranks!r}: FROM is 0 or more, and below TO")
     o.bridge_rate = o.bridge_rate or o.rate
     return o
 
@@ -68,11 +76,10 @@ class Run:
         hard = None
         if o.negatives and o.contrast == "mined":
             queries = self.encoder.vectors([q for q, _ in self.samples.train], query=True, most=o.query_tokens)
-            hard = samples.mine(queries, first, torch.tensor([p for _, p in self.samples.train]))
+            hard = samples.mine(queries, first, torch.tensor([p for _, p in self.samples.train]), *(int(x) for x in o.ranks.split(":")))
         self.order = samples.Order(self.samples, hard, o.batch, o.negatives if o.contrast == "mined" else 0, o.seed)
         self.steps = o.steps or o.epochs * self.order.epoch_steps
-        # Vectors of all passages: for good where the encoder is frozen, else as old as --refresh allows.
-        self.known = first.to(o.device) if o.freeze or o.contrast == "all" else None
+        self.known = first.to(o.device) if o.freeze else None  # passages of a frozen encoder stay where they are
         self.bridge = self.new_bridge(first)
         groups = []
         if o.freeze:
@@ -131,22 +138,16 @@ class Run:
         with self.cast():
             return self.encoder(self.encoder.tokens(texts, False, self.o.passage_tokens).to(self.o.device))[1]
 
-    def candidates(self, numbers, target):
-        """The passages a step contrasts with, and where among them its targets stand."""
-        if self.o.contrast == "mined":
-            return self.vectors(numbers), target.to(self.o.device)
-        if not self.o.freeze and self.step % self.o.refresh == 0 and self.step > 0:
-            self.known = self.encoder.vectors(self.samples.passages, query=False, most=self.o.passage_tokens).to(self.o.device)
-        at = torch.tensor(numbers, device=self.o.device)
-        return self.known.index_copy(0, at, self.vectors(numbers)), at[target.to(self.o.device)]
-
     def learn(self):
         """One step; returns its loss."""
         self.encoder.train(not self.o.freeze)
         torch.manual_seed(self.order.generator("dropout", self.step).initial_seed())
         queries, candidates, target = self.order.at(self.step)
-        passages, target = self.candidates(candidates, target)
-        loss = contrastive(self.forward(queries)[0], passages, target, self.o.tau)
+        if self.o.contrast == "all":
+            passages, target = self.known, torch.tensor(candidates)[target]
+        else:
+            passages = self.vectors(candidates)
+        loss = contrastive(self.forward(queries)[0], passages, target.to(self.o.device), self.o.tau)
         if not torch.isfinite(loss):
             raise FloatingPointError(f"the loss is {loss.item()} at step {self.step}; take a lower --rate or --bridge-rate")
         for g, rate in zip(self.optimizer.param_groups, self.rates()):
@@ -184,7 +185,7 @@ class Run:
         return json.dumps({k: v for k, v in vars(self.o).items() if k not in skip} | {"samples": self.samples.digest, "model": self.encoder.folder.name}, sort_keys=True)
 
     def keep(self):
-        state = {"key": self.key(), "step": self.step, "seconds": self.seconds, "window": self.window, "optimizer": self.optimizer.state_dict(), "encoder": None if self.o.freeze else self.encoder.state_dict(), "bridge": self.bridge and self.bridge.state_dict(), "known": self.known}
+        state = {"key": self.key(), "step": self.step, "seconds": self.seconds, "window": self.window, "optimizer": self.optimizer.state_dict(), "encoder": None if self.o.freeze else self.encoder.state_dict(), "bridge": self.bridge and self.bridge.state_dict()}
         half = self.out / (CHECKPOINT + ".part")
         torch.save(state, half)
         os.replace(half, self.out / CHECKPOINT)
@@ -197,7 +198,7 @@ class Run:
         state = torch.load(path, map_location=self.o.device, weights_only=True)
         if state["key"] != self.key():
             raise FolderError(f"{path} is of a training with other samples or options; remove it, or choose another --out")
-        self.step, self.seconds, self.window, self.known = state["step"], state["seconds"], state["window"], state["known"]
+        self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
         self.optimizer.load_state_dict(state["optimizer"])
         if not self.o.freeze:
             self.encoder.load_state_dict(state["encoder"])
