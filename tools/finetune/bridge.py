@@ -51,8 +51,11 @@ class Bridge(torch.nn.Module):
         return w.scatter_reduce(1, slots, values, "amax")[:, :-1]
 
     def forward(self, batch, hidden, q):
-        z = self.weights(batch, hidden, q) @ self.W + self.b
-        return torch.nn.functional.normalize(q * torch.softmax(z, dim=-1), dim=-1)
+        w = self.weights(batch, hidden, q)
+        z = w @ self.W + self.b
+        # A query without a token that may weigh is left alone, by the bias, too.
+        says = (w > 0).any(1, keepdim=True) if self.kind == "clr" else batch.lexical.any(1, keepdim=True)
+        return torch.where(says, torch.nn.functional.normalize(q * torch.softmax(z, dim=-1), dim=-1), q)
 
     def save(self, path):
         """Write the tensors that `lexsem fit --import` reads."""

@@ -56,7 +56,7 @@ class Encoder(torch.nn.Module):
             raise FolderError(f"{folder}: no tokenizer.json; save the model with a fast tokenizer")
         self.tokenizer = Tokenizer.from_file(str(tokenizer))
         self.tokenizer.no_padding()
-        self.special = {i for i, t in self.tokenizer.get_added_tokens_decoder().items() if t.special}
+        self.special = {i for i, t in self.tokenizer.get_added_tokens_decoder().items() if t.special} | unknown(self.tokenizer)
         self.model = read_model(self.folder)
         self.dim, self.vocab = self.model.config.hidden_size, self.model.config.vocab_size
         self.spec.max_tokens = min(self.spec.max_tokens, self.model.config.max_position_embeddings)
@@ -124,6 +124,13 @@ class Encoder(torch.nn.Module):
         }.items():
             (folder / name).write_text(json.dumps(value, indent=2) + "\n")
         shutil.copyfile(self.folder / "tokenizer.json", folder / "tokenizer.json")
+
+
+def unknown(tokenizer):
+    """The token of what the vocabulary does not have, which says nothing of the words of a text."""
+    model = json.loads(tokenizer.to_str())["model"]
+    named = model.get("unk_id", tokenizer.token_to_id(model.get("unk_token") or ""))
+    return set() if named is None else {named}
 
 
 def read_json(path):

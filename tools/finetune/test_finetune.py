@@ -31,7 +31,7 @@ def tiny(tmp_path):
     t = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
     t.normalizer, t.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     t.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    t.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
+    t.add_special_tokens(["[PAD]", "[CLS]", "[SEP]"])
     t.save(str(folder / "tokenizer.json"))
     torch.manual_seed(5)
     config = BertConfig(vocab_size=len(vocab), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, max_position_embeddings=24, initializer_range=0.5)
@@ -99,6 +99,10 @@ def test_bridge_without_weight_leaves_queries():
     b = Bridge("slr", 3, 4, [1, 2])
     q = torch.nn.functional.normalize(torch.tensor([[1.0, 2.0, -3.0]]), dim=1)
     assert torch.allclose(b(Batch(torch.tensor([[1, 2]]), None, torch.tensor([[True, True]])), None, q), q, atol=1e-7)
+    with torch.no_grad():
+        b.b.copy_(torch.tensor([3.0, 0.0, 0.0]))
+    assert not torch.allclose(b(Batch(torch.tensor([[3, 2]]), None, torch.tensor([[True, False]])), None, q), q, atol=1e-2)
+    assert torch.equal(b(Batch(torch.tensor([[1, 2]]), None, torch.tensor([[False, False]])), None, q), q)
 
 
 def test_closed_head():
