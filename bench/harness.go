@@ -101,7 +101,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	encodeBegan, encodeCPU := time.Now(), cpuTime()
 	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
 		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
-		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Progress: p.Progress,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
 	})
 	if err != nil {
 		return nil, err
@@ -263,6 +263,14 @@ func (p *plan) parse() error {
 		p.depth = max(p.depth, m.K)
 	}
 	return nil
+}
+
+// codes are the kinds of codes that the systems read.
+func (p *plan) codes() (all []codesKind) {
+	for _, s := range p.systems {
+		all = append(all, s.codes...)
+	}
+	return all
 }
 
 func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Question, error) {

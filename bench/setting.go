@@ -39,6 +39,7 @@ type Setting struct {
 	others *Setting                     // see leftOut
 	words  *lexicon                     // see lexicon
 	fitted map[string]*modulate.Weights // see fitStack
+	codes  map[codesKind]*tokenCodes    // see tokenCodes
 }
 
 // SettingOptions shape a Setting.
@@ -52,6 +53,7 @@ type SettingOptions struct {
 	Ef                int
 	Asked             *Targets        // those of the targets that bridges are fitted to; nil for all
 	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
+	Codes             []codesKind     // of token states that systems will read
 	Progress          func(Progress)
 }
 

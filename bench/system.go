@@ -48,6 +48,8 @@ type System struct {
 	// Prepare makes it ready on a corpus. A system that is fitted to the
 	// corpus reports what that took, others return a nil Fit.
 	Prepare func(ctx context.Context, s *Setting) (Retriever, *Fit, error)
+
+	codes []codesKind // of token states, those that it reads
 }
 
 // SystemKind is a family of systems. Add one by a file with
@@ -80,6 +82,9 @@ func SystemKinds() []SystemKind { return sortedByName(systemKinds) }
 // ParseSystem finds the system called name: a registered one, else a stack of
 // modulation variants.
 func ParseSystem(name string) (System, error) {
+	if system, options, ok := cutTokens(name); ok {
+		return tokensBehind(name, system, options)
+	}
 	family, arg, colon := strings.Cut(name, ":")
 	if kind, ok := systemKinds[family]; ok && (!colon || arg != "") {
 		return kind.Make(arg)

@@ -94,21 +94,36 @@ type fusedRetriever struct {
 func (r fusedRetriever) bytes() int64 { return bytesOf(r.dense) + r.words.Bytes() }
 
 func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
-	depth := max(fusionDepth, 2*k)
+	fused, err := r.fuseAll(ctx, questions, max(fusionDepth, 2*k))
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]Hit, len(fused))
+	for i, cs := range fused {
+		for _, c := range cs[:min(k, len(cs))] {
+			out[i] = append(out[i], Hit{Target: int(c.Ord), Score: c.Score})
+		}
+	}
+	return out, nil
+}
+
+// fuseAll ranks all candidates of each question that legs of a depth name.
+func (r fusedRetriever) fuseAll(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
 	near, err := r.dense.Retrieve(ctx, questions, depth)
 	if err != nil {
 		return nil, err
 	}
+	out := make([][]fusion.Candidate, len(questions))
 	err = parallel(ctx, len(questions), func(i int) (err error) {
-		near[i], err = r.fuse(ctx, questions[i], near[i], depth, k)
+		out[i], err = r.fuse(ctx, questions[i], near[i], depth)
 		return err
 	})
-	return near, err
+	return out, err
 }
 
 // fuse joins the candidates of both legs, gives each the scores of both, and
 // ranks them.
-func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth, k int) ([]Hit, error) {
+func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth int) ([]fusion.Candidate, error) {
 	terms := r.words.analyzer.Terms(nil, q.Text)
 	best, err := r.words.Search(ctx, nil, terms, depth, nil)
 	if err != nil {
@@ -134,12 +149,5 @@ func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth,
 	for i := range cs {
 		cs[i].Dense, cs[i].Match = float64(cosines[i]), matches[i]
 	}
-	if err := r.rank(cs, q.Output.Tokens.Unknown()); err != nil {
-		return nil, err
-	}
-	hits := make([]Hit, min(k, len(cs)))
-	for i := range hits {
-		hits[i] = Hit{Target: int(cs[i].Ord), Score: cs[i].Score}
-	}
-	return hits, nil
+	return cs, r.rank(cs, q.Output.Tokens.Unknown())
 }

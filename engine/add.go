@@ -75,7 +75,11 @@ func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (_ AddR
 	if err := e.encode(ctx, records); err != nil {
 		return AddResult{}, err
 	}
-	return e.stage(ctx, records, replace)
+	res, err := e.stage(ctx, records, replace)
+	if err == nil {
+		e.codeWaiting(ctx)
+	}
+	return res, err
 }
 
 // record is a document on its way into the store.
@@ -180,6 +184,11 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 		return nil // every document brought its vector; check refused others
 	}
 	window := e.window()
+	keep := e.keeping()
+	if keep {
+		window = e.keptWindow(window)
+	}
+	codes := coding{e: e}
 	// wanted are the rows that lack a vector, the next window of them.
 	type wanted struct{ document, row int }
 	var texts []string
@@ -190,7 +199,8 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 			if probing { // in the same call: another would cost its time
 				texts = append(texts, encoder.ProbeTexts[:]...)
 			}
-			out, err := e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
+			out, states, err := e.encodePassages(ctx, texts, keep)
+			keep = states
 			var one *encoder.TextError
 			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
 				at := rows[one.Text].document
@@ -204,13 +214,26 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 					return err
 				}
 			}
+			var kept []coded
 			for i, w := range rows {
 				r := &records[w.document]
 				r.Rows[w.row].Vector = out[i].Dense
 				setTokens(&r.Document, w.row, out[i].Tokens)
+				if keep {
+					c, err := codedOf(&r.Rows[w.row], out[i], e.fp.Dim)
+					if err != nil {
+						return &DocumentError{Position: w.document, ID: r.ID, Err: err}
+					}
+					kept = append(kept, c)
+				}
+			}
+			if err := codes.take(ctx, kept); err != nil {
+				return err
 			}
 			e.encoded.Add(int64(len(rows)))
-			window = e.window()
+			if window = e.window(); keep {
+				window = e.keptWindow(window)
+			}
 		}
 		texts, rows = nil, rows[:0] // an encoder that outlives the call may read texts
 		e.report(ctx, Progress{Stage: "encode", Done: done, Total: len(records)})
@@ -288,6 +311,9 @@ func (e *Engine) stage(ctx context.Context, records []record, replace bool) (Add
 		return AddResult{}, err
 	}
 	defer discard(b)
+	if err := e.storeBases(ctx, b, records); err != nil {
+		return AddResult{}, err
+	}
 	var res AddResult
 	changes := make([]state.Change, 0, len(records))
 	for i := range records {

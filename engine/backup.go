@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -86,10 +87,10 @@ func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (Re
 
 // acceptor makes what is asked about the parts of a backup, in their order. It
 // refuses what no engine has stored, and could not open.
-func acceptor() func(m *store.Manifest, terms int) (func(*store.Document) error, error) {
+func acceptor() func(m *store.Manifest, terms, bases int) (func(*store.Document) error, error) {
 	var before int // tokens of the part before
 	var own bool   // which are terms
-	return func(m *store.Manifest, terms int) (func(*store.Document) error, error) {
+	return func(m *store.Manifest, terms, bases int) (func(*store.Document) error, error) {
 		var fp encoder.Fingerprint
 		if len(m.Encoder) > 0 {
 			if err := json.Unmarshal(m.Encoder, &fp); err != nil {
@@ -113,7 +114,20 @@ func acceptor() func(m *store.Manifest, terms int) (func(*store.Document) error,
 			return nil, fmt.Errorf("another vocabulary, of %d where the part before has %d", vocab, before)
 		}
 		before, own = vocab, terms > 0
-		return func(d *store.Document) error { return acceptRows(d, vocab) }, nil
+		return func(d *store.Document) error {
+			for i, r := range d.Rows {
+				if len(r.Codes) == 0 {
+					continue
+				}
+				if bases == 0 {
+					return fmt.Errorf("token states of chunk %d, and no basis of any", i)
+				}
+				if _, err := late.Parse(r.Codes); err != nil {
+					return fmt.Errorf("token states of chunk %d: %w", i, err)
+				}
+			}
+			return acceptRows(d, vocab)
+		}, nil
 	}
 }
 

@@ -131,7 +131,7 @@ func TestAcceptedVocabularies(t *testing.T) {
 			if merr != nil {
 				t.Fatal(merr)
 			}
-			_, err = accept(&store.Manifest{Dim: 4, Encoder: raw}, p.terms)
+			_, err = accept(&store.Manifest{Dim: 4, Encoder: raw}, p.terms, 0)
 		}
 		if (err == nil) != c.good {
 			t.Errorf("%+v: %v", c.parts, err)

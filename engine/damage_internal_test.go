@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -33,7 +34,7 @@ type lateDamage struct {
 	first int // of qs
 }
 
-var lateOptions = Options{ChunkTokens: 60, Local: true, NoSync: true}
+var lateOptions = Options{ChunkTokens: 60, Local: true, NoSync: true, TokenStates: TokenStatesOn}
 
 func newLateDamage(t *testing.T) *lateDamage {
 	t.Helper()
@@ -59,7 +60,7 @@ func newLateDamage(t *testing.T) *lateDamage {
 	l.want = answers(t, e, l.qs)
 	closed(t, e)
 	files, err := filepath.Glob(filepath.Join(l.dir, "derived", "*.snap"))
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != 8 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
@@ -156,6 +157,9 @@ func TestLateDamage(t *testing.T) {
 			}
 			e := opened(t, l.dir, lateOptions, AutoHNSW)
 			met := l.use(t, e, what)
+			if tokens.BlockName(name) != "" {
+				late["blocks"] += met
+			}
 			late[name] += met
 			flushed(t, e)
 			sameAnswers(t, what, answers(t, e, l.qs), l.want, l.qs)
@@ -169,7 +173,7 @@ func TestLateDamage(t *testing.T) {
 		}
 	}
 	// Those of live ordinals and, in so small a corpus, of columns are read at open.
-	for _, name := range []string{"flat-int8.snap", "words.snap", "sums.snap", "local.snap"} {
+	for _, name := range []string{"flat-int8.snap", "words.snap", "sums.snap", "local.snap", "blocks"} {
 		if late[name] == 0 {
 			t.Errorf("no search has met damage in %s", name)
 		}
@@ -204,7 +208,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 			}
 			closed(t, e)
 		}
-		if found == 0 && name != "live.snap" && name != "columns.snap" { // these are read at open
+		if found == 0 && name != "live.snap" && name != "columns.snap" && name != "tokens.snap" { // these are read at open
 			t.Errorf("no damage in %s was found", name)
 		}
 	}
@@ -280,7 +284,9 @@ func copied(t *testing.T, l *lateDamage) string {
 // sound go on following the commits.
 func TestRepairBesideLocalBridges(t *testing.T) {
 	t.Parallel()
-	e := opened(t, t.TempDir(), lateOptions, AutoHNSW)
+	o := lateOptions
+	o.TokenStates = TokenStatesOff // whose bases a fresh database has otherwise
+	e := opened(t, t.TempDir(), o, AutoHNSW)
 	defer closed(t, e)
 	r := rand.New(rand.NewPCG(9, 10))
 	docs := map[string]Document{}
@@ -314,6 +320,6 @@ func TestRepairBesideLocalBridges(t *testing.T) {
 		change(0, 10)
 		flushed(t, e)
 		localFollows(t, e, damage.Error(), 2)
-		likeFresh(t, damage.Error(), e, lateOptions, docs)
+		likeFresh(t, damage.Error(), e, o, docs)
 	}
 }

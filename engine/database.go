@@ -32,6 +32,7 @@ type Database interface {
 	Verify(ctx context.Context, progress func(Progress)) (VerifyReport, error)
 	Flush(ctx context.Context) error
 	Compact(ctx context.Context) error
+	KeepTokenStates(ctx context.Context) (TokenReport, error)
 
 	Export(ctx context.Context, w io.Writer, o ExportOptions) (int, error)
 	Import(ctx context.Context, x *Exported) (ImportReport, error)

@@ -57,6 +57,7 @@ type Engine struct {
 	st     *store.Store
 	db     *state.DB
 
+	tokens  tokenStates
 	probe   prober
 	encoded atomic.Int64 // texts of documents so far
 
@@ -179,10 +180,13 @@ func (e *Engine) start(ctx context.Context) error {
 	if e.fp.VocabSize == 0 {
 		e.terms = terms.New(analyzer, e.st)
 	}
+	if err := e.startTokens(); err != nil {
+		return err
+	}
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: metric,
-		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.o.Lambda, Local: e.o.Local,
+		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.o.Lambda, Local: e.o.Local, TokenTail: tokenTail, CheckCodes: e.tokens.knows,
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
 		Progress: func(stage string, done, total int) {
 			e.report(context.Background(), Progress{Stage: stage, Done: done, Total: total})

@@ -48,6 +48,9 @@ type Explanation struct {
 	// Matches are the places in title and text where a word of the query stands,
 	// in their order; none in ModeDense. Compounds and their parts may overlap.
 	Matches []Match
+	// Ties are the words of the query with those of the document that answer them, in the query's
+	// order, where token states are compared.
+	Ties []TokenTie
 }
 
 // WordShare is what one distinct word of the query gives.
@@ -140,6 +143,9 @@ func (e *Engine) Explain(ctx context.Context, q Query, id string) (_ Explanation
 		if err := e.explainDense(&x, r, q.Text, best, d.Rows[chunk.Number(best.Ord)].Vector); err != nil {
 			return Explanation{}, err
 		}
+	}
+	if err := e.explainTies(&x, r, q.Text, best.Ord, d); err != nil {
+		return Explanation{}, err
 	}
 	if r.Plan.Lexical {
 		if err := e.explainWords(&x, s, q.Text, best, d); err != nil {

@@ -12,7 +12,8 @@ import (
 // ExportOptions shape Export.
 type ExportOptions struct {
 	// Vectors writes vectors and tokens as well, each bit of them, so that Import
-	// needs no encoder. They take 5.3 bytes a dimension and chunk. Tokens that are
+	// needs no encoder. They take 5.3 bytes a dimension and chunk; so do coded token states, 4/3 of
+	// their bytes. Tokens that are
 	// terms of this database's own vocabulary are left out: Import makes them of the
 	// texts.
 	Vectors bool
@@ -39,8 +40,13 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n in
 		return 0, err
 	}
 	head := &exportHead{Version: exportVersion, Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
-	if !o.Vectors {
+	if o.Vectors {
+		head.Bases, err = e.storedBases()
+	} else {
 		head.Encoder.Probe = encoder.Fingerprint{}.Probe
+	}
+	if err != nil {
+		return 0, err
 	}
 	b := bufio.NewWriterSize(w, 64<<10)
 	enc := json.NewEncoder(b)

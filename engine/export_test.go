@@ -5,3 +5,6 @@ func SetFailpoint(f func(name string)) (reset func()) {
 	failpoint = f
 	return func() { failpoint = nil }
 }
+
+// SetTokenTail says how many bytes of token states may lie in memory.
+func SetTokenTail(n int64) { tokenTail = n }

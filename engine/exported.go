@@ -50,7 +50,8 @@ type exportHead struct {
 	Documents int                 `json:"documents"`
 	Language  string              `json:"language,omitempty"`
 	Vectors   bool                `json:"vectors"`
-	Encoder   encoder.Fingerprint `json:"encoder"` // without its probe where there are no vectors
+	Encoder   encoder.Fingerprint `json:"encoder"`         // without its probe where there are no vectors
+	Bases     [][]byte            `json:"bases,omitempty"` // of the codes in rows, as they are stored
 }
 
 // exportedBytes are in base64.

@@ -34,6 +34,7 @@ type Exported struct {
 	raw       []byte            // the last line that was read
 	heads     int               // lines so far that said where documents come from
 	documents int               // how many they said there are
+	bases     [][]byte          // of the codes in the documents from now on
 }
 
 // NewExported reads the first line of what Export has written. Errors: a
@@ -72,6 +73,7 @@ func (x *Exported) next() (exportedDocument, error) {
 		x.heads++
 		x.documents += max(0, h.Documents)
 		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
+		x.bases = h.Bases
 	}
 	return d, nil
 }
@@ -167,6 +169,9 @@ func (im *importer) same(x *Exported) error {
 		if err == nil {
 			err = encoder.Check("database "+im.e.dir, want, x.Encoder)
 		}
+		if err == nil {
+			err = im.e.acceptBases(x.bases)
+		}
 		im.differs = err
 	}
 	return im.differs
@@ -198,6 +203,9 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 		return refuse(err)
 	}
 	r := record{Document: read}
+	if err := im.e.acceptCodes(&r.Document); err != nil {
+		return refuse(err)
+	}
 	if encode && !sameTexts(x.Encoder, im.e.fp) {
 		r.Rows = nil // to be cut as this encoder reads
 	}
@@ -270,7 +278,11 @@ func (e *Engine) importBatch(ctx context.Context, records []record, encode bool)
 			return AddResult{}, err
 		}
 	}
-	return e.stage(ctx, records, true)
+	res, err := e.stage(ctx, records, true)
+	if err == nil {
+		e.codeWaiting(ctx)
+	}
+	return res, err
 }
 
 // importable takes over for a record what is stored of it. A record that is to be

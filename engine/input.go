@@ -11,18 +11,30 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// input tokenizes and encodes a query, with the tensors that its way reads.
-func (e *Engine) input(ctx context.Context, q Query, w search.Way) (modulate.Input, error) {
-	in, need, err := e.given(ctx, q, w)
+// input tokenizes and encodes a query, with the tensors that its way reads, and its token
+// states where they are compared.
+func (e *Engine) input(ctx context.Context, q Query, w search.Way, tokens bool) (modulate.Input, error) {
+	in, need, err := e.given(ctx, q, w, tokens)
 	if err == nil && need != 0 {
-		err = e.encodeQueries(ctx, need, []string{q.Text}, []*modulate.Input{&in})
+		err = e.encodeOptional(ctx, need, w.Need(), []string{q.Text}, []*modulate.Input{&in})
 	}
 	return in, err
 }
 
+// encodeOptional is encodeQueries with tensors of which must are needed: where the
+// encoder gives no token states that are not, the queries go without.
+func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, texts []string, ins []*modulate.Input) error {
+	err := e.encodeQueries(ctx, need, texts, ins)
+	if need&^must&encoder.NeedHidden == 0 || !errors.Is(err, encoder.ErrNoHidden) {
+		return err
+	}
+	e.noStates(err)
+	return e.encodeQueries(ctx, need&^encoder.NeedHidden, texts, ins)
+}
+
 // given is what a query's input has without its text being encoded, and the tensors
 // that lack yet, 0 for none.
-func (e *Engine) given(ctx context.Context, q Query, w search.Way) (in modulate.Input, need encoder.Need, err error) {
+func (e *Engine) given(ctx context.Context, q Query, w search.Way, tokens bool) (in modulate.Input, need encoder.Need, err error) {
 	if err := ctx.Err(); err != nil {
 		return in, 0, err
 	}
@@ -52,6 +64,9 @@ func (e *Engine) given(ctx context.Context, q Query, w search.Way) (in modulate.
 			in.Tokens = e.enc.Tokenize(encoder.Query, q.Text)
 		}
 		return in, 0, nil
+	}
+	if tokens {
+		need |= encoder.NeedHidden
 	}
 	return in, need, nil
 }

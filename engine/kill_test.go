@@ -35,6 +35,7 @@ var writeUnderFaults = func(dir string) error { return errors.ErrUnsupported }
 var writeAndReopen = func(mount string) error { return errors.ErrUnsupported }
 
 func TestMain(m *testing.M) {
+	engine.SetTokenTail(32 << 10) // blocks of some dozen documents
 	if dir := os.Getenv(killDir); dir != "" {
 		write := writeForever
 		if os.Getenv(killTerms) != "" {
@@ -64,12 +65,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// killed are the options of the writer that gets killed.
+var killed = engine.Options{ChunkTokens: small.ChunkTokens, TokenStates: engine.TokenStatesOn}
+
 // writeForever upserts batches of 1 to 9 documents and deletes one now and
 // then. It prints "ack LO HI" and "del N" after each acknowledgement, and
 // "try N" before a delete.
 func writeForever(dir string) error {
 	ctx := context.Background()
-	e, err := engine.Open(ctx, dir, encoder.NewHash(dim), small)
+	e, err := engine.Open(ctx, dir, encoder.NewHash(dim), killed)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,13 @@ type Options struct {
 	// date. Else they are built once a query names "rlr-local". They take some
 	// 4·Dim bytes a vector, and more where texts are long.
 	Local bool
+	// TokenStates says whether the encoder's state of each token is kept, coded in some
+	// 50 bytes, so that searches compare a query with the passages that they have found
+	// token by token: TokenStatesOff, TokenStatesAuto or TokenStatesOn. "" is
+	// TokenStatesAuto for a database that has some, TokenStatesOff for others. Documents
+	// that are stored keep what they have: KeepTokenStates adds what lacks. While all
+	// documents together have fewer than a thousand tokens nothing is kept.
+	TokenStates string
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.
 	Alpha, Lambda float64
@@ -93,6 +100,9 @@ func (o Options) Validate() error {
 	}
 	if o.ChunkTokens > 0 && o.ChunkTokens < chunk.MinTokens {
 		errs = append(errs, fmt.Errorf("%w: chunks of %d tokens; use %d or more, 0 for the encoder's limit, or a negative number for none", ErrInvalid, o.ChunkTokens, chunk.MinTokens))
+	}
+	if !slices.Contains([]string{"", TokenStatesOff, TokenStatesAuto, TokenStatesOn}, o.TokenStates) {
+		errs = append(errs, fmt.Errorf("%w: token states %q; use %s, %s or %s", ErrInvalid, o.TokenStates, TokenStatesOff, TokenStatesAuto, TokenStatesOn))
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))

@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
-var cutOptions = engine.Options{Local: true, MemoryMiB: 64}
+var cutOptions = engine.Options{Local: true, MemoryMiB: 64, TokenStates: engine.TokenStatesOn}
 
 const cutPhases = 4 // processes that write one after the other
 

@@ -83,7 +83,7 @@ func (e *Engine) reuse(view *store.View, r *record, b brought) error {
 	}
 	if !slices.EqualFunc(rows, r.Rows, func(was, is store.Row) bool {
 		return (b == bringsText || slices.Equal(was.Vector, is.Vector)) &&
-			(b != bringsAll || (e.terms != nil || slices.Equal(was.Tokens, is.Tokens)) && bytes.Equal(was.Codes, is.Codes))
+			(b != bringsAll || (e.terms != nil || slices.Equal(was.Tokens, is.Tokens)) && (len(is.Codes) == 0 || bytes.Equal(was.Codes, is.Codes)))
 	}) || b == bringsAll && d.Truncated != r.Truncated {
 		return nil
 	}

@@ -133,7 +133,7 @@ func (r *repairer) salvage(ctx context.Context, to string) error {
 		Describe:  r.describe,
 		MemoryMiB: r.o.MemoryMiB,
 		Progress:  r.report,
-		Tokens:    tokens,
+		Tokens:    termsAsTokens,
 		Finish:    r.finish,
 		Evidence: func(uuid store.UUID, history func(uint64) ([16]byte, bool)) *store.Evidence {
 			return state.SavedLive(r.dir, uuid, history)
@@ -141,6 +141,9 @@ func (r *repairer) salvage(ctx context.Context, to string) error {
 	})
 	if err != nil {
 		return err
+	}
+	if s.Uncoded {
+		r.rep.Problems = append(r.rep.Problems, "token states are left out, as a basis of theirs is lost; KeepTokenStates makes them anew")
 	}
 	r.rep.Dir, r.rep.Salvaged, r.rep.Saved, r.rep.Lost, r.rep.Names, r.rep.Uncertain = s.Dir, true, s.Saved, s.Lost, s.Names, s.Uncertain
 	return nil
@@ -158,9 +161,9 @@ func (r *repairer) describe(m *store.Manifest) error {
 	return describe(m, fp, r.language)
 }
 
-// tokens returns what gives documents the terms of their texts for tokens, where
+// termsAsTokens returns what gives documents the terms of their texts for tokens, where
 // their encoder has none.
-func tokens(ctx context.Context, m *store.Manifest) (func(d *store.Document) []string, error) {
+func termsAsTokens(ctx context.Context, m *store.Manifest) (func(d *store.Document) []string, error) {
 	if len(m.Encoder) == 0 {
 		return nil, nil
 	}

@@ -90,7 +90,7 @@ func (e *Engine) begin(ctx context.Context, s *state.State, q Query, t *timer) (
 		return nil, err
 	}
 	if a.p.Dense {
-		if a.in, err = e.input(ctx, q, a.p.Way); err != nil {
+		if a.in, err = e.input(ctx, q, a.p.Way, a.p.Tokens); err != nil {
 			return nil, err
 		}
 		t.done("encode")
@@ -113,7 +113,7 @@ func (e *Engine) decide(s *state.State, q Query) (a asked, err error) {
 	a.sq = search.Query{
 		HasText: !blankText(q.Text), HasVector: q.Vector != nil,
 		K: q.K, Offset: q.Offset, MinScore: q.MinScore, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
-		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef,
+		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef, HasTokens: e.comparesTokens(s),
 	}
 	if a.p, err = search.Decide(s, a.sq); err == nil && a.p.Way.Wanted {
 		e.db.WantLocal()
@@ -127,7 +127,11 @@ func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *timer) 
 	if a.p.Lexical {
 		terms = e.db.Terms(nil, a.q.Text)
 	}
-	return search.Begin(ctx, s, a.sq, a.p, a.in, terms, e.rlr(), t.done)
+	tokens, err := e.lateQuery(s, a)
+	if err != nil {
+		return nil, err
+	}
+	return search.Begin(ctx, s, a.sq, a.p, a.in, tokens, terms, e.rlr(), t.done)
 }
 
 // trace tells how a query was answered.
@@ -162,7 +166,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
-	in, err := e.input(ctx, q, w)
+	in, err := e.input(ctx, q, w, false)
 	if err != nil {
 		return nil, Trace{}, err
 	}
@@ -215,7 +219,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 			return nil, err
 		}
 		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(f.Score),
-			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair),
+			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair), TokenScore: float32(f.Tokens),
 			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
 			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End, Lines: linesOf(d.Text, row)}
 		for _, ord := range f.Duplicates {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate"
@@ -35,7 +36,7 @@ func (e *Engine) SearchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 	for i, q := range qs {
 		as[i], err = e.decide(s, q)
 		if err == nil && as[i].p.Dense {
-			as[i].in, as[i].need, err = e.given(ctx, q, as[i].p.Way)
+			as[i].in, as[i].need, err = e.given(ctx, q, as[i].p.Way, as[i].p.Tokens)
 		}
 		if err != nil {
 			return nil, misplaced(ctx, &QueryError{Position: i, Err: err}, 0)
@@ -87,13 +88,15 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 		var texts []string
 		var ins []*modulate.Input
 		var positions []int
+		var must encoder.Need
 		for j := i; j < len(as); j++ {
 			if as[j].need == need {
 				texts, ins, positions = append(texts, as[j].q.Text), append(ins, &as[j].in), append(positions, j)
 				as[j].need = 0
+				must |= as[j].p.Way.Need()
 			}
 		}
-		err := e.encodeQueries(ctx, need, texts, ins)
+		err := e.encodeOptional(ctx, need, must, texts, ins)
 		var one *QueryError
 		if errors.As(err, &one) {
 			return &QueryError{Position: positions[one.Position], Err: one.Err}

@@ -42,6 +42,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 		FormatMajor: e.st.Manifest().Major,
 		Memory:      Memory(s.Memory()),
 		Reembedding: reembedding,
+		TokenStates: e.tokenStats(s),
 		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},
 	}
 	r.Maintenance.Stale, _ = s.Sums.Staleness()

@@ -157,7 +157,7 @@ func stressFilter(g int) engine.Filter { return filter.Eq("group", fmt.Sprint(g)
 // while, closes it meanwhile, and ends when all calls have ended.
 func (s *stress) live() {
 	t := s.t
-	o := engine.Options{Index: s.kind, ChunkTokens: 32, NoSync: s.rng.IntN(2) == 0}
+	o := engine.Options{Index: s.kind, ChunkTokens: 32, NoSync: s.rng.IntN(2) == 0, TokenStates: []string{engine.TokenStatesOn, engine.TokenStatesOff, ""}[s.rng.IntN(3)]}
 	e, err := engine.Open(t.Context(), s.dir, s.enc, o)
 	if err != nil {
 		t.Fatal(err)

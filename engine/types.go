@@ -120,7 +120,11 @@ type Hit struct {
 	// in the text, and Pair that of its adjacent word pairs found adjacent, both in
 	// [0, 1]; all 0 in ModeDense.
 	BM25, Coverage, Presence, Pair float32
-	Title                          string
+	// TokenScore is how well the tokens of the text answer those of the query, in [0, 1]: the
+	// mean, by idf, of the cosine with the nearest one, and at least 0.8·Presence. 0 where token
+	// states are not compared.
+	TokenScore float32
+	Title      string
 	// Text is the document's, or that of the chunk which was found: the bytes
 	// [Start, End) of the document's text, number Chunk (from 0) of Chunks.
 	Text          string
@@ -274,6 +278,16 @@ type Stats struct {
 	Memory      Memory
 	Maintenance Maintenance
 	Reembedding bool // a Reembed runs, or what an interrupted one encoded is kept
+	TokenStates TokenStats
+}
+
+// TokenStats tells which token states a database keeps.
+type TokenStats struct {
+	Mode   string // TokenStatesOff, TokenStatesAuto or TokenStatesOn: what documents get that come now
+	Chunks int    // that have some
+	Bases  int    // that their codes were made with
+	Bytes  int64  // of the codes, in files and in memory
+	Note   string // why documents get none though Mode asks for them; "" else
 }
 
 // Memory is what an open database keeps in memory, in bytes, mapped files
@@ -286,6 +300,7 @@ type Memory struct {
 	Columns int64 // metadata
 	RLR     int64 // sums and factor of the closed form
 	Local   int64 // local bridges, 0 where there are none
+	Tokens  int64 // codes of token states, 0 where none are kept
 }
 
 // Maintenance is what is being done in the background.

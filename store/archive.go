@@ -33,6 +33,8 @@ const (
 	frameBridge    = 'B' // name of a file of a fitted bridge
 	frameBytes     = 'b' // more of that file
 	frameTerms     = 'T' // terms of the vocabulary that no part before has
+	frameBasis     = 'C' // length and beginning of a basis of codes that no part before has
+	frameBasisMore = 'c' // more of that basis
 	frameDocument  = 'D' // ordinal, lengths of its two records, and their beginning
 	frameMore      = 'd' // more of the records
 	frameEnd       = 'E'
@@ -45,13 +47,14 @@ const maxOrdinal = 1 << 38
 const maxSeq = 1 << 56
 
 // place is a state in the history of a database: the sequence of its last commit,
-// the digest there, the first ordinal that was free, and how many terms the
-// vocabulary had.
+// the digest there, the first ordinal that was free, how many terms the vocabulary
+// had, and how many bases of codes there were.
 type place struct {
 	Seq     uint64  `json:"seq"`
 	History History `json:"history"`
 	Next    uint64  `json:"next"`
 	Terms   uint64  `json:"terms,omitempty"`
+	Bases   uint64  `json:"bases,omitempty"`
 }
 
 // partHeader begins a part.
@@ -262,7 +265,9 @@ func decodeHeader(payload []byte) (h partHeader, m Manifest, err error) {
 		return h, m, fmt.Errorf("a state that cannot be: sequence %d, ordinals below %d", h.To.Seq, h.To.Next)
 	case h.To.Terms > maxTerms:
 		return h, m, fmt.Errorf("a vocabulary of %d terms, at most %d are possible", h.To.Terms, uint64(maxTerms))
-	case h.From != nil && (h.From.Seq > h.To.Seq || h.From.Next > h.To.Next || h.From.Terms > h.To.Terms):
+	case h.To.Bases > MaxBases:
+		return h, m, fmt.Errorf("%d bases of codes, at most %d are possible", h.To.Bases, MaxBases)
+	case h.From != nil && (h.From.Seq > h.To.Seq || h.From.Next > h.To.Next || h.From.Terms > h.To.Terms || h.From.Bases > h.To.Bases):
 		return h, m, fmt.Errorf("a state before its base: sequence %d after %d", h.To.Seq, h.From.Seq)
 	case m.Dim < 0 || m.Dim > MaxDim:
 		return h, m, fmt.Errorf("dimension %d is not within 0 to %d", m.Dim, MaxDim)

@@ -110,16 +110,16 @@ func (b *backup) close() {
 // to is the state that is backed up.
 func (b *backup) to() place {
 	st := b.view.p.st
-	return place{Seq: st.seq, History: st.history, Next: st.nextOrd, Terms: st.terms}
+	return place{Seq: st.seq, History: st.history, Next: st.nextOrd, Terms: st.terms, Bases: st.bases}
 }
 
 // write writes a part: the next one after the header and end given, or the first.
 func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progress func(done, total int)) (r BackupReport, err error) {
 	h := partHeader{Part: 1, UUID: b.manifest.UUID, To: b.to(), Created: time.Now().UTC().Truncate(time.Second), Manifest: b.raw}
-	from, terms := uint64(1), uint64(0)
+	var from, terms, bases uint64 = 1, 0, 0
 	if last != nil {
 		h.Part, h.From, h.Previous = last.header.Part+1, &last.header.To, fmt.Sprintf("%x", last.end.digest)
-		from, terms = last.header.To.Next, last.header.To.Terms
+		from, terms, bases = last.header.To.Next, last.header.To.Terms, last.header.To.Bases
 	}
 	p, err := newPartWriter(w, h)
 	if err != nil {
@@ -141,6 +141,9 @@ func (b *backup) write(ctx context.Context, w io.Writer, last *lastPart, progres
 			}
 		}
 		if err := pin.writeTerms(ctx, p, terms); err != nil {
+			return err
+		}
+		if err := pin.writeBases(ctx, p, bases); err != nil {
 			return err
 		}
 		return pin.writeDocuments(ctx, p, from, progress)

@@ -140,7 +140,7 @@ func TestRestoreForgedTerms(t *testing.T) {
 	// Accept hears how many terms there are.
 	var told []int
 	if _, err := Restore(ctx, t.TempDir(), bytes.NewReader(good), RestoreOptions{
-		Accept: func(_ *Manifest, terms int) (func(*Document) error, error) {
+		Accept: func(_ *Manifest, terms, _ int) (func(*Document) error, error) {
 			told = append(told, terms)
 			return nil, nil
 		},

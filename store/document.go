@@ -34,6 +34,13 @@ type Row struct {
 	Codes      []byte    // what else is kept of the tokens, opaque here; nil for nothing
 }
 
+// dropCodes leaves out the codes of all rows.
+func (d *Document) dropCodes() {
+	for i := range d.Rows {
+		d.Rows[i].Codes = nil
+	}
+}
+
 // MaxMediaBytes is the greatest length of a media type.
 const MaxMediaBytes = 255
 

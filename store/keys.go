@@ -13,6 +13,7 @@ import "encoding/binary"
 //	l seq(8) n(4)          change-log entry n of batch seq
 //	c seq(8)               commit record of batch seq
 //	t n(8)                 terms of the vocabulary from number n on
+//	b n(8) part(2)         basis n of the codes of rows
 const (
 	prefixDocument = 'd'
 	prefixRow      = 'v'
@@ -21,6 +22,7 @@ const (
 	prefixLog      = 'l'
 	prefixCommit   = 'c'
 	prefixTerms    = 't'
+	prefixBasis    = 'b'
 )
 
 var (
@@ -72,7 +74,7 @@ func keyNumber(key []byte) (n uint64, part uint32, ok bool) {
 	}
 	n = binary.BigEndian.Uint64(key[1:])
 	switch key[0] {
-	case prefixDocument, prefixRow:
+	case prefixDocument, prefixRow, prefixBasis:
 		if len(key) != 11 {
 			return 0, 0, false
 		}

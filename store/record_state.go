@@ -94,21 +94,25 @@ func decodeCommit(p []byte) (c commit, err error) {
 // below ordinal safeOrd and up to sequence safeSeq lay in Badger's tables when
 // the database was last opened after a clean end; newLive of the live versions
 // are later ones, which may lie in its logs. history is the digest at seq,
-// baseHistory that at base. terms counts the vocabulary's; the record of a database
-// without one does not have it.
+// baseHistory that at base. terms counts the vocabulary's and bases those of the codes
+// of rows; the record of a database without bases does not have these, and that of one
+// without a vocabulary neither number.
 type state struct {
 	gen, seq, nextOrd, live, base, manifestGen, liveBytes, deadBytes uint64
 
 	truncated, trimmed, safeOrd, safeSeq, newLive uint64
 	history, baseHistory                          History
-	terms                                         uint64
+	terms, bases                                  uint64
 }
 
 func (s state) encode() []byte {
 	b := appendNumbers(nil, s.gen, s.seq, s.nextOrd, s.live, s.base, s.manifestGen, s.liveBytes, s.deadBytes,
 		s.truncated, s.trimmed, s.safeOrd, s.safeSeq, s.newLive)
 	b = append(append(b, s.history[:]...), s.baseHistory[:]...)
-	if s.terms > 0 {
+	switch {
+	case s.bases > 0:
+		b = appendNumbers(b, s.terms, s.bases)
+	case s.terms > 0:
 		b = appendNumbers(b, s.terms)
 	}
 	return b
@@ -116,14 +120,23 @@ func (s state) encode() []byte {
 
 func decodeState(p []byte) (s state, err error) {
 	const old, now = 8 * 8, 13*8 + 32
-	if len(p) == now+8 {
-		if err := decodeNumbers(p[now:], &s.terms); err != nil {
-			return s, err
-		}
-		if s.terms == 0 || s.terms > maxTerms {
-			return s, fmt.Errorf("%w: %d terms", errRecord, s.terms)
+	switch len(p) {
+	case now + 8:
+		if err = decodeNumbers(p[now:], &s.terms); err == nil && s.terms == 0 {
+			err = fmt.Errorf("%w: no terms", errRecord)
 		}
 		p = p[:now]
+	case now + 16:
+		if err = decodeNumbers(p[now:], &s.terms, &s.bases); err == nil && s.bases == 0 {
+			err = fmt.Errorf("%w: no bases", errRecord)
+		}
+		p = p[:now]
+	}
+	if err == nil && (s.terms > maxTerms || s.bases > MaxBases) {
+		err = fmt.Errorf("%w: %d terms and %d bases", errRecord, s.terms, s.bases)
+	}
+	if err != nil {
+		return s, err
 	}
 	switch len(p) {
 	case old: // format 1

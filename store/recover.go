@@ -29,7 +29,7 @@ func (s *Store) recover(st state) (state, error) {
 }
 
 // sweep removes all records of batches after st: by the log entries what
-// belongs to ids, then, by their numbers, documents, rows and terms. It may be
+// belongs to ids, then, by their numbers, documents, rows, terms and bases. It may be
 // interrupted anywhere and run again. It leaves alone what is not there, so it
 // costs a few seeks when there is nothing to do.
 func (s *Store) sweep(st state) error {
@@ -60,7 +60,10 @@ func (s *Store) sweep(st state) error {
 		}
 		hit("sweep")
 	}
-	return s.deleteKeys(numberKey(prefixTerms, st.terms), []byte{prefixTerms + 1})
+	if err := s.deleteKeys(numberKey(prefixTerms, st.terms), []byte{prefixTerms + 1}); err != nil {
+		return err
+	}
+	return s.deleteKeys(numberKey(prefixBasis, st.bases), []byte{prefixBasis + 1})
 }
 
 // undo adds the removal of one log entry of an uncommitted batch and of what

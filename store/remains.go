@@ -264,7 +264,7 @@ func (r *remains) unlock(ctx context.Context, from int) error {
 }
 
 // kinds are the first bytes of the keys that enter takes.
-var kinds = []byte{keyState[0], prefixDocument, prefixRow, prefixID, prefixDeath, prefixLog, prefixCommit, prefixTerms}
+var kinds = []byte{keyState[0], prefixDocument, prefixRow, prefixID, prefixDeath, prefixLog, prefixCommit, prefixTerms, prefixBasis}
 
 // enter takes any other record whose checksum is right.
 func (r *remains) enter(s sighting) {

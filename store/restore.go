@@ -25,10 +25,10 @@ type RestoreOptions struct {
 	// Parts is how many parts of the backup are restored, 0 for all: each is one
 	// state.
 	Parts int
-	// Accept, if not nil, is asked about the manifest of each part and how many terms
-	// the vocabulary has there, and what it returns about each document of the part;
-	// their errors refuse the backup.
-	Accept func(m *Manifest, terms int) (func(d *Document) error, error)
+	// Accept, if not nil, is asked about the manifest of each part, how many terms the
+	// vocabulary has there and how many bases there are, and what it returns about each
+	// document of the part; their errors refuse the backup.
+	Accept func(m *Manifest, terms, bases int) (func(d *Document) error, error)
 	// Progress, if not nil, hears of documents read, not of how many there will be.
 	Progress func(done int)
 }

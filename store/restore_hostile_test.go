@@ -291,7 +291,7 @@ func TestRestoreForged(t *testing.T) {
 	b, _ := forged{second, keepOne, 1}.bytes(t, partEnd{})
 	refusedWhole(t, "another part before", append(slices.Clone(good), b...))
 	_, err = Restore(ctx, filepath.Join(t.TempDir(), "db"), bytes.NewReader(good), RestoreOptions{
-		Accept: func(*Manifest, int) (func(*Document) error, error) {
+		Accept: func(*Manifest, int, int) (func(*Document) error, error) {
 			return func(d *Document) error { return errReader }, nil
 		}})
 	if !errors.Is(err, ErrBackup) || !errors.Is(err, errReader) {

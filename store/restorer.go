@@ -24,7 +24,8 @@ type restorer struct {
 	manifest Manifest
 	accept   func(*Document) error
 
-	terms map[string]struct{} // the vocabulary so far
+	terms      map[string]struct{} // the vocabulary so far
+	basisCount uint64              // bases of codes so far
 
 	live, bytes, truncated uint64
 	read                   int // documents
@@ -100,6 +101,9 @@ func (x *restorer) readPart(ctx context.Context) error {
 	if err := x.vocabulary(ctx); err != nil {
 		return err
 	}
+	if err := x.bases(ctx); err != nil {
+		return err
+	}
 	var documents uint64
 	for last := max(before.Next, 1); x.kind == frameDocument; documents++ {
 		ord, d, err := x.document(ctx)
@@ -154,7 +158,7 @@ func (x *restorer) header() error {
 		}
 	}
 	if x.o.Accept != nil {
-		if x.accept, err = x.o.Accept(&m, int(h.To.Terms)); err != nil {
+		if x.accept, err = x.o.Accept(&m, int(h.To.Terms), int(h.To.Bases)); err != nil {
 			return x.refuse("its manifest", err)
 		}
 	}
@@ -184,7 +188,7 @@ func (x *restorer) finish() error {
 	st.manifestGen = st.gen
 	st.seq, st.base, st.trimmed, st.nextOrd = x.to.Seq, x.to.Seq, x.to.Seq, x.to.Next
 	st.live, st.newLive, st.liveBytes, st.truncated = x.live, x.live, x.bytes, x.truncated
-	st.safeOrd, st.safeSeq, st.terms = 1, 0, x.to.Terms
+	st.safeOrd, st.safeSeq, st.terms, st.bases = 1, 0, x.to.Terms, x.to.Bases
 	st.history = firstHistory(m.UUID)
 	st.baseHistory = st.history
 	if err := x.s.writeManifest(st, m); err != nil {

@@ -43,6 +43,8 @@ type SalvageReport struct {
 	Lost   int      // documents that were there and could not be read, as far as anything tells
 	Names  []string // ids of lost ones, as far as they are known, at most maxNames
 	Damage []string // what is damaged, at most maxDamage entries
+	// Uncoded says that the documents come without their codes, as a basis of codes is lost.
+	Uncoded bool
 	// Uncertain says that records are lost which could have told of later changes: a
 	// document that was saved may be of a version before its last, or one that had
 	// been deleted.
@@ -217,6 +219,11 @@ func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o 
 			return err
 		}
 	}
+	bases, whole, err := r.bases(ctx)
+	if err != nil {
+		return err
+	}
+	rep.Uncoded = !whole
 	ords := make([]uint64, 0, len(c.live))
 	for ord := range c.live {
 		ords = append(ords, ord)
@@ -266,6 +273,15 @@ func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o 
 			if b, err = s.Begin(ctx); err != nil {
 				return err
 			}
+			for n, basis := range bases {
+				if err := b.AddBasis(ctx, n, basis); err != nil {
+					return err
+				}
+			}
+			bases = nil
+		}
+		if !whole {
+			d.dropCodes()
 		}
 		if number != nil {
 			terms = append(terms, number(d)...)

@@ -36,7 +36,7 @@ func (p *pin) countNew() error {
 			return p.s.corrupt(fmt.Sprintf("%d of %d new records of kind %c are there", n, p.st.newLive, prefix), nil)
 		}
 	}
-	if err := p.countTerms(ctx); err != nil {
+	if err := errors.Join(p.countTerms(ctx), p.readBases(ctx)); err != nil {
 		return err
 	}
 	return p.log(ctx, max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
@@ -176,6 +176,9 @@ func (p *pin) verifyAll(ctx context.Context, progress func(done, total int), r *
 		return err
 	}
 	if err := problem(p.countTerms(ctx)); err != nil {
+		return err
+	}
+	if err := problem(p.readBases(ctx)); err != nil {
 		return err
 	}
 	if err := p.verifyVersions(ctx, progress, r, problem); err != nil {

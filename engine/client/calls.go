@@ -186,6 +186,9 @@ var calls = sync.OnceValue(func() map[string]served {
 		"Compact": call(func(ctx context.Context, db engine.Database, _ nothing, _ *session) (nothing, error) {
 			return nothing{}, db.Compact(ctx)
 		}),
+		"KeepTokenStates": call(func(ctx context.Context, db engine.Database, _ nothing, _ *session) (engine.TokenReport, error) {
+			return db.KeepTokenStates(ctx)
+		}),
 	}
 })
 

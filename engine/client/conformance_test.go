@@ -268,6 +268,7 @@ func steps(t *testing.T) []step {
 			rr, err := engine.Restore(ctx, dir, &b, engine.RestoreOptions{})
 			return rr.Documents, err
 		}},
+		{"keep token states", func(ctx context.Context, db engine.Database) (any, error) { return db.KeepTokenStates(ctx) }},
 		{"compact", func(ctx context.Context, db engine.Database) (any, error) { return nil, db.Compact(ctx) }},
 		{"the end", all(engine.Filter{}, 0)},
 		{"close", func(ctx context.Context, db engine.Database) (any, error) { return nil, db.Close() }},

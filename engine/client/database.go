@@ -244,3 +244,8 @@ func (c *Client) Compact(ctx context.Context) error {
 	_, err := ask[nothing](ctx, c, "Compact", nothing{}, asked{writes: true})
 	return err
 }
+
+// KeepTokenStates is engine.Engine.KeepTokenStates.
+func (c *Client) KeepTokenStates(ctx context.Context) (engine.TokenReport, error) {
+	return ask[engine.TokenReport](ctx, c, "KeepTokenStates", nothing{}, asked{writes: true})
+}

@@ -52,7 +52,10 @@ func (empty) Stats(context.Context) (s engine.Stats, err error)                 
 func (empty) Verify(context.Context, func(engine.Progress)) (r engine.VerifyReport, err error) {
 	return
 }
-func (empty) Flush(context.Context) error                                          { return nil }
+func (empty) Flush(context.Context) error { return nil }
+func (empty) KeepTokenStates(context.Context) (engine.TokenReport, error) {
+	return engine.TokenReport{}, nil
+}
 func (empty) Compact(context.Context) error                                        { return nil }
 func (empty) Export(context.Context, io.Writer, engine.ExportOptions) (int, error) { return 0, nil }
 func (empty) Import(_ context.Context, x *engine.Exported) (r engine.ImportReport, err error) {

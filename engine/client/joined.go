@@ -135,6 +135,11 @@ func (j *Joined) Compact(ctx context.Context) error {
 	return err
 }
 
+// KeepTokenStates is engine.Engine.KeepTokenStates. If the holder ends meanwhile it goes on where it was.
+func (j *Joined) KeepTokenStates(ctx context.Context) (engine.TokenReport, error) {
+	return tried(ctx, j, true, func(db engine.Database) (engine.TokenReport, error) { return db.KeepTokenStates(ctx) })
+}
+
 // Export is engine.Engine.Export.
 func (j *Joined) Export(ctx context.Context, w io.Writer, o engine.ExportOptions) (int, error) {
 	return tried(ctx, j, false, func(db engine.Database) (int, error) { return db.Export(ctx, w, o) })

@@ -14,8 +14,8 @@ import (
 // Kinds of fusion.
 const (
 	// Calibrated adds absolute scores: (1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
-	// Pair·pair bonus. s is the share of the query's words, by idf, that stand in
-	// the passage; the power makes it count more where nearly all do. One setting serves
+	// Pair·pair bonus, and where token states are kept Tokens·max(T, 0.8·s) (Answered). s is the
+	// share of the query's words, by idf, that stand in the passage; the power makes it count more where nearly all do. One setting serves
 	// keywords, spans and questions (docs/METHOD.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
@@ -24,6 +24,9 @@ const (
 	// candidates: (1 − LexicalShare)·dense + LexicalShare·BM25.
 	Convex = "convex"
 )
+
+// DefaultTokens is the weight of the tokens unless Options.Tokens says otherwise.
+const DefaultTokens = 0.5
 
 // Options say how the dense and the lexical leg of a hybrid search are joined.
 // The zero value is Calibrated with its defaults.
@@ -40,6 +43,11 @@ type Options struct {
 	// the query's adjacent word pairs that stand adjacent in the passage; 0
 	// means 0.2, below 0 means none.
 	Pair float64
+	// Tokens is the weight of how well the tokens of the passage answer those of the
+	// query (package late) in Calibrated, where token states are kept; 0 means 0.5, below
+	// 0 none. A dense search compares tokens only where it is above 0; 1 serves there
+	// (docs/METHOD.md). A search makes it smaller for a query of more than 16 tokens, and by Unknown.
+	Tokens float64
 	// RankConstant of RRF; 0 means 60.
 	RankConstant float64
 	// LexicalShare of Convex, in [0, 1]; 0 means 0.3.
@@ -60,9 +68,11 @@ func (f Options) fill() (Options, error) {
 	def(&f.Presence, 0.3)
 	def(&f.Beta, 0.1)
 	def(&f.Pair, 0.2)
+	def(&f.Tokens, DefaultTokens)
 	def(&f.RankConstant, 60)
 	def(&f.LexicalShare, 0.3)
 	f.Presence, f.Beta, f.Pair = max(f.Presence, 0), max(f.Beta, 0), max(f.Pair, 0)
+	f.Tokens = max(f.Tokens, 0)
 	if f.Kind == "" {
 		f.Kind = Calibrated
 	}
@@ -71,6 +81,8 @@ func (f Options) fill() (Options, error) {
 		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.ErrInvalid, f.Kind, Calibrated, RRF, Convex)
 	case !(f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
 		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.ErrInvalid, f.Presence, f.Beta, f.Pair)
+	case !(f.Tokens <= 1000):
+		return f, fmt.Errorf("%w: fusion weight of tokens %v; use a number up to 1000", fault.ErrInvalid, f.Tokens)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
 		return f, fmt.Errorf("%w: rank constant %v; use a positive number", fault.ErrInvalid, f.RankConstant)
 	case !(f.Unknown >= 0 && f.Unknown <= 1):
@@ -90,7 +102,7 @@ func (f Options) Check() error {
 
 // Term is one summand of a fused score.
 type Term struct {
-	Name          string // "cosine", "presence^1.25", "coverage", "pair"; in searches of one leg "bm25"
+	Name          string // "cosine", "presence^1.25", "coverage", "pair", "tokens"; in searches of one leg "bm25"
 	Weight, Value float64
 }
 
@@ -111,9 +123,10 @@ func (f Options) Terms(c Candidate) []Term {
 }
 
 // calibrated are the summands of a candidate's score in Calibrated.
-func (f Options) calibrated(c *Candidate) [4]Term {
-	return [4]Term{
+func (f Options) calibrated(c *Candidate) [5]Term {
+	return [5]Term{
 		{"cosine", 1 - f.Unknown, c.Dense}, {"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair},
+		{"tokens", f.Tokens, c.Tokens},
 	}
 }
 
@@ -122,6 +135,7 @@ type Candidate struct {
 	Ord            uint64  // by whatever number its index knows it: in the engine, the id of a chunk
 	Dense          float64 // cosine of the modulated query vector, in [-1, 1]
 	inverted.Match         // how the query's words stand in it
+	Tokens         float64 // how well its tokens answer the query's (Answered); 0 where they are not compared
 	Score          float64 // what the ranking is by; set by Fuse
 }
 

@@ -31,6 +31,21 @@ type Explanation struct {
 	Tokens     []ExplainedToken     `json:"tokens"`
 	Dimensions []ExplainedDimension `json:"dimensions"`
 	Matches    []ExplainedMatch     `json:"matches"`
+	TokenScore float32              `json:"token_score"`
+	Ties       []ExplainedTie       `json:"ties"`
+}
+
+// ExplainedTie is a word of the query with the word of the document that answers it.
+type ExplainedTie struct {
+	Word       string  `json:"word"`
+	Start      int     `json:"start"`
+	End        int     `json:"end"`
+	Weight     float64 `json:"weight"`
+	Match      string  `json:"match"`
+	Field      string  `json:"field"`
+	MatchStart int     `json:"match_start"`
+	MatchEnd   int     `json:"match_end"`
+	Cosine     float64 `json:"cosine"`
 }
 
 // ExplainedTerm is one summand of the score.
@@ -95,6 +110,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Terms: []ExplainedTerm{}, Words: []ExplainedWord{}, Pairs: []ExplainedPair{},
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
+		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))
@@ -113,6 +129,9 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 	}
 	for _, m := range x.Matches {
 		e.Matches = append(e.Matches, ExplainedMatch(m))
+	}
+	for _, t := range x.Ties {
+		e.Ties = append(e.Ties, ExplainedTie(t))
 	}
 	return e
 }

@@ -32,6 +32,7 @@ type Hit struct {
 	Text     string         `json:"text"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 
+	TokenScore float32  `json:"token_score,omitempty"` // where token states are compared
 	Presence   float32  `json:"presence"`
 	Pair       float32  `json:"pair"`
 	Chunk      int      `json:"chunk"`
@@ -56,7 +57,7 @@ func NewSearch(query string, res engine.Result, took time.Duration) Search {
 func NewHit(h engine.Hit) Hit {
 	a := Hit{
 		ID: h.ID, Score: h.Score, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
-		Title: h.Title, Text: h.Text, Metadata: h.Metadata, Presence: h.Presence, Pair: h.Pair,
+		Title: h.Title, Text: h.Text, Metadata: h.Metadata, TokenScore: h.TokenScore, Presence: h.Presence, Pair: h.Pair,
 		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Duplicates: h.Duplicates,
 	}
 	if path, lines, ok := folder.Place(h); ok {

@@ -24,8 +24,20 @@ type Stats struct {
 	Default     string   `json:"default_variant"`
 	Bridges     []Bridge `json:"bridges"`
 	Memory      Memory   `json:"memory"`
-	Stale       int      `json:"stale"`       // passages that RLR's factor does not know of in full
-	Reembedding bool     `json:"reembedding"` // a change of model is under way
+
+	TokenStates TokenStates `json:"token_states"`
+	Stale       int         `json:"stale"`       // passages that RLR's factor does not know of in full
+	Reembedding bool        `json:"reembedding"` // a change of model is under way
+}
+
+// TokenStates are what is kept of the states of tokens. The fields mean what those of
+// engine.TokenStats do.
+type TokenStates struct {
+	Mode   string `json:"mode"`
+	Chunks int    `json:"chunks"`
+	Bases  int    `json:"bases"`
+	Bytes  int64  `json:"bytes"`
+	Note   string `json:"note"`
 }
 
 // Memory is what an open database keeps in memory, in bytes, part by part.
@@ -37,6 +49,7 @@ type Memory struct {
 	Columns int64 `json:"columns"`
 	RLR     int64 `json:"rlr"`
 	Local   int64 `json:"local"`
+	Tokens  int64 `json:"tokens"` // codes of token states
 }
 
 // Bridge is one fitted bridge.
@@ -56,6 +69,7 @@ func NewStats(s engine.Stats) Stats {
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []Bridge{},
 		Memory: Memory(s.Memory), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
+		TokenStates: TokenStates(s.TokenStates),
 	}
 	for _, b := range s.Bridges {
 		sb := Bridge{b.Variant, b.File, b.Seq, b.Passages, b.Unfitted, []Probe{}}

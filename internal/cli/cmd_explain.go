@@ -24,7 +24,8 @@ var cmdExplain = command{
 Shows what the score of one document is made of: the cosine of the query's vector, the coverage
 of its words and pairs of words, what each word gives to BM25, what modulation added for each
 token, the dimensions of the vectors that moved it most, and the places in the text where
-words of the query stand. Without --id the first hit is explained. Of a document in chunks the
+words of the query stand. Where token states are kept (lexsem tokens) it shows which word of the
+text answers which word of the query. Without --id the first hit is explained. Of a document in chunks the
 best one is.
 
 The shares of tokens add up to what modulation changed. For RLR and local bridges they are
@@ -36,7 +37,8 @@ modulation to all of it, which for small changes is the first-order share.
 "words":[{"term","start","end","count","documents","idf","bm25","coverage","most"}],
 "pairs":[{"first","second","share","found"}],"attributed","plain","bias",
 "tokens":[{"id","token","start","end","shift","scale"}],
-"dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}]}.
+"dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}],"token_score",
+"ties":[{"word","start","end","weight","match","field","match_start","match_end","cosine"}]}.
 Offsets are bytes: of words and tokens in the query, of matches in the document's title or
 text. Rank 0 means that neither leg names the document among its candidates.`,
 	examples: []string{
@@ -144,6 +146,7 @@ func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 		fmt.Fprintf(w, "%-10s %.4f of the plain vector, %.4f of the modulated one\n", "cosine", x.Cosine, x.Modulated)
 	}
 	writeWords(w, a, x)
+	writeTies(w, a, x)
 	writeTokens(w, a, x)
 	if len(x.Dimensions) > 0 {
 		fmt.Fprintf(w, "\n%s\n", a.style(faint, "dimension   before    after"))
@@ -187,6 +190,17 @@ func writeWords(w io.Writer, a *app, x engine.Explanation) {
 			fmt.Fprintf(w, "; not found: %s", strings.Join(missing, ", "))
 		}
 		fmt.Fprintln(w)
+	}
+}
+
+func writeTies(w io.Writer, a *app, x engine.Explanation) {
+	if len(x.Ties) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%-10s %.4f; the word of the text that answers each word of the query:\n\n", "tokens", x.TokenScore)
+	fmt.Fprintf(w, "%s\n", a.style(faint, "word                     answered by              cosine  weight"))
+	for _, t := range x.Ties {
+		fmt.Fprintf(w, "%s %s %6.3f  %6.3f\n", padColumns(flat(t.Word), 24), padColumns(flat(t.Match), 24), t.Cosine, t.Weight)
 	}
 }
 

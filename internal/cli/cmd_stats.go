@@ -108,6 +108,13 @@ func writeStats(w io.Writer, s statsSummary) {
 	m := s.Memory
 	row("memory", "%s vectors, %s codes, %s graph and tables, %s words, %s metadata, %s rlr, %s local bridges", bytesOf(m.Vectors), bytesOf(m.Codes),
 		bytesOf(m.Graph), bytesOf(m.Words), bytesOf(m.Columns), bytesOf(m.RLR), bytesOf(m.Local))
+	if k := s.TokenStates; k.Chunks > 0 || k.Mode != engine.TokenStatesOff {
+		more := ""
+		if k.Note != "" {
+			more = "; " + k.Note
+		}
+		row("tokens", "%s: %s of %s chunks with token states, %s%s", k.Mode, thousands(k.Chunks), thousands(s.Chunks), bytesOf(k.Bytes), more)
+	}
 	if s.Reembedding {
 		row("reembed", "a change of model is under way, or was interrupted: `lexsem reembed` goes on, with --discard forgets it")
 	}

@@ -16,8 +16,9 @@ const module = "github.com/lexsem/lexsem"
 // allowed lists, for each package, the packages of this module it may import
 // directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
 var allowed = map[string][]string{
-	"engine/internal/search":                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "store", "internal/text", "internal/vec"},
-	"engine/internal/state":                 {"engine/internal/chunk", "engine/internal/columns", "engine/internal/fault", "modulate", "modulate/local", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text"},
+	"engine/internal/tokens":                {"engine/internal/chunk", "internal/snapshot"},
+	"engine/internal/search":                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "index/late", "store", "internal/text", "internal/vec"},
+	"engine/internal/state":                 {"engine/internal/chunk", "engine/internal/columns", "engine/internal/fault", "engine/internal/tokens", "modulate", "modulate/local", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text"},
 	"cmd/lexsem":                            {"internal/cli"},
 	"internal/cli":                          {"internal/answer", "engine/collections", "engine/httpapi", "engine/httpapi/page", "engine/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/client", "engine/files", "engine/folder", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/ollama", "encoder/openai"},
 	"internal/answer":                       {"engine", "engine/folder"},
@@ -30,11 +31,11 @@ var allowed = map[string][]string{
 	"bench/report":                          {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":                            {"bench", "bench/stat", "encoder", "modulate", "internal/text", "internal/vec"},
 	"bench/sure":                            {"bench", "bench/stat", "encoder"},
-	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "encoder", "internal/text", "modulate/local"},
+	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local"},
 	"bench/peers":                           {"bench", "index", "internal/snapshot"},
 	"bench/plot":                            {},
 	"bench/stat":                            {},
-	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metadata", "engine/internal/progress", "engine/internal/search", "engine/internal/state", "engine/internal/terms", "modulate/train", "modulate", "index", "index/inverted", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot"},
+	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metadata", "engine/internal/progress", "engine/internal/search", "engine/internal/state", "engine/internal/terms", "engine/internal/tokens", "modulate/train", "modulate", "index", "index/inverted", "index/late", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot"},
 	"engine/collections":                    {"engine", "engine/internal/fault", "encoder", "store"},
 	"engine/files":                          {"engine", "engine/internal/metadata"},
 	"engine/folder":                         {"engine", "engine/files", "engine/filter", "internal/atomicfile", "internal/regular"},
@@ -48,6 +49,7 @@ var allowed = map[string][]string{
 	"modulate":                              {"encoder", "internal/vec", "internal/safetensors", "internal/atomicfile", "internal/snapshot", "internal/cow"},
 	"index":                                 {"internal/vec", "internal/text", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"index/indextest":                       {"index"},
+	"index/late":                            {"internal/vec"},
 	"index/inverted":                        {"internal/text", "internal/snapshot", "internal/cow", "internal/section"},
 	"encoder/onnx":                          {"encoder", "internal/onnxfile", "internal/regular", "encoder/tokenizer"},
 	"encoder/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "encoder/provision/internal/clientconf", "encoder/provision/internal/web"},

@@ -42,6 +42,8 @@ type Query struct {
 	Filter             filter.Filter
 	PerChunk, Collapse bool
 	Ef                 int
+	// HasTokens says that passages can be compared token by token.
+	HasTokens bool
 }
 
 // Plan is what was decided about a query.
@@ -50,7 +52,8 @@ type Plan struct {
 	Dense, Lexical bool   // the legs
 	K, Depth       int    // hits, those that Offset leaves out included, and candidates of each leg
 	Fusion         fusion.Options
-	Way            Way // of the dense leg
+	Way            Way  // of the dense leg
+	Tokens         bool // candidates are compared token by token
 }
 
 // Decide checks a query and decides mode, legs and variant. It is the one place
@@ -96,12 +99,30 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	if err := q.Fusion.Check(); err != nil {
 		return p, err
 	}
+	if p.Tokens = p.compares(q); !p.Tokens {
+		p.Fusion.Tokens = -1
+	} else if !p.Lexical {
+		p.Depth = max(minDepth, 2*p.K)
+	}
 	if !p.Dense {
 		return p, nil
 	}
 	var err error
 	p.Way, err = resolve(s, q.Variant, need{beside: p.Lexical})
 	return p, err
+}
+
+// compares says whether the candidates of a query are compared token by token: in
+// calibrated fusion where that can be done, unless the query says no; in a dense search
+// where the query says so. A query that brings its vector has no tokens that go with it.
+func (p Plan) compares(q Query) bool {
+	switch {
+	case !q.HasTokens || !p.Dense || !q.HasText || q.HasVector || q.Fusion.Tokens < 0:
+		return false
+	case p.Lexical:
+		return q.Fusion.Kind == "" || q.Fusion.Kind == fusion.Calibrated
+	}
+	return q.Fusion.Tokens > 0
 }
 
 // Single decides the way of a query that must have one vector for all passages.
@@ -117,6 +138,8 @@ func Default(s *state.State, mode string) string {
 // Terms are the summands of a candidate's score in a plan.
 func (p Plan) Terms(c fusion.Candidate) []fusion.Term {
 	switch {
+	case !p.Lexical && p.Tokens:
+		return []fusion.Term{{Name: "cosine", Weight: 1, Value: c.Dense}, {Name: "tokens", Weight: p.Fusion.Tokens, Value: c.Tokens}}
 	case !p.Lexical:
 		return []fusion.Term{{Name: "cosine", Weight: 1, Value: c.Dense}}
 	case !p.Dense:

@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -25,6 +26,7 @@ type Run struct {
 	// Facts tell what was done.
 	Facts Facts
 
+	late  *late.Query // the query's token states; nil where they are not compared
 	rlr   modulate.RLROptions
 	terms []text.Term // of the lexical leg
 	dense leg         // nil where the plan has none
@@ -45,9 +47,10 @@ type Facts struct {
 	Unknown         float64 // share of the query that the encoder does not know
 }
 
-// Begin makes the legs ready: it filters and modulates. step is called behind each
-// step with its name.
-func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
+// Begin makes the legs ready: it filters and modulates. tokens are the query's token
+// states, nil where the plan does not compare them. step is called behind each step with
+// its name.
+func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, tokens *late.Query, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
 	in.Ctx = ctx
 	r := &Run{S: s, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
 	r.Facts = Facts{Variant: None, Filtered: s.View.Len()}
@@ -57,6 +60,7 @@ func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Inp
 			r.Plan.Fusion.Unknown = r.Facts.Unknown
 		}
 	}
+	r.compare(tokens)
 	if !q.Filter.IsZero() {
 		m, err := s.Columns.Match(ctx, q.Filter)
 		if err != nil {
@@ -164,7 +168,7 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	all = len(cs) < depth
 	if !r.Plan.Lexical {
 		r.step("dense")
-		return cs, all, nil
+		return cs, all, r.rescore(ctx, cs)
 	}
 	if err := r.match(ctx, cs); err != nil {
 		return nil, false, err
@@ -185,6 +189,9 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 		}
 	}
 	if err := r.dense.score(ctx, cs); err != nil {
+		return nil, false, err
+	}
+	if err := r.matchTokens(ctx, cs); err != nil {
 		return nil, false, err
 	}
 	if err := r.Plan.Fusion.Fuse(cs); err != nil {
@@ -237,7 +244,13 @@ func (r *Run) order(ctx context.Context, cs []fusion.Candidate) error {
 		}
 	}
 	if r.dense != nil && r.Plan.Lexical {
+		if err := r.matchTokens(ctx, cs); err != nil {
+			return err
+		}
 		return r.Plan.Fusion.Fuse(cs)
+	}
+	if r.late != nil {
+		return r.rescore(ctx, cs)
 	}
 	by := fusion.Dense
 	if r.Plan.Lexical {

@@ -131,9 +131,10 @@ const (
 	words
 	metadata
 	sums
+	codes
 	bridges // the local ones, which note what is new
 
-	everything = live | vectors | words | metadata | sums // that rebuild can make
+	everything = live | vectors | words | metadata | sums | codes // that rebuild can make
 )
 
 func (p parts) has(q parts) bool { return p&q != 0 }
@@ -180,6 +181,13 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 		g.Go(func() (err error) {
 			defer snapshot.Guard(&err)()
 			next.Columns, err = d.editColumns(ctx, cur, df)
+			return err
+		})
+	}
+	if p.has(codes) {
+		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
+			next.Tokens, err = d.editTokens(ctx, cur, df)
 			return err
 		})
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	Analyzer   *text.Analyzer
 	Lambda     float64              // of RLR
 	Local      bool                 // local bridges from the start
+	CheckCodes func([]byte) error   // what is wrong with codes of token states; nil for no checks
+	TokenTail  int64                // bytes of token states that may lie in memory, 0 for the default
 	Bridges    func(s *State) error // fills in the fitted bridges of the first state
 	Logger     *slog.Logger
 	Progress   func(stage string, done, total int) // of Open
@@ -64,8 +66,9 @@ type DB struct {
 	searched      moment        // the end of the last one
 
 	maintainer maintainer
-	mu         sync.Mutex // guards mapped
+	mu         sync.Mutex // guards the rest
 	mapped     []*snapshot.File
+	written    map[string]bool // blocks of token states that this process has made and not given up
 }
 
 // Acquire returns the present state, nil once the database is closed. The caller

@@ -39,7 +39,7 @@ func SavedLive(dir string, uuid store.UUID, history func(seq uint64) ([16]byte, 
 // Snapshots are the files of the database in dir that opening makes anew where they
 // are missing.
 func Snapshots(dir string) []string {
-	files := slices.Concat(index.Kinds(), []string{fileLive, fileWords, fileColumns, fileSums, fileLocal})
+	files := slices.Concat(index.Kinds(), []string{fileLive, fileWords, fileColumns, fileSums, fileTokens, fileLocal})
 	for i, kind := range files {
 		files[i] = pathOf(dir, kind)
 	}

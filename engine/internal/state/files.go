@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/cow"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -27,6 +28,7 @@ const (
 	fileColumns = columns.Kind
 	fileSums    = "sums"
 	fileLocal   = "local"
+	fileTokens  = tokens.Kind
 )
 
 // pathOf is where the snapshot of a part lies, of the database in dir.

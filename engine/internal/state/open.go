@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -116,6 +117,12 @@ func (d *DB) readAll(s *State) commits {
 		s.Sums, err = modulate.OpenSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector, f)
 		return err
 	})
+	if d.st.BasisCount() > 0 {
+		read(codes, fileTokens, func(f *snapshot.File, limit uint64) (err error) {
+			s.Tokens, err = tokens.Open(f, limit, d.openBlock)
+			return err
+		})
+	}
 	read(bridges, fileLocal, func(f *snapshot.File, _ uint64) (err error) {
 		s.Local, err = local.Open(d.o.Dim, d.o.Vocab, d.vector, d.localOptions(), f)
 		return err
@@ -137,6 +144,9 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	if len(at) == 0 {
 		d.saved = 0
 	}
+	if d.st.BasisCount() == 0 { // no chunk ever had codes of token states
+		s.Tokens, at[codes] = tokens.New(), s.Seq
+	}
 	next, err := d.vectorsFirst(ctx, s, at)
 	if err == nil {
 		next, err = d.replay(ctx, next, at)
@@ -154,7 +164,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 		next = &State{Seq: s.Seq, View: s.View, views: s.views}
 	}
 	var missing parts
-	for _, p := range []parts{live, vectors, words, metadata, sums} {
+	for _, p := range []parts{live, vectors, words, metadata, sums, codes} {
 		if !at.has(p) {
 			missing |= p
 		}
@@ -204,6 +214,9 @@ func (s *State) miscounts(at commits) error {
 	}
 	if at.has(vectors | words) {
 		count("vectors", s.Vectors.Len(), s.Chunks())
+	}
+	if n := s.Tokens.Len(); at.has(codes|words) && n > s.Chunks() {
+		count("token states", n, s.Chunks())
 	}
 	if at.has(sums | words) {
 		count("sums", s.Sums.Len(), s.Chunks())

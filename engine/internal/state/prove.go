@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type prover struct {
 	proof  *Proof
 	chunks int
 	wrong  map[string]*mismatch // by part
+	unread error                // the first codes of token states that no search can read
 }
 
 // mismatch counts what is wrong with a part.
@@ -57,6 +59,9 @@ func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(st
 		if n != p.chunks && p.chunks >= 0 {
 			p.miss(part, "it holds %d chunks of %d that are stored", n, p.chunks)
 		}
+	}
+	if p.unread != nil {
+		proof.Problems = append(proof.Problems, p.unread.Error())
 	}
 	for _, part := range slices.Sorted(maps.Keys(p.wrong)) {
 		m := p.wrong[part]
@@ -126,6 +131,16 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 			}
 			if !lists(id, row.Tokens) {
 				p.miss(fileSums, "chunk %d of version %d has other tokens", i, ord)
+			}
+			if codes, err := s.Tokens.Get(id); err != nil {
+				return err
+			} else if !bytes.Equal(codes, row.Codes) {
+				p.miss(fileTokens, "the codes of chunk %d of version %d are not the stored ones", i, ord)
+			}
+			if check := p.d.o.CheckCodes; check != nil && p.unread == nil {
+				if err := check(row.Codes); err != nil {
+					p.unread = fmt.Errorf("the stored token states of chunk %d of version %d cannot be read: %w", i, ord, err)
+				}
 			}
 			if s.Local != nil && !s.Local.Has(id) && !fresh[id] {
 				p.miss(fileLocal, "chunk %d of version %d is missing", i, ord)

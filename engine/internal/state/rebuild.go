@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/cow"
@@ -48,8 +49,11 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 			return s, err
 		}
 	}
+	if missing.has(codes) {
+		next.Tokens = tokens.New()
+	}
 	cur := &next
-	rows, texts := missing&(live|vectors|sums), missing&(words|metadata)
+	rows, texts := missing&(live|vectors|sums|codes), missing&(words|metadata)
 	done, total := 0, 0
 	for _, p := range []parts{rows, texts} {
 		if p != 0 {
@@ -82,7 +86,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		err := next.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
 			vs := rowsOf(nil, ord, rows)
 			for i := range vs { // valid during the call only
-				vs[i].Vector, vs[i].Tokens = slices.Clone(vs[i].Vector), slices.Clone(vs[i].Tokens)
+				vs[i].Vector, vs[i].Tokens, vs[i].Codes = slices.Clone(vs[i].Vector), slices.Clone(vs[i].Tokens), slices.Clone(vs[i].Codes)
 			}
 			return take(ord, vs)
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -23,7 +24,7 @@ func damages(err error) (p parts) {
 		return 0
 	}
 	for sentinel, q := range map[error]parts{
-		index.ErrCorrupt: vectors, inverted.ErrCorrupt: words, columns.ErrCorrupt: metadata, modulate.ErrCorrupt: sums | bridges,
+		index.ErrCorrupt: vectors, inverted.ErrCorrupt: words, columns.ErrCorrupt: metadata, modulate.ErrCorrupt: sums | bridges, tokens.ErrCorrupt: codes,
 	} {
 		if errors.Is(err, sentinel) {
 			p |= q
@@ -136,7 +137,7 @@ func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, d
 	for _, p := range []struct {
 		name string
 		part any
-	}{{s.Vectors.Kind, s.Vectors.Keeper}, {fileWords, s.Words}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileLocal, s.Local}} {
+	}{{s.Vectors.Kind, s.Vectors.Keeper}, {fileWords, s.Words}, {fileColumns, s.Columns}, {fileSums, s.Sums}, {fileTokens, s.Tokens}, {fileLocal, s.Local}} {
 		v, ok := p.part.(verifier)
 		if !ok || p.name == fileLocal && s.Local == nil {
 			continue
@@ -163,7 +164,7 @@ func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, d
 }
 
 // Memory is what a state keeps in memory, in bytes.
-type Memory struct{ Vectors, Codes, Graph, Words, Columns, RLR, Local int64 }
+type Memory struct{ Vectors, Codes, Graph, Words, Columns, RLR, Local, Tokens int64 }
 
 // Memory sums up the parts.
 func (s *State) Memory() Memory {
@@ -172,5 +173,7 @@ func (s *State) Memory() Memory {
 	if s.Local != nil {
 		m.Local = s.Local.Bytes().Total()
 	}
+	mapped, memory := s.Tokens.Bytes()
+	m.Tokens = mapped + memory
 	return m
 }

@@ -114,6 +114,9 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		{fileColumns, s.Seq, s.Columns.Save},
 		{fileSums, s.Seq, s.Sums.Save},
 	}
+	if d.st.BasisCount() > 0 {
+		files = append(files, file{fileTokens, s.Seq, func(w *snapshot.Writer) error { return s.Tokens.Save(ctx, w, s.Sees) }})
+	}
 	if s.Local != nil {
 		files = append(files, file{fileLocal, s.LocalSeq, s.Local.Save})
 	}
@@ -152,7 +155,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 			return err
 		}
 	}
-	return nil
+	return d.dropBlocks(s.Tokens)
 }
 
 // removeOwn removes a snapshot if it is one of this database, of whatever format.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/cow"
@@ -31,6 +32,7 @@ type State struct {
 	Words   *inverted.Words
 	Columns *columns.Columns
 	Sums    *modulate.Sums
+	Tokens  *tokens.Codes // of chunks that have codes of token states
 
 	// Local are the local bridges; nil where nobody has asked for them yet. They
 	// follow behind the commits, and stand at that of LocalSeq: Fresh are the chunks
@@ -112,6 +114,7 @@ type Version struct {
 	ID       uint64 // of the chunk
 	Vector   []float32
 	Tokens   []int32
+	Codes    []byte // of token states, or nil
 	Text     string // title and text, as the words see them
 	Metadata []byte // JSON object, or nil; of the first chunk
 }
@@ -125,7 +128,7 @@ type Change struct {
 // rowsOf are the chunks of version ord as far as its rows tell.
 func rowsOf(dst []Version, ord uint64, rows []store.Row) []Version {
 	for i, r := range rows {
-		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens})
+		dst = append(dst, Version{ID: chunk.ID(ord, i), Vector: r.Vector, Tokens: r.Tokens, Codes: r.Codes})
 	}
 	return dst
 }

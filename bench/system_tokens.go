@@ -1,0 +1,360 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Tokens is late interaction (index/late): alone a scan of the token states of all passages, behind a
+// system, dense+tokens, one more term in the scores of its candidates.
+var Tokens = RegisterSystem(SystemKind{
+	Name:  "tokens",
+	Usage: "tokens[:OPTIONS], SYSTEM+tokens[:OPTIONS]",
+	Doc:   "token states of passages, all scanned, or added to the candidates of a system; options are weight=, guard=, depth=, rank=, bits=, pool=, states=, joined by /",
+	Make: func(arg string) (System, error) {
+		o, err := parseTokens(arg)
+		if err != nil {
+			return System{}, err
+		}
+		name := "tokens"
+		if arg != "" {
+			name += ":" + arg
+		}
+		return System{
+			Name: name, Need: encoder.NeedDense | encoder.NeedHidden, codes: []codesKind{o.kind},
+			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+				r, err := s.tokenScorer(ctx, o, nil)
+				if err != nil {
+					return nil, nil, err
+				}
+				return tokenScan{r}, nil, nil
+			},
+		}, nil
+	},
+})
+
+// tokenOptions shape the term.
+type tokenOptions struct {
+	weight float64 // γ; -1 says the one that was chosen
+	guard  int     // from so many tokens of the query on, γ falls as their number grows; 0 never
+	depth  int     // candidates of each leg; 0 as many as without the term
+	states string  // of the query: plain, shift, each
+	kind   codesKind
+}
+
+// parseTokens reads NAME=VALUE/NAME=VALUE.
+func parseTokens(arg string) (tokenOptions, error) {
+	o := tokenOptions{weight: -1, guard: 16, states: "plain", kind: codesKind{late.DefaultRank, late.DefaultBits, 1}}
+	if arg == "" {
+		return o, nil
+	}
+	for _, part := range strings.Split(arg, "/") {
+		name, value, _ := strings.Cut(part, "=")
+		var err error
+		number := func(to *int, least, most int) {
+			if *to, err = strconv.Atoi(value); err == nil && (*to < least || *to > most) {
+				err = strconv.ErrRange
+			}
+		}
+		switch name {
+		case "weight":
+			if o.weight, err = strconv.ParseFloat(value, 64); err == nil && !(o.weight >= 0 && o.weight <= 1000) {
+				err = strconv.ErrRange
+			}
+		case "guard":
+			number(&o.guard, 0, 1<<20)
+		case "depth":
+			number(&o.depth, 1, 1<<20)
+		case "rank":
+			number(&o.kind.rank, 1, late.MaxRank)
+		case "bits":
+			if number(&o.kind.bits, 2, 8); err == nil && !slices.Contains([]int{2, 4, 8}, o.kind.bits) {
+				err = strconv.ErrRange
+			}
+		case "pool":
+			number(&o.kind.pool, 1, 3)
+		case "states":
+			if o.states = value; !slices.Contains([]string{"plain", "shift", "each"}, value) {
+				err = strconv.ErrSyntax
+			}
+		default:
+			err = strconv.ErrSyntax
+		}
+		if err != nil {
+			return o, fmt.Errorf("%w: tokens:%s: %q (%w); use weight=0.5/guard=16/depth=200/rank=96/bits=4/pool=1/states=plain, or some of these", ErrOption, arg, part, err)
+		}
+	}
+	return o, nil
+}
+
+// Weights of the term (docs/METHOD.md): in the scores of a fusion, which have the words already, and in those of a
+// dense leg alone.
+const besideWords, besideVectors = 0.5, 1
+
+// cutTokens splits SYSTEM+tokens:OPTIONS.
+func cutTokens(name string) (system, options string, ok bool) {
+	at := strings.LastIndex(name, "+tokens")
+	if at < 0 {
+		return "", "", false
+	}
+	rest := name[at+len("+tokens"):]
+	if rest != "" && rest[0] != ':' {
+		return "", "", false
+	}
+	return name[:at], strings.TrimPrefix(rest, ":"), true
+}
+
+// tokensBehind is the system called full: SYSTEM with the term.
+func tokensBehind(full, system, options string) (System, error) {
+	base, err := ParseSystem(system)
+	if err != nil {
+		return System{}, err
+	}
+	o, err := parseTokens(options)
+	if err != nil {
+		return System{}, err
+	}
+	return System{
+		Name: full, Need: base.Need | encoder.NeedHidden, codes: append([]codesKind{o.kind}, base.codes...),
+		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
+			r, fit, err := base.Prepare(ctx, s)
+			if err != nil {
+				return nil, nil, err
+			}
+			leg, ok := r.(candidateRetriever)
+			if dense, alone := r.(denseRetriever); alone {
+				leg, ok = oneLeg{dense}, true
+			}
+			if !ok {
+				return nil, nil, fmt.Errorf("%w: %s has no scores that tokens could be added to; use dense, a stack of variants, rlr-local or a fusion", ErrOption, base.Name)
+			}
+			scorer, err := s.tokenScorer(ctx, o, r)
+			if err != nil {
+				return nil, nil, err
+			}
+			return tokenRetriever{leg, scorer}, fit, nil
+		},
+	}, nil
+}
+
+// candidateRetriever is a system that names candidates with absolute scores.
+type candidateRetriever interface {
+	Retriever
+	// candidates returns the candidates of each question that legs of a depth name, in any order, with
+	// their scores.
+	candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error)
+}
+
+func (r fusedRetriever) candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
+	return r.fuseAll(ctx, questions, depth)
+}
+
+// oneLeg is a dense leg as a system.
+type oneLeg struct{ denseRetriever }
+
+func (r oneLeg) bytes() int64 { return bytesOf(r.denseRetriever) }
+
+func (r oneLeg) candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
+	near, err := r.Retrieve(ctx, questions, depth)
+	out := make([][]fusion.Candidate, len(near))
+	for i, hits := range near {
+		for _, h := range hits {
+			out[i] = append(out[i], fusion.Candidate{Ord: uint64(h.Target), Score: h.Score})
+		}
+	}
+	return out, err
+}
+
+// tokenScorer scores passages by their token states.
+type tokenScorer struct {
+	tokenOptions
+	codes  *tokenCodes
+	sums   *modulate.Sums
+	dim    int
+	vector func(dst []float32, q Question) []float32 // that moves the states of the query; nil where they are plain
+}
+
+func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever) (tokenScorer, error) {
+	r := tokenScorer{tokenOptions: o, dim: s.Encoder.Dim()}
+	if _, one := leg.(denseRetriever); r.weight < 0 {
+		r.weight = besideWords
+		if one {
+			r.weight = besideVectors
+		}
+	}
+	if o.states != "plain" {
+		if f, ok := leg.(fusedRetriever); ok {
+			leg = f.dense
+		}
+		v, ok := leg.(vectorRetriever)
+		if !ok {
+			return r, fmt.Errorf("%w: states=%s needs a system of one query vector", ErrOption, o.states)
+		}
+		r.vector = v.vector
+	}
+	var err error
+	if r.codes, err = s.tokenCodes(ctx, o.kind); err != nil {
+		return r, err
+	}
+	r.sums, err = s.corpusSums(ctx)
+	return r, err
+}
+
+// query is a question made ready, and the weight of its score.
+func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
+	tokens := q.Output.Tokens
+	weights, n := make([]float32, len(tokens.IDs)), 0
+	for i, id := range tokens.IDs {
+		weights[i] = float32(modulate.IDF(r.sums.Len(), r.sums.DF(id)))
+		if !tokens.Special[i] {
+			n++
+		}
+	}
+	query, err := late.NewQuery(r.moved(q), tokens.Special, weights, r.codes.basis)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the tokens of %q: %w", q.Text, err)
+	}
+	weight := r.weight * (1 - tokens.Unknown())
+	if r.guard > 0 && n > r.guard {
+		weight *= float64(r.guard) / float64(n)
+	}
+	return query, weight, nil
+}
+
+// moved are the states of the query, as its vector moves them.
+func (r tokenScorer) moved(q Question) []float32 {
+	if r.vector == nil {
+		return q.Output.Hidden
+	}
+	d := r.dim
+	out := slices.Clone(q.Output.Hidden)
+	if r.states == "each" {
+		for i := 0; i < len(out); i += d {
+			row := out[i : i+d]
+			norm := length(row)
+			if norm == 0 {
+				continue
+			}
+			one := q
+			one.Output.Dense = make([]float32, d)
+			for j, x := range row {
+				one.Output.Dense[j] = float32(float64(x) / norm)
+			}
+			for j, x := range r.vector(nil, one) {
+				row[j] = float32(float64(x) * norm)
+			}
+		}
+		return out
+	}
+	mean := make([]float32, d)
+	n := float32(len(out) / d)
+	for i, x := range out {
+		mean[i%d] += x / n
+	}
+	norm := float32(length(mean))
+	for i, x := range r.vector(nil, q) {
+		shift := norm * (x - q.Output.Dense[i])
+		for j := i; j < len(out); j += d {
+			out[j] += shift
+		}
+	}
+	return out
+}
+
+func length(x []float32) float64 {
+	var s float64
+	for _, v := range x {
+		s += float64(v) * float64(v)
+	}
+	return math.Sqrt(s)
+}
+
+// tokenRetriever adds the term to the candidates of a system.
+type tokenRetriever struct {
+	leg    candidateRetriever
+	scorer tokenScorer
+}
+
+func (r tokenRetriever) bytes() int64 { return bytesOf(r.leg) + r.scorer.codes.bytes() }
+
+func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+	depth := r.scorer.depth
+	if depth == 0 {
+		depth = max(fusionDepth, 2*k)
+	}
+	all, err := r.leg.candidates(ctx, questions, depth)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]Hit, len(questions))
+	err = parallel(ctx, len(questions), func(i int) error {
+		query, weight, err := r.scorer.query(questions[i])
+		if err != nil {
+			return err
+		}
+		cs := all[i]
+		codes, scores := make([][]byte, len(cs)), make([]float64, len(cs))
+		for j, c := range cs {
+			codes[j] = r.scorer.codes.codes[c.Ord]
+		}
+		if err := query.ScoreAll(ctx, scores, codes); err != nil {
+			return err
+		}
+		hits := make([]Hit, len(cs))
+		for j, c := range cs {
+			hits[j] = Hit{Target: int(c.Ord), Score: c.Score + weight*fusion.Answered(scores[j], c.Presence)}
+		}
+		out[i] = bestHits(hits, k)
+		return nil
+	})
+	return out, err
+}
+
+// tokenScan scores all passages.
+type tokenScan struct{ scorer tokenScorer }
+
+func (r tokenScan) bytes() int64 { return r.scorer.codes.bytes() }
+
+func (r tokenScan) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+	out := make([][]Hit, len(questions))
+	err := parallel(ctx, len(questions), func(i int) error {
+		query, _, err := r.scorer.query(questions[i])
+		if err != nil {
+			return err
+		}
+		scores := make([]float64, len(r.scorer.codes.codes))
+		if err := query.ScoreAll(ctx, scores, r.scorer.codes.codes); err != nil {
+			return err
+		}
+		hits := make([]Hit, len(scores))
+		for j, s := range scores {
+			hits[j] = Hit{Target: j, Score: s}
+		}
+		out[i] = bestHits(hits, k)
+		return nil
+	})
+	return out, err
+}
+
+// bestHits sorts hits, best first, ties by target, and keeps k.
+func bestHits(hits []Hit, k int) []Hit {
+	slices.SortFunc(hits, func(a, b Hit) int {
+		switch {
+		case a.Score != b.Score && a.Score > b.Score:
+			return -1
+		case a.Score != b.Score:
+			return 1
+		}
+		return a.Target - b.Target
+	})
+	return hits[:min(k, len(hits))]
+}

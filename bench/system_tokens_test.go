@@ -1,0 +1,169 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// stateCounter counts the passages whose token states were asked for.
+type stateCounter struct {
+	encoder.Encoder
+	passages *int
+}
+
+func (e stateCounter) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	if role == encoder.Passage && need&encoder.NeedHidden != 0 {
+		*e.passages += len(in)
+	}
+	return e.Encoder.Encode(ctx, role, in, need)
+}
+
+func TestTokens(t *testing.T) {
+	systems := []string{"dense", "dense+tokens", "tokens", "dense+tokens:weight=0", "hybrid", "hybrid+tokens", "hybrid+tokens:weight=0", "hybrid+tokens:depth=1",
+		"rlr+tokens:states=plain", "rlr+tokens:states=shift", "rlr+tokens:states=each", "rlr-local+tokens", "dense+tokens:bits=2/pool=3/rank=16"}
+	rep, err := Run(context.Background(), encoder.NewHash(64), Options{Data: townCorpus(t, 60), Systems: systems, Tasks: []string{"query", "keyword"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]map[string]float64{}
+	for _, r := range rep.Results {
+		got[r.System+" "+r.Task] = r.Metrics
+	}
+	for _, task := range []string{" query", " keyword"} {
+		for _, base := range []string{"dense", "hybrid"} {
+			if !reflect.DeepEqual(got[base+"+tokens:weight=0"+task], got[base+task]) {
+				t.Errorf("a weight of 0 changes %s%s: %v, %v", base, task, got[base+"+tokens:weight=0"+task], got[base+task])
+			}
+		}
+		// The states of this encoder are its words: they find what shares most of them.
+		if x, y := got["dense+tokens"+task]["ndcg@10"], got["dense"+task]["ndcg@10"]; !(x > y) {
+			t.Errorf("dense+tokens%s: %g, dense %g", task, x, y)
+		}
+		if x := got["tokens"+task]["ndcg@10"]; !(x > 0.8) {
+			t.Errorf("tokens%s: %g", task, x)
+		}
+	}
+	if x := got["hybrid+tokens:depth=1 query"]["recall@100"]; !(x > 0.1 && x < got["hybrid+tokens query"]["recall@100"]) {
+		t.Errorf("recall of one candidate a leg: %g", x)
+	}
+	if x, y := rep.BytesPerPassage["dense+tokens"], rep.BytesPerPassage["dense"]; !(x > y+500) {
+		t.Errorf("%g bytes a passage with tokens, %g without", x, y)
+	}
+}
+
+// A cache folder keeps the codes: a second run asks for the states of no passage and measures the same, and a damaged
+// file is made anew.
+func TestTokenCodesAreKept(t *testing.T) {
+	o := Options{Data: townCorpus(t, 40), Systems: []string{"dense+tokens", "dense+tokens:rank=16", "tokens"}, Tasks: []string{"query"}, CacheDir: t.TempDir()}
+	run := func() (*Report, int) {
+		n := 0
+		rep, err := Run(context.Background(), stateCounter{encoder.NewHash(32), &n}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rep.Results {
+			rep.Results[i].MsPerQuery, rep.Results[i].CPUMsPerQuery = 0, 0
+		}
+		return rep, n
+	}
+	first, asked := run()
+	if asked != 80 { // for the basis and for the codes, for both kinds at once
+		t.Errorf("the first run asked for the states of %d passages, want 80", asked)
+	}
+	second, asked := run()
+	if asked != 0 || !reflect.DeepEqual(first.Results, second.Results) {
+		t.Errorf("the second run asked for the states of %d passages, or measured otherwise", asked)
+	}
+	files, err := filepath.Glob(filepath.Join(o.CacheDir, "tokens", "*.codes"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%d files (%v), want 2", len(files), err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string][]byte{"a flipped bit": slices.Clone(raw), "half a file": raw[:len(raw)/2], "an empty file": nil} {
+		if name == "a flipped bit" {
+			bad[len(bad)/2] ^= 1
+		}
+		if err := os.WriteFile(files[0], bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		again, asked := run()
+		if asked == 0 || !reflect.DeepEqual(first.Results, again.Results) {
+			t.Errorf("%s: asked for %d passages, or measured otherwise", name, asked)
+		}
+	}
+}
+
+// States that move with the vector of the query: by its shift, or each as if it were the vector.
+func TestMovedStates(t *testing.T) {
+	q := Question{Output: encoder.Output{Dense: []float32{0.6, 0.8}, Hidden: []float32{3, 0, 0, 4}}}
+	r := tokenScorer{dim: 2, vector: func(dst []float32, q Question) []float32 {
+		return append(dst, q.Output.Dense[0]+1, 2*q.Output.Dense[1])
+	}}
+	for states, want := range map[string][]float32{"shift": {5.5, 2, 2.5, 6}, "each": {6, 0, 4, 8}} { // the mean state is 2.5 long
+		r.states = states
+		if got := r.moved(q); !slices.EqualFunc(got, want, func(x, y float32) bool { return math.Abs(float64(x-y)) < 1e-5 }) {
+			t.Errorf("%s: %v, want %v", states, got, want)
+		}
+	}
+	if r.vector = nil; &r.moved(q)[0] != &q.Output.Hidden[0] {
+		t.Error("plain states were copied")
+	}
+}
+
+// The weight of the term falls for long queries, and for what the encoder does not know.
+func TestTokenWeight(t *testing.T) {
+	enc := encoder.NewHash(32)
+	targets := NewTargets([]Passage{{ID: "a", Body: "one two three"}, {ID: "b", Body: "four five"}})
+	s, err := NewSetting(context.Background(), enc, targets, SettingOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseTokens("weight=0.5/guard=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.tokenScorer(context.Background(), o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]float64{1: 0.5, 8: 0.5, 16: 0.25, 40: 0.1} {
+		q, err := s.Questions(context.Background(), []string{strings.TrimSpace(strings.Repeat("two ", n))}, encoder.NeedDense|encoder.NeedHidden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query, weight, err := r.query(q[0])
+		if err != nil || query.Len() != n || math.Abs(weight-want) > 1e-12 {
+			t.Errorf("%d tokens: %d compared, weight %g, want %g (%v)", n, query.Len(), weight, want, err)
+		}
+	}
+}
+
+func TestTokenSystemsRefuse(t *testing.T) {
+	for name, want := range map[string]error{
+		"dense+tokens:weight=-1": ErrOption, "dense+tokens:weight=x": ErrOption, "dense+tokens:rank=0": ErrOption, "dense+tokens:bits=9": ErrOption, "dense+tokens:bits=3": ErrOption,
+		"dense+tokens:pool=4": ErrOption, "dense+tokens:states=none": ErrOption, "dense+tokens:depth=0": ErrOption, "dense+tokens:what=1": ErrOption,
+		"dense+tokens:guard=-1": ErrOption, "tokens:": ErrUnknownName, "nothing+tokens": ErrUnknownName, "+tokens": ErrUnknownName, "dense+tokensx": ErrUnknownName,
+	} {
+		if _, err := ParseSystem(name); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", name, err, want)
+		}
+	}
+	dir := townCorpus(t, 10)
+	for _, name := range []string{"bm25+tokens", "sparse:slr+tokens", "rlr-local+tokens:states=shift"} {
+		if _, err := Run(context.Background(), encoder.NewHash(16), Options{Data: dir, Systems: []string{name}, Tasks: []string{"query"}}); err == nil {
+			t.Errorf("%s was measured", name)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/store"
+)
+
+// wholeTokens is how many tokens a query has at most for the tokens to have their full
+// weight. A query that is a passage itself asks for what it is about, which its vector
+// tells better: the weight falls as their number grows beyond, and, as that of the
+// cosine, by the share of the query that the encoder does not know.
+const wholeTokens = 16
+
+// compare makes the query's token states ready, and gives them their weight.
+func (r *Run) compare(tokens *late.Query) {
+	f := &r.Plan.Fusion
+	if !r.Plan.Tokens || tokens == nil || tokens.Len() == 0 {
+		r.Plan.Tokens, f.Tokens = false, -1
+		return
+	}
+	r.late = tokens
+	if f.Tokens == 0 {
+		f.Tokens = fusion.DefaultTokens
+	}
+	f.Tokens *= min(1, wholeTokens/float64(tokens.Len())) * (1 - f.Unknown)
+}
+
+// matchTokens gives candidates the score of their tokens. A passage whose states are not
+// kept is taken to match as its vector does.
+func (r *Run) matchTokens(ctx context.Context, cs []fusion.Candidate) error {
+	if r.late == nil {
+		return nil
+	}
+	codes, scores := make([][]byte, len(cs)), make([]float64, len(cs))
+	for i, c := range cs {
+		var err error
+		if codes[i], err = r.S.Tokens.Get(c.Ord); err != nil {
+			return err
+		}
+	}
+	if err := r.late.ScoreAll(ctx, scores, codes); err != nil {
+		if errors.Is(err, late.ErrCodes) || errors.Is(err, late.ErrBasis) {
+			err = fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
+		}
+		return err
+	}
+	for i, s := range scores {
+		if math.IsNaN(s) {
+			s = max(-1, min(cs[i].Dense, 1))
+		}
+		cs[i].Tokens = fusion.Answered(s, cs[i].Presence)
+	}
+	r.step("tokens")
+	return nil
+}
+
+// rescore ranks what the dense leg alone has named by its cosine and its tokens.
+func (r *Run) rescore(ctx context.Context, cs []fusion.Candidate) error {
+	if r.late == nil {
+		return nil
+	}
+	if err := r.matchTokens(ctx, cs); err != nil {
+		return err
+	}
+	for i := range cs {
+		cs[i].Score = cs[i].Dense + r.Plan.Fusion.Tokens*cs[i].Tokens
+	}
+	fusion.Sort(cs, func(c fusion.Candidate) float64 { return c.Score })
+	return nil
+}
+
+// Ties tells for each token of the query which token of a passage answers it, nil where
+// they are not compared.
+func (r *Run) Ties(id uint64) ([]late.Tie, error) {
+	if r.late == nil {
+		return nil, nil
+	}
+	codes, err := r.S.Tokens.Get(id)
+	if err != nil || codes == nil {
+		return nil, err
+	}
+	c, err := late.Parse(codes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
+	}
+	return r.late.Ties(nil, c)
+}

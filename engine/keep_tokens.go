@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/internal/tokens"
+	"github.com/lexsem/lexsem/store"
+)
+
+// TokenReport tells what KeepTokenStates did.
+type TokenReport struct {
+	Documents int // that got token states in this call
+	Chunks    int // of them
+	Already   int // documents that had them before
+	Left      int // that have none: without text, or in a database of too few tokens
+}
+
+// KeepTokenStates gives every stored document that lacks them the coded states of its
+// tokens, and keeps those of documents that come from then on (TokenStatesAuto) unless
+// Options.TokenStates is TokenStatesOff. Texts are encoded again; vectors, tokens and metadata
+// stay as they are, bit for bit. Documents become new versions, as after Patch: a page of some hundred
+// is one commit, beside searches and writes, and a document that is changed meanwhile is left as
+// it is then. After an error or a kill the same call goes on where it ended. They are kept
+// whatever they take.
+//
+// Errors: ErrNoEncoder; ErrInvalid where Options.TokenStates is TokenStatesOff, or the encoder
+// gives no token states; ErrReadOnly, ErrNoSpace, those of the encoder and of ctx. Cost: the encoding of the
+// texts, and the rewriting of the records.
+func (e *Engine) KeepTokenStates(ctx context.Context) (rep TokenReport, err error) {
+	ctx, done, err := e.write(ctx)
+	if err != nil {
+		return rep, err
+	}
+	defer done(&err)
+	switch {
+	case e.vectorsOnly():
+		return rep, fmt.Errorf("%w: this database holds vectors alone, of no encoder that could give token states", ErrInvalid)
+	case e.enc == nil:
+		return rep, ErrNoEncoder
+	case e.o.TokenStates == TokenStatesOff:
+		return rep, fmt.Errorf("%w: token states are %q for this database; open it with another value of TokenStates", ErrInvalid, TokenStatesOff)
+	}
+	k := keeper{e: e, rep: &rep}
+	err = k.run(ctx)
+	e.tokens.waiting.Store(false) // which is done
+	return rep, err
+}
+
+// codeWaiting gives their codes to the documents that came before there was a basis, where
+// they are few: those that waited for it. What keeps it from that is no error of the
+// call that made the basis.
+func (e *Engine) codeWaiting(ctx context.Context) {
+	if !e.tokens.waiting.Swap(false) {
+		return
+	}
+	k := keeper{e: e, rep: &TokenReport{}, most: 4 * leastSample}
+	if err := k.run(ctx); err != nil {
+		e.tokens.waiting.Store(true)
+		e.warn("documents that were stored before there was a basis of token states have none yet", "error", err)
+	}
+}
+
+// keeper adds codes to stored documents.
+type keeper struct {
+	e   *Engine
+	rep *TokenReport
+
+	most   int // if not 0, work is done for the first documents alone, if they have no more tokens
+	ords   []uint64
+	before *tokens.Codes // when the call began
+	done   int
+	codes  coding
+}
+
+// run codes all documents that lack codes.
+func (k *keeper) run(ctx context.Context) error {
+	ref := k.e.db.Acquire()
+	if ref == nil {
+		return ErrClosed
+	}
+	for ord := range ref.Value.Live.All {
+		k.ords = append(k.ords, ord)
+	}
+	k.before = ref.Value.Tokens // which stays mapped as long as the call runs
+	ref.Release()
+	k.codes.e = k.e
+	prepare := k.sample
+	if k.most > 0 {
+		prepare = k.first
+	}
+	if err := prepare(ctx); err != nil {
+		return err
+	}
+	var page []kept
+	size := 0
+	for _, ord := range k.ords {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		d, err := k.lacks(ord)
+		if err != nil {
+			return err
+		}
+		if k.done++; d == nil {
+			continue
+		}
+		page = append(page, kept{ord, d})
+		size += len(d.Text) + 4*k.e.fp.Dim*len(d.Rows)
+		if len(page) == pageDocuments || size >= pageBytes {
+			if err := k.store(ctx, page); err != nil {
+				return err
+			}
+			page, size = nil, 0
+		}
+	}
+	if err := k.store(ctx, page); err != nil {
+		return err
+	}
+	k.report(ctx)
+	return nil
+}
+
+func (k *keeper) report(ctx context.Context) {
+	if k.most > 0 { // part of another call
+		return
+	}
+	k.e.report(ctx, Progress{Stage: "tokens", Done: k.done, Total: len(k.ords)})
+}
+
+// kept is a version with its document.
+type kept struct {
+	ord uint64
+	*store.Document
+}
+
+// lacks returns a version that is to get codes, nil for others.
+func (k *keeper) lacks(ord uint64) (*store.Document, error) {
+	if codes, err := k.before.Get(ord); err != nil || codes != nil { // those of its first chunk
+		k.rep.Already++
+		return nil, err
+	}
+	d, err := k.e.st.Get(ord)
+	if errors.Is(err, ErrNotFound) { // replaced since, and gone
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !slices.ContainsFunc(d.Rows, func(r store.Row) bool { return len(r.Codes) == 0 }):
+		k.rep.Already++
+		return nil, nil
+	case blankText(d.Title) && blankText(d.Text):
+		k.rep.Left++
+		return nil, nil
+	}
+	return d, nil
+}
+
+// first leaves the documents before the first that has codes, if they have at most so many
+// distinct tokens, else none.
+func (k *keeper) first(ctx context.Context) error {
+	left := k.most
+	for i, ord := range k.ords {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rows, err := k.e.st.Rows(ord)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		for _, r := range rows {
+			if len(r.Codes) > 0 {
+				k.ords = k.ords[:i]
+				return nil
+			}
+			left -= 1 + len(r.Tokens)
+		}
+		if left < 0 {
+			k.ords = nil
+			return nil
+		}
+	}
+	return nil
+}
+
+// sampled is how many documents are encoded at once for the first basis.
+const sampled = 16
+
+// sample fits the first basis on documents from all over the database.
+func (k *keeper) sample(ctx context.Context) error {
+	t := &k.e.tokens
+	if now, _ := t.due(); now != nil {
+		return nil
+	}
+	const parts = 1024 // of the database, one document of each
+	step := max(1, len(k.ords)/parts)
+	var texts []string
+	for i := step / 2; i < len(k.ords) && t.short(); i += step {
+		d, err := k.lacks(k.ords[i])
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			texts = append(texts, k.e.passages(d)[0])
+		}
+		if len(texts) < sampled && i+step < len(k.ords) {
+			continue
+		}
+		out, err := k.encode(ctx, texts)
+		if err != nil {
+			return err
+		}
+		for _, o := range out {
+			c, err := codedOf(nil, o, k.e.fp.Dim)
+			if err != nil {
+				return err
+			}
+			t.look([]coded{c})
+		}
+		texts = nil
+		k.e.report(ctx, Progress{Stage: "tokens"})
+	}
+	k.rep.Already, k.rep.Left = 0, 0 // they are counted again
+	_, err := k.e.basisFor(ctx)
+	return err
+}
+
+// encode gives the states of texts, and nothing else.
+func (k *keeper) encode(ctx context.Context, texts []string) ([]encoder.Output, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	probed := k.e.probed(ctx)
+	out, err := k.e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedHidden)
+	if same := probed(); err == nil {
+		err = same
+	}
+	if errors.Is(err, encoder.ErrNoHidden) {
+		err = fmt.Errorf("%w: the encoder %s gives no token states: %w", ErrInvalid, k.e.fp.Model, err)
+	}
+	return out, err
+}
+
+// passages are the texts of a stored document that its rows were made of.
+func (e *Engine) passages(d *store.Document) []string {
+	title := d.Title
+	if len(d.Rows) > 1 {
+		title, _ = e.chunks.TitleOf(title)
+	}
+	texts := make([]string, len(d.Rows))
+	for i, r := range d.Rows {
+		texts[i] = chunk.Passage(title, d.Text[r.Start:r.End])
+	}
+	return texts
+}
+
+// store codes a page of documents and commits it.
+func (k *keeper) store(ctx context.Context, page []kept) error {
+	if len(page) == 0 {
+		return nil
+	}
+	var texts []string
+	var rows []*store.Row
+	for _, d := range page {
+		texts = append(texts, k.e.passages(d.Document)...)
+		for i := range d.Rows {
+			rows = append(rows, &d.Rows[i])
+		}
+	}
+	window := k.e.keptWindow(k.e.window())
+	for from := 0; from < len(texts); from += window {
+		end := min(from+window, len(texts))
+		out, err := k.encode(ctx, texts[from:end])
+		if err != nil {
+			return fmt.Errorf("encoding documents for their token states: %w", err)
+		}
+		var states []coded
+		for i, o := range out {
+			c, err := codedOf(rows[from+i], o, k.e.fp.Dim)
+			if err != nil {
+				return err
+			}
+			states = append(states, c)
+		}
+		if err := k.codes.take(ctx, states); err != nil {
+			return err
+		}
+	}
+	var coded []kept
+	for _, d := range page {
+		if len(d.Rows[0].Codes) == 0 { // too few tokens for a basis
+			k.rep.Left++
+			continue
+		}
+		coded = append(coded, d)
+	}
+	k.codes.waiting = nil
+	if err := k.commit(ctx, coded); err != nil {
+		return err
+	}
+	k.report(ctx)
+	hit("tokens-page")
+	return nil
+}
+
+// commit writes documents that nobody has changed meanwhile.
+func (k *keeper) commit(ctx context.Context, page []kept) error {
+	records := make([]record, 0, len(page))
+	for _, d := range page {
+		records = append(records, record{Document: *d.Document})
+	}
+	n, chunks := 0, 0
+	_, err := k.e.commit(ctx, func(b *store.Batch) (changes []state.Change, err error) {
+		if err := k.e.storeBases(ctx, b, records); err != nil {
+			return nil, err
+		}
+		n, chunks = 0, 0
+		for _, d := range page {
+			now, err := b.Lookup(ctx, d.ID)
+			if err != nil {
+				return nil, err
+			}
+			if now != d.ord {
+				continue
+			}
+			c, err := b.Put(ctx, d.Document)
+			if err != nil {
+				return nil, err
+			}
+			changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, d.Document)})
+			n, chunks = n+1, chunks+len(d.Rows)
+		}
+		return changes, nil
+	})
+	if err == nil {
+		k.rep.Documents, k.rep.Chunks = k.rep.Documents+n, k.rep.Chunks+chunks
+	}
+	return err
+}

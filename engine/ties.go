@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/store"
+)
+
+// TokenTie is a word of the query with the word of the text that answers it.
+type TokenTie struct {
+	Word       string  // of the query
+	Start, End int     // its bytes there
+	Weight     float64 // its share of the query, by idf; those of all words add up to 1
+	Match      string  // the word of the document
+	Field      string  // "title" or "text"
+	MatchStart int     // its bytes in the document's title or text
+	MatchEnd   int
+	Cosine     float64 // how near they are, in [-1, 1]. Hit.TokenScore is Σ Weight·Cosine, or more by the words
+}
+
+// explainTies fills in what the tokens tell. A word of several tokens has their mean, and the match
+// of the one that gives most.
+func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uint64, d *store.Document) error {
+	ties, err := r.Ties(id)
+	if err != nil || len(ties) == 0 || e.terms != nil {
+		return err
+	}
+	row := d.Rows[chunk.Number(id)]
+	title := d.Title
+	if len(d.Rows) > 1 {
+		title, _ = e.chunks.TitleOf(title)
+	}
+	whole := title + " " + d.Text[row.Start:row.End]
+	span := chunk.Trim(whole, chunk.Span{End: len(whole)})
+	passage := whole[span.Start:span.End]
+	kept := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage))
+	asked := r.In.Tokens
+	type word struct {
+		TokenTie
+		most float64
+	}
+	var words []word
+	for _, tie := range ties {
+		if tie.Query >= len(asked.Offsets) || tie.To > len(kept) || tie.From >= tie.To {
+			return nil // another tokenizer than that of the codes
+		}
+		of := wordAt(query, asked.Offsets[tie.Query])
+		i := slices.IndexFunc(words, func(w word) bool { return w.Start == of.Start && w.End == of.End })
+		if i < 0 {
+			i = len(words)
+			words = append(words, word{TokenTie: TokenTie{Word: query[of.Start:of.End], Start: of.Start, End: of.End}, most: -2})
+		}
+		w := &words[i]
+		w.Weight += tie.Weight
+		w.Cosine += tie.Weight * tie.Cosine
+		if gives := tie.Weight * tie.Cosine; gives > w.most {
+			w.most = gives
+			in := wordAt(passage, kept[tie.From])
+			w.Match, w.Field = passage[in.Start:in.End], "title"
+			w.MatchStart, w.MatchEnd = in.Start+span.Start, in.End+span.Start
+			if at := len(title) + 1; w.MatchStart >= at {
+				w.Field, w.MatchStart, w.MatchEnd = "text", w.MatchStart-at+row.Start, w.MatchEnd-at+row.Start
+			}
+		}
+	}
+	for _, w := range words {
+		if w.Weight > 0 {
+			w.Cosine /= w.Weight
+		}
+		x.Ties = append(x.Ties, w.TokenTie)
+	}
+	slices.SortStableFunc(x.Ties, func(a, b TokenTie) int { return cmp.Compare(a.Start, b.Start) })
+	return nil
+}
+
+// lexicalSpans are the bytes of the tokens that codes were made of.
+func lexicalSpans(t encoder.Tokens) []encoder.Span {
+	var spans []encoder.Span
+	for i, o := range t.Offsets {
+		if !t.Special[i] {
+			spans = append(spans, o)
+		}
+	}
+	return spans
+}
+
+// wordAt is the word of a text that a token stands in: letters and digits on both sides
+// belong to it.
+func wordAt(s string, o encoder.Span) chunk.Span {
+	w := chunk.Span{Start: min(max(0, int(o.Start)), len(s)), End: min(max(0, int(o.End)), len(s))}
+	w.End = max(w.Start, w.End)
+	inside := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+	if first, _ := utf8.DecodeRuneInString(s[w.Start:w.End]); inside(first) {
+		for w.Start > 0 {
+			r, n := utf8.DecodeLastRuneInString(s[:w.Start])
+			if !inside(r) {
+				break
+			}
+			w.Start -= n
+		}
+	}
+	if last, _ := utf8.DecodeLastRuneInString(s[w.Start:w.End]); inside(last) {
+		for w.End < len(s) {
+			r, n := utf8.DecodeRuneInString(s[w.End:])
+			if !inside(r) {
+				break
+			}
+			w.End += n
+		}
+	}
+	return w
+}

@@ -1,0 +1,564 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// Values of Options.TokenStates.
+const (
+	// TokenStatesOff keeps none, and leaves those that are stored out of searches.
+	TokenStatesOff = "off"
+	// TokenStatesAuto keeps them where the encoder gives them, until their codes take
+	// AutoTokenBytes.
+	TokenStatesAuto = "auto"
+	// TokenStatesOn keeps them; an encoder that does not give them is refused.
+	TokenStatesOn = "on"
+)
+
+// AutoTokenBytes is how much the codes of token states take at most with
+// TokenStatesAuto: some 200,000 passages of 100 tokens.
+const AutoTokenBytes = 1 << 30
+
+// newTokenStates is what a new database does whose Options.TokenStates is "".
+const newTokenStates = TokenStatesOff
+
+const (
+	// leastSample is how many token states a basis is fitted on at least. Documents that come
+	// before so many have been seen wait for their codes.
+	leastSample = 1024
+	// sampleBytes bounds the states that are in memory for a basis: some 10,900 of 384 numbers.
+	sampleBytes = 16 << 20
+	// outgrown is how many times the states that a basis was fitted on must have been seen since
+	// before new passages take another.
+	outgrown = 8
+	// hiddenBytes bounds the states of the texts that are encoded at once.
+	hiddenBytes = 256 << 20
+)
+
+// tokenTail, if not 0, is how much of their codes lies in memory. Tests set it.
+var tokenTail int64
+
+// tokenStates is what an open database knows of the token states of its passages.
+type tokenStates struct {
+	turn    chan struct{} // holds a value while a basis is fitted
+	waiting atomic.Bool   // the first basis has come: documents before it lack their codes
+
+	mu     sync.Mutex // guards the rest
+	stored []basis    // those of the store
+	fresh  []basis    // those that the store gets with the first codes that need them
+	now    basis      // that new codes are made with; of no Basis where there is none
+	sample sample     // of the states that were seen since now was fitted
+	none   error      // why the encoder gives no states
+}
+
+// basis is one with the number of states that it was fitted on.
+type basis struct {
+	*late.Basis
+	fitted int
+}
+
+// most is how many states of a dimension are a sample that nothing outgrows.
+func most(dim int) int { return max(2*leastSample, sampleBytes/(4*dim)) }
+
+// final says that a basis is never outgrown.
+func (b basis) final() bool { return 2*b.fitted >= most(b.Dim()) }
+
+// record is a basis as it is stored: the number of states that it was fitted on u64, then
+// what package late makes of it.
+func (b basis) record() ([]byte, error) {
+	return b.AppendBinary(binary.LittleEndian.AppendUint64(nil, uint64(b.fitted)))
+}
+
+// readBasis reads a record. dim is that of the database.
+func readBasis(record []byte, dim int) (b basis, err error) {
+	if len(record) < 8 {
+		return b, fmt.Errorf("basis of token states has %d bytes", len(record))
+	}
+	if b.Basis, err = late.ReadBasis(record[8:]); err != nil {
+		return b, err
+	}
+	b.fitted = int(min(binary.LittleEndian.Uint64(record), 1<<32))
+	if b.Dim() != dim {
+		return b, fmt.Errorf("basis of token states of %d dimensions in a database of %d", b.Dim(), dim)
+	}
+	return b, nil
+}
+
+// startTokens reads the bases of the database.
+func (e *Engine) startTokens() error {
+	e.tokens.turn = make(chan struct{}, 1)
+	e.tokens.sample = sample{dim: e.fp.Dim}
+	return e.readBases()
+}
+
+// tokenMode is what is done about token states.
+func (e *Engine) tokenMode() string {
+	switch {
+	case e.o.TokenStates != "":
+		return e.o.TokenStates
+	case e.st.BasisCount() > 0:
+		return TokenStatesAuto
+	}
+	return newTokenStates
+}
+
+// readBases reads the bases that have been stored since.
+func (e *Engine) readBases() error {
+	t := &e.tokens
+	t.mu.Lock()
+	from := len(t.stored)
+	t.mu.Unlock()
+	for n := from; n < e.st.BasisCount(); n++ {
+		record, err := e.st.Basis(n)
+		if err != nil {
+			return err
+		}
+		b, err := readBasis(record, e.fp.Dim)
+		if err != nil {
+			return fmt.Errorf("%w: basis %d of %s: %w", ErrCorrupt, n, e.dir, err)
+		}
+		t.mu.Lock()
+		if len(t.stored) == n { // else another call was faster
+			t.stored = append(t.stored, b)
+			t.fresh = slices.DeleteFunc(t.fresh, same(b))
+			if t.now.Basis == nil || b.fitted > t.now.fitted {
+				t.now = b
+			}
+		}
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+// storedBases are the records of the bases that the store has.
+func (e *Engine) storedBases() (records [][]byte, err error) {
+	for n := range e.st.BasisCount() {
+		record, err := e.st.Basis(n)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// acceptBases makes the bases of an export known. What is no basis is ErrInvalid.
+func (e *Engine) acceptBases(records [][]byte) error {
+	if len(records) > store.MaxBases {
+		return fmt.Errorf("%w: %d bases of token states, at most %d are possible", ErrInvalid, len(records), store.MaxBases)
+	}
+	for i, record := range records {
+		b, err := readBasis(record, e.fp.Dim)
+		if err != nil {
+			return fmt.Errorf("%w: basis %d of the export: %w", ErrInvalid, i, err)
+		}
+		e.tokens.add(b)
+	}
+	return nil
+}
+
+// acceptCodes refuses codes that no search could read, and leaves them out where token
+// states are off.
+func (e *Engine) acceptCodes(d *store.Document) error {
+	for i := range d.Rows {
+		if e.o.TokenStates == TokenStatesOff {
+			d.Rows[i].Codes = nil
+		}
+		if err := e.tokens.knows(d.Rows[i].Codes); err != nil {
+			return fmt.Errorf("%w: token states of chunk %d: %w", ErrInvalid, i, err)
+		}
+	}
+	return nil
+}
+
+// same says whether a basis is b.
+func same(b basis) func(basis) bool { return func(o basis) bool { return o.ID() == b.ID() } }
+
+// searchable are the bases that codes in the database may have been made with, none where
+// token states are left out of searches.
+func (e *Engine) searchable() []*late.Basis {
+	if e.o.TokenStates == TokenStatesOff {
+		return nil
+	}
+	t := &e.tokens
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	bases := make([]*late.Basis, 0, len(t.stored)+len(t.fresh))
+	for _, b := range append(t.stored[:len(t.stored):len(t.stored)], t.fresh...) {
+		bases = append(bases, b.Basis)
+	}
+	return bases
+}
+
+// knows says whether codes were made with a known basis, nil, or what is wrong with them.
+func (t *tokenStates) knows(codes []byte) error {
+	if len(codes) == 0 {
+		return nil
+	}
+	c, err := late.Parse(codes)
+	if err != nil {
+		return err
+	}
+	is := func(b basis) bool { return b.ID() == c.Basis() && b.Rank() == c.Rank() }
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.ContainsFunc(t.stored, is) && !slices.ContainsFunc(t.fresh, is) {
+		return fmt.Errorf("%w: %08x", late.ErrBasis, c.Basis())
+	}
+	return nil
+}
+
+// add makes a basis known that the store may not have.
+func (t *tokenStates) add(b basis) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.ContainsFunc(t.stored, same(b)) && !slices.ContainsFunc(t.fresh, same(b)) {
+		t.fresh = append(t.fresh, b)
+	}
+}
+
+// keeping says whether the states of texts are wanted that are encoded now.
+func (e *Engine) keeping() bool {
+	mode := e.tokenMode()
+	if mode == TokenStatesOff || e.enc == nil {
+		return false
+	}
+	e.tokens.mu.Lock()
+	none := e.tokens.none
+	e.tokens.mu.Unlock()
+	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < AutoTokenBytes)
+}
+
+// tokenBytes is what the codes of the present state take.
+func (e *Engine) tokenBytes() int64 {
+	ref := e.db.Acquire()
+	if ref == nil {
+		return 0
+	}
+	defer ref.Release()
+	mapped, memory := ref.Value.Tokens.Bytes()
+	return mapped + memory
+}
+
+// withoutStates decides what becomes of texts whose encoder gives no states: an error, or
+// nil where they do without.
+func (e *Engine) withoutStates(err error) error {
+	if !errors.Is(err, encoder.ErrNoHidden) {
+		return err
+	}
+	if e.o.TokenStates == TokenStatesOn {
+		return fmt.Errorf("%w: token states are %q, and the encoder %s gives none; use %q or %q: %w", ErrInvalid, TokenStatesOn, e.fp.Model, TokenStatesAuto, TokenStatesOff, err)
+	}
+	e.noStates(err)
+	return nil
+}
+
+// noStates notes that the encoder gives no token states.
+func (e *Engine) noStates(err error) {
+	e.tokens.mu.Lock()
+	defer e.tokens.mu.Unlock()
+	e.tokens.none = err
+}
+
+// encodePassages encodes texts, with their states where they are kept.
+func (e *Engine) encodePassages(ctx context.Context, texts []string, keep bool) (out []encoder.Output, kept bool, err error) {
+	if keep {
+		out, err = e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense|encoder.NeedHidden)
+		if err == nil {
+			return out, true, nil
+		}
+		if err = e.withoutStates(err); err != nil {
+			return nil, false, err
+		}
+	}
+	out, err = e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
+	return out, false, err
+}
+
+// keptWindow bounds the texts that are encoded at once by the memory of their states.
+func (e *Engine) keptWindow(n int) int {
+	tokens := e.fp.MaxTokens
+	if tokens <= 0 {
+		tokens = 512
+	}
+	return max(1, min(n, hiddenBytes/(4*e.fp.Dim*tokens)))
+}
+
+// coding makes the codes of what one call encodes.
+type coding struct {
+	e       *Engine
+	waiting []coded // for the first basis
+}
+
+// coded is a row with its states.
+type coded struct {
+	row    *store.Row
+	states []float32
+	skip   []bool // rows of states that are none of the text's
+}
+
+// codedOf is a row with the states that an encoder gave, which must be whole.
+func codedOf(row *store.Row, out encoder.Output, dim int) (coded, error) {
+	c := coded{row: row, states: out.Hidden}
+	if n := len(out.Tokens.IDs); n > 0 {
+		c.skip = out.Tokens.Special
+		if len(out.Hidden) != n*dim {
+			return c, fmt.Errorf("%w: %d numbers for the states of %d tokens of %d dimensions", ErrEncoder, len(out.Hidden), n, dim)
+		}
+	}
+	if len(out.Hidden)%dim != 0 || !vec.Finite(out.Hidden) {
+		return c, fmt.Errorf("%w: %d numbers for token states of %d dimensions; give whole ones, without NaN and infinities", ErrEncoder, len(out.Hidden), dim)
+	}
+	return c, nil
+}
+
+// take makes the codes of a window of rows. It keeps them where there is no basis yet.
+func (c *coding) take(ctx context.Context, rows []coded) error {
+	t := &c.e.tokens
+	t.look(rows)
+	b, err := c.e.basisFor(ctx)
+	if err != nil {
+		return err
+	}
+	if b == nil { // their number is bounded: with leastSample there is one
+		c.waiting = append(c.waiting, rows...)
+		return nil
+	}
+	rows, c.waiting = append(c.waiting, rows...), nil
+	coder := late.Coder{Basis: b}
+	errs := make([]error, len(rows))
+	if err := c.e.db.Parallel(ctx, len(rows), func(i int) {
+		r := rows[i]
+		r.row.Codes, errs[i] = coder.Encode(make([]byte, 0, coder.Size(len(r.states)/b.Dim())), r.states, r.skip)
+		if errors.Is(errs[i], late.ErrNotFinite) {
+			errs[i] = fmt.Errorf("%w: a token state is not finite", ErrEncoder)
+		}
+	}); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// basisFor is the basis that new codes are made with, nil where too few states have been
+// seen for the first one. It fits another where that is outgrown, while calls beside this
+// one go on with the one that is there.
+func (e *Engine) basisFor(ctx context.Context) (*late.Basis, error) {
+	t := &e.tokens
+	now, due := t.due()
+	if due == nil {
+		return now, nil
+	}
+	if now == nil {
+		select {
+		case t.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	} else {
+		select {
+		case t.turn <- struct{}{}:
+		default:
+			return now, nil
+		}
+	}
+	defer func() { <-t.turn }()
+	if now, due = t.due(); due == nil { // another call was faster
+		return now, nil
+	}
+	dim := e.fp.Dim
+	b, err := late.FitBasis(due, dim, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: fitting a basis of token states: %w", ErrEncoder, err)
+	}
+	fresh := basis{b, len(due) / dim}
+	t.add(fresh)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now, t.sample = fresh, sample{dim: dim}
+	if now == nil {
+		t.waiting.Store(true)
+	}
+	return b, nil
+}
+
+// short says that more states are wanted for a basis that nothing outgrows.
+func (t *tokenStates) short() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return 2*t.sample.len() < most(t.sample.dim)
+}
+
+// look lets the sample see the states of some rows, where another basis may be wanted.
+func (t *tokenStates) look(rows []coded) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now.Basis != nil && t.now.final() {
+		return
+	}
+	for _, r := range rows {
+		t.sample.add(r)
+	}
+}
+
+// due returns the basis in use, nil for none, and the states that another is to be
+// fitted on, nil if it is good.
+func (t *tokenStates) due() (now *late.Basis, states []float32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	least := leastSample
+	if now = t.now.Basis; now != nil {
+		least = min(outgrown*t.now.fitted, most(now.Dim()))
+		if t.now.final() {
+			return now, nil
+		}
+	}
+	if t.sample.len() < least {
+		return now, nil
+	}
+	return now, slices.Clone(t.sample.states)
+}
+
+// storeBases puts the bases into a batch that the codes of its records need and the store
+// does not have yet.
+func (e *Engine) storeBases(ctx context.Context, b *store.Batch, records []record) error {
+	used := map[uint32]bool{}
+	for _, r := range records {
+		for _, row := range r.Rows {
+			if len(row.Codes) == 0 {
+				continue
+			}
+			c, err := late.Parse(row.Codes)
+			if err != nil {
+				return fmt.Errorf("document %q: %w", r.ID, err)
+			}
+			used[c.Basis()] = true
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+	if err := e.readBases(); err != nil {
+		return err
+	}
+	t := &e.tokens
+	t.mu.Lock()
+	number := len(t.stored)
+	var fresh []basis
+	for _, n := range t.fresh {
+		if used[n.ID()] {
+			fresh = append(fresh, n)
+		}
+	}
+	t.mu.Unlock()
+	for i, n := range fresh {
+		record, err := n.record()
+		if err != nil {
+			return err
+		}
+		if err := b.AddBasis(ctx, number+i, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comparesTokens says whether a state has passages that a query can be compared with
+// token by token.
+func (e *Engine) comparesTokens(s *state.State) bool {
+	if s.Tokens.Len() == 0 || e.enc == nil || e.o.TokenStates == TokenStatesOff {
+		return false
+	}
+	e.tokens.mu.Lock()
+	defer e.tokens.mu.Unlock()
+	return e.tokens.none == nil
+}
+
+// lateQuery is a query's token states, weighted by how rare its tokens are; nil where its
+// plan does not compare them.
+func (e *Engine) lateQuery(s *state.State, a *asked) (*late.Query, error) {
+	dim := e.fp.Dim
+	n := len(a.in.Hidden) / dim
+	if !a.p.Tokens || n == 0 {
+		return nil, nil
+	}
+	tokens := a.in.Tokens
+	if e.terms != nil || len(tokens.IDs) != n {
+		q, err := late.NewQuery(a.in.Hidden, nil, nil, e.searchable()...)
+		return q, fromStates(err)
+	}
+	weights := make([]float32, n)
+	for i, id := range tokens.IDs {
+		weights[i] = float32(modulate.IDF(s.Sums.Len(), s.Sums.DF(id)))
+	}
+	q, err := late.NewQuery(a.in.Hidden, tokens.Special, weights, e.searchable()...)
+	return q, fromStates(err)
+}
+
+// tokenStats tells what is kept.
+func (e *Engine) tokenStats(s *state.State) TokenStats {
+	r := TokenStats{Mode: e.tokenMode(), Chunks: s.Tokens.Len(), Bases: e.st.BasisCount()}
+	mapped, memory := s.Tokens.Bytes()
+	r.Bytes = mapped + memory
+	e.tokens.mu.Lock()
+	none := e.tokens.none
+	e.tokens.mu.Unlock()
+	switch {
+	case r.Mode == TokenStatesOff:
+	case none != nil:
+		r.Note = fmt.Sprintf("the encoder %s gives no token states", e.fp.Model)
+	case r.Mode == TokenStatesAuto && r.Bytes >= AutoTokenBytes:
+		r.Note = fmt.Sprintf("documents come without since these take %d MiB", AutoTokenBytes>>20)
+	case r.Bases == 0:
+		r.Note = fmt.Sprintf("the documents have too few tokens yet: %d are needed", leastSample)
+	}
+	return r
+}
+
+// fromStates blames the encoder for token states that cannot be.
+func fromStates(err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w: token states of the query: %w", ErrEncoder, err)
+	}
+	return err
+}
+
+// sample are some of the states that were seen, each with the same chance.
+type sample struct {
+	dim, seen int
+	states    []float32
+	r         *rand.Rand
+}
+
+func (s *sample) len() int { return len(s.states) / s.dim }
+
+// add looks at the states of a passage.
+func (s *sample) add(c coded) {
+	if s.r == nil {
+		s.r = rand.New(rand.NewPCG(1, uint64(s.dim)))
+	}
+	for i := range len(c.states) / s.dim {
+		if c.skip != nil && c.skip[i] {
+			continue
+		}
+		state := c.states[i*s.dim : (i+1)*s.dim]
+		if s.seen++; s.len() < most(s.dim) {
+			s.states = append(s.states, state...)
+		} else if at := s.r.IntN(s.seen); at < s.len() {
+			copy(s.states[at*s.dim:], state)
+		}
+	}
+}

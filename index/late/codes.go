@@ -1,0 +1,120 @@
+package late
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// The codes of a passage as bytes, numbers little-endian:
+//
+//	version (1), bits (1), pool (1), 0 (1), rank (2), 0 (2), id of the basis (4), number of states (4)
+//	scales   one for each code (2), in units of 2/(65535·(2^bits−1))
+//	codes    in blocks of 16, the last one of what is left
+//
+// There is a code for each pool states that follow each other, and one for the rest.
+// A component is a number c of bits, which stands for 2c−(2^bits−1); a code has whole groups of 4.
+// A block of w codes as bytes, one a component, is group by group, in each the four of
+// every code. Where a byte holds several components, the first 1/n of the block stand
+// in the lowest bits, the next 1/n above them.
+const (
+	codesVersion = 1
+	headSize     = 16
+)
+
+// Codes are the token states of a passage as a Coder keeps them: a view of their bytes.
+type Codes struct {
+	basis        uint32
+	bits, pool   int
+	rank, states int
+	n            int    // codes
+	scales       []byte // 2 a code
+	blocks       []byte
+}
+
+// Parse reads codes without copying them: data must not change while they are in use.
+// ErrCodes for bytes that no Encode has made. Cost O(1).
+func Parse(data []byte) (Codes, error) {
+	if len(data) < headSize {
+		return Codes{}, fmt.Errorf("%w: %d bytes, shorter than the head of %d", ErrCodes, len(data), headSize)
+	}
+	c := Codes{
+		bits: int(data[1]), pool: int(data[2]), rank: int(binary.LittleEndian.Uint16(data[4:])),
+		basis: binary.LittleEndian.Uint32(data[8:]),
+	}
+	states := binary.LittleEndian.Uint32(data[12:])
+	switch {
+	case data[0] != codesVersion:
+		return Codes{}, fmt.Errorf("%w: version %d, known is %d", ErrCodes, data[0], codesVersion)
+	case c.bits != 2 && c.bits != 4 && c.bits != 8, c.pool < 1 || c.pool > maxPool, c.rank < 1 || c.rank > MaxRank, data[3] != 0, data[6] != 0, data[7] != 0:
+		return Codes{}, fmt.Errorf("%w: %d bits, pool %d, %d directions", ErrCodes, c.bits, c.pool, c.rank)
+	}
+	left := uint64(len(data) - headSize)
+	n := (uint64(states) + uint64(c.pool) - 1) / uint64(c.pool)
+	if want := n * uint64(2+codeSize(c.rank, c.bits)); left != want {
+		return Codes{}, fmt.Errorf("%w: %d bytes behind the head where %d codes take %d", ErrCodes, left, n, want)
+	}
+	c.states, c.n = int(states), int(n)
+	c.scales, c.blocks = data[headSize:headSize+2*c.n], data[headSize+2*c.n:]
+	return c, nil
+}
+
+// Basis is the ID of the basis that they were made with.
+func (c Codes) Basis() uint32 { return c.basis }
+
+// Bits is the size of a component.
+func (c Codes) Bits() int { return c.bits }
+
+// Pool is how many neighbouring states share a code.
+func (c Codes) Pool() int { return c.pool }
+
+// Rank is the number of components of a code.
+func (c Codes) Rank() int { return c.rank }
+
+// States is the number of token states that were encoded, special tokens not counted.
+func (c Codes) States() int { return c.states }
+
+// Len is the number of codes, States over Pool rounded up.
+func (c Codes) Len() int { return c.n }
+
+// groupsOf is the number of groups of four components.
+func groupsOf(rank int) int { return (rank + 3) / 4 }
+
+// codeSize is the bytes of one code, without its scale.
+func codeSize(rank, bits int) int { return groupsOf(rank) * bits / 2 }
+
+// topOf is the largest value of a component.
+func topOf(bits int) int { return 1<<bits - 1 }
+
+// unitOf is what scales are counted in.
+func unitOf(bits int) float32 { return 2 / (65535 * float32(topOf(bits))) }
+
+// block makes s.sim of block i, unpacked. It returns how many codes the block has; behind them may lie anything.
+func (c Codes) block(s *queryScratch, i int) (w int) {
+	from := i * vec.SimLanes
+	w = min(vec.SimLanes, c.n-from)
+	groups, size := groupsOf(c.rank), codeSize(c.rank, c.bits)
+	packed := c.blocks[from*size : (from+w)*size]
+	scales := c.scales[2*from : 2*(from+w)]
+	s.sim.Unit, s.sim.Bits = unitOf(c.bits), c.bits
+	if w == vec.SimLanes {
+		s.sim.Scales, s.sim.Block = scales, packed
+		if c.bits < 8 {
+			s.sim.Block = s.block
+			vec.UnpackCodes(s.block, packed, c.bits)
+		}
+		return w
+	}
+	short := packed
+	if c.bits < 8 {
+		short = s.packed[:4*w*groups]
+		vec.UnpackCodes(short, packed, c.bits)
+	}
+	for g := range groups {
+		copy(s.block[g*4*vec.SimLanes:], short[g*4*w:(g+1)*4*w])
+	}
+	copy(s.tail[:], scales)
+	s.sim.Scales, s.sim.Block = s.tail[:], s.block
+	return w
+}

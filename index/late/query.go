@@ -1,0 +1,262 @@
+package late
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Query is the token states of a query, ready to be compared with codes. It does not
+// change; all methods are safe for concurrent use.
+type Query struct {
+	tokens  []int     // rows of the states that are compared
+	weights []float32 // of these
+	total   float64   // of the weights
+	views   []view
+}
+
+// view is a query in a basis.
+type view struct {
+	basis  *Basis
+	fine   sides // for codes of 2 and 4 bits
+	coarse sides // for codes of 8 bits
+}
+
+// sides are unit vectors as whole numbers.
+type sides struct {
+	codes  []int8    // [tokens × groups × 4], tokens rounded up to a multiple of vec.SimTokens
+	sums   []int32   // of the codes of each of these
+	scales []float32 // of each
+}
+
+// Sizes of the whole numbers of a query. With codes of 8 bits, the products of larger ones do
+// not fit the 16 bits that AVX2 adds them in.
+const fineTop, coarseTop = 127, 63
+
+// NewQuery makes a query of states [n × dim], row by row, as the encoder gives them. weights
+// has one for each row, nil for all 1; rows of weight 0 and those that skip (encoder.Tokens.Special, or nil)
+// marks are left out. bases are all that codes may have been made with. ErrLength, ErrNotFinite,
+// or ErrOptions without a basis.
+func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis) (*Query, error) {
+	if len(bases) == 0 {
+		return nil, fmt.Errorf("%w: a query without a basis", ErrOptions)
+	}
+	dim := bases[0].dim
+	rows, err := kept(nil, states, dim, skip)
+	if err != nil {
+		return nil, err
+	}
+	if weights != nil && len(weights) != len(states)/dim {
+		return nil, fmt.Errorf("%w: %d weights for %d states", ErrLength, len(weights), len(states)/dim)
+	}
+	q := &Query{}
+	for _, i := range rows {
+		w := float32(1)
+		if weights != nil {
+			w = weights[i]
+		}
+		if !(w >= 0) || math.IsInf(float64(w), 0) {
+			return nil, fmt.Errorf("%w: weight %v of token %d", ErrNotFinite, w, i)
+		}
+		if w > 0 {
+			q.tokens, q.weights = append(q.tokens, i), append(q.weights, w)
+			q.total += float64(w)
+		}
+	}
+	own := gather(nil, states, dim, q.tokens)
+	for _, b := range bases {
+		if b.dim != dim {
+			return nil, fmt.Errorf("%w: a basis of %d dimensions beside one of %d", ErrLength, b.dim, dim)
+		}
+		at, err := b.Project(nil, own)
+		if err != nil {
+			return nil, err
+		}
+		q.views = append(q.views, view{b, sidesOf(at, b.rank, fineTop), sidesOf(at, b.rank, coarseTop)})
+	}
+	return q, nil
+}
+
+// sidesOf rounds the directions of rows.
+func sidesOf(rows []float32, rank int, top float32) sides {
+	n, wide := len(rows)/rank, 4*groupsOf(rank)
+	tall := (n + vec.SimTokens - 1) / vec.SimTokens * vec.SimTokens
+	s := sides{codes: make([]int8, tall*wide), sums: make([]int32, tall), scales: make([]float32, n)}
+	for i := range n {
+		row := rows[i*rank : (i+1)*rank]
+		var most float32
+		for _, x := range row {
+			most = max(most, x, -x)
+		}
+		norm := vec.Norm(row)
+		if most == 0 || norm == 0 {
+			continue
+		}
+		s.scales[i] = most / top / norm
+		for j, x := range row {
+			c := int8(math.RoundToEven(float64(x) * float64(top) / float64(most)))
+			s.codes[i*wide+j] = c
+			s.sums[i] += int32(c)
+		}
+	}
+	return s
+}
+
+// Len is the number of tokens that are compared. A query of none scores 0 with every passage.
+func (q *Query) Len() int { return len(q.tokens) }
+
+// side finds the numbers that codes are compared with.
+func (q *Query) side(c Codes) (sides, error) {
+	for _, v := range q.views {
+		if v.basis.id != c.basis {
+			continue
+		}
+		if v.basis.rank != c.rank {
+			break
+		}
+		if c.bits == 8 {
+			return v.coarse, nil
+		}
+		return v.fine, nil
+	}
+	return sides{}, fmt.Errorf("%w: %08x with %d directions", ErrBasis, c.basis, c.rank)
+}
+
+// Score is how well a passage answers the query, in [-1, 1] up to rounding: the weighted mean over
+// the query's tokens of the cosine with the token of the passage that is closest. 0 where either side
+// has no tokens. ErrBasis for codes of a basis that q does not have. Cost
+// Len·codes·Rank multiplications of bytes.
+func (q *Query) Score(c Codes) (float64, error) {
+	s := queryScratches.Get().(*queryScratch)
+	defer queryScratches.Put(s)
+	return q.score(c, s)
+}
+
+func (q *Query) score(c Codes, s *queryScratch) (float64, error) {
+	side, err := q.side(c)
+	if err != nil || q.total == 0 || c.n == 0 {
+		return 0, err
+	}
+	s.size(len(side.sums), groupsOf(c.rank))
+	for i := blocksOf(c.n) - 1; i >= 0; i-- {
+		w := c.block(s, i)
+		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
+		if w < vec.SimLanes { // the last block, and the first here
+			for at := 0; at < len(s.best); at += vec.SimLanes {
+				below(s.best[at+w : at+vec.SimLanes])
+			}
+		}
+	}
+	var sum float64
+	for t, w := range q.weights {
+		sum += float64(w) * float64(side.scales[t]*vec.Max(s.best[t*vec.SimLanes:(t+1)*vec.SimLanes]))
+	}
+	return sum / q.total, nil
+}
+
+// ScoreAll writes the score of each of the codes, given as bytes, to scores of equal length. Codes of no bytes
+// stand for a passage without codes and score NaN. It stops soon after ctx is done. ErrCodes, ErrBasis, ErrLength, or
+// ctx.Err(). It allocates nothing that grows with the number of codes.
+func (q *Query) ScoreAll(ctx context.Context, scores []float64, codes [][]byte) error {
+	if len(scores) != len(codes) {
+		return fmt.Errorf("%w: %d scores for %d passages", ErrLength, len(scores), len(codes))
+	}
+	s := queryScratches.Get().(*queryScratch)
+	defer queryScratches.Put(s)
+	for i, data := range codes {
+		if i%16 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if len(data) == 0 {
+			scores[i] = math.NaN()
+			continue
+		}
+		c, err := Parse(data)
+		if err == nil {
+			scores[i], err = q.score(c, s)
+		}
+		if err != nil {
+			return fmt.Errorf("passage %d of %d: %w", i, len(codes), err)
+		}
+	}
+	return nil
+}
+
+// Tie is what a token of the query finds in a passage.
+type Tie struct {
+	Query  int     // the token: row of the states that NewQuery was given
+	Weight float64 // its share of the query, all together 1
+	From   int     // the first token of the passage that its code stands for, counted among those that were encoded
+	To     int     // behind the last one; From+1 unless codes are pooled
+	Cosine float64 // of both, in [-1, 1] up to rounding
+}
+
+// Ties appends to dst, for each token of the query, the token of the passage that is closest, the
+// first of several. Σ Weight·Cosine is the score, up to the order of the sum. Nothing is appended where either side has no
+// tokens. Cost as that of Score, by slower means: meant for explanations.
+func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
+	side, err := q.side(c)
+	if err != nil || q.total == 0 || c.n == 0 {
+		return dst, err
+	}
+	s := queryScratches.Get().(*queryScratch)
+	defer queryScratches.Put(s)
+	at := len(dst)
+	for t, w := range q.weights {
+		dst = append(dst, Tie{Query: q.tokens[t], Weight: float64(w) / q.total, Cosine: math.Inf(-1)})
+	}
+	for i := range blocksOf(c.n) {
+		s.size(len(side.sums), groupsOf(c.rank))
+		w := c.block(s, i)
+		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
+		for t := range q.tokens {
+			tie := &dst[at+t]
+			for j := range w {
+				cosine := float64(side.scales[t] * s.best[t*vec.SimLanes+j])
+				if cosine > tie.Cosine {
+					from := (i*vec.SimLanes + j) * c.pool
+					tie.Cosine, tie.From, tie.To = cosine, from, min(from+c.pool, c.states)
+				}
+			}
+		}
+	}
+	return dst, nil
+}
+
+// blocksOf is the number of blocks of n codes.
+func blocksOf(n int) int { return (n + vec.SimLanes - 1) / vec.SimLanes }
+
+type queryScratch struct {
+	best          []float32 // [tokens × lanes]
+	sim           vec.Sim
+	block, packed []byte
+	tail          [2 * vec.SimLanes]byte // scales of a short block
+}
+
+// size makes room for n tokens and codes of so many groups; best is below all cosines.
+func (s *queryScratch) size(n, groups int) {
+	if cap(s.best) < n*vec.SimLanes {
+		s.best = make([]float32, n*vec.SimLanes)
+	}
+	s.best = s.best[:n*vec.SimLanes]
+	below(s.best)
+	if wide := groups * 4 * vec.SimLanes; cap(s.block) < wide {
+		s.block, s.packed = make([]byte, wide), make([]byte, wide)
+	}
+	s.block = s.block[:groups*4*vec.SimLanes]
+	s.packed = s.packed[:cap(s.packed)]
+}
+
+// below sets all of best to less than any cosine.
+func below(best []float32) {
+	for i := range best {
+		best[i] = -math.MaxFloat32
+	}
+}
+
+var queryScratches = sync.Pool{New: func() any { return new(queryScratch) }}

@@ -1,0 +1,86 @@
+package vec
+
+// Late interaction: codes of token states, 16 side by side, against the tokens of
+// a query. Package index/late says what they are.
+
+const (
+	// SimLanes is how many codes stand side by side.
+	SimLanes = 16
+	// SimTokens is of what the number of tokens of a query is a multiple: kernels take so
+	// many at a time.
+	SimTokens = 4
+)
+
+// SimKernel names the instruction set that MaxSim uses on this machine: "avx512-vnni", "avx2",
+// "neon-dotprod", "neon" or "go".
+func SimKernel() string { return int8Kernel }
+
+// UnpackCodes writes the components in src, of 2 or 4 bits, to dst, a byte each:
+// len(dst) = len(src)·8/bits. Those in the lowest bits of all bytes come first, then
+// those above them.
+func UnpackCodes(dst, src []byte, bits int) {
+	dst = dst[:len(src)*8/bits]
+	unpackGo(dst, src, bits, unpack(dst, src, bits))
+}
+
+// unpackGo is the plain twin; it begins at byte from of src.
+func unpackGo(dst, src []byte, bits, from int) {
+	n, mask := len(src), byte(1<<bits-1)
+	for part := range 8 / bits {
+		to := dst[part*n : part*n+n]
+		for i := from; i < n; i++ {
+			to[i] = src[i] >> (part * bits) & mask
+		}
+	}
+}
+
+// Sim is a block of SimLanes codes, unpacked.
+type Sim struct {
+	Block  []byte  // group by group, in each the four components of all codes
+	Scales []byte  // of each code two bytes, little-endian, in units of Unit
+	Unit   float32 // above 0
+	Bits   int     // 2, 4 or 8: a component c stands for 2c − (2^Bits − 1)
+}
+
+// MaxSim raises best[t·SimLanes+j], for each token t of a query and each code j of the block, to
+//
+//	scale_j · Σ_i q_ti · (2c_ji − (2^Bits − 1))
+//
+// where that is more. q has the tokens one after another, of whole groups of four components; sums are those of
+// their components, and their number is a multiple of SimTokens. Components of q are in [-127, 127], with 8 bits in [-63, 63],
+// and each token has at most MaxInt8Dim/64 of them. best must not hold NaN. The numbers are the same on every machine.
+func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
+	n := len(sums)
+	if n == 0 {
+		return
+	}
+	if n%SimTokens != 0 {
+		panic("vec: tokens of a query in parts of SimTokens")
+	}
+	groups := len(q) / (4 * n)
+	best, q = best[:n*SimLanes], q[:4*n*groups]
+	_, _ = s.Block[:4*SimLanes*groups], s.Scales[:2*SimLanes]
+	if groups == 0 || !maxSim(best, q, sums, s, groups) {
+		maxSimGo(best, q, sums, s, groups)
+	}
+}
+
+// maxSimGo is the plain twin.
+func maxSimGo(best []float32, q []int8, sums []int32, s *Sim, groups int) {
+	var scales [SimLanes]float32
+	for j := range scales {
+		scales[j] = s.Unit * float32(uint16(s.Scales[2*j])|uint16(s.Scales[2*j+1])<<8)
+	}
+	top := int32(1)<<s.Bits - 1
+	for t, sum := range sums {
+		side, to := q[4*t*groups:4*(t+1)*groups], best[t*SimLanes:(t+1)*SimLanes]
+		for j := range SimLanes {
+			var dot int32
+			for g := range groups {
+				b, a := s.Block[(g*SimLanes+j)*4:][:4], side[4*g:][:4]
+				dot += int32(a[0])*int32(b[0]) + int32(a[1])*int32(b[1]) + int32(a[2])*int32(b[2]) + int32(a[3])*int32(b[3])
+			}
+			to[j] = max(to[j], float32(2*dot-top*sum)*scales[j])
+		}
+	}
+}
