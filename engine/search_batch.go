@@ -105,12 +105,20 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 	return nil
 }
 
+// rerankedBesides is how many searches of a batch go on at a time where there is a
+// reranker: most of their time may be spent waiting for it.
+const rerankedBesides = 8
+
 // answers searches for each of some queries that have their input.
 func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*timer, to []Result) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	ctx = promptly(ctx)
-	for range min(runtime.GOMAXPROCS(0), len(as)) {
+	width := runtime.GOMAXPROCS(0)
+	if e.o.Reranker != nil {
+		width = max(width, rerankedBesides)
+	}
+	for range min(width, len(as)) {
 		g.Go(func() (err error) {
 			var i int
 			defer func() {
@@ -129,6 +137,9 @@ func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*
 					return err
 				}
 				if to[i], err = e.answer(ctx, s, r, ts[i]); err != nil {
+					return err
+				}
+				if err = e.rerank(ctx, r, &to[i], ts[i]); err != nil {
 					return err
 				}
 			}
