@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -53,6 +54,8 @@ type SettingOptions struct {
 	Asked             *Targets        // those of the targets that bridges are fitted to; nil for all
 	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
 	Progress          func(Progress)
+	Reranker          engine.Reranker // of systems that rerank; else nil
+	RerankDepth       int             // see Options
 }
 
 // NewSetting encodes the targets and indexes their vectors. enc may be one of

@@ -96,96 +96,63 @@ type Match struct {
 // a document in chunks the best chunk is explained. Collapse is not read, and K
 // says only how deep the legs look.
 // ErrNotFound for an id that is not stored, or one whose document does not meet
-// the filter. Cost: that of the search, and the analysis of one text; with a reranker the search is made twice, and
-// Rank is the document's place behind it.
+// the filter. Cost: that of the search, and the analysis of one text; with Options.Reranker
+// that of two searches, and Rank is the document's place behind it.
 //
 // The additive part of a modulation (RLR) is divided exactly; the product with
 // the softmax is not linear in the tokens, and is divided along the straight
 // path from no modulation to all of it (modulate.TokenShare).
 func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
+	return e.secondStage().explained(ctx, q, id)
+}
+
+// explain is Explain without a second stage.
+func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation, err error) {
 	ctx = promptly(ctx)
-	t := newTimer()
-	x, r, first, err := e.explain(ctx, q, id, t)
-	if err == nil && len(first) > 0 {
-		err = e.explainRerank(ctx, &x, r, first, t)
-	}
+	s, done, err := e.read()
 	if err != nil {
 		return Explanation{}, err
 	}
-	return x, nil
-}
-
-// explainRerank fills in what the second stage tells, which reads the hits first.
-func (e *Engine) explainRerank(ctx context.Context, x *Explanation, r *search.Run, first []Hit, t *timer) error {
-	if err := e.score(ctx, r, first); err != nil {
-		return err
-	}
-	slices.SortStableFunc(first, func(a, b Hit) int { return cmp.Compare(b.Rerank, a.Rerank) })
-	for i, h := range first {
-		if h.ID == x.ID {
-			x.Rerank, x.Reranked, x.Rank = h.Rerank, true, i+1
-		}
-	}
-	t.done("rerank")
-	x.Trace.Reranked, x.Trace.Steps = len(first), t.steps
-	return nil
-}
-
-// explain is Explain but for the second stage, and returns the hits which that reads.
-func (e *Engine) explain(ctx context.Context, q Query, id string, t *timer) (_ Explanation, _ *search.Run, first []Hit, err error) {
-	fail := func(err error) (Explanation, *search.Run, []Hit, error) { return Explanation{}, nil, nil, err }
-	s, done, err := e.read()
-	if err != nil {
-		return fail(err)
-	}
 	defer done(&err)
 	defer snapshot.Guard(&err)()
+	t := newTimer()
 	r, err := e.begin(ctx, s, q, t)
 	if err != nil {
-		return fail(err)
+		return Explanation{}, err
 	}
 	ord, err := find(s, id)
 	if err != nil {
-		return fail(err)
+		return Explanation{}, err
 	}
 	if !r.Allows(ord) {
-		return fail(fmt.Errorf("document %q does not meet the filter: %w", fault.Clip(id), ErrNotFound))
+		return Explanation{}, fmt.Errorf("document %q does not meet the filter: %w", fault.Clip(id), ErrNotFound)
 	}
 	d, err := s.View.Get(ord)
 	if err != nil {
-		return fail(missing(err))
+		return Explanation{}, missing(err)
 	}
 	best, rank, err := r.Place(ctx, ord, len(d.Rows))
 	if err != nil {
-		return fail(err)
+		return Explanation{}, err
 	}
 	hits, err := e.join(ctx, s, []search.Found{{Candidate: best}}, r.In.Dense)
 	if err != nil {
-		return fail(err)
+		return Explanation{}, err
 	}
 	x := Explanation{Hit: hits[0], Trace: e.trace(r, t)}
 	x.Rank = rank
 	x.Terms = r.Plan.Terms(best)
 	if r.Plan.Dense {
 		if err := e.explainDense(&x, r, q.Text, best, d.Rows[chunk.Number(best.Ord)].Vector); err != nil {
-			return fail(err)
+			return Explanation{}, err
 		}
 	}
 	if r.Plan.Lexical {
 		if err := e.explainWords(&x, s, q.Text, best, d); err != nil {
-			return fail(err)
+			return Explanation{}, err
 		}
 	}
-	if r.Q.Rerank > 0 {
-		found, err := r.First(ctx)
-		if err != nil {
-			return fail(err)
-		}
-		if first, err = e.join(ctx, s, found, r.In.Dense); err != nil {
-			return fail(err)
-		}
-	}
-	return x, r, first, nil
+	return x, nil
 }
 
 // topDimensions is how many dimensions an explanation names.

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
@@ -73,8 +76,8 @@ func Rerank(ctx context.Context, r Reranker, query string, texts []string) ([]fl
 	return a.scores, nil
 }
 
-// rerankerName is how a reranker is called, "" for none.
-func rerankerName(r Reranker) string {
+// RerankerName is how a reranker is called: "unnamed" where it does not say, "" for none.
+func RerankerName(r Reranker) string {
 	if r == nil {
 		return ""
 	}
@@ -92,62 +95,222 @@ func named(r Reranker) string {
 	return ""
 }
 
-// rerankDepth is how many hits of a query the reranker reads, 0 for none.
-func (e *Engine) rerankDepth(q Query) (int, error) {
+// WithReranker is db with a second stage, as it were opened with Options.Reranker: in
+// this process, whoever has the database open, and in place of db's own. depth is as
+// Options.RerankDepth. Without a reranker it is db. Close closes db, and not the reranker.
+func WithReranker(db Database, r Reranker, depth int) Database {
+	if r == nil {
+		return db
+	}
+	score := func(ctx context.Context, query string, texts []string) ([]float64, error) {
+		return Rerank(ctx, r, query, texts)
+	}
+	return reranked{db, RerankerName(r), stage{depth, score, db.Search, db.SearchBatch, db.Explain}}
+}
+
+type reranked struct {
+	Database
+	name  string
+	stage stage
+}
+
+// Search implements Database.
+func (d reranked) Search(ctx context.Context, q Query) (Result, error) { return d.stage.one(ctx, q) }
+
+// SearchBatch implements Database.
+func (d reranked) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
+	return d.stage.many(ctx, qs)
+}
+
+// Explain implements Database.
+func (d reranked) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
+	return d.stage.explained(ctx, q, id)
+}
+
+// Stats implements Database.
+func (d reranked) Stats(ctx context.Context) (Stats, error) {
+	s, err := d.Database.Stats(ctx)
+	s.Reranker = d.name
+	return s, err
+}
+
+// stage is the second stage behind searches of a first one, which is not asked to rerank.
+// It runs when the first stage is done with its state.
+type stage struct {
+	depth   int                                                                        // 0 means DefaultRerank
+	score   func(ctx context.Context, query string, texts []string) ([]float64, error) // nil for no reranker
+	search  func(context.Context, Query) (Result, error)
+	batch   func(context.Context, []Query) ([]Result, error)
+	explain func(context.Context, Query, string) (Explanation, error)
+}
+
+// secondStage is that of an engine, whose Close cancels it.
+func (e *Engine) secondStage() stage {
+	s := stage{depth: e.o.RerankDepth, search: e.search, batch: e.searchBatch, explain: e.explain}
+	if e.o.Reranker != nil {
+		s.score = func(ctx context.Context, query string, texts []string) (scores []float64, err error) {
+			ctx, done, err := e.work(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer done(&err)
+			return Rerank(ctx, e.o.Reranker, query, texts)
+		}
+	}
+	return s
+}
+
+// plan is what the first stage is asked for instead of q, and how many of its hits are
+// reranked, 0 for none.
+func (s stage) plan(q Query) (first Query, n int, err error) {
 	text := !blankText(q.Text)
 	switch {
 	case q.Rerank > MaxRerank:
-		return 0, fmt.Errorf("%w: reranking of %d hits; use 1 to %d, 0 for the default, or a negative number for none", ErrInvalid, q.Rerank, MaxRerank)
-	case q.Rerank > 0 && e.o.Reranker == nil:
-		return 0, ErrNoReranker
+		return q, 0, fmt.Errorf("%w: reranking of %d hits; use 1 to %d, 0 for the default, or a negative number for none", ErrInvalid, q.Rerank, MaxRerank)
+	case q.Rerank > 0 && s.score == nil:
+		return q, 0, ErrNoReranker
 	case q.Rerank > 0 && !text:
-		return 0, fmt.Errorf("%w: a query without a text cannot be reranked; give it one, or leave Rerank out", ErrInvalid)
-	case q.Rerank < 0 || e.o.Reranker == nil || !text:
-		return 0, nil
+		return q, 0, fmt.Errorf("%w: a query without a text cannot be reranked; give it one, or leave Rerank out", ErrInvalid)
+	case q.Rerank >= 0 && s.score != nil && text:
+		n = cmp.Or(q.Rerank, s.depth, DefaultRerank)
 	}
-	return cmp.Or(q.Rerank, e.o.RerankDepth, DefaultRerank), nil
+	first = q
+	first.Rerank = -1
+	k := cmp.Or(q.K, search.DefaultK)
+	if q.Offset >= n || k < 0 || q.Offset < 0 || k+q.Offset > MaxK { // a page behind what is reranked, or none that can be
+		return first, 0, nil
+	}
+	first.K, first.Offset = max(k+q.Offset, n), 0
+	return first, n, nil
 }
 
-// rerank is the second stage of a search, if it has one: the reranker reads the first
-// hits, which then stand in the order of its scores; the rest follow as they are. Of all
-// the page stays that was asked for. The state of the search is not needed, and Close
-// does not wait for it.
-func (e *Engine) rerank(ctx context.Context, r *search.Run, res *Result, t *timer) error {
-	n := min(r.Q.Rerank, len(res.Hits))
-	if n == 0 || !r.Staged() {
-		return nil
+// one is Search.
+func (s stage) one(ctx context.Context, q Query) (Result, error) {
+	ctx = promptly(ctx)
+	first, n, err := s.plan(q)
+	if err != nil {
+		return Result{}, err
 	}
-	if err := e.score(ctx, r, res.Hits[:n]); err != nil {
+	res, err := s.search(ctx, first)
+	if err == nil && n > 0 {
+		err = s.rerank(ctx, q, n, &res)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return res, nil
+}
+
+// rerankedBesides is how many queries of a batch are reranked at a time: most of their
+// time may be spent waiting for a server.
+const rerankedBesides = 8
+
+// many is SearchBatch.
+func (s stage) many(ctx context.Context, qs []Query) ([]Result, error) {
+	ctx = promptly(ctx)
+	first, ns := make([]Query, len(qs)), make([]int, len(qs))
+	for i, q := range qs {
+		var err error
+		if first[i], ns[i], err = s.plan(q); err != nil {
+			return nil, &QueryError{Position: i, Err: err}
+		}
+	}
+	results, err := s.batch(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	g, within := errgroup.WithContext(ctx)
+	within = promptly(within)
+	g.SetLimit(rerankedBesides)
+	for i, n := range ns {
+		if n == 0 || within.Err() != nil {
+			continue
+		}
+		g.Go(func() error {
+			if err := s.rerank(within, qs[i], n, &results[i]); err != nil {
+				return &QueryError{Position: i, Err: err}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, misplaced(ctx, err, 0)
+	}
+	return results, ctx.Err()
+}
+
+// rerank puts the first n hits of the first stage in the order of their scores; the rest
+// follow as they are. Of all the page of q stays.
+func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
+	began := time.Now()
+	n = min(n, len(res.Hits))
+	if err := s.order(ctx, q.Text, res.Hits[:n]); err != nil {
 		return err
 	}
-	slices.SortStableFunc(res.Hits[:n], func(a, b Hit) int { return cmp.Compare(b.Rerank, a.Rerank) })
 	for i := range res.Hits {
 		res.Hits[i].Rank = i + 1
 	}
-	from := min(r.Q.Offset, len(res.Hits))
-	res.Hits = slices.Clip(res.Hits[from:min(from+cmp.Or(r.Q.K, search.DefaultK), len(res.Hits))])
-	t.done("rerank")
-	res.Trace.Reranked, res.Trace.Steps = n, t.steps
+	from := min(q.Offset, len(res.Hits))
+	res.Hits = slices.Clip(res.Hits[from:min(from+cmp.Or(q.K, search.DefaultK), len(res.Hits))])
+	res.Trace.reranked(n, began)
 	return nil
 }
 
-// score has the reranker read hits, and gives them its scores.
-func (e *Engine) score(ctx context.Context, r *search.Run, hits []Hit) (err error) {
-	ctx, done, err := e.work(ctx)
-	if err != nil {
-		return err
-	}
-	defer done(&err)
+// order has the reranker read hits as they are shown, and sorts them by its scores.
+func (s stage) order(ctx context.Context, query string, hits []Hit) error {
 	texts := make([]string, len(hits))
 	for i, h := range hits {
 		texts[i] = chunk.Passage(h.Title, h.Text)
 	}
-	scores, err := Rerank(ctx, e.o.Reranker, r.Text, texts)
+	scores, err := s.score(ctx, query, texts)
 	if err != nil {
 		return err
 	}
-	for i, s := range scores {
-		hits[i].Rerank, hits[i].Reranked = s, true
+	for i, x := range scores {
+		hits[i].Rerank, hits[i].Reranked = x, true
 	}
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Rerank, a.Rerank) })
 	return nil
+}
+
+func (t *Trace) reranked(n int, began time.Time) {
+	if n > 0 {
+		t.Reranked = n
+		t.Steps = append(t.Steps, Step{"rerank", time.Since(began)})
+	}
+}
+
+// explained is Explain: the place of a document is that behind the reranker.
+func (s stage) explained(ctx context.Context, q Query, id string) (Explanation, error) {
+	ctx = promptly(ctx)
+	front := q // a page decides about no place
+	front.Offset = 0
+	first, n, err := s.plan(front)
+	if err != nil {
+		return Explanation{}, err
+	}
+	if n > 0 {
+		q = front
+	}
+	q.Rerank = -1
+	x, err := s.explain(ctx, q, id)
+	if err != nil || n == 0 {
+		return x, err
+	}
+	first.K, first.PerChunk, first.Collapse = n, false, false
+	res, err := s.search(ctx, first)
+	if err != nil {
+		return Explanation{}, err
+	}
+	began := time.Now()
+	if err := s.order(ctx, q.Text, res.Hits); err != nil {
+		return Explanation{}, err
+	}
+	for i, h := range res.Hits {
+		if h.ID == x.ID {
+			x.Rerank, x.Reranked, x.Rank = h.Rerank, true, i+1
+		}
+	}
+	x.Trace.reranked(len(res.Hits), began)
+	return x, nil
 }

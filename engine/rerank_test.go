@@ -357,3 +357,50 @@ func TestRerankRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A second stage around a database is the one of its options.
+func TestWithReranker(t *testing.T) {
+	ctx := t.Context()
+	own := open(t, t.TempDir(), engine.Options{Reranker: &stage{}, RerankDepth: 20})
+	add(t, own, docs(0, 60))
+	plain := open(t, t.TempDir(), engine.Options{})
+	add(t, plain, docs(0, 60))
+	other := open(t, t.TempDir(), engine.Options{Reranker: &stage{fails: func(context.Context, []string) ([]float64, error) { return nil, errors.New("not this one") }}})
+	add(t, other, docs(0, 60))
+	var qs []engine.Query
+	for i := range 12 {
+		qs = append(qs, engine.Query{Text: text(i), Offset: i * 2, Rerank: []int{0, -1, 5}[i%3], PerChunk: i%4 == 0})
+	}
+	for name, inner := range map[string]engine.Database{"none": plain, "another": other} {
+		db := engine.WithReranker(inner, &stage{}, 20)
+		want, err1 := own.SearchBatch(ctx, qs)
+		got, err2 := db.SearchBatch(ctx, qs)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range qs {
+			one, err := db.Search(ctx, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(untimed(got[i]), untimed(want[i])) || !reflect.DeepEqual(untimed(one), untimed(want[i])) {
+				t.Errorf("around %s, %+v: %+v and %+v, want %+v", name, q, got[i], one, want[i])
+			}
+			x, err1 := db.Explain(ctx, q, "d7")
+			y, err2 := own.Explain(ctx, q, "d7")
+			x.Trace.Steps, y.Trace.Steps = nil, nil
+			if err := errors.Join(err1, err2); err != nil || !reflect.DeepEqual(x, y) {
+				t.Errorf("around %s: explained %+v, want %+v; %v", name, x, y, err)
+			}
+		}
+		if st, err := db.Stats(ctx); err != nil || st.Reranker != "test-stage" {
+			t.Errorf("around %s, stats name %q, %v", name, st.Reranker, err)
+		}
+		if _, err := db.Search(ctx, engine.Query{Text: "x", K: engine.MaxK, Offset: 1}); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "offset 1") {
+			t.Errorf("around %s, too deep: %v", name, err)
+		}
+	}
+	if engine.WithReranker(plain, nil, 0) != engine.Database(plain) {
+		t.Error("without a reranker it is another database")
+	}
+}

@@ -47,36 +47,29 @@ const (
 // every candidate the scores of both legs, fuse, and join the documents from
 // the store. It returns min(K, documents that meet the filter) hits in modes
 // dense and hybrid with an exact index, best first. Cost with a flat index: Dim bytes
-// read a document. With Options.Reranker it then reads the first of them (Query.Rerank), after
-// the state was given back. Searches run beside each other and beside writes, take no lock
+// read a document; with Options.Reranker, what that takes to read the first hits comes
+// on top. Searches run beside each other and beside writes, take no lock
 // that writes hold, and see one committed state each. Once ctx is done they return
 // its error within milliseconds.
 func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
+	return e.secondStage().one(ctx, q)
+}
+
+// search is Search without a second stage.
+func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	ctx = promptly(ctx)
-	t := newTimer()
-	r, res, err := e.retrieve(ctx, q, t)
-	if err == nil {
-		err = e.rerank(ctx, r, &res, t)
-	}
+	s, done, err := e.read()
 	if err != nil {
 		return Result{}, err
 	}
-	return res, nil
-}
-
-// retrieve is the first stage of a search, over the present state.
-func (e *Engine) retrieve(ctx context.Context, q Query, t *timer) (r *search.Run, res Result, err error) {
-	s, done, err := e.read()
-	if err != nil {
-		return nil, Result{}, err
-	}
 	defer done(&err)
 	defer snapshot.Guard(&err)()
-	if r, err = e.begin(ctx, s, q, t); err != nil {
-		return nil, Result{}, err
+	t := newTimer()
+	r, err := e.begin(ctx, s, q, t)
+	if err != nil {
+		return Result{}, err
 	}
-	res, err = e.answer(ctx, s, r, t)
-	return r, res, err
+	return e.answer(ctx, s, r, t)
 }
 
 // answer runs the legs of a query and reads what they have found.
@@ -123,12 +116,7 @@ type asked struct {
 
 func (e *Engine) decide(s *state.State, q Query) (a asked, err error) {
 	a.q = q
-	n, err := e.rerankDepth(q)
-	if err != nil {
-		return a, err
-	}
 	a.sq = search.Query{
-		Rerank:  n,
 		HasText: !blankText(q.Text), HasVector: q.Vector != nil,
 		K: q.K, Offset: q.Offset, MinScore: q.MinScore, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
 		PerChunk: q.PerChunk, Collapse: q.Collapse, Ef: q.Ef,
@@ -145,11 +133,7 @@ func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *timer) 
 	if a.p.Lexical {
 		terms = e.db.Terms(nil, a.q.Text)
 	}
-	r, err := search.Begin(ctx, s, a.sq, a.p, a.in, terms, e.rlr(), t.done)
-	if err == nil {
-		r.Text = a.q.Text
-	}
-	return r, err
+	return search.Begin(ctx, s, a.sq, a.p, a.in, terms, e.rlr(), t.done)
 }
 
 // trace tells how a query was answered.

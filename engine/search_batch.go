@@ -23,7 +23,12 @@ import (
 // It answers all of them or none: what is wrong with one query, or with the call of the encoder
 // that it is the first of, is a *QueryError, which wraps what Search would return. Cost: less than that of as many calls of Search
 // by what the encoder gains from several texts at a time.
-func (e *Engine) SearchBatch(ctx context.Context, qs []Query) (_ []Result, err error) {
+func (e *Engine) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
+	return e.secondStage().many(ctx, qs)
+}
+
+// searchBatch is SearchBatch without a second stage.
+func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err error) {
 	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {
@@ -105,20 +110,12 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 	return nil
 }
 
-// rerankedBesides is how many searches of a batch go on at a time where there is a
-// reranker: most of their time may be spent waiting for it.
-const rerankedBesides = 8
-
 // answers searches for each of some queries that have their input.
 func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*timer, to []Result) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	ctx = promptly(ctx)
-	width := runtime.GOMAXPROCS(0)
-	if e.o.Reranker != nil {
-		width = max(width, rerankedBesides)
-	}
-	for range min(width, len(as)) {
+	for range min(runtime.GOMAXPROCS(0), len(as)) {
 		g.Go(func() (err error) {
 			var i int
 			defer func() {
@@ -137,9 +134,6 @@ func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*
 					return err
 				}
 				if to[i], err = e.answer(ctx, s, r, ts[i]); err != nil {
-					return err
-				}
-				if err = e.rerank(ctx, r, &to[i], ts[i]); err != nil {
 					return err
 				}
 			}

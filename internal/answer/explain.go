@@ -31,6 +31,9 @@ type Explanation struct {
 	Tokens     []ExplainedToken     `json:"tokens"`
 	Dimensions []ExplainedDimension `json:"dimensions"`
 	Matches    []ExplainedMatch     `json:"matches"`
+
+	Rerank   *float64 `json:"rerank,omitempty"`   // the reranker's score, if it read the document
+	Reranked int      `json:"reranked,omitempty"` // hits that it read
 }
 
 // ExplainedTerm is one summand of the score.
@@ -95,6 +98,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Terms: []ExplainedTerm{}, Words: []ExplainedWord{}, Pairs: []ExplainedPair{},
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
+		Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

@@ -24,7 +24,7 @@ const near = 0.8
 // document unless the query asks for every chunk, and of near-duplicates the
 // best one where it asks for that. As that leaves fewer hits than candidates, it
 // looks deeper until there are enough or nothing is left. Those that the query's
-// Offset leaves out are not among them, unless a second stage is to read them.
+// Offset leaves out are not among them.
 func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 	for depth := r.Plan.Depth; ; depth *= 4 {
 		cs, all, err := r.Candidates(ctx, depth)
@@ -37,9 +37,6 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 			return nil, err
 		}
 		if len(hits) == r.Plan.K || all || len(good) < len(cs) || depth >= r.S.Chunks() {
-			if r.Staged() {
-				return hits, nil
-			}
 			return hits[min(r.Q.Offset, len(hits)):], nil
 		}
 	}
@@ -108,17 +105,4 @@ func contains(ords []uint64, ord uint64) bool {
 		}
 	}
 	return false
-}
-
-// Staged says that a second stage reads hits before the page is cut out of them. It does
-// not for a page that lies behind all which it would read.
-func (r *Run) Staged() bool { return r.Q.Rerank > r.Q.Offset }
-
-// First are the hits that the second stage reads, a document each, whatever page the
-// query asks for.
-func (r *Run) First(ctx context.Context) ([]Found, error) {
-	first := *r
-	first.Q.PerChunk, first.Q.Collapse, first.Q.Offset = false, false, 0
-	hits, err := first.Rank(ctx)
-	return hits[:min(r.Q.Rerank, len(hits))], err
 }

@@ -42,14 +42,13 @@ type Query struct {
 	Filter             filter.Filter
 	PerChunk, Collapse bool
 	Ef                 int
-	Rerank             int // first hits that a second stage reads; 0 for no such stage
 }
 
 // Plan is what was decided about a query.
 type Plan struct {
 	Mode           string // never Auto
 	Dense, Lexical bool   // the legs
-	K, Depth       int    // hits, those that Offset leaves out or a second stage reads included, and candidates of each leg
+	K, Depth       int    // hits, those that Offset leaves out included, and candidates of each leg
 	Fusion         fusion.Options
 	Way            Way // of the dense leg
 }
@@ -89,7 +88,7 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	if m := float64(q.MinScore); math.IsNaN(m) || math.IsInf(m, 0) {
 		return p, fmt.Errorf("%w: minimal score %v; use a number, or 0 for none", fault.ErrInvalid, q.MinScore)
 	}
-	p.K = max(p.K+q.Offset, q.Rerank)
+	p.K += q.Offset
 	p.Depth = p.K
 	if p.Dense && p.Lexical {
 		p.Depth = max(minDepth, 2*p.K)

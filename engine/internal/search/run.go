@@ -22,7 +22,6 @@ type Run struct {
 	Q    Query
 	Plan Plan
 	In   modulate.Input // of the dense leg
-	Text string         // of the query, for a second stage
 	// Facts tell what was done.
 	Facts Facts
 
