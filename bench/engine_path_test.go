@@ -58,14 +58,7 @@ func TestSystemsAnswerAsTheEngine(t *testing.T) {
 		"rrf":          {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.RRF}},
 		"convex":       {Mode: engine.ModeHybrid, Variant: "none", Fusion: fusion.Options{Kind: fusion.Convex}},
 	} {
-		system, err := ParseSystem(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, _, err := system.Prepare(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		system, r := prepared(t, s, name)
 		questions, err := s.Questions(ctx, texts, system.Need)
 		if err != nil {
 			t.Fatal(err)
@@ -85,6 +78,20 @@ func TestSystemsAnswerAsTheEngine(t *testing.T) {
 			}
 		}
 	}
+}
+
+// prepared is a system by its name, ready for a setting.
+func prepared(t *testing.T, s *Setting, name string) (System, Retriever) {
+	t.Helper()
+	system, err := ParseSystem(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := system.Prepare(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return system, r
 }
 
 // same compares an answer with the engine's. Hits may stand in another order where

@@ -116,27 +116,16 @@ func memory(dir string) (*usage, error) {
 		return nil, nil
 	}
 	debug.FreeOSMemory() // collects first
-	u := &usage{}
-	raw, err := os.ReadFile("/proc/self/status")
+	u, err := resident()
 	if err != nil {
 		return nil, err
-	}
-	for field, to := range map[string]*int64{"VmRSS:": &u.resident, "VmHWM:": &u.peak, "RssAnon:": &u.anonymous} {
-		_, rest, ok := strings.Cut(string(raw), field)
-		if !ok {
-			return nil, fmt.Errorf("/proc/self/status says nothing of %s", field)
-		}
-		kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("/proc/self/status: %s %w", field, err)
-		}
-		*to = kib << 10
 	}
 	derived, err := filepath.Abs(filepath.Join(dir, "derived"))
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = os.ReadFile("/proc/self/maps"); err != nil {
+	raw, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
 		return nil, err
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
@@ -153,6 +142,27 @@ func memory(dir string) (*usage, error) {
 	return u, nil
 }
 
+// resident reads the memory of this process, but for what is mapped, from Linux's /proc.
+func resident() (*usage, error) {
+	u := &usage{}
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	for field, to := range map[string]*int64{"VmRSS:": &u.resident, "VmHWM:": &u.peak, "RssAnon:": &u.anonymous} {
+		_, rest, ok := strings.Cut(string(raw), field)
+		if !ok {
+			return nil, fmt.Errorf("/proc/self/status says nothing of %s", field)
+		}
+		kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("/proc/self/status: %s %w", field, err)
+		}
+		*to = kib << 10
+	}
+	return u, nil
+}
+
 // forgetPeak makes the peak of resident memory begin anew.
 func forgetPeak() error {
 	if runtime.GOOS != "linux" {
@@ -162,16 +172,24 @@ func forgetPeak() error {
 }
 
 // diskBytes is the size of all files below dir.
-func diskBytes(dir string) (n int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+func diskBytes(dir string) (int64, error) {
+	bytes, _, err := diskUse(dir)
+	return bytes, err
+}
+
+// diskUse is the size and number of all files below dir, those that go meanwhile left out.
+func diskUse(dir string) (bytes int64, files int, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				bytes, files = bytes+info.Size(), files+1
+			}
 		}
-		info, err := d.Info()
-		if err == nil {
-			n += info.Size()
+		if path != dir && errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
 		return err
 	})
-	return n, err
+	return bytes, files, err
 }

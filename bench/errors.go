@@ -28,6 +28,8 @@ var (
 	// ErrVectorFile: a vector file whose header and length do not agree, or
 	// whose values are not usable.
 	ErrVectorFile = errors.New("bad vector file")
+	// ErrWrong: a database that did not answer by what was stored.
+	ErrWrong = errors.New("wrong answers")
 )
 
 // LineError says where in an input file something is wrong.

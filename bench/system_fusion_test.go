@@ -47,17 +47,6 @@ func TestFeedback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := func(name string) Retriever {
-		system, err := ParseSystem(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, _, err := system.Prepare(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
 	var texts []string
 	for i := 0; i < s.Targets.Len(); i += 7 {
 		texts = append(texts, s.Targets.Texts[i][4:40])
@@ -74,7 +63,8 @@ func TestFeedback(t *testing.T) {
 			}
 			return hits
 		}
-		hybrid := ready("hybrid:" + leg)
+		_, hybrid := prepared(t, s, "hybrid:"+leg)
+		_, feedback := prepared(t, s, "feedback:"+leg)
 		first := answer(hybrid, questions, 1)
 		moved := slices.Clone(questions)
 		for i := range moved {
@@ -85,7 +75,7 @@ func TestFeedback(t *testing.T) {
 			vec.Normalize(v)
 			moved[i].Output.Dense = v
 		}
-		want, got, plain := answer(hybrid, moved, 10), answer(ready("feedback:"+leg), questions, 10), answer(hybrid, questions, 10)
+		want, got, plain := answer(hybrid, moved, 10), answer(feedback, questions, 10), answer(hybrid, questions, 10)
 		differ := false
 		for i := range want {
 			for j := range want[i] {

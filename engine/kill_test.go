@@ -26,7 +26,12 @@ const killDir = "LEXSEM_TEST_KILL_DIR"
 // cutMount, when set, makes it the writer of a disk that loses its power.
 const cutMount = "LEXSEM_TEST_CUT_MOUNT"
 
-// writeAndReopen is that writer.
+// faultDir, when set, makes it the writer whose system calls fail.
+const faultDir = "LEXSEM_TEST_FAULT_DIR"
+
+// writeUnderFaults is that writer, and writeAndReopen that of the disk.
+var writeUnderFaults = func(dir string) error { return errors.ErrUnsupported }
+
 var writeAndReopen = func(mount string) error { return errors.ErrUnsupported }
 
 func TestMain(m *testing.M) {
@@ -47,12 +52,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if mount := os.Getenv(cutMount); mount != "" {
-		if err := writeAndReopen(mount); err != nil {
-			fmt.Println("error", err)
-			os.Exit(1)
+	for name, write := range map[string]func(string) error{cutMount: writeAndReopen, faultDir: writeUnderFaults} {
+		if where := os.Getenv(name); where != "" {
+			if err := write(where); err != nil {
+				fmt.Println("error", err)
+				os.Exit(1)
+			}
+			os.Exit(0)
 		}
-		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

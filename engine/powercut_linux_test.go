@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,6 +72,38 @@ func writeToDisk(mount string) error {
 	return nil
 }
 
+// cutStates are the ids that are there after so many changes, from none to n.
+func cutStates(n int) [][]string {
+	states := [][]string{{}}
+	live := map[string]bool{}
+	for i := range n {
+		upsert, remove := cutChange(i)
+		for _, d := range upsert {
+			live[d.ID] = true
+		}
+		for _, id := range remove {
+			delete(live, id)
+		}
+		states = append(states, slices.Sorted(maps.Keys(live)))
+	}
+	return states
+}
+
+// allSpeaking are the ids of all documents, sorted, as the words name them.
+func allSpeaking(t *testing.T, e *engine.Engine) []string {
+	t.Helper()
+	s, err := e.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Documents == 0 {
+		return nil
+	}
+	got := ids(search(t, e, engine.Query{Text: "speaks", K: engine.MaxK, Mode: engine.ModeLexical}))
+	slices.Sort(got)
+	return got
+}
+
 // TestPowerCut loses the power while an engine is written, closed, opened and ended:
 // it opens, all its parts agree, and its documents are those of the acknowledged
 // changes, and of the one in flight or not.
@@ -88,23 +121,7 @@ func TestPowerCut(t *testing.T) {
 	if err := d.Unmount(); err != nil {
 		t.Fatal(err)
 	}
-	states := [][]string{{}} // ids that are there after so many changes
-	live := map[string]bool{}
-	for n := range 20 * cutPhases {
-		upsert, remove := cutChange(n)
-		for _, d := range upsert {
-			live[d.ID] = true
-		}
-		for _, id := range remove {
-			delete(live, id)
-		}
-		var now []string
-		for id := range live {
-			now = append(now, id)
-		}
-		slices.Sort(now)
-		states = append(states, now)
-	}
+	states := cutStates(20 * cutPhases)
 	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
 		done, begun := marks.Last("done"), marks.Last("begun")
 		e, err := engine.Open(t.Context(), filepath.Join(dir, "db"), hash(t), cutOptions)
@@ -117,13 +134,7 @@ func TestPowerCut(t *testing.T) {
 			}
 		}()
 		agree(t, e)
-		var got []string
-		if s, err := e.Stats(t.Context()); err != nil {
-			t.Fatal(err)
-		} else if s.Documents > 0 {
-			got = ids(search(t, e, engine.Query{Text: "speaks", K: engine.MaxK, Mode: engine.ModeLexical}))
-			slices.Sort(got)
-		}
+		got := allSpeaking(t, e)
 		if !slices.Equal(got, states[done]) && !slices.Equal(got, states[begun]) {
 			t.Fatalf("%s: %d documents, want those of change %d or %d, %d or %d", label, len(got), done, begun, len(states[done]), len(states[begun]))
 		}

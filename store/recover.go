@@ -101,7 +101,7 @@ type entry struct {
 // entries reads up to limit log entries from a key to the end of batch last.
 func (s *Store) entries(from []byte, last uint64, limit int) (out []entry, err error) {
 	p := &pin{s: s, txn: s.db.NewTransaction(false)}
-	defer p.txn.Discard()
+	defer p.discard()
 	it, err := p.iterate(context.Background(), from, logKey(last, 1<<32-1))
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *Store) entries(from []byte, last uint64, limit int) (out []entry, err e
 // keys lists up to limit keys from one key to before another.
 func (s *Store) keys(from, to []byte, limit int) (out [][]byte, err error) {
 	p := &pin{s: s, txn: s.db.NewTransaction(false)}
-	defer p.txn.Discard()
+	defer p.discard()
 	it, err := p.iterate(context.Background(), from, to)
 	if err != nil {
 		return nil, err

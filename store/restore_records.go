@@ -14,7 +14,7 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 		return err
 	}
 	p := &pin{s: x.s, st: state{nextOrd: before.Next}, txn: x.s.db.NewTransaction(false)}
-	defer p.txn.Discard()
+	defer p.discard()
 	it, err := p.iterate(ctx, numberKey(prefixDocument, 1), numberKey(prefixDocument, before.Next))
 	if err != nil {
 		return err

@@ -173,11 +173,17 @@ func (p *pin) join(it *badger.Iterator, prefix byte, ord uint64, dst []byte, sin
 
 // iterate returns an iterator over the keys of one kind, from a key upwards. Up
 // to the key to, included, the tables are checked; the caller goes no further.
-func (p *pin) iterate(ctx context.Context, from, to []byte) (*badger.Iterator, error) {
+func (p *pin) iterate(ctx context.Context, from, to []byte) (it *badger.Iterator, err error) {
 	if err := p.s.tables.check(func() error { return p.interrupted(ctx) }, from, to); err != nil {
 		return nil, err
 	}
-	it := p.txn.NewIterator(badger.IteratorOptions{Prefix: from[:1]})
+	defer p.s.memtable(&err)
+	defer func() {
+		if it == nil {
+			p.halfOpen.Store(true)
+		}
+	}()
+	it = p.txn.NewIterator(badger.IteratorOptions{Prefix: from[:1]})
 	it.Seek(from)
 	return it, nil
 }

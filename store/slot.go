@@ -59,8 +59,16 @@ func (s *Store) startWriting(ctx context.Context) error {
 	case <-s.stop:
 		return ErrClosed
 	}
-	if cause := s.failed.Load(); cause != nil {
+	if err := s.failure(); err != nil {
 		s.stopWriting()
+		return err
+	}
+	return nil
+}
+
+// failure is ErrFailed with the cause that fail was given, or nil.
+func (s *Store) failure() error {
+	if cause := s.failed.Load(); cause != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, *cause)
 	}
 	return nil

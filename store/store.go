@@ -140,7 +140,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	defer func() {
 		if err != nil {
 			if s.last != nil {
-				s.last.txn.Discard()
+				s.last.discard()
 			}
 			err = errors.Join(s.keepSpares(err), s.release())
 		}
@@ -199,7 +199,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if marked {
 		p := &pin{s: s, st: st, txn: s.db.NewTransaction(false)}
 		err := p.checkHistory(m)
-		p.txn.Discard()
+		p.discard()
 		if err != nil {
 			return nil, err
 		}
@@ -356,7 +356,7 @@ func (s *Store) Close() error {
 	}
 	st := s.last.st
 	for p := range s.pins {
-		p.txn.Discard()
+		p.discard()
 	}
 	err := s.db.Close()
 	s.db = nil

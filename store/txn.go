@@ -52,12 +52,13 @@ func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error)
 	return s.value(item, key, fn)
 }
 
-// item finds what is under key. Errors: ErrNotFound, *CorruptError.
-func (s *Store) item(txn *badger.Txn, key []byte) (*badger.Item, error) {
+// item finds what is under key. Errors: ErrNotFound, *CorruptError, ErrFailed.
+func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error) {
 	if err := s.tables.check(s.stopped, key, key); err != nil {
 		return nil, err
 	}
-	item, err := txn.Get(key)
+	defer s.memtable(&err)
+	item, err = txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return nil, ErrNotFound
 	}

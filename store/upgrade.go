@@ -11,7 +11,7 @@ import (
 // pass over the texts counts those that were truncated.
 func (s *Store) upgrade(st state) (state, error) {
 	p := &pin{s: s, st: st, txn: s.db.NewTransaction(false)}
-	defer p.txn.Discard()
+	defer p.discard()
 	err := p.scanDocuments(context.Background(), 0, func(_ uint64, d *Document) error {
 		if d.Truncated > 0 {
 			st.truncated++

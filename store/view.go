@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -16,6 +17,16 @@ type pin struct {
 	st   state
 	txn  *badger.Txn
 	refs int // guarded by s.mu
+	// halfOpen: a panic has ended the opening of an iterator, which still counts for the
+	// transaction, so that it cannot be discarded.
+	halfOpen atomic.Bool
+}
+
+// discard ends the transaction of a pin that no one uses.
+func (p *pin) discard() {
+	if !p.halfOpen.Load() {
+		p.txn.Discard()
+	}
 }
 
 // newPin pins what is committed now. The caller has the writer's slot (or the
@@ -41,7 +52,7 @@ func (s *Store) setPin(p *pin) {
 func (s *Store) drop(p *pin) {
 	if p.refs--; p.refs == 0 {
 		delete(s.pins, p)
-		p.txn.Discard()
+		p.discard()
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -216,6 +217,24 @@ func cpuAt(points []bench.ANNPoint, recall float64) (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// soakLines shows figures of a soak over its time.
+func soakLines(r *bench.SoakReport, name, unit string, of map[string]func(bench.SoakSample) float64) plot.Chart {
+	chart := plot.Lines{
+		Frame: plot.Frame{Title: fmt.Sprintf("%s, %d documents, %d operations", name, r.Docs, r.Reads+r.Writes+r.Deletes), Width: 560},
+		X:     plot.Axis{Label: "minutes"}, Y: plot.Axis{Label: unit, From: 0, To: 1},
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		line := plot.Line{Name: name}
+		for _, s := range r.Samples {
+			y := of[name](s)
+			chart.Y.To = max(chart.Y.To, y)
+			line.Points = append(line.Points, plot.Point{X: s.Seconds / 60, Value: plot.Value{Y: y}})
+		}
+		chart.Series = append(chart.Series, line)
+	}
+	return chart
 }
 
 // title writes a metric as papers do.

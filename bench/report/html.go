@@ -39,6 +39,11 @@ type curveView struct {
 	Charts []template.HTML
 }
 
+type soakView struct {
+	Charts []template.HTML
+	Table  string
+}
+
 // WriteHTML writes b as one page: charts with intervals, tables, score against
 // span length, wins and losses with the texts of the worst, curves and
 // indexes. The page follows the reader's colour scheme and needs no script and
@@ -51,6 +56,7 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 		Curves  []curveView
 		ANN     []*bench.ANNReport
 		Speed   []template.HTML
+		Soaks   []soakView
 	}{Title: pageTitle(b), Style: template.CSS(plot.Style), ANN: b.ANN}
 	for _, r := range b.Benches {
 		v, err := viewBench(r)
@@ -69,6 +75,18 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 	var err error
 	if view.Speed, err = drawAll(annCharts(b.ANN)); err != nil {
 		return err
+	}
+	for _, r := range b.Soaks {
+		v := soakView{}
+		if v.Charts, err = drawAll(soakCharts(r)); err != nil {
+			return err
+		}
+		var table strings.Builder
+		if err := r.WriteTable(&table); err != nil {
+			return err
+		}
+		v.Table = table.String()
+		view.Soaks = append(view.Soaks, v)
 	}
 	if err := page.Execute(w, view); err != nil {
 		return fmt.Errorf("writing the page: %w", err)

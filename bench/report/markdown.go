@@ -10,7 +10,7 @@ import (
 
 // WriteMarkdown writes every bench of b as Markdown tables, one a task, with
 // the highest value of each column in bold and a dagger where a system differs
-// from dense (Holm-corrected p < .05), and curves and indexes below.
+// from dense (Holm-corrected p < .05), and curves, indexes and soaks below.
 func WriteMarkdown(w io.Writer, b *Bundle) error {
 	var out strings.Builder
 	for _, r := range b.Benches {
@@ -26,6 +26,13 @@ func WriteMarkdown(w io.Writer, b *Bundle) error {
 			fmt.Fprintf(&out, "| %d | %.4f | %.0f | %.0f | %.0f |\n", p.Ef, p.Recall, p.QPS, p.P50, p.P99)
 		}
 		out.WriteString("\n")
+	}
+	for _, r := range b.Soaks {
+		fmt.Fprintf(&out, "## Soak\n\n```\n")
+		if err := r.WriteTable(&out); err != nil {
+			return err
+		}
+		out.WriteString("```\n\n")
 	}
 	_, err := io.WriteString(w, strings.TrimRight(out.String(), "\n")+"\n")
 	if err != nil {

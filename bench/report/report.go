@@ -22,9 +22,10 @@ type Bundle struct {
 	Benches []*bench.Report
 	Curves  []*bench.Curve
 	ANN     []*bench.ANNReport
+	Soaks   []*bench.SoakReport
 }
 
-// Read reads JSON files of `bench`, `bench curve` and `bench ann`, told apart
+// Read reads JSON files of `bench`, `bench curve`, `bench ann` and `bench soak`, told apart
 // by their fields. A file may hold several objects one after another.
 func Read(files ...string) (*Bundle, error) {
 	b := &Bundle{}
@@ -63,8 +64,10 @@ func (b *Bundle) add(object json.RawMessage) error {
 		return decode(object, &b.Curves)
 	case fields["points"] != nil && fields["index"] != nil:
 		return decode(object, &b.ANN)
+	case fields["samples"] != nil && fields["growth"] != nil:
+		return decode(object, &b.Soaks)
 	default:
-		return fmt.Errorf("%w: neither results, over nor index stands in it; give JSON of bench, bench curve or bench ann", ErrReport)
+		return fmt.Errorf("%w: neither results, over, index nor samples stands in it; give JSON of bench, bench curve, bench ann or bench soak", ErrReport)
 	}
 	return nil
 }

@@ -61,7 +61,8 @@ func bundle(t *testing.T) *Bundle {
 	}
 	return &Bundle{
 		Benches: []*bench.Report{measured(t, o)}, Curves: []*bench.Curve{curve},
-		ANN: []*bench.ANNReport{{Index: "hnsw", N: 100, Points: []bench.ANNPoint{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
+		ANN:   []*bench.ANNReport{{Index: "hnsw", N: 100, Points: []bench.ANNPoint{{Ef: 16, Recall: .9, QPS: 1000}, {Ef: 64, Recall: .99, QPS: 300}}}},
+		Soaks: []*bench.SoakReport{{Docs: 50, Reads: 700, Growth: map[string]float64{"rss_mb": .01}, Samples: []bench.SoakSample{{Seconds: 1, RSS: 90, Anonymous: 40, Disk: 7, P50: .1, P99: .2}, {Seconds: 2, RSS: 91, Anonymous: 41, Disk: 8, P50: .2, P99: .3}}}},
 	}
 }
 
@@ -179,6 +180,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 	write("bench.json", want.Benches[0])
 	write("curve.json", want.Curves[0])
 	write("ann.json", want.ANN[0])
+	write("soak.json", want.Soaks[0])
 	got, err := Read(files...)
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +280,7 @@ func TestCharts(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"harbour-tasks-ndcg@1", "harbour-spans-ndcg@10", "harbour-queries-keyword", "recall-speed", "size-cost"} {
+	for _, want := range []string{"harbour-tasks-ndcg@1", "harbour-spans-ndcg@10", "harbour-queries-keyword", "recall-speed", "size-cost", "soak-space", "soak-searches"} {
 		if !names[want] {
 			t.Errorf("no chart %s among %v", want, names)
 		}

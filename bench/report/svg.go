@@ -26,7 +26,7 @@ func (c Chart) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// Charts are the plots of scores, spans, curves and indexes in b, in the order
+// Charts are the plots of scores, spans, curves, indexes and soaks in b, in the order
 // of the page; those of single queries are on the page alone. Names are
 // distinct.
 func Charts(b *Bundle) []Chart {
@@ -54,6 +54,11 @@ func Charts(b *Bundle) []Chart {
 	}
 	for _, one := range annCharts(b.ANN) {
 		add(one.Name, one.plot)
+	}
+	for _, r := range b.Soaks {
+		for _, one := range soakCharts(r) {
+			add(one.Name, one.plot)
+		}
 	}
 	return all
 }
@@ -84,4 +89,21 @@ func annCharts(reports []*bench.ANNReport) []Chart {
 		out = append(out, Chart{"size-cost", c})
 	}
 	return out
+}
+
+// soakCharts are the plots of a soak over its time: memory and disk, and how long
+// searches took.
+func soakCharts(r *bench.SoakReport) []Chart {
+	if len(r.Samples) == 0 {
+		return nil
+	}
+	return []Chart{
+		{"soak-space", soakLines(r, "Memory and disk", "MiB", map[string]func(bench.SoakSample) float64{
+			"resident": func(s bench.SoakSample) float64 { return s.RSS }, "of that, in no file": func(s bench.SoakSample) float64 { return s.Anonymous },
+			"on disk": func(s bench.SoakSample) float64 { return s.Disk },
+		})},
+		{"soak-searches", soakLines(r, "Searches", "ms", map[string]func(bench.SoakSample) float64{
+			"median": func(s bench.SoakSample) float64 { return s.P50 }, "99th percentile": func(s bench.SoakSample) float64 { return s.P99 },
+		})},
+	}
 }

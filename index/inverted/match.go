@@ -78,6 +78,7 @@ func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, all
 	if err := s.find(ctx, x.core, k, allow, score); err != nil {
 		return nil, nil, err
 	}
+	ids, matches = make([]uint64, len(s.best.near)), make([]Match, len(s.best.near))
 	for i := range s.best.near {
 		n := &s.best.near[i]
 		if i%every == 0 && ctx.Err() != nil {
@@ -88,7 +89,7 @@ func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, all
 				return nil, nil, err
 			}
 		}
-		ids, matches = append(ids, n.ID), append(matches, n.match)
+		ids[i], matches[i] = n.ID, n.match
 	}
 	return ids, matches, nil
 }

@@ -14,11 +14,11 @@ import (
 var cmdBenchReport = command{
 	name:    "bench report",
 	args:    "FILE…",
-	summary: "show JSON of bench, bench curve and bench ann together as a page or Markdown",
+	summary: "show JSON of bench, bench curve, ann and soak together as a page or Markdown",
 	about: `
 Reads what --json of these commands wrote and makes one HTML page with plots, or Markdown, of all of
 it: scores with intervals, score against span length, wins and losses with texts, gain against
-amounts, recall against speed.`,
+amounts, recall against speed, memory over the time of a soak.`,
 	examples: []string{
 		"lexsem bench report bench.json curve.json ann.json --html page.html",
 		"lexsem bench report curve.json --svg plots",

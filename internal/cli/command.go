@@ -24,7 +24,7 @@ func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
 		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
-		cmdServe, cmdMCP, cmdHealth, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdCompletion, cmdVersion,
+		cmdServe, cmdMCP, cmdHealth, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdBenchSoak, cmdCompletion, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchSummary, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,8 +72,14 @@ func Need(t *testing.T) {
 	}
 }
 
-// Run runs a command in which a fault hits calls for the given files, and tells what
-// it wrote and how long it ran. It ends it after limit.
+// ByFiles says whether calls of f's kind are made by the runtime of a Go program, too,
+// or to tell what it did: those must be told apart by their files.
+func (f Fault) ByFiles() bool {
+	return slices.Contains([]string{"openat", "read", "pread64", "write", "newfstatat", "fstat", "mmap"}, f.Call)
+}
+
+// Run runs a command in which a fault hits calls for the given files, or without any
+// all calls, and tells what it wrote and how long it ran. It ends it after limit.
 func (f Fault) Run(t *testing.T, cmd *exec.Cmd, limit time.Duration, files []string) (out string, took time.Duration, err error) {
 	t.Helper()
 	what := "error=" + f.Error

@@ -1,0 +1,169 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/inject"
+	"github.com/lexsem/lexsem/internal/trial"
+)
+
+const faultChanges = 24 // of the writer whose system calls fail
+
+func init() { writeUnderFaults = writeWithFaults }
+
+// writeWithFaults makes the changes of cutChange in three openings: it searches,
+// saves, verifies and closes between them, and writes so little that Badger does not
+// compact (docs/RELIABILITY.md says why). A change that fails is made again. It tells
+// what is acknowledged, and at its end that it came there. No error may call the
+// database damaged.
+func writeWithFaults(dir string) error {
+	ctx := context.Background()
+	calm := func(what string, err error) bool {
+		if err != nil {
+			fmt.Println(what, "failed:", err)
+		}
+		for _, bad := range []error{engine.ErrCorrupt, engine.ErrForeign} {
+			if errors.Is(err, bad) {
+				fmt.Println("called damaged:", err)
+			}
+		}
+		return err == nil
+	}
+	change := 0
+	for session := range 3 {
+		e, err := engine.Open(ctx, dir, encoder.NewHash(dim), cutOptions)
+		if !calm("open", err) {
+			continue
+		}
+		for try := 0; try < 12 && change < faultChanges*(session+1)/3; try++ {
+			upsert, remove := cutChange(change)
+			fmt.Println("begun", change+1)
+			if remove == nil {
+				_, err = e.Upsert(ctx, upsert)
+			} else {
+				_, err = e.Delete(ctx, remove)
+			}
+			if calm("change", err) {
+				change++
+				fmt.Println("done", change)
+			}
+			_, err = e.Search(ctx, engine.Query{Text: text(change)})
+			calm("search", err)
+			switch change % 8 {
+			case 3:
+				calm("flush", e.Flush(ctx))
+			case 7:
+				_, err = e.Verify(ctx, nil)
+				calm("verify", err)
+			}
+		}
+		for range 3 {
+			if calm("close", e.Close()) {
+				break
+			}
+		}
+	}
+	fmt.Println("came to its end")
+	return nil
+}
+
+// fatalBadger is what Badger says when it ends the process: docs/RELIABILITY.md.
+var fatalBadger = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d +err: (while opening file: DISCARD|readdirent |open \S+/records: )`)
+
+// TestSystemCallsFail lets a system call fail, at a time, below an engine that writes,
+// searches, saves snapshots and closes: the process comes to its end, without
+// a word of damage, and the database opens again with every acknowledged change, its
+// parts agreeing. After a sync that failed it may be reported as damaged.
+func TestSystemCallsFail(t *testing.T) {
+	t.Parallel()
+	inject.Need(t)
+	rounds, first := trial.Rounds(t, 4, 500), trial.Seed(t)
+	states := cutStates(faultChanges)
+	const limit = time.Minute
+	longest, failed, ended, damaged := time.Duration(0), 0, 0, 0
+	for i := range rounds {
+		f := inject.Number(first + uint64(i))
+		dir := filepath.Join(t.TempDir(), "db")
+		label := fmt.Sprintf("LEXSEM_SEED=%d, %v", first+uint64(i), f)
+		var files []string
+		if f.ByFiles() {
+			files = filesOfEngine(dir)
+		}
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), faultDir+"="+dir)
+		out, took, err := f.Run(t, cmd, limit, files)
+		longest = max(longest, took)
+		unsure := f.Call == "fsync" || f.Call == "msync"
+		switch {
+		case fatalBadger.MatchString(out):
+			ended++
+		case err != nil || !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "called damaged:") && !unsure:
+			t.Errorf("%s: after %v %v\n%s", label, took, err, out)
+		case strings.Contains(out, "failed:"):
+			failed++
+		}
+		done, begun := 0, 0
+		for line := range strings.Lines(out) {
+			fmt.Sscanf(line, "done %d", &done)
+			fmt.Sscanf(line, "begun %d", &begun)
+		}
+		e, err := engine.Open(t.Context(), dir, hash(t), cutOptions)
+		if errors.Is(err, engine.ErrCorrupt) && unsure {
+			damaged++
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: opening again: %v\n%s", label, err, out)
+			continue
+		}
+		t.Logf("%s", label) // of what fails next
+		agree(t, e)
+		if got := allSpeaking(t, e); !slices.Equal(got, states[done]) && !slices.Equal(got, states[begun]) {
+			t.Errorf("%s: %d documents, want those of change %d or %d, %d or %d\n%s", label, len(got), done, begun, len(states[done]), len(states[begun]), out)
+		}
+		if v, err := e.Verify(t.Context(), nil); err != nil || len(v.Problems) > 0 {
+			t.Errorf("%s: %+v, %v\n%s", label, v, err, out)
+		}
+		if err := e.Close(); err != nil {
+			t.Errorf("%s: %v", label, err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d runs: in %d a call of the engine failed, %d were ended by Badger, %d reported damaged after a sync that failed; the longest took %v",
+		rounds, failed, ended, damaged, longest)
+	if failed == 0 && rounds > 5 {
+		t.Error("no fault had an effect")
+	}
+}
+
+// filesOfEngine are the names that a small database has, or gets.
+func filesOfEngine(dir string) []string {
+	all := []string{dir, filepath.Join(dir, "records"), filepath.Join(dir, "derived")}
+	for _, name := range []string{"LEXSEM", "LOCK", "RESERVE", "HEAD", "records/MANIFEST", "records/MANIFEST-REWRITE", "records/KEYREGISTRY", "records/DISCARD", "records/LOCK", "records/TABLES"} {
+		all = append(all, filepath.Join(dir, name))
+	}
+	for i := range 40 {
+		all = append(all, filepath.Join(dir, "records", fmt.Sprintf("%05d.mem", i)), filepath.Join(dir, "records", fmt.Sprintf("%06d.sst", i)))
+	}
+	for i := range 8 {
+		all = append(all, filepath.Join(dir, "records", fmt.Sprintf("%06d.vlog", i)))
+	}
+	for _, part := range []string{"columns", "flat-int8", "hnsw-int8", "live", "local", "sums", "words"} {
+		all = append(all, filepath.Join(dir, "derived", part+".snap"))
+	}
+	return all
+}

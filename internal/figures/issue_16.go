@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/runs"
+)
+
+// judgedSets are the sets with judged questions, and the run of docs/runs in which each is.
+var judgedSets = map[string]string{
+	"capret-en": "judged", "cranfield": "judged", "limit-small": "judged", "nq-open-oracle": "judged", "scifact": "judged",
+	"sure-fiqa": "judged", "sure-msmarco": "judged", "sure-nq": "sure-nq",
+}
+
+// singleSystems rank by one leg.
+var singleSystems = []string{"dense", "rlr", "rlr-local", "bm25"}
+
+// The sheet reads the runs of docs/runs, which .ci/figures again repeats.
+func init() {
+	register("16", clean16,
+		goal("16.clean.keyword", "points of keyword nDCG@1 that rlr+slr has over dense, clean probes of the union of the sure sets, seed 1", 27),
+		goal("16.clean.judged", "points of nDCG@10 that it has over dense on their questions, the mean", .5))
+	register("16", hybrid16,
+		goal("16.hybrid.least", "least points of nDCG@10 that the hybrid has over the best of dense, rlr, rlr-local and BM25, eight judged sets", -.3),
+		goal("16.hybrid.mean", "mean of them", 1.5),
+		goal("16.capret", "nDCG@10 × 100 of the hybrid, capret-en", 80),
+		goal("16.scifact", "nDCG@10 × 100 of the hybrid, scifact", 74),
+		goal("16.limit", "nDCG@10 × 100 of the hybrid, limit-small", 99.5),
+		goal("16.sure-nq", "nDCG@1 × 100 of the hybrid, questions of sure-nq", 94))
+}
+
+// recorded reads values of docs/runs: value("judged", "scifact query dense ndcg@10").
+func recorded() (value func(run, key string) float64, failed *error, err error) {
+	all, err := runs.Load(runsDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	failed = new(error)
+	return func(run, key string) float64 {
+		if r := all[run]; r != nil {
+			if v, ok := r.Values[key]; ok {
+				return v
+			}
+		}
+		*failed = fmt.Errorf("docs/runs/%s.json has no value %q; .ci/figures all %s measures it", run, key, run)
+		return math.NaN()
+	}, failed, nil
+}
+
+func clean16(context.Context, *workshop) (map[string]float64, error) {
+	value, failed, err := recorded()
+	if err != nil {
+		return nil, err
+	}
+	gain := func(task, metric string) float64 {
+		return value("clean-union", "union "+task+" rlr+slr "+metric) - value("clean-union", "union "+task+" dense "+metric)
+	}
+	judged := 0.0
+	questions := []string{"query:sure-nq", "query:sure-msmarco", "query:sure-fiqa"}
+	for _, task := range questions {
+		judged += gain(task, "ndcg@10") / float64(len(questions))
+	}
+	v := map[string]float64{"16.clean.keyword": gain("keyword", "ndcg@1"), "16.clean.judged": judged}
+	return v, *failed
+}
+
+func hybrid16(context.Context, *workshop) (map[string]float64, error) {
+	value, failed, err := recorded()
+	if err != nil {
+		return nil, err
+	}
+	of := func(set, system, metric string) float64 {
+		return value(judgedSets[set], strings.Join([]string{set, "query", system, metric}, " "))
+	}
+	least, mean := math.Inf(1), 0.0
+	for set := range judgedSets {
+		best := math.Inf(-1)
+		for _, s := range singleSystems {
+			best = max(best, of(set, s, "ndcg@10"))
+		}
+		lead := of(set, "hybrid", "ndcg@10") - best
+		least, mean = min(least, lead), mean+lead/float64(len(judgedSets))
+	}
+	v := map[string]float64{
+		"16.hybrid.least": least, "16.hybrid.mean": mean, "16.capret": of("capret-en", "hybrid", "ndcg@10"), "16.scifact": of("scifact", "hybrid", "ndcg@10"),
+		"16.limit": of("limit-small", "hybrid", "ndcg@10"), "16.sure-nq": of("sure-nq", "hybrid", "ndcg@1"),
+	}
+	return v, *failed
+}
