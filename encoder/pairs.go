@@ -119,8 +119,9 @@ func cut(n, m, most int) (int, int) {
 	if n+m <= most {
 		return n, m
 	}
-	short, long := min(n, m), max(n, m)
-	if long = max(short, most-short); short+long > most {
+	short := min(n, m)
+	long := max(short, most-short)
+	if short+long > most {
 		short = most / 2
 		long = short + most%2
 	}
