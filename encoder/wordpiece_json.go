@@ -125,6 +125,11 @@ func ParsePair(raw json.RawMessage, ids func(name string) []int32) (PairFrame, e
 	var f PairFrame
 	sides, side := [3]*[]TypedToken{&f.Before, &f.Between, &f.Behind}, 0
 	for _, p := range parts {
+		for _, one := range []*part{p.SpecialToken, p.Sequence} {
+			if one != nil && (one.TypeID < 0 || one.TypeID > maxPairTypes) {
+				return refuse(fmt.Sprintf("has the type %d", one.TypeID))
+			}
+		}
 		switch {
 		case p.SpecialToken != nil && p.Sequence == nil:
 			list := ids(p.SpecialToken.ID)
@@ -140,16 +145,6 @@ func ParsePair(raw json.RawMessage, ids func(name string) []int32) (PairFrame, e
 			side, f.Second = 2, p.Sequence.TypeID
 		default:
 			return refuse("is no frame around two texts")
-		}
-		if t := max(f.First, f.Second); t < 0 || t > maxPairTypes {
-			return refuse(fmt.Sprintf("has the type %d", t))
-		}
-	}
-	for _, s := range sides {
-		for _, t := range *s {
-			if t.Type < 0 || t.Type > maxPairTypes {
-				return refuse(fmt.Sprintf("has the type %d", t.Type))
-			}
 		}
 	}
 	if side != 2 || f.Len() > maxPairParts {
