@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 )
 
 // Options say what Run measures. The zero value of each field but Data is a
@@ -63,6 +65,10 @@ type Options struct {
 	// default.
 	Index string
 	Ef    int
+	// Reranker is what the system hybrid+rerank asks, which needs one; RerankDepth is how
+	// many passages of a query it reads, 0 for engine.DefaultRerank.
+	Reranker    engine.Reranker
+	RerankDepth int
 	// Cases is the number of queries reported with their texts for each task
 	// and system: so many of the greatest losses against dense, and as many of
 	// the greatest gains.
@@ -102,6 +108,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
 		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
+		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})
 	if err != nil {
 		return nil, err
@@ -116,6 +123,9 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		Cost: Cost{
 			EncodeSeconds: time.Since(encodeBegan).Seconds(), EncodeCPUSeconds: (cpuTime() - encodeCPU).Seconds(),
 		},
+	}
+	if slices.ContainsFunc(p.systems, func(s System) bool { return s.Reranks }) {
+		report.Reranker, report.RerankDepth = engine.RerankerName(p.Reranker), cmp.Or(p.RerankDepth, engine.DefaultRerank)
 	}
 	if err := p.answer(ctx, setting, questions, report); err != nil {
 		return nil, err
@@ -251,6 +261,9 @@ func (p *plan) parse() error {
 		}
 		if slices.ContainsFunc(p.systems, func(other System) bool { return other.Name == s.Name }) {
 			return fmt.Errorf("%w: system %q stands under two names; name it once", ErrDuplicateID, s.Name)
+		}
+		if s.Reranks && p.Reranker == nil {
+			return errNoReranker
 		}
 		p.systems = append(p.systems, s)
 	}

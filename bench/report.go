@@ -18,6 +18,10 @@ type Report struct {
 	Version     string `json:"version"` // of the program
 	// Index is the kind of index that vectors were searched with; "" is exact.
 	Index string `json:"index,omitempty"`
+	// Reranker is the name of what systems that rerank asked, and RerankDepth how many
+	// passages of a query it read; none where no system did.
+	Reranker    string `json:"reranker,omitempty"`
+	RerankDepth int    `json:"rerank_depth,omitempty"`
 	// Tasks name the queries that each task averages over, in the order of
 	// Result.PerQuery.
 	Tasks []TaskQueries `json:"tasks"`
@@ -117,8 +121,14 @@ func (r *Report) Searched(passages string) string {
 }
 
 // Asked says in words which queries were asked, each part behind sep: their
-// half, if it is not all, and that probes are clean; "" for neither.
-func (r *Report) Asked(sep string) string { return asked(r.Half, r.Clean, sep) }
+// half, if it is not all, that probes are clean, and by what they were reranked; "" for none.
+func (r *Report) Asked(sep string) string {
+	out := asked(r.Half, r.Clean, sep)
+	if r.Reranker != "" {
+		out += fmt.Sprintf("%sthe first %d reranked by %s", sep, r.RerankDepth, r.Reranker)
+	}
+	return out
+}
 
 // Asked is as that of a Report.
 func (c *Curve) Asked(sep string) string { return asked(c.Half, c.Clean, sep) }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -55,6 +56,8 @@ type SettingOptions struct {
 	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
 	Codes             []codesKind     // of token states that systems will read
 	Progress          func(Progress)
+	Reranker          engine.Reranker // of systems that rerank; else nil
+	RerankDepth       int             // see Options
 }
 
 // NewSetting encodes the targets and indexes their vectors. enc may be one of

@@ -48,6 +48,8 @@ type System struct {
 	// Prepare makes it ready on a corpus. A system that is fitted to the
 	// corpus reports what that took, others return a nil Fit.
 	Prepare func(ctx context.Context, s *Setting) (Retriever, *Fit, error)
+	// Reranks says that it asks Setting.Reranker, which then must be there.
+	Reranks bool
 
 	codes []codesKind // of token states, those that it reads
 }

@@ -48,6 +48,8 @@ type WordPiece struct {
 	ascii         [256]byte   // class of an ASCII byte; asciiOther for the rest
 	lower         [256]byte   // the byte in the trie for an ASCII byte in the text
 	digest        string
+	pair          PairFrame
+	pairErr       error
 	scratch       sync.Pool // of *scan
 }
 
@@ -121,6 +123,7 @@ func newWordPiece(vocab []string, added []addedWord, o WordPieceOptions) (*WordP
 	t.setASCII()
 	t.trie = newTrie(vocab)
 	t.digest = t.sum()
+	t.pair = bertPair(t.cls, t.sep)
 	t.scratch.New = func() any { return &scan{t: t} }
 	return t, nil
 }

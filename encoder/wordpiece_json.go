@@ -25,6 +25,7 @@ type tokenizerJSON struct {
 	PostProcessor struct {
 		Type     string
 		Single   []map[string]struct{ ID string } // TemplateProcessing
+		Pair     json.RawMessage                  // the same, of two texts
 		Cls, Sep []any                            // BertProcessing: token, id
 	} `json:"post_processor"`
 	AddedTokens []struct {
@@ -81,11 +82,79 @@ func ParseWordPiece(r io.Reader) (*WordPiece, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newWordPiece(vocab, added, WordPieceOptions{
+	t, err := newWordPiece(vocab, added, WordPieceOptions{
 		Cased:        !j.Normalizer.Lowercase,
 		MaxWordChars: j.Model.MaxInputCharsPerWord,
 	})
+	if err == nil && j.PostProcessor.Type == "TemplateProcessing" {
+		t.pair, t.pairErr = ParsePair(j.PostProcessor.Pair, func(name string) []int32 {
+			switch name {
+			case "[CLS]":
+				return []int32{t.cls}
+			case "[SEP]":
+				return []int32{t.sep}
+			}
+			return nil
+		})
+		t.pair.Head, t.pair.Tail = 1, 1
+	}
+	return t, err
 }
+
+// ParsePair reads the template of two texts in a tokenizer.json: special tokens, whose
+// ids are asked for by their names, around A and B in this order. Head and Tail are left
+// to the caller. Errors wrap ErrTokenizer.
+func ParsePair(raw json.RawMessage, ids func(name string) []int32) (PairFrame, error) {
+	refuse := func(what string) (PairFrame, error) {
+		return PairFrame{}, fmt.Errorf("%w: post_processor.pair %s; use another model", ErrTokenizer, what)
+	}
+	type part struct {
+		ID     string
+		TypeID int32 `json:"type_id"`
+	}
+	var parts []struct{ SpecialToken, Sequence *part }
+	if len(raw) == 0 || string(raw) == "null" {
+		return refuse("is missing, which tells how two texts are joined")
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return refuse(fmt.Sprintf("cannot be read: %v", err))
+	}
+	if len(parts) > maxPairParts {
+		return refuse(fmt.Sprintf("has %d parts", len(parts)))
+	}
+	var f PairFrame
+	sides, side := [3]*[]TypedToken{&f.Before, &f.Between, &f.Behind}, 0
+	for _, p := range parts {
+		for _, one := range []*part{p.SpecialToken, p.Sequence} {
+			if one != nil && (one.TypeID < 0 || one.TypeID > maxPairTypes) {
+				return refuse(fmt.Sprintf("has the type %d", one.TypeID))
+			}
+		}
+		switch {
+		case p.SpecialToken != nil && p.Sequence == nil:
+			list := ids(p.SpecialToken.ID)
+			if len(list) == 0 {
+				return refuse(fmt.Sprintf("has %.100q, which has no id", p.SpecialToken.ID))
+			}
+			for _, id := range list {
+				*sides[side] = append(*sides[side], TypedToken{id, p.SpecialToken.TypeID})
+			}
+		case p.Sequence != nil && p.SpecialToken == nil && side == 0 && p.Sequence.ID == "A":
+			side, f.First = 1, p.Sequence.TypeID
+		case p.Sequence != nil && p.SpecialToken == nil && side == 1 && p.Sequence.ID == "B":
+			side, f.Second = 2, p.Sequence.TypeID
+		default:
+			return refuse("is no frame around two texts")
+		}
+	}
+	if side != 2 || f.Len() > maxPairParts {
+		return refuse("is no frame around two texts")
+	}
+	return f, nil
+}
+
+// Bounds of a template.
+const maxPairParts, maxPairTypes = 64, 1 << 10
 
 // check refuses every recipe but those that scan follows.
 func (j *tokenizerJSON) check() error {

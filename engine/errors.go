@@ -30,6 +30,12 @@ var (
 	// ErrNoEncoder answers calls that need an encoder on an engine that was
 	// opened without one.
 	ErrNoEncoder = errors.New("no encoder: open the database with one")
+	// ErrNoReranker answers a query that asks for reranking on an engine that was opened
+	// without Options.Reranker.
+	ErrNoReranker = errors.New("no reranker: open the database with one")
+	// ErrReranker answers a search whose reranker failed, took longer than the search may,
+	// or gave what it must not. It wraps the cause.
+	ErrReranker = errors.New("reranker")
 	// ErrNotFitted answers a query for a variant that has not been fitted.
 	ErrNotFitted = modulate.ErrNotFitted
 	// ErrClosed answers calls after Close, and those that Close cancels.

@@ -99,12 +99,18 @@ type Match struct {
 // a document in chunks the best chunk is explained. Collapse is not read, and K
 // says only how deep the legs look.
 // ErrNotFound for an id that is not stored, or one whose document does not meet
-// the filter. Cost: that of the search, and the analysis of one text.
+// the filter. Cost: that of the search, and the analysis of one text; with Options.Reranker
+// that of two searches, and Rank is the document's place behind it.
 //
 // The additive part of a modulation (RLR) is divided exactly; the product with
 // the softmax is not linear in the tokens, and is divided along the straight
 // path from no modulation to all of it (modulate.TokenShare).
-func (e *Engine) Explain(ctx context.Context, q Query, id string) (_ Explanation, err error) {
+func (e *Engine) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
+	return e.secondStage().explained(ctx, q, id)
+}
+
+// explain is Explain without a second stage.
+func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation, err error) {
 	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {

@@ -73,6 +73,11 @@ type Options struct {
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.
 	Alpha, Lambda float64
+	// Reranker, if not nil, is the second stage of every search by a text that does not do
+	// without (Query.Rerank); nil means none. It reads the first RerankDepth hits, 0 for
+	// DefaultRerank. It is not closed by Close.
+	Reranker    Reranker
+	RerankDepth int
 	// Progress, if not nil, hears of long work inside Open, Add, Upsert, Patch, Export,
 	// Import and Backup. It is called from one goroutine at a time, however many calls run.
 	// Calls that other processes make by package client report to those.
@@ -106,6 +111,9 @@ func (o Options) Validate() error {
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))
+	}
+	if o.RerankDepth < 0 || o.RerankDepth > MaxRerank || o.RerankDepth > 0 && o.Reranker == nil {
+		errs = append(errs, fmt.Errorf("%w: reranking of %d hits; use 1 to %d with a Reranker, or 0 for %d", ErrInvalid, o.RerankDepth, MaxRerank, DefaultRerank))
 	}
 	if !(o.Alpha >= 0 && o.Alpha <= 100) {
 		errs = append(errs, fmt.Errorf("%w: alpha %v; use a number from 0 to 100", ErrInvalid, o.Alpha))

@@ -47,10 +47,16 @@ const (
 // every candidate the scores of both legs, fuse, and join the documents from
 // the store. It returns min(K, documents that meet the filter) hits in modes
 // dense and hybrid with an exact index, best first. Cost with a flat index: Dim bytes
-// read a document. Searches run beside each other and beside writes, take no lock
+// read a document; with Options.Reranker, what that takes to read the first hits comes
+// on top. Searches run beside each other and beside writes, take no lock
 // that writes hold, and see one committed state each. Once ctx is done they return
 // its error within milliseconds.
-func (e *Engine) Search(ctx context.Context, q Query) (_ Result, err error) {
+func (e *Engine) Search(ctx context.Context, q Query) (Result, error) {
+	return e.secondStage().one(ctx, q)
+}
+
+// search is Search without a second stage.
+func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {

@@ -24,7 +24,12 @@ import (
 // It answers all of them or none: what is wrong with one query, or with the call of the encoder
 // that it is the first of, is a *QueryError, which wraps what Search would return. Cost: less than that of as many calls of Search
 // by what the encoder gains from several texts at a time.
-func (e *Engine) SearchBatch(ctx context.Context, qs []Query) (_ []Result, err error) {
+func (e *Engine) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
+	return e.secondStage().many(ctx, qs)
+}
+
+// searchBatch is SearchBatch without a second stage.
+func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err error) {
 	ctx = promptly(ctx)
 	s, done, err := e.read()
 	if err != nil {

@@ -99,6 +99,15 @@ type Query struct {
 	// Collapse folds near-duplicates into the best of them: texts that share four
 	// fifths of their distinct word pairs. Hit.Duplicates names the others.
 	Collapse bool
+	// Rerank is how many of the first hits Options.Reranker reads, by the query and the text
+	// that each shows; they come back in the order of its scores, and the rest follow as they
+	// are. 0 means Options.RerankDepth, or none where the query has no text or the
+	// database no reranker; below 0 means none. At most MaxRerank.
+	//
+	// What is read is decided before: Filter, MinScore (by Hit.Score, not by what the
+	// reranker says), PerChunk and Collapse choose the hits, Offset and K cut the page out
+	// of all of them in their new order. A page wholly behind them needs no reranker.
+	Rerank int
 	// Ef is the candidate pool of an approximate index; 0 means its default.
 	Ef int
 }
@@ -110,6 +119,11 @@ type Hit struct {
 	// Score is what the ranking is by, higher is better: the fused score,
 	// Modulated (ModeDense), or BM25 (ModeLexical).
 	Score float32
+	// Reranked says that the reranker has read this hit, and Rerank is its score, on a
+	// scale of its own. These hits stand before the others, in the order of Rerank, ties in
+	// that of Score.
+	Rerank   float64
+	Reranked bool
 	// Cosine is that of the plain query vector, Modulated that of the modulated
 	// one, both in [-1, 1]; 0 in ModeLexical. With local bridges Modulated is the
 	// inner product with the vector of the document's cell, which is not of unit
@@ -169,6 +183,7 @@ type Trace struct {
 	// LocalWanted says that the query asked for local bridges that are not built
 	// yet, and got Variant in their place.
 	LocalWanted bool
+	Reranked    int // hits that the reranker read, those of other pages included; 0 without it
 	Steps       []Step
 }
 
@@ -274,6 +289,7 @@ type Stats struct {
 	Reclaimable int64 // about what Compact gives back: dead records, removed ones and the tables' own
 	Bridges     []BridgeStats
 	Default     string // the variant of a query with a text that names none
+	Reranker    string // the name of Options.Reranker, "unnamed" where it has none; "" without one
 	FormatMajor int
 	Memory      Memory
 	Maintenance Maintenance

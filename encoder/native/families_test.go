@@ -231,10 +231,10 @@ func TestPlaceOfPadding(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := make([]float32, 4*m.d)
-	m.embed(x, []int32{7, 1, 7, 9}, []int{4})
+	m.embed(x, []int32{7, 1, 7, 9}, nil, []int{4})
 	row := func(place, word int) []float32 {
 		y := make([]float32, m.d)
-		vec.AddNorm(y, m.words.row(word, y), m.places[place*m.d:][:m.d], m.kind, m.embedded.scale, m.embedded.shift, m.embedded.eps)
+		vec.AddNorm(y, m.words.row(word, y), m.places[place*m.d:][:m.d], m.kinds[:m.d], m.embedded.scale, m.embedded.shift, m.embedded.eps)
 		return y
 	}
 	for i, want := range [][]float32{row(2, 7), row(1, 1), row(3, 7), row(4, 9)} {

@@ -39,9 +39,15 @@ func grown(s []float32, n int) []float32 {
 // valid until the next call with b. It looks at ctx before each layer, which
 // takes MiniLM about 30 µs a token, and among many tokens within it.
 func (m *model) forward(ctx context.Context, b *buffers, ids []int32, ends []int) ([]float32, error) {
+	return m.forwardTypes(ctx, b, ids, nil, ends)
+}
+
+// forwardTypes is forward for tokens of the given types, nil for type 0. Where the model
+// tells none apart they are not read.
+func (m *model) forwardTypes(ctx context.Context, b *buffers, ids, types []int32, ends []int) ([]float32, error) {
 	n, d := len(ids), m.d
 	b.x, b.y, b.wide = grown(b.x, n*d), grown(b.y, n*max(d, m.heads*m.width)), grown(b.wide, n*m.rowWidth())
-	m.embed(b.x, ids, ends)
+	m.embed(b.x, ids, types, ends)
 	for i := range m.layers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -56,8 +62,11 @@ func (m *model) forward(ctx context.Context, b *buffers, ids []int32, ends []int
 	return b.x, nil
 }
 
-func (m *model) embed(x []float32, ids []int32, ends []int) {
-	d, i := m.d, 0
+func (m *model) embed(x []float32, ids, types []int32, ends []int) {
+	d, i, kind := m.d, 0, m.kinds[:m.d]
+	if m.types() < 2 {
+		types = nil
+	}
 	for _, end := range ends {
 		for place := m.first; i < end; i++ {
 			row, at := x[i*d:i*d+d], m.zero[:d]
@@ -72,7 +81,10 @@ func (m *model) embed(x []float32, ids []int32, ends []int) {
 				at = m.places[p*d : p*d+d]
 			}
 			if m.embedded.scale != nil {
-				vec.AddNorm(row, word, at, m.kind, m.embedded.scale, m.embedded.shift, m.embedded.eps)
+				if types != nil {
+					kind = m.kinds[int(types[i])*d:][:d]
+				}
+				vec.AddNorm(row, word, at, kind, m.embedded.scale, m.embedded.shift, m.embedded.eps)
 				continue
 			}
 			for k, v := range word {

@@ -60,7 +60,7 @@ type model struct {
 	gated, causal       bool
 	sums                bool        // the normalisations behind the parts are of the sum with what went in
 	words               rowTable    // [|V| × d]
-	places, kind        []float32   // [first + positions × d] or nil, [d]
+	places, kinds       []float32   // [first + positions × d] or nil, [types × d]: of tokens of each type
 	distances           [][]float32 // [heads][2·positions − 1], what is added to scores by distance; nil for none
 	zero                []float32   // as many as a row of any product has
 	embedded, last      norm
@@ -70,6 +70,9 @@ type model struct {
 
 // rowWidth is the greatest number of values that a product has for a token.
 func (m *model) rowWidth() int { return max(m.qkvWidth(), m.innerWidth(), m.d) }
+
+// types is how many types of tokens it tells apart.
+func (m *model) types() int { return len(m.kinds) / m.d }
 
 func (m *model) qkvWidth() int { return (m.heads + 2*m.kv) * m.width }
 
@@ -116,9 +119,7 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 		m.places = c.table(n.places+".weight", m.first+m.positions, m.d)
 	}
 	if conf.Types > 0 && n.kinds != "" {
-		if all := c.table(n.kinds+".weight", int(conf.Types), m.d); all != nil {
-			m.kind = all[:m.d]
-		}
+		m.kinds = c.table(n.kinds+".weight", int(conf.Types), m.d)
 	}
 	if conf.Buckets > 0 {
 		m.distances = c.distances(n.distances, m, int(conf.Buckets))
@@ -143,8 +144,8 @@ func (c *checkpoint) model(ctx context.Context, dir string) (*model, error) {
 	}
 	if c.err == nil { // now the sizes are those of weights that are there
 		m.zero = make([]float32, m.rowWidth())
-		if m.kind == nil {
-			m.kind = m.zero[:m.d]
+		if m.kinds == nil {
+			m.kinds = m.zero[:m.d]
 		}
 	}
 	return m, c.err

@@ -98,9 +98,11 @@ func unusable(err error) error {
 
 // file returns what the file calls the tensor name.
 func (c *checkpoint) file(name string) string {
-	full := name
-	if !strings.HasPrefix(name, "cls.") { // the head stands beside the encoder
-		full = c.pre + name
+	full := c.pre + name
+	for _, head := range []string{"cls.", "classifier.", "pre_classifier."} { // which stand beside the encoder
+		if strings.HasPrefix(name, head) {
+			full = name
+		}
 	}
 	if a, ok := c.alias[full]; ok && c.shape(full) == nil {
 		return a

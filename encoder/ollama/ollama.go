@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/internal/remote"
+	"github.com/lexsem/lexsem/internal/post"
 )
 
 // DefaultURL is where Ollama listens.
@@ -94,11 +95,12 @@ func New(o Options) (encoder.Encoder, error) {
 	if !strings.Contains(base, "://") { // as Ollama's own variable may be
 		base = "http://" + base
 	}
-	url, err := remote.CheckURL(base, "api/embed")
+	url, err := post.CheckURL(base, "api/embed")
 	if err != nil {
 		return nil, fmt.Errorf("ollama: %w", err)
 	}
-	c := &client{model: o.Model, Client: remote.Client{
+	c := &client{model: o.Model, Client: post.Client{
+		Err: encoder.ErrSource,
 		URL: url, Nobody: "start it with `ollama serve`, or set OLLAMA_HOST", Retries: o.Retries,
 		Timeout: cmp.Or(o.Timeout, 5*time.Minute), HTTP: o.HTTP, Message: message,
 	}}
@@ -116,7 +118,7 @@ func New(o Options) (encoder.Encoder, error) {
 }
 
 type client struct {
-	remote.Client
+	post.Client
 	model string
 }
 

@@ -192,7 +192,7 @@ func (e *Encoder) encodeWindow(ctx context.Context, role encoder.Role, out []enc
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	for _, batch := range pack(out, e.opts.BatchTokens) {
-		if !e.acquire(ctx) {
+		if !acquire(ctx, e.slots) {
 			break
 		}
 		wg.Go(func() {
@@ -207,12 +207,12 @@ func (e *Encoder) encodeWindow(ctx context.Context, role encoder.Role, out []enc
 }
 
 // acquire takes a slot for one batch, or reports false once ctx is done.
-func (e *Encoder) acquire(ctx context.Context) bool {
+func acquire(ctx context.Context, slots chan struct{}) bool {
 	if ctx.Err() != nil {
 		return false
 	}
 	select {
-	case e.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false

@@ -15,3 +15,22 @@ type Encoder struct{ encoder.Encoder }
 func Open(context.Context, string, Options) (*Encoder, error) {
 	return nil, unavailable("this program was built without cgo; build it with CGO_ENABLED=1 and a C compiler on PATH")
 }
+
+// CrossEncoder cannot exist in a build without cgo.
+type CrossEncoder struct{}
+
+// OpenCross answers an error that wraps encoder.ErrUnavailable.
+func OpenCross(context.Context, string, Options) (*CrossEncoder, error) {
+	return nil, unavailable("this program was built without cgo; build it with CGO_ENABLED=1 and a C compiler on PATH")
+}
+
+// Name implements engine.Reranker.
+func (*CrossEncoder) Name() string { return "" }
+
+// Rerank implements engine.Reranker.
+func (*CrossEncoder) Rerank(context.Context, string, []string) ([]float64, error) {
+	return nil, encoder.ErrClosed
+}
+
+// Close answers encoder.ErrClosed.
+func (*CrossEncoder) Close() error { return encoder.ErrClosed }

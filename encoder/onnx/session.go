@@ -45,24 +45,15 @@ type session struct {
 // one exporter to the next, so the states are found by shape: the first
 // output of rank 3, [batch, tokens, d].
 func openSession(path string) (*session, error) {
-	ins, outs, err := readSignature(path)
+	s, outs, err := readInputs(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; fetch the model again", ErrModel, path, err)
-	}
-	s := &session{}
-	for _, in := range ins {
-		if slices.Contains([]string{inputIDs, inputMask, inputType}, in.name) && in.element == elementInt64 {
-			s.inputs = append(s.inputs, in.name)
-		}
-	}
-	if !slices.Contains(s.inputs, inputIDs) || !slices.Contains(s.inputs, inputMask) {
-		return nil, fmt.Errorf("%w: %s lacks the input %s or %s of type int64; use an encoder of the BERT family", ErrModel, path, inputIDs, inputMask)
+		return nil, err
 	}
 	i := slices.IndexFunc(outs, func(o value) bool { return o.element == elementFloat && len(o.dims) == 3 && o.dims[2] > 0 })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: %s has no output [batch, tokens, dimension] of type float32 and fixed dimension; export it without pooling", ErrModel, path)
 	}
-	s.output, s.dim, s.path = outs[i].name, int(outs[i].dims[2]), path
+	s.output, s.dim = outs[i].name, int(outs[i].dims[2])
 	if i := slices.IndexFunc(outs, func(o value) bool {
 		return o.name == outputLogits && o.element == elementFloat && len(o.dims) == 2 && o.dims[1] > 0
 	}); i >= 0 {
@@ -72,6 +63,24 @@ func openSession(path string) (*session, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// readInputs finds the inputs of the model at path, and returns what it can put out.
+func readInputs(path string) (*session, []value, error) {
+	ins, outs, err := readSignature(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %s: %w; fetch the model again", ErrModel, path, err)
+	}
+	s := &session{path: path}
+	for _, in := range ins {
+		if slices.Contains([]string{inputIDs, inputMask, inputType}, in.name) && in.element == elementInt64 {
+			s.inputs = append(s.inputs, in.name)
+		}
+	}
+	if !slices.Contains(s.inputs, inputIDs) || !slices.Contains(s.inputs, inputMask) {
+		return nil, nil, fmt.Errorf("%w: %s lacks the input %s or %s of type int64; use a model of the BERT family", ErrModel, path, inputIDs, inputMask)
+	}
+	return s, outs, nil
 }
 
 // start opens the model for some of its outputs.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/internal/remote"
+	"github.com/lexsem/lexsem/internal/post"
 )
 
 // DefaultURL is where OpenAI's own models are.
@@ -88,7 +89,7 @@ func New(o Options) (encoder.Encoder, error) {
 		return nil, fmt.Errorf("openai: batches of %d texts and %d tokens, %d calls at a time, %d tokens in all, %s a call; use positive numbers, at most 2,048 texts and 1,024 calls",
 			o.BatchTexts, o.BatchTokens, o.Concurrency, o.TokenLimit, o.Timeout)
 	}
-	url, err := remote.CheckURL(cmp.Or(o.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultURL), "embeddings")
+	url, err := post.CheckURL(cmp.Or(o.BaseURL, os.Getenv("OPENAI_BASE_URL"), DefaultURL), "embeddings")
 	if err != nil {
 		return nil, fmt.Errorf("openai: %w", err)
 	}
@@ -97,7 +98,8 @@ func New(o Options) (encoder.Encoder, error) {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, fmt.Errorf("openai: the value of %s is no key: it holds a blank, a line break or a letter beyond ASCII", variable)
 	}
-	c := &client{model: o.Model, Client: remote.Client{
+	c := &client{model: o.Model, Client: post.Client{
+		Err: encoder.ErrSource,
 		URL: url, Key: key, KeyHint: "set " + variable + " to a key that may use the model",
 		Nobody: "check the network, and OPENAI_BASE_URL", Retries: o.Retries, Timeout: o.Timeout, HTTP: o.HTTP, Message: message,
 	}}
@@ -117,7 +119,7 @@ func New(o Options) (encoder.Encoder, error) {
 }
 
 type client struct {
-	remote.Client
+	post.Client
 	model      string
 	dimensions int // that are asked for; 0 for the model's
 }

@@ -121,6 +121,7 @@ type builder struct {
 	raw     bool             // the last pre-tokenizer is ByteLevel
 	unk     int32            // -1 for none
 	parts   int
+	frames  int   // that the post-processor puts around texts
 	limit   int32 // of ids: a single one could ask for any amount of memory
 }
 
@@ -157,6 +158,17 @@ func (f *file) build(kind string) (*Tokenizer, error) {
 			t.white[id] = [2]uint8{uint8(min(before, math.MaxUint8)), uint8(min(behind, math.MaxUint8))}
 		}
 	}
+	if b.frames != 1 {
+		t.pairErr = refuse("post_processor does not tell how two texts are joined; use another model")
+	}
+	for _, part := range [][]encoder.TypedToken{t.pair.Before, t.pair.Between, t.pair.Behind} {
+		for _, s := range part {
+			if s.ID < 0 || int(s.ID) >= len(t.vocab) {
+				return nil, refuse("post_processor has the id %d, the vocabulary %d entries; fetch the model again", s.ID, len(t.vocab))
+			}
+		}
+	}
+	t.pair.Head, t.pair.Tail = len(t.head), len(t.tail)
 	t.digest = f.digest(t)
 	t.scans.New = func() any { return &scan{t: t} }
 	return t, nil

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/lexsem/lexsem/encoder"
 )
 
 // patternJSON is {"String": …} or {"Regex": …}.
@@ -321,6 +323,7 @@ func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 		return err
 	}
 	frame := func(head, tail []int32) {
+		b.frames++
 		b.head = append(head, b.head...)
 		b.tail = append(b.tail, tail...)
 	}
@@ -352,6 +355,9 @@ func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 			return err
 		}
 		frame([]int32{j.Cls.id}, []int32{j.Sep.id})
+		b.pair = encoder.PairFrame{
+			Before: typed(0, j.Cls.id), Between: typed(0, j.Sep.id), Behind: typed(1, j.Sep.id), Second: 1,
+		}
 		return nil
 	case "RobertaProcessing":
 		var j struct {
@@ -367,6 +373,7 @@ func (b *builder) postProcessor(raw json.RawMessage, depth int) error {
 			b.trims = append(b.trims, trim{prefix: j.AddPrefixSpace, framed: len(b.head) > 0})
 		}
 		frame([]int32{j.Cls.id}, []int32{j.Sep.id})
+		b.pair = encoder.PairFrame{Before: typed(0, j.Cls.id), Between: typed(0, j.Sep.id, j.Sep.id), Behind: typed(0, j.Sep.id)}
 		return nil
 	case "TemplateProcessing":
 		return b.template(raw, frame)
@@ -420,5 +427,14 @@ func (b *builder) template(raw json.RawMessage, frame func(head, tail []int32)) 
 		return refuse("post_processor.single has more than %d special tokens", maxParts)
 	}
 	frame(sides[0], sides[1])
+	b.pair, b.pairErr = encoder.ParsePair(j.Pair, func(name string) []int32 { return j.Special[name].IDs })
 	return nil
+}
+
+// typed are special tokens of one type.
+func typed(kind int32, ids ...int32) (out []encoder.TypedToken) {
+	for _, id := range ids {
+		out = append(out, encoder.TypedToken{ID: id, Type: kind})
+	}
+	return out
 }

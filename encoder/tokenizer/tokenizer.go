@@ -26,6 +26,8 @@ type Tokenizer struct {
 	cutters     []preTokenizer
 	model       model
 	head, tail  []int32 // special tokens around each text
+	pair        encoder.PairFrame
+	pairErr     error
 	trims       []trim
 	white       [][2]uint8 // by id: blanks before and behind, if trims
 	digest      string
@@ -56,6 +58,9 @@ func (t *Tokenizer) Token(id int32) string {
 // Digest identifies vocabulary, model, normalisation and special tokens, 32
 // hexadecimal digits.
 func (t *Tokenizer) Digest() string { return t.digest }
+
+// PairFrame implements encoder.PairTokenizer.
+func (t *Tokenizer) PairFrame() (encoder.PairFrame, error) { return t.pair, t.pairErr }
 
 // longestText is where longer texts are cut, which adds 1 to Truncated. A text
 // takes up to about 40 bytes of memory a byte while it is tokenized.

@@ -23,6 +23,9 @@ type Options struct {
 	// Encoder serves embeddings and rerank: that of the database. nil means that
 	// these answer no_encoder. It must be safe for concurrent use, and is not closed.
 	Encoder encoder.Encoder
+	// Reranker serves rerank in place of the encoder, for requests that name no other
+	// model: that of the database (engine.Options.Reranker), if it has one. It is not closed.
+	Reranker engine.Reranker
 	// Collections serves /v1/collections; nil means that there are none.
 	Collections Collections
 	// Keys are what clients must show one of; nil means that none is asked for.
@@ -46,6 +49,8 @@ type Options struct {
 	MaxTexts int
 	// MaxK is the most hits a search may ask for; 0 means 1,000.
 	MaxK int
+	// MaxRerank is the most hits that a search may ask to have reranked; 0 means 200.
+	MaxRerank int
 	// Concurrency is how many requests are worked on at a time; 0 means four a
 	// processor. Queue is how many others wait for their turn, QueueTime for how
 	// long; then they are answered with 429. 0 means 1,024, and 5 s.
@@ -93,6 +98,7 @@ const (
 	defaultBulk        = 1 << 30
 	defaultTexts       = 1024
 	defaultK           = 1000
+	defaultRerank      = 200
 	defaultQueue       = 1024
 	defaultQueueTime   = 5 * time.Second
 	defaultTimeout     = time.Minute
@@ -108,7 +114,7 @@ func (o Options) filled() (Options, error) {
 	for _, n := range []struct {
 		name string
 		v    int64
-	}{{"MaxBody", o.MaxBody}, {"MaxBulk", o.MaxBulk}, {"MaxTexts", int64(o.MaxTexts)}, {"MaxK", int64(o.MaxK)}, {"Concurrency", int64(o.Concurrency)},
+	}{{"MaxBody", o.MaxBody}, {"MaxBulk", o.MaxBulk}, {"MaxTexts", int64(o.MaxTexts)}, {"MaxK", int64(o.MaxK)}, {"MaxRerank", int64(o.MaxRerank)}, {"Concurrency", int64(o.Concurrency)},
 		{"Queue", int64(o.Queue)}, {"QueueTime", int64(o.QueueTime)}, {"Timeout", int64(o.Timeout)}, {"LoadTimeout", int64(o.LoadTimeout)}, {"DrainTime", int64(o.DrainTime)}} {
 		if n.v < 0 {
 			return o, fmt.Errorf("%w: Options.%s is %d; use a positive number, or 0 for the default", engine.ErrInvalid, n.name, n.v)
@@ -117,6 +123,9 @@ func (o Options) filled() (Options, error) {
 	if o.MaxK > engine.MaxK {
 		return o, fmt.Errorf("%w: Options.MaxK is %d; use a number up to %d", engine.ErrInvalid, o.MaxK, engine.MaxK)
 	}
+	if o.MaxRerank > engine.MaxRerank {
+		return o, fmt.Errorf("%w: Options.MaxRerank is %d; use a number up to %d", engine.ErrInvalid, o.MaxRerank, engine.MaxRerank)
+	}
 	for _, h := range o.Hosts {
 		if h == "" || strings.ContainsAny(h, "/ ") {
 			return o, fmt.Errorf("%w: host %q in Options.Hosts; give names without scheme and port", engine.ErrInvalid, h)
@@ -124,6 +133,7 @@ func (o Options) filled() (Options, error) {
 	}
 	o.MaxBody, o.MaxBulk = cmp.Or(o.MaxBody, defaultBody), cmp.Or(o.MaxBulk, defaultBulk)
 	o.MaxTexts, o.MaxK = cmp.Or(o.MaxTexts, defaultTexts), cmp.Or(o.MaxK, defaultK)
+	o.MaxRerank = cmp.Or(o.MaxRerank, defaultRerank)
 	o.Concurrency, o.Queue = cmp.Or(o.Concurrency, slotsPerCPU*runtime.GOMAXPROCS(0)), cmp.Or(o.Queue, defaultQueue)
 	o.QueueTime, o.DrainTime = cmp.Or(o.QueueTime, defaultQueueTime), cmp.Or(o.DrainTime, defaultDrainTime)
 	o.Timeout, o.LoadTimeout = cmp.Or(o.Timeout, defaultTimeout), cmp.Or(o.LoadTimeout, defaultLoadTimeout)

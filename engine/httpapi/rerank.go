@@ -48,11 +48,69 @@ type rerankAnswer struct {
 type rerankResult struct {
 	Index     int             `json:"index"`
 	Relevance float64         `json:"relevance_score"`
-	Cosine    float64         `json:"cosine"` // of the modulated query, in [-1, 1]; the results are in its order
+	Cosine    *float64        `json:"cosine,omitempty"` // of the modulated query, in [-1, 1]; the results are in its order
 	Document  *rerankDocument `json:"document,omitempty"`
 }
 
-// rerank orders texts by the cosine of their vectors with that of the query, which
+// rerankerModel is what a request calls the server's reranker, whatever its own name is.
+const rerankerModel = "reranker"
+
+// rerank orders texts by the server's reranker, where it has one and the request names
+// no other model, else by the encoder.
+func rerank(ctx context.Context, c *call, in *rerankRequest) (rerankAnswer, error) {
+	byReranker := c.s.o.Reranker != nil && (in.Model == "" || strings.EqualFold(in.Model, rerankerModel))
+	if c.s.o.Encoder == nil && !byReranker {
+		return rerankAnswer{}, engine.ErrNoEncoder
+	}
+	if strings.TrimSpace(in.Query) == "" {
+		return rerankAnswer{}, invalid("query", "the query is empty; give some words")
+	}
+	if in.TopN != nil && *in.TopN < 1 {
+		return rerankAnswer{}, invalid("top_n", "top_n is %d; use a positive number, or leave it out for all", *in.TopN)
+	}
+	texts := make([]string, len(in.Documents))
+	for i, d := range in.Documents {
+		texts[i] = strings.TrimSpace(d.Title + " " + d.Text)
+	}
+	if err := c.s.checkTexts("documents", texts); err != nil {
+		return rerankAnswer{}, err
+	}
+	c.sees(in.Query)
+	by := rerankByEncoder
+	if byReranker {
+		by = rerankByReranker
+	}
+	a, err := by(ctx, c, in, texts)
+	if err != nil {
+		return rerankAnswer{}, err
+	}
+	if in.TopN != nil {
+		a.Results = a.Results[:min(*in.TopN, len(a.Results))]
+	}
+	if in.ReturnDocuments {
+		for i := range a.Results {
+			a.Results[i].Document = &in.Documents[a.Results[i].Index]
+		}
+	}
+	return a, nil
+}
+
+// rerankByReranker orders texts by the scores of the server's reranker, which are on its
+// own scale.
+func rerankByReranker(ctx context.Context, c *call, in *rerankRequest, texts []string) (rerankAnswer, error) {
+	scores, err := engine.Rerank(ctx, c.s.o.Reranker, in.Query, texts)
+	if err != nil {
+		return rerankAnswer{}, err
+	}
+	a := rerankAnswer{Model: rerankerModel, Results: make([]rerankResult, len(scores))}
+	for i, s := range scores {
+		a.Results[i] = rerankResult{Index: i, Relevance: s}
+	}
+	slices.SortStableFunc(a.Results, func(x, y rerankResult) int { return cmp.Compare(y.Relevance, x.Relevance) })
+	return a, nil
+}
+
+// rerankByEncoder orders texts by the cosine of their vectors with that of the query, which
 // this database modulates by its words. Cost: the encoding of all texts.
 //
 // The relevance score is that cosine on a scale of its own: 0 where a text is no more
@@ -60,26 +118,12 @@ type rerankResult struct {
 // (cosine − noise) / (1 − noise), and 0 below. The noise is the mean cosine of the
 // same query vector with those of noiseTexts. It makes scores of models comparable
 // whose cosines lie in different ranges; it is no probability.
-func rerank(ctx context.Context, c *call, in *rerankRequest) (rerankAnswer, error) {
+func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []string) (rerankAnswer, error) {
 	var none rerankAnswer
 	name, variant, err := c.s.model(in.Model)
 	if err != nil {
 		return none, err
 	}
-	if strings.TrimSpace(in.Query) == "" {
-		return none, invalid("query", "the query is empty; give some words")
-	}
-	if in.TopN != nil && *in.TopN < 1 {
-		return none, invalid("top_n", "top_n is %d; use a positive number, or leave it out for all", *in.TopN)
-	}
-	texts := make([]string, len(in.Documents))
-	for i, d := range in.Documents {
-		texts[i] = strings.TrimSpace(d.Title + " " + d.Text)
-	}
-	if err := c.s.checkTexts("documents", texts); err != nil {
-		return none, err
-	}
-	c.sees(in.Query)
 	noise, err := c.s.noise.get(ctx, c)
 	if err != nil {
 		return none, err
@@ -108,19 +152,11 @@ func rerank(ctx context.Context, c *call, in *rerankRequest) (rerankAnswer, erro
 	a.Usage.PromptTokens = len(asked[0].Tokens.IDs)
 	for i, p := range passages {
 		cosine := min(max(dot(query, p.Dense), -1), 1)
-		a.Results[i] = rerankResult{Index: i, Cosine: cosine, Relevance: max(0, (cosine-level)/(1-level))}
+		a.Results[i] = rerankResult{Index: i, Cosine: &cosine, Relevance: max(0, (cosine-level)/(1-level))}
 		a.Usage.PromptTokens += len(p.Tokens.IDs)
 	}
 	a.Usage.TotalTokens = a.Usage.PromptTokens
-	slices.SortStableFunc(a.Results, func(x, y rerankResult) int { return cmp.Compare(y.Cosine, x.Cosine) })
-	if in.TopN != nil {
-		a.Results = a.Results[:min(*in.TopN, len(a.Results))]
-	}
-	if in.ReturnDocuments {
-		for i := range a.Results {
-			a.Results[i].Document = &in.Documents[a.Results[i].Index]
-		}
-	}
+	slices.SortStableFunc(a.Results, func(x, y rerankResult) int { return cmp.Compare(*y.Cosine, *x.Cosine) })
 	return a, nil
 }
 

@@ -27,13 +27,14 @@ type searchRequest struct {
 	PerChunk bool      `json:"per_chunk"`
 	Collapse bool      `json:"collapse"`
 	Ef       int       `json:"ef"`
+	Rerank   int       `json:"rerank"`
 }
 
 // query is what a request asks for.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
-		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef,
+		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank,
 	}
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta
 	if in.K != nil {
@@ -44,6 +45,9 @@ func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	}
 	if in.Offset < 0 || in.Offset > engine.MaxK {
 		return q, invalid("offset", "offset is %d; use a number from 0 to %d", in.Offset, engine.MaxK)
+	}
+	if in.Rerank > o.MaxRerank {
+		return q, invalid("rerank", "rerank is %d; use 1 to %d, 0 for the server's default, or -1 for none", in.Rerank, o.MaxRerank)
 	}
 	q.Filter, err = filterOf(in.Filter)
 	return q, err

@@ -27,6 +27,7 @@ var remedies = []struct {
 	{is: engine.ErrNoSpace, remedy: "the disk is full; whoever runs this server must make room", quiet: true},
 	{is: engine.ErrCorrupt, remedy: "what is stored is damaged. What is derived is made anew by itself: try again in a moment; if it stays, whoever runs this server can check the database", quiet: true},
 	{is: engine.ErrClosed, remedy: "the server is ending; start it again", quiet: true},
+	{is: engine.ErrReranker, remedy: "the reranker of this server does not answer as it should; try again later", quiet: true},
 	{is: encoder.ErrUnavailable, remedy: "the model or its runtime is missing on the server; mode lexical does without", quiet: true},
 	{is: encoder.ErrSource, remedy: "the source of the model's vectors does not answer as it should; mode lexical does without, or try again later", quiet: true},
 }

@@ -49,6 +49,7 @@ type explainResult struct {
 	Variant   string         `json:"variant"`
 	Rank      int            `json:"rank" jsonschema:"place among the hits, from 1; 0 where it is none of the candidates"`
 	Score     float32        `json:"score"`
+	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of this server's reranker, which decides the rank of hits that have one"`
 	Cosine    float32        `json:"cosine" jsonschema:"of the plain query vector"`
 	Modulated float32        `json:"modulated" jsonschema:"of the query vector that its words have turned"`
 	Terms     []explainTerm  `json:"terms" jsonschema:"weight times value of these add up to the score"`
@@ -84,6 +85,9 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, Rank: x.Rank, Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated,
 		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []string{}, Tokens: []explainToken{}, Chunk: x.Chunk, Chunks: x.Chunks}
 	out.Text, out.LeftOut = clip(x.Text, hitText)
+	if x.Reranked {
+		out.Rerank = &x.Rerank
+	}
 	for _, t := range x.Terms {
 		out.Terms = append(out.Terms, explainTerm(t))
 	}
@@ -114,6 +118,9 @@ func explainText(x explainResult) string {
 	fmt.Fprintf(&b, "%s  %s, mode %s, variant %s", oneLine(x.ID), place, x.Mode, x.Variant)
 	if x.Chunks > 1 {
 		fmt.Fprintf(&b, ", passage %d of %d", x.Chunk+1, x.Chunks)
+	}
+	if x.Rerank != nil {
+		fmt.Fprintf(&b, "\nrerank %.4f", *x.Rerank)
 	}
 	fmt.Fprintf(&b, "\nscore %.4f", x.Score)
 	for i, t := range x.Terms {

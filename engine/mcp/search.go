@@ -46,6 +46,7 @@ type searchHit struct {
 	Path      string         `json:"path,omitempty" jsonschema:"file that the document came from"`
 	Lines     []int          `json:"lines,omitempty" jsonschema:"first and last line of the passage in that file, or in the document's text, from 1"`
 	Score     float32        `json:"score" jsonschema:"what hits are ranked by, higher is better"`
+	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of this server's reranker, on a scale of its own; hits that have one stand first, in its order"`
 	Cosine    float32        `json:"cosine" jsonschema:"nearness in meaning, from -1 to 1; 0 in mode lexical"`
 	Words     float32        `json:"words" jsonschema:"share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
 	Title     string         `json:"title,omitempty"`
@@ -154,6 +155,9 @@ func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 	text, left := clip(h.Text, room)
 	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Words: h.Presence,
 		Title: clipped(h.Title, maxTitle), Text: text, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End}
+	if h.Reranked {
+		out.Rerank = &h.Rerank
+	}
 	out.Metadata, out.MoreBytes = lightMetadata(h.Metadata, maxMetadata)
 	if h.Lines[0] > 0 {
 		out.Lines = h.Lines[:]
@@ -230,6 +234,9 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 			fmt.Fprintf(&b, " (cosine %.2f, words %.0f %%)", h.Cosine, 100*h.Words)
 		case engine.ModeDense:
 			fmt.Fprintf(&b, " (plain cosine %.2f)", h.Cosine)
+		}
+		if h.Rerank != nil {
+			fmt.Fprintf(&b, "  rerank %.3f", *h.Rerank)
 		}
 		if h.Path == "" && h.Chunks > 1 && len(h.Lines) == 2 {
 			fmt.Fprintf(&b, "  lines %d-%d", h.Lines[0], h.Lines[1])

@@ -33,6 +33,9 @@ type Explanation struct {
 	Matches    []ExplainedMatch     `json:"matches"`
 	TokenScore float32              `json:"token_score"`
 	Ties       []ExplainedTie       `json:"ties"`
+
+	Rerank   *float64 `json:"rerank,omitempty"`   // the reranker's score, if it read the document
+	Reranked int      `json:"reranked,omitempty"` // hits that it read
 }
 
 // ExplainedTie is a word of the query with the word of the document that answers it.
@@ -111,6 +114,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
+		Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

@@ -18,6 +18,8 @@ type Search struct {
 	Variant string  `json:"variant"` // the modulation that was applied, "none" for none
 	TookMS  float64 `json:"took_ms"`
 	Hits    []Hit   `json:"hits"`
+
+	Reranked int `json:"reranked,omitempty"` // hits that the reranker read
 }
 
 // Hit is one document found, or one chunk of it. The fields mean what those of
@@ -42,11 +44,12 @@ type Hit struct {
 	Path       string   `json:"path,omitempty"`  // of the file that the document came from
 	Lines      []int    `json:"lines,omitempty"` // of that file, the first and the last
 	Duplicates []string `json:"duplicates,omitempty"`
+	Rerank     *float64 `json:"rerank,omitempty"` // the reranker's score, of hits that it read
 }
 
 // NewSearch is the answer that res gives to query, after took.
 func NewSearch(query string, res engine.Result, took time.Duration) Search {
-	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits))}
+	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)), Reranked: res.Trace.Reranked}
 	for i, h := range res.Hits {
 		s.Hits[i] = NewHit(h)
 	}
@@ -58,7 +61,7 @@ func NewHit(h engine.Hit) Hit {
 	a := Hit{
 		ID: h.ID, Score: h.Score, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
 		Title: h.Title, Text: h.Text, Metadata: h.Metadata, TokenScore: h.TokenScore, Presence: h.Presence, Pair: h.Pair,
-		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Duplicates: h.Duplicates,
+		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Duplicates: h.Duplicates, Rerank: rerankOf(h),
 	}
 	if path, lines, ok := folder.Place(h); ok {
 		if a.Path = path; lines[0] > 0 {
@@ -66,6 +69,14 @@ func NewHit(h engine.Hit) Hit {
 		}
 	}
 	return a
+}
+
+// rerankOf is the reranker's score of a hit, nil where it has none.
+func rerankOf(h engine.Hit) *float64 {
+	if !h.Reranked {
+		return nil
+	}
+	return &h.Rerank
 }
 
 // Document is a stored document.

@@ -22,7 +22,7 @@ task query), makes probes from its passages, and lets systems that share one enc
 them by exact search. Bridges are fitted on the corpus with other seeds than the probes'.
 Figures are means over all queries that have an answer, in hundredths; p is that of a paired
 randomization test against dense, with Holm's correction over the systems of a task (JSON: p_holm,
-beside the raw p). What is chosen on --half dev is reported on --half test. Other parts: bench ann
+beside the raw p). hybrid+rerank measures whether a second stage of yours, named by --rerank, helps. What is chosen on --half dev is reported on --half test. Other parts: bench ann
 measures indexes, bench curve gain against amounts, bench compare, bench report and bench summary
 show what --json wrote, and bench capretrieval, sure, sage, limit and image are the protocols of papers.`,
 	examples: []string{
@@ -60,6 +60,7 @@ func declareBench(f *flags) *benchOptions {
 		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
 		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
+		second:     declareRerank(f),
 		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
 	}
 }
@@ -69,6 +70,7 @@ type benchOptions struct {
 	limit, passages, perPassage, maxFit, ef, cases                          *int
 	seed                                                                    *uint64
 	skipBad, distract, terms, clean                                         *bool
+	second                                                                  rerankFlags
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -129,7 +131,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 
 // measure opens the encoder, shows progress and counts lines left out while fn
 // works with opt.
-func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, fn func(encoder.Encoder) error) error {
+func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, fn func(encoder.Encoder) error) (err error) {
 	left := 0
 	if *o.skipBad {
 		opt.Read.OnProblem = func(e *bench.LineError) error {
@@ -140,7 +142,13 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 			return nil
 		}
 	}
-	err := a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
+	second, closeSecond, err := a.reranker(ctx, o.second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSecond()) }()
+	opt.Reranker, opt.RerankDepth = second, *o.second.depth
+	err = a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
 		opt.Progress = progress
 		if *o.terms && enc.VocabSize() > 0 {
 			var err error

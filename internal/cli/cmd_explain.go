@@ -39,7 +39,8 @@ modulation to all of it, which for small changes is the first-order share.
 "tokens":[{"id","token","start","end","shift","scale"}],
 "dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}],"token_score",
 "ties":[{"word","start","end","weight","match","field","match_start","match_end","cosine"}]}.
-Offsets are bytes: of words and tokens in the query, of matches in the document's title or
+With --rerank "rerank" is its score and "reranked" how many hits it has read;
+rank is the place behind it. Offsets are bytes: of words and tokens in the query, of matches in the document's title or
 text. Rank 0 means that neither leg names the document among its candidates.`,
 	examples: []string{
 		`lexsem explain --db notes.db --id keys.md "how do I rotate the signing keys"`,
@@ -48,9 +49,10 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := explainOptions{
-			id:   f.str("id", "", "`ID`document to explain; default the first hit"),
-			way:  declareWay(f, "the filter of the search", "modulation; default the best there is"),
-			json: f.bool("json", "print one JSON object"),
+			id:     f.str("id", "", "`ID`document to explain; default the first hit"),
+			second: declareRerank(f),
+			way:    declareWay(f, "the filter of the search", "modulation; default the best there is"),
+			json:   f.bool("json", "print one JSON object"),
 		}
 		return o.run
 	},
@@ -58,8 +60,9 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 
 type explainOptions struct {
 	way
-	id   *string
-	json *bool
+	second rerankFlags
+	id     *string
+	json   *bool
 }
 
 func (o explainOptions) run(ctx context.Context, a *app, args []string) (err error) {
@@ -77,13 +80,19 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return err
 	}
-	db, err := a.openSearch(ctx, dir, o.way)
+	second, closeSecond, err := a.reranker(ctx, o.second)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.close()) }()
+	defer func() { err = errors.Join(err, closeSecond()) }()
+	held, err := a.openSearch(ctx, dir, o.way)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.close()) }()
+	db := engine.WithReranker(held, second, 0)
 	q := o.query(args[0], filter)
-	q.K = 1
+	q.K, q.Rerank = 1, *o.second.depth
 	id := *o.id
 	if id == "" {
 		res, err := db.Search(ctx, q)
@@ -142,6 +151,12 @@ func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 		}
 	}
 	fmt.Fprintln(w)
+	switch {
+	case x.Reranked:
+		fmt.Fprintf(w, "%-10s %.4f, which decides among the first %d\n", "rerank", x.Rerank, x.Trace.Reranked)
+	case x.Trace.Reranked > 0:
+		fmt.Fprintf(w, "%-10s not among the first %d, which were reranked\n", "rerank", x.Trace.Reranked)
+	}
 	if x.Trace.Mode != engine.ModeLexical {
 		fmt.Fprintf(w, "%-10s %.4f of the plain vector, %.4f of the modulated one\n", "cosine", x.Cosine, x.Modulated)
 	}

@@ -31,13 +31,17 @@ Clients are told of it by its command line. Many take this:
 		f.group("Flags")
 		o := mcpOptions{
 			readOnly: f.bool("read-only", "leave out the tool that stores documents"),
+			second:   declareRerank(f),
 			create:   f.bool("create", "make the database if there is none"),
 		}
 		return o.run
 	},
 }
 
-type mcpOptions struct{ readOnly, create *bool }
+type mcpOptions struct {
+	readOnly, create *bool
+	second           rerankFlags
+}
 
 func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) {
 	switch {
@@ -50,12 +54,17 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	if err != nil {
 		return err
 	}
+	second, closeSecond, err := a.reranker(ctx, o.second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSecond()) }()
 	db, err := a.openDB(ctx, dir, engine.Options{MustExist: !*o.create, ReadOnly: *o.readOnly})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	s := mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version, Place: folder.Place, Logger: a.warnings()})
+	s := mcp.New(engine.WithReranker(db, second, *o.second.depth), mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version, Place: folder.Place, Logger: a.warnings()})
 	err = s.Serve(ctx, a.Stdin, raw(a.Stdout))
 	if errors.Is(err, context.Canceled) { // a client ends its servers by a signal
 		return nil

@@ -36,14 +36,18 @@ the presence (the share of the query's words, by weight, that the passage has), 
 (the share of its adjacent word pairs) and the coverage (BM25 over the most that BM25 can give
 the query).
 
+--rerank names a second stage, which reads the first hits and orders them anew: a cross-encoder of yours, in
+a folder or behind an address. The score of a hit stays what it was, and is what --collapse and filters
+go by; rerank is the second stage's.
+
 --queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
 "title","text","metadata","presence","pair","chunk","chunks","start","end",
-"path","lines","duplicates"}]}, and "query_id" with --queries. path and lines, [from,to], say which file
+"path","lines","duplicates","rerank"}]}, "reranked", the number of hits that were, and "query_id" with --queries. path and lines, [from,to], say which file
 a document came from, and where in it text stands. Where a document is stored in chunks, text is the one that was found: number chunk,
 from 0, of chunks, the bytes start to end of the document's text. --collapse names in duplicates
 the documents that share four fifths of their word pairs with a better hit. --format trec
-prints a run file.`,
+prints a run file, whose scores are 1/rank with --rerank, as hits have two kinds of them then.`,
 	examples: []string{
 		`lexsem search --db notes.db "how do I rotate the signing keys"`,
 		`lexsem search --db papers.db --filter 'year >= 2024' --queries queries.jsonl -k 100 --format trec > run.trec`,
@@ -51,6 +55,7 @@ prints a run file.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := searchOptions{
+			second:  declareRerank(f),
 			k:       f.int("k", 10, "hits a query"),
 			way:     declareWay(f, "keep documents whose metadata meet it: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best there is"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
@@ -66,6 +71,7 @@ prints a run file.`,
 
 type searchOptions struct {
 	way
+	second             rerankFlags
 	k, ef              *int
 	format, queries    *string
 	json, chunks, fold *bool
@@ -174,11 +180,17 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 		return err
 	}
 	a.few = *o.queries == ""
+	second, closeSecond, err := a.reranker(ctx, o.second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSecond()) }()
 	db, err := a.openSearch(ctx, dir, o.way)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
+	searched := engine.WithReranker(db, second, 0)
 	out := bufio.NewWriter(a.Stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	p := a.progress()
@@ -187,7 +199,7 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 		if *o.queries != "" {
 			p.update(step{stage: "searching", done: i, total: len(queries), unit: "queries"})
 		}
-		if err := o.one(ctx, a, db, q, filter, out); err != nil {
+		if err := o.one(ctx, a, searched, q, filter, out); err != nil {
 			if *o.queries != "" {
 				return fmt.Errorf("query %q: %w", q.id, err)
 			}
@@ -197,10 +209,10 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	return nil
 }
 
-func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQuery, filter engine.Filter, out io.Writer) error {
+func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q searchQuery, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
 	query := o.query(q.text, filter)
-	query.K, query.Ef, query.PerChunk, query.Collapse = *o.k, *o.ef, *o.chunks, *o.fold
+	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
 	res, err := db.Search(ctx, query)
 	if err == nil && o.local() && res.Trace.LocalWanted { // of another process, which builds them now
 		if err = db.Flush(ctx); err == nil {
@@ -226,8 +238,12 @@ func (o searchOptions) one(ctx context.Context, a *app, db *database, q searchQu
 		return json.NewEncoder(out).Encode(ans)
 	case "trec":
 		for _, h := range res.Hits {
-			if _, err := fmt.Fprintf(out, "%s Q0 %s %d %s lexsem-%s-%s\n", trecField(q.id), trecField(h.ID), h.Rank,
-				strconv.FormatFloat(float64(h.Score), 'g', -1, 32), res.Trace.Mode, res.Trace.Variant); err != nil {
+			score, second := h.Score, ""
+			if res.Trace.Reranked > 0 { // readers of run files sort by the score
+				score, second = 1/float32(h.Rank), "-rerank"
+			}
+			if _, err := fmt.Fprintf(out, "%s Q0 %s %d %s lexsem-%s-%s%s\n", trecField(q.id), trecField(h.ID), h.Rank,
+				strconv.FormatFloat(float64(score), 'g', -1, 32), res.Trace.Mode, res.Trace.Variant, second); err != nil {
 				return err
 			}
 		}
@@ -259,20 +275,23 @@ func parseFilter(expr string) (engine.Filter, error) {
 
 // wayName says in a few words how hits were found.
 func wayName(t engine.Trace) string {
-	vector := "plain vector"
+	way := "plain vector"
 	if t.Variant != engine.VariantNone {
-		vector = "vector modulated by " + t.Variant
+		way = "vector modulated by " + t.Variant
 	}
 	switch t.Mode {
 	case engine.ModeLexical:
-		return "words alone"
+		way = "words alone"
 	case engine.ModeHybrid:
-		vector += ", fused with words"
+		way += ", fused with words"
 	}
-	if t.Unknown >= 0.1 {
-		vector += fmt.Sprintf(" · the model does not know %.0f %% of the query", 100*t.Unknown)
+	if t.Reranked > 0 {
+		way += fmt.Sprintf(", the first %d reranked", t.Reranked)
 	}
-	return vector
+	if t.Unknown >= 0.1 && t.Mode != engine.ModeLexical {
+		way += fmt.Sprintf(" · the model does not know %.0f %% of the query", 100*t.Unknown)
+	}
+	return way
 }
 
 var (

@@ -37,6 +37,8 @@ says otherwise, which needs keys or --insecure. Keys stand in a file, one a line
 "write KEY", or a key alone, which may do both. Clients send one as Authorization: Bearer KEY or
 as x-api-key: KEY.
 
+--rerank names a second stage for all searches that do not do without ("rerank": -1), and for rerank.
+
 Each request is a line of the log on standard error; texts of queries are not in it unless
 --log-queries asks for them.`,
 	examples: []string{
@@ -54,6 +56,7 @@ Each request is a line of the log on standard error; texts of queries are not in
 			origins:  f.str("allow-origins", "", "`ORIGINS`web pages of other origins that may call, such as https://app.example, with commas between"),
 			cert:     f.str("tls-cert", "", "`FILE`certificate, for https"),
 			key:      f.str("tls-key", "", "`FILE`private key of the certificate"),
+			second:   declareRerank(f),
 			queries:  f.bool("log-queries", "texts of queries are in the log"),
 			logs:     f.str("log-format", "text", "`FORMAT`of the log: text or json"),
 			many:     f.int("concurrency", 0, "requests worked on at a time; default four a processor"),
@@ -68,6 +71,7 @@ type serveOptions struct {
 	addr, keys, hosts, origins, cert, key, logs, timeout, drain *string
 	insecure, readOnly, queries                                 *bool
 	many                                                        *int
+	second                                                      rerankFlags
 }
 
 // server is what the flags say of the server.
@@ -123,6 +127,12 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if err != nil {
 		return err
 	}
+	second, closeSecond, err := a.reranker(ctx, o.second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSecond()) }()
+	h.Reranker = second
 	l, err := o.listen(ctx, h)
 	if err != nil {
 		return err
@@ -144,7 +154,10 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	}
 	enc := db.encoder()
 	h.Encoder = enc
-	each := engine.Options{ReadOnly: *o.readOnly, AcceptModel: a.acceptModel, Logger: h.Logger}
+	each := engine.Options{ReadOnly: *o.readOnly, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
+	if second != nil {
+		each.RerankDepth = *o.second.depth
+	}
 	if enc == nil {
 		st, err := db.Stats(ctx)
 		if err != nil {
@@ -159,8 +172,9 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	defer func() { err = errors.Join(err, set.Close()) }()
 	h.Collections = set
 	h.Page = page.Handler()
-	h.MCP = mcp.New(db, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
-	s, err := httpapi.New(db, h)
+	searched := engine.WithReranker(db, second, *o.second.depth)
+	h.MCP = mcp.New(searched, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
+	s, err := httpapi.New(searched, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/rerank"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -50,7 +51,7 @@ func exitCode(err error) int {
 		return exitMismatch
 	case errors.Is(err, engine.ErrBackup):
 		return exitCorrupt
-	case errors.Is(err, encoder.ErrUnavailable), errors.Is(err, encoder.ErrSource):
+	case errors.Is(err, encoder.ErrUnavailable), errors.Is(err, encoder.ErrSource), errors.Is(err, engine.ErrReranker), errors.Is(err, rerank.ErrServer):
 		return exitUnavailable
 	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotFitted), errors.Is(err, bench.ErrNoData):
 		return exitNotFound
@@ -145,7 +146,7 @@ func hintOf(err error) string {
 		}
 		return hint
 	}
-	if errors.Is(err, encoder.ErrSource) { // whose own words hold the remedy
+	if errors.Is(err, encoder.ErrSource) || errors.Is(err, engine.ErrReranker) { // whose own words hold the remedy
 		return ""
 	}
 	switch exitCode(err) {

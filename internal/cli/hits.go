@@ -50,6 +50,9 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 		if h.Chunks > 1 {
 			place = fmt.Sprintf("  %d/%d", h.Chunk+1, h.Chunks)
 		}
+		if h.Reranked {
+			place += fmt.Sprintf("  rerank %.3f", h.Rerank)
+		}
 		fmt.Fprintf(w, "%s  %s  %s%s\n", a.style(faint, fmt.Sprintf("%2d", h.Rank)), fmt.Sprintf("%.3f", h.Score), a.style(bold, clipColumns(flat(h.ID), width-11-len(place))), a.style(faint, place))
 		if h.Title != "" {
 			fmt.Fprintf(w, "    %s\n", clipColumns(flat(h.Title), width-4))

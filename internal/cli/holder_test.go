@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/engine/rerank/reranktest"
 )
 
 // indexing is an index run that has stored n documents and waits for more.
@@ -48,6 +50,7 @@ func TestBesideIndex(t *testing.T) {
 		{"search number3", 0, "d3"},
 		{"search --mode lexical number17", 0, "d17"},
 		{"search --variant rlr-local --mode dense --json number17", 0, `"variant":"rlr-local"`},
+		{"search --rerank " + reranktest.NewAPI(t).URL + " number3", 0, "the first 50 reranked"},
 		{"explain --id d3 keys3", 0, "found at"},
 		{"get d5", 0, "number5"},
 		{"get none", 3, "none"},

@@ -70,6 +70,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("REAL_CACHE", cache)
 			e.Setenv("REAL_PATH", os.Getenv("PATH"))
 			e.Values[sourceKey{}] = &fakeSource{t: t}
+			e.Values[rerankerKey{}] = &fakeReranker{t: t}
 			return err
 		},
 		Condition: func(cond string) (bool, error) {
@@ -81,6 +82,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
 			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree,
+			"rerankapi": startReranker, "rerankcalls": rerankerCalls, "rerankbreak": breakReranker, "cross": writeCross(t),
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
 				encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, ts.MkAbs(args[0]))
 			},

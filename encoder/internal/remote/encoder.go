@@ -1,3 +1,5 @@
+// Package remote is what encoders behind a URL share: texts in batches, several at a
+// time, over the calls of package post.
 package remote
 
 import (
@@ -141,6 +143,12 @@ func (e *Encoder) call(ctx context.Context, out [][]float32, texts []string, fir
 	}
 	copy(out, vectors)
 	return nil
+}
+
+// AnswerLimit is more than an answer takes that holds so many vectors of length dim,
+// their numbers written out.
+func AnswerLimit(vectors, dim int) int64 {
+	return int64(vectors)*(int64(dim)*32+1024) + 1<<20
 }
 
 // reserve takes tokens out of what is left of the limit.

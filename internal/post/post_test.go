@@ -1,4 +1,4 @@
-package remote
+package post
 
 import (
 	"net/http"

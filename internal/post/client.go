@@ -1,6 +1,7 @@
-// Package remote is what encoders behind a URL share: calls that are tried again,
-// and texts in batches, several at a time.
-package remote
+// Package post makes calls of servers that take and give JSON, as all that is behind a
+// URL does: calls that are tried again, with answers that are bounded and errors that
+// hold no key.
+package post
 
 import (
 	"bytes"
@@ -16,8 +17,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/lexsem/lexsem/encoder"
 )
 
 // Defaults of a Client.
@@ -34,6 +33,7 @@ const (
 // concurrent use.
 type Client struct {
 	URL     string // that is posted to
+	Err     error  // what every failure wraps, and begins with
 	Key     string // sent as a bearer token, and kept out of every error; "" for none
 	KeyHint string // what to do when the key is missing or wrong
 	Nobody  string // what to do when nobody is there
@@ -69,8 +69,8 @@ type failure struct {
 
 // Post sends in and decodes the answer of at most limit bytes into out. Answers of
 // status 429 and 5xx, and connections that break, are tried again, after what
-// Retry-After says or a wait that doubles; others are not. Errors wrap
-// encoder.ErrSource, and name the server's request id, but not the key.
+// Retry-After says or a wait that doubles; others are not. Errors wrap c.Err,
+// and name the server's request id, but not the key.
 func (c *Client) Post(ctx context.Context, in, out any, limit int64) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -97,12 +97,6 @@ func (c *Client) Post(ctx context.Context, in, out any, limit int64) error {
 			return err
 		}
 	}
-}
-
-// AnswerLimit is more than an answer takes that holds so many vectors of length dim,
-// their numbers written out.
-func AnswerLimit(vectors, dim int) int64 {
-	return int64(vectors)*(int64(dim)*32+1024) + 1<<20
 }
 
 // once makes one call; nil is success.
@@ -181,7 +175,7 @@ func (c *Client) failed(id string, err error) error {
 	if id != "" {
 		id = " (request " + id + ")"
 	}
-	return &sourceError{what: c.hide(fmt.Sprintf("POST %s%s: %v", c.URL, id, err)), err: err}
+	return &failed{kind: c.Err, what: c.hide(fmt.Sprintf("POST %s%s: %v", c.URL, id, err)), err: err}
 }
 
 func (c *Client) hide(s string) string {
@@ -191,19 +185,18 @@ func (c *Client) hide(s string) string {
 	return strings.ReplaceAll(s, c.Key, "[key]")
 }
 
-// sourceError is the failure of a source, in words that hold no key. What it comes
-// of is there for errors.Is alone.
-type sourceError struct {
+// failed is a failure in words that hold no key. What it comes of is there for
+// errors.Is alone.
+type failed struct {
+	kind error
 	what string
 	err  error
 }
 
-func (e *sourceError) Error() string { return fmt.Sprintf("%v: %s", encoder.ErrSource, e.what) }
+func (e *failed) Error() string { return fmt.Sprintf("%v: %s", e.kind, e.what) }
 
-// Is reports encoder.ErrSource, and what the failure comes of.
-func (e *sourceError) Is(target error) bool {
-	return target == encoder.ErrSource || errors.Is(e.err, target)
-}
+// Is reports the kind, and what the failure comes of.
+func (e *failed) Is(target error) bool { return target == e.kind || errors.Is(e.err, target) }
 
 // shared follows no redirection: it would carry texts, and make a GET of a POST.
 var shared = &http.Client{

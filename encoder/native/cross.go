@@ -1,0 +1,253 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"sync"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// CrossEncoder reads a query and a text together, and scores how well the text answers
+// it: an engine.Reranker. It is safe for concurrent use.
+type CrossEncoder struct {
+	name  string
+	opts  Options
+	pairs *encoder.Pairs
+	slots chan struct{} // one a running batch
+	pool  sync.Pool     // of *buffers
+
+	mu    sync.RWMutex // read-held by Rerank, so that Close waits
+	model *model       // nil after Close
+	head  *scoring
+}
+
+// OpenCross loads the cross-encoder in dir, as sentence-transformers and transformers
+// write it: tokenizer.json, config.json, and model.safetensors, or several files that
+// model.safetensors.index.json lists, with a head that gives one score: that of
+// BertForSequenceClassification and its like of bert, roberta, xlm-roberta, camembert,
+// mpnet and distilbert. encoder.DescribeCross tells how long a pair may be.
+//
+// Errors: encoder.ErrSpec for a wrong description, encoder.ErrTokenizer for a tokenizer
+// that cannot be followed or does not tell how two texts are joined, ErrModel for a model
+// that cannot be run, fs.ErrNotExist for a missing file.
+func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("native options: %w", err)
+	}
+	name, most, err := encoder.DescribeCross(dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxTokens > 0 {
+		most = o.MaxTokens
+	}
+	t, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := encoder.NewPairs(t, most)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m, head, err := loadCross(ctx, dir, o.Precision)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case most > m.positions || t.VocabSize() > m.vocab:
+		return nil, fmt.Errorf("%w: %s: %d tokens a pair and a vocabulary of %d, the model has %d positions and %d words",
+			ErrModel, dir, most, t.VocabSize(), m.positions, m.vocab)
+	case m.types() > 1 && pairs.Types() > m.types():
+		return nil, fmt.Errorf("%w: %s: tokens of %d types, the model has %d", ErrModel, dir, pairs.Types(), m.types())
+	}
+	return &CrossEncoder{
+		name: name, opts: o, pairs: pairs, model: m, head: head,
+		slots: make(chan struct{}, o.Workers),
+		pool:  sync.Pool{New: func() any { return new(buffers) }},
+	}, nil
+}
+
+// loadCross reads the model in dir and what makes a score of it.
+func loadCross(ctx context.Context, dir, precision string) (*model, *scoring, error) {
+	c, err := openCheckpoint(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.int8 = precision == Int8
+	m, head, err := c.cross(ctx, dir)
+	if err := errors.Join(err, c.Close()); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, head, nil
+}
+
+func (c *checkpoint) cross(ctx context.Context, dir string) (*model, *scoring, error) {
+	if c.transposed {
+		return nil, nil, fmt.Errorf("%w: a cross-encoder is read of %s, and there is %s alone, which ONNX Runtime runs", ErrModel, fileSafetensors, fileONNX)
+	}
+	conf, err := c.config(filepath.Join(dir, fileConfig))
+	if err != nil {
+		return nil, nil, err
+	}
+	n, ok := scorings[conf.ModelType]
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: of model_type %s no cross-encoder is run in Go; export it as %s for ONNX Runtime", ErrModel, conf.ModelType, fileONNX)
+	}
+	m, err := c.model(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := c.scoring(n, m.d)
+	return m, head, err
+}
+
+// scoringNames are what a family calls the layers between the first token's state and
+// the score.
+type scoringNames struct {
+	dense, out string
+	relu       bool // instead of tanh
+}
+
+// scorings are those of each family, by model_type.
+var scorings = map[string]scoringNames{
+	"bert":        {dense: "pooler.dense", out: "classifier"},
+	"roberta":     {dense: "classifier.dense", out: "classifier.out_proj"},
+	"xlm-roberta": {dense: "classifier.dense", out: "classifier.out_proj"},
+	"camembert":   {dense: "classifier.dense", out: "classifier.out_proj"},
+	"mpnet":       {dense: "classifier.dense", out: "classifier.out_proj"},
+	"distilbert":  {dense: "pre_classifier", out: "classifier", relu: true},
+}
+
+// scoring makes a score of the first token's state: a layer, its activation, and a sum.
+type scoring struct {
+	dense, bias []float32 // [d × d], [d]
+	out         []float32 // [d]
+	add         float32
+	relu        bool
+}
+
+func (c *checkpoint) scoring(n scoringNames, d int) (*scoring, error) {
+	if shape := c.shape(c.file(n.out + ".weight")); len(shape) == 2 && shape[0] != 1 {
+		return nil, fmt.Errorf("%w: it classifies texts into %d labels; a cross-encoder that ranks has one", ErrModel, shape[0])
+	}
+	if !c.has(n.out + ".weight") {
+		return nil, fmt.Errorf("%w: it has no tensor %q: it is no cross-encoder", ErrModel, n.out+".weight")
+	}
+	h := &scoring{relu: n.relu, dense: c.table(n.dense+".weight", d, d), bias: c.vector(n.dense+".bias", d), out: c.table(n.out+".weight", 1, d)}
+	if one := c.vector(n.out+".bias", 1); one != nil {
+		h.add = one[0]
+	}
+	return h, c.err
+}
+
+// score is that of a text whose first token has the given state.
+func (h *scoring) score(first []float32) float64 {
+	x := make([]float32, len(first))
+	vec.DotRows(x, first, h.dense)
+	for i := range x {
+		if x[i] += h.bias[i]; h.relu {
+			x[i] = max(0, x[i])
+		} else {
+			x[i] = float32(math.Tanh(float64(x[i])))
+		}
+	}
+	return float64(vec.Dot(x, h.out) + h.add)
+}
+
+// Name is that of the folder, or what its lexsem-model.json says.
+func (c *CrossEncoder) Name() string { return c.name }
+
+// Rerank implements engine.Reranker: the model's own score (its logit) of each text. A
+// pair that is too long is cut, the longer part first. Cancelling takes effect between
+// the layers of a batch. Errors: encoder.ErrClosed, ErrModel where the model gives no
+// finite score, ctx's error.
+func (c *CrossEncoder) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.model == nil {
+		return nil, encoder.ErrClosed
+	}
+	first := c.pairs.Part(query)
+	scores := make([]float64, len(texts))
+	for start := 0; start < len(texts); start += window {
+		end := min(start+window, len(texts))
+		pairs := make([]encoder.Output, end-start)
+		types := make([][]int32, end-start)
+		for i := range pairs {
+			if i%64 == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			pairs[i].Tokens.IDs, types[i] = c.pairs.Join(first, c.pairs.Part(texts[start+i]))
+		}
+		if err := c.window(ctx, scores[start:end], pairs, types); err != nil {
+			return nil, err
+		}
+	}
+	return scores, ctx.Err()
+}
+
+// window runs the model over pairs, in batches beside each other.
+func (c *CrossEncoder) window(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	for _, batch := range pack(pairs, c.opts) {
+		if !acquire(ctx, c.slots) {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-c.slots }()
+			if err := c.batch(ctx, scores, pairs, types, batch); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// batch scores the pairs at the indices batch.
+func (c *CrossEncoder) batch(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32, batch []int) error {
+	b := c.pool.Get().(*buffers)
+	defer c.pool.Put(b)
+	var ids, kinds []int32
+	ends := make([]int, len(batch))
+	for r, i := range batch {
+		ids, kinds = append(ids, pairs[i].Tokens.IDs...), append(kinds, types[i]...)
+		ends[r] = len(ids)
+	}
+	all, err := c.model.forwardTypes(ctx, b, ids, kinds, ends)
+	if err != nil {
+		return err
+	}
+	start, d := 0, c.model.d
+	for r, i := range batch {
+		if scores[i] = c.head.score(all[start*d : (start+1)*d]); math.IsNaN(scores[i]) || math.IsInf(scores[i], 0) {
+			return fmt.Errorf("%w: its score of a pair of %d tokens is %v", ErrModel, ends[r]-start, scores[i])
+		}
+		start = ends[r]
+	}
+	return nil
+}
+
+// Close waits for running calls of Rerank and lets go of the model. Rerank answers
+// encoder.ErrClosed afterwards; a second Close does so too.
+func (c *CrossEncoder) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.model == nil {
+		return encoder.ErrClosed
+	}
+	c.model, c.head = nil, nil
+	return nil
+}

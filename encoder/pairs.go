@@ -1,0 +1,165 @@
+package encoder
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// PairTokenizer is a Tokenizer that knows how its model reads two texts as one.
+type PairTokenizer interface {
+	Tokenizer
+	// PairFrame returns what stands around the two, or an error that wraps ErrTokenizer
+	// where the description of the tokenizer does not tell, or tells what cannot be
+	// followed.
+	PairFrame() (PairFrame, error)
+}
+
+// PairFrame is what a model reads around two texts, and the types of all tokens.
+type PairFrame struct {
+	Before, Between, Behind []TypedToken
+	First, Second           int32 // types of the texts' own tokens
+	// Head and Tail are how many special tokens Tokenize puts around a single text.
+	Head, Tail int
+}
+
+// TypedToken is a special token and its type.
+type TypedToken struct{ ID, Type int32 }
+
+// Len is how many special tokens there are.
+func (f PairFrame) Len() int { return len(f.Before) + len(f.Between) + len(f.Behind) }
+
+// bertPair is the frame of BERT: [CLS] first [SEP] second [SEP], the types 0 and 1.
+func bertPair(cls, sep int32) PairFrame {
+	return PairFrame{
+		Before: []TypedToken{{cls, 0}}, Between: []TypedToken{{sep, 0}}, Behind: []TypedToken{{sep, 1}},
+		Second: 1, Head: 1, Tail: 1,
+	}
+}
+
+// PairFrame implements PairTokenizer.
+func (t *WordPiece) PairFrame() (PairFrame, error) { return t.pair, t.pairErr }
+
+// Pairs makes of two texts the tokens that a cross-encoder reads. It is immutable and
+// safe for concurrent use.
+type Pairs struct {
+	tokenizer Tokenizer
+	frame     PairFrame
+	max       int
+}
+
+// NewPairs returns the pairs of a tokenizer, of at most max tokens. An error wraps
+// ErrTokenizer.
+func NewPairs(t Tokenizer, max int) (*Pairs, error) {
+	p, ok := t.(PairTokenizer)
+	if !ok {
+		return nil, fmt.Errorf("%w: it does not tell how two texts are joined; use another model", ErrTokenizer)
+	}
+	frame, err := p.PairFrame()
+	if err != nil {
+		return nil, err
+	}
+	if max <= frame.Len() {
+		return nil, fmt.Errorf("%w: at most %d tokens, and %d of a pair are special; use a greater limit", ErrTokenizer, max, frame.Len())
+	}
+	return &Pairs{t, frame, max}, nil
+}
+
+// Types is how many types of tokens there are.
+func (p *Pairs) Types() int {
+	most := max(p.frame.First, p.frame.Second)
+	for _, part := range [][]TypedToken{p.frame.Before, p.frame.Between, p.frame.Behind} {
+		for _, t := range part {
+			most = max(most, t.Type)
+		}
+	}
+	return int(most) + 1
+}
+
+// Part is the tokens of one text, to be joined with others.
+type Part struct {
+	ids    []int32 // those that may be read
+	length int     // of all
+}
+
+// Part returns that of a text.
+func (p *Pairs) Part(text string) Part {
+	t := p.tokenizer.Tokenize(text, p.frame.Head+p.frame.Tail+p.max)
+	ids := t.IDs[p.frame.Head : len(t.IDs)-p.frame.Tail]
+	return Part{ids, len(ids) + t.Truncated}
+}
+
+// Join is the pair of two parts. Of what is too long the longer part is cut, down to the
+// length of the other, then both.
+func (p *Pairs) Join(first, second Part) (ids, types []int32) {
+	n, m := cut(first.length, second.length, p.max-p.frame.Len())
+	size := n + m + p.frame.Len()
+	ids, types = make([]int32, 0, size), make([]int32, 0, size)
+	special := func(part []TypedToken) {
+		for _, t := range part {
+			ids, types = append(ids, t.ID), append(types, t.Type)
+		}
+	}
+	text := func(part []int32, kind int32) {
+		ids = append(ids, part...)
+		for range part {
+			types = append(types, kind)
+		}
+	}
+	special(p.frame.Before)
+	text(first.ids[:n], p.frame.First)
+	special(p.frame.Between)
+	text(second.ids[:m], p.frame.Second)
+	special(p.frame.Behind)
+	return ids, types
+}
+
+// cut is how much of two parts of n and m tokens is kept where most are allowed in all:
+// what the reference calls longest_first.
+func cut(n, m, most int) (int, int) {
+	if n+m <= most {
+		return n, m
+	}
+	short := min(n, m)
+	long := max(short, most-short)
+	if short+long > most {
+		short = most / 2
+		long = short + most%2
+	}
+	if n > m {
+		return long, short
+	}
+	return short, long
+}
+
+// assumedPairTokens is the limit of a cross-encoder whose folder does not tell.
+const assumedPairTokens = 512
+
+// DescribeCross returns what a folder says of the cross-encoder in it: its name, that of
+// the folder, and how many tokens a pair may have: max_tokens in lexsem-model.json, else
+// model_max_length in tokenizer_config.json, else 512; no more than
+// max_position_embeddings allow. Errors wrap ErrSpec.
+func DescribeCross(dir string) (name string, maxTokens int, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", 0, err
+	}
+	d := &description{dir: dir, spec: Spec{Model: filepath.Base(abs), MaxTokens: assumedPairTokens}}
+	var own struct {
+		Model     string `json:"model"`
+		MaxTokens int    `json:"max_tokens"`
+	}
+	if found, err := d.read(SpecFile, &own); err != nil {
+		return "", 0, err
+	} else if found && (own.MaxTokens < 3 || own.MaxTokens > MaxTokens) {
+		return "", 0, d.wrong("%s: max_tokens is %d; use 3 to %d", SpecFile, own.MaxTokens, MaxTokens)
+	} else if found {
+		if own.Model != "" {
+			d.spec.Model = own.Model
+		}
+		return d.spec.Model, own.MaxTokens, nil
+	}
+	if err := d.length(); err != nil {
+		return "", 0, err
+	}
+	return d.spec.Model, d.spec.MaxTokens, nil
+}

@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/search"
+)
+
+// Numbers of hits that a reranker reads.
+const (
+	DefaultRerank = 50   // where neither Options.RerankDepth nor Query.Rerank says otherwise
+	MaxRerank     = 1000 // at most
+)
+
+// Reranker is a second stage: it reads a query and a text together, and says how well
+// the text answers it. Such are a cross-encoder in a folder (encoder/onnx, encoder/native:
+// OpenCross), a server (engine/rerank: New) and a function (engine/rerank: Func).
+// engine/rerank/reranktest tests whether one keeps what is promised here.
+//
+// It may have a method Name() string, by which Stats and errors call it.
+type Reranker interface {
+	// Rerank returns a score for each text, in their order; higher is better. Scores are
+	// finite, and need be comparable within one call alone. It is safe for concurrent use,
+	// changes none of its arguments, and ends soon after ctx.
+	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
+}
+
+// Rerank asks r for the scores of texts, and holds it to its contract: what it fails
+// with, another number of scores than texts, and one that is not finite are an
+// ErrReranker, which wraps the cause. Once ctx is done it returns its error as the
+// cause, and waits for r no longer. r is not asked about no texts.
+func Rerank(ctx context.Context, r Reranker, query string, texts []string) ([]float64, error) {
+	failed := func(err error) error {
+		return fmt.Errorf("%w: %sreranking %d texts: %w", ErrReranker, named(r), len(texts), err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, failed(err)
+	}
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	type answer struct {
+		scores []float64
+		err    error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		scores, err := r.Rerank(ctx, query, texts)
+		answers <- answer{scores, err}
+	}()
+	var a answer
+	select {
+	case a = <-answers:
+	case <-ctx.Done():
+		a.err = ctx.Err()
+	}
+	switch {
+	case a.err != nil:
+		return nil, failed(a.err)
+	case len(a.scores) != len(texts):
+		return nil, failed(fmt.Errorf("it gave %d scores", len(a.scores)))
+	}
+	for i, s := range a.scores {
+		if math.IsNaN(s) || math.IsInf(s, 0) {
+			return nil, failed(fmt.Errorf("it gave text %d the score %v, which is not finite", i, s))
+		}
+	}
+	return a.scores, nil
+}
+
+// RerankerName is how a reranker is called: "unnamed" where it does not say, "" for none.
+func RerankerName(r Reranker) string {
+	if r == nil {
+		return ""
+	}
+	if n, ok := r.(interface{ Name() string }); ok {
+		return cmp.Or(n.Name(), "unnamed")
+	}
+	return "unnamed"
+}
+
+// named is the name of a reranker as it stands before other words.
+func named(r Reranker) string {
+	if n, ok := r.(interface{ Name() string }); ok && n.Name() != "" {
+		return n.Name() + ": "
+	}
+	return ""
+}
+
+// WithReranker is db with a second stage, as it were opened with Options.Reranker: in
+// this process, whoever has the database open, and in place of db's own. depth is as
+// Options.RerankDepth. Without a reranker it is db. Close closes db, and not the reranker.
+func WithReranker(db Database, r Reranker, depth int) Database {
+	if r == nil {
+		return db
+	}
+	score := func(ctx context.Context, query string, texts []string) ([]float64, error) {
+		return Rerank(ctx, r, query, texts)
+	}
+	return reranked{db, RerankerName(r), stage{depth, score, db.Search, db.SearchBatch, db.Explain}}
+}
+
+type reranked struct {
+	Database
+	name  string
+	stage stage
+}
+
+// Search implements Database.
+func (d reranked) Search(ctx context.Context, q Query) (Result, error) { return d.stage.one(ctx, q) }
+
+// SearchBatch implements Database.
+func (d reranked) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) {
+	return d.stage.many(ctx, qs)
+}
+
+// Explain implements Database.
+func (d reranked) Explain(ctx context.Context, q Query, id string) (Explanation, error) {
+	return d.stage.explained(ctx, q, id)
+}
+
+// Stats implements Database.
+func (d reranked) Stats(ctx context.Context) (Stats, error) {
+	s, err := d.Database.Stats(ctx)
+	s.Reranker = d.name
+	return s, err
+}
+
+// stage is the second stage behind searches of a first one, which is not asked to rerank.
+// It runs when the first stage is done with its state.
+type stage struct {
+	depth   int                                                                        // 0 means DefaultRerank
+	score   func(ctx context.Context, query string, texts []string) ([]float64, error) // nil for no reranker
+	search  func(context.Context, Query) (Result, error)
+	batch   func(context.Context, []Query) ([]Result, error)
+	explain func(context.Context, Query, string) (Explanation, error)
+}
+
+// secondStage is that of an engine, whose Close cancels it.
+func (e *Engine) secondStage() stage {
+	s := stage{depth: e.o.RerankDepth, search: e.search, batch: e.searchBatch, explain: e.explain}
+	if e.o.Reranker != nil {
+		s.score = func(ctx context.Context, query string, texts []string) (scores []float64, err error) {
+			ctx, done, err := e.work(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer done(&err)
+			return Rerank(ctx, e.o.Reranker, query, texts)
+		}
+	}
+	return s
+}
+
+// plan is what the first stage is asked for instead of q, and how many of its hits are
+// reranked, 0 for none.
+func (s stage) plan(q Query) (first Query, n int, err error) {
+	text := !blankText(q.Text)
+	switch {
+	case q.Rerank > MaxRerank:
+		return q, 0, fmt.Errorf("%w: reranking of %d hits; use 1 to %d, 0 for the default, or a negative number for none", ErrInvalid, q.Rerank, MaxRerank)
+	case q.Rerank > 0 && s.score == nil:
+		return q, 0, ErrNoReranker
+	case q.Rerank > 0 && !text:
+		return q, 0, fmt.Errorf("%w: a query without a text cannot be reranked; give it one, or leave Rerank out", ErrInvalid)
+	case q.Rerank >= 0 && s.score != nil && text:
+		n = cmp.Or(q.Rerank, s.depth, DefaultRerank)
+	}
+	first = q
+	first.Rerank = -1
+	k := cmp.Or(q.K, search.DefaultK)
+	if q.Offset >= n || k < 0 || q.Offset < 0 || k+q.Offset > MaxK { // a page behind what is reranked, or none that can be
+		return first, 0, nil
+	}
+	first.K, first.Offset = max(k+q.Offset, n), 0
+	return first, n, nil
+}
+
+// one is Search.
+func (s stage) one(ctx context.Context, q Query) (Result, error) {
+	ctx = promptly(ctx)
+	first, n, err := s.plan(q)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := s.search(ctx, first)
+	if err == nil && n > 0 {
+		err = s.rerank(ctx, q, n, &res)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return res, nil
+}
+
+// rerankedBesides is how many queries of a batch are reranked at a time: most of their
+// time may be spent waiting for a server.
+const rerankedBesides = 8
+
+// many is SearchBatch.
+func (s stage) many(ctx context.Context, qs []Query) ([]Result, error) {
+	ctx = promptly(ctx)
+	first, ns := make([]Query, len(qs)), make([]int, len(qs))
+	for i, q := range qs {
+		var err error
+		if first[i], ns[i], err = s.plan(q); err != nil {
+			return nil, &QueryError{Position: i, Err: err}
+		}
+	}
+	results, err := s.batch(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	g, within := errgroup.WithContext(ctx)
+	within = promptly(within)
+	g.SetLimit(rerankedBesides)
+	for i, n := range ns {
+		if n == 0 || within.Err() != nil {
+			continue
+		}
+		g.Go(func() error {
+			if err := s.rerank(within, qs[i], n, &results[i]); err != nil {
+				return &QueryError{Position: i, Err: err}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, misplaced(ctx, err, 0)
+	}
+	return results, ctx.Err()
+}
+
+// rerank puts the first n hits of the first stage in the order of their scores; the rest
+// follow as they are. Of all the page of q stays.
+func (s stage) rerank(ctx context.Context, q Query, n int, res *Result) error {
+	began := time.Now()
+	n = min(n, len(res.Hits))
+	if err := s.order(ctx, q.Text, res.Hits[:n]); err != nil {
+		return err
+	}
+	for i := range res.Hits {
+		res.Hits[i].Rank = i + 1
+	}
+	from := min(q.Offset, len(res.Hits))
+	res.Hits = slices.Clip(res.Hits[from:min(from+cmp.Or(q.K, search.DefaultK), len(res.Hits))])
+	res.Trace.reranked(n, began)
+	return nil
+}
+
+// order has the reranker read hits as they are shown, and sorts them by its scores.
+func (s stage) order(ctx context.Context, query string, hits []Hit) error {
+	texts := make([]string, len(hits))
+	for i, h := range hits {
+		texts[i] = chunk.Passage(h.Title, h.Text)
+	}
+	scores, err := s.score(ctx, query, texts)
+	if err != nil {
+		return err
+	}
+	for i, x := range scores {
+		hits[i].Rerank, hits[i].Reranked = x, true
+	}
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Rerank, a.Rerank) })
+	return nil
+}
+
+func (t *Trace) reranked(n int, began time.Time) {
+	if n > 0 {
+		t.Reranked = n
+		t.Steps = append(t.Steps, Step{"rerank", time.Since(began)})
+	}
+}
+
+// explained is Explain: the place of a document is that behind the reranker.
+func (s stage) explained(ctx context.Context, q Query, id string) (Explanation, error) {
+	ctx = promptly(ctx)
+	front := q // a page decides about no place
+	front.Offset = 0
+	first, n, err := s.plan(front)
+	if err != nil {
+		return Explanation{}, err
+	}
+	if n > 0 {
+		q = front
+	}
+	q.Rerank = -1
+	x, err := s.explain(ctx, q, id)
+	if err != nil || n == 0 {
+		return x, err
+	}
+	first.K, first.PerChunk, first.Collapse = n, false, false
+	res, err := s.search(ctx, first)
+	if err != nil {
+		return Explanation{}, err
+	}
+	began := time.Now()
+	if err := s.order(ctx, q.Text, res.Hits); err != nil {
+		return Explanation{}, err
+	}
+	for i, h := range res.Hits {
+		if h.ID == x.ID {
+			x.Rerank, x.Reranked, x.Rank = h.Rerank, true, i+1
+		}
+	}
+	x.Trace.reranked(len(res.Hits), began)
+	return x, nil
+}

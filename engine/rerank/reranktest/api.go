@@ -1,0 +1,182 @@
+package reranktest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// API is a server that reranks in the shapes of Cohere (documents) and of Text Embeddings
+// Inference (texts), whichever a request has, by Score, and misbehaves as it is told.
+type API struct {
+	URL string
+	// Next, if not nil, says how call number n, from 0, goes wrong. It is called by one
+	// goroutine at a time and not changed while there are calls.
+	Next func(n int) Fault
+	// Delay is how long each call takes.
+	Delay time.Duration
+	// Most is how many texts it takes in a call; 0 means any number.
+	Most int
+
+	mu      sync.Mutex
+	running int
+	most    int
+	calls   []Call
+}
+
+// Call is one that was made.
+type Call struct {
+	Path, Auth, Body string
+	Query            string
+	Texts            []string
+}
+
+// Fault is what is wrong with an answer. The zero Fault is none.
+type Fault struct {
+	Status int                          // other than 200
+	After  string                       // Retry-After
+	Body   string                       // in place of the answer
+	Cut    bool                         // the connection breaks in the middle of the answer
+	Spoil  func(r []map[string]any) any // other results, in place of those in their order
+}
+
+// NewAPI starts a server for as long as the test runs.
+func NewAPI(t testing.TB) *API {
+	a := &API{}
+	s := httptest.NewServer(a)
+	t.Cleanup(s.Close)
+	a.URL = s.URL
+	return a
+}
+
+// Calls are those that were made so far, and the most at a time.
+func (a *API) Calls() (calls []Call, most int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.calls), a.most
+}
+
+// Score is the share of the query's words that stand in the text, less a little for its
+// length.
+func Score(query, text string) float64 {
+	words := strings.Fields(strings.ToLower(query))
+	if len(words) == 0 {
+		return 0
+	}
+	n := 0
+	for _, w := range words {
+		if strings.Contains(strings.ToLower(text), w) {
+			n++
+		}
+	}
+	return float64(n)/float64(len(words)) - float64(len(text))*1e-7
+}
+
+// Scores are those of texts: a Rerank for rerank.Func.
+func Scores(_ context.Context, query string, texts []string) ([]float64, error) {
+	out := make([]float64, len(texts))
+	for i, t := range texts {
+		out[i] = Score(query, t)
+	}
+	return out, nil
+}
+
+// ServeHTTP answers one call.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Query     string
+		Documents []string
+		Texts     []string
+	}
+	var raw json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&raw); err != nil || json.Unmarshal(raw, &in) != nil {
+		http.Error(w, `{"message":"no JSON"}`, http.StatusBadRequest)
+		return
+	}
+	tei := in.Texts != nil
+	texts := append(in.Documents, in.Texts...)
+	f := a.begin(Call{Path: r.URL.Path, Auth: r.Header.Get("Authorization"), Body: string(raw), Query: in.Query, Texts: texts})
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.running--
+	}()
+	select {
+	case <-time.After(a.Delay):
+	case <-r.Context().Done():
+		return
+	}
+	if a.Most > 0 && len(texts) > a.Most {
+		f = Fault{Status: http.StatusRequestEntityTooLarge, Body: fmt.Sprintf(`{"error":"batch size %d > maximum allowed batch size %d","error_type":"Validation"}`, len(texts), a.Most)}
+	}
+	w.Header().Set("X-Request-Id", "req-1")
+	if f.After != "" {
+		w.Header().Set("Retry-After", f.After)
+	}
+	if f.Status != 0 || f.Body != "" {
+		w.WriteHeader(max(f.Status, http.StatusOK))
+		fmt.Fprint(w, f.Body)
+		return
+	}
+	body, err := json.Marshal(results(in.Query, texts, tei, f))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	if f.Cut {
+		w.Write(body[:len(body)/2])
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	w.Write(body)
+}
+
+// begin counts a call.
+func (a *API) begin(c Call) (f Fault) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.Next != nil {
+		f = a.Next(len(a.calls))
+	}
+	a.calls = append(a.calls, c)
+	a.running++
+	a.most = max(a.most, a.running)
+	return f
+}
+
+// results are the answer, best first.
+func results(query string, texts []string, tei bool, f Fault) any {
+	name := "relevance_score"
+	if tei {
+		name = "score"
+	}
+	list := make([]map[string]any, len(texts))
+	for i, t := range texts {
+		list[i] = map[string]any{"index": i, name: Score(query, t)}
+	}
+	slices.SortStableFunc(list, func(x, y map[string]any) int {
+		switch a, b := x[name].(float64), y[name].(float64); {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return 0
+	})
+	var all any = list
+	if f.Spoil != nil {
+		all = f.Spoil(list)
+	}
+	if tei {
+		return all
+	}
+	return map[string]any{"id": "r-1", "model": "m", "results": all, "usage": map[string]int{"total_tokens": 7}}
+}

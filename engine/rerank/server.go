@@ -1,0 +1,186 @@
+package rerank
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/internal/post"
+)
+
+// ErrServer is wrapped by errors of a server that cannot be reached, refuses a call, or
+// answers other than it should.
+var ErrServer = errors.New("rerank server")
+
+// KeyVariable is the variable of the environment that holds the key by default.
+const KeyVariable = "RERANK_API_KEY"
+
+// Options shape a Server. URL is all that must be given.
+type Options struct {
+	// URL is what is posted to, such as https://api.jina.ai/v1/rerank; without a path
+	// /rerank is put behind it.
+	URL string
+	// Model as the server calls it; "" leaves the choice to the server.
+	Model string
+	// Shape of requests and answers; "" means Cohere where there is a Model, else TEI,
+	// whose servers have one model.
+	Shape Shape
+	// Key is the variable of the environment that holds the key; "" means KeyVariable.
+	// Where it is empty no key is sent.
+	Key string
+	// BatchTexts is the most texts of one call; 0 means 1,000 for Cohere and 32 for TEI,
+	// what these servers take by default. Texts that need several calls are scored apart
+	// from each other: that is right for every server that reads one text at a time.
+	BatchTexts int
+	// Concurrency is how many calls go on at a time, of all searches together; 0 means 8.
+	Concurrency int
+	// Retries is how often a call is tried again that got status 429 or 5xx, or no
+	// answer; 0 means 3, below 0 never.
+	Retries int
+	// Timeout is how long one try may take; 0 means 30 s.
+	Timeout time.Duration
+	// HTTP makes the calls; nil means a client that follows no redirection.
+	HTTP *http.Client
+}
+
+// Server is a reranker behind a URL. It is safe for concurrent use.
+type Server struct {
+	o     Options
+	shape shape
+	post  post.Client
+	calls chan struct{} // holds a value for each call in progress
+}
+
+// New returns the reranker of a server. It asks nobody: what is wrong with the key, or with
+// the server, is an error of Rerank, which wraps ErrServer. Options that cannot be are an
+// error that names them.
+func New(o Options) (*Server, error) {
+	if o.Shape == "" {
+		o.Shape = TEI
+		if o.Model != "" {
+			o.Shape = Cohere
+		}
+	}
+	s := &Server{o: o}
+	switch o.Shape {
+	case Cohere:
+		s.shape = cohereShape
+	case TEI:
+		s.shape = teiShape
+	default:
+		return nil, fmt.Errorf("rerank: shape %q; use %s or %s", o.Shape, Cohere, TEI)
+	}
+	if o.BatchTexts < 0 || o.Concurrency < 0 || o.Concurrency > 1024 || o.Timeout < 0 {
+		return nil, fmt.Errorf("rerank: batches of %d texts, %d calls at a time, %s a call; use positive numbers, at most 1,024 calls",
+			o.BatchTexts, o.Concurrency, o.Timeout)
+	}
+	if o.Shape == TEI && o.Model != "" {
+		return nil, fmt.Errorf("rerank: model %q for a server of shape %s, which has one model alone; leave it out, or use shape %s", o.Model, TEI, Cohere)
+	}
+	url, err := endpoint(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("rerank: %w", err)
+	}
+	variable := cmp.Or(o.Key, KeyVariable)
+	key := strings.TrimSpace(os.Getenv(variable))
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("rerank: the value of %s is no key: it holds a blank, a line break or a letter beyond ASCII", variable)
+	}
+	s.o.BatchTexts = cmp.Or(o.BatchTexts, s.shape.batch)
+	s.calls = make(chan struct{}, cmp.Or(o.Concurrency, 8))
+	s.post = post.Client{
+		Err: ErrServer, URL: url, Key: key, KeyHint: "set " + variable + " to a key that may rerank",
+		Nobody: "check the address, and that the server runs", Retries: cmp.Or(o.Retries, 3), Timeout: cmp.Or(o.Timeout, 30*time.Second),
+		HTTP: o.HTTP, Message: message,
+	}
+	return s, nil
+}
+
+// endpoint is the URL that is posted to.
+func endpoint(url string) (string, error) {
+	whole, err := post.CheckURL(url, "")
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(whole, "://")
+	if _, path, _ := strings.Cut(rest, "/"); path == "" {
+		return post.CheckURL(url, "rerank")
+	}
+	return url, nil // with the slash that may stand at its end
+}
+
+// Name is the model, or the address of a server whose model is not named.
+func (s *Server) Name() string { return cmp.Or(s.o.Model, s.post.URL) }
+
+// Rerank implements engine.Reranker: calls of up to Options.BatchTexts texts, several
+// at a time. The first that fails ends the others.
+func (s *Server) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	out := make([]float64, len(texts))
+	g, ctx := errgroup.WithContext(ctx)
+	for from := 0; from < len(texts); {
+		select {
+		case s.calls <- struct{}{}:
+		case <-ctx.Done():
+			if err := g.Wait(); err != nil {
+				return nil, err
+			}
+			return nil, ctx.Err()
+		}
+		at, to := from, min(from+s.o.BatchTexts, len(texts))
+		g.Go(func() error {
+			defer func() { <-s.calls }()
+			return s.call(ctx, out[at:to], query, texts[at:to])
+		})
+		from = to
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// call makes one call.
+func (s *Server) call(ctx context.Context, out []float64, query string, texts []string) error {
+	limit := int64(1 << 20) // of an answer, in which some servers send the texts back
+	sent := make([]string, len(texts))
+	for i, t := range texts {
+		if sent[i] = t; t == "" {
+			sent[i] = " " // servers refuse a text of nothing
+		}
+		limit += 6*int64(len(t)) + 1024
+	}
+	answer := s.shape.answer()
+	if err := s.post.Post(ctx, s.shape.request(s.o.Model, query, sent), answer, limit); err != nil {
+		return err
+	}
+	if err := place(out, answer.scores()); err != nil {
+		return fmt.Errorf("%w: POST %s: %w", ErrServer, s.post.URL, err)
+	}
+	return nil
+}
+
+// place puts scores where their indices say, each place once.
+func place(out []float64, scores []scored) error {
+	if len(scores) != len(out) {
+		return fmt.Errorf("the answer has %d scores for %d texts", len(scores), len(out))
+	}
+	taken := make([]bool, len(out))
+	for i, s := range scores {
+		switch {
+		case s.index == nil || s.score == nil:
+			return fmt.Errorf("result %d of the answer has no index or no score", i)
+		case *s.index < 0 || *s.index >= len(out) || taken[*s.index]:
+			return fmt.Errorf("result %d of the answer is said to be that of text %d, of %d, or is there twice", i, *s.index, len(out))
+		}
+		taken[*s.index] = true
+		out[*s.index] = *s.score
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package rerank
+
+import "encoding/json"
+
+// Shape is that of a server's requests and answers.
+type Shape string
+
+// Shapes that are known.
+const (
+	// Cohere is {"model", "query", "documents", "top_n"}, answered by {"results":
+	// [{"index", "relevance_score"}]}: the shape of Cohere, Jina, vLLM, llama.cpp, Infinity,
+	// LiteLLM, and of lexsem serve.
+	Cohere Shape = "cohere"
+	// TEI is {"query", "texts"}, answered by [{"index", "score"}]: the shape of Text
+	// Embeddings Inference. Raw scores are asked for, and that texts are cut at the
+	// model's limit.
+	TEI Shape = "tei"
+)
+
+// shape is one of them.
+type shape struct {
+	batch   int // texts that servers take in a call
+	request func(model, query string, texts []string) any
+	answer  func() answer
+}
+
+// answer is what is decoded of one.
+type answer interface{ scores() []scored }
+
+// scored is a result; what is missing is nil.
+type scored struct {
+	index *int
+	score *float64
+}
+
+var cohereShape = shape{
+	batch: 1000,
+	request: func(model, query string, texts []string) any {
+		return cohereRequest{model, query, texts, len(texts)}
+	},
+	answer: func() answer { return new(cohereAnswer) },
+}
+
+type cohereRequest struct {
+	Model     string   `json:"model,omitempty"`
+	Query     string   `json:"query"`
+	Documents []string `json:"documents"`
+	TopN      int      `json:"top_n"`
+}
+
+type cohereAnswer struct {
+	Results []struct {
+		Index *int     `json:"index"`
+		Score *float64 `json:"relevance_score"`
+	} `json:"results"`
+}
+
+func (a *cohereAnswer) scores() (out []scored) {
+	for _, r := range a.Results {
+		out = append(out, scored{r.Index, r.Score})
+	}
+	return out
+}
+
+var teiShape = shape{
+	batch: 32,
+	request: func(_, query string, texts []string) any {
+		return teiRequest{query, texts, true, true}
+	},
+	answer: func() answer { return new(teiAnswer) },
+}
+
+type teiRequest struct {
+	Query    string   `json:"query"`
+	Texts    []string `json:"texts"`
+	Raw      bool     `json:"raw_scores"`
+	Truncate bool     `json:"truncate"`
+}
+
+type teiAnswer []struct {
+	Index *int     `json:"index"`
+	Score *float64 `json:"score"`
+}
+
+func (a *teiAnswer) scores() (out []scored) {
+	for _, r := range *a {
+		out = append(out, scored{r.Index, r.Score})
+	}
+	return out
+}
+
+// message reads the body of an error: Cohere says message, Jina and Infinity detail, TEI
+// error, others as OpenAI does an error with a message.
+func message(body []byte) (string, bool) {
+	var e map[string]json.RawMessage
+	if json.Unmarshal(body, &e) != nil {
+		return "", false
+	}
+	for _, name := range []string{"message", "detail", "error"} {
+		var said string
+		if json.Unmarshal(e[name], &said) == nil && said != "" {
+			return said, false
+		}
+		var inner struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(e[name], &inner) == nil && inner.Message != "" {
+			return inner.Message, false
+		}
+	}
+	return "", false
+}
