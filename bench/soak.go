@@ -103,8 +103,8 @@ var soakFigures = map[string]func(SoakSample) float64{
 
 // RunSoak uses one database for a long time: each worker reads 70 times, stores 20
 // and deletes 10 documents of 100 operations, one a commit, and holds what it gets
-// against what it has stored and deleted itself. Deleted documents come again with
-// new contents, so there are about as many at any time. Then the database is closed,
+// against what it has stored and deleted itself. Half of what is stored takes the place
+// of documents that are gone, so there are about as many at any time. Then the database is closed,
 // opened, verified and compared with what was acknowledged. It works through the API of
 // package engine alone. ErrWrong, with the report, if an answer was wrong.
 func RunSoak(ctx context.Context, o SoakOptions) (r *SoakReport, err error) {
@@ -167,6 +167,7 @@ type soakWorker struct {
 	mu                            sync.Mutex
 	texts                         map[int]uint64 // sums of the texts of its documents; none of a deleted one
 	all                           []int          // its numbers
+	gone                          []int          // those of documents that it has deleted
 	done                          int            // operations since the last sample
 	took                          []time.Duration
 	reads, writes, deletes, wrong int
@@ -294,6 +295,8 @@ func (s *soak) sample() (SoakSample, error) {
 func (x *soakWorker) operate(ctx context.Context) error {
 	n := x.all[x.rng.IntN(len(x.all))]
 	switch p := x.rng.IntN(100); {
+	case p >= 70 && p < 80 && len(x.gone) > 0:
+		return x.store(ctx, x.gone[x.rng.IntN(len(x.gone))])
 	case p < 20:
 		return x.get(ctx, n)
 	case p < 70:
@@ -365,7 +368,12 @@ func (x *soakWorker) store(ctx context.Context, n int) error {
 	if _, err := x.s.e.Upsert(ctx, docs); err != nil {
 		return err
 	}
-	x.count(&x.writes, func() { x.texts[n] = x.s.sum(docs[0].Text) })
+	x.count(&x.writes, func() {
+		x.texts[n] = x.s.sum(docs[0].Text)
+		if i := slices.Index(x.gone, n); i >= 0 {
+			x.gone = slices.Delete(x.gone, i, i+1)
+		}
+	})
 	return nil
 }
 
@@ -377,6 +385,8 @@ func (x *soakWorker) remove(ctx context.Context, n int) error {
 	x.count(&x.deletes, func() {
 		if _, live := x.texts[n]; live != (gone == 1) {
 			x.found("deleting document %d: %d were there, want %v", n, gone, live)
+		} else if live {
+			x.gone = append(x.gone, n)
 		}
 		delete(x.texts, n)
 	})

@@ -29,7 +29,7 @@ func TestSoak(t *testing.T) {
 	operations := 0
 	for _, s := range r.Samples {
 		operations += s.Operations
-		if s.Documents < 100 || s.Documents > 400 || s.Disk <= 0 || s.Files < 3 || s.Goroutines < 2 {
+		if s.Documents < 350 || s.Documents > 400 || s.Disk <= 0 || s.Files < 3 || s.Goroutines < 2 {
 			t.Errorf("sample %+v", s)
 		}
 	}
