@@ -32,10 +32,6 @@ type sides struct {
 	scales []float32 // of each
 }
 
-// Sizes of the whole numbers of a query. With codes of 8 bits, the products of larger ones do
-// not fit the 16 bits that AVX2 adds them in.
-const fineTop, coarseTop = 127, 63
-
 // NewQuery makes a query of states [n × dim], row by row, as the encoder gives them. weights
 // has one for each row, nil for all 1; rows of weight 0 and those that skip (encoder.Tokens.Special, or nil)
 // marks are left out. bases are all that codes may have been made with. ErrLength, ErrNotFinite,
@@ -75,13 +71,14 @@ func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis)
 		if err != nil {
 			return nil, err
 		}
-		q.views = append(q.views, view{b, sidesOf(at, b.rank, fineTop), sidesOf(at, b.rank, coarseTop)})
+		q.views = append(q.views, view{b, sidesOf(at, b.rank, 4), sidesOf(at, b.rank, 8)})
 	}
 	return q, nil
 }
 
-// sidesOf rounds the directions of rows.
-func sidesOf(rows []float32, rank int, top float32) sides {
+// sidesOf rounds the directions of rows, to be compared with codes of so many bits.
+func sidesOf(rows []float32, rank, bits int) sides {
+	top := float32(vec.SimTop(bits))
 	n, wide := len(rows)/rank, 4*groupsOf(rank)
 	tall := (n + vec.SimTokens - 1) / vec.SimTokens * vec.SimTokens
 	s := sides{codes: make([]int8, tall*wide), sums: make([]int32, tall), scales: make([]float32, n)}

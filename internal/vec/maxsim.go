@@ -11,6 +11,15 @@ const (
 	SimTokens = 4
 )
 
+// SimTop is the largest component of a query beside codes of so many bits. AVX2 adds two products in 16 bits,
+// which larger ones than 63 would overflow with codes of eight.
+func SimTop(bits int) int {
+	if bits == 8 {
+		return 63
+	}
+	return 127
+}
+
 // SimKernel names the instruction set that MaxSim uses on this machine: "avx512-vnni", "avx2",
 // "neon-dotprod", "neon" or "go".
 func SimKernel() string { return int8Kernel }
@@ -47,8 +56,8 @@ type Sim struct {
 //	scale_j · Σ_i q_ti · (2c_ji − (2^Bits − 1))
 //
 // where that is more. q has the tokens one after another, of whole groups of four components; sums are those of
-// their components, and their number is a multiple of SimTokens. Components of q are in [-127, 127], with 8 bits in [-63, 63],
-// and each token has at most MaxInt8Dim/64 of them. best must not hold NaN. The numbers are the same on every machine.
+// their components, and their number is a multiple of SimTokens. Components of q are in
+// [-SimTop, SimTop], and each token has at most MaxInt8Dim/64 of them. best must not hold NaN. The numbers are the same on every machine.
 func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
 	n := len(sums)
 	if n == 0 {

@@ -21,10 +21,7 @@ func TestMaxSimKernels(t *testing.T) {
 			if groups%3 == 0 { // the largest sums there are
 				clear(sums)
 				for i := range q {
-					q[i] = 127
-					if bits == 8 {
-						q[i] = 63
-					}
+					q[i] = int8(SimTop(bits))
 					sums[i/(4*groups)] += int32(q[i])
 				}
 				for i := range s.Block {

@@ -8,10 +8,7 @@ import (
 
 // simInput is a query and a block, of any numbers that there may be.
 func simInput(r *rand.Rand, tokens, groups, bits int) (q []int8, sums []int32, s *Sim) {
-	most := 127
-	if bits == 8 {
-		most = 63
-	}
+	most := SimTop(bits)
 	q, sums = make([]int8, 4*tokens*groups), make([]int32, tokens)
 	for i := range q {
 		q[i] = int8(r.IntN(2*most+1) - most)
