@@ -38,6 +38,9 @@ type TuneOptions struct {
 	// Against are the systems that System has to beat, with shipped constants; nil
 	// means DefaultRivals, of a system that is no fusion dense.
 	Against []string
+	// From is the setting that the search begins with and that others are compared
+	// with, by what differs from the shipped one; nil means the shipped one.
+	From Constants
 	// Search is SearchCoordinate (also "") or SearchGrid.
 	Search string
 }
@@ -46,7 +49,9 @@ type TuneOptions struct {
 var DefaultRivals = []string{"dense", "rlr", "rlr-local", "bm25", "rrf:rlr", "convex:rlr"}
 
 // Tune chooses constants of a system on the dev half of the queries of several
-// corpora and tells what they give on the test half, beside the shipped ones. A task
+// corpora and tells what they give on the test half, beside those it began with. Chosen
+// is the best aim (see Aim) of those with which no set of the dev half loses more than
+// Tolerance by what it began with. A task
 // that a corpus has no queries of is left out there, and named. Every text is encoded
 // once, candidates of a fusion are found once for each value of what names them. All
 // corpora are in memory with their vectors, and some 20 KiB of candidates for each
@@ -84,6 +89,7 @@ type tuner struct {
 
 	prepared string            // the constants that candidates are of
 	known    map[string]*trial // by Constants.String
+	start    *trial
 }
 
 // tuned is a corpus with what is asked of it.
@@ -108,6 +114,7 @@ type trial struct {
 	constants Constants
 	scores    [][]float64 // set → query
 	dev       Aim
+	loss      float64 // the most that a set of the dev half loses by the start
 }
 
 func newTuner(o TuneOptions) (*tuner, error) {
@@ -186,6 +193,17 @@ func (t *tuner) checkTrials() error {
 			t.Trials = append(t.Trials, Trial{c.Name, c.Try})
 		}
 	}
+	from := Constants{}
+	for name, v := range t.From {
+		if err := (Trial{name, []float64{v}}).check(); err != nil {
+			return err
+		}
+		if !slices.Contains(t.system.Constants, name) {
+			return fmt.Errorf("%w: %s does not depend on %s; its constants are %s", ErrOption, t.System, name, strings.Join(t.system.Constants, ", "))
+		}
+		from = from.with(name, v)
+	}
+	t.From = from
 	points := 1
 	for i, trial := range t.Trials {
 		if err := trial.check(); err != nil {
@@ -329,6 +347,14 @@ func (t *tuner) try(ctx context.Context, cs Constants) (*trial, error) {
 		}
 	}
 	out.dev = t.aim(out.scores, DevHalf)
+	if t.start == nil {
+		t.start = out
+	}
+	sets, _ := t.asks(DevHalf)
+	for _, at := range sets {
+		s := t.sets[at]
+		out.loss = max(out.loss, stat.Mean(s.values(t.start.scores[at], DevHalf))-stat.Mean(s.values(out.scores[at], DevHalf)))
+	}
 	t.known[key] = out
 	if t.Progress != nil {
 		t.Progress(Progress{Stage: "try " + key, Done: len(t.known), Total: len(t.known)})
@@ -392,22 +418,22 @@ func (c *tuned) try(ctx context.Context, task int, cs Constants) ([]float64, err
 
 // choose finds the constants of the best aim on the dev half.
 func (t *tuner) choose(ctx context.Context) (*trial, error) {
-	best, err := t.try(ctx, Constants{})
+	best, err := t.try(ctx, t.From)
 	if err != nil {
 		return nil, err
 	}
 	if t.Search == SearchGrid {
-		return t.grid(ctx, best, Constants{}, t.Trials)
+		return t.grid(ctx, best, t.From, t.Trials)
 	}
 	for moved := true; moved; {
 		moved = false
 		for _, constant := range t.Trials {
-			for _, cs := range around(best.constants, constant) {
+			for _, cs := range t.around(best.constants, constant) {
 				next, err := t.try(ctx, cs)
 				if err != nil {
 					return nil, err
 				}
-				if next.dev.better(best.dev) {
+				if next.better(best) {
 					best, moved = next, true
 				}
 			}
@@ -421,13 +447,13 @@ func (t *tuner) choose(ctx context.Context) (*trial, error) {
 func (t *tuner) grid(ctx context.Context, best *trial, at Constants, ahead []Trial) (*trial, error) {
 	if len(ahead) == 0 {
 		next, err := t.try(ctx, at)
-		if err == nil && next.dev.better(best.dev) {
+		if err == nil && next.better(best) {
 			best = next
 		}
 		return best, err
 	}
 	var err error
-	for _, cs := range around(at, ahead[0]) {
+	for _, cs := range t.around(at, ahead[0]) {
 		if best, err = t.grid(ctx, best, cs, ahead[1:]); err != nil {
 			return nil, err
 		}
@@ -435,12 +461,20 @@ func (t *tuner) grid(ctx context.Context, best *trial, at Constants, ahead []Tri
 	return best, nil
 }
 
-// around are the points with another value of one constant, the shipped one first.
-func around(at Constants, of Trial) []Constants {
-	shipped := at.only(func(name string) bool { return name != of.Name })
-	out := []Constants{shipped}
+// better tells whether tr may be chosen before other.
+func (tr *trial) better(other *trial) bool {
+	return tr.loss <= Tolerance+1e-9 && tr.dev.better(other.dev)
+}
+
+// around are the points with another value of one constant, that of the start first.
+func (t *tuner) around(at Constants, of Trial) []Constants {
+	first := at.only(func(name string) bool { return name != of.Name })
+	if v, ok := t.From[of.Name]; ok {
+		first[of.Name] = v
+	}
+	out := []Constants{first}
 	for _, v := range of.Values {
-		if cs := at.with(of.Name, v); cs.String() != shipped.String() {
+		if cs := at.with(of.Name, v); cs.String() != first.String() {
 			out = append(out, cs)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Tolerance is how far a set may lie below the best rival, or below what is shipped,
+// Tolerance is how far a set may lie below the best rival, or below the start,
 // and count as level: 0.3 of a hundred.
 const Tolerance = 0.003
 
@@ -90,10 +90,12 @@ type TuneReport struct {
 	// Points is how many settings of the constants were tried.
 	Points int `json:"points"`
 	// Rows have every value of every constant beside the chosen values of the others.
-	Rows    []TuneRow `json:"rows"`
-	Shipped TunePoint `json:"shipped"`
-	Chosen  TunePoint `json:"chosen"`
-	// Gain is Chosen less Shipped on the test half.
+	Rows []TuneRow `json:"rows"`
+	// Start is what the others are compared with: the shipped constants, unless the
+	// search began with others.
+	Start  TunePoint `json:"start"`
+	Chosen TunePoint `json:"chosen"`
+	// Gain is Chosen less Start on the test half.
 	Gain Estimate `json:"gain"`
 	// Confirmed tells that the interval of Gain is above 0 and no set of the test half
 	// loses (TuneSet.Loses). Constants that are not confirmed should not be shipped.
@@ -107,10 +109,13 @@ type TuneReport struct {
 type TuneRow struct {
 	Constant string `json:"constant"`
 	// Value is nil where the shipped one follows the corpus.
-	Value   *float64 `json:"value"`
-	Shipped bool     `json:"shipped,omitempty"`
-	Chosen  bool     `json:"chosen,omitempty"`
-	Dev     Aim      `json:"dev"`
+	Value  *float64 `json:"value"`
+	Start  bool     `json:"start,omitempty"`
+	Chosen bool     `json:"chosen,omitempty"`
+	Dev    Aim      `json:"dev"`
+	// Loss is the most that a set of the dev half loses by Start. A setting that loses more
+	// than Tolerance is not chosen.
+	Loss float64 `json:"loss"`
 }
 
 // TunePoint is a setting of all constants, on both halves.
@@ -138,12 +143,12 @@ type TuneSet struct {
 	Queries int     `json:"queries"`
 	Rival   string  `json:"rival"` // the best there
 	Best    float64 `json:"best"`  // what it reaches
-	Shipped float64 `json:"shipped"`
+	Start   float64 `json:"start"`
 	Chosen  float64 `json:"chosen"`
-	// ShippedLead and ChosenLead are over Rival, Gain is Chosen less Shipped.
-	ShippedLead Estimate `json:"shipped_lead"`
-	ChosenLead  Estimate `json:"chosen_lead"`
-	Gain        Estimate `json:"gain"`
+	// StartLead and ChosenLead are over Rival, Gain is Chosen less Start.
+	StartLead  Estimate `json:"start_lead"`
+	ChosenLead Estimate `json:"chosen_lead"`
+	Gain       Estimate `json:"gain"`
 }
 
 // Loses tells whether the set loses more than Tolerance by the chosen constants, and
@@ -151,18 +156,15 @@ type TuneSet struct {
 func (s TuneSet) Loses() bool { return s.Gain.Mean < -Tolerance && s.Gain.High < 0 }
 
 func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) (*TuneReport, error) {
-	shipped, err := t.try(ctx, Constants{})
-	if err != nil {
-		return nil, err
-	}
+	start := t.start
 	r := &TuneReport{
 		System: t.System, Against: t.Against, Metric: t.corpora[0].plan.metrics[0].Name, Encoder: enc.Fingerprint().Model, Version: t.Version,
 		Seed: t.Seed, Clean: t.Clean, Search: t.Search, LeftOut: append([]TaskName{}, t.left...),
-		Shipped: TunePoint{Constants: shipped.constants, Dev: shipped.dev, Test: t.aim(shipped.scores, TestHalf)},
-		Chosen:  TunePoint{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, TestHalf)},
+		Start:  TunePoint{Constants: start.constants, Dev: start.dev, Test: t.aim(start.scores, TestHalf)},
+		Chosen: TunePoint{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, TestHalf)},
 	}
 	for _, of := range t.Trials {
-		for _, cs := range around(chosen.constants, of) {
+		for _, cs := range t.around(chosen.constants, of) {
 			next, err := t.try(ctx, cs)
 			if err != nil {
 				return nil, err
@@ -172,7 +174,8 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 				return nil, err
 			}
 			v, named := cs[of.Name]
-			row := TuneRow{Constant: of.Name, Shipped: !named, Chosen: cs.String() == chosen.constants.String(), Dev: next.dev}
+			from, moved := t.From[of.Name]
+			row := TuneRow{Constant: of.Name, Start: named == moved && v == from, Chosen: cs.String() == chosen.constants.String(), Dev: next.dev, Loss: next.loss}
 			if !named {
 				v = known.Shipped
 			}
@@ -189,20 +192,20 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 		return int(math.Copysign(1, *a.Value-*b.Value))
 	})
 	r.Points = len(t.known)
-	if err := t.estimate(r, shipped, chosen); err != nil {
+	if err := t.estimate(r, start, chosen); err != nil {
 		return nil, err
 	}
-	return r, t.compare(r, shipped, chosen)
+	return r, t.compare(r, start, chosen)
 }
 
 // estimate fills in the means of the test half with their intervals.
-func (t *tuner) estimate(r *TuneReport, shipped, chosen *trial) error {
+func (t *tuner) estimate(r *TuneReport, start, chosen *trial) error {
 	sets, weights := t.asks(TestHalf)
 	var strata []stat.Stratum
 	for i, at := range sets {
 		s := t.sets[at]
 		rival, _ := s.best(TestHalf)
-		a, b, best := s.values(shipped.scores[at], TestHalf), s.values(chosen.scores[at], TestHalf), s.values(s.rivals[rival], TestHalf)
+		a, b, best := s.values(start.scores[at], TestHalf), s.values(chosen.scores[at], TestHalf), s.values(s.rivals[rival], TestHalf)
 		strata = append(strata, stat.Stratum{Rows: [][]float64{a, b, less(b, a), less(a, best), less(b, best)}, Weight: weights[i]})
 	}
 	if len(strata) == 0 {
@@ -212,28 +215,28 @@ func (t *tuner) estimate(r *TuneReport, shipped, chosen *trial) error {
 	if err != nil {
 		return err
 	}
-	for i, to := range []*Estimate{&r.Shipped.Mean, &r.Chosen.Mean, &r.Gain, &r.Shipped.Lead, &r.Chosen.Lead} {
+	for i, to := range []*Estimate{&r.Start.Mean, &r.Chosen.Mean, &r.Gain, &r.Start.Lead, &r.Chosen.Lead} {
 		*to = Estimate{means[i], intervals[i].Low, intervals[i].High}
 	}
 	return nil
 }
 
 // compare tells set by set what was gained.
-func (t *tuner) compare(r *TuneReport, shipped, chosen *trial) error {
+func (t *tuner) compare(r *TuneReport, start, chosen *trial) error {
 	r.Confirmed = len(chosen.constants) > 0 && r.Gain.Low > 0
 	for _, half := range []Half{DevHalf, TestHalf} {
 		sets, _ := t.asks(half)
 		for _, at := range sets {
 			s := t.sets[at]
 			rival, mean := s.best(half)
-			a, b, best := s.values(shipped.scores[at], half), s.values(chosen.scores[at], half), s.values(s.rivals[rival], half)
-			out := TuneSet{TaskName: s.name, Half: half, Queries: len(a), Rival: t.Against[rival], Best: mean, Shipped: stat.Mean(a), Chosen: stat.Mean(b)}
+			a, b, best := s.values(start.scores[at], half), s.values(chosen.scores[at], half), s.values(s.rivals[rival], half)
+			out := TuneSet{TaskName: s.name, Half: half, Queries: len(a), Rival: t.Against[rival], Best: mean, Start: stat.Mean(a), Chosen: stat.Mean(b)}
 			leads := [][]float64{less(a, best), less(b, best), less(b, a)}
 			intervals, err := stat.Bootstrap(leads, Resamples, t.Seed)
 			if err != nil {
 				return err
 			}
-			for i, to := range []*Estimate{&out.ShippedLead, &out.ChosenLead, &out.Gain} {
+			for i, to := range []*Estimate{&out.StartLead, &out.ChosenLead, &out.Gain} {
 				*to = Estimate{stat.Mean(leads[i]), intervals[i].Low, intervals[i].High}
 			}
 			r.Confirmed = r.Confirmed && (half == DevHalf || !out.Loses())
@@ -259,20 +262,20 @@ func (r *TuneReport) WriteTable(w io.Writer) error {
 		probes = ", clean probes"
 	}
 	fmt.Fprintf(t, "%s, %s × 100, %s, seed %d%s; %d settings, search %s\n", r.System, r.Metric, r.Encoder, r.Seed, probes, r.Points, r.Search)
-	fmt.Fprintf(t, "lead: over the best of %s on each set. Chosen on the dev half by the mean lead, less what sets lie more than %.1f below.\n", strings.Join(r.Against, ", "), 100*Tolerance)
-	fmt.Fprintln(t, "\ndev half\tvalue\tobjective\tmean\tlead\tbelow\tworst set\t")
+	fmt.Fprintf(t, "lead: over the best of %s on each set. Chosen on the dev half by the mean lead, less what sets lie more than %.1f below,\nof those with which no set loses more than %.1f by the start.\n", strings.Join(r.Against, ", "), 100*Tolerance, 100*Tolerance)
+	fmt.Fprintln(t, "\ndev half\tvalue\tobjective\tmean\tlead\tbelow\tworst set\tloses\t")
 	for _, row := range r.Rows {
 		value := "by size"
 		if row.Value != nil {
 			value = strconv.FormatFloat(*row.Value, 'g', -1, 64)
 		}
-		if row.Shipped {
-			value += ", shipped"
+		if row.Start {
+			value += ", start"
 		}
 		if row.Chosen {
 			value += ", chosen"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t\n", row.Constant, value, row.Dev.cells())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t\n", row.Constant, value, row.Dev.cells(), 100*row.Loss)
 	}
 	for _, half := range []Half{DevHalf, TestHalf} {
 		fmt.Fprintf(t, "\n%s\tconstants\tobjective\tmean\tlead\tbelow\tworst set\t\n", half.Label())
@@ -289,10 +292,10 @@ func (r *TuneReport) WriteTable(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t\n", p.name, p.Mean.text("%.2f"), p.Lead.text("%+.2f"))
 	}
 	fmt.Fprintf(t, "gain\t%s\t\t\n", r.Gain.text("%+.2f"))
-	fmt.Fprintln(t, "\nset\thalf\tqueries\tbest rival\t\tshipped\tlead\tchosen\tlead\tgain\t")
+	fmt.Fprintln(t, "\nset\thalf\tqueries\tbest rival\t\tstart\tlead\tchosen\tlead\tgain\t")
 	for _, s := range r.Sets {
 		fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\t%.1f\t%.1f\t%s\t%.1f\t%s\t%s\t\n", s.Corpus, s.Task, s.Half, s.Queries, s.Rival, 100*s.Best,
-			100*s.Shipped, s.ShippedLead.text("%+.1f"), 100*s.Chosen, s.ChosenLead.text("%+.1f"), s.Gain.text("%+.1f"))
+			100*s.Start, s.StartLead.text("%+.1f"), 100*s.Chosen, s.ChosenLead.text("%+.1f"), s.Gain.text("%+.1f"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -314,13 +317,13 @@ type namedPoint struct {
 }
 
 func (r *TuneReport) points() []namedPoint {
-	return []namedPoint{{"shipped", r.Shipped}, {"chosen", r.Chosen}}
+	return []namedPoint{{"start", r.Start}, {"chosen", r.Chosen}}
 }
 
 func (r *TuneReport) verdict() string {
 	switch {
 	case len(r.Chosen.Constants) == 0:
-		return "The dev half chooses what is shipped."
+		return "The dev half chooses the start."
 	case r.Confirmed:
 		return fmt.Sprintf("The test half confirms %s: its gain is above 0 beyond the interval, and no set loses more than %.1f beyond its own.", r.Chosen.Constants, 100*Tolerance)
 	}
@@ -333,7 +336,7 @@ func (r *TuneReport) verdict() string {
 			why = append(why, fmt.Sprintf("%s %s loses %.1f", s.Corpus, s.Task, -100*s.Gain.Mean))
 		}
 	}
-	return fmt.Sprintf("The test half does not confirm %s: %s. Keep what is shipped.", r.Chosen.Constants, strings.Join(why, ", "))
+	return fmt.Sprintf("The test half does not confirm %s: %s. Keep the start.", r.Chosen.Constants, strings.Join(why, ", "))
 }
 
 func (a Aim) cells() string {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/encoder"
@@ -13,10 +14,10 @@ var cmdBenchTune = command{
 	summary: "choose constants on the dev half of several corpora, report them on the test half",
 	about: `
 Tries values of a system's constants over several corpora, each searched for itself, and prints for each
-constant and value what the dev half of the queries gives, and for the shipped and the chosen constants
-what the test half gives, with intervals, set by set. A set is a task of a corpus. Chosen is what leads
+constant and value what the dev half of the queries gives, and for the chosen constants and those that
+it began with what the test half gives, with intervals, set by set. A set is a task of a corpus. Chosen is what leads
 most, in the mean over the sets, over the best of --against on each set, less all that single sets lie
-more than 0.3 of a hundred below it. Weights of a fusion rank known candidates anew; other constants ask
+more than 0.3 of a hundred below it, of those with which no set loses more than that by the start. Weights of a fusion rank known candidates anew; other constants ask
 for a search, those of fits for a fit. A task that a corpus has no queries of is left out there, and named.`,
 	examples: []string{
 		"lexsem bench tune --data beir/scifact --data beir/fiqa --try presence=0.2,0.3,0.4 --try pair",
@@ -27,6 +28,7 @@ for a search, those of fits for a fit. A task that a corpus has no queries of is
 		data := f.strs("data", "`DIR`a corpus: folder, .jsonl file or folder of texts; may be given several times")
 		system := f.str("system", "hybrid", "`NAME`system whose constants are chosen")
 		try := f.strs("try", "`NAME[=VALUES]`constant, and values with commas; may be given several times; default all weights of the fusion. Constants: "+names(bench.AllConstants(), func(c bench.Constant) string { return c.Name }))
+		from := f.strs("from", "`NAME=VALUE`constant that the search begins with and is compared with, in place of the shipped one; may be given several times")
 		against := f.str("against", "", "`LIST`systems to beat; default "+names(bench.DefaultRivals, func(s string) string { return s })+", for a system that is no fusion dense")
 		search := f.str("search", bench.SearchCoordinate, "`HOW`coordinate (one constant after the other, until none gets better) or grid (all combinations)")
 		tasks := f.str("tasks", "query,keyword,keyword-rake,part:8", "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage }))
@@ -66,6 +68,19 @@ for a search, those of fits for a fit. A task that a corpus has no queries of is
 			}
 			if *against != "" {
 				opt.Against = list(*against)
+			}
+			for _, s := range *from {
+				t, err := bench.ParseTrial(s)
+				if err != nil {
+					return benchError(err)
+				}
+				if _, again := opt.From[t.Name]; again || len(t.Values) != 1 || !strings.Contains(s, "=") {
+					return usagef("--from %q: use NAME=VALUE, a constant once", s)
+				}
+				if opt.From == nil {
+					opt.From = bench.Constants{}
+				}
+				opt.From[t.Name] = t.Values[0]
 			}
 			for _, s := range *try {
 				t, err := bench.ParseTrial(s)

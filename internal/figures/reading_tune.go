@@ -19,8 +19,8 @@ type tunePoint struct {
 }
 
 // readingTune gives the values of a choice of constants: system (or as), then
-// dev, constant=value and what it gives; all, half, shipped or chosen, and what they
-// give; corpus, task, half, and what the best rival, the shipped and the chosen constants give.
+// dev, constant=value and what it gives; all, half, start or chosen, and what they
+// give; corpus, task, half, and what the best rival, the start and the chosen constants give.
 func readingTune(raw []byte, as string) (map[string]float64, error) {
 	var r struct {
 		System, Metric string
@@ -28,15 +28,16 @@ func readingTune(raw []byte, as string) (map[string]float64, error) {
 			Constant string
 			Value    *float64
 			Dev      aim
+			Loss     float64
 		}
-		Shipped, Chosen tunePoint
-		Gain            estimate
-		Sets            []struct {
-			Corpus, Task, Half    string
-			Best, Shipped, Chosen float64
-			ShippedLead           estimate `json:"shipped_lead"`
-			ChosenLead            estimate `json:"chosen_lead"`
-			Gain                  estimate
+		Start, Chosen tunePoint
+		Gain          estimate
+		Sets          []struct {
+			Corpus, Task, Half  string
+			Best, Start, Chosen float64
+			StartLead           estimate `json:"start_lead"`
+			ChosenLead          estimate `json:"chosen_lead"`
+			Gain                estimate
 		}
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -56,8 +57,9 @@ func readingTune(raw []byte, as string) (map[string]float64, error) {
 		put(row.Dev.Mean, "dev", at, "mean")
 		put(row.Dev.Lead, "dev", at, "lead")
 		put(row.Dev.Short, "dev", at, "below")
+		put(row.Loss, "dev", at, "loses")
 	}
-	for name, p := range map[string]tunePoint{"shipped": r.Shipped, "chosen": r.Chosen} {
+	for name, p := range map[string]tunePoint{"start": r.Start, "chosen": r.Chosen} {
 		for half, a := range map[string]aim{"dev": p.Dev, "test": p.Test} {
 			put(a.Objective, "all", half, name, "objective")
 			put(a.Mean, "all", half, name, "mean")
@@ -75,9 +77,9 @@ func readingTune(raw []byte, as string) (map[string]float64, error) {
 	put(r.Gain.High, "all", "test", "gain-high")
 	for _, s := range r.Sets {
 		put(s.Best, s.Corpus, s.Task, s.Half, "rival", r.Metric)
-		put(s.Shipped, s.Corpus, s.Task, s.Half, "shipped", r.Metric)
+		put(s.Start, s.Corpus, s.Task, s.Half, "start", r.Metric)
 		put(s.Chosen, s.Corpus, s.Task, s.Half, "chosen", r.Metric)
-		put(s.ShippedLead.Mean, s.Corpus, s.Task, s.Half, "shipped", "lead")
+		put(s.StartLead.Mean, s.Corpus, s.Task, s.Half, "start", "lead")
 		put(s.ChosenLead.Mean, s.Corpus, s.Task, s.Half, "chosen", "lead")
 		put(s.Gain.Mean, s.Corpus, s.Task, s.Half, "gain")
 	}
