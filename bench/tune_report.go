@@ -87,8 +87,8 @@ type TuneReport struct {
 	Seed    uint64   `json:"seed"`
 	Clean   bool     `json:"clean"`
 	Search  string   `json:"search"`
-	// Points is how many settings of the constants were tried.
-	Points int `json:"points"`
+	// Settings is how many settings of the constants were tried.
+	Settings int `json:"settings"`
 	// Rows have every value of every constant beside the chosen values of the others.
 	Rows []TuneRow `json:"rows"`
 	// Start is what the others are compared with: the shipped constants, unless the
@@ -191,7 +191,7 @@ func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) 
 		}
 		return int(math.Copysign(1, *a.Value-*b.Value))
 	})
-	r.Points = len(t.known)
+	r.Settings = len(t.known)
 	if err := t.estimate(r, start, chosen); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (t *tuner) estimate(r *TuneReport, start, chosen *trial) error {
 
 // compare tells set by set what was gained.
 func (t *tuner) compare(r *TuneReport, start, chosen *trial) error {
-	r.Confirmed = len(chosen.constants) > 0 && r.Gain.Low > 0
+	r.Confirmed = chosen != start && r.Gain.Low > 0
 	for _, half := range []Half{DevHalf, TestHalf} {
 		sets, _ := t.asks(half)
 		for _, at := range sets {
@@ -261,7 +261,7 @@ func (r *TuneReport) WriteTable(w io.Writer) error {
 	if r.Clean {
 		probes = ", clean probes"
 	}
-	fmt.Fprintf(t, "%s, %s × 100, %s, seed %d%s; %d settings, search %s\n", r.System, r.Metric, r.Encoder, r.Seed, probes, r.Points, r.Search)
+	fmt.Fprintf(t, "%s, %s × 100, %s, seed %d%s; %d settings, search %s\n", r.System, r.Metric, r.Encoder, r.Seed, probes, r.Settings, r.Search)
 	fmt.Fprintf(t, "lead: over the best of %s on each set. Chosen on the dev half by the mean lead, less what sets lie more than %.1f below,\nof those with which no set loses more than %.1f by the start.\n", strings.Join(r.Against, ", "), 100*Tolerance, 100*Tolerance)
 	fmt.Fprintln(t, "\ndev half\tvalue\tobjective\tmean\tlead\tbelow\tworst set\tloses\t")
 	for _, row := range r.Rows {
@@ -322,7 +322,7 @@ func (r *TuneReport) points() []namedPoint {
 
 func (r *TuneReport) verdict() string {
 	switch {
-	case len(r.Chosen.Constants) == 0:
+	case r.Chosen.Constants.String() == r.Start.Constants.String():
 		return "The dev half chooses the start."
 	case r.Confirmed:
 		return fmt.Sprintf("The test half confirms %s: its gain is above 0 beyond the interval, and no set loses more than %.1f beyond its own.", r.Chosen.Constants, 100*Tolerance)

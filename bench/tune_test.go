@@ -84,8 +84,8 @@ func TestTuneChooses(t *testing.T) {
 		if chosen != 2 || r.Start.Dev.better(r.Chosen.Dev) || len(r.Start.Constants) != 0 {
 			t.Errorf("%s: %d rows are chosen, %+v, %+v", search, chosen, r.Chosen, r.Start)
 		}
-		if search == SearchGrid && r.Points != 4*3 {
-			t.Errorf("a grid of %d points", r.Points)
+		if search == SearchGrid && r.Settings != 4*3 {
+			t.Errorf("a grid of %d points", r.Settings)
 		}
 		if !(r.Gain.Low <= r.Gain.Mean && r.Gain.Mean <= r.Gain.High) || !near(r.Gain.Mean, r.Chosen.Test.Mean-r.Start.Test.Mean) || !near(r.Start.Lead.Mean, r.Start.Test.Lead) {
 			t.Errorf("%s: gain %+v of %+v and %+v", search, r.Gain, r.Chosen, r.Start)
@@ -324,7 +324,7 @@ func TestAim(t *testing.T) {
 func TestTuneTable(t *testing.T) {
 	v, w := .3, .4
 	r := &TuneReport{
-		System: "hybrid", Metric: "ndcg@10", Encoder: "tiny", Seed: 2, Clean: true, Points: 9, Search: SearchGrid, Against: []string{"dense", "bm25"},
+		System: "hybrid", Metric: "ndcg@10", Encoder: "tiny", Seed: 2, Clean: true, Settings: 9, Search: SearchGrid, Against: []string{"dense", "bm25"},
 		Rows:    []TuneRow{{Constant: "presence", Value: &v, Start: true}, {Constant: "presence", Value: &w, Chosen: true, Dev: Aim{Lead: .0123}}, {Constant: "cell", Start: true}},
 		Chosen:  TunePoint{Constants: Constants{"presence": .4}},
 		Gain:    Estimate{.01, .002, .02},
@@ -351,7 +351,11 @@ func TestTuneTable(t *testing.T) {
 	if got := table(); !strings.Contains(got, "The test half confirms presence=0.4") {
 		t.Error(got)
 	}
-	r.Chosen.Constants = Constants{}
+	r.Chosen.Constants, r.Start.Constants = Constants{}, Constants{"presence": .2}
+	if got := table(); !strings.Contains(got, "The test half confirms shipped") {
+		t.Error(got)
+	}
+	r.Start.Constants = nil
 	if got := table(); !strings.Contains(got, "The dev half chooses the start.") {
 		t.Error(got)
 	}

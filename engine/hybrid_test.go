@@ -37,15 +37,15 @@ func TestExactCodesAreFoundFirst(t *testing.T) {
 	}
 }
 
-// shares is what the words give a hit of a search that has all documents.
-func shares(all []engine.Hit, h engine.Hit) float32 {
+// shares is what the words give a hit of a search that has all documents, with a reach.
+func shares(all []engine.Hit, h engine.Hit, reach float32) float32 {
 	most := float32(0)
 	for _, h := range all {
 		most = max(most, h.Presence)
 	}
 	lift := float32(1)
 	if most > 0 {
-		lift = max(1, 0.55/most)
+		lift = max(1, reach/most)
 	}
 	return 0.3*float32(math.Pow(float64(h.Presence*lift), 1.25)) + 0.1*h.Coverage*lift + 0.2*h.Pair*lift
 }
@@ -54,9 +54,9 @@ func shares(all []engine.Hit, h engine.Hit) float32 {
 func TestCalibratedScore(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 120))
-	long := search(t, e, engine.Query{Text: "topic3 among other things that nobody here ever wrote about", K: 120})
+	long := search(t, e, engine.Query{Text: "topic3 among other things that nobody here ever wrote about", K: 120, Fusion: fusion.Options{Reach: 0.55}})
 	for _, h := range long.Hits {
-		if want := h.Modulated + shares(long.Hits, h); math.Abs(float64(h.Score-want)) > 1e-5 {
+		if want := h.Modulated + shares(long.Hits, h, 0.55); math.Abs(float64(h.Score-want)) > 1e-5 {
 			t.Fatalf("%+v: score is not %v", h, want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCalibratedScore(t *testing.T) {
 	}
 	some := false
 	for i, h := range r.Hits {
-		want := h.Modulated + shares(r.Hits, h)
+		want := h.Modulated + shares(r.Hits, h, 0)
 		if math.Abs(float64(h.Score-want)) > 1e-5 || h.Coverage < 0 || h.Coverage >= 1 || h.Presence < h.Coverage || h.Presence > 1 || h.Pair < 0 || h.Pair > 1 {
 			t.Fatalf("%+v: score is not %v", h, want)
 		}
@@ -145,7 +145,7 @@ func TestUnknownWords(t *testing.T) {
 		}
 		share := float32(1 - max(c.unknown, c.q.Fusion.Unknown))
 		for _, h := range r.Hits {
-			want := share*h.Modulated + shares(r.Hits, h)
+			want := share*h.Modulated + shares(r.Hits, h, 0)
 			if math.Abs(float64(h.Score-want)) > 1e-5 {
 				t.Fatalf("%q: %+v: score is not %v", c.q.Text, h, want)
 			}

@@ -16,9 +16,9 @@ const (
 	// Calibrated adds absolute scores: (1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
 	// Pair·pair bonus. s is the share of the query's words, by idf, that stand in
 	// the passage; the power makes it count more where nearly all do. Of a query of whose
-	// words no candidate has the share Reach, all three shares are raised alike, until
-	// the best presence is Reach. One setting serves keywords, spans, questions and long
-	// requests (docs/METHOD.md).
+	// words no candidate has the share Reach, where that is set, all three shares are raised alike, until
+	// the best presence is Reach. One setting serves keywords, spans and questions
+	// (docs/METHOD.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
 	RRF = "rrf"
@@ -44,7 +44,8 @@ type Options struct {
 	Pair float64
 	// Reach is the presence, at most 1, that the candidate with most of the query's words
 	// counts as having in Calibrated where it has less: of a long request most
-	// words tell nothing about what is sought. 0 means 0.55, below 0 none.
+	// words tell nothing about what is sought. 0 means none; 0.55 serves requests in
+	// whole sentences (docs/BENCHMARKS.md).
 	Reach float64
 	// RankConstant of RRF; 0 means 60.
 	RankConstant float64
@@ -66,10 +67,9 @@ func (f Options) fill() (Options, error) {
 	def(&f.Presence, 0.3)
 	def(&f.Beta, 0.1)
 	def(&f.Pair, 0.2)
-	def(&f.Reach, 0.55)
 	def(&f.RankConstant, 60)
 	def(&f.LexicalShare, 0.3)
-	f.Presence, f.Beta, f.Pair, f.Reach = max(f.Presence, 0), max(f.Beta, 0), max(f.Pair, 0), max(f.Reach, 0)
+	f.Presence, f.Beta, f.Pair = max(f.Presence, 0), max(f.Beta, 0), max(f.Pair, 0)
 	if f.Kind == "" {
 		f.Kind = Calibrated
 	}
@@ -78,8 +78,8 @@ func (f Options) fill() (Options, error) {
 		return f, fmt.Errorf("%w: fusion %q; use %s, %s or %s", fault.ErrInvalid, f.Kind, Calibrated, RRF, Convex)
 	case !(f.Beta <= 1000 && f.Pair <= 1000 && f.Presence <= 1000):
 		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.ErrInvalid, f.Presence, f.Beta, f.Pair)
-	case !(f.Reach <= 1):
-		return f, fmt.Errorf("%w: reach %v; use a number up to 1", fault.ErrInvalid, f.Reach)
+	case !(f.Reach >= 0 && f.Reach <= 1):
+		return f, fmt.Errorf("%w: reach %v; use a number from 0 to 1", fault.ErrInvalid, f.Reach)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
 		return f, fmt.Errorf("%w: rank constant %v; use a positive number", fault.ErrInvalid, f.RankConstant)
 	case !(f.Unknown >= 0 && f.Unknown <= 1):
