@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"internal/safetensors":                  {"internal/regular"},
 	"internal/recorded":                     {},
 	"internal/trial":                        {},
+	"tools/finetune":                        {},
 	"internal/inject":                       {},
 	"internal/powercut":                     {},
 	"internal/atomicfile":                   {},

@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/lexsem/lexsem/modulate/train"
+)
+
+// Sample is a query that was made from a passage: what bridges are taught by,
+// and what trainers of encoders outside can be taught by.
+type Sample struct {
+	Query   string `json:"query"`
+	Passage string `json:"passage"` // the whole text, title and body
+	ID      string `json:"id"`      // of the passage, in its corpus
+	// Split is "train" for what a fit is taught by, and "dev" for what it chooses
+	// its epoch by.
+	Split string `json:"split"`
+}
+
+// WriteSamples writes the queries that a bridge is fitted by in a run of the
+// same Data, PassagesLimit, Seed, QueriesPerPassage, MaxFitQueries and Clean, a
+// Sample a line, and returns how many. No encoder is needed. The other options
+// do not count. Memory is that of the corpus and the queries.
+func WriteSamples(ctx context.Context, w io.Writer, o Options) (int, error) {
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	corpus, err := ReadCorpora(o.Data, o.Read)
+	if err != nil {
+		return 0, err
+	}
+	s := &Setting{Targets: NewTargets(corpus.Sample(o.PassagesLimit, o.Seed).Passages), SettingOptions: SettingOptions{
+		Seed: o.Seed, QueriesPerPassage: o.QueriesPerPassage, MaxFitQueries: o.MaxFitQueries, Clean: o.Clean,
+	}}
+	taught, chosen, err := train.Draw(ctx, targetTexts{s.Targets}, s.fitOptions())
+	if err != nil {
+		return 0, err
+	}
+	buf := bufio.NewWriter(w)
+	lines := json.NewEncoder(buf)
+	lines.SetEscapeHTML(false)
+	for i, part := range [][]train.Drawn{taught, chosen} {
+		for _, d := range part {
+			sample := Sample{Query: d.Query, Passage: s.Targets.Texts[d.Passage], ID: s.Targets.ID(d.Passage), Split: [...]string{"train", "dev"}[i]}
+			if err := lines.Encode(sample); err != nil {
+				return 0, fmt.Errorf("writing the samples: %w", err)
+			}
+		}
+	}
+	if err := buf.Flush(); err != nil {
+		return 0, fmt.Errorf("writing the samples: %w", err)
+	}
+	return len(taught) + len(chosen), nil
+}
+
+// targetTexts shows targets without vectors to what draws queries.
+type targetTexts struct{ *Targets }
+
+func (c targetTexts) Text(i int) (string, error) { return c.Texts[i], nil }
+func (c targetTexts) Vector(int) []float32       { return nil }
