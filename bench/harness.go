@@ -79,6 +79,8 @@ type Options struct {
 	Version string
 	// Progress, if not nil, is called from one goroutine at a time.
 	Progress func(Progress)
+
+	without func(task string, err error) bool // whether a task that cannot be made is left out; see Tune
 }
 
 // Default systems and tasks of a report.
@@ -244,6 +246,9 @@ func newPlan(o Options) (*plan, error) {
 	in := TaskInput{Corpus: p.corpus, Targets: asked, Seed: o.Seed, Limit: o.QueriesLimit, Half: o.Half, Clean: o.Clean, Read: o.Read}
 	for _, name := range o.Tasks {
 		t, err := MakeTask(name, in)
+		if err != nil && o.without != nil && o.without(name, err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

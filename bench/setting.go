@@ -35,6 +35,9 @@ type Setting struct {
 
 	SettingOptions
 
+	// Constants in place of shipped ones. They count where a system is prepared.
+	Constants Constants
+
 	sums   *modulate.Sums               // see corpusSums
 	asked  *Setting                     // see teacher
 	others *Setting                     // see leftOut
@@ -96,7 +99,7 @@ func (s *Setting) fill(ix index.Index) error {
 func (s *Setting) beside(ctx context.Context, targets *Targets, stage string) (*Setting, error) {
 	o := s.SettingOptions
 	o.Asked, o.LeftOut = nil, nil
-	out := &Setting{Encoder: s.Encoder, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
+	out := &Setting{Encoder: s.Encoder, Targets: targets, SettingOptions: o, Constants: s.Constants, fitted: map[string]*modulate.Weights{}}
 	var err error
 	out.Passages, err = out.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, stage)
 	return out, err

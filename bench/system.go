@@ -45,6 +45,8 @@ type System struct {
 	Name string
 	// Need names the tensors of a Question that it reads.
 	Need encoder.Need
+	// Constants are those of AllConstants that its answers depend on.
+	Constants []string
 	// Prepare makes it ready on a corpus. A system that is fitted to the
 	// corpus reports what that took, others return a nil Fit.
 	Prepare func(ctx context.Context, s *Setting) (Retriever, *Fit, error)

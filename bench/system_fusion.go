@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
@@ -19,19 +21,20 @@ var (
 )
 
 func registerFusion(name, leg string, f fusion.Options, doc string) SystemKind {
-	return registerFused(name, leg, doc, func(_ *Setting, r fusedRetriever) Retriever {
-		r.rank = func(cs []fusion.Candidate, unknown float64) error {
-			f := f
-			f.Unknown = unknown
-			return f.Fuse(cs)
-		}
+	names := fusionConstants[cmp.Or(f.Kind, fusion.Calibrated)]
+	if f.Presence < 0 {
+		names = nil
+	}
+	return registerFused(name, leg, doc, func(s *Setting, r fusedRetriever) Retriever {
+		r.rank = func(cs []fusion.Candidate, unknown float64) error { return s.Constants.fuse(f, cs, unknown) }
+		r.fuseBy = func(c Constants, cs []fusion.Candidate, unknown float64) error { return c.fuse(f, cs, unknown) }
 		return r
-	})
+	}, names...)
 }
 
 // registerFused registers the systems NAME and NAME:LEG, which retrieve by what with makes
-// of the two legs.
-func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Retriever) SystemKind {
+// of the two legs by constants.
+func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Retriever, constants ...string) SystemKind {
 	return RegisterSystem(SystemKind{
 		Name: name, Usage: name + "[:LEG]", Doc: doc + "; the dense leg is " + leg + " unless named",
 		Make: func(arg string) (System, error) {
@@ -45,7 +48,9 @@ func registerFused(name, leg, doc string, with func(*Setting, fusedRetriever) Re
 			if err != nil {
 				return System{}, err
 			}
-			return fusionSystem(full, dense, with), nil
+			s := fusionSystem(full, dense, with)
+			s.Constants = append(slices.Clone(constants), dense.Constants...)
+			return s, nil
 		},
 	})
 }
@@ -89,41 +94,56 @@ type fusedRetriever struct {
 	// rank sets the scores of candidates and sorts them; unknown is the share of the
 	// query that the encoder does not know. Safe for concurrent use.
 	rank func(cs []fusion.Candidate, unknown float64) error
+	// fuseBy is rank with other constants; nil where the fusion has none.
+	fuseBy func(c Constants, cs []fusion.Candidate, unknown float64) error
 }
 
 func (r fusedRetriever) bytes() int64 { return bytesOf(r.dense) + r.words.Bytes() }
 
 func (r fusedRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	fused, err := r.fuseAll(ctx, questions, max(fusionDepth, 2*k))
-	if err != nil {
-		return nil, err
-	}
 	out := make([][]Hit, len(fused))
 	for i, cs := range fused {
-		for _, c := range cs[:min(k, len(cs))] {
-			out[i] = append(out[i], Hit{Target: int(c.Ord), Score: c.Score})
-		}
+		out[i] = bestOf(cs, k)
 	}
-	return out, nil
+	return out, err
+}
+
+// bestOf are the first k of ranked candidates.
+func bestOf(cs []fusion.Candidate, k int) []Hit {
+	hits := make([]Hit, min(k, len(cs)))
+	for i := range hits {
+		hits[i] = Hit{Target: int(cs[i].Ord), Score: cs[i].Score}
+	}
+	return hits
 }
 
 // fuseAll ranks all candidates of each question that legs of a depth name.
 func (r fusedRetriever) fuseAll(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
+	all, err := r.gather(ctx, questions, depth)
+	if err != nil {
+		return nil, err
+	}
+	return all, parallel(ctx, len(all), func(i int) error { return r.rank(all[i], questions[i].Output.Tokens.Unknown()) })
+}
+
+// gather are the candidates of each question that legs of a depth name, with the scores
+// of both.
+func (r fusedRetriever) gather(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
 	near, err := r.dense.Retrieve(ctx, questions, depth)
 	if err != nil {
 		return nil, err
 	}
 	out := make([][]fusion.Candidate, len(questions))
 	err = parallel(ctx, len(questions), func(i int) (err error) {
-		out[i], err = r.fuse(ctx, questions[i], near[i], depth)
+		out[i], err = r.joined(ctx, questions[i], near[i], depth)
 		return err
 	})
 	return out, err
 }
 
-// fuse joins the candidates of both legs, gives each the scores of both, and
-// ranks them.
-func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth int) ([]fusion.Candidate, error) {
+// joined are the candidates of both legs, each with the scores of both.
+func (r fusedRetriever) joined(ctx context.Context, q Question, near []Hit, depth int) ([]fusion.Candidate, error) {
 	terms := r.words.analyzer.Terms(nil, q.Text)
 	best, err := r.words.Search(ctx, nil, terms, depth, nil)
 	if err != nil {
@@ -149,5 +169,5 @@ func (r fusedRetriever) fuse(ctx context.Context, q Question, near []Hit, depth 
 	for i := range cs {
 		cs[i].Dense, cs[i].Match = float64(cosines[i]), matches[i]
 	}
-	return cs, r.rank(cs, q.Output.Tokens.Unknown())
+	return cs, nil
 }

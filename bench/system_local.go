@@ -32,7 +32,7 @@ var LocalRLR = RegisterSystem(SystemKind{
 		}
 		return System{
 			Name: name,
-			Need: encoder.NeedDense,
+			Need: encoder.NeedDense, Constants: []string{"local-beta", "local-lambda", "cell"},
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 				r, fit, err := prepareLocal(ctx, s, cells, probed)
 				return r, fit, err
@@ -101,11 +101,16 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRet
 	for i := range ids {
 		ids[i] = uint64(i)
 	}
+	o := local.Options{Seed: s.Seed, Workers: runtime.GOMAXPROCS(0)}
+	s.Constants.local(&o, n)
+	if cells > 0 {
+		o.Cells = cells
+	}
 	b, err := local.Build(ctx, s.Encoder.Dim(), s.Encoder.VocabSize(), local.Source{
 		IDs:     ids,
 		Tokens:  func(id uint64) ([]int32, error) { return s.Passages[id].Tokens.Lexical(nil), nil },
 		Vectors: func(id uint64) []float32 { return s.Passages[id].Dense },
-	}, local.Options{Cells: cells, Seed: s.Seed, Workers: runtime.GOMAXPROCS(0)})
+	}, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("fitting local bridges: %w", err)
 	}

@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/modulate"
@@ -13,7 +15,7 @@ import (
 func stackSystem(stack modulate.Stack) System {
 	return System{
 		Name: stack.Name(),
-		Need: stack.Need(),
+		Need: stack.Need(), Constants: stackConstants(stack),
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			m, fit, err := s.modulator(ctx, stack)
 			if err != nil {
@@ -22,6 +24,20 @@ func stackSystem(stack modulate.Stack) System {
 			return stackRetriever(s, m, fit), fit, nil
 		},
 	}
+}
+
+// stackConstants are those of a stack. α and λ of a fitted one belong to the fit.
+func stackConstants(stack modulate.Stack) (names []string) {
+	if stack.Fitted() {
+		return []string{"spread", "tau"}
+	}
+	if slices.Contains(strings.Split(stack.Name(), "+"), modulate.RLR.Name) {
+		names = append(names, "alpha")
+	}
+	if stack.ReadsSums() {
+		names = append(names, "lambda")
+	}
+	return names
 }
 
 // stackRetriever answers with the query vector that m modulates.
@@ -59,6 +75,8 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 		if parts.Weights, err = s.fitStack(ctx, stack, fit); err != nil {
 			return nil, nil, err
 		}
+	} else {
+		parts.RLR = s.Constants.rlr()
 	}
 	m, err := modulate.NewStack(stack.Name(), parts)
 	if err != nil {

@@ -188,7 +188,7 @@ func TestDrawFollowsTheWeights(t *testing.T) {
 }
 
 func TestTasksDependOnTheSeedAlone(t *testing.T) {
-	for _, name := range []string{"query", "keyword", "keyword-rake", "keyword-yake", "part:5"} {
+	for _, name := range []string{"query", "keyword", "keyword-rake", "keyword-yake", "part:5", "verbose:query", "verbose:part:5"} {
 		a, err := MakeTask(name, tinyInput(1))
 		if err != nil {
 			t.Fatal(err)
@@ -220,8 +220,40 @@ func TestTasksDependOnTheSeedAlone(t *testing.T) {
 	}
 }
 
+// A verbose query holds the other task's, whose id and judgements it has, in one of
+// several frames.
+func TestVerbose(t *testing.T) {
+	in := TaskInput{Corpus: &Corpus{Name: "many"}, Seed: 1}
+	for i := range 60 {
+		in.Corpus.Passages = append(in.Corpus.Passages, Passage{ID: fmt.Sprint(i), Body: fmt.Sprintf("walnut%d harbour%d lantern%d meadow%d", i, i, i, i)})
+	}
+	in.Targets = NewTargets(in.Corpus.Passages)
+	a, err := MakeTask("keyword", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := MakeTask("verbose:keyword", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Name != "verbose:keyword" || !reflect.DeepEqual(a.Qrels, b.Qrels) || len(a.Queries) != len(b.Queries) {
+		t.Fatalf("%+v of %+v", b, a)
+	}
+	frames := map[string]bool{}
+	for i, q := range a.Queries {
+		before, after, ok := strings.Cut(b.Queries[i].Text, q.Text)
+		if !ok || b.Queries[i].ID != q.ID || len(strings.Fields(before+after)) < 8 {
+			t.Errorf("%q asks for %q", b.Queries[i].Text, q.Text)
+		}
+		frames[before+after] = true
+	}
+	if len(frames) != len(requests) {
+		t.Errorf("60 queries are in %d of %d frames", len(frames), len(requests))
+	}
+}
+
 func TestTaskNames(t *testing.T) {
-	for _, bad := range []string{"", "part", "part:", "part:0", "part:-3", "part:x", "query:1", "keyword:", "nothing"} {
+	for _, bad := range []string{"", "part", "part:", "part:0", "part:-3", "part:x", "query:1", "keyword:", "nothing", "verbose", "verbose:", "verbose:nothing", "verbose:part:x", "verbose:verbose:query"} {
 		if _, err := MakeTask(bad, tinyInput(1)); !errors.Is(err, ErrUnknownName) {
 			t.Errorf("%q gives %v", bad, err)
 		}

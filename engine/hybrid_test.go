@@ -37,17 +37,39 @@ func TestExactCodesAreFoundFirst(t *testing.T) {
 	}
 }
 
+// shares is what the words give a hit of a search that has all documents, with a reach.
+func shares(all []engine.Hit, h engine.Hit, reach float32) float32 {
+	most := float32(0)
+	for _, h := range all {
+		most = max(most, h.Presence)
+	}
+	lift := float32(1)
+	if most > 0 {
+		lift = max(1, reach/most)
+	}
+	return 0.3*float32(math.Pow(float64(h.Presence*lift), 1.25)) + 0.1*h.Coverage*lift + 0.2*h.Pair*lift
+}
+
 // TestCalibratedScore recomputes the fused score of every hit from its parts.
 func TestCalibratedScore(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 120))
+	long := search(t, e, engine.Query{Text: "topic3 among other things that nobody here ever wrote about", K: 120, Fusion: fusion.Options{Reach: 0.55}})
+	for _, h := range long.Hits {
+		if want := h.Modulated + shares(long.Hits, h, 0.55); math.Abs(float64(h.Score-want)) > 1e-5 {
+			t.Fatalf("%+v: score is not %v", h, want)
+		}
+	}
+	if most := long.Hits[0]; most.Presence <= 0 || most.Presence >= 0.55 || most.Score-most.Modulated < 0.3*0.47 { // 0.55 to the power 1.25
+		t.Errorf("of a long request the first hit has %+v", most)
+	}
 	r := search(t, e, engine.Query{Text: "topic3 and of matter4 in a long sentence", K: 120})
 	if len(r.Hits) != 120 {
 		t.Fatalf("%d hits", len(r.Hits))
 	}
 	some := false
 	for i, h := range r.Hits {
-		want := h.Modulated + 0.3*float32(math.Pow(float64(h.Presence), 1.25)) + 0.1*h.Coverage + 0.2*h.Pair
+		want := h.Modulated + shares(r.Hits, h, 0)
 		if math.Abs(float64(h.Score-want)) > 1e-5 || h.Coverage < 0 || h.Coverage >= 1 || h.Presence < h.Coverage || h.Presence > 1 || h.Pair < 0 || h.Pair > 1 {
 			t.Fatalf("%+v: score is not %v", h, want)
 		}
@@ -123,7 +145,7 @@ func TestUnknownWords(t *testing.T) {
 		}
 		share := float32(1 - max(c.unknown, c.q.Fusion.Unknown))
 		for _, h := range r.Hits {
-			want := share*h.Modulated + 0.3*float32(math.Pow(float64(h.Presence), 1.25)) + 0.1*h.Coverage + 0.2*h.Pair
+			want := share*h.Modulated + shares(r.Hits, h, 0)
 			if math.Abs(float64(h.Score-want)) > 1e-5 {
 				t.Fatalf("%q: %+v: score is not %v", c.q.Text, h, want)
 			}

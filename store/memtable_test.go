@@ -41,7 +41,7 @@ func TestNoMemtable(t *testing.T) {
 	if err := s.Compact(ctx, s.Seq()); !errors.Is(err, ErrFailed) {
 		t.Errorf("Compact: %v", err)
 	}
-	v.Close() // of which the transaction cannot be discarded
+	v.Close()  // of which the transaction cannot be discarded
 	*mt = kept // Close flushes it, where the other would be in the list of those to be flushed
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

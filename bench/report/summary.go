@@ -51,30 +51,15 @@ type SummaryCell struct {
 	High float64 `json:"high"`
 }
 
-// kind are the families of tasks that ask alike.
-type kind struct {
-	name     string
-	families []string
-}
-
-// kinds of queries. Tasks of no kind, such as those that others register, are
-// left out of a summary.
-var kinds = []kind{
-	{"questions", []string{"query"}},
-	{"keywords", []string{"keyword", "keyword-rake", "keyword-yake", "queries"}},
-	{"spans", []string{"part"}},
-}
-
-func kindOf(task string) int {
-	family, _, _ := strings.Cut(task, ":")
-	return slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.families, family) })
-}
+// kindOf is the number of the kind of a task. Tasks of no kind, such as those that
+// others register, are left out of a summary.
+func kindOf(task string) int { return slices.Index(bench.QueryKinds, bench.KindOf(task)) }
 
 // scored is one task of one corpus, over the queries of a half.
 type scored struct {
-	corpus string
-	kind   int
-	rows   [][]float64 // system → query
+	name bench.TaskName
+	kind int
+	rows [][]float64 // system → query
 }
 
 // Summarize makes the table of one half of the queries. Within a kind every
@@ -117,15 +102,15 @@ func Summarize(reports []*bench.Report, half bench.Half, metric string, seed uin
 		return nil, fmt.Errorf("%w: none of them asks a query of the %s half", ErrReport, half)
 	}
 	var present []int
-	for k := range kinds {
-		column := SummaryKind{Kind: kinds[k].name}
+	for k := range bench.QueryKinds {
+		column := SummaryKind{Kind: bench.QueryKinds[k]}
 		for _, t := range all {
 			if t.kind != k {
 				continue
 			}
 			column.Queries += len(t.rows[0])
-			if !slices.Contains(column.Corpora, t.corpus) {
-				column.Corpora = append(column.Corpora, t.corpus)
+			if !slices.Contains(column.Corpora, t.name.Corpus) {
+				column.Corpora = append(column.Corpora, t.name.Corpus)
 			}
 		}
 		if column.Queries > 0 {
@@ -156,22 +141,15 @@ func each(list []int) (out [][]int) {
 
 // strata are the tasks of some kinds, each with what it counts.
 func strata(all []scored, of []int) []stat.Stratum {
-	type group struct {
-		kind   int
-		corpus string
-	}
-	tasks, corpora := map[group]int{}, map[int]map[string]bool{}
+	var names []bench.TaskName
 	for _, t := range all {
-		tasks[group{t.kind, t.corpus}]++
-		if corpora[t.kind] == nil {
-			corpora[t.kind] = map[string]bool{}
-		}
-		corpora[t.kind][t.corpus] = true
+		names = append(names, t.name)
 	}
+	weights := bench.TaskWeights(names)
 	var out []stat.Stratum
-	for _, t := range all {
+	for i, t := range all {
 		if slices.Contains(of, t.kind) {
-			out = append(out, stat.Stratum{Rows: t.rows, Weight: 1 / float64(len(corpora[t.kind])*tasks[group{t.kind, t.corpus}])})
+			out = append(out, stat.Stratum{Rows: t.rows, Weight: weights[i]})
 		}
 	}
 	return out
@@ -179,7 +157,7 @@ func strata(all []scored, of []int) []stat.Stratum {
 
 // scoresOf are the scores of the systems on the queries of a half.
 func scoresOf(r *bench.Report, task string, systems []string, half bench.Half, metric string) (scored, error) {
-	t := scored{corpus: r.Data, kind: kindOf(task)}
+	t := scored{name: bench.TaskName{Corpus: r.Data, Task: task}, kind: kindOf(task)}
 	in := bench.TaskInput{Corpus: &bench.Corpus{Parts: strings.Split(r.Data, "+")}, Half: half}
 	ids := queriesOf(r, task)
 	for _, name := range systems {

@@ -15,8 +15,10 @@ import (
 const (
 	// Calibrated adds absolute scores: (1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
 	// Pair·pair bonus, and where token states are kept Tokens·max(T, 0.8·s) (Answered). s is the
-	// share of the query's words, by idf, that stand in the passage; the power makes it count more where nearly all do. One setting serves
-	// keywords, spans and questions (docs/METHOD.md).
+	// share of the query's words, by idf, that stand in the passage; the power makes it count more where
+	// nearly all do. Of a query of whose words no candidate has the share Reach, where that is set,
+	// presence, coverage and pair bonus are raised alike, until the best presence is Reach. One setting
+	// serves keywords, spans and questions (docs/METHOD.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
 	RRF = "rrf"
@@ -48,6 +50,11 @@ type Options struct {
 	// 0 none. A dense search compares tokens only where it is above 0; 1 serves there
 	// (docs/METHOD.md). A search makes it smaller for a query of more than 16 tokens, and by Unknown.
 	Tokens float64
+	// Reach is the presence, at most 1, that the candidate with most of the query's words
+	// counts as having in Calibrated where it has less: of a long request most
+	// words tell nothing about what is sought. 0 means none; 0.55 serves requests in
+	// whole sentences (docs/BENCHMARKS.md).
+	Reach float64
 	// RankConstant of RRF; 0 means 60.
 	RankConstant float64
 	// LexicalShare of Convex, in [0, 1]; 0 means 0.3.
@@ -83,6 +90,8 @@ func (f Options) fill() (Options, error) {
 		return f, fmt.Errorf("%w: fusion weights: presence %v, β %v and π %v; use numbers up to 1000", fault.ErrInvalid, f.Presence, f.Beta, f.Pair)
 	case !(f.Tokens <= 1000):
 		return f, fmt.Errorf("%w: fusion weight of tokens %v; use a number up to 1000", fault.ErrInvalid, f.Tokens)
+	case !(f.Reach >= 0 && f.Reach <= 1):
+		return f, fmt.Errorf("%w: reach %v; use a number from 0 to 1", fault.ErrInvalid, f.Reach)
 	case !(f.RankConstant > 0 && f.RankConstant <= 1e6):
 		return f, fmt.Errorf("%w: rank constant %v; use a positive number", fault.ErrInvalid, f.RankConstant)
 	case !(f.Unknown >= 0 && f.Unknown <= 1):
@@ -106,7 +115,7 @@ type Term struct {
 	Weight, Value float64
 }
 
-// Terms are the summands of a candidate's score: none in kinds that rank by
+// Terms are the summands of the score that Fuse gave a candidate: none in kinds that rank by
 // more than the candidate, and none of weight 0.
 func (f Options) Terms(c Candidate) []Term {
 	f, err := f.fill()
@@ -124,8 +133,9 @@ func (f Options) Terms(c Candidate) []Term {
 
 // calibrated are the summands of a candidate's score in Calibrated.
 func (f Options) calibrated(c *Candidate) [5]Term {
+	lift := max(c.Lift, 1)
 	return [5]Term{
-		{"cosine", 1 - f.Unknown, c.Dense}, {"presence^1.25", f.Presence, raised(c.Presence)}, {"coverage", f.Beta, c.Coverage}, {"pair", f.Pair, c.Pair},
+		{"cosine", 1 - f.Unknown, c.Dense}, {"presence^1.25", f.Presence * raised(lift), raised(c.Presence)}, {"coverage", f.Beta * lift, c.Coverage}, {"pair", f.Pair * lift, c.Pair},
 		{"tokens", f.Tokens, c.Tokens},
 	}
 }
@@ -137,6 +147,9 @@ type Candidate struct {
 	inverted.Match         // how the query's words stand in it
 	Tokens         float64 // how well its tokens answer the query's (Answered); 0 where they are not compared
 	Score          float64 // what the ranking is by; set by Fuse
+	// Lift is what its shares of the query are multiplied by in Calibrated, the same for all
+	// candidates of a query: 1, or more where none has the share Reach. Set by Fuse.
+	Lift float64
 }
 
 // Fuse sets the scores of cs and sorts them: best first, ties by Ord. Every
@@ -152,7 +165,9 @@ func (f Options) Fuse(cs []Candidate) error {
 	}
 	switch f.Kind {
 	case Calibrated:
+		lift := f.lift(cs)
 		for i := range cs {
+			cs[i].Lift = lift
 			for _, t := range f.calibrated(&cs[i]) {
 				cs[i].Score += t.Weight * t.Value
 			}
@@ -183,6 +198,18 @@ func (f Options) Fuse(cs []Candidate) error {
 	}
 	Sort(cs, func(c Candidate) float64 { return c.Score })
 	return nil
+}
+
+// lift is what shares of the query are multiplied by.
+func (f Options) lift(cs []Candidate) float64 {
+	most := 0.0
+	for i := range cs {
+		most = max(most, cs[i].Presence)
+	}
+	if most == 0 {
+		return 1
+	}
+	return max(1, f.Reach/most)
 }
 
 // raised is a share to the power 1.25.

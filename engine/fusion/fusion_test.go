@@ -3,6 +3,7 @@ package fusion
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine/internal/fault"
@@ -25,6 +26,7 @@ func TestFuse(t *testing.T) {
 		want []float64
 	}{
 		"calibrated": {Options{}, []uint64{2, 3, 1}, []float64{0.5 + 0.3 + 0.05 + 0.2, 0.9, 0.1 + 0.3/32 + 0.025}},
+		"presence":   {Options{Beta: -1, Pair: -1}, []uint64{3, 2, 1}, []float64{0.9, 0.8, 0.1 + 0.3/32}},
 		"weights":    {Options{Presence: -1, Beta: 2, Pair: -1}, []uint64{2, 3, 1}, []float64{1.5, 0.9, 0.6}},
 		"ranks":      {Options{Kind: RRF, RankConstant: 1}, []uint64{2, 1, 3}, []float64{1.0/3 + 0.5, 0.25 + 1.0/3, 0.5}},
 		"convex":     {Options{Kind: Convex, LexicalShare: 0.5}, []uint64{2, 3, 1}, []float64{0.75, 0.5, 0.125}},
@@ -45,6 +47,51 @@ func TestFuse(t *testing.T) {
 	}
 	if err := (Options{Kind: RRF}).Fuse(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReach: where no candidate has the share Reach of the query's words, shares
+// are raised until one has it; else all stays as it is.
+func TestReach(t *testing.T) {
+	weak := func() []Candidate {
+		return []Candidate{
+			{Ord: 1, Dense: 0.5, Match: inverted.Match{Presence: 0.25, Coverage: 0.125, Pair: 0.0625}},
+			{Ord: 2, Dense: 0.75},
+			{Ord: 3, Dense: 0.125, Match: inverted.Match{Presence: 0.125, Coverage: 0.0625}},
+		}
+	}
+	half := math.Pow(0.5, 1.25)
+	for name, x := range map[string]struct {
+		o    Options
+		want []float64 // by ord
+	}{
+		"half":    {Options{Reach: 0.5}, []float64{0.5 + 0.3*half + 0.1*0.25 + 0.2*0.125, 0.75, 0.125 + 0.3*half*half + 0.1*0.125}},
+		"more":    {Options{Reach: 0.55}, []float64{0.5 + 0.3*math.Pow(0.55, 1.25) + 0.1*0.275 + 0.2*0.1375, 0.75, 0.125 + 0.3*math.Pow(0.275, 1.25) + 0.1*0.1375}},
+		"all":     {Options{Reach: 1}, []float64{0.5 + 0.3 + 0.1*0.5 + 0.2*0.25, 0.75, 0.125 + 0.3*half + 0.1*0.25}},
+		"reached": {Options{Reach: 0.25}, []float64{0.5 + 0.3*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.3*half*half*half + 0.1*0.0625}},
+		"shipped": {Options{}, []float64{0.5 + 0.3*half*half + 0.1*0.125 + 0.2*0.0625, 0.75, 0.125 + 0.3*half*half*half + 0.1*0.0625}},
+	} {
+		cs := weak()
+		if err := x.o.Fuse(cs); err != nil {
+			t.Fatal(name, err)
+		}
+		for _, c := range cs {
+			sum := 0.0
+			for _, term := range x.o.Terms(c) {
+				sum += term.Weight * term.Value
+			}
+			if want := x.want[c.Ord-1]; math.Abs(c.Score-want) > 1e-12 || math.Abs(sum-want) > 1e-12 {
+				t.Errorf("%s: %d has %v, terms add up to %v, want %v", name, c.Ord, c.Score, sum, want)
+			}
+		}
+		again := slices.Clone(cs)
+		if err := x.o.Fuse(again); err != nil || !slices.Equal(again, cs) {
+			t.Errorf("%s: fused twice: %+v, %v", name, again, err)
+		}
+	}
+	silent := []Candidate{{Ord: 1, Dense: 0.5}}
+	if err := (Options{}).Fuse(silent); err != nil || silent[0].Score != 0.5 || silent[0].Lift != 1 {
+		t.Errorf("without words: %+v, %v", silent, err)
 	}
 }
 
@@ -78,7 +125,7 @@ func TestTerms(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for _, o := range []Options{{Kind: "magic"}, {Beta: 1001}, {Pair: math.NaN()}, {Presence: math.Inf(1)},
-		{RankConstant: -1}, {RankConstant: 1e7}, {LexicalShare: -0.1}, {LexicalShare: 1.1}, {Unknown: -.1}, {Unknown: 1.1}, {Unknown: math.NaN()}} {
+		{RankConstant: -1}, {RankConstant: 1e7}, {LexicalShare: -0.1}, {LexicalShare: 1.1}, {Reach: 1.1}, {Reach: -0.1}, {Reach: math.NaN()}, {Unknown: -.1}, {Unknown: 1.1}, {Unknown: math.NaN()}} {
 		if err := o.Check(); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)
 		}

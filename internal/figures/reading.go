@@ -18,7 +18,8 @@ type anyReport struct {
 		Task                  string
 		Taught, Whole, Chosen float64
 	} `json:"overlaps"`
-	Types []struct { // of queries, CapRetrieval
+	Rows  []json.RawMessage `json:"rows"` // of constants
+	Types []struct {        // of queries, CapRetrieval
 		Type    string `json:"type"`
 		Systems []struct {
 			System              string
@@ -56,6 +57,9 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	var r anyReport
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("the report: %w", err)
+	}
+	if len(r.Rows) > 0 {
+		return readingTune(raw, as)
 	}
 	set := r.Data
 	if as != "" {

@@ -208,7 +208,7 @@ func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
 		part, _, _ := strings.Cut(rest, " ")
-		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary"}, part)
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "tune"}, part)
 	})
 }
 

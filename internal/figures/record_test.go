@@ -26,6 +26,20 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"a object rlr mean": 50, "a object rlr higher": 25, "a object rlr lower": 75},
 		`[{"half": "test", "metric": "ndcg@1", "kinds": [{"kind": "spans"}], "rows": [{"system": "rlr", "bytes_per_passage": 1500, "cells": [{"mean": 0.5, "low": 0.25, "high": 0.75}, {"mean": 1, "low": 1, "high": 1}]}]}]`: {
 			"test mean rlr ndcg@1": 50, "test mean rlr low": 25, "test mean rlr high": 75, "test spans rlr ndcg@1": 100, "test spans rlr low": 100, "test spans rlr high": 100, "test rlr bytes": 1500},
+		`{"system": "s", "metric": "m", "settings": 2, "rows": [{"constant": "pair", "value": 0.25, "start": true, "dev": {"mean": 0.5}, "loss": 0.02}, {"constant": "cell", "value": null, "start": true, "dev": {"lead": -0.5}}],
+			"start": {"dev": {"objective": 0.1}, "test": {"lead": -0.01, "short": 0.02, "worst": -0.03}, "test_mean": {"low": 0.4, "high": 0.6}, "test_lead": {"low": -0.1, "high": 0.1}},
+			"gain": {"mean": 0.01, "low": -0.01, "high": 0.03}, "sets": [{"corpus": "c", "task": "t", "half": "test", "best": 0.7, "start": 0.8, "chosen": 0.9, "start_lead": {"mean": 0.1}, "gain": {"mean": 0.1}}]}`: {
+			"s dev pair=0.25 objective": 0, "s dev pair=0.25 mean": 50, "s dev pair=0.25 lead": 0, "s dev pair=0.25 below": 0, "s dev pair=0.25 loses": 2,
+			"s dev cell=shipped objective": 0, "s dev cell=shipped mean": 0, "s dev cell=shipped lead": -50, "s dev cell=shipped below": 0, "s dev cell=shipped loses": 0,
+			"s all dev start objective": 10, "s all dev start mean": 0, "s all dev start lead": 0, "s all dev start below": 0, "s all dev start worst": 0,
+			"s all dev chosen objective": 0, "s all dev chosen mean": 0, "s all dev chosen lead": 0, "s all dev chosen below": 0, "s all dev chosen worst": 0,
+			"s all test start objective": 0, "s all test start mean": 0, "s all test start lead": -1, "s all test start below": 2, "s all test start worst": -3,
+			"s all test chosen objective": 0, "s all test chosen mean": 0, "s all test chosen lead": 0, "s all test chosen below": 0, "s all test chosen worst": 0,
+			"s all test start mean-low": 40, "s all test start mean-high": 60, "s all test start lead-low": -10, "s all test start lead-high": 10,
+			"s all test chosen mean-low": 0, "s all test chosen mean-high": 0, "s all test chosen lead-low": 0, "s all test chosen lead-high": 0,
+			"s all test gain": 1, "s all test gain-low": -1, "s all test gain-high": 3,
+			"s c t test rival m": 70, "s c t test start m": 80, "s c t test chosen m": 90,
+			"s c t test start lead": 10, "s c t test chosen lead": 0, "s c t test gain": 10},
 	} {
 		got, err := reading([]byte(report), "")
 		if err != nil || !maps.Equal(got, want) {

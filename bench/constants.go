@@ -1,0 +1,220 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/modulate/train"
+)
+
+// Constant is a number of a system that was chosen by measuring.
+type Constant struct {
+	Name string // "presence"
+	Doc  string // one line
+	// Shipped is the value that the program has; NaN where it follows the corpus.
+	Shipped float64
+	// Try are the values that are tried where none are named.
+	Try []float64
+	// Low and High bound the values.
+	Low, High float64
+}
+
+// constants of all systems; System.Constants says who reads which.
+var constants = []Constant{
+	{"presence", "weight of the share of the query's words that a passage has (hybrid)", .3, []float64{.1, .15, .2, .25, .3, .35, .4, .5}, 0, 10},
+	{"power", "power of that share", 1.25, []float64{1, 1.25, 1.5, 2, 3}, .1, 10},
+	{"coverage", "weight of BM25 over the most that it can give (hybrid)", .1, []float64{0, .05, .1, .15, .2, .3, .5}, 0, 10},
+	{"pair", "weight of the query's adjacent pairs of words (hybrid)", .2, []float64{0, .05, .1, .15, .2, .3, .4}, 0, 10},
+	{"reach", "share of the query's words that the candidate with most of them counts as having (hybrid)", 0, []float64{.4, .5, .55, .6, .7}, 0, 1},
+	{"unknown", "what the share that the encoder does not know takes from the cosine, times the share (hybrid)", 1, []float64{0, .5, 1}, 0, 1},
+	{"rank-constant", "what ranks are added to (rrf)", 60, []float64{10, 20, 40, 60, 100}, 1, 1e6},
+	{"share", "lexical share of the sum (convex)", .3, []float64{.1, .2, .3, .4, .5, .6}, .01, 1},
+	{"alpha", "length of RLR's shift", .5, []float64{.2, .35, .5, .6, .7, .85, 1}, .01, 1000},
+	{"lambda", "ridge of RLR", 1, []float64{.1, .3, 1, 3, 10}, 1e-6, 1e9},
+	{"local-beta", "what a passage with every token of the query gains by local bridges", math.NaN(), []float64{.4, .6, .8, 1, 1.2, 1.5}, .01, 10},
+	{"local-lambda", "ridge of a cell of local bridges", .15, []float64{.05, .15, .5, 1.5}, 1e-6, 1e9},
+	{"cell", "passages of a cell of local bridges", math.NaN(), []float64{125, 250, 500}, 1, 1e9},
+	{"spread", "bound on the deviation of fitted logits", .6, []float64{.3, .45, .6, .8, 1.2}, .01, 100},
+	{"tau", "temperature of a fit's loss", .05, []float64{.025, .05, .1}, .001, 10},
+}
+
+// AllConstants lists every constant that can be tried.
+func AllConstants() []Constant { return slices.Clone(constants) }
+
+// ConstantNamed finds a constant; another name is ErrUnknownName.
+func ConstantNamed(name string) (Constant, error) {
+	var known []string
+	for _, c := range constants {
+		if c.Name == name {
+			return c, nil
+		}
+		known = append(known, c.Name)
+	}
+	return Constant{}, fmt.Errorf("%w: constant %q; known are %s", ErrUnknownName, name, strings.Join(known, ", "))
+}
+
+// fusionConstants are those that candidates are fused by, by kind of fusion. Their
+// values cost a ranking of known candidates, others a search.
+var fusionConstants = map[string][]string{
+	fusion.Calibrated: {"presence", "power", "coverage", "pair", "reach", "unknown"},
+	fusion.RRF:        {"rank-constant"},
+	fusion.Convex:     {"share"},
+}
+
+// reranks tells whether another value of the constant asks for no search.
+func reranks(name string) bool {
+	for _, names := range fusionConstants {
+		if slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Trial is a constant and the values to try.
+type Trial struct {
+	Name   string    `json:"name"`
+	Values []float64 `json:"values"`
+}
+
+// ParseTrial reads "presence=0.2,0.3,0.4", or "presence" for the values that a
+// constant is tried with. Errors are ErrUnknownName, ErrOption and ErrDuplicateID.
+func ParseTrial(s string) (Trial, error) {
+	name, values, listed := strings.Cut(s, "=")
+	c, err := ConstantNamed(strings.TrimSpace(name))
+	if err != nil {
+		return Trial{}, err
+	}
+	t := Trial{Name: c.Name, Values: slices.Clone(c.Try)}
+	if !listed {
+		return t, nil
+	}
+	t.Values = nil
+	for _, part := range strings.Split(values, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return t, fmt.Errorf("%w: %q of %s is not a number; write %s=%v,%v", ErrOption, part, c.Name, c.Name, c.Try[0], c.Try[1])
+		}
+		t.Values = append(t.Values, v)
+	}
+	return t, t.check()
+}
+
+func (t Trial) check() error {
+	c, err := ConstantNamed(t.Name)
+	if err != nil {
+		return err
+	}
+	if len(t.Values) == 0 {
+		return fmt.Errorf("%w: no value of %s to try; write %s=%v,%v", ErrOption, c.Name, c.Name, c.Try[0], c.Try[1])
+	}
+	for i, v := range t.Values {
+		if !(v >= c.Low && v <= c.High) {
+			return fmt.Errorf("%w: %s %v; use numbers from %v to %v", ErrOption, c.Name, v, c.Low, c.High)
+		}
+		if slices.Contains(t.Values[:i], v) {
+			return fmt.Errorf("%w: %s %v is given twice; name it once", ErrDuplicateID, c.Name, v)
+		}
+	}
+	return nil
+}
+
+// Constants are values that systems take in place of those that are shipped.
+type Constants map[string]float64
+
+// with is c with one value changed; the shipped one is left out, so that a point has
+// one name.
+func (c Constants) with(name string, v float64) Constants {
+	out := Constants{}
+	for k, x := range c {
+		out[k] = x
+	}
+	out[name] = v
+	if known, err := ConstantNamed(name); err == nil && known.Shipped == v {
+		delete(out, name)
+	}
+	return out
+}
+
+// only are the constants that keep says.
+func (c Constants) only(keep func(name string) bool) Constants {
+	out := Constants{}
+	for k, v := range c {
+		if keep(k) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// String has the values in the order of their constants, "shipped" where there is none.
+func (c Constants) String() string {
+	var out []string
+	for _, known := range constants {
+		if v, ok := c[known.Name]; ok {
+			out = append(out, known.Name+"="+strconv.FormatFloat(v, 'g', -1, 64))
+		}
+	}
+	if len(out) == 0 {
+		return "shipped"
+	}
+	return strings.Join(out, " ")
+}
+
+// fuse ranks cs by f with the constants c. It may change cs.
+func (c Constants) fuse(f fusion.Options, cs []fusion.Candidate, unknown float64) error {
+	weight := func(to *float64, name string) {
+		if v, ok := c[name]; ok {
+			*to = v
+			if v == 0 {
+				*to = -1 // 0 stands for the default there
+			}
+		}
+	}
+	if f.Kind == "" && f.Presence >= 0 {
+		weight(&f.Presence, "presence")
+		weight(&f.Beta, "coverage")
+		weight(&f.Pair, "pair")
+		if v, ok := c["reach"]; ok {
+			f.Reach = v
+		}
+		if power, ok := c["power"]; ok {
+			shipped, _ := ConstantNamed("power")
+			for i := range cs { // what the fusion raises to the shipped power
+				cs[i].Presence = math.Pow(cs[i].Presence, power/shipped.Shipped)
+			}
+		}
+		if v, ok := c["unknown"]; ok {
+			unknown *= v
+		}
+	}
+	weight(&f.RankConstant, "rank-constant")
+	weight(&f.LexicalShare, "share")
+	f.Unknown = unknown
+	return f.Fuse(cs)
+}
+
+// rlr are the options of RLR, shipped ones 0.
+func (c Constants) rlr() modulate.RLROptions {
+	return modulate.RLROptions{Alpha: c["alpha"], Lambda: c["lambda"]}
+}
+
+// local puts the options of local bridges over n passages into o.
+func (c Constants) local(o *local.Options, n int) {
+	o.Beta, o.Lambda = c["local-beta"], c["local-lambda"]
+	if size, ok := c["cell"]; ok {
+		o.Cells = max(1, int(math.Round(float64(n)/size)))
+	}
+}
+
+// ofFits tells whether a constant is read by fits.
+func ofFits(name string) bool { return name == "spread" || name == "tau" }
+
+// fit puts the options of a fit into o.
+func (c Constants) fit(o *train.Options) { o.Spread, o.Tau = c["spread"], c["tau"] }

@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+)
+
+// QueryKinds are the kinds of queries that means over several corpora keep apart.
+var QueryKinds = []string{"questions", "keywords", "spans", "verbose"}
+
+// families of tasks that ask alike, by kind.
+var families = map[string][]string{
+	"questions": {"query"},
+	"keywords":  {"keyword", "keyword-rake", "keyword-yake", "queries"},
+	"spans":     {"part"},
+	"verbose":   {"verbose"},
+}
+
+// KindOf is the kind of the queries of a task, "" for a task of none.
+func KindOf(task string) string {
+	family, _, _ := strings.Cut(task, ":")
+	for _, kind := range QueryKinds {
+		if slices.Contains(families[kind], family) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// TaskName is a task of one of several corpora.
+type TaskName struct {
+	Corpus string `json:"corpus"`
+	Task   string `json:"task"`
+}
+
+// TaskWeights are what tasks count in a mean over corpora: every kind of query alike,
+// within a kind every corpus, within a corpus every task.
+func TaskWeights(of []TaskName) []float64 {
+	type group struct{ kind, corpus string }
+	tasks, corpora := map[group]int{}, map[string]int{}
+	for _, t := range of {
+		g := group{KindOf(t.Task), t.Corpus}
+		if tasks[g]++; tasks[g] == 1 {
+			corpora[g.kind]++
+		}
+	}
+	out := make([]float64, len(of))
+	for i, t := range of {
+		g := group{KindOf(t.Task), t.Corpus}
+		out[i] = 1 / float64(corpora[g.kind]*tasks[g])
+	}
+	return out
+}

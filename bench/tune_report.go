@@ -1,0 +1,349 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lexsem/lexsem/bench/stat"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Tolerance is how far a set may lie below the best rival, or below the start,
+// and count as level: 0.3 of a hundred.
+const Tolerance = 0.003
+
+// Aim tells how near constants come to what they are chosen for, on a half of the
+// queries. Figures are differences and means of the metric, in [-1, 1].
+type Aim struct {
+	// Objective is Lead − Short: what is raised on the dev half.
+	Objective float64 `json:"objective"`
+	// Mean is the metric over all sets, see TaskWeights.
+	Mean float64 `json:"mean"`
+	// Lead is the mean over all sets of how far the system is above that rival which
+	// is the best on the set.
+	Lead float64 `json:"lead"`
+	// Short adds up over the sets by how much more than Tolerance the system is below
+	// that rival.
+	Short float64 `json:"short"`
+	// Worst is the least of the leads, and WorstSet where it is.
+	Worst    float64  `json:"worst"`
+	WorstSet TaskName `json:"worst_set"`
+}
+
+// better tells whether a is the better aim, by more than rounding.
+func (a Aim) better(b Aim) bool { return a.Objective > b.Objective+1e-9 }
+
+// asks are the numbers of the sets that have queries in a half, and what they count.
+func (t *tuner) asks(half Half) (sets []int, weights []float64) {
+	var names []TaskName
+	for i, s := range t.sets {
+		if slices.Contains(s.dev, half == DevHalf) {
+			sets, names = append(sets, i), append(names, s.name)
+		}
+	}
+	weights = TaskWeights(names)
+	all := 0.0
+	for _, w := range weights {
+		all += w
+	}
+	for i := range weights {
+		weights[i] /= all
+	}
+	return sets, weights
+}
+
+func (t *tuner) aim(scores [][]float64, half Half) Aim {
+	a := Aim{Worst: math.Inf(1)}
+	sets, weights := t.asks(half)
+	for i, at := range sets {
+		s := t.sets[at]
+		mean := stat.Mean(s.values(scores[at], half))
+		_, rival := s.best(half)
+		lead := mean - rival
+		a.Mean += weights[i] * mean
+		a.Lead += weights[i] * lead
+		a.Short += max(0, -Tolerance-lead)
+		if lead < a.Worst {
+			a.Worst, a.WorstSet = lead, s.name
+		}
+	}
+	a.Objective = a.Lead - a.Short
+	return a
+}
+
+// TuneReport is what Tune found. Figures are in [-1, 1].
+type TuneReport struct {
+	System  string   `json:"system"`
+	Against []string `json:"against"`
+	Metric  string   `json:"metric"`
+	Encoder string   `json:"encoder"`
+	Version string   `json:"version"`
+	Seed    uint64   `json:"seed"`
+	Clean   bool     `json:"clean"`
+	Search  string   `json:"search"`
+	// Settings is how many settings of the constants were tried.
+	Settings int `json:"settings"`
+	// Rows have every value of every constant beside the chosen values of the others.
+	Rows []TuneRow `json:"rows"`
+	// Start is what the others are compared with: the shipped constants, unless the
+	// search began with others.
+	Start  TunePoint `json:"start"`
+	Chosen TunePoint `json:"chosen"`
+	// Gain is Chosen less Start on the test half.
+	Gain Estimate `json:"gain"`
+	// Confirmed tells that the interval of Gain is above 0 and no set of the test half
+	// loses (TuneSet.Loses). Constants that are not confirmed should not be shipped.
+	Confirmed bool      `json:"confirmed"`
+	Sets      []TuneSet `json:"sets"`
+	// LeftOut are the tasks that a corpus has no queries of.
+	LeftOut []TaskName `json:"left_out"`
+}
+
+// TuneRow is a value of a constant on the dev half.
+type TuneRow struct {
+	Constant string `json:"constant"`
+	// Value is nil where the shipped one follows the corpus.
+	Value  *float64 `json:"value"`
+	Start  bool     `json:"start,omitempty"`
+	Chosen bool     `json:"chosen,omitempty"`
+	Dev    Aim      `json:"dev"`
+	// Loss is the most that a set of the dev half loses by Start. A setting that loses more
+	// than Tolerance is not chosen.
+	Loss float64 `json:"loss"`
+}
+
+// TunePoint is a setting of all constants, on both halves.
+type TunePoint struct {
+	Constants Constants `json:"constants"` // those that are not the shipped ones
+	Dev       Aim       `json:"dev"`
+	Test      Aim       `json:"test"`
+	// Mean and Lead are those of Test with their intervals; in Lead the rival of
+	// each set stays the one that is best on the test half.
+	Mean Estimate `json:"test_mean"`
+	Lead Estimate `json:"test_lead"`
+}
+
+// Estimate is a mean with its 95 % bootstrap interval over the queries.
+type Estimate struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// TuneSet is a task of a corpus, half by half.
+type TuneSet struct {
+	TaskName
+	Half    Half    `json:"half"`
+	Queries int     `json:"queries"`
+	Rival   string  `json:"rival"` // the best there
+	Best    float64 `json:"best"`  // what it reaches
+	Start   float64 `json:"start"`
+	Chosen  float64 `json:"chosen"`
+	// StartLead and ChosenLead are over Rival, Gain is Chosen less Start.
+	StartLead  Estimate `json:"start_lead"`
+	ChosenLead Estimate `json:"chosen_lead"`
+	Gain       Estimate `json:"gain"`
+}
+
+// Loses tells whether the set loses more than Tolerance by the chosen constants, and
+// more than chance.
+func (s TuneSet) Loses() bool { return s.Gain.Mean < -Tolerance && s.Gain.High < 0 }
+
+func (t *tuner) report(ctx context.Context, enc encoder.Encoder, chosen *trial) (*TuneReport, error) {
+	start := t.start
+	r := &TuneReport{
+		System: t.System, Against: t.Against, Metric: t.corpora[0].plan.metrics[0].Name, Encoder: enc.Fingerprint().Model, Version: t.Version,
+		Seed: t.Seed, Clean: t.Clean, Search: t.Search, LeftOut: append([]TaskName{}, t.left...),
+		Start:  TunePoint{Constants: start.constants, Dev: start.dev, Test: t.aim(start.scores, TestHalf)},
+		Chosen: TunePoint{Constants: chosen.constants, Dev: chosen.dev, Test: t.aim(chosen.scores, TestHalf)},
+	}
+	for _, of := range t.Trials {
+		for _, cs := range t.around(chosen.constants, of) {
+			next, err := t.try(ctx, cs)
+			if err != nil {
+				return nil, err
+			}
+			known, err := ConstantNamed(of.Name)
+			if err != nil {
+				return nil, err
+			}
+			v, named := cs[of.Name]
+			from, moved := t.From[of.Name]
+			row := TuneRow{Constant: of.Name, Start: named == moved && v == from, Chosen: cs.String() == chosen.constants.String(), Dev: next.dev, Loss: next.loss}
+			if !named {
+				v = known.Shipped
+			}
+			if !math.IsNaN(v) {
+				row.Value = &v
+			}
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	slices.SortStableFunc(r.Rows, func(a, b TuneRow) int {
+		if a.Constant != b.Constant || a.Value == nil || b.Value == nil {
+			return 0
+		}
+		return int(math.Copysign(1, *a.Value-*b.Value))
+	})
+	r.Settings = len(t.known)
+	if err := t.estimate(r, start, chosen); err != nil {
+		return nil, err
+	}
+	return r, t.compare(r, start, chosen)
+}
+
+// estimate fills in the means of the test half with their intervals.
+func (t *tuner) estimate(r *TuneReport, start, chosen *trial) error {
+	sets, weights := t.asks(TestHalf)
+	var strata []stat.Stratum
+	for i, at := range sets {
+		s := t.sets[at]
+		rival, _ := s.best(TestHalf)
+		a, b, best := s.values(start.scores[at], TestHalf), s.values(chosen.scores[at], TestHalf), s.values(s.rivals[rival], TestHalf)
+		strata = append(strata, stat.Stratum{Rows: [][]float64{a, b, less(b, a), less(a, best), less(b, best)}, Weight: weights[i]})
+	}
+	if len(strata) == 0 {
+		return fmt.Errorf("%w: none is of the test half; ask more", ErrNoQueries)
+	}
+	means, intervals, err := stat.StratifiedMeans(strata, Resamples, t.Seed)
+	if err != nil {
+		return err
+	}
+	for i, to := range []*Estimate{&r.Start.Mean, &r.Chosen.Mean, &r.Gain, &r.Start.Lead, &r.Chosen.Lead} {
+		*to = Estimate{means[i], intervals[i].Low, intervals[i].High}
+	}
+	return nil
+}
+
+// compare tells set by set what was gained.
+func (t *tuner) compare(r *TuneReport, start, chosen *trial) error {
+	r.Confirmed = chosen != start && r.Gain.Low > 0
+	for _, half := range []Half{DevHalf, TestHalf} {
+		sets, _ := t.asks(half)
+		for _, at := range sets {
+			s := t.sets[at]
+			rival, mean := s.best(half)
+			a, b, best := s.values(start.scores[at], half), s.values(chosen.scores[at], half), s.values(s.rivals[rival], half)
+			out := TuneSet{TaskName: s.name, Half: half, Queries: len(a), Rival: t.Against[rival], Best: mean, Start: stat.Mean(a), Chosen: stat.Mean(b)}
+			leads := [][]float64{less(a, best), less(b, best), less(b, a)}
+			intervals, err := stat.Bootstrap(leads, Resamples, t.Seed)
+			if err != nil {
+				return err
+			}
+			for i, to := range []*Estimate{&out.StartLead, &out.ChosenLead, &out.Gain} {
+				*to = Estimate{stat.Mean(leads[i]), intervals[i].Low, intervals[i].High}
+			}
+			r.Confirmed = r.Confirmed && (half == DevHalf || !out.Loses())
+			r.Sets = append(r.Sets, out)
+		}
+	}
+	return nil
+}
+
+func less(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] - b[i]
+	}
+	return out
+}
+
+// WriteTable writes the report for a terminal, figures in hundredths.
+func (r *TuneReport) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	probes := ""
+	if r.Clean {
+		probes = ", clean probes"
+	}
+	fmt.Fprintf(t, "%s, %s × 100, %s, seed %d%s; %d settings, search %s\n", r.System, r.Metric, r.Encoder, r.Seed, probes, r.Settings, r.Search)
+	fmt.Fprintf(t, "lead: over the best of %s on each set. Chosen on the dev half by the mean lead, less what sets lie more than %.1f below,\nof those with which no set loses more than %.1f by the start.\n", strings.Join(r.Against, ", "), 100*Tolerance, 100*Tolerance)
+	fmt.Fprintln(t, "\ndev half\tvalue\tobjective\tmean\tlead\tbelow\tworst set\tloses\t")
+	for _, row := range r.Rows {
+		value := "by size"
+		if row.Value != nil {
+			value = strconv.FormatFloat(*row.Value, 'g', -1, 64)
+		}
+		if row.Start {
+			value += ", start"
+		}
+		if row.Chosen {
+			value += ", chosen"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t\n", row.Constant, value, row.Dev.cells(), 100*row.Loss)
+	}
+	for _, half := range []Half{DevHalf, TestHalf} {
+		fmt.Fprintf(t, "\n%s\tconstants\tobjective\tmean\tlead\tbelow\tworst set\t\n", half.Label())
+		for _, p := range r.points() {
+			a := p.Dev
+			if half == TestHalf {
+				a = p.Test
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t\n", p.name, p.Constants, a.cells())
+		}
+	}
+	fmt.Fprintln(t, "\ntest half, 95 %\tmean\tlead\t")
+	for _, p := range r.points() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t\n", p.name, p.Mean.text("%.2f"), p.Lead.text("%+.2f"))
+	}
+	fmt.Fprintf(t, "gain\t%s\t\t\n", r.Gain.text("%+.2f"))
+	fmt.Fprintln(t, "\nset\thalf\tqueries\tbest rival\t\tstart\tlead\tchosen\tlead\tgain\t")
+	for _, s := range r.Sets {
+		fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\t%.1f\t%.1f\t%s\t%.1f\t%s\t%s\t\n", s.Corpus, s.Task, s.Half, s.Queries, s.Rival, 100*s.Best,
+			100*s.Start, s.StartLead.text("%+.1f"), 100*s.Chosen, s.ChosenLead.text("%+.1f"), s.Gain.text("%+.1f"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var left []string
+	for _, l := range r.LeftOut {
+		left = append(left, l.Corpus+" "+l.Task)
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(w, "\nNo queries: %s.\n", strings.Join(left, ", "))
+	}
+	_, err := fmt.Fprintln(w, "\n"+r.verdict())
+	return err
+}
+
+type namedPoint struct {
+	name string
+	TunePoint
+}
+
+func (r *TuneReport) points() []namedPoint {
+	return []namedPoint{{"start", r.Start}, {"chosen", r.Chosen}}
+}
+
+func (r *TuneReport) verdict() string {
+	switch {
+	case r.Chosen.Constants.String() == r.Start.Constants.String():
+		return "The dev half chooses the start."
+	case r.Confirmed:
+		return fmt.Sprintf("The test half confirms %s: its gain is above 0 beyond the interval, and no set loses more than %.1f beyond its own.", r.Chosen.Constants, 100*Tolerance)
+	}
+	var why []string
+	if r.Gain.Low <= 0 {
+		why = append(why, "its gain may be chance")
+	}
+	for _, s := range r.Sets {
+		if s.Half == TestHalf && s.Loses() {
+			why = append(why, fmt.Sprintf("%s %s loses %.1f", s.Corpus, s.Task, -100*s.Gain.Mean))
+		}
+	}
+	return fmt.Sprintf("The test half does not confirm %s: %s. Keep the start.", r.Chosen.Constants, strings.Join(why, ", "))
+}
+
+func (a Aim) cells() string {
+	return fmt.Sprintf("%+.2f\t%.2f\t%+.2f\t%.2f\t%+.1f %s %s", 100*a.Objective, 100*a.Mean, 100*a.Lead, 100*a.Short, 100*a.Worst, a.WorstSet.Corpus, a.WorstSet.Task)
+}
+
+// text is the estimate in hundredths, each number by format.
+func (e Estimate) text(format string) string {
+	return fmt.Sprintf(format+" ("+format+" … "+format+")", 100*e.Mean, 100*e.Low, 100*e.High)
+}
