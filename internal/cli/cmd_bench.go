@@ -142,12 +142,14 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 			return nil
 		}
 	}
-	second, closeSecond, err := a.reranker(ctx, o.second)
-	if err != nil {
-		return err
+	if o.second.given() {
+		second, closeSecond, err := a.reranker(ctx, o.second)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeSecond()) }()
+		opt.Reranker, opt.RerankDepth = second, *o.second.depth
 	}
-	defer func() { err = errors.Join(err, closeSecond()) }()
-	opt.Reranker, opt.RerankDepth = second, *o.second.depth
 	err = a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
 		opt.Progress = progress
 		if *o.terms && enc.VocabSize() > 0 {

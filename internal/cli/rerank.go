@@ -47,8 +47,8 @@ func (r rerankFlags) check() error {
 	return nil
 }
 
-// given says that a reranker is named.
-func (r rerankFlags) given() bool { return *r.where != "" && *r.where != rerankNone }
+// given says that a reranker is named; commands without the flags name none.
+func (r rerankFlags) given() bool { return r.where != nil && *r.where != "" && *r.where != rerankNone }
 
 func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
