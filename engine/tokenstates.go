@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,39 +63,6 @@ type tokenStates struct {
 	none   error      // why the encoder gives no states
 }
 
-// basis is one with the number of states that it was fitted on.
-type basis struct {
-	*late.Basis
-	fitted int
-}
-
-// most is how many states of a dimension are a sample that nothing outgrows.
-func most(dim int) int { return max(2*leastSample, sampleBytes/(4*dim)) }
-
-// final says that a basis is never outgrown.
-func (b basis) final() bool { return 2*b.fitted >= most(b.Dim()) }
-
-// record is a basis as it is stored: the number of states that it was fitted on u64, then
-// what package late makes of it.
-func (b basis) record() ([]byte, error) {
-	return b.AppendBinary(binary.LittleEndian.AppendUint64(nil, uint64(b.fitted)))
-}
-
-// readBasis reads a record. dim is that of the database.
-func readBasis(record []byte, dim int) (b basis, err error) {
-	if len(record) < 8 {
-		return b, fmt.Errorf("basis of token states has %d bytes", len(record))
-	}
-	if b.Basis, err = late.ReadBasis(record[8:]); err != nil {
-		return b, err
-	}
-	b.fitted = int(min(binary.LittleEndian.Uint64(record), 1<<32))
-	if b.Dim() != dim {
-		return b, fmt.Errorf("basis of token states of %d dimensions in a database of %d", b.Dim(), dim)
-	}
-	return b, nil
-}
-
 // startTokens reads the bases of the database.
 func (e *Engine) startTokens() error {
 	e.tokens.turn = make(chan struct{}, 1)
@@ -116,61 +81,6 @@ func (e *Engine) tokenMode() string {
 	return newTokenStates
 }
 
-// readBases reads the bases that have been stored since.
-func (e *Engine) readBases() error {
-	t := &e.tokens
-	t.mu.Lock()
-	from := len(t.stored)
-	t.mu.Unlock()
-	for n := from; n < e.st.BasisCount(); n++ {
-		record, err := e.st.Basis(n)
-		if err != nil {
-			return err
-		}
-		b, err := readBasis(record, e.fp.Dim)
-		if err != nil {
-			return fmt.Errorf("%w: basis %d of %s: %w", ErrCorrupt, n, e.dir, err)
-		}
-		t.mu.Lock()
-		if len(t.stored) == n { // else another call was faster
-			t.stored = append(t.stored, b)
-			t.fresh = slices.DeleteFunc(t.fresh, same(b))
-			if t.now.Basis == nil || b.fitted > t.now.fitted {
-				t.now = b
-			}
-		}
-		t.mu.Unlock()
-	}
-	return nil
-}
-
-// storedBases are the records of the bases that the store has.
-func (e *Engine) storedBases() (records [][]byte, err error) {
-	for n := range e.st.BasisCount() {
-		record, err := e.st.Basis(n)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, record)
-	}
-	return records, nil
-}
-
-// acceptBases makes the bases of an export known. What is no basis is ErrInvalid.
-func (e *Engine) acceptBases(records [][]byte) error {
-	if len(records) > store.MaxBases {
-		return fmt.Errorf("%w: %d bases of token states, at most %d are possible", ErrInvalid, len(records), store.MaxBases)
-	}
-	for i, record := range records {
-		b, err := readBasis(record, e.fp.Dim)
-		if err != nil {
-			return fmt.Errorf("%w: basis %d of the export: %w", ErrInvalid, i, err)
-		}
-		e.tokens.add(b)
-	}
-	return nil
-}
-
 // acceptCodes refuses codes that no search could read, and leaves them out where token
 // states are off.
 func (e *Engine) acceptCodes(d *store.Document) error {
@@ -183,25 +93,6 @@ func (e *Engine) acceptCodes(d *store.Document) error {
 		}
 	}
 	return nil
-}
-
-// same says whether a basis is b.
-func same(b basis) func(basis) bool { return func(o basis) bool { return o.ID() == b.ID() } }
-
-// searchable are the bases that codes in the database may have been made with, none where
-// token states are left out of searches.
-func (e *Engine) searchable() []*late.Basis {
-	if e.o.TokenStates == TokenStatesOff {
-		return nil
-	}
-	t := &e.tokens
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	bases := make([]*late.Basis, 0, len(t.stored)+len(t.fresh))
-	for _, b := range append(t.stored[:len(t.stored):len(t.stored)], t.fresh...) {
-		bases = append(bases, b.Basis)
-	}
-	return bases
 }
 
 // knows says whether codes were made with a known basis, nil, or what is wrong with them.
@@ -220,15 +111,6 @@ func (t *tokenStates) knows(codes []byte) error {
 		return fmt.Errorf("%w: %08x", late.ErrBasis, c.Basis())
 	}
 	return nil
-}
-
-// add makes a basis known that the store may not have.
-func (t *tokenStates) add(b basis) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !slices.ContainsFunc(t.stored, same(b)) && !slices.ContainsFunc(t.fresh, same(b)) {
-		t.fresh = append(t.fresh, b)
-	}
 }
 
 // keeping says whether the states of texts are wanted that are encoded now.
@@ -353,129 +235,6 @@ func (c *coding) take(ctx context.Context, rows []coded) error {
 	return errors.Join(errs...)
 }
 
-// basisFor is the basis that new codes are made with, nil where too few states have been
-// seen for the first one. It fits another where that is outgrown, while calls beside this
-// one go on with the one that is there.
-func (e *Engine) basisFor(ctx context.Context) (*late.Basis, error) {
-	t := &e.tokens
-	now, due := t.due()
-	if due == nil {
-		return now, nil
-	}
-	if now == nil {
-		select {
-		case t.turn <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	} else {
-		select {
-		case t.turn <- struct{}{}:
-		default:
-			return now, nil
-		}
-	}
-	defer func() { <-t.turn }()
-	if now, due = t.due(); due == nil { // another call was faster
-		return now, nil
-	}
-	dim := e.fp.Dim
-	b, err := late.FitBasis(due, dim, 0)
-	if err != nil {
-		return nil, fmt.Errorf("%w: fitting a basis of token states: %w", ErrEncoder, err)
-	}
-	fresh := basis{b, len(due) / dim}
-	t.add(fresh)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now, t.sample = fresh, sample{dim: dim}
-	if now == nil {
-		t.waiting.Store(true)
-	}
-	return b, nil
-}
-
-// short says that more states are wanted for a basis that nothing outgrows.
-func (t *tokenStates) short() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return 2*t.sample.len() < most(t.sample.dim)
-}
-
-// look lets the sample see the states of some rows, where another basis may be wanted.
-func (t *tokenStates) look(rows []coded) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.now.Basis != nil && t.now.final() {
-		return
-	}
-	for _, r := range rows {
-		t.sample.add(r)
-	}
-}
-
-// due returns the basis in use, nil for none, and the states that another is to be
-// fitted on, nil if it is good.
-func (t *tokenStates) due() (now *late.Basis, states []float32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	least := leastSample
-	if now = t.now.Basis; now != nil {
-		least = min(outgrown*t.now.fitted, most(now.Dim()))
-		if t.now.final() {
-			return now, nil
-		}
-	}
-	if t.sample.len() < least {
-		return now, nil
-	}
-	return now, slices.Clone(t.sample.states)
-}
-
-// storeBases puts the bases into a batch that the codes of its records need and the store
-// does not have yet.
-func (e *Engine) storeBases(ctx context.Context, b *store.Batch, records []record) error {
-	used := map[uint32]bool{}
-	for _, r := range records {
-		for _, row := range r.Rows {
-			if len(row.Codes) == 0 {
-				continue
-			}
-			c, err := late.Parse(row.Codes)
-			if err != nil {
-				return fmt.Errorf("document %q: %w", r.ID, err)
-			}
-			used[c.Basis()] = true
-		}
-	}
-	if len(used) == 0 {
-		return nil
-	}
-	if err := e.readBases(); err != nil {
-		return err
-	}
-	t := &e.tokens
-	t.mu.Lock()
-	number := len(t.stored)
-	var fresh []basis
-	for _, n := range t.fresh {
-		if used[n.ID()] {
-			fresh = append(fresh, n)
-		}
-	}
-	t.mu.Unlock()
-	for i, n := range fresh {
-		record, err := n.record()
-		if err != nil {
-			return err
-		}
-		if err := b.AddBasis(ctx, number+i, record); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // comparesTokens says whether a state has passages that a query can be compared with
 // token by token.
 func (e *Engine) comparesTokens(s *state.State) bool {
@@ -534,31 +293,4 @@ func fromStates(err error) error {
 		err = fmt.Errorf("%w: token states of the query: %w", ErrEncoder, err)
 	}
 	return err
-}
-
-// sample are some of the states that were seen, each with the same chance.
-type sample struct {
-	dim, seen int
-	states    []float32
-	r         *rand.Rand
-}
-
-func (s *sample) len() int { return len(s.states) / s.dim }
-
-// add looks at the states of a passage.
-func (s *sample) add(c coded) {
-	if s.r == nil {
-		s.r = rand.New(rand.NewPCG(1, uint64(s.dim)))
-	}
-	for i := range len(c.states) / s.dim {
-		if c.skip != nil && c.skip[i] {
-			continue
-		}
-		state := c.states[i*s.dim : (i+1)*s.dim]
-		if s.seen++; s.len() < most(s.dim) {
-			s.states = append(s.states, state...)
-		} else if at := s.r.IntN(s.seen); at < s.len() {
-			copy(s.states[at*s.dim:], state)
-		}
-	}
 }
