@@ -107,11 +107,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	encodeBegan, encodeCPU := time.Now(), cpuTime()
-	setting, err := NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
-		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
-		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
-	})
+	setting, err := p.setting(ctx, enc)
 	if err != nil {
 		return nil, err
 	}
@@ -289,6 +285,15 @@ func (p *plan) codes() (all []codesKind) {
 		all = append(all, s.codes...)
 	}
 	return all
+}
+
+// setting encodes the targets, for the systems of the plan.
+func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
+	return NewSetting(ctx, enc, p.targets, SettingOptions{
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
+		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
+	})
 }
 
 func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Question, error) {

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+)
+
+// SoakReport is the outcome of RunSoak; its JSON form is a contract.
+type SoakReport struct {
+	Docs    int     `json:"docs"`
+	Dim     int     `json:"dim"`
+	Seconds float64 `json:"seconds"`
+	Workers int     `json:"workers"`
+	// LimitMB is the limit that the Go runtime keeps its memory to (GOMEMLIMIT), in MiB; null for none.
+	LimitMB *float64 `json:"memory_limit_mb"`
+	// What was done: searches and reads of a document, 70 of 100 operations; documents stored, 20, and deleted, 10.
+	Reads   int `json:"reads"`
+	Writes  int `json:"writes"`
+	Deletes int `json:"deletes"`
+	// Wrong counts answers that are not what the documents of the moment give, FirstWrong tells the first.
+	Wrong      int    `json:"wrong"`
+	FirstWrong string `json:"first_wrong,omitempty"`
+	// Growth tells of each figure how its median in the last quarter of the time lies
+	// above that of the second quarter, as a share of that: "rss_mb", "disk_mb", "files",
+	// "descriptors", "goroutines", "p50_ms".
+	Growth  map[string]float64 `json:"growth"`
+	Samples []SoakSample       `json:"samples"`
+}
+
+// SoakSample is one look at the process. Memory and descriptors are read from
+// Linux's /proc and 0 elsewhere.
+type SoakSample struct {
+	Seconds     float64 `json:"seconds"` // since the documents were in
+	RSS         float64 `json:"rss_mb"`  // MiB, the pages of mapped files included
+	Anonymous   float64 `json:"anonymous_mb"`
+	Disk        float64 `json:"disk_mb"`
+	Files       int     `json:"files"`
+	Descriptors int     `json:"descriptors"`
+	Goroutines  int     `json:"goroutines"`
+	Documents   int     `json:"documents"`
+	Operations  int     `json:"operations"` // since the sample before
+	P50         float64 `json:"p50_ms"`     // of the searches since
+	P99         float64 `json:"p99_ms"`
+}
+
+// soakFigures are those of SoakReport.Growth.
+var soakFigures = map[string]func(SoakSample) float64{
+	"rss_mb":      func(s SoakSample) float64 { return s.RSS },
+	"disk_mb":     func(s SoakSample) float64 { return s.Disk },
+	"files":       func(s SoakSample) float64 { return float64(s.Files) },
+	"descriptors": func(s SoakSample) float64 { return float64(s.Descriptors) },
+	"goroutines":  func(s SoakSample) float64 { return float64(s.Goroutines) },
+	"p50_ms":      func(s SoakSample) float64 { return s.P50 },
+}
+
+// growth compares quarters.
+func (s *soak) growth() {
+	quarter := len(s.r.Samples) / 4
+	for name, of := range soakFigures {
+		median := func(samples []SoakSample) float64 {
+			var v []float64
+			for _, x := range samples {
+				v = append(v, of(x))
+			}
+			slices.Sort(v)
+			return v[len(v)/2]
+		}
+		if before := median(s.r.Samples[quarter : 2*quarter]); before > 0 {
+			s.r.Growth[name] = median(s.r.Samples[len(s.r.Samples)-quarter:])/before - 1
+		}
+	}
+}
+
+// WriteTable writes the report for people.
+func (r *SoakReport) WriteTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%d documents of %d dimensions, %d workers, %.0f s\n", r.Docs, r.Dim, r.Workers, r.Seconds)
+	if r.LimitMB != nil {
+		fmt.Fprintf(t, "memory limit of the Go runtime\t%.0f MiB\n", *r.LimitMB)
+	}
+	fmt.Fprintf(t, "reads, documents stored, deleted\t%d, %d, %d\n", r.Reads, r.Writes, r.Deletes)
+	fmt.Fprintf(t, "wrong answers\t%d %s\n", r.Wrong, r.FirstWrong)
+	most := map[string]float64{}
+	for _, s := range r.Samples {
+		for name, of := range soakFigures {
+			most[name] = max(most[name], of(s))
+		}
+	}
+	fmt.Fprintln(t, "\tmost\tlast quarter over the second")
+	for _, name := range sortedKeys(soakFigures) {
+		fmt.Fprintf(t, "%s\t%.4g\t%+.1f %%\n", name, most[name], 100*r.Growth[name])
+	}
+	return t.Flush()
+}

@@ -1,0 +1,68 @@
+package bench
+
+import "context"
+
+// choose finds the constants of the best aim on the dev half.
+func (t *tuner) choose(ctx context.Context) (*trial, error) {
+	best, err := t.try(ctx, t.From)
+	if err != nil {
+		return nil, err
+	}
+	if t.Search == SearchGrid {
+		return t.grid(ctx, best, t.From, t.Trials)
+	}
+	for moved := true; moved; {
+		moved = false
+		for _, constant := range t.Trials {
+			for _, cs := range t.around(best.constants, constant) {
+				next, err := t.try(ctx, cs)
+				if err != nil {
+					return nil, err
+				}
+				if next.better(best) {
+					best, moved = next, true
+				}
+			}
+		}
+	}
+	return best, nil
+}
+
+// grid tries all values of the constants ahead on top of at. Candidates are found
+// for the first constants anew, so those that ask for a search should come first.
+func (t *tuner) grid(ctx context.Context, best *trial, at Constants, ahead []Trial) (*trial, error) {
+	if len(ahead) == 0 {
+		next, err := t.try(ctx, at)
+		if err == nil && next.better(best) {
+			best = next
+		}
+		return best, err
+	}
+	var err error
+	for _, cs := range t.around(at, ahead[0]) {
+		if best, err = t.grid(ctx, best, cs, ahead[1:]); err != nil {
+			return nil, err
+		}
+	}
+	return best, nil
+}
+
+// better tells whether tr may be chosen before other.
+func (tr *trial) better(other *trial) bool {
+	return tr.loss <= Tolerance+1e-9 && tr.dev.better(other.dev)
+}
+
+// around are the points with another value of one constant, that of the start first.
+func (t *tuner) around(at Constants, of Trial) []Constants {
+	first := at.only(func(name string) bool { return name != of.Name })
+	if v, ok := t.From[of.Name]; ok {
+		first[of.Name] = v
+	}
+	out := []Constants{first}
+	for _, v := range of.Values {
+		if cs := at.with(of.Name, v); cs.String() != first.String() {
+			out = append(out, cs)
+		}
+	}
+	return out
+}
