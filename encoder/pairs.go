@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 )
@@ -111,6 +112,32 @@ func (p *Pairs) Join(first, second Part) (ids, types []int32) {
 	text(second.ids[:m], p.frame.Second)
 	special(p.frame.Behind)
 	return ids, types
+}
+
+// pairsWindow is the number of pairs that are made and scored together: their tokens
+// bound what Score keeps in memory.
+const pairsWindow = 4096
+
+// Score joins query with each of texts and has run score them, at most 4,096 at a time:
+// types[i] are the types of the tokens of pairs[i]. Errors: those of run, and ctx's.
+func (p *Pairs) Score(ctx context.Context, query string, texts []string, run func(ctx context.Context, scores []float64, pairs []Output, types [][]int32) error) ([]float64, error) {
+	first := p.Part(query)
+	scores := make([]float64, len(texts))
+	for start := 0; start < len(texts); start += pairsWindow {
+		end := min(start+pairsWindow, len(texts))
+		pairs := make([]Output, end-start)
+		types := make([][]int32, end-start)
+		for i := range pairs {
+			if i%64 == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			pairs[i].Tokens.IDs, types[i] = p.Join(first, p.Part(texts[start+i]))
+		}
+		if err := run(ctx, scores[start:end], pairs, types); err != nil {
+			return nil, err
+		}
+	}
+	return scores, ctx.Err()
 }
 
 // cut is how much of two parts of n and m tokens is kept where most are allowed in all:

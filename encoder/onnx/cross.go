@@ -130,23 +130,7 @@ func (c *CrossEncoder) Rerank(ctx context.Context, query string, texts []string)
 	if c.closed {
 		return nil, encoder.ErrClosed
 	}
-	first := c.pairs.Part(query)
-	scores := make([]float64, len(texts))
-	for start := 0; start < len(texts); start += window {
-		end := min(start+window, len(texts))
-		pairs := make([]encoder.Output, end-start)
-		types := make([][]int32, end-start)
-		for i := range pairs {
-			if i%64 == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			pairs[i].Tokens.IDs, types[i] = c.pairs.Join(first, c.pairs.Part(texts[start+i]))
-		}
-		if err := c.window(ctx, scores[start:end], pairs, types); err != nil {
-			return nil, err
-		}
-	}
-	return scores, ctx.Err()
+	return c.pairs.Score(ctx, query, texts, c.window)
 }
 
 // window runs the model over pairs, in batches beside each other.
