@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,11 +31,11 @@ func writeWithFaults(dir string) error {
 	ctx := context.Background()
 	calm := func(what string, err error) bool {
 		if err != nil {
-			fmt.Println(what, "failed:", err)
+			fmt.Println(what, inject.SaysFailed, err)
 		}
 		for _, bad := range []error{engine.ErrCorrupt, engine.ErrForeign} {
 			if errors.Is(err, bad) {
-				fmt.Println("called damaged:", err)
+				fmt.Println(inject.SaysDamaged, err)
 			}
 		}
 		return err == nil
@@ -75,12 +74,9 @@ func writeWithFaults(dir string) error {
 			}
 		}
 	}
-	fmt.Println("came to its end")
+	fmt.Print(inject.SaysEnd)
 	return nil
 }
-
-// fatalBadger is what Badger says when it ends the process: docs/RELIABILITY.md.
-var fatalBadger = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d +err: (while opening file: DISCARD|readdirent |open \S+/records: )`)
 
 // TestSystemCallsFail lets a system call fail, at a time, below an engine that writes,
 // searches, saves snapshots and closes: the process comes to its end, without
@@ -92,7 +88,7 @@ func TestSystemCallsFail(t *testing.T) {
 	rounds, first := trial.Rounds(t, 4, 500), trial.Seed(t)
 	states := cutStates(faultChanges)
 	const limit = time.Minute
-	longest, failed, ended, damaged := time.Duration(0), 0, 0, 0
+	var tally inject.Tally
 	for i := range rounds {
 		f := inject.Number(first + uint64(i))
 		dir := filepath.Join(t.TempDir(), "db")
@@ -104,24 +100,15 @@ func TestSystemCallsFail(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), faultDir+"="+dir)
 		out, took, err := f.Run(t, cmd, limit, files)
-		longest = max(longest, took)
-		unsure := f.Call == "fsync" || f.Call == "msync"
-		switch {
-		case fatalBadger.MatchString(out):
-			ended++
-		case err != nil || !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "called damaged:") && !unsure:
-			t.Errorf("%s: after %v %v\n%s", label, took, err, out)
-		case strings.Contains(out, "failed:"):
-			failed++
-		}
+		tally.Take(t, f, label, out, took, err)
 		done, begun := 0, 0
 		for line := range strings.Lines(out) {
 			fmt.Sscanf(line, "done %d", &done)
 			fmt.Sscanf(line, "begun %d", &begun)
 		}
 		e, err := engine.Open(t.Context(), dir, hash(t), cutOptions)
-		if errors.Is(err, engine.ErrCorrupt) && unsure {
-			damaged++
+		if errors.Is(err, engine.ErrCorrupt) && f.Unsure() {
+			tally.Damaged++
 			continue
 		}
 		if err != nil {
@@ -143,25 +130,12 @@ func TestSystemCallsFail(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d runs: in %d a call of the engine failed, %d were ended by Badger, %d reported damaged after a sync that failed; the longest took %v",
-		rounds, failed, ended, damaged, longest)
-	if failed == 0 && rounds > 5 {
-		t.Error("no fault had an effect")
-	}
+	tally.Report(t)
 }
 
 // filesOfEngine are the names that a small database has, or gets.
 func filesOfEngine(dir string) []string {
-	all := []string{dir, filepath.Join(dir, "records"), filepath.Join(dir, "derived")}
-	for _, name := range []string{"LEXSEM", "LOCK", "RESERVE", "HEAD", "records/MANIFEST", "records/MANIFEST-REWRITE", "records/KEYREGISTRY", "records/DISCARD", "records/LOCK", "records/TABLES"} {
-		all = append(all, filepath.Join(dir, name))
-	}
-	for i := range 40 {
-		all = append(all, filepath.Join(dir, "records", fmt.Sprintf("%05d.mem", i)), filepath.Join(dir, "records", fmt.Sprintf("%06d.sst", i)))
-	}
-	for i := range 8 {
-		all = append(all, filepath.Join(dir, "records", fmt.Sprintf("%06d.vlog", i)))
-	}
+	all := inject.FilesOf(dir)
 	for _, part := range []string{"columns", "flat-int8", "hnsw-int8", "live", "local", "sums", "words"} {
 		all = append(all, filepath.Join(dir, "derived", part+".snap"))
 	}

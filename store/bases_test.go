@@ -68,19 +68,7 @@ func TestBases(t *testing.T) {
 	addBases(t, s, 1)
 	addBases(t, s, 3)
 	addTerms(t, s, 0, madeTerms(0, 3)) // the state tells of both
-	for name, end := range map[string]func(b *Batch) error{
-		"discarded": func(b *Batch) error { return b.Discard() },
-		"flushed and discarded": func(b *Batch) error {
-			return errors.Join(b.w.flush(), b.Discard())
-		},
-		"without a document": func(b *Batch) error {
-			err := b.w.flush()
-			if err == nil {
-				_, err = b.Commit(ctx)
-			}
-			return err
-		},
-	} {
+	for name, end := range fruitless {
 		b, err := s.Begin(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -96,21 +84,12 @@ func TestBases(t *testing.T) {
 		}
 	}
 	addBases(t, s, 4)
-	for _, next := range []func() error{
-		func() error { return nil },
-		func() error { return s.Compact(ctx, s.Seq()) },
-		func() error { return s.Reclaim(ctx, nil) },
-		func() error { unclean(t, s); s = open(t, dir, small); return nil },
-		func() error { err := s.Close(); s = open(t, dir, Options{ReadOnly: true}); return err },
-	} {
-		if err := next(); err != nil {
-			t.Fatal(err)
-		}
+	outlives(t, dir, s, func(step int, s *Store) {
 		checkBases(t, s, 4)
 		if n := s.TermCount(); n != 3 {
-			t.Errorf("%d terms", n)
+			t.Errorf("step %d: %d terms", step, n)
 		}
-	}
+	})
 }
 
 func TestImpossibleBases(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +24,10 @@ func init() { faulty = writeWithFaults }
 func writeWithFaults(dir string) error {
 	calm := func(what string, err error) bool {
 		if err != nil {
-			fmt.Println(what, "failed:", err)
+			fmt.Println(what, inject.SaysFailed, err)
 		}
 		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion) {
-			fmt.Println("called damaged:", err)
+			fmt.Println(inject.SaysDamaged, err)
 		}
 		return err == nil
 	}
@@ -71,7 +70,7 @@ func writeWithFaults(dir string) error {
 			}
 		}
 	}
-	fmt.Println("came to its end")
+	fmt.Print(inject.SaysEnd)
 	return nil
 }
 
@@ -107,36 +106,13 @@ func runFaulty(t *testing.T, n uint64, f inject.Fault, before string, limit time
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(append(os.Environ(), envChild+"=faulty", envDir+"="+r.dir), env...)
-	r.out, r.took, r.err = f.Run(t, cmd, limit, filesOf(r.dir))
+	r.out, r.took, r.err = f.Run(t, cmd, limit, inject.FilesOf(r.dir))
 	r.exited = cmd.ProcessState.Exited()
 	for line := range strings.Lines(r.out) {
 		fmt.Sscanf(line, "committed %d", &r.acknowledged)
 	}
 	return r
 }
-
-// filesOf are the names that a small database has, or gets.
-func filesOf(dir string) []string {
-	all := []string{dir}
-	for _, name := range []string{markerName, lockName, reserveName, headName, recordsName} {
-		all = append(all, filepath.Join(dir, name))
-	}
-	records := filepath.Join(dir, recordsName)
-	for _, name := range []string{"MANIFEST", "MANIFEST-REWRITE", "KEYREGISTRY", "REWRITE-KEYREGISTRY", discardName, "LOCK"} {
-		all = append(all, filepath.Join(records, name))
-	}
-	for i := range 40 {
-		all = append(all, filepath.Join(records, fmt.Sprintf("%05d.mem", i)), filepath.Join(records, fmt.Sprintf("%06d.sst", i)))
-	}
-	for i := range 8 {
-		all = append(all, filepath.Join(records, fmt.Sprintf("%06d.vlog", i)))
-	}
-	return all
-}
-
-// fatal is what Badger says when it ends the process, because it cannot open its
-// file DISCARD or list its folder, which fence could do a moment before.
-var fatal = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d +err: (while opening file: DISCARD|readdirent |open \S+/records: )`)
 
 // TestSystemCallsFail lets a system call fail, at a time: the process comes to its
 // end, within the limit and without a word of damage, and what was acknowledged is
@@ -149,25 +125,16 @@ func TestSystemCallsFail(t *testing.T) {
 	rounds, first := trial.Rounds(t, 14, 3000), trial.Seed(t)
 	before := interrupted(t)
 	const limit = 30 * time.Second
-	longest, failed, ended, damaged := time.Duration(0), 0, 0, 0
+	var tally inject.Tally
 	for i := range rounds {
 		n := first + uint64(i)
 		f := inject.Number(n)
 		run := runFaulty(t, n, f, before, limit)
 		label, dir, out := run.label, run.dir, run.out
-		longest = max(longest, run.took)
-		unsure := f.Call == "fsync" || f.Call == "msync"
-		switch {
-		case fatal.MatchString(out):
-			ended++
-		case run.err != nil || !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "called damaged:") && !unsure:
-			t.Errorf("%s: after %v %v\n%s", label, run.took, run.err, out)
-		case strings.Contains(out, "failed:"):
-			failed++
-		}
+		tally.Take(t, f, label, out, run.took, run.err)
 		s, err := Open(dir, small)
-		if errors.Is(err, ErrCorrupt) && unsure {
-			damaged++
+		if errors.Is(err, ErrCorrupt) && f.Unsure() {
+			tally.Damaged++
 			continue
 		}
 		if err != nil {
@@ -189,11 +156,7 @@ func TestSystemCallsFail(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d runs: in %d a call of the store failed, %d were ended by Badger, %d reported damaged after a sync that failed; the longest took %v",
-		rounds, failed, ended, damaged, longest)
-	if failed == 0 && rounds > 5 {
-		t.Error("no fault had an effect")
-	}
+	tally.Report(t)
 }
 
 // TestKillAtCalls kills a process at one of the system calls by which it makes,
@@ -216,7 +179,7 @@ func TestKillAtCalls(t *testing.T) {
 		}
 		if run.err != nil {
 			killed++
-		} else if !strings.HasSuffix(out, "came to its end\n") || strings.Contains(out, "failed:") {
+		} else if !strings.HasSuffix(out, inject.SaysEnd) || strings.Contains(out, inject.SaysFailed) {
 			t.Fatalf("%s: %s", label, out)
 		}
 		checkReading(t, dir)

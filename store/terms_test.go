@@ -40,6 +40,40 @@ func addTerms(t testing.TB, s *Store, first int, terms []string) {
 	}
 }
 
+// fruitless are ends of a batch that has no document, which leave nothing of it behind.
+var fruitless = map[string]func(b *Batch) error{
+	"discarded": func(b *Batch) error { return b.Discard() },
+	"flushed and discarded": func(b *Batch) error {
+		return errors.Join(b.w.flush(), b.Discard())
+	},
+	"without a document": func(b *Batch) error {
+		err := b.w.flush()
+		if err == nil {
+			_, err = b.Commit(ctx)
+		}
+		return err
+	},
+}
+
+// outlives checks a store, again after each step that must change nothing it tells, and
+// returns it as it is opened at last, for reading.
+func outlives(t *testing.T, dir string, s *Store, check func(step int, s *Store)) *Store {
+	t.Helper()
+	for step, next := range []func() error{
+		func() error { return nil },
+		func() error { return s.Compact(ctx, s.Seq()) },
+		func() error { return s.Reclaim(ctx, nil) },
+		func() error { unclean(t, s); s = open(t, dir, small); return nil },
+		func() error { err := s.Close(); s = open(t, dir, Options{ReadOnly: true}); return err },
+	} {
+		if err := next(); err != nil {
+			t.Fatal(err)
+		}
+		check(step, s)
+	}
+	return s
+}
+
 // TestTerms: the vocabulary grows with the commits, and with nothing else, is there
 // after opening again, cleanly or not, and outlives Compact and Reclaim.
 func TestTerms(t *testing.T) {
@@ -52,22 +86,7 @@ func TestTerms(t *testing.T) {
 	addTerms(t, s, 0, madeTerms(0, 3))
 	addTerms(t, s, 3, nil)
 	addTerms(t, s, 3, madeTerms(3, 2000))
-	for name, end := range map[string]func(b *Batch) error{
-		"discarded": func(b *Batch) error { return b.Discard() },
-		"flushed and discarded": func(b *Batch) error {
-			if err := b.w.flush(); err != nil {
-				return err
-			}
-			return b.Discard()
-		},
-		"without a document": func(b *Batch) error {
-			err := b.w.flush()
-			if err == nil {
-				_, err = b.Commit(ctx)
-			}
-			return err
-		},
-	} {
+	for name, end := range fruitless {
 		b, err := s.Begin(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -84,23 +103,14 @@ func TestTerms(t *testing.T) {
 	}
 	addTerms(t, s, 2000, madeTerms(2000, 2010))
 	want := madeTerms(0, 2010)
-	for step, next := range []func() error{
-		func() error { return nil },
-		func() error { return s.Compact(ctx, s.Seq()) },
-		func() error { return s.Reclaim(ctx, nil) },
-		func() error { unclean(t, s); s = open(t, dir, small); return nil },
-		func() error { err := s.Close(); s = open(t, dir, Options{ReadOnly: true}); return err },
-	} {
-		if err := next(); err != nil {
-			t.Fatal(err)
-		}
+	s = outlives(t, dir, s, func(step int, s *Store) {
 		if got := termsOf(t, s); !slices.Equal(got, want) || s.TermCount() != len(want) {
 			t.Fatalf("step %d: %d terms, want %d", step, len(got), len(want))
 		}
 		if _, err := s.Verify(ctx, nil); err != nil {
 			t.Errorf("step %d: %v", step, err)
 		}
-	}
+	})
 	stop := errors.New("enough")
 	n := 0
 	if err := s.Terms(ctx, func(string) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
