@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/encoder/internal/testmodel"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank/reranktest"
 )
@@ -77,29 +77,6 @@ func TestCrosses(t *testing.T) {
 	}
 }
 
-// edited is a copy of a folder in which a file is changed, or removed by nil.
-func edited(t *testing.T, dir, name string, change func(b []byte) []byte) string {
-	t.Helper()
-	out := t.TempDir()
-	if err := os.CopyFS(out, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(out, name)
-	b, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	if b = change(b); b == nil {
-		err = os.Remove(path)
-	} else {
-		err = os.WriteFile(path, b, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // What is no cross-encoder, or none that can be run, is refused by name.
 func TestCrossRefuses(t *testing.T) {
 	dirs := encodertest.Crosses(t)
@@ -127,19 +104,19 @@ func TestCrossRefuses(t *testing.T) {
 		is   error
 		says string
 	}{
-		"an encoder":        {edited(t, bert, "model.safetensors", renamed(`"classifier.weight"`, `"classifies.weight"`)), ErrModel, "no cross-encoder"},
-		"no pooler":         {edited(t, bert, "model.safetensors", renamed(`"bert.pooler.dense.weight"`, `"bert.poolen.dense.weight"`)), ErrModel, "pooler.dense.weight"},
-		"two labels":        {edited(t, bert, "model.safetensors", renamed(`[1,32]`, `[2,16]`)), ErrModel, "2 labels"},
-		"another family":    {edited(t, bert, "config.json", field("model_type", "modernbert")), ErrModel, "modernbert"},
-		"unknown family":    {edited(t, bert, "config.json", field("model_type", "deberta")), ErrModel, "deberta"},
-		"graph alone":       {edited(t, bert, "model.safetensors", gone), ErrModel, "ONNX Runtime"},
-		"no tokenizer":      {edited(t, bert, "tokenizer.json", gone), fs.ErrNotExist, "tokenizer.json"},
-		"no pair":           {edited(t, bert, "tokenizer.json", renamed(`"pair"`, `"pairs"`)), encoder.ErrTokenizer, "post_processor.pair is missing"},
-		"types":             {edited(t, bert, "tokenizer.json", renamed(`"type_id": 1`, `"type_id": 2`)), ErrModel, "3 types, the model has 2"},
-		"too long":          {edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":65}`) }), ErrModel, "65 tokens a pair"},
-		"too short":         {edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":3}`) }), encoder.ErrTokenizer, "3 of a pair are special"},
-		"wrong description": {edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":-1}`) }), encoder.ErrSpec, "max_tokens is -1"},
-		"cut weights":       {edited(t, bert, "model.safetensors", func(b []byte) []byte { return b[:len(b)/2] }), ErrModel, ""},
+		"an encoder":        {testmodel.Edited(t, bert, "model.safetensors", renamed(`"classifier.weight"`, `"classifies.weight"`)), ErrModel, "no cross-encoder"},
+		"no pooler":         {testmodel.Edited(t, bert, "model.safetensors", renamed(`"bert.pooler.dense.weight"`, `"bert.poolen.dense.weight"`)), ErrModel, "pooler.dense.weight"},
+		"two labels":        {testmodel.Edited(t, bert, "model.safetensors", renamed(`[1,32]`, `[2,16]`)), ErrModel, "2 labels"},
+		"another family":    {testmodel.Edited(t, bert, "config.json", field("model_type", "modernbert")), ErrModel, "modernbert"},
+		"unknown family":    {testmodel.Edited(t, bert, "config.json", field("model_type", "deberta")), ErrModel, "deberta"},
+		"graph alone":       {testmodel.Edited(t, bert, "model.safetensors", gone), ErrModel, "ONNX Runtime"},
+		"no tokenizer":      {testmodel.Edited(t, bert, "tokenizer.json", gone), fs.ErrNotExist, "tokenizer.json"},
+		"no pair":           {testmodel.Edited(t, bert, "tokenizer.json", renamed(`"pair"`, `"pairs"`)), encoder.ErrTokenizer, "post_processor.pair is missing"},
+		"types":             {testmodel.Edited(t, bert, "tokenizer.json", renamed(`"type_id": 1`, `"type_id": 2`)), ErrModel, "3 types, the model has 2"},
+		"too long":          {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":65}`) }), ErrModel, "65 tokens a pair"},
+		"too short":         {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":3}`) }), encoder.ErrTokenizer, "3 of a pair are special"},
+		"wrong description": {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":-1}`) }), encoder.ErrSpec, "max_tokens is -1"},
+		"cut weights":       {testmodel.Edited(t, bert, "model.safetensors", func(b []byte) []byte { return b[:len(b)/2] }), ErrModel, ""},
 		"no folder":         {filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +130,7 @@ func TestCrossRefuses(t *testing.T) {
 	if _, err := OpenCross(ctx, bert, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	c, err := OpenCross(t.Context(), edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"model":"mine","max_tokens":20}`) }), Options{})
+	c, err := OpenCross(t.Context(), testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"model":"mine","max_tokens":20}`) }), Options{})
 	if err != nil || c.Name() != "mine" {
 		t.Fatalf("%v, %v", c, err)
 	}

@@ -1,12 +1,9 @@
 package native
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/encoder/internal/testmodel"
 	"github.com/lexsem/lexsem/internal/transformer"
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -27,23 +25,7 @@ func families(t testing.TB) map[string]string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, out := t.TempDir(), map[string]string{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return out
-		}
-		b, readErr := io.ReadAll(r)
-		path := filepath.Join(root, filepath.FromSlash(h.Name))
-		if err := errors.Join(err, readErr, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)); err != nil {
-			t.Fatal(err)
-		}
-		out[filepath.Base(filepath.Dir(path))] = filepath.Dir(path)
-	}
+	return testmodel.Unpack(t, f)
 }
 
 // recordedCase is a text and the reference's states of some of its tokens.
@@ -51,19 +33,6 @@ type recordedCase struct {
 	IDs    []int32     `json:"ids"`
 	At     []int       `json:"at"`
 	States [][]float32 `json:"states"`
-}
-
-func cases(t testing.TB, dir string) []recordedCase {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "cases.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []recordedCase
-	if err := json.Unmarshal(b, &out); err != nil || len(out) < 7 {
-		t.Fatalf("%d cases, %v", len(out), err)
-	}
-	return out
 }
 
 // The states of each family are those that the reference computes, and the same bits
@@ -80,7 +49,7 @@ func TestFamilies(t *testing.T) {
 			var ids []int32
 			var ends []int
 			least, far := 1.0, 0.0
-			for _, c := range cases(t, dir) {
+			for _, c := range testmodel.Cases[recordedCase](t, dir, 7) {
 				x, err := m.forward(t.Context(), new(buffers), c.IDs, []int{len(c.IDs)})
 				if err != nil {
 					t.Fatal(err)

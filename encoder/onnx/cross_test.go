@@ -6,13 +6,12 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/encoder/internal/testmodel"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank/reranktest"
@@ -65,18 +64,7 @@ func TestCrossRefuses(t *testing.T) {
 	r := provisioned(t)
 	bert := encodertest.Crosses(t)["bert"]
 	edited := func(name string, change func(string) string) string {
-		out := t.TempDir()
-		if err := os.CopyFS(out, os.DirFS(bert)); err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(filepath.Join(out, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(out, name), []byte(change(string(b))), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		return testmodel.Edited(t, bert, name, func(b []byte) []byte { return []byte(change(string(b))) })
 	}
 	for name, c := range map[string]struct {
 		dir  string
