@@ -1,8 +1,12 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -76,6 +80,97 @@ func TestSystemsAnswerAsTheEngine(t *testing.T) {
 			if err := same(answers[i], want.Hits, at); err != nil {
 				t.Fatalf("%s, %q: %v", name, text, err)
 			}
+		}
+	}
+}
+
+// TestEngineSystem: the system engine answers what a database of the same passages
+// answers, each of them whole again where it has chunks, and leaves no file behind.
+func TestEngineSystem(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, enc := t.Context(), encoder.NewHash(24)
+	var long strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&long, "harbour%d ", i)
+	}
+	passages := []Passage{{"long", "Harbours", long.String()}, {"a", "Title", "of a mill"}, {"b", "Title of", "a mill"}, {"c", "", "granary"}}
+	for i := range 60 {
+		passages = append(passages, Passage{fmt.Sprint("more", i), "", fmt.Sprintf("field %d of barley %d", i, i%7)})
+	}
+	targets := NewTargets(passages)
+	s, err := NewSetting(ctx, enc, targets, SettingOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := engine.Open(ctx, filepath.Join(t.TempDir(), "db"), enc, engine.Options{TokenStates: engine.TokenStatesOn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	at := map[string]int{}
+	var docs []engine.Document
+	for i, p := range targets.first {
+		at[p.ID] = i
+		docs = append(docs, engine.Document{ID: p.ID, Title: p.Title, Text: p.Body})
+	}
+	if _, err := db.Add(ctx, docs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.KeepTokenStates(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"harbour3999", "a mill", "granary", "field of barley 3"}
+	bytes := map[string]int64{}
+	for name, q := range map[string]engine.Query{
+		"engine:hybrid/tokens":    {},
+		"engine:dense/rlr/tokens": {Mode: engine.ModeDense, Variant: "rlr", Fusion: fusion.Options{Tokens: 1}},
+		"engine":                  {Fusion: fusion.Options{Tokens: -1}},
+		"engine:lexical":          {Mode: engine.ModeLexical},
+		"engine:dense/none":       {Mode: engine.ModeDense, Variant: "none", Fusion: fusion.Options{Tokens: -1}},
+	} {
+		system, r := prepared(t, s, name)
+		if system.Name != name {
+			t.Errorf("%s is called %s", name, system.Name)
+		}
+		bytes[name] = bytesOf(r)
+		questions, err := s.Questions(ctx, texts, system.Need|encoder.NeedDense)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, err := r.Retrieve(ctx, questions, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range texts {
+			q.Text, q.K = text, 20
+			want, err := db.Search(ctx, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := same(answers[i], want.Hits, at); err != nil || len(want.Hits) == 0 {
+				t.Errorf("%s, %q: %d hits, %v", name, text, len(want.Hits), err)
+			}
+		}
+		if strings.HasPrefix(name, "engine:hybrid") && targets.ID(answers[0][0].Target) != "long" {
+			t.Errorf("%s: the end of the long passage is not found", name)
+		}
+	}
+	if bytes["engine:hybrid/tokens"] <= bytes["engine"] || bytes["engine"] <= 0 {
+		t.Errorf("bytes: %v", bytes)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d folders are left, %v", len(left), err)
+	}
+	for _, name := range []string{"engine:fast", "engine:hybrid/rlr/tokens/more", "engine:tokens", "engine:hybrid+tokens:weight=x"} {
+		if _, err := ParseSystem(name); !errors.Is(err, ErrOption) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -111,6 +111,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, setting.Close()) }()
 	questions, err := p.encodeQuestions(ctx, setting)
 	if err != nil {
 		return nil, err

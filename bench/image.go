@@ -36,7 +36,7 @@ var ImageMetrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precisi
 // patches (Eq. 11, 12), so every system that works on texts works on it; enc
 // may be nil where Vectors are given. Without either the error is
 // encoder.ErrUnavailable. An image is no answer to itself.
-func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Report, error) {
+func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report *Report, err error) {
 	images, err := readImages(o.Data)
 	if err != nil {
 		return nil, err
@@ -69,6 +69,7 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Repor
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, setting.Close()) }()
 	questions, err := p.encodeQuestions(ctx, setting)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (*Repor
 	if err != nil {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
 	}
-	report := &Report{Data: filepath.Base(abs), Documents: len(passages), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
+	report = &Report{Data: filepath.Base(abs), Documents: len(passages), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
 		Seed: p.Seed, Version: o.Version, Fit: map[string]Fit{}}
 	return report, p.answer(ctx, setting, questions, report)
 }

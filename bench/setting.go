@@ -44,6 +44,7 @@ type Setting struct {
 	words  *lexicon                     // see lexicon
 	fitted map[string]*modulate.Weights // see fitStack
 	codes  map[codesKind]*tokenCodes    // see tokenCodes
+	ends   []func() error               // see Close
 }
 
 // SettingOptions shape a Setting.
@@ -64,7 +65,7 @@ type SettingOptions struct {
 }
 
 // NewSetting encodes the targets and indexes their vectors. enc may be one of
-// Cached.
+// Cached. The caller closes the setting.
 func NewSetting(ctx context.Context, enc encoder.Encoder, targets *Targets, o SettingOptions) (*Setting, error) {
 	s := &Setting{Encoder: enc, Targets: targets, SettingOptions: o, fitted: map[string]*modulate.Weights{}}
 	var err error

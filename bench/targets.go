@@ -15,6 +15,8 @@ type Targets struct {
 	// Members hold the ids of the passages with that text, ascending; never
 	// empty. The first one names the target.
 	Members [][]string
+
+	first []Passage // the passages that name the targets
 }
 
 // NewTargets groups passages by their text. Cost O(N log N).
@@ -30,7 +32,7 @@ func NewTargets(passages []Passage) *Targets {
 			i = len(t.Texts)
 			at[text] = i
 			t.Texts = append(t.Texts, text)
-			t.Members = append(t.Members, nil)
+			t.Members, t.first = append(t.Members, nil), append(t.first, p)
 		}
 		t.Members[i] = append(t.Members[i], p.ID)
 	}
@@ -46,7 +48,7 @@ func (t *Targets) of(c *Corpus) *Targets {
 	out := &Targets{}
 	for i, text := range t.Texts {
 		if _, ok := known[text]; ok {
-			out.Texts, out.Members = append(out.Texts, text), append(out.Members, t.Members[i])
+			out.Texts, out.Members, out.first = append(out.Texts, text), append(out.Members, t.Members[i]), append(out.first, t.first[i])
 		}
 	}
 	return out

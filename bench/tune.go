@@ -63,6 +63,7 @@ func Tune(ctx context.Context, enc encoder.Encoder, o TuneOptions) (report *Tune
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	defer func() { err = errors.Join(err, t.close()) }()
 	if err := t.encode(ctx, enc); err != nil {
 		return nil, err
 	}
@@ -112,6 +113,16 @@ type trial struct {
 	scores    [][]float64 // set → query
 	dev       Aim
 	loss      float64 // the most that a set of the dev half loses by the start
+}
+
+// close ends what encode has made.
+func (t *tuner) close() (err error) {
+	for _, c := range t.corpora {
+		if c.setting != nil {
+			err = errors.Join(err, c.setting.Close())
+		}
+	}
+	return err
 }
 
 // encode makes the settings and questions of all corpora.

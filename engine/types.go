@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -317,6 +318,14 @@ type Memory struct {
 	RLR     int64 // sums and factor of the closed form
 	Local   int64 // local bridges, 0 where there are none
 	Tokens  int64 // codes of token states, 0 where none are kept
+}
+
+// Parts are the fields by the names that metrics give them.
+func (m Memory) Parts() iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		_ = yield("vectors", m.Vectors) && yield("codes", m.Codes) && yield("graph", m.Graph) && yield("words", m.Words) &&
+			yield("columns", m.Columns) && yield("rlr", m.RLR) && yield("local", m.Local) && yield("tokens", m.Tokens)
+	}
 }
 
 // Maintenance is what is being done in the background.

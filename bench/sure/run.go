@@ -113,6 +113,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, setting.Close()) }()
 	need := encoder.NeedDense
 	for _, s := range systems {
 		need |= s.Need

@@ -387,7 +387,7 @@ func TestMetrics(t *testing.T) {
 		`lexsem_database_up 1`,
 		`lexsem_encoder_texts_total{role="passage"} 2`,
 		`lexsem_search_step_seconds_count{step="encode"} 1`,
-		`lexsem_memory_bytes{part="vectors"}`,
+		`lexsem_memory_bytes{part="vectors"}`, `lexsem_memory_bytes{part="tokens"}`,
 		`go_goroutines`,
 	} {
 		if !strings.Contains(text, "\n"+line) {

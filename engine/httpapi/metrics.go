@@ -153,11 +153,8 @@ func (c *databaseCollector) Collect(to chan<- prometheus.Metric) {
 	send(diskDesc, float64(st.DiskBytes))
 	send(liveDesc, float64(st.LiveBytes))
 	send(reclaimDesc, float64(st.Reclaimable))
-	for _, p := range []struct {
-		part  string
-		bytes int64
-	}{{"vectors", st.Memory.Vectors}, {"codes", st.Memory.Codes}, {"graph", st.Memory.Graph}, {"words", st.Memory.Words}, {"columns", st.Memory.Columns}, {"rlr", st.Memory.RLR}, {"local", st.Memory.Local}} {
-		send(memoryDesc, float64(p.bytes), p.part)
+	for part, bytes := range st.Memory.Parts() {
+		send(memoryDesc, float64(bytes), part)
 	}
 	if st.Maintenance.Task != "" {
 		send(taskDesc, 1, st.Maintenance.Task)

@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// InEngine is the engine itself: a database of the passages, with the defaults that a
+// user gets, and what its Search answers.
+var InEngine = RegisterSystem(SystemKind{
+	Name:  "engine",
+	Usage: "engine[:MODE[/VARIANT][/tokens]]",
+	Doc:   "a database of the passages, long ones in chunks, as the engine answers from it: MODE is hybrid unless named, dense or lexical; tokens keeps token states; its times include encoding the query",
+	Make: func(arg string) (System, error) {
+		o, err := parseEngine(arg)
+		if err != nil {
+			return System{}, err
+		}
+		name := "engine"
+		if arg != "" {
+			name += ":" + arg
+		}
+		return System{Name: name, Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) { return o.prepare(ctx, s) }}, nil
+	},
+})
+
+// engineSystem says which searches are asked.
+type engineSystem struct {
+	mode, variant string // "" for the engine's own choice
+	tokens        bool
+}
+
+func parseEngine(arg string) (o engineSystem, err error) {
+	if arg == "" {
+		return o, nil
+	}
+	mode, rest, _ := strings.Cut(arg, "/")
+	o.mode = mode
+	if !slices.Contains([]string{engine.ModeHybrid, engine.ModeDense, engine.ModeLexical}, mode) {
+		return o, fmt.Errorf("%w: engine:%s: mode %q; use engine:%s, engine:%s or engine:%s", ErrOption, arg, mode, engine.ModeHybrid, engine.ModeDense, engine.ModeLexical)
+	}
+	if rest, o.tokens = strings.CutSuffix("/"+rest, "/tokens"); strings.Count(rest, "/") > 1 {
+		return o, fmt.Errorf("%w: engine:%s; use engine:MODE, /VARIANT and /tokens behind it", ErrOption, arg)
+	}
+	o.variant = strings.TrimPrefix(rest, "/")
+	return o, nil
+}
+
+func (o engineSystem) prepare(ctx context.Context, s *Setting) (_ Retriever, _ *Fit, err error) {
+	began, cpuBegan := time.Now(), cpuTime()
+	dir, err := os.MkdirTemp("", "lexsem-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	s.atClose(func() error { return os.RemoveAll(dir) })
+	states := engine.TokenStatesOff
+	if o.tokens {
+		states = engine.TokenStatesOn
+	}
+	e, err := engine.Open(ctx, dir, lent{s.Encoder}, engine.Options{TokenStates: states})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.atClose(e.Close)
+	r := &engineRetriever{engine: e, query: engine.Query{Mode: o.mode, Variant: o.variant}, at: map[string]int{}}
+	if o.tokens && o.mode == engine.ModeDense { // which reads them where a query says so
+		r.query.Fusion.Tokens = besideVectors
+	}
+	docs := make([]engine.Document, s.Targets.Len())
+	for i, p := range s.Targets.first {
+		docs[i] = engine.Document{ID: p.ID, Title: p.Title, Text: p.Body}
+		r.at[p.ID] = i
+	}
+	for at := 0; at < len(docs); at += encodeBatch {
+		s.Report(Progress{Stage: "index", Done: at, Total: len(docs)})
+		if _, err := e.Add(ctx, docs[at:min(at+encodeBatch, len(docs))]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.tokens { // documents that came before there was a basis
+		if _, err := e.KeepTokenStates(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := e.Flush(ctx); err != nil {
+		return nil, nil, err
+	}
+	st, err := e.Stats(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, bytes := range st.Memory.Parts() {
+		r.held += bytes
+	}
+	return r, &Fit{Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpuBegan).Seconds(), Bytes: r.held, Passages: len(docs)}, nil
+}
+
+// engineRetriever asks a database.
+type engineRetriever struct {
+	engine *engine.Engine
+	query  engine.Query
+	at     map[string]int // target by id
+	held   int64
+}
+
+func (r *engineRetriever) bytes() int64 { return r.held }
+
+// Retrieve implements Retriever: a search for each question, by its text.
+func (r *engineRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+	out := make([][]Hit, len(questions))
+	err := parallel(ctx, len(questions), func(i int) error {
+		q := r.query
+		q.Text, q.K = questions[i].Text, k
+		answer, err := r.engine.Search(ctx, q)
+		if err != nil {
+			return fmt.Errorf("searching for %q: %w", q.Text, err)
+		}
+		for _, h := range answer.Hits {
+			out[i] = append(out[i], Hit{Target: r.at[h.ID], Score: float64(h.Score)})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Close ends what systems have opened, and removes what they have written. The
+// retrievers that were made of the setting can no longer be used.
+func (s *Setting) Close() (err error) {
+	for _, end := range slices.Backward(s.ends) {
+		err = errors.Join(err, end())
+	}
+	s.ends = nil
+	return err
+}
+
+// atClose has Close call end.
+func (s *Setting) atClose(end func() error) { s.ends = append(s.ends, end) }
