@@ -16,6 +16,9 @@ import (
 // maxTokens is how many tokens an explanation names: those that moved the score most.
 const maxTokens = 24
 
+// maxTies is how many words of a query are told with what answers them: the first.
+const maxTies = 64
+
 type explainArgs struct {
 	ID      string `json:"id" jsonschema:"id of the document"`
 	Query   string `json:"query" jsonschema:"the query, as it was searched"`
@@ -43,6 +46,12 @@ type explainToken struct {
 	Adds  float64 `json:"adds" jsonschema:"what modulation added to the score because of it"`
 }
 
+type explainTie struct {
+	Word   string  `json:"word" jsonschema:"of the query"`
+	Match  string  `json:"match" jsonschema:"the word of the passage that answers it"`
+	Cosine float64 `json:"cosine" jsonschema:"how near the two are, up to 1"`
+}
+
 type explainResult struct {
 	ID        string         `json:"id"`
 	Mode      string         `json:"mode"`
@@ -55,6 +64,7 @@ type explainResult struct {
 	Terms     []explainTerm  `json:"terms" jsonschema:"weight times value of these add up to the score"`
 	Words     []explainWord  `json:"words" jsonschema:"the query's words"`
 	Pairs     []string       `json:"pairs" jsonschema:"adjacent words of the query that stand adjacent in the passage"`
+	Ties      []explainTie   `json:"ties,omitempty" jsonschema:"which word of the passage answers each word of the query; only where the database keeps token states"`
 	Tokens    []explainToken `json:"tokens" jsonschema:"tokens of the query that moved its vector, those that moved the score most first"`
 	Chunk     int            `json:"chunk" jsonschema:"the passage that is explained, from 0"`
 	Chunks    int            `json:"chunks"`
@@ -99,6 +109,10 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 			out.Pairs = append(out.Pairs, p.First+" "+p.Second)
 		}
 	}
+	for _, t := range x.Ties {
+		out.Ties = append(out.Ties, explainTie{t.Word, t.Match, t.Cosine})
+	}
+	out.Ties = out.Ties[:min(len(out.Ties), maxTies)]
 	if x.Attributed {
 		for _, t := range x.Tokens {
 			out.Tokens = append(out.Tokens, explainToken{t.Token, t.Shift + t.Scale})
@@ -145,6 +159,12 @@ func explainText(x explainResult) string {
 	}
 	if len(x.Pairs) > 0 {
 		b.WriteString("\nadjacent as in the query: " + oneLine(strings.Join(x.Pairs, ", ")))
+	}
+	if len(x.Ties) > 0 {
+		b.WriteString("\n\nwhat in the passage answers each word of the query, by cosine:")
+		for _, t := range x.Ties {
+			fmt.Fprintf(&b, "\n  %s  %s  %.2f", oneLine(t.Word), oneLine(t.Match), t.Cosine)
+		}
 	}
 	if len(x.Tokens) > 0 {
 		b.WriteString("\n\ntokens and what modulation added to the score for them:")

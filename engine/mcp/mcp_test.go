@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -319,6 +320,29 @@ func TestExplainAddsUpTokens(t *testing.T) {
 	}
 	text, _ := call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got)
 	if len(got.Tokens) != 2 || got.Tokens[0].Token != "big" || got.Tokens[0].Adds != -0.75 || got.Tokens[1].Adds != 0.125 || !strings.Contains(text, "big  -0.7500") {
+		t.Errorf("%+v\n%s", got, text)
+	}
+}
+
+// Ties are told where there are some, and no more of them than a reader can use.
+func TestExplainTies(t *testing.T) {
+	x := engine.Explanation{Ties: []engine.TokenTie{{Word: "brakes", Match: "wheel\nshoe", Cosine: 0.625, Weight: 1}}}
+	var got struct {
+		Ties []struct {
+			Word, Match string
+			Cosine      float64
+		}
+	}
+	text, _ := call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got)
+	if len(got.Ties) != 1 || got.Ties[0].Word != "brakes" || got.Ties[0].Match != "wheel\nshoe" || got.Ties[0].Cosine != 0.625 || !strings.Contains(text, "brakes  wheel shoe  0.6") {
+		t.Errorf("%+v\n%s", got, text)
+	}
+	x.Ties = slices.Repeat(x.Ties, 1000)
+	if call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got); len(got.Ties) != 64 {
+		t.Errorf("%d ties", len(got.Ties))
+	}
+	x.Ties, got.Ties = nil, nil
+	if text, _ := call(t, connect(t, fixed{x: x}, mcp.Options{}), "explain", object{"query": "x", "id": "a"}, &got); got.Ties != nil || strings.Contains(text, "answers") {
 		t.Errorf("%+v\n%s", got, text)
 	}
 }

@@ -25,7 +25,7 @@ func TestBrowser(t *testing.T) {
 	if !trial.Long() || os.Getenv("LEXSEM_PLAYWRIGHT") == "" {
 		t.Skip("a long form: LEXSEM_LONG=1, and LEXSEM_PLAYWRIGHT names a folder with node_modules/playwright-core; CHROMIUM names the browser")
 	}
-	e, err := engine.Open(t.Context(), t.TempDir(), encoder.NewHash(384), engine.Options{NoSync: true})
+	e, err := engine.Open(t.Context(), t.TempDir(), encoder.NewHash(384), engine.Options{NoSync: true, TokenStates: engine.TokenStatesOn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +38,9 @@ func TestBrowser(t *testing.T) {
 		docs = append(docs, engine.Document{ID: fmt.Sprintf("lantern-%d", i), Text: fmt.Sprintf("A lantern with the number %d stands in street %d.", i, i%5), Metadata: map[string]any{"n": 100 + i}})
 	}
 	if _, err := e.Upsert(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.KeepTokenStates(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	open, keyed := httptest.NewServer(contract{e, ""}), httptest.NewServer(contract{e, "secret"})
@@ -116,7 +119,7 @@ func (c contract) answer(r *http.Request) (int, any) {
 			return refuse(http.StatusNotFound, "not_found", err)
 		}
 		out := lowered(x).(map[string]any)
-		out["query"], out["mode"], out["variant"] = in.Query, x.Trace.Mode, x.Trace.Variant
+		out["query"], out["mode"], out["variant"], out["token_score"] = in.Query, x.Trace.Mode, x.Trace.Variant, x.TokenScore
 		return http.StatusOK, out
 	case "POST /v1/documents":
 		res, err := c.db.Upsert(r.Context(), in.Documents)

@@ -2,12 +2,12 @@
 
 import { el, number, count } from "./dom.js";
 
-const termNames = { cosine: "meaning", coverage: "coverage by BM25", pair: "adjacent pairs", bm25: "BM25" };
+const termNames = { cosine: "meaning", coverage: "coverage by BM25", pair: "adjacent pairs", bm25: "BM25", tokens: "tokens answered" };
 const termName = (name) => termNames[name] ?? (name.startsWith("presence") ? "words found" : name);
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(3);
 
 export function explanation(x) {
-  return [sum(x), words(x), tokens(x)].filter(Boolean);
+  return [sum(x), words(x), ties(x), tokens(x)].filter(Boolean);
 }
 
 // sum is the score as a bar of its summands.
@@ -54,6 +54,21 @@ function meter(share) {
   return el("span", { class: "meter", "aria-hidden": "true" }, fill);
 }
 
+// ties is which word of the passage answers each word of the query, by token states.
+function ties(x) {
+  if (!x.ties?.length) return null;
+  return el("section", {},
+    el("h3", {}, "What answers each word"),
+    el("table", { class: "words ties" },
+      el("thead", {}, el("tr", {}, ["word", "answered by", "how near", "weight in the query"].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", {}, x.ties.map((t) => el("tr", {},
+        el("th", { scope: "row" }, t.word),
+        el("td", {}, t.match),
+        el("td", {}, meter(Math.max(0, Math.min(1, t.cosine))), el("span", { class: "figure" }, t.cosine.toFixed(2))),
+        el("td", { class: "figure" }, `${Math.round(100 * t.weight)} %`))))),
+    el("p", { class: "quiet" }, `Together ${x.token_score.toFixed(3)}, at least what the words found are worth.`));
+}
+
 // tokens is what modulation added for each token, left and right of nought.
 function tokens(x) {
   if (!x.attributed || !x.tokens?.length) return null;
@@ -65,7 +80,7 @@ function tokens(x) {
   const rest = all.slice(shown.length).reduce((s, t) => s + t.adds, 0);
   return el("section", {},
     el("h3", {}, "What each token adds to the cosine"),
-    el("ul", { class: "tokens" }, shown.map((t) => {
+    el("ul", { class: "shares" }, shown.map((t) => {
       const bar = el("span", { class: t.adds < 0 ? "down" : "up" });
       bar.style.inlineSize = `${(50 * Math.abs(t.adds)) / most}%`;
       return el("li", {}, el("span", { class: "token" }, t.token), el("span", { class: "axis", "aria-hidden": "true" }, bar), el("span", { class: "figure" }, signed(t.adds)));

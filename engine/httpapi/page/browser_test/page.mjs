@@ -65,9 +65,11 @@ try {
     await page.keyboard.press("k");
     await page.keyboard.press("Enter");
     await page.waitForSelector(".hit.open .words");
-    const words = await page.locator(".hit.open .words tbody tr").count();
+    const words = await page.locator(".hit.open .words:not(.ties) tbody tr").count();
     assert.equal(words, 3);
-    assert.ok((await page.locator(".hit.open .tokens li").count()) > 0, "no tokens");
+    assert.ok((await page.locator(".hit.open .shares li").count()) > 0, "no tokens");
+    assert.ok((await page.locator(".hit.open .ties tbody tr").count()) > 0, "no ties");
+    assert.match(await page.locator(".hit.open .legend").innerText(), /tokens answered/);
     assert.ok((await page.locator(".hit.open .sum .part").first().boundingBox()).width > 10, "no bar");
     assert.equal(await page.locator(".name").first().getAttribute("aria-expanded"), "true");
     await picture(page, "explanation");
