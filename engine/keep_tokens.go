@@ -46,6 +46,9 @@ func (e *Engine) KeepTokenStates(ctx context.Context) (rep TokenReport, err erro
 	case e.o.TokenStates == TokenStatesOff:
 		return rep, fmt.Errorf("%w: token states are %q for this database; open it with another value of TokenStates", ErrInvalid, TokenStatesOff)
 	}
+	if err := e.wantTokens(ctx); err != nil {
+		return rep, err
+	}
 	k := keeper{e: e, rep: &rep}
 	err = k.run(ctx)
 	e.tokens.waiting.Store(false) // which is done

@@ -65,10 +65,11 @@ type Options struct {
 	Local bool
 	// TokenStates says whether the encoder's state of each token is kept, coded in some
 	// 50 bytes, so that searches compare a query with the passages that they have found
-	// token by token: TokenStatesOff, TokenStatesAuto or TokenStatesOn. "" is
-	// TokenStatesAuto for a database that has some, TokenStatesOff for others. Documents
-	// that are stored keep what they have: KeepTokenStates adds what lacks. While all
-	// documents together have fewer than a thousand tokens nothing is kept.
+	// token by token: TokenStatesOff, TokenStatesAuto or TokenStatesOn. What a new database
+	// is made with it remembers, for when "" is said; "" makes one with TokenStatesAuto, and
+	// leaves one that is older and has none without. Documents that are stored keep what they
+	// have: KeepTokenStates adds what lacks. While all documents together have fewer than a
+	// thousand tokens nothing is kept.
 	TokenStates string
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.

@@ -148,8 +148,11 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 		defer view.Close()
 		at = store.Source{UUID: old.UUID, Seq: view.Seq(), History: view.History(), Next: 1}
 		r.total = view.Len()
-		if st.BasisCount() > 0 && r.o.TokenStates == "" {
-			r.o.TokenStates = TokenStatesAuto
+		if r.o.TokenStates == "" {
+			r.o.TokenStates = TokenStatesOff
+			if tokensOf(st) != TokenStatesOff { // a model that gives none does without
+				r.o.TokenStates = TokenStatesAuto
+			}
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,9 @@ const (
 // TokenStatesAuto: some 200,000 passages of 100 tokens.
 const AutoTokenBytes = 1 << 30
 
-// newTokenStates is what a new database does whose Options.TokenStates is "".
-const newTokenStates = TokenStatesOff
+// newTokenStates is what a new database is made with whose Options.TokenStates is "".
+// Tests set it.
+var newTokenStates = TokenStatesAuto
 
 const (
 	// leastSample is how many token states a basis is fitted on at least. Documents that come
@@ -44,7 +46,7 @@ const (
 	// before new passages take another.
 	outgrown = 8
 	// hiddenBytes bounds the states of the texts that are encoded at once.
-	hiddenBytes = 256 << 20
+	hiddenBytes = 64 << 20
 )
 
 // tokenTail, if not 0, is how much of their codes lies in memory. Tests set it.
@@ -61,24 +63,48 @@ type tokenStates struct {
 	now    basis      // that new codes are made with; of no Basis where there is none
 	sample sample     // of the states that were seen since now was fitted
 	none   error      // why the encoder gives no states
+	made   string     // what the database is to do where Options do not say
 }
 
 // startTokens reads the bases of the database.
 func (e *Engine) startTokens() error {
 	e.tokens.turn = make(chan struct{}, 1)
 	e.tokens.sample = sample{dim: e.fp.Dim}
+	e.tokens.made = tokensOf(e.st)
 	return e.readBases()
+}
+
+// tokensOf is what a database does about token states: what it was made with, and where
+// it is older, whether it has some.
+func tokensOf(st *store.Store) string {
+	switch m := st.Manifest().TokenStates; {
+	case slices.Contains([]string{TokenStatesOff, TokenStatesAuto, TokenStatesOn}, m):
+		return m
+	case st.BasisCount() > 0:
+		return TokenStatesAuto
+	}
+	return TokenStatesOff
 }
 
 // tokenMode is what is done about token states.
 func (e *Engine) tokenMode() string {
-	switch {
-	case e.o.TokenStates != "":
-		return e.o.TokenStates
-	case e.st.BasisCount() > 0:
-		return TokenStatesAuto
+	e.tokens.mu.Lock()
+	defer e.tokens.mu.Unlock()
+	return cmp.Or(e.o.TokenStates, e.tokens.made)
+}
+
+// wantTokens remembers that the documents that come from now on get token states.
+func (e *Engine) wantTokens(ctx context.Context) error {
+	if e.tokenMode() != TokenStatesOff {
+		return nil
 	}
-	return newTokenStates
+	err := e.st.SetManifest(ctx, func(m *store.Manifest) error { m.TokenStates = TokenStatesAuto; return nil })
+	if err == nil {
+		e.tokens.mu.Lock()
+		e.tokens.made = TokenStatesAuto
+		e.tokens.mu.Unlock()
+	}
+	return err
 }
 
 // acceptCodes refuses codes that no search could read, and leaves them out where token

@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
 )
 
 var keptOptions = Options{TokenStates: TokenStatesOn, ChunkTokens: 60, NoSync: true}
@@ -304,7 +305,7 @@ func TestTokenBasesGrow(t *testing.T) {
 	o.TokenStates = "" // as the database does
 	e = opened(t, dir, o, AutoHNSW)
 	defer closed(t, e)
-	if m := e.tokenMode(); m != TokenStatesAuto {
+	if m := e.tokenMode(); m != TokenStatesOn {
 		t.Error(m)
 	}
 	sameAnswers(t, "made anew", answers(t, e, tokenProbes), want, tokenProbes)
@@ -314,6 +315,92 @@ func TestTokenBasesGrow(t *testing.T) {
 	if e.st.BasisCount() > n+1 {
 		t.Errorf("%d bases, %d before", e.st.BasisCount(), n)
 	}
+}
+
+// TestTokenStatesAreRemembered: what a database is made with holds for whoever opens it
+// later and says nothing, and a database that is older than token states has none until
+// somebody wants them.
+func TestTokenStatesAreRemembered(t *testing.T) {
+	defer func(was string) { newTokenStates = was }(newTokenStates)
+	newTokenStates = TokenStatesAuto
+	more := 0
+	codes := func(dir, mode string, doc int) int { // how many chunks have some, behind 60 documents more
+		o := keptOptions
+		o.TokenStates = mode
+		e := opened(t, dir, o, AutoHNSW)
+		defer closed(t, e)
+		more++
+		put(t, e, madeDocs(rand.New(rand.NewPCG(9, uint64(more))), doc, doc+60)...)
+		return codedChunks(t, e)
+	}
+	for made, want := range map[string]bool{"": true, TokenStatesAuto: true, TokenStatesOn: true, TokenStatesOff: false} {
+		dir := t.TempDir()
+		first := codes(dir, made, 0)
+		if again := codes(dir, "", 100); first > 0 != want || again > first != want {
+			t.Errorf("made with %q: %d chunks with token states, then %d", made, first, again)
+		}
+		if made != TokenStatesOff {
+			continue
+		}
+		o := keptOptions
+		o.TokenStates = ""
+		other := t.TempDir()
+		codes(other, made, 0)
+		if _, err := Reembed(t.Context(), other, encoder.NewHash(madeDim+8), o); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Open(t.Context(), other, encoder.NewHash(madeDim+8), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if put(t, e, madeDocs(rand.New(rand.NewPCG(9, 9)), 100, 160)...); codedChunks(t, e) > 0 {
+			t.Errorf("another model brings %d chunks with token states", codedChunks(t, e))
+		}
+		closed(t, e)
+		e = opened(t, dir, o, AutoHNSW)
+		if _, err := e.KeepTokenStates(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		first = codedChunks(t, e)
+		closed(t, e)
+		if again := codes(dir, "", 200); first == 0 || again <= first {
+			t.Errorf("%d chunks with token states, behind KeepTokenStates %d", again, first)
+		}
+	}
+	dir := t.TempDir()
+	codes(dir, TokenStatesOff, 0)
+	old := func(states string) {
+		st, err := store.Open(dir, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(st.SetManifest(t.Context(), func(m *store.Manifest) error { m.TokenStates = states; return nil }), st.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old("")
+	if n := codes(dir, "", 100); n != 0 {
+		t.Errorf("an older database has %d chunks with token states", n)
+	}
+	old("some newer word")
+	if n := codes(dir, "", 200); n != 0 {
+		t.Errorf("%d chunks with token states", n)
+	}
+	n := codes(dir, TokenStatesOn, 300)
+	old("")
+	if again := codes(dir, "", 400); n == 0 || again <= n {
+		t.Errorf("an older database with token states: %d chunks, then %d", n, again)
+	}
+}
+
+// codedChunks is how many chunks have token states.
+func codedChunks(t *testing.T, e *Engine) int {
+	t.Helper()
+	s, err := e.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.TokenStates.Chunks
 }
 
 // TestKeepTokenStates: a database without them works as before, gets them, and keeps them

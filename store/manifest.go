@@ -62,6 +62,10 @@ type Manifest struct {
 
 	Language string `json:"language,omitempty"` // of the texts, for their analysis; "" is "en"
 
+	// TokenStates is what is done about the token states of documents, opaque here; "" in
+	// databases that were made before there were any.
+	TokenStates string `json:"token_states,omitempty"`
+
 	Bridges map[string]Bridge `json:"bridges,omitempty"` // by variant
 	Default string            `json:"default,omitempty"` // fitted variant of a query that names none
 	Auto    string            `json:"auto,omitempty"`    // what such a query gets, if it was chosen
@@ -102,7 +106,7 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "bridges", "default", "auto", "source", "backups"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "token_states", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 

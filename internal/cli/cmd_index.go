@@ -78,6 +78,7 @@ goes on. --json ends with one line:
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
 			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
 			lang:    f.str("language", "", "`CODE`of the texts, for stems and function words: en, de, … or none for several; default the database's own, en for a new one"),
+			states:  f.str("token-states", "", "`WHEN`whether the state of every token is kept: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
 			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),
 			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
 			keep:    vectorCacheFlag(f),
@@ -91,7 +92,7 @@ type indexOptions struct {
 	batch, poll                         *int
 	watch, stay, prune, skipBad, noSync *bool
 	vectors                             *bool
-	kind, prefix, lang, columns         *string
+	kind, prefix, lang, columns, states *string
 	exclude                             *[]string
 	chunk, overlap                      *int
 	memory, keep                        *int
@@ -166,7 +167,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return err
 	}
 	a.keep = *o.keep
-	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory}
+	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}
