@@ -12,8 +12,8 @@ import (
 type TokenScaler interface {
 	Modulator
 	// ScaleTokens appends the states in.Hidden [len(in.Tokens.IDs) × d] to dst, each as
-	// Eq. 2-5 and 8-9 make it of a query that is this one token: h_t ⊙ softmax(W·w_t + b),
-	// where w_t is the lexical vector of token t and its own state. It has the length that h_t
+	// Eq. 5, 6, 8 and 9 make it of a query that is this one token: h_t ⊙ softmax(W·w_t + b),
+	// where w_t is the lexical vector of the token and its state. It has the length that h_t
 	// had: a softmax over d dimensions shrinks every state, and says nothing by it. Additive
 	// parts of the stack have no factors and do nothing. A state of a token without lexical
 	// weight, or of factors that are all equal, is that of in.Hidden but for rounding.

@@ -48,7 +48,7 @@ func TestScaleTokensIsTheQueryOfOneToken(t *testing.T) {
 				vec.Normalize(one.Dense)
 				want := alone.Modulate(nil, one)
 				vec.Scale(want, vec.Norm(state))
-				if x := maxDiff(got[i*lawDim:(i+1)*lawDim], want); x > 1e-5 {
+				if x := maxDiff(got[i*lawDim:(i+1)*lawDim], want); !(x <= 1e-5) {
 					t.Fatalf("token %d at %d differs by %g from the query of it alone", id, i, x)
 				}
 				far = max(far, maxDiff(want, state))
@@ -78,7 +78,7 @@ func TestScaleTokensOfSLR(t *testing.T) {
 			}
 			vec.Scale(want, vec.Norm(state)/vec.Norm(want))
 		}
-		if x := maxDiff(got[i*lawDim:(i+1)*lawDim], want); x > 1e-5 {
+		if x := maxDiff(got[i*lawDim:(i+1)*lawDim], want); !(x <= 1e-5) {
 			t.Errorf("token %d at %d differs by %g", id, i, x)
 		}
 	}
@@ -98,7 +98,7 @@ func TestScaleTokensByOne(t *testing.T) {
 		in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 6))
 		clear(in.Hidden[:lawDim]) // a state of zeros has no direction
 		got, err := build(t, s.Name(), p).(TokenScaler).ScaleTokens(nil, in)
-		if err != nil || maxDiff(got, in.Hidden) > 1e-6 {
+		if err != nil || !vec.Finite(got) || maxDiff(got, in.Hidden) > 1e-6 {
 			t.Errorf("W = 0 moved states by %g (%v)", maxDiff(got, in.Hidden), err)
 		}
 	})
