@@ -177,6 +177,8 @@ type vectorRetriever struct {
 	// vector appends the query vector [d] to dst. Safe for concurrent use.
 	vector func(dst []float32, q Question) []float32
 	held   int64 // bytes that vector reads
+	// scaler has the factors of single tokens; nil where the vector is made without a stack.
+	scaler modulate.TokenScaler
 }
 
 func (r vectorRetriever) bytes() int64 { return r.setting.indexBytes() + r.held }

@@ -53,7 +53,8 @@ type System struct {
 	// Reranks says that it asks Setting.Reranker, which then must be there.
 	Reranks bool
 
-	codes []codesKind // of token states, those that it reads
+	codes  []codesKind // of token states, those that it reads
+	scales bool        // its stack modulates the query and gives factors to single tokens
 }
 
 // SystemKind is a family of systems. Add one by a file with

@@ -61,7 +61,7 @@ const fusionDepth = 200
 func fusionSystem(name string, dense System, with func(*Setting, fusedRetriever) Retriever) System {
 	return System{
 		Name: name,
-		Need: dense.Need | encoder.NeedDense,
+		Need: dense.Need | encoder.NeedDense, scales: dense.scales,
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			leg, fit, err := dense.Prepare(ctx, s)
 			if err != nil {

@@ -29,7 +29,7 @@ var Import = RegisterSystem(SystemKind{
 		}
 		return System{
 			Name: "import:" + stack.Name(),
-			Need: stack.Need(),
+			Need: stack.Need(), scales: stack.ScalesTokens(),
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 				parts := modulate.Parts{}
 				var err error

@@ -30,7 +30,7 @@ var Side = RegisterSystem(SystemKind{
 		}
 		s := stackSystem(stack)
 		prepare := s.Prepare
-		s.Name = "side:" + side + ":" + stack.Name()
+		s.Name, s.scales = "side:"+side+":"+stack.Name(), s.scales && side == "both"
 		s.Prepare = func(ctx context.Context, setting *Setting) (Retriever, *Fit, error) {
 			r, fit, err := prepare(ctx, setting)
 			if err != nil {

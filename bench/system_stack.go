@@ -15,7 +15,7 @@ import (
 func stackSystem(stack modulate.Stack) System {
 	return System{
 		Name: stack.Name(),
-		Need: stack.Need(), Constants: stackConstants(stack),
+		Need: stack.Need(), Constants: stackConstants(stack), scales: stack.ScalesTokens(),
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			m, fit, err := s.modulator(ctx, stack)
 			if err != nil {
@@ -42,7 +42,8 @@ func stackConstants(stack modulate.Stack) (names []string) {
 
 // stackRetriever answers with the query vector that m modulates.
 func stackRetriever(s *Setting, m modulate.Modulator, fit *Fit) Retriever {
-	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }, fit.Bytes}
+	scaler, _ := m.(modulate.TokenScaler)
+	return vectorRetriever{s, func(dst []float32, q Question) []float32 { return m.Modulate(dst, inputOf(q)) }, fit.Bytes, scaler}
 }
 
 // stackNamed reads the stack in the name of a system, KIND:STACK.

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +18,14 @@ import (
 var Tokens = RegisterSystem(SystemKind{
 	Name:  "tokens",
 	Usage: "tokens[:OPTIONS], SYSTEM+tokens[:OPTIONS]",
-	Doc:   "token states of passages, all scanned, or added to the candidates of a system; options are weight=, guard=, depth=, rank=, bits=, pool=, states=, joined by /",
+	Doc:   "token states of passages, all scanned, or added to the candidates of a system; options are weight=, guard=, depth=, rank=, bits=, pool=, states=, joined by /; states= are those of the query: plain, shift (as the vector moves), each (as if it were the vector) or own (by the factors of its token alone)",
 	Make: func(arg string) (System, error) {
 		o, err := parseTokens(arg)
 		if err != nil {
 			return System{}, err
+		}
+		if o.states != "plain" {
+			return System{}, fmt.Errorf("%w: tokens:%s: there is no vector or bridge to move states by; ask for SYSTEM+tokens:states=%s", ErrOption, arg, o.states)
 		}
 		name := "tokens"
 		if arg != "" {
@@ -47,7 +49,7 @@ type tokenOptions struct {
 	weight float64 // γ; -1 says the one that was chosen
 	guard  int     // from so many tokens of the query on, γ falls as their number grows; 0 never
 	depth  int     // candidates of each leg; 0 as many as without the term
-	states string  // of the query: plain, shift, each
+	states string  // of the query: one of tokenStates
 	kind   codesKind
 }
 
@@ -83,7 +85,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 		case "pool":
 			number(&o.kind.pool, 1, 3)
 		case "states":
-			if o.states = value; !slices.Contains([]string{"plain", "shift", "each"}, value) {
+			if o.states = value; !slices.Contains(tokenStates, value) {
 				err = strconv.ErrSyntax
 			}
 		default:
@@ -122,6 +124,9 @@ func tokensBehind(full, system, options string) (System, error) {
 	o, err := parseTokens(options)
 	if err != nil {
 		return System{}, err
+	}
+	if o.states == "own" && !base.scales {
+		return System{}, noFactors(base.Name)
 	}
 	return System{
 		Name: full, Need: base.Need | encoder.NeedHidden, codes: append([]codesKind{o.kind}, base.codes...),
@@ -181,6 +186,7 @@ type tokenScorer struct {
 	sums   *modulate.Sums
 	dim    int
 	vector func(dst []float32, q Question) []float32 // that moves the states of the query; nil where they are plain
+	scaler modulate.TokenScaler                      // that multiplies them
 }
 
 func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever) (tokenScorer, error) {
@@ -199,7 +205,7 @@ func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever
 		if !ok {
 			return r, fmt.Errorf("%w: states=%s needs a system of one query vector", ErrOption, o.states)
 		}
-		r.vector = v.vector
+		r.vector, r.scaler = v.vector, v.scaler
 	}
 	var err error
 	if r.codes, err = s.tokenCodes(ctx, o.kind); err != nil {
@@ -219,7 +225,11 @@ func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 			n++
 		}
 	}
-	query, err := late.NewQuery(r.moved(q), tokens.Special, weights, r.codes.basis)
+	states, err := r.moved(q)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the tokens of %q: %w", q.Text, err)
+	}
+	query, err := late.NewQuery(states, tokens.Special, weights, r.codes.basis)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the tokens of %q: %w", q.Text, err)
 	}
@@ -228,54 +238,6 @@ func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 		weight *= float64(r.guard) / float64(n)
 	}
 	return query, weight, nil
-}
-
-// moved are the states of the query, as its vector moves them.
-func (r tokenScorer) moved(q Question) []float32 {
-	if r.vector == nil {
-		return q.Output.Hidden
-	}
-	d := r.dim
-	out := slices.Clone(q.Output.Hidden)
-	if r.states == "each" {
-		for i := 0; i < len(out); i += d {
-			row := out[i : i+d]
-			norm := length(row)
-			if norm == 0 {
-				continue
-			}
-			one := q
-			one.Output.Dense = make([]float32, d)
-			for j, x := range row {
-				one.Output.Dense[j] = float32(float64(x) / norm)
-			}
-			for j, x := range r.vector(nil, one) {
-				row[j] = float32(float64(x) * norm)
-			}
-		}
-		return out
-	}
-	mean := make([]float32, d)
-	n := float32(len(out) / d)
-	for i, x := range out {
-		mean[i%d] += x / n
-	}
-	norm := float32(length(mean))
-	for i, x := range r.vector(nil, q) {
-		shift := norm * (x - q.Output.Dense[i])
-		for j := i; j < len(out); j += d {
-			out[j] += shift
-		}
-	}
-	return out
-}
-
-func length(x []float32) float64 {
-	var s float64
-	for _, v := range x {
-		s += float64(v) * float64(v)
-	}
-	return math.Sqrt(s)
 }
 
 // tokenRetriever adds the term to the candidates of a system.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate"
 )
 
 // stateCounter counts the passages whose token states were asked for.
@@ -29,7 +30,7 @@ func (e stateCounter) Encode(ctx context.Context, role encoder.Role, in []encode
 
 func TestTokens(t *testing.T) {
 	systems := []string{"dense", "dense+tokens", "tokens", "dense+tokens:weight=0", "hybrid", "hybrid+tokens", "hybrid+tokens:weight=0", "hybrid+tokens:depth=1",
-		"rlr+tokens:states=plain", "rlr+tokens:states=shift", "rlr+tokens:states=each", "rlr-local+tokens", "dense+tokens:bits=2/pool=3/rank=16"}
+		"rlr+tokens:states=plain", "rlr+tokens:states=shift", "rlr+tokens:states=each", "rlr+slr+tokens:states=own", "hybrid:slr+tokens:states=own", "rlr-local+tokens", "dense+tokens:bits=2/pool=3/rank=16"}
 	rep, err := Run(context.Background(), encoder.NewHash(64), Options{Data: townCorpus(t, 60), Systems: systems, Tasks: []string{"query", "keyword"}})
 	if err != nil {
 		t.Fatal(err)
@@ -113,12 +114,86 @@ func TestMovedStates(t *testing.T) {
 	}}
 	for states, want := range map[string][]float32{"shift": {5.5, 2, 2.5, 6}, "each": {6, 0, 4, 8}} { // the mean state is 2.5 long
 		r.states = states
-		if got := r.moved(q); !slices.EqualFunc(got, want, func(x, y float32) bool { return math.Abs(float64(x-y)) < 1e-5 }) {
+		if got, err := r.moved(q); err != nil || !slices.EqualFunc(got, want, func(x, y float32) bool { return math.Abs(float64(x-y)) < 1e-5 }) {
 			t.Errorf("%s: %v, want %v", states, got, want)
 		}
 	}
-	if r.vector = nil; &r.moved(q)[0] != &q.Output.Hidden[0] {
-		t.Error("plain states were copied")
+	r.states = "plain"
+	if got, err := r.moved(q); err != nil || &got[0] != &q.Output.Hidden[0] {
+		t.Errorf("plain states were copied (%v)", err)
+	}
+}
+
+// States by the factors of their own tokens: where all factors are equal every answer is that of plain states, score by
+// score; where they are not, the states are those of the one-token queries and the rest stays.
+func TestOwnStates(t *testing.T) {
+	ctx, enc := context.Background(), encoder.NewHash(32)
+	targets := NewTargets([]Passage{{ID: "a", Body: "one two three"}, {ID: "b", Body: "four five one"}, {ID: "c", Body: "six two seven"}})
+	s, err := NewSetting(ctx, enc, targets, SettingOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	need := encoder.NeedDense | encoder.NeedHidden
+	questions, err := s.Questions(ctx, []string{"two one", "five seven two"}, need)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, same := range map[string]bool{"equal factors": true, "factors of each token": false} {
+		p, err := modulate.NewProjection(enc.Dim(), enc.VocabSize())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := questions[0].Output.Tokens.Lexical(nil)
+		if err := p.Touch(ids...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.Rows() {
+			if p.Rows()[i] = 1; !same {
+				p.Rows()[i] = float32(i * 7 % 5)
+			}
+		}
+		m, err := modulate.NewStack("slr", modulate.Parts{Weights: &modulate.Weights{Stack: "slr", Projection: p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leg := stackRetriever(s, m, &Fit{})
+		answers := map[string][][]Hit{}
+		scorers := map[string]tokenScorer{}
+		for _, states := range []string{"plain", "own"} {
+			o, err := parseTokens("rank=16/states=" + states)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if scorers[states], err = s.tokenScorer(ctx, o, leg); err != nil {
+				t.Fatal(err)
+			}
+			r := tokenRetriever{oneLeg{leg.(denseRetriever)}, scorers[states]}
+			if answers[states], err = r.Retrieve(ctx, questions, 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if reflect.DeepEqual(answers["plain"], answers["own"]) != same {
+			t.Errorf("%s: %v by plain states, %v by own", name, answers["plain"], answers["own"])
+		}
+		got, err := scorers["own"].moved(questions[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range questions[0].Output.Tokens.IDs {
+			state := questions[0].Output.Hidden[i*enc.Dim() : (i+1)*enc.Dim()]
+			norm := length(state)
+			one := questions[0]
+			one.Output.Tokens = encoder.Tokens{IDs: []int32{id}, Special: questions[0].Output.Tokens.Special[i : i+1]}
+			one.Output.Dense = make([]float32, enc.Dim())
+			for j, x := range state {
+				one.Output.Dense[j] = float32(float64(x) / norm)
+			}
+			for j, x := range leg.(vectorRetriever).vector(nil, one) {
+				if x := float64(x)*norm - float64(got[i*enc.Dim()+j]); math.Abs(x) > 1e-5 {
+					t.Fatalf("%s: token %d differs by %g", name, i, x)
+				}
+			}
+		}
 	}
 }
 
@@ -154,11 +229,22 @@ func TestTokenSystemsRefuse(t *testing.T) {
 	for name, want := range map[string]error{
 		"dense+tokens:weight=-1": ErrOption, "dense+tokens:weight=x": ErrOption, "dense+tokens:rank=0": ErrOption, "dense+tokens:bits=9": ErrOption, "dense+tokens:bits=3": ErrOption,
 		"dense+tokens:pool=4": ErrOption, "dense+tokens:states=none": ErrOption, "dense+tokens:depth=0": ErrOption, "dense+tokens:what=1": ErrOption,
-		"dense+tokens:guard=-1": ErrOption, "tokens:": ErrUnknownName, "nothing+tokens": ErrUnknownName, "+tokens": ErrUnknownName, "dense+tokensx": ErrUnknownName,
+		"dense+tokens:guard=-1": ErrOption, "tokens:states=shift": ErrOption, "tokens:states=own": ErrOption,
+		"dense+tokens:states=own": ErrOption, "rlr+tokens:states=own": ErrOption, "hybrid+tokens:states=own": ErrOption, "clr+tokens:states=own": ErrOption,
+		"hybrid:clr+slr+tokens:states=own": ErrOption, "bm25+tokens:states=own": ErrOption, "side:passage:slr+tokens:states=own": ErrOption, "tokens:": ErrUnknownName, "nothing+tokens": ErrUnknownName, "+tokens": ErrUnknownName, "dense+tokensx": ErrUnknownName,
 	} {
 		if _, err := ParseSystem(name); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", name, err, want)
 		}
+	}
+	for _, name := range []string{"slr+tokens:states=own", "rlr+slr+tokens:states=own", "llr+tokens:states=own/bits=8", "hybrid:llr-full+rlr+tokens:states=own",
+		"whole:slr-idf+tokens:states=own", "import:slr:FILE+tokens:states=own", "side:both:slr+tokens:states=own"} {
+		if _, err := ParseSystem(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := ParseSystem("hybrid:rlr+tokens:states=own"); err == nil || !strings.Contains(err.Error(), "hybrid:rlr has no") || !strings.Contains(err.Error(), "llr, llr-full, slr, slr-idf,") {
+		t.Errorf("a refusal that does not say what is refused, and what has factors: %v", err)
 	}
 	dir := townCorpus(t, 10)
 	for _, name := range []string{"bm25+tokens", "sparse:slr+tokens", "rlr-local+tokens:states=shift"} {

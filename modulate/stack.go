@@ -146,7 +146,7 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &modulator{name: s.name, need: s.Need()}
+	m := &modulator{name: s.name, need: s.Need(), scales: s.ScalesTokens()}
 	if s.Fitted() {
 		w := p.Weights
 		if w == nil || w.Projection == nil {
@@ -184,6 +184,7 @@ type modulator struct {
 	projection *Projection
 	spread     float64 // see Bound
 	shift      []Shifter
+	scales     bool // see ScalesTokens
 }
 
 func (m *modulator) Name() string       { return m.name }
