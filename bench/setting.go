@@ -45,6 +45,8 @@ type Setting struct {
 	fitted map[string]*modulate.Weights // see fitStack
 	codes  map[codesKind]*tokenCodes    // see tokenCodes
 	ends   []func() error               // see Close
+
+	databases map[bool]*database // see database
 }
 
 // SettingOptions shape a Setting.

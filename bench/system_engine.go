@@ -53,67 +53,89 @@ func parseEngine(arg string) (o engineSystem, err error) {
 	return o, nil
 }
 
-func (o engineSystem) prepare(ctx context.Context, s *Setting) (_ Retriever, _ *Fit, err error) {
+func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 	began, cpuBegan := time.Now(), cpuTime()
-	dir, err := os.MkdirTemp("", "lexsem-bench-")
+	d, made, err := s.database(ctx, o.tokens)
 	if err != nil {
 		return nil, nil, err
 	}
+	r := engineRetriever{d, engine.Query{Mode: o.mode, Variant: o.variant}}
+	if o.tokens && o.mode == engine.ModeDense { // which reads them where a query says so
+		r.query.Fusion.Tokens = besideVectors
+	}
+	return r, &Fit{Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpuBegan).Seconds(), Cached: !made, Bytes: d.bytes, Passages: s.Targets.Len()}, nil
+}
+
+// database is one of the targets.
+type database struct {
+	engine *engine.Engine
+	at     map[string]int // target by id
+	bytes  int64
+}
+
+// database makes that with token states, or that without, or returns the one that was made.
+func (s *Setting) database(ctx context.Context, tokens bool) (d *database, made bool, err error) {
+	if d = s.databases[tokens]; d != nil {
+		return d, false, nil
+	}
+	dir, err := os.MkdirTemp("", "lexsem-bench-")
+	if err != nil {
+		return nil, false, err
+	}
 	s.atClose(func() error { return os.RemoveAll(dir) })
 	states := engine.TokenStatesOff
-	if o.tokens {
+	if tokens {
 		states = engine.TokenStatesOn
 	}
 	e, err := engine.Open(ctx, dir, lent{s.Encoder}, engine.Options{TokenStates: states})
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
 	s.atClose(e.Close)
-	r := &engineRetriever{engine: e, query: engine.Query{Mode: o.mode, Variant: o.variant}, at: map[string]int{}}
-	if o.tokens && o.mode == engine.ModeDense { // which reads them where a query says so
-		r.query.Fusion.Tokens = besideVectors
-	}
+	d = &database{engine: e, at: map[string]int{}}
 	docs := make([]engine.Document, s.Targets.Len())
 	for i, p := range s.Targets.first {
 		docs[i] = engine.Document{ID: p.ID, Title: p.Title, Text: p.Body}
-		r.at[p.ID] = i
+		d.at[p.ID] = i
 	}
 	for at := 0; at < len(docs); at += encodeBatch {
 		s.Report(Progress{Stage: "index", Done: at, Total: len(docs)})
 		if _, err := e.Add(ctx, docs[at:min(at+encodeBatch, len(docs))]); err != nil {
-			return nil, nil, err
+			return nil, false, err
 		}
 	}
-	if o.tokens { // documents that came before there was a basis
+	if tokens { // documents that came before there was a basis
 		if _, err := e.KeepTokenStates(ctx); err != nil {
-			return nil, nil, err
+			return nil, false, err
 		}
 	}
 	if err := e.Flush(ctx); err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
 	st, err := e.Stats(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, false, err
 	}
 	for _, bytes := range st.Memory.Parts() {
-		r.held += bytes
+		d.bytes += bytes
 	}
-	return r, &Fit{Seconds: time.Since(began).Seconds(), CPUSeconds: (cpuTime() - cpuBegan).Seconds(), Bytes: r.held, Passages: len(docs)}, nil
+	if s.databases == nil {
+		s.databases = map[bool]*database{}
+	}
+	s.databases[tokens] = d
+	return d, true, nil
 }
 
 // engineRetriever asks a database.
 type engineRetriever struct {
-	engine *engine.Engine
-	query  engine.Query
-	at     map[string]int // target by id
-	held   int64
+	*database
+	query engine.Query
 }
 
-func (r *engineRetriever) bytes() int64 { return r.held }
+func (r engineRetriever) bytes() int64 { return r.database.bytes }
 
 // Retrieve implements Retriever: a search for each question, by its text.
-func (r *engineRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+func (r engineRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	out := make([][]Hit, len(questions))
 	err := parallel(ctx, len(questions), func(i int) error {
 		q := r.query
@@ -136,7 +158,7 @@ func (s *Setting) Close() (err error) {
 	for _, end := range slices.Backward(s.ends) {
 		err = errors.Join(err, end())
 	}
-	s.ends = nil
+	s.ends, s.databases = nil, nil
 	return err
 }
 
