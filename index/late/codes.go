@@ -90,7 +90,7 @@ func topOf(bits int) int { return 1<<bits - 1 }
 // unitOf is what scales are counted in.
 func unitOf(bits int) float32 { return 2 / (65535 * float32(topOf(bits))) }
 
-// block makes s.sim of block i, unpacked. It returns how many codes the block has; behind them may lie anything.
+// block makes s.sim of block i. It returns how many codes the block has; behind them may lie anything.
 func (c Codes) block(s *queryScratch, i int) (w int) {
 	from := i * vec.SimLanes
 	w = min(vec.SimLanes, c.n-from)
@@ -99,11 +99,7 @@ func (c Codes) block(s *queryScratch, i int) (w int) {
 	scales := c.scales[2*from : 2*(from+w)]
 	s.sim.Unit, s.sim.Bits = unitOf(c.bits), c.bits
 	if w == vec.SimLanes {
-		s.sim.Scales, s.sim.Block = scales, packed
-		if c.bits < 8 {
-			s.sim.Block = s.block
-			vec.UnpackCodes(s.block, packed, c.bits)
-		}
+		s.sim.Scales, s.sim.Block, s.sim.Packed = scales, packed, c.bits < 8
 		return w
 	}
 	short := packed
@@ -115,6 +111,6 @@ func (c Codes) block(s *queryScratch, i int) (w int) {
 		copy(s.block[g*4*vec.SimLanes:], short[g*4*w:(g+1)*4*w])
 	}
 	copy(s.tail[:], scales)
-	s.sim.Scales, s.sim.Block = s.tail[:], s.block
+	s.sim.Scales, s.sim.Block, s.sim.Packed = s.tail[:], s.block, false
 	return w
 }

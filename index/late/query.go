@@ -143,7 +143,9 @@ func (q *Query) score(c Codes, s *queryScratch) (float64, error) {
 		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
 		if w < vec.SimLanes { // the last block, and the first here
 			for at := 0; at < len(s.best); at += vec.SimLanes {
-				below(s.best[at+w : at+vec.SimLanes])
+				for lane := w; lane < vec.SimLanes; lane++ {
+					s.best[at+lane] = -math.MaxFloat32
+				}
 			}
 		}
 	}
@@ -241,7 +243,9 @@ func (s *queryScratch) size(n, groups int) {
 		s.best = make([]float32, n*vec.SimLanes)
 	}
 	s.best = s.best[:n*vec.SimLanes]
-	below(s.best)
+	for n := 0; n < len(s.best); {
+		n += copy(s.best[n:], lowest[:])
+	}
 	if wide := groups * 4 * vec.SimLanes; cap(s.block) < wide {
 		s.block, s.packed = make([]byte, wide), make([]byte, wide)
 	}
@@ -249,11 +253,12 @@ func (s *queryScratch) size(n, groups int) {
 	s.packed = s.packed[:cap(s.packed)]
 }
 
-// below sets all of best to less than any cosine.
-func below(best []float32) {
-	for i := range best {
-		best[i] = -math.MaxFloat32
+// lowest is less than any cosine.
+var lowest = func() (l [16 * vec.SimLanes]float32) {
+	for i := range l {
+		l[i] = -math.MaxFloat32
 	}
-}
+	return l
+}()
 
 var queryScratches = sync.Pool{New: func() any { return new(queryScratch) }}

@@ -43,12 +43,25 @@ func unpackGo(dst, src []byte, bits, from int) {
 	}
 }
 
-// Sim is a block of SimLanes codes, unpacked.
+// Sim is a block of SimLanes codes.
 type Sim struct {
-	Block  []byte  // group by group, in each the four components of all codes
+	Block  []byte  // group by group, in each the four components of all codes, a byte each, or as UnpackCodes takes them
+	Packed bool    // the latter
 	Scales []byte  // of each code two bytes, little-endian, in units of Unit
 	Unit   float32 // above 0
 	Bits   int     // 2, 4 or 8: a component c stands for 2c − (2^Bits − 1)
+
+	room []byte // to unpack a block
+}
+
+// unpack makes Block of a byte a component.
+func (s *Sim) unpack(groups int) {
+	n := 4 * SimLanes * groups
+	if cap(s.room) < n {
+		s.room = make([]byte, n)
+	}
+	UnpackCodes(s.room[:n], s.Block[:n*s.Bits/8], s.Bits)
+	s.Block, s.Packed = s.room[:n], false
 }
 
 // MaxSim raises best[t·SimLanes+j], for each token t of a query and each code j of the block, to
@@ -58,6 +71,7 @@ type Sim struct {
 // where that is more. q has the tokens one after another, of whole groups of four components; sums are those of
 // their components, and their number is a multiple of SimTokens. Components of q are in
 // [-SimTop, SimTop], and each token has at most MaxInt8Dim/64 of them. best must not hold NaN. The numbers are the same on every machine.
+// A block that is packed may be unpacked in s by the call.
 func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
 	n := len(sums)
 	if n == 0 {
@@ -68,10 +82,22 @@ func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
 	}
 	groups := len(q) / (4 * n)
 	best, q = best[:n*SimLanes], q[:4*n*groups]
-	_, _ = s.Block[:4*SimLanes*groups], s.Scales[:2*SimLanes]
-	if groups == 0 || !maxSim(best, q, sums, s, groups) {
-		maxSimGo(best, q, sums, s, groups)
+	s.Packed = s.Packed && s.Bits < 8
+	size := 4 * SimLanes * groups
+	if s.Packed {
+		size = size * s.Bits / 8
 	}
+	_, _ = s.Block[:size], s.Scales[:2*SimLanes]
+	if groups > 0 && maxSim(best, q, sums, s, groups) {
+		return
+	}
+	if s.Packed {
+		s.unpack(groups)
+		if groups > 0 && maxSim(best, q, sums, s, groups) {
+			return
+		}
+	}
+	maxSimGo(best, q, sums, s, groups)
 }
 
 // maxSimGo is the plain twin.

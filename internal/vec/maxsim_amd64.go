@@ -6,7 +6,7 @@ package vec
 func unpackavx2(dst, src *byte, n, stride, bits int)
 
 //go:noescape
-func maxSimvnni(best *float32, q *int8, sums *int32, block, scales *byte, quads, groups int, top int32, unit float32)
+func maxSimvnni(best *float32, q *int8, sums *int32, block, scales *byte, tokens, groups, part, bits int, top int32, unit float32)
 
 //go:noescape
 func maxSimavx2(best *float32, q *int8, sums *int32, block, scales *byte, quads, groups int, top int32, unit float32, step int)
@@ -34,8 +34,15 @@ func maxSim(best []float32, q []int8, sums []int32, s *Sim, groups int) bool {
 	top := int32(1)<<s.Bits - 1
 	switch {
 	case hasVNNI:
-		maxSimvnni(&best[0], &q[0], &sums[0], &s.Block[0], &s.Scales[0], len(sums)/SimTokens, groups, top, s.Unit)
-	case hasAVX2:
+		part, bits := groups, 8
+		if s.Packed {
+			part, bits = groups*s.Bits/8, s.Bits
+		}
+		if part*8 != groups*bits { // a part begins within a group
+			return false
+		}
+		maxSimvnni(&best[0], &q[0], &sums[0], &s.Block[0], &s.Scales[0], len(sums), groups, part, bits, top, s.Unit)
+	case hasAVX2 && !s.Packed:
 		maxSimavx2(&best[0], &q[0], &sums[0], &s.Block[0], &s.Scales[0], len(sums)/SimTokens, groups, top, s.Unit, simStep(s.Bits))
 	default:
 		return false

@@ -2,16 +2,16 @@
 
 #include "textflag.h"
 
-// Both kernels take four tokens of the query, R8-R11, at a time against the 16
-// codes of a block. A lane has one code; of a group it has the four components, which a
-// product adds up.
-#define QUERY \
-	MOVQ best+0(FP), DI    \
-	MOVQ q+8(FP), R8       \
-	MOVQ sums+16(FP), R12  \
-	MOVQ block+24(FP), SI  \
-	MOVQ scales+32(FP), AX \
-	MOVQ quads+40(FP), R13 \
+// Both kernels take some tokens of the query at a time against the 16 codes of a
+// block. A lane has one code; of a group it has the four components, which a product
+// adds up.
+#define QUERY(number) \
+	MOVQ best+0(FP), DI     \
+	MOVQ q+8(FP), R8        \
+	MOVQ sums+16(FP), R12   \
+	MOVQ block+24(FP), SI   \
+	MOVQ scales+32(FP), AX  \
+	MOVQ number+40(FP), R13 \
 	MOVQ groups+48(FP), DX
 
 // The token behind those that R8 walked through, and the three after it; each has 4·DX bytes.
@@ -20,13 +20,37 @@
 	LEAQ (R9)(DX*4), R10  \
 	LEAQ (R10)(DX*4), R11
 
+// The components of a group of all codes, whose bits begin at bit X13 of the bytes at AX.
+#define COMPONENTS512 \
+	VMOVDQU64 (AX), Z14    \
+	VPSRLW X13, Z14, Z14   \
+	VPANDD Z12, Z14, Z14
+
+// Add their products with three tokens, of which the first is at r, to a, b and c.
+#define THREE512(r, a, b, c) \
+	VPDPBUSD.BCST (r), Z14, a       \
+	VPDPBUSD.BCST (r)(DX*4), Z14, b \
+	VPDPBUSD.BCST (r)(DX*8), Z14, c
+
+// Begin with the parts of the bytes; go on with the next part while there is one.
+#define FIRSTPART512 \
+	XORQ BX, BX
+#define PART512 \
+	VMOVQ BX, X13         \
+	MOVQ  SI, AX          \
+	MOVQ  part+56(FP), CX
+#define NEXTPART512(again) \
+	ADDQ bits+64(FP), BX \
+	CMPQ BX, $8          \
+	JLT  again
+
 // Make a float of the sums of products in a, in place, and raise best at byte at to it.
 #define RAISE512(a, token, at) \
 	MOVL         (4*token)(R12), BX \
-	IMULL        top+56(FP), BX     \
-	VPBROADCASTD BX, Z10            \
+	IMULL        top+72(FP), BX     \
+	VPBROADCASTD BX, Z15            \
 	VPADDD       a, a, a            \
-	VPSUBD       Z10, a, a          \
+	VPSUBD       Z15, a, a          \
 	VCVTDQ2PS    a, a               \
 	VMULPS       Z31, a, a          \
 	VMAXPS       at(DI), a, a       \
@@ -104,18 +128,37 @@ next:
 	VZEROUPPER
 	RET
 
-// func maxSimvnni(best *float32, q *int8, sums *int32, block, scales *byte, quads, groups int, top int32, unit float32)
-// quads and groups are positive. Groups with an even number are added up in Z0-Z3, the others in Z4-Z7: a sum of four
-// alone would wait for itself.
-TEXT ·maxSimvnni(SB), NOSPLIT, $0-64
-	QUERY
+// func maxSimvnni(best *float32, q *int8, sums *int32, block, scales *byte, tokens, groups, part, bits int, top int32, unit float32)
+// tokens is a positive multiple of 4, groups and part are positive. A byte of the block has 8/bits components: those of the first part
+// groups in its lowest bits, those of the next above them. Twelve tokens at a time, each with a sum of its own, keep the multipliers busy;
+// what is left is eight or four.
+TEXT ·maxSimvnni(SB), NOSPLIT, $0-80
+	QUERY(tokens)
 	VPMOVZXWD    (AX), Z31
 	VCVTDQ2PS    Z31, Z31
-	VBROADCASTSS unit+60(FP), Z30
+	VBROADCASTSS unit+76(FP), Z30
 	VMULPS       Z30, Z31, Z31
+	MOVQ         bits+64(FP), CX
+	MOVQ         $1, BX
+	SHLQ         CX, BX
+	DECQ         BX
+	VPBROADCASTB BX, Z12
 
-quad:
-	NEXTQUERY
+next512:
+	LEAQ (DX)(DX*2), BX
+	LEAQ (R8)(BX*4), R9
+	LEAQ (R9)(BX*4), R10
+	LEAQ (R10)(BX*4), R11
+	CMPQ R13, $12
+	JGE  twelve
+	CMPQ R13, $8
+	JGE  eight
+	CMPQ R13, $4
+	JGE  four
+	VZEROUPPER
+	RET
+
+twelve:
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -124,58 +167,116 @@ quad:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVQ   SI, AX
-	XORQ   CX, CX
-	MOVQ   DX, BX
-	ANDQ   $-2, BX
-	JZ     odd
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	FIRSTPART512
 
-pair:
-	VMOVDQU64     (AX), Z8
-	VMOVDQU64     64(AX), Z9
-	VPDPBUSD.BCST (R8)(CX*4), Z8, Z0
-	VPDPBUSD.BCST (R9)(CX*4), Z8, Z1
-	VPDPBUSD.BCST (R10)(CX*4), Z8, Z2
-	VPDPBUSD.BCST (R11)(CX*4), Z8, Z3
-	VPDPBUSD.BCST 4(R8)(CX*4), Z9, Z4
-	VPDPBUSD.BCST 4(R9)(CX*4), Z9, Z5
-	VPDPBUSD.BCST 4(R10)(CX*4), Z9, Z6
-	VPDPBUSD.BCST 4(R11)(CX*4), Z9, Z7
-	ADDQ          $128, AX
-	ADDQ          $2, CX
-	CMPQ          CX, BX
-	JLT           pair
+twelvepart:
+	PART512
 
-odd:
-	CMPQ          CX, DX
-	JEQ           raise
-	VMOVDQU64     (AX), Z8
-	VPDPBUSD.BCST (R8)(CX*4), Z8, Z0
-	VPDPBUSD.BCST (R9)(CX*4), Z8, Z1
-	VPDPBUSD.BCST (R10)(CX*4), Z8, Z2
-	VPDPBUSD.BCST (R11)(CX*4), Z8, Z3
-
-raise:
-	VPADDD Z4, Z0, Z0
-	VPADDD Z5, Z1, Z1
-	VPADDD Z6, Z2, Z2
-	VPADDD Z7, Z3, Z3
+twelvegroup:
+	COMPONENTS512
+	THREE512(R8, Z0, Z1, Z2)
+	THREE512(R9, Z3, Z4, Z5)
+	THREE512(R10, Z6, Z7, Z8)
+	THREE512(R11, Z9, Z10, Z11)
+	ADDQ $4, R8
+	ADDQ $4, R9
+	ADDQ $4, R10
+	ADDQ $4, R11
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  twelvegroup
+	NEXTPART512(twelvepart)
 	RAISE512(Z0, 0, 0)
 	RAISE512(Z1, 1, 64)
 	RAISE512(Z2, 2, 128)
 	RAISE512(Z3, 3, 192)
-	ADDQ   $256, DI
-	ADDQ   $16, R12
-	LEAQ   (R11)(DX*4), R8
-	DECQ   R13
-	JNZ    quad
+	RAISE512(Z4, 4, 256)
+	RAISE512(Z5, 5, 320)
+	RAISE512(Z6, 6, 384)
+	RAISE512(Z7, 7, 448)
+	RAISE512(Z8, 8, 512)
+	RAISE512(Z9, 9, 576)
+	RAISE512(Z10, 10, 640)
+	RAISE512(Z11, 11, 704)
+	ADDQ $768, DI
+	ADDQ $48, R12
+	LEAQ (R11)(DX*8), R8
+	SUBQ $12, R13
+	JMP  next512
+
+eight:
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	FIRSTPART512
+
+eightpart:
+	PART512
+
+eightgroup:
+	COMPONENTS512
+	THREE512(R8, Z0, Z1, Z2)
+	THREE512(R9, Z3, Z4, Z5)
+	VPDPBUSD.BCST (R10), Z14, Z6
+	VPDPBUSD.BCST (R10)(DX*4), Z14, Z7
+	ADDQ $4, R8
+	ADDQ $4, R9
+	ADDQ $4, R10
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  eightgroup
+	NEXTPART512(eightpart)
+	RAISE512(Z0, 0, 0)
+	RAISE512(Z1, 1, 64)
+	RAISE512(Z2, 2, 128)
+	RAISE512(Z3, 3, 192)
+	RAISE512(Z4, 4, 256)
+	RAISE512(Z5, 5, 320)
+	RAISE512(Z6, 6, 384)
+	RAISE512(Z7, 7, 448)
+	VZEROUPPER
+	RET
+
+four:
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	FIRSTPART512
+
+fourpart:
+	PART512
+
+fourgroup:
+	COMPONENTS512
+	THREE512(R8, Z0, Z1, Z2)
+	VPDPBUSD.BCST (R9), Z14, Z3
+	ADDQ $4, R8
+	ADDQ $4, R9
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  fourgroup
+	NEXTPART512(fourpart)
+	RAISE512(Z0, 0, 0)
+	RAISE512(Z1, 1, 64)
+	RAISE512(Z2, 2, 128)
+	RAISE512(Z3, 3, 192)
 	VZEROUPPER
 	RET
 
 // func maxSimavx2(best *float32, q *int8, sums *int32, block, scales *byte, quads, groups int, top int32, unit float32, step int)
 // quads, groups and step are positive. Products of step groups fit 16 bits.
 TEXT ·maxSimavx2(SB), NOSPLIT, $256-72
-	QUERY
+	QUERY(quads)
 	VPMOVZXWD    (AX), Y14
 	VPMOVZXWD    16(AX), Y15
 	VCVTDQ2PS    Y14, Y14

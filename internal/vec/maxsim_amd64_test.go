@@ -16,7 +16,7 @@ func TestMaxSimKernels(t *testing.T) {
 	}
 	for _, bits := range []int{2, 4, 8} {
 		for groups := 1; groups <= MaxInt8Dim/256; groups = groups*5/4 + 1 {
-			const tokens = 8
+			tokens := SimTokens * (1 + groups%9)
 			q, sums, s := simInput(r, tokens, groups, bits)
 			if groups%3 == 0 { // the largest sums there are
 				clear(sums)
@@ -34,7 +34,12 @@ func TestMaxSimKernels(t *testing.T) {
 			maxSimavx2(&got["avx2"][0], &q[0], &sums[0], &s.Block[0], &s.Scales[0], tokens/SimTokens, groups, 1<<bits-1, s.Unit, simStep(bits))
 			if hasVNNI {
 				got["avx512-vnni"] = make([]float32, len(want))
-				maxSimvnni(&got["avx512-vnni"][0], &q[0], &sums[0], &s.Block[0], &s.Scales[0], tokens/SimTokens, groups, 1<<bits-1, s.Unit)
+				maxSimvnni(&got["avx512-vnni"][0], &q[0], &sums[0], &s.Block[0], &s.Scales[0], tokens, groups, groups, 8, 1<<bits-1, s.Unit)
+				if groups*bits%8 == 0 {
+					p := packed(s)
+					got["avx512-vnni, packed"] = make([]float32, len(want))
+					maxSimvnni(&got["avx512-vnni, packed"][0], &q[0], &sums[0], &p.Block[0], &s.Scales[0], tokens, groups, groups*bits/8, bits, 1<<bits-1, s.Unit)
+				}
 			}
 			for name, numbers := range got {
 				for i := range want {

@@ -20,6 +20,9 @@ func signed(bits int) (flip uint64, zero int32) {
 }
 
 func maxSim(best []float32, q []int8, sums []int32, s *Sim, groups int) bool {
+	if s.Packed {
+		return false
+	}
 	run := maxSimneon
 	if hasDotprod {
 		run = maxSimsdot

@@ -43,12 +43,30 @@ func plainSim(q []int8, s *Sim, t, j, groups int) float32 {
 	return float32(sum) * (s.Unit * float32(uint16(s.Scales[2*j])|uint16(s.Scales[2*j+1])<<8))
 }
 
+// packed is s with its components as UnpackCodes takes them.
+func packed(s *Sim) *Sim {
+	out := *s
+	if s.Bits == 8 {
+		return &out
+	}
+	n := len(s.Block) * s.Bits / 8
+	out.Block, out.Packed = make([]byte, n), true
+	for i, c := range s.Block {
+		out.Block[i%n] |= c << (i / n * s.Bits)
+	}
+	return &out
+}
+
 func TestMaxSim(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, bits := range []int{2, 4, 8} {
 		for groups := 1; groups < 60; groups++ {
-			for _, tokens := range []int{4, 8, 12} {
+			for _, tokens := range []int{4, 8, 12, 16, 28} {
 				q, sums, s := simInput(r, tokens, groups, bits)
+				given := s
+				if groups%2 == 0 || tokens == 12 {
+					given = packed(s)
+				}
 				best := make([]float32, tokens*SimLanes+1)
 				for i := range best {
 					best[i] = float32(math.Inf(-1))
@@ -57,7 +75,7 @@ func TestMaxSim(t *testing.T) {
 					}
 				}
 				before := append([]float32(nil), best...)
-				MaxSim(best, q, sums, s)
+				MaxSim(best, q, sums, given)
 				for i := range tokens * SimLanes {
 					want := max(before[i], plainSim(q, s, i/SimLanes, i%SimLanes, groups))
 					if best[i] != want {
@@ -103,7 +121,7 @@ func FuzzMaxSim(f *testing.F) {
 		tokens, n := SimTokens*(1+int(quads)%8), 1+int(groups)
 		q, sums, s := simInput(rand.New(rand.NewPCG(seed, 1)), tokens, n, 2<<(bits%3))
 		got, want := make([]float32, tokens*SimLanes), make([]float32, tokens*SimLanes)
-		MaxSim(got, q, sums, s)
+		MaxSim(got, q, sums, packed(s))
 		maxSimGo(want, q, sums, s, n)
 		for i := range got {
 			if got[i] != want[i] {
@@ -116,11 +134,14 @@ func FuzzMaxSim(f *testing.F) {
 func BenchmarkMaxSim(b *testing.B) {
 	q, sums, s := simInput(rand.New(rand.NewPCG(1, 1)), 12, 24, 4)
 	best := make([]float32, 12*SimLanes)
-	b.Run("block/"+SimKernel(), func(b *testing.B) {
-		for b.Loop() {
-			MaxSim(best, q, sums, s)
-		}
-	})
+	for name, s := range map[string]*Sim{"block": s, "packed": packed(s)} {
+		b.Run(name+"/"+SimKernel(), func(b *testing.B) {
+			for b.Loop() {
+				given := *s
+				MaxSim(best, q, sums, &given)
+			}
+		})
+	}
 	src := make([]byte, len(s.Block)/2)
 	b.Run("unpack", func(b *testing.B) {
 		for b.Loop() {
