@@ -189,6 +189,7 @@ func TestChunksGoTogether(t *testing.T) {
 // short and long documents, with the database opened again in between, all legs
 // answer as those of a database made afresh of what is left.
 func TestChunkedLegsFollowTheCorpus(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(8, 8))
 	dir := t.TempDir()
 	e, err := engine.Open(t.Context(), dir, hash(t), small)

@@ -15,6 +15,7 @@ import (
 // on disk is at most twice what is live, while the database stays open and when it
 // is opened again.
 func TestSpaceFollowsBytes(t *testing.T) {
+	t.Parallel()
 	documents, size := 16, 128<<10
 	if trial.Long() {
 		documents, size = 10, 1<<20

@@ -73,6 +73,7 @@ func odd() []Document {
 }
 
 func TestExportRoundTrip(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), Options{Language: "de", ChunkTokens: 64}, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, odd()...)

@@ -176,6 +176,7 @@ func TestOtherFusions(t *testing.T) {
 // TestLegsFollowTheCorpus: after random adds, updates and deletes all legs
 // answer as those of a database made afresh of what is left.
 func TestLegsFollowTheCorpus(t *testing.T) {
+	t.Parallel()
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, seed))
 	e := open(t, t.TempDir(), engine.Options{NoSync: true})

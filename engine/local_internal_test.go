@@ -117,6 +117,7 @@ func localFollows(t *testing.T, e *Engine, when string, atLeast int) {
 // after the replay of half of them, and after reopening, the vector of every cell is
 // that of a fresh fit of the same partition.
 func TestLocalFollowsTheDatabase(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := Options{NoSync: true, Local: true, ChunkTokens: 60}
 	e := opened(t, dir, o, AutoHNSW)

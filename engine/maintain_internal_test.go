@@ -234,6 +234,7 @@ func TestBatchThatEndsWhatItBegins(t *testing.T) {
 // TestWhatFailsLeavesNothing: a commit that is given up at any moment leaves no
 // vector in the index.
 func TestWhatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
 		e := opened(t, t.TempDir(), Options{NoSync: true, ChunkTokens: 60, Index: kind}, AutoHNSW)
 		r := rand.New(rand.NewPCG(19, 20))

@@ -210,6 +210,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) fl
 // TestTokenUpkeep: whatever is added, replaced, patched, deleted and opened again, each chunk
 // has the codes of its text, in few blocks, and older states stay as they were.
 func TestTokenUpkeep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(4, 4))
 	e := opened(t, dir, keptOptions, AutoHNSW)
@@ -280,6 +281,7 @@ func TestTokenUpkeep(t *testing.T) {
 // TestTokenBasesGrow: a basis that was fitted on few states gives way to one of more, and
 // codes of both are searched; all of it is there after a restart, without derived files too.
 func TestTokenBasesGrow(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := opened(t, dir, keptOptions, AutoHNSW)
 	for i := range 6 { // one at a time, too few for a basis
