@@ -184,7 +184,10 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 		return nil // every document brought its vector; check refused others
 	}
 	window := e.window()
-	keep := e.keeping()
+	keep, err := e.keeps(ctx)
+	if err != nil {
+		return err
+	}
 	if keep {
 		window = e.keptWindow(window)
 	}

@@ -151,6 +151,19 @@ func (e *Engine) keeping() bool {
 	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < AutoTokenBytes)
 }
 
+// keeps is keeping of an encoder that says without texts that it gives no states, as ours do:
+// so their calls are not cut into windows for states that never come.
+func (e *Engine) keeps(ctx context.Context) (bool, error) {
+	if !e.keeping() {
+		return false, nil
+	}
+	_, err := e.enc.Encode(ctx, encoder.Passage, nil, encoder.NeedDense|encoder.NeedHidden)
+	if errors.Is(err, encoder.ErrNoHidden) {
+		return false, e.withoutStates(err)
+	}
+	return true, nil // of whatever else is wrong the next call tells
+}
+
 // tokenBytes is what the codes of the present state take.
 func (e *Engine) tokenBytes() int64 {
 	ref := e.db.Acquire()
