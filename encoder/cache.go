@@ -53,7 +53,7 @@ type CacheStats struct {
 //
 // A state is kept in one signed byte a component and a scale a row: what is given differs
 // from what the encoder gave by less than 1/250 of the largest component of its row, in
-// each. It is given so for a text that was just encoded, too: what is made of states does
+// each, or 1e-36. It is given so for a text that was just encoded, too: what is made of states does
 // not depend on what the file held. Vectors are kept as they are, and a request for both gives
 // the vector that one for the vector alone gives, bit for bit.
 //
