@@ -251,9 +251,28 @@ func TestCacheStatesOfPassagesAlone(t *testing.T) {
 		t.Errorf("%v, want %v; %d calls, %+v", got, want, calls, c.Stats())
 	}
 	closeCache(t, c)
+	if c, err = encoder.NewCache(blind{encoder.NewHash(cacheDim)}, dir, encoder.CacheOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), both); err != errBlind {
+		t.Errorf("%v, want %v as it is", err, errBlind)
+	}
+	closeCache(t, c)
 	if found, err := filepath.Glob(filepath.Join(dir, "*.states*")); err != nil || len(found) > 0 {
 		t.Error(found, err)
 	}
+}
+
+var errBlind = fmt.Errorf("blind: %w", encoder.ErrNoHidden)
+
+// blind gives no states, and knows its probe vectors.
+type blind struct{ *encoder.Hash }
+
+func (b blind) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	if need&encoder.NeedHidden != 0 {
+		return nil, errBlind
+	}
+	return b.Hash.Encode(ctx, role, in, need)
 }
 
 // spoiled gives states that are none.
@@ -346,7 +365,11 @@ func TestCacheStatesDamage(t *testing.T) {
 	if damaged != 0 {
 		t.Errorf("cut files: %d damaged records", damaged)
 	}
+	flips := []int{header + record, header + record + 15, header + record + 16, header + record + 18, header + record + 23} // in a head
 	for n := 0; n < len(whole); n += step {
+		flips = append(flips, n)
+	}
+	for _, n := range flips {
 		b := slices.Clone(whole)
 		b[n] ^= 0x10
 		anew := try(b)
@@ -361,6 +384,15 @@ func TestCacheStatesDamage(t *testing.T) {
 	}
 	if damaged == 0 {
 		t.Error("no flipped byte was counted")
+	}
+	if err := os.WriteFile(path, whole[:len(whole)-3], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, _ = openStates(t, dir, encoder.CacheOptions{})
+	checkStates(t, c, texts[:1], encoder.NeedHidden)
+	closeCache(t, c)
+	if info, err := os.Stat(path); err != nil || info.Size() != int64(len(whole)-record) {
+		t.Errorf("a torn record was not cut off: %v bytes, want %d (%v)", info.Size(), len(whole)-record, err)
 	}
 }
 
@@ -497,17 +529,21 @@ func TestCacheStatesOfASource(t *testing.T) {
 	}
 	states(false, 2, 4+10)
 	states(false, 1, 4)
-	states(true, 2, 4+10)
+	c, s := openSource(t, dir, true)
+	if _, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts(numbered(0, 10)...), encoder.NeedHidden); err != nil || s.texts != 4+10 {
+		t.Errorf("%d texts, %v; none of the states are of this source", s.texts, err)
+	}
+	closeCache(t, c)
 	states(true, 1, 4)
 	// The probe texts are asked for each time.
-	c, s := openSource(t, dir, true)
+	c, s = openSource(t, dir, true)
 	for range 2 {
 		if _, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), both); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if s.texts != 12 {
-		t.Errorf("%d texts, want 12", s.texts)
+	if n := c.Stats(); s.texts != 12 || n.States != 10 || n.Vectors != 10 || n.Misses != 0 {
+		t.Errorf("%d texts, want 12; %+v", s.texts, n)
 	}
 	closeCache(t, c)
 }
@@ -585,4 +621,9 @@ func TestTrimCachesOfStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	left(v(own), s(own))
+	held, old, young = fill(11), fill(12), fill(13)
+	if err := encoder.TrimCaches(dir, own, all, size(s(young))+size(s(held))); err != nil {
+		t.Fatal(err)
+	}
+	left(v(own), s(own), v(held), s(held), v(old), v(young), s(young)) // what goes makes room for older ones
 }
