@@ -63,7 +63,8 @@ func copyDense(o encoder.Output) encoder.Output {
 	return o
 }
 
-// Cached keeps what enc encodes in the folder dir for the next run, and the
+// Cached keeps what enc encodes in the folder dir for the next run, the token states of
+// passages in one byte a component (encoder.Cache), and the
 // queries of this run in memory besides; with "" only these. close writes the
 // rest; enc stays open.
 func Cached(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func() error, err error) {

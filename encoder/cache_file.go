@@ -8,164 +8,217 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 	"os"
+	"slices"
+	"time"
 )
 
-// The file of a cache: magic, the length of the fingerprint in 4 bytes, the
-// fingerprint as JSON, CRC-32C of the JSON in 4 bytes; then records of equal
-// size, oldest first: key, vector, CRC-32C of both. All numbers are little
-// endian. The header tells encoders apart whose digests agree but whose
-// vectors do not.
-const (
-	cacheMagic   = "lexsemV1"
-	cacheKeySize = 16
-)
-
-type cacheKey [cacheKeySize]byte
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// A file of a cache: magic, the length of the fingerprint in 4 bytes, the fingerprint as
+// JSON, CRC-32C of the JSON in 4 bytes; then records, oldest first. The header tells
+// encoders apart whose digests agree but whose vectors do not.
 
 // errCacheHeader says that a file is not a cache of this encoder.
 var errCacheHeader = errors.New("not a cache of this encoder")
 
-// vectorFile is an open cache file and where its records are.
-type vectorFile struct {
-	f      *os.File
-	print  Fingerprint // in the header
-	dim    int
-	header int64            // bytes before the first record
-	index  map[cacheKey]int // number of the newest record of a key
-	count  int              // records in the file
+// cacheFile is a file of a cache and where its records are. What it says of the file
+// is changed by who has the turn to write and holds the lock of the Cache, so that either
+// is enough to read it; the index is that of the lock alone.
+type cacheFile struct {
+	layout
+	path   string
+	max    int64              // bytes
+	f      *os.File           // nil where there is none
+	print  Fingerprint        // in the header
+	header int64              // bytes before the first record; 0 where there is no header of this encoder
+	end    int64              // of the last record
+	index  map[cacheKey]int64 // where the newest record of a key begins
+	broken error              // why nothing is written any more
 }
 
-func (v *vectorFile) recordSize() int64     { return int64(cacheKeySize + 4*v.dim + 4) }
-func (v *vectorFile) position(n int) int64  { return v.header + int64(n)*v.recordSize() }
-func (v *vectorFile) size() int64           { return v.position(v.count) }
-func (v *vectorFile) has(key cacheKey) bool { _, ok := v.index[key]; return ok }
-
-// readVectorFile reads the header of f, which must match print, and the keys.
-// A torn record at the end is not counted. On an error f stays open.
-func readVectorFile(f *os.File, print Fingerprint) (*vectorFile, error) {
-	info, err := f.Stat()
+// open takes what is in the file, whose header must match print; other content counts
+// as none. For writing a file is made where there is none, and a torn record is cut off.
+func (v *cacheFile) open(print Fingerprint, write bool) error {
+	v.index = map[cacheKey]int64{}
+	mode := os.O_RDONLY
+	if write {
+		mode = os.O_RDWR | os.O_CREATE
+	}
+	f, err := os.OpenFile(v.path, mode, 0o644)
+	if errors.Is(err, os.ErrNotExist) && !write {
+		return nil
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+	v.f = f
+	err = v.scan(print)
+	known := err == nil
+	if errors.Is(err, errCacheHeader) {
+		err = nil
 	}
-	r := bufio.NewReaderSize(f, 1<<20)
-	var fixed [len(cacheMagic) + 4]byte
-	if _, err := io.ReadFull(r, fixed[:]); err != nil || string(fixed[:len(cacheMagic)]) != cacheMagic {
-		return nil, errCacheHeader
+	if !write {
+		return err
 	}
-	n := int64(binary.LittleEndian.Uint32(fixed[len(cacheMagic):]))
+	if known {
+		err = f.Truncate(v.end)
+	}
+	if now := time.Now(); err == nil {
+		err = os.Chtimes(v.path, now, now) // by which TrimCaches sees that it is in use
+	}
+	return err
+}
+
+func (v *cacheFile) close() error {
+	v.index = nil
+	if v.f == nil {
+		return nil
+	}
+	return v.f.Close()
+}
+
+// scan reads the header and the heads of the records, up to one that is torn or, where
+// heads have checksums, damaged.
+func (v *cacheFile) scan(print Fingerprint) error {
+	info, err := v.f.Stat()
+	if err != nil {
+		return err
+	}
+	r := bufio.NewReaderSize(v.f, v.buffer)
+	fixed := make([]byte, len(v.magic)+4)
+	if _, err := io.ReadFull(r, fixed); err != nil || string(fixed[:len(v.magic)]) != v.magic {
+		return errCacheHeader
+	}
+	n := int64(binary.LittleEndian.Uint32(fixed[len(v.magic):]))
 	if n+4 > info.Size() {
-		return nil, errCacheHeader
+		return errCacheHeader
 	}
 	b := make([]byte, n+4)
 	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, errCacheHeader
+		return errCacheHeader
 	}
 	var stored Fingerprint
 	if crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) || json.Unmarshal(b[:n], &stored) != nil {
-		return nil, errCacheHeader
+		return errCacheHeader
 	}
 	if err := Check("cache", stored, print); err != nil {
-		return nil, fmt.Errorf("%w: %w", errCacheHeader, err)
+		return fmt.Errorf("%w: %w", errCacheHeader, err)
 	}
-	v := &vectorFile{f: f, print: stored, dim: print.Dim, header: int64(len(fixed)) + n + 4, index: map[cacheKey]int{}}
-	v.count = int((info.Size() - v.header) / v.recordSize())
-	var key cacheKey
-	for i := range v.count {
-		if _, err := io.ReadFull(r, key[:]); err != nil {
-			return nil, err
+	v.print, v.header = stored, int64(len(fixed))+n+4
+	v.end = v.header
+	head := make([]byte, v.head)
+	for v.end+int64(len(head)) <= info.Size() {
+		if _, err := io.ReadFull(r, head); err != nil {
+			return noneBehindEnd(err) // its writer has cut it meanwhile
 		}
-		if _, err := r.Discard(int(v.recordSize()) - cacheKeySize); err != nil {
-			return nil, err
+		size := v.size(head)
+		if size == 0 || size > info.Size()-v.end {
+			break
 		}
-		v.index[key] = i
-	}
-	return v, nil
-}
-
-// newVectorFile empties f and writes the header.
-func newVectorFile(f *os.File, print Fingerprint) (*vectorFile, error) {
-	j, err := json.Marshal(print)
-	if err != nil {
-		return nil, err
-	}
-	b := binary.LittleEndian.AppendUint32([]byte(cacheMagic), uint32(len(j)))
-	b = append(b, j...)
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(j, castagnoli))
-	if err := f.Truncate(0); err != nil {
-		return nil, err
-	}
-	if _, err := f.WriteAt(b, 0); err != nil {
-		return nil, err
-	}
-	return &vectorFile{f: f, print: print, dim: print.Dim, header: int64(len(b)), index: map[cacheKey]int{}}, nil
-}
-
-// get returns the vector of key, nil where there is none or a damaged one.
-func (v *vectorFile) get(key cacheKey) (vector []float32, damaged bool, err error) {
-	n, ok := v.index[key]
-	if !ok {
-		return nil, false, nil
-	}
-	b := make([]byte, v.recordSize())
-	if _, err := v.f.ReadAt(b, v.position(n)); err != nil && err != io.EOF {
-		return nil, false, err
-	}
-	end := len(b) - 4
-	if cacheKey(b) != key || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
-		return nil, true, nil
-	}
-	vector = make([]float32, v.dim)
-	for i := range vector {
-		vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[cacheKeySize+4*i:]))
-	}
-	return vector, false, nil
-}
-
-// appendRecord appends the record of key to b.
-func appendRecord(b []byte, key cacheKey, vector []float32) []byte {
-	start := len(b)
-	b = append(b, key[:]...)
-	for _, x := range vector {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
-}
-
-// put writes records, made by appendRecord for keys, behind the last one.
-func (v *vectorFile) put(keys []cacheKey, records []byte) error {
-	if _, err := v.f.WriteAt(records, v.size()); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		v.index[key] = v.count
-		v.count++
+		v.index[cacheKey(head)] = v.end
+		v.end += size
+		if rest := size - int64(len(head)); rest <= int64(r.Buffered()) {
+			_, err = r.Discard(int(rest))
+		} else {
+			_, err = v.f.Seek(v.end, io.SeekStart)
+			r.Reset(v.f)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// keep copies the newest n records into to, an empty vectorFile, leaving out
-// those that a newer record of the same key replaces.
-func (v *vectorFile) keep(to *vectorFile, n int) error {
-	b := make([]byte, v.recordSize())
-	w := bufio.NewWriterSize(io.NewOffsetWriter(to.f, to.header), 1<<20)
-	for i := max(0, v.count-n); i < v.count; i++ {
-		if _, err := v.f.ReadAt(b, v.position(i)); err != nil {
+// begin empties the file, which is made where there is none, and writes the header.
+func (v *cacheFile) begin(print Fingerprint) error {
+	j, err := json.Marshal(print)
+	if err != nil {
+		return err
+	}
+	b := binary.LittleEndian.AppendUint32([]byte(v.magic), uint32(len(j)))
+	b = binary.LittleEndian.AppendUint32(append(b, j...), crc32.Checksum(j, castagnoli))
+	v.index, v.header, v.end = map[cacheKey]int64{}, 0, 0
+	if v.f == nil {
+		if v.f, err = os.OpenFile(v.path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+			v.f = nil
 			return err
 		}
-		if key := cacheKey(b); v.index[key] == i {
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-			to.index[key] = to.count
-			to.count++
+	}
+	if err := v.f.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := v.f.WriteAt(b, 0); err != nil {
+		return err
+	}
+	v.print, v.header, v.end = print, int64(len(b)), int64(len(b))
+	return nil
+}
+
+// recordAt reads the record that begins at a place of f, and ends at end at most; nil where
+// there is none.
+func (l layout) recordAt(f io.ReaderAt, at, end int64) ([]byte, error) {
+	head := make([]byte, l.head)
+	if _, err := f.ReadAt(head, at); err != nil {
+		return nil, noneBehindEnd(err)
+	}
+	size := l.size(head)
+	if size == 0 || size > end-at {
+		return nil, nil
+	}
+	b := append(make([]byte, 0, size), head...)[:size]
+	if _, err := f.ReadAt(b[l.head:], at+int64(l.head)); err != nil {
+		return nil, noneBehindEnd(err)
+	}
+	return b, nil
+}
+
+func noneBehindEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// write writes records behind the last one, and returns where each begins.
+func (v *cacheFile) write(records [][]byte) (at []int64, end int64, err error) {
+	end = v.end
+	w := bufio.NewWriterSize(io.NewOffsetWriter(v.f, end), 1<<20)
+	for _, r := range records {
+		at = append(at, end)
+		end += int64(len(r))
+		if _, err := w.Write(r); err != nil {
+			return nil, 0, err
 		}
 	}
-	return w.Flush()
+	return at, end, w.Flush()
+}
+
+// half writes the newer half of the file, of the records that begin at places, to temp, which is closed then.
+func (v *cacheFile) half(temp string, places []int64) (_ *cacheFile, err error) {
+	half := &cacheFile{layout: v.layout, path: temp}
+	if err := half.begin(v.print); err != nil {
+		return half, err
+	}
+	defer func() { err = errors.Join(err, half.f.Close()) }()
+	slices.Sort(places)
+	middle := v.header + (v.end-v.header)/2
+	w := bufio.NewWriterSize(io.NewOffsetWriter(half.f, half.end), 1<<20)
+	for _, at := range places {
+		if at < middle {
+			continue
+		}
+		b, err := v.recordAt(v.f, at, v.end)
+		if err != nil {
+			return half, err
+		}
+		if b == nil { // damaged
+			continue
+		}
+		if _, err := w.Write(b); err != nil {
+			return half, err
+		}
+		half.index[cacheKey(b)] = half.end
+		half.end += int64(len(b))
+	}
+	return half, w.Flush()
 }

@@ -58,3 +58,62 @@ func FuzzCache(f *testing.F) {
 		closeCache(t, c)
 	})
 }
+
+// FuzzCacheStates does the same to the file of states. The checksum that is made right is that of the
+// fingerprint, or of the head of a record.
+func FuzzCacheStates(f *testing.F) {
+	texts := numbered(0, 3)
+	dir := f.TempDir()
+	c, _ := openStates(f, dir, encoder.CacheOptions{})
+	want := checkStates(f, c, texts, both)
+	closeCache(f, c)
+	path := statesFile(dir)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	const head = 16 + 4 // of a record, before its checksum
+	record := head + 4 + len(want[0].Tokens.IDs)*(4+cacheDim) + 4
+	header := len(good) - 3*record
+	for at := 0; at < header+40; at += 15 {
+		f.Add(uint16(at), uint32(1)<<(at%32), uint16(0), uint8(0))
+	}
+	f.Add(uint16(8), uint32(0xffffffff), uint16(0), uint8(0)) // the length of the header
+	f.Add(uint16(20), uint32(0x20), uint16(5), uint8(1))
+	f.Add(uint16(header+16), uint32(0xffffffff), uint16(0), uint8(1)) // the number of rows
+	f.Add(uint16(header+16), uint32(0x7), uint16(0), uint8(1))
+	f.Add(uint16(header+record+3), uint32(0x7), uint16(0), uint8(1)) // the key
+	f.Fuzz(func(t *testing.T, at uint16, mask uint32, cut uint16, seal uint8) {
+		b := append([]byte(nil), good[:len(good)-int(cut)%len(good)]...)
+		place := int(at) % len(good)
+		for i := range 4 {
+			if k := place + i; k < len(b) {
+				b[k] ^= byte(mask >> (8 * i))
+			}
+		}
+		put := func(from, to int) {
+			if to+4 <= len(b) {
+				binary.LittleEndian.PutUint32(b[to:], crc32.Checksum(b[from:to], crc32.MakeTable(crc32.Castagnoli)))
+			}
+		}
+		start := header + (place-header)/record*record
+		switch {
+		case seal%2 == 0:
+		case place < header:
+			put(12, header-4)
+		case (place - start) < head: // states with a right checksum are right
+			put(start, start+head)
+		}
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, _ := openStates(t, dir, encoder.CacheOptions{})
+		for range 2 {
+			got, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), both)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("byte %d: %v", at, err)
+			}
+		}
+		closeCache(t, c)
+	})
+}

@@ -192,18 +192,18 @@ func TestTrimCaches(t *testing.T) {
 			t.Errorf("%d files, want %d: %v", len(files), len(want), err)
 		}
 	}
-	if err := encoder.TrimCaches(dir, encs[0], files[0].Bytes+files[1].Bytes); err != nil {
+	if err := encoder.TrimCaches(dir, encs[0], files[0].Bytes+files[1].Bytes, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(0, 1, 4) // the own, the one in use, and the newest
-	if err := encoder.TrimCaches(dir, encs[0], 0); err != nil {
+	if err := encoder.TrimCaches(dir, encs[0], 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(0, 1)
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := encoder.TrimCaches(dir, encs[0], 0); err != nil {
+	if err := encoder.TrimCaches(dir, encs[0], 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	left(0)

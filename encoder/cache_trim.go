@@ -12,11 +12,17 @@ import (
 	"github.com/lexsem/lexsem/internal/filelock"
 )
 
-// CacheFile is the file of one encoder's vectors in a folder of Caches.
+// CacheFile is the file of one encoder's vectors, or of its token states, in a folder of Caches.
 type CacheFile struct {
-	Path  string
-	Bytes int64
-	Used  time.Time // when it was last opened for writing, or written to
+	Path   string
+	Bytes  int64
+	Used   time.Time // when it was last opened for writing, or written to
+	States bool      // whether it is of token states
+}
+
+// digest is that of the encoder.
+func (f CacheFile) digest() string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), vectorsSuffix), statesSuffix)
 }
 
 // CacheFiles are the files in a folder of Caches, those last used first. A folder that
@@ -31,7 +37,8 @@ func CacheFiles(dir string) ([]CacheFile, error) {
 	}
 	var files []CacheFile
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), vectorsSuffix) || !e.Type().IsRegular() {
+		states := strings.HasSuffix(e.Name(), statesSuffix)
+		if !states && !strings.HasSuffix(e.Name(), vectorsSuffix) || !e.Type().IsRegular() {
 			continue
 		}
 		info, err := e.Info()
@@ -41,43 +48,43 @@ func CacheFiles(dir string) ([]CacheFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, CacheFile{filepath.Join(dir, e.Name()), info.Size(), info.ModTime()})
+		files = append(files, CacheFile{filepath.Join(dir, e.Name()), info.Size(), info.ModTime(), states})
 	}
 	slices.SortStableFunc(files, func(a, b CacheFile) int { return b.Used.Compare(a.Used) })
 	return files, nil
 }
 
 // TrimCaches removes the files of a folder of Caches that were not used for longest,
-// until the others of inner's have max bytes at most; that of inner stays. One that
-// another process has open for writing stays as well, and counts.
-func TrimCaches(dir string, inner Encoder, max int64) error {
+// until those of vectors of others than inner have max bytes at most, and those of their token states
+// maxStates; those of inner stay. One that another process has open for writing stays as well, and counts.
+func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 	files, err := CacheFiles(dir)
 	if err != nil {
 		return err
 	}
-	own := inner.Fingerprint().Digest() + vectorsSuffix
-	var sum int64
+	own := inner.Fingerprint().Digest()
+	left := map[bool]int64{false: max, true: maxStates}
 	for _, f := range files {
-		if filepath.Base(f.Path) == own {
+		if f.digest() == own {
 			continue
 		}
-		if sum += f.Bytes; sum <= max {
+		if left[f.States] -= f.Bytes; left[f.States] >= 0 {
 			continue
 		}
-		removed, err := removeCache(f.Path)
+		removed, err := f.remove()
 		if err != nil {
 			return err
 		}
 		if removed {
-			sum -= f.Bytes
+			left[f.States] += f.Bytes
 		}
 	}
 	return nil
 }
 
-// removeCache removes a file of a Cache unless another process writes it.
-func removeCache(path string) (removed bool, err error) {
-	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o644)
+// remove removes a file of a Cache unless another process writes it.
+func (f CacheFile) remove() (removed bool, err error) {
+	lock, err := os.OpenFile(lockOfCache(filepath.Dir(f.Path), f.digest()), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return false, err
 	}
@@ -87,7 +94,7 @@ func removeCache(path string) (removed bool, err error) {
 	case err != nil:
 		return false, errors.Join(err, lock.Close())
 	}
-	err = os.Remove(path)
+	err = os.Remove(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -163,7 +163,7 @@ func base(st *state.State, variant string) (*state.Bridge, error) {
 // they cannot be kept does not fail it.
 func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modulate.Weights, *train.Report, error) {
 	dir := filepath.Join(e.dir, fitDir)
-	cache, err := encoder.NewCache(lent{e.enc}, dir, encoder.CacheOptions{MaxBytes: 16 << 30})
+	cache, err := encoder.NewCache(lent{e.enc}, dir, encoder.CacheOptions{MaxBytes: 16 << 30, MaxStateBytes: -1}) // of queries, which have no states there
 	if err != nil {
 		e.warn("a fit that is interrupted will begin anew", "error", err)
 		return train.Fit(ctx, c, e.enc, o)

@@ -197,11 +197,21 @@ func (r *doctorReport) environment(a *app) {
 		r.fail("vectors", err)
 		return
 	}
-	var sum int64
+	var vectors, states int64
+	models := 0
 	for _, f := range files {
-		sum += f.Bytes
+		if f.States {
+			states += f.Bytes
+		} else {
+			vectors += f.Bytes
+			models++
+		}
 	}
-	r.pass("vectors", "of texts that were encoded, %s of %s, are kept in %s", bytesOf(sum), count(len(files), "model", "models"), folder)
+	of := bytesOf(vectors) + " of " + count(models, "model", "models")
+	if states > 0 {
+		of += ", and " + bytesOf(states) + " of token states"
+	}
+	r.pass("vectors", "of texts that were encoded, %s, are kept in %s", of, folder)
 }
 
 // encoder checks runtime and model and returns the open encoder, or nil.

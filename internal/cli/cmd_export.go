@@ -102,13 +102,13 @@ texts are encoded by the model of the database, or of the export.`,
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		keep := vectorCacheFlag(f)
+		keep := cacheFlags(f)
 		asJSON := f.bool("json", "print the result as JSON")
 		return func(ctx context.Context, a *app, args []string) error {
-			if err := checkVectorCache(*keep); err != nil {
+			if err := keep().check(); err != nil {
 				return err
 			}
-			a.keep = *keep
+			a.keep = keep()
 			return runImport(ctx, a, args, *asJSON)
 		}
 	},

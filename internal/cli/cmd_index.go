@@ -46,8 +46,8 @@ OPENAI_API_KEY), or ollama:NAME, as ollama:nomic-embed-text (OLLAMA_HOST), texts
 there; NAME@DIM says how long the vectors are where it is not known. The model is asked when
 something is encoded, never for a lexical search.
 
-Vectors of texts are kept in the cache folder, so that a text that was indexed before, into
-whatever database, is not encoded again; --vector-cache bounds them. A model behind a URL is
+Vectors of texts, and the states of their tokens, are kept in the cache folder, so that a text that was
+indexed before, into whatever database, is not encoded again; --vector-cache and --state-cache bound them. A model behind a URL is
 asked for some probe texts first, and what is kept is not used if it answers otherwise.
 
 Each batch is stored whole or not at all. A file that cannot be read, or a record in a folder's file, is
@@ -81,7 +81,7 @@ goes on. --json ends with one line:
 			states:  f.str("token-states", "", "`WHEN`whether the state of every token is kept: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
 			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),
 			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
-			keep:    vectorCacheFlag(f),
+			keep:    cacheFlags(f),
 			json:    f.bool("json", "print the summary as JSON"),
 		}
 		return o.run
@@ -95,7 +95,8 @@ type indexOptions struct {
 	kind, prefix, lang, columns, states *string
 	exclude                             *[]string
 	chunk, overlap                      *int
-	memory, keep                        *int
+	memory                              *int
+	keep                                func() cacheBounds
 	json                                *bool
 }
 
@@ -155,7 +156,7 @@ func (o indexOptions) check(paths []string) error {
 			return &usageError{msg: "--exclude: " + err.Error()}
 		}
 	}
-	return checkVectorCache(*o.keep)
+	return o.keep().check()
 }
 
 func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err error) {
@@ -166,7 +167,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 	if err != nil {
 		return err
 	}
-	a.keep = *o.keep
+	a.keep = o.keep()
 	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}

@@ -39,7 +39,7 @@ fit again. Backups of the database go into new files from then on.`,
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
 			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
 			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
-			keep:    vectorCacheFlag(f),
+			keep:    cacheFlags(f),
 			json:    f.bool("json", "print the result as JSON"),
 		}
 		return o.run
@@ -50,7 +50,7 @@ type reembedOptions struct {
 	discard, json          *bool
 	chunk, overlap, memory *int
 	kind                   *string
-	keep                   *int
+	keep                   func() cacheBounds
 }
 
 // reembedSummary is what reembed --json prints.
@@ -74,7 +74,7 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 	if len(args) > 0 {
 		return hinted(usagef("reembed takes no arguments, got %q", args[0]), "name the database with --db and the new model with --model")
 	}
-	if err := checkVectorCache(*o.keep); err != nil {
+	if err := o.keep().check(); err != nil {
 		return err
 	}
 	dir, err := a.needDB()
@@ -103,7 +103,7 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return err
 	}
-	enc = a.cached(enc, *o.keep)
+	enc = a.cached(enc, o.keep())
 	defer func() { err = errors.Join(err, a.closeEncoder(enc)) }()
 	p := a.progress()
 	defer p.done()

@@ -19,14 +19,22 @@ This command keeps them, about 50 bytes each, for all documents that lack them; 
 later get theirs from then on. Searches then compare each word of a query with the words of the
 passages that they have found, and explain shows which word answers which.
 
-Every text is encoded once more; vectors stay as they are. Other commands search and write meanwhile.
+Every text is encoded once more, unless the states of its tokens are in the cache folder (--state-cache bounds
+them); vectors stay as they are. Other commands search and write meanwhile.
 Ctrl-C, a kill or an error loses nothing: the same command goes on where it ended. Models behind a URL
 give no token states.`,
 	examples: []string{"lexsem tokens --db notes.db", "lexsem tokens --db notes.db --json"},
 	declare: func(f *flags) action {
 		f.group("Flags")
+		keep := cacheFlags(f)
 		asJSON := f.bool("json", "print the result as JSON")
-		return func(ctx context.Context, a *app, args []string) error { return runTokens(ctx, a, args, *asJSON) }
+		return func(ctx context.Context, a *app, args []string) error {
+			if err := keep().check(); err != nil {
+				return err
+			}
+			a.keep = keep()
+			return runTokens(ctx, a, args, *asJSON)
+		}
 	},
 }
 

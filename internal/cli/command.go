@@ -84,9 +84,9 @@ func (g *globals) declare(f *flags) {
 type app struct {
 	Env
 	globals
-	name string // of the command
-	keep int    // MiB for the vectors of documents that are encoded; 0 keeps none
-	few  bool   // a text or two are encoded
+	name string      // of the command
+	keep cacheBounds // of what is kept of documents that are encoded
+	few  bool        // a text or two are encoded
 }
 
 // needDB returns the database's folder or a usage error.

@@ -8,16 +8,26 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Vectors of texts are kept below the cache folder, a file a model, so that commands
-// that encode documents encode a text once. Queries are never looked up there:
-// opening a file costs a pass over it.
+// Vectors of texts, and the states of their tokens, are kept below the cache folder, two files a
+// model, so that commands that encode documents encode a text once. Queries are never looked up
+// there: opening a file costs a pass over it.
 
-// vectorCacheMiB is the default bound of all files together.
-const vectorCacheMiB = 1024
+const (
+	// vectorCacheMiB is the default bound of all files of vectors together.
+	vectorCacheMiB = 1024
+	// stateCacheMiB is that of the files of token states, which take some 26 times as much for a passage
+	// of 100 tokens: half of it, what one model gets, is for 27,000 of these.
+	stateCacheMiB = 2048
+)
 
-// vectorCacheFlag declares --vector-cache.
-func vectorCacheFlag(f *flags) *int {
-	return f.int("vector-cache", vectorCacheMiB, "`MIB`most that vectors of texts take in the cache folder, so that unchanged texts are not encoded again; 0 keeps none")
+// cacheBounds are how many MiB are kept of vectors, and of token states. The zero value keeps none.
+type cacheBounds struct{ vectors, states int }
+
+// cacheFlags declares --vector-cache and --state-cache.
+func cacheFlags(f *flags) func() cacheBounds {
+	vectors := f.int("vector-cache", vectorCacheMiB, "`MIB`most that vectors of texts take in the cache folder, so that unchanged texts are not encoded again; 0 keeps none, nor states")
+	states := f.int("state-cache", stateCacheMiB, "`MIB`most that the states of their tokens take there; 0 keeps none")
+	return func() cacheBounds { return cacheBounds{*vectors, *states} }
 }
 
 // vectorCacheDir is where the vectors are kept.
@@ -26,22 +36,25 @@ func (a *app) vectorCacheDir() (string, error) {
 	return filepath.Join(dir, "vectors"), err
 }
 
-// cached is an encoder that keeps the vectors it gives. The file of its model gets at
-// most half of the bound, those of others the rest, so that one model does not drive
+// cached is an encoder that keeps the vectors and token states it gives. The files of its model
+// get at most half of the bounds, those of others the rest, so that one model does not drive
 // out all others. The hash encoder is faster than a file. That nothing can be kept is
 // said, and no reason to encode nothing.
-func (a *app) cached(enc encoder.Encoder, mib int) encoder.Encoder {
-	if _, hash := enc.(*encoder.Hash); hash || mib == 0 {
+func (a *app) cached(enc encoder.Encoder, keep cacheBounds) encoder.Encoder {
+	if _, hash := enc.(*encoder.Hash); hash || keep.vectors == 0 {
 		return enc
 	}
 	dir, err := a.vectorCacheDir()
-	half := int64(mib) << 19
+	half, halfStates := int64(keep.vectors)<<19, int64(keep.states)<<19
 	if err == nil {
-		err = encoder.TrimCaches(dir, enc, half)
+		err = encoder.TrimCaches(dir, enc, half, halfStates)
 	}
 	var c *encoder.Cache
 	if err == nil {
-		c, err = encoder.NewCache(enc, dir, encoder.CacheOptions{MaxBytes: half})
+		if halfStates == 0 {
+			halfStates = -1 // none
+		}
+		c, err = encoder.NewCache(enc, dir, encoder.CacheOptions{MaxBytes: half, MaxStateBytes: halfStates})
 	}
 	if err != nil {
 		a.notKept(err)
@@ -83,10 +96,15 @@ func cacheLine(hits, texts int64) string {
 	return fmt.Sprintf("%s of %s texts had their vectors from an earlier run", thousands(int(hits)), thousands(int(texts)))
 }
 
-// checkVectorCache refuses bounds that are none.
-func checkVectorCache(mib int) error {
-	if mib < 0 || mib > 1<<20 {
-		return usagef("--vector-cache %d: use MiB from 1 to %d, or 0 to keep none", mib, 1<<20)
+// check refuses bounds that are none.
+func (b cacheBounds) check() error {
+	for _, f := range []struct {
+		name string
+		mib  int
+	}{{"vector-cache", b.vectors}, {"state-cache", b.states}} {
+		if f.mib < 0 || f.mib > 1<<20 {
+			return usagef("--%s %d: use MiB from 1 to %d, or 0 to keep none", f.name, f.mib, 1<<20)
+		}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"encoder/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "encoder/provision/internal/clientconf", "encoder/provision/internal/web"},
 	"encoder/encodertest":                   {"encoder", "encoder/internal/testmodel", "internal/safetensors/safetensorstest"},
 	"encoder/internal/testmodel":            {},
-	"encoder":                               {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors", "encoder/internal/trie"},
+	"encoder":                               {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors", "internal/vec", "encoder/internal/trie"},
 	"store":                                 {"internal/atomicfile", "internal/filelock", "internal/snapshot", "internal/regular"},
 	"internal/snapshot":                     {"internal/atomicfile", "internal/regular"},
 	"internal/cow":                          {},
