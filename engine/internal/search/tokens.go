@@ -77,7 +77,12 @@ func (r *Run) rescore(ctx context.Context, cs []fusion.Candidate) error {
 
 // Ties tells for each token of the query which token of a passage answers it, nil where
 // they are not compared.
-func (r *Run) Ties(id uint64) ([]late.Tie, error) {
+func (r *Run) Ties(id uint64) ([]late.Tie, error) { return r.tied(id, (*late.Query).Ties) }
+
+// Cosines are all that Ties chooses from.
+func (r *Run) Cosines(id uint64) ([]late.Tie, error) { return r.tied(id, (*late.Query).Cosines) }
+
+func (r *Run) tied(id uint64, by func(*late.Query, []late.Tie, late.Codes) ([]late.Tie, error)) ([]late.Tie, error) {
 	if r.late == nil {
 		return nil, nil
 	}
@@ -89,5 +94,5 @@ func (r *Run) Ties(id uint64) ([]late.Tie, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
 	}
-	return r.late.Ties(nil, c)
+	return by(r.late, nil, c)
 }
