@@ -136,7 +136,7 @@ func TestPooledCodes(t *testing.T) {
 	if ties, err = q.Ties(nil, c); err != nil || ties[6].From != 6 || ties[6].To != 7 {
 		t.Errorf("the rest of a pool: %+v, %v", ties[6], err)
 	}
-	all, err := q.Cosines(ties[:1], c) // 3 codes for each of 20 tokens, by the places of the codes
+	all, err := q.Cosines(slices.Clone(ties[:1]), c) // 3 codes for each of 20 tokens, by the places of the codes
 	if err != nil || len(all) != 1+3*20 {
 		t.Fatal(len(all), err)
 	}
