@@ -15,16 +15,17 @@ import (
 // MaxSpan is how many bytes Hit.Span covers at most.
 const MaxSpan = span.Limit
 
-// spans gives hits their spans; found are the chunks that they show.
+// spans gives hits their spans; found are the chunks that they show. Of a query that the encoder knows in part the words
+// decide for the rest.
 func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found []search.Found, hits []Hit) error {
-	var asked []text.Term // of the query, once a passage is compared by its words
+	var asked []text.Term // of the query, once they are needed
 	for i := range hits {
 		h := &hits[i]
 		matches, compared, err := e.tiesIn(r, found[i].Ord, h)
 		if err != nil {
 			return err
 		}
-		if !compared {
+		if unknown := r.Facts.Unknown; !compared || unknown > 0 {
 			if asked == nil {
 				if asked, err = e.wordsOf(ctx, query); err != nil {
 					return err
@@ -34,7 +35,12 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found [
 			if err != nil {
 				return err
 			}
-			matches = span.Words(asked, words, r.S.Words.IDF)
+			byWords := span.Words(asked, words, r.S.Words.IDF)
+			if compared {
+				matches = span.Mixed(matches, byWords, unknown)
+			} else {
+				matches = byWords
+			}
 		}
 		start, end, ok, err := span.Best(ctx, h.Text, matches)
 		if err != nil {
@@ -105,14 +111,18 @@ func (e *Engine) wordsOf(ctx context.Context, s string) (terms []text.Term, err 
 	return terms, nil
 }
 
-// frontOf is where to cut s behind at least n bytes: behind the blank that comes next, before the character where none
-// comes soon, or behind all of it.
+// frontOf is where to cut s behind n bytes: behind the blank that comes next, or all of it where that ends soon, else behind
+// the character that stands there.
 func frontOf(s string, n int) int {
 	if n >= len(s) {
 		return len(s)
 	}
-	if i := strings.IndexAny(s[n:min(len(s), n+4096)], " \t\r\n"); i >= 0 {
+	near := s[n:min(len(s), n+4096)]
+	if i := strings.IndexAny(near, " \t\r\n"); i >= 0 {
 		return n + i + 1
+	}
+	if n+len(near) == len(s) {
+		return len(s)
 	}
 	for n < len(s) && !utf8.RuneStart(s[n]) {
 		n++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -273,6 +274,16 @@ func TestWords(t *testing.T) {
 	}
 	if len(sum) != 4 || math.Abs(total-1.5) > 1e-9 {
 		t.Errorf("two words and two pairs give %v", sum)
+	}
+}
+
+func TestMixed(t *testing.T) {
+	a, b := []Match{{0, 4, 3, 1}}, []Match{{5, 9, 0, 2}, {5, 9, 3, 2}}
+	if got, want := Mixed(a, b, 0.25), []Match{{0, 4, 3, 0.75}, {5, 9, 4, 0.5}, {5, 9, 7, 0.5}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if a[0].Gain != 1 || b[0].Part != 0 {
+		t.Error("what was given has changed")
 	}
 }
 

@@ -65,3 +65,19 @@ func each(terms []text.Term, f func(a, b text.Term)) {
 		last = i
 	}
 }
+
+// Mixed are the matches of two kinds, b with so much of the weight.
+func Mixed(a, b []Match, share float64) []Match {
+	out, parts := make([]Match, 0, len(a)+len(b)), 0
+	for _, m := range a {
+		parts = max(parts, m.Part+1)
+		m.Gain *= 1 - share
+		out = append(out, m)
+	}
+	for _, m := range b {
+		m.Part += parts
+		m.Gain *= share
+		out = append(out, m)
+	}
+	return out
+}
