@@ -9,6 +9,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/span"
+	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -19,9 +20,10 @@ const MaxSpan = span.Limit
 // decide for the rest.
 func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found []search.Found, hits []Hit) error {
 	var asked []text.Term // of the query, once they are needed
+	var ties []late.Tie   // room for those of one hit
 	for i := range hits {
 		h := &hits[i]
-		matches, compared, err := e.tiesIn(r, found[i].Ord, h)
+		matches, compared, err := e.tiesIn(r, found[i].Ord, h, &ties)
 		if err != nil {
 			return err
 		}
@@ -55,13 +57,14 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found [
 	return nil
 }
 
-// tiesIn are the places of a hit's text whose tokens answer those of the query; compared is false where
+// tiesIn are the places of a hit's text whose tokens answer those of the query, in the room that the hit before has left; compared is false where
 // the passage has no states, or nothing tells where they stand.
-func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit) (matches []span.Match, compared bool, err error) {
+func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (matches []span.Match, compared bool, err error) {
 	if e.terms != nil {
 		return nil, false, nil
 	}
-	ties, err := r.Cosines(id)
+	ties, err := r.Cosines((*room)[:0], id)
+	*room = ties
 	if err != nil || len(ties) == 0 {
 		return nil, false, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
@@ -220,6 +221,9 @@ func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 // the places of the codes: what Ties chooses from. Cost as that of Ties, and Len·codes in memory.
 func (q *Query) Cosines(dst []Tie, c Codes) ([]Tie, error) {
 	at := len(dst)
+	if c.n > 0 {
+		dst = slices.Grow(dst, len(q.tokens)*c.n)
+	}
 	err := q.each(c, func(t, from, to int, cosine float64) {
 		dst = append(dst, Tie{Query: q.tokens[t], Weight: q.share(t), From: from, To: to, Cosine: cosine})
 	})
