@@ -239,11 +239,18 @@ func BenchmarkSpans(b *testing.B) {
 				if _, err := e.Upsert(b.Context(), madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 400)); err != nil {
 					b.Fatal(err)
 				}
+				read := 0
 				for b.Loop() {
-					if _, err := e.Search(b.Context(), Query{Text: "which unit speaks of x1 and y2", K: 10, Spans: spans, Filter: Filter{}}); err != nil {
+					res, err := e.Search(b.Context(), Query{Text: "which unit speaks of x1 and y2", K: 10, Spans: spans})
+					if err != nil {
 						b.Fatal(err)
 					}
+					read = 0
+					for _, h := range res.Hits {
+						read += len(h.Text)
+					}
 				}
+				b.ReportMetric(float64(read)/10, "bytes/hit")
 			})
 		}
 	}

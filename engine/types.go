@@ -112,7 +112,8 @@ type Query struct {
 	// Ef is the candidate pool of an approximate index; 0 means its default.
 	Ef int
 	// Spans asks for Hit.Span: which part of its text answers the query. It costs the reading of each
-	// text that comes back, and of those that a reranker gets: per kilobyte some 0.1 ms.
+	// text that comes back, and of all that a reranker gets: a kilobyte some 0.1 ms by words, and 0.25 ms
+	// by the token states of a query of ten.
 	Spans bool
 }
 
