@@ -87,6 +87,19 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// TestBorders: a match across two sentences counts where both are shown, and a part of a long sentence stands alone.
+func TestBorders(t *testing.T) {
+	s := "Some signing. Keys here, and many other words."
+	across := []Match{{5, 18, 0, 5}, {19, 23, 1, 1}}
+	if start, end, _, err := Best(t.Context(), s, across); err != nil || s[start:end] != s {
+		t.Errorf("%q, %v", s[start:end], err)
+	}
+	s = "The keys here. Some rotate " + strings.Repeat("word after word without an end ", 20)
+	if start, end, _, err := Best(t.Context(), s, at(s, "keys", "rotate")); err != nil || !strings.HasPrefix(s[start:end], "Some rotate word") {
+		t.Errorf("%q, %v", s[start:end], err)
+	}
+}
+
 // TestOddMatches: what is no place of the text is passed over.
 func TestOddMatches(t *testing.T) {
 	s := "One. Two. Three."
