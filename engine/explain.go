@@ -138,9 +138,15 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	if err != nil {
 		return Explanation{}, err
 	}
-	hits, err := e.join(ctx, s, []search.Found{{Candidate: best}}, r.In.Dense)
+	found := []search.Found{{Candidate: best}}
+	hits, err := e.join(ctx, s, found, r.In.Dense)
 	if err != nil {
 		return Explanation{}, err
+	}
+	if q.Spans {
+		if err := e.spans(ctx, r, q.Text, found, hits); err != nil {
+			return Explanation{}, err
+		}
 	}
 	x := Explanation{Hit: hits[0], Trace: e.trace(r, t)}
 	x.Rank = rank

@@ -69,11 +69,11 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return e.answer(ctx, s, r, t)
+	return e.answer(ctx, s, q, r, t)
 }
 
 // answer runs the legs of a query and reads what they have found.
-func (e *Engine) answer(ctx context.Context, s *state.State, r *search.Run, t *timer) (Result, error) {
+func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.Run, t *timer) (Result, error) {
 	found, err := r.Rank(ctx)
 	if err != nil {
 		return Result{}, err
@@ -86,6 +86,12 @@ func (e *Engine) answer(ctx context.Context, s *state.State, r *search.Run, t *t
 		hits[i].Rank += r.Q.Offset
 	}
 	t.done("join")
+	if q.Spans {
+		if err := e.spans(ctx, r, q.Text, found, hits); err != nil {
+			return Result{}, err
+		}
+		t.done("spans")
+	}
 	return Result{Hits: hits, Trace: e.trace(r, t)}, nil
 }
 

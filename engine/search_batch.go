@@ -136,7 +136,7 @@ func (e *Engine) answers(ctx context.Context, s *state.State, as []asked, ts []*
 				if err != nil {
 					return err
 				}
-				if to[i], err = e.answer(ctx, s, r, ts[i]); err != nil {
+				if to[i], err = e.answer(ctx, s, as[i].q, r, ts[i]); err != nil {
 					return err
 				}
 			}

@@ -32,13 +32,7 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 		return err
 	}
 	row := d.Rows[chunk.Number(id)]
-	title := d.Title
-	if len(d.Rows) > 1 {
-		title, _ = e.chunks.TitleOf(title)
-	}
-	whole := title + " " + d.Text[row.Start:row.End]
-	span := chunk.Trim(whole, chunk.Span{End: len(whole)})
-	passage := whole[span.Start:span.End]
+	passage, lead, body := e.encodedOf(d.Title, d.Text[row.Start:row.End], len(d.Rows))
 	kept := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage))
 	asked := r.In.Tokens
 	type word struct {
@@ -62,10 +56,11 @@ func (e *Engine) explainTies(x *Explanation, r *search.Run, query string, id uin
 		if gives := tie.Weight * tie.Cosine; gives > w.most {
 			w.most = gives
 			in := wordAt(passage, kept[tie.From])
-			w.Match, w.Field = passage[in.Start:in.End], "title"
-			w.MatchStart, w.MatchEnd = in.Start+span.Start, in.End+span.Start
-			if at := len(title) + 1; w.MatchStart >= at {
-				w.Field, w.MatchStart, w.MatchEnd = "text", w.MatchStart-at+row.Start, w.MatchEnd-at+row.Start
+			w.Match = passage[in.Start:in.End]
+			if in.Start >= body {
+				w.Field, w.MatchStart, w.MatchEnd = "text", in.Start-body+row.Start, in.End-body+row.Start
+			} else {
+				w.Field, w.MatchStart, w.MatchEnd = "title", in.Start+lead, in.End+lead
 			}
 		}
 	}

@@ -144,6 +144,7 @@ func steps(t *testing.T) []step {
 		{"search offset", search(engine.Query{Text: "keys of y7 unit w3", K: 4, Offset: 3, MinScore: 0.01})},
 		{"search lexical", search(engine.Query{Text: "keys y7", Mode: engine.ModeLexical, PerChunk: true, K: 30})},
 		{"search dense", search(engine.Query{Text: "keys y7", Mode: engine.ModeDense, Variant: engine.VariantNone, Filter: filter.In("lang", "de", "fr")})},
+		{"search spans", search(engine.Query{Text: "unit w3 speaks of x7", Spans: true})},
 		{"search vector", search(engine.Query{Vector: unit, Collapse: true})},
 		{"search nothing", search(engine.Query{Text: "zzz", Mode: engine.ModeLexical})},
 		{"search blank", search(engine.Query{Text: "  "})},

@@ -68,7 +68,19 @@ func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // Place says where a hit stands: the path of its file, as the operating system names
 // it, and the first and last line, from 1, both 0 where the kind of file has none. ok is false
 // for documents that did not come from files.
-func Place(h engine.Hit) (path string, lines [2]int, ok bool) {
+func Place(h engine.Hit) (path string, lines [2]int, ok bool) { return placed(h, h.Lines) }
+
+// SpanPlace says where the span of a hit stands: the lines are those of engine.Hit.Span. Of a hit without one, and
+// of a file whose lines are not those of the text, it is Place.
+func SpanPlace(h engine.Hit) (path string, lines [2]int, ok bool) {
+	if h.Span[1] == 0 {
+		return Place(h)
+	}
+	return placed(h, h.SpanLines)
+}
+
+// placed says where lines of a hit's document stand.
+func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
 	path, ok = pathOf(h.Metadata)
 	if !ok {
 		return "", lines, false
@@ -80,10 +92,10 @@ func Place(h engine.Hit) (path string, lines [2]int, ok bool) {
 	if end, ok := whole(h.Metadata[metaEnd]); ok {
 		return path, [2]int{line, max(line, end)}, true
 	}
-	if h.Lines[0] < 1 {
+	if of[0] < 1 {
 		return path, [2]int{line, line}, true
 	}
-	return path, [2]int{line + h.Lines[0] - 1, line + h.Lines[1] - 1}, true
+	return path, [2]int{line + of[0] - 1, line + of[1] - 1}, true
 }
 
 // pathOf is the absolute path of the file that a document came from.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,39 @@ func TestSearch(t *testing.T) {
 	got = c.ask("POST", "/v1/search", map[string]any{"vector": d.Vector, "k": 1})
 	if got.at(t, "hits", 0, "id") != "docs/bees.md" {
 		t.Error(got.raw)
+	}
+}
+
+// Spans come where they are asked for: of hits, of those of a batch, and of what is explained.
+func TestSearchSpans(t *testing.T) {
+	c := newClient(t, Options{})
+	text := strings.Repeat("Nothing of that stands here.\n", 12) + "Turquoise lagoons shine.\n" + strings.Repeat("Nor here.\n", 12)
+	c.want(c.ask("POST", "/v1/documents", map[string]any{"documents": []any{map[string]any{"id": "lagoon", "text": text}}}), 200, "")
+	at := strings.Index(text, "Turquoise")
+	want := map[string]any{"start": float64(at), "end": float64(at + len("Turquoise lagoons shine.")), "first_line": 13.0, "last_line": 13.0}
+	for path, body := range map[string]string{
+		"/v1/search": `{"query": "turquoise lagoons", "k": 1, "spans": true}`, "/v1/search/batch": `{"searches": [{"query": "turquoise lagoons", "k": 1, "spans": true}]}`,
+		"/v1/explain": `{"query": "turquoise lagoons", "id": "lagoon", "spans": true}`,
+	} {
+		got := c.ask("POST", path, body)
+		var span any
+		switch path {
+		case "/v1/search":
+			span = got.at(t, "hits", 0, "span")
+		case "/v1/explain":
+			span = got.at(t, "span")
+		default:
+			span = got.at(t, "results", 0, "hits", 0, "span")
+		}
+		if !reflect.DeepEqual(span, want) {
+			t.Errorf("%s: %v, want %v", path, span, want)
+		}
+		if got := c.ask("POST", path, strings.Replace(body, ", \"spans\": true", "", 1)); strings.Contains(got.raw, `"span"`) {
+			t.Errorf("%s: a span that was not asked for", path)
+		}
+	}
+	if got := c.ask("POST", "/v1/search", `{"query": "absent", "mode": "dense", "spans": true}`); strings.Contains(got.raw, `"span"`) {
+		t.Errorf("a span of nothing: %s", got.raw)
 	}
 }
 

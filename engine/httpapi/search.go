@@ -28,13 +28,14 @@ type searchRequest struct {
 	Collapse bool      `json:"collapse"`
 	Ef       int       `json:"ef"`
 	Rerank   int       `json:"rerank"`
+	Spans    bool      `json:"spans"`
 }
 
 // query is what a request asks for.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
 		Text: in.Query, Vector: in.Vector, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
-		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank,
+		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans,
 	}
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta
 	if in.K != nil {

@@ -19,6 +19,20 @@ func clip(s string, n int) (string, int) {
 	return s[:cut], len(s) - cut
 }
 
+// clipAround is clip where the bytes [from, to) of s are to be seen: the part is from the byte at on, which is 0 where what
+// clip would leave holds them, else some words before them.
+func clipAround(s string, from, to, n int) (part string, at, left int) {
+	if front, left := clip(s, n); left == 0 || to <= len(front) {
+		return front, 0, left
+	}
+	at = runeStart(s, max(0, min(from-(n-(to-from))/4, from, len(s)-n)))
+	if space := strings.IndexAny(s[at:from], " \n\t"); at > 0 && space >= 0 {
+		at += space + 1
+	}
+	part, _ = clip(s[at:], n)
+	return part, at, len(s) - len(part)
+}
+
 // runeStart is the start of the character that the byte i of s belongs to. Bytes that
 // are no UTF-8 are characters of their own.
 func runeStart(s string, i int) int {

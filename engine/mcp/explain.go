@@ -68,7 +68,7 @@ type explainResult struct {
 	Tokens    []explainToken `json:"tokens" jsonschema:"tokens of the query that moved its vector, those that moved the score most first"`
 	Chunk     int            `json:"chunk" jsonschema:"the passage that is explained, from 0"`
 	Chunks    int            `json:"chunks"`
-	Text      string         `json:"text" jsonschema:"that passage, or its beginning"`
+	Text      string         `json:"text" jsonschema:"that passage, or as much as there is room for of it, with the part that answers best"`
 	LeftOut   int            `json:"left_out,omitempty" jsonschema:"bytes of the passage that text lacks"`
 }
 
@@ -88,13 +88,14 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 	if err != nil {
 		return "", explainResult{}, err
 	}
+	q.Spans = true
 	x, err := s.db.Explain(ctx, q, in.ID)
 	if err != nil {
 		return "", explainResult{}, err
 	}
 	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, Rank: x.Rank, Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated,
 		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []string{}, Tokens: []explainToken{}, Chunk: x.Chunk, Chunks: x.Chunks}
-	out.Text, out.LeftOut = clip(x.Text, hitText)
+	out.Text, _, out.LeftOut = clipAround(x.Text, max(0, x.Span[0]-x.Start), max(0, x.Span[1]-x.Start), hitText)
 	if x.Reranked {
 		out.Rerank = &x.Rerank
 	}
@@ -174,7 +175,7 @@ func explainText(x explainResult) string {
 	}
 	b.WriteString("\n\n" + indented(strings.TrimSpace(x.Text)))
 	if x.LeftOut > 0 {
-		fmt.Fprintf(&b, "\n  [%s more]", bytesOf(x.LeftOut))
+		fmt.Fprintf(&b, "\n  [%s left out]", bytesOf(x.LeftOut))
 	}
 	return b.String()
 }

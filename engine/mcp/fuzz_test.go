@@ -60,6 +60,14 @@ func FuzzClip(f *testing.F) {
 		if utf8.ValidString(s) && !utf8.ValidString(got) {
 			t.Fatalf("clip(%q, %d) = %q cuts a character", s, n, got)
 		}
+		from := runeStart(s, len(s)/2)
+		part, at, left := clipAround(s, from, len(s)-len(s)/4, n)
+		if len(part) > max(n, 0) || len(part)+left != len(s) || s[at:at+len(part)] != part || at > from {
+			t.Fatalf("clipAround(%q, %d) = %q, %d, %d", s, n, part, at, left)
+		}
+		if utf8.ValidString(s) && !utf8.ValidString(part) {
+			t.Fatalf("clipAround(%q, %d) = %q cuts a character", s, n, part)
+		}
 		if at := runeStart(s, max(n, 0)); at > len(s) || at > max(n, 0) || n < len(s) && n >= 0 && at < n-3 {
 			t.Fatalf("runeStart(%q, %d) = %d", s, n, at)
 		}

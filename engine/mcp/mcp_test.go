@@ -173,7 +173,9 @@ type answer struct {
 		ID, Title, Text string
 		Rank            int
 		Score           float64
-		LeftOut         int `json:"left_out"`
+		LeftOut         int   `json:"left_out"`
+		TextStart       int   `json:"text_start"`
+		BestLines       []int `json:"best_lines"`
 		Chunk, Chunks   int
 		Start, End      int
 		Path            string
@@ -259,6 +261,48 @@ func TestSearchNamesPlaces(t *testing.T) {
 	for _, h := range a.Hits {
 		if h.Path != "" || len(h.Lines) != 2 || h.Lines[1]-h.Lines[0] != strings.Count(strings.TrimSuffix(h.Text, "\n"), "\n") || !strings.Contains(text, fmt.Sprintf("lines %d-%d", h.Lines[0], h.Lines[1])) {
 			t.Errorf("%+v\n%s", h, text)
+		}
+	}
+}
+
+// A passage that is cut shows what answers the query, and says where that stands.
+func TestSearchShowsTheSpan(t *testing.T) {
+	db := shelf(t)
+	d, err := db.Get(t.Context(), "long.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []mcp.Options{{}, {Place: func(h engine.Hit) (string, [2]int, bool) {
+		return "/notes/" + h.ID, [2]int{h.Lines[0] + 10, h.Lines[1] + 10}, true
+	}}} {
+		c := connect(t, db, o)
+		later := 0
+		if o.Place != nil {
+			later = 10
+		}
+		away := 0
+		for line := 60; line < 80; line++ {
+			var a answer
+			text, _ := call(t, c, "search", object{"query": fmt.Sprint("line ", line), "mode": "lexical", "limit": 1, "max_text": 60}, &a)
+			h := a.Hits[0]
+			if !slices.Equal(h.BestLines, []int{line + later, line + later}) || !strings.Contains(h.Text, fmt.Sprintf("Line %d ", line)) || len(h.Text) > 60 {
+				t.Fatalf("line %d: %+v", line, h)
+			}
+			if d.Text[h.TextStart:h.TextStart+len(h.Text)] != h.Text || h.LeftOut != h.End-h.Start-len(h.Text) {
+				t.Errorf("text of %d stands at %d, %d left out", line, h.TextStart, h.LeftOut)
+			}
+			if before := h.TextStart - h.Start; before > 0 {
+				away++
+				if !strings.Contains(text, fmt.Sprintf("[%d bytes before: get id=%q offset=%d]", before, "long.txt", h.Start)) || !strings.Contains(text, fmt.Sprintf("  best at lines %d-%d\n", line+later, line+later)) {
+					t.Errorf("what is before is not told:\n%s", text)
+				}
+			}
+			if end := h.TextStart + len(h.Text); end < h.End && !strings.Contains(text, fmt.Sprintf("[%d bytes more: get id=%q offset=%d]", h.End-end, "long.txt", end)) {
+				t.Errorf("what is behind is not told:\n%s", text)
+			}
+		}
+		if away < 8 {
+			t.Errorf("only %d spans stand behind the beginning", away)
 		}
 	}
 }

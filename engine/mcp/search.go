@@ -50,7 +50,9 @@ type searchHit struct {
 	Cosine    float32        `json:"cosine" jsonschema:"nearness in meaning, from -1 to 1; 0 in mode lexical"`
 	Words     float32        `json:"words" jsonschema:"share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
 	Title     string         `json:"title,omitempty"`
-	Text      string         `json:"text" jsonschema:"the passage, or its beginning"`
+	BestLines []int          `json:"best_lines,omitempty" jsonschema:"first and last line of the part of the passage that answers the query best, counted as lines are"`
+	Text      string         `json:"text" jsonschema:"the passage, or as much of it as max_text has room for, with the part that answers best"`
+	TextStart int            `json:"text_start" jsonschema:"the byte of the document's text at which text begins"`
 	LeftOut   int            `json:"left_out,omitempty" jsonschema:"bytes of the passage that text lacks"`
 	Chunk     int            `json:"chunk" jsonschema:"number of the passage in its document, from 0"`
 	Chunks    int            `json:"chunks" jsonschema:"passages of the document"`
@@ -107,6 +109,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 	q.PerChunk = in.Passages
 	q.Offset, q.K = in.Offset, limit+1 // one more tells whether there is a next page
 	q.MinScore = in.MinScore
+	q.Spans = true
 	res, err := s.db.Search(ctx, q)
 	if err != nil {
 		return "", searchResult{}, err
@@ -152,26 +155,36 @@ func filterOf(expr string) (engine.Filter, error) {
 }
 
 func (s *Server) hitOf(h engine.Hit, room int) searchHit {
-	text, left := clip(h.Text, room)
+	text, at, left := clipAround(h.Text, max(0, h.Span[0]-h.Start), max(0, h.Span[1]-h.Start), room)
 	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Words: h.Presence,
-		Title: clipped(h.Title, maxTitle), Text: text, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End}
+		Title: clipped(h.Title, maxTitle), Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End}
 	if h.Reranked {
 		out.Rerank = &h.Rerank
 	}
 	out.Metadata, out.MoreBytes = lightMetadata(h.Metadata, maxMetadata)
-	if h.Lines[0] > 0 {
-		out.Lines = h.Lines[:]
+	var lines [2]int
+	out.Path, lines = s.placeOf(h)
+	if lines[0] > 0 {
+		out.Lines = lines[:]
 	}
-	if s.o.Place == nil {
-		return out
-	}
-	if path, lines, ok := s.o.Place(h); ok {
-		out.Path, out.Lines = path, nil
-		if lines[0] > 0 {
-			out.Lines = lines[:]
+	if h.Span[1] > 0 {
+		best := h
+		best.Lines = h.SpanLines
+		if _, lines := s.placeOf(best); lines[0] > 0 {
+			out.BestLines = lines[:]
 		}
 	}
 	return out
+}
+
+// placeOf is where a hit stands: the lines of its file, or of its document's text where it came from none.
+func (s *Server) placeOf(h engine.Hit) (path string, lines [2]int) {
+	if s.o.Place != nil {
+		if path, lines, ok := s.o.Place(h); ok {
+			return path, lines
+		}
+	}
+	return "", h.Lines
 }
 
 // lightMetadata is metadata of at most most bytes of JSON, else none and their number.
@@ -244,6 +257,9 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		if h.Chunks > 1 {
 			fmt.Fprintf(&b, "  passage %d of %d", h.Chunk+1, h.Chunks)
 		}
+		if len(h.BestLines) == 2 && !slices.Equal(h.BestLines, h.Lines) {
+			fmt.Fprintf(&b, "  best at lines %d-%d", h.BestLines[0], h.BestLines[1])
+		}
 		b.WriteString("\n")
 		if h.Title != "" {
 			b.WriteString(indented(oneLine(h.Title)) + "\n")
@@ -251,11 +267,14 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		if m := metadataText(h.Metadata); m != "" {
 			b.WriteString(indented(m) + "\n")
 		}
+		if before := h.TextStart - h.Start; before > 0 {
+			fmt.Fprintf(&b, "  [%s before: get id=%q offset=%d]\n", bytesOf(before), h.ID, h.Start)
+		}
 		if h.Text != "" {
 			b.WriteString(indented(strings.TrimSpace(h.Text)) + "\n")
 		}
-		if h.LeftOut > 0 {
-			fmt.Fprintf(&b, "  [%s more: get id=%q offset=%d]\n", bytesOf(h.LeftOut), h.ID, h.End-h.LeftOut)
+		if end := h.TextStart + len(h.Text); end < h.End {
+			fmt.Fprintf(&b, "  [%s more: get id=%q offset=%d]\n", bytesOf(h.End-end), h.ID, end)
 		}
 		b.WriteString("\n")
 	}

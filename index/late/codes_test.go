@@ -136,6 +136,22 @@ func TestPooledCodes(t *testing.T) {
 	if ties, err = q.Ties(nil, c); err != nil || ties[6].From != 6 || ties[6].To != 7 {
 		t.Errorf("the rest of a pool: %+v, %v", ties[6], err)
 	}
+	all, err := q.Cosines(slices.Clone(ties[:1]), c) // 3 codes for each of 20 tokens, by the places of the codes
+	if err != nil || len(all) != 1+3*20 {
+		t.Fatal(len(all), err)
+	}
+	best := make([]late.Tie, 20)
+	for i, x := range all[1:] {
+		if x.Query != i%20 || x.From != i/20*3 || x.To != min(x.From+3, 7) {
+			t.Errorf("cosine %d: %+v", i, x)
+		}
+		if i < 20 || x.Cosine > best[x.Query].Cosine {
+			best[x.Query] = x
+		}
+	}
+	if !slices.Equal(best, ties) {
+		t.Errorf("the best of all are %+v, and the ties %+v", best, ties)
+	}
 }
 
 func TestQueryTakesSeveralBases(t *testing.T) {
@@ -176,6 +192,9 @@ func TestQueryTakesSeveralBases(t *testing.T) {
 	}
 	if _, err := alone.Score(c); !errors.Is(err, late.ErrBasis) {
 		t.Errorf("codes of another basis: %v", err)
+	}
+	if got, err := alone.Cosines(nil, c); !errors.Is(err, late.ErrBasis) || len(got) != 0 {
+		t.Errorf("cosines of another basis: %v, %v", got, err)
 	}
 	if _, err := alone.Ties(nil, c); !errors.Is(err, late.ErrBasis) {
 		t.Errorf("ties with codes of another basis: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
@@ -199,32 +200,62 @@ type Tie struct {
 // first of several. Σ Weight·Cosine is the score, up to the order of the sum. Nothing is appended where either side has no
 // tokens. Cost as that of Score, by slower means: meant for explanations.
 func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
+	at := len(dst)
+	for t := range q.tokens {
+		if c.n > 0 && q.total > 0 {
+			dst = append(dst, Tie{Query: q.tokens[t], Weight: q.share(t), Cosine: math.Inf(-1)})
+		}
+	}
+	err := q.each(c, func(t, from, to int, cosine float64) {
+		if tie := &dst[at+t]; cosine > tie.Cosine {
+			tie.Cosine, tie.From, tie.To = cosine, from, to
+		}
+	})
+	if err != nil {
+		return dst[:at], err
+	}
+	return dst, nil
+}
+
+// Cosines appends to dst a Tie for each token of the query with each code of the passage, by
+// the places of the codes: what Ties chooses from. Cost as that of Ties, and Len·codes in memory.
+func (q *Query) Cosines(dst []Tie, c Codes) ([]Tie, error) {
+	at := len(dst)
+	if c.n > 0 {
+		dst = slices.Grow(dst, len(q.tokens)*c.n)
+	}
+	err := q.each(c, func(t, from, to int, cosine float64) {
+		dst = append(dst, Tie{Query: q.tokens[t], Weight: q.share(t), From: from, To: to, Cosine: cosine})
+	})
+	if err != nil {
+		return dst[:at], err
+	}
+	return dst, nil
+}
+
+// share is what token t weighs of all together.
+func (q *Query) share(t int) float64 { return float64(q.weights[t]) / q.total }
+
+// each calls f for each code of a passage with each token of the query, numbered among those that are compared.
+func (q *Query) each(c Codes, f func(t, from, to int, cosine float64)) error {
 	side, err := q.side(c)
 	if err != nil || q.total == 0 || c.n == 0 {
-		return dst, err
+		return err
 	}
 	s := queryScratches.Get().(*queryScratch)
 	defer queryScratches.Put(s)
-	at := len(dst)
-	for t, w := range q.weights {
-		dst = append(dst, Tie{Query: q.tokens[t], Weight: float64(w) / q.total, Cosine: math.Inf(-1)})
-	}
 	for i := range blocksOf(c.n) {
 		s.size(len(side.sums), groupsOf(c.rank))
 		w := c.block(s, i)
 		vec.MaxSim(s.best, side.codes, side.sums, &s.sim)
-		for t := range q.tokens {
-			tie := &dst[at+t]
-			for j := range w {
-				cosine := float64(side.scales[t] * s.best[t*vec.SimLanes+j])
-				if cosine > tie.Cosine {
-					from := (i*vec.SimLanes + j) * c.pool
-					tie.Cosine, tie.From, tie.To = cosine, from, min(from+c.pool, c.states)
-				}
+		for j := range w {
+			from := (i*vec.SimLanes + j) * c.pool
+			for t := range q.tokens {
+				f(t, from, min(from+c.pool, c.states), float64(side.scales[t]*s.best[t*vec.SimLanes+j]))
 			}
 		}
 	}
-	return dst, nil
+	return nil
 }
 
 // blocksOf is the number of blocks of n codes.

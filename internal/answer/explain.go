@@ -34,6 +34,7 @@ type Explanation struct {
 	TokenScore float32              `json:"token_score"`
 	Ties       []ExplainedTie       `json:"ties"`
 
+	Span     *Span    `json:"span,omitempty"`     // the part of the chunk that answers best, where it is asked for and known
 	Rerank   *float64 `json:"rerank,omitempty"`   // the reranker's score, if it read the document
 	Reranked int      `json:"reranked,omitempty"` // hits that it read
 }
@@ -114,7 +115,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
-		Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked,
+		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

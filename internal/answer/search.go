@@ -43,8 +43,18 @@ type Hit struct {
 	End        int      `json:"end"`
 	Path       string   `json:"path,omitempty"`  // of the file that the document came from
 	Lines      []int    `json:"lines,omitempty"` // of that file, the first and the last
+	Span       *Span    `json:"span,omitempty"`  // the part of text that answers best, where it is asked for and known
 	Duplicates []string `json:"duplicates,omitempty"`
 	Rerank     *float64 `json:"rerank,omitempty"` // the reranker's score, of hits that it read
+}
+
+// Span is a part of a hit's text: the bytes Start to End of the document's text, and its first and last line in the
+// file at Path, or in the document's text where that came from none; 0 where the kind of file has no lines.
+type Span struct {
+	Start     int `json:"start"`
+	End       int `json:"end"`
+	FirstLine int `json:"first_line,omitempty"`
+	LastLine  int `json:"last_line,omitempty"`
 }
 
 // NewSearch is the answer that res gives to query, after took.
@@ -68,7 +78,20 @@ func NewHit(h engine.Hit) Hit {
 			a.Lines = lines[:]
 		}
 	}
+	a.Span = spanOf(h)
 	return a
+}
+
+// spanOf is the span of a hit, nil where it has none.
+func spanOf(h engine.Hit) *Span {
+	if h.Span[1] == 0 {
+		return nil
+	}
+	lines := h.SpanLines
+	if _, of, ok := folder.SpanPlace(h); ok {
+		lines = of
+	}
+	return &Span{Start: h.Span[0], End: h.Span[1], FirstLine: lines[0], LastLine: lines[1]}
 }
 
 // rerankOf is the reranker's score of a hit, nil where it has none.

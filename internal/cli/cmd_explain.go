@@ -104,6 +104,7 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		}
 		id = res.Hits[0].ID
 	}
+	q.Spans = true
 	x, err := db.Explain(ctx, q, id)
 	if err == nil && o.local() && x.Trace.LocalWanted { // of another process, which builds them now
 		if err = db.Flush(ctx); err == nil {
@@ -135,7 +136,7 @@ func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 	if x.Title != "" {
 		fmt.Fprintf(w, "    %s\n", clipColumns(flat(x.Title), width-4))
 	}
-	for _, line := range snippet(x.Text, query, width-4, 2) {
+	for _, line := range snippet(x.Hit, width-4, 2) {
 		fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
 	}
 	fmt.Fprintf(w, "\n%-10s %.4f", "score", x.Score)

@@ -43,8 +43,10 @@ go by; rerank is the second stage's.
 --queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
 query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
 "title","text","metadata","presence","pair","chunk","chunks","start","end",
-"path","lines","duplicates","rerank"}]}, "reranked", the number of hits that were, and "query_id" with --queries. path and lines, [from,to], say which file
-a document came from, and where in it text stands. Where a document is stored in chunks, text is the one that was found: number chunk,
+"path","lines","span","duplicates","rerank"}]}, "reranked", the number of hits that were, and "query_id" with --queries. path and lines, [from,to], say which file
+a document came from, and where in it text stands. span, {"start","end","first_line","last_line"}, is the part of text that
+answers best, bytes of the document's text and lines of the file, or of the text where there is none; people see it below
+the place that it stands at. It is left out where text has nothing of the query. Where a document is stored in chunks, text is the one that was found: number chunk,
 from 0, of chunks, the bytes start to end of the document's text. --collapse names in duplicates
 the documents that share four fifths of their word pairs with a better hit. --format trec
 prints a run file, whose scores are 1/rank with --rerank, as hits have two kinds of them then.`,
@@ -213,6 +215,7 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q se
 	begin := time.Now()
 	query := o.query(q.text, filter)
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
+	query.Spans = *o.format != "trec"
 	res, err := db.Search(ctx, query)
 	if err == nil && o.local() && res.Trace.LocalWanted { // of another process, which builds them now
 		if err = db.Flush(ctx); err == nil {

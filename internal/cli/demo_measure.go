@@ -130,7 +130,7 @@ func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQu
 		q := &queries[i]
 		q.Hits = map[string][]string{}
 		for _, way := range demoWays {
-			res, err := db.Search(ctx, engine.Query{Text: q.Query, K: 3, Mode: way.mode, Variant: way.variant})
+			res, err := db.Search(ctx, engine.Query{Text: q.Query, K: 3, Mode: way.mode, Variant: way.variant, Spans: *o.query != ""})
 			if err != nil {
 				return nil, err
 			}
@@ -141,7 +141,7 @@ func (o demoOptions) search(ctx context.Context, a *app, db *database) ([]demoQu
 			q.Hits[way.name] = ids
 			if *o.query != "" && len(res.Hits) > 0 {
 				best := res.Hits[0]
-				q.Best = append([]string{best.Title}, snippet(best.Text, q.Query, demoWidth-4, 3)...)
+				q.Best = append([]string{best.Title}, snippet(best, demoWidth-4, 3)...)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func flat(s string) string {
 }
 
 // writeHits prints hits for people: rank, score and id, then the title, the place, then
-// two lines of the text around the query's words.
+// two lines of the text from its span on.
 func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 	if len(res.Hits) == 0 {
 		fmt.Fprintln(w, "no hits: "+whyNone(res.Trace))
@@ -63,16 +63,16 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 		if n := len(h.Duplicates); n > 0 {
 			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("and nearly the same: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
 		}
-		for _, line := range snippet(h.Text, query, width-4, 2) {
+		for _, line := range snippet(h, width-4, 2) {
 			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
 		}
 	}
 }
 
-// placeOf is where a hit stands, as editors read it: path:from-to, below the working
-// folder where that holds it. "" for documents that came from no file.
+// placeOf is where a hit's span stands, or all of a hit without one, as editors read it: path:line or path:from-to, below
+// the working folder where that holds it. "" for documents that came from no file.
 func placeOf(h engine.Hit) string {
-	path, lines, ok := folder.Place(h)
+	path, lines, ok := folder.SpanPlace(h)
 	if !ok {
 		return ""
 	}
@@ -101,35 +101,15 @@ func whyNone(t engine.Trace) string {
 	return "no document has a word of the query"
 }
 
-// snippet returns up to lines lines of at most width columns from the part of
-// passage that holds most of the query's distinct content words; the earliest
-// such part, and the beginning where there is none.
-func snippet(passage, query string, width, lines int) []string {
-	passage = flat(passage)
-	if passage == "" {
-		return nil
-	}
-	wanted := contentWords(query)
-	words := text.Words(nil, passage)
-	room := width * lines
-	best, bestScore := 0, 0
-	for i := range words {
-		if len(passage) <= room {
-			break
+// snippet returns up to lines lines of at most width columns of a hit's text: its beginning where that holds the
+// span, else from the span on.
+func snippet(h engine.Hit, width, lines int) []string {
+	rest, room := flat(h.Text), width*lines
+	if h.Span[1] > 0 && len(rest) > room {
+		from, to := h.Span[0]-h.Start, h.Span[1]-h.Start
+		if len(flat(h.Text[:to])) > room*3/4 && flat(h.Text[:from]) != "" {
+			rest = "…" + flat(h.Text[from:])
 		}
-		seen := map[string]bool{}
-		for j := i; j < len(words) && words[j].End-words[i].Start <= room*3/4; j++ {
-			if wanted[words[j].Lower] {
-				seen[words[j].Lower] = true
-			}
-		}
-		if len(seen) > bestScore {
-			best, bestScore = i, len(seen)
-		}
-	}
-	rest := passage
-	if bestScore > 0 && best > 0 && words[best].End > room*3/4 {
-		rest = "…" + passage[words[max(0, best-3)].Start:]
 	}
 	var out []string
 	for len(out) < lines && rest != "" {

@@ -8,28 +8,43 @@ import (
 )
 
 func TestSnippet(t *testing.T) {
-	long := strings.Repeat("filler words that say nothing of note. ", 40) + "The signing keys rotate every ninety days. " + strings.Repeat("More filler. ", 40)
-	lines := snippet(long, "how do signing keys rotate", 60, 2)
-	joined := strings.Join(lines, " ")
-	if len(lines) != 2 || !strings.Contains(joined, "signing keys rotate") || !strings.HasPrefix(joined, "…") || !strings.HasSuffix(joined, "…") {
-		t.Errorf("snippet %q; want two lines around the words asked for", lines)
+	// hit is a hit of a chunk that begins at byte 100, whose span is part.
+	hit := func(text, part string) engine.Hit {
+		h := engine.Hit{Text: text, Start: 100, End: 100 + len(text)}
+		if part != "" {
+			at := strings.Index(text, part)
+			h.Span = [2]int{100 + at, 100 + at + len(part)}
+		}
+		return h
+	}
+	const answer = "The signing keys rotate every ninety days."
+	long := strings.Repeat("filler words that say nothing of note. ", 40) + answer + " " + strings.Repeat("More filler. ", 40)
+	lines := snippet(hit(long, answer), 60, 2)
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "…The signing keys rotate") || !strings.HasSuffix(lines[1], "…") {
+		t.Errorf("snippet %q; want two lines from the span on", lines)
 	}
 	for _, l := range lines {
 		if len([]rune(l)) > 60 {
 			t.Errorf("line %q is wider than 60", l)
 		}
 	}
-	if got := snippet("short\n\n text\x1b[31m", "q", 60, 2); len(got) != 1 || got[0] != `short text\u001b[31m` {
+	if got := snippet(hit("short\n\n text\x1b[31m", ""), 60, 2); len(got) != 1 || got[0] != `short text\u001b[31m` {
 		t.Errorf("short text: %q; want one line without control characters", got)
 	}
-	if got := snippet(" \n", "q", 60, 2); got != nil {
+	if got := snippet(hit(" \n", ""), 60, 2); got != nil {
 		t.Errorf("blank text: %q", got)
 	}
-	if got := snippet(strings.Repeat("é", 500), "q", 60, 2); len(got) != 2 || len([]rune(got[1])) > 60 {
+	if got := snippet(hit(strings.Repeat("é", 500), "éé"), 60, 2); len(got) != 2 || len([]rune(got[1])) > 60 {
 		t.Errorf("one long word: %q", got)
 	}
-	if got := snippet(long, "absent", 60, 2); !strings.HasPrefix(got[0], "filler") {
-		t.Errorf("nothing found: %q; want the beginning", got)
+	if got := snippet(hit(long, ""), 60, 2); !strings.HasPrefix(got[0], "filler") {
+		t.Errorf("no span: %q; want the beginning", got)
+	}
+	if got := snippet(hit("First this. "+long, "First this."), 60, 2); !strings.HasPrefix(got[0], "First") {
+		t.Errorf("a span at the beginning: %q", got)
+	}
+	if got := snippet(hit("\n "+long, strings.Repeat("filler words that say nothing of note. ", 5)), 60, 2); !strings.HasPrefix(got[0], "filler") {
+		t.Errorf("only white space before the span: %q", got)
 	}
 }
 

@@ -47,7 +47,8 @@ type Config struct {
 	// DB is the database, which stays the caller's to close.
 	DB Database
 	// Query is what every search begins with: Mode, Variant, Fusion, PerChunk, Collapse,
-	// K, a Filter that holds beside that of each call. Text and Vector are the call's.
+	// K, Spans (a document's is in its metadata under "_span"), a Filter that holds beside that of each call. Text and
+	// Vector are the call's.
 	Query engine.Query
 	// ScoreThreshold leaves out documents with a score that is not greater, if not nil.
 	// In a hybrid search a score is the cosine and up to 0.6 for the words, in

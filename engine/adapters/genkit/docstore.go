@@ -52,7 +52,8 @@ type Config struct {
 	// DB is the database, which stays the caller's to close.
 	DB Database
 	// Query is what every search begins with: Mode, Variant, Fusion, PerChunk, Collapse,
-	// K, a Filter that holds beside that of each call. Text and Vector are the call's.
+	// K, Spans (a document's is in its metadata under "_span"), a Filter that holds beside that of each call. Text and
+	// Vector are the call's.
 	Query engine.Query
 	// Namespace keeps what is indexed apart; "" is none, and a search of all.
 	Namespace string

@@ -63,8 +63,8 @@ var _ vectorstores.VectorStore = (*Store)(nil)
 type Option func(*Store)
 
 // WithQuery sets what every search begins with: Mode, Variant, Fusion, PerChunk,
-// Collapse, a Filter that holds beside that of each call, K where a call names 0. Text
-// and Vector are the call's. Two stores over one database may search it in two ways.
+// Collapse, Spans (a document's is in its metadata under "_span"), a Filter that holds beside that of each call, K where a
+// call names 0. Text and Vector are the call's. Two stores over one database may search it in two ways.
 func WithQuery(q engine.Query) Option { return func(s *Store) { s.query = q } }
 
 // WithIDKey names the metadata field that is a document's id: what has a text there

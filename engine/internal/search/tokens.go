@@ -77,17 +77,24 @@ func (r *Run) rescore(ctx context.Context, cs []fusion.Candidate) error {
 
 // Ties tells for each token of the query which token of a passage answers it, nil where
 // they are not compared.
-func (r *Run) Ties(id uint64) ([]late.Tie, error) {
+func (r *Run) Ties(id uint64) ([]late.Tie, error) { return r.tied(nil, id, (*late.Query).Ties) }
+
+// Cosines appends to dst all that Ties chooses from.
+func (r *Run) Cosines(dst []late.Tie, id uint64) ([]late.Tie, error) {
+	return r.tied(dst, id, (*late.Query).Cosines)
+}
+
+func (r *Run) tied(dst []late.Tie, id uint64, by func(*late.Query, []late.Tie, late.Codes) ([]late.Tie, error)) ([]late.Tie, error) {
 	if r.late == nil {
-		return nil, nil
+		return dst, nil
 	}
 	codes, err := r.S.Tokens.Get(id)
 	if err != nil || codes == nil {
-		return nil, err
+		return dst, err
 	}
 	c, err := late.Parse(codes)
 	if err != nil {
-		return nil, fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
+		return dst, fmt.Errorf("%w: stored token states: %w", store.ErrCorrupt, err)
 	}
-	return r.late.Ties(nil, c)
+	return by(r.late, dst, c)
 }

@@ -22,12 +22,21 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 )
 
-// NamespaceKey is the metadata field that keeps a document's namespace.
-const NamespaceKey = "_namespace"
+const (
+	// NamespaceKey is the metadata field that keeps a document's namespace.
+	NamespaceKey = "_namespace"
+	// SpanKey is the metadata field of a document found that has its span, where the query asks for spans: the bytes
+	// "start" to "end" of the stored document's text, and "first_line" and "last_line" there. It is not stored again.
+	SpanKey = "_span"
+)
 
 // ID returns an id for a document that has none: 40 hexadecimal digits of the
 // SHA-256 of all that it is, so that what is stored again takes its own place.
 func ID(namespace, text string, metadata map[string]any) (string, error) {
+	if _, found := metadata[SpanKey]; found { // by a search, and the same document
+		metadata = maps.Clone(metadata)
+		delete(metadata, SpanKey)
+	}
 	if len(metadata) == 0 {
 		metadata = nil
 	}
@@ -107,6 +116,7 @@ func Mark(metadata map[string]any, namespace string) (map[string]any, error) {
 		return nil, fmt.Errorf("%w: metadata with the field %q, which names the namespace; call it otherwise", engine.ErrInvalid, NamespaceKey)
 	}
 	m := maps.Clone(metadata)
+	delete(m, SpanKey)
 	if namespace == "" {
 		return m, nil
 	}
@@ -119,7 +129,7 @@ func Mark(metadata map[string]any, namespace string) (map[string]any, error) {
 
 // Metadata returns what is kept of a hit as programs expect it of JSON: numbers are
 // float64, but those that would lose digits stay json.Number. The namespace is taken
-// out, and a title put in as "title" where there is no such field. Never nil.
+// out, a title put in as "title" where there is no such field, and a span under SpanKey. Never nil.
 func Metadata(h engine.Hit) map[string]any {
 	m := make(map[string]any, len(h.Metadata)+1)
 	for k, v := range h.Metadata {
@@ -129,6 +139,9 @@ func Metadata(h engine.Hit) map[string]any {
 	}
 	if _, taken := m["title"]; h.Title != "" && !taken {
 		m["title"] = h.Title
+	}
+	if h.Span[1] > 0 {
+		m[SpanKey] = map[string]any{"start": float64(h.Span[0]), "end": float64(h.Span[1]), "first_line": float64(h.SpanLines[0]), "last_line": float64(h.SpanLines[1])}
 	}
 	return m
 }

@@ -130,6 +130,17 @@ func TestMetadata(t *testing.T) {
 	if got := Metadata(engine.Hit{Title: "Trees", Metadata: map[string]any{"title": "mine"}}); got["title"] != "mine" {
 		t.Errorf("the title of the metadata became %v", got["title"])
 	}
+	spanned := Metadata(engine.Hit{Start: 3, End: 90, Span: [2]int{5, 9}, SpanLines: [2]int{2, 3}, Metadata: map[string]any{"a": "b"}})
+	if want := map[string]any{"start": 5.0, "end": 9.0, "first_line": 2.0, "last_line": 3.0}; !reflect.DeepEqual(spanned[SpanKey], want) {
+		t.Errorf("span %v, want %v", spanned[SpanKey], want)
+	}
+	bare, err := ID("n", "text", map[string]any{"a": "b"})
+	if id, err2 := ID("n", "text", spanned); err != nil || err2 != nil || id != bare {
+		t.Errorf("ids %s and %s, %v, %v", id, bare, err, err2)
+	}
+	if m, err := Mark(spanned, "n"); err != nil || len(m) != 2 || spanned[SpanKey] == nil {
+		t.Errorf("stored again as %v, %v", m, err)
+	}
 	if Metadata(engine.Hit{}) == nil {
 		t.Error("nil where programs write")
 	}

@@ -15,7 +15,7 @@ export function hit(h, ask, before) {
   const words = wanted(ask.query);
   const id = `hit-${++serial}`;
   const found = places(h.text, words);
-  const [from, to] = excerpt(h.text, found, 360);
+  const [from, to] = excerpt(h.text, spanOf(h), 360);
   const passage = el("p", { class: "passage" }, marked(h.text, found, from, to));
   const name = h.title || h.path || h.id;
   const why = el("div", { class: "why", id, role: "region", "aria-label": `Why ${name}`, hidden: true });
@@ -63,6 +63,18 @@ export function hit(h, ask, before) {
   return item;
 }
 
+// spanOf is the part of a hit's text that answers, as offsets of the string; its beginning where none is known.
+function spanOf(h) {
+  const at = byteMap(h.text);
+  return h.span ? [at(h.span.start - h.start), at(h.span.end - h.start)] : [0, 0];
+}
+
+// lines is where a hit stands in its file: its span, else all of it.
+function lines(h) {
+  const [from, to] = h.span?.first_line ? [h.span.first_line, h.span.last_line] : h.lines;
+  return from === to ? `${from}` : `${from}-${to}`;
+}
+
 // exact is the places that the server names, which knows stems and compounds; those of the
 // page where it names none.
 function exact(h, x) {
@@ -87,7 +99,7 @@ function scoreTitle(h) {
 // above it does not say that already.
 function place(h) {
   const parts = [];
-  if (h.path) parts.push(h.lines ? `${h.path}:${h.lines[0]}-${h.lines[1]}` : h.path);
+  if (h.path) parts.push(h.lines ? `${h.path}:${lines(h)}` : h.path);
   else if (h.title && h.title !== h.id) parts.push(h.id);
   if (h.chunks > 1) parts.push(`passage ${h.chunk + 1} of ${h.chunks}`);
   if (h.duplicates?.length) parts.push(`and nearly the same: ${h.duplicates.join(", ")}`);

@@ -89,7 +89,7 @@ async function run(w, offset = 0) {
   w.column.setAttribute("aria-busy", "true");
   w.foot.replaceChildren();
   try {
-    const found = await api.search({ ...ask, k: page, offset }, asked.signal);
+    const found = await api.search({ ...ask, spans: true, k: page, offset }, asked.signal);
     w.hits = offset ? w.hits.concat(found.hits) : found.hits;
     w.ask = ask;
     w.full = found.hits.length === page;

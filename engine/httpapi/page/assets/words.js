@@ -1,4 +1,4 @@
-// Words of a query in a text: which part of it to show, and what to mark.
+// Words of a query in a text: what to mark. And which part of a text to show.
 
 import { el } from "./dom.js";
 
@@ -36,26 +36,20 @@ export function places(text, words) {
   return out;
 }
 
-// excerpt is the part of a text, of about size characters, that has the most different words
-// of the query.
-export function excerpt(text, found, size) {
+// excerpt is the part of a text, of about size characters, in which its span is seen: its beginning where that holds it.
+export function excerpt(text, [start, end], size) {
   if (text.length <= size * 1.2) return [0, text.length];
-  let best = 0, most = 0;
-  for (let i = 0; i < found.length; i++) {
-    const seen = new Set();
-    for (let j = i; j < found.length && found[j][1] - found[i][0] < size * 0.7; j++) seen.add(found[j][2]);
-    if (seen.size > most) [best, most] = [i, seen.size];
-  }
   let from = 0;
-  if (most > 0 && found[best][1] > size * 0.7) {
-    from = Math.max(0, found[best][0] - 60);
-    const space = text.slice(from).search(/\s\S/);
-    if (from > 0 && space >= 0 && space < 60) from += space + 1;
+  if (end > size) {
+    from = Math.max(0, Math.min(start - 60, text.length - size));
+    const space = text.slice(from, start).search(/\s\S/);
+    if (space >= 0) from += space + 1;
+    else if (from > 0) from = start;
   }
-  let to = Math.min(text.length, from + size);
+  let to = Math.min(text.length, Math.max(from + size, end));
   const rest = text.slice(to).search(/\s/);
   if (rest >= 0 && rest < 30) to += rest;
-  else if (rest < 0) to = text.length;
+  else if (rest < 0 && text.length - to < 30) to = text.length;
   return [from, to];
 }
 

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/span"
+	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// MaxSpan is how many bytes Hit.Span covers at most.
+const MaxSpan = span.Limit
+
+// spans gives hits their spans; found are the chunks that they show. Of a query that the encoder knows in part the words
+// decide for the rest.
+func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found []search.Found, hits []Hit) error {
+	var asked []text.Term // of the query, once they are needed
+	var ties []late.Tie   // room for those of one hit
+	for i := range hits {
+		h := &hits[i]
+		matches, compared, err := e.tiesIn(r, found[i].Ord, h, &ties)
+		if err != nil {
+			return err
+		}
+		if unknown := r.Facts.Unknown; !compared || unknown > 0 {
+			if asked == nil {
+				if asked, err = e.wordsOf(ctx, query); err != nil {
+					return err
+				}
+			}
+			words, err := e.wordsOf(ctx, h.Text)
+			if err != nil {
+				return err
+			}
+			byWords := span.Words(asked, words, r.S.Words.IDF)
+			if compared {
+				matches = span.Mixed(matches, byWords, unknown)
+			} else {
+				matches = byWords
+			}
+		}
+		start, end, ok, err := span.Best(ctx, h.Text, matches)
+		if err != nil {
+			return err
+		}
+		if ok {
+			first := h.Lines[0] + strings.Count(h.Text[:start], "\n")
+			h.Span = [2]int{h.Start + start, h.Start + end}
+			h.SpanLines = [2]int{first, first + strings.Count(h.Text[start:end], "\n")}
+		}
+	}
+	return nil
+}
+
+// tiesIn are the places of a hit's text whose tokens answer those of the query, in the room that the hit before has left; compared is false where
+// the passage has no states, or nothing tells where they stand.
+func (e *Engine) tiesIn(r *search.Run, id uint64, h *Hit, room *[]late.Tie) (matches []span.Match, compared bool, err error) {
+	if e.terms != nil {
+		return nil, false, nil
+	}
+	ties, err := r.Cosines((*room)[:0], id)
+	*room = ties
+	if err != nil || len(ties) == 0 {
+		return nil, false, err
+	}
+	states := ties[len(ties)-1].To
+	passage, _, body := e.encodedOf(h.Title, h.Text, h.Chunks)
+	// No more of a text that was cut than its states may stand for.
+	tokens := lexicalSpans(e.enc.Tokenize(encoder.Passage, passage[:frontOf(passage, 64*(states+2))]))
+	if len(tokens) != states {
+		return nil, false, nil // another tokenizer than that of the codes
+	}
+	matches = make([]span.Match, 0, len(ties))
+	for _, t := range ties {
+		start, end := int(tokens[t.From].Start)-body, int(tokens[t.To-1].End)-body
+		matches = append(matches, span.Match{Start: start, End: end, Part: t.Query, Gain: t.Weight * t.Cosine})
+	}
+	return matches, true, nil
+}
+
+// encodedOf is what was encoded of a chunk with this title and text: without the white space that the first lead bytes
+// of the title are, and its text begins at body, which is below 0 where that began with white space and there is no title.
+func (e *Engine) encodedOf(title, text string, chunks int) (passage string, lead, body int) {
+	if chunks > 1 {
+		title, _ = e.chunks.TitleOf(title)
+	}
+	whole := title + " " + text
+	s := chunk.Trim(whole, chunk.Span{End: len(whole)})
+	return whole[s.Start:s.End], s.Start, len(title) + 1 - s.Start
+}
+
+// analysed is how many bytes of a text are analysed between two looks at the context.
+const analysed = 64 << 10
+
+// wordsOf are the terms of a text.
+func (e *Engine) wordsOf(ctx context.Context, s string) (terms []text.Term, err error) {
+	for at := 0; at < len(s); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		end, n := at+frontOf(s[at:], analysed), len(terms)
+		terms = e.db.Terms(terms, s[at:end])
+		for i := range terms[n:] {
+			terms[n+i].Start += at
+			terms[n+i].End += at
+		}
+		at = end
+	}
+	return terms, nil
+}
+
+// frontOf is where to cut s behind n bytes: behind the blank that comes next, or all of it where that ends soon, else behind
+// the character that stands there.
+func frontOf(s string, n int) int {
+	if n >= len(s) {
+		return len(s)
+	}
+	near := s[n:min(len(s), n+4096)]
+	if i := strings.IndexAny(near, " \t\r\n"); i >= 0 {
+		return n + i + 1
+	}
+	if n+len(near) == len(s) {
+		return len(s)
+	}
+	for n < len(s) && !utf8.RuneStart(s[n]) {
+		n++
+	}
+	return n
+}
