@@ -9,10 +9,11 @@ import (
 	"github.com/lexsem/lexsem/internal/runs"
 )
 
-// judgedSets are the sets with judged questions, and the run of docs/runs in which each is.
-var judgedSets = map[string]string{
-	"capret-en": "judged", "cranfield": "judged", "limit-small": "judged", "nq-open-oracle": "judged", "scifact": "judged",
-	"sure-fiqa": "judged", "sure-msmarco": "judged", "sure-nq": "sure-nq",
+// judgedSets are the sets with judged questions, and the runs of docs/runs in which each is: of
+// the single systems, and of the hybrid as a new database answers.
+var judgedSets = map[string]struct{ single, shipped string }{
+	"capret-en": {"judged", "tokens-engine"}, "cranfield": {"judged", "tokens-engine"}, "limit-small": {"judged", "default"}, "nq-open-oracle": {"judged", "default"},
+	"scifact": {"judged", "tokens-engine"}, "sure-fiqa": {"judged", "tokens-engine"}, "sure-msmarco": {"judged", "default"}, "sure-nq": {"sure-nq", "tokens-engine"},
 }
 
 // singleSystems rank by one leg.
@@ -72,21 +73,24 @@ func hybrid16(context.Context, *workshop) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := func(set, system, metric string) float64 {
-		return value(judgedSets[set], strings.Join([]string{set, "query", system, metric}, " "))
+	single := func(set, system string) float64 {
+		return value(judgedSets[set].single, strings.Join([]string{set, "query", system, "ndcg@10"}, " "))
+	}
+	shipped := func(set, metric string) float64 {
+		return value(judgedSets[set].shipped, strings.Join([]string{set, "query", "engine:hybrid/tokens", metric}, " "))
 	}
 	least, mean := math.Inf(1), 0.0
 	for set := range judgedSets {
 		best := math.Inf(-1)
 		for _, s := range singleSystems {
-			best = max(best, of(set, s, "ndcg@10"))
+			best = max(best, single(set, s))
 		}
-		lead := of(set, "hybrid", "ndcg@10") - best
+		lead := shipped(set, "ndcg@10") - best
 		least, mean = min(least, lead), mean+lead/float64(len(judgedSets))
 	}
 	v := map[string]float64{
-		"16.hybrid.least": least, "16.hybrid.mean": mean, "16.capret": of("capret-en", "hybrid", "ndcg@10"), "16.scifact": of("scifact", "hybrid", "ndcg@10"),
-		"16.limit": of("limit-small", "hybrid", "ndcg@10"), "16.sure-nq": of("sure-nq", "hybrid", "ndcg@1"),
+		"16.hybrid.least": least, "16.hybrid.mean": mean, "16.capret": shipped("capret-en", "ndcg@10"), "16.scifact": shipped("scifact", "ndcg@10"),
+		"16.limit": shipped("limit-small", "ndcg@10"), "16.sure-nq": shipped("sure-nq", "ndcg@1"),
 	}
 	return v, *failed
 }
