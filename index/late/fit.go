@@ -68,12 +68,12 @@ func covariance(states, center []float32, n, dim int) []float64 {
 
 const (
 	beside     = 32   // directions that are iterated beyond those asked for
-	iterations = 60   // at most
+	iterations = 30   // at most
 	still      = 1e-6 // the variance that is kept grows by less than this share: done
 )
 
 // leading writes the rank leading eigenvectors of a [dim × dim], symmetric and not negative, to axes, a row each, the
-// largest eigenvalue first. It iterates a subspace (Rutishauser 1969): multiplies by a and makes orthonormal, until the
+// largest eigenvalue first. It iterates a subspace (Rutishauser 1969): multiplies by a, twice, and makes orthonormal, until the
 // space holds still.
 func leading(axes []float32, a []float64, dim, rank int) {
 	wide := min(dim, rank+beside)
@@ -98,7 +98,8 @@ func leading(axes []float32, a []float64, dim, rank int) {
 		for i := range min(rank, wide) {
 			kept += float64(vec.Dot(q32[i*dim:(i+1)*dim], y32[i*dim:(i+1)*dim]))
 		}
-		for i, y := range y32 {
+		vec.MatMulNT(q32, y32, narrow, wide, dim, dim) // once more: to make orthonormal costs ten times as much
+		for i, y := range q32 {
 			q[i] = float64(y)
 		}
 		orthonormal(q, wide, dim)
