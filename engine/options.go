@@ -71,6 +71,12 @@ type Options struct {
 	// have: KeepTokenStates adds what lacks. While all documents together have fewer than a
 	// thousand tokens nothing is kept.
 	TokenStates string
+	// TokenBits is the size of a component of a code of token states: 2, 4 or 8, 0 means 4;
+	// TokenPool how many neighbouring tokens share a code: 1, 2 or 3, 0 means 1. A code has
+	// 96 components and two bytes. Both are of documents that are stored from now on; a database may have
+	// codes of many kinds. Two bits halve what the codes take and cost some tenths of nDCG@10,
+	// pools cost more (docs/BENCHMARKS.md, Token states).
+	TokenBits, TokenPool int
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1.
 	Alpha, Lambda float64
@@ -109,6 +115,9 @@ func (o Options) Validate() error {
 	}
 	if !slices.Contains([]string{"", TokenStatesOff, TokenStatesAuto, TokenStatesOn}, o.TokenStates) {
 		errs = append(errs, fmt.Errorf("%w: token states %q; use %s, %s or %s", ErrInvalid, o.TokenStates, TokenStatesOff, TokenStatesAuto, TokenStatesOn))
+	}
+	if !slices.Contains([]int{0, 2, 4, 8}, o.TokenBits) || o.TokenPool < 0 || o.TokenPool > 3 {
+		errs = append(errs, fmt.Errorf("%w: token states of %d bits, %d tokens a code; use 2, 4 or 8 bits, and 1 to 3 tokens, or 0 for the defaults", ErrInvalid, o.TokenBits, o.TokenPool))
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))

@@ -260,7 +260,7 @@ func (c *coding) take(ctx context.Context, rows []coded) error {
 		return nil
 	}
 	rows, c.waiting = append(c.waiting, rows...), nil
-	coder := late.Coder{Basis: b}
+	coder := late.Coder{Basis: b, Bits: c.e.o.TokenBits, Pool: c.e.o.TokenPool}
 	errs := make([]error, len(rows))
 	if err := c.e.db.Parallel(ctx, len(rows), func(i int) {
 		r := rows[i]

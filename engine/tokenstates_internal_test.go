@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := late.Coder{Basis: b}.Encode(nil, out[0].Hidden, out[0].Tokens.Special)
+		want, err := late.Coder{Basis: b, Bits: c.Bits(), Pool: c.Pool()}.Encode(nil, out[0].Hidden, out[0].Tokens.Special)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,6 +404,60 @@ func codedChunks(t *testing.T, e *Engine) int {
 		t.Fatal(err)
 	}
 	return s.TokenStates.Chunks
+}
+
+// TestTokenKinds: codes of fewer bits and of several tokens are smaller, stand beside others in
+// one database, and find and explain.
+func TestTokenKinds(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(8, 8))
+	docs := madeDocs(r, 0, 240)
+	dir := t.TempDir()
+	bytes := []int64{0}
+	for i, kind := range [][2]int{{0, 0}, {2, 1}, {8, 3}} {
+		o := keptOptions
+		o.TokenBits, o.TokenPool = kind[0], kind[1]
+		e := opened(t, dir, o, AutoHNSW)
+		put(t, e, docs[80*i:80*i+80]...)
+		s, err := e.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes = append(bytes, s.TokenStates.Bytes)
+		for _, d := range docs[80*i : 80*i+80] {
+			ord, _, err := e.st.Lookup(d.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := e.st.Rows(ord)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				if c, err := late.Parse(r.Codes); err != nil || c.Bits() != cmp.Or(kind[0], 4) || c.Pool() != cmp.Or(kind[1], 1) {
+					t.Fatalf("kind %v: %d bits, pool %d, %v", kind, c.Bits(), c.Pool(), err)
+				}
+			}
+		}
+		closed(t, e)
+	}
+	if four, two, pooled := bytes[1], bytes[2]-bytes[1], bytes[3]-bytes[2]; !(two < four*2/3 && pooled < four) {
+		t.Errorf("codes of 80 documents take %d bytes, of two bits %d, of three tokens %d", four, two, pooled)
+	}
+	e := opened(t, dir, keptOptions, AutoHNSW)
+	defer closed(t, e)
+	codedAll(t, "of three kinds", e)
+	for i := 1; i < len(docs); i += 21 { // short ones
+		x, err := e.Explain(t.Context(), Query{Text: docs[i].Text}, docs[i].ID)
+		if err != nil || x.Rank != 1 || len(x.Ties) == 0 || x.TokenScore < .8 {
+			t.Errorf("%s: rank %d, %d ties, token score %v, %v", docs[i].ID, x.Rank, len(x.Ties), x.TokenScore, err)
+		}
+	}
+	for _, o := range []Options{{TokenBits: 3}, {TokenBits: 16}, {TokenPool: 4}, {TokenPool: -1}} {
+		if err := o.Validate(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
 }
 
 // TestKeepTokenStates: a database without them works as before, gets them, and keeps them
