@@ -321,7 +321,7 @@ func (e *Engine) tokenStats(s *state.State) TokenStats {
 	case r.Mode == TokenStatesAuto && r.Bytes >= AutoTokenBytes:
 		r.Note = fmt.Sprintf("documents come without since these take %d MiB", AutoTokenBytes>>20)
 	case r.Bases == 0:
-		r.Note = fmt.Sprintf("the documents have too few tokens yet: %d are needed", leastSample)
+		r.Note = fmt.Sprintf("none before the texts that were encoded here have %d tokens in all", leastSample)
 	}
 	return r
 }
