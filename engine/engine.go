@@ -22,7 +22,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,12 +165,7 @@ func (e *Engine) start(ctx context.Context) error {
 		if err := checkShape(e.fp, e.fp.Dim); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
-		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error {
-			if !e.vectorsOnly() {
-				m.TokenStates = cmp.Or(e.o.TokenStates, newTokenStates)
-			}
-			return describe(m, e.fp, e.o.Language)
-		}); err != nil {
+		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, e.fp, e.o.Language, e.o.TokenStates) }); err != nil {
 			return err
 		}
 	}

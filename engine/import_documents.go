@@ -105,12 +105,7 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = st.SetManifest(ctx, func(m *store.Manifest) error {
-		if x.Encoder.Model != "" {
-			m.TokenStates = newTokenStates
-		}
-		return describe(m, x.Encoder, x.Language)
-	})
+	err = st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, x.Encoder, x.Language, "") })
 	return errors.Join(err, st.Close())
 }
 

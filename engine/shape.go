@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -26,7 +27,16 @@ func checkShape(fp encoder.Fingerprint, dim int) error {
 	return nil
 }
 
-// describe writes into a manifest what a new database is made for.
+// describeNew is describe for a database that holds nothing yet, whose token states are
+// decided on, too; "" says as usual.
+func describeNew(m *store.Manifest, fp encoder.Fingerprint, language, tokenStates string) error {
+	if fp.Model != "" {
+		m.TokenStates = cmp.Or(tokenStates, newTokenStates)
+	}
+	return describe(m, fp, language)
+}
+
+// describe writes into a manifest what a database is made for.
 func describe(m *store.Manifest, fp encoder.Fingerprint, language string) error {
 	raw, err := json.Marshal(fp)
 	if err != nil {

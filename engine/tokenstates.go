@@ -63,6 +63,7 @@ type tokenStates struct {
 	now    basis      // that new codes are made with; of no Basis where there is none
 	sample sample     // of the states that were seen since now was fitted
 	none   error      // why the encoder gives no states
+	asked  bool       // the encoder was asked whether it gives any
 	made   string     // what the database is to do where Options do not say
 }
 
@@ -156,6 +157,14 @@ func (e *Engine) keeping() bool {
 func (e *Engine) keeps(ctx context.Context) (bool, error) {
 	if !e.keeping() {
 		return false, nil
+	}
+	t := &e.tokens
+	t.mu.Lock()
+	asked := t.asked
+	t.asked = true
+	t.mu.Unlock()
+	if asked {
+		return true, nil
 	}
 	_, err := e.enc.Encode(ctx, encoder.Passage, nil, encoder.NeedDense|encoder.NeedHidden)
 	if errors.Is(err, encoder.ErrNoHidden) {
