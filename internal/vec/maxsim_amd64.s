@@ -46,15 +46,28 @@
 
 // Make a float of the sums of products in a, in place, and raise best at byte at to it.
 #define RAISE512(a, token, at) \
-	MOVL         (4*token)(R12), BX \
+	MOVL         (4*(token))(R12), BX \
 	IMULL        top+72(FP), BX     \
 	VPBROADCASTD BX, Z15            \
 	VPADDD       a, a, a            \
 	VPSUBD       Z15, a, a          \
 	VCVTDQ2PS    a, a               \
 	VMULPS       Z31, a, a          \
-	VMAXPS       at(DI), a, a       \
-	VMOVUPS      a, at(DI)
+	VMAXPS       (at)(DI), a, a     \
+	VMOVUPS      a, (at)(DI)
+
+// The same for four tokens, of which the first has the given number.
+#define RAISEFOUR512(a, b, c, d, token, at) \
+	RAISE512(a, token, at)       \
+	RAISE512(b, token+1, at+64)  \
+	RAISE512(c, token+2, at+128) \
+	RAISE512(d, token+3, at+192)
+
+#define CLEARFOUR512(a, b, c, d) \
+	VPXORQ a, a, a \
+	VPXORQ b, b, b \
+	VPXORQ c, c, c \
+	VPXORQ d, d, d
 
 // Add the 16-bit sums in a to the 32-bit sums at byte at of the frame.
 #define WIDEN(a, at) \
@@ -159,18 +172,9 @@ next512:
 	RET
 
 twelve:
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
-	VPXORQ Z8, Z8, Z8
-	VPXORQ Z9, Z9, Z9
-	VPXORQ Z10, Z10, Z10
-	VPXORQ Z11, Z11, Z11
+	CLEARFOUR512(Z0, Z1, Z2, Z3)
+	CLEARFOUR512(Z4, Z5, Z6, Z7)
+	CLEARFOUR512(Z8, Z9, Z10, Z11)
 	FIRSTPART512
 
 twelvepart:
@@ -190,18 +194,9 @@ twelvegroup:
 	DECQ CX
 	JNZ  twelvegroup
 	NEXTPART512(twelvepart)
-	RAISE512(Z0, 0, 0)
-	RAISE512(Z1, 1, 64)
-	RAISE512(Z2, 2, 128)
-	RAISE512(Z3, 3, 192)
-	RAISE512(Z4, 4, 256)
-	RAISE512(Z5, 5, 320)
-	RAISE512(Z6, 6, 384)
-	RAISE512(Z7, 7, 448)
-	RAISE512(Z8, 8, 512)
-	RAISE512(Z9, 9, 576)
-	RAISE512(Z10, 10, 640)
-	RAISE512(Z11, 11, 704)
+	RAISEFOUR512(Z0, Z1, Z2, Z3, 0, 0)
+	RAISEFOUR512(Z4, Z5, Z6, Z7, 4, 256)
+	RAISEFOUR512(Z8, Z9, Z10, Z11, 8, 512)
 	ADDQ $768, DI
 	ADDQ $48, R12
 	LEAQ (R11)(DX*8), R8
@@ -209,14 +204,8 @@ twelvegroup:
 	JMP  next512
 
 eight:
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	VPXORQ Z4, Z4, Z4
-	VPXORQ Z5, Z5, Z5
-	VPXORQ Z6, Z6, Z6
-	VPXORQ Z7, Z7, Z7
+	CLEARFOUR512(Z0, Z1, Z2, Z3)
+	CLEARFOUR512(Z4, Z5, Z6, Z7)
 	FIRSTPART512
 
 eightpart:
@@ -235,22 +224,13 @@ eightgroup:
 	DECQ CX
 	JNZ  eightgroup
 	NEXTPART512(eightpart)
-	RAISE512(Z0, 0, 0)
-	RAISE512(Z1, 1, 64)
-	RAISE512(Z2, 2, 128)
-	RAISE512(Z3, 3, 192)
-	RAISE512(Z4, 4, 256)
-	RAISE512(Z5, 5, 320)
-	RAISE512(Z6, 6, 384)
-	RAISE512(Z7, 7, 448)
+	RAISEFOUR512(Z0, Z1, Z2, Z3, 0, 0)
+	RAISEFOUR512(Z4, Z5, Z6, Z7, 4, 256)
 	VZEROUPPER
 	RET
 
 four:
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
+	CLEARFOUR512(Z0, Z1, Z2, Z3)
 	FIRSTPART512
 
 fourpart:
@@ -266,10 +246,7 @@ fourgroup:
 	DECQ CX
 	JNZ  fourgroup
 	NEXTPART512(fourpart)
-	RAISE512(Z0, 0, 0)
-	RAISE512(Z1, 1, 64)
-	RAISE512(Z2, 2, 128)
-	RAISE512(Z3, 3, 192)
+	RAISEFOUR512(Z0, Z1, Z2, Z3, 0, 0)
 	VZEROUPPER
 	RET
 
