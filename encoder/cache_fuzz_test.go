@@ -49,14 +49,21 @@ func FuzzCache(f *testing.F) {
 			t.Fatal(err)
 		}
 		c, _ := openCache(t, dir, encoder.CacheOptions{})
-		for range 2 {
-			got, err := c.Encode(t.Context(), encoder.Query, encoder.Texts(texts...), need)
-			if err != nil || !reflect.DeepEqual(got, want) {
-				t.Fatalf("byte %d: %v", at, err)
-			}
-		}
-		closeCache(t, c)
+		sameTwice(t, c, encoder.Query, texts, need, want)
 	})
+}
+
+// sameTwice holds a cache to an answer, from what is left of its file and from what it then
+// wrote, and closes it.
+func sameTwice(t *testing.T, c *encoder.Cache, role encoder.Role, texts []string, need encoder.Need, want []encoder.Output) {
+	t.Helper()
+	for n := range 2 {
+		got, err := c.Encode(t.Context(), role, encoder.Texts(texts...), need)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("time %d: %v", n, err)
+		}
+	}
+	closeCache(t, c)
 }
 
 // FuzzCacheStates does the same to the file of states. The checksum that is made right is that of the
@@ -108,12 +115,6 @@ func FuzzCacheStates(f *testing.F) {
 			t.Fatal(err)
 		}
 		c, _ := openStates(t, dir, encoder.CacheOptions{})
-		for range 2 {
-			got, err := c.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), both)
-			if err != nil || !reflect.DeepEqual(got, want) {
-				t.Fatalf("byte %d: %v", at, err)
-			}
-		}
-		closeCache(t, c)
+		sameTwice(t, c, encoder.Passage, texts, both, want)
 	})
 }

@@ -68,16 +68,7 @@ func statesOf(text string, n int) []float32 {
 func openStates(t testing.TB, dir string, o encoder.CacheOptions) (*encoder.Cache, *stated) {
 	t.Helper()
 	inner := newStated()
-	c, err := encoder.NewCache(inner, dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil && !errors.Is(err, encoder.ErrClosed) {
-			t.Error(err)
-		}
-	})
-	return c, inner
+	return cacheOf(t, inner, dir, o), inner
 }
 
 func statesFile(dir string) string {

@@ -33,6 +33,12 @@ func (c *counting) Encode(ctx context.Context, role encoder.Role, in []encoder.I
 func openCache(t testing.TB, dir string, o encoder.CacheOptions) (*encoder.Cache, *counting) {
 	t.Helper()
 	inner := &counting{Encoder: encoder.NewHash(cacheDim)}
+	return cacheOf(t, inner, dir, o), inner
+}
+
+// cacheOf opens the cache of an encoder until the test ends.
+func cacheOf(t testing.TB, inner encoder.Encoder, dir string, o encoder.CacheOptions) *encoder.Cache {
+	t.Helper()
 	c, err := encoder.NewCache(inner, dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +48,7 @@ func openCache(t testing.TB, dir string, o encoder.CacheOptions) (*encoder.Cache
 			t.Error(err)
 		}
 	})
-	return c, inner
+	return c
 }
 
 func closeCache(t testing.TB, c *encoder.Cache) {
