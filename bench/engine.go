@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -133,6 +134,10 @@ type EngineReport struct {
 	RSS            *float64 `json:"rss_mb"`
 	BytesPerVector *float64 `json:"bytes_per_vector"`
 	DiskBytes      *int64   `json:"disk_bytes"`
+	// Parts are EngineProcess.Parts for each document, JSONBytes what a document takes as
+	// JSON without its vector, the mean of a thousand of this kind.
+	Parts     map[string]float64 `json:"memory_per_document"`
+	JSONBytes float64            `json:"json_per_document"`
 
 	// What follows tells more.
 	Modes  map[string]*EngineMode  `json:"modes"`
@@ -310,8 +315,22 @@ func (b *life) warm(ctx context.Context, e *engine.Engine) error {
 	return nil
 }
 
+// jsonBytes is what a document takes as JSON, without its vector.
+func (b *life) jsonBytes() (float64, error) {
+	const n = 1000
+	bytes := 0
+	for _, d := range newLifeCorpus(b.o.Docs, b.o.Dim, b.o.Seed+2).fresh(n) {
+		raw, err := json.Marshal(map[string]any{"_id": d.ID, "text": d.Text, "metadata": d.Metadata})
+		if err != nil {
+			return 0, err
+		}
+		bytes += len(raw)
+	}
+	return float64(bytes) / n, nil
+}
+
 // open measures processes that open the database.
-func (b *life) open(ctx context.Context) error {
+func (b *life) open(ctx context.Context) (err error) {
 	fresh := b.o.Fresh
 	if fresh == nil {
 		fresh = MeasureEngineProcess
@@ -325,17 +344,26 @@ func (b *life) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if b.r.Parts == nil {
+			b.r.Parts = map[string]float64{}
+			for name, bytes := range p.Parts {
+				b.r.Parts[name] = float64(bytes) / float64(b.o.Docs)
+			}
+		}
 		opened, first = append(opened, seconds(p.OpenSeconds)), append(first, seconds(p.FirstMS/1000))
 		if p.RSS != nil && (b.r.RSS == nil || *p.RSS < *b.r.RSS) {
 			each := *p.Held*(1<<20)/float64(b.o.Docs) - 4*float64(b.o.Dim)
 			b.r.RSS, b.r.BytesPerVector = p.RSS, &each
 		}
 	}
+	if b.r.JSONBytes, err = b.jsonBytes(); err != nil {
+		return err
+	}
 	took, ms := middle(opened).Seconds(), ms(middle(first))
 	b.r.OpenSeconds, b.r.FirstMS = &took, &ms
 
 	killed, behind := filepath.Join(b.dir, "killed"), filepath.Join(b.dir, "behind")
-	err := b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, dir string) error {
+	err = b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, dir string) error {
 		if _, err := e.Add(ctx, b.corpus.fresh(1000)); err != nil {
 			return err
 		}
@@ -424,6 +452,12 @@ func (r *EngineReport) WriteTable(w io.Writer) error {
 	row("resident after opening", "MiB", r.RSS)
 	row("most resident after an upsert", "MiB", r.RSSPeak)
 	row("held beside the float32 vectors", "bytes a document", r.BytesPerVector)
+	for _, name := range sortedKeys(r.Parts) {
+		fmt.Fprintf(t, "memory of %s\t%.4g bytes a document\n", name, r.Parts[name])
+	}
+	if r.JSONBytes > 0 {
+		fmt.Fprintf(t, "as JSON, without the vector\t%.4g bytes a document\n", r.JSONBytes)
+	}
 	if r.DiskBytes != nil {
 		fmt.Fprintf(t, "on disk\t%d bytes\n", *r.DiskBytes)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,6 +33,8 @@ type EngineProcess struct {
 	// Held is what the database holds: the memory that is in no file and was not
 	// there before, and all of the derived files that are mapped, resident or not.
 	Held *float64 `json:"held_mb"`
+	// Parts are engine.Stats.Memory at rest, bytes by part.
+	Parts map[string]int64 `json:"memory"`
 	// Peak is the most that was resident while ten documents were replaced and
 	// what that leaves to be done was done; nil if this was not asked for.
 	Peak *float64 `json:"rss_peak_mb"`
@@ -72,6 +75,11 @@ func MeasureEngineProcess(ctx context.Context, dir string, o EngineOptions, repl
 	if err := rest(ctx, o.sizes.moment); err != nil {
 		return nil, err
 	}
+	s, err := e.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.Parts = maps.Collect(s.Memory.Parts())
 	now, err := memory(dir)
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 			return nil, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
 		}
 	}
-	st, err := store.Open(dir, store.Options{NoSync: o.NoSync, ReadOnly: o.ReadOnly, MemoryMiB: o.MemoryMiB, Logger: o.Logger})
+	st, err := store.Open(dir, store.Options{NoSync: o.NoSync, ReadOnly: o.ReadOnly, MemoryMiB: o.storeMiB(), Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (e *Engine) start(ctx context.Context) error {
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: metric,
-		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.o.Lambda, Local: e.o.Local, TokenTail: tokenTail, CheckCodes: e.tokens.knows,
+		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.o.Lambda, Local: e.o.Local, MaxBytes: e.o.partBytes(), TokenTail: tokenTail, CheckCodes: e.tokens.knows,
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
 		Progress: func(stage string, done, total int) {
 			e.report(context.Background(), Progress{Stage: stage, Done: done, Total: total})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -50,6 +51,9 @@ var (
 	// ErrNoSpace answers writes, and Close, while the disk is too full for them.
 	// Documents can be deleted for a while yet.
 	ErrNoSpace = store.ErrNoSpace
+	// ErrMemory answers Add, Upsert, Patch and Import of documents that would take more memory
+	// than Options.MaxMemoryMiB. Nothing of the batch was stored.
+	ErrMemory = state.ErrMemory
 	// ErrBackup answers Restore, and Backup onto a file, for what is a damaged backup
 	// or none.
 	ErrBackup = store.ErrBackup

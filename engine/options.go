@@ -55,10 +55,19 @@ type Options struct {
 	ReadOnly bool
 	// MustExist makes Open fail with ErrNotFound instead of creating.
 	MustExist bool
-	// MemoryMiB is the budget of the document store's caches and buffers; 0
-	// means 128. Vectors, codes, words and sums come on top: Stats tells them part
-	// by part.
+	// MemoryMiB is the budget of the document store's caches and buffers, in MiB; 0
+	// means 128, or a quarter of MaxMemoryMiB where that is less, and 64 at least. Vectors,
+	// codes, words and sums come on top: Stats tells them part by part.
 	MemoryMiB int
+	// MaxMemoryMiB bounds what an open database keeps in memory beside the float32 vectors, in
+	// MiB: the store's budget and all other parts that Stats tells, mapped files included. 0
+	// means no bound, else it is MinMemoryMiB at least. Near it the database does without local
+	// bridges, without a graph in place of the exact index, and with TokenStatesAuto without
+	// token states beyond half of what is left beside the store (Stats.Foregone, Stats.TokenStates);
+	// documents that would not fit are refused with ErrMemory. A database that is beyond it
+	// opens, answers, and lets documents be deleted. What a call or work in the background
+	// takes meanwhile comes on top.
+	MaxMemoryMiB int
 	// Local builds local bridges as soon as there are documents, and keeps them up to
 	// date. Else they are built once a query names "rlr-local". They take some
 	// 4·Dim bytes a vector, and more where texts are long.
@@ -94,6 +103,32 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// MinMemoryMiB is the least bound of memory: the least budget of the store, and one for all else.
+const MinMemoryMiB = leastStoreMiB + 1
+
+// Budgets of the store, in MiB.
+const (
+	leastStoreMiB = 64
+	autoStoreMiB  = 128
+	maxMemoryMiB  = 1 << 30 // a number of bytes that is an int64
+)
+
+// storeMiB is the budget of the store.
+func (o Options) storeMiB() int {
+	if o.MemoryMiB > 0 || o.MaxMemoryMiB == 0 {
+		return o.MemoryMiB
+	}
+	return min(autoStoreMiB, max(leastStoreMiB, o.MaxMemoryMiB/4))
+}
+
+// partBytes is what all parts but the float32 vectors may take, 0 for no bound.
+func (o Options) partBytes() int64 {
+	if o.MaxMemoryMiB == 0 {
+		return 0
+	}
+	return int64(o.MaxMemoryMiB-max(leastStoreMiB, o.storeMiB())) << 20
+}
+
 // AutoHNSW is the number of vectors above which the default index is a graph:
 // an exact scan of this many takes less time than encoding the query.
 const AutoHNSW = 50_000
@@ -121,6 +156,11 @@ func (o Options) Validate() error {
 	}
 	if o.MemoryMiB < 0 {
 		errs = append(errs, fmt.Errorf("%w: memory of %d MiB; use a positive number or 0 for the default", ErrInvalid, o.MemoryMiB))
+	}
+	if o.MaxMemoryMiB != 0 && (o.MaxMemoryMiB < MinMemoryMiB || o.MaxMemoryMiB > maxMemoryMiB) {
+		errs = append(errs, fmt.Errorf("%w: at most %d MiB of memory; use %d to %d, or 0 for no bound", ErrInvalid, o.MaxMemoryMiB, MinMemoryMiB, maxMemoryMiB))
+	} else if o.MaxMemoryMiB != 0 && o.MemoryMiB >= o.MaxMemoryMiB {
+		errs = append(errs, fmt.Errorf("%w: of at most %d MiB of memory the store has %d; leave some for all else, or leave MemoryMiB out", ErrInvalid, o.MaxMemoryMiB, o.MemoryMiB))
 	}
 	if o.RerankDepth < 0 || o.RerankDepth > MaxRerank || o.RerankDepth > 0 && o.Reranker == nil {
 		errs = append(errs, fmt.Errorf("%w: reranking of %d hits; use 1 to %d with a Reranker, or 0 for %d", ErrInvalid, o.RerankDepth, MaxRerank, DefaultRerank))

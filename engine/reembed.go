@@ -37,7 +37,7 @@ type ReembedReport struct {
 // for them; documents that they add, replace or delete are followed. What was encoded
 // stays after an error: the same call goes on there, DropReembed removes it.
 //
-// Of o, TokenStates ("" is what the old database does, TokenStatesAuto for TokenStatesOn), TokenBits, TokenPool, Index, ChunkTokens, ChunkOverlap, NoSync, MemoryMiB, Local, Lambda, Alpha,
+// Of o, TokenStates ("" is what the old database does, TokenStatesAuto for TokenStatesOn), TokenBits, TokenPool, Index, ChunkTokens, ChunkOverlap, NoSync, MemoryMiB, MaxMemoryMiB, Local, Lambda, Alpha,
 // AcceptModel, Logger and Progress are used. enc is not closed. Errors: ErrInvalid for a
 // database of vectors alone, or of this encoder already; a *DocumentError with
 // ErrInvalid for a document without text; *encoder.MismatchError where an interrupted

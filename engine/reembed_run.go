@@ -46,7 +46,7 @@ const lockedPause = 50 * time.Millisecond
 // open opens the old database, when whoever has it open lets it go.
 func (r *reembedder) open(ctx context.Context, readOnly bool) (*store.Store, error) {
 	for {
-		st, err := store.Open(r.dir, store.Options{ReadOnly: readOnly, MemoryMiB: r.o.MemoryMiB, Logger: r.o.Logger})
+		st, err := store.Open(r.dir, store.Options{ReadOnly: readOnly, MemoryMiB: r.o.storeMiB(), Logger: r.o.Logger})
 		switch {
 		case readOnly && errors.Is(err, store.ErrUnclean):
 			readOnly = false

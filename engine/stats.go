@@ -42,6 +42,8 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 		Reranker:    RerankerName(e.o.Reranker),
 		FormatMajor: e.st.Manifest().Major,
 		Memory:      Memory(s.Memory()),
+		MaxMemory:   e.o.partBytes(),
+		Foregone:    e.db.Foregone(s),
 		Reembedding: reembedding,
 		TokenStates: e.tokenStats(s),
 		Maintenance: Maintenance{Task: m.Task, Done: m.Done, Total: m.Total, Unindexed: len(s.Fresh)},

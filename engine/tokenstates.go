@@ -29,7 +29,7 @@ const (
 )
 
 // AutoTokenBytes is how much the codes of token states take at most with
-// TokenStatesAuto: some 200,000 passages of 100 tokens.
+// TokenStatesAuto: some 200,000 passages of 100 tokens. Options.MaxMemoryMiB may lower it.
 const AutoTokenBytes = 1 << 30
 
 // newTokenStates is what a new database is made with whose Options.TokenStates is "".
@@ -149,7 +149,15 @@ func (e *Engine) keeping() bool {
 	e.tokens.mu.Lock()
 	none := e.tokens.none
 	e.tokens.mu.Unlock()
-	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < AutoTokenBytes)
+	return none == nil && (mode == TokenStatesOn || e.tokenBytes() < e.autoTokenBytes())
+}
+
+// autoTokenBytes is how much the codes take at most with TokenStatesAuto.
+func (e *Engine) autoTokenBytes() int64 {
+	if n := e.o.partBytes(); n > 0 {
+		return min(AutoTokenBytes, n/2)
+	}
+	return AutoTokenBytes
 }
 
 // keeps is keeping of an encoder that says without texts that it gives no states, as ours do:
@@ -327,8 +335,8 @@ func (e *Engine) tokenStats(s *state.State) TokenStats {
 	case r.Mode == TokenStatesOff:
 	case none != nil:
 		r.Note = fmt.Sprintf("the encoder %s gives no token states", e.fp.Model)
-	case r.Mode == TokenStatesAuto && r.Bytes >= AutoTokenBytes:
-		r.Note = fmt.Sprintf("documents come without since these take %d MiB", AutoTokenBytes>>20)
+	case r.Mode == TokenStatesAuto && r.Bytes >= e.autoTokenBytes():
+		r.Note = fmt.Sprintf("documents come without since these take %d MiB", e.autoTokenBytes()>>20)
 	case r.Bases == 0:
 		r.Note = fmt.Sprintf("none before the texts that were encoded here have %d tokens in all", leastSample)
 	}

@@ -303,6 +303,8 @@ type Stats struct {
 	Reranker    string // the name of Options.Reranker, "unnamed" where it has none; "" without one
 	FormatMajor int
 	Memory      Memory
+	MaxMemory   int64    // most of Memory beside Vectors, in bytes: Options.MaxMemoryMiB less the store's budget; 0 for no bound
+	Foregone    []string // of "graph" and "local bridges", what the database does without because of MaxMemory
 	Maintenance Maintenance
 	Reembedding bool // a Reembed runs, or what an interrupted one encoded is kept
 	TokenStates TokenStats
@@ -318,7 +320,7 @@ type TokenStats struct {
 }
 
 // Memory is what an open database keeps in memory, in bytes, mapped files
-// included. The store's own caches are bounded by Options.MemoryMiB.
+// included. The store's own caches are bounded by Options.MemoryMiB, all but Vectors by MaxMemoryMiB.
 type Memory struct {
 	Vectors int64 // the float32 vectors
 	Codes   int64 // int8 codes of the vectors

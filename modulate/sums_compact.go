@@ -13,6 +13,9 @@ import (
 // the error is then about 1e-6 of its length.
 const maxRounds = 2000
 
+// Dead is the number of passages that were removed and still take memory.
+func (s *Sums) Dead() int { return s.dead.Len() }
+
 // Wasteful reports whether Compacted would gain much: many passages are dead, or
 // much lies outside the frozen part, or rows have been rounded often. Cost O(|V|).
 func (s *Sums) Wasteful() bool {

@@ -287,6 +287,6 @@ var engineErrors = map[string]error{
 	"ErrNotFound": engine.ErrNotFound, "ErrNoDatabase": engine.ErrNoDatabase, "ErrNoExport": engine.ErrNoExport, "ErrExists": engine.ErrExists, "ErrInvalid": engine.ErrInvalid, "ErrNoEncoder": engine.ErrNoEncoder,
 	"ErrNoReranker": engine.ErrNoReranker, "ErrReranker": engine.ErrReranker,
 	"ErrNotFitted": engine.ErrNotFitted, "ErrClosed": engine.ErrClosed, "ErrCorrupt": engine.ErrCorrupt, "ErrForeign": engine.ErrForeign,
-	"ErrLocked": engine.ErrLocked, "ErrNoSpace": engine.ErrNoSpace, "ErrBackup": engine.ErrBackup, "ErrOtherBackup": engine.ErrOtherBackup,
+	"ErrLocked": engine.ErrLocked, "ErrNoSpace": engine.ErrNoSpace, "ErrMemory": engine.ErrMemory, "ErrBackup": engine.ErrBackup, "ErrOtherBackup": engine.ErrOtherBackup,
 	"ErrOccupied": engine.ErrOccupied, "ErrReadOnly": engine.ErrReadOnly, "ErrEncoder": engine.ErrEncoder,
 }

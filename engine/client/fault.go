@@ -17,7 +17,7 @@ import (
 var sentinels = map[string]error{
 	"not found": engine.ErrNotFound, "no database": engine.ErrNoDatabase, "no export": engine.ErrNoExport, "exists": engine.ErrExists, "invalid": engine.ErrInvalid, "no encoder": engine.ErrNoEncoder,
 	"not fitted": engine.ErrNotFitted, "closed": engine.ErrClosed, "corrupt": engine.ErrCorrupt, "foreign": engine.ErrForeign,
-	"locked": engine.ErrLocked, "no space": engine.ErrNoSpace, "backup": engine.ErrBackup, "other backup": engine.ErrOtherBackup,
+	"locked": engine.ErrLocked, "no space": engine.ErrNoSpace, "memory": engine.ErrMemory, "backup": engine.ErrBackup, "other backup": engine.ErrOtherBackup,
 	"occupied": engine.ErrOccupied, "read only": engine.ErrReadOnly, "encoder contract": engine.ErrEncoder,
 	"no reranker": engine.ErrNoReranker, "reranker": engine.ErrReranker,
 

@@ -58,6 +58,7 @@ var sentinels = []struct {
 	{err: engine.ErrInvalid, status: http.StatusBadRequest, code: "invalid"},
 	{err: engine.ErrForeign, status: http.StatusConflict, code: "foreign", quiet: "other files are where this collection would be; choose another name"},
 	{err: engine.ErrNoSpace, status: http.StatusInsufficientStorage, code: "no_space", quiet: "the server's disk is full; documents can still be deleted"},
+	{err: engine.ErrMemory, status: http.StatusInsufficientStorage, code: "memory", quiet: "the database has no room in memory for more documents; delete some, or have the server's limit raised"},
 	{err: engine.ErrCorrupt, status: http.StatusInternalServerError, code: "corrupt", quiet: "what is stored is damaged; the server's log says what. What is derived is made anew by itself: try again soon"},
 	{err: engine.ErrLocked, status: http.StatusServiceUnavailable, code: "locked", quiet: "another process holds the database; try again later"},
 	{err: engine.ErrClosed, status: http.StatusServiceUnavailable, code: "closing", quiet: "the server is closing; try again later"},

@@ -25,6 +25,7 @@ var remedies = []struct {
 	{is: engine.ErrReadOnly, remedy: "documents cannot be stored here; whoever runs this server can start it for writing", quiet: true},
 	{is: engine.ErrInvalid},
 	{is: engine.ErrNoSpace, remedy: "the disk is full; whoever runs this server must make room", quiet: true},
+	{is: engine.ErrMemory, remedy: "the database has no room in memory for more; delete documents, or whoever runs this server can raise its limit", quiet: true},
 	{is: engine.ErrCorrupt, remedy: "what is stored is damaged. What is derived is made anew by itself: try again in a moment; if it stays, whoever runs this server can check the database", quiet: true},
 	{is: engine.ErrClosed, remedy: "the server is ending; start it again", quiet: true},
 	{is: engine.ErrReranker, remedy: "the reranker of this server does not answer as it should; try again later", quiet: true},

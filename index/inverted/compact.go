@@ -16,9 +16,12 @@ import (
 // that it costs a constant share of removing.
 const compactAfter = 4096
 
+// Dead is the number of documents that were removed and still take memory.
+func (x *Words) Dead() int { return int(x.len()) - x.live }
+
 // Wasteful says that so many documents were removed that Compacted is due.
 func (x *Words) Wasteful() bool {
-	dead := int(x.len()) - x.live
+	dead := x.Dead()
 	return dead >= compactAfter && 2*dead >= x.live
 }
 

@@ -25,6 +25,9 @@ type Stats struct {
 	Bridges     []Bridge `json:"bridges"`
 	Memory      Memory   `json:"memory"`
 
+	MaxMemory int64    `json:"max_memory"` // most of it beside the vectors, 0 for no bound
+	Foregone  []string `json:"foregone"`   // graph, local bridges: what it does without because of max_memory
+
 	TokenStates TokenStates `json:"token_states"`
 	Stale       int         `json:"stale"`       // passages that RLR's factor does not know of in full
 	Reembedding bool        `json:"reembedding"` // a change of model is under way
@@ -68,7 +71,7 @@ func NewStats(s engine.Stats) Stats {
 		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
 		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []Bridge{},
-		Memory: Memory(s.Memory), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
+		Memory: Memory(s.Memory), MaxMemory: s.MaxMemory, Foregone: append([]string{}, s.Foregone...), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
 		TokenStates: TokenStates(s.TokenStates),
 	}
 	for _, b := range s.Bridges {

@@ -81,6 +81,7 @@ goes on. --json ends with one line:
 			states:  f.str("token-states", "", "`WHEN`whether the state of every token is kept: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
 			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),
 			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
+			most:    memoryFlag(f),
 			keep:    cacheFlags(f),
 			json:    f.bool("json", "print the summary as JSON"),
 		}
@@ -95,7 +96,7 @@ type indexOptions struct {
 	kind, prefix, lang, columns, states *string
 	exclude                             *[]string
 	chunk, overlap                      *int
-	memory                              *int
+	memory, most                        *int
 	keep                                func() cacheBounds
 	json                                *bool
 }
@@ -168,7 +169,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return err
 	}
 	a.keep = o.keep()
-	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, TokenStates: *o.states}
+	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}

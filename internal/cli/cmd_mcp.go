@@ -31,6 +31,7 @@ Clients are told of it by its command line. Many take this:
 		f.group("Flags")
 		o := mcpOptions{
 			readOnly: f.bool("read-only", "leave out the tool that stores documents"),
+			most:     memoryFlag(f),
 			second:   declareRerank(f),
 			create:   f.bool("create", "make the database if there is none"),
 		}
@@ -40,6 +41,7 @@ Clients are told of it by its command line. Many take this:
 
 type mcpOptions struct {
 	readOnly, create *bool
+	most             *int
 	second           rerankFlags
 }
 
@@ -50,6 +52,10 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 	case *o.readOnly && *o.create:
 		return hinted(usagef("--read-only with --create: a new database would stay empty"), "leave one of them out")
 	}
+	opt := engine.Options{MustExist: !*o.create, ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most}
+	if err := opt.Validate(); err != nil {
+		return &usageError{msg: err.Error()}
+	}
 	dir, err := a.needDB()
 	if err != nil {
 		return err
@@ -59,7 +65,7 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSecond()) }()
-	db, err := a.openDB(ctx, dir, engine.Options{MustExist: !*o.create, ReadOnly: *o.readOnly})
+	db, err := a.openDB(ctx, dir, opt)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ fit again. Backups of the database go into new files from then on.`,
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
 			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
 			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
+			most:    memoryFlag(f),
 			keep:    cacheFlags(f),
 			json:    f.bool("json", "print the result as JSON"),
 		}
@@ -47,10 +48,10 @@ fit again. Backups of the database go into new files from then on.`,
 }
 
 type reembedOptions struct {
-	discard, json          *bool
-	chunk, overlap, memory *int
-	kind                   *string
-	keep                   func() cacheBounds
+	discard, json                *bool
+	chunk, overlap, memory, most *int
+	kind                         *string
+	keep                         func() cacheBounds
 }
 
 // reembedSummary is what reembed --json prints.
@@ -95,7 +96,7 @@ func (o reembedOptions) run(ctx context.Context, a *app, args []string) (err err
 	if a.model == "" {
 		return hinted(usagef("no model to change to"), "name it with --model; `lexsem setup --list` lists the models")
 	}
-	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, MemoryMiB: *o.memory, AcceptModel: a.acceptModel, Logger: a.warnings()}
+	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: a.warnings()}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}

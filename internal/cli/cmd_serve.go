@@ -59,6 +59,7 @@ Each request is a line of the log on standard error; texts of queries are not in
 			second:   declareRerank(f),
 			queries:  f.bool("log-queries", "texts of queries are in the log"),
 			logs:     f.str("log-format", "text", "`FORMAT`of the log: text or json"),
+			most:     memoryFlag(f),
 			many:     f.int("concurrency", 0, "requests worked on at a time; default four a processor"),
 			timeout:  f.str("timeout", "1m", "`TIME`after which a request that reads is given up"),
 			drain:    f.str("drain", "30s", "`TIME`that running requests have to end once the server is told to"),
@@ -70,7 +71,7 @@ Each request is a line of the log on standard error; texts of queries are not in
 type serveOptions struct {
 	addr, keys, hosts, origins, cert, key, logs, timeout, drain *string
 	insecure, readOnly, queries                                 *bool
-	many                                                        *int
+	many, most                                                  *int
 	second                                                      rerankFlags
 }
 
@@ -115,6 +116,9 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if len(args) > 0 {
 		return hinted(usagef("serve takes no arguments, got %q", args[0]), "name the database with --db")
 	}
+	if err := (engine.Options{MaxMemoryMiB: *o.most}).Validate(); err != nil {
+		return &usageError{msg: err.Error()}
+	}
 	h, err := o.server(a)
 	if err != nil {
 		return err
@@ -142,7 +146,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 			err = errors.Join(err, e)
 		}
 	}()
-	db, err := a.openDB(ctx, dir, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, Logger: h.Logger})
+	db, err := a.openDB(ctx, dir, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, Logger: h.Logger})
 	if err != nil {
 		return err
 	}
@@ -154,7 +158,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	}
 	enc := db.encoder()
 	h.Encoder = enc
-	each := engine.Options{ReadOnly: *o.readOnly, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
+	each := engine.Options{ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
 	if second != nil {
 		each.RerankDepth = *o.second.depth
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -108,6 +109,13 @@ func writeStats(w io.Writer, s statsSummary) {
 	m := s.Memory
 	row("memory", "%s vectors, %s codes, %s graph and tables, %s words, %s metadata, %s rlr, %s local bridges", bytesOf(m.Vectors), bytesOf(m.Codes),
 		bytesOf(m.Graph), bytesOf(m.Words), bytesOf(m.Columns), bytesOf(m.RLR), bytesOf(m.Local))
+	if s.MaxMemory > 0 {
+		without := ""
+		if len(s.Foregone) > 0 {
+			without = "; without " + strings.Join(s.Foregone, " and ")
+		}
+		row("", "at most %s beside the vectors%s", bytesOf(s.MaxMemory), without)
+	}
 	if k := s.TokenStates; k.Chunks > 0 || k.Mode != engine.TokenStatesOff {
 		more := ""
 		if k.Note != "" {

@@ -165,6 +165,9 @@ func hintOf(err error) string {
 	case exitUnavailable:
 		return "`lexsem setup` fetches what is missing; `lexsem doctor` shows what was looked for"
 	}
+	if errors.Is(err, engine.ErrMemory) {
+		return "raise --max-memory, or delete documents; `lexsem stats` says what takes the memory"
+	}
 	if errors.Is(err, engine.ErrNotFitted) {
 		return "`lexsem fit --db DIR` fits it"
 	}

@@ -37,7 +37,8 @@ func init() {
 			figures = append(figures,
 				limit("12.open.closed", "seconds to open as closed", 0.15),
 				limit("12.open.behind", "seconds to open a thousand documents behind", 0.4),
-				limit("12.bytes", "bytes a vector beside the floats, words and caches included", 384+500),
+				limit("12.bytes.vectors", "bytes a document of codes, graph and RLR", 384+500),
+				limit("12.bytes.words", "bytes of words and columns over those of the documents as JSON", 1),
 				limit("12.collapse", "seconds of 10,000 hits over 7,000 near-duplicates, collapsed", 0.5),
 				limit("12.close.add", "seconds of Close during an Add of 20,000", 1),
 				limit("12.close.fit", "seconds of Close during a Fit", 1),
@@ -77,7 +78,8 @@ type engineReport struct {
 	RSS      *float64            `json:"rss_mb"`
 	Ingested *float64            `json:"rss_after_ingest_mb"`
 	Peak     *float64            `json:"rss_peak_mb"`
-	Bytes    *float64            `json:"bytes_per_vector"`
+	Parts    map[string]float64  `json:"memory_per_document"`
+	JSON     float64             `json:"json_per_document"`
 	Product  float64             `json:"product_ms"`
 }
 
@@ -165,7 +167,10 @@ func large12(dim int) measure {
 		if dim == 384 {
 			v.set("12.open.closed", r.Open)
 			v.set("12.open.behind", r.Behind)
-			v.set("12.bytes", r.Bytes)
+			if m := r.Parts; m != nil {
+				v["12.bytes.vectors"] = m["codes"] + m["graph"] + m["rlr"]
+				v["12.bytes.words"] = (m["words"] + m["columns"]) / r.JSON
+			}
 			v.set("12.collapse", r.Collapse)
 			v.set("12.close.add", r.Close["during_add"])
 			v.set("12.close.fit", r.Close["during_fit"])

@@ -144,9 +144,12 @@ func (c *Columns) Bytes() int64 {
 	return n
 }
 
+// Dead is the number of documents that were removed and still take memory.
+func (c *Columns) Dead() int { return c.dead.Len() + c.carried }
+
 // Wasteful says that Compacted would take half of the memory or less.
 func (c *Columns) Wasteful() bool {
-	waste := c.dead.Len() + c.carried
+	waste := c.Dead()
 	return waste > 1024 && waste > c.Len()
 }
 

@@ -43,6 +43,9 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (_ ui
 	if err != nil { // the store was closed under the engine
 		return seq, fmt.Errorf("stored as commit %d, but not searchable before the database is opened again: %w", seq, err)
 	}
+	if len(df.added) > 0 {
+		d.refused.Store(false)
+	}
 	next.Seq, next.View, next.views = seq, view, share(view)
 	d.pending += len(changes)
 	for _, b := range d.backlogs {
@@ -113,7 +116,13 @@ func (d *DB) prepare(ctx context.Context, changes []Change) (*State, diff, error
 	if err != nil {
 		return nil, df, err
 	}
+	if err := d.foresee(d.now, len(df.added)); err != nil {
+		return nil, df, err
+	}
 	next, err := d.apply(ctx, d.now, df, everything|bridges)
+	if err == nil {
+		err = d.room(next, len(df.added))
+	}
 	if err != nil {
 		d.undo(df)
 		return nil, df, err

@@ -26,6 +26,7 @@ type Options struct {
 	Analyzer   *text.Analyzer
 	Lambda     float64              // of RLR
 	Local      bool                 // local bridges from the start
+	MaxBytes   int64                // most that is kept in memory beside the float32 vectors; 0 for no bound
 	CheckCodes func([]byte) error   // what is wrong with codes of token states; nil for no checks
 	TokenTail  int64                // bytes of token states that may lie in memory, 0 for the default
 	Bridges    func(s *State) error // fills in the fitted bridges of the first state
@@ -59,7 +60,9 @@ type DB struct {
 	localBacklog  backlog       // of the local bridges; guarded by turn
 	committed     moment        // the last commit
 	localWanted   atomic.Bool   // local bridges are asked for
+	localEach     atomic.Int64  // bytes a chunk that the last ones took
 	compactWanted atomic.Bool   // Compact is asked for
+	refused       atomic.Bool   // documents were, for their memory, since some were last stored
 	damaged       atomic.Uint32 // parts that searches found damaged
 	lost          atomic.Bool   // a vector was asked for that is absent or damaged
 	searching     atomic.Int64  // searches in progress

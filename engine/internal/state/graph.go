@@ -16,10 +16,15 @@ const handful = 512
 // bulk load to end.
 const graphWaits = 4
 
+// graphDue says whether a corpus has outgrown the exact index.
+func (d *DB) graphDue(s *State) bool {
+	return d.o.Index == "" && s.Vectors.Kind == index.KindFlatInt8 && s.Chunks() > d.o.GraphAbove
+}
+
 // growGraph replaces the exact index by a graph once the corpus has outgrown it. A bulk
 // load goes on into the exact index, which takes documents several times as fast.
 func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
-	if d.o.Index != "" || d.o.ReadOnly || s.Vectors.Kind != index.KindFlatInt8 || s.Chunks() <= d.o.GraphAbove {
+	if d.o.ReadOnly || !d.graphDue(s) || !d.holdsGraph(s) {
 		return false, nil
 	}
 	m := &d.maintainer

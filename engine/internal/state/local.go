@@ -21,11 +21,18 @@ func (d *DB) WantLocal() {
 }
 
 // followLocal builds the local bridges that somebody asked for, and brings them to
-// the present state. Where that fails it gives them up, as they would fall behind
+// the present state, as long as they have room. Where that fails it gives them up, as they would fall behind
 // without end; the next try builds them anew.
 func (d *DB) followLocal(ctx context.Context, s *State) (worked bool, err error) {
 	if !d.localWanted.Load() {
 		return false, nil
+	}
+	d.noteLocal(s)
+	if !d.holdsLocal(s) {
+		if s.Local == nil {
+			return false, nil
+		}
+		return true, d.giveUpLocal()
 	}
 	done := false
 	defer func() {

@@ -112,15 +112,16 @@ func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums,
 // compactable is a part that leaves what is gone in its memory for a while.
 type compactable[P any] interface {
 	Wasteful() bool
+	Dead() int // documents that are gone and were not left out yet
 	Compacted(ctx context.Context) (P, error)
 	Rebase(base, fresh P) (P, error)
 }
 
 // compactPart makes a part anew without what is gone, beside commits, and brings it to
-// the newest state.
+// the newest state, where that is much or documents were refused for their memory.
 func compactPart[P compactable[P]](ctx context.Context, d *DB, s *State, name string, part func(s *State) *P) (bool, error) {
 	base := *part(s)
-	if !base.Wasteful() {
+	if !base.Wasteful() && (base.Dead() == 0 || !d.refused.Load()) {
 		return false, nil
 	}
 	d.maintainer.report(name, 0, 0)

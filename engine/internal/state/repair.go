@@ -162,18 +162,3 @@ func (d *DB) Verify(ctx context.Context, s *State, progress func(stage string, d
 	}
 	return proof, d.prove(ctx, s, &proof, progress)
 }
-
-// Memory is what a state keeps in memory, in bytes.
-type Memory struct{ Vectors, Codes, Graph, Words, Columns, RLR, Local, Tokens int64 }
-
-// Memory sums up the parts.
-func (s *State) Memory() Memory {
-	x := s.Vectors.Bytes()
-	m := Memory{Vectors: x.Vectors, Codes: x.Codes, Graph: x.Graph + x.Tables, Words: s.Words.Bytes(), Columns: s.Columns.Bytes(), RLR: s.Sums.Bytes().Total()}
-	if s.Local != nil {
-		m.Local = s.Local.Bytes().Total()
-	}
-	mapped, memory := s.Tokens.Bytes()
-	m.Tokens = mapped + memory
-	return m
-}
