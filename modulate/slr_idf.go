@@ -25,10 +25,10 @@ type rarity struct{ sums *Sums }
 func (r rarity) Weigh(dst Lexical, in Input) Lexical {
 	at := len(dst.IDs)
 	dst.IDs = in.Tokens.Lexical(dst.IDs)
-	s := r.sums
-	most := idf(s.n, 0)
+	n := r.sums.Len()
+	most := IDF(n, 0)
 	for _, t := range dst.IDs[at:] {
-		dst.Weights = append(dst.Weights, float32(math.Log1p(idf(s.n, s.DF(t))/most)))
+		dst.Weights = append(dst.Weights, float32(math.Log1p(IDF(n, r.sums.DF(t))/most)))
 	}
 	return dst
 }

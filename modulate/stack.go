@@ -108,9 +108,9 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	if p.RLR.Alpha == 0 && s.Has(Whiten.Name) {
 		p.RLR.Alpha = alphaBesideWhiten
 	}
-	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil && o.Lambda != p.Sums.lambda &&
+	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil &&
 		(s.Has(RLR.Name) || s.Has(Whiten.Name)) { // one factor for all parts
-		if p.Sums, err = p.Sums.settled(context.Background(), o.Lambda); err != nil {
+		if p.Sums, err = p.Sums.WithRidge(context.Background(), o.Lambda); err != nil {
 			return nil, err
 		}
 	}

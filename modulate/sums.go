@@ -100,13 +100,12 @@ func key(id uint64) uint64 { return id<<20 | id>>44 }
 
 // NewSums returns the sums of an empty corpus of vectors of length dim over a
 // vocabulary of vocab tokens, or over one that grows with the tokens of what is
-// added where vocab is 0, with the ridge lambda (RLROptions.Lambda, 0 for
-// its default). vectors returns the vector [dim] of a passage by its id; it must
-// know a passage from before it is added until no Sums in use contain it any
-// more, and be safe for concurrent use. An impossible shape or ridge is an
-// ErrOptions.
+// added where vocab is 0, with the ridge lambda (Ridge). vectors returns the
+// vector [dim] of a passage by its id; it must know a passage from before it is
+// added until no Sums in use contain it any more, and be safe for concurrent use.
+// An impossible shape or ridge is an ErrOptions.
 func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) (*Sums, error) {
-	o, err := RLROptions{Lambda: lambda}.withDefaults()
+	lambda, err := Ridge(lambda)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +113,7 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 		return nil, fmt.Errorf("%w: sums of dimension %d over %d tokens", ErrOptions, dim, vocab)
 	}
 	s := &Sums{
-		dim: dim, vocab: vocab, lambda: o.Lambda, vectors: vectors, rowFrom: dim * dim * 2 / 3, history: &history{},
+		dim: dim, vocab: vocab, lambda: lambda, vectors: vectors, rowFrom: dim * dim * 2 / 3, history: &history{},
 		total: make([]float64, dim), frozen: &frozen{}, exact: true,
 	}
 	e := s.tokens.Edit()
@@ -158,18 +157,6 @@ func SumsOf(ctx context.Context, dim, vocab, n int, vector func(i int) []float32
 		return nil, err
 	}
 	return s.settled(ctx, s.lambda)
-}
-
-// settled returns s with a factor of s itself and a certain ridge.
-func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
-	c := *s
-	c.lambda = lambda
-	f, err := c.Factor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c.factor, c.inverse, c.exact = f, f.inverse, true
-	return &c, nil
 }
 
 // Dim is d.
@@ -374,6 +361,3 @@ func (s *Sums) Staleness() (changes, passages int) {
 	}
 	return int(s.gen - s.factor.gen), s.n
 }
-
-// ready reports whether there is an inverse of this corpus, if only an old one.
-func (s *Sums) ready() bool { return s.exact || s.factor.n > 0 }
