@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // BenchmarkSumsQuery measures rlr over sums that were changed since their factor.
@@ -11,7 +13,7 @@ func BenchmarkSumsQuery(b *testing.B) {
 	const vocab, n = 30522, 4000
 	for _, d := range []int{384, 768, 1536, 3072} {
 		all := append(texts(d, vocab, n), texts(d, vocab, 1000)...)
-		s, err := SumsOf(b.Context(), d, vocab, n,
+		s, err := ridge.SumsOf(b.Context(), d, vocab, n,
 			func(i int) []float32 { return all[i].x },
 			func(i int) ([]int32, error) { return all[i].tokens, nil })
 		if err != nil {
@@ -92,4 +94,24 @@ func BenchmarkModulate(b *testing.B) {
 			}
 		})
 	}
+}
+
+// zipf draws n distinct-ish token ids with the frequencies of text.
+func zipf(r *rand.Rand, vocab, n int) []int32 {
+	z := rand.NewZipf(r, 1.1, 3, uint64(vocab-1))
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(z.Uint64())
+	}
+	return ids
+}
+
+// texts are passages of about 60 distinct tokens.
+func texts(d, vocab, n int) []passage {
+	r := rand.New(rand.NewPCG(1, 1))
+	ps := make([]passage, n)
+	for i := range ps {
+		ps[i] = passage{x: unit(r, d), tokens: zipf(r, vocab, 100)}
+	}
+	return ps
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // The contextual lexical representation (Eq. 7) weighs every token of the
@@ -92,7 +93,7 @@ func mlm(name, summary string, softmax bool) Variant {
 }
 
 type ownHead struct {
-	sums    *Sums
+	sums    *ridge.Sums
 	softmax bool
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Head is a linear layer from a vector to scores of tokens, a_t = U_t·x + b_t:
@@ -94,8 +95,8 @@ type HeadOptions struct {
 // SLR's log 2. Without any row it is an ErrNotFitted. Cost O(rows·d²),
 // that of summing their vectors, and of a factor where the sums have not this
 // ridge or are stale.
-func NewHead(s *Sums, o HeadOptions) (*Head, error) {
-	lambda, err := Ridge(o.Lambda)
+func NewHead(s *ridge.Sums, o HeadOptions) (*Head, error) {
+	lambda, err := ridge.Lambda(o.Lambda)
 	if err != nil {
 		return nil, fmt.Errorf("head: %w", err)
 	}

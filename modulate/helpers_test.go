@@ -8,6 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 func unit(r *rand.Rand, d int) []float32 {
@@ -82,7 +83,7 @@ func filled(t *testing.T, r *rand.Rand, d, vocab int, size float64) *Projection 
 
 // corpusSums are sums over n random passages whose vectors lean towards the
 // directions of their tokens, so that there is something to regress.
-func corpusSums(r *rand.Rand, d, vocab, n int) (*Sums, []passage) {
+func corpusSums(r *rand.Rand, d, vocab, n int) (*ridge.Sums, []passage) {
 	all := make([]passage, n)
 	for i := range all {
 		all[i] = randomPassage(r, d, vocab)
@@ -91,11 +92,11 @@ func corpusSums(r *rand.Rand, d, vocab, n int) (*Sums, []passage) {
 }
 
 // emptySums are the sums of no passage.
-func emptySums(d, vocab int) *Sums { return sumsOver(d, vocab) }
+func emptySums(d, vocab int) *ridge.Sums { return sumsOver(d, vocab) }
 
 // sumsOver are the sums of some passages.
-func sumsOver(d, vocab int, all ...passage) *Sums {
-	s, err := SumsOf(context.Background(), d, vocab, len(all),
+func sumsOver(d, vocab int, all ...passage) *ridge.Sums {
+	s, err := ridge.SumsOf(context.Background(), d, vocab, len(all),
 		func(i int) []float32 { return all[i].x },
 		func(i int) ([]int32, error) { return all[i].tokens, nil })
 	if err != nil {
@@ -105,7 +106,6 @@ func sumsOver(d, vocab int, all ...passage) *Sums {
 }
 
 type passage struct {
-	id     uint64
 	x      []float32
 	tokens []int32
 }

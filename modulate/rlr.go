@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // RLR is the regressed lexical representation, a closed form that goes
@@ -52,7 +53,7 @@ func (o RLROptions) withDefaults() (RLROptions, error) {
 		return o, fmt.Errorf("%w: rlr with alpha %v; it is in (0, 1000]", ErrOptions, o.Alpha)
 	}
 	var err error
-	if o.Lambda, err = Ridge(o.Lambda); err != nil {
+	if o.Lambda, err = ridge.Lambda(o.Lambda); err != nil {
 		return o, fmt.Errorf("rlr: %w", err)
 	}
 	return o, nil
@@ -60,14 +61,14 @@ func (o RLROptions) withDefaults() (RLROptions, error) {
 
 // Regression is the additive part of RLR over Sums.
 type Regression struct {
-	sums    *Sums
+	sums    *ridge.Sums
 	options RLROptions
 }
 
 // NewRLR returns the additive part over sums. It costs nothing, unless the ridge
 // is not that of the sums: then it makes a factor (Sums.WithRidge). Options
 // outside their range are an ErrOptions.
-func NewRLR(sums *Sums, o RLROptions) (*Regression, error) {
+func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

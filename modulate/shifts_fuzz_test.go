@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Over sums from a file that was made to harm, with checksums that are right, queries
@@ -66,7 +67,7 @@ func FuzzShiftsOverSums(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := OpenSums(d, vocab, 0, vectors, changed)
+		s, err := ridge.OpenSums(d, vocab, 0, vectors, changed)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatal(err)

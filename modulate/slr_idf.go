@@ -1,6 +1,10 @@
 package modulate
 
-import "math"
+import (
+	"math"
+
+	"github.com/lexsem/lexsem/modulate/ridge"
+)
 
 // SLRIDF is SLR (Eq. 5) with the indicator weighted by how much the token
 // tells about a passage of the corpus:
@@ -20,7 +24,7 @@ var SLRIDF = register(Variant{
 	Weigh:     func(p Parts) (Weigher, error) { return rarity{p.Sums}, nil },
 })
 
-type rarity struct{ sums *Sums }
+type rarity struct{ sums *ridge.Sums }
 
 func (r rarity) Weigh(dst Lexical, in Input) Lexical {
 	at := len(dst.IDs)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Stack is a set of variants applied together.
@@ -130,7 +131,7 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 // Parts are what stacks are made of; a stack reads only what it needs.
 type Parts struct {
 	// Sums are the corpus sums that RLR reads.
-	Sums *Sums
+	Sums *ridge.Sums
 	// RLR are the options of RLR. The zero value means those that Weights were
 	// fitted with, else the defaults.
 	RLR RLROptions

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Whiten moves a query along its whitened self, a closed form that goes beyond
@@ -44,7 +45,7 @@ const whitenLength = 0.5
 // share of the length of the sum.
 const alphaBesideWhiten = 0.7
 
-type whitening struct{ sums *Sums }
+type whitening struct{ sums *ridge.Sums }
 
 // AddShift implements Shifter. There is no shift for a query without a token of
 // weight, of an empty corpus or one without a factor, or where q is the mean. Cost

@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"errors"
@@ -271,15 +271,15 @@ func TestRegressEqualsItsDefinition(t *testing.T) {
 	}
 }
 
-func TestRidge(t *testing.T) {
+func TestLambda(t *testing.T) {
 	for in, want := range map[float64]float64{0: 1, 1e-6: 1e-6, 0.3: 0.3, 1e9: 1e9} {
-		if got, err := Ridge(in); got != want || err != nil {
+		if got, err := Lambda(in); got != want || err != nil {
 			t.Errorf("%g became %g, %v", in, got, err)
 		}
 	}
 	g := randomCorpus(rand.New(rand.NewPCG(3, 6)), 6, 10, 9)
 	for _, in := range []float64{-1, 9e-7, 2e9, math.NaN(), math.Inf(1)} {
-		if _, err := Ridge(in); !errors.Is(err, ErrOptions) {
+		if _, err := Lambda(in); !errors.Is(err, ErrOptions) {
 			t.Errorf("%g: %v", in, err)
 		}
 		if s, err := g.WithRidge(t.Context(), in); s != nil || !errors.Is(err, ErrOptions) {

@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"bytes"
@@ -95,7 +95,7 @@ func TestSumsSnapshot(t *testing.T) {
 			t.Fatal(h.Err())
 		}
 	}
-	if s, err := opened(emptySums(4, 9), saved(t, emptySums(4, 9))); err != nil || s.Len() != 0 || s.Verify(t.Context()) != nil {
+	if s, err := opened(newGrowing(4, 9).Sums, saved(t, newGrowing(4, 9).Sums)); err != nil || s.Len() != 0 || s.Verify(t.Context()) != nil {
 		t.Fatalf("no passage: %v", err)
 	}
 }

@@ -1,16 +1,45 @@
-package modulate
+// Package ridge keeps what closed forms know of a corpus, and follows its changes:
+// how many passages have each token and the sum of their vectors, the mean of all
+// vectors, and the inverse of their scatter. With X the centred vectors x − μ, a row a
+// passage, B the 0/1 matrix of which passage has which token and λ a ridge, these are
+// the parts of the ridge regression
+//
+//	(XᵀX + λI)⁻¹ XᵀB
+//
+// of tokens on vectors, which is never formed. Sums.Solve multiplies by the first
+// factor, Sums.CrossScatter by the second, Sums.Regress gives columns of the product.
+package ridge
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/internal/cow"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Errors of this package, to be tested with errors.Is.
+var (
+	// ErrOptions answers an option or a shape outside its range.
+	ErrOptions = errors.New("bad option")
+	// ErrPassage answers a passage that the sums cannot take in or out.
+	ErrPassage = errors.New("bad passage")
+	// ErrCorrupt answers sums that are damaged, or a file that holds none.
+	ErrCorrupt = errors.New("damaged file")
+	// ErrNoFactor answers Solve where no factor of these sums was ever made.
+	ErrNoFactor = errors.New("no factor yet")
+)
+
+// Bounds of a shape.
+const (
+	maxDim   = 1 << 16
+	maxVocab = math.MaxInt32
 )
 
 // Sums are what the closed-form bridges know of a corpus: the number of passages
@@ -100,12 +129,12 @@ func key(id uint64) uint64 { return id<<20 | id>>44 }
 
 // NewSums returns the sums of an empty corpus of vectors of length dim over a
 // vocabulary of vocab tokens, or over one that grows with the tokens of what is
-// added where vocab is 0, with the ridge lambda (Ridge). vectors returns the
+// added where vocab is 0, with the ridge lambda (Lambda). vectors returns the
 // vector [dim] of a passage by its id; it must know a passage from before it is
 // added until no Sums in use contain it any more, and be safe for concurrent use.
 // An impossible shape or ridge is an ErrOptions.
 func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) (*Sums, error) {
-	lambda, err := Ridge(lambda)
+	lambda, err := Lambda(lambda)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"context"
@@ -11,6 +11,52 @@ import (
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
+
+func unit(r *rand.Rand, d int) []float32 {
+	x := make([]float32, d)
+	for !vec.Normalize(x) {
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+	}
+	return x
+}
+
+type passage struct {
+	id     uint64
+	x      []float32
+	tokens []int32
+}
+
+func randomPassage(r *rand.Rand, d, vocab int) passage {
+	p := passage{tokens: randomIDs(r, vocab, 5+r.IntN(20))}
+	p.x = unit(r, d)
+	for _, t := range p.tokens {
+		vec.Axpy(p.x, 0.3, unit(rand.New(rand.NewPCG(uint64(t), 9)), d))
+	}
+	vec.Normalize(p.x)
+	return p
+}
+
+func same(a, b []float32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func maxDiff(a, b []float32) float64 {
+	var m float64
+	for i := range a {
+		m = max(m, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return m
+}
 
 // growing is a corpus that changes, and its present sums.
 type growing struct {

@@ -1,11 +1,11 @@
-package modulate
+package ridge
 
 import (
 	"fmt"
 	"testing"
 )
 
-func BenchmarkSumsEdit(b *testing.B) {
+func BenchmarkEdit(b *testing.B) {
 	const vocab, n = 30522, 20_000
 	for _, d := range []int{384, 1536} {
 		ps := texts(d, vocab, n)

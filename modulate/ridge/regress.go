@@ -1,24 +1,19 @@
-package modulate
+package ridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// What regressions over a corpus are made of. X are the centred vectors x − μ, a
-// row a passage, B is the 0/1 matrix of which passage has which token, and
-// A = XᵀX + λI. Column t of the cross-scatter XᵀB is s_t − df_t·μ.
+// What regressions over a corpus are made of. X and B are those of the package's
+// text, A = XᵀX + λI. Column t of the cross-scatter XᵀB is s_t − df_t·μ.
 
-// ErrNoFactor answers Solve where no factor of these sums was ever made.
-var ErrNoFactor = errors.New("no factor yet")
-
-// Ridge returns the ridge λ that lambda stands for: itself, or 1 for 0. One outside
+// Lambda returns the ridge λ that lambda stands for: itself, or 1 for 0. One outside
 // [1e-6, 1e9] is an ErrOptions.
-func Ridge(lambda float64) (float64, error) {
+func Lambda(lambda float64) (float64, error) {
 	if lambda == 0 {
 		lambda = 1
 	}
@@ -30,9 +25,9 @@ func Ridge(lambda float64) (float64, error) {
 
 // WithRidge returns Sums of the same passages with the ridge lambda, 0 for its
 // default: these very Sums where it is theirs, else others with a factor of their
-// own. Cost and errors as those of Factor; ErrOptions as of Ridge.
+// own. Cost and errors as those of Factor; ErrOptions as of Lambda.
 func (s *Sums) WithRidge(ctx context.Context, lambda float64) (*Sums, error) {
-	lambda, err := Ridge(lambda)
+	lambda, err := Lambda(lambda)
 	if err != nil {
 		return nil, err
 	}
