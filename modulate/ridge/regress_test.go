@@ -68,7 +68,7 @@ func TestCrossScatterEqualsItsDefinition(t *testing.T) {
 			for i := range got {
 				got[i] = 99 // what was there before counts for nothing
 			}
-			length, err := g.CrossScatter(nil, got, ids, weights)
+			length, err := g.CrossScatter(t.Context(), got, ids, weights)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,10 +187,10 @@ func TestSolve(t *testing.T) {
 			t.Errorf("another length: %v", err)
 		}
 	}
-	if _, err := s.CrossScatter(nil, make([]float64, d-1), nil, nil); !errors.Is(err, ErrOptions) {
+	if _, err := s.CrossScatter(t.Context(), make([]float64, d-1), nil, nil); !errors.Is(err, ErrOptions) {
 		t.Errorf("another length: %v", err)
 	}
-	if _, err := s.CrossScatter(nil, make([]float64, d), []int32{3}, nil); !errors.Is(err, ErrOptions) {
+	if _, err := s.CrossScatter(t.Context(), make([]float64, d), []int32{3}, nil); !errors.Is(err, ErrOptions) {
 		t.Errorf("a token without a weight: %v", err)
 	}
 	if s.Err() != nil {
