@@ -123,6 +123,23 @@ func TestCrossScatterWithoutDirection(t *testing.T) {
 		check("token outside the vocabulary", 20, -1)
 		g.remove(70)
 		check("all vectors equal after a delete", 7)
+
+		for range 10 {
+			g.add(passage{x: unit(r, d), tokens: []int32{8, 9}})
+		}
+		for i := range g.all { // 4 in every passage
+			g.all[i].tokens = append(slices.Clone(g.all[i].tokens), 4)
+		}
+		all := newGrowing(d, vocab)
+		all.rowFrom = rowFrom
+		all.add(g.all...)
+		without, with := make([]float64, d), make([]float64, d)
+		if length, err := all.CrossScatter(t.Context(), without, []int32{8}, []float64{1}); length == 0 || err != nil {
+			t.Fatalf("a length of %g, %v", length, err)
+		}
+		if _, err := all.CrossScatter(t.Context(), with, []int32{4, 8}, []float64{1, 1}); err != nil || !slices.Equal(with, without) {
+			t.Errorf("a token of every passage adds something: %v", err)
+		}
 	}
 }
 
@@ -197,6 +214,19 @@ func TestSolve(t *testing.T) {
 		t.Errorf("a mistake of the caller is damage: %v", s.Err())
 	}
 
+	for what, ask := range map[string]func(s *Sums) error{
+		"Solve":   func(s *Sums) error { return s.Solve(got, f) },
+		"Regress": func(s *Sums) error { _, _, err := s.Regress(t.Context(), []int32{3}); return err },
+	} {
+		damaged := *s
+		damaged.history = &history{}
+		damaged.inverse.check = func() error { return errors.New("a block is not what it was") }
+		damaged.inverse.packed = slices.Clone(damaged.factor.packed)
+		if err := ask(&damaged); !errors.Is(err, ErrCorrupt) || !errors.Is(damaged.Err(), ErrCorrupt) {
+			t.Errorf("%s with a damaged inverse: %v, and then %v", what, err, damaged.Err())
+		}
+	}
+
 	many := newGrowing(340, vocab) // too many passages at once for steps
 	var ps []passage
 	for range 400 {
@@ -230,6 +260,9 @@ func TestRegressEqualsItsDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := []int32{7, 5, 3, 11, vocab, -1}
+	if s, err = s.Compacted(t.Context()); err != nil { // in one piece tokens lie in tables, whose bounds count
+		t.Fatal(err)
+	}
 	u, b, err := s.Regress(t.Context(), ids)
 	if err != nil {
 		t.Fatal(err)
