@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/modulate/train"
 )
 
@@ -57,7 +58,7 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 			s.Report(Progress{Stage: "refit " + stack + ": its cached bridge cannot be read"})
 		}
 	}
-	var sums *modulate.Sums
+	var sums *ridge.Sums
 	if of.ReadsSums() {
 		if sums, err = s.corpusSums(ctx); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Progress reports long work. Done counts up to Total.
@@ -38,7 +39,7 @@ type Setting struct {
 	// Constants in place of shipped ones. They count where a system is prepared.
 	Constants Constants
 
-	sums   *modulate.Sums               // see corpusSums
+	sums   *ridge.Sums                  // see corpusSums
 	asked  *Setting                     // see teacher
 	others *Setting                     // see leftOut
 	words  *lexicon                     // see lexicon

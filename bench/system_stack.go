@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // stackSystem answers with the query vector modulated by a stack of variants.
@@ -106,11 +107,11 @@ func partsBytes(p modulate.Parts) int64 {
 }
 
 // corpusSums makes the sums over the corpus at the first call.
-func (s *Setting) corpusSums(ctx context.Context) (*modulate.Sums, error) {
+func (s *Setting) corpusSums(ctx context.Context) (*ridge.Sums, error) {
 	if s.sums != nil {
 		return s.sums, nil
 	}
-	sums, err := modulate.SumsOf(ctx, s.Encoder.Dim(), s.Encoder.VocabSize(), len(s.Passages),
+	sums, err := ridge.SumsOf(ctx, s.Encoder.Dim(), s.Encoder.VocabSize(), len(s.Passages),
 		func(i int) []float32 { return s.Passages[i].Dense },
 		func(i int) ([]int32, error) { return s.Passages[i].Tokens.Lexical(nil), nil })
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Tokens is late interaction (index/late): alone a scan of the token states of all passages, behind a
@@ -183,7 +184,7 @@ func (r oneLeg) candidates(ctx context.Context, questions []Question, depth int)
 type tokenScorer struct {
 	tokenOptions
 	codes  *tokenCodes
-	sums   *modulate.Sums
+	sums   *ridge.Sums
 	dim    int
 	vector func(dst []float32, q Question) []float32 // that moves the states of the query; nil where they are plain
 	scaler modulate.TokenScaler                      // that multiplies them

@@ -150,27 +150,22 @@ func pathGradient(q []float32, z []float64, p []float32) []float64 {
 // attribute implements shiftAttributor: with y = A⁻¹p, token t gives
 // α/‖l‖ · idf_t (s_t − df_t μ)·y.
 func (r *Regression) attribute(in Input, passage []float32, add func(id int32, share float64)) {
-	s := r.sums
-	if len(passage) != s.dim {
+	d := r.sums.Dim()
+	if len(passage) != d {
 		return
 	}
 	ids := in.Tokens.Lexical(nil)
-	g, f := make([]float64, s.dim), make([]float32, s.dim)
-	l, y := make([]float32, s.dim), make([]float32, s.dim)
-	room, err := s.direction(in.Ctx, g, ids)
-	var ss float64
-	for _, x := range g {
-		ss += x * x
-	}
-	size := math.Sqrt(ss)
-	if err != nil || !(size > room) || !s.ready() {
+	idf := r.weights(nil, ids)
+	g, f := make([]float64, d), make([]float32, d)
+	l, y := make([]float32, d), make([]float32, d)
+	size, err := r.sums.CrossScatter(in.Ctx, g, ids, idf)
+	if err != nil || size == 0 {
 		return // as in AddShift
 	}
 	for i, x := range g {
 		f[i] = float32(x / size)
 	}
-	if err := errors.Join(s.inverse.solve(l, f), s.inverse.solve(y, passage)); err != nil {
-		s.damaged(err)
+	if errors.Join(r.sums.Solve(l, f), r.sums.Solve(y, passage)) != nil { // Sums.Err tells
 		return
 	}
 	n := float64(vec.Norm(l))
@@ -178,8 +173,7 @@ func (r *Regression) attribute(in Input, passage []float32, add func(id int32, s
 		return
 	}
 	for i, id := range ids {
-		clear(g)
-		if _, err := s.direction(in.Ctx, g, ids[i:i+1]); err != nil {
+		if _, err := r.sums.CrossScatter(in.Ctx, g, ids[i:i+1], idf[i:i+1]); err != nil {
 			return
 		}
 		add(id, r.options.Alpha/n/size*dotMixed(g, y))

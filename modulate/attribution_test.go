@@ -79,10 +79,17 @@ func TestAttributionOfRLR(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := build(t, "rlr", Parts{Sums: sums}).(Attributor)
+	total := make([]float64, lawDim)
+	for _, p := range all {
+		for i, x := range p.x {
+			total[i] += float64(x)
+		}
+	}
+	n := float64(len(all))
 	a := mat.NewDense(lawDim, lawDim, nil)
 	for i := range lawDim {
 		for j := range lawDim {
-			x := -sums.total[i] * sums.total[j] / float64(sums.n)
+			x := -total[i] * total[j] / n
 			for _, p := range all {
 				x += float64(p.x[i]) * float64(p.x[j])
 			}
@@ -100,13 +107,13 @@ func TestAttributionOfRLR(t *testing.T) {
 		b := mat.NewVecDense(lawDim, nil)
 		df := float64(sums.DF(id))
 		for i := range lawDim {
-			x := -df * sums.total[i] / float64(sums.n)
+			x := -df * total[i] / n
 			for _, p := range all {
 				if slices.Contains(p.tokens, id) {
 					x += float64(p.x[i])
 				}
 			}
-			b.SetVec(i, idf(sums.n, sums.DF(id))*x)
+			b.SetVec(i, IDF(len(all), sums.DF(id))*x)
 		}
 		lt := mat.NewVecDense(lawDim, nil)
 		if err := lt.SolveVec(a, b); err != nil {

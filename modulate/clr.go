@@ -7,12 +7,13 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // The contextual lexical representation (Eq. 7) weighs every token of the
 // vocabulary by a head on top of the whole query, w_t = log(1 + f(head_t)), and
 // keeps the 64 largest weights. There are two heads. clr and clr-softmax have
-// the closed-form head of Sums.Head on the dense vector, as it was at the fit,
+// the closed-form head of NewHead on the dense vector, as it was at the fit,
 // for encoders that ship none; mlm and mlm-softmax have the encoder's own
 // masked-language-model head on the first token. And there are two forms: f is
 // ReLU, as in the released code of the paper, or a softmax over the vocabulary,
@@ -51,7 +52,7 @@ func clr(name, summary string, softmax bool) Variant {
 			}
 			return fittedHead{h, softmax}, nil
 		},
-		Start: func(_ int, _ float64, p Parts) (*Head, error) { return p.Sums.Head(clrHead) },
+		Start: func(_ int, _ float64, p Parts) (*Head, error) { return NewHead(p.Sums, clrHead) },
 	}
 }
 
@@ -92,7 +93,7 @@ func mlm(name, summary string, softmax bool) Variant {
 }
 
 type ownHead struct {
-	sums    *Sums
+	sums    *ridge.Sums
 	softmax bool
 }
 

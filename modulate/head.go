@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Head is a linear layer from a vector to scores of tokens, a_t = U_t·x + b_t:
@@ -84,8 +85,8 @@ type HeadOptions struct {
 	MaxRows int
 }
 
-// Head is the closed-form head, the ridge regression of token presence on the
-// passage vector:
+// NewHead returns the closed-form head, the ridge regression of token presence on
+// the passage vector (Sums.Regress):
 //
 //	a_t(x) = (x − μ)ᵀ A⁻¹ (s_t − df_t μ) + df_t/N
 //
@@ -94,59 +95,33 @@ type HeadOptions struct {
 // SLR's log 2. Without any row it is an ErrNotFitted. Cost O(rows·d²),
 // that of summing their vectors, and of a factor where the sums have not this
 // ridge or are stale.
-func (s *Sums) Head(o HeadOptions) (*Head, error) {
-	if o.Lambda == 0 {
-		o.Lambda = 1
+func NewHead(s *ridge.Sums, o HeadOptions) (*Head, error) {
+	lambda, err := ridge.Lambda(o.Lambda)
+	if err != nil {
+		return nil, fmt.Errorf("head: %w", err)
 	}
-	if !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.MinDF < 1 || !(o.MaxShare > 0 && o.MaxShare <= 1) || o.MaxRows < 0 {
-		return nil, fmt.Errorf("%w: %+v; lambda is in [1e-6, 1e9], the least df from 1, the largest share in (0, 1]", ErrOptions, o)
+	if o.MinDF < 1 || !(o.MaxShare > 0 && o.MaxShare <= 1) || o.MaxRows < 0 {
+		return nil, fmt.Errorf("%w: head with %+v; the least df is from 1, the largest share in (0, 1], rows from 0", ErrOptions, o)
 	}
 	h := &Head{}
 	for t := range s.VocabSize() {
-		if df := s.DF(int32(t)); df >= o.MinDF && float64(df) <= o.MaxShare*float64(s.n) {
+		if df := s.DF(int32(t)); df >= o.MinDF && float64(df) <= o.MaxShare*float64(s.Len()) {
 			h.Tokens = append(h.Tokens, int32(t))
 		}
 	}
 	if len(h.Tokens) == 0 {
-		return nil, fmt.Errorf("%w: no token stands in at least %d and at most %g of the %d passages; add passages", ErrNotFitted, o.MinDF, o.MaxShare, s.n)
+		return nil, fmt.Errorf("%w: no token stands in at least %d and at most %g of the %d passages; add passages", ErrNotFitted, o.MinDF, o.MaxShare, s.Len())
 	}
 	if o.MaxRows > 0 && len(h.Tokens) > o.MaxRows {
 		slices.SortStableFunc(h.Tokens, func(a, b int32) int { return cmp.Compare(s.DF(b), s.DF(a)) })
 		h.Tokens = h.Tokens[:o.MaxRows]
 		slices.Sort(h.Tokens)
 	}
-	if !s.exact || o.Lambda != s.lambda {
-		var err error
-		if s, err = s.settled(context.Background(), o.Lambda); err != nil {
-			return nil, err
-		}
+	if s, err = s.WithRidge(context.Background(), lambda); err != nil {
+		return nil, err
 	}
-	d, n := s.dim, len(h.Tokens)
-	a, err := s.inverse.matrix(d)
-	if err != nil {
-		return nil, s.damaged(err)
-	}
-	mean := make([]float32, d)
-	mu, sum := make([]float64, d), make([]float64, d)
-	for i, x := range s.total {
-		mu[i] = x / float64(s.n)
-		mean[i] = float32(mu[i])
-	}
-	g := make([]float32, n*d) // s_t − df_t·μ
-	for r, t := range h.Tokens {
-		df := float64(s.DF(t))
-		clear(sum)
-		if err := s.addSum(context.Background(), sum, 1, int(t), s.tokens.At(int(t))); err != nil {
-			return nil, err
-		}
-		for i, x := range sum {
-			g[r*d+i] = float32(x - df*mu[i])
-		}
-	}
-	h.U, h.B = make([]float32, n*d), make([]float32, n)
-	vec.MatMulNNParallel(h.U, g, a, n, d, d, 2)
-	for r, t := range h.Tokens {
-		h.B[r] = float32(float64(s.DF(t))/float64(s.n)) - vec.Dot(mean, h.U[r*d:(r+1)*d])
+	if h.U, h.B, err = s.Regress(context.Background(), h.Tokens); err != nil {
+		return nil, err
 	}
 	return h, nil
 }

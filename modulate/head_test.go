@@ -17,7 +17,7 @@ func TestHeadIsRidgeRegression(t *testing.T) {
 	const d, vocab, n, lambda = 8, 20, 40, 0.7
 	r := rand.New(rand.NewPCG(4, 4))
 	sums, all := corpusSums(r, d, vocab, n)
-	h, err := sums.Head(HeadOptions{Lambda: lambda, MinDF: 1, MaxShare: 1})
+	h, err := NewHead(sums, HeadOptions{Lambda: lambda, MinDF: 1, MaxShare: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestHeadIsRidgeRegression(t *testing.T) {
 func TestHeadOptions(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	sums, _ := corpusSums(r, 8, 40, 30)
-	h, err := sums.Head(HeadOptions{MinDF: 3, MaxShare: 0.4, MaxRows: 5})
+	h, err := NewHead(sums, HeadOptions{MinDF: 3, MaxShare: 0.4, MaxRows: 5})
 	if err != nil || h.Rows() != 5 || !slices.IsSorted(h.Tokens) {
 		t.Fatalf("%v, %+v", err, h)
 	}
@@ -82,11 +82,11 @@ func TestHeadOptions(t *testing.T) {
 		}
 	}
 	for _, o := range []HeadOptions{{MaxShare: 1}, {MinDF: 1}, {MinDF: 1, MaxShare: 2}, {MinDF: 1, MaxShare: 1, Lambda: -1}, {MinDF: 1, MaxShare: 1, MaxRows: -1}} {
-		if _, err := sums.Head(o); !errors.Is(err, ErrOptions) {
+		if _, err := NewHead(sums, o); !errors.Is(err, ErrOptions) {
 			t.Errorf("%+v: error %v", o, err)
 		}
 	}
-	if _, err := emptySums(8, 40).Head(HeadOptions{MinDF: 1, MaxShare: 1}); !errors.Is(err, ErrNotFitted) {
+	if _, err := NewHead(emptySums(8, 40), HeadOptions{MinDF: 1, MaxShare: 1}); !errors.Is(err, ErrNotFitted) {
 		t.Errorf("no passages: error %v", err)
 	}
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 func unit(r *rand.Rand, d int) []float32 {
@@ -84,110 +83,29 @@ func filled(t *testing.T, r *rand.Rand, d, vocab int, size float64) *Projection 
 
 // corpusSums are sums over n random passages whose vectors lean towards the
 // directions of their tokens, so that there is something to regress.
-func corpusSums(r *rand.Rand, d, vocab, n int) (*Sums, []passage) {
-	g := newGrowing(d, vocab)
-	for range n {
-		g.add(randomPassage(r, d, vocab))
+func corpusSums(r *rand.Rand, d, vocab, n int) (*ridge.Sums, []passage) {
+	all := make([]passage, n)
+	for i := range all {
+		all[i] = randomPassage(r, d, vocab)
 	}
-	return g.Sums, g.all
+	return sumsOver(d, vocab, all...), all
 }
 
 // emptySums are the sums of no passage.
-func emptySums(d, vocab int) *Sums { return newGrowing(d, vocab).Sums }
+func emptySums(d, vocab int) *ridge.Sums { return sumsOver(d, vocab) }
 
-// growing is a corpus that changes, and its present sums.
-type growing struct {
-	*Sums
-	all  []passage
-	next uint64
-	mu   sync.RWMutex
-	x    map[uint64][]float32
-}
-
-func newGrowing(d, vocab int) *growing {
-	g := &growing{x: map[uint64][]float32{}}
-	var err error
-	if g.Sums, err = NewSums(d, vocab, 0, g.vector); err != nil {
-		panic(err)
-	}
-	return g
-}
-
-func (g *growing) vector(id uint64) []float32 {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.x[id]
-}
-
-// take makes passages known without adding them to the sums.
-func (g *growing) take(ps []passage) (ids []uint64, xs [][]float32, tokens [][]int32) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i := range ps {
-		g.next++
-		ps[i].id = g.next | uint64(i%3)<<44 // as pieces of documents
-		g.x[ps[i].id] = ps[i].x
-		ids, xs, tokens = append(ids, ps[i].id), append(xs, ps[i].x), append(tokens, ps[i].tokens)
-	}
-	return ids, xs, tokens
-}
-
-func (g *growing) add(ps ...passage) {
-	e := g.Edit()
-	if err := e.AddAll(g.take(ps)); err != nil {
-		panic(err)
-	}
-	g.all = append(g.all, ps...)
-	g.done(e)
-}
-
-// remove takes out the passages at these places of all, the first first.
-func (g *growing) remove(places ...int) {
-	e := g.Edit()
-	for _, i := range places {
-		p := g.all[i]
-		if err := e.Remove(p.id, p.x, p.tokens); err != nil {
-			panic(err)
-		}
-		g.all = slices.Delete(slices.Clone(g.all), i, i+1)
-	}
-	g.done(e)
-}
-
-func (g *growing) done(e *Edit) {
-	s, err := e.Done()
-	if err != nil {
-		panic(err)
-	}
-	g.Sums = s
-}
-
-// settle puts a factor of the present passages under the sums.
-func (g *growing) settle(t testing.TB) {
-	t.Helper()
-	f, err := g.Factor(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.Sums, err = g.WithFactor(f); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fresh are sums made in one go of all passages.
-func fresh(t testing.TB, d, vocab int, all []passage) *Sums {
-	t.Helper()
-	s, err := SumsOf(context.Background(), d, vocab, len(all),
+// sumsOver are the sums of some passages.
+func sumsOver(d, vocab int, all ...passage) *ridge.Sums {
+	s, err := ridge.SumsOf(context.Background(), d, vocab, len(all),
 		func(i int) []float32 { return all[i].x },
 		func(i int) ([]int32, error) { return all[i].tokens, nil })
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return s
 }
 
 type passage struct {
-	id     uint64
 	x      []float32
 	tokens []int32
 }

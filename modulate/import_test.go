@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // sheet is a tensor of a file under test.
@@ -230,9 +231,9 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-func emptySums(t *testing.T, d, vocab int) *modulate.Sums {
+func emptySums(t *testing.T, d, vocab int) *ridge.Sums {
 	t.Helper()
-	s, err := modulate.NewSums(d, vocab, 0, func(uint64) []float32 { return nil })
+	s, err := ridge.NewSums(d, vocab, 0, func(uint64) []float32 { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 func TestSLRIDFWeights(t *testing.T) {
-	g := newGrowing(3, 20)
+	var all []passage
 	for i, ids := range [][]int32{{5, 7}, {5}, {5, 9}, {5}} {
-		g.add(passage{x: []float32{float32(i), 1, 0}, tokens: ids})
+		all = append(all, passage{x: []float32{float32(i), 1, 0}, tokens: ids})
 	}
-	w := rarity{g.Sums}.Weigh(Lexical{}, Input{Tokens: tokens(7, 5, 7, 11)})
+	w := rarity{sumsOver(3, 20, all...)}.Weigh(Lexical{}, Input{Tokens: tokens(7, 5, 7, 11)})
 	if !slices.Equal(w.IDs, []int32{7, 5, 11}) {
 		t.Fatalf("ids %v", w.IDs)
 	}

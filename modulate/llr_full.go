@@ -17,7 +17,7 @@ import (
 //
 // Scoring the whole vocabulary from every position would cost O(L·|V|·d). So
 // position j scores the 8 tokens nearest to its own, which is one of them:
-// nearest by the directions of the closed-form head (Sums.Head), which is also
+// nearest by the directions of the closed-form head (NewHead), which is also
 // what U starts from. The lists are fixed at the start of the fit.
 var LLRFull = register(Variant{
 	Name:    "llr-full",
@@ -37,7 +37,7 @@ var LLRFull = register(Variant{
 		return expansion{h, len(h.U) / h.Rows()}, nil
 	},
 	Start: func(_ int, length float64, p Parts) (*Head, error) {
-		h, err := p.Sums.Head(HeadOptions{MinDF: 1, MaxShare: 1})
+		h, err := NewHead(p.Sums, HeadOptions{MinDF: 1, MaxShare: 1})
 		if err != nil {
 			return nil, err
 		}

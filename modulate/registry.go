@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Errors of this package, to be tested with errors.Is.
@@ -18,14 +19,14 @@ var (
 	// are missing.
 	ErrNotFitted = errors.New("not fitted")
 	// ErrOptions answers an option outside its range.
-	ErrOptions = errors.New("bad option")
+	ErrOptions = ridge.ErrOptions
 	// ErrNoEncoder answers an import of a file that does not say which encoder
 	// it belongs to.
 	ErrNoEncoder = errors.New("bridge without an encoder")
-	// ErrPassage answers a passage that the corpus sums cannot take in or out.
-	ErrPassage = errors.New("bad passage")
+	// ErrPassage answers a passage that sums or local bridges cannot take in or out.
+	ErrPassage = ridge.ErrPassage
 	// ErrCorrupt answers a weights or sums file that is damaged, or is none.
-	ErrCorrupt = errors.New("damaged file")
+	ErrCorrupt = ridge.ErrCorrupt
 )
 
 // Kind says how a variant acts on the query vector; the laws it must obey

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // RLR is the regressed lexical representation, a closed form that goes
@@ -48,33 +49,32 @@ func (o RLROptions) withDefaults() (RLROptions, error) {
 	if o.Alpha == 0 {
 		o.Alpha = 0.5
 	}
-	if o.Lambda == 0 {
-		o.Lambda = 1
+	if !(o.Alpha > 0 && o.Alpha <= 1e3) {
+		return o, fmt.Errorf("%w: rlr with alpha %v; it is in (0, 1000]", ErrOptions, o.Alpha)
 	}
-	if !(o.Alpha > 0 && o.Alpha <= 1e3) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) {
-		return o, fmt.Errorf("%w: rlr with alpha %v and lambda %v; alpha is in (0, 1000], lambda in [1e-6, 1e9]", ErrOptions, o.Alpha, o.Lambda)
+	var err error
+	if o.Lambda, err = ridge.Lambda(o.Lambda); err != nil {
+		return o, fmt.Errorf("rlr: %w", err)
 	}
 	return o, nil
 }
 
 // Regression is the additive part of RLR over Sums.
 type Regression struct {
-	sums    *Sums
+	sums    *ridge.Sums
 	options RLROptions
 }
 
 // NewRLR returns the additive part over sums. It costs nothing, unless the ridge
-// is not that of the sums: then it makes a factor, as Sums.Factor does. Options
+// is not that of the sums: then it makes a factor (Sums.WithRidge). Options
 // outside their range are an ErrOptions.
-func NewRLR(sums *Sums, o RLROptions) (*Regression, error) {
+func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if o.Lambda != sums.lambda {
-		if sums, err = sums.settled(context.Background(), o.Lambda); err != nil {
-			return nil, err
-		}
+	if sums, err = sums.WithRidge(context.Background(), o.Lambda); err != nil {
+		return nil, err
 	}
 	return &Regression{sums, o}, nil
 }
@@ -82,55 +82,33 @@ func NewRLR(sums *Sums, o RLROptions) (*Regression, error) {
 // Options are the options in use, defaults filled in.
 func (r *Regression) Options() RLROptions { return r.options }
 
-// idf is the weight of a token that df of n passages contain, the one BM25
-// uses: ln(1 + (n − df + ½)/(df + ½)) > 0.
-func idf(n, df int) float64 {
-	return math.Log1p((float64(n-df) + 0.5) / (float64(df) + 0.5))
-}
-
-// noise bounds the rounding error of s_t − df_t·μ relative to its terms, where it
-// is summed in float64, and rowNoise where it is kept in float32, by rounding. A
-// sum below it has no direction. Vectors are known to float32 precision only,
-// 6e-8.
-const (
-	noise    = 1e-8
-	rowNoise = 1e-7
-)
-
 // AddShift adds α·l/‖l‖ to dst [d] and reports whether l has a direction: it
 // has none for tokens that no passage, or every passage, contains; where in.Ctx
 // ends first; where the sums are damaged (Sums.Err) or have no factor yet
 // (Sums.Staleness). Cost O(d²/2 + k·d) for k steps, and up to d²/6 for each token.
 // Safe for concurrent use.
 func (r *Regression) AddShift(dst []float32, in Input) bool {
-	s := r.sums
-	if len(dst) != s.dim || !s.ready() {
+	d := r.sums.Dim()
+	if len(dst) != d || !r.sums.Ready() {
 		return false
 	}
 	w := rlrScratches.Get().(*rlrScratch)
 	defer rlrScratches.Put(w)
-	w.g = zeroed(w.g, s.dim)
-	w.f = zeroed(w.f, s.dim)
-	w.l = zeroed(w.l, s.dim)
+	w.g = zeroed(w.g, d)
+	w.f = zeroed(w.f, d)
+	w.l = zeroed(w.l, d)
 	w.ids = in.Tokens.Lexical(w.ids[:0])
+	w.idf = r.weights(w.idf[:0], w.ids)
 
-	room, err := s.direction(in.Ctx, w.g, w.ids)
-	if err != nil {
+	size, err := r.sums.CrossScatter(in.Ctx, w.g, w.ids, w.idf)
+	if err != nil || size == 0 {
 		return false
 	}
-	var ss float64
-	for _, x := range w.g {
-		ss += x * x
-	}
-	if !(math.Sqrt(ss) > room) {
-		return false
-	}
-	f := 1 / math.Sqrt(ss)
+	f := 1 / size
 	for i, x := range w.g {
 		w.f[i] = float32(x * f)
 	}
-	if err := s.inverse.solve(w.l, w.f); err != nil {
-		s.damaged(err)
+	if err := r.sums.Solve(w.l, w.f); err != nil { // Sums.Err tells
 		return false
 	}
 	n := vec.Norm(w.l)
@@ -141,48 +119,25 @@ func (r *Regression) AddShift(dst []float32, in Input) bool {
 	return true
 }
 
-// direction adds Σ_t idf_t (s_t − df_t μ) to g and returns the length that
-// rounding alone can have given it.
-func (s *Sums) direction(ctx context.Context, g []float64, ids []int32) (room float64, err error) {
-	var mean float64
+// weights appends idf_t of each token to dst.
+func (r *Regression) weights(dst []float64, ids []int32) []float64 {
+	n := r.sums.Len()
 	for _, t := range ids {
-		p := s.tokens.At(int(t))
-		n := s.df(int(t), p)
-		if n <= 0 || n >= s.n { // a token of every passage says nothing: its term is exactly zero
-			continue
-		}
-		if ctx != nil && ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		df, w := float64(n), idf(s.n, n)
-		if err := s.addSum(ctx, g, w, int(t), p); err != nil {
-			return 0, err
-		}
-		mean += w * df / float64(s.n)
-		part := noise
-		if p.row != nil {
-			part = rowNoise * math.Sqrt(float64(p.row.rounds))
-		}
-		room += part * w * df
+		dst = append(dst, IDF(n, r.sums.DF(t)))
 	}
-	if mean != 0 {
-		for i, x := range s.total {
-			g[i] -= mean * x
-		}
-	}
-	return room, nil
+	return dst
 }
 
 // Modulate implements Modulator with RLR alone, as NewStack("rlr") does.
 func (r *Regression) Modulate(dst []float32, in Input) []float32 {
-	m := modulator{name: "rlr", dim: r.sums.dim, shift: []Shifter{r}}
+	m := modulator{name: "rlr", dim: r.sums.Dim(), shift: []Shifter{r}}
 	return m.Modulate(dst, in)
 }
 
 type rlrScratch struct {
-	g    []float64
-	f, l []float32
-	ids  []int32
+	g, idf []float64
+	f, l   []float32
+	ids    []int32
 }
 
 var rlrScratches = sync.Pool{New: func() any { return new(rlrScratch) }}

@@ -1,6 +1,10 @@
 package modulate
 
-import "math"
+import (
+	"math"
+
+	"github.com/lexsem/lexsem/modulate/ridge"
+)
 
 // SLRIDF is SLR (Eq. 5) with the indicator weighted by how much the token
 // tells about a passage of the corpus:
@@ -20,15 +24,15 @@ var SLRIDF = register(Variant{
 	Weigh:     func(p Parts) (Weigher, error) { return rarity{p.Sums}, nil },
 })
 
-type rarity struct{ sums *Sums }
+type rarity struct{ sums *ridge.Sums }
 
 func (r rarity) Weigh(dst Lexical, in Input) Lexical {
 	at := len(dst.IDs)
 	dst.IDs = in.Tokens.Lexical(dst.IDs)
-	s := r.sums
-	most := idf(s.n, 0)
+	n := r.sums.Len()
+	most := IDF(n, 0)
 	for _, t := range dst.IDs[at:] {
-		dst.Weights = append(dst.Weights, float32(math.Log1p(idf(s.n, s.DF(t))/most)))
+		dst.Weights = append(dst.Weights, float32(math.Log1p(IDF(n, r.sums.DF(t))/most)))
 	}
 	return dst
 }

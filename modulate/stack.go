@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Stack is a set of variants applied together.
@@ -108,9 +109,9 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	if p.RLR.Alpha == 0 && s.Has(Whiten.Name) {
 		p.RLR.Alpha = alphaBesideWhiten
 	}
-	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil && o.Lambda != p.Sums.lambda &&
+	if o, err := p.RLR.withDefaults(); err == nil && p.Sums != nil &&
 		(s.Has(RLR.Name) || s.Has(Whiten.Name)) { // one factor for all parts
-		if p.Sums, err = p.Sums.settled(context.Background(), o.Lambda); err != nil {
+		if p.Sums, err = p.Sums.WithRidge(context.Background(), o.Lambda); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +131,7 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 // Parts are what stacks are made of; a stack reads only what it needs.
 type Parts struct {
 	// Sums are the corpus sums that RLR reads.
-	Sums *Sums
+	Sums *ridge.Sums
 	// RLR are the options of RLR. The zero value means those that Weights were
 	// fitted with, else the defaults.
 	RLR RLROptions

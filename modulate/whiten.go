@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Whiten moves a query along its whitened self, a closed form that goes beyond
@@ -44,14 +45,14 @@ const whitenLength = 0.5
 // share of the length of the sum.
 const alphaBesideWhiten = 0.7
 
-type whitening struct{ sums *Sums }
+type whitening struct{ sums *ridge.Sums }
 
 // AddShift implements Shifter. There is no shift for a query without a token of
 // weight, of an empty corpus or one without a factor, or where q is the mean. Cost
 // O(L² + d²/2 + k·d) for k steps.
 func (w whitening) AddShift(dst []float32, in Input) bool {
-	s := w.sums
-	if len(dst) != s.dim || len(in.Dense) != s.dim {
+	d := w.sums.Dim()
+	if len(dst) != d {
 		return false
 	}
 	r := whitenScratches.Get().(*whitenScratch)
@@ -59,22 +60,9 @@ func (w whitening) AddShift(dst []float32, in Input) bool {
 	if r.ids = in.Tokens.Lexical(r.ids[:0]); len(r.ids) == 0 {
 		return false
 	}
-	r.c, r.u = zeroed(r.c, s.dim), zeroed(r.u, s.dim)
+	r.c, r.u = zeroed(r.c, d), zeroed(r.u, d)
 
-	if s.n == 0 || !s.ready() {
-		return false
-	}
-	var ss float64
-	for i, x := range in.Dense {
-		c := float64(x) - s.total[i]/float64(s.n)
-		r.c[i] = float32(c)
-		ss += c * c
-	}
-	if !(math.Sqrt(ss) > noise) {
-		return false
-	}
-	if err := s.inverse.solve(r.u, r.c); err != nil {
-		s.damaged(err)
+	if !w.sums.Centre(r.c, in.Dense) || w.sums.Solve(r.u, r.c) != nil { // Sums.Err tells
 		return false
 	}
 	n := vec.Norm(r.u)

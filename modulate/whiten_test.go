@@ -108,7 +108,7 @@ func TestWhitenServesUnseenPassages(t *testing.T) {
 		}
 		return x
 	}
-	sums := newGrowing(d, vocab)
+	var all []passage
 	var searched, queries [][]float32
 	for i := range 2 * n {
 		x, noise := draw(1), draw(0.5)
@@ -119,12 +119,12 @@ func TestWhitenServesUnseenPassages(t *testing.T) {
 		vec.Normalize(p)
 		vec.Normalize(q)
 		if i%2 == 0 {
-			sums.add(passage{x: p, tokens: []int32{int32(2 + r.IntN(vocab-2))}})
+			all = append(all, passage{x: p, tokens: []int32{int32(2 + r.IntN(vocab-2))}})
 			continue
 		}
 		searched, queries = append(searched, p), append(queries, q)
 	}
-	m := build(t, "whiten", Parts{Sums: sums.Sums})
+	m := build(t, "whiten", Parts{Sums: sumsOver(d, vocab, all...)})
 	found := func(modulate bool) (first int) {
 		for i, q := range queries {
 			if modulate {
@@ -157,12 +157,9 @@ func TestWhitenWithoutSums(t *testing.T) {
 		t.Errorf("a negative lambda: %v", err)
 	}
 	// The mean itself has no direction.
-	sums := newGrowing(3, 4)
-	for _, x := range [][]float32{{0.6, 0.8, 0}, {0.6, 0.8, 0}} {
-		sums.add(passage{x: x, tokens: []int32{2}})
-	}
+	mean := passage{x: []float32{0.6, 0.8, 0}, tokens: []int32{2}}
 	in := Input{Tokens: tokens(2), Dense: []float32{0.6, 0.8, 0}}
-	if got := build(t, "whiten", Parts{Sums: sums.Sums}).Modulate(nil, in); !same(got, in.Dense) {
+	if got := build(t, "whiten", Parts{Sums: sumsOver(3, 4, mean, mean)}).Modulate(nil, in); !same(got, in.Dense) {
 		t.Errorf("the mean became %v", got)
 	}
 }

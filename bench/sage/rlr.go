@@ -7,6 +7,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Modulated is the cosine of vectors that the closed-form bridge (RLR) has
@@ -28,7 +29,7 @@ var Modulated = Register(Similarity{
 				each = append(each, i)
 			}
 		}
-		sums, err := modulate.SumsOf(ctx, env.Encoder.Dim(), env.Encoder.VocabSize(), len(each),
+		sums, err := ridge.SumsOf(ctx, env.Encoder.Dim(), env.Encoder.VocabSize(), len(each),
 			func(i int) []float32 { return encoded[each[i]].Dense },
 			func(i int) ([]int32, error) { return encoded[each[i]].Tokens.Lexical(nil), nil })
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // Errors of this package, to be tested with errors.Is.
@@ -46,7 +47,7 @@ type Options struct {
 	Stack string
 	// Sums are the sums over the same corpus that some variants read; nil means
 	// that Fit makes them where the stack needs them. They must stand still.
-	Sums *modulate.Sums
+	Sums *ridge.Sums
 	// RLR are the options of RLR in the stack; zero means its defaults, but an
 	// Alpha of 0.7: a fitted part holds queries in other words in place, so the
 	// shift can be longer than that of RLR alone.
@@ -345,8 +346,8 @@ func learns(b *modulate.Bridge) bool {
 }
 
 // sumsOf makes the sums over the corpus.
-func sumsOf(ctx context.Context, corpus Corpus, enc encoder.Encoder) (*modulate.Sums, error) {
-	return modulate.SumsOf(ctx, enc.Dim(), enc.VocabSize(), corpus.Len(), corpus.Vector, func(i int) ([]int32, error) {
+func sumsOf(ctx context.Context, corpus Corpus, enc encoder.Encoder) (*ridge.Sums, error) {
+	return ridge.SumsOf(ctx, enc.Dim(), enc.VocabSize(), corpus.Len(), corpus.Vector, func(i int) ([]int32, error) {
 		text, err := corpus.Text(i)
 		if err != nil {
 			return nil, fmt.Errorf("read passage %d: %w", i, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // small is a fit that takes a moment.
@@ -428,7 +429,7 @@ func TestFitRefuses(t *testing.T) {
 	bad.vectors[3] = bad.vectors[3][:31]
 	twins := encoded(t, enc, []string{"one text", "one text"})
 	wordless := encoded(t, enc, []string{"...", "!!!", "?"})
-	otherSums, err := modulate.NewSums(31, 5, 0, nil)
+	otherSums, err := ridge.NewSums(31, 5, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/internal/trial"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // python is an interpreter that has what requirements.txt lists.
@@ -153,7 +154,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sums, err := modulate.NewSums(e.Dim(), e.VocabSize(), 1, func(uint64) []float32 { return nil })
+			sums, err := ridge.NewSums(e.Dim(), e.VocabSize(), 1, func(uint64) []float32 { return nil })
 			if err != nil {
 				t.Fatal(err)
 			}

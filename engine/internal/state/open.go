@@ -12,8 +12,8 @@ import (
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -114,7 +114,7 @@ func (d *DB) readAll(s *State) commits {
 		return err
 	})
 	read(sums, fileSums, func(f *snapshot.File, _ uint64) (err error) {
-		s.Sums, err = modulate.OpenSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector, f)
+		s.Sums, err = ridge.OpenSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector, f)
 		return err
 	})
 	if d.st.BasisCount() > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // The immutable parts, each brought from one state to the next.
@@ -90,7 +90,7 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 // each costs, since tokens are sorted within a batch.
 const sumsBatch = 256
 
-func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*modulate.Sums, error) {
+func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*ridge.Sums, error) {
 	e := cur.Sums.Edit().Obey(ctx)
 	for _, part := range []struct {
 		vs  []Version
@@ -145,5 +145,5 @@ func (d *DB) compactColumns(ctx context.Context, s *State) (bool, error) {
 }
 
 func (d *DB) compactSums(ctx context.Context, s *State) (bool, error) {
-	return compactPart(ctx, d, s, "sums", func(s *State) **modulate.Sums { return &s.Sums })
+	return compactPart(ctx, d, s, "sums", func(s *State) **ridge.Sums { return &s.Sums })
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lexsem/lexsem/internal/rcu"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/local"
+	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -31,7 +32,7 @@ type State struct {
 	Vectors *Vectors    // shared by all states; Sees says which of them are this one's
 	Words   *inverted.Words
 	Columns *columns.Columns
-	Sums    *modulate.Sums
+	Sums    *ridge.Sums
 	Tokens  *tokens.Codes // of chunks that have codes of token states
 
 	// Local are the local bridges; nil where nobody has asked for them yet. They

@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"context"
@@ -12,117 +12,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// naive is RLR straight from its definition: it forms X, B and R.
-func naive(all []passage, ids []int32, q []float32, alpha, lambda float64) []float32 {
-	n, d := len(all), len(q)
-	mean := make([]float64, d)
-	for _, p := range all {
-		for i, x := range p.x {
-			mean[i] += float64(x) / float64(n)
-		}
-	}
-	x := mat.NewDense(n, d, nil)
-	for r, p := range all {
-		for i, f := range p.x {
-			x.Set(r, i, float64(f)-mean[i])
-		}
-	}
-	var a, xt, inv mat.Dense
-	a.Mul(x.T(), x)
-	for i := range d {
-		a.Set(i, i, a.At(i, i)+lambda)
-	}
-	if err := inv.Inverse(&a); err != nil {
-		panic(err)
-	}
-	xt.Mul(&inv, x.T())
-	l := make([]float64, d)
-	for _, t := range ids {
-		b := mat.NewVecDense(n, nil)
-		df := 0
-		for r, p := range all {
-			if slices.Contains(p.tokens, t) {
-				b.SetVec(r, 1)
-				df++
-			}
-		}
-		var rt mat.VecDense
-		rt.MulVec(&xt, b)
-		w := math.Log(1 + (float64(n-df)+0.5)/(float64(df)+0.5))
-		for i := range l {
-			l[i] += w * rt.AtVec(i)
-		}
-	}
-	var ll, vv float64
-	for _, f := range l {
-		ll += f * f
-	}
-	v := make([]float64, d)
-	for i := range v {
-		v[i] = float64(q[i]) + alpha*l[i]/math.Sqrt(ll)
-		vv += v[i] * v[i]
-	}
-	out := make([]float32, d)
-	for i := range out {
-		out[i] = float32(v[i] / math.Sqrt(vv))
-	}
-	return out
-}
-
-func TestRLREqualsItsDefinition(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	const d, vocab = 16, 80
-	sums, all := corpusSums(r, d, vocab, 120)
-	m := build(t, "rlr", Parts{Sums: sums, RLR: RLROptions{Alpha: 0.7, Lambda: 0.3}})
-	for range 30 {
-		in := Input{Tokens: randomTokens(r, vocab, 4), Dense: unit(r, d)}
-		want := naive(all, in.Tokens.Lexical(nil), in.Dense, 0.7, 0.3)
-		if diff := maxDiff(m.Modulate(nil, in), want); diff > 1e-5 {
-			t.Fatalf("differs from the definition by %g", diff)
-		}
-	}
-}
-
-// shifts are what RLR and whitening add to some queries.
-func shifts(t testing.TB, s *Sums, queries []Input) [][]float32 {
-	t.Helper()
-	stack, err := ParseStack("rlr+whiten")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := stack.Shifters(Parts{Sums: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out [][]float32
-	for _, in := range queries {
-		for _, p := range parts {
-			dst := make([]float32, s.Dim())
-			p.AddShift(dst, in)
-			out = append(out, dst)
-		}
-	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func worst(a, b [][]float32) (most float64) {
-	for i := range a {
-		most = max(most, maxDiff(a[i], b[i]))
-	}
-	return most
-}
-
-func someQueries(r *rand.Rand, d, vocab, n int) []Input {
-	qs := make([]Input, n)
-	for i := range qs {
-		qs[i] = Input{Tokens: randomTokens(r, vocab, 5), Dense: unit(r, d)}
-	}
-	return qs
-}
 
 // After random edits each of many Sums that are still in use equals Sums made
 // afresh of the passages it stands for, whatever was made of it later: with rows
@@ -225,8 +114,8 @@ func TestSumsEqualFreshOnes(t *testing.T) {
 			if err := k.s.Verify(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			qs := someQueries(r, c.d, vocab, 20)
-			most = max(most, worst(shifts(t, k.s, qs), shifts(t, f, qs)))
+			qs := someQuestions(r, c.d, vocab, 20)
+			most = max(most, worst(answers(t, k.s, qs), answers(t, f, qs)))
 		}
 		t.Logf("d %d, rows from %d bytes: %d of %d exact, %.2g off fresh ones", c.d, c.rowFrom, exact, len(keep), most)
 		if most > c.tolerance || exact < len(keep)-1 {
@@ -261,42 +150,10 @@ func TestAddAllEqualsAdd(t *testing.T) {
 			t.Fatal(err)
 		}
 		bulk.done(e)
-		qs := someQueries(r, d, vocab, 20)
-		if diff := worst(shifts(t, one.Sums, qs), shifts(t, bulk.Sums, qs)); diff > 1e-6 {
+		qs := someQuestions(r, d, vocab, 20)
+		if diff := worst(answers(t, one.Sums, qs), answers(t, bulk.Sums, qs)); diff > 1e-6 {
 			t.Fatalf("%d passages: AddAll differs from Add by %g", n, diff)
 		}
-	}
-}
-
-// Tokens of every passage, of none, and a corpus of one vector have no
-// direction: the query stays as it is, bit for bit, however the sums were made.
-func TestRLRWithoutDirection(t *testing.T) {
-	for _, rowFrom := range []int{0, 4 << 20} {
-		r := rand.New(rand.NewPCG(4, 4))
-		const d, vocab = 16, 20
-		g := newGrowing(d, vocab)
-		g.rowFrom = rowFrom
-		check := func(why string, ids ...int32) {
-			t.Helper()
-			in := Input{Tokens: tokens(ids...), Dense: unit(r, d)}
-			if !same(build(t, "rlr", Parts{Sums: g.Sums}).Modulate(nil, in), in.Dense) {
-				t.Errorf("%s: the query moved", why)
-			}
-		}
-		check("empty corpus", 5)
-		x := unit(r, d)
-		for range 50 {
-			g.add(passage{x: x, tokens: []int32{5, 6}})
-		}
-		check("token of every passage", 5, 6)
-		for range 30 {
-			g.add(passage{x: x, tokens: []int32{7}})
-		}
-		check("all vectors equal", 5, 7)
-		check("token never seen", 9)
-		check("token outside the vocabulary", 20, -1)
-		g.remove(70)
-		check("all vectors equal after a delete", 7)
 	}
 }
 
@@ -372,15 +229,15 @@ func TestSumsReadersBesideAWriter(t *testing.T) {
 				default:
 				}
 				s := now.Load()
-				m, err := NewStack("rlr+whiten", Parts{Sums: s})
+				q := question{randomIDs(rng, vocab, 4), unit(rng, d)}
+				l, u, err := answer(t.Context(), s, q)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				in := Input{Tokens: randomTokens(rng, vocab, 4), Dense: unit(rng, d)}
-				out := m.Modulate(nil, in)
-				if x := out[0]; x-x != 0 || !same(out, m.Modulate(nil, in)) {
-					t.Error("one query has two answers, or none")
+				l2, u2, err := answer(t.Context(), s, q)
+				if err != nil || l[0]-l[0] != 0 || u[0]-u[0] != 0 || !same(l, l2) || !same(u, u2) {
+					t.Error("one question has two answers, or none", err)
 					return
 				}
 			}
@@ -406,10 +263,9 @@ func TestSumsReadersBesideAWriter(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-	in := Input{Tokens: randomTokens(r, vocab, 4), Dense: unit(r, d)}
-	m := build(t, "rlr", Parts{Sums: g.Sums})
-	if diff := maxDiff(m.Modulate(nil, in), naive(g.all, in.Tokens.Lexical(nil), in.Dense, 0.5, 1)); diff > 1e-5 {
-		t.Fatalf("differs from the definition by %g", diff)
+	qs := someQuestions(r, d, vocab, 10)
+	if diff := worst(answers(t, g.Sums, qs), answers(t, fresh(t, d, vocab, g.all), qs)); diff > 1e-5 {
+		t.Fatalf("%g off fresh sums", diff)
 	}
 }
 
@@ -419,7 +275,7 @@ func TestStaleness(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	const d, vocab = 340, 60
 	g := newGrowing(d, vocab)
-	qs := someQueries(r, d, vocab, 10)
+	qs := someQuestions(r, d, vocab, 10)
 	many := func(n int) (ps []passage) {
 		for range n {
 			ps = append(ps, randomPassage(r, d, vocab))
@@ -434,7 +290,7 @@ func TestStaleness(t *testing.T) {
 	}
 	law := func() {
 		t.Helper()
-		if diff := worst(shifts(t, g.Sums, qs), shifts(t, fresh(t, d, vocab, g.all), qs)); diff > 1e-5 {
+		if diff := worst(answers(t, g.Sums, qs), answers(t, fresh(t, d, vocab, g.all), qs)); diff > 1e-5 {
 			t.Fatalf("%g off fresh sums", diff)
 		}
 	}
@@ -443,9 +299,9 @@ func TestStaleness(t *testing.T) {
 	law()
 	g.add(many(400)...)
 	stale(600)
-	for _, x := range shifts(t, g.Sums, qs) {
+	for _, x := range answers(t, g.Sums, qs) {
 		if !same(x, make([]float32, d)) {
-			t.Fatal("a shift without any factor")
+			t.Fatal("an answer without any factor")
 		}
 	}
 	old := g.Sums
@@ -476,7 +332,7 @@ func TestStaleness(t *testing.T) {
 	law()
 	g.add(many(300)...)
 	stale(350)
-	if !g.ready() || worst(shifts(t, g.Sums, qs), shifts(t, fresh(t, d, vocab, g.all), qs)) < 1e-5 {
+	if !g.Ready() || worst(answers(t, g.Sums, qs), answers(t, fresh(t, d, vocab, g.all), qs)) < 1e-5 {
 		t.Fatal("stale sums answer like fresh ones")
 	}
 	if g.Sums, err = g.WithFactor(f); err != nil { // too old for the log
@@ -571,36 +427,28 @@ func TestInvert(t *testing.T) {
 	}
 }
 
-// A ridge that rounding swallows is raised rather than refused.
-func TestTinyRidge(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 2))
-	const d, vocab = 32, 40
-	s, _ := corpusSums(r, d, vocab, 20) // a scatter of rank 19
-	m := build(t, "rlr+whiten", Parts{Sums: s, RLR: RLROptions{Lambda: 1e-6}})
-	for _, in := range someQueries(r, d, vocab, 10) {
-		if out := m.Modulate(nil, in); same(out, in.Dense) || !(math.Abs(dot64(out, out)-1) < 1e-5) {
-			t.Fatalf("%v", out)
-		}
-	}
-}
-
 func TestContextsEndSums(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 2))
 	const d, vocab = 64, 40
-	s, _ := corpusSums(r, d, vocab, 100)
+	g := randomCorpus(r, d, vocab, 100)
+	s := g.Sums
 	ctx, cancel := context.WithCancel(t.Context())
-	in := someQueries(r, d, vocab, 1)[0]
-	in.Ctx = ctx
-	m := build(t, "rlr", Parts{Sums: s})
-	if same(m.Modulate(nil, in), in.Dense) {
-		t.Fatal("a query with a live context does not move")
+	q := someQuestions(r, d, vocab, 1)[0]
+	if l, _, err := answer(ctx, s, q); err != nil || same(l, make([]float32, d)) {
+		t.Fatalf("no answer with a live context: %v", err)
 	}
 	cancel()
-	if !same(m.Modulate(nil, in), in.Dense) || s.Err() != nil {
-		t.Error("a query moves after its end, or the end is damage")
+	if _, _, err := answer(ctx, s, q); !errors.Is(err, context.Canceled) || s.Err() != nil {
+		t.Errorf("an answer after its end, or the end is damage: %v", err)
 	}
 	if _, err := s.Factor(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Factor: %v", err)
+	}
+	if _, err := s.WithRidge(ctx, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("WithRidge: %v", err)
+	}
+	if _, _, err := s.Regress(ctx, q.ids); !errors.Is(err, context.Canceled) {
+		t.Errorf("Regress: %v", err)
 	}
 	if _, err := s.Compacted(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Compacted: %v", err)

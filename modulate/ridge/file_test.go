@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"bytes"
@@ -57,8 +57,8 @@ func TestSumsSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		qs := someQueries(r, c.d, vocab, 20)
-		if diff := worst(shifts(t, s, qs), shifts(t, g.Sums, qs)); diff > 1e-7 {
+		qs := someQuestions(r, c.d, vocab, 20)
+		if diff := worst(answers(t, s, qs), answers(t, g.Sums, qs)); diff > 1e-7 {
 			t.Fatalf("d %d: differs by %g after reading", c.d, diff)
 		}
 		if err := s.Verify(t.Context()); err != nil {
@@ -85,9 +85,9 @@ func TestSumsSnapshot(t *testing.T) {
 		if again, err = h.Rebase(h.Sums, again); err != nil {
 			t.Fatal(err)
 		}
-		want := shifts(t, fresh(t, c.d, vocab, h.all), qs)
+		want := answers(t, fresh(t, c.d, vocab, h.all), qs)
 		for _, s := range []*Sums{h.Sums, again} {
-			if diff := worst(shifts(t, s, qs), want); diff > 1e-5 {
+			if diff := worst(answers(t, s, qs), want); diff > 1e-5 {
 				t.Fatalf("d %d: differs by %g from a fresh one", c.d, diff)
 			}
 		}
@@ -95,7 +95,7 @@ func TestSumsSnapshot(t *testing.T) {
 			t.Fatal(h.Err())
 		}
 	}
-	if s, err := opened(emptySums(4, 9), saved(t, emptySums(4, 9))); err != nil || s.Len() != 0 || s.Verify(t.Context()) != nil {
+	if s, err := opened(newGrowing(4, 9).Sums, saved(t, newGrowing(4, 9).Sums)); err != nil || s.Len() != 0 || s.Verify(t.Context()) != nil {
 		t.Fatalf("no passage: %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestSumsOfAnotherShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := s.Staleness(); n == 0 || s.ready() {
+	if n, _ := s.Staleness(); n == 0 || s.Ready() {
 		t.Error("a factor of another ridge is in use")
 	}
 	fac, err := s.Factor(t.Context())
@@ -139,8 +139,8 @@ func TestDamagedSums(t *testing.T) {
 	const d, vocab = 12, 50
 	g := lived(t, d, vocab, 60)
 	data := saved(t, g.Sums)
-	qs := someQueries(rand.New(rand.NewPCG(9, 2)), d, vocab, 10)
-	want := shifts(t, g.Sums, qs)
+	qs := someQuestions(rand.New(rand.NewPCG(9, 2)), d, vocab, 10)
+	want := answers(t, g.Sums, qs)
 	told := 0
 	for at := 0; at < len(data); at += 11 {
 		bad := bytes.Clone(data)
@@ -153,19 +153,17 @@ func TestDamagedSums(t *testing.T) {
 			told++
 			continue
 		}
-		m, err := NewStack("rlr+whiten", Parts{Sums: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, in := range qs {
-			m.Modulate(nil, in)
+		for _, q := range qs {
+			if _, _, err := answer(t.Context(), s, q); err != nil && s.Err() == nil {
+				t.Fatalf("bit flipped at %d: %v, and no word of it later", at, err)
+			}
 		}
 		if err := s.Err(); err != nil {
 			if !errors.Is(err, ErrCorrupt) || !errors.Is(err, snapshot.ErrDamaged) {
 				t.Fatalf("bit flipped at %d: %v", at, err)
 			}
 			told++
-		} else if worst(shifts(t, s, qs), want) > 1e-6 {
+		} else if worst(answers(t, s, qs), want) > 1e-6 {
 			t.Fatalf("bit flipped at %d: wrong answers in silence", at)
 		}
 	}
@@ -225,15 +223,22 @@ func FuzzOpenSums(f *testing.F) {
 			}
 			return
 		}
-		m, err := NewStack("rlr+whiten+slr-idf", Parts{Sums: s, Weights: &Weights{Stack: "rlr+slr-idf+whiten", Projection: mustProjection(t, d, vocab)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, in := range someQueries(rand.New(rand.NewPCG(9, 3)), d, vocab, 4) {
-			for _, x := range m.Modulate(nil, in) {
-				if x-x != 0 {
+		for _, q := range someQuestions(rand.New(rand.NewPCG(9, 3)), d, vocab, 4) {
+			l, u, err := answer(t.Context(), s, q)
+			if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNoFactor) {
+				t.Fatal(err)
+			}
+			for i := range l {
+				if l[i]-l[i] != 0 || u[i]-u[i] != 0 {
 					t.Fatal("not finite")
 				}
+			}
+			us, bs, err := s.Regress(t.Context(), q.ids)
+			if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrOptions) && !errors.Is(err, ErrPassage) {
+				t.Fatal(err)
+			}
+			if err == nil && (len(us) != d*len(q.ids) || len(bs) != len(q.ids)) {
+				t.Fatalf("%d and %d numbers for %d tokens", len(us), len(bs), len(q.ids))
 			}
 		}
 		if err := s.Verify(t.Context()); err != nil && !errors.Is(err, ErrCorrupt) {
@@ -249,12 +254,4 @@ func FuzzOpenSums(f *testing.F) {
 			}
 		}
 	})
-}
-
-func mustProjection(t *testing.T, d, vocab int) *Projection {
-	p, err := NewProjection(d, vocab)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }

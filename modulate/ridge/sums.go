@@ -1,16 +1,45 @@
-package modulate
+// Package ridge keeps what closed forms know of a corpus, and follows its changes:
+// how many passages have each token and the sum of their vectors, the mean of all
+// vectors, and the inverse of their scatter. With X the centred vectors x − μ, a row a
+// passage, B the 0/1 matrix of which passage has which token and λ a ridge, these are
+// the parts of the ridge regression
+//
+//	(XᵀX + λI)⁻¹ XᵀB
+//
+// of tokens on vectors, which is never formed. Sums.Solve multiplies by the first
+// factor, Sums.CrossScatter by the second, Sums.Regress gives columns of the product.
+package ridge
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/internal/cow"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Errors of this package, to be tested with errors.Is.
+var (
+	// ErrOptions answers an option or a shape outside its range.
+	ErrOptions = errors.New("bad option")
+	// ErrPassage answers a passage that the sums cannot take in or out.
+	ErrPassage = errors.New("bad passage")
+	// ErrCorrupt answers sums that are damaged, or a file that holds none.
+	ErrCorrupt = errors.New("damaged file")
+	// ErrNoFactor answers Solve where no factor of these sums was ever made.
+	ErrNoFactor = errors.New("no factor yet")
+)
+
+// Bounds of a shape.
+const (
+	maxDim   = 1 << 16
+	maxVocab = math.MaxInt32
 )
 
 // Sums are what the closed-form bridges know of a corpus: the number of passages
@@ -100,13 +129,12 @@ func key(id uint64) uint64 { return id<<20 | id>>44 }
 
 // NewSums returns the sums of an empty corpus of vectors of length dim over a
 // vocabulary of vocab tokens, or over one that grows with the tokens of what is
-// added where vocab is 0, with the ridge lambda (RLROptions.Lambda, 0 for
-// its default). vectors returns the vector [dim] of a passage by its id; it must
-// know a passage from before it is added until no Sums in use contain it any
-// more, and be safe for concurrent use. An impossible shape or ridge is an
-// ErrOptions.
+// added where vocab is 0, with the ridge lambda (Lambda). vectors returns the
+// vector [dim] of a passage by its id; it must know a passage from before it is
+// added until no Sums in use contain it any more, and be safe for concurrent use.
+// An impossible shape or ridge is an ErrOptions.
 func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) (*Sums, error) {
-	o, err := RLROptions{Lambda: lambda}.withDefaults()
+	lambda, err := Lambda(lambda)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +142,7 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 		return nil, fmt.Errorf("%w: sums of dimension %d over %d tokens", ErrOptions, dim, vocab)
 	}
 	s := &Sums{
-		dim: dim, vocab: vocab, lambda: o.Lambda, vectors: vectors, rowFrom: dim * dim * 2 / 3, history: &history{},
+		dim: dim, vocab: vocab, lambda: lambda, vectors: vectors, rowFrom: dim * dim * 2 / 3, history: &history{},
 		total: make([]float64, dim), frozen: &frozen{}, exact: true,
 	}
 	e := s.tokens.Edit()
@@ -158,18 +186,6 @@ func SumsOf(ctx context.Context, dim, vocab, n int, vector func(i int) []float32
 		return nil, err
 	}
 	return s.settled(ctx, s.lambda)
-}
-
-// settled returns s with a factor of s itself and a certain ridge.
-func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
-	c := *s
-	c.lambda = lambda
-	f, err := c.Factor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c.factor, c.inverse, c.exact = f, f.inverse, true
-	return &c, nil
 }
 
 // Dim is d.
@@ -374,6 +390,3 @@ func (s *Sums) Staleness() (changes, passages int) {
 	}
 	return int(s.gen - s.factor.gen), s.n
 }
-
-// ready reports whether there is an inverse of this corpus, if only an old one.
-func (s *Sums) ready() bool { return s.exact || s.factor.n > 0 }

@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"bytes"
@@ -47,9 +47,9 @@ func TestGrowingVocabulary(t *testing.T) {
 		}
 	}
 	g.settle(t)
-	qs := someQueries(r, d, n+20, 30)
-	want := shifts(t, fresh(t, d, n+40, g.all), qs)
-	if diff := worst(shifts(t, g.Sums, qs), want); diff > 1e-5 {
+	qs := someQuestions(r, d, n+20, 30)
+	want := answers(t, fresh(t, d, n+40, g.all), qs)
+	if diff := worst(answers(t, g.Sums, qs), want); diff > 1e-5 {
 		t.Errorf("differs by %g from sums over a known vocabulary", diff)
 	}
 	data := saved(t, g.Sums)
@@ -57,7 +57,7 @@ func TestGrowingVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := worst(shifts(t, s, qs), want); diff > 1e-5 {
+	if diff := worst(answers(t, s, qs), want); diff > 1e-5 {
 		t.Errorf("differs by %g after reading", diff)
 	}
 	if again := saved(t, s); !bytes.Equal(again, data) {

@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import "github.com/lexsem/lexsem/internal/vec"
 
@@ -110,4 +110,12 @@ func (v *inverse) matrix(d int) ([]float32, error) {
 		}
 	}
 	return a, nil
+}
+
+func dot64(a, b []float32) float64 {
+	var sum float64
+	for i, x := range a {
+		sum += float64(x) * float64(b[i])
+	}
+	return sum
 }

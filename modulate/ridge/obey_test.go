@@ -1,4 +1,4 @@
-package modulate
+package ridge
 
 import (
 	"context"
@@ -35,8 +35,8 @@ func TestEditObeysItsContext(t *testing.T) {
 		g.add(ps...)
 	}
 	g.settle(t)
-	qs := someQueries(r, d, vocab, 5)
-	before := shifts(t, g.Sums, qs)
+	qs := someQuestions(r, d, vocab, 5)
+	before := answers(t, g.Sums, qs)
 	var more []passage
 	for range n {
 		more = append(more, randomPassage(r, d, vocab))
@@ -75,7 +75,7 @@ func TestEditObeysItsContext(t *testing.T) {
 				t.Errorf("%s cancelled at look %d: %v", c.name, end, err)
 			}
 		}
-		if after := shifts(t, g.Sums, qs); !reflect.DeepEqual(after, before) {
+		if after := answers(t, g.Sums, qs); !reflect.DeepEqual(after, before) {
 			t.Errorf("%s: what was cancelled has changed the sums before it", c.name)
 		}
 	}

@@ -1,0 +1,261 @@
+package ridge
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+func unit(r *rand.Rand, d int) []float32 {
+	x := make([]float32, d)
+	for !vec.Normalize(x) {
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+	}
+	return x
+}
+
+type passage struct {
+	id     uint64
+	x      []float32
+	tokens []int32
+}
+
+func randomPassage(r *rand.Rand, d, vocab int) passage {
+	p := passage{tokens: randomIDs(r, vocab, 5+r.IntN(20))}
+	p.x = unit(r, d)
+	for _, t := range p.tokens {
+		vec.Axpy(p.x, 0.3, unit(rand.New(rand.NewPCG(uint64(t), 9)), d))
+	}
+	vec.Normalize(p.x)
+	return p
+}
+
+func same(a, b []float32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func maxDiff(a, b []float32) float64 {
+	var m float64
+	for i := range a {
+		m = max(m, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return m
+}
+
+// growing is a corpus that changes, and its present sums.
+type growing struct {
+	*Sums
+	all  []passage
+	next uint64
+	mu   sync.RWMutex
+	x    map[uint64][]float32
+}
+
+func newGrowing(d, vocab int) *growing {
+	g := &growing{x: map[uint64][]float32{}}
+	var err error
+	if g.Sums, err = NewSums(d, vocab, 0, g.vector); err != nil {
+		panic(err)
+	}
+	return g
+}
+
+func (g *growing) vector(id uint64) []float32 {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.x[id]
+}
+
+// take makes passages known without adding them to the sums.
+func (g *growing) take(ps []passage) (ids []uint64, xs [][]float32, tokens [][]int32) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range ps {
+		g.next++
+		ps[i].id = g.next | uint64(i%3)<<44 // as pieces of documents
+		g.x[ps[i].id] = ps[i].x
+		ids, xs, tokens = append(ids, ps[i].id), append(xs, ps[i].x), append(tokens, ps[i].tokens)
+	}
+	return ids, xs, tokens
+}
+
+func (g *growing) add(ps ...passage) {
+	e := g.Edit()
+	if err := e.AddAll(g.take(ps)); err != nil {
+		panic(err)
+	}
+	g.all = append(g.all, ps...)
+	g.done(e)
+}
+
+// remove takes out the passages at these places of all, the first first.
+func (g *growing) remove(places ...int) {
+	e := g.Edit()
+	for _, i := range places {
+		p := g.all[i]
+		if err := e.Remove(p.id, p.x, p.tokens); err != nil {
+			panic(err)
+		}
+		g.all = slices.Delete(slices.Clone(g.all), i, i+1)
+	}
+	g.done(e)
+}
+
+func (g *growing) done(e *Edit) {
+	s, err := e.Done()
+	if err != nil {
+		panic(err)
+	}
+	g.Sums = s
+}
+
+// settle puts a factor of the present passages under the sums.
+func (g *growing) settle(t testing.TB) {
+	t.Helper()
+	f, err := g.Factor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Sums, err = g.WithFactor(f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fresh are sums made in one go of all passages.
+func fresh(t testing.TB, d, vocab int, all []passage) *Sums {
+	t.Helper()
+	s, err := SumsOf(context.Background(), d, vocab, len(all),
+		func(i int) []float32 { return all[i].x },
+		func(i int) ([]int32, error) { return all[i].tokens, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// randomCorpus is one of n passages whose vectors lean towards the directions of
+// their tokens, so that there is something to regress.
+func randomCorpus(r *rand.Rand, d, vocab, n int) *growing {
+	g := newGrowing(d, vocab)
+	for range n {
+		g.add(randomPassage(r, d, vocab))
+	}
+	return g
+}
+
+// randomIDs are up to n distinct tokens.
+func randomIDs(r *rand.Rand, vocab, n int) (ids []int32) {
+	for range n {
+		if t := int32(2 + r.IntN(vocab-2)); !slices.Contains(ids, t) {
+			ids = append(ids, t)
+		}
+	}
+	return ids
+}
+
+// question is what a query asks of sums: by its tokens, and by its vector.
+type question struct {
+	ids []int32
+	x   []float32
+}
+
+func someQuestions(r *rand.Rand, d, vocab, n int) []question {
+	qs := make([]question, n)
+	for i := range qs {
+		qs[i] = question{randomIDs(r, vocab, 5), unit(r, d)}
+	}
+	return qs
+}
+
+// answer is A⁻¹ of the cross-scatter of the tokens, weighted by idf, and A⁻¹(x − μ), both
+// of unit length, or zero where there is none.
+func answer(ctx context.Context, s *Sums, q question) (l, u []float32, err error) {
+	g, weights := make([]float64, s.Dim()), make([]float64, len(q.ids))
+	for i, t := range q.ids {
+		weights[i] = math.Log1p((float64(s.Len()-s.DF(t)) + 0.5) / (float64(s.DF(t)) + 0.5))
+	}
+	l, u = make([]float32, s.Dim()), make([]float32, s.Dim())
+	size, err := s.CrossScatter(ctx, g, q.ids, weights)
+	if err != nil {
+		return l, u, err
+	}
+	f := make([]float32, s.Dim())
+	if size > 0 {
+		for i, x := range g {
+			f[i] = float32(x / size)
+		}
+		if err := s.Solve(l, f); err != nil {
+			return l, u, err
+		}
+	}
+	if s.Centre(f, q.x) {
+		if err := s.Solve(u, f); err != nil {
+			return l, u, err
+		}
+	}
+	for _, x := range [][]float32{l, u} {
+		if !vec.Normalize(x) { // beyond all numbers: there is no direction to it
+			clear(x)
+		}
+	}
+	return l, u, nil
+}
+
+// answers are those to several questions, none where there was never a factor.
+func answers(t testing.TB, s *Sums, qs []question) (out [][]float32) {
+	t.Helper()
+	for _, q := range qs {
+		l, u, err := answer(t.Context(), s, q)
+		if err != nil && !errors.Is(err, ErrNoFactor) {
+			t.Fatal(err)
+		}
+		out = append(out, l, u)
+	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func worst(a, b [][]float32) (most float64) {
+	for i := range a {
+		most = max(most, maxDiff(a[i], b[i]))
+	}
+	return most
+}
+
+// zipf draws n distinct-ish token ids with the frequencies of text.
+func zipf(r *rand.Rand, vocab, n int) []int32 {
+	z := rand.NewZipf(r, 1.1, 3, uint64(vocab-1))
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(z.Uint64())
+	}
+	return ids
+}
+
+// texts are passages of about 60 distinct tokens.
+func texts(d, vocab, n int) []passage {
+	r := rand.New(rand.NewPCG(1, 1))
+	ps := make([]passage, n)
+	for i := range ps {
+		ps[i] = passage{x: unit(r, d), tokens: zipf(r, vocab, 100)}
+	}
+	return ps
+}

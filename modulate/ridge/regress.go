@@ -1,0 +1,203 @@
+package ridge
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// What regressions over a corpus are made of. X and B are those of the package's
+// text, A = XᵀX + λI. Column t of the cross-scatter XᵀB is s_t − df_t·μ.
+
+// Lambda returns the ridge λ that lambda stands for: itself, or 1 for 0. One outside
+// [1e-6, 1e9] is an ErrOptions.
+func Lambda(lambda float64) (float64, error) {
+	if lambda == 0 {
+		lambda = 1
+	}
+	if !(lambda >= 1e-6 && lambda <= 1e9) {
+		return lambda, fmt.Errorf("%w: a ridge lambda of %v; it is in [1e-6, 1e9]", ErrOptions, lambda)
+	}
+	return lambda, nil
+}
+
+// WithRidge returns Sums of the same passages with the ridge lambda, 0 for its
+// default: these very Sums where it is theirs, else others with a factor of their
+// own. Cost and errors as those of Factor; ErrOptions as of Lambda.
+func (s *Sums) WithRidge(ctx context.Context, lambda float64) (*Sums, error) {
+	lambda, err := Lambda(lambda)
+	if err != nil {
+		return nil, err
+	}
+	if lambda == s.lambda {
+		return s, nil
+	}
+	return s.settled(ctx, lambda)
+}
+
+// settled returns s with a factor of s itself and a certain ridge.
+func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
+	c := *s
+	c.lambda = lambda
+	f, err := c.Factor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.factor, c.inverse, c.exact = f, f.inverse, true
+	return &c, nil
+}
+
+// Ready reports whether Solve answers: there is an inverse of this corpus, if only
+// of what it was at an earlier change (Staleness).
+func (s *Sums) Ready() bool { return s.exact || s.factor.n > 0 }
+
+// Solve writes A⁻¹·f to dst; both are [Dim] and do not overlap. Where the sums are
+// stale A is that of the last factor. Errors: ErrNoFactor unless Ready; ErrCorrupt,
+// which Err tells from then on; ErrOptions for slices of another length. Cost
+// d²/2 + k·d multiplications for k steps since the factor, and reading as much memory.
+func (s *Sums) Solve(dst, f []float32) error {
+	if len(dst) != s.dim || len(f) != s.dim {
+		return fmt.Errorf("%w: vectors of length %d and %d where the sums have dimension %d", ErrOptions, len(dst), len(f), s.dim)
+	}
+	if !s.Ready() {
+		return ErrNoFactor
+	}
+	if err := s.inverse.solve(dst, f); err != nil {
+		return s.damaged(err)
+	}
+	return nil
+}
+
+// noise bounds the rounding error of s_t − df_t·μ relative to its terms, where it
+// is summed in float64, and rowNoise where it is kept in float32, by rounding. A
+// sum below it has no direction. Vectors are known to float32 precision only,
+// 6e-8.
+const (
+	noise    = 1e-8
+	rowNoise = 1e-7
+)
+
+// Centre writes x − μ to dst, where μ is the mean of all vectors; both are [Dim] and
+// may be the same slice. It reports whether that has a direction: it has none where
+// there is no passage, or where x is the mean but for rounding, and none of another
+// length has.
+func (s *Sums) Centre(dst, x []float32) bool {
+	if len(dst) != s.dim || len(x) != s.dim || s.n == 0 {
+		return false
+	}
+	var ss float64
+	for i, y := range x {
+		c := float64(y) - s.total[i]/float64(s.n)
+		dst[i] = float32(c)
+		ss += c * c
+	}
+	return math.Sqrt(ss) > noise
+}
+
+// CrossScatter writes a weighted sum of columns of XᵀB,
+//
+//	g = Σ_k weights[k]·(s_t − df_t·μ),   t = ids[k],
+//
+// to g [Dim] and returns ‖g‖, or 0 where rounding alone can have given that length.
+// Tokens that no passage, or every passage, has give exactly nothing. It looks at
+// ctx, where there is one, before each token and about every 100 µs. Errors: that of
+// ctx; ErrCorrupt, which Err tells from then on; ErrOptions for slices of another
+// length. g says nothing after an error. Cost O(d) for a token with a row, df_t·d
+// for another, d²/6 at most.
+func (s *Sums) CrossScatter(ctx context.Context, g []float64, ids []int32, weights []float64) (float64, error) {
+	if len(g) != s.dim || len(ids) != len(weights) {
+		return 0, fmt.Errorf("%w: %d numbers for dimension %d, %d weights of %d tokens", ErrOptions, len(g), s.dim, len(weights), len(ids))
+	}
+	clear(g)
+	var mean, room float64 // room is what rounding can have given
+	for k, t := range ids {
+		p := s.tokens.At(int(t))
+		n := s.df(int(t), p)
+		if n <= 0 || n >= s.n { // a token of every passage says nothing: its term is exactly zero
+			continue
+		}
+		if ctx != nil && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		df, w := float64(n), weights[k]
+		if err := s.addSum(ctx, g, w, int(t), p); err != nil {
+			return 0, err
+		}
+		mean += w * df / float64(s.n)
+		part := noise
+		if p.row != nil {
+			part = rowNoise * math.Sqrt(float64(p.row.rounds))
+		}
+		room += part * math.Abs(w) * df
+	}
+	if mean != 0 {
+		for i, x := range s.total {
+			g[i] -= mean * x
+		}
+	}
+	var ss float64
+	for _, x := range g {
+		ss += x * x
+	}
+	if length := math.Sqrt(ss); length > room {
+		return length, nil
+	}
+	return 0, nil
+}
+
+// Regress returns the ridge regression of the presence of tokens on the vector of a
+// passage: with row r of u [len(ids) × Dim], and b [len(ids)],
+//
+//	u_r·x + b_r = (x − μ)ᵀ A⁻¹ (s_t − df_t·μ) + df_t/N,   t = ids[r],
+//
+// estimates the probability that a passage with vector x has t; of a token that none
+// has it is 0. Sums that are stale get a factor first. Cost O(len(ids)·d²), that of
+// summing the vectors of tokens without a row, and of that factor. Errors: those of
+// Factor; that of ctx, looked at before each token; ErrCorrupt, which Err tells from
+// then on; ErrOptions where there is no passage.
+func (s *Sums) Regress(ctx context.Context, ids []int32) (u, b []float32, err error) {
+	if s.n == 0 {
+		return nil, nil, fmt.Errorf("%w: a regression over no passages; add some", ErrOptions)
+	}
+	if !s.exact {
+		if s, err = s.settled(ctx, s.lambda); err != nil {
+			return nil, nil, err
+		}
+	}
+	d, n := s.dim, len(ids)
+	a, err := s.inverse.matrix(d)
+	if err != nil {
+		return nil, nil, s.damaged(err)
+	}
+	mean := make([]float32, d)
+	mu, sum := make([]float64, d), make([]float64, d)
+	for i, x := range s.total {
+		mu[i] = x / float64(s.n)
+		mean[i] = float32(mu[i])
+	}
+	g := make([]float32, n*d) // columns of XᵀB, a row each
+	for r, t := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		df := float64(s.DF(t))
+		if df == 0 {
+			continue
+		}
+		clear(sum)
+		if err := s.addSum(ctx, sum, 1, int(t), s.tokens.At(int(t))); err != nil {
+			return nil, nil, err
+		}
+		for i, x := range sum {
+			g[r*d+i] = float32(x - df*mu[i])
+		}
+	}
+	u, b = make([]float32, n*d), make([]float32, n)
+	vec.MatMulNNParallel(u, g, a, n, d, d, 2)
+	for r, t := range ids {
+		b[r] = float32(float64(s.DF(t))/float64(s.n)) - vec.Dot(mean, u[r*d:(r+1)*d])
+	}
+	return u, b, nil
+}
