@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
@@ -27,7 +28,7 @@ func BenchmarkSumsQuery(b *testing.B) {
 			}
 		})
 		r := rand.New(rand.NewPCG(2, 2))
-		in := Input{Tokens: tokens(zipf(r, vocab, 12)...), Dense: unit(r, d)}
+		in := Input{Tokens: tokens(testcorpus.Words(r, vocab, 12)...), Dense: unit(r, d)}
 		for _, changes := range []int{0, 1, 10, 50, 1000} {
 			b.Run(fmt.Sprintf("d%d/after%d", d, changes), func(b *testing.B) {
 				e := s.Edit()
@@ -69,7 +70,7 @@ func BenchmarkModulate(b *testing.B) {
 		p.rows[i] = float32(r.NormFloat64())
 	}
 	over := sumsOver(d, vocab, all...)
-	in := fullInput(r, d, vocab, tokens(zipf(r, vocab, 20)...))
+	in := fullInput(r, d, vocab, tokens(testcorpus.Words(r, vocab, 20)...))
 	for _, name := range []string{"slr", "slr-idf", "llr", "llr-full", "clr", "mlm", "rlr", "whiten", "rlr+whiten", "rlr+slr"} {
 		stack, err := ParseStack(name)
 		if err != nil {
@@ -96,22 +97,12 @@ func BenchmarkModulate(b *testing.B) {
 	}
 }
 
-// zipf draws n distinct-ish token ids with the frequencies of text.
-func zipf(r *rand.Rand, vocab, n int) []int32 {
-	z := rand.NewZipf(r, 1.1, 3, uint64(vocab-1))
-	ids := make([]int32, n)
-	for i := range ids {
-		ids[i] = int32(z.Uint64())
-	}
-	return ids
-}
-
 // texts are passages of about 60 distinct tokens.
 func texts(d, vocab, n int) []passage {
 	r := rand.New(rand.NewPCG(1, 1))
 	ps := make([]passage, n)
 	for i := range ps {
-		ps[i] = passage{x: unit(r, d), tokens: zipf(r, vocab, 100)}
+		ps[i] = passage{x: unit(r, d), tokens: testcorpus.Words(r, vocab, 100)}
 	}
 	return ps
 }

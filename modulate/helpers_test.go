@@ -2,24 +2,15 @@ package modulate
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-func unit(r *rand.Rand, d int) []float32 {
-	x := make([]float32, d)
-	for !vec.Normalize(x) {
-		for i := range x {
-			x[i] = float32(r.NormFloat64())
-		}
-	}
-	return x
-}
+var unit, same, maxDiff = testcorpus.Unit, testcorpus.Same, testcorpus.MaxDiff
 
 // tokens frames ids as an encoder would: specials at both ends.
 func tokens(ids ...int32) encoder.Tokens {
@@ -110,34 +101,9 @@ type passage struct {
 	tokens []int32
 }
 
-func randomPassage(r *rand.Rand, d, vocab int) passage {
-	p := passage{tokens: randomTokens(r, vocab, 5+r.IntN(20)).Lexical(nil)}
-	p.x = unit(r, d)
-	for _, t := range p.tokens {
-		vec.Axpy(p.x, 0.3, unit(rand.New(rand.NewPCG(uint64(t), 9)), d))
-	}
-	vec.Normalize(p.x)
+func randomPassage(r *rand.Rand, d, vocab int) (p passage) {
+	p.x, p.tokens = testcorpus.Passage(r, d, vocab)
 	return p
-}
-
-func same(a, b []float32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func maxDiff(a, b []float32) float64 {
-	var m float64
-	for i := range a {
-		m = max(m, math.Abs(float64(a[i])-float64(b[i])))
-	}
-	return m
 }
 
 func build(t *testing.T, name string, p Parts) Modulator {

@@ -2,12 +2,12 @@ package modulate
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
@@ -20,10 +20,6 @@ func FuzzShiftsOverSums(f *testing.F) {
 	var buf bytes.Buffer
 	w := snapshot.NewWriter(&buf, snapshot.Header{Kind: "sums"})
 	if err := errors.Join(s.Save(w), w.Close()); err != nil {
-		f.Fatal(err)
-	}
-	file, err := snapshot.Parse(buf.Bytes())
-	if err != nil {
 		f.Fatal(err)
 	}
 	vectors := func(id uint64) []float32 {
@@ -39,31 +35,13 @@ func FuzzShiftsOverSums(f *testing.F) {
 		f.Add(uint8(i), uint16(8), uint32(1), true)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, at uint16, value uint32, cut bool) {
-		var buf bytes.Buffer
-		w := snapshot.NewWriter(&buf, snapshot.Header{Kind: "sums"})
-		for i, tag := range tags {
-			sec, err := file.Section(tag)
-			if err != nil {
-				t.Fatal(err)
+		spoiled := snapshottest.Rewritten(t, buf.Bytes(), tags, func(i int, b []byte) []byte {
+			if i != int(which)%len(tags) {
+				return b
 			}
-			b := bytes.Clone(sec.Raw())
-			if i == int(which)%len(tags) {
-				if n := int(at); n+4 <= len(b) {
-					binary.LittleEndian.PutUint32(b[n:], value)
-					if cut {
-						b = b[:n+4]
-					}
-				}
-			}
-			w.Begin(tag)
-			if _, err := w.Write(b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		changed, err := snapshot.Parse(buf.Bytes())
+			return snapshottest.Spoil(b, int(at), value, cut)
+		})
+		changed, err := snapshot.Parse(spoiled)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,6 +46,8 @@ var allowed = map[string][]string{
 	"engine/fusion":                         {"engine/internal/fault", "index/inverted"},
 	"modulate/local":                        {"modulate", "internal/vec", "internal/cow", "internal/snapshot"},
 	"modulate/ridge":                        {"internal/vec", "internal/cow", "internal/snapshot"},
+	"modulate/internal/testcorpus":          {"internal/vec"},
+	"internal/snapshot/snapshottest":        {"internal/snapshot"},
 	"modulate/train":                        {"modulate", "modulate/ridge", "encoder", "internal/vec", "internal/text", "internal/atomicfile"},
 	"modulate":                              {"modulate/ridge", "encoder", "internal/vec", "internal/safetensors", "internal/atomicfile"},
 	"index":                                 {"internal/vec", "internal/text", "internal/snapshot", "internal/cow", "internal/rcu"},

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 	"github.com/lexsem/lexsem/modulate"
 )
 
@@ -230,33 +231,6 @@ func TestFileCutUnderBridges(t *testing.T) {
 
 var allSections = []string{sectionHead, sectionCent, sectionPlace, sectionWords, sectionLists, sectionCells}
 
-// rewritten is a snapshot with other payloads and right checksums.
-func rewritten(t testing.TB, data []byte, change func(section int, payload []byte) []byte) []byte {
-	t.Helper()
-	f, err := snapshot.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	w := snapshot.NewWriter(&out, testHeader)
-	for i, tag := range allSections {
-		s, err := f.Section(tag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		payload, err := s.All()
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Begin(tag)
-		w.Write(change(i, bytes.Clone(payload)))
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // hostile opens a file whose checksums are right and asks it everything: the
 // answer is anything, or an error of this package.
 func hostile(t *testing.T, c *set, data []byte) {
@@ -287,7 +261,7 @@ func FuzzOpen(f *testing.F) {
 			c    *set
 			data []byte
 		}{{c, flat}, {many, groups}} {
-			hostile(t, x.c, rewritten(t, x.data, func(section int, payload []byte) []byte {
+			hostile(t, x.c, snapshottest.Rewritten(t, x.data, allSections, func(section int, payload []byte) []byte {
 				for e := edits; len(e) >= 7; e = e[7:] {
 					at := 4 * int(binary.LittleEndian.Uint16(e[1:]))
 					switch {
@@ -312,7 +286,7 @@ func TestHostileNumbers(t *testing.T) {
 	groups := saved(t, many.build(t, Options{Cells: 70}))
 	for at := 36; at < 36+4*9; at += 4 { // the first cells of groups
 		for _, v := range []uint32{0, 1, 5, 69, 70, 71, math.MaxUint32} {
-			hostile(t, many, rewritten(t, groups, func(section int, payload []byte) []byte {
+			hostile(t, many, snapshottest.Rewritten(t, groups, allSections, func(section int, payload []byte) []byte {
 				if section == 0 {
 					binary.LittleEndian.PutUint32(payload[at:], v)
 				}
@@ -320,7 +294,7 @@ func TestHostileNumbers(t *testing.T) {
 			}))
 		}
 	}
-	_, err := c.open(rewritten(t, data, func(section int, payload []byte) []byte {
+	_, err := c.open(snapshottest.Rewritten(t, data, allSections, func(section int, payload []byte) []byte {
 		if allSections[section] == sectionPlace {
 			cell := payload[len(payload)-4:]
 			cell[0] = (cell[0] + 1) % 3
@@ -338,7 +312,7 @@ func TestHostileNumbers(t *testing.T) {
 		step, last := 4, 0
 		for at := 0; at <= last; at += step {
 			for _, v := range []uint32{0, 1, 40, 1 << 16, 1 << 31, math.MaxUint32, math.Float32bits(float32(math.Inf(1)))} {
-				hostile(t, c, rewritten(t, data, func(section int, payload []byte) []byte {
+				hostile(t, c, snapshottest.Rewritten(t, data, allSections, func(section int, payload []byte) []byte {
 					if section == i {
 						last = len(payload) - 4
 						step = 4 * max(1, last/4/places)

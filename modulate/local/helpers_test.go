@@ -2,13 +2,13 @@ package local
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
 )
 
 const (
@@ -18,17 +18,7 @@ const (
 
 var ctx = context.Background()
 
-func unit(r *rand.Rand, d int) []float32 {
-	v := make([]float32, d)
-	for {
-		for i := range v {
-			v[i] = float32(r.NormFloat64())
-		}
-		if vec.Normalize(v) {
-			return v
-		}
-	}
-}
+var unit, same = testcorpus.Unit, testcorpus.Same
 
 func tokens(ids ...int32) encoder.Tokens {
 	return encoder.Tokens{IDs: ids, Special: make([]bool, len(ids)), Offsets: make([]encoder.Span, len(ids))}
@@ -42,18 +32,6 @@ func randomTokens(r *rand.Rand, n int) encoder.Tokens {
 	return tokens(ids...)
 }
 
-func same(a, b []float32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // set is n random passages in topics of very different sizes, so that some
 // cells have fewer passages than the vectors have components.
 type set struct {
@@ -65,12 +43,8 @@ func newSet(seed uint64, n int) *set {
 	r := rand.New(rand.NewPCG(seed, 5))
 	c := &set{make([][]float32, n), make([][]int32, n)}
 	for i := range n {
-		c.tokens[i] = randomTokens(r, 5+r.IntN(20)).Lexical(nil)
-		x := unit(r, testDim)
-		for _, t := range c.tokens[i] {
-			vec.Axpy(x, 0.3, unit(rand.New(rand.NewPCG(uint64(t), 9)), testDim))
-		}
-		vec.Normalize(x)
+		x, tokens := testcorpus.Passage(r, testDim, testVocab)
+		c.tokens[i] = tokens
 		topic := uint64(0)
 		for topic < 6 && r.IntN(2) == 0 {
 			topic++

@@ -2,13 +2,19 @@ package ridge
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
+
+	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
 )
 
 func BenchmarkEdit(b *testing.B) {
 	const vocab, n = 30522, 20_000
 	for _, d := range []int{384, 1536} {
-		ps := texts(d, vocab, n)
+		ps, r := make([]passage, n), rand.New(rand.NewPCG(1, 1))
+		for i := range ps {
+			ps[i].x, ps[i].tokens = unit(r, d), testcorpus.Words(r, vocab, 100)
+		}
 		for _, batch := range []int{10, 1000} {
 			b.Run(fmt.Sprintf("d%d/batch%d", d, batch), func(b *testing.B) {
 				for b.Loop() {

@@ -2,13 +2,13 @@ package ridge
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 )
 
 func saved(t testing.TB, s *Sums) []byte {
@@ -182,41 +182,20 @@ func TestDamagedSums(t *testing.T) {
 func FuzzOpenSums(f *testing.F) {
 	const d, vocab = 6, 20
 	g := lived(f, d, vocab, 30)
-	file, err := snapshot.Parse(saved(f, g.Sums))
-	if err != nil {
-		f.Fatal(err)
-	}
+	data := saved(f, g.Sums)
 	tags := []string{sumsMeta, sumsIDs, sumsDF, sumsOffsets, sumsPostings, sumsRows, sumsInverse, sumsSteps}
 	for i := range tags {
 		f.Add(uint8(i), uint16(0), uint32(0xffffffff), false)
 		f.Add(uint8(i), uint16(8), uint32(1), true)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, at uint16, value uint32, cut bool) {
-		var buf bytes.Buffer
-		w := snapshot.NewWriter(&buf, snapshot.Header{Kind: "sums"})
-		for i, tag := range tags {
-			sec, err := file.Section(tag)
-			if err != nil {
-				t.Fatal(err)
+		spoiled := snapshottest.Rewritten(t, data, tags, func(i int, b []byte) []byte {
+			if i != int(which)%len(tags) {
+				return b
 			}
-			b := bytes.Clone(sec.Raw())
-			if i == int(which)%len(tags) {
-				if n := int(at); n+4 <= len(b) {
-					binary.LittleEndian.PutUint32(b[n:], value)
-					if cut {
-						b = b[:n+4]
-					}
-				}
-			}
-			w.Begin(tag)
-			if _, err := w.Write(b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s, err := opened(g.Sums, buf.Bytes())
+			return snapshottest.Spoil(b, int(at), value, cut)
+		})
+		s, err := opened(g.Sums, spoiled)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatal(err)

@@ -10,17 +10,10 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/internal/testcorpus"
 )
 
-func unit(r *rand.Rand, d int) []float32 {
-	x := make([]float32, d)
-	for !vec.Normalize(x) {
-		for i := range x {
-			x[i] = float32(r.NormFloat64())
-		}
-	}
-	return x
-}
+var unit, same, maxDiff, randomIDs = testcorpus.Unit, testcorpus.Same, testcorpus.MaxDiff, testcorpus.IDs
 
 type passage struct {
 	id     uint64
@@ -28,34 +21,9 @@ type passage struct {
 	tokens []int32
 }
 
-func randomPassage(r *rand.Rand, d, vocab int) passage {
-	p := passage{tokens: randomIDs(r, vocab, 5+r.IntN(20))}
-	p.x = unit(r, d)
-	for _, t := range p.tokens {
-		vec.Axpy(p.x, 0.3, unit(rand.New(rand.NewPCG(uint64(t), 9)), d))
-	}
-	vec.Normalize(p.x)
+func randomPassage(r *rand.Rand, d, vocab int) (p passage) {
+	p.x, p.tokens = testcorpus.Passage(r, d, vocab)
 	return p
-}
-
-func same(a, b []float32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func maxDiff(a, b []float32) float64 {
-	var m float64
-	for i := range a {
-		m = max(m, math.Abs(float64(a[i])-float64(b[i])))
-	}
-	return m
 }
 
 // growing is a corpus that changes, and its present sums.
@@ -159,16 +127,6 @@ func randomCorpus(r *rand.Rand, d, vocab, n int) *growing {
 	return g
 }
 
-// randomIDs are up to n distinct tokens.
-func randomIDs(r *rand.Rand, vocab, n int) (ids []int32) {
-	for range n {
-		if t := int32(2 + r.IntN(vocab-2)); !slices.Contains(ids, t) {
-			ids = append(ids, t)
-		}
-	}
-	return ids
-}
-
 // question is what a query asks of sums: by its tokens, and by its vector.
 type question struct {
 	ids []int32
@@ -238,24 +196,4 @@ func worst(a, b [][]float32) (most float64) {
 		most = max(most, maxDiff(a[i], b[i]))
 	}
 	return most
-}
-
-// zipf draws n distinct-ish token ids with the frequencies of text.
-func zipf(r *rand.Rand, vocab, n int) []int32 {
-	z := rand.NewZipf(r, 1.1, 3, uint64(vocab-1))
-	ids := make([]int32, n)
-	for i := range ids {
-		ids[i] = int32(z.Uint64())
-	}
-	return ids
-}
-
-// texts are passages of about 60 distinct tokens.
-func texts(d, vocab, n int) []passage {
-	r := rand.New(rand.NewPCG(1, 1))
-	ps := make([]passage, n)
-	for i := range ps {
-		ps[i] = passage{x: unit(r, d), tokens: zipf(r, vocab, 100)}
-	}
-	return ps
 }

@@ -1,0 +1,52 @@
+// Package snapshottest makes snapshots that lie: with other payloads and right checksums.
+package snapshottest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
+
+// Rewritten is a snapshot of the same header and the sections tags, all of which data has, where
+// change says what stands in each. It may change the payload that it gets.
+func Rewritten(t testing.TB, data []byte, tags []string, change func(section int, payload []byte) []byte) []byte {
+	t.Helper()
+	f, err := snapshot.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := snapshot.NewWriter(&out, f.Header())
+	for i, tag := range tags {
+		s, err := f.Section(tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload, err := s.All()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Begin(tag)
+		if _, err := w.Write(change(i, bytes.Clone(payload))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// Spoil puts a number at a byte of a payload that is long enough, and with cut ends it there.
+func Spoil(payload []byte, at int, value uint32, cut bool) []byte {
+	if at+4 > len(payload) {
+		return payload
+	}
+	binary.LittleEndian.PutUint32(payload[at:], value)
+	if cut {
+		return payload[:at+4]
+	}
+	return payload
+}
