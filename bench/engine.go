@@ -137,7 +137,7 @@ type EngineReport struct {
 	// Parts are EngineProcess.Parts for each document, JSONBytes what a document takes as
 	// JSON without its vector, the mean of a thousand of this kind.
 	Parts     map[string]float64 `json:"memory_per_document"`
-	JSONBytes float64            `json:"json_per_document"`
+	JSONBytes *float64           `json:"json_per_document"`
 
 	// What follows tells more.
 	Modes  map[string]*EngineMode  `json:"modes"`
@@ -316,17 +316,18 @@ func (b *life) warm(ctx context.Context, e *engine.Engine) error {
 }
 
 // jsonBytes is what a document takes as JSON, without its vector.
-func (b *life) jsonBytes() (float64, error) {
+func (b *life) jsonBytes() (*float64, error) {
 	const n = 1000
 	bytes := 0
 	for _, d := range newLifeCorpus(b.o.Docs, b.o.Dim, b.o.Seed+2).fresh(n) {
 		raw, err := json.Marshal(map[string]any{"_id": d.ID, "text": d.Text, "metadata": d.Metadata})
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		bytes += len(raw)
 	}
-	return float64(bytes) / n, nil
+	each := float64(bytes) / n
+	return &each, nil
 }
 
 // open measures processes that open the database.
@@ -453,11 +454,10 @@ func (r *EngineReport) WriteTable(w io.Writer) error {
 	row("most resident after an upsert", "MiB", r.RSSPeak)
 	row("held beside the float32 vectors", "bytes a document", r.BytesPerVector)
 	for _, name := range sortedKeys(r.Parts) {
-		fmt.Fprintf(t, "memory of %s\t%.4g bytes a document\n", name, r.Parts[name])
+		bytes := r.Parts[name]
+		row("memory of "+name, "bytes a document", &bytes)
 	}
-	if r.JSONBytes > 0 {
-		fmt.Fprintf(t, "as JSON, without the vector\t%.4g bytes a document\n", r.JSONBytes)
-	}
+	row("as JSON, without the vector", "bytes a document", r.JSONBytes)
 	if r.DiskBytes != nil {
 		fmt.Fprintf(t, "on disk\t%d bytes\n", *r.DiskBytes)
 	}

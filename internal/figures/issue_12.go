@@ -79,7 +79,7 @@ type engineReport struct {
 	Ingested *float64            `json:"rss_after_ingest_mb"`
 	Peak     *float64            `json:"rss_peak_mb"`
 	Parts    map[string]float64  `json:"memory_per_document"`
-	JSON     float64             `json:"json_per_document"`
+	JSON     *float64            `json:"json_per_document"`
 	Product  float64             `json:"product_ms"`
 }
 
@@ -167,9 +167,9 @@ func large12(dim int) measure {
 		if dim == 384 {
 			v.set("12.open.closed", r.Open)
 			v.set("12.open.behind", r.Behind)
-			if m := r.Parts; m != nil {
+			if m := r.Parts; m != nil && r.JSON != nil {
 				v["12.bytes.vectors"] = m["codes"] + m["graph"] + m["rlr"]
-				v["12.bytes.words"] = (m["words"] + m["columns"]) / r.JSON
+				v["12.bytes.words"] = (m["words"] + m["columns"]) / *r.JSON
 			}
 			v.set("12.collapse", r.Collapse)
 			v.set("12.close.add", r.Close["during_add"])

@@ -27,7 +27,6 @@ func (d *DB) followLocal(ctx context.Context, s *State) (worked bool, err error)
 	if !d.localWanted.Load() {
 		return false, nil
 	}
-	d.noteLocal(s)
 	if !d.holdsLocal(s) {
 		if s.Local == nil {
 			return false, nil

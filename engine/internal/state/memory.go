@@ -90,9 +90,9 @@ func (d *DB) localBytes(n int) int64 {
 	return int64(float64(n) * each)
 }
 
-// noteLocal remembers what the local bridges of a state take for each chunk.
+// noteLocal remembers what the local bridges of a state that has some take for each chunk.
 func (d *DB) noteLocal(s *State) {
-	if n := s.Chunks(); s.Local != nil && n > 0 {
+	if n := s.Chunks(); n > 0 {
 		d.localEach.Store(s.Local.Bytes().Total()/int64(n) + 1)
 	}
 }
@@ -105,6 +105,8 @@ func (d *DB) holdsLocal(s *State) bool {
 	m := s.Memory()
 	if s.Local == nil {
 		m.Local = d.localBytes(s.Chunks())
+	} else {
+		d.noteLocal(s)
 	}
 	return m.needed()+m.Local <= d.o.MaxBytes
 }
