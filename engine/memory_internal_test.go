@@ -76,17 +76,6 @@ func TestMaxMemory(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{MaxMemoryMiB: boundMiB, NoSync: true}
 	e := opened(t, dir, o, AutoHNSW)
-	// What is sure not to fit takes no slots of the index, which gives none back.
-	before := statsNow(t, e).Memory.Codes
-	v := make([]float32, madeDim)
-	v[0] = 1
-	many := make([]Document, 80_000)
-	for i := range many {
-		many[i] = Document{ID: fmt.Sprint("m", i), Text: "a", Vector: v}
-	}
-	if _, err := e.Add(t.Context(), many); !errors.Is(err, ErrMemory) || statsNow(t, e).Memory.Codes != before {
-		t.Fatalf("%d documents: %v; codes take %d bytes, %d before", len(many), err, statsNow(t, e).Memory.Codes, before)
-	}
 	n := fill(t, e, 0, ofOwnWords)
 	if n < 200 {
 		t.Fatalf("%d documents were stored", n)
@@ -136,6 +125,25 @@ func TestMaxMemory(t *testing.T) {
 	}
 	if k, err := e.Delete(t.Context(), []string{fmt.Sprint(n)}); err != nil || k != 1 {
 		t.Fatalf("%d deleted: %v", k, err)
+	}
+}
+
+// What is sure not to fit takes no slots of the index, which gives none back.
+func TestMaxMemoryForeseesVectors(t *testing.T) {
+	const dim = 4096
+	e, err := Open(t.Context(), t.TempDir(), nil, Options{Dim: dim, MaxMemoryMiB: boundMiB, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, e)
+	before := statsNow(t, e).Memory.Codes
+	many, v := make([]Document, 1000), make([]float32, dim)
+	v[0] = 1
+	for i := range many {
+		many[i] = Document{ID: fmt.Sprint(i), Text: "a", Vector: v}
+	}
+	if _, err := e.Add(t.Context(), many); !errors.Is(err, ErrMemory) || statsNow(t, e).Memory.Codes != before {
+		t.Fatalf("%d documents: %v; codes take %d bytes, %d before", len(many), err, statsNow(t, e).Memory.Codes, before)
 	}
 }
 

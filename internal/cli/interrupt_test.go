@@ -28,7 +28,10 @@ func TestInterruptIndex(t *testing.T) {
 	}
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		for _, feeding := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%v feeding %v", sig, feeding), func(t *testing.T) { interruptIndex(t, sig, feeding) })
+			t.Run(fmt.Sprintf("%v feeding %v", sig, feeding), func(t *testing.T) {
+				t.Parallel()
+				interruptIndex(t, sig, feeding)
+			})
 		}
 	}
 }
@@ -46,7 +49,7 @@ func interruptIndex(t *testing.T, sig os.Signal, feeding bool) {
 				return
 			default:
 			}
-			if i == 10_000 {
+			if i == 5000 {
 				w.Flush()
 				close(enough)
 				if !feeding { // the pipe stays open and idle
@@ -59,7 +62,7 @@ func interruptIndex(t *testing.T, sig os.Signal, feeding bool) {
 			}
 		}
 	}()
-	// 10,000 lines are more than all buffers between here and the engine hold,
+	// 5,000 lines are more than all buffers between here and the engine hold,
 	// so some batches are stored by now.
 	select {
 	case <-enough:

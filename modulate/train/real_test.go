@@ -20,13 +20,13 @@ import (
 // measurements are those of docs/BENCHMARKS.md; this is their direction.
 func TestFitGainsOnRealText(t *testing.T) {
 	if testing.Short() {
-		t.Skip("NOT TESTED with -short: that a fit gains on real text and a real model (3,000 texts to encode); run without -short")
+		t.Skip("NOT TESTED with -short: that a fit gains on real text and a real model (2,000 texts to encode); run without -short")
 	}
 	dir := os.Getenv("LEXSEM_DATA")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "data")
 	}
-	texts := readTexts(t, filepath.Join(dir, "sure-nq", "corpus.jsonl"), 300)
+	texts := readTexts(t, filepath.Join(dir, "sure-nq", "corpus.jsonl"), 200)
 
 	offline := os.Getenv("LEXSEM_OFFLINE") != ""
 	found, err := provision.Ensure(t.Context(), provision.Request{Offline: offline})
