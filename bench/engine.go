@@ -149,10 +149,12 @@ type EngineReport struct {
 	// DocsPerCPUSecond is as DocsPerSecond, by processor time of all threads, which
 	// other work on the machine changes less.
 	DocsPerCPUSecond *float64 `json:"docs_per_cpu_second"`
-	// RSSIngest is resident after the documents were added, less what was before;
+	// RSSIngest is resident after the documents were added, less what was before, and
+	// RSSIngestOwn the part of it that lies in no file, which the system cannot take back;
 	// RSSPeak is EngineProcess.Peak.
-	RSSIngest *float64 `json:"rss_after_ingest_mb"`
-	RSSPeak   *float64 `json:"rss_peak_mb"`
+	RSSIngest    *float64 `json:"rss_after_ingest_mb"`
+	RSSIngestOwn *float64 `json:"rss_own_after_ingest_mb"`
+	RSSPeak      *float64 `json:"rss_peak_mb"`
 	// ProductMS is the time of one product of a Dim×Dim matrix of float64 with a
 	// vector, in plain Go.
 	ProductMS float64 `json:"product_ms"`
@@ -249,7 +251,7 @@ func (b *life) ingest(ctx context.Context) error {
 	if after, memoryErr := memory(b.main); memoryErr != nil {
 		err = errors.Join(err, memoryErr)
 	} else if after != nil {
-		b.r.RSSIngest = mib(after.resident - before.resident)
+		b.r.RSSIngest, b.r.RSSIngestOwn = mib(after.resident-before.resident), mib(after.anonymous-before.anonymous)
 	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		return err
@@ -450,6 +452,7 @@ func (r *EngineReport) WriteTable(w io.Writer) error {
 	}
 	row("10,000 hits over near-duplicates, collapsed", "s", r.Collapse)
 	row("resident after adding, less before", "MiB", r.RSSIngest)
+	row("… and in no file", "MiB", r.RSSIngestOwn)
 	row("resident after opening", "MiB", r.RSS)
 	row("most resident after an upsert", "MiB", r.RSSPeak)
 	row("held beside the float32 vectors", "bytes a document", r.BytesPerVector)
