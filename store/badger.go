@@ -21,7 +21,8 @@ const recordsName = "records"
 // a memory of 5 × 64 MiB memtables and a 256 MiB cache. So:
 //   - every commit is synced unless NoSync is set;
 //   - all values stay in the tree (partBytes is below ValueThreshold), so the
-//     value log holds nothing and needs no collection;
+//     value log holds nothing, needs no collection and gets the smallest file that
+//     can be: the kernel clears pages of it at each opening, more for a large one;
 //   - nothing is compressed (vectors do not shrink), so blocks are read from
 //     the memory map without a cache, their checksums verified each time;
 //   - a memtable gets 1/16 of the memory granted: one is filled while up to two
@@ -43,7 +44,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithNumCompactors(2).
 		WithCompactL0OnClose(false).
 		WithValueThreshold(valueThreshold).
-		WithValueLogFileSize(64 << 20).
+		WithValueLogFileSize(1 << 20).
 		WithVerifyValueChecksum(true).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithDetectConflicts(false). // one writer at a time
