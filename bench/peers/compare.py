@@ -19,9 +19,10 @@ import time
 import faiss
 import hnswlib
 import numpy as np
+import rabitqlib
 from usearch.index import Index as USearch
 
-K = 10
+K = 10  # nearest that are asked for; --k
 
 
 def fbin(path):
@@ -78,9 +79,15 @@ class Library:
 
 
 class HNSWLib(Library):
+    """hnswlib with --m links; hnswlib-24 has 24 links and efConstruction 500."""
+
+    def __init__(self, base, path, args, m=None):
+        self.m, self.ef_construction = (m, 500) if m else (args.m, args.ef_construction)
+        super().__init__(base, path, args)
+
     def build(self, base):
         self.ix = hnswlib.Index("ip", base.shape[1])
-        self.ix.init_index(len(base), ef_construction=self.args.ef_construction, M=self.args.m, random_seed=1)
+        self.ix.init_index(len(base), ef_construction=self.ef_construction, M=self.m, random_seed=1)
         self.ix.set_num_threads(1)
         self.ix.add_items(base, num_threads=self.args.threads)
 
@@ -130,7 +137,7 @@ class FaissFlat(Library):
 
 
 class USearchInt8(Library):
-    """usearch with int8 codes; the best 20 are compared by their float32
+    """usearch with int8 codes; the best 2·K are compared by their float32
     vectors, without which its recall ends below .97."""
 
     extra, dtype = 1, "i8"
@@ -166,6 +173,24 @@ class USearchFloat(USearchInt8):
         return np.asarray(self.ix.search(queries, K, threads=1).keys, np.int64).reshape(len(queries), -1)
 
 
+class SymphonyQG(Library):
+    """The graph of SymphonyQG with 32 links a node, each with a code of one bit a
+    component, over float32 vectors."""
+
+    def build(self, base):
+        self.ix = rabitqlib.SymqgIndex(base.shape[1], 32, metric="ip")
+        self.ix.build(base, self.args.ef_construction, num_threads=self.args.threads)
+
+    def save(self, path):
+        self.ix.save(path)
+
+    def load(self, path):
+        self.ix = rabitqlib.SymqgIndex.load(path)
+
+    def search(self, ef, queries):
+        return self.ix.search(queries, K, max(ef, K), num_threads=1)[0]
+
+
 class Program:
     """An index in a process of its own that speaks the protocol of main.go."""
 
@@ -192,7 +217,7 @@ def ours(kind, args):
     snapshot = os.path.join(args.work, f"{args.name}-{kind}.snap")
     note = snapshot + ".json"
     p = Program([args.peers, "serve", "-base", args.base, "-queries", args.queries, "-index", kind,
-                 "-threads", str(args.threads), "-snapshot", snapshot])
+                 "-threads", str(args.threads), "-snapshot", snapshot, "-k", str(K)])
     p.exact = kind.startswith("flat")
     if p.built["cpu"]:
         with open(note, "w") as f:
@@ -209,6 +234,7 @@ LIBRARIES = {
     "faiss-flat": FaissFlat,
     "usearch-f32": USearchFloat,
     "usearch-i8": USearchInt8,
+    "symphonyqg": SymphonyQG,
 }
 
 
@@ -217,13 +243,16 @@ def open_library(name, base, args):
         p = Program([args.chromem, args.base, args.queries])
         p.exact = True
         return p
+    path = os.path.join(args.work, f"{args.name}-{name}.index")
+    if name.startswith("hnswlib-"):
+        return HNSWLib(base, path, args, int(name.removeprefix("hnswlib-")))
     if name in LIBRARIES:
-        return LIBRARIES[name](base, os.path.join(args.work, f"{args.name}-{name}.index"), args)
+        return LIBRARIES[name](base, path, args)
     return ours(name, args)
 
 
 def truth(base, queries, path):
-    """The inner product of the 10th nearest of each query."""
+    """The inner product of the K-th nearest of each query."""
     if os.path.exists(path):
         return np.load(path)
     ix = faiss.IndexFlatIP(base.shape[1])
@@ -253,6 +282,7 @@ def at(points, wanted):
 
 
 def main():
+    global K
     p = argparse.ArgumentParser()
     p.add_argument("--base", required=True)
     p.add_argument("--queries", required=True)
@@ -262,6 +292,7 @@ def main():
     p.add_argument("--chromem", help="the program of chromem/")
     p.add_argument("--libraries", default="hnswlib,faiss,usearch-i8,hnsw,hnsw-int8")
     p.add_argument("--ef", default="10,12,16,20,24,32,40,48,64,96,128")
+    p.add_argument("--k", type=int, default=K, help="nearest that are asked for")
     p.add_argument("--m", type=int, default=16)
     p.add_argument("--ef-construction", type=int, default=200)
     p.add_argument("--threads", type=int, default=1, help="of a build")
@@ -272,6 +303,9 @@ def main():
     p.add_argument("--json")
     p.add_argument("--ann", help="write reports that `lexsem bench report` reads")
     args = p.parse_args()
+    K = args.k
+    if args.ann and K != 10:
+        p.error("--ann writes recall@10: it wants --k 10")
     os.makedirs(args.work, exist_ok=True)
 
     base, queries = fbin(args.base), fbin(args.queries)
@@ -297,7 +331,7 @@ def main():
 
 
 def measure(args, base, queries, libraries, report):
-    worst = truth(base, queries, os.path.join(args.work, f"{args.name}-truth.npy"))
+    worst = truth(base, queries, os.path.join(args.work, f"{args.name}-truth-{K}.npy"))
     chunks = [(i, min(i + args.chunk, len(queries))) for i in range(0, len(queries), args.chunk)]
     for ef in map(int, args.ef.split(",")):
         live = {n: l for n, l in libraries.items() if not getattr(l, "exact", False) or ef == int(args.ef.split(",")[0])}

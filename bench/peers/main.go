@@ -5,12 +5,12 @@
 // in turn.
 //
 //	peers vectors -n N -dim D -seed S -base FILE -queries FILE
-//	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N]
+//	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N] [-k K]
 //
 // serve builds (or loads) the index and prints a line of JSON about it. Then
 // each line "EF FROM TO" on standard input makes it answer the queries FROM to
 // TO and print the processor and the wall time in nanoseconds; after a line
-// "answers EF" it prints the ids of the 10 nearest, a line a query.
+// "answers EF" it prints the ids of the K nearest, a line a query.
 package main
 
 import (
@@ -55,11 +55,11 @@ func run(args []string) error {
 		return errors.Join(write(*base, b), write(*queries, q))
 	case "serve":
 		kind, snap := f.String("index", index.KindHNSWInt8, "kind of index"), f.String("snapshot", "", "file to load from, or to save to after the build")
-		threads := f.Int("threads", 1, "threads of the build")
+		threads, k := f.Int("threads", 1, "threads of the build"), f.Int("k", 10, "nearest that are asked for")
 		if err := f.Parse(args[1:]); err != nil {
 			return err
 		}
-		return serve(*base, *queries, *kind, *snap, *threads)
+		return serve(*base, *queries, *kind, *snap, *threads, *k)
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }
@@ -80,7 +80,7 @@ type built struct {
 	Bytes float64 `json:"bytes"` // a vector beside its float32 components
 }
 
-func serve(basePath, queryPath, kind, snap string, threads int) error {
+func serve(basePath, queryPath, kind, snap string, threads, k int) error {
 	queries, err := bench.ReadVectors(queryPath)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func serve(basePath, queryPath, kind, snap string, threads int) error {
 	in := bufio.NewScanner(os.Stdin)
 	var dst []index.Neighbor
 	for in.Scan() {
-		o := index.SearchOptions{K: 10}
+		o := index.SearchOptions{K: k}
 		if rest, ok := strings.CutPrefix(in.Text(), "answers "); ok {
 			if _, err := fmt.Sscan(rest, &o.Ef); err != nil {
 				return err
