@@ -20,6 +20,7 @@ func (h *hnsw) unlinkSome(gone []uint32) {
 	for _, x := range gone {
 		h.setState(x, leaving)
 	}
+	h.demote(gone)
 	edits := h.affected(gone)
 	h.mend(len(edits), func(w *walker, i int) { h.heal(w, &edits[i]) })
 	parts := h.parts(gone)
@@ -174,9 +175,9 @@ func (h *hnsw) relink(slots []uint32) {
 			p := &plans[i]
 			p.slot, p.fresh = slots[i], false
 			q := w.mem.query(p.slot)
-			from := w.descend(&q, 0)
+			w.from = append(w.from[:0], w.descend(&q, 0))
 			w.anew()
-			pool := w.walk(&q, from, h.o.EfConstruction, 0)
+			pool := w.walk(&q, w.from, h.o.EfConstruction, 0)
 			pool = slices.DeleteFunc(pool, func(c cand) bool { return c.slot == p.slot || h.state(c.slot) != live })
 			kept := h.tree(p.slot)
 			for len(p.links) < 1 {

@@ -145,16 +145,17 @@ func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
 	p.links = p.links[:height+1]
 	p.pool = p.pool[:0]
 	p.tree = 0
-	var from cand
+	from := w.from[:0]
 	if h.top >= 0 {
-		from = w.descend(&q, height)
+		from = append(from, w.descend(&q, height))
+		w.from = from
 	}
 	for layer := height; layer >= 0; layer-- {
 		pool := w.pool[:0]
 		if layer <= h.top {
 			w.anew()
 			pool = w.walk(&q, from, h.o.EfConstruction, layer)
-			from = pool[0]
+			from = append(from[:0], pool[0])
 		}
 		near := w.near[:0]
 		for i := range mates { // no copies: the rest of a plan is being written
@@ -338,6 +339,7 @@ func (h *hnsw) show(plans []plan) (gone []uint32) {
 			h.entry, h.top = slot, height
 			h.mu.Unlock()
 		}
+		h.promote(slot)
 	}
 	h.hide(gone)
 	e.tail = h.tail

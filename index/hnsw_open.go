@@ -47,6 +47,7 @@ func (p *opener) openGraph(h *hnsw) {
 	}
 	h.now.tail = h.tail
 	p.openTowers(h, towers)
+	p.openPivots(h)
 	if p.err != nil {
 		return
 	}

@@ -16,6 +16,7 @@ type savedGraph struct {
 	rooms  [][]uint32
 	spill  []byte
 	towers []byte
+	pivots []byte
 }
 
 func (h *hnsw) Save(w *snapshot.Writer) error {
@@ -44,7 +45,11 @@ func (h *hnsw) Save(w *snapshot.Writer) error {
 		return err
 	}
 	w.Begin(tagTowers)
-	_, err := w.Write(g.towers)
+	if _, err := w.Write(g.towers); err != nil {
+		return err
+	}
+	w.Begin(tagPivots)
+	_, err := w.Write(g.pivots)
 	return err
 }
 
@@ -55,7 +60,7 @@ func (h *hnsw) copyGraph() *savedGraph {
 	for n > 0 && !h.now.has(uint32(n-1)) {
 		n--
 	}
-	g := &savedGraph{entry: h.entry, nodes: make([]uint64, n)}
+	g := &savedGraph{entry: h.entry, nodes: make([]uint64, n), pivots: h.pivots.encode()}
 	list := func(b []byte, l []uint32) []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(l)))
 		for _, s := range l {

@@ -128,7 +128,7 @@ func (h *hnsw) pool(w *walker, ef int) []cand {
 	if h.top < 0 { // and no tail: see shorten
 		return nil
 	}
-	from := w.descend(&w.q, 0)
+	from := w.start(&w.q)
 	w.anew()
 	return w.walk(&w.q, from, ef, 0)
 }
@@ -157,15 +157,18 @@ func (h *hnsw) filteredPool(w *walker, ef, budget int) []cand {
 		return nil
 	}
 	q := &w.q
-	from := w.descend(q, 0)
+	from := w.start(q)
 	w.anew()
-	w.visit(from.slot)
 	found := w.pool[:0]
 	defer func() { w.pool = found }()
-	if w.answer(from.slot) {
-		found = append(found, from)
+	w.heap = w.heap[:0]
+	for _, c := range from[:min(len(from), ef)] {
+		w.visit(c.slot)
+		if w.answer(c.slot) {
+			found = append(found, c)
+		}
+		w.pushNearest(c)
 	}
-	w.heap = append(w.heap[:0], from)
 	for len(w.heap) > 0 && (len(found) < ef || w.heap[0].d <= found[ef-1].d) {
 		if w.pause() {
 			return nil

@@ -168,6 +168,9 @@ func (h *hnsw) verify(ctx context.Context) error {
 	} else if h.top != -1 {
 		bad("empty graph has an entry")
 	}
+	if err := h.verifyPivots(ctx, bad); err != nil {
+		return err
+	}
 	return errors.Join(errs...)
 }
 

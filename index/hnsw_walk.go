@@ -26,6 +26,11 @@ type walker struct {
 	sel    []uint32
 	dist   []float32
 	heap   []cand
+	from   []cand // where a walk begins
+
+	centred []float32 // the query beyond the pivots' mean
+	signs   vec.SignQuery
+	scores  []float32 // of the pivots
 }
 
 func newWalker(h *hnsw) *walker {
@@ -168,11 +173,13 @@ func (w *walker) descend(q *query, to int) cand {
 
 // walk finds the ef nearest nodes it can on a layer (algorithm 2), ascending.
 // The pool is one sorted list in which each node is expanded once, nearest
-// first, until there is none left to expand. anew must have been called.
-func (w *walker) walk(q *query, from cand, ef, layer int) []cand {
+// first, until there is none left to expand. from is where it begins, ascending. anew must have been called.
+func (w *walker) walk(q *query, from []cand, ef, layer int) []cand {
 	h := w.h
-	w.visit(from.slot)
-	p := append(w.pool[:0], from)
+	p := append(w.pool[:0], from[:min(len(from), ef)]...)
+	for _, c := range p {
+		w.visit(c.slot)
+	}
 	for i := 0; i < len(p); {
 		if p[i].slot&expanded != 0 {
 			i++

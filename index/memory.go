@@ -114,7 +114,7 @@ func (x *memory) check(chunk int) error {
 type Memory struct {
 	Vectors int64 // the float32 vectors
 	Codes   int64 // int8 codes, their scales and norms
-	Graph   int64 // links of nodes
+	Graph   int64 // links of nodes, and pivots
 	Tables  int64 // ids, where they are, and which are live
 }
 

@@ -78,6 +78,12 @@ func (p *opener) fail(format string, args ...any) {
 	}
 }
 
+// has reports whether there is such a section.
+func (p *opener) has(tag string) bool {
+	_, err := p.f.Section(tag)
+	return err == nil
+}
+
 // section returns a section that has n entries of size bytes.
 func (p *opener) section(tag string, n, size int) *snapshot.Section {
 	if p.err != nil {

@@ -31,6 +31,7 @@ const (
 	tagLinks  = "v.links"  // uint32, 2·M each; graphs
 	tagSpill  = "v.spill"  // back-links without room: slot, number, slots; graphs
 	tagTowers = "v.towers" // what nodes have above layer 0; graphs
+	tagPivots = "v.pivots" // where searches begin: see pivots.encode; graphs, but not those of older programs
 )
 
 // saveVersion is the format's. In 3, which is read as well, a graph has all vectors.

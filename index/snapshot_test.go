@@ -179,7 +179,7 @@ func TestDamagedSnapshots(t *testing.T) {
 
 var fuzzOptions = index.Options{Dim: 3, M: 2, EfConstruction: 4, Workers: 1}
 
-var fuzzTags = []string{"v.head", "v.alive", "v.ids", "v.table", "v.rows", "v.codes", "v.scales", "v.nodes", "v.links", "v.spill", "v.towers"}
+var fuzzTags = []string{"v.head", "v.alive", "v.ids", "v.table", "v.rows", "v.codes", "v.scales", "v.nodes", "v.links", "v.spill", "v.towers", "v.pivots"}
 
 // FuzzOpen changes bytes of snapshots whose checksums are right, so that what is
 // behind the checksums has to hold as well.

@@ -17,11 +17,14 @@ func Int8Kernel() string { return int8Kernel }
 // returns their scale; x[i] ≈ scale·dst[i] within scale/2. The codes are in
 // [−127, 127], zeros with scale 0 where x is zero or so small that its scale
 // underflows.
-func QuantizeInt8(dst []int8, x []float32) (scale float32) {
+func QuantizeInt8(dst []int8, x []float32) (scale float32) { return QuantizeTo(dst, x, 127) }
+
+// QuantizeTo is QuantizeInt8 with codes in [−most, most]; most is 1 to 127.
+func QuantizeTo(dst []int8, x []float32, most int8) (scale float32) {
 	dst = dst[:len(x)]
 	top := maxAbs(x)
-	scale = top / 127
-	f := 127 / top
+	scale = top / float32(most)
+	f := float32(most) / top
 	if scale == 0 || math.IsInf(float64(f), 0) {
 		clear(dst)
 		return 0

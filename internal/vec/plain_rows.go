@@ -22,3 +22,12 @@ func dotInt8x4(*[4]int32, []int8, []int8, []int8, []int8, []int8) int           
 
 func unpack(dst, src []byte, bits int) int                                   { return 0 }
 func maxSim(best []float32, q []int8, sums []int32, s *Sim, groups int) bool { return false }
+
+const signKernel = "go"
+
+func signTables([]byte, []int8) bool    { return false }
+func firstAbove([]float32, float32) int { return 0 }
+
+func signScores(dst []float32, codes, tables []byte, factors, offsets []float32, zero int32, scale float32) bool {
+	return false
+}
