@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -18,7 +19,22 @@ import (
 //	pictograph                   emoji that a joiner joins
 //	consonant, linker, incbExtend  conjuncts of Indic scripts, one grapheme
 //	decomposes, ordered          has a decomposition (NFKD), a combining class other than 0
+//
+// Those below are derived when the table is read.
 type class uint32
+
+const (
+	isCapital class = 1 << (iota + 19) // has a small letter
+	isUpper                            // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
+	isLower                            // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+	// A form may change it, by itself or with what is before it. Text without
+	// such code points is in that form.
+	unsettledNFC
+	unsettledNFD
+	unsettledNFKC
+	unsettledNFKD
+	isPaired // a Hangul letter or syllable, or half of a flag: some share a grapheme
+)
 
 // properties maps code points to classes, 256 at a time.
 type properties struct {
@@ -50,6 +66,18 @@ var unicodeProperties = sync.OnceValue(func() *properties {
 	flat := make([]class, utf8.MaxRune+1)
 	unpackRuns(classRuns, func(r rune, v uint64) { flat[r] = class(v) })
 	p := &properties{lower: map[rune]rune{}}
+	unpackRuns(lowerRuns, func(r rune, zigzag uint64) {
+		p.lower[r] = r + (rune(zigzag>>1) ^ -rune(zigzag&1))
+		flat[r] |= isCapital
+	})
+	flat['İ'] |= isCapital
+	markCases(flat)
+	markForms(flat)
+	for r := range flat {
+		if hangulKind(rune(r)) != notHangul || regional(rune(r)) {
+			flat[r] |= isPaired
+		}
+	}
 	pages := map[[256]class]uint16{}
 	for i := range p.page {
 		page := [256]class(flat[i<<8:])
@@ -62,11 +90,37 @@ var unicodeProperties = sync.OnceValue(func() *properties {
 		p.page[i] = k
 	}
 	copy(p.ascii[:], flat)
-	unpackRuns(lowerRuns, func(r rune, zigzag uint64) {
-		p.lower[r] = r + (rune(zigzag>>1) ^ -rune(zigzag&1))
-	})
 	return p
 })
+
+// markCases marks isUpper and isLower. Letters of a later Unicode than package
+// unicode's are both.
+func markCases(flat []class) {
+	for _, t := range []struct {
+		table *unicode.RangeTable
+		class class
+	}{
+		{unicode.Lu, isUpper}, {unicode.Lt, isUpper}, {unicode.Ll, isLower},
+		{unicode.Lm, isUpper | isLower}, {unicode.Lo, isUpper | isLower}, {unicode.M, isUpper | isLower},
+	} {
+		mark := func(lo, hi, stride rune) {
+			for r := lo; r <= hi; r += stride {
+				flat[r] |= t.class
+			}
+		}
+		for _, x := range t.table.R16 {
+			mark(rune(x.Lo), rune(x.Hi), rune(x.Stride))
+		}
+		for _, x := range t.table.R32 {
+			mark(rune(x.Lo), rune(x.Hi), rune(x.Stride))
+		}
+	}
+	for r, c := range flat {
+		if c&(isLetter|isUpper|isLower) == isLetter {
+			flat[r] |= isUpper | isLower
+		}
+	}
+}
 
 // unpackRuns reads (gap, count - 1, stride, value) of a generated table.
 func unpackRuns(s string, set func(rune, uint64)) {

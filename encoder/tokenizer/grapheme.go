@@ -37,11 +37,14 @@ func regional(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
 // boundary.
 func (p *properties) grapheme(text []byte) int {
 	last, size := utf8.DecodeRune(text)
-	if last == '\r' && size < len(text) && text[size] == '\n' {
+	if size == len(text) {
+		return size
+	}
+	if last == '\r' && text[size] == '\n' {
 		return 2
 	}
 	class := p.of(last)
-	if class&isBreaks != 0 {
+	if next, _ := p.next(text[size:]); class&isBreaks != 0 || next&isExtend == 0 && class&isPrepend == 0 && class&next&isPaired == 0 {
 		return size
 	}
 	emoji := class&isPictograph != 0   // a pictograph and marks

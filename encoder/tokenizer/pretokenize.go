@@ -49,9 +49,11 @@ func (s split) cut(p *pieces) {
 	p.next = p.next[:0]
 	for _, c := range p.cuts {
 		text := p.buf.text[:c.hi]
-		switch {
-		case s.behaviour == removed && !s.invert:
-			p.gaps(s.pattern, text, c)
+		switch s.behaviour {
+		case removed:
+			p.add(s.pattern, text, c, s.invert, !s.invert)
+		case isolated:
+			p.add(s.pattern, text, c, true, true)
 		default:
 			p.find(s.pattern, text, c, s.invert)
 			p.join(s.behaviour)
@@ -60,20 +62,23 @@ func (s split) cut(p *pieces) {
 	p.cuts, p.next = p.next, p.cuts
 }
 
-// gaps adds what lies between the matches in c.
-func (p *pieces) gaps(m matcher, text []byte, c span) {
+// add adds the matches in c, or what lies between them, or both.
+func (p *pieces) add(m matcher, text []byte, c span, matches, gaps bool) {
 	at := int(c.lo)
 	for at < len(text) {
 		lo, hi := m.find(text, at)
 		if lo < 0 {
 			break
 		}
-		if lo > at {
+		if gaps && lo > at {
 			p.next = append(p.next, span{int32(at), int32(lo)})
+		}
+		if matches {
+			p.next = append(p.next, span{int32(lo), int32(hi)})
 		}
 		at = hi
 	}
-	if at < len(text) {
+	if gaps && at < len(text) {
 		p.next = append(p.next, span{int32(at), c.hi})
 	}
 }
@@ -98,16 +103,12 @@ func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
 	}
 }
 
-// join adds p.segments in the way of b.
+// join adds p.segments, merged in the way of b.
 func (p *pieces) join(b behaviour) {
 	last := segment{} // the one before, and it is no match
 	for i, s := range p.segments {
 		merge := false
 		switch b {
-		case removed:
-			if s.match {
-				continue
-			}
 		case contiguous:
 			merge = i > 0 && s.match == last.match
 		case mergedWithPrevious:
@@ -153,13 +154,15 @@ func (m metaspace) cut(p *pieces) {
 		}
 		for i := int(c.lo); i < int(c.hi); i++ {
 			b := src.text[i]
-			if m.split && n > start && (b == ' ' || b == mark[0] && bytes.HasPrefix(src.text[i:c.hi], mark)) {
-				p.next = append(p.next, span{int32(start), int32(n)})
-				start = n
-			}
-			if b == ' ' {
-				put(src.from[i])
-				continue
+			if b == ' ' || b == mark[0] && bytes.HasPrefix(src.text[i:c.hi], mark) {
+				if m.split && n > start {
+					p.next = append(p.next, span{int32(start), int32(n)})
+					start = n
+				}
+				if b == ' ' {
+					put(src.from[i])
+					continue
+				}
 			}
 			text[n], from[n] = b, src.from[i]
 			n++
