@@ -98,7 +98,7 @@ func (m *bpe) symbols(word []byte, w *work) {
 	for i := 0; i < len(word); {
 		size := 1
 		if !m.raw && word[i] >= utf8.RuneSelf {
-			_, size = utf8.DecodeRune(word[i:])
+			_, size = decode(word[i:])
 		}
 		behind, last := 0, 0
 		if i > 0 {
@@ -111,7 +111,7 @@ func (m *bpe) symbols(word []byte, w *work) {
 		if size == 1 {
 			id = m.small[behind][last][word[i]]
 		} else {
-			r, _ := utf8.DecodeRune(word[i:])
+			r, _ := decode(word[i:])
 			var ok bool
 			if id, ok = m.large[behind][last][r]; !ok {
 				id = -1

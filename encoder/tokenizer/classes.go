@@ -58,8 +58,23 @@ func (p *properties) next(b []byte) (c class, size int) {
 
 //go:noinline
 func (p *properties) wide(b []byte) (class, int) {
-	r, n := utf8.DecodeRune(b)
+	r, n := decode(b)
 	return p.of(r), n
+}
+
+// decode returns the code point at the start of b, which is valid UTF-8 and not empty, and
+// its size. It is utf8.DecodeRune without the checks.
+func decode(b []byte) (rune, int) {
+	switch c := b[0]; {
+	case c < utf8.RuneSelf:
+		return rune(c), 1
+	case c < 0xE0:
+		return rune(c&0x1F)<<6 | rune(b[1]&0x3F), 2
+	case c < 0xF0:
+		return rune(c&0xF)<<12 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F), 3
+	default:
+		return rune(c&7)<<18 | rune(b[1]&0x3F)<<12 | rune(b[2]&0x3F)<<6 | rune(b[3]&0x3F), 4
+	}
 }
 
 var unicodeProperties = sync.OnceValue(func() *properties {

@@ -1,7 +1,5 @@
 package tokenizer
 
-import "unicode/utf8"
-
 // Kinds of Hangul letters (Unicode Standard Annex 29, table 2).
 const (
 	notHangul = iota
@@ -36,7 +34,7 @@ func regional(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
 // which is not empty, begins with (Unicode Standard Annex 29). Text begins at a
 // boundary.
 func (p *properties) grapheme(text []byte) int {
-	last, size := utf8.DecodeRune(text)
+	last, size := decode(text)
 	if size == len(text) {
 		return size
 	}
@@ -53,7 +51,7 @@ func (p *properties) grapheme(text []byte) int {
 	linked := false                    // one of which links
 	flag := regional(last)             // half of a flag
 	for size < len(text) {
-		r, n := utf8.DecodeRune(text[size:])
+		r, n := decode(text[size:])
 		c := p.of(r)
 		a, b := hangulKind(last), hangulKind(r)
 		switch {

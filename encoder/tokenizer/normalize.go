@@ -57,7 +57,7 @@ func (n lowercase) normalize(dst, src *buffer) bool {
 		}
 		c, size := n.next(src.text[i:])
 		if c&isCapital != 0 {
-			r, _ := utf8.DecodeRune(src.text[i:])
+			r, _ := decode(src.text[i:])
 			if small, ok := n.lower[r]; ok {
 				e.replace(i, size, small)
 			} else { // İ, the one capital that becomes two code points
@@ -107,7 +107,7 @@ func (m *mapping) normalize(dst, src *buffer) bool {
 			i++
 			continue
 		}
-		r, size := utf8.DecodeRune(src.text[i:])
+		r, size := decode(src.text[i:])
 		switch q := m.of(r); q {
 		case r:
 		case dropped:
@@ -167,7 +167,7 @@ func (ideographs) normalize(dst, src *buffer) bool {
 			i = ascii(src.text, i)
 			continue
 		}
-		r, size := utf8.DecodeRune(src.text[i:])
+		r, size := decode(src.text[i:])
 		if ideograph(r) {
 			e.skip(i, i)
 			dst.put(' ', src.from[i])
@@ -271,10 +271,7 @@ func (n replace) byte(dst, src *buffer, p byte) bool {
 			at++
 			continue
 		}
-		at += copy(text[at:], n.content)
-		for k := at - len(n.content); k < at; k++ {
-			from[k] = f
-		}
+		at += put(text[at:], from[at:], n.content, f)
 	}
 	return true
 }

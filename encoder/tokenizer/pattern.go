@@ -24,6 +24,10 @@ type ofClass struct {
 
 func (m ofClass) find(text []byte, at int) (lo, hi int) {
 	for at < len(text) {
+		if b := text[at]; b < utf8.RuneSelf && m.ascii[b]&m.class == 0 {
+			at++
+			continue
+		}
 		c, size := m.next(text[at:])
 		if c&m.class != 0 {
 			return at, at + size

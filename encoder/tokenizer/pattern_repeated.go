@@ -51,7 +51,7 @@ func (m *repeated) find(text []byte, at int) (lo, hi int) {
 		for at < len(text) && n != m.max {
 			r, size := rune(text[at]), 1
 			if r >= utf8.RuneSelf {
-				r, size = utf8.DecodeRune(text[at:])
+				r, size = decode(text[at:])
 			}
 			if !m.set.has(r) {
 				if n < m.min {

@@ -1,9 +1,6 @@
 package tokenizer
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // span is a range of a buffer's text.
 type span struct{ lo, hi int32 }
@@ -135,43 +132,53 @@ type metaspace struct {
 
 func (m metaspace) cut(p *pieces) {
 	src, dst := p.buf, p.spare
-	dst.reset()
 	p.next = p.next[:0]
-	mark := []byte(m.mark)
+	// Blanks become marks: at most each byte becomes one, and one is put before each piece.
+	size := (len(src.text) + len(p.cuts)) * len(m.mark)
+	text, from := slices.Grow(dst.text[:0], size)[:size], slices.Grow(dst.from[:0], size)[:size]
+	n := 0
 	for _, c := range p.cuts {
-		// Blanks become marks: at most each byte becomes one, and one is put before.
-		n, size := len(dst.text), (int(c.hi-c.lo)+1)*len(mark)
-		text, from := slices.Grow(dst.text, size)[:n+size], slices.Grow(dst.from, size)[:n+size]
-		put := func(at int32) {
-			for _, b := range mark {
-				text[n], from[n] = b, at
-				n++
-			}
-		}
+		in, places := src.text[c.lo:c.hi], src.from[c.lo:c.hi]
 		start := n
-		if in := src.text[c.lo:c.hi]; (m.always || m.first && src.from[c.lo] == 0) && in[0] != ' ' && !bytes.HasPrefix(in, mark) {
-			put(src.from[c.lo])
+		if (m.always || m.first && places[0] == 0) && !m.begins(in) {
+			n += put(text[n:], from[n:], m.mark, places[0])
 		}
-		for i := int(c.lo); i < int(c.hi); i++ {
-			b := src.text[i]
-			if b == ' ' || b == mark[0] && bytes.HasPrefix(src.text[i:c.hi], mark) {
-				if m.split && n > start {
-					p.next = append(p.next, span{int32(start), int32(n)})
-					start = n
-				}
-				if b == ' ' {
-					put(src.from[i])
-					continue
-				}
+		for len(in) > 0 {
+			end := m.end(in)
+			if in[0] == ' ' {
+				n += put(text[n:], from[n:], m.mark, places[0])
+				in, places = in[1:], places[1:]
+				end--
 			}
-			text[n], from[n] = b, src.from[i]
-			n++
+			copy(text[n:], in[:end])
+			copy(from[n:], places[:end])
+			n += end
+			in, places = in[end:], places[end:]
+			if m.split || len(in) == 0 {
+				p.next = append(p.next, span{int32(start), int32(n)})
+				start = n
+			}
 		}
-		p.next = append(p.next, span{int32(start), int32(n)})
-		dst.text, dst.from = text[:n], from[:n]
 	}
+	dst.text, dst.from = text[:n], from[:n]
 	p.cuts, p.next = p.next, p.cuts
 	p.buf, p.spare = dst, src
+}
+
+// end is where the first blank or mark behind the first byte of text begins, or its length.
+func (m metaspace) end(text []byte) int {
+	first := m.mark[0]
+	for i := 1; i < len(text); i++ {
+		if b := text[i]; (b == ' ' || b == first) && m.begins(text[i:]) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// begins says that text, which is not empty, begins with a blank or a mark.
+func (m metaspace) begins(text []byte) bool {
+	return text[0] == ' ' || text[0] == m.mark[0] && string(text[:min(len(m.mark), len(text))]) == m.mark
 }
 
 // byteLevel puts a blank before each piece that has none, where it is told to.

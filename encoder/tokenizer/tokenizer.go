@@ -295,7 +295,10 @@ func (s *scan) word(c span) {
 		s.found = t.model.tokenize(s.found[:0], word, &s.work)
 		if known = t.words.put(word, hash, s.found); known == nil {
 			for _, f := range s.found {
-				before, behind := t.blanksOf(f.id)
+				before, behind := 0, 0
+				if t.white != nil {
+					before, behind = int(t.white[f.id][0]), int(t.white[f.id][1])
+				}
 				s.emit(f.id, from[f.lo], s.end(from[f.hi-1]), before, behind)
 			}
 			return
@@ -303,10 +306,11 @@ func (s *scan) word(c span) {
 	}
 	n, count := s.room(int(known.count))
 	ids, spans := s.ids[n:n+count], s.spans[n:n+count]
+	white := t.white
 	for i, id := range known.ids[:count] {
 		lo, hi := from[known.lo[i]], s.end(from[known.hi[i]-1])
-		if before, behind := t.blanksOf(id); before|behind > 0 {
-			lo, hi = s.trimmed(n+i, lo, hi, before, behind)
+		if white != nil && white[id] != [2]uint8{} {
+			lo, hi = s.trimmed(n+i, lo, hi, int(white[id][0]), int(white[id][1]))
 		}
 		ids[i], spans[i] = id, encoder.Span{Start: lo, End: hi}
 	}
@@ -323,14 +327,6 @@ func (s *scan) end(i int32) int32 {
 		return i + 3
 	}
 	return i + 4
-}
-
-// blanksOf are the blanks at the ends of the text of id, which trims take out of offsets.
-func (t *Tokenizer) blanksOf(id int32) (before, behind int) {
-	if t.white == nil {
-		return 0, 0
-	}
-	return int(t.white[id][0]), int(t.white[id][1])
 }
 
 // room makes place for so many tokens more, as far as the limit allows, and returns where

@@ -129,7 +129,7 @@ type composer struct {
 // follows, into dst.
 func (s *composer) rewrite(text []byte) {
 	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
+		r, size := decode(text[i:])
 		b := text[i : i+size]
 		i += size
 		if s.of(r)&isDecomposes == 0 {
@@ -150,7 +150,7 @@ func (s *composer) rewrite(text []byte) {
 			s.add(r, 0)
 		}
 		for change := int32(0); len(d) > 0; change = 1 {
-			r, size := utf8.DecodeRune(d)
+			r, size := decode(d)
 			s.add(r, change)
 			d = d[size:]
 		}
