@@ -40,20 +40,21 @@ const (
 type properties struct {
 	page    [utf8.MaxRune>>8 + 1]uint16
 	classes [][256]class
-	ascii   [utf8.RuneSelf]class
+	ascii   [256]class    // by byte; 0 for those of longer code points
 	lower   map[rune]rune // of letters that are not ASCII
 }
 
 // of returns the class of r, which must be a code point.
 func (p *properties) of(r rune) class { return p.classes[p.page[r>>8]][r&0xff] }
 
-// next decodes the code point at the start of b, which is valid UTF-8 and not
-// empty.
+// next returns the class and the size of the code point at the start of b, which is
+// valid UTF-8 and not empty. It is written so that the compiler inlines it.
 func (p *properties) next(b []byte) (c class, size int) {
-	if b[0] < utf8.RuneSelf {
-		return p.ascii[b[0]], 1
+	c, size = p.ascii[b[0]], 1
+	if c == 0 {
+		c, size = p.wide(b)
 	}
-	return p.wide(b)
+	return
 }
 
 //go:noinline
@@ -104,7 +105,7 @@ var unicodeProperties = sync.OnceValue(func() *properties {
 		}
 		p.page[i] = k
 	}
-	copy(p.ascii[:], flat)
+	copy(p.ascii[:utf8.RuneSelf], flat)
 	return p
 })
 

@@ -25,7 +25,7 @@ type ofClass struct {
 func (m ofClass) find(text []byte, at int) (lo, hi int) {
 	for at < len(text) {
 		if b := text[at]; b < utf8.RuneSelf && m.ascii[b]&m.class == 0 {
-			at++
+			at++ // most are this
 			continue
 		}
 		c, size := m.next(text[at:])
