@@ -89,9 +89,11 @@ var unicodeProperties = sync.OnceValue(func() *properties {
 	flat['İ'] |= isCapital
 	markCases(flat)
 	markForms(flat)
-	for r := range flat {
-		if hangulKind(rune(r)) != notHangul || regional(rune(r)) {
-			flat[r] |= isPaired
+	for _, block := range [][2]rune{{0x1100, 0x11FF}, {0xA960, 0xA97F}, {hangulBase, 0xD7FF}, {0x1F1E6, 0x1F1FF}} {
+		for r := block[0]; r <= block[1]; r++ {
+			if hangulKind(r) != notHangul || regional(r) {
+				flat[r] |= isPaired
+			}
 		}
 	}
 	pages := map[[256]class]uint16{}

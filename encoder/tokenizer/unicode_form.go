@@ -54,9 +54,6 @@ func markForms(flat []class) {
 				flat[r] |= bit
 			}
 		}
-		if !norm.NFC.Properties(b).BoundaryBefore() {
-			second(rune(r))
-		}
 		if d := norm.NFD.Properties(b).Decomposition(); d != nil && norm.NFC.IsNormal(b) {
 			last, _ := utf8.DecodeLastRune(d)
 			second(last)
@@ -70,7 +67,7 @@ func (n unicodeForm) normalize(dst, src *buffer) bool {
 	text := src.text
 	var few [32]changed
 	s := composer{unicodeForm: n, aligner: aligner{dst: dst, src: src}, list: few[:0]}
-	last := -1 // the code point before i, if it is settled
+	last := -1 // the last settled code point before i
 	for i := 0; i < len(text); {
 		if text[i] < utf8.RuneSelf {
 			i = ascii(text, i)
@@ -93,7 +90,6 @@ func (n unicodeForm) normalize(dst, src *buffer) bool {
 			}
 			all |= c
 		}
-		last = -1
 		if (n.compose || all&isDecomposes == 0) && n.form.QuickSpan(text[lo:i]) == i-lo {
 			continue
 		}
