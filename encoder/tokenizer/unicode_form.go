@@ -65,8 +65,7 @@ func markForms(flat []class) {
 // what is between them.
 func (n unicodeForm) normalize(dst, src *buffer) bool {
 	text := src.text
-	var few [32]changed
-	s := composer{unicodeForm: n, aligner: aligner{dst: dst, src: src}, list: few[:0]}
+	s := composer{unicodeForm: n, aligner: aligner{dst: dst, src: src}}
 	last := -1 // the last settled code point before i
 	for i := 0; i < len(text); {
 		if text[i] < utf8.RuneSelf {
@@ -124,6 +123,9 @@ type composer struct {
 // rewrite puts the form of text, behind which a settled code point or nothing
 // follows, into dst.
 func (s *composer) rewrite(text []byte) {
+	if s.list == nil {
+		s.list = make([]changed, 0, 16)
+	}
 	for i := 0; i < len(text); {
 		r, size := decode(text[i:])
 		b := text[i : i+size]
