@@ -27,6 +27,7 @@ type finder struct {
 	tokens []addedToken
 	trie   *trie.Trie // of patterns; ids are indices of tokens
 	starts [256]bool
+	few    []byte // these, if they are so few that looking for each is faster
 }
 
 func newFinder(p *properties, tokens []addedToken) *finder {
@@ -36,6 +37,14 @@ func newFinder(p *properties, tokens []addedToken) *finder {
 		entries[i] = trie.Entry{Text: t.pattern, ID: int32(i)}
 		f.starts[t.pattern[0]] = true
 	}
+	for b, is := range f.starts {
+		if is {
+			f.few = append(f.few, byte(b))
+		}
+	}
+	if len(f.few) > 2 {
+		f.few = nil
+	}
 	f.trie = trie.New(1, entries)
 	return f
 }
@@ -44,9 +53,9 @@ func newFinder(p *properties, tokens []addedToken) *finder {
 // swallows included; free is the end of the one before. A nil token says that
 // there is none.
 func (f *finder) next(text []byte, at, free int) (t *addedToken, lo, hi, after int) {
-	for ; at < len(text); at++ {
-		if !f.starts[text[at]] {
-			continue
+	for ; ; at++ {
+		if at += f.start(text[at:]); at == len(text) {
+			return nil, 0, 0, 0
 		}
 		node, end := uint32(0), -1
 		for j := at; j < len(text); j++ {
@@ -83,7 +92,24 @@ func (f *finder) next(text []byte, at, free int) (t *addedToken, lo, hi, after i
 		}
 		return t, lo, hi, end
 	}
-	return nil, 0, 0, 0
+}
+
+// start is where a token may begin in text, or its length.
+func (f *finder) start(text []byte) int {
+	if len(f.few) > 0 {
+		for _, b := range f.few {
+			if k := bytes.IndexByte(text, b); k >= 0 {
+				text = text[:k]
+			}
+		}
+		return len(text)
+	}
+	for i, b := range text {
+		if f.starts[b] {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // alone says that no part of a word touches text[lo:hi].

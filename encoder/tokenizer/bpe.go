@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"math"
 	"unicode/utf8"
 )
@@ -41,8 +42,8 @@ type bpe struct {
 	unk       int32 // -1 for none
 	fuse      bool
 	fallback  *[256]int32 // ids of bytes, or nil
-	mark      string      // words are cut before it where no merge crosses
-	crossing  map[rune]bool
+	mark      []byte      // words are cut before it where no merge crosses
+	crossing  runeSet     // code points that a merge joins with a mark behind them
 	cutBefore bool
 }
 
@@ -97,7 +98,7 @@ func (m *bpe) symbols(word []byte, w *work) {
 	for i := 0; i < len(word); {
 		size := 1
 		if !m.raw && word[i] >= utf8.RuneSelf {
-			_, size = utf8.DecodeRune(word[i:])
+			_, size = decode(word[i:])
 		}
 		behind, last := 0, 0
 		if i > 0 {
@@ -110,7 +111,7 @@ func (m *bpe) symbols(word []byte, w *work) {
 		if size == 1 {
 			id = m.small[behind][last][word[i]]
 		} else {
-			r, _ := utf8.DecodeRune(word[i:])
+			r, _ := decode(word[i:])
 			var ok bool
 			if id, ok = m.large[behind][last][r]; !ok {
 				id = -1
@@ -308,12 +309,13 @@ func (m *bpe) cut(word []byte, at int) int {
 	if !m.cutBefore {
 		return len(word)
 	}
-	for i := at + 1; i+len(m.mark) <= len(word); i++ {
-		if word[i] != m.mark[0] || string(word[i:i+len(m.mark)]) != m.mark {
+	first, rest := m.mark[0], word[at+1:]
+	for i, c := range rest {
+		if c != first || !bytes.HasPrefix(rest[i:], m.mark) {
 			continue
 		}
-		if r, _ := utf8.DecodeLastRune(word[:i]); !m.crossing[r] {
-			return i
+		if r, _ := utf8.DecodeLastRune(word[:at+1+i]); !m.crossing.has(r) {
+			return at + 1 + i
 		}
 	}
 	return len(word)

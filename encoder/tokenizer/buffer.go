@@ -19,16 +19,16 @@ func (b *buffer) reset() { b.text, b.from = b.text[:0], b.from[:0] }
 
 // load sets b to original[lo:hi], which is valid UTF-8.
 func (b *buffer) load(original string, lo, hi int) {
-	b.text = append(b.text[:0], original[lo:hi]...)
-	from := slices.Grow(b.from[:0], len(b.text))[:len(b.text)]
-	start := lo
-	for i, c := range b.text {
+	text := append(b.text[:0], original[lo:hi]...)
+	from := slices.Grow(b.from[:0], len(text))[:len(text)]
+	start := int32(lo)
+	for i, c := range text {
 		if c&0xC0 != 0x80 { // a code point begins
-			start = lo + i
+			start = int32(lo + i)
 		}
-		from[i] = int32(start)
+		from[i] = start
 	}
-	b.from = from
+	b.text, b.from = text, from
 }
 
 // put appends r, which stands for the code point at from.
@@ -48,10 +48,18 @@ func (b *buffer) copy(src *buffer, lo, hi int) {
 
 // puts appends s, all of which stands for the code point at from.
 func (b *buffer) puts(s string, from int32) {
-	b.text = append(b.text, s...)
-	for range len(s) {
-		b.from = append(b.from, from)
+	n := len(b.text)
+	b.text, b.from = slices.Grow(b.text, len(s))[:n+len(s)], slices.Grow(b.from, len(s))[:n+len(s)]
+	put(b.text[n:], b.from[n:], s, from)
+}
+
+// put writes s to the start of text, and from for each of its bytes to that of places. It
+// returns the length of s.
+func put(text []byte, places []int32, s string, from int32) int {
+	for i := range len(s) {
+		text[i], places[i] = s[i], from
 	}
+	return len(s)
 }
 
 // aligner appends code points to dst the way the reference aligns the result of

@@ -5,48 +5,58 @@ import (
 	"sync/atomic"
 )
 
-// cachedWord is the length in bytes of the longest word that is remembered.
-const cachedWord = 48
+// What is remembered of one word at most.
+const (
+	cachedWord   = 46 // bytes
+	cachedPieces = 24
+)
 
-// cache remembers the tokens of words, for all goroutines. It
-// takes at most some 5 MB.
+// cache remembers the tokens of words, for all goroutines. It takes at most some 3 MB.
 type cache struct {
 	slots [1 << 12][ways]atomic.Pointer[cached]
 }
 
-// cached is a word and its tokens.
+// ways is the number of slots that a word may be in.
+const ways = 4
+
+// cached is a word and its tokens: word[lo[i]:hi[i]] has the id ids[i]. All of it lies in
+// one place, as looking up several would cost more than all else here.
 type cached struct {
-	hash  uint64
-	word  string
-	found []piece
+	size, count uint8
+	word        [cachedWord]byte
+	ids         [cachedPieces]int32
+	lo, hi      [cachedPieces]uint8
 }
 
 var hashSeed = maphash.MakeSeed()
 
 func hashOf(word []byte) uint64 { return maphash.Bytes(hashSeed, word) }
 
-// ways is the number of slots that a word may be in.
-const ways = 4
-
 func (c *cache) set(hash uint64) *[ways]atomic.Pointer[cached] {
 	return &c.slots[hash%uint64(len(c.slots))]
 }
 
-// get returns the tokens of word, which must not be changed, or nil.
-func (c *cache) get(word []byte, hash uint64) []piece {
+// get returns what is remembered of word, which must not be changed, or nil.
+func (c *cache) get(word []byte, hash uint64) *cached {
 	set := c.set(hash)
 	for i := range set {
-		if e := set[i].Load(); e != nil && e.hash == hash && e.word == string(word) {
-			return e.found
+		if e := set[i].Load(); e != nil && int(e.size) == len(word) && string(e.word[:len(word)]) == string(word) {
+			return e
 		}
 	}
 	return nil
 }
 
-// put remembers the tokens of word, in a free slot or a random one.
-func (c *cache) put(word []byte, hash uint64, found []piece) {
-	if len(found) == 0 {
-		return
+// put remembers the tokens of word, in a free slot or a random one, and returns what get
+// will; nil where that is too much.
+func (c *cache) put(word []byte, hash uint64, found []piece) *cached {
+	if len(word) > cachedWord || len(found) > cachedPieces {
+		return nil
+	}
+	e := &cached{size: uint8(len(word)), count: uint8(len(found))}
+	copy(e.word[:], word)
+	for i, f := range found {
+		e.ids[i], e.lo[i], e.hi[i] = f.id, uint8(f.lo), uint8(f.hi)
 	}
 	set, way := c.set(hash), hash>>60%ways
 	for i := range set {
@@ -55,5 +65,6 @@ func (c *cache) put(word []byte, hash uint64, found []piece) {
 			break
 		}
 	}
-	set[way].Store(&cached{hash, string(word), append([]piece(nil), found...)})
+	set[way].Store(e)
+	return e
 }

@@ -1,7 +1,5 @@
 package tokenizer
 
-import "unicode/utf8"
-
 // Kinds of Hangul letters (Unicode Standard Annex 29, table 2).
 const (
 	notHangul = iota
@@ -36,12 +34,15 @@ func regional(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
 // which is not empty, begins with (Unicode Standard Annex 29). Text begins at a
 // boundary.
 func (p *properties) grapheme(text []byte) int {
-	last, size := utf8.DecodeRune(text)
-	if last == '\r' && size < len(text) && text[size] == '\n' {
+	last, size := decode(text)
+	if size == len(text) {
+		return size
+	}
+	if last == '\r' && text[size] == '\n' {
 		return 2
 	}
 	class := p.of(last)
-	if class&isBreaks != 0 {
+	if next, _ := p.next(text[size:]); class&isBreaks != 0 || next&isExtend == 0 && class&isPrepend == 0 && class&next&isPaired == 0 {
 		return size
 	}
 	emoji := class&isPictograph != 0   // a pictograph and marks
@@ -50,7 +51,7 @@ func (p *properties) grapheme(text []byte) int {
 	linked := false                    // one of which links
 	flag := regional(last)             // half of a flag
 	for size < len(text) {
-		r, n := utf8.DecodeRune(text[size:])
+		r, n := decode(text[size:])
 		c := p.of(r)
 		a, b := hangulKind(last), hangulKind(r)
 		switch {

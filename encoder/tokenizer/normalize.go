@@ -2,45 +2,81 @@ package tokenizer
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"unicode/utf8"
 )
 
 // normalizer rewrites a text. It puts the result into dst, which is empty, and
-// reports true, or leaves src as it is and reports false.
+// reports true, or leaves it in src and reports false.
 type normalizer interface {
 	normalize(dst, src *buffer) bool
+}
+
+// edit copies what a normalizer does not change from src to dst.
+type edit struct {
+	dst, src *buffer
+	done     int // of src.text
+}
+
+// skip copies what lies before lo, and goes on at hi.
+func (e *edit) skip(lo, hi int) {
+	e.dst.copy(e.src, e.done, lo)
+	e.done = hi
+}
+
+// end copies the rest. It returns what normalize does.
+func (e *edit) end() bool {
+	if e.done == 0 {
+		return false
+	}
+	e.skip(len(e.src.text), len(e.src.text))
+	return true
+}
+
+// replace puts r in the place of the code point that src.text[i:i+size] is.
+func (e *edit) replace(i, size int, r rune) {
+	if utf8.RuneLen(r) == size {
+		utf8.EncodeRune(e.src.text[i:i+size], r)
+		return
+	}
+	e.skip(i, i+size)
+	e.dst.put(r, e.src.from[i])
 }
 
 // lowercase maps letters to small ones, one by one.
 type lowercase struct{ *properties }
 
 func (n lowercase) normalize(dst, src *buffer) bool {
+	e := edit{dst: dst, src: src}
 	for i := 0; i < len(src.text); {
-		if src.text[i] < utf8.RuneSelf {
-			end, start := ascii(src.text, i), len(dst.text)
-			dst.copy(src, i, end)
-			for k, c := range dst.text[start:] {
-				dst.text[start+k] = small(c)
-			}
-			i = end
+		if c := src.text[i]; c < utf8.RuneSelf {
+			src.text[i] = small(c)
+			i++
 			continue
 		}
-		r, size := utf8.DecodeRune(src.text[i:])
-		if small, ok := n.lower[r]; ok {
-			dst.put(small, src.from[i])
-		} else if r == 'İ' { // the one capital that becomes two code points
-			dst.puts("i\u0307", src.from[i])
-		} else {
-			dst.copy(src, i, i+size)
+		c, size := n.next(src.text[i:])
+		if c&isCapital != 0 {
+			r, _ := decode(src.text[i:])
+			if small, ok := n.lower[r]; ok {
+				e.replace(i, size, small)
+			} else { // İ, the one capital that becomes two code points
+				e.skip(i, i+size)
+				dst.puts("i\u0307", src.from[i])
+			}
 		}
 		i += size
 	}
-	return true
+	return e.end()
 }
 
 // ascii is the end of the ASCII characters from i on.
 func ascii(text []byte, i int) int {
+	for ; i+8 <= len(text); i += 8 {
+		if binary.LittleEndian.Uint64(text[i:])&0x8080808080808080 != 0 {
+			break
+		}
+	}
 	for i < len(text) && text[i] < utf8.RuneSelf {
 		i++
 	}
@@ -65,27 +101,23 @@ func newMapping(of func(r rune) rune) *mapping {
 }
 
 func (m *mapping) normalize(dst, src *buffer) bool {
+	e := edit{dst: dst, src: src}
 	for i := 0; i < len(src.text); {
-		end := i
-		for end < len(src.text) && src.text[end] < utf8.RuneSelf && m.keep[src.text[end]] {
-			end++
-		}
-		if end > i {
-			dst.copy(src, i, end)
-			i = end
+		if c := src.text[i]; c < utf8.RuneSelf && m.keep[c] {
+			i++
 			continue
 		}
-		r, size := utf8.DecodeRune(src.text[i:])
+		r, size := decode(src.text[i:])
 		switch q := m.of(r); q {
 		case r:
-			dst.copy(src, i, i+size)
 		case dropped:
+			e.skip(i, i+size)
 		default:
-			dst.put(q, src.from[i])
+			e.replace(i, size, q)
 		}
 		i += size
 	}
-	return true
+	return e.end()
 }
 
 // nmt is the cleaning of the NMT recipe: control characters go, white space of
@@ -129,24 +161,22 @@ func cleanText(p *properties) *mapping {
 type ideographs struct{}
 
 func (ideographs) normalize(dst, src *buffer) bool {
+	e := edit{dst: dst, src: src}
 	for i := 0; i < len(src.text); {
-		if end := ascii(src.text, i); end > i {
-			dst.copy(src, i, end)
-			i = end
+		if src.text[i] < utf8.RuneSelf {
+			i = ascii(src.text, i)
 			continue
 		}
-		r, size := utf8.DecodeRune(src.text[i:])
-		apart := ideograph(r)
-		if apart {
+		r, size := decode(src.text[i:])
+		if ideograph(r) {
+			e.skip(i, i)
 			dst.put(' ', src.from[i])
-		}
-		dst.copy(src, i, i+size)
-		if apart {
+			e.skip(i+size, i+size)
 			dst.put(' ', src.from[i])
 		}
 		i += size
 	}
-	return true
+	return e.end()
 }
 
 // ideograph follows the reference, whose ranges leave U+2B820 to U+2B91F out.
@@ -177,8 +207,9 @@ func (n strip) normalize(dst, src *buffer) bool {
 		}
 		hi -= size
 	}
-	dst.copy(src, lo, hi)
-	return true
+	src.text = src.text[:copy(src.text, src.text[lo:hi])]
+	src.from = src.from[:copy(src.from, src.from[lo:hi])]
+	return false
 }
 
 // prepend puts a string before any text but the empty one.
@@ -200,47 +231,47 @@ type replace struct {
 }
 
 func (n replace) normalize(dst, src *buffer) bool {
-	if p, ok := n.pattern.(literal); ok && len(p) == 1 {
+	if p, ok := n.pattern.(literal); ok && len(p) == 1 && len(n.content) > 1 {
 		return n.byte(dst, src, p[0])
 	}
-	at := 0
-	for {
+	e := edit{dst: dst, src: src}
+	for at := 0; ; {
 		lo, hi := n.pattern.find(src.text, at)
 		if lo < 0 {
-			break
+			return e.end()
 		}
-		dst.copy(src, at, lo)
-		dst.puts(n.content, src.from[hi-1])
+		from := src.from[hi-1]
+		if hi-lo == len(n.content) {
+			copy(src.text[lo:hi], n.content)
+			for i := lo; i < hi; i++ {
+				src.from[i] = from
+			}
+		} else {
+			e.skip(lo, hi)
+			dst.puts(n.content, from)
+		}
 		at = hi
 	}
-	if at == 0 {
-		return false
-	}
-	dst.copy(src, at, len(src.text))
-	return true
 }
 
-// byte is normalize where the pattern is one byte: mostly the blank, of which every word
-// has one.
+// byte is normalize where the pattern is one byte and the content is longer: mostly the
+// blank, of which every word has one.
 func (n replace) byte(dst, src *buffer, p byte) bool {
 	count := bytes.Count(src.text, []byte{p})
 	if count == 0 {
 		return false
 	}
 	at, size := len(dst.text), len(src.text)+count*(len(n.content)-1)
-	dst.text = slices.Grow(dst.text, size)[:at+size]
-	dst.from = slices.Grow(dst.from, size)[:at+size]
-	text, from := dst.text, dst.from
-	for i, c := range src.text {
-		if c != p {
-			text[at], from[at] = c, src.from[i]
+	text, from := slices.Grow(dst.text, size)[:at+size], slices.Grow(dst.from, size)[:at+size]
+	dst.text, dst.from = text, from
+	from = from[:len(text)]
+	for i, f := range src.from {
+		if c := src.text[i]; c != p {
+			text[at], from[at] = c, f
 			at++
 			continue
 		}
-		for k := range len(n.content) {
-			text[at], from[at] = n.content[k], src.from[i]
-			at++
-		}
+		at += put(text[at:], from[at:], n.content, f)
 	}
 	return true
 }

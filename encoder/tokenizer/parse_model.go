@@ -243,7 +243,7 @@ func (b *builder) bpe(raw json.RawMessage) error {
 	if j.Suffix != nil {
 		suffix = *j.Suffix
 	}
-	m := &bpe{raw: b.raw, unk: -1, fuse: j.FuseUnk, ignoreMerges: j.IgnoreMerges, crossing: map[rune]bool{}}
+	m := &bpe{raw: b.raw, unk: -1, fuse: j.FuseUnk, ignoreMerges: j.IgnoreMerges}
 	if j.ByteFallback {
 		if b.raw || prefix != "" || suffix != "" {
 			return unsupported("model.byte_fallback", "true with ByteLevel, continuing_subword_prefix or end_of_word_suffix")
@@ -280,7 +280,7 @@ func (b *builder) bpe(raw json.RawMessage) error {
 	const mark = "▁"
 	_, marked := b.ids[mark]
 	m.cutBefore = marked && !m.raw && prefix == "" && suffix == "" && (m.unk >= 0 || m.fallback != nil && !slices.Contains(m.fallback[:], -1))
-	m.mark = mark
+	m.mark = []byte(mark)
 	b.model = m
 	return nil
 }
@@ -384,8 +384,8 @@ func (b *builder) merges(m *bpe, raw json.RawMessage, prefix string) error {
 		list = append(list, merge{x, y, id})
 		last := rune(-1)
 		for _, r := range string(joined) {
-			if r == '▁' {
-				m.crossing[last] = true
+			if r == '▁' && last >= 0 {
+				m.crossing.add(last, last)
 			}
 			last = r
 		}

@@ -38,8 +38,8 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 	}
 	add := func(n ...normalizer) { b.normalizers = append(b.normalizers, n...) }
 	p := b.properties
-	form := func(f, split norm.Form) unicodeForm {
-		return unicodeForm{p, f, split, f == norm.NFC || f == norm.NFKC}
+	form := func(f, split norm.Form, unsettled class) unicodeForm {
+		return unicodeForm{p, f, split, f == norm.NFC || f == norm.NFKC, unsettled}
 	}
 	var plain struct{ Type string }
 	switch kind {
@@ -53,13 +53,13 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 		}
 		return sequence(j.Normalizers, depth, b.normalizer)
 	case "NFC":
-		add(form(norm.NFC, norm.NFD))
+		add(form(norm.NFC, norm.NFD, unsettledNFC))
 	case "NFD":
-		add(form(norm.NFD, norm.NFD))
+		add(form(norm.NFD, norm.NFD, unsettledNFD))
 	case "NFKC":
-		add(form(norm.NFKC, norm.NFKD))
+		add(form(norm.NFKC, norm.NFKD, unsettledNFKC))
 	case "NFKD":
-		add(form(norm.NFKD, norm.NFKD))
+		add(form(norm.NFKD, norm.NFKD, unsettledNFKD))
 	case "Lowercase":
 		add(lowercase{p})
 	case "StripAccents":
@@ -137,7 +137,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 			add(ideographs{})
 		}
 		if j.StripAccents == nil && j.Lowercase || j.StripAccents != nil && *j.StripAccents {
-			add(form(norm.NFD, norm.NFD), without(p, isNonspacing))
+			add(form(norm.NFD, norm.NFD, unsettledNFD), without(p, isNonspacing))
 		}
 		if j.Lowercase {
 			add(lowercase{p})

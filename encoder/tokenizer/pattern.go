@@ -24,6 +24,10 @@ type ofClass struct {
 
 func (m ofClass) find(text []byte, at int) (lo, hi int) {
 	for at < len(text) {
+		if b := text[at]; b < utf8.RuneSelf && m.ascii[b]&m.class == 0 {
+			at++ // most are this
+			continue
+		}
 		c, size := m.next(text[at:])
 		if c&m.class != 0 {
 			return at, at + size
@@ -77,11 +81,9 @@ func newMatcher(pattern string) (matcher, error) {
 	case patternGPT2:
 		return gpt2{p}, nil
 	case patternO200k:
-		return newO200k(p), nil
+		return o200k{p}, nil
 	case patternCLIP:
 		return clip{p}, nil
-	case `\s+`:
-		return spaces{p}, nil
 	}
 	if rest, ok := strings.CutPrefix(pattern, patternApostroph+patternLetters); ok {
 		if digits, ok := strings.CutSuffix(rest, patternRest); ok {
@@ -95,7 +97,14 @@ func newMatcher(pattern string) (matcher, error) {
 			}
 		}
 	}
-	return compile(pattern)
+	m, err := compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := newRepeated(m.re.String()); ok && !m.blanks {
+		return r, nil
+	}
+	return m, nil
 }
 
 // gpt2 matches patternGPT2.
@@ -263,7 +272,7 @@ type compiled struct {
 	blanks bool
 }
 
-func (m compiled) find(text []byte, at int) (lo, hi int) {
+func (m *compiled) find(text []byte, at int) (lo, hi int) {
 	if at >= len(text) {
 		return -1, -1
 	}
@@ -279,11 +288,11 @@ func (m compiled) find(text []byte, at int) (lo, hi int) {
 }
 
 // compile reads a pattern of the syntax that Oniguruma and package regexp share.
-func compile(pattern string) (matcher, error) {
-	refuse := func(what string) (matcher, error) {
+func compile(pattern string) (*compiled, error) {
+	refuse := func(what string) (*compiled, error) {
 		return nil, fmt.Errorf("%w: the pattern %q has %s, which is not supported; use another model", encoder.ErrTokenizer, pattern, what)
 	}
-	m := compiled{properties: unicodeProperties()}
+	m := &compiled{properties: unicodeProperties()}
 	body, blanks := strings.CutSuffix(pattern, patternBlanks)
 	m.blanks = blanks
 	if len(pattern) > 1<<12 {

@@ -24,23 +24,3 @@ func (m clip) find(text []byte, at int) (lo, hi int) {
 	}
 	return -1, -1
 }
-
-// spaces matches \s+.
-type spaces struct{ *properties }
-
-func (m spaces) find(text []byte, at int) (lo, hi int) {
-	for at < len(text) {
-		c, size := m.next(text[at:])
-		if c&isSpace == 0 {
-			at += size
-			continue
-		}
-		for hi = at + size; hi < len(text); hi += size {
-			if c, size = m.next(text[hi:]); c&isSpace == 0 {
-				break
-			}
-		}
-		return at, hi
-	}
-	return -1, -1
-}

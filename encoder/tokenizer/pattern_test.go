@@ -9,7 +9,7 @@ import (
 // TestPatternsByHand holds each pattern that is followed by hand to the same pattern
 // as package regexp follows it.
 func TestPatternsByHand(t *testing.T) {
-	patterns := []string{patternGPT2, patternO200k, patternCLIP, `\s+`}
+	patterns := []string{patternGPT2, patternO200k, patternCLIP, `\s+`, `\d`, ` {2,}`, `[a-c1.]{2,3}`, `\W`, `x`}
 	for _, digits := range []string{`\p{N}`, `\p{N}{1,3}`, `\p{N}+`} {
 		patterns = append(patterns, patternApostroph+patternLetters+digits+patternRest)
 	}
@@ -33,7 +33,7 @@ func TestPatternsByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := hand.(compiled); ok {
+		if _, ok := hand.(*compiled); ok {
 			t.Fatalf("%s is not followed by hand", pattern)
 		}
 		for _, s := range texts {

@@ -108,7 +108,7 @@ func (m *charsmap) normalize(dst, src *buffer) bool {
 			continue
 		}
 		for end := i + size; i < end; {
-			_, n := utf8.DecodeRune(text[i:])
+			_, n := decode(text[i:])
 			if n < size { // else it was looked up above
 				rule(i, i+n)
 			}
@@ -148,7 +148,7 @@ func (w *rewriter) keep(lo, hi int) {
 func (w *rewriter) replace(s []byte, old int) {
 	count := utf8.RuneCount(s)
 	for k := 0; len(s) > 0; k++ {
-		r, n := utf8.DecodeRune(s)
+		r, n := decode(s)
 		s = s[n:]
 		w.inserted = -1
 		switch {
@@ -174,7 +174,7 @@ func (w *rewriter) replace(s []byte, old int) {
 		w.inserted = -1
 	}
 	for ; old > 0 && w.at < len(w.src.text); old-- {
-		_, n := utf8.DecodeRune(w.src.text[w.at:])
+		_, n := decode(w.src.text[w.at:])
 		w.at += n
 	}
 }

@@ -1,9 +1,6 @@
 package tokenizer
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // span is a range of a buffer's text.
 type span struct{ lo, hi int32 }
@@ -49,9 +46,11 @@ func (s split) cut(p *pieces) {
 	p.next = p.next[:0]
 	for _, c := range p.cuts {
 		text := p.buf.text[:c.hi]
-		switch {
-		case s.behaviour == removed && !s.invert:
-			p.gaps(s.pattern, text, c)
+		switch s.behaviour {
+		case removed:
+			p.add(s.pattern, text, c, s.invert, !s.invert)
+		case isolated:
+			p.add(s.pattern, text, c, true, true)
 		default:
 			p.find(s.pattern, text, c, s.invert)
 			p.join(s.behaviour)
@@ -60,20 +59,23 @@ func (s split) cut(p *pieces) {
 	p.cuts, p.next = p.next, p.cuts
 }
 
-// gaps adds what lies between the matches in c.
-func (p *pieces) gaps(m matcher, text []byte, c span) {
+// add adds the matches in c, or what lies between them, or both.
+func (p *pieces) add(m matcher, text []byte, c span, matches, gaps bool) {
 	at := int(c.lo)
 	for at < len(text) {
 		lo, hi := m.find(text, at)
 		if lo < 0 {
 			break
 		}
-		if lo > at {
+		if gaps && lo > at {
 			p.next = append(p.next, span{int32(at), int32(lo)})
+		}
+		if matches {
+			p.next = append(p.next, span{int32(lo), int32(hi)})
 		}
 		at = hi
 	}
-	if at < len(text) {
+	if gaps && at < len(text) {
 		p.next = append(p.next, span{int32(at), c.hi})
 	}
 }
@@ -98,16 +100,12 @@ func (p *pieces) find(m matcher, text []byte, c span, invert bool) {
 	}
 }
 
-// join adds p.segments in the way of b.
+// join adds p.segments, merged in the way of b.
 func (p *pieces) join(b behaviour) {
 	last := segment{} // the one before, and it is no match
 	for i, s := range p.segments {
 		merge := false
 		switch b {
-		case removed:
-			if s.match {
-				continue
-			}
 		case contiguous:
 			merge = i > 0 && s.match == last.match
 		case mergedWithPrevious:
@@ -134,41 +132,53 @@ type metaspace struct {
 
 func (m metaspace) cut(p *pieces) {
 	src, dst := p.buf, p.spare
-	dst.reset()
 	p.next = p.next[:0]
-	mark := []byte(m.mark)
+	// Blanks become marks: at most each byte becomes one, and one is put before each piece.
+	size := (len(src.text) + len(p.cuts)) * len(m.mark)
+	text, from := slices.Grow(dst.text[:0], size)[:size], slices.Grow(dst.from[:0], size)[:size]
+	n := 0
 	for _, c := range p.cuts {
-		// Blanks become marks: at most each byte becomes one, and one is put before.
-		n, size := len(dst.text), (int(c.hi-c.lo)+1)*len(mark)
-		text, from := slices.Grow(dst.text, size)[:n+size], slices.Grow(dst.from, size)[:n+size]
-		put := func(at int32) {
-			for _, b := range mark {
-				text[n], from[n] = b, at
-				n++
-			}
-		}
+		in, places := src.text[c.lo:c.hi], src.from[c.lo:c.hi]
 		start := n
-		if in := src.text[c.lo:c.hi]; (m.always || m.first && src.from[c.lo] == 0) && in[0] != ' ' && !bytes.HasPrefix(in, mark) {
-			put(src.from[c.lo])
+		if (m.always || m.first && places[0] == 0) && !m.begins(in) {
+			n += put(text[n:], from[n:], m.mark, places[0])
 		}
-		for i := int(c.lo); i < int(c.hi); i++ {
-			b := src.text[i]
-			if m.split && n > start && (b == ' ' || b == mark[0] && bytes.HasPrefix(src.text[i:c.hi], mark)) {
+		for len(in) > 0 {
+			end := m.end(in)
+			if in[0] == ' ' {
+				n += put(text[n:], from[n:], m.mark, places[0])
+				in, places = in[1:], places[1:]
+				end--
+			}
+			copy(text[n:], in[:end])
+			copy(from[n:], places[:end])
+			n += end
+			in, places = in[end:], places[end:]
+			if m.split || len(in) == 0 {
 				p.next = append(p.next, span{int32(start), int32(n)})
 				start = n
 			}
-			if b == ' ' {
-				put(src.from[i])
-				continue
-			}
-			text[n], from[n] = b, src.from[i]
-			n++
 		}
-		p.next = append(p.next, span{int32(start), int32(n)})
-		dst.text, dst.from = text[:n], from[:n]
 	}
+	dst.text, dst.from = text[:n], from[:n]
 	p.cuts, p.next = p.next, p.cuts
 	p.buf, p.spare = dst, src
+}
+
+// end is where the first blank or mark behind the first byte of text begins, or its length.
+func (m metaspace) end(text []byte) int {
+	first := m.mark[0]
+	for i := 1; i < len(text); i++ {
+		if b := text[i]; (b == ' ' || b == first) && m.begins(text[i:]) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// begins says that text, which is not empty, begins with a blank or a mark.
+func (m metaspace) begins(text []byte) bool {
+	return text[0] == ' ' || text[0] == m.mark[0] && string(text[:min(len(m.mark), len(text))]) == m.mark
 }
 
 // byteLevel puts a blank before each piece that has none, where it is told to.

@@ -78,8 +78,15 @@ func (t *Tokenizer) Tokenize(text string, max int) encoder.Tokens {
 	copy(out.IDs[len(t.head):], s.ids)
 	copy(out.IDs[n-len(t.tail):], t.tail)
 	copy(out.Offsets[len(t.head):], s.spans)
-	for i, id := range out.IDs {
-		out.Special[i] = i < len(t.head) || i >= n-len(t.tail) || t.special[id]
+	for i := range t.head {
+		out.Special[i] = true
+	}
+	special := out.Special[len(t.head):]
+	for i, id := range s.ids {
+		special[i] = t.special[id]
+	}
+	for i := range t.tail {
+		special[len(s.ids)+i] = true
 	}
 	if s.bad {
 		s.restore(out.Offsets)
@@ -278,25 +285,34 @@ func (s *scan) cut(lo, hi int) {
 func (s *scan) word(c span) {
 	t, buf := s.t, s.pieces.buf
 	word, from := buf.text[c.lo:c.hi], buf.from[c.lo:c.hi]
-	var found []piece
+	var known *cached
+	var hash uint64
 	if len(word) <= cachedWord {
-		h := hashOf(word)
-		if found = t.words.get(word, h); found == nil {
-			found = t.model.tokenize(s.found[:0], word, &s.work)
-			t.words.put(word, h, found)
-			s.found = found
-		}
-	} else {
-		found = t.model.tokenize(s.found[:0], word, &s.work)
-		s.found = found
+		hash = hashOf(word)
+		known = t.words.get(word, hash)
 	}
-	for _, f := range found {
-		lo, hi := from[f.lo], s.end(from[f.hi-1])
-		if t.white != nil {
-			s.emit(f.id, lo, hi, int(t.white[f.id][0]), int(t.white[f.id][1]))
-			continue
+	if known == nil {
+		s.found = t.model.tokenize(s.found[:0], word, &s.work)
+		if known = t.words.put(word, hash, s.found); known == nil {
+			for _, f := range s.found {
+				before, behind := 0, 0
+				if t.white != nil {
+					before, behind = int(t.white[f.id][0]), int(t.white[f.id][1])
+				}
+				s.emit(f.id, from[f.lo], s.end(from[f.hi-1]), before, behind)
+			}
+			return
 		}
-		s.emit(f.id, lo, hi, 0, 0)
+	}
+	n, count := s.room(int(known.count))
+	ids, spans := s.ids[n:n+count], s.spans[n:n+count]
+	white := t.white
+	for i, id := range known.ids[:count] {
+		lo, hi := from[known.lo[i]], s.end(from[known.hi[i]-1])
+		if white != nil && white[id] != [2]uint8{} {
+			lo, hi = s.trimmed(n+i, lo, hi, int(white[id][0]), int(white[id][1]))
+		}
+		ids[i], spans[i] = id, encoder.Span{Start: lo, End: hi}
 	}
 }
 
@@ -313,29 +329,44 @@ func (s *scan) end(i int32) int32 {
 	return i + 4
 }
 
+// room makes place for so many tokens more, as far as the limit allows, and returns where
+// they begin and how many they are.
+func (s *scan) room(count int) (n, fit int) {
+	n = len(s.ids)
+	fit = min(count, s.limit-n)
+	s.truncated += count - fit
+	// Longer slices are stored, not these: a store of a pointer costs while the
+	// collector runs.
+	if n+fit > cap(s.ids) || n+fit > cap(s.spans) {
+		s.ids, s.spans = slices.Grow(s.ids, n+64), slices.Grow(s.spans, n+64)
+	}
+	s.ids, s.spans = s.ids[:n+fit], s.spans[:n+fit]
+	return n, fit
+}
+
 // emit adds a token of text[lo:hi] whose own text has so many blanks at its ends.
 func (s *scan) emit(id, lo, hi int32, before, behind int) {
-	if len(s.ids) >= s.limit {
-		s.truncated++
+	n, fit := s.room(1)
+	if fit == 0 {
 		return
 	}
+	lo, hi = s.trimmed(n, lo, hi, before, behind)
+	s.ids[n], s.spans[n] = id, encoder.Span{Start: lo, End: hi}
+}
+
+// trimmed is what the trims leave of text[lo:hi], the place of token n, whose own text has
+// so many blanks at its ends.
+func (s *scan) trimmed(n int, lo, hi int32, before, behind int) (int32, int32) {
 	if before > 0 || behind > 0 {
 		for _, t := range s.t.trims {
-			first := lo == 0 || len(s.ids) == 0 && !(t.framed && len(s.t.head) > 0)
+			first := lo == 0 || n == 0 && !(t.framed && len(s.t.head) > 0)
 			lo, hi = s.trim(lo, hi, before, behind, first && t.prefix)
 		}
 	}
 	if lo == hi {
-		lo, hi = 0, 0 // no bytes
+		return 0, 0 // no bytes
 	}
-	// Longer slices are stored, not these: a store of a pointer costs while the
-	// collector runs.
-	n := len(s.ids)
-	if n == cap(s.ids) || n == cap(s.spans) {
-		s.ids, s.spans = slices.Grow(s.ids, n+64), slices.Grow(s.spans, n+64)
-	}
-	s.ids, s.spans = s.ids[:n+1], s.spans[:n+1]
-	s.ids[n], s.spans[n] = id, encoder.Span{Start: lo, End: hi}
+	return lo, hi
 }
 
 // trim takes code points off the ends of text[lo:hi]; keep says that a single

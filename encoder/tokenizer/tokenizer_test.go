@@ -346,6 +346,11 @@ func TestCorners(t *testing.T) {
 		{"cut twice", `{"model":{"type":"WordPiece","vocab":{"u":0,"a":1,"#a":2,"#b":3,"##a":4},"unk_token":"u","continuing_subword_prefix":"#","max_input_chars_per_word":5},
 			"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"String":"-"},"behavior":"MergedWithPrevious","invert":false},{"type":"Digits","individual_digits":false}]}}`,
 			"aab-#a12a aaaaaa", "[0, 0, 4], [2, 4, 6], [0, 6, 8], [0, 8, 16], "},
+		{"small letters of other lengths", `{"model":{"type":"BPE","vocab":{"a":0,"i":1,"̇":2,"é":3,"ⱥ":4},"merges":[]},"normalizer":{"type":"Lowercase"}}`,
+			"AİÉȺa", "[0, 0, 1], [1, 1, 3], [2, 1, 3], [3, 3, 5], [4, 5, 7], [0, 7, 8], "},
+		{"marks without cuts", `{"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["▁a",-1],["▁b",-1],["▁a▁b",-1],["▁",-1]]},
+			"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":false}}`,
+			"a b▁a  b", "[3, 0, 3], [1, 3, 7], [4, 7, 8], [2, 8, 10], "},
 	} {
 		k, err := Parse(strings.NewReader(c.file))
 		if err != nil {
@@ -408,8 +413,8 @@ func TestCutIsExact(t *testing.T) {
 			return k.(*Tokenizer)
 		}
 		cut, whole := parse(), parse()
-		if m := cut.model.(*bpe); !m.cutBefore || !m.crossing['e'] || !m.crossing['▁'] || m.crossing['a'] {
-			t.Fatalf("%s: cut %v, crossing %v", name, m.cutBefore, m.crossing)
+		if m := cut.model.(*bpe); !m.cutBefore || !m.crossing.has('e') || !m.crossing.has('▁') || m.crossing.has('a') {
+			t.Fatalf("%s: cut %v, crossing e %v, ▁ %v, a %v", name, m.cutBefore, m.crossing.has('e'), m.crossing.has('▁'), m.crossing.has('a'))
 		}
 		whole.model.(*bpe).cutBefore = false
 		for _, text := range recorded().texts {

@@ -12,16 +12,10 @@ import (
 // are those of golang.org/x/text, less those that the reference does not know.
 type unicodeForm struct {
 	*properties
-	form    norm.Form
-	split   norm.Form // the decomposition: NFD or NFKD
-	compose bool
-}
-
-// changed is a code point with the change that aligner.put takes.
-type changed struct {
-	r      rune
-	change int32
-	ccc    uint8
+	form      norm.Form
+	split     norm.Form // the decomposition: NFD or NFKD
+	compose   bool
+	unsettled class // what the form may change
 }
 
 // Hangul syllables are composed and decomposed by arithmetic (Unicode 15.0,
@@ -32,125 +26,212 @@ const (
 	leads, vowels, tails      = 19, 21, 28
 )
 
+// markForms marks which code points each form may change.
+func markForms(flat []class) {
+	second := func(r rune) { flat[r] |= unsettledNFC | unsettledNFKC } // of two that compose
+	for r := rune(vowelBase); r < vowelBase+vowels; r++ {
+		second(r)
+	}
+	for r := rune(tail + 1); r < tail+tails; r++ {
+		second(r)
+	}
+	bits := [...]class{norm.NFC: unsettledNFC, norm.NFD: unsettledNFD, norm.NFKC: unsettledNFKC, norm.NFKD: unsettledNFKD}
+	var b []byte
+	for r, c := range flat {
+		switch {
+		case c&isOrdered != 0:
+			flat[r] |= unsettledNFC | unsettledNFD | unsettledNFKC | unsettledNFKD
+			continue
+		case c&isDecomposes == 0:
+			continue
+		case hangulBase <= r && r < hangulEnd:
+			flat[r] |= unsettledNFD | unsettledNFKD
+			continue
+		}
+		b = utf8.AppendRune(b[:0], rune(r))
+		for form, bit := range bits {
+			if !norm.Form(form).IsNormal(b) {
+				flat[r] |= bit
+			}
+		}
+		if d := norm.NFD.Properties(b).Decomposition(); d != nil && norm.NFC.IsNormal(b) {
+			last, _ := utf8.DecodeLastRune(d)
+			second(last)
+		}
+	}
+}
+
+// normalize rewrites the stretches of src that the form may change, and copies
+// what is between them.
 func (n unicodeForm) normalize(dst, src *buffer) bool {
-	if n.form.IsNormal(src.text) {
+	text := src.text
+	s := composer{unicodeForm: n, aligner: aligner{dst: dst, src: src}}
+	last := -1 // the last settled code point before i
+	for i := 0; i < len(text); {
+		if text[i] < utf8.RuneSelf {
+			i = ascii(text, i)
+			last = i - 1
+			continue
+		}
+		c, size := n.next(text[i:])
+		if c&n.unsettled == 0 {
+			last = i
+			i += size
+			continue
+		}
+		lo, all := i, c
+		if n.compose && last >= 0 {
+			lo = last
+		}
+		for i += size; i < len(text); i += size {
+			if c, size = n.next(text[i:]); c&n.unsettled == 0 {
+				break
+			}
+			all |= c
+		}
+		if (n.compose || all&isDecomposes == 0) && n.form.QuickSpan(text[lo:i]) == i-lo {
+			continue
+		}
+		dst.copy(src, s.at, lo)
+		s.at = lo
+		s.rewrite(text[lo:i])
+	}
+	if s.at == 0 {
 		return false
 	}
-	a := aligner{dst: dst, src: src}
-	var run []changed // a starter and the marks behind it
-	var held changed  // the starter that is being composed
-	has := false
-	var marks []changed
-	release := func() {
-		if has {
-			a.put(held.r, int(held.change))
-		}
-		for _, m := range marks {
-			a.put(m.r, int(m.change))
-		}
-		has, marks = false, marks[:0]
-	}
-	// flush sorts a run and emits or composes it.
-	flush := func() {
-		k := 0
-		if len(run) > 0 && run[0].ccc == 0 {
-			k = 1
-		}
-		slices.SortStableFunc(run[k:], func(a, b changed) int { return int(a.ccc) - int(b.ccc) })
-		for _, c := range run {
-			switch {
-			case !n.compose:
-				a.put(c.r, int(c.change))
-			case !has && c.ccc != 0:
-				a.put(c.r, int(c.change))
-			case !has:
-				held, has = c, true
-			default:
-				blocked := len(marks) > 0 && marks[len(marks)-1].ccc >= c.ccc
-				if !blocked {
-					if r, ok := composed(n.properties, held.r, c.r); ok {
-						held.r, held.change = r, held.change+c.change-1
-						continue
-					}
-				}
-				if c.ccc != 0 {
-					marks = append(marks, c)
-					continue
-				}
-				release()
-				held, has = c, true
-			}
-		}
-		run = run[:0]
-	}
-	for i := 0; i < len(src.text); {
-		r, size := utf8.DecodeRune(src.text[i:])
-		first := int32(0)
-		n.decompose(r, src.text[i:i+size], func(d rune) {
-			c := changed{d, first, n.combining(d)}
-			if c.ccc == 0 {
-				flush()
-			}
-			run = append(run, c)
-			first = 1
-		})
-		i += size
-	}
-	flush()
-	release()
+	dst.copy(src, s.at, len(text))
 	return true
 }
 
-// decompose calls put for each code point that r, encoded as b, stands for.
-func (n unicodeForm) decompose(r rune, b []byte, put func(rune)) {
-	switch {
-	case n.of(r)&isDecomposes == 0:
-		put(r)
-	case hangulBase <= r && r < hangulEnd:
-		x := r - hangulBase
-		put(leadBase + x/(vowels*tails))
-		put(vowelBase + x%(vowels*tails)/tails)
-		if x%tails != 0 {
-			put(tail + x%tails)
+// changed is a code point with the change that aligner.put takes.
+type changed struct {
+	r      rune
+	change int32
+	ccc    uint8
+}
+
+// composer takes code points apart, brings marks into order and composes what
+// composes.
+type composer struct {
+	unicodeForm
+	aligner
+	list      []changed // what is not in dst yet
+	marks     int       // of list: where the marks at its end begin
+	unordered bool      // these are out of order
+}
+
+// rewrite puts the form of text, behind which a settled code point or nothing
+// follows, into dst.
+func (s *composer) rewrite(text []byte) {
+	if s.list == nil {
+		s.list = make([]changed, 0, 16)
+	}
+	for i := 0; i < len(text); {
+		r, size := decode(text[i:])
+		b := text[i : i+size]
+		i += size
+		if s.of(r)&isDecomposes == 0 {
+			s.add(r, 0)
+			continue
 		}
-	default:
-		d := n.split.Properties(b).Decomposition()
+		if hangulBase <= r && r < hangulEnd {
+			x := r - hangulBase
+			s.add(leadBase+x/(vowels*tails), 0)
+			s.add(vowelBase+x%(vowels*tails)/tails, 1)
+			if x%tails != 0 {
+				s.add(tail+x%tails, 1)
+			}
+			continue
+		}
+		d := s.split.Properties(b).Decomposition()
 		if d == nil {
-			put(r)
+			s.add(r, 0)
 		}
-		for len(d) > 0 {
-			q, size := utf8.DecodeRune(d)
-			put(q)
+		for change := int32(0); len(d) > 0; change = 1 {
+			r, size := decode(d)
+			s.add(r, change)
 			d = d[size:]
 		}
 	}
+	s.order()
+	s.flush()
 }
 
-// combining is the canonical combining class of r.
-func (n unicodeForm) combining(r rune) uint8 {
-	if n.of(r)&isOrdered == 0 {
-		return 0
+// add appends r to the list. A settled one ends what is there.
+func (s *composer) add(r rune, change int32) {
+	c, class := changed{r: r, change: change}, s.of(r)
+	if class&isOrdered != 0 {
+		var b [utf8.UTFMax]byte
+		c.ccc = norm.NFD.Properties(utf8.AppendRune(b[:0], r)).CCC()
 	}
-	var b [utf8.UTFMax]byte
-	return norm.NFD.Properties(utf8.AppendRune(b[:0], r)).CCC()
+	if c.ccc == 0 {
+		s.order()
+		if class&s.unsettled == 0 {
+			s.flush()
+		}
+		s.marks = len(s.list) + 1
+	} else if k := len(s.list); k > s.marks && s.list[k-1].ccc > c.ccc {
+		s.unordered = true
+	}
+	s.list = append(s.list, c)
+}
+
+// order sorts the marks at the end of the list by class.
+func (s *composer) order() {
+	if s.unordered {
+		slices.SortStableFunc(s.list[s.marks:], func(a, b changed) int { return int(a.ccc) - int(b.ccc) })
+		s.unordered = false
+	}
+}
+
+// flush composes the list and puts it into dst.
+func (s *composer) flush() {
+	if s.compose {
+		s.join()
+	}
+	for _, c := range s.list {
+		s.put(c.r, int(c.change))
+	}
+	s.list, s.marks = s.list[:0], 0
+}
+
+// join composes code points with the starter before them, unless a mark of the
+// same class or a higher one is between.
+func (s *composer) join() {
+	n, starter := 0, -1
+	for _, c := range s.list {
+		if starter >= 0 && (n == starter+1 || s.list[n-1].ccc < c.ccc) {
+			if r, ok := composed(s.list[starter].r, c.r); ok {
+				s.list[starter].r = r
+				s.list[starter].change += c.change - 1
+				continue
+			}
+		}
+		if c.ccc == 0 {
+			starter = n
+		}
+		s.list[n] = c
+		n++
+	}
+	s.list = s.list[:n]
 }
 
 // composed returns the code point that a and b make together.
-func composed(p *properties, a, b rune) (rune, bool) {
+func composed(a, b rune) (rune, bool) {
 	if leadBase <= a && a < leadBase+leads && vowelBase <= b && b < vowelBase+vowels {
 		return hangulBase + ((a-leadBase)*vowels+b-vowelBase)*tails, true
 	}
 	if hangulBase <= a && a < hangulEnd && (a-hangulBase)%tails == 0 && tail < b && b < tail+tails {
 		return a + b - tail, true
 	}
-	r, ok := compositions()[[2]rune{a, b}]
+	r, ok := compositions()[uint64(a)<<32|uint64(b)]
 	return r, ok
 }
 
 // compositions are the pairs that compose, found by taking apart what stands
 // for itself in NFC.
-var compositions = sync.OnceValue(func() map[[2]rune]rune {
-	p, pairs := unicodeProperties(), map[[2]rune]rune{}
+var compositions = sync.OnceValue(func() map[uint64]rune {
+	p, pairs := unicodeProperties(), map[uint64]rune{}
 	for r := rune(0x80); r <= utf8.MaxRune; r++ {
 		if p.of(r)&isDecomposes == 0 || hangulBase <= r && r < hangulEnd {
 			continue
@@ -163,7 +244,7 @@ var compositions = sync.OnceValue(func() map[[2]rune]rune {
 		last, size := utf8.DecodeLastRuneInString(d)
 		start := []rune(norm.NFC.String(d[:len(d)-size]))
 		if len(start) == 1 {
-			pairs[[2]rune{start[0], last}] = r
+			pairs[uint64(start[0])<<32|uint64(last)] = r
 		}
 	}
 	return pairs

@@ -35,7 +35,7 @@ func (m *unigram) tokenize(dst []piece, word []byte, w *work) []piece {
 	for i := 0; i < n; {
 		size := 1
 		if word[i] >= utf8.RuneSelf {
-			_, size = utf8.DecodeRune(word[i:])
+			_, size = decode(word[i:])
 		}
 		here, single := best[i].score, false
 		at := uint32(0)
