@@ -98,6 +98,10 @@ func TestFuncLeavesVectorsAlone(t *testing.T) {
 	own := []float32{3, 4}
 	e = encoder.Func("mine", 2, func(context.Context, []string) ([][]float32, error) { return [][]float32{own}, nil })
 	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense)
+	if unscaled, err := encoder.FuncUnscaled("mine", 2, func(context.Context, []string) ([][]float32, error) { return [][]float32{own}, nil }).
+		Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense); err != nil || unscaled[0].Dense[0] != 3 || unscaled[0].Dense[1] != 4 || &unscaled[0].Dense[0] == &own[0] {
+		t.Errorf("unscaled: %v of %v, %v", unscaled, own, err)
+	}
 	if err != nil || own[0] != 3 || math.Abs(float64(out[0].Dense[0])-.6) > 1e-6 {
 		t.Errorf("%v of %v, %v", out, own, err)
 	}
