@@ -118,21 +118,27 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	return p, err
 }
 
-// fuse chooses the fusion where the query names none. Calibrated and convex fusion add
-// cosines, which are in [-1, 1]; other scores are joined by their ranks.
+// fuse chooses the fusion where the query names none. Calibrated and convex fusion weigh
+// cosines, which are in [-1, 1]; other scores are joined by their ranks alone.
 func (p *Plan) fuse(m metric.Metric) error {
 	p.metric = m
-	switch kind := p.Fusion.Kind; {
-	case kind == "" && m.Directions():
-		p.Fusion.Kind = fusion.Calibrated
-	case kind == "":
-		p.Fusion.Kind = fusion.RRF
-	case kind != fusion.RRF:
-		if err := m.Needs("fusion " + kind); err != nil {
-			return fmt.Errorf("%w, or use %s", err, fusion.RRF)
+	f := &p.Fusion
+	var err error
+	switch {
+	case f.Kind == "" && m.Directions():
+		f.Kind = fusion.Calibrated
+	case f.Kind == "":
+		f.Kind = fusion.RRF
+		if max(f.Presence, f.Beta, f.Pair, f.Tokens, f.Reach, f.LexicalShare) > 0 {
+			err = m.Needs("weights of scores")
 		}
+	case f.Kind != fusion.RRF:
+		err = m.Needs("fusion " + f.Kind)
 	}
-	return nil
+	if err != nil {
+		err = fmt.Errorf("%w, or use fusion %s", err, fusion.RRF)
+	}
+	return err
 }
 
 // compares says whether the candidates of a query are compared token by token: in
