@@ -76,6 +76,15 @@ func TestFuncGivesWrongVectors(t *testing.T) {
 	}
 }
 
+// The vectors of a source that leaves lengths as they are must not be taken for those of
+// one that does not.
+func TestFuncUnscaledIsAnother(t *testing.T) {
+	a, b := encoder.Func("mine", 8, hashed(8)).Fingerprint(), encoder.FuncUnscaled("mine", 8, hashed(8)).Fingerprint()
+	if a.Digest() == b.Digest() || !errors.Is(encoder.Check("a database", a, b), encoder.ErrMismatch) {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}
+
 func TestFuncArguments(t *testing.T) {
 	for name, e := range map[string]encoder.Encoder{
 		"no name":      encoder.Func("", 8, hashed(8)),

@@ -216,7 +216,13 @@ func livesWithLengths(t *testing.T, metric, kind string) {
 	o.check(t, e, "changed")
 	closeIt(t, e)
 
-	e = openWith(t, dir("db"), nil, again)
+	opening := again
+	opening.Progress = func(p engine.Progress) {
+		if p.Stage == "rebuild" {
+			t.Errorf("opening makes something anew: %+v", p)
+		}
+	}
+	e = openWith(t, dir("db"), nil, opening)
 	o.check(t, e, "reopened")
 	if _, err := os.Stat(filepath.Join(dir("db"), "derived", "sums.snap")); !os.IsNotExist(err) {
 		t.Errorf("sums were saved: %v", err)
