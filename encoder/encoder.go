@@ -26,7 +26,7 @@ func (r Role) String() string {
 type Need uint8
 
 const (
-	// NeedDense asks for Output.Dense, the pooled unit vector.
+	// NeedDense asks for Output.Dense, the pooled vector.
 	NeedDense Need = 1 << iota
 	// NeedHidden asks for Output.Hidden, the last hidden state of each token, put
 	// through the model's Dense modules where it has some. Encoders that do not see
@@ -43,8 +43,9 @@ type Output struct {
 	// Tokens are the ids that were fed to the model, special tokens and
 	// instruction prefix included; none where the encoder has no vocabulary.
 	Tokens Tokens
-	// Dense is the pooled vector of shape [Dim], L2-normalised. For a text
-	// without any usable token it is still a unit vector (that of [CLS][SEP]).
+	// Dense is the pooled vector of shape [Dim], L2-normalised but for encoders whose
+	// lengths count (FuncUnscaled). For a text without any usable token it is that of
+	// [CLS][SEP].
 	Dense []float32
 	// Hidden is row-major of shape [len(Tokens.IDs) × Dim], in the space of Dense:
 	// what the model's pooling makes of it is Dense, but for the length.

@@ -49,7 +49,7 @@ type Fingerprint struct {
 	Model         string       `json:"model"`          // for example "all-MiniLM-L6-v2"
 	Precision     string       `json:"precision"`      // "fp32" or "int8"
 	Tokenizer     string       `json:"tokenizer"`      // digest of vocabulary and normalisation; "" for none
-	Pooling       string       `json:"pooling"`        // a Pooling, " without the prompt" behind it where that is so
+	Pooling       string       `json:"pooling"`        // a Pooling, " without the prompt" behind it where that is so; "unscaled" of FuncUnscaled
 	QueryPrefix   string       `json:"query_prefix"`   // instruction before queries
 	PassagePrefix string       `json:"passage_prefix"` // instruction before passages
 	MaxTokens     int          `json:"max_tokens"`     // tokens a text is cut at, special tokens included; 0 where it is not known

@@ -59,11 +59,20 @@ func Func(name string, dim int, embed func(ctx context.Context, texts []string) 
 	return &function{name: name, dim: dim, embed: embed}
 }
 
+// FuncUnscaled is Func for vectors whose lengths count: it returns them as they are, where
+// Func scales them to length 1. They may be of any length but zero up to 1e18, and are for
+// databases of metric "dot" or "l2" (engine.Options). Its fingerprint is another than
+// that of Func, so that neither's vectors, in a cache or a database, are taken for the other's.
+func FuncUnscaled(name string, dim int, embed func(ctx context.Context, texts []string) ([][]float32, error)) Encoder {
+	return &function{name: name, dim: dim, embed: embed, unscaled: true}
+}
+
 type function struct {
-	name   string
-	dim    int
-	embed  func(ctx context.Context, texts []string) ([][]float32, error)
-	closed atomic.Bool
+	name     string
+	dim      int
+	unscaled bool
+	embed    func(ctx context.Context, texts []string) ([][]float32, error)
+	closed   atomic.Bool
 }
 
 // Encode implements Encoder. The function is not called where no vector is asked
@@ -102,7 +111,9 @@ func (f *function) Encode(ctx context.Context, _ Role, in []Input, need Need) ([
 			return nil, fmt.Errorf("encoder %s: %w", f.name, &TextError{i, err})
 		}
 		out[i].Dense = slices.Clone(v)
-		normalize(out[i].Dense)
+		if !f.unscaled {
+			normalize(out[i].Dense)
+		}
 	}
 	return out, nil
 }
@@ -118,7 +129,11 @@ func (f *function) VocabSize() int { return 0 }
 
 // Fingerprint implements Encoder. It has no probe vectors.
 func (f *function) Fingerprint() Fingerprint {
-	return Fingerprint{Model: f.name, Precision: "fp32", Dim: f.dim}
+	fp := Fingerprint{Model: f.name, Precision: "fp32", Dim: f.dim}
+	if f.unscaled {
+		fp.Pooling = "unscaled"
+	}
+	return fp
 }
 
 // Close implements Encoder; a second call gives ErrClosed.

@@ -76,6 +76,15 @@ func TestFuncGivesWrongVectors(t *testing.T) {
 	}
 }
 
+// The vectors of a source that leaves lengths as they are must not be taken for those of
+// one that does not.
+func TestFuncUnscaledIsAnother(t *testing.T) {
+	a, b := encoder.Func("mine", 8, hashed(8)).Fingerprint(), encoder.FuncUnscaled("mine", 8, hashed(8)).Fingerprint()
+	if a.Digest() == b.Digest() || !errors.Is(encoder.Check("a database", a, b), encoder.ErrMismatch) {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}
+
 func TestFuncArguments(t *testing.T) {
 	for name, e := range map[string]encoder.Encoder{
 		"no name":      encoder.Func("", 8, hashed(8)),
@@ -98,6 +107,10 @@ func TestFuncLeavesVectorsAlone(t *testing.T) {
 	own := []float32{3, 4}
 	e = encoder.Func("mine", 2, func(context.Context, []string) ([][]float32, error) { return [][]float32{own}, nil })
 	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense)
+	if unscaled, err := encoder.FuncUnscaled("mine", 2, func(context.Context, []string) ([][]float32, error) { return [][]float32{own}, nil }).
+		Encode(t.Context(), encoder.Passage, encoder.Texts("a"), encoder.NeedDense); err != nil || unscaled[0].Dense[0] != 3 || unscaled[0].Dense[1] != 4 || &unscaled[0].Dense[0] == &own[0] {
+		t.Errorf("unscaled: %v of %v, %v", unscaled, own, err)
+	}
 	if err != nil || own[0] != 3 || math.Abs(float64(out[0].Dense[0])-.6) > 1e-6 {
 		t.Errorf("%v of %v, %v", out, own, err)
 	}

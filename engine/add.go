@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
-	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -124,7 +122,7 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]re
 			return nil, refuse(err)
 		}
 		if d.Vector != nil {
-			v, err := normalised(d.Vector, e.fp.Dim)
+			v, err := e.metric.Vector(d.Vector, e.fp.Dim)
 			if err != nil {
 				return nil, refuse(err)
 			}
@@ -164,18 +162,6 @@ func checkBreaks(text string, breaks []int) error {
 }
 
 func blankText(s string) bool { return strings.TrimSpace(s) == "" }
-
-// normalised returns a copy of v of length 1.
-func normalised(v []float32, dim int) ([]float32, error) {
-	if len(v) != dim {
-		return nil, fmt.Errorf("%w: vector of %d dimensions in a database of %d", ErrInvalid, len(v), dim)
-	}
-	u := slices.Clone(v)
-	if !vec.Finite(u) || !vec.Normalize(u) {
-		return nil, fmt.Errorf("%w: the vector is zero or not finite", ErrInvalid)
-	}
-	return u, nil
-}
 
 // encode cuts texts into chunks, and fills vectors, tokens and truncation of the
 // records that lack them.

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/index/late"
-	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -103,6 +103,10 @@ func acceptor() func(m *store.Manifest, terms, bases int) (func(*store.Document)
 		if _, err := newAnalyzer(m.Language); err != nil {
 			return nil, err
 		}
+		by, err := metric.Of(m.Metric)
+		if err != nil {
+			return nil, err
+		}
 		vocab := fp.VocabSize
 		switch {
 		case vocab == 0:
@@ -126,17 +130,17 @@ func acceptor() func(m *store.Manifest, terms, bases int) (func(*store.Document)
 					return fmt.Errorf("token states of chunk %d: %w", i, err)
 				}
 			}
-			return acceptRows(d, vocab)
+			return acceptRows(d, by, vocab)
 		}, nil
 	}
 }
 
-// acceptRows refuses vectors without direction, and tokens that are there twice or
-// are none of a vocabulary.
-func acceptRows(d *store.Document, vocab int) error {
+// acceptRows refuses vectors that a database of a metric cannot have, and tokens that are
+// there twice or are none of a vocabulary.
+func acceptRows(d *store.Document, by metric.Metric, vocab int) error {
 	for i, r := range d.Rows {
-		if vec.Norm(r.Vector) == 0 {
-			return fmt.Errorf("vector %d is zero", i)
+		if err := by.Check(r.Vector); err != nil {
+			return fmt.Errorf("vector %d: %w", i, err)
 		}
 		tokens := slices.Clone(r.Tokens)
 		slices.Sort(tokens)

@@ -179,7 +179,7 @@ func TestRestoreAccepts(t *testing.T) {
 		defer s.Close()
 		var b bytes.Buffer
 		err = s.SetManifest(t.Context(), func(m *store.Manifest) error {
-			m.Dim, m.Metric = madeDim, metric
+			m.Dim, m.Metric = madeDim, e.metric.String()
 			m.Encoder, _ = json.Marshal(e.fp)
 			if change != nil {
 				change(m)
@@ -215,6 +215,9 @@ func TestRestoreAccepts(t *testing.T) {
 	if err := try("good", nil, row(1, 5)); err != nil {
 		t.Fatal(err)
 	}
+	if err := try("zero by the dot product", func(m *store.Manifest) { m.Metric = "dot" }, row(0)); err != nil {
+		t.Fatal(err)
+	}
 	wordless := func(m *store.Manifest) { m.Encoder, _ = json.Marshal(encoder.Fingerprint{Dim: madeDim}) }
 	if err := try("good terms", wordless, row(1, 1, 0), "one", "two"); err != nil {
 		t.Fatal(err)
@@ -230,7 +233,9 @@ func TestRestoreAccepts(t *testing.T) {
 		d      *store.Document
 		want   string
 	}{
-		"zero vector":   {nil, row(0), "is zero"},
+		"zero vector":   {nil, row(0), "zero vector"},
+		"too long":      {func(m *store.Manifest) { m.Metric = "dot" }, row(1.1e18), "1e18"},
+		"metric":        {func(m *store.Manifest) { m.Metric = "manhattan" }, nil, "manhattan"},
 		"token":         {nil, row(1, int32(e.fp.VocabSize)), "of a vocabulary of"},
 		"twice":         {nil, row(1, 7, 5, 7), "token 7 is there twice"},
 		"negative":      {nil, row(1, -1), "token -1"},

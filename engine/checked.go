@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -15,7 +16,10 @@ var ErrEncoder = encoder.ErrContract
 
 // checked holds an encoder to what the store and the index cannot do without: a
 // vector without a direction would be stored and could never be indexed.
-type checked struct{ encoder.Encoder }
+type checked struct {
+	encoder.Encoder
+	metric metric.Metric // of the database that its vectors are for
+}
 
 // A call whose context ends is left behind: its batch ends by itself, and nobody
 // waits for it.
@@ -46,7 +50,9 @@ func (c checked) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 	dim, vocab := c.Dim(), c.VocabSize()
 	for i, o := range out {
 		if need&encoder.NeedDense != 0 {
-			err = encoder.CheckDense(o.Dense, dim)
+			if err = encoder.CheckDense(o.Dense, dim); err == nil && c.metric.Check(o.Dense) != nil {
+				err = fmt.Errorf("%w: %w", ErrEncoder, c.metric.Check(o.Dense))
+			}
 		}
 		for _, id := range o.Tokens.IDs {
 			if id < 0 || int(id) >= vocab {

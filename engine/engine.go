@@ -32,6 +32,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/progress"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
@@ -41,18 +42,15 @@ import (
 	"github.com/lexsem/lexsem/store"
 )
 
-// metric is the distance of every database: cosine, since modulation is
-// defined on unit vectors.
-const metric = "cosine"
-
 // Engine is an open database. All methods are safe for concurrent use; writes
 // are serialised, searches run beside them.
 type Engine struct {
 	dir    string
 	o      Options
 	enc    encoder.Encoder // checked; nil if opened without one
+	metric metric.Metric
 	chunks chunk.Splitter
-	terms  *terms.Vocabulary // nil where the encoder has tokens
+	terms  *terms.Vocabulary // nil where the encoder has tokens, and where nothing is modulated
 	fp     encoder.Fingerprint
 	st     *store.Store
 	db     *state.DB
@@ -125,7 +123,7 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, probe: newProber(), fits: make(chan struct{}, 1), ended: make(chan struct{})}
 	e.root, e.stop = context.WithCancelCause(context.Background())
 	if enc != nil {
-		e.enc = checked{enc}
+		e.enc = checked{Encoder: enc}
 	}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
@@ -136,6 +134,9 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 // start binds the encoder to the database and opens the derived state.
 func (e *Engine) start(ctx context.Context) error {
 	m := e.st.Manifest()
+	if err := e.startMetric(m); err != nil {
+		return err
+	}
 	switch {
 	case len(m.Encoder) > 0:
 		if err := json.Unmarshal(m.Encoder, &e.fp); err != nil {
@@ -165,7 +166,7 @@ func (e *Engine) start(ctx context.Context) error {
 		if err := checkShape(e.fp, e.fp.Dim); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
-		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, e.fp, e.o.Language, e.o.TokenStates) }); err != nil {
+		if err := e.st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, e.fp, e.metric, e.o.Language, e.o.TokenStates) }); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.fp.VocabSize == 0 {
+	if e.fp.VocabSize == 0 && e.metric.Directions() {
 		e.terms = terms.New(analyzer, e.st)
 	}
 	if err := e.startTokens(); err != nil {
@@ -185,7 +186,7 @@ func (e *Engine) start(ctx context.Context) error {
 	}
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{
-		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: metric,
+		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: e.metric,
 		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.o.Lambda, Local: e.o.Local, MaxBytes: e.o.partBytes(), TokenTail: tokenTail, CheckCodes: e.tokens.knows,
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
 		Progress: func(stage string, done, total int) {

@@ -38,7 +38,8 @@ type Explanation struct {
 	// of the query (and, in variants that name others, those): Modulated = Plain +
 	// Bias + Σ (Scale + Shift) up to rounding, Plain being what the unmodulated
 	// query vector gives and Bias what no token has a share in: b of Eq. 8 and
-	// whitening. It is false in ModeLexical, and for variants that cannot tell.
+	// whitening. It is false in ModeLexical, and for variants that cannot tell. Without
+	// modulation Plain is Modulated.
 	Attributed  bool
 	Plain, Bias float64
 	Tokens      []TokenShare

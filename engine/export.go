@@ -41,6 +41,9 @@ func (e *Engine) Export(ctx context.Context, w io.Writer, o ExportOptions) (n in
 	}
 	head := &exportHead{Version: exportVersion, Documents: l.n, Language: m.Language, Vectors: o.Vectors, Encoder: fp}
 	if o.Vectors {
+		if !e.metric.Directions() { // older programs read no other exports than those without
+			head.Metric = e.metric.String()
+		}
 		head.Bases, err = e.storedBases()
 	} else {
 		head.Encoder.Probe = encoder.Fingerprint{}.Probe

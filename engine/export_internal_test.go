@@ -182,7 +182,7 @@ func TestExportRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := p.record(e.fp); err != nil || !reflect.DeepEqual(back, d) {
+	if back, err := p.record(e.fp, e.metric); err != nil || !reflect.DeepEqual(back, d) {
 		t.Errorf("%+v, %v", back, err)
 	}
 }
@@ -326,7 +326,7 @@ func TestImportRefuses(t *testing.T) {
 		`{"_id":"x","text":"y","lexsem":{"truncated":-1}}`:                                                     "-1 tokens",
 		`{"_id":"x","text":"y","lexsem":{"media":"` + strings.Repeat("x", 256) + `"}}`:                         "media type of 256",
 		`{"_id":"x","text":"y","lexsem":{"rows":[{"vector":"AAAA"}]}}`:                                         "3 bytes",
-		`{"_id":"x","text":"y","lexsem":{"rows":[{"vector":` + vector(0) + `}]}}`:                              "vector 0 is zero",
+		`{"_id":"x","text":"y","lexsem":{"rows":[{"vector":` + vector(0) + `}]}}`:                              "vector 0: zero vector",
 		`{"_id":"x","text":"y","lexsem":{"rows":[{"vector":` + vector(float32(math.NaN())) + `}]}}`:            "a NaN",
 		`{"_id":"x","text":"y","lexsem":{"rows":[{"vector":` + vector(float32(math.Inf(-1))) + `}]}}`:          "an infinity",
 		`{"_id":"x","text":"y","lexsem":{"rows":[{"vector":` + vector(1) + `,"tokens":[-1]}]}}`:                "token -1",
@@ -406,7 +406,7 @@ func FuzzImport(f *testing.F) {
 			}
 			return
 		}
-		d, err := x.record(fp)
+		d, err := x.record(fp, "")
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
 				t.Errorf("untyped error %v", err)
@@ -427,7 +427,7 @@ func FuzzImport(f *testing.F) {
 		if x, err = parseExported(again); err != nil {
 			t.Fatalf("%s: %v", again, err)
 		}
-		if back, err := x.record(fp); err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", d) {
+		if back, err := x.record(fp, ""); err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", d) {
 			t.Errorf("%+v, was %+v, %v", back, d, err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )
@@ -50,8 +51,9 @@ type exportHead struct {
 	Documents int                 `json:"documents"`
 	Language  string              `json:"language,omitempty"`
 	Vectors   bool                `json:"vectors"`
-	Encoder   encoder.Fingerprint `json:"encoder"`         // without its probe where there are no vectors
-	Bases     [][]byte            `json:"bases,omitempty"` // of the codes in rows, as they are stored
+	Metric    string              `json:"metric,omitempty"` // with vectors; none is cosine
+	Encoder   encoder.Fingerprint `json:"encoder"`          // without its probe where there are no vectors
+	Bases     [][]byte            `json:"bases,omitempty"`  // of the codes in rows, as they are stored
 }
 
 // exportedBytes are in base64.
@@ -145,7 +147,7 @@ func parseExported(line []byte) (x exportedDocument, err error) {
 
 // record makes a record of a line. Its rows lack their vectors where the line has
 // none; it has no rows where the line does not say how the text is cut.
-func (x *exportedDocument) record(fp encoder.Fingerprint) (d store.Document, err error) {
+func (x *exportedDocument) record(fp encoder.Fingerprint, by metric.Metric) (d store.Document, err error) {
 	d = store.Document{ID: x.ID, Title: x.Title, Text: x.Text}
 	refuse := func(format string, args ...any) (store.Document, error) {
 		return d, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
@@ -208,7 +210,7 @@ func (x *exportedDocument) record(fp encoder.Fingerprint) (d store.Document, err
 		dropTokens(&d) // which the database will make
 	}
 	if len(rest.Rows) > 0 {
-		if err := acceptRows(&d, fp.VocabSize); err != nil {
+		if err := acceptRows(&d, by, fp.VocabSize); err != nil {
 			return refuse("%v", err)
 		}
 	}

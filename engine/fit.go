@@ -40,6 +40,9 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 		return FitReport{}, err
 	}
 	defer done(&err)
+	if err := e.metric.Needs("a fit"); err != nil {
+		return FitReport{}, err
+	}
 	switch {
 	case e.vectorsOnly():
 		return FitReport{}, fmt.Errorf("%w: a fit needs an encoder, and this database has none; rlr and rlr-local need no fit", ErrInvalid)

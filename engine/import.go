@@ -30,6 +30,9 @@ func (e *Engine) ImportBridge(ctx context.Context, path string, o ImportOptions)
 		return FitReport{}, err
 	}
 	defer done(&err)
+	if err := e.metric.Needs("a bridge"); err != nil {
+		return FitReport{}, err
+	}
 	if o.Variant == "" {
 		o.Variant = modulate.SLR.Name
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -26,6 +27,8 @@ type Exported struct {
 	// that of its texts.
 	Encoder  encoder.Fingerprint
 	Language string
+	// Metric is that of the exported database, for an export with vectors; "" is cosine.
+	Metric string
 	// Vectors says that the documents bring their vectors.
 	Vectors bool
 
@@ -72,7 +75,7 @@ func (x *Exported) next() (exportedDocument, error) {
 		h := d.Lexsem.Export
 		x.heads++
 		x.documents += max(0, h.Documents)
-		x.Encoder, x.Language, x.Vectors = h.Encoder, h.Language, h.Vectors
+		x.Encoder, x.Language, x.Metric, x.Vectors = h.Encoder, h.Language, h.Metric, h.Vectors
 		x.bases = h.Bases
 	}
 	return d, nil
@@ -80,8 +83,8 @@ func (x *Exported) next() (exportedDocument, error) {
 
 // Create makes an empty database for an export with vectors, in a folder that is
 // empty or not there, so that it can be imported without an encoder. Errors:
-// ErrNoEncoder for an export without vectors, ErrInvalid for one of impossible vectors
-// or tokens, ErrOccupied, ErrForeign.
+// ErrNoEncoder for an export without vectors, ErrInvalid for one of impossible vectors,
+// tokens or metric, ErrOccupied, ErrForeign.
 func (x *Exported) Create(ctx context.Context, dir string) error {
 	if !x.Vectors {
 		return fmt.Errorf("an export without vectors: %w", ErrNoEncoder)
@@ -92,7 +95,11 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	if _, err := newAnalyzer(x.Language); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	dir, err := filepath.Abs(dir)
+	by, err := metric.Of(x.Metric)
+	if err != nil {
+		return fmt.Errorf("an export: %w", err)
+	}
+	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
@@ -105,7 +112,7 @@ func (x *Exported) Create(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, x.Encoder, x.Language, "") })
+	err = st.SetManifest(ctx, func(m *store.Manifest) error { return describeNew(m, x.Encoder, by, x.Language, "") })
 	return errors.Join(err, st.Close())
 }
 
@@ -161,13 +168,16 @@ type importer struct {
 	differs error // its encoder is another than the database's
 }
 
-// same compares the encoder of an export with the database's.
+// same compares the encoder and the metric of an export with the database's.
 func (im *importer) same(x *Exported) error {
 	if im.heads != x.heads {
 		im.heads = x.heads
 		want, err := storedFingerprint(im.e.st.Manifest())
 		if err == nil {
-			err = encoder.Check("database "+im.e.dir, want, x.Encoder)
+			err = checkSpace("database "+im.e.dir, im.e.metric, want, x.Encoder)
+		}
+		if by := metric.Metric(x.Metric); err == nil && by.String() != im.e.metric.String() {
+			err = fmt.Errorf("%w: vectors of a database of metric %s in one of metric %s; import into a new database, or export without vectors", ErrInvalid, by, im.e.metric)
 		}
 		if err == nil {
 			err = im.e.acceptBases(x.bases)
@@ -198,7 +208,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 			return refuse(err)
 		}
 	}
-	read, err := d.record(im.e.fp)
+	read, err := d.record(im.e.fp, im.e.metric)
 	if err != nil {
 		return refuse(err)
 	}

@@ -39,7 +39,7 @@ func (e *Engine) given(ctx context.Context, q Query, w search.Way, tokens bool) 
 		return in, 0, err
 	}
 	if q.Vector != nil {
-		if in.Dense, err = normalised(q.Vector, e.fp.Dim); err != nil {
+		if in.Dense, err = e.metric.Vector(q.Vector, e.fp.Dim); err != nil {
 			return in, 0, err
 		}
 	} else if blankText(q.Text) {

@@ -38,6 +38,9 @@ func (e *Engine) KeepTokenStates(ctx context.Context) (rep TokenReport, err erro
 		return rep, err
 	}
 	defer done(&err)
+	if err := e.metric.Needs("token states"); err != nil {
+		return rep, err
+	}
 	switch {
 	case e.vectorsOnly():
 		return rep, fmt.Errorf("%w: this database holds vectors alone, of no encoder that could give token states", ErrInvalid)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
@@ -25,6 +26,14 @@ type Options struct {
 	// which have this length: each document and each dense query brings its vector.
 	// With an encoder, and for a database that is there, it must be 0 or the same.
 	Dim int
+	// Metric says by what a new database compares vectors, one of index.Metrics; "" means
+	// "cosine", or what the database was made with, from which it must not differ. Under
+	// "dot" (dot product) and "l2" (Euclidean distance) lengths count: vectors of documents
+	// and queries are kept and used as they are given, up to a length of 1e18. Score of a
+	// dense search is then the dot product, or the squared distance below 0. Queries are not
+	// modulated and legs are fused by their ranks, since all else works on directions: for
+	// variants, local bridges, fits, token states and other fusions there is ErrInvalid.
+	Metric string
 	// AcceptModel is the name of a model whose vectors may differ from those that the
 	// database was filled with: an API that never gives the same vector twice, or a
 	// successor that is near enough. It is then compared no more, and warned of.
@@ -141,6 +150,9 @@ func (o Options) Validate() error {
 	}
 	if o.Index != "" && !slices.Contains(index.Kinds(), o.Index) {
 		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(index.Kinds(), ", ")))
+	}
+	if _, err := metric.Of(o.Metric); err != nil {
+		errs = append(errs, err)
 	}
 	if _, err := newAnalyzer(o.Language); err != nil {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrInvalid, err))

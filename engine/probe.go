@@ -25,7 +25,7 @@ func newProber() prober { return prober{turn: make(chan struct{}, 1)} }
 // checkEncoder compares an encoder with the one that the database was filled with.
 // Its model accepted by name may have other probe vectors.
 func (e *Engine) checkEncoder(want, got encoder.Fingerprint) error {
-	err := encoder.Check("database "+e.dir, want, got)
+	err := checkSpace("database "+e.dir, e.metric, want, got)
 	if err == nil || got.Model != e.o.AcceptModel {
 		return err
 	}

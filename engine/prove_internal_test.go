@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -204,6 +205,54 @@ func TestSelfRecallCanFail(t *testing.T) {
 	r := VerifyReport{Documents: 1}
 	if err := e.selfRecall(t.Context(), s, &r, func(string, int, int) {}); err != nil || r.SelfRecall != 0 {
 		t.Errorf("a single wrong vector: %+v, %v", r, err)
+	}
+}
+
+// TestExactRecallCanFail: where lengths count, a vector that the index has otherwise than it is
+// stored is missed, and one that is its own nearest no more is none.
+func TestExactRecallCanFail(t *testing.T) {
+	for _, metric := range []string{index.Dot, index.L2} {
+		e := opened(t, t.TempDir(), Options{Metric: metric, NoSync: true}, AutoHNSW)
+		r := rand.New(rand.NewPCG(1, 1))
+		docs := madeDocs(r, 0, 50)
+		for i := range docs {
+			docs[i].Vector = make([]float32, madeDim)
+			for j := range docs[i].Vector {
+				docs[i].Vector[j] = float32(math.Exp(2*r.NormFloat64()) * r.NormFloat64())
+			}
+		}
+		put(t, e, docs...)
+		flushed(t, e)
+		s := e.db.Present()
+		recall := func() VerifyReport {
+			t.Helper()
+			r := VerifyReport{Documents: 50}
+			if err := e.exactRecall(t.Context(), s, &r, func(string, int, int) {}); err != nil || r.Sampled != 50 {
+				t.Fatalf("%s: %+v, %v", metric, r, err)
+			}
+			return r
+		}
+		if r := recall(); r.SelfRecall != 1 || len(r.Problems) > 0 {
+			t.Errorf("%s: %+v", metric, r)
+		}
+		var ids []uint64
+		var turned []float32
+		for id := range s.Vectors.IDs {
+			ids = append(ids, id)
+			for _, x := range s.Vector(id) {
+				turned = append(turned, -x)
+			}
+		}
+		if err := s.Vectors.Add(ids, turned); err != nil {
+			t.Fatal(err)
+		}
+		if r := recall(); r.SelfRecall > 0.2 || len(r.Problems) != 1 {
+			t.Errorf("%s, all wrong: %+v", metric, r)
+		}
+		if v, err := e.Verify(t.Context(), nil); err != nil || len(v.Problems) < 2 {
+			t.Errorf("%s, all wrong: %+v, %v", metric, v, err)
+		}
+		closed(t, e)
 	}
 }
 

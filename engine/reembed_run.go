@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/store"
 )
@@ -169,11 +170,11 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	if r.rep.From.Model == "" {
 		return fmt.Errorf("%w: database %s holds vectors alone, of no model that another could take the place of; make a new database with the model, and add the texts to it", ErrInvalid, r.dir)
 	}
-	if r.rep.From.Probed() && r.rep.To.Probed() && encoder.Check("database", r.rep.From, r.rep.To) == nil {
+	if r.rep.From.Probed() && r.rep.To.Probed() && checkSpace("database", metric.Metric(old.Metric), r.rep.From, r.rep.To) == nil {
 		return fmt.Errorf("%w: database %s holds the vectors of %s already", ErrInvalid, r.dir, r.rep.To.Model)
 	}
 	o := r.o
-	o.Dim, o.ReadOnly, o.MustExist, o.Language, o.Progress = 0, false, false, old.Language, r.heard
+	o.Dim, o.ReadOnly, o.MustExist, o.Metric, o.Language, o.Progress = 0, false, false, old.Metric, old.Language, r.heard
 	o.Local = o.Local || state.SavedLocal(r.dir)
 	r.rep.Local = o.Local
 	next := store.NextDir(r.dir)

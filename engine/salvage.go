@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/store"
@@ -40,7 +41,7 @@ type RepairReport struct {
 // exist, and the others are told. A document is saved as it was or not at all. Where
 // the manifest itself is lost, enc must be the encoder that the database was filled
 // with, or nil and o.Dim the length of its vectors if it holds vectors alone, and
-// o.Language its language; enc is not closed, and may be nil else. Where the encoder
+// o.Metric and o.Language its metric and its language; enc is not closed, and may be nil else. Where the encoder
 // has no tokens, terms are numbered anew from the texts. Of o also MemoryMiB, Logger
 // and Progress are used. The database must not be open. Errors: ErrLocked, ErrForeign,
 // ErrNoDatabase, ErrNoEncoder, ErrNoSpace, fs.ErrExist for to, *encoder.MismatchError,
@@ -53,7 +54,7 @@ func Repair(ctx context.Context, dir, to string, enc encoder.Encoder, o Options)
 	if dir, err = filepath.Abs(dir); err != nil {
 		return rep, err
 	}
-	r := &repairer{dir: dir, enc: enc, o: Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, language: o.Language, rep: &rep}
+	r := &repairer{dir: dir, enc: enc, o: Options{MustExist: true, MemoryMiB: o.MemoryMiB, Logger: o.Logger, Progress: o.Progress}, dim: o.Dim, metric: o.Metric, language: o.Language, rep: &rep}
 	rep.Damage, err = store.Damage(ctx, dir, func(done, total int) { r.report("reading", done, total) })
 	if errors.Is(err, store.ErrNoDatabase) {
 		return rep, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
@@ -75,6 +76,7 @@ type repairer struct {
 	enc      encoder.Encoder
 	o        Options
 	dim      int
+	metric   string
 	language string
 	rep      *RepairReport
 }
@@ -158,17 +160,21 @@ func (r *repairer) describe(m *store.Manifest) error {
 	case r.dim == 0:
 		return fmt.Errorf("%w; the manifest of %s, which names it, is lost: give the one that the database was filled with, or Options.Dim for one of vectors alone", ErrNoEncoder, r.dir)
 	}
-	return describe(m, fp, r.language)
+	by, err := metric.Of(r.metric)
+	if err != nil {
+		return err
+	}
+	return describe(m, fp, by, r.language)
 }
 
 // termsAsTokens returns what gives documents the terms of their texts for tokens, where
-// their encoder has none.
+// their encoder has none and queries can be modulated.
 func termsAsTokens(ctx context.Context, m *store.Manifest) (func(d *store.Document) []string, error) {
 	if len(m.Encoder) == 0 {
 		return nil, nil
 	}
 	fp, err := storedFingerprint(*m)
-	if err != nil || fp.VocabSize > 0 {
+	if err != nil || fp.VocabSize > 0 || !metric.Metric(m.Metric).Directions() {
 		return nil, err
 	}
 	analyzer, err := newAnalyzer(m.Language)

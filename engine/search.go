@@ -148,12 +148,16 @@ func (e *Engine) ready(ctx context.Context, s *state.State, a *asked, t *timer) 
 
 // trace tells how a query was answered.
 func (e *Engine) trace(r *search.Run, t *timer) Trace {
-	return traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
+	tr := traceOf(r.S, r.Facts, r.Plan.Mode, r.Plan.Way, t)
+	if tr.Mode == ModeHybrid {
+		tr.Fusion = r.Plan.Fusion.Kind
+	}
+	return tr
 }
 
 func traceOf(s *state.State, f search.Facts, mode string, w search.Way, t *timer) Trace {
 	return Trace{
-		Mode: mode, Variant: f.Variant, Seq: s.Seq, Index: s.Vectors.Kind,
+		Mode: mode, Metric: s.Metric.String(), Variant: f.Variant, Seq: s.Seq, Index: s.Vectors.Kind,
 		Documents: s.View.Len(), Filtered: f.Filtered,
 		Tokens: f.Tokens, Truncated: f.Truncated, Lexical: f.Lexical,
 		Cells: f.Cells, Turned: f.Turned, Unfitted: f.Unfitted, Stale: f.Stale, Unknown: f.Unknown, LocalWanted: w.Wanted,
@@ -191,9 +195,6 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
 
-// scored is how many hits are scored between two looks at the context.
-const scored = 256
-
 // join reads the documents of what was found from the store. dense is the
 // unmodulated query vector, nil where there is none.
 func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found, dense []float32) ([]Hit, error) {
@@ -203,14 +204,8 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		for i, f := range found {
 			ids[i] = f.Ord
 		}
-		for at := 0; at < len(ids); at += scored {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			end := min(at+scored, len(ids))
-			if err := s.Vectors.Scores(plain[at:end], dense, ids[at:end]); err != nil {
-				return nil, err
-			}
+		if err := cosines(ctx, s, plain, dense, ids); err != nil {
+			return nil, err
 		}
 	}
 	hits := make([]Hit, len(found))
@@ -245,7 +240,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 			hits[i].Duplicates = append(hits[i].Duplicates, other.ID)
 		}
 		if dense != nil {
-			hits[i].Cosine = 1 - plain[i]
+			hits[i].Cosine = plain[i]
 		}
 	}
 	return hits, nil

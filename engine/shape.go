@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -29,19 +30,19 @@ func checkShape(fp encoder.Fingerprint, dim int) error {
 
 // describeNew is describe for a database that holds nothing yet, whose token states are
 // decided on, too; "" says as usual.
-func describeNew(m *store.Manifest, fp encoder.Fingerprint, language, tokenStates string) error {
-	if fp.Model != "" {
+func describeNew(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, language, tokenStates string) error {
+	if fp.Model != "" && by.Directions() {
 		m.TokenStates = cmp.Or(tokenStates, newTokenStates)
 	}
-	return describe(m, fp, language)
+	return describe(m, fp, by, language)
 }
 
 // describe writes into a manifest what a database is made for.
-func describe(m *store.Manifest, fp encoder.Fingerprint, language string) error {
+func describe(m *store.Manifest, fp encoder.Fingerprint, by metric.Metric, language string) error {
 	raw, err := json.Marshal(fp)
 	if err != nil {
 		return fmt.Errorf("encoder fingerprint: %w", err)
 	}
-	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, metric, raw, language
+	m.Dim, m.Metric, m.Encoder, m.Language = fp.Dim, by.String(), raw, language
 	return nil
 }

@@ -37,7 +37,7 @@ func (e *Engine) Stats(ctx context.Context) (_ Stats, err error) {
 	m := e.db.Maintenance()
 	r := Stats{
 		Dir: e.dir, Documents: s.View.Len(), Chunks: s.Chunks(), Seq: s.Seq, Dim: e.fp.Dim,
-		Index: s.Vectors.Kind, Metric: metric, Encoder: e.fp, Truncated: s.View.Truncated(),
+		Index: s.Vectors.Kind, Metric: e.metric.String(), Encoder: e.fp, Truncated: s.View.Truncated(),
 		DiskBytes: disk, LiveBytes: int64(live), DeadBytes: int64(dead), Reclaimable: int64(max(tables, live+dead) - live), Bridges: bridges, Default: search.Default(s, ModeHybrid),
 		Reranker:    RerankerName(e.o.Reranker),
 		FormatMajor: e.st.Manifest().Major,

@@ -18,7 +18,8 @@ type Document struct {
 	// Numbers come back as json.Number, so that none loses digits.
 	Metadata map[string]any
 	// Vector, if not nil, is used instead of encoding the text. It must have
-	// the database's dimension and be finite and non-zero; it is normalised. Get
+	// the database's dimension and be finite. With metric cosine it must not be zero, and
+	// is normalised; else it is kept as it is, and has a length of at most 1e18. Get
 	// returns it for documents that are not stored in chunks. A database without an
 	// encoder asks for it.
 	Vector []float32
@@ -59,7 +60,8 @@ type Query struct {
 	// Text is what to look for. Required unless Vector is given.
 	Text string
 	// Vector, if not nil, is a ready query vector [Dim]; Text is then only
-	// used for its tokens (modulation) and may be empty.
+	// used for its tokens (modulation) and may be empty. What holds for Document.Vector
+	// holds for it.
 	Vector []float32
 	// K is the number of hits wanted; 0 means 10. At most MaxK.
 	K int
@@ -70,7 +72,8 @@ type Query struct {
 	// may move across the seam. Commits between two pages may move hits as well.
 	Offset int
 	// MinScore leaves out hits, and the duplicates of Collapse, with a lower Score.
-	// 0 means none, a negative one holds as well; it must be finite.
+	// 0 means none, a negative one holds as well; it must be finite. With metric l2 every
+	// score of ModeDense is 0 or negative.
 	//
 	// What a score means depends on Mode and on the model. With all-MiniLM-L6-v2 on 1,997
 	// passages of Natural Questions, of the passages that answer a question 95 in 100
@@ -79,16 +82,18 @@ type Query struct {
 	// 100. So .5 and .4 keep most of what is right and leave out most of what is not there. BM25
 	// (ModeLexical) has no such scale: it grows with the words of the query, and the best
 	// hits of either kind overlap (8.8 and more, up to 21). Other models have cosines of their own:
-	// measure with queries of yours. (docs/DECISIONS.md has the measurement.)
+	// measure with queries of yours. (docs/DECISIONS.md has the measurement.) With another metric than
+	// cosine, scores of ModeDense are on the scale of the vectors, and those of ModeHybrid are sums of reciprocal ranks.
 	MinScore float32
 	// Variant names the modulation. "" is the best there is: what the last fit has
 	// chosen, else "rlr-local" in a dense search where local bridges are there, else
-	// "rlr". "none" is the plain dense vector; others are "rlr+whiten", "slr",
-	// "rlr+slr" or "rlr-local+slr".
+	// "rlr". "none" is the plain dense vector, and all that there is with another metric than
+	// cosine; others are "rlr+whiten", "slr", "rlr+slr" or "rlr-local+slr".
 	Variant string
 	// Mode is one of ModeAuto (also ""), ModeDense, ModeLexical, ModeHybrid.
 	Mode string
-	// Fusion says how ModeHybrid joins its legs; zero means calibrated.
+	// Fusion says how ModeHybrid joins its legs; zero means calibrated, and with another
+	// metric than cosine RRF, which is all that there is then.
 	Fusion Fusion
 	// Filter keeps documents whose metadata meet it; the zero value keeps all.
 	// See filter.Parse for its written form. It is applied inside both legs, so
@@ -132,7 +137,9 @@ type Hit struct {
 	// Cosine is that of the plain query vector, Modulated that of the modulated
 	// one, both in [-1, 1]; 0 in ModeLexical. With local bridges Modulated is the
 	// inner product with the vector of the document's cell, which is not of unit
-	// length, and may exceed 1.
+	// length, and may exceed 1. With metric dot Modulated is the dot product, with metric
+	// l2 the squared distance below 0; Cosine is the cosine all the same, 0 for a vector
+	// of zeros.
 	Cosine, Modulated float32
 	// BM25 is the lexical score, Coverage its share of what this query could
 	// get, in [0, 1), Presence the share of the query's words, by idf, that stand
@@ -169,7 +176,9 @@ type Result struct {
 // Trace tells which steps a query took and how long each lasted.
 type Trace struct {
 	Mode      string // the mode that was used, never "auto"
+	Metric    string // of the database, one of index.Metrics
 	Variant   string // the modulation that was applied, "none" for none
+	Fusion    string // how the legs were joined, a kind of package fusion; "" where there was one leg
 	Seq       uint64 // sequence number of the state that was searched
 	Index     string // kind of index, one of index.Kinds
 	Documents int    // documents in that state
@@ -275,7 +284,7 @@ type VerifyReport struct {
 	Vectors     int      // in the index, held to the stored ones with their codes
 	Unreachable int      // vectors that a search by themselves can never find
 	Sampled     int      // vectors searched by themselves
-	SelfRecall  float64  // share of those that were found, in [0, 1]
+	SelfRecall  float64  // share of those for which the search found the nearest: with metric cosine themselves, else what a comparison with all stored vectors finds
 	// Of the sums of tokens that RLR keeps, and of the cells of local bridges, so
 	// many were recounted, drawn at random.
 	SumsRecounted, Sums   int
@@ -291,7 +300,7 @@ type Stats struct {
 	Seq         uint64
 	Dim         int
 	Index       string
-	Metric      string
+	Metric      string // one of index.Metrics
 	Encoder     encoder.Fingerprint
 	Truncated   int   // documents with text that no vector stands for
 	DiskBytes   int64 // files below Dir

@@ -59,6 +59,16 @@ func (m *metric) check(v []float32) error {
 	return nil
 }
 
+// CheckVector says why an index of a metric, as Options name it, would refuse a vector of
+// the right length: ErrNotFinite, ErrZeroVector, ErrTooLarge, or ErrUnknownMetric.
+func CheckVector(metric string, v []float32) error {
+	m, ok := metrics[Options{Metric: metric}.metricName()]
+	if !ok {
+		return fmt.Errorf("metric %q: %w", metric, ErrUnknownMetric)
+	}
+	return m.check(v)
+}
+
 // checkQuery checks the length as well.
 func (m *metric) checkQuery(q []float32, dim int) error {
 	if len(q) != dim {

@@ -52,10 +52,10 @@ func (m mark) encode() []byte {
 	b := append(make([]byte, 0, headSlotSize), headMagic...)
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.major))
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.minor))
-	b = append(b, bit(m.clean), bit(m.leads && m.major == FormatMajor), bit(m.exact && m.major == FormatMajor), 0)
+	b = append(b, bit(m.clean), bit(m.leads && m.major >= formatHistory), bit(m.exact && m.major >= formatHistory), 0)
 	b = binary.LittleEndian.AppendUint64(b, m.gen)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-	if m.major < FormatMajor {
+	if m.major < formatHistory {
 		return b
 	}
 	b = binary.LittleEndian.AppendUint64(b, m.seq)
@@ -89,7 +89,7 @@ func decodeMark(b []byte) (mark, bool) {
 		clean: b[12] == 1,
 		gen:   binary.LittleEndian.Uint64(b[16:]),
 	}
-	if m.major == FormatMajor {
+	if m.major >= formatHistory && m.major <= FormatMajor {
 		if !checks(headSlotSize) {
 			return mark{}, false
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,7 +107,7 @@ func TestManifest(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, small)
 	uuid := s.Manifest().UUID
-	if uuid == (UUID{}) || s.Manifest().Major != FormatMajor || s.Manifest().Created.IsZero() {
+	if uuid == (UUID{}) || s.Manifest().Major != formatHistory || s.Manifest().Created.IsZero() {
 		t.Fatalf("%+v", s.Manifest())
 	}
 	want := Bridge{File: "f", CRC32C: 7, Seq: 3, Passages: 9, Probes: json.RawMessage(`[{"task":"keyword"}]`)}
@@ -190,7 +191,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	dir = t.TempDir()
 	s = open(t, dir, small)
 	m := s.Manifest()
-	m.Major++
+	m.Major = FormatMajor + 1
 	st := s.current()
 	st.gen++
 	st.manifestGen = st.gen
@@ -367,5 +368,48 @@ func TestLinkedFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what an unfinished write left is there: %v", err)
+	}
+}
+
+// TestMetricRaisesTheFormat: a database of another metric than cosine is of a format that
+// older programs refuse, by HEAD and by the manifest, and keeps its metric. All others stay
+// in the format that they read.
+func TestMetricRaisesTheFormat(t *testing.T) {
+	for metric, want := range map[string]int{"": formatHistory, "cosine": formatHistory, "dot": formatMetric, "l2": formatMetric} {
+		dir := t.TempDir()
+		s := open(t, dir, small)
+		if err := s.SetManifest(ctx, func(m *Manifest) error { m.Metric = metric; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		check := func(s *Store, when string) {
+			t.Helper()
+			m, _, ok, _, err := readHead(s.dir)
+			if err != nil || !ok || m.major != want || s.Manifest().Major != want || s.Manifest().Metric != metric {
+				t.Errorf("%q, %s: HEAD says %d (%v, %v), %+v", metric, when, m.major, ok, err, s.Manifest())
+			}
+		}
+		check(s, "made")
+		add(t, s, doc("a", 1))
+		if err := s.SetManifest(ctx, func(m *Manifest) error { m.Metric += "2"; return nil }); !errors.Is(err, ErrManifest) {
+			t.Errorf("%q: another metric: %v", metric, err)
+		}
+		var part bytes.Buffer
+		if _, err := s.Backup(ctx, &part, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		s = open(t, dir, small)
+		check(s, "opened again")
+		if _, err := s.Verify(ctx, nil); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		again := t.TempDir()
+		if _, err := Restore(ctx, again, &part, RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, again, small)
+		check(s, "restored")
+		s.Close()
 	}
 }

@@ -11,11 +11,18 @@ import (
 )
 
 // The format of the database. A change that older programs cannot read raises
-// FormatMajor; one that they may ignore raises FormatMinor.
+// FormatMajor; one that they may ignore raises FormatMinor. A database is in the least
+// format that holds it.
 const (
-	FormatMajor = 2
-	FormatMinor = 1 // 1: the manifest has backups
+	FormatMajor = formatMetric // the greatest that this program reads
+	FormatMinor = 1            // 1: the manifest has backups
+
+	formatHistory = 2 // states and commits have a history
+	formatMetric  = 3 // as before, and the metric counts: programs of format 2 take every one for cosine
 )
+
+// plainMetric is the metric of the databases that formats before formatMetric hold.
+const plainMetric = "cosine"
 
 // MaxManifestBytes bounds the encoded manifest.
 const MaxManifestBytes = 256 << 10
@@ -57,7 +64,7 @@ type Manifest struct {
 	From    int       `json:"from,omitempty"` // major format that the database was brought over from, set by the store
 
 	Dim     int             `json:"dim"`               // of every vector; fixed once there are documents
-	Metric  string          `json:"metric,omitempty"`  // "cosine"
+	Metric  string          `json:"metric,omitempty"`  // by which vectors are compared, opaque here; "" is cosine; fixed as Dim is
 	Encoder json.RawMessage `json:"encoder,omitempty"` // fingerprint of the encoder, opaque here
 
 	Language string `json:"language,omitempty"` // of the texts, for their analysis; "" is "en"
@@ -109,6 +116,14 @@ var (
 	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "token_states", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
+
+// format is the least one that holds a database with this manifest.
+func (m Manifest) format() int {
+	if m.Metric != "" && m.Metric != plainMetric {
+		return formatMetric
+	}
+	return formatHistory
+}
 
 // clone returns a copy that shares nothing that callers may change.
 func (m Manifest) clone() Manifest {
@@ -198,6 +213,8 @@ func (m Manifest) checkChange(old Manifest, documents uint64) error {
 		return fmt.Errorf("%w: dimension %d is not within 1 to %d", ErrManifest, m.Dim, MaxDim)
 	case m.Dim != old.Dim && documents > 0:
 		return fmt.Errorf("%w: the dimension is fixed while there are documents; build a new database", ErrManifest)
+	case m.Metric != old.Metric && documents > 0:
+		return fmt.Errorf("%w: the metric is fixed while there are documents; build a new database", ErrManifest)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func (s *Store) recover(st state) (state, error) {
 	if err := s.sweep(st); err != nil {
 		return st, err
 	}
-	if s.manifest.Major < FormatMajor {
+	if s.manifest.Major < formatHistory {
 		var err error
 		if st, err = s.upgrade(st); err != nil {
 			return st, err

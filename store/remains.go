@@ -234,8 +234,8 @@ func (r *remains) describe(s sighting) {
 // unlock finds out how values are sealed.
 func (r *remains) unlock(ctx context.Context, from int) error {
 	if r.described {
-		r.codec.broughtOver = r.manifest.From != 0 || r.manifest.Major < FormatMajor
-		if r.manifest.Major == FormatMajor {
+		r.codec.broughtOver = r.manifest.From != 0 || r.manifest.Major < formatHistory
+		if r.manifest.Major >= formatHistory {
 			r.codec.seed = r.manifest.UUID.seed()
 		}
 		return nil

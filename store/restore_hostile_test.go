@@ -208,7 +208,7 @@ func TestRestoreForged(t *testing.T) {
 			return errors.Join(p.frame(frameBridge, []byte("x")), p.frame(frameBytes, make([]byte, frameMax+1)))
 		}, 0},
 		"manifest":    {manifest(`[]`), nil, 0},
-		"major":       {manifest(`{"major":3}`), nil, 0},
+		"major":       {manifest(`{"major":4}`), nil, 0},
 		"wide":        {manifest(`{"major":2,"dim":1000000000}`), nil, 0},
 		"negative":    {manifest(`{"major":2,"dim":-1}`), nil, 0},
 		"part 0":      {partHeader{To: to}, nil, 0},
@@ -260,6 +260,7 @@ func TestRestoreForged(t *testing.T) {
 		"another base":         {wrong(func(h *partHeader) { h.From = &later }), keepOne, 1},
 		"another database":     {wrong(func(h *partHeader) { h.UUID = UUID{9} }), keepOne, 1},
 		"other dimension":      {wrong(func(h *partHeader) { h.Manifest = json.RawMessage(`{"major":2,"dim":5}`) }), keepOne, 1},
+		"other metric":         {wrong(func(h *partHeader) { h.Manifest = fmt.Appendf(nil, `{"major":3,"dim":%d,"metric":"dot"}`, testDim) }), keepOne, 1},
 		"before its base":      {wrong(func(h *partHeader) { h.To.Seq = 2 }), keepOne, 1},
 		"fewer than its base":  {wrong(func(h *partHeader) { h.To.Next = 9 }), keepOne, 1},
 	} {

@@ -151,6 +151,8 @@ func (x *restorer) header() error {
 		return x.refuse("it does not follow the one before", nil)
 	case x.live > 0 && m.Dim != x.manifest.Dim:
 		return x.refuse(fmt.Sprintf("it has %d dimensions, the one before %d", m.Dim, x.manifest.Dim), nil)
+	case x.live > 0 && m.Metric != x.manifest.Metric:
+		return x.refuse(fmt.Sprintf("it has the metric %.20q, the one before %.20q", m.Metric, x.manifest.Metric), nil)
 	}
 	for _, br := range m.Bridges {
 		if filepath.Base(br.File) != br.File || !filepath.IsLocal(br.File) || br.File == "." {
@@ -182,7 +184,7 @@ func (x *restorer) finish() error {
 		return err
 	}
 	old, m := x.s.Manifest(), x.manifest
-	m.Major, m.Minor, m.UUID, m.Created, m.From, m.Backups = old.Major, old.Minor, old.UUID, old.Created, 0, nil
+	m.Major, m.Minor, m.UUID, m.Created, m.From, m.Backups = m.format(), old.Minor, old.UUID, old.Created, 0, nil
 	st := x.s.current()
 	st.gen++
 	st.manifestGen = st.gen

@@ -150,6 +150,9 @@ func (r *remains) salvage(ctx context.Context, to string, o SalvageOptions, rep 
 		if err := o.Describe(&r.manifest); err != nil {
 			return err
 		}
+		if f := r.manifest.format(); r.headed && r.head.major > f {
+			return fmt.Errorf("%w: that of %s is lost, which is of format %d and thus of another metric than %s; say which it was made with", ErrManifest, r.dir, r.head.major, plainMetric)
+		}
 	}
 	var e *Evidence
 	if o.Evidence != nil {

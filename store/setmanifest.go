@@ -32,6 +32,7 @@ func (s *Store) changeManifest(change func(*Manifest) error) error {
 	if err := m.checkChange(old, st.live); err != nil {
 		return err
 	}
+	m.Major = max(m.Major, m.format())
 	if err := s.checkSpace(); err != nil {
 		return err
 	}

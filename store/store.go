@@ -263,8 +263,8 @@ func (s *Store) load(m mark, marked bool) (st state, err error) {
 		return st, &VersionError{Dir: s.dir, Major: mf.Major, Supported: FormatMajor}
 	}
 	s.manifest = mf
-	s.broughtOver = mf.From != 0 || mf.Major < FormatMajor
-	if mf.Major == FormatMajor {
+	s.broughtOver = mf.From != 0 || mf.Major < formatHistory
+	if mf.Major >= formatHistory {
 		s.seed = mf.UUID.seed()
 	}
 	p, err = s.get(txn, keyState)
@@ -316,7 +316,7 @@ func (s *Store) loadNothing(txn *badger.Txn, m mark, marked bool) (st state, err
 // create writes the first state and manifest.
 func (s *Store) create() (state, error) {
 	s.manifest = Manifest{
-		Major: FormatMajor, Minor: FormatMinor,
+		Major: formatHistory, Minor: FormatMinor,
 		UUID: newUUID(), Created: time.Now().UTC().Truncate(time.Second),
 	}
 	s.seed = s.manifest.UUID.seed()

@@ -84,7 +84,7 @@ func checkDocuments(t *testing.T, s *Store, want map[string]*Document) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	if v.Len() != len(want) || s.manifest.Major == FormatMajor && v.Truncated() != truncated {
+	if v.Len() != len(want) || s.manifest.Major == formatHistory && v.Truncated() != truncated {
 		t.Errorf("%d documents, %d truncated; want %d and %d", v.Len(), v.Truncated(), len(want), truncated)
 	}
 	if _, err := s.Verify(ctx, nil); err != nil {
@@ -129,7 +129,7 @@ func TestFormat1(t *testing.T) {
 
 	s = open(t, dir, small)
 	m := s.Manifest()
-	if m.Major != FormatMajor || m.From != 1 || m.UUID != uuid || m.Language != "en" || m.Metric != "cosine" || string(m.Encoder) != `{"model":"fixture"}` {
+	if m.Major != formatHistory || m.From != 1 || m.UUID != uuid || m.Language != "en" || m.Metric != "cosine" || string(m.Encoder) != `{"model":"fixture"}` {
 		t.Fatalf("%+v", m)
 	}
 	checkDocuments(t, s, want)

@@ -4,6 +4,7 @@
 package collections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 
 // Options shape a Set.
 type Options struct {
-	// Engine are the options of each collection. MustExist is not read; with ReadOnly nothing
-	// is created or dropped. Each open collection has caches of Engine.MemoryMiB.
+	// Engine are the options of each collection, Metric of those that are created without
+	// one. MustExist is not read; with ReadOnly nothing is created or dropped. Each open collection has caches of Engine.MemoryMiB.
 	Engine engine.Options
 }
 
@@ -119,10 +120,11 @@ func (s *Set) open() error {
 	return nil
 }
 
-// Create makes an empty collection. Errors: engine.ErrInvalid for a name that cannot be,
+// Create makes an empty collection that compares vectors by a metric, "" for that of
+// Options. Errors: engine.ErrInvalid for a name or a metric that cannot be,
 // engine.ErrExists for one that is taken, engine.ErrForeign where other files are,
 // engine.ErrReadOnly, engine.ErrClosed, and those of engine.Open.
-func (s *Set) Create(ctx context.Context, name string) error {
+func (s *Set) Create(ctx context.Context, name, metric string) error {
 	if s.o.Engine.ReadOnly {
 		return engine.ErrReadOnly
 	}
@@ -132,7 +134,9 @@ func (s *Set) Create(ctx context.Context, name string) error {
 		} else if there {
 			return nil, fmt.Errorf("collection %s: %w", name, engine.ErrExists)
 		}
-		return s.start(ctx, dir, false)
+		o := s.o.Engine
+		o.MustExist, o.Metric = false, cmp.Or(metric, o.Metric)
+		return engine.Open(ctx, dir, s.enc, o)
 	})
 	return err
 }
@@ -156,7 +160,9 @@ func (s *Set) Get(ctx context.Context, name string) (engine.Database, error) {
 		if err := s.known(name); err != nil { // dropped meanwhile
 			return nil, err
 		}
-		return s.start(ctx, dir, true)
+		o := s.o.Engine
+		o.MustExist, o.Metric = true, "" // it was made with one
+		return engine.Open(ctx, dir, s.enc, o)
 	})
 	if err != nil {
 		return nil, err
@@ -291,12 +297,6 @@ func (s *Set) take(ctx context.Context, name string) (*collection, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (s *Set) start(ctx context.Context, dir string, exists bool) (*engine.Engine, error) {
-	o := s.o.Engine
-	o.MustExist = exists
-	return engine.Open(ctx, dir, s.enc, o)
 }
 
 // Close closes all collections that are open, as engine.Engine.Close does. Further calls return engine.ErrClosed; a second Close

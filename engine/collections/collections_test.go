@@ -38,8 +38,38 @@ func open(t *testing.T, dir string, o collections.Options) *collections.Set {
 func create(t *testing.T, s *collections.Set, names ...string) {
 	t.Helper()
 	for _, n := range names {
-		if err := s.Create(t.Context(), n); err != nil {
+		if err := s.Create(t.Context(), n, ""); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestMetrics: collections of one set may compare by different metrics, and each keeps its own.
+func TestMetrics(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "collections")
+	o := small
+	o.Engine.Metric = "l2"
+	s := open(t, dir, o)
+	want := map[string]string{"a": "dot", "b": "cosine", "c": "l2"}
+	for name, metric := range map[string]string{"a": "dot", "b": "cosine", "c": ""} {
+		if err := s.Create(t.Context(), name, metric); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Create(t.Context(), "d", "length"); !errors.Is(err, engine.ErrInvalid) || len(list(t, s)) != 3 {
+		t.Errorf("%v, %v", err, list(t, s))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, o)
+	for name, metric := range want {
+		db, err := s.Get(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st, err := db.Stats(t.Context()); err != nil || st.Metric != metric {
+			t.Errorf("%s: %s, %v", name, st.Metric, err)
 		}
 	}
 }
@@ -70,7 +100,7 @@ func TestSet(t *testing.T) {
 	if got := opened(s); !slices.Equal(got, []string{"0-mail_2", "notes"}) {
 		t.Errorf("open after Create: %v", got)
 	}
-	if err := s.Create(t.Context(), "notes"); !errors.Is(err, engine.ErrExists) {
+	if err := s.Create(t.Context(), "notes", ""); !errors.Is(err, engine.ErrExists) {
 		t.Fatalf("created twice: %v", err)
 	}
 	for _, n := range []string{"notes", "0-mail_2"} {
@@ -93,7 +123,7 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"create": s.Create(t.Context(), "x"), "drop": s.Drop(t.Context(), "notes"),
+		"create": s.Create(t.Context(), "x", ""), "drop": s.Drop(t.Context(), "notes"),
 		"get":  func() error { _, err := s.Get(t.Context(), "notes"); return err }(),
 		"list": func() error { _, err := s.List(t.Context()); return err }(),
 	} {
@@ -180,7 +210,7 @@ func TestDrop(t *testing.T) {
 		t.Errorf("dropped twice: %v", err)
 	}
 	for what, f := range map[string]func() error{
-		"drop": func() error { return s.Drop(t.Context(), "mine") }, "create": func() error { return s.Create(t.Context(), "mine") },
+		"drop": func() error { return s.Drop(t.Context(), "mine") }, "create": func() error { return s.Create(t.Context(), "mine", "") },
 		"get": func() error { _, err := s.Get(t.Context(), "mine"); return err },
 	} {
 		if err := f(); !errors.Is(err, engine.ErrForeign) {
@@ -241,7 +271,7 @@ func TestRefusals(t *testing.T) {
 	s := open(t, dir, small)
 	for _, name := range []string{"", ".", "..", "a/b", "../x", `a\b`, "A", "é", "a b", "a.b", strings.Repeat("x", 65), "a\x00"} {
 		_, err := s.Get(t.Context(), name)
-		for what, err := range map[string]error{"create": s.Create(t.Context(), name), "drop": s.Drop(t.Context(), name), "get": err} {
+		for what, err := range map[string]error{"create": s.Create(t.Context(), name, ""), "drop": s.Drop(t.Context(), name), "get": err} {
 			if !errors.Is(err, engine.ErrInvalid) {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
@@ -250,7 +280,7 @@ func TestRefusals(t *testing.T) {
 	create(t, s, strings.Repeat("x", 64))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Create(ctx, "late"); !errors.Is(err, context.Canceled) {
+	if err := s.Create(ctx, "late", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	file := filepath.Join(dir, "file")
@@ -271,7 +301,7 @@ func TestRefusals(t *testing.T) {
 	readOnly := small
 	readOnly.Engine.ReadOnly = true
 	s = open(t, dir, readOnly)
-	for what, err := range map[string]error{"create": s.Create(t.Context(), "y"), "drop": s.Drop(t.Context(), strings.Repeat("x", 64))} {
+	for what, err := range map[string]error{"create": s.Create(t.Context(), "y", ""), "drop": s.Drop(t.Context(), strings.Repeat("x", 64))} {
 		if !errors.Is(err, engine.ErrReadOnly) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -297,7 +327,7 @@ func TestConcurrentUse(t *testing.T) {
 					name = "moves"
 				}
 				if w == 5 {
-					if err := s.Create(t.Context(), "moves"); err != nil && !errors.Is(err, engine.ErrExists) {
+					if err := s.Create(t.Context(), "moves", ""); err != nil && !errors.Is(err, engine.ErrExists) {
 						t.Error(err)
 					}
 				}

@@ -111,7 +111,7 @@ func (f Options) Check() error {
 
 // Term is one summand of a fused score.
 type Term struct {
-	Name          string // "cosine", "presence^1.25", "coverage", "pair", "tokens"; in searches of one leg "bm25"
+	Name          string // "cosine", "presence^1.25", "coverage", "pair", "tokens"; in searches of one leg "bm25", or the metric: "cosine", "dot", "l2"
 	Weight, Value float64
 }
 
@@ -143,7 +143,7 @@ func (f Options) calibrated(c *Candidate) [5]Term {
 // Candidate is a document, or a chunk of one, with the scores of both legs.
 type Candidate struct {
 	Ord            uint64  // by whatever number its index knows it: in the engine, the id of a chunk
-	Dense          float64 // cosine of the modulated query vector, in [-1, 1]
+	Dense          float64 // cosine of the modulated query vector, in [-1, 1]; another score of vectors only in RRF
 	inverted.Match         // how the query's words stand in it
 	Tokens         float64 // how well its tokens answer the query's (Answered); 0 where they are not compared
 	Score          float64 // what the ranking is by; set by Fuse

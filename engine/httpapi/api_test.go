@@ -398,19 +398,19 @@ func TestRerank(t *testing.T) {
 	}
 	level := 0.0
 	for _, n := range c.s.noise.vectors {
-		level += dot(query, n) / float64(len(noiseTexts))
+		level += cosine(query, n) / float64(len(noiseTexts))
 	}
 	last := 2.0
 	for i := range results {
 		index := int(got.at(t, "results", i, "index").(float64))
-		cosine, score := got.at(t, "results", i, "cosine").(float64), got.at(t, "results", i, "relevance_score").(float64)
-		if want := dot(query, out[index].Dense); math.Abs(cosine-want) > 1e-6 || cosine > last {
-			t.Errorf("result %d has the cosine %v, want %v", i, cosine, want)
+		near, score := got.at(t, "results", i, "cosine").(float64), got.at(t, "results", i, "relevance_score").(float64)
+		if want := cosine(query, out[index].Dense); math.Abs(near-want) > 1e-6 || near > last {
+			t.Errorf("result %d has the cosine %v, want %v", i, near, want)
 		}
-		if want := max(0, (cosine-max(level, 0))/(1-max(level, 0))); math.Abs(score-want) > 1e-6 {
+		if want := max(0, (near-max(level, 0))/(1-max(level, 0))); math.Abs(score-want) > 1e-6 {
 			t.Errorf("result %d has the score %v, want %v", i, score, want)
 		}
-		last = cosine
+		last = near
 	}
 	if got.at(t, "results", 0, "document", "text") == "" || !slices.Contains([]any{1.0, 3.0}, got.at(t, "results", 0, "index")) {
 		t.Error(got.raw)
@@ -446,6 +446,27 @@ func TestCollections(t *testing.T) {
 	}
 	c.want(c.ask("DELETE", "/v1/collections/notes", nil), 200, "")
 	c.want(c.ask("DELETE", "/v1/collections/notes", nil), 404, "not_found")
+
+	// One where lengths count.
+	c.want(c.ask("PUT", "/v1/collections/products?metric=length", nil), 400, "invalid")
+	c.want(c.ask("PUT", "/v1/collections/products?metrics=dot", nil), 400, "invalid")
+	c.want(c.ask("PUT", "/v1/collections/products?metric=dot", nil), 201, "")
+	if got := c.ask("GET", "/v1/collections/products/stats", nil); got.at(t, "metric") != "dot" || got.at(t, "default_variant") != "none" {
+		t.Error(got.raw)
+	}
+	vector := func(x float64) []float64 { v := make([]float64, 64); v[3] = x; return v }
+	c.want(c.ask("POST", "/v1/collections/products/documents", map[string]any{"documents": []any{
+		map[string]any{"id": "short", "text": "a note", "vector": vector(2)}, map[string]any{"id": "long", "text": "a line", "vector": vector(30)},
+	}}), 200, "")
+	got := c.ask("POST", "/v1/collections/products/search", map[string]any{"vector": vector(5), "k": 2})
+	if got.at(t, "hits", 0, "id") != "long" || got.at(t, "hits", 0, "score") != 150.0 || got.at(t, "hits", 0, "cosine") != 1.0 || got.at(t, "hits", 1, "score") != 10.0 {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/collections/products/explain", map[string]any{"query": "", "vector": vector(5), "id": "short"})
+	if got.at(t, "terms", 0, "name") != "dot" || got.at(t, "terms", 0, "value") != 10.0 || got.at(t, "rank") != 2.0 {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("POST", "/v1/collections/products/search", `{"query": "note", "variant": "rlr"}`), 400, "invalid")
 
 	c = newClient(t, Options{})
 	c.want(c.ask("PUT", "/v1/collections/notes", nil), 404, "no_collections")

@@ -30,7 +30,11 @@ func createCollection(ctx context.Context, c *call) (collection, error) {
 	if c.s.o.Collections == nil {
 		return collection{}, errNoCollections
 	}
-	if err := c.s.o.Collections.Create(ctx, name); err != nil {
+	q := c.r.URL.Query()
+	if err := known(q, "metric"); err != nil {
+		return collection{}, err
+	}
+	if err := c.s.o.Collections.Create(ctx, name, q.Get("metric")); err != nil {
 		return collection{}, err
 	}
 	c.status = http.StatusCreated

@@ -234,11 +234,15 @@ func (s *sets) List(context.Context) ([]string, error) {
 	return names, s.fail
 }
 
-func (s *sets) Create(_ context.Context, name string) error {
+func (s *sets) Create(_ context.Context, name, metric string) error {
 	if s.all[name] != nil {
 		return engine.ErrExists
 	}
-	s.all[name] = database(s.t, encoder.NewHash(64), engine.Options{})
+	o := engine.Options{Metric: metric}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	s.all[name] = database(s.t, encoder.NewHash(64), o)
 	return nil
 }
 

@@ -82,10 +82,10 @@ type Options struct {
 
 // Collections are databases beside the server's own, by name. Get and Drop answer
 // engine.ErrNotFound for a name that there is not, Create engine.ErrExists for one that
-// there is.
+// there is. The metric of Create is as in engine.Options, and "" is cosine.
 type Collections interface {
 	List(ctx context.Context) ([]string, error)
-	Create(ctx context.Context, name string) error
+	Create(ctx context.Context, name, metric string) error
 	Get(ctx context.Context, name string) (engine.Database, error)
 	Drop(ctx context.Context, name string) error
 	// Opened are those that are open, for metrics; it opens none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -142,7 +143,7 @@ func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []st
 	}
 	level := 0.0
 	for _, v := range noise {
-		level += dot(query, v) / float64(len(noise))
+		level += cosine(query, v) / float64(len(noise))
 	}
 	level = min(max(level, 0), 0.99)
 	a := rerankAnswer{Model: name, Results: make([]rerankResult, len(passages))}
@@ -151,8 +152,8 @@ func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []st
 	}
 	a.Usage.PromptTokens = len(asked[0].Tokens.IDs)
 	for i, p := range passages {
-		cosine := min(max(dot(query, p.Dense), -1), 1)
-		a.Results[i] = rerankResult{Index: i, Cosine: &cosine, Relevance: max(0, (cosine-level)/(1-level))}
+		near := cosine(query, p.Dense)
+		a.Results[i] = rerankResult{Index: i, Cosine: &near, Relevance: max(0, (near-level)/(1-level))}
 		a.Usage.PromptTokens += len(p.Tokens.IDs)
 	}
 	a.Usage.TotalTokens = a.Usage.PromptTokens
@@ -160,11 +161,18 @@ func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []st
 	return a, nil
 }
 
-func dot(a, b []float32) (s float64) {
+// cosine is that of two vectors, in [-1, 1]; 0 where one has no direction. Those of a
+// database where lengths count are of any length.
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
 	for i := range a {
-		s += float64(a[i]) * float64(b[i])
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
 	}
-	return s
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return min(max(ab/math.Sqrt(aa)/math.Sqrt(bb), -1), 1)
 }
 
 // noise holds the passage vectors of noiseTexts, which are encoded when they are

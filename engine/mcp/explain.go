@@ -146,7 +146,10 @@ func explainText(x explainResult) string {
 		fmt.Fprintf(&b, "%s %.4g × %s %.4f", sign, t.Weight, t.Name, t.Value)
 	}
 	if x.Mode != engine.ModeLexical {
-		fmt.Fprintf(&b, "\ncosine %.4f of the plain query vector, %.4f of the one that its words have turned", x.Cosine, x.Modulated)
+		fmt.Fprintf(&b, "\ncosine %.4f of the plain query vector", x.Cosine)
+		if x.Variant != engine.VariantNone {
+			fmt.Fprintf(&b, ", %.4f of the one that its words have turned", x.Modulated)
+		}
 	}
 	if len(x.Words) > 0 {
 		b.WriteString("\n\nwords of the query (weight in it, times in the passage, passages of the database that have it):")

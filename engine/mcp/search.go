@@ -14,6 +14,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/fusion"
 )
 
 // Limits of an answer, in hits and bytes of text.
@@ -213,11 +214,17 @@ func metadataText(m map[string]any) string {
 
 // meaning says what the scores of an answer are.
 func meaning(t engine.Trace) string {
-	switch t.Mode {
-	case engine.ModeLexical:
+	switch {
+	case t.Mode == engine.ModeLexical:
 		return "score is BM25: it says which passage has more of the query's words, and is not comparable between queries"
-	case engine.ModeDense:
+	case t.Mode == engine.ModeDense && t.Metric == "dot":
+		return "score is the dot product of the query's vector and the passage's: higher is nearer in meaning, on no fixed scale"
+	case t.Mode == engine.ModeDense && t.Metric == "l2":
+		return "score is the squared distance of the query's vector and the passage's, below 0: nearer to 0 is nearer in meaning"
+	case t.Mode == engine.ModeDense:
 		return "score is nearness in meaning (a cosine, at most about 1); 0 is unrelated"
+	case t.Fusion == fusion.RRF:
+		return "score adds the reciprocals of the passage's ranks in meaning and in the words found: it tells an order, not how well the passage fits; words is the share of the query's words, by weight, that the passage has"
 	}
 	return "score adds nearness in meaning (cosine) and the words found; words is the share of the query's words, by weight, that the passage has: a hit with a low cosine and few of the words is likely beside the point"
 }

@@ -36,7 +36,8 @@ With --repair it makes a database whole. What is derived from the stored documen
 where it is wrong. Where the documents themselves are damaged, the database stays as it is, and
 each document that can be read is saved into a new one beside it; the others are named. The exit
 code is 0 if no document is lost, else 5. --model is needed only where the record that names the
-model is lost; for a database of vectors alone --dim then says how long they are.`,
+model is lost; for a database of vectors alone --dim then says how long they are, and --metric how
+they are compared where lengths count.`,
 	examples: []string{"lexsem doctor --db notes.db --json", "lexsem doctor --repair --db notes.db --to rescued.db"},
 	declare: func(f *flags) action {
 		f.group("Flags")
@@ -44,16 +45,19 @@ model is lost; for a database of vectors alone --dim then says how long they are
 		repair := f.bool("repair", "make the database of --db whole, or save what can be read of it")
 		to := f.str("to", "", "folder of the new database of --repair, which must not exist (DB"+salvagedSuffix+")")
 		dim := f.int("dim", 0, "length of the vectors, for --repair of a database of vectors alone that has lost the record of it")
+		metric := f.str("metric", "", "`NAME`how vectors are compared, for --repair of a database that has lost the record of it; cosine by default")
 		return func(ctx context.Context, a *app, args []string) error {
 			switch {
 			case len(args) > 0:
 				return hinted(usagef("doctor takes no arguments, got %q", args[0]), "name a database with --db")
 			case *repair:
-				return runRepair(ctx, a, *to, *dim, *asJSON)
+				return runRepair(ctx, a, *to, *dim, *metric, *asJSON)
 			case *to != "":
 				return usagef("--to goes with --repair")
 			case *dim != 0:
 				return usagef("--dim goes with --repair")
+			case *metric != "":
+				return usagef("--metric goes with --repair")
 			}
 			return runDoctor(ctx, a, *asJSON)
 		}
@@ -338,6 +342,8 @@ func (r *doctorReport) database(ctx context.Context, a *app, enc encoder.Encoder
 	}
 	bridge := "follows every change"
 	switch {
+	case stats.Default == engine.VariantNone:
+		bridge = "is all there is by metric " + stats.Metric
 	case stats.Default == "rlr" || stats.Default == engine.VariantLocal:
 	case rep.Unfitted == 0:
 		bridge = "has seen all passages"

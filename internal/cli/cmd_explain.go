@@ -159,7 +159,11 @@ func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 		fmt.Fprintf(w, "%-10s not among the first %d, which were reranked\n", "rerank", x.Trace.Reranked)
 	}
 	if x.Trace.Mode != engine.ModeLexical {
-		fmt.Fprintf(w, "%-10s %.4f of the plain vector, %.4f of the modulated one\n", "cosine", x.Cosine, x.Modulated)
+		fmt.Fprintf(w, "%-10s %.4f of the plain vector", "cosine", x.Cosine)
+		if x.Trace.Variant != engine.VariantNone {
+			fmt.Fprintf(w, ", %.4f of the modulated one", x.Modulated)
+		}
+		fmt.Fprintln(w)
 	}
 	writeWords(w, a, x)
 	writeTies(w, a, x)

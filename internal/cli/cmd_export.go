@@ -209,6 +209,9 @@ func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o 
 		}
 		return a.openBare(ctx, dir, o)
 	}
+	if !exists && x.Vectors {
+		o.Metric = x.Metric
+	}
 	if !exists && a.model == "" {
 		a.model, o.Language = modelOf(x.Encoder), x.Language
 	}

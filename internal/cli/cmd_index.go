@@ -76,6 +76,7 @@ goes on. --json ends with one line:
 			skipBad: f.bool("skip-bad", "leave out what cannot be read, and count it; the exit code is 0 then"),
 			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
+			metric:  f.str("metric", "", "`NAME`how vectors are compared: cosine, or dot or l2, where lengths count; default the database's own, cosine for a new one"),
 			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
 			lang:    f.str("language", "", "`CODE`of the texts, for stems and function words: en, de, … or none for several; default the database's own, en for a new one"),
 			states:  f.str("token-states", "", "`WHEN`whether the state of every token is kept: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
@@ -93,7 +94,8 @@ type indexOptions struct {
 	batch, poll                         *int
 	watch, stay, prune, skipBad, noSync *bool
 	vectors                             *bool
-	kind, prefix, lang, columns, states *string
+	kind, metric, prefix, lang          *string
+	columns, states                     *string
 	exclude                             *[]string
 	chunk, overlap                      *int
 	memory, most                        *int
@@ -169,7 +171,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return err
 	}
 	a.keep = o.keep()
-	opt := engine.Options{Index: *o.kind, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
+	opt := engine.Options{Index: *o.kind, Metric: *o.metric, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}

@@ -88,7 +88,7 @@ type way struct {
 func declareWay(f *flags, filter, variant string) way {
 	return way{
 		mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
-		fusion:  f.str("fusion", fusion.Calibrated, "`KIND`how hybrid joins its legs: calibrated, rrf or convex"),
+		fusion:  f.str("fusion", "", "`KIND`how hybrid joins its legs: calibrated, rrf or convex; default calibrated, rrf where lengths of vectors count"),
 		filter:  f.str("filter", "", "`EXPR`"+filter),
 		share:   f.float("presence", 0, "weight of the share of the query's words in calibrated fusion; default 0.3, below 0 none"),
 		beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.1, below 0 none"),
@@ -103,7 +103,7 @@ func (o way) check() error {
 	switch {
 	case !slices.Contains(searchModes, *o.mode):
 		return pointed("--mode", *o.mode, searchModes)
-	case !slices.Contains(fusions, *o.fusion):
+	case *o.fusion != "" && !slices.Contains(fusions, *o.fusion):
 		return pointed("--fusion", *o.fusion, fusions)
 	case *o.mode == engine.ModeLexical && *o.variant != "":
 		return hinted(usagef("--mode lexical has no vector that --variant %s could turn", *o.variant), "leave one of them out")

@@ -126,7 +126,11 @@ func writeStats(w io.Writer, s statsSummary) {
 	if s.Reembedding {
 		row("reembed", "a change of model is under way, or was interrupted: `lexsem reembed` goes on, with --discard forgets it")
 	}
-	row("queries", "modulated by %s unless --variant says otherwise", s.Default)
+	if s.Default == engine.VariantNone {
+		row("queries", "as they are: where lengths count nothing is modulated")
+	} else {
+		row("queries", "modulated by %s unless --variant says otherwise", s.Default)
+	}
 	for _, b := range s.Bridges {
 		seen := "all passages seen"
 		if b.Unfitted > 0 {

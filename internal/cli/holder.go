@@ -126,6 +126,8 @@ func (a *app) accept(ctx context.Context, dir string, c *client.Client, o engine
 		return err
 	}
 	switch {
+	case o.Metric != "" && o.Metric != s.Metric:
+		return fmt.Errorf("database %s is in use by %v with metric %s, not %s: %w", dir, h, s.Metric, o.Metric, engine.ErrInvalid)
 	case s.Encoder.Model == "" && a.model == modelNone, s.Encoder.Model == "" && a.model == "":
 		return nil // vectors alone
 	case h.Model == "":

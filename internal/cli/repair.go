@@ -33,7 +33,7 @@ type repairSummary struct {
 // errLost says that documents could not be saved.
 var errLost = fmt.Errorf("%w beyond repair", store.ErrCorrupt)
 
-func runRepair(ctx context.Context, a *app, to string, dim int, asJSON bool) error {
+func runRepair(ctx context.Context, a *app, to string, dim int, metric string, asJSON bool) error {
 	dir, err := a.needDB()
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func runRepair(ctx context.Context, a *app, to string, dim int, asJSON bool) err
 	if to == "" {
 		to = filepath.Clean(dir) + salvagedSuffix
 	}
-	o := engine.Options{Dim: dim, Logger: a.warnings()}
+	o := engine.Options{Dim: dim, Metric: metric, Logger: a.warnings()}
 	if err := o.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}
@@ -69,6 +69,8 @@ func runRepair(ctx context.Context, a *app, to string, dim int, asJSON bool) err
 		return noDatabase(dir)
 	case errors.Is(err, fs.ErrExist):
 		return hinted(err, "name another folder with --to")
+	case errors.Is(err, store.ErrManifest):
+		return hinted(err, "name it with --metric")
 	case errors.Is(err, engine.ErrNoEncoder):
 		return hinted(err, "name the model with --model; of a database of vectors alone, their length with --dim")
 	case err != nil:

@@ -15,7 +15,7 @@ type leg interface {
 	nearest(ctx context.Context, k, ef int, allow func(uint64) bool) ([]fusion.Candidate, error)
 	// score sets Dense of each candidate.
 	score(ctx context.Context, cs []fusion.Candidate) error
-	// vectorFor is the vector that a chunk's Dense is the inner product with; score
+	// vectorFor is the vector that a chunk's Dense compares it with; score
 	// has been asked for the chunk.
 	vectorFor(id uint64) []float32
 }
@@ -34,7 +34,7 @@ func (l oneVector) nearest(ctx context.Context, k, ef int, allow func(uint64) bo
 	}
 	cs := make([]fusion.Candidate, len(near))
 	for i, n := range near {
-		score := 1 - float64(n.Distance)
+		score := l.s.Metric.Score(n.Distance)
 		cs[i] = fusion.Candidate{Ord: n.ID, Dense: score, Score: score}
 	}
 	return cs, nil
@@ -58,7 +58,7 @@ func (l oneVector) score(ctx context.Context, cs []fusion.Candidate) error {
 			return err
 		}
 		for i, d := range distance[:n] {
-			cs[i].Dense = 1 - float64(d)
+			cs[i].Dense = l.s.Metric.Score(d)
 		}
 		cs = cs[n:]
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/state"
 )
 
@@ -54,6 +55,8 @@ type Plan struct {
 	Fusion         fusion.Options
 	Way            Way  // of the dense leg
 	Tokens         bool // candidates are compared token by token
+
+	metric metric.Metric
 }
 
 // Decide checks a query and decides mode, legs and variant. It is the one place
@@ -99,6 +102,9 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	if err := q.Fusion.Check(); err != nil {
 		return p, err
 	}
+	if err := p.fuse(s.Metric); err != nil {
+		return p, err
+	}
 	if p.Tokens = p.compares(q); !p.Tokens {
 		p.Fusion.Tokens = -1
 	} else if !p.Lexical {
@@ -112,6 +118,29 @@ func Decide(s *state.State, q Query) (Plan, error) {
 	return p, err
 }
 
+// fuse chooses the fusion where the query names none. Calibrated and convex fusion weigh
+// cosines, which are in [-1, 1]; other scores are joined by their ranks alone.
+func (p *Plan) fuse(m metric.Metric) error {
+	p.metric = m
+	f := &p.Fusion
+	var err error
+	switch {
+	case f.Kind == "" && m.Directions():
+		f.Kind = fusion.Calibrated
+	case f.Kind == "":
+		f.Kind = fusion.RRF
+		if max(f.Presence, f.Beta, f.Pair, f.Tokens, f.Reach, f.LexicalShare) > 0 {
+			err = m.Needs("weights of scores")
+		}
+	case f.Kind != fusion.RRF:
+		err = m.Needs("fusion " + f.Kind)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w, or use fusion %s", err, fusion.RRF)
+	}
+	return err
+}
+
 // compares says whether the candidates of a query are compared token by token: in
 // calibrated fusion where that can be done, unless the query says no; in a dense search
 // where the query says so. A query that brings its vector has no tokens that go with it.
@@ -120,7 +149,7 @@ func (p Plan) compares(q Query) bool {
 	case !q.HasTokens || !p.Dense || !q.HasText || q.HasVector || q.Fusion.Tokens < 0:
 		return false
 	case p.Lexical:
-		return q.Fusion.Kind == "" || q.Fusion.Kind == fusion.Calibrated
+		return p.Fusion.Kind == fusion.Calibrated
 	}
 	return q.Fusion.Tokens > 0
 }
@@ -139,9 +168,9 @@ func Default(s *state.State, mode string) string {
 func (p Plan) Terms(c fusion.Candidate) []fusion.Term {
 	switch {
 	case !p.Lexical && p.Tokens:
-		return []fusion.Term{{Name: "cosine", Weight: 1, Value: c.Dense}, {Name: "tokens", Weight: p.Fusion.Tokens, Value: c.Tokens}}
+		return []fusion.Term{{Name: p.metric.String(), Weight: 1, Value: c.Dense}, {Name: "tokens", Weight: p.Fusion.Tokens, Value: c.Tokens}}
 	case !p.Lexical:
-		return []fusion.Term{{Name: "cosine", Weight: 1, Value: c.Dense}}
+		return []fusion.Term{{Name: p.metric.String(), Weight: 1, Value: c.Dense}}
 	case !p.Dense:
 		return []fusion.Term{{Name: "bm25", Weight: 1, Value: c.BM25}}
 	}

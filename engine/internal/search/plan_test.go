@@ -27,6 +27,7 @@ func TestDecide(t *testing.T) {
 	fitted := &state.State{Standard: "rlr+slr", Auto: "rlr+slr"}
 	beaten := &state.State{Standard: "rlr+slr", Auto: Local, Local: &local.Bridges{}}
 	imported := &state.State{Standard: "slr"}
+	lengths := &state.State{Metric: "dot", Local: &local.Bridges{}, Standard: "slr"} // of which it has none
 	text, vector := Query{HasText: true}, Query{HasVector: true}
 	with := func(q Query, mode, variant string) Query { q.Mode, q.Variant = mode, variant; return q }
 	for _, c := range []struct {
@@ -54,6 +55,8 @@ func TestDecide(t *testing.T) {
 		{"local on a bridge, not there", plain, with(text, Dense, "rlr-local+slr"), Dense, "slr", true},
 		{"none", built, with(text, Dense, None), Dense, None, false},
 		{"lexical", built, with(text, Lexical, ""), Lexical, "", false},
+		{"where lengths count", lengths, text, Hybrid, None, false},
+		{"dense where lengths count", lengths, with(vector, "", ""), Dense, None, false},
 	} {
 		p, err := Decide(c.s, c.q)
 		if err != nil || p.Mode != c.mode || p.Way.Name != c.variant || p.Way.Wanted != c.wanted {

@@ -100,7 +100,7 @@ func Modulate(ctx context.Context, s *state.State, w Way, in modulate.Input, o m
 func (r *Run) modulate(w Way) (vector []float32, err error) {
 	vector = r.In.Dense
 	f := &r.Facts
-	f.Variant = w.Name
+	f.Variant, f.Turned = w.Name, 1
 	if w.Any {
 		mod := w.With
 		if mod == nil {
@@ -109,6 +109,7 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 			}
 		}
 		vector = mod.Modulate(make([]float32, 0, len(r.In.Dense)), r.In)
+		f.Turned = vec.Dot(r.In.Dense, vector)
 		if w.Stack.ReadsSums() {
 			f.Stale, _ = r.S.Sums.Staleness()
 			if err := errors.Join(r.In.Ctx.Err(), r.S.Sums.Err()); err != nil {
@@ -118,7 +119,6 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 	}
 	f.Tokens, f.Truncated = len(r.In.Tokens.IDs), r.In.Tokens.Truncated
 	f.Lexical = len(r.In.Tokens.Lexical(nil))
-	f.Turned = vec.Dot(r.In.Dense, vector)
 	return vector, nil
 }
 
@@ -316,13 +316,17 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Ca
 // Allows says whether a chunk may be found.
 func (r *Run) Allows(id uint64) bool { return r.allow == nil || r.allow(id) }
 
-// VectorFor is the vector that a candidate's Dense is the inner product with.
+// VectorFor is the vector that a candidate's Dense compares it with.
 func (r *Run) VectorFor(id uint64) []float32 { return r.dense.vectorFor(id) }
 
 // Attribute divides the modulated score of a candidate among the tokens: first
 // that of the stack, then what local bridges add to it. whole says that the parts
 // add up to it.
 func (r *Run) Attribute(c fusion.Candidate, passage []float32) (a modulate.Attribution, whole bool, err error) {
+	local, ok := r.dense.(*localLeg)
+	if !r.Plan.Way.Any && !ok {
+		return modulate.Attribution{Plain: c.Dense}, true, nil
+	}
 	a = modulate.Attribution{Plain: float64(vec.Dot(r.In.Dense, passage))}
 	if r.Plan.Way.Any {
 		mod, _, err := Modulator(r.S, r.Plan.Way.Stack, r.rlr)
@@ -336,8 +340,8 @@ func (r *Run) Attribute(c fusion.Candidate, passage []float32) (a modulate.Attri
 		a = attributor.Attribute(r.In, passage)
 	}
 	shares := make(map[int32]float64)
-	if l, ok := r.dense.(*localLeg); ok {
-		if shares, err = l.shares(c.Ord, passage); err != nil {
+	if ok {
+		if shares, err = local.shares(c.Ord, passage); err != nil {
 			return a, false, err
 		}
 	}

@@ -41,8 +41,12 @@ type need struct {
 // best is the variant of a query that names none. What the last fit has chosen
 // comes first. Local bridges serve a dense search where they are there: beside
 // the words RLR takes their place, since what they remember of the passages' words
-// the other leg knows exactly, and questions pay for it (docs/METHOD.md).
+// the other leg knows exactly, and questions pay for it (docs/METHOD.md). Where vectors are
+// no directions nothing is modulated.
 func best(s *state.State, n need) string {
+	if !s.Metric.Directions() {
+		return None
+	}
 	name := s.Auto
 	if n.single || name == "" {
 		name = s.Standard
@@ -64,6 +68,9 @@ func resolve(s *state.State, variant string, n need) (Way, error) {
 	w := Way{Name: None}
 	if variant == None || variant == Dense {
 		return w, nil
+	}
+	if err := s.Metric.Needs("variant " + fault.Clip(variant)); err != nil {
+		return w, fmt.Errorf("%w, or leave the variant out", err)
 	}
 	var parts []string
 	for _, name := range strings.Split(variant, "+") {

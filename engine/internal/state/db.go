@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/internal/rcu"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
@@ -20,7 +21,7 @@ import (
 type Options struct {
 	Dir        string
 	Dim, Vocab int
-	Metric     string
+	Metric     metric.Metric
 	Index      string // one of index.Kinds; "" chooses by size
 	GraphAbove int    // chunks above which the index that is chosen is a graph
 	Analyzer   *text.Analyzer

@@ -28,7 +28,7 @@ func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	views := share(view)
-	cur := &State{Seq: view.Seq(), View: view, views: views}
+	cur := &State{Seq: view.Seq(), Metric: o.Metric, View: view, views: views}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.unmap())
@@ -113,10 +113,12 @@ func (d *DB) readAll(s *State) commits {
 		s.Columns, err = columns.Open(f)
 		return err
 	})
-	read(sums, fileSums, func(f *snapshot.File, _ uint64) (err error) {
-		s.Sums, err = ridge.OpenSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector, f)
-		return err
-	})
+	if d.o.Metric.Directions() {
+		read(sums, fileSums, func(f *snapshot.File, _ uint64) (err error) {
+			s.Sums, err = ridge.OpenSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector, f)
+			return err
+		})
+	}
 	if d.st.BasisCount() > 0 {
 		read(codes, fileTokens, func(f *snapshot.File, limit uint64) (err error) {
 			s.Tokens, err = tokens.Open(f, limit, d.openBlock)
@@ -147,6 +149,13 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 	if d.st.BasisCount() == 0 { // no chunk ever had codes of token states
 		s.Tokens, at[codes] = tokens.New(), s.Seq
 	}
+	if !d.o.Metric.Directions() {
+		none, err := d.noSums()
+		if err != nil {
+			return nil, err
+		}
+		s.Sums, at[sums] = none, s.Seq
+	}
 	next, err := d.vectorsFirst(ctx, s, at)
 	if err == nil {
 		next, err = d.replay(ctx, next, at)
@@ -161,7 +170,7 @@ func (d *DB) catchUp(ctx context.Context, s *State, at commits) (*State, error) 
 		}
 		d.distrust("all parts", err)
 		clear(at)
-		next = &State{Seq: s.Seq, View: s.View, views: s.views}
+		next = &State{Seq: s.Seq, Metric: s.Metric, View: s.View, views: s.views}
 	}
 	var missing parts
 	for _, p := range []parts{live, vectors, words, metadata, sums, codes} {
@@ -218,7 +227,7 @@ func (s *State) miscounts(at commits) error {
 	if n := s.Tokens.Len(); at.has(codes|words) && n > s.Chunks() {
 		count("token states", n, s.Chunks())
 	}
-	if at.has(sums | words) {
+	if s.Metric.Directions() && at.has(sums|words) {
 		count("sums", s.Sums.Len(), s.Chunks())
 	}
 	return errors.Join(errs...)
@@ -238,7 +247,7 @@ func (d *DB) vectorsFirst(ctx context.Context, s *State, at commits) (*State, er
 }
 
 func (d *DB) indexOptions() index.Options {
-	return index.Options{Dim: d.o.Dim, Metric: d.o.Metric, Tail: d.tail()}
+	return index.Options{Dim: d.o.Dim, Metric: string(d.o.Metric), Tail: d.tail()}
 }
 
 func (d *DB) wordsOptions() inverted.Options {

@@ -90,7 +90,15 @@ func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Col
 // each costs, since tokens are sorted within a batch.
 const sumsBatch = 256
 
+// noSums are sums of no chunk.
+func (d *DB) noSums() (*ridge.Sums, error) {
+	return ridge.NewSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector)
+}
+
 func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*ridge.Sums, error) {
+	if !d.o.Metric.Directions() {
+		return cur.Sums, nil
+	}
 	e := cur.Sums.Edit().Obey(ctx)
 	for _, part := range []struct {
 		vs  []Version

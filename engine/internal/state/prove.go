@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -55,7 +54,11 @@ func (d *DB) prove(ctx context.Context, s *State, proof *Proof, progress func(st
 	if err != nil {
 		return err
 	}
-	for part, n := range map[string]int{s.Vectors.Kind: s.seen(), fileWords: s.Words.Len(), fileSums: s.Sums.Len()} {
+	held := map[string]int{s.Vectors.Kind: s.seen(), fileWords: s.Words.Len()}
+	if s.Metric.Directions() {
+		held[fileSums] = s.Sums.Len()
+	}
+	for part, n := range held {
 		if n != p.chunks && p.chunks >= 0 {
 			p.miss(part, "it holds %d chunks of %d that are stored", n, p.chunks)
 		}
@@ -126,10 +129,10 @@ func (p *prover) rows(ctx context.Context, progress func(stage string, done, tot
 				return ctx.Err()
 			}
 			id := chunk.ID(ord, i)
-			if !alike(s.Vector(id), row.Vector) {
+			if !s.Metric.Holds(s.Vector(id), row.Vector) {
 				p.miss(s.Vectors.Kind, "the vector of chunk %d of version %d is not the stored one", i, ord)
 			}
-			if !lists(id, row.Tokens) {
+			if s.Metric.Directions() && !lists(id, row.Tokens) {
 				p.miss(fileSums, "chunk %d of version %d has other tokens", i, ord)
 			}
 			if codes, err := s.Tokens.Get(id); err != nil {
@@ -161,12 +164,6 @@ const (
 	progressStep = 256
 	proveLook    = 256
 )
-
-// alike says whether a vector in the index is the stored one, which the index has
-// normalised once more: that may move the last bits of a number.
-func alike(indexed, stored []float32) bool {
-	return slices.EqualFunc(indexed, stored, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 })
-}
 
 // texts holds words and columns to texts and metadata.
 func (p *prover) texts(ctx context.Context, progress func(stage string, done, total int)) error {

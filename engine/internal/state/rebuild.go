@@ -10,7 +10,6 @@ import (
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/cow"
-	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -45,7 +44,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		next.Columns = columns.New()
 	}
 	if missing.has(sums) {
-		if next.Sums, err = ridge.NewSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector); err != nil {
+		if next.Sums, err = d.noSums(); err != nil {
 			return s, err
 		}
 	}

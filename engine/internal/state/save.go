@@ -112,7 +112,9 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		{s.Vectors.Kind, s.Seq, s.Vectors.Keeper.(index.Snapshotter).Save},
 		{fileWords, s.Seq, s.Words.Save},
 		{fileColumns, s.Seq, s.Columns.Save},
-		{fileSums, s.Seq, s.Sums.Save},
+	}
+	if s.Metric.Directions() {
+		files = append(files, file{fileSums, s.Seq, s.Sums.Save})
 	}
 	if d.st.BasisCount() > 0 {
 		files = append(files, file{fileTokens, s.Seq, func(w *snapshot.Writer) error { return s.Tokens.Save(ctx, w, s.Sees) }})

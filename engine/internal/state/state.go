@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
@@ -26,13 +27,14 @@ import (
 // changes for who holds it.
 type State struct {
 	Seq     uint64
-	View    *store.View // the documents
-	Live    cow.Set     // ordinals of the documents' versions
-	Limit   uint64      // above the ordinals of all versions that ever were
-	Vectors *Vectors    // shared by all states; Sees says which of them are this one's
+	Metric  metric.Metric // of the database
+	View    *store.View   // the documents
+	Live    cow.Set       // ordinals of the documents' versions
+	Limit   uint64        // above the ordinals of all versions that ever were
+	Vectors *Vectors      // shared by all states; Sees says which of them are this one's
 	Words   *inverted.Words
 	Columns *columns.Columns
-	Sums    *ridge.Sums
+	Sums    *ridge.Sums   // empty where vectors are no directions: see metric.Metric
 	Tokens  *tokens.Codes // of chunks that have codes of token states
 
 	// Local are the local bridges; nil where nobody has asked for them yet. They
@@ -71,7 +73,8 @@ func (s *State) Chunks() int { return s.Words.Len() }
 // Sees says whether a chunk is part of the state. Cost: a few reads of memory.
 func (s *State) Sees(id uint64) bool { return s.Live.Has(chunk.Ord(id)) }
 
-// Vector is the stored vector of a chunk of the state, of unit length.
+// Vector is the stored vector of a chunk of the state, of unit length where vectors are
+// directions; nil where the chunk is absent or its vector damaged.
 func (s *State) Vector(id uint64) []float32 { return s.Vectors.Vector(id) }
 
 // IDs are the chunks of the state, by document and number.
