@@ -341,3 +341,41 @@ func TestConformance(t *testing.T) {
 		}
 	}
 }
+
+// TestLengthsOverTheProtocol asks a database of dot products, whose vectors must arrive as
+// long as they were sent, both ways.
+func TestLengthsOverTheProtocol(t *testing.T) {
+	dir := t.TempDir()
+	shared(t, opened(t, dir, nil, engine.Options{Dim: 2, Metric: "dot"}), dir, client.ShareOptions{})
+	c := asked(t, dir)
+	docs := []engine.Document{
+		{ID: "long", Text: "a", Vector: []float32{30, 40}},
+		{ID: "short", Text: "b", Vector: []float32{1, 0}},
+		{ID: "none", Text: "c", Vector: []float32{0, 0}},
+	}
+	if _, err := c.Add(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Search(t.Context(), engine.Query{Vector: []float32{2, 0}, Mode: engine.ModeDense})
+	if err != nil || len(r.Hits) != 3 || r.Trace.Metric != "dot" || r.Trace.Variant != engine.VariantNone {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i, want := range []struct {
+		id     string
+		score  float32
+		cosine float64
+	}{{"long", 60, .6}, {"short", 2, 1}, {"none", 0, 0}} {
+		if h := r.Hits[i]; h.ID != want.id || h.Score != want.score || math.Abs(float64(h.Cosine)-want.cosine) > 1e-6 {
+			t.Errorf("hit %d: %s, score %v, cosine %v; want %+v", i, h.ID, h.Score, h.Cosine, want)
+		}
+	}
+	if d, err := c.Get(t.Context(), "long"); err != nil || !reflect.DeepEqual(d.Vector, docs[0].Vector) {
+		t.Errorf("vector %v, %v", d.Vector, err)
+	}
+	if s, err := c.Stats(t.Context()); err != nil || s.Metric != "dot" {
+		t.Errorf("metric %q, %v", s.Metric, err)
+	}
+	if _, err := c.Search(t.Context(), engine.Query{Text: "a", Vector: []float32{1, 1}, Variant: "rlr"}); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("rlr: %v", err)
+	}
+}
