@@ -105,7 +105,7 @@ func someCosines(s *state.State, dst, q []float32, ids []uint64) error {
 		if v == nil {
 			return fmt.Errorf("vector of chunk %d: %w", id, index.ErrCorrupt)
 		}
-		dst[i] = metric.Cosine(q, v)
+		dst[i] = float32(metric.Cosine(q, v))
 	}
 	return nil
 }

@@ -99,20 +99,8 @@ func (e *Engine) Verify(ctx context.Context, progress func(Progress)) (_ VerifyR
 // it.
 func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport, report func(stage string, done, total int)) (err error) {
 	defer snapshot.Guard(&err)()
-	every := max(1, r.Documents/verifySample)
-	seen, found := 0, 0
-	var hits []index.Neighbor
-	err = s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) error {
-		if seen++; seen%every != 0 {
-			return nil
-		}
-		n := seen / every % len(rows)
-		v, id := rows[n].Vector, chunk.ID(ord, n)
-		var err error
-		if hits, err = s.Vectors.Search(hits[:0], v, index.SearchOptions{K: 1, Visible: s.Sees, Ctx: ctx}); err != nil {
-			return err
-		}
-		r.Sampled++
+	found := 0
+	err = e.searchStored(ctx, s, r, max(1, r.Documents/verifySample), func(seen int, id uint64, v []float32, hits []index.Neighbor) error {
 		if len(hits) == 1 && hits[0].Distance < selfDistance {
 			if like, err := storedLike(s.View, hits[0].ID, id, v); err != nil {
 				return err
@@ -125,6 +113,24 @@ func (e *Engine) selfRecall(ctx context.Context, s *state.State, r *VerifyReport
 	})
 	r.recalled(s, found, err == nil)
 	return err
+}
+
+// searchStored searches a stored vector of each document whose number, from 1, every divides, and
+// calls f with that number, the vector and what was found first.
+func (e *Engine) searchStored(ctx context.Context, s *state.State, r *VerifyReport, every int, f func(seen int, id uint64, v []float32, hits []index.Neighbor) error) error {
+	seen := 0
+	var hits []index.Neighbor
+	return s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) (err error) {
+		if seen++; seen%every != 0 {
+			return nil
+		}
+		n := seen / every % len(rows)
+		if hits, err = s.Vectors.Search(hits[:0], rows[n].Vector, index.SearchOptions{K: 1, Visible: s.Sees, Ctx: ctx}); err != nil {
+			return err
+		}
+		r.Sampled++
+		return f(seen, chunk.ID(ord, n), rows[n].Vector, hits)
+	})
 }
 
 // recalled notes how many of the sampled vectors were found. An exact index finds all of

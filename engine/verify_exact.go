@@ -62,21 +62,11 @@ func (e *Engine) searchSample(ctx context.Context, s *state.State, r *VerifyRepo
 	n := max(1, min(verifySample, exactWork/dim/float64(max(1, s.Chunks())), exactSample/dim))
 	every := max(1, int(math.Ceil(float64(r.Documents)/n)))
 	x := &recallSample{by: s.Metric, named: map[uint64][]int{}}
-	seen := 0
-	var hits []index.Neighbor
-	err := s.View.Scan(ctx, 0, func(ord uint64, rows []store.Row) (err error) {
-		if seen++; seen%every != 0 {
-			return nil
-		}
-		v := rows[seen/every%len(rows)].Vector
-		if hits, err = s.Vectors.Search(hits[:0], v, index.SearchOptions{K: 1, Visible: s.Sees, Ctx: ctx}); err != nil {
-			return err
-		}
+	err := e.searchStored(ctx, s, r, every, func(_ int, _ uint64, v []float32, hits []index.Neighbor) error {
 		if len(hits) == 1 {
-			x.named[hits[0].ID] = append(x.named[hits[0].ID], r.Sampled)
+			x.named[hits[0].ID] = append(x.named[hits[0].ID], r.Sampled-1)
 		}
 		x.vectors = append(x.vectors, v...)
-		r.Sampled++
 		return nil
 	})
 	for range r.Sampled {

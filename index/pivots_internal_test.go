@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -277,35 +278,19 @@ func savedPivots(t *testing.T, dim int) (*hnsw, Options, []byte, []float32) {
 	return h, o, buf.Bytes(), rows
 }
 
-// rewritten is a snapshot with another payload of v.pivots; none for nil.
-func rewritten(t *testing.T, data []byte, change func(b []byte) []byte) *snapshot.File {
+// graphTags are the sections of a snapshot of a graph with codes.
+var graphTags = []string{tagHead, tagAlive, tagIDs, tagTable, tagRows, tagCodes, tagScales, tagNodes, tagLinks, tagSpill, tagTowers, tagPivots}
+
+// rewritten is a snapshot with such sections, and another payload of v.pivots.
+func rewritten(t *testing.T, data []byte, tags []string, change func(b []byte) []byte) *snapshot.File {
 	t.Helper()
-	f, err := snapshot.Parse(data)
+	f, err := snapshot.Parse(snapshottest.Rewritten(t, data, tags, func(i int, payload []byte) []byte {
+		if tags[i] == tagPivots {
+			return change(payload)
+		}
+		return payload
+	}))
 	if err != nil {
-		t.Fatal(err)
-	}
-	var buf bytes.Buffer
-	w := snapshot.NewWriter(&buf, f.Header())
-	for _, tag := range []string{tagHead, tagAlive, tagIDs, tagTable, tagRows, tagCodes, tagScales, tagNodes, tagLinks, tagSpill, tagTowers, tagPivots} {
-		s, err := f.Section(tag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := slices.Clone(s.Raw())
-		if tag == tagPivots {
-			if b = change(b); b == nil {
-				continue
-			}
-		}
-		w.Begin(tag)
-		if _, err := w.Write(b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if f, err = snapshot.Parse(buf.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -333,7 +318,7 @@ func TestPivotsOfSnapshot(t *testing.T) {
 	if each := (with - got.Bytes().Graph) / int64(len(h.pivots.slots)); each < (dim+7)/8+20 || each > (dim+7)/8+30 {
 		t.Fatalf("%d bytes a pivot", each)
 	}
-	older, err := Open(KindHNSWInt8, o, rewritten(t, data, func([]byte) []byte { return nil }))
+	older, err := Open(KindHNSWInt8, o, rewritten(t, data, graphTags[:len(graphTags)-1], nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +354,7 @@ func TestPivotsMadeUp(t *testing.T) {
 		"on layer 0":   func(b []byte) []byte { b[slots], b[slots+1] = byte(low), byte(low>>8); return b },
 		"another code": func(b []byte) []byte { b[len(b)-vec.SignBytes(dim)] ^= 1; return b },
 	} {
-		f := rewritten(t, data, change)
+		f := rewritten(t, data, graphTags, change)
 		ix, err := Open(KindHNSWInt8, o, f)
 		if name == "another code" && err == nil {
 			err = ix.(Verifier).Verify(t.Context())

@@ -38,9 +38,6 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 	}
 	add := func(n ...normalizer) { b.normalizers = append(b.normalizers, n...) }
 	p := b.properties
-	form := func(f, split norm.Form, unsettled class) unicodeForm {
-		return unicodeForm{p, f, split, f == norm.NFC || f == norm.NFKC, unsettled}
-	}
 	var plain struct{ Type string }
 	switch kind {
 	case "Sequence":
@@ -53,13 +50,13 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 		}
 		return sequence(j.Normalizers, depth, b.normalizer)
 	case "NFC":
-		add(form(norm.NFC, norm.NFD, unsettledNFC))
+		add(newUnicodeForm(p, norm.NFC))
 	case "NFD":
-		add(form(norm.NFD, norm.NFD, unsettledNFD))
+		add(newUnicodeForm(p, norm.NFD))
 	case "NFKC":
-		add(form(norm.NFKC, norm.NFKD, unsettledNFKC))
+		add(newUnicodeForm(p, norm.NFKC))
 	case "NFKD":
-		add(form(norm.NFKD, norm.NFKD, unsettledNFKD))
+		add(newUnicodeForm(p, norm.NFKD))
 	case "Lowercase":
 		add(lowercase{p})
 	case "StripAccents":
@@ -137,7 +134,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 			add(ideographs{})
 		}
 		if j.StripAccents == nil && j.Lowercase || j.StripAccents != nil && *j.StripAccents {
-			add(form(norm.NFD, norm.NFD, unsettledNFD), without(p, isNonspacing))
+			add(newUnicodeForm(p, norm.NFD), without(p, isNonspacing))
 		}
 		if j.Lowercase {
 			add(lowercase{p})

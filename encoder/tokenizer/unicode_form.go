@@ -18,6 +18,20 @@ type unicodeForm struct {
 	unsettled class // what the form may change
 }
 
+// unsettledBy is what each form may change.
+var unsettledBy = [...]class{norm.NFC: unsettledNFC, norm.NFD: unsettledNFD, norm.NFKC: unsettledNFKC, norm.NFKD: unsettledNFKD}
+
+func newUnicodeForm(p *properties, f norm.Form) unicodeForm {
+	n := unicodeForm{properties: p, form: f, split: f, unsettled: unsettledBy[f]}
+	switch f {
+	case norm.NFC:
+		n.split, n.compose = norm.NFD, true
+	case norm.NFKC:
+		n.split, n.compose = norm.NFKD, true
+	}
+	return n
+}
+
 // Hangul syllables are composed and decomposed by arithmetic (Unicode 15.0,
 // section 3.12).
 const (
@@ -35,7 +49,6 @@ func markForms(flat []class) {
 	for r := rune(tail + 1); r < tail+tails; r++ {
 		second(r)
 	}
-	bits := [...]class{norm.NFC: unsettledNFC, norm.NFD: unsettledNFD, norm.NFKC: unsettledNFKC, norm.NFKD: unsettledNFKD}
 	var b []byte
 	for r, c := range flat {
 		switch {
@@ -49,7 +62,7 @@ func markForms(flat []class) {
 			continue
 		}
 		b = utf8.AppendRune(b[:0], rune(r))
-		for form, bit := range bits {
+		for form, bit := range unsettledBy {
 			if !norm.Form(form).IsNormal(b) {
 				flat[r] |= bit
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 )
 
 func TestSearch(t *testing.T) {
@@ -398,13 +399,13 @@ func TestRerank(t *testing.T) {
 	}
 	level := 0.0
 	for _, n := range c.s.noise.vectors {
-		level += cosine(query, n) / float64(len(noiseTexts))
+		level += metric.Cosine(query, n) / float64(len(noiseTexts))
 	}
 	last := 2.0
 	for i := range results {
 		index := int(got.at(t, "results", i, "index").(float64))
 		near, score := got.at(t, "results", i, "cosine").(float64), got.at(t, "results", i, "relevance_score").(float64)
-		if want := cosine(query, out[index].Dense); math.Abs(near-want) > 1e-6 || near > last {
+		if want := metric.Cosine(query, out[index].Dense); math.Abs(near-want) > 1e-6 || near > last {
 			t.Errorf("result %d has the cosine %v, want %v", i, near, want)
 		}
 		if want := max(0, (near-max(level, 0))/(1-max(level, 0))); math.Abs(score-want) > 1e-6 {

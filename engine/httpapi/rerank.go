@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/internal/metric"
 )
 
 // rerankRequest is the body of Cohere's and Jina's rerank.
@@ -143,7 +143,7 @@ func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []st
 	}
 	level := 0.0
 	for _, v := range noise {
-		level += cosine(query, v) / float64(len(noise))
+		level += metric.Cosine(query, v) / float64(len(noise))
 	}
 	level = min(max(level, 0), 0.99)
 	a := rerankAnswer{Model: name, Results: make([]rerankResult, len(passages))}
@@ -152,27 +152,13 @@ func rerankByEncoder(ctx context.Context, c *call, in *rerankRequest, texts []st
 	}
 	a.Usage.PromptTokens = len(asked[0].Tokens.IDs)
 	for i, p := range passages {
-		near := cosine(query, p.Dense)
+		near := metric.Cosine(query, p.Dense)
 		a.Results[i] = rerankResult{Index: i, Cosine: &near, Relevance: max(0, (near-level)/(1-level))}
 		a.Usage.PromptTokens += len(p.Tokens.IDs)
 	}
 	a.Usage.TotalTokens = a.Usage.PromptTokens
 	slices.SortStableFunc(a.Results, func(x, y rerankResult) int { return cmp.Compare(*y.Cosine, *x.Cosine) })
 	return a, nil
-}
-
-// cosine is that of two vectors, in [-1, 1]; 0 where one has no direction. Those of a
-// database where lengths count are of any length.
-func cosine(a, b []float32) float64 {
-	var ab, aa, bb float64
-	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
-	}
-	if aa == 0 || bb == 0 {
-		return 0
-	}
-	return min(max(ab/math.Sqrt(aa)/math.Sqrt(bb), -1), 1)
 }
 
 // noise holds the passage vectors of noiseTexts, which are encoded when they are

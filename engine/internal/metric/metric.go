@@ -103,7 +103,7 @@ func (m Metric) Holds(indexed, stored []float32) bool {
 
 // Cosine is that of two vectors of one length, in [-1, 1]; 0 where one of them has no
 // direction.
-func Cosine(a, b []float32) float32 {
+func Cosine(a, b []float32) float64 {
 	var ab, aa, bb float64 // of float32, whose squares a float64 holds
 	for i, x := range a {
 		x, y := float64(x), float64(b[i])
@@ -112,5 +112,5 @@ func Cosine(a, b []float32) float32 {
 	if aa == 0 || bb == 0 {
 		return 0
 	}
-	return float32(max(-1, min(ab/math.Sqrt(aa)/math.Sqrt(bb), 1)))
+	return max(-1, min(ab/math.Sqrt(aa)/math.Sqrt(bb), 1))
 }

@@ -91,7 +91,7 @@ func TestCosine(t *testing.T) {
 		{[]float32{3, 0}, []float32{0, 5}, 0}, {[]float32{3, 0}, []float32{7, 0}, 1}, {[]float32{1e-40, 0}, []float32{-1e18, 0}, -1},
 		{[]float32{0, 0}, []float32{1, 0}, 0}, {[]float32{1, 0}, []float32{0, 0}, 0}, {[]float32{3, 4}, []float32{4, 3}, 0.96},
 	} {
-		if got := Cosine(c.a, c.b); got != c.want {
+		if got := Cosine(c.a, c.b); float32(got) != c.want {
 			t.Errorf("of %v and %v: %v, want %v", c.a, c.b, got, c.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -83,11 +84,7 @@ func mib(n int64) float64 { return float64(n) / (1 << 20) }
 // localBytes is about what local bridges over n chunks take: as much for each as those
 // that were built last, and before there were any what short texts take.
 func (d *DB) localBytes(n int) int64 {
-	each := float64(5 * d.o.Dim)
-	if x := d.localEach.Load(); x != 0 {
-		each = float64(x)
-	}
-	return int64(float64(n) * each)
+	return int64(n) * cmp.Or(d.localEach.Load(), int64(5*d.o.Dim))
 }
 
 // noteLocal remembers what the local bridges of a state that has some take for each chunk.
