@@ -94,10 +94,7 @@ func NewScorer(o Options, c Corpus, terms []text.Term) (*Scorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	terms = slices.Clone(terms)
-	for i := range terms {
-		terms[i].Text = SpellTerm(terms[i].Text)
-	}
+	terms = spelled(terms)
 	s := &Scorer{corpus: c, o: o, terms: terms, number: map[string]uint32{}}
 	for _, t := range distinct(terms) {
 		weight := float64(t.Weight) * s.IDF(t.Text) * (o.K1 + 1)
@@ -115,6 +112,19 @@ func NewScorer(o Options, c Corpus, terms []text.Term) (*Scorer, error) {
 	s.pairs = newPairFinder(terms, s.IDF, func(word string) uint32 { return s.number[word] })
 	return s, nil
 }
+
+// spelled are the terms of a query as Spell writes them.
+func spelled(terms []text.Term) []text.Term {
+	terms = slices.Clone(terms)
+	for i := range terms {
+		terms[i].Text = SpellTerm(terms[i].Text)
+	}
+	return terms
+}
+
+// Asked are the distinct terms of a query as Spell writes them, in the order of their
+// first occurrence, each with the highest of its weights: what BM25 asks an index for.
+func Asked(terms []text.Term) []text.Term { return distinct(spelled(terms)) }
 
 // IDF is Words.IDF over the corpus, of a term as it is or as Spell writes it. A term
 // that the corpus does not name has that of one that no document has.
