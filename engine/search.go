@@ -191,6 +191,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
+	facts.Filtered = s.View.Len()
 	t.done("modulate")
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
