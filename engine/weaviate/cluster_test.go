@@ -69,18 +69,18 @@ func TestMain(m *testing.M) {
 
 // startCluster starts n nodes that know each other and waits until all answer.
 func startCluster(program, dir string, n int) (nodes []*node, err error) {
-	ports := make([]int, n) // the first of eight in a row: two of gossip, two of raft, HTTP, gRPC, metrics, profiles
-	for i := range ports {
-		if ports[i], err = freePorts(8); err != nil {
-			return nil, err
-		}
+	const each = 8 // ports of a node: two of gossip, two of raft, HTTP, gRPC, metrics, profiles
+	first, err := freePorts(each * n)
+	if err != nil {
+		return nil, err
 	}
+	port := func(i, k int) int { return first + each*i + k }
 	var join []string
 	for i := range n {
-		join = append(join, fmt.Sprintf("weaviate-%d:%d", i, ports[i]+2))
+		join = append(join, fmt.Sprintf("weaviate-%d:%d", i, port(i, 2)))
 	}
 	for i := range n {
-		p := func(k int) int { return ports[i] + k }
+		p := func(k int) int { return port(i, k) }
 		w := &node{name: fmt.Sprint("weaviate-", i), url: fmt.Sprintf("http://127.0.0.1:%d", p(4)), dir: filepath.Join(dir, fmt.Sprint("weaviate-", i))}
 		w.args = []string{program, "--host", "127.0.0.1", "--port", fmt.Sprint(p(4)), "--scheme", "http"}
 		w.env = append(os.Environ(),
@@ -94,12 +94,20 @@ func startCluster(program, dir string, n int) (nodes []*node, err error) {
 			"REPLICATION_MINIMUM_FACTOR=1", "PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS=1",
 		)
 		if i > 0 {
-			w.env = append(w.env, fmt.Sprint("CLUSTER_JOIN=127.0.0.1:", ports[0]))
+			w.env = append(w.env, fmt.Sprint("CLUSTER_JOIN=127.0.0.1:", port(0, 0)))
 		}
 		if err := w.start(); err != nil {
 			return nil, err
 		}
 		nodes = append(nodes, w)
+		// A node that finds nobody to join does not try again.
+		gossip := fmt.Sprint("127.0.0.1:", port(i, 0))
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if c, err := net.Dial("tcp", gossip); err == nil {
+				c.Close()
+				break
+			}
+		}
 	}
 	for _, w := range nodes {
 		if err := w.answers(2 * time.Minute); err != nil {
