@@ -34,10 +34,13 @@ func (h hit) candidate() engine.Candidate {
 
 func (h hit) cosine() float64 { return max(-1, min(1-h.Additional.Distance, 1)) }
 
+// oneCopy asks one copy of each shard, so that answers go on while another is away.
+const oneCopy = "consistencyLevel:ONE"
+
 // get asks for passages: the arguments of the query, and the fields of each.
 func (b *Backend) get(ctx context.Context, arguments, fields string) ([]hit, error) {
 	var out struct{ Get map[string][]hit }
-	err := b.ask(ctx, fmt.Sprintf(`{Get{%s(%s){%s}}}`, b.o.Class, arguments, fields), &out)
+	err := b.ask(ctx, fmt.Sprintf(`{Get{%s(%s,%s){%s}}}`, b.o.Class, oneCopy, arguments, fields), &out)
 	return out.Get[b.o.Class], err
 }
 

@@ -47,7 +47,9 @@ type Options struct {
 	Shards, Replicas int
 	// Consistency is how many copies of a shard take a write before it counts as done: ONE,
 	// QUORUM or ALL; "" means QUORUM. With two copies QUORUM is both: while one of their
-	// nodes is away searches go on, and writes wait for it.
+	// nodes is away searches go on, and writes wait for it. Searches ask one copy; one
+	// whose node was killed lacks what that had in its buffers, until the server's replication has
+	// brought it back from the others.
 	Consistency string
 	// Patience is how long a call is tried again while no node answers it; 0 means 20 s.
 	Patience time.Duration
@@ -304,7 +306,7 @@ func (b *Backend) ask(ctx context.Context, query string, out any) error {
 
 // passing says whether an error is of a node that is away: another one may have what it had.
 func passing(message string) bool {
-	return slices.ContainsFunc([]string{"connection refused", "connection reset", "EOF", "i/o timeout", "no route", "deadline exceeded", "not ready", "unavailable", "resolve"},
+	return slices.ContainsFunc([]string{"connection refused", "connection reset", "EOF", "i/o timeout", "no route", "deadline exceeded", "not ready", "unavailable", "resolve", "replica"},
 		func(s string) bool { return strings.Contains(message, s) })
 }
 

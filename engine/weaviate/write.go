@@ -173,7 +173,7 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 				} `json:"_additional"`
 			}
 		}
-		if err := b.ask(ctx, fmt.Sprintf(`{Get{%s(limit:%d%s){%s}}}`, b.o.Class, len(some), named(some).argument(), fields), &out); err != nil {
+		if err := b.ask(ctx, fmt.Sprintf(`{Get{%s(%s,limit:%d%s){%s}}}`, b.o.Class, oneCopy, len(some), named(some).argument(), fields), &out); err != nil {
 			return nil, err
 		}
 		for _, x := range out.Get[b.o.Class] {
