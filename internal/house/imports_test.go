@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"bench/stat":                            {},
 	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metadata", "engine/internal/metric", "engine/internal/progress", "engine/internal/search", "engine/internal/span", "engine/internal/state", "engine/internal/terms", "engine/internal/tokens", "modulate/train", "modulate", "modulate/ridge", "index", "index/inverted", "index/late", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot"},
 	"engine/backendtest":                    {"engine", "engine/filter", "engine/fusion", "encoder"},
+	"engine/elastic":                        {"engine", "engine/filter"},
 	"engine/collections":                    {"engine", "engine/internal/fault", "encoder", "store"},
 	"engine/files":                          {"engine", "engine/internal/metadata"},
 	"engine/folder":                         {"engine", "engine/files", "engine/filter", "internal/atomicfile", "internal/regular"},
