@@ -304,3 +304,12 @@ func (b *Backend) search(ctx context.Context, body, out any, settings ...string)
 	query := strings.Join(append(settings, "allow_partial_search_results=false"), "&")
 	return b.c.call(ctx, "POST", b.path("_search?"+query), body, out)
 }
+
+// Drop removes the index with all that it holds; one that is not there is no error.
+func (b *Backend) Drop(ctx context.Context) error {
+	err := b.c.call(ctx, "DELETE", b.path(""), nil, nil)
+	if status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}

@@ -35,6 +35,7 @@ type source struct {
 	Terms     string    `json:"terms,omitempty"`
 	Length    int       `json:"length"`
 	Truncated int       `json:"truncated,omitempty"`
+	Tokens    []int32   `json:"tokens,omitempty"`
 	Vector    []float32 `json:"vector,omitempty"`
 }
 
@@ -44,7 +45,7 @@ type texts struct{ Title, Text, Whole []byte }
 func sourceOf(p engine.Passage, put string) (source, error) {
 	s := source{
 		ID: p.ID, Chunk: p.Chunk, Chunks: p.Chunks, Part: partOf(p.ID), Put: put, Title: p.Title, Text: p.Text, Start: p.Start, Line: p.Line, Whole: p.Whole,
-		Metadata: p.Metadata, Facts: p.Facts, Terms: p.Terms, Length: p.Length, Truncated: p.Truncated, Vector: p.Vector,
+		Metadata: p.Metadata, Facts: p.Facts, Terms: p.Terms, Length: p.Length, Truncated: p.Truncated, Tokens: p.Tokens, Vector: p.Vector,
 	}
 	if !utf8.ValidString(p.ID) {
 		return s, fmt.Errorf("%w: document %q: an id that is not UTF-8, which this engine cannot keep; give it another", engine.ErrInvalid, p.ID)
@@ -62,7 +63,7 @@ func sourceOf(p engine.Passage, put string) (source, error) {
 func (s *source) passage() (engine.Passage, error) {
 	p := engine.Passage{
 		PassageID: engine.PassageID{ID: s.ID, Chunk: s.Chunk}, Chunks: s.Chunks, Title: s.Title, Text: s.Text, Start: s.Start, Line: s.Line, Whole: s.Whole,
-		Metadata: s.Metadata, Facts: s.Facts, Vector: s.Vector, Terms: s.Terms, Length: s.Length, Truncated: s.Truncated,
+		Metadata: s.Metadata, Facts: s.Facts, Vector: s.Vector, Terms: s.Terms, Length: s.Length, Truncated: s.Truncated, Tokens: s.Tokens,
 	}
 	if s.Bytes != nil {
 		var t texts
@@ -158,7 +159,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 	}
 	query := "realtime=false&_source_excludes=facts"
 	if !vectors {
-		query += ",vector,whole"
+		query += ",vector,whole,tokens"
 	}
 	found, err := b.mget(ctx, keys, query)
 	if err != nil {
