@@ -52,7 +52,7 @@ var errDigest = errors.New("the documents there are not those here")
 // created, or which an interrupted migration has begun to fill: texts, metadata and chunks byte for byte, vectors
 // bit for bit. Nothing is encoded. At the end documents are counted on both sides and compared by digests, and
 // what was written meanwhile is copied. After an error or a kill the same call goes on.
-// Left behind are token states, fitted bridges and local bridges. Errors: ErrOccupied where b
+// Left behind are token states, fitted bridges and local bridges. Errors: ErrExists where b
 // holds other documents; ErrInvalid for a metric other than cosine.
 func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r MigrateReport, err error) {
 	if err := e.metric.Needs("migration to another engine"); err != nil {
@@ -76,10 +76,10 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 	case err != nil:
 		return r, err
 	case !sameInfo(there, info):
-		return r, fmt.Errorf("%w: %s was made for vectors of %q with %d dimensions and language %q; this database has %q, %d, %q", ErrOccupied, b.Name(), there.Encoder.Model, there.Dim, there.Language, info.Encoder.Model, info.Dim, info.Language)
+		return r, fmt.Errorf("%w: %s was made for vectors of %q with %d dimensions and language %q; this database has %q, %d, %q", ErrExists, b.Name(), there.Encoder.Model, there.Dim, there.Language, info.Encoder.Model, info.Dim, info.Language)
 	case !m.begun:
 		if s, err := b.Status(ctx); err != nil || s.Passages > 0 {
-			return r, cmp.Or(err, fmt.Errorf("%w: %s has %d documents, and no migration of this database was interrupted; name an index that is not there", ErrOccupied, b.Name(), s.Documents))
+			return r, cmp.Or(err, fmt.Errorf("%w: %s has %d documents, and no migration of this database was interrupted; name an index that is not there", ErrExists, b.Name(), s.Documents))
 		}
 	}
 	source := func(ctx context.Context, after uint64) iter.Seq2[migrated, error] { return e.migrated(ctx, after) }
@@ -113,7 +113,7 @@ func MigrateFrom(ctx context.Context, b Backend, e *Engine, o MigrateOptions) (r
 		return r, err
 	}
 	if n, err := e.Count(ctx, Filter{}); err != nil || n > 0 && !m.begun {
-		return r, cmp.Or(err, fmt.Errorf("%w: database %s has %d documents, and no migration into it was interrupted; name a folder without one", ErrOccupied, e.dir, n))
+		return r, cmp.Or(err, fmt.Errorf("%w: database %s has %d documents, and no migration into it was interrupted; name a folder without one", ErrExists, e.dir, n))
 	}
 	put := func(ctx context.Context, docs []migrated) error { return e.putMigrated(ctx, docs) }
 	return r, m.run(ctx, scanned(ctx, b, m.mark.After), func(ctx context.Context) iter.Seq2[migrated, error] { return scanned(ctx, b, "") },

@@ -138,10 +138,10 @@ func TestMigrateGoesOn(t *testing.T) {
 	if err != nil || second.Documents != 2098 || second.Copied >= 1300 || second.Removed != 1 {
 		t.Fatalf("%+v, %v", second, err)
 	}
-	if _, err := engine.MigrateTo(t.Context(), e, m, engine.MigrateOptions{Mark: mark}); !errors.Is(err, engine.ErrOccupied) {
+	if _, err := engine.MigrateTo(t.Context(), e, m, engine.MigrateOptions{Mark: mark}); !errors.Is(err, engine.ErrExists) {
 		t.Errorf("into what is full: %v", err)
 	}
-	if _, err := engine.MigrateFrom(t.Context(), m, e, engine.MigrateOptions{Mark: mark}); !errors.Is(err, engine.ErrOccupied) {
+	if _, err := engine.MigrateFrom(t.Context(), m, e, engine.MigrateOptions{Mark: mark}); !errors.Is(err, engine.ErrExists) {
 		t.Errorf("back into what is full: %v", err)
 	}
 	// A document that is other than here, and one that is not here, are mended.

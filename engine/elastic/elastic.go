@@ -23,7 +23,7 @@ import (
 )
 
 // ErrServer is what every failure of the server, or of the way to it, wraps.
-var ErrServer = errors.New("elasticsearch")
+var ErrServer = fmt.Errorf("%w: elasticsearch", engine.ErrBackend)
 
 // Options say which index on which servers. Nodes and Index are required.
 type Options struct {

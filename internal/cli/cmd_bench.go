@@ -63,17 +63,17 @@ func declareBench(f *flags) *benchOptions {
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
 		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
 		second:     declareRerank(f),
-		over:       f.str("over", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT; an index is made there and removed"),
+		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT; an index is made there and removed"),
 		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
 	}
 }
 
 type benchOptions struct {
 	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over *string
-	limit, passages, perPassage, maxFit, ef, cases                          *int
-	seed                                                                    *uint64
-	skipBad, distract, terms, clean                                         *bool
-	second                                                                  rerankFlags
+	limit, passages, perPassage, maxFit, ef, cases                                *int
+	seed                                                                          *uint64
+	skipBad, distract, terms, clean                                               *bool
+	second                                                                        rerankFlags
 }
 
 func names[T any](list []T, name func(T) string) string {
