@@ -57,6 +57,16 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return ErrServer }
 
+// passes says that another call may succeed: the node is too busy, or a search has
+// asked a copy of a shard whose node has just gone.
+func (f *failure) passes() bool {
+	switch f.status {
+	case 429, 502, 503, 504:
+		return true
+	}
+	return f.status == 500 && f.kind == "search_phase_execution_exception"
+}
+
 // status is that of an error of the server, 0 for another error.
 func status(err error) int {
 	var f *failure
@@ -75,7 +85,7 @@ const (
 )
 
 // call sends in as JSON, bytes as they are, and decodes the answer into out, nil for an
-// answer that nobody reads. A node that does not answer, or answers 429, 502, 503 or 504, is followed
+// answer that nobody reads. A node that does not answer, or whose failure passes, is followed
 // by the next, and by itself again, until patience ends. So what in asks for may be done twice.
 func (c client) call(ctx context.Context, method, path string, in, out any) error {
 	var body []byte
@@ -157,7 +167,7 @@ func (c client) once(ctx context.Context, method, to, kind string, body []byte, 
 	case res.StatusCode/100 != 2:
 		f := refusal(res.StatusCode, data)
 		f.where = where
-		return f.status == 429 || f.status == 502 || f.status == 503 || f.status == 504, f
+		return f.passes(), f
 	}
 	if out == nil {
 		return false, nil

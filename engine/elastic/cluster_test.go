@@ -2,6 +2,7 @@ package elastic_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -166,6 +167,16 @@ func (n *node) answers(patience time.Duration) error {
 			return fmt.Errorf("%s does not answer: %w\n%s", n.name, errors.Join(err, context.DeadlineExceeded), tail(log))
 		}
 	}
+}
+
+// getJSON reads what a URL answers.
+func getJSON(url string, to any) error {
+	res, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	return json.NewDecoder(res.Body).Decode(to)
 }
 
 func tail(b []byte) string {
