@@ -91,45 +91,24 @@ func (s *Setting) database(ctx context.Context, o engineSystem) (d *database, ma
 	if d = s.databases[o.kind()]; d != nil {
 		return d, false, nil
 	}
-	open := s.openEngine
-	if o.over {
-		open = s.openOver
+	d = &database{at: map[string]int{}}
+	for i, p := range s.Targets.first {
+		d.at[p.ID] = i
 	}
-	e, err := open(ctx, o.tokens)
+	if o.over {
+		d.engine, err = s.openOver(ctx)
+	} else {
+		d.engine, err = s.openEngine(ctx, o.tokens)
+	}
 	if err != nil {
 		return nil, false, err
 	}
-	d = &database{engine: e, at: map[string]int{}}
-	docs := make([]engine.Document, s.Targets.Len())
-	for i, p := range s.Targets.first {
-		docs[i] = engine.Document{ID: p.ID, Title: p.Title, Text: p.Body}
-		d.at[p.ID] = i
-	}
-	for at := 0; at < len(docs); at += encodeBatch {
-		s.Report(Progress{Stage: "index", Done: at, Total: len(docs)})
-		if _, err := e.Add(ctx, docs[at:min(at+encodeBatch, len(docs))]); err != nil {
-			return nil, false, err
-		}
-	}
-	if o.tokens { // documents that came before there was a basis
-		if _, err := e.KeepTokenStates(ctx); err != nil {
-			return nil, false, err
-		}
-	}
-	if err := e.Flush(ctx); err != nil {
-		return nil, false, err
-	}
-	st, err := e.Stats(ctx)
+	st, err := d.engine.Stats(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, bytes := range st.Memory.Parts() {
 		d.bytes += bytes
-	}
-	if r, ok := e.(*engine.Remote); ok {
-		if d.engine, err = s.bridged(ctx, r); err != nil {
-			return nil, false, err
-		}
 	}
 	if s.databases == nil {
 		s.databases = map[string]*database{}
@@ -138,6 +117,7 @@ func (s *Setting) database(ctx context.Context, o engineSystem) (d *database, ma
 	return d, true, nil
 }
 
+// openEngine makes a database of the targets.
 func (s *Setting) openEngine(ctx context.Context, tokens bool) (engine.Database, error) {
 	dir, err := os.MkdirTemp("", "lexsem-bench-")
 	if err != nil {
@@ -149,10 +129,26 @@ func (s *Setting) openEngine(ctx context.Context, tokens bool) (engine.Database,
 		states = engine.TokenStatesOn
 	}
 	e, err := engine.Open(ctx, dir, lent{s.Encoder}, engine.Options{TokenStates: states})
-	if err == nil {
-		s.atClose(e.Close)
+	if err != nil {
+		return nil, err
 	}
-	return e, err
+	s.atClose(e.Close)
+	docs := make([]engine.Document, s.Targets.Len())
+	for i, p := range s.Targets.first {
+		docs[i] = engine.Document{ID: p.ID, Title: p.Title, Text: p.Body}
+	}
+	for at := 0; at < len(docs); at += encodeBatch {
+		s.Report(Progress{Stage: "index", Done: at, Total: len(docs)})
+		if _, err := e.Add(ctx, docs[at:min(at+encodeBatch, len(docs))]); err != nil {
+			return nil, err
+		}
+	}
+	if tokens { // documents that came before there was a basis
+		if _, err := e.KeepTokenStates(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return e, e.Flush(ctx)
 }
 
 // engineRetriever asks a database.

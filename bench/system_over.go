@@ -29,47 +29,52 @@ var InFront = RegisterSystem(SystemKind{
 	},
 })
 
-func (s *Setting) openOver(ctx context.Context, _ bool) (engine.Database, error) {
+// openOver moves the engine's database into the other engine, so that both hold the same
+// vectors, and returns the query side there, with a bridge of its passages.
+func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
 	if s.Over == nil {
 		return nil, fmt.Errorf("%w: system over has no engine to stand in front of; name one", ErrOption)
 	}
+	d, _, err := s.database(ctx, engineSystem{})
+	if err != nil {
+		return nil, err
+	}
+	e, ok := d.engine.(*engine.Engine)
+	if !ok {
+		return nil, fmt.Errorf("the engine's database is a %T", d.engine)
+	}
 	b, err := s.Over()
 	if err != nil {
 		return nil, err
 	}
-	r, err := engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{Create: true})
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	s.atClose(func() error {
-		var dropped error
-		if d, ok := b.(interface{ Drop(context.Context) error }); ok {
-			dropped = d.Drop(context.WithoutCancel(ctx))
-		}
-		return errors.Join(dropped, r.Close())
-	})
-	return r, nil
-}
-
-// bridged is a Remote with a bridge of its passages.
-func (s *Setting) bridged(ctx context.Context, r *engine.Remote) (engine.Database, error) {
 	dir, err := os.MkdirTemp("", "lexsem-bench-")
 	if err != nil {
-		return nil, err
-	}
-	s.atClose(func() error { return os.RemoveAll(dir) })
-	file := filepath.Join(dir, "bridge")
-	if _, err := r.MakeBridge(ctx, file, 2, nil); err != nil {
-		return nil, err
-	}
-	b, err := s.Over()
-	if err != nil {
-		return nil, err
-	}
-	q, err := engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{Bridge: file})
-	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	s.atClose(q.Close)
-	return q, nil
+	var r *engine.Remote
+	s.atClose(func() error {
+		var err error
+		if d, ok := b.(interface{ Drop(context.Context) error }); ok {
+			err = d.Drop(context.WithoutCancel(ctx))
+		}
+		if r != nil {
+			err = errors.Join(err, r.Close())
+		}
+		return errors.Join(err, b.Close(), os.RemoveAll(dir))
+	})
+	report := func(p engine.Progress) {
+		s.Report(Progress{Stage: p.Stage, Done: p.Done, Total: s.Targets.Len()})
+	}
+	if _, err := engine.MigrateTo(ctx, e, b, engine.MigrateOptions{Mark: filepath.Join(dir, "mark"), Progress: report}); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "bridge")
+	if r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{}); err != nil {
+		return nil, err
+	}
+	if _, err := r.MakeBridge(ctx, file, 2, report); err != nil {
+		return nil, err
+	}
+	r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{Bridge: file})
+	return r, err
 }

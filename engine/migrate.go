@@ -67,12 +67,14 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 		return r, err
 	}
 	there, err := b.Info(ctx)
-	switch {
-	case errors.Is(err, ErrNoDatabase):
+	if errors.Is(err, ErrNoDatabase) {
 		m.mark = migrateMark{To: m.to}
-		if err := b.Create(ctx, info); err != nil {
+		if err := b.Create(ctx, info); err != nil && !errors.Is(err, ErrExists) { // a run that was killed may just have asked for it
 			return r, err
 		}
+		there, err = b.Info(ctx)
+	}
+	switch {
 	case err != nil:
 		return r, err
 	case !sameInfo(there, info):
