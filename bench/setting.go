@@ -47,7 +47,7 @@ type Setting struct {
 	codes  map[codesKind]*tokenCodes    // see tokenCodes
 	ends   []func() error               // see Close
 
-	databases map[bool]*database // see database
+	databases map[string]*database // see database
 }
 
 // SettingOptions shape a Setting.
@@ -63,8 +63,9 @@ type SettingOptions struct {
 	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
 	Codes             []codesKind     // of token states that systems will read
 	Progress          func(Progress)
-	Reranker          engine.Reranker // of systems that rerank; else nil
-	RerankDepth       int             // see Options
+	Reranker          engine.Reranker                // of systems that rerank; else nil
+	RerankDepth       int                            // see Options
+	Over              func() (engine.Backend, error) // see Options
 }
 
 // NewSetting encodes the targets and indexes their vectors. enc may be one of

@@ -42,7 +42,7 @@ type Backend interface {
 	// Cosines returns the cosine of a unit vector with the vectors of passages, in their order,
 	// exact to 1e-6 where the index keeps float32; NaN for a passage that is not there.
 	Cosines(ctx context.Context, vector []float32, ids []PassageID) ([]float64, error)
-	// Fetch returns passages in the order of ids, without Whole and Vector unless asked for; nil for one that is not
+	// Fetch returns passages in the order of ids, without Whole, Vector and Tokens unless asked for; nil for one that is not
 	// there any more.
 	Fetch(ctx context.Context, ids []PassageID, vectors bool) ([]*Passage, error)
 	// Documents returns the passages of each document, in the order of their numbers, with
@@ -119,8 +119,11 @@ type Passage struct {
 	// Terms are the analysed words of title and text, a space between two, and behind two
 	// spaces the terms beside the words. The lexical leg matches them as they are, split at
 	// spaces.
-	Terms     string
-	Length    int // number of Terms
+	Terms  string
+	Length int // number of Terms
+	// Tokens are those with lexical weight of what was encoded (encoder.Tokens.Lexical), which bridges
+	// are made of; none where the encoder has no tokenizer.
+	Tokens    []int32
 	Truncated int // tokens beyond the encoder's limit, of chunk 0 those of the document
 }
 

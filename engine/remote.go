@@ -57,6 +57,9 @@ var _ Database = (*Remote)(nil)
 // ErrElsewhere answers calls that only who keeps the documents can answer.
 var ErrElsewhere = errors.New("the documents are kept by another engine")
 
+// ErrBackend is what every failure of a Backend's engine, or of the way to it, wraps.
+var ErrBackend = errors.New("the engine that keeps the documents")
+
 // OverOptions shape Over. The zero value is a good default.
 type OverOptions struct {
 	// Create makes the index where there is none. Language is then that of the texts

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -47,9 +46,8 @@ type BridgeReport struct {
 // what RLR asks of them to a file, which takes the place of one that is there at once. The
 // totals of the parts merge into those of the whole. What is written meanwhile it may know or not: Trace.Stale
 // counts from the moment it began. Every Remote that has the file as its
-// OverOptions.Bridge reads it again. Errors: ErrNoEncoder; ErrInvalid for an encoder without
-// a tokenizer. Memory: 8·Dim bytes for each token of the vocabulary that occurs, and for each part. Cost: one scan, and the tokens of
-// all texts.
+// OverOptions.Bridge reads it again. It needs no encoder. Errors: ErrInvalid for passages of an encoder without
+// a tokenizer. Memory: 8·Dim bytes for each token of the vocabulary that occurs, for each part. Cost: one scan.
 func (r *Remote) MakeBridge(ctx context.Context, path string, parts int, progress func(Progress)) (_ BridgeReport, err error) {
 	ctx, done, err := r.call(ctx)
 	if err != nil {
@@ -57,10 +55,8 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, parts int, progres
 	}
 	defer done(&err)
 	switch {
-	case r.enc == nil:
-		return BridgeReport{}, ErrNoEncoder
-	case r.enc.VocabSize() == 0:
-		return BridgeReport{}, fmt.Errorf("%w: encoder %s has no tokenizer, so there are no tokens to make a bridge of; use one that has", ErrInvalid, r.enc.Fingerprint().Model)
+	case r.info.Encoder.VocabSize == 0:
+		return BridgeReport{}, fmt.Errorf("%w: encoder %q has no tokenizer, so there are no tokens to make a bridge of; use one that has", ErrInvalid, r.info.Encoder.Model)
 	case parts < 0 || parts > 256:
 		return BridgeReport{}, fmt.Errorf("%w: a bridge of %d parts; use 1 to 256, or 0 for 1", ErrInvalid, parts)
 	}
@@ -100,7 +96,7 @@ func (r *Remote) totals(ctx context.Context, parts, total int, progress func(Pro
 	g, within := errgroup.WithContext(ctx)
 	for i := range parts {
 		g.Go(func() error {
-			t, err := ridge.NewTotals(r.info.Dim, r.enc.VocabSize())
+			t, err := ridge.NewTotals(r.info.Dim, r.info.Encoder.VocabSize)
 			if err != nil {
 				return err
 			}
@@ -109,12 +105,7 @@ func (r *Remote) totals(ctx context.Context, parts, total int, progress func(Pro
 				if err != nil {
 					return err
 				}
-				title := p.Title
-				if p.Chunks > 1 {
-					title, _ = r.chunks.TitleOf(title)
-				}
-				tokens := r.enc.Tokenize(encoder.Passage, chunk.Passage(title, p.Text)).Lexical(nil)
-				if err := t.Add(p.Vector, tokens); err != nil {
+				if err := t.Add(p.Vector, p.Tokens); err != nil {
 					return fmt.Errorf("document %q, chunk %d: %w", p.ID, p.Chunk, err)
 				}
 				if progress != nil {

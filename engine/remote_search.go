@@ -510,7 +510,9 @@ func (c *remoteCorpus) SearchMatches(ctx context.Context, _ []text.Term, k int, 
 	for i, t := range c.asked {
 		terms[i] = WeightedTerm{t.Text, float64(t.Weight)}
 	}
-	named, err := c.b.Matching(ctx, terms, k, c.f)
+	// Some more than k: engines keep lengths coarsely, so that their order is near that of
+	// the true scores, which are computed here.
+	named, err := c.b.Matching(ctx, terms, k+k/2+20, c.f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -523,6 +525,7 @@ func (c *remoteCorpus) SearchMatches(ctx context.Context, _ []text.Term, k int, 
 		best[i].Score = best[i].BM25
 	}
 	fusion.Sort(best, fusion.Lexical)
+	best = best[:min(k, len(best))]
 	ids, matches := make([]uint64, len(best)), make([]inverted.Match, len(best))
 	for i, b := range best {
 		ids[i], matches[i] = b.Ord, b.Match

@@ -148,7 +148,7 @@ func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace boo
 			return fmt.Errorf("encoding documents: %w", err)
 		}
 		for i, o := range out {
-			to[at+i].Vector = o.Dense
+			to[at+i].Vector, to[at+i].Tokens = o.Dense, o.Tokens.Lexical(nil)
 			docs[owners[at+i]].passages[0].Truncated += o.Tokens.Truncated
 		}
 	}
@@ -200,10 +200,14 @@ func (r *Remote) passages(d *remoteDocument, stored []Passage) []Passage {
 	}
 	if d.vector != nil {
 		ps[0].Vector = d.vector
+		if r.enc != nil {
+			tokens := r.enc.Tokenize(encoder.Passage, chunk.Passage(d.Title, d.Text))
+			ps[0].Tokens, ps[0].Truncated = tokens.Lexical(nil), tokens.Truncated
+		}
 	}
 	if same {
 		for i := range ps {
-			ps[i].Vector = stored[i].Vector
+			ps[i].Vector, ps[i].Tokens = stored[i].Vector, stored[i].Tokens
 		}
 		ps[0].Truncated = stored[0].Truncated
 	}

@@ -197,7 +197,7 @@ func (m *Memory) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool
 		if ps := m.docs[id.ID]; id.Chunk < len(ps) {
 			p := ps[id.Chunk]
 			if !vectors {
-				p.Vector, p.Whole = nil, ""
+				p.Vector, p.Whole, p.Tokens = nil, "", nil
 			}
 			out[i] = &p
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 )
 
 var cmdBench = command{
@@ -61,16 +63,17 @@ func declareBench(f *flags) *benchOptions {
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
 		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
 		second:     declareRerank(f),
+		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT; an index is made there and removed"),
 		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
 	}
 }
 
 type benchOptions struct {
-	data, systems, tasks, metrics, json, md, html, runs, cache, index, half *string
-	limit, passages, perPassage, maxFit, ef, cases                          *int
-	seed                                                                    *uint64
-	skipBad, distract, terms, clean                                         *bool
-	second                                                                  rerankFlags
+	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over *string
+	limit, passages, perPassage, maxFit, ef, cases                                *int
+	seed                                                                          *uint64
+	skipBad, distract, terms, clean                                               *bool
+	second                                                                        rerankFlags
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -149,6 +152,13 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 		}
 		defer func() { err = errors.Join(err, closeSecond()) }()
 		opt.Reranker, opt.RerankDepth = second, *o.second.depth
+	}
+	if *o.over != "" {
+		where := strings.TrimSuffix(*o.over, "/") + "/lexsem-bench-" + strings.ToLower(rand.Text())
+		if _, err := a.openBackend(where); err != nil {
+			return err
+		}
+		opt.Over = func() (engine.Backend, error) { return a.openBackend(where) }
 	}
 	err = a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
 		opt.Progress = progress
