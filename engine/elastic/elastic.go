@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/nodes"
 )
 
 // ErrServer is what every failure of the server, or of the way to it, wraps.
@@ -51,7 +52,7 @@ type Options struct {
 // Backend is one index. It is safe for concurrent use.
 type Backend struct {
 	o Options
-	c client
+	c *nodes.Client
 }
 
 var _ engine.Backend = (*Backend)(nil)
@@ -60,20 +61,6 @@ var _ engine.Backend = (*Backend)(nil)
 func Open(o Options) (*Backend, error) {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: elasticsearch: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
-	}
-	if len(o.Nodes) == 0 {
-		return nil, bad("no node; give one like http://127.0.0.1:9200")
-	}
-	for _, n := range o.Nodes {
-		u, err := url.Parse(n)
-		switch {
-		case err != nil:
-			return nil, bad("a node that is no URL; use one like http://host:9200")
-		case u.User != nil:
-			return nil, bad("a node with a user or a password in its URL; give an API key")
-		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-			return nil, bad("node %q; use a URL like http://host:9200", n)
-		}
 	}
 	if why := badIndex(o.Index); why != "" {
 		return nil, bad("index %q %s", o.Index, why)
@@ -86,7 +73,11 @@ func Open(o Options) (*Backend, error) {
 	}
 	o.Shards, o.Copies, o.Candidates = cmp.Or(o.Shards, 1), cmp.Or(o.Copies, 1), cmp.Or(o.Candidates, 400)
 	o.Patience = cmp.Or(o.Patience, 20*time.Second)
-	return &Backend{o, newClient(o)}, nil
+	c, err := newClient(o)
+	if err != nil {
+		return nil, bad("%v", err)
+	}
+	return &Backend{o, c}, nil
 }
 
 // most is the most hits that the server gives at once, and candidates that its graph does.
@@ -105,51 +96,21 @@ func badIndex(name string) string {
 // Parse reads Options from a URL: elasticsearch://HOST:PORT[,HOST:PORT…]/INDEX, with
 // ?tls=true for https, and shards=, replicas=, copies=, candidates=. Errors: engine.ErrInvalid.
 func Parse(s string) (o Options, err error) {
-	bad := func(format string, args ...any) (Options, error) {
-		return Options{}, fmt.Errorf("%w: %s; use elasticsearch://HOST:PORT/INDEX", engine.ErrInvalid, fmt.Sprintf(format, args...))
-	}
-	rest, ok := strings.CutPrefix(s, "elasticsearch://")
-	if !ok {
-		return bad("backend %q", s)
-	}
-	rest, query, _ := strings.Cut(rest, "?")
-	hosts, index, _ := strings.Cut(rest, "/")
-	if strings.Contains(hosts, "@") {
-		return bad("a backend with a user or a password in its URL; give an API key by its variable")
-	}
-	values, err := url.ParseQuery(query)
+	u, err := nodes.Parse(s, "elasticsearch", "INDEX")
 	if err != nil {
-		return bad("backend %q: %v", s, err)
+		return o, fmt.Errorf("%w: %v", engine.ErrInvalid, err)
 	}
-	scheme := "http://"
-	for name, v := range values {
-		n, err := strconv.Atoi(v[0])
-		switch name {
-		case "tls":
-			if on, berr := strconv.ParseBool(v[0]); berr != nil {
-				return bad("tls=%s; write true or false", v[0])
-			} else if err = nil; on {
-				scheme = "https://"
-			}
-		case "shards":
-			o.Shards = n
-		case "replicas":
-			o.Replicas = n
-		case "copies":
-			o.Copies = n
-		case "candidates":
-			o.Candidates = n
-		default:
-			return bad("backend %q: %q is none of tls, shards, replicas, copies, candidates", s, name)
+	o.Nodes, o.Index = u.Nodes, u.Name
+	numbers := map[string]*int{"shards": &o.Shards, "replicas": &o.Replicas, "copies": &o.Copies, "candidates": &o.Candidates}
+	for name, v := range u.Values {
+		to, ok := numbers[name]
+		if !ok {
+			return o, fmt.Errorf("%w: backend %q: %q is none of tls, shards, replicas, copies, candidates", engine.ErrInvalid, s, name)
 		}
-		if err != nil {
-			return bad("%s=%s is no number", name, v[0])
+		if *to, err = strconv.Atoi(v); err != nil {
+			return o, fmt.Errorf("%w: %s=%s is no number", engine.ErrInvalid, name, v)
 		}
 	}
-	for h := range strings.SplitSeq(hosts, ",") {
-		o.Nodes = append(o.Nodes, scheme+h)
-	}
-	o.Index = index
 	return o, nil
 }
 
@@ -172,8 +133,8 @@ func (b *Backend) Info(ctx context.Context) (engine.BackendInfo, error) {
 			Meta *meta `json:"_meta"`
 		} `json:"mappings"`
 	}
-	if err := b.c.call(ctx, "GET", b.path("_mapping"), nil, &out); err != nil {
-		if status(err) == http.StatusNotFound {
+	if err := b.c.Call(ctx, "GET", b.path("_mapping"), nil, &out); err != nil {
+		if nodes.Status(err) == http.StatusNotFound {
 			err = fmt.Errorf("%s: %w", b.Name(), engine.ErrNoDatabase)
 		}
 		return engine.BackendInfo{}, err
@@ -213,9 +174,9 @@ func (b *Backend) Create(ctx context.Context, i engine.BackendInfo) error {
 			},
 		},
 	}
-	err := b.c.call(ctx, "PUT", b.path("")+"?wait_for_active_shards="+strconv.Itoa(b.o.Copies), body, nil)
-	var f *failure
-	if errors.As(err, &f) && f.kind == "resource_already_exists_exception" {
+	err := b.c.Call(ctx, "PUT", b.path("")+"?wait_for_active_shards="+strconv.Itoa(b.o.Copies), body, nil)
+	var f *nodes.Failure
+	if errors.As(err, &f) && f.Kind == "resource_already_exists_exception" {
 		return fmt.Errorf("%s: %w", b.Name(), engine.ErrExists)
 	}
 	return err
@@ -278,7 +239,7 @@ func (b *Backend) writes(ctx context.Context) (n uint64, err error) {
 			}
 		}
 	}
-	if err := b.c.call(ctx, "GET", b.path("_stats/docs?level=shards"), nil, &out); err != nil {
+	if err := b.c.Call(ctx, "GET", b.path("_stats/docs?level=shards"), nil, &out); err != nil {
 		return 0, err
 	}
 	for _, i := range out.Indices {
@@ -295,20 +256,20 @@ func (b *Backend) writes(ctx context.Context) (n uint64, err error) {
 
 // Close implements engine.Backend.
 func (b *Backend) Close() error {
-	b.c.http.CloseIdleConnections()
+	b.c.Close()
 	return nil
 }
 
 // search asks for a search that all shards answer; settings stand in the URL.
 func (b *Backend) search(ctx context.Context, body, out any, settings ...string) error {
 	query := strings.Join(append(settings, "allow_partial_search_results=false"), "&")
-	return b.c.call(ctx, "POST", b.path("_search?"+query), body, out)
+	return b.c.Call(ctx, "POST", b.path("_search?"+query), body, out)
 }
 
 // Drop removes the index with all that it holds; one that is not there is no error.
 func (b *Backend) Drop(ctx context.Context) error {
-	err := b.c.call(ctx, "DELETE", b.path(""), nil, nil)
-	if status(err) == http.StatusNotFound {
+	err := b.c.Call(ctx, "DELETE", b.path(""), nil, nil)
+	if nodes.Status(err) == http.StatusNotFound {
 		return nil
 	}
 	return err

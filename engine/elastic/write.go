@@ -11,10 +11,10 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/nodes"
 )
 
 // source is a passage as it lies in the index.
@@ -106,26 +106,19 @@ func (b *Backend) mget(ctx context.Context, keys []string, query string) ([]*sou
 		some := keys[:min(page, len(keys))]
 		keys = keys[len(some):]
 		var docs struct{ Docs []found }
-		deadline := time.Now().Add(b.o.Patience)
-		for {
-			if err := b.c.call(ctx, "POST", b.path("_mget?"+query), object{"ids": some}, &docs); err != nil {
-				return nil, err
+		err := b.c.Retry(ctx, func(int) (again bool, err error) {
+			if err := b.c.Call(ctx, "POST", b.path("_mget?"+query), object{"ids": some}, &docs); err != nil {
+				return false, err
 			}
-			var failed *found
-			for i := range docs.Docs {
-				if docs.Docs[i].Error != nil {
-					failed = &docs.Docs[i]
+			for _, d := range docs.Docs { // its shard may have no copy that answers
+				if d.Error != nil {
+					return true, fmt.Errorf("%s: %w: reading passage %s: %s: %s", b.Name(), ErrServer, d.ID, d.Error.Type, nodes.Printable(d.Error.Reason))
 				}
 			}
-			if failed == nil {
-				break
-			}
-			if time.Now().After(deadline) { // its shard has no copy that answers
-				return nil, fmt.Errorf("%s: %w: reading passage %s: %s: %s", b.Name(), ErrServer, failed.ID, failed.Error.Type, printable(failed.Error.Reason))
-			}
-			if err := pause(ctx, firstWait); err != nil {
-				return nil, err
-			}
+			return false, nil
+		})
+		if err != nil {
+			return nil, err
 		}
 		if len(docs.Docs) != len(some) {
 			return nil, fmt.Errorf("%s: %w: %d answers for %d ids", b.Name(), ErrServer, len(docs.Docs), len(some))
@@ -138,17 +131,6 @@ func (b *Backend) mget(ctx context.Context, keys []string, query string) ([]*sou
 		}
 	}
 	return out, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Fetch implements engine.Backend.
@@ -317,38 +299,37 @@ func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
 
 // refresh lets searches see what was written.
 func (b *Backend) refresh(ctx context.Context) error {
-	return b.c.call(ctx, "POST", b.path("_refresh"), nil, nil)
+	return b.c.Call(ctx, "POST", b.path("_refresh"), nil, nil)
 }
 
 // bulk does operations, those that the server is too busy for again, until patience ends.
 func (b *Backend) bulk(ctx context.Context, ops []operation) error {
-	deadline := time.Now().Add(b.o.Patience)
-	wait := firstWait
-	for len(ops) > 0 {
-		var body bytes.Buffer
-		n := 0
-		for ; n < len(ops) && body.Len() < mostBulk; n++ {
-			if err := ops[n].write(&body); err != nil {
-				return err
-			}
-		}
-		again, err := b.bulkOnce(ctx, ops[:n], body.Bytes())
-		if err != nil && len(again) == 0 {
-			return err
-		}
-		ops = append(again, ops[n:]...)
-		if len(again) == 0 {
-			continue
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%w; gave up after %s", err, b.o.Patience)
-		}
-		if err := pause(ctx, wait); err != nil {
-			return err
-		}
-		wait = min(2*wait, longestWait)
+	if len(ops) == 0 {
+		return ctx.Err()
 	}
-	return ctx.Err()
+	return b.c.Retry(ctx, func(int) (bool, error) {
+		var left []operation
+		var failed error
+		for len(ops) > 0 {
+			var body bytes.Buffer
+			n := 0
+			for ; n < len(ops) && body.Len() < mostBulk; n++ {
+				if err := ops[n].write(&body); err != nil {
+					return false, err
+				}
+			}
+			again, err := b.bulkOnce(ctx, ops[:n], body.Bytes())
+			if err != nil && len(again) == 0 {
+				return false, err
+			}
+			if err != nil {
+				failed = err
+			}
+			left, ops = append(left, again...), ops[n:]
+		}
+		ops = left
+		return true, failed
+	})
 }
 
 func (o operation) write(to *bytes.Buffer) error {
@@ -377,7 +358,7 @@ func (b *Backend) bulkOnce(ctx context.Context, ops []operation, body []byte) (a
 			Error  struct{ Type, Reason string }
 		}
 	}
-	if err := b.c.call(ctx, "POST", b.path("_bulk?wait_for_active_shards="+strconv.Itoa(b.o.Copies)), body, &out); err != nil {
+	if err := b.c.Call(ctx, "POST", b.path("_bulk?wait_for_active_shards="+strconv.Itoa(b.o.Copies)), body, &out); err != nil {
 		return nil, err
 	}
 	if len(out.Items) != len(ops) {
@@ -389,7 +370,7 @@ func (b *Backend) bulkOnce(ctx context.Context, ops []operation, body []byte) (a
 	for i, item := range out.Items {
 		o := ops[i]
 		r := item[o.what]
-		failed := &failure{r.Status, r.Error.Type, printable(r.Error.Reason), b.Name()}
+		failed := &nodes.Failure{Status: r.Status, Kind: r.Error.Type, Reason: nodes.Printable(r.Error.Reason), Where: b.Name(), Err: ErrServer}
 		switch {
 		case r.Status/100 == 2, o.what == "delete" && r.Status == http.StatusNotFound:
 		case r.Status == http.StatusTooManyRequests || r.Status >= 500:

@@ -278,25 +278,16 @@ func (b *Backend) ask(ctx context.Context, query string, out any) error {
 		Data   json.RawMessage
 		Errors []struct{ Message string }
 	}
-	deadline := time.Now().Add(b.o.Patience)
-	for wait := nodes.FirstWait; ; wait = min(2*wait, time.Second) {
+	err := b.c.Retry(ctx, func(int) (again bool, err error) {
 		answer.Errors = nil
-		if err := b.c.Call(ctx, "POST", "/v1/graphql", object{"query": query}, &answer); err != nil {
-			return err
+		if err := b.c.Call(ctx, "POST", "/v1/graphql", object{"query": query}, &answer); err != nil || len(answer.Errors) == 0 {
+			return false, err
 		}
-		if len(answer.Errors) == 0 {
-			break
-		}
-		failed := fmt.Errorf("%s: %w: %s", b.Name(), ErrServer, nodes.Printable(answer.Errors[0].Message))
-		if !passing(answer.Errors[0].Message) {
-			return failed
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%w; gave up after %s", failed, b.o.Patience)
-		}
-		if err := nodes.Pause(ctx, wait); err != nil {
-			return err
-		}
+		said := answer.Errors[0].Message
+		return passing(said), fmt.Errorf("%s: %w: %s", b.Name(), ErrServer, nodes.Printable(said))
+	})
+	if err != nil {
+		return err
 	}
 	if err := json.Unmarshal(answer.Data, out); err != nil {
 		return fmt.Errorf("%s: %w: the answer is not what it should be: %v", b.Name(), ErrServer, err)

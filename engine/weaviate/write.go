@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
@@ -312,32 +311,21 @@ func (b *Backend) send(ctx context.Context, objects any, n int) error {
 			Errors *struct{ Error []struct{ Message string } }
 		}
 	}
-	deadline := time.Now().Add(b.o.Patience)
-	for wait := nodes.FirstWait; ; wait = min(2*wait, time.Second) {
+	return b.c.Retry(ctx, func(int) (again bool, err error) {
 		var out []outcome
 		if err := b.c.Call(ctx, "POST", "/v1/batch/objects?consistency_level="+b.o.Consistency, object{"objects": objects}, &out); err != nil {
-			return err
+			return false, err
 		}
 		if len(out) != n {
-			return fmt.Errorf("%s: %w: %d answers for %d objects", b.Name(), ErrServer, len(out), n)
+			return false, fmt.Errorf("%s: %w: %d answers for %d objects", b.Name(), ErrServer, len(out), n)
 		}
-		var failed error
 		for _, o := range out {
 			if o.Result.Errors != nil && len(o.Result.Errors.Error) > 0 {
-				failed = fmt.Errorf("%s: %w: document %q: %s", b.Name(), ErrServer, o.Properties.Docid, nodes.Printable(o.Result.Errors.Error[0].Message))
-				break
+				return true, fmt.Errorf("%s: %w: document %q: %s", b.Name(), ErrServer, o.Properties.Docid, nodes.Printable(o.Result.Errors.Error[0].Message))
 			}
 		}
-		if failed == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%w; gave up after %s", failed, b.o.Patience)
-		}
-		if err := nodes.Pause(ctx, wait); err != nil {
-			return err
-		}
-	}
+		return false, nil
+	})
 }
 
 // remove deletes passages, whether they are there or not.
@@ -348,8 +336,7 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 		for i, id := range some {
 			keys[i] = uuidOf(id)
 		}
-		deadline := time.Now().Add(b.o.Patience)
-		for wait := nodes.FirstWait; ; wait = min(2*wait, time.Second) {
+		err := b.c.Retry(ctx, func(int) (again bool, err error) {
 			var out struct {
 				Results struct {
 					Failed  int
@@ -358,15 +345,11 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 					}
 				}
 			}
-			err := b.c.Call(ctx, http.MethodDelete, "/v1/batch/objects?consistency_level="+b.o.Consistency, object{
+			if err := b.c.Call(ctx, http.MethodDelete, "/v1/batch/objects?consistency_level="+b.o.Consistency, object{
 				"match":  object{"class": b.o.Class, "where": object{"path": []string{"id"}, "operator": "ContainsAny", "valueTextArray": keys}},
 				"output": "verbose",
-			}, &out)
-			if err != nil {
-				return err
-			}
-			if out.Results.Failed == 0 {
-				break
+			}, &out); err != nil || out.Results.Failed == 0 {
+				return false, err
 			}
 			reason := "no reason given"
 			for _, o := range out.Results.Objects {
@@ -374,13 +357,10 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 					reason = o.Errors.Error[0].Message
 				}
 			}
-			failed := fmt.Errorf("%s: %w: %d passages could not be deleted: %s", b.Name(), ErrServer, out.Results.Failed, nodes.Printable(reason))
-			if time.Now().After(deadline) {
-				return fmt.Errorf("%w; gave up after %s", failed, b.o.Patience)
-			}
-			if err := nodes.Pause(ctx, wait); err != nil {
-				return err
-			}
+			return true, fmt.Errorf("%s: %w: %d passages could not be deleted: %s", b.Name(), ErrServer, out.Results.Failed, nodes.Printable(reason))
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return ctx.Err()

@@ -27,6 +27,9 @@ type Options struct {
 	Err           error         // is wrapped by every failure of a server, or of the way to it
 	// Refusal reads the body of an answer that is an error; "" for what it does not tell.
 	Refusal func(body []byte) (kind, reason string)
+	// Passes says of an answer that is an error whether another try may succeed, beside
+	// those of status 429, 502, 503 and 504; nil means no other.
+	Passes func(f *Failure) bool
 }
 
 // Client calls one node after the other until one answers. It is safe for concurrent use.
@@ -76,16 +79,16 @@ type Failure struct {
 	Kind   string // what the server calls it, or the name of the status
 	Reason string
 	Where  string
-	err    error
+	Err    error // Options.Err
 }
 
 // Error implements error.
 func (f *Failure) Error() string {
-	return fmt.Sprintf("%s: %v: status %d: %s: %s", f.Where, f.err, f.Status, f.Kind, f.Reason)
+	return fmt.Sprintf("%s: %v: status %d: %s: %s", f.Where, f.Err, f.Status, f.Kind, f.Reason)
 }
 
 // Unwrap returns Options.Err.
-func (f *Failure) Unwrap() error { return f.err }
+func (f *Failure) Unwrap() error { return f.Err }
 
 // Status is that of an error of a server, 0 for another error.
 func Status(err error) int {
@@ -101,8 +104,7 @@ const (
 	largestAnswer = 1 << 30
 	oneCall       = time.Minute // that a node has to answer
 	longestWait   = 2 * time.Second
-	// FirstWait is what is waited before a first try again.
-	FirstWait = 50 * time.Millisecond
+	firstWait     = 50 * time.Millisecond
 )
 
 // Call sends in as JSON, bytes as lines of JSON, and decodes the answer into out, nil for an
@@ -122,41 +124,41 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 		}
 	}
 	first := c.next.Add(1)
-	began, wait := time.Now(), FirstWait
-	for try := uint32(0); ; try++ {
-		node := c.o.Nodes[int((first+try)%uint32(len(c.o.Nodes)))]
-		again, err := c.once(ctx, method, strings.TrimSuffix(node, "/")+path, kind, body, out)
-		if err == nil {
-			return nil
+	return c.Retry(ctx, func(try int) (again bool, err error) {
+		for i := range c.o.Nodes { // another node may answer at once
+			node := c.o.Nodes[(int(first%uint32(len(c.o.Nodes)))+try+i)%len(c.o.Nodes)]
+			if again, err = c.once(ctx, method, strings.TrimSuffix(node, "/")+path, kind, body, out); !again || ctx.Err() != nil {
+				break
+			}
 		}
-		if end := ctx.Err(); end != nil {
-			return end
-		}
-		if !again {
-			return err
-		}
-		if time.Since(began) > c.o.Patience {
-			return fmt.Errorf("%w; gave up after %d tries in %s", err, try+1, time.Since(began).Round(time.Second))
-		}
-		if int(try+1)%len(c.o.Nodes) != 0 {
-			continue // another node may answer at once
-		}
-		if err := Pause(ctx, wait/2+rand.N(wait)); err != nil {
-			return err
-		}
-		wait = min(2*wait, longestWait)
-	}
+		return again, err
+	})
 }
 
-// Pause waits for d, or until ctx ends, whose error it then returns.
-func Pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// Retry calls do, with the number of the try from 0, until it succeeds, says that no other
+// try can, or patience ends. It waits in between. An end of ctx is its error.
+func (c *Client) Retry(ctx context.Context, do func(try int) (again bool, err error)) error {
+	began, wait := time.Now(), firstWait
+	for try := 0; ; try++ {
+		again, err := do(try)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !again:
+			return err
+		case time.Since(began) > c.o.Patience:
+			return fmt.Errorf("%w; gave up after %d tries in %s", err, try+1, time.Since(began).Round(time.Second))
+		}
+		t := time.NewTimer(wait/2 + rand.N(wait))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+		wait = min(2*wait, longestWait)
 	}
 }
 
@@ -194,7 +196,7 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 	case len(data) > largestAnswer:
 		return false, failed(fmt.Errorf("an answer of more than %d bytes", largestAnswer))
 	case res.StatusCode/100 != 2:
-		f := &Failure{Status: res.StatusCode, Kind: http.StatusText(res.StatusCode), Where: where, err: c.o.Err}
+		f := &Failure{Status: res.StatusCode, Kind: http.StatusText(res.StatusCode), Where: where, Err: c.o.Err}
 		if kind, reason := c.o.Refusal(data); kind != "" || reason != "" {
 			f.Reason = Printable(reason)
 			if kind != "" {
@@ -204,7 +206,7 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 		if f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden {
 			f.Reason += "; give an API key that may do this"
 		}
-		return f.Status == 429 || f.Status == 502 || f.Status == 503 || f.Status == 504, f
+		return f.Status == 429 || f.Status == 502 || f.Status == 503 || f.Status == 504 || c.o.Passes != nil && c.o.Passes(f), f
 	}
 	if out == nil {
 		return false, nil
