@@ -93,11 +93,15 @@ func startCluster(program, dir string, n int) (nodes []*node, err error) {
 			"LOG_LEVEL=warning", "GOMAXPROCS=2", "GOMEMLIMIT=600MiB", "DISK_USE_READONLY_PERCENTAGE=100", "DISK_USE_WARNING_PERCENTAGE=100",
 			"REPLICATION_MINIMUM_FACTOR=1", "ASYNC_REPLICATION_FREQUENCY=3s", "ASYNC_REPLICATION_ALIVE_NODES_CHECKING_FREQUENCY=1s", "ASYNC_REPLICATION_PROPAGATION_DELAY=1s", "PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS=1",
 		)
+		join := func(other int) string { return fmt.Sprint("CLUSTER_JOIN=127.0.0.1:", port(other, 0)) }
 		if i > 0 {
-			w.env = append(w.env, fmt.Sprint("CLUSTER_JOIN=127.0.0.1:", port(0, 0)))
+			w.env = append(w.env, join(0))
 		}
 		if err := w.start(); err != nil {
 			return nil, err
+		}
+		if i == 0 && n > 1 { // the first has nobody to join, but when it comes back
+			w.env = append(w.env, join(1))
 		}
 		nodes = append(nodes, w)
 		// A node that finds nobody to join does not try again.

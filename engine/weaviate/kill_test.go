@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,20 +12,15 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/weaviate"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // TestNodeKilled: three nodes, three shards of two copies each. One node is killed during
 // searches and writes, and comes back. Answers go on, and no document whose write was
-// acknowledged is lost. LEXSEM_WEAVIATE_KILLS says how often (1).
+// acknowledged is lost.
 func TestNodeKilled(t *testing.T) {
 	p := program(t)
-	kills := 1
-	if s := os.Getenv("LEXSEM_WEAVIATE_KILLS"); s != "" {
-		var err error
-		if kills, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kills := trial.Rounds(t, 1, 10)
 	servers, err := startCluster(p, t.TempDir(), 3)
 	if err != nil {
 		t.Fatal(err)

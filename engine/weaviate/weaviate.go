@@ -272,6 +272,16 @@ func (b *Backend) Close() error {
 	return nil
 }
 
+// Drop removes the class with all that it holds; one that is not there is no error.
+func (b *Backend) Drop(ctx context.Context) error {
+	for _, class := range []string{b.o.Class, b.writesClass()} {
+		if err := b.c.Call(ctx, "DELETE", "/v1/schema/"+class, nil, nil); err != nil && nodes.Status(err) != http.StatusNotFound {
+			return err
+		}
+	}
+	return nil
+}
+
 // ask asks a GraphQL query, and decodes its data into out.
 func (b *Backend) ask(ctx context.Context, query string, out any) error {
 	var answer struct {
@@ -297,7 +307,7 @@ func (b *Backend) ask(ctx context.Context, query string, out any) error {
 
 // passing says whether an error is of a node that is away: another one may have what it had.
 func passing(message string) bool {
-	return slices.ContainsFunc([]string{"connection refused", "connection reset", "EOF", "i/o timeout", "no route", "deadline exceeded", "not ready", "unavailable", "resolve", "replica"},
+	return slices.ContainsFunc([]string{"connection refused", "connection reset", "EOF", "i/o timeout", "no route", "deadline exceeded", "not ready", "unavailable", "resolve", "replica", "local index"},
 		func(s string) bool { return strings.Contains(message, s) })
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +62,7 @@ func declareBench(f *flags) *benchOptions {
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
 		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
 		second:     declareRerank(f),
-		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT; an index is made there and removed"),
+		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT or weaviate://HOST:PORT; an index is made there and removed"),
 		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
 	}
 }
@@ -154,7 +153,10 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 		opt.Reranker, opt.RerankDepth = second, *o.second.depth
 	}
 	if *o.over != "" {
-		where := strings.TrimSuffix(*o.over, "/") + "/lexsem-bench-" + strings.ToLower(rand.Text())
+		where, err := scratch(*o.over)
+		if err != nil {
+			return err
+		}
 		if _, err := a.openBackend(where); err != nil {
 			return err
 		}

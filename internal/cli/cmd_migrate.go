@@ -25,12 +25,12 @@ DIR.migrating, which is removed at the end. Token states and fitted bridges stay
 file that "lexsem serve --db URL --bridge FILE" modulates queries with; "lexsem bridge" makes it anew.`,
 	examples: []string{
 		"lexsem migrate --db notes.db --to 'elasticsearch://10.0.0.1:9200,10.0.0.2:9200/notes?shards=3&replicas=1' --bridge notes.bridge",
-		"lexsem migrate --db again.db --from elasticsearch://10.0.0.1:9200/notes",
+		"lexsem migrate --db again.db --from weaviate://10.0.0.1:8080/Notes",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := migrateOptions{
-			to:     f.str("to", "", "`URL`engine to fill: elasticsearch://HOST:PORT/INDEX; key in "+keyVariable),
+			to:     f.str("to", "", "`URL`engine to fill: "+backendShapes()+"; its key in "+backendKeys()),
 			from:   f.str("from", "", "`URL`engine to copy from"),
 			bridge: f.outFile("bridge", "", "`FILE`make a bridge of what was copied, with --to"),
 			json:   f.bool("json", "print the result as JSON"),
@@ -59,7 +59,7 @@ type migrateSummary struct {
 
 func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err error) {
 	if len(args) > 0 || (*o.to == "") == (*o.from == "") {
-		return hinted(usagef("migrate takes --to URL or --from URL"), "lexsem migrate --db DIR --to elasticsearch://HOST:PORT/INDEX")
+		return hinted(usagef("migrate takes --to URL or --from URL"), "lexsem migrate --db DIR --to URL, one of "+backendShapes())
 	}
 	if *o.bridge != "" && *o.to == "" {
 		return usagef("--bridge goes with --to")
@@ -152,7 +152,7 @@ themselves. No model is needed. Searches tell how many passages were written sin
 		parts := f.int("parts", 0, "`N`parts that are read beside each other; default 1")
 		return func(ctx context.Context, a *app, args []string) (err error) {
 			if len(args) != 1 || !elsewhere(a.db) {
-				return hinted(usagef("bridge takes a file, and --db URL"), "lexsem bridge --db elasticsearch://HOST:PORT/INDEX FILE")
+				return hinted(usagef("bridge takes a file, and --db URL"), "lexsem bridge --db URL FILE, the URL one of "+backendShapes())
 			}
 			b, err := a.openBackend(a.db)
 			if err != nil {
