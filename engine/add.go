@@ -9,8 +9,6 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/state"
-	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -85,6 +83,7 @@ type record struct {
 	store.Document
 	breaks []int  // Document.Breaks
 	whole  bool   // its rows have all that they are to have
+	stored bool   // its id was, when this was looked up
 	same   uint64 // the stored version that it equals; 0 for none
 }
 
@@ -283,109 +282,4 @@ func (e *Engine) cut(r *record) {
 func setTokens(r *store.Document, row int, t encoder.Tokens) {
 	r.Rows[row].Tokens = t.Lexical(nil)
 	r.Truncated += int32(t.Truncated)
-}
-
-// stage writes the records as one commit.
-func (e *Engine) stage(ctx context.Context, records []record, replace bool) (AddResult, error) {
-	var own *terms.Addition
-	if e.terms != nil {
-		var err error
-		if own, err = e.terms.Add(ctx); err != nil {
-			return AddResult{}, fmt.Errorf("reading the vocabulary: %w", err)
-		}
-		defer own.End()
-	}
-	b, err := e.st.Begin(ctx)
-	if err != nil {
-		return AddResult{}, err
-	}
-	defer discard(b)
-	if err := e.storeBases(ctx, b, records); err != nil {
-		return AddResult{}, err
-	}
-	var res AddResult
-	changes := make([]state.Change, 0, len(records))
-	for i := range records {
-		if own != nil && i%numberWindow == 0 {
-			if err := e.number(ctx, own, records[i:min(i+numberWindow, len(records))]); err != nil {
-				return AddResult{}, err
-			}
-		}
-		r := &records[i]
-		if r.same != 0 { // and nobody has changed it meanwhile
-			now, err := b.Lookup(ctx, r.ID)
-			if err != nil {
-				return AddResult{}, &DocumentError{Position: i, ID: r.ID, Err: err}
-			}
-			if now == r.same {
-				res.Unchanged++
-				continue
-			}
-		}
-		c, err := b.Put(ctx, &r.Document)
-		if err == nil && !replace && c.Op != store.Insert {
-			err = fmt.Errorf("%w; use Upsert to replace it", ErrExists) // stored by another call meanwhile
-		}
-		if err != nil {
-			return AddResult{}, &DocumentError{Position: i, ID: r.ID, Err: err}
-		}
-		if c.Op == store.Insert {
-			res.Added++
-		} else {
-			res.Replaced++
-		}
-		if len(r.Rows) > 1 {
-			res.Chunked++
-			res.Chunks += len(r.Rows)
-		}
-		if r.Truncated > 0 {
-			res.Truncated++
-			res.TruncatedTokens += int(r.Truncated)
-		}
-		changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, &r.Document)})
-		if i%1000 == 999 {
-			e.report(ctx, Progress{Stage: "store", Done: i + 1, Total: len(records)})
-		}
-	}
-	if len(changes) == 0 {
-		res.Seq, err = b.Commit(ctx)
-		return res, err
-	}
-	if own != nil {
-		first, fresh := own.Fresh()
-		if err := b.AddTerms(ctx, first, fresh); err != nil {
-			return AddResult{}, err
-		}
-	}
-	if res.Seq, err = e.db.Commit(ctx, b, changes); err != nil {
-		return AddResult{}, err
-	}
-	if own != nil {
-		own.Keep()
-	}
-	return res, nil
-}
-
-// numberWindow is how many documents have their terms in memory at once.
-const numberWindow = 1024
-
-// number gives the rows of documents the numbers of their terms for tokens.
-func (e *Engine) number(ctx context.Context, own *terms.Addition, records []record) error {
-	distinct := make([][][]string, len(records))
-	if err := e.db.Parallel(ctx, len(records), func(i int) {
-		if records[i].whole {
-			return
-		}
-		for _, row := range records[i].Rows {
-			distinct[i] = append(distinct[i], e.terms.Distinct(state.ChunkText(&records[i].Document, row)))
-		}
-	}); err != nil {
-		return err
-	}
-	for i, r := range records {
-		for j, terms := range distinct[i] {
-			r.Rows[j].Tokens = own.Numbers(terms)
-		}
-	}
-	return nil
 }

@@ -52,7 +52,7 @@ func (e *Engine) reuseAll(ctx context.Context, records []record) (seq uint64, er
 // what the record is the same as. Cost: two point reads, and two more where the texts are equal.
 func (e *Engine) reuse(view *store.View, r *record, b brought) error {
 	ord, ok, err := view.Lookup(r.ID)
-	if err != nil || !ok {
+	if r.stored = ok; err != nil || !ok {
 		return err
 	}
 	d, err := view.Text(ord)

@@ -51,7 +51,7 @@ func (e *LostError) Unwrap() []error {
 }
 
 const (
-	answerWithin  = 2 * time.Second // for the greeting of the holder
+	answerWithin  = 5 * time.Second // for the greeting of the holder
 	outcomeWithin = 5 * time.Second // for the outcome of a write that was cancelled
 )
 
@@ -78,7 +78,7 @@ var _ engine.Database = (*Client)(nil)
 
 // Open finds the process that shares the database in dir. ErrNoHolder where there is none,
 // *ProtocolError where it is of another version of the program; another error where it does not
-// answer within 2 s, is of another user, or cannot be reached. Cost: a connection.
+// answer within 5 s, is of another user, or cannot be reached. Cost: a connection.
 func Open(ctx context.Context, dir string) (*Client, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestSilentHolder: one that takes connections and says nothing is waited for 2 s, and no
+// TestSilentHolder: one that takes connections and says nothing is waited for 5 s, and no
 // longer than the context.
 func TestSilentHolder(t *testing.T) {
 	dir := t.TempDir()

@@ -1,7 +1,6 @@
 package inverted
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -22,7 +21,8 @@ type Folds struct {
 	elements []element // a hash table with open addressing; a power of two of them
 	used     int
 	lists    [][]uint32 // the sets that have an element, of those in several
-	rare     []*element // scratch
+	rare     []*element // scratch, as is the next
+	order    []uint64   // places in rare below the numbers of sets that have these
 	tally    []tally    // of each set
 	turn     uint32     // number of the search, of tally
 	found    []uint64   // a bit for each set that has one of the rarest elements
@@ -74,9 +74,10 @@ func (f *Folds) Find(set []uint64) (i int, ok bool) {
 	// Rounding must not ask for more elements in common than there need be.
 	need := max(1, int(math.Ceil(f.near*float64(len(set))-1e-6)))
 	look := len(set) - need + 1
-	f.rare = f.rare[:0]
+	f.rare, f.order = f.rare[:0], f.order[:0]
 	for _, x := range set {
 		if e := f.at(x); e.first > 0 {
+			f.order = append(f.order, uint64(f.count(e))<<32|uint64(len(f.rare)))
 			f.rare = append(f.rare, e)
 		}
 	}
@@ -84,10 +85,11 @@ func (f *Folds) Find(set []uint64) (i int, ok bool) {
 	if look <= 0 {
 		return 0, false
 	}
-	slices.SortFunc(f.rare, func(a, b *element) int { return cmp.Compare(f.count(a), f.count(b)) })
+	slices.Sort(f.order)
 	f.turn++
 	clear(f.found)
-	for _, e := range f.rare[:look] {
+	for _, o := range f.order[:look] {
+		e := f.rare[uint32(o)]
 		if e.list == 0 {
 			f.meet(e.first - 1)
 			continue

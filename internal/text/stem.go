@@ -13,7 +13,7 @@ import (
 type stemmer struct {
 	stem  func(*snowballstem.Env) bool
 	seed  maphash.Seed
-	slots [1 << 13]atomic.Pointer[stemmed]
+	slots [1 << 15]atomic.Pointer[stemmed]
 }
 
 type stemmed struct{ word, stem string }

@@ -2,8 +2,8 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -23,14 +23,77 @@ const step = 64
 // and once the record is written nothing can fail any more. The caller discards
 // the batch after an error. Damage of derived state is an ErrCorrupt, and made good
 // in the background.
-func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (_ uint64, err error) {
+func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (uint64, error) {
+	return d.commit(ctx, b, len(changes), func(ctx context.Context) (*State, diff, error) {
+		df, err := d.diffOf(ctx, changes)
+		if err != nil {
+			return nil, df, err
+		}
+		return d.prepare(ctx, fed(df), len(df.added))
+	})
+}
+
+// CommitNew is Commit of n new chunks of documents that are all new. stage puts these into
+// the batch and hands each change to give, whose error ends it. Where no one searches, what
+// was handed over is prepared while stage goes on.
+func (d *DB) CommitNew(ctx context.Context, b *store.Batch, n int, stage func(give func(Change) error) error) (uint64, error) {
+	if d.workers() == 1 {
+		var changes []Change
+		if err := stage(func(c Change) error { changes = append(changes, c); return nil }); err != nil {
+			return 0, err
+		}
+		return d.Commit(ctx, b, changes)
+	}
+	return d.commit(ctx, b, n, func(ctx context.Context) (next *State, df diff, err error) {
+		var in feed
+		prepared := make(chan struct{})
+		go func() {
+			defer close(prepared)
+			err = guarded(func() (err error) {
+				next, df, err = d.prepare(ctx, &in, n)
+				return err
+			})
+		}()
+		defer func() {
+			in.end(errLeft) // where a panic has left stage
+			<-prepared
+		}()
+		staged := stage(func(c Change) error {
+			select {
+			case <-prepared: // before the end: it has failed
+				return errLeft
+			default:
+				in.add(c.New, c.Now)
+				return nil
+			}
+		})
+		in.end(staged)
+		<-prepared
+		if staged != nil && !errors.Is(staged, errLeft) {
+			err = staged
+		}
+		return next, df, err
+	})
+}
+
+// errLeft: the other side of a commit has ended.
+var errLeft = errors.New("left")
+
+// commit makes a batch durable, with so many changes, behind what prepare has made ready.
+func (d *DB) commit(ctx context.Context, b *store.Batch, changes int, prepare func(context.Context) (*State, diff, error)) (_ uint64, err error) {
 	if err := d.turn.lock(ctx); err != nil {
 		return 0, err
 	}
 	defer d.turn.unlock()
 	defer d.Repair(&err)
 	defer snapshot.Guard(&err)() // undoSome reads what may lie in a file
-	next, df, err := d.prepare(ctx, changes)
+	for len(d.undone) > 0 {      // whose ids may be among those that are given now
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		d.undoSome()
+	}
+	next, df, err := prepare(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -47,7 +110,7 @@ func (d *DB) Commit(ctx context.Context, b *store.Batch, changes []Change) (_ ui
 		d.refused.Store(false)
 	}
 	next.Seq, next.View, next.views = seq, view, share(view)
-	d.pending += len(changes)
+	d.pending += changes
 	for _, b := range d.backlogs {
 		b.add(df)
 	}
@@ -103,25 +166,16 @@ func (d *DB) diffOf(ctx context.Context, changes []Change) (diff, error) {
 	return df, nil
 }
 
-// prepare makes the state behind changes, without its view and number. The
-// caller holds turn. After an error the vector index has no more than vectors to undo.
-func (d *DB) prepare(ctx context.Context, changes []Change) (*State, diff, error) {
-	for len(d.undone) > 0 { // whose ids may be among those that are given now
-		if ctx.Err() != nil {
-			return nil, diff{}, ctx.Err()
-		}
-		d.undoSome()
+// prepare makes the state behind what comes, n chunks in all, without its view and number.
+// The caller holds turn. After an error the vector index has no more than vectors to undo.
+func (d *DB) prepare(ctx context.Context, in *feed, n int) (*State, diff, error) {
+	if err := d.foresee(d.now, n); err != nil {
+		return nil, diff{}, err
 	}
-	df, err := d.diffOf(ctx, changes)
-	if err != nil {
-		return nil, df, err
-	}
-	if err := d.foresee(d.now, len(df.added)); err != nil {
-		return nil, df, err
-	}
-	next, err := d.apply(ctx, d.now, df, everything|bridges)
+	next, err := d.apply(ctx, d.now, in, everything|bridges)
+	df := in.diff()
 	if err == nil {
-		err = d.room(next, len(df.added))
+		err = d.room(next, n)
 	}
 	if err != nil {
 		d.undo(df)
@@ -148,10 +202,51 @@ const (
 
 func (p parts) has(q parts) bool { return p&q != 0 }
 
-// apply brings parts of cur, all at its commit, to the one behind df. Vectors are
+// apply brings parts of cur, all at its commit, to the one behind what comes. Vectors are
 // added to the index; what is gone stays in it.
-func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, error) {
+func (d *DB) apply(ctx context.Context, cur *State, in *feed, p parts) (*State, error) {
 	next := *cur
+	var g errgroup.Group
+	g.SetLimit(d.workers())
+	if p.has(vectors | sums) {
+		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
+			if p.has(vectors) {
+				if err = d.addVectors(ctx, cur.Vectors, in); err != nil {
+					return err
+				}
+			}
+			if p.has(sums) { // behind the vectors, which sums of rare tokens read
+				next.Sums, err = d.editSums(ctx, cur, in)
+			}
+			return err
+		})
+	}
+	if p.has(words) {
+		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
+			next.Words, err = d.editWords(ctx, cur, in)
+			return err
+		})
+	}
+	if p.has(metadata) {
+		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
+			next.Columns, err = d.editColumns(ctx, cur, in)
+			return err
+		})
+	}
+	if p.has(codes) {
+		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
+			next.Tokens, err = d.editTokens(ctx, cur, in)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	df := in.diff()
 	if p.has(live) {
 		e := cur.Live.Edit()
 		for _, ord := range df.dead {
@@ -162,46 +257,6 @@ func (d *DB) apply(ctx context.Context, cur *State, df diff, p parts) (*State, e
 			next.Limit = max(next.Limit, ord+1)
 		}
 		next.Live = e.Done()
-	}
-	var g errgroup.Group
-	g.SetLimit(d.workers())
-	if p.has(vectors | sums) {
-		g.Go(func() (err error) {
-			defer snapshot.Guard(&err)()
-			if p.has(vectors) {
-				if err = d.addVectors(ctx, cur.Vectors, df.added); err != nil {
-					return err
-				}
-			}
-			if p.has(sums) { // behind the vectors, which sums of rare tokens read
-				next.Sums, err = d.editSums(ctx, cur, df)
-			}
-			return err
-		})
-	}
-	if p.has(words) {
-		g.Go(func() (err error) {
-			defer snapshot.Guard(&err)()
-			next.Words, err = d.editWords(ctx, cur, df)
-			return err
-		})
-	}
-	if p.has(metadata) {
-		g.Go(func() (err error) {
-			defer snapshot.Guard(&err)()
-			next.Columns, err = d.editColumns(ctx, cur, df)
-			return err
-		})
-	}
-	if p.has(codes) {
-		g.Go(func() (err error) {
-			defer snapshot.Guard(&err)()
-			next.Tokens, err = d.editTokens(ctx, cur, df)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
 	}
 	if p.has(bridges) && cur.Local != nil {
 		for _, v := range df.added {
@@ -219,23 +274,10 @@ func idsOf(vs []Version) []uint64 {
 	return ids
 }
 
-// each calls f with pieces of vs.
-func each(ctx context.Context, vs []Version, f func([]Version) error) error {
-	for piece := range slices.Chunk(vs, step) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := f(piece); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *DB) addVectors(ctx context.Context, to *Vectors, vs []Version) error {
+func (d *DB) addVectors(ctx context.Context, to *Vectors, in *feed) error {
 	to.SetWorkers(d.workers())
 	var rows []float32
-	return each(ctx, vs, func(vs []Version) error {
+	return in.each(ctx, step, func(vs []Version) error {
 		rows = rows[:0]
 		for _, v := range vs {
 			rows = append(rows, v.Vector...)

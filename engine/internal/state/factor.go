@@ -5,10 +5,14 @@ import (
 	"time"
 )
 
-// factorShare says how much of the time factors may take while commits go on: after
-// one, as many times as long passes before the next begins. So ingestion, which would
-// have one after each commit, spends a ninth of a core on them at most.
-const factorShare = 8
+// factorShare and loadShare say how much of the time factors may take while commits go on:
+// after one, as many times as long passes before the next begins. So ingestion, which would
+// have one after each commit, spends a ninth of a core on them at most, and a bulk load
+// beside which no one searches a thirty-third.
+const (
+	factorShare = 8
+	loadShare   = 32
+)
 
 func (d *DB) factor(ctx context.Context, s *State) (bool, error) {
 	changes, _ := s.Sums.Staleness()
@@ -16,7 +20,11 @@ func (d *DB) factor(ctx context.Context, s *State) (bool, error) {
 		return false, nil
 	}
 	m := &d.maintainer
-	if !m.hurried() && d.committed.since() < rest && time.Since(m.factorEnd) < factorShare*m.factorTook {
+	share := time.Duration(factorShare)
+	if d.workers() > 1 && d.loading(s) {
+		share = loadShare
+	}
+	if !m.hurried() && d.committed.since() < rest && time.Since(m.factorEnd) < share*m.factorTook {
 		m.later = true
 		return false, nil
 	}

@@ -49,7 +49,7 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	}
 	graph := &Vectors{x.(index.Keeper), index.KindHNSWInt8}
 	follow := func(df diff) error {
-		if err := d.addVectors(ctx, graph, df.added); err != nil {
+		if err := d.addVectors(ctx, graph, fed(df)); err != nil {
 			return err
 		}
 		graph.Delete(idsOf(df.gone))

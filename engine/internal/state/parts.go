@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -16,13 +15,13 @@ import (
 
 // The immutable parts, each brought from one state to the next.
 
-func (d *DB) editWords(ctx context.Context, cur *State, df diff) (*inverted.Words, error) {
+func (d *DB) editWords(ctx context.Context, cur *State, in *feed) (*inverted.Words, error) {
 	e := cur.Words.Edit()
-	if err := each(ctx, df.gone, func(vs []Version) error { _, err := e.Remove(idsOf(vs)); return err }); err != nil {
+	if err := each(ctx, step, in.gone, func(vs []Version) error { _, err := e.Remove(idsOf(vs)); return err }); err != nil {
 		return nil, err
 	}
 	terms := make([][]text.Term, step)
-	err := each(ctx, df.added, func(vs []Version) error {
+	err := in.each(ctx, step, func(vs []Version) error {
 		if err := d.Parallel(ctx, len(vs), func(i int) { terms[i] = d.analyzer.Terms(terms[i][:0], vs[i].Text) }); err != nil {
 			return err
 		}
@@ -61,15 +60,15 @@ func (d *DB) Parallel(ctx context.Context, n int, f func(i int)) error {
 	return g.Wait()
 }
 
-func (d *DB) editColumns(ctx context.Context, cur *State, df diff) (*columns.Columns, error) {
+func (d *DB) editColumns(ctx context.Context, cur *State, in *feed) (*columns.Columns, error) {
 	e := cur.Columns.Edit()
-	for i, ord := range df.dead {
+	for i, ord := range in.dead {
 		if i%step == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		e.Remove(ord)
 	}
-	err := each(ctx, df.added, func(vs []Version) error {
+	err := in.each(ctx, step, func(vs []Version) error {
 		for _, v := range vs {
 			if chunk.Number(v.ID) > 0 { // metadata are the document's
 				continue
@@ -95,24 +94,25 @@ func (d *DB) noSums() (*ridge.Sums, error) {
 	return ridge.NewSums(d.o.Dim, d.o.Vocab, d.o.Lambda, d.vector)
 }
 
-func (d *DB) editSums(ctx context.Context, cur *State, df diff) (*ridge.Sums, error) {
+func (d *DB) editSums(ctx context.Context, cur *State, in *feed) (*ridge.Sums, error) {
 	if !d.o.Metric.Directions() {
 		return cur.Sums, nil
 	}
 	e := cur.Sums.Edit().Obey(ctx)
-	for _, part := range []struct {
-		vs  []Version
-		put func(ids []uint64, xs [][]float32, tokens [][]int32) error
-	}{{df.gone, e.RemoveAll}, {df.added, e.AddAll}} {
-		for vs := range slices.Chunk(part.vs, sumsBatch) {
+	with := func(put func(ids []uint64, xs [][]float32, tokens [][]int32) error) func([]Version) error {
+		return func(vs []Version) error {
 			xs, tokens := make([][]float32, len(vs)), make([][]int32, len(vs))
 			for i, v := range vs {
 				xs[i], tokens[i] = v.Vector, v.Tokens
 			}
-			if err := part.put(idsOf(vs), xs, tokens); err != nil {
-				return nil, err
-			}
+			return put(idsOf(vs), xs, tokens)
 		}
+	}
+	if err := each(ctx, sumsBatch, in.gone, with(e.RemoveAll)); err != nil {
+		return nil, err
+	}
+	if err := in.each(ctx, sumsBatch, with(e.AddAll)); err != nil {
+		return nil, err
 	}
 	return e.Done()
 }

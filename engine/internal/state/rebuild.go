@@ -65,7 +65,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 		if len(df.added) == 0 {
 			return nil
 		}
-		next, err := d.apply(ctx, cur, df, p)
+		next, err := d.apply(ctx, cur, fed(df), p)
 		if err != nil {
 			return err
 		}

@@ -94,5 +94,5 @@ func (d *DB) follow(ctx context.Context, s *State, df diff, p parts) (*State, er
 	if p.has(bridges) {
 		d.localBacklog.add(df)
 	}
-	return d.apply(ctx, s, df, p)
+	return d.apply(ctx, s, fed(df), p)
 }

@@ -28,18 +28,22 @@ func (d *DB) tokenTail() int64 {
 
 const mostTails = 4
 
-func (d *DB) editTokens(ctx context.Context, cur *State, df diff) (_ *tokens.Codes, err error) {
+func (d *DB) editTokens(ctx context.Context, cur *State, in *feed) (_ *tokens.Codes, err error) {
 	codes := cur.Tokens
 	if codes.Unsealed() >= mostTails*d.tokenTail() && !d.o.ReadOnly {
 		if codes, err = codes.Sealed(ctx, d.writeBlock(cur), nil); err != nil {
 			return nil, err
 		}
 	}
-	came := make([]tokens.Chunk, 0, len(df.added))
-	for _, v := range df.added {
+	added, err := in.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	came := make([]tokens.Chunk, 0, len(added))
+	for _, v := range added {
 		came = append(came, tokens.Chunk{ID: v.ID, Codes: v.Codes})
 	}
-	return codes.Next(came, idsOf(df.gone))
+	return codes.Next(came, idsOf(in.gone))
 }
 
 // sealTokens makes a block of what lies in memory, or one of blocks of which most is gone.
