@@ -37,6 +37,7 @@ func newClient(o Options) client {
 				TLSHandshakeTimeout: 10 * time.Second,
 				MaxIdleConnsPerHost: 64,
 				IdleConnTimeout:     90 * time.Second,
+				DisableCompression:  true, // which takes longer than the way between two machines of a cluster
 			},
 		}
 	}
@@ -172,7 +173,12 @@ func (c client) once(ctx context.Context, method, to, kind string, body []byte, 
 	if out == nil {
 		return false, nil
 	}
-	if err := json.Unmarshal(data, out); err != nil {
+	if c, ok := out.(*candidates); ok {
+		err = c.unmarshal(data)
+	} else {
+		err = json.Unmarshal(data, out)
+	}
+	if err != nil {
 		return false, failed(fmt.Errorf("the answer is not what it should be: %w", err))
 	}
 	return false, nil
