@@ -55,12 +55,12 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 	if err := filtered(knn, f); err != nil {
 		return nil, err
 	}
-	var out hits
+	var out candidates
 	if err := b.search(ctx, named(object{"size": k, "knn": knn}), &out); err != nil {
 		return nil, err
 	}
-	cs := make([]engine.Candidate, len(out.Hits.Hits))
-	for i, h := range out.Hits.Hits {
+	cs := make([]engine.Candidate, len(out.hits))
+	for i, h := range out.hits {
 		cs[i] = h.candidate()
 		cs[i].Cosine = cosine(h.Score)
 	}
@@ -88,12 +88,12 @@ func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k i
 	if err := filtered(words, f); err != nil {
 		return nil, err
 	}
-	var out hits
+	var out candidates
 	if err := b.search(ctx, named(object{"size": min(k, most), "query": object{"bool": words}}), &out, "search_type=dfs_query_then_fetch"); err != nil {
 		return nil, err
 	}
-	cs := make([]engine.Candidate, len(out.Hits.Hits))
-	for i, h := range out.Hits.Hits {
+	cs := make([]engine.Candidate, len(out.hits))
+	for i, h := range out.hits {
 		cs[i] = h.candidate()
 	}
 	return cs, nil

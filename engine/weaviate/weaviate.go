@@ -75,7 +75,9 @@ func Open(o Options) (*Backend, error) {
 	o.Patience = cmp.Or(o.Patience, 20*time.Second)
 	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Authorization: bearer(o.Key), Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
 		// A node that has just come back knows no class yet.
-		Passes: func(f *nodes.Failure) bool { return f.Status == 422 && strings.Contains(f.Reason, "no graphql provider") },
+		Passes: func(f *nodes.Failure) bool {
+			return f.Status == 422 && strings.Contains(f.Reason, "no graphql provider")
+		},
 	})
 	if err != nil {
 		return nil, bad("%v", err)
