@@ -313,7 +313,7 @@ func (b *Backend) ask(ctx context.Context, query string, out any) error {
 // passing says whether an error is of a node that is away, or that does not know the class
 // yet: another one may have what it had.
 func passing(message string) bool {
-	return slices.ContainsFunc([]string{"connection refused", "connection reset", "EOF", "i/o timeout", "no route", "deadline exceeded", "not ready", "unavailable", "resolve", "replica", "local index", "Cannot query field"},
+	return slices.ContainsFunc([]string{"connection refused", "connection reset", "EOF", "i/o timeout", "no route", "deadline exceeded", "not ready", "unavailable", "resolve", "replica", "local index", "non-existing index", "Cannot query field"},
 		func(s string) bool { return strings.Contains(message, s) })
 }
 
