@@ -384,3 +384,54 @@ func BenchmarkResize(b *testing.B) {
 		m.Resize(224, 224, Bicubic)
 	}
 }
+
+func TestView(t *testing.T) {
+	m := New(40, 20)
+	for i := range m.Pix {
+		m.Pix[i] = uint8(i * 7)
+	}
+	for _, v := range []View{{}, {Flip: true}, {X: 500, W: 500, H: 1000}, {Hide: 1 << 63}, {X: 999, Y: 999, W: 1, H: 1, Hide: 3, Flip: true}} {
+		back, err := ParseView(v.String())
+		if err != nil || back != v {
+			t.Errorf("%q is read as %+v, %v", v, back, err)
+		}
+		got := v.Apply(m)
+		if got.W < 1 || got.H < 1 || len(got.Pix) != 3*got.W*got.H {
+			t.Errorf("%q: %d×%d", v, got.W, got.H)
+		}
+		if one := v.Apply(New(1, 1)); one.W != 1 || one.H != 1 {
+			t.Errorf("%q of one pixel: %d×%d", v, one.W, one.H)
+		}
+	}
+	half := View{X: 500, W: 500, H: 1000}.Apply(m)
+	if half.W != 20 || half.H != 20 || half.Pix[0] != m.Pix[60] {
+		t.Errorf("the right half is %d×%d and begins with %d", half.W, half.H, half.Pix[0])
+	}
+	hidden := View{Hide: 1<<63 | 1}.Apply(m)
+	same := 0
+	for i := range m.Pix {
+		if hidden.Pix[i] == m.Pix[i] {
+			same++
+		}
+	}
+	if hidden.Pix[0] == m.Pix[0] || hidden.Pix[len(m.Pix)-1] == m.Pix[len(m.Pix)-1] || same < len(m.Pix)*30/32 || m.Pix[1] != 7 {
+		t.Errorf("two cells of 64 are left out, and %d of %d values are the same", same, len(m.Pix))
+	}
+	for _, s := range []string{"crop=1", "crop=1,2,3", "crop=0,0,1001,5", "crop=600,0,500,5", "crop=-1,0,5,5", "crop=0,0,0,5", "crop=0,0,5,0", "hide=", "hide=xyz", "turn", "hide=fffffffffffffffff"} {
+		if _, err := ParseView(s); !errors.Is(err, ErrImage) {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+func TestEncode(t *testing.T) {
+	m := Probe(2)
+	b, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(b)
+	if err != nil || back.W != m.W || back.H != m.H || !slices.Equal(back.Pix, m.Pix) {
+		t.Errorf("other pixels than were written: %v", err)
+	}
+}

@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"modulate/ridge":                        {"internal/vec", "internal/cow", "internal/snapshot"},
 	"modulate/internal/testcorpus":          {"internal/vec"},
 	"internal/snapshot/snapshottest":        {"internal/snapshot"},
-	"modulate/train":                        {"modulate", "modulate/ridge", "encoder", "internal/vec", "internal/text", "internal/atomicfile"},
+	"modulate/train":                        {"modulate", "modulate/ridge", "encoder", "encoder/picture", "encoder/visual", "internal/vec", "internal/text", "internal/atomicfile"},
 	"modulate":                              {"modulate/ridge", "encoder", "internal/vec", "internal/safetensors", "internal/atomicfile"},
 	"index":                                 {"internal/vec", "internal/text", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"index/indextest":                       {"index"},
@@ -95,6 +95,7 @@ var allowed = map[string][]string{
 	"encoder/provision/internal/clientconf": {"internal/regular"},
 	"encoder/provision/internal/web":        {"internal/regular"},
 	"encoder/picture":                       {"internal/regular"},
+	"encoder/visual":                        {"encoder", "encoder/picture", "internal/vec"},
 	"encoder/tokenizer":                     {"encoder", "encoder/internal/trie", "internal/regular"},
 	"encoder/internal/trie":                 {},
 }
