@@ -34,7 +34,9 @@ type ImageOptions struct {
 	// are cut from; nil means class.
 	Tasks []string
 	// Words is the number of visual words; 0 means visual.DefaultWords.
-	Words   int
+	Words int
+	// Labels lets fits draw other images of the class as queries, beside parts: of the corpus alone.
+	Labels  bool
 	Systems []string // nil means dense
 	Setting SettingOptions
 	Version string
@@ -96,6 +98,9 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 		}
 		enc = imagesIn(o.Data, words)
 		o.Setting.spell = words.Text
+		if o.Labels {
+			o.Setting.mates = matesOf(images, p.targets)
+		}
 	}
 	setting, err := NewSetting(ctx, newMemo(enc), p.targets, o.Setting)
 	if err != nil {
@@ -113,6 +118,20 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 	report = &Report{Data: filepath.Base(abs), Documents: p.targets.Len(), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
 		Seed: p.Seed, Version: o.Version, Fit: map[string]Fit{}}
 	return report, p.answer(ctx, setting, questions, report)
+}
+
+// matesOf tells the other images of the class of a target, those of the corpus.
+func matesOf(images []image, targets *Targets) func(int) []string {
+	class, of := map[string]string{}, map[string][]string{}
+	for _, i := range images {
+		if i.corpus {
+			class[i.file], of[i.class] = i.class, append(of[i.class], visual.Reference(i.file, picture.View{}))
+		}
+	}
+	return func(target int) []string {
+		self := targets.Texts[target]
+		return slices.DeleteFunc(slices.Clone(of[class[targets.ID(target)]]), func(s string) bool { return s == self })
+	}
 }
 
 // imagesIn is an encoder of references to the images of a folder.

@@ -67,6 +67,7 @@ type SettingOptions struct {
 	RerankDepth       int             // see Options
 
 	spell func(tokens []int32) string // the text of what has tokens alone, an image; nil for texts
+	mates func(target int) []string   // texts of the others with its label that fits may know; nil for none
 }
 
 // NewSetting encodes the targets and indexes their vectors. enc may be one of

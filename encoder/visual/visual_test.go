@@ -197,6 +197,13 @@ func TestText(t *testing.T) {
 			}
 		}
 	}
+	again := w.Tokenize(encoder.Query, s)
+	if !slices.Equal(again.IDs, k.IDs) || !slices.Equal(again.Offsets, k.Offsets) || len(again.Special) != len(k.IDs) {
+		t.Errorf("the text has the tokens %v", again)
+	}
+	if odd := w.Tokenize(encoder.Query, "v0001 holiday v00 v0063\nv0064  v0x01"); !slices.Equal(odd.IDs, []int32{1, 63}) || odd.Offsets[1].Start != 18 || w.Token(63) != "v0063" || w.Token(64) != "" {
+		t.Errorf("tokens %+v", odd)
+	}
 	if w.Text(nil) != "" {
 		t.Error("a text without words")
 	}

@@ -54,6 +54,46 @@ func (e *Words) Fingerprint() encoder.Fingerprint {
 	return f
 }
 
+// Tokenize returns the visual words of a Text, or of what is like one: those below VocabSize. What else
+// stands in it is left out.
+func (e *Words) Tokenize(_ encoder.Role, text string) (t encoder.Tokens) {
+	for at := 0; at < len(text); {
+		n := strings.IndexAny(text[at:], " \n")
+		if n < 0 {
+			n = len(text) - at
+		}
+		if id, ok := e.wordOf(text[at : at+n]); ok {
+			t.IDs, t.Special = append(t.IDs, id), append(t.Special, false)
+			t.Offsets = append(t.Offsets, encoder.Span{Start: int32(at), End: int32(at + n)})
+		}
+		at += n + 1
+	}
+	return t
+}
+
+// wordOf is the number of a word such as v0042.
+func (e *Words) wordOf(s string) (int32, bool) {
+	if len(s) != wordBytes-1 || s[0] != 'v' {
+		return 0, false
+	}
+	n := 0
+	for _, c := range []byte(s[1:]) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return int32(n), n < e.size
+}
+
+// Token is the word of an id, "" where there is none.
+func (e *Words) Token(id int32) string {
+	if id < 0 || int(id) >= e.size {
+		return ""
+	}
+	return fmt.Sprintf("v%04d", id)
+}
+
 // Encode implements encoder.Encoder. The offsets of tokens are those of Text. The states are asked
 // of the encoder always, as the words are made of them.
 func (e *Words) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {

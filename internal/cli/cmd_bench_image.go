@@ -15,7 +15,7 @@ var cmdBenchImage = command{
 Asks with each image for the others of its class (task class, nDCG@1 first), and with a part of each
 image for the image (part:N, N percent of its area). DIR holds labels.tsv or labels.csv (file, class, and
 query or corpus where they are split), CUB-200-2011 as it is distributed, or a folder for each class;
---withhold lets a share of each class ask alone. --model names the folder of a vision transformer (model.onnx,
+--withhold lets a share of each class ask alone, --labels lets fits know the classes of the others. --model names the folder of a vision transformer (model.onnx,
 config.json, preprocessor_config.json); with --vectors another encoder's vectors are taken, a row for each image.`,
 	examples: []string{
 		"lexsem bench image --model ./dinov2-base --data CUB_200_2011 --systems dense,rlr,slr,rlr+slr,hybrid",
@@ -28,6 +28,7 @@ config.json, preprocessor_config.json); with --vectors another encoder's vectors
 		vectors := f.str("vectors", "", "`FILE`vectors of the images, .fbin")
 		tasks := f.str("tasks", "class", "`LIST`tasks: class, part:N")
 		words := f.int("words", 0, "visual words of the codebook; 0 means 1,024")
+		labels := f.bool("labels", "let fits know the classes of the corpus")
 		withhold := f.float("withhold", 0, "share of each class that asks, and is not asked for")
 		return func(ctx context.Context, a *app, args []string) error {
 			dirs, err := p.folders(args)
@@ -47,7 +48,7 @@ config.json, preprocessor_config.json); with --vectors another encoder's vectors
 			meter := a.progress()
 			defer meter.done()
 			rep, err := bench.RunImages(ctx, enc, bench.ImageOptions{
-				Data: dirs[0], Vectors: *vectors, Tasks: list(*tasks), Words: *words, Withhold: *withhold,
+				Data: dirs[0], Vectors: *vectors, Tasks: list(*tasks), Words: *words, Withhold: *withhold, Labels: *labels,
 				Systems: list(*p.systems), Version: versions().Version, Setting: p.setting(meter.bench),
 			})
 			meter.done()

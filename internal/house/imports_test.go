@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"bench/peers":                           {"bench", "index", "internal/snapshot"},
 	"bench/plot":                            {},
 	"bench/stat":                            {},
-	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metadata", "engine/internal/metric", "engine/internal/progress", "engine/internal/search", "engine/internal/span", "engine/internal/state", "engine/internal/terms", "engine/internal/tokens", "modulate/train", "modulate", "index", "index/inverted", "index/late", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot"},
+	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metadata", "engine/internal/metric", "engine/internal/progress", "engine/internal/search", "engine/internal/span", "engine/internal/state", "engine/internal/terms", "engine/internal/tokens", "modulate/train", "modulate", "index", "index/inverted", "index/late", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot", "encoder/picture", "encoder/visual"},
 	"engine/collections":                    {"engine", "engine/internal/fault", "encoder", "store"},
 	"engine/files":                          {"engine", "engine/internal/metadata"},
 	"engine/folder":                         {"engine", "engine/files", "engine/filter", "internal/atomicfile", "internal/regular"},

@@ -111,7 +111,7 @@ func TestFitImagesRefused(t *testing.T) {
 // Parts lie in the image, leave something of it, and are as the sampler's documentation says.
 func TestImageSamplers(t *testing.T) {
 	p := &Passage{Text: "a#b#", media: encoder.MediaImages}
-	for _, s := range samplersOf(p.media) {
+	for _, s := range samplersOf(p.media, false) {
 		flipped := 0
 		for seed := range uint64(400) {
 			q := s.Draw(random(seed, "t", ""), p)

@@ -82,7 +82,13 @@ func (s *passages) count(words []text.Word) {
 }
 
 // passage is what samplers see of distinct text r.
-func (s *passages) passage(r int) *Passage { return s.passageOf(s.texts[r]) }
+func (s *passages) passage(r int) *Passage {
+	p := s.passageOf(s.texts[r])
+	if l, ok := s.corpus.(Labelled); ok {
+		p.Mates = l.Mates(s.reps[r])
+	}
+	return p
+}
 
 // passageOf is what samplers see of a text, or of a part of one.
 func (s *passages) passageOf(t string) *Passage {

@@ -16,6 +16,8 @@ type Sampler struct {
 	// Media is the modality whose passages it draws from, as a Fingerprint has it: "" for texts,
 	// encoder.MediaImages.
 	Media string
+	// Labels says that it draws from Passage.Mates: it is left out where a passage has none.
+	Labels bool
 	// Share is the weight of this sampler among those of its modality: it draws
 	// Share/ΣShare of the queries of a passage.
 	Share float64
@@ -37,16 +39,19 @@ type Passage struct {
 	Content []text.Word
 	IDF     []float64
 
+	// Mates are the texts of the other passages of the same label, where the corpus is Labelled.
+	Mates []string
+
 	held  map[string]struct{} // runs of CleanRun words of the reserved part
 	media string              // its modality
 }
 
 var samplers []Sampler
 
-// samplersOf are those of a modality.
-func samplersOf(media string) (of []Sampler) {
+// samplersOf are those of a modality, with those that need labels, or without.
+func samplersOf(media string, labels bool) (of []Sampler) {
 	for _, s := range samplers {
-		if s.Media == media {
+		if s.Media == media && (labels || !s.Labels) {
 			of = append(of, s)
 		}
 	}
@@ -73,7 +78,7 @@ func Samplers() []Sampler { return slices.Clone(samplers) }
 // their shares. Samplers that cannot offer anything new are passed over.
 func (p *Passage) draw(r *rand.Rand, n int) []string {
 	const tries = 4
-	samplers := samplersOf(p.media)
+	samplers := samplersOf(p.media, len(p.Mates) > 0)
 	var total float64
 	for _, s := range samplers {
 		total += s.Share

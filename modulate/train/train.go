@@ -40,6 +40,13 @@ type Corpus interface {
 	Vector(i int) []float32
 }
 
+// Labelled is a Corpus whose passages have labels.
+type Labelled interface {
+	// Mates are the texts of the other passages with the label of passage i, none where it has no label. The
+	// caller does not change them.
+	Mates(i int) []string
+}
+
 // Options shape Fit. The zero value is a good default.
 type Options struct {
 	// Stack is what to fit, with a multiplicative part or more; "" means
@@ -49,7 +56,7 @@ type Options struct {
 	// that Fit makes them where the stack needs them. They must stand still.
 	Sums *ridge.Sums
 	// RLR are the options of RLR in the stack; zero means its defaults, but an
-	// Alpha of 0.7: a fitted part holds queries in other words in place, so the
+	// Alpha of 0.7, 0.2 where it is Centred: a fitted part holds queries in other words in place, so the
 	// shift can be longer than that of RLR alone.
 	RLR modulate.RLROptions
 	// Seed makes the fit reproducible, whatever Workers is; 0 means 1.
@@ -184,7 +191,10 @@ func (o Options) defaults() (Options, error) {
 	if o.Replay == 0 {
 		o.Replay = 1
 	}
-	if o.RLR.Alpha == 0 {
+	switch {
+	case o.RLR.Alpha == 0 && o.RLR.Centred:
+		o.RLR.Alpha = 0.2
+	case o.RLR.Alpha == 0:
 		o.RLR.Alpha = 0.7
 	}
 	if o.Spread == 0 {
@@ -214,7 +224,7 @@ func (o Options) defaults() (Options, error) {
 	if !(o.Spread >= 1e-3) {
 		return o, fmt.Errorf("%w: a spread of %v; it is 0.001 or more, +Inf for no bound", ErrOptions, o.Spread)
 	}
-	if len(samplersOf(o.Media)) == 0 || o.Reserve && o.Media != "" {
+	if len(samplersOf(o.Media, false)) == 0 || o.Reserve && o.Media != "" {
 		return o, fmt.Errorf("%w: passages of the modality %q have no samplers, or no reserved parts; draw from texts, or from images without Reserve", ErrOptions, o.Media)
 	}
 	if !(o.Replay > 0 && o.Replay <= 1000) || o.Fresh < 0 {

@@ -1,6 +1,7 @@
 """Draws images in fine classes. A kind has a ground (two colours, waves of a direction and length)
-and three marks out of thirty-two; kinds of a family share the ground, and differ in marks alone. An image of a
-kind has the marks at other places, in other sizes and light, with another cut of the ground, and noise.
+and four marks out of forty; kinds of a family share the ground, and differ in marks alone. An image of a
+kind shows three of its marks and one of any, at other places, in another light, with another part of the ground,
+and noise.
 
     python draw.py DIR [--kinds 100] [--images 12] [--seed 1]      a folder a kind, of PNG files
 """
@@ -10,20 +11,14 @@ import os
 
 import numpy as np
 
-SIDE, MARKS, FAMILY = 32, 32, 10
+SIDE, MARKS, FAMILY, CELL = 32, 40, 10, 4
 
 
 def alphabet():
-    """Thirty-two marks of 5 by 5 cells, no two alike."""
+    """Marks of 8 by 8 pixels, each like to itself from left to right, as letters often are."""
     rng = np.random.default_rng(5)
-    seen, out = set(), []
-    while len(out) < MARKS:
-        half = rng.random((5, 3)) < 0.55
-        m = np.concatenate([half, half[:, 1::-1]], 1)  # like to itself from left to right, as letters often are
-        if 9 <= m.sum() <= 16 and m.tobytes() not in seen:
-            seen.add(m.tobytes())
-            out.append(m.astype(np.float32))
-    return np.stack(out)
+    half = rng.random((MARKS, 8, 4)) < 0.5
+    return np.concatenate([half, half[:, :, ::-1]], 2).astype(np.float32)
 
 
 MARK = alphabet()
@@ -36,7 +31,7 @@ def ground(rng):
 
 
 def kind(rng, g):
-    return dict(g, marks=rng.choice(MARKS, 3, replace=False))
+    return dict(g, marks=rng.choice(MARKS, 4, replace=False))
 
 
 def image(rng, k):
@@ -46,18 +41,16 @@ def image(rng, k):
     wave = 0.5 + 0.5 * np.sin((x * np.cos(angle) + y * np.sin(angle)) * 2 * np.pi / k["length"] + rng.uniform(0, 2 * np.pi))
     out = k["a"] * wave[..., None] + k["b"] * (1 - wave[..., None])
     taken = []
-    for m in k["marks"]:
-        size = rng.integers(8, 11)
-        for _ in range(50):
-            at = rng.integers(0, SIDE - size + 1, 2)
+    for m in [*rng.choice(k["marks"], 3, replace=False), rng.integers(MARKS)]:
+        while True:
+            at = CELL * rng.integers(0, SIDE // CELL - 1, 2)
             if all(abs(at - t).max() >= 8 for t in taken):
                 break
         taken.append(at)
-        cells = (np.arange(size) * 5) // size
-        shape = MARK[m][cells][:, cells][..., None]
-        light = 1.0 if out.mean() < 0.5 else 0.0
-        part = out[at[0] : at[0] + size, at[1] : at[1] + size]
-        part[:] = part * (1 - 0.85 * shape) + (light + rng.normal(0, 0.05)) * 0.85 * shape
+        shape = 0.85 * MARK[m][..., None]
+        light = float(out.mean() < 0.5)
+        part = out[at[0] : at[0] + 8, at[1] : at[1] + 8]
+        part[:] = part * (1 - shape) + (light + rng.normal(0, 0.05)) * shape
     out = (out - 0.5) * rng.uniform(0.8, 1.2) + 0.5 + rng.uniform(-0.08, 0.08) + rng.normal(0, 0.03, out.shape)
     return np.clip(out * 255, 0, 255).astype(np.uint8)
 
