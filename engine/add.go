@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
@@ -200,6 +201,9 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 			var one *encoder.TextError
 			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
 				at := rows[one.Text].document
+				if errors.Is(one.Err, picture.ErrImage) {
+					one.Err = fmt.Errorf("%w: %w", ErrInvalid, one.Err)
+				}
 				return &DocumentError{Position: at, ID: records[at].ID, Err: one.Err}
 			}
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // isVision says whether a model is a folder of a vision transformer.
@@ -36,4 +39,16 @@ func (a *app) openVision(ctx context.Context, dir string) (encoder.Encoder, erro
 		return nil, err
 	}
 	return onnx.OpenImages(ctx, dir, onnx.Options{Library: library})
+}
+
+// readImage reads the file of an image.
+func readImage(a *app, name string) ([]byte, error) {
+	if name != "-" {
+		return regular.ReadFile(name, engine.MaxImageBytes)
+	}
+	b, err := io.ReadAll(io.LimitReader(a.Stdin, engine.MaxImageBytes+1))
+	if err == nil && len(b) > engine.MaxImageBytes {
+		err = fmt.Errorf("standard input: %w: more than %d bytes", regular.ErrTooLarge, engine.MaxImageBytes)
+	}
+	return b, err
 }

@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metadata", "engine/internal/metric", "engine/internal/progress", "engine/internal/search", "engine/internal/span", "engine/internal/state", "engine/internal/terms", "engine/internal/tokens", "modulate/train", "modulate", "index", "index/inverted", "index/late", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot", "encoder/picture", "encoder/visual"},
 	"engine/collections":                    {"engine", "engine/internal/fault", "encoder", "store"},
 	"engine/files":                          {"engine", "engine/internal/metadata"},
-	"engine/folder":                         {"engine", "engine/files", "engine/filter", "internal/atomicfile", "internal/regular"},
+	"engine/folder":                         {"encoder", "engine", "engine/files", "engine/filter", "internal/atomicfile", "internal/regular"},
 	"engine/client":                         {"engine", "engine/internal/metadata", "engine/internal/progress", "encoder", "modulate", "store"},
 	"engine/adapters/internal/adapt":        {"engine", "engine/filter", "encoder"},
 	"engine/adapters/internal/adapttest":    {"engine", "encoder"},
