@@ -435,3 +435,19 @@ func TestEncode(t *testing.T) {
 		t.Errorf("other pixels than were written: %v", err)
 	}
 }
+
+func TestWeigh(t *testing.T) {
+	m := New(4, 4)
+	for i := range m.Pix {
+		m.Pix[i] = 200
+	}
+	got := m.Weigh(2, 2, []float64{4, 0, 2})
+	for at, want := range map[int]uint8{0: 200, 3 * 2: 50, 3 * 8: 125, 3 * 15: 50} {
+		if got.Pix[at] != want {
+			t.Errorf("value %d is %d, want %d", at, got.Pix[at], want)
+		}
+	}
+	if b := Beside(m, New(3, 6), 8).Bounds(); b.Dx() != 8+8+4 || b.Dy() != 8 {
+		t.Errorf("side by side %v", b)
+	}
+}
