@@ -30,8 +30,8 @@ type ImageOptions struct {
 	// Vectors is an .fbin file with a row for each image in the order of the data, for
 	// vision encoders that run elsewhere.
 	Vectors string
-	// Tasks are "class", images of the class of the query, and "part:N", the image that N percent of its area
-	// are cut from; nil means class.
+	// Tasks are "class", images of the class of the query, "part:N", the image that N percent of its area
+	// are cut from, and "patches:N", the image of which N percent of 64 cells are left; nil means class.
 	Tasks []string
 	// Words is the number of visual words; 0 means visual.DefaultWords.
 	Words int
@@ -194,10 +194,10 @@ func (p *plan) addImageTask(name string, images []image) error {
 	switch {
 	case name == "class":
 		p.tasks = append(p.tasks, classTask(images))
-	case kind == "part" && err == nil && percent >= 1 && percent <= 99:
-		p.tasks = append(p.tasks, p.partTask(percent))
+	case imageParts[kind] != nil && err == nil && percent >= 1 && percent <= 99:
+		p.tasks = append(p.tasks, p.partTask(kind, percent))
 	default:
-		return fmt.Errorf("%w: task %q; known are class and part:N, a part of N percent of the area, 1 to 99", ErrUnknownName, name)
+		return fmt.Errorf("%w: task %q; known are class, part:N, a part of N percent of the area, and patches:N, N percent of 64 cells where they are, 1 to 99", ErrUnknownName, name)
 	}
 	return nil
 }
@@ -236,14 +236,26 @@ func classTask(images []image) *Task {
 // partOf is what stands before the name of an image in the id of a query that is a part of it.
 const partOf = "part of "
 
-// partTask asks with a part of each image, of so many percent of its area and in its shape, for the
-// image.
-func (p *plan) partTask(percent int) *Task {
-	t := perTarget("image part", TaskInput{Corpus: &Corpus{}, Targets: p.targets, Seed: p.Seed}, func(r *rand.Rand, i int) string {
+// imageParts draw a part of an image, of so many percent of its area.
+var imageParts = map[string]func(r *rand.Rand, percent int) picture.View{
+	"part": func(r *rand.Rand, percent int) picture.View { // in the shape of the image; a model sees it larger
 		side := int(1000 * math.Sqrt(float64(percent)/100))
-		return visual.Part(p.targets.Texts[i], picture.View{X: r.IntN(1001 - side), Y: r.IntN(1001 - side), W: side, H: side})
+		return picture.View{X: r.IntN(1001 - side), Y: r.IntN(1001 - side), W: side, H: side}
+	},
+	"patches": func(r *rand.Rand, percent int) (v picture.View) { // cells, where they are
+		for _, cell := range r.Perm(64)[:64-(64*percent+50)/100] {
+			v.Hide |= 1 << cell
+		}
+		return v
+	},
+}
+
+// partTask asks with a part of each image for the image.
+func (p *plan) partTask(kind string, percent int) *Task {
+	t := perTarget("image "+kind, TaskInput{Corpus: &Corpus{}, Targets: p.targets, Seed: p.Seed}, func(r *rand.Rand, i int) string {
+		return visual.Part(p.targets.Texts[i], imageParts[kind](r, percent))
 	})
-	t.Name = fmt.Sprintf("part:%d", percent)
+	t.Name = fmt.Sprintf("%s:%d", kind, percent)
 	qrels := Qrels{}
 	for i := range t.Queries {
 		id := t.Queries[i].ID

@@ -59,18 +59,18 @@ func classFolder(class, i int) string { return fmt.Sprintf("kind %d/%02d.png", c
 func TestRunImages(t *testing.T) {
 	dir := drawClasses(t, 8, 6, classFolder)
 	rep, err := RunImages(t.Context(), encodertest.NewPixels(24), ImageOptions{
-		Data: dir, Words: 64, Withhold: 0.3, Tasks: []string{"class", "part:40"},
+		Data: dir, Words: 64, Withhold: 0.3, Tasks: []string{"class", "part:40", "patches:30"},
 		Systems: []string{"dense", "bm25", "rlr", "slr", "rlr+slr", "hybrid"}, Setting: SettingOptions{Seed: 3, QueriesPerPassage: 3},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rep.Documents != 8*4 || len(rep.Results) != 12 {
+	if rep.Documents != 8*4 || len(rep.Results) != 18 {
 		t.Fatalf("%d documents, %d results", rep.Documents, len(rep.Results))
 	}
 	for _, r := range rep.Results {
 		want, chance := 16, 1.0/8
-		if r.Task == "part:40" {
+		if r.Task != "class" {
 			want, chance = 32, 1.0/32
 		}
 		if r.System == "bm25" && r.Task == "part:40" {

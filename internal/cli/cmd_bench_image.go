@@ -13,7 +13,7 @@ var cmdBenchImage = command{
 	summary: "image → images of its class, and parts → their image",
 	about: `
 Asks with each image for the others of its class (task class, nDCG@1 first), and with a part of each
-image for the image (part:N, N percent of its area). DIR holds labels.tsv or labels.csv (file, class, and
+image for the image (part:N, N percent of its area; patches:N, N percent of 64 cells where they are). DIR holds labels.tsv or labels.csv (file, class, and
 query or corpus where they are split), CUB-200-2011 as it is distributed, or a folder for each class;
 --withhold lets a share of each class ask alone, --labels lets fits know the classes of the others. --model names the folder of a vision transformer (model.onnx,
 config.json, preprocessor_config.json); with --vectors another encoder's vectors are taken, a row for each image.`,
@@ -26,7 +26,7 @@ config.json, preprocessor_config.json); with --vectors another encoder's vectors
 		f.group("Flags")
 		p := declareProtocol(f, "dense")
 		vectors := f.str("vectors", "", "`FILE`vectors of the images, .fbin")
-		tasks := f.str("tasks", "class", "`LIST`tasks: class, part:N")
+		tasks := f.str("tasks", "class", "`LIST`tasks: class, part:N, patches:N")
 		words := f.int("words", 0, "visual words of the codebook; 0 means 1,024")
 		labels := f.bool("labels", "let fits know the classes of the corpus")
 		withhold := f.float("withhold", 0, "share of each class that asks, and is not asked for")
