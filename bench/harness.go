@@ -316,6 +316,9 @@ func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Quest
 		if out[i], err = setting.Questions(ctx, texts, need); err != nil {
 			return nil, err
 		}
+		for j := range out[i] {
+			out[i][j].ID = task.Queries[j].ID
+		}
 	}
 	return out, nil
 }

@@ -119,6 +119,9 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := newTimer()
+	if q, err = e.queryImage(ctx, q); err != nil {
+		return Explanation{}, err
+	}
 	r, err := e.begin(ctx, s, q, t)
 	if err != nil {
 		return Explanation{}, err
