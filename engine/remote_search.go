@@ -512,7 +512,7 @@ func (c *remoteCorpus) SearchMatches(ctx context.Context, _ []text.Term, k int, 
 	}
 	// Some more than k: engines keep lengths coarsely, so that their order is near that of
 	// the true scores, which are computed here.
-	named, err := c.b.Matching(ctx, terms, k+k/2+20, c.f)
+	named, err := c.b.Matching(ctx, terms, k+k/8+20, c.f)
 	if err != nil {
 		return nil, nil, err
 	}

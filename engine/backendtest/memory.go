@@ -25,8 +25,7 @@ type Memory struct {
 	docs    map[string][]engine.Passage
 	writes  uint64
 	Hook    func(ctx context.Context, call string) error // called before each call; nil for none
-	closed  bool
-	Created int // calls of Create that made something
+	Created int                                          // calls of Create that made something
 }
 
 var _ engine.Backend = (*Memory)(nil)
@@ -295,13 +294,8 @@ func (m *Memory) Delete(ctx context.Context, ids []string) (n int, err error) {
 	return n, nil
 }
 
-// Close implements engine.Backend.
-func (m *Memory) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed = true
-	return nil
-}
+// Close implements engine.Backend: it keeps everything.
+func (m *Memory) Close() error { return nil }
 
 // meets answers a filter by the facts of a passage.
 func meets(f engine.Filter, p engine.Passage) (bool, error) {

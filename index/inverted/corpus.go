@@ -85,7 +85,17 @@ type Scorer struct {
 	terms  []text.Term // of the query
 	q      query
 	number map[string]uint32 // 1 + index in q.terms, by spelled term
+	may    [256]uint64       // by first byte, a bit for each length of a term in number, modulo 64
 	pairs  *pairFinder
+}
+
+// find is 1 + the index of a term in q, 0 for another. Most words of a document are
+// told by their first byte and length.
+func (s *Scorer) find(term string) uint32 {
+	if s.may[term[0]]>>(len(term)&63)&1 == 0 {
+		return 0
+	}
+	return s.number[term]
 }
 
 // NewScorer makes a Scorer. It fails with ErrOptions.
@@ -99,9 +109,10 @@ func NewScorer(o Options, c Corpus, terms []text.Term) (*Scorer, error) {
 	for _, t := range distinct(terms) {
 		weight := float64(t.Weight) * s.IDF(t.Text) * (o.K1 + 1)
 		s.q.limit += weight
-		if c.Having[t.Text] > 0 {
+		if t.Text != "" && c.Having[t.Text] > 0 {
 			s.q.terms = append(s.q.terms, queryTerm{weight: weight})
 			s.number[t.Text] = uint32(len(s.q.terms))
+			s.may[t.Text[0]] |= 1 << (len(t.Text) & 63)
 		}
 	}
 	s.q.base = o.K1 * (1 - o.B)
@@ -137,7 +148,7 @@ func (s *Scorer) IDF(term string) float64 {
 func (s *Scorer) UB() float64 { return s.q.limit }
 
 // Match tells how the query matches a document by its terms as Spell writes them.
-// Cost: one walk over them, some 20 ns a term.
+// Cost: one walk over them.
 func (s *Scorer) Match(spelled string) Match {
 	length := s.count(spelled)
 	return s.q.matched(s.q.bm25(length), s.pairs.bonus())
@@ -151,7 +162,7 @@ func (s *Scorer) count(spelled string) (length uint32) {
 	last := uint32(0)
 	for word := range each(words) {
 		length++
-		n := s.number[word]
+		n := s.find(word)
 		if n > 0 {
 			s.q.counts[n-1]++
 		}
@@ -160,7 +171,7 @@ func (s *Scorer) count(spelled string) (length uint32) {
 	}
 	for term := range each(beside) {
 		length++
-		if n := s.number[term]; n > 0 {
+		if n := s.find(term); n > 0 {
 			s.q.counts[n-1]++
 		}
 	}

@@ -95,6 +95,16 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 		return usagef("--cases takes numbers from 0")
 	}
 	opt.RunsDir, opt.Cases = *o.runs, *o.cases
+	if *o.over != "" {
+		where, err := scratch(*o.over)
+		if err != nil {
+			return err
+		}
+		if _, err := a.openBackend(where); err != nil {
+			return err
+		}
+		opt.Over = func() (engine.Backend, error) { return a.openBackend(where) }
+	}
 	var rep *bench.Report
 	err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
 		rep, err = bench.Run(ctx, enc, opt)
@@ -151,16 +161,6 @@ func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, 
 		}
 		defer func() { err = errors.Join(err, closeSecond()) }()
 		opt.Reranker, opt.RerankDepth = second, *o.second.depth
-	}
-	if *o.over != "" {
-		where, err := scratch(*o.over)
-		if err != nil {
-			return err
-		}
-		if _, err := a.openBackend(where); err != nil {
-			return err
-		}
-		opt.Over = func() (engine.Backend, error) { return a.openBackend(where) }
 	}
 	err = a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
 		opt.Progress = progress
