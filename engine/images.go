@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/picture"
@@ -28,8 +29,10 @@ type images struct {
 
 	turn chan struct{} // holds a value while a codebook is fitted
 
-	mu    sync.Mutex
-	fresh bool // the codebook in use is not stored yet
+	waiting atomic.Bool // the codebook has come: images before it lack their words
+
+	mu    sync.Mutex // guards fresh
+	fresh bool       // the codebook in use is not stored yet
 }
 
 // startImages gives an encoder of images the words of the database, as many as it was made with.
@@ -194,6 +197,7 @@ func (e *Engine) codebookFor(ctx context.Context, next func() (encoder.Input, bo
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.fresh = true
+	x.waiting.Store(true)
 	return nil
 }
 
@@ -269,23 +273,14 @@ func (e *Engine) acceptCodebook(record []byte, stored bool) error {
 // wordWaiting gives their words to the images that came before there was a codebook, and fits that where
 // there are enough of them by now. What keeps it from that is no error of the call that stored the last of them.
 func (e *Engine) wordWaiting(ctx context.Context) {
-	if e.images == nil || !e.needsCodebook(e.st.Len()) && !e.images.waiting() {
+	if e.images == nil || !e.needsCodebook(e.st.Len()) && !e.images.waiting.Load() {
 		return
 	}
-	err := e.wordStored(ctx)
-	if err == nil {
-		err = e.readBases() // the codebook is stored
+	if err := e.wordStored(ctx); err != nil {
+		e.warn("images that were stored before there was a codebook have no visual words yet; the next call that stores some tries again", "error", err)
+		return
 	}
-	if err != nil {
-		e.warn("images that were stored before there was a codebook have no visual words yet", "error", err)
-	}
-}
-
-// waiting says that the codebook is not stored yet: images without words may be.
-func (x *images) waiting() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.fresh
+	e.images.waiting.Store(false)
 }
 
 // wordStored encodes the stored images without words again.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -314,4 +315,40 @@ func make24() []float32 {
 	v := make([]float32, 24)
 	v[0] = 1
 	return v
+}
+
+// stubborn is an encoder that gives no states of five images alone while it is told so.
+type stubborn struct {
+	encoder.Encoder
+	refuse atomic.Bool
+}
+
+func (s *stubborn) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	if s.refuse.Load() && len(in) == 5 && need == encoder.NeedHidden {
+		return nil, errors.New("not now")
+	}
+	return s.Encoder.Encode(ctx, role, in, need)
+}
+
+// Images that could not get their words behind one call get them behind the next, and neither call fails.
+func TestImagesWait(t *testing.T) {
+	enc := &stubborn{Encoder: encodertest.NewPixels(24)}
+	e, err := Open(t.Context(), t.TempDir(), enc, Options{VisualWords: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	docs := photos(t, 26)
+	enc.refuse.Store(true)
+	for _, c := range []struct{ from, to, without int }{{0, 5, 5}, {5, 25, 5}, {25, 26, 0}} {
+		if c.without == 0 {
+			enc.refuse.Store(false)
+		}
+		if _, err := e.Add(t.Context(), docs[c.from:c.to]); err != nil {
+			t.Fatal(err)
+		}
+		if _, without := e.worded(t); without != c.without {
+			t.Errorf("after image %d: %d without words, want %d", c.to, without, c.without)
+		}
+	}
 }
