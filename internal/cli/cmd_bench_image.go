@@ -20,7 +20,6 @@ config.json, preprocessor_config.json); with --vectors another encoder's vectors
 	examples: []string{
 		"lexsem bench image --model ./dinov2-base --data CUB_200_2011 --systems dense,rlr,slr,rlr+slr,hybrid",
 		"lexsem bench image --model ./vit --data photos --withhold 0.25 --tasks class,part:25",
-		"lexsem bench image --data cars --vectors dino.fbin --json cars.json",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
