@@ -190,7 +190,7 @@ type Trace struct {
 	Variant   string // the modulation that was applied, "none" for none
 	Fusion    string // how the legs were joined, a kind of package fusion; "" where there was one leg
 	Seq       uint64 // sequence number of the state that was searched
-	Index     string // kind of index, one of index.Kinds
+	Index     string // kind of index, one of index.Kinds; in front of a Backend its Name
 	Documents int    // documents in that state
 	Filtered  int    // how many of them met the filter; all without one
 	Tokens    int    // tokens of the query, special ones included
@@ -208,7 +208,8 @@ type Trace struct {
 	Unfitted int // documents that came after the fit of the bridge in use
 	// Stale is how many passages came or went since RLR's factor was made that the
 	// shift does not know of in full; 0 means that it is exact. The maintainer makes a
-	// new factor in the background (Flush waits for it).
+	// new factor in the background (Flush waits for it). In front of a Backend it is how many
+	// were written or deleted there since the bridge file was made.
 	Stale int
 	// LocalWanted says that the query asked for local bridges that are not built
 	// yet, and got Variant in their place.

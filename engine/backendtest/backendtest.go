@@ -346,6 +346,15 @@ func writes(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.Da
 	if res, err := db.Upsert(ctx, docs); err != nil || res.Unchanged != len(docs) || res.Replaced+res.Added != 0 {
 		t.Errorf("the same again: %+v, %v", res, err)
 	}
+	// Another text has another vector.
+	other := docs[7]
+	other.Text = "an altogether different subject: volcanoes"
+	if res, err := db.Upsert(ctx, []engine.Document{other}); err != nil || res.Replaced != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if res, err := db.Search(ctx, engine.Query{Text: other.Title + " " + other.Text, Mode: engine.ModeDense, Variant: "none", K: 1}); err != nil || res.Hits[0].ID != other.ID || res.Hits[0].Cosine < .99 {
+		t.Errorf("by the text that a document has now: %+v, %v", res.Hits, err)
+	}
 	// A document in chunks becomes one without, and back.
 	long, short := docs[5], docs[5]
 	short.Text = "short now"
