@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index/inverted"
@@ -53,9 +54,12 @@ var errDigest = errors.New("the documents there are not those here")
 // bit for bit. Nothing is encoded. At the end documents are counted on both sides and compared by digests, and
 // what was written meanwhile is copied. After an error or a kill the same call goes on.
 // Left behind are token states, fitted bridges and local bridges. Errors: ErrExists where b
-// holds other documents; ErrInvalid for a metric other than cosine.
+// holds other documents; ErrInvalid for a metric other than cosine, and for a database of images.
 func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r MigrateReport, err error) {
 	if err := e.metric.Needs("migration to another engine"); err != nil {
+		return r, err
+	}
+	if err := textsAlone(e.fp); err != nil {
 		return r, err
 	}
 	info, err := infoOf(e.fp, e.st.Manifest().Language)
@@ -94,6 +98,14 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 	}
 	target := func(ctx context.Context) iter.Seq2[migrated, error] { return scanned(ctx, b, "") }
 	return r, m.run(ctx, source(ctx, m.mark.Ordinal), func(ctx context.Context) iter.Seq2[migrated, error] { return source(ctx, 0) }, target, put, b.Delete)
+}
+
+// textsAlone refuses an encoder of images: a Backend keeps no files and no codebook.
+func textsAlone(fp encoder.Fingerprint) error {
+	if fp.Media == encoder.MediaImages {
+		return fmt.Errorf("%w: images, which another engine cannot keep for this one; leave them in an embedded database", ErrInvalid)
+	}
+	return nil
 }
 
 // MigrateFrom copies all documents of a Backend into a database, which was made for the

@@ -87,12 +87,15 @@ type OverOptions struct {
 // Over opens the query side of a Backend. enc must be the encoder that its vectors come
 // from (else *encoder.MismatchError); nil serves vectors and words alone. Errors:
 // ErrNoDatabase where nothing was created and o.Create is not set; ErrInvalid. Close of
-// the Remote closes b, and not enc.
+// the Remote closes b, and not enc, which is one of texts.
 func Over(ctx context.Context, b Backend, enc encoder.Encoder, o OverOptions) (*Remote, error) {
 	r := &Remote{b: b, o: o, metric: metric.Metric("cosine")}
 	r.root, r.stop = context.WithCancelCause(context.Background())
 	if enc != nil {
 		if err := checkFingerprint(enc); err != nil {
+			return nil, err
+		}
+		if err := textsAlone(enc.Fingerprint()); err != nil {
 			return nil, err
 		}
 		r.enc = checked{enc, r.metric}

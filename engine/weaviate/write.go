@@ -45,6 +45,7 @@ type body struct {
 	Metadata  string   `json:",omitempty"`
 	Facts     []string `json:",omitempty"`
 	Truncated int      `json:",omitempty"`
+	Tokens    []int32  `json:",omitempty"`
 }
 
 // raw are texts as bytes, which JSON does not change.
@@ -54,7 +55,7 @@ func (b *Backend) storedOf(p engine.Passage) (stored, error) {
 	if !utf8.ValidString(p.ID) {
 		return stored{}, fmt.Errorf("%w: document %q: an id that is not UTF-8, which this engine cannot keep; give it another", engine.ErrInvalid, p.ID)
 	}
-	in := body{Chunks: p.Chunks, Title: p.Title, Text: p.Text, Whole: p.Whole, Start: p.Start, Line: p.Line, Metadata: p.Metadata, Facts: p.Facts, Truncated: p.Truncated}
+	in := body{Chunks: p.Chunks, Title: p.Title, Text: p.Text, Whole: p.Whole, Start: p.Start, Line: p.Line, Metadata: p.Metadata, Facts: p.Facts, Truncated: p.Truncated, Tokens: p.Tokens}
 	if !utf8.ValidString(p.Title) || !utf8.ValidString(p.Text) || !utf8.ValidString(p.Whole) {
 		in.Bytes = &raw{[]byte(p.Title), []byte(p.Text), []byte(p.Whole)}
 		in.Title, in.Text, in.Whole = "", "", ""
@@ -83,7 +84,7 @@ func (s *stored) passage() (engine.Passage, error) {
 	}
 	return engine.Passage{
 		PassageID: engine.PassageID{ID: s.Properties.ID, Chunk: s.Properties.Chunk}, Chunks: in.Chunks, Title: in.Title, Text: in.Text, Start: in.Start, Line: in.Line,
-		Whole: in.Whole, Metadata: in.Metadata, Facts: in.Facts, Vector: s.Vectors[vectorName], Terms: s.Properties.Terms, Length: s.Properties.Length, Truncated: in.Truncated,
+		Whole: in.Whole, Metadata: in.Metadata, Facts: in.Facts, Vector: s.Vectors[vectorName], Terms: s.Properties.Terms, Length: s.Properties.Length, Truncated: in.Truncated, Tokens: in.Tokens,
 	}, nil
 }
 
@@ -148,7 +149,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 			return nil, err
 		}
 		if !vectors {
-			p.Whole = ""
+			p.Whole, p.Tokens = "", nil
 		}
 		out[at[s.ID]] = &p
 	}
