@@ -1,6 +1,6 @@
-// Package elastic keeps the documents of a database in Elasticsearch or OpenSearch: an
-// engine.Backend over one index. It needs dense vectors of float32 in an HNSW graph, and
-// BM25 over the whitespace analyzer, which both have; it is tested against Elasticsearch 8.17.
+// Package elastic keeps the documents of a database in Elasticsearch: an
+// engine.Backend over one index. It is tested against Elasticsearch 8.17; OpenSearch has
+// other fields and queries for vectors.
 //
 // Vectors are kept as they are, without quantization, so that the cosines of candidates
 // are exact. The lexical leg matches the terms that this side has made, so both sides agree on
