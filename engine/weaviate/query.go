@@ -34,13 +34,28 @@ func (h hit) candidate() engine.Candidate {
 
 func (h hit) cosine() float64 { return max(-1, min(1-h.Additional.Distance, 1)) }
 
-// oneCopy asks one copy of each shard, so that answers go on while another is away.
-const oneCopy = "consistencyLevel:ONE"
+// oneCopy is the argument that asks one copy of each shard, so that answers go on while
+// another is away. The server knows it of classes with several.
+func (b *Backend) oneCopy(ctx context.Context) (string, error) {
+	if b.copies.Load() == 0 {
+		if _, err := b.Info(ctx); err != nil {
+			return "", err
+		}
+	}
+	if b.copies.Load() == 1 {
+		return "", nil
+	}
+	return "consistencyLevel:ONE,", nil
+}
 
 // get asks for passages: the arguments of the query, and the fields of each.
 func (b *Backend) get(ctx context.Context, arguments, fields string) ([]hit, error) {
+	one, err := b.oneCopy(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var out struct{ Get map[string][]hit }
-	err := b.ask(ctx, fmt.Sprintf(`{Get{%s(%s,%s){%s}}}`, b.o.Class, oneCopy, arguments, fields), &out)
+	err = b.ask(ctx, fmt.Sprintf(`{Get{%s(%s%s){%s}}}`, b.o.Class, one, arguments, fields), &out)
 	return out.Get[b.o.Class], err
 }
 

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -31,7 +32,7 @@ import (
 )
 
 // ErrServer is what every failure of the server, or of the way to it, wraps.
-var ErrServer = errors.New("weaviate")
+var ErrServer = fmt.Errorf("%w: weaviate", engine.ErrBackend)
 
 // Options say which class on which servers. Nodes and Class are required.
 type Options struct {
@@ -61,6 +62,8 @@ type Options struct {
 type Backend struct {
 	o Options
 	c *nodes.Client
+	// copies is how many the class keeps of each shard, 0 until Info was called.
+	copies atomic.Int32
 }
 
 var _ engine.Backend = (*Backend)(nil)
@@ -94,7 +97,7 @@ func Open(o Options) (*Backend, error) {
 		return nil, bad("consistency %q; use ONE, QUORUM or ALL", o.Consistency)
 	}
 	o.Shards, o.Replicas = cmp.Or(o.Shards, 1), cmp.Or(o.Replicas, 1)
-	return &Backend{o, c}, nil
+	return &Backend{o: o, c: c}, nil
 }
 
 func bearer(key string) string {
@@ -164,7 +167,10 @@ const vectorName = "text"
 
 // Info implements engine.Backend.
 func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
-	var out struct{ Description string }
+	var out struct {
+		Description       string
+		ReplicationConfig struct{ Factor int32 }
+	}
 	if err := b.c.Call(ctx, "GET", "/v1/schema/"+b.o.Class+"?consistency=true", nil, &out); err != nil {
 		if nodes.Status(err) == http.StatusNotFound {
 			err = fmt.Errorf("%s: %w", b.Name(), engine.ErrNoDatabase)
@@ -179,6 +185,7 @@ func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
 	if m.Layout != layout {
 		return i, fmt.Errorf("%w: class %s has layout %d, this program knows %d; use a newer one", engine.ErrForeign, b.Name(), m.Layout, layout)
 	}
+	b.copies.Store(max(1, out.ReplicationConfig.Factor))
 	return m.Info, nil
 }
 

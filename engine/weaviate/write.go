@@ -162,6 +162,13 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 	if vectors {
 		fields = "docid chunk terms length body _additional{id vectors{" + vectorName + "}}"
 	}
+	if len(keys) == 0 {
+		return nil, ctx.Err()
+	}
+	one, err := b.oneCopy(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for from := 0; from < len(keys); from += page {
 		some := keys[from:min(from+page, len(keys))]
 		var out struct {
@@ -173,7 +180,7 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 				} `json:"_additional"`
 			}
 		}
-		if err := b.ask(ctx, fmt.Sprintf(`{Get{%s(%s,limit:%d%s){%s}}}`, b.o.Class, oneCopy, len(some), named(some).argument(), fields), &out); err != nil {
+		if err := b.ask(ctx, fmt.Sprintf(`{Get{%s(%slimit:%d%s){%s}}}`, b.o.Class, one, len(some), named(some).argument(), fields), &out); err != nil {
 			return nil, err
 		}
 		for _, x := range out.Get[b.o.Class] {

@@ -146,7 +146,10 @@ var cmdBridge = command{
 Reads all passages of the engine that --db names, in parts beside each other, and writes what modulation asks of
 them into FILE, in place of one that is there. Servers that have the file read it again by
 themselves. No model is needed. Searches tell how many passages were written since ("stale").`,
-	examples: []string{"lexsem bridge --db elasticsearch://10.0.0.1:9200/notes notes.bridge"},
+	examples: []string{
+		"lexsem bridge --db elasticsearch://10.0.0.1:9200/notes notes.bridge",
+		"lexsem bridge --db weaviate://10.0.0.1:8080/Notes --parts 2 notes.bridge",
+	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		parts := f.int("parts", 0, "`N`parts that are read beside each other; default 1")

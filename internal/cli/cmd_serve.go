@@ -46,7 +46,6 @@ collections then, and what only the keeper of the documents can do is refused.
 Each request is a line of the log on standard error; texts of queries are not in it unless
 --log-queries asks for them.`,
 	examples: []string{
-		"lexsem serve --db notes.db",
 		"lexsem serve --db elasticsearch://10.0.0.1:9200,10.0.0.2:9200/notes --bridge notes.bridge",
 		"lexsem serve --db notes.db --addr 0.0.0.0:7700 --api-key-file keys --tls-cert cert.pem --tls-key key.pem",
 	},

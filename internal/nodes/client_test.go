@@ -83,7 +83,9 @@ func TestFailures(t *testing.T) {
 	if err := client(t, time.Minute, says(503, "")).Call(ctx, "GET", "/p", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	redirects := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound) }
+	redirects := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+	}
 	if err := client(t, time.Minute, redirects).Call(t.Context(), "GET", "/p", nil, nil); nodes.Status(err) != http.StatusFound {
 		t.Errorf("a redirection: %v", err)
 	}
