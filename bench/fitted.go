@@ -91,6 +91,7 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 func (s *Setting) fitOptions() train.Options {
 	o := train.Options{Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, Reserve: s.Clean}
 	s.Constants.fit(&o)
+	o.RLR.Centred = s.spell != nil
 	return o
 }
 
@@ -100,7 +101,7 @@ func (s *Setting) fitOptions() train.Options {
 // the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%T\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.Encoder, s.Encoder.Fingerprint().Digest())
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%T\x00%s\x00%t\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.Encoder, s.Encoder.Fingerprint().Digest(), s.mates != nil)
 	if s.CacheDir != "" {
 		var b []byte
 		for i, text := range s.Targets.Texts {

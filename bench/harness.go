@@ -69,6 +69,10 @@ type Options struct {
 	// many passages of a query it reads, 0 for engine.DefaultRerank.
 	Reranker    engine.Reranker
 	RerankDepth int
+	// Over opens a place of another engine where nothing is yet, which the system over
+	// fills and asks; nil for none. What was created there is removed at the end, where the Backend has a method
+	// Drop(context.Context) error.
+	Over func() (engine.Backend, error)
 	// Cases is the number of queries reported with their texts for each task
 	// and system: so many of the greatest losses against dense, and as many of
 	// the greatest gains.
@@ -292,7 +296,7 @@ func (p *plan) codes() (all []codesKind) {
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
 		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
-		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
+		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})
 }
@@ -311,6 +315,9 @@ func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Quest
 		var err error
 		if out[i], err = setting.Questions(ctx, texts, need); err != nil {
 			return nil, err
+		}
+		for j := range out[i] {
+			out[i][j].ID = task.Queries[j].ID
 		}
 	}
 	return out, nil

@@ -4,24 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"math"
+	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/encoder/visual"
+	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // ImageOptions say what RunImages measures.
 type ImageOptions struct {
-	// Data is a folder with labels.tsv: a line for each image with its file
-	// name below the folder and its class, tab-separated, under an optional
-	// heading; a third field "query" or "corpus" splits them. Without it every
-	// image asks for the others.
+	// Data is a folder with images and their classes: labels.tsv or labels.csv (file, class, and query or
+	// corpus where they are split), CUB-200-2011 as it is distributed, or a folder for each class. Where
+	// they are not split, every image asks for the others.
 	Data string
-	// Vectors is an .fbin file with a row for each line of labels.tsv, for
+	// Withhold, if not 0, is the share of the images of each class that ask, and are not in the corpus, where the
+	// data do not split them.
+	Withhold float64
+	// Vectors is an .fbin file with a row for each image in the order of the data, for
 	// vision encoders that run elsewhere.
 	Vectors string
+	// Tasks are "class", images of the class of the query, "part:N", the image that N percent of its area
+	// are cut from, and "patches:N", the image of which N percent of 64 cells are left; nil means class.
+	Tasks []string
+	// Words is the number of visual words; 0 means visual.DefaultWords.
+	Words int
+	// Labels lets fits draw other images of the class as queries, beside parts: of the corpus alone.
+	Labels  bool
 	Systems []string // nil means dense
 	Setting SettingOptions
 	Version string
@@ -31,13 +46,15 @@ type ImageOptions struct {
 var ImageMetrics = []string{"ndcg@1", "ndcg@10", "mrr@10", "recall@10", "precision@10"}
 
 // RunImages measures retrieval of images of the same class (LexSemBridge Sec.
-// 4.5): query image → images of its class, nDCG@1 first. A vision encoder is
-// an encoder.Encoder whose texts are names of image files and whose tokens are
-// patches (Eq. 11, 12), so every system that works on texts works on it; enc
-// may be nil where Vectors are given. Without either the error is
-// encoder.ErrUnavailable. An image is no answer to itself.
+// 4.5), nDCG@1 first, and of images by their parts. enc is an encoder of images; the words of a codebook over the corpus
+// are their tokens (Eq. 11, 12), so every system that works on texts works on it. An encoder of texts is given the
+// names of the files. enc may be nil where Vectors are given; without either the error is
+// encoder.ErrUnavailable. An image is no answer to itself as a whole.
 func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report *Report, err error) {
-	images, err := readImages(o.Data)
+	if !(o.Withhold >= 0 && o.Withhold < 1) {
+		return nil, fmt.Errorf("%w: a share of %v of the images is withheld; it lies in [0, 1)", ErrOption, o.Withhold)
+	}
+	images, err := readImages(o.Data, o.Withhold, o.Setting.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +64,7 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 		}
 	}
 	if enc == nil {
-		return nil, fmt.Errorf("%w: there is no vision encoder; give the vectors of one as an .fbin file with a row for each line of labels.tsv", encoder.ErrUnavailable)
+		return nil, fmt.Errorf("%w: there is no vision encoder; name the folder of one (--model), or give vectors as an .fbin file with a row for each image", encoder.ErrUnavailable)
 	}
 	if o.Systems == nil {
 		o.Systems = []string{"dense"}
@@ -56,13 +73,33 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	passages, task := imageTask(images)
-	p.targets, p.tasks = NewTargets(passages), []*Task{task}
+	p.targets = NewTargets(imagePassages(images))
+	for _, name := range o.Tasks {
+		if err := p.addImageTask(name, images); err != nil {
+			return nil, err
+		}
+	}
+	if o.Tasks == nil {
+		if err := p.addImageTask("class", images); err != nil {
+			return nil, err
+		}
+	}
 	p.depth++ // for the image itself
 	for i, s := range p.systems {
 		p.systems[i].Prepare = func(ctx context.Context, setting *Setting) (Retriever, *Fit, error) {
 			r, fit, err := s.Prepare(ctx, setting)
-			return othersOnly{r, p.targets, task}, fit, err
+			return othersOnly{r, p.targets}, fit, err
+		}
+	}
+	if enc.Fingerprint().Media == encoder.MediaImages {
+		words, err := imageWords(ctx, enc, p.targets, o)
+		if err != nil {
+			return nil, err
+		}
+		enc = imagesIn(o.Data, words)
+		o.Setting.spell = words.Text
+		if o.Labels {
+			o.Setting.mates = matesOf(images, p.targets)
 		}
 	}
 	setting, err := NewSetting(ctx, newMemo(enc), p.targets, o.Setting)
@@ -78,66 +115,103 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 	if err != nil {
 		return nil, fmt.Errorf("resolving the data folder: %w", err)
 	}
-	report = &Report{Data: filepath.Base(abs), Documents: len(passages), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
+	report = &Report{Data: filepath.Base(abs), Documents: p.targets.Len(), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
 		Seed: p.Seed, Version: o.Version, Fit: map[string]Fit{}}
 	return report, p.answer(ctx, setting, questions, report)
 }
 
-// image is a line of labels.tsv.
-type image struct {
-	file, class   string
-	query, corpus bool
+// matesOf tells the other images of the class of a target, those of the corpus.
+func matesOf(images []image, targets *Targets) func(int) []string {
+	class, of := map[string]string{}, map[string][]string{}
+	for _, i := range images {
+		if i.corpus {
+			class[i.file], of[i.class] = i.class, append(of[i.class], visual.Reference(i.file, picture.View{}))
+		}
+	}
+	return func(target int) []string {
+		self := targets.Texts[target]
+		return slices.DeleteFunc(slices.Clone(of[class[targets.ID(target)]]), func(s string) bool { return s == self })
+	}
 }
 
-func readImages(dir string) ([]image, error) {
-	name := filepath.Join(dir, "labels.tsv")
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("classes of images stand in labels.tsv: %w", err)
-	}
-	defer f.Close()
-	var out []image
-	seen := map[string]bool{}
-	err = EachLine(f, name, ReadOptions{}, func(line int, b []byte) error {
-		fields := strings.Split(string(b), "\t")
-		if line == 1 && len(fields) > 1 && fields[1] == "label" {
-			return nil
+// imagesIn is an encoder of references to the images of a folder.
+func imagesIn(dir string, enc encoder.Encoder) encoder.Encoder {
+	return visual.NewReferences(enc, func(_ context.Context, name string) (encoder.Input, error) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return encoder.Input{}, fmt.Errorf("%w: image %q lies outside of %s", ErrBrokenLine, name, dir)
 		}
-		if len(fields) < 2 || len(fields) > 3 || fields[0] == "" || fields[1] == "" {
-			return fmt.Errorf("%w: want file and class, and query or corpus, separated by tabs", ErrBrokenLine)
-		}
-		if seen[fields[0]] {
-			return fmt.Errorf("%w: image %q stood earlier in the file", ErrDuplicateID, fields[0])
-		}
-		seen[fields[0]] = true
-		i := image{file: fields[0], class: fields[1], query: true, corpus: true}
-		if len(fields) == 3 {
-			if fields[2] != "query" && fields[2] != "corpus" {
-				return fmt.Errorf("%w: %q is neither query nor corpus", ErrBrokenLine, fields[2])
-			}
-			i.query, i.corpus = fields[2] == "query", fields[2] == "corpus"
-		}
-		out = append(out, i)
-		return nil
+		b, err := regular.ReadFile(filepath.Join(dir, filepath.FromSlash(name)), picture.MaxBytes)
+		return encoder.Input{Media: encoder.MediaImages + "*", Data: b}, err
 	})
-	if err == nil && len(out) == 0 {
-		err = &LineError{File: name, Err: fmt.Errorf("%w: holds no image", ErrBrokenLine)}
-	}
-	return out, err
 }
 
-// imageTask makes the passages and the one task: for each query image those of
-// its class but itself. Queries without any are left out and counted.
-func imageTask(images []image) ([]Passage, *Task) {
-	var passages []Passage
+// imageWords gives enc the words of a codebook over the patches of the targets.
+func imageWords(ctx context.Context, enc encoder.Encoder, targets *Targets, o ImageOptions) (*visual.Words, error) {
+	size := o.Words
+	if size == 0 {
+		size = visual.DefaultWords
+	}
+	words, err := visual.New(enc, size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	refs, dim := imagesIn(o.Data, enc), enc.Dim()
+	var states []float32
+	for n, i := range newRand(o.Setting.Seed, "codebook").Perm(targets.Len()) {
+		if visual.Enough(len(states)/dim/4, size) {
+			break
+		}
+		out, err := refs.Encode(ctx, encoder.Passage, encoder.Texts(targets.Texts[i]), encoder.NeedHidden)
+		if err != nil {
+			return nil, fmt.Errorf("encoding for the codebook: %w", err)
+		}
+		states = append(states, out[0].Hidden...)
+		if o.Setting.Progress != nil {
+			o.Setting.Progress(Progress{Stage: "codebook", Done: n + 1, Total: targets.Len()})
+		}
+	}
+	book, err := visual.FitCodebook(ctx, states, dim, size, max(1, o.Setting.Seed), runtime.GOMAXPROCS(0))
+	if err != nil {
+		return nil, fmt.Errorf("fitting the codebook: %w", err)
+	}
+	return words, words.Set(book)
+}
+
+// imagePassages are the images that are asked for.
+func imagePassages(images []image) (out []Passage) {
+	for _, i := range images {
+		if i.corpus {
+			out = append(out, Passage{ID: i.file, Body: visual.Reference(i.file, picture.View{})})
+		}
+	}
+	return out
+}
+
+// addImageTask adds the task of a name.
+func (p *plan) addImageTask(name string, images []image) error {
+	kind, arg, _ := strings.Cut(name, ":")
+	percent, err := strconv.Atoi(arg)
+	switch {
+	case name == "class":
+		p.tasks = append(p.tasks, classTask(images))
+	case imageParts[kind] != nil && err == nil && percent >= 1 && percent <= 99:
+		p.tasks = append(p.tasks, p.partTask(kind, percent))
+	default:
+		return fmt.Errorf("%w: task %q; known are class, part:N, a part of N percent of the area, and patches:N, N percent of 64 cells where they are, 1 to 99", ErrUnknownName, name)
+	}
+	return nil
+}
+
+// classTask asks with each query image for those of its class but itself. Queries without any are left out
+// and counted.
+func classTask(images []image) *Task {
 	classes := map[string][]string{}
 	for _, i := range images {
 		if i.corpus {
-			passages = append(passages, Passage{ID: i.file, Body: i.file})
 			classes[i.class] = append(classes[i.class], i.file)
 		}
 	}
-	t := &Task{Name: "image", Qrels: Qrels{}}
+	t := &Task{Name: "class", Qrels: Qrels{}}
 	for _, i := range images {
 		if !i.query {
 			continue
@@ -152,75 +226,55 @@ func imageTask(images []image) ([]Passage, *Task) {
 			t.LeftOut++
 			continue
 		}
-		t.Queries = append(t.Queries, Query{ID: i.file, Text: i.file})
+		t.Queries = append(t.Queries, Query{ID: i.file, Text: visual.Reference(i.file, picture.View{})})
 		t.Qrels[i.file] = judged
 	}
 	sortQueries(t.Queries)
-	return passages, t
+	return t
+}
+
+// partOf is what stands before the name of an image in the id of a query that is a part of it.
+const partOf = "part of "
+
+// imageParts draw a part of an image, of so many percent of its area.
+var imageParts = map[string]func(r *rand.Rand, percent int) picture.View{
+	"part": func(r *rand.Rand, percent int) picture.View { // in the shape of the image; a model sees it larger
+		side := int(1000 * math.Sqrt(float64(percent)/100))
+		return picture.View{X: r.IntN(1001 - side), Y: r.IntN(1001 - side), W: side, H: side}
+	},
+	"patches": func(r *rand.Rand, percent int) (v picture.View) { // cells, where they are
+		for _, cell := range r.Perm(64)[:64-(64*percent+50)/100] {
+			v.Hide |= 1 << cell
+		}
+		return v
+	},
+}
+
+// partTask asks with a part of each image for the image.
+func (p *plan) partTask(kind string, percent int) *Task {
+	t := perTarget("image "+kind, TaskInput{Corpus: &Corpus{}, Targets: p.targets, Seed: p.Seed}, func(r *rand.Rand, i int) string {
+		return visual.Part(p.targets.Texts[i], imageParts[kind](r, percent))
+	})
+	t.Name = fmt.Sprintf("%s:%d", kind, percent)
+	qrels := Qrels{}
+	for i := range t.Queries {
+		id := t.Queries[i].ID
+		t.Queries[i].ID, qrels[partOf+id] = partOf+id, map[string]int{id: 1}
+	}
+	t.Qrels = qrels
+	return t
 }
 
 // othersOnly drops the query itself from its answer.
 type othersOnly struct {
 	Retriever
 	targets *Targets
-	task    *Task
 }
 
 func (r othersOnly) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
 	answers, err := r.Retriever.Retrieve(ctx, questions, k)
 	for i, a := range answers {
-		answers[i] = slices.DeleteFunc(a, func(h Hit) bool { return r.targets.ID(h.Target) == r.task.Queries[i].ID })
+		answers[i] = slices.DeleteFunc(a, func(h Hit) bool { return r.targets.ID(h.Target) == questions[i].ID })
 	}
 	return answers, err
-}
-
-// fileVectors is an encoder whose texts are names with vectors known before;
-// it has no tokens, so that modulation passes them by.
-type fileVectors struct {
-	name string
-	dim  int
-	at   map[string][]float32
-}
-
-var errNoVector = errors.New("no vector of this name was given")
-
-func vectorsAsEncoder(file string, images []image) (encoder.Encoder, error) {
-	v, err := ReadVectors(file)
-	if err != nil {
-		return nil, err
-	}
-	if v.Len() != len(images) {
-		return nil, fmt.Errorf("%w: %s holds %d vectors, labels.tsv %d images; give one row a line", ErrVectorFile, file, v.Len(), len(images))
-	}
-	e := &fileVectors{name: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), dim: v.Dim, at: map[string][]float32{}}
-	for i, img := range images {
-		row := slices.Clone(v.Row(i))
-		normalize(row) // one without a direction stays as it is
-		e.at[img.file] = row
-	}
-	return e, nil
-}
-
-func (e *fileVectors) Encode(_ context.Context, _ encoder.Role, in []encoder.Input, _ encoder.Need) ([]encoder.Output, error) {
-	texts, err := encoder.TextsOf(in)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]encoder.Output, len(texts))
-	for i, t := range texts {
-		v, ok := e.at[t]
-		if !ok {
-			return nil, fmt.Errorf("%q: %w", t, errNoVector)
-		}
-		out[i].Dense = slices.Clone(v)
-	}
-	return out, nil
-}
-
-func (e *fileVectors) Tokenize(encoder.Role, string) encoder.Tokens { return encoder.Tokens{} }
-func (e *fileVectors) Dim() int                                     { return e.dim }
-func (e *fileVectors) VocabSize() int                               { return 1 }
-func (e *fileVectors) Close() error                                 { return nil }
-func (e *fileVectors) Fingerprint() encoder.Fingerprint {
-	return encoder.Fingerprint{Model: e.name, Dim: e.dim}
 }

@@ -41,7 +41,7 @@ func TestImages(t *testing.T) {
 	}
 	r := rep.Results[0]
 	// a and b find each other, d and e do; c and f lie in the other class.
-	if r.Queries != 6 || math.Abs(r.Metrics["ndcg@1"]-4./6) > 1e-9 || rep.Encoder != "beit" || r.Task != "image" {
+	if r.Queries != 6 || math.Abs(r.Metrics["ndcg@1"]-4./6) > 1e-9 || rep.Encoder != "beit" || r.Task != "class" {
 		t.Errorf("%+v of %+v", r, rep)
 	}
 	// With a split, only what is in the corpus is found.

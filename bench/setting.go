@@ -47,7 +47,7 @@ type Setting struct {
 	codes  map[codesKind]*tokenCodes    // see tokenCodes
 	ends   []func() error               // see Close
 
-	databases map[bool]*database // see database
+	databases map[string]*database // see database
 }
 
 // SettingOptions shape a Setting.
@@ -63,8 +63,12 @@ type SettingOptions struct {
 	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
 	Codes             []codesKind     // of token states that systems will read
 	Progress          func(Progress)
-	Reranker          engine.Reranker // of systems that rerank; else nil
-	RerankDepth       int             // see Options
+	Reranker          engine.Reranker                // of systems that rerank; else nil
+	RerankDepth       int                            // see Options
+	Over              func() (engine.Backend, error) // see Options
+
+	spell func(tokens []int32) string // the text of what has tokens alone, an image; nil for texts
+	mates func(target int) []string   // texts of the others with its label that fits may know; nil for none
 }
 
 // NewSetting encodes the targets and indexes their vectors. enc may be one of
@@ -133,9 +137,17 @@ func (s *Setting) Questions(ctx context.Context, texts []string, need encoder.Ne
 	}
 	questions := make([]Question, len(out))
 	for i, o := range out {
-		questions[i] = Question{Text: texts[i], Output: o}
+		questions[i] = Question{Text: s.spelled(texts[i], o), Output: o}
 	}
 	return questions, nil
+}
+
+// spelled is the text that words are read of: its own, or that of an image's tokens.
+func (s *Setting) spelled(text string, o encoder.Output) string {
+	if s.spell != nil {
+		return s.spell(o.Tokens.IDs)
+	}
+	return text
 }
 
 // Truncated counts the passages that were cut at the encoder's limit.

@@ -11,7 +11,8 @@ import (
 
 // Question is an encoded query: what every system gets to answer it with.
 type Question struct {
-	Text   string
+	ID     string         // of the query
+	Text   string         // its words; of an image, its visual words
 	Output encoder.Output // Tokens and Dense, and what else the systems need
 }
 

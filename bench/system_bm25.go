@@ -22,7 +22,7 @@ var BM25 = RegisterSystem(SystemKind{
 			return System{Name: "bm25", Need: encoder.NeedDense, Prepare: prepareBM25((*Setting).lexicon)}, nil
 		case "okapi":
 			return System{Name: "bm25:okapi", Need: encoder.NeedDense, Prepare: prepareBM25(func(s *Setting, ctx context.Context) (*lexicon, error) {
-				return newLexicon(ctx, s.Targets, text.Options{Language: "en", Stem: true}, inverted.Options{K1: 1.5, B: .75})
+				return s.newLexicon(ctx, text.Options{Language: "en", Stem: true}, inverted.Options{K1: 1.5, B: .75})
 			})}, nil
 		}
 		return System{}, fmt.Errorf("%w: bm25 takes okapi or nothing behind the colon, not %q", ErrUnknownName, arg)

@@ -35,6 +35,7 @@ var InEngine = RegisterSystem(SystemKind{
 type engineSystem struct {
 	mode, variant string // "" for the engine's own choice
 	tokens        bool
+	over          bool // in front of Setting.Over
 }
 
 func parseEngine(arg string) (o engineSystem, err error) {
@@ -55,7 +56,7 @@ func parseEngine(arg string) (o engineSystem, err error) {
 
 func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 	began, cpuBegan := time.Now(), cpuTime()
-	d, made, err := s.database(ctx, o.tokens)
+	d, made, err := s.database(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,19 +69,59 @@ func (o engineSystem) prepare(ctx context.Context, s *Setting) (Retriever, *Fit,
 
 // database is one of the targets.
 type database struct {
-	engine *engine.Engine
+	engine engine.Database
 	at     map[string]int // target by id
 	bytes  int64
 }
 
-// database makes that with token states, or that without, or returns the one that was made.
-func (s *Setting) database(ctx context.Context, tokens bool) (d *database, made bool, err error) {
-	if d = s.databases[tokens]; d != nil {
+// kind says which database a system asks: "engine", "tokens" with token states, or
+// "over".
+func (o engineSystem) kind() string {
+	switch {
+	case o.over:
+		return "over"
+	case o.tokens:
+		return "tokens"
+	}
+	return "engine"
+}
+
+// database makes that of a system, or returns the one that was made.
+func (s *Setting) database(ctx context.Context, o engineSystem) (d *database, made bool, err error) {
+	if d = s.databases[o.kind()]; d != nil {
 		return d, false, nil
 	}
-	dir, err := os.MkdirTemp("", "lexsem-bench-")
+	d = &database{at: map[string]int{}}
+	for i, p := range s.Targets.first {
+		d.at[p.ID] = i
+	}
+	if o.over {
+		d.engine, err = s.openOver(ctx)
+	} else {
+		d.engine, err = s.openEngine(ctx, o.tokens)
+	}
 	if err != nil {
 		return nil, false, err
+	}
+	st, err := d.engine.Stats(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, bytes := range st.Memory.Parts() {
+		d.bytes += bytes
+	}
+	if s.databases == nil {
+		s.databases = map[string]*database{}
+	}
+	s.databases[o.kind()] = d
+	return d, true, nil
+}
+
+// openEngine makes a database of the targets.
+func (s *Setting) openEngine(ctx context.Context, tokens bool) (engine.Database, error) {
+	dir, err := os.MkdirTemp("", "lexsem-bench-")
+	if err != nil {
+		return nil, err
 	}
 	s.atClose(func() error { return os.RemoveAll(dir) })
 	states := engine.TokenStatesOff
@@ -89,41 +130,25 @@ func (s *Setting) database(ctx context.Context, tokens bool) (d *database, made 
 	}
 	e, err := engine.Open(ctx, dir, lent{s.Encoder}, engine.Options{TokenStates: states})
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	s.atClose(e.Close)
-	d = &database{engine: e, at: map[string]int{}}
 	docs := make([]engine.Document, s.Targets.Len())
 	for i, p := range s.Targets.first {
 		docs[i] = engine.Document{ID: p.ID, Title: p.Title, Text: p.Body}
-		d.at[p.ID] = i
 	}
 	for at := 0; at < len(docs); at += encodeBatch {
 		s.Report(Progress{Stage: "index", Done: at, Total: len(docs)})
 		if _, err := e.Add(ctx, docs[at:min(at+encodeBatch, len(docs))]); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	if tokens { // documents that came before there was a basis
 		if _, err := e.KeepTokenStates(ctx); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	if err := e.Flush(ctx); err != nil {
-		return nil, false, err
-	}
-	st, err := e.Stats(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, bytes := range st.Memory.Parts() {
-		d.bytes += bytes
-	}
-	if s.databases == nil {
-		s.databases = map[bool]*database{}
-	}
-	s.databases[tokens] = d
-	return d, true, nil
+	return e, e.Flush(ctx)
 }
 
 // engineRetriever asks a database.

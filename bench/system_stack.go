@@ -79,6 +79,7 @@ func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate
 		}
 	} else {
 		parts.RLR = s.Constants.rlr()
+		parts.RLR.Centred = s.spell != nil
 	}
 	m, err := modulate.NewStack(stack.Name(), parts)
 	if err != nil {
@@ -127,3 +128,11 @@ type settingCorpus struct{ s *Setting }
 func (c settingCorpus) Len() int                   { return c.s.Targets.Len() }
 func (c settingCorpus) Text(i int) (string, error) { return c.s.Targets.Texts[i], nil }
 func (c settingCorpus) Vector(i int) []float32     { return c.s.Passages[i].Dense }
+
+// Mates implements train.Labelled.
+func (c settingCorpus) Mates(i int) []string {
+	if c.s.mates == nil {
+		return nil
+	}
+	return c.s.mates(i)
+}

@@ -19,13 +19,13 @@ func (s *Setting) lexicon(ctx context.Context) (*lexicon, error) {
 	if s.words != nil {
 		return s.words, nil
 	}
-	l, err := newLexicon(ctx, s.Targets, text.Defaults(), inverted.Options{})
+	l, err := s.newLexicon(ctx, text.Defaults(), inverted.Options{})
 	s.words = l
 	return l, err
 }
 
-// newLexicon makes an inverted index over targets.
-func newLexicon(ctx context.Context, targets *Targets, analysis text.Options, o inverted.Options) (*lexicon, error) {
+// newLexicon makes an inverted index over the targets.
+func (s *Setting) newLexicon(ctx context.Context, analysis text.Options, o inverted.Options) (*lexicon, error) {
 	a, err := text.NewAnalyzer(analysis)
 	if err != nil {
 		return nil, err
@@ -37,11 +37,11 @@ func newLexicon(ctx context.Context, targets *Targets, analysis text.Options, o 
 	}
 	e := w.Edit()
 	var terms []text.Term
-	for i := range targets.Len() {
+	for i, o := range s.Passages {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		terms = a.Terms(terms[:0], targets.Texts[i])
+		terms = a.Terms(terms[:0], s.spelled(s.Targets.Texts[i], o))
 		if err := e.Add(uint64(i), terms); err != nil {
 			return nil, err
 		}

@@ -56,6 +56,12 @@ type Fingerprint struct {
 	Dim           int          `json:"dim"`            // d
 	VocabSize     int          `json:"vocab_size"`     // |V|; 0 for no tokenizer
 	Probe         [4][]float32 `json:"probe"`          // passage vectors of ProbeTexts; nil where they are not known
+
+	// Media is the modality of what is encoded: "" for texts, MediaImages. That of an image's
+	// Tokenizer is what its pixels are made by; its tokens are its patches, as many as MaxTokens.
+	Media string `json:"media,omitempty"`
+	// Grid is how many rows and columns of patches an image has; zero for texts.
+	Grid [2]int `json:"grid,omitzero"`
 }
 
 // Probed reports whether probe vectors are known; an encoder knows all or none.
@@ -103,6 +109,8 @@ func Check(what string, want, got Fingerprint) error {
 	field("token limit", want.MaxTokens, got.MaxTokens)
 	field("dimension", want.Dim, got.Dim)
 	field("vocabulary size", want.VocabSize, got.VocabSize)
+	field("modality", want.Media, got.Media)
+	field("grid of patches", want.Grid, got.Grid)
 	if len(diff) == 0 && want.Probed() && got.Probed() {
 		for i := range want.Probe {
 			if c := cosine(want.Probe[i], got.Probe[i]); !(c >= MinProbeCosine) {
@@ -137,5 +145,8 @@ func (f Fingerprint) Digest() string {
 		fmt.Fprintf(h, "%d %s\n", len(s), s)
 	}
 	fmt.Fprintf(h, "%d %d %d\n", f.MaxTokens, f.Dim, f.VocabSize)
+	if f.Media != "" {
+		fmt.Fprintf(h, "%d %s %d\n", len(f.Media), f.Media, f.Grid)
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

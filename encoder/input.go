@@ -3,10 +3,15 @@ package encoder
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// MediaText is the media type of a text.
-const MediaText = "text/plain"
+// MediaText is the media type of a text, MediaImages the front of those of images, which
+// is what a Fingerprint calls their modality.
+const (
+	MediaText   = "text/plain"
+	MediaImages = "image/"
+)
 
 // ErrMedia answers an input of a media type that the encoder does not take.
 var ErrMedia = errors.New("the encoder does not take this media type")
@@ -24,6 +29,9 @@ type Input struct {
 
 // IsText says whether in is a text.
 func (in Input) IsText() bool { return in.Media == "" || in.Media == MediaText }
+
+// IsImage says whether in is an image.
+func (in Input) IsImage() bool { return strings.HasPrefix(in.Media, MediaImages) }
 
 // Texts returns texts as inputs, in their order.
 func Texts(texts ...string) []Input {
@@ -45,4 +53,21 @@ func TextsOf(in []Input) ([]string, error) {
 		texts[i] = in[i].Text
 	}
 	return texts, nil
+}
+
+// ImagesOf returns the files of inputs that are images, in their order, for an encoder that takes
+// nothing else. The first input that is none is ErrMedia, in a *TextError.
+func ImagesOf(in []Input) ([][]byte, error) {
+	files := make([][]byte, len(in))
+	for i := range in {
+		if !in[i].IsImage() {
+			media := in[i].Media
+			if in[i].IsText() {
+				media = MediaText
+			}
+			return nil, &TextError{Text: i, Err: fmt.Errorf("%w: %s; it takes images alone", ErrMedia, media)}
+		}
+		files[i] = in[i].Data
+	}
+	return files, nil
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/store"
 )
@@ -73,6 +74,7 @@ func (e *Engine) put(ctx context.Context, docs []Document, replace bool) (_ AddR
 	}
 	res, err := e.stage(ctx, records, replace)
 	if err == nil {
+		e.wordWaiting(ctx)
 		e.codeWaiting(ctx)
 	}
 	return res, err
@@ -115,8 +117,11 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]re
 		if err := checkBreaks(d.Text, d.Breaks); err != nil {
 			return nil, refuse(err)
 		}
-		r := record{Document: store.Document{ID: d.ID, Title: d.Title, Text: d.Text}, breaks: d.Breaks}
+		r := record{Document: store.Document{ID: d.ID, Title: d.Title, Text: d.Text, Data: d.Data}, breaks: d.Breaks}
 		var err error
+		if r.Media, err = e.checkImage(d); err != nil {
+			return nil, refuse(err)
+		}
 		if r.Metadata, err = encodeMetadata(d.Metadata); err != nil {
 			return nil, refuse(err)
 		}
@@ -126,7 +131,7 @@ func (e *Engine) check(ctx context.Context, docs []Document, replace bool) ([]re
 				return nil, refuse(err)
 			}
 			r.Rows = []store.Row{{End: len(r.Text), Vector: v}}
-		} else if blankText(d.Title) && blankText(d.Text) {
+		} else if blankText(d.Title) && blankText(d.Text) && !isImage(&r.Document) {
 			return nil, refuse(fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid))
 		} else if e.vectorsOnly() {
 			return nil, refuse(fmt.Errorf("%w: no vector, and this database has no encoder; give Vector with %d numbers", ErrInvalid, e.fp.Dim))
@@ -168,6 +173,9 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 	if e.enc == nil {
 		return nil // every document brought its vector; check refused others
 	}
+	if err := e.wordsForAll(ctx, records); err != nil {
+		return err
+	}
 	window := e.window()
 	keep, err := e.keeps(ctx)
 	if err != nil {
@@ -179,19 +187,22 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 	codes := coding{e: e}
 	// wanted are the rows that lack a vector, the next window of them.
 	type wanted struct{ document, row int }
-	var texts []string
+	var texts []encoder.Input
 	var rows []wanted
 	flush := func(done int) error {
 		if len(texts) > 0 {
 			probing := e.unprobed()
 			if probing { // in the same call: another would cost its time
-				texts = append(texts, encoder.ProbeTexts[:]...)
+				texts = append(texts, encoder.Texts(encoder.ProbeTexts[:]...)...)
 			}
 			out, states, err := e.encodePassages(ctx, texts, keep)
 			keep = states
 			var one *encoder.TextError
 			if errors.As(err, &one) && one.Text >= 0 && one.Text < len(rows) {
 				at := rows[one.Text].document
+				if errors.Is(one.Err, picture.ErrImage) {
+					one.Err = fmt.Errorf("%w: %w", ErrInvalid, one.Err)
+				}
 				return &DocumentError{Position: at, ID: records[at].ID, Err: one.Err}
 			}
 			if err != nil {
@@ -206,7 +217,11 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 			for i, w := range rows {
 				r := &records[w.document]
 				r.Rows[w.row].Vector = out[i].Dense
-				setTokens(&r.Document, w.row, out[i].Tokens)
+				if isImage(&r.Document) {
+					e.spell(&r.Document, out[i].Tokens)
+				} else {
+					setTokens(&r.Document, w.row, out[i].Tokens)
+				}
 				if keep {
 					c, err := codedOf(&r.Rows[w.row], out[i], e.fp.Dim)
 					if err != nil {
@@ -258,7 +273,11 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 						return err
 					}
 				}
-				texts, rows = append(texts, chunk.Passage(title, r.Text[r.Rows[j].Start:r.Rows[j].End])), append(rows, wanted{i, j})
+				in := encoder.Input{Text: chunk.Passage(title, r.Text[r.Rows[j].Start:r.Rows[j].End])}
+				if isImage(&r.Document) {
+					in = imageOf(&r.Document)
+				}
+				texts, rows = append(texts, in), append(rows, wanted{i, j})
 			}
 		}
 	}
@@ -268,6 +287,10 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 // cut gives a record that has no rows those that its text is cut into.
 func (e *Engine) cut(r *record) {
 	if len(r.Rows) > 0 {
+		return
+	}
+	if isImage(&r.Document) {
+		r.Rows = []store.Row{{End: len(r.Text)}}
 		return
 	}
 	for _, s := range e.chunks.Split(r.Title, r.Text, r.breaks) {

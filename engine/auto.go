@@ -34,7 +34,11 @@ type VariantScore struct {
 // probes drawn from c and returns the name of the better one; of equals that of the
 // local bridges. Where there are none, they are built for this alone.
 func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *modulate.Weights) (best string, scores []VariantScore, err error) {
-	texts, targets, err := c.probes(seed)
+	draw, enc := c.probes, e.enc
+	if c.images {
+		draw, enc = c.imageProbes, e.resolving(c.s)
+	}
+	texts, targets, err := draw(seed)
 	if err != nil {
 		return "", nil, err
 	}
@@ -57,7 +61,7 @@ func (e *Engine) choose(ctx context.Context, c *corpus, seed uint64, fitted *mod
 	}
 	for at := 0; at < len(texts); at += encodeWindow {
 		part := texts[at:min(at+encodeWindow, len(texts))]
-		out, err := e.enc.Encode(ctx, encoder.Query, encoder.Texts(part...), need)
+		out, err := enc.Encode(ctx, encoder.Query, encoder.Texts(part...), need)
 		if err != nil {
 			return "", nil, fmt.Errorf("encoding probes: %w", err)
 		}

@@ -90,7 +90,7 @@ func sameOrder(t *testing.T, e *Engine) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := encoder.NewHash(madeDim).Encode(t.Context(), encoder.Passage, encoder.Texts(e.passages(d)...), encoder.NeedHidden)
+		out, err := encoder.NewHash(madeDim).Encode(t.Context(), encoder.Passage, e.passages(d), encoder.NeedHidden)
 		if err != nil {
 			t.Fatal(err)
 		}

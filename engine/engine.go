@@ -56,6 +56,7 @@ type Engine struct {
 	db     *state.DB
 
 	tokens  tokenStates
+	images  *images // of a database of images
 	probe   prober
 	encoded atomic.Int64 // texts of documents so far
 
@@ -135,6 +136,9 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 func (e *Engine) start(ctx context.Context) error {
 	m := e.st.Manifest()
 	if err := e.startMetric(m); err != nil {
+		return err
+	}
+	if err := e.startImages(m); err != nil {
 		return err
 	}
 	switch {
@@ -220,7 +224,7 @@ func newAnalyzer(language string) (*text.Analyzer, error) {
 
 // rlr are the options of RLR.
 func (e *Engine) rlr() modulate.RLROptions {
-	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda}
+	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda, Centred: e.images != nil}
 }
 
 // Flush waits until the work in the background has caught up with all commits so

@@ -7,15 +7,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/search"
-	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/store"
 )
 
 // Explanation tells why a document scores what it scores for a query. All
@@ -120,6 +119,9 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := newTimer()
+	if q, err = e.queryImage(ctx, q); err != nil {
+		return Explanation{}, err
+	}
 	r, err := e.begin(ctx, s, q, t)
 	if err != nil {
 		return Explanation{}, err
@@ -153,7 +155,7 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 	x.Rank = rank
 	x.Terms = r.Plan.Terms(best)
 	if r.Plan.Dense {
-		if err := e.explainDense(&x, r, q.Text, best, d.Rows[chunk.Number(best.Ord)].Vector); err != nil {
+		if err := explainDense(&x, e.enc, r, q.Text, best, d.Rows[chunk.Number(best.Ord)].Vector); err != nil {
 			return Explanation{}, err
 		}
 	}
@@ -161,9 +163,14 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		return Explanation{}, err
 	}
 	if r.Plan.Lexical {
-		if err := e.explainWords(&x, s, q.Text, best, d); err != nil {
+		terms := e.db.Terms(nil, q.Text)
+		shares, _, err := s.Words.Explain(nil, terms, best.Ord)
+		if err != nil {
 			return Explanation{}, err
 		}
+		row := d.Rows[chunk.Number(best.Ord)]
+		w := wordFacts{shares, s.Words.UB(terms), s.Words.IDF}
+		explainWords(&x, terms, w, d.Title, d.Text[row.Start:row.End], row.Start, func(s string) []text.Term { return e.db.Terms(nil, s) })
 	}
 	return x, nil
 }
@@ -173,7 +180,7 @@ const topDimensions = 8
 
 // explainDense fills in what the vectors tell. passage is the vector of the
 // chunk.
-func (e *Engine) explainDense(x *Explanation, r *search.Run, query string, c fusion.Candidate, passage []float32) error {
+func explainDense(x *Explanation, enc encoder.Encoder, r *search.Run, query string, c fusion.Candidate, passage []float32) error {
 	vector, plain, tokens := r.VectorFor(c.Ord), r.In.Dense, r.In.Tokens
 	type moved struct {
 		DimensionShare
@@ -201,7 +208,7 @@ func (e *Engine) explainDense(x *Explanation, r *search.Run, query string, c fus
 			o := tokens.Offsets[n]
 			t.Start, t.End = int(o.Start), int(o.End)
 		}
-		if t.Token = e.token(t.ID); t.Token == "" && t.Start < t.End && t.End <= len(query) {
+		if t.Token = token(enc, t.ID); t.Token == "" && t.Start < t.End && t.End <= len(query) {
 			t.Token = query[t.Start:t.End]
 		}
 		x.Tokens = append(x.Tokens, t)
@@ -210,52 +217,53 @@ func (e *Engine) explainDense(x *Explanation, r *search.Run, query string, c fus
 }
 
 // token is the vocabulary's entry, "" where the encoder does not tell.
-func (e *Engine) token(id int32) string {
-	c, _ := e.enc.(checked)
+func token(enc encoder.Encoder, id int32) string {
+	c, _ := enc.(checked)
 	if t, ok := c.Encoder.(interface{ Token(int32) string }); ok {
 		return t.Token(id)
 	}
 	return ""
 }
 
-// explainWords fills in what the words tell.
-func (e *Engine) explainWords(x *Explanation, s *state.State, query string, c fusion.Candidate, d *store.Document) error {
-	w, terms := s.Words, e.db.Terms(nil, query)
-	shares, _, err := w.Explain(nil, terms, c.Ord)
-	if err != nil {
-		return err
-	}
-	ub := w.UB(terms)
+// wordFacts are what an index knows of the words of a query in one chunk.
+type wordFacts struct {
+	shares []inverted.TermScore
+	ub     float64
+	idf    func(term string) float64
+}
+
+// explainWords fills in what the words tell of a chunk with this title and text, which
+// begins at byte start of its document's.
+func explainWords(x *Explanation, terms []text.Term, w wordFacts, title, body string, start int, analyse func(string) []text.Term) {
 	first := map[string]text.Term{}
 	for _, t := range terms {
 		if _, ok := first[t.Text]; !ok {
 			first[t.Text] = t
 		}
 	}
-	for _, t := range shares {
+	for _, t := range w.shares {
 		x.Words = append(x.Words, WordShare{
 			Term: t.Term, Start: first[t.Term].Start, End: first[t.Term].End,
 			Count: t.Count, Documents: t.Documents, IDF: t.IDF,
-			BM25: t.Score, Coverage: inverted.Coverage(t.Score, ub), Most: inverted.Coverage(t.Most, ub),
+			BM25: t.Score, Coverage: inverted.Coverage(t.Score, w.ub), Most: inverted.Coverage(t.Most, w.ub),
 		})
 	}
-	row := d.Rows[chunk.Number(c.Ord)]
-	passage := e.db.Terms(nil, state.ChunkText(d, row))
-	for _, p := range inverted.PairShares(terms, passage, w.IDF) {
+	// The analysed text is the title, a space and the chunk, trimmed.
+	whole := title + " " + body
+	trimmed := chunk.Trim(whole, chunk.Span{End: len(whole)})
+	lead := trimmed.Start
+	passage := analyse(whole[trimmed.Start:trimmed.End])
+	for _, p := range inverted.PairShares(terms, passage, w.idf) {
 		x.Pairs = append(x.Pairs, PairShare(p))
 	}
-	// The analysed text is the title, a space and the chunk, trimmed.
-	whole := d.Title + " " + d.Text[row.Start:row.End]
-	lead := chunk.Trim(whole, chunk.Span{End: len(whole)}).Start
 	for _, t := range passage {
 		if _, ok := first[t.Text]; !ok {
 			continue
 		}
 		m := Match{Field: "title", Start: t.Start + lead, End: t.End + lead, Term: t.Text}
-		if at := len(d.Title) + 1; m.Start >= at {
-			m.Field, m.Start, m.End = "text", m.Start-at+row.Start, m.End-at+row.Start
+		if at := len(title) + 1; m.Start >= at {
+			m.Field, m.Start, m.End = "text", m.Start-at+start, m.End-at+start
 		}
 		x.Matches = append(x.Matches, m)
 	}
-	return nil
 }

@@ -42,7 +42,16 @@ type exportedRest struct {
 	Chunks    [][2]int       `json:"chunks,omitempty"`    // bytes of the text, where there are several
 	Truncated int32          `json:"truncated,omitempty"` // tokens cut off; with rows
 	Media     string         `json:"media,omitempty"`
+	Data      []byte         `json:"data,omitempty"` // what the text was made of, such as an image; base64
 	Rows      []exportedRow  `json:"rows,omitempty"` // one a chunk
+}
+
+// data is what the text was made of, nil for nothing.
+func (r *exportedRest) data() []byte {
+	if r == nil {
+		return nil
+	}
+	return r.Data
 }
 
 // exportHead says where an export comes from.
@@ -71,7 +80,7 @@ type exportedRow struct {
 
 // exported is the line of a record.
 func exported(d *store.Document, head *exportHead, vectors bool) exportedDocument {
-	x := exportedDocument{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Lexsem: &exportedRest{Export: head, Media: d.Media}}
+	x := exportedDocument{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Lexsem: &exportedRest{Export: head, Media: d.Media, Data: d.Data}}
 	var b exportedBytes
 	for _, f := range []struct {
 		s  string
@@ -168,7 +177,10 @@ func (x *exportedDocument) record(fp encoder.Fingerprint, by metric.Metric) (d s
 	if rest == nil {
 		return d, nil
 	}
-	d.Media, d.Truncated = rest.Media, rest.Truncated
+	d.Media, d.Data, d.Truncated = rest.Media, rest.Data, rest.Truncated
+	if len(d.Data) > 0 && d.Media == "" {
+		return refuse("data without a media type")
+	}
 	if len(d.Media) > store.MaxMediaBytes {
 		return refuse("a media type of %d bytes, at most %d are allowed", len(d.Media), store.MaxMediaBytes)
 	}

@@ -69,6 +69,10 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	defer snapshot.Guard(&err)()
 	defer e.db.Repair(&err)
 	c := newCorpus(ref.Value, e.fp.Dim)
+	c.images = e.images != nil
+	if c.images && e.images.words.Codebook() == nil {
+		return FitReport{}, fmt.Errorf("%w: too few images for visual words yet; a fit needs some", ErrInvalid)
+	}
 	for i, id := range c.ids {
 		if c.Vector(i) == nil {
 			return FitReport{}, fmt.Errorf("vector of chunk %d: %w", id, index.ErrCorrupt)
@@ -165,6 +169,9 @@ func base(st *state.State, variant string) (*state.Bridge, error) {
 // train runs the fit with its state and its encoded queries kept on disk. That
 // they cannot be kept does not fail it.
 func (e *Engine) train(ctx context.Context, c *corpus, o train.Options) (*modulate.Weights, *train.Report, error) {
+	if e.images != nil { // a cache would keep their vectors, and not their tokens
+		return train.Fit(ctx, c, e.resolving(c.s), o)
+	}
 	dir := filepath.Join(e.dir, fitDir)
 	cache, err := encoder.NewCache(lent{e.enc}, dir, encoder.CacheOptions{MaxBytes: 16 << 30, MaxStateBytes: -1}) // of queries, which have no states there
 	if err != nil {
@@ -190,6 +197,7 @@ func (lent) Close() error { return nil }
 type corpus struct {
 	s      *state.State
 	dim    int
+	images bool
 	ids    []uint64        // of the chunks, ascending by document and number
 	text   *store.Document // last read, of version textOf
 	textOf uint64
@@ -207,9 +215,12 @@ func (c *corpus) last() uint64 {
 	return chunk.Ord(c.ids[len(c.ids)-1])
 }
 
-// Text is the text of passage i as the encoder saw it.
+// Text is the text of passage i as the encoder saw it, or the reference of an image.
 func (c *corpus) Text(i int) (string, error) {
 	id := c.ids[i]
+	if c.images {
+		return reference(chunk.Ord(id)), nil
+	}
 	if ord := chunk.Ord(id); c.text == nil || c.textOf != ord { // chunks of a document come one after the other
 		d, err := c.s.View.Text(ord)
 		if err != nil {

@@ -195,7 +195,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 	refuse := func(err error) error { return &LineError{line, err} }
 	encode := d.Lexsem == nil || len(d.Lexsem.Rows) == 0
 	switch {
-	case encode && blankText(d.Title) && blankText(d.Text):
+	case encode && blankText(d.Title) && blankText(d.Text) && len(d.Lexsem.data()) == 0:
 		return refuse(fmt.Errorf("%w: neither text nor vectors; leave the document out", ErrInvalid))
 	case encode && im.e.vectorsOnly():
 		return refuse(fmt.Errorf("%w: no vector, and this database has no encoder; export with vectors", ErrInvalid))
@@ -216,7 +216,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 	if err := im.e.acceptCodes(&r.Document); err != nil {
 		return refuse(err)
 	}
-	if encode && !sameTexts(x.Encoder, im.e.fp) {
+	if encode && (isImage(&r.Document) || !sameTexts(x.Encoder, im.e.fp)) {
 		r.Rows = nil // to be cut as this encoder reads
 	}
 	if encode {
@@ -242,7 +242,7 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 	im.encode = encode
 	im.pending[r.ID] = true
 	im.records, im.lines = append(im.records, r), append(im.lines, line)
-	im.bytes += len(r.Text) + 4*im.e.fp.Dim*len(r.Rows)
+	im.bytes += len(r.Text) + len(r.Data) + 4*im.e.fp.Dim*len(r.Rows)
 	if len(im.records) >= importDocuments || im.bytes >= importBytes {
 		return im.flush(ctx)
 	}

@@ -16,14 +16,14 @@ import (
 func (e *Engine) input(ctx context.Context, q Query, w search.Way, tokens bool) (modulate.Input, error) {
 	in, need, err := e.given(ctx, q, w, tokens)
 	if err == nil && need != 0 {
-		err = e.encodeOptional(ctx, need, w.Need(), []string{q.Text}, []*modulate.Input{&in})
+		err = e.encodeOptional(ctx, need, w.Need(), []encoder.Input{q.input()}, []*modulate.Input{&in})
 	}
 	return in, err
 }
 
 // encodeOptional is encodeQueries with tensors of which must are needed: where the
 // encoder gives no token states that are not, the queries go without.
-func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, texts []string, ins []*modulate.Input) error {
+func (e *Engine) encodeOptional(ctx context.Context, need, must encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
 	err := e.encodeQueries(ctx, need, texts, ins)
 	if need&^must&encoder.NeedHidden == 0 || !errors.Is(err, encoder.ErrNoHidden) {
 		return err
@@ -73,9 +73,9 @@ func (e *Engine) given(ctx context.Context, q Query, w search.Way, tokens bool) 
 
 // encodeQueries fills in what encoding the texts of queries gives, in one call. The
 // error of one text is a *QueryError where there are several.
-func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []string, ins []*modulate.Input) error {
+func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []encoder.Input, ins []*modulate.Input) error {
 	probed := e.probed(ctx)
-	out, err := e.enc.Encode(ctx, encoder.Query, encoder.Texts(texts...), need)
+	out, err := e.enc.Encode(ctx, encoder.Query, texts, need)
 	if same := probed(); err == nil {
 		err = same
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/store"
 )
@@ -162,7 +161,7 @@ func (k *keeper) lacks(ord uint64) (*store.Document, error) {
 	case !slices.ContainsFunc(d.Rows, func(r store.Row) bool { return len(r.Codes) == 0 }):
 		k.rep.Already++
 		return nil, nil
-	case blankText(d.Title) && blankText(d.Text):
+	case blankText(d.Title) && blankText(d.Text) && !isImage(d):
 		k.rep.Left++
 		return nil, nil
 	}
@@ -207,7 +206,7 @@ func (k *keeper) sample(ctx context.Context) error {
 	}
 	const parts = 1024 // of the database, one document of each
 	step := max(1, len(k.ords)/parts)
-	var texts []string
+	var texts []encoder.Input
 	for i := step / 2; i < len(k.ords) && t.short(); i += step {
 		d, err := k.lacks(k.ords[i])
 		if err != nil {
@@ -239,12 +238,12 @@ func (k *keeper) sample(ctx context.Context) error {
 }
 
 // encode gives the states of texts, and nothing else.
-func (k *keeper) encode(ctx context.Context, texts []string) ([]encoder.Output, error) {
+func (k *keeper) encode(ctx context.Context, texts []encoder.Input) ([]encoder.Output, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
 	probed := k.e.probed(ctx)
-	out, err := k.e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedHidden)
+	out, err := k.e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedHidden)
 	if same := probed(); err == nil {
 		err = same
 	}
@@ -254,15 +253,18 @@ func (k *keeper) encode(ctx context.Context, texts []string) ([]encoder.Output, 
 	return out, err
 }
 
-// passages are the texts of a stored document that its rows were made of.
-func (e *Engine) passages(d *store.Document) []string {
+// passages are what the rows of a stored document were made of.
+func (e *Engine) passages(d *store.Document) []encoder.Input {
+	if isImage(d) {
+		return []encoder.Input{imageOf(d)}
+	}
 	title := d.Title
 	if len(d.Rows) > 1 {
 		title, _ = e.chunks.TitleOf(title)
 	}
-	texts := make([]string, len(d.Rows))
+	texts := make([]encoder.Input, len(d.Rows))
 	for i, r := range d.Rows {
-		texts[i] = chunk.Passage(title, d.Text[r.Start:r.End])
+		texts[i].Text = chunk.Passage(title, d.Text[r.Start:r.End])
 	}
 	return texts
 }
@@ -272,7 +274,7 @@ func (k *keeper) store(ctx context.Context, page []kept) error {
 	if len(page) == 0 {
 		return nil
 	}
-	var texts []string
+	var texts []encoder.Input
 	var rows []*store.Row
 	for _, d := range page {
 		texts = append(texts, k.e.passages(d.Document)...)
@@ -318,33 +320,7 @@ func (k *keeper) store(ctx context.Context, page []kept) error {
 
 // commit writes documents that nobody has changed meanwhile.
 func (k *keeper) commit(ctx context.Context, page []kept) error {
-	records := make([]record, 0, len(page))
-	for _, d := range page {
-		records = append(records, record{Document: *d.Document})
-	}
-	n, chunks := 0, 0
-	_, err := k.e.commit(ctx, func(b *store.Batch) (changes []state.Change, err error) {
-		if err := k.e.storeBases(ctx, b, records); err != nil {
-			return nil, err
-		}
-		n, chunks = 0, 0
-		for _, d := range page {
-			now, err := b.Lookup(ctx, d.ID)
-			if err != nil {
-				return nil, err
-			}
-			if now != d.ord {
-				continue
-			}
-			c, err := b.Put(ctx, d.Document)
-			if err != nil {
-				return nil, err
-			}
-			changes = append(changes, state.Change{Change: c, Now: state.VersionsOf(c.New, d.Document)})
-			n, chunks = n+1, chunks+len(d.Rows)
-		}
-		return changes, nil
-	})
+	n, chunks, err := k.e.rewrite(ctx, page)
 	if err == nil {
 		k.rep.Documents, k.rep.Chunks = k.rep.Documents+n, k.rep.Chunks+chunks
 	}

@@ -46,6 +46,9 @@ type Options struct {
 	// or "de", or "none" for texts of several languages: it chooses stems and
 	// function words. "" means the database's own, and "en" for a new one.
 	Language string
+	// VisualWords is how many words the codebook of a new database of images has, visual.MinWords to
+	// visual.MaxWords; 0 means visual.DefaultWords, or what the database was made with.
+	VisualWords int
 	// ChunkTokens is the number of tokens, those the encoder adds included, above
 	// which a text is stored in chunks of at most that many: whole sentences, and
 	// the title before each. 0 means the encoder's limit; below 0 texts stay whole,

@@ -38,9 +38,10 @@ func (e *Engine) checkEncoder(want, got encoder.Fingerprint) error {
 	return nil
 }
 
-// unprobed says that the encoder is to be compared yet.
+// unprobed says that the encoder is to be compared yet. One of images knows its probe vectors, or is taken by
+// its name.
 func (e *Engine) unprobed() bool {
-	return !e.probe.done.Load() && !e.enc.Fingerprint().Probed()
+	return e.images == nil && !e.probe.done.Load() && !e.enc.Fingerprint().Probed()
 }
 
 // probed begins to compare an encoder that does not know its probe vectors with

@@ -62,7 +62,16 @@ func (e *Engine) reuse(view *store.View, r *record, b brought) error {
 	if err != nil {
 		return err
 	}
-	if d.Title != r.Title || d.Text != r.Text || d.Media != r.Media {
+	if d.Title != r.Title || d.Media != r.Media || !bytes.Equal(d.Data, r.Data) {
+		return nil
+	}
+	if isImage(d) && b != bringsAll { // whose text is made of its data
+		r.Text = d.Text
+		if b == bringsVectors {
+			r.Rows[0].End = len(r.Text)
+		}
+	}
+	if d.Text != r.Text {
 		return nil
 	}
 	if b == bringsText {

@@ -65,6 +65,9 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := newTimer()
+	if q, err = e.queryImage(ctx, q); err != nil {
+		return Result{}, err
+	}
 	r, err := e.begin(ctx, s, q, t)
 	if err != nil {
 		return Result{}, err
@@ -178,6 +181,9 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	defer done(&err)
 	defer snapshot.Guard(&err)()
 	t := newTimer()
+	if q, err = e.queryImage(ctx, q); err != nil {
+		return nil, Trace{}, err
+	}
 	w, err := search.Single(s, q.Variant)
 	if err != nil {
 		return nil, Trace{}, err
@@ -191,6 +197,7 @@ func (e *Engine) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	if err != nil {
 		return nil, Trace{}, err
 	}
+	facts.Filtered = s.View.Len()
 	t.done("modulate")
 	return vector, traceOf(s, facts, ModeDense, w, t), nil
 }
@@ -227,7 +234,7 @@ func (e *Engine) join(ctx context.Context, s *state.State, found []search.Found,
 		}
 		hits[i] = Hit{ID: d.ID, Rank: i + 1, Score: float32(f.Score),
 			Modulated: float32(f.Dense), BM25: float32(f.BM25), Coverage: float32(f.Coverage), Presence: float32(f.Presence), Pair: float32(f.Pair), TokenScore: float32(f.Tokens),
-			Title: d.Title, Text: d.Text[row.Start:row.End], Metadata: meta,
+			Title: d.Title, Media: d.Media, Text: d.Text[row.Start:row.End], Metadata: meta,
 			Chunk: chunk.Number(f.Ord), Chunks: len(d.Rows), Start: row.Start, End: row.End, Lines: linesOf(d.Text, row)}
 		for _, ord := range f.Duplicates {
 			if err := ctx.Err(); err != nil {
@@ -298,6 +305,9 @@ func documentOf(d *store.Document) (Document, error) {
 		return Document{}, err
 	}
 	doc := Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: meta}
+	if isImage(d) {
+		doc.Text, doc.Media, doc.Data = "", d.Media, d.Data
+	}
 	if len(d.Rows) == 1 {
 		doc.Vector = d.Rows[0].Vector
 	}

@@ -39,7 +39,9 @@ func (e *Engine) searchBatch(ctx context.Context, qs []Query) (_ []Result, err e
 	defer snapshot.Guard(&err)()
 	as := make([]asked, len(qs))
 	for i, q := range qs {
-		as[i], err = e.decide(s, q)
+		if q, err = e.queryImage(ctx, q); err == nil {
+			as[i], err = e.decide(s, q)
+		}
 		if err == nil && as[i].p.Dense {
 			as[i].in, as[i].need, err = e.given(ctx, q, as[i].p.Way, as[i].p.Tokens)
 		}
@@ -90,13 +92,13 @@ func (e *Engine) inputs(ctx context.Context, as []asked) error {
 		if need == 0 {
 			continue
 		}
-		var texts []string
+		var texts []encoder.Input
 		var ins []*modulate.Input
 		var positions []int
 		var must encoder.Need
 		for j := i; j < len(as); j++ {
 			if as[j].need == need {
-				texts, ins, positions = append(texts, as[j].q.Text), append(ins, &as[j].in), append(positions, j)
+				texts, ins, positions = append(texts, as[j].q.input()), append(ins, &as[j].in), append(positions, j)
 				as[j].need = 0
 				must |= as[j].p.Way.Need()
 			}

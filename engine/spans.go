@@ -44,16 +44,22 @@ func (e *Engine) spans(ctx context.Context, r *search.Run, query string, found [
 				matches = byWords
 			}
 		}
-		start, end, ok, err := span.Best(ctx, h.Text, matches)
-		if err != nil {
+		if err := h.setSpan(ctx, matches); err != nil {
 			return err
 		}
-		if ok {
-			first := h.Lines[0] + strings.Count(h.Text[:start], "\n")
-			h.Span = [2]int{h.Start + start, h.Start + end}
-			h.SpanLines = [2]int{first, first + strings.Count(h.Text[start:end], "\n")}
-		}
 	}
+	return nil
+}
+
+// setSpan gives a hit the span that has most of matches.
+func (h *Hit) setSpan(ctx context.Context, matches []span.Match) error {
+	start, end, ok, err := span.Best(ctx, h.Text, matches)
+	if err != nil || !ok {
+		return err
+	}
+	first := h.Lines[0] + strings.Count(h.Text[:start], "\n")
+	h.Span = [2]int{h.Start + start, h.Start + end}
+	h.SpanLines = [2]int{first, first + strings.Count(h.Text[start:end], "\n")}
 	return nil
 }
 

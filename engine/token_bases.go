@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/lexsem/lexsem/encoder/visual"
 	"github.com/lexsem/lexsem/index/late"
 	"github.com/lexsem/lexsem/store"
 )
@@ -48,19 +49,28 @@ func readBasis(record []byte, dim int) (b basis, err error) {
 func (e *Engine) readBases() error {
 	t := &e.tokens
 	t.mu.Lock()
-	from := len(t.stored)
+	from := t.read
 	t.mu.Unlock()
 	for n := from; n < e.st.BasisCount(); n++ {
 		record, err := e.st.Basis(n)
 		if err != nil {
 			return err
 		}
-		b, err := readBasis(record, e.fp.Dim)
+		var b basis
+		book := visual.IsCodebook(record)
+		if book {
+			err = e.acceptCodebook(record, true)
+		} else {
+			b, err = readBasis(record, e.fp.Dim)
+		}
 		if err != nil {
 			return fmt.Errorf("%w: basis %d of %s: %w", ErrCorrupt, n, e.dir, err)
 		}
 		t.mu.Lock()
-		if len(t.stored) == n { // else another call was faster
+		if t.read == n && book {
+			t.read++
+		} else if t.read == n { // else another call was faster
+			t.read++
 			t.stored = append(t.stored, b)
 			t.fresh = slices.DeleteFunc(t.fresh, same(b))
 			if t.now.Basis == nil || b.fitted > t.now.fitted {
@@ -90,6 +100,12 @@ func (e *Engine) acceptBases(records [][]byte) error {
 		return fmt.Errorf("%w: %d bases of token states, at most %d are possible", ErrInvalid, len(records), store.MaxBases)
 	}
 	for i, record := range records {
+		if visual.IsCodebook(record) {
+			if err := e.acceptCodebook(record, false); err != nil {
+				return fmt.Errorf("%w: basis %d of the export: %w; import without vectors", ErrInvalid, i, err)
+			}
+			continue
+		}
 		b, err := readBasis(record, e.fp.Dim)
 		if err != nil {
 			return fmt.Errorf("%w: basis %d of the export: %w", ErrInvalid, i, err)
@@ -222,7 +238,7 @@ func (e *Engine) storeBases(ctx context.Context, b *store.Batch, records []recor
 			used[c.Basis()] = true
 		}
 	}
-	if len(used) == 0 {
+	if len(used) == 0 && e.images == nil {
 		return nil
 	}
 	if err := e.readBases(); err != nil {
@@ -230,7 +246,7 @@ func (e *Engine) storeBases(ctx context.Context, b *store.Batch, records []recor
 	}
 	t := &e.tokens
 	t.mu.Lock()
-	number := len(t.stored)
+	number := t.read
 	var fresh []basis
 	for _, n := range t.fresh {
 		if used[n.ID()] {
@@ -247,7 +263,7 @@ func (e *Engine) storeBases(ctx context.Context, b *store.Batch, records []recor
 			return err
 		}
 	}
-	return nil
+	return e.storeCodebook(ctx, b, number+len(fresh))
 }
 
 // sample are some of the states that were seen, each with the same chance.

@@ -58,6 +58,7 @@ type tokenStates struct {
 	waiting atomic.Bool   // the first basis has come: documents before it lack their codes
 
 	mu     sync.Mutex // guards the rest
+	read   int        // records of the store that were read: bases, and the codebook of a database of images
 	stored []basis    // those of the store
 	fresh  []basis    // those that the store gets with the first codes that need them
 	now    basis      // that new codes are made with; of no Basis where there is none
@@ -213,9 +214,9 @@ func (e *Engine) noStates(err error) {
 }
 
 // encodePassages encodes texts, with their states where they are kept.
-func (e *Engine) encodePassages(ctx context.Context, texts []string, keep bool) (out []encoder.Output, kept bool, err error) {
+func (e *Engine) encodePassages(ctx context.Context, texts []encoder.Input, keep bool) (out []encoder.Output, kept bool, err error) {
 	if keep {
-		out, err = e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense|encoder.NeedHidden)
+		out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense|encoder.NeedHidden)
 		if err == nil {
 			return out, true, nil
 		}
@@ -223,7 +224,7 @@ func (e *Engine) encodePassages(ctx context.Context, texts []string, keep bool) 
 			return nil, false, err
 		}
 	}
-	out, err = e.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
+	out, err = e.enc.Encode(ctx, encoder.Passage, texts, encoder.NeedDense)
 	return out, false, err
 }
 

@@ -43,7 +43,7 @@ func codedAll(t *testing.T, when string, e *Engine) {
 				t.Fatalf("%s: chunk %d of %s has %d bytes of codes, %v", when, i, d.ID, len(codes), err)
 			}
 			n++
-			if want := anew(t, e, codes, text); !bytes.Equal(codes, want) || !bytes.Equal(codes, d.Rows[i].Codes) {
+			if want := anew(t, e, codes, text.Text); !bytes.Equal(codes, want) || !bytes.Equal(codes, d.Rows[i].Codes) {
 				t.Fatalf("%s: chunk %d of %s has other codes than its text, or its record", when, i, d.ID)
 			}
 		}
@@ -168,7 +168,7 @@ func maxSim(t *testing.T, e *Engine, s *state.State, q encoder.Output, h Hit) fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := e.enc.Encode(t.Context(), encoder.Passage, encoder.Texts(e.passages(d)[h.Chunk]), encoder.NeedHidden)
+	out, err := e.enc.Encode(t.Context(), encoder.Passage, e.passages(d)[h.Chunk:h.Chunk+1], encoder.NeedHidden)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,12 @@ type Document struct {
 	// returns it for documents that are not stored in chunks. A database without an
 	// encoder asks for it.
 	Vector []float32
+	// Media and Data are an image, where the encoder takes images: its file (PNG, JPEG, GIF, WebP, BMP, TIFF, at
+	// most MaxImageBytes) and its media type, which is read of Data where Media is "". Text must be empty then: it is
+	// the database's, and holds the visual words of the image, one for each patch, once there is a
+	// codebook. Title is found by its words, and is not encoded. Get returns them; hits do not.
+	Media string
+	Data  []byte
 	// Breaks are byte offsets in Text, ascending, at which a text that is stored in
 	// chunks is best cut, such as headings or declarations: a chunk holds as many of
 	// the parts between them as it has room for, and a part is cut by its sentences
@@ -57,8 +63,11 @@ func (r *AddResult) Add(o AddResult) {
 
 // Query is one search.
 type Query struct {
-	// Text is what to look for. Required unless Vector is given.
+	// Text is what to look for. Required unless Vector or Image is given.
 	Text string
+	// Image, if not nil, is the file of an image to look for, in a database of images; Text and Vector must be
+	// empty then. Its visual words take the place of words.
+	Image []byte
 	// Vector, if not nil, is a ready query vector [Dim]; Text is then only
 	// used for its tokens (modulation) and may be empty. What holds for Document.Vector
 	// holds for it.
@@ -151,6 +160,7 @@ type Hit struct {
 	// states are not compared.
 	TokenScore float32
 	Title      string
+	Media      string // media type of a document that is an image, whose Text are its visual words; "" for texts
 	// Text is the document's, or that of the chunk which was found: the bytes
 	// [Start, End) of the document's text, number Chunk (from 0) of Chunks.
 	Text          string
@@ -180,7 +190,7 @@ type Trace struct {
 	Variant   string // the modulation that was applied, "none" for none
 	Fusion    string // how the legs were joined, a kind of package fusion; "" where there was one leg
 	Seq       uint64 // sequence number of the state that was searched
-	Index     string // kind of index, one of index.Kinds
+	Index     string // kind of index, one of index.Kinds; in front of a Backend its Name
 	Documents int    // documents in that state
 	Filtered  int    // how many of them met the filter; all without one
 	Tokens    int    // tokens of the query, special ones included
@@ -198,7 +208,8 @@ type Trace struct {
 	Unfitted int // documents that came after the fit of the bridge in use
 	// Stale is how many passages came or went since RLR's factor was made that the
 	// shift does not know of in full; 0 means that it is exact. The maintainer makes a
-	// new factor in the background (Flush waits for it).
+	// new factor in the background (Flush waits for it). In front of a Backend it is how many
+	// were written or deleted there since the bridge file was made.
 	Stale int
 	// LocalWanted says that the query asked for local bridges that are not built
 	// yet, and got Variant in their place.

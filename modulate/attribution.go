@@ -176,7 +176,7 @@ func (r *Regression) attribute(in Input, passage []float32, add func(id int32, s
 		if _, err := r.sums.CrossScatter(in.Ctx, g, ids[i:i+1], idf[i:i+1]); err != nil {
 			return
 		}
-		add(id, r.options.Alpha/n/size*dotMixed(g, y))
+		add(id, r.length()/n/size*dotMixed(g, y))
 	}
 }
 

@@ -38,15 +38,22 @@ var RLR = register(Variant{
 // RLROptions shape RLR. The zero value is a good default.
 type RLROptions struct {
 	// Alpha is the length of the shift against the unit query vector, > 0;
-	// 0 means 0.5, and 0.7 in a stack with whitening. Semantic search begins to
+	// 0 means 0.5, 0.7 in a stack with whitening, and 0.15 where it is Centred. Semantic search begins to
 	// suffer near 1.
 	Alpha float64 `json:"alpha"`
+	// Centred says that Alpha counts against the distance of passages from their mean (the root of the mean of its
+	// square), and not against the unit vector: for spaces whose vectors share a long mean, as means of
+	// patches do, where a shift of half the unit length is longer than all that tells passages apart.
+	Centred bool `json:"centred,omitempty"`
 	// Lambda is the ridge added to the scatter matrix, > 0; 0 means 1.
 	Lambda float64 `json:"lambda"`
 }
 
 func (o RLROptions) withDefaults() (RLROptions, error) {
-	if o.Alpha == 0 {
+	switch {
+	case o.Alpha == 0 && o.Centred:
+		o.Alpha = 0.15
+	case o.Alpha == 0:
 		o.Alpha = 0.5
 	}
 	if !(o.Alpha > 0 && o.Alpha <= 1e3) {
@@ -115,8 +122,16 @@ func (r *Regression) AddShift(dst []float32, in Input) bool {
 	if !(n > 0) || math.IsInf(float64(n), 0) {
 		return false
 	}
-	vec.Axpy(dst, float32(r.options.Alpha)/n, w.l)
+	vec.Axpy(dst, float32(r.length())/n, w.l)
 	return true
+}
+
+// length is that of a shift.
+func (r *Regression) length() float64 {
+	if r.options.Centred {
+		return r.options.Alpha * r.sums.Deviation()
+	}
+	return r.options.Alpha
 }
 
 // weights appends idf_t of each token to dst.

@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // naive is RLR straight from its definition: it forms X, B and R.
@@ -137,5 +141,51 @@ func TestContextsEndShifts(t *testing.T) {
 	cancel()
 	if !same(m.Modulate(nil, in), in.Dense) || s.Err() != nil {
 		t.Error("a query moves after its end, or the end is damage")
+	}
+}
+
+// A centred alpha counts against the distance of the passages from their mean, and the shares of the tokens
+// add up to it all the same.
+func TestRLRCentred(t *testing.T) {
+	const dim, n = 8, 40
+	r := rand.New(rand.NewPCG(3, 4))
+	vectors := make([][]float32, n)
+	for i := range vectors {
+		v := make([]float32, dim)
+		for j := range v {
+			v[j] = 3 + float32(r.NormFloat64())
+		}
+		vec.Normalize(v)
+		vectors[i] = v
+	}
+	sums, err := ridge.SumsOf(t.Context(), dim, 5, n, func(i int) []float32 { return vectors[i] }, func(i int) ([]int32, error) { return []int32{int32(i % 5)}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ss float64
+	for j := range dim {
+		var m, s float64
+		for _, v := range vectors {
+			m += float64(v[j]) / n
+			s += float64(v[j]) * float64(v[j]) / n
+		}
+		ss += s - m*m
+	}
+	want := math.Sqrt(ss)
+	if d := sums.Deviation(); math.Abs(d-want) > 1e-6 || d < 0.1 || d > 0.6 {
+		t.Errorf("deviation %v, want %v", d, want)
+	}
+	for _, c := range []struct {
+		o    RLROptions
+		want float64
+	}{{RLROptions{}, 0.5}, {RLROptions{Centred: true}, 0.15 * want}, {RLROptions{Alpha: 2, Centred: true}, 2 * want}} {
+		reg, err := NewRLR(sums, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shift := make([]float32, dim)
+		if !reg.AddShift(shift, Input{Tokens: encoder.Tokens{IDs: []int32{1, 2}, Special: make([]bool, 2)}, Dense: vectors[0]}) || math.Abs(float64(vec.Norm(shift))-c.want) > 1e-5 {
+			t.Errorf("%+v: a shift of %v, want %v", c.o, vec.Norm(shift), c.want)
+		}
 	}
 }

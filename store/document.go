@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// MaxDocumentBytes bounds id, title, text, metadata of one document together,
+// MaxDocumentBytes bounds id, title, text, metadata and data of one document together,
 // and its vector and token ids together.
 const MaxDocumentBytes = 256 << 20
 
@@ -17,6 +17,7 @@ type Document struct {
 	Title, Text string // any bytes
 	Metadata    []byte // a JSON object, or nil
 	Media       string // media type of what the text came from, "" for none; at most MaxMediaBytes
+	Data        []byte // what the text came from where it is no text itself, such as an image; nil for nothing. It has a media type
 	Truncated   int32  // tokens cut off when the text was encoded
 	// Rows are the vectors of the document: one, or one for each chunk of a long
 	// text. At most MaxRows.
@@ -82,7 +83,10 @@ func (d *Document) check(dim int) error {
 	if len(d.Media) > MaxMediaBytes {
 		return fmt.Errorf("document %q has a media type of %d bytes, at most %d are allowed: %w", d.ID, len(d.Media), MaxMediaBytes, ErrTooLarge)
 	}
-	if n := len(d.ID) + len(d.Title) + len(d.Text) + len(d.Metadata); n > MaxDocumentBytes {
+	if len(d.Data) > 0 && d.Media == "" {
+		return fmt.Errorf("document %q: %w", d.ID, ErrNoMedia)
+	}
+	if n := len(d.ID) + len(d.Title) + len(d.Text) + len(d.Metadata) + len(d.Data); n > MaxDocumentBytes {
 		return fmt.Errorf("document %q has %d bytes, at most %d are allowed: %w", d.ID, n, MaxDocumentBytes, ErrTooLarge)
 	}
 	if size > MaxDocumentBytes {

@@ -47,6 +47,8 @@ var (
 	ErrNotFinite = errors.New("vector has NaN or an infinite component; leave the document out or encode it anew")
 	// ErrSpan answers chunks that lie outside the text or not in its order.
 	ErrSpan = errors.New("chunks must lie in the text, in its order")
+	// ErrNoMedia answers data without a media type.
+	ErrNoMedia = errors.New("data need a media type")
 	// ErrMetadata answers metadata that is no JSON object.
 	ErrMetadata = errors.New("metadata must be a JSON object or nil")
 	// ErrTooLarge answers documents above MaxDocumentBytes and manifests above

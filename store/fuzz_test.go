@@ -23,6 +23,8 @@ func FuzzRecords(f *testing.F) {
 	long.Media, long.Rows[1].Codes = "text/html", []byte{1, 2}
 	f.Add(encodeDocument(nil, long))
 	f.Add(encodeRows(nil, long.Rows))
+	long.Data = []byte{0, 1}
+	f.Add(encodeDocument(nil, long))
 	f.Add(current{version{1, 2, 3, true}, version{4, 5, 6, false}}.encode())
 	f.Add(commit{entries: 1, nextOrd: 2, live: 3, deadBytes: 4}.encode())
 	f.Add(commit{entries: 1, nonce: [16]byte{1}, history: History{2}}.encode())

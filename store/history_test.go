@@ -218,25 +218,27 @@ func TestForgedLog(t *testing.T) {
 func TestMediaAndCodes(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, small)
-	one, many, half := doc("one", 1), doc("many", 5), doc("half", 5)
+	one, many, half, image, pages := doc("one", 1), doc("many", 5), doc("half", 5), doc("image", 1), doc("pages", 5)
+	image.Media, image.Data = "image/png", bytes.Repeat([]byte{0, 1, 255}, 100_000)
+	pages.Media, pages.Data = "image/tiff", []byte{7}
 	one.Media, one.Rows[0].Codes = "text/markdown", []byte{1, 2, 3}
 	many.Media = "application/pdf"
 	for i := range many.Rows {
 		many.Rows[i].Codes = bytes.Repeat([]byte{byte(i)}, 100*i+1)
 	}
 	half.Rows[1].Codes = []byte{9}
-	add(t, s, one, many, half, doc("plain", 5))
+	add(t, s, one, many, half, doc("plain", 5), image, pages)
 	s.Close()
 	s = open(t, dir, small)
-	for _, d := range []*Document{one, many, half, doc("plain", 5)} {
+	for _, d := range []*Document{one, many, half, doc("plain", 5), image, pages} {
 		got := find(t, s, d.ID)
-		if string(encodeDocument(nil, got)) != string(encodeDocument(nil, d)) || string(encodeRows(nil, got.Rows)) != string(encodeRows(nil, d.Rows)) || got.Media != d.Media {
+		if string(encodeDocument(nil, got)) != string(encodeDocument(nil, d)) || string(encodeRows(nil, got.Rows)) != string(encodeRows(nil, d.Rows)) || got.Media != d.Media || !bytes.Equal(got.Data, d.Data) {
 			t.Errorf("%s: %+v", d.ID, got)
 		}
 	}
 	// A scan uses the memory of rows again: none keeps the codes of another.
 	err := s.Scan(ctx, 0, func(ord uint64, rows []Row) error {
-		want := [][]Row{one.Rows, many.Rows, half.Rows, doc("plain", 5).Rows}[ord-1]
+		want := [][]Row{one.Rows, many.Rows, half.Rows, doc("plain", 5).Rows, image.Rows, pages.Rows}[ord-1]
 		for i, r := range rows {
 			if !bytes.Equal(r.Codes, want[i].Codes) {
 				t.Errorf("version %d, row %d: codes %v", ord, i, r.Codes)
@@ -253,5 +255,9 @@ func TestMediaAndCodes(t *testing.T) {
 	defer b.Discard()
 	if _, err := b.Put(ctx, long); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("media type of %d bytes: %v", len(long.Media), err)
+	}
+	image.Media = ""
+	if _, err := b.Put(ctx, image); !errors.Is(err, ErrNoMedia) {
+		t.Errorf("data without a media type: %v", err)
 	}
 }

@@ -10,11 +10,12 @@ import (
 // What stands in the records of a document: its text side and its rows.
 
 // The first byte of documents and rows: one row, several, or any number with a
-// media type (documents) or codes (rows).
+// media type (documents) or codes (rows); or a document with a media type and data.
 const (
 	recordVersion  = 1
 	recordVersionN = 2
 	recordVersionX = 3
+	recordVersionD = 4
 )
 
 func versionFor(rows int, more bool) byte {
@@ -30,9 +31,14 @@ func versionFor(rows int, more bool) byte {
 // encodeDocument appends the text side of d: version, truncated, id, title,
 // text, metadata, each of the latter with its length before it; in version 3 the
 // media type likewise and the number of rows; of several rows their number, and
-// for each the distance of its start from the one before and its length.
+// for each the distance of its start from the one before and its length. In version 4 the
+// data stand behind all that version 3 has, with their length.
 func encodeDocument(dst []byte, d *Document) []byte {
-	dst = append(dst, versionFor(len(d.Rows), d.Media != ""))
+	v := versionFor(len(d.Rows), d.Media != "")
+	if len(d.Data) > 0 {
+		v = recordVersionD
+	}
+	dst = append(dst, v)
 	dst = binary.AppendVarint(dst, int64(d.Truncated))
 	for _, s := range []string{d.ID, d.Title, d.Text} {
 		dst = appendBytes(dst, s)
@@ -52,6 +58,9 @@ func encodeDocument(dst []byte, d *Document) []byte {
 			last = r.Start
 		}
 	}
+	if v == recordVersionD {
+		dst = appendBytes(dst, d.Data)
+	}
 	return dst
 }
 
@@ -59,7 +68,7 @@ func encodeDocument(dst []byte, d *Document) []byte {
 func decodeDocument(p []byte, d *Document) error {
 	r := reader{p: p}
 	v := r.byte()
-	if v < recordVersion || v > recordVersionX {
+	if v < recordVersion || v > recordVersionD {
 		return fmt.Errorf("%w: document version %d", errRecord, v)
 	}
 	truncated := r.varint()
@@ -69,10 +78,10 @@ func decodeDocument(p []byte, d *Document) error {
 		d.Metadata = append([]byte(nil), m...)
 	}
 	d.Truncated = int32(truncated)
-	d.Media = ""
+	d.Media, d.Data = "", nil
 	rows := uint64(1)
 	var err error
-	if v == recordVersionX {
+	if v >= recordVersionX {
 		d.Media = string(r.bytes())
 	}
 	if v > recordVersion {
@@ -86,8 +95,11 @@ func decodeDocument(p []byte, d *Document) error {
 			return err
 		}
 	}
-	if v == recordVersionX && r.err == nil && d.Media == "" {
-		return fmt.Errorf("%w: no media type", errRecord)
+	if v == recordVersionD {
+		d.Data = append([]byte(nil), r.bytes()...)
+	}
+	if v >= recordVersionX && r.err == nil && (d.Media == "" || v == recordVersionD && len(d.Data) == 0) {
+		return fmt.Errorf("%w: no media type, or no data", errRecord)
 	}
 	if err := r.finish(); err != nil {
 		return err

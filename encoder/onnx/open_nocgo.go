@@ -16,6 +16,14 @@ func Open(context.Context, string, Options) (*Encoder, error) {
 	return nil, unavailable("this program was built without cgo; build it with CGO_ENABLED=1 and a C compiler on PATH")
 }
 
+// Images cannot exist in a build without cgo.
+type Images struct{ encoder.Encoder }
+
+// OpenImages answers an error that wraps encoder.ErrUnavailable.
+func OpenImages(context.Context, string, Options) (*Images, error) {
+	return nil, unavailable("this program was built without cgo; build it with CGO_ENABLED=1 and a C compiler on PATH")
+}
+
 // CrossEncoder cannot exist in a build without cgo.
 type CrossEncoder struct{}
 

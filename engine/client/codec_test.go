@@ -285,7 +285,7 @@ func TestSentinelsAreWhole(t *testing.T) {
 
 var engineErrors = map[string]error{
 	"ErrNotFound": engine.ErrNotFound, "ErrNoDatabase": engine.ErrNoDatabase, "ErrNoExport": engine.ErrNoExport, "ErrExists": engine.ErrExists, "ErrInvalid": engine.ErrInvalid, "ErrNoEncoder": engine.ErrNoEncoder,
-	"ErrNoReranker": engine.ErrNoReranker, "ErrReranker": engine.ErrReranker,
+	"ErrNoReranker": engine.ErrNoReranker, "ErrReranker": engine.ErrReranker, "ErrElsewhere": engine.ErrElsewhere, "ErrBackend": engine.ErrBackend,
 	"ErrNotFitted": engine.ErrNotFitted, "ErrClosed": engine.ErrClosed, "ErrCorrupt": engine.ErrCorrupt, "ErrForeign": engine.ErrForeign,
 	"ErrLocked": engine.ErrLocked, "ErrNoSpace": engine.ErrNoSpace, "ErrMemory": engine.ErrMemory, "ErrBackup": engine.ErrBackup, "ErrOtherBackup": engine.ErrOtherBackup,
 	"ErrOccupied": engine.ErrOccupied, "ErrReadOnly": engine.ErrReadOnly, "ErrEncoder": engine.ErrEncoder,

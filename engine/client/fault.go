@@ -19,7 +19,7 @@ var sentinels = map[string]error{
 	"not fitted": engine.ErrNotFitted, "closed": engine.ErrClosed, "corrupt": engine.ErrCorrupt, "foreign": engine.ErrForeign,
 	"locked": engine.ErrLocked, "no space": engine.ErrNoSpace, "memory": engine.ErrMemory, "backup": engine.ErrBackup, "other backup": engine.ErrOtherBackup,
 	"occupied": engine.ErrOccupied, "read only": engine.ErrReadOnly, "encoder contract": engine.ErrEncoder,
-	"no reranker": engine.ErrNoReranker, "reranker": engine.ErrReranker,
+	"no reranker": engine.ErrNoReranker, "reranker": engine.ErrReranker, "elsewhere": engine.ErrElsewhere, "backend": engine.ErrBackend,
 
 	"store version": store.ErrVersion, "store dimension": store.ErrDimension, "store failed": store.ErrFailed, "store too large": store.ErrTooLarge,
 	"store unclean": store.ErrUnclean, "store handed over": store.ErrHandedOver, "store manifest": store.ErrManifest,

@@ -21,6 +21,7 @@
 //	                              decimals with all their digits, bytes in base64
 //	pdf       .pdf                one: the text of its pages with breaks between them; title, author,
 //	                              description, pages. Scans have no text, encrypted ones are not read
+//	image     .png .jpg .gif …    one: the image, for databases of images; its title is the name of the file
 //	npy       .npy                one a row of a float32 or float64 array: a vector without a text
 //	fbin      .fbin               the same; uint32 n, uint32 d, then n·d float32
 //	fvecs     .fvecs              the same; each row an int32 d, then d float32

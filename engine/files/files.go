@@ -63,6 +63,10 @@ type kind struct {
 	ext  []string
 }
 
+// KindImage is the kind of images, which databases take that were made with an encoder of images, and no
+// others.
+const KindImage = "image"
+
 var kinds = []kind{
 	{"markdown", readMarkdown, false, []string{"md", "markdown", "mdown", "mkd"}},
 	{"text", readText, false, []string{"txt", "text", "rst", "adoc", "asciidoc", "org", "tex", "log"}},
@@ -76,6 +80,7 @@ var kinds = []kind{
 	{"fbin", readFBin, false, []string{"fbin"}},
 	{"fvecs", readFVecs, false, []string{"fvecs"}},
 	{"chromem", readChromem, false, []string{"gob", "gob.gz"}},
+	{KindImage, readImage, false, []string{"png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"}},
 	{"csv", readCSV, false, []string{"csv"}},
 	{"tsv", readTSV, false, []string{"tsv", "tab"}},
 }
@@ -200,7 +205,7 @@ func (s *source) one(r Record) error {
 	if r.ID = s.o.ID; r.ID == "" {
 		r.ID = s.name
 	}
-	if blank(r.Title) && blank(r.Text) {
+	if blank(r.Title) && blank(r.Text) && len(r.Data) == 0 {
 		return ErrNoText
 	}
 	return s.give(r)

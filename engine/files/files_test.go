@@ -74,7 +74,7 @@ func TestKindOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.md": "markdown", "A.MARKDOWN": "markdown", "x/y.TXT": "text", `x\y.csv`: "csv", "t.tsv": "tsv",
 		"c.jsonl": "jsonl", "c.ndjson": "jsonl", "LICENSE": "text", "docs/README": "text",
-		"a.docx": "", "a.png": "", "a": "", "": "", ".": "", "a.": "", "a.md/b": "",
+		"a.docx": "", "a.PNG": "image", "b.jpeg": "image", "a": "", "": "", ".": "", "a.": "", "a.md/b": "",
 	} {
 		if got := KindOf(name); got != want {
 			t.Errorf("KindOf(%q) is %q, want %q", name, got, want)

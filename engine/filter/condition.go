@@ -7,6 +7,7 @@ import "bytes"
 type Condition struct {
 	op      operation
 	path    string
+	values  []scalar
 	kinds   [kinds]bool // of values, so that most are refused at once
 	texts   [][]byte    // of strings, in the filter's order
 	numbers []decimal   // likewise
@@ -18,7 +19,7 @@ type Condition struct {
 const fewValues = 8
 
 func newCondition(f Filter) *Condition {
-	c := &Condition{op: f.op, path: f.path}
+	c := &Condition{op: f.op, path: f.path, values: f.values}
 	for _, v := range f.values {
 		c.kinds[v.kind] = true
 		switch v.kind {

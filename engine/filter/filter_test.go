@@ -78,6 +78,9 @@ func TestFilterMeaning(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", expr, got, err, want)
 		}
+		if got, err := byFacts(f, []byte(filterDocument)); err != nil || got != want {
+			t.Errorf("%s: %v, %v by facts; want %v", expr, got, err, want)
+		}
 		again, err := Parse(f.String())
 		if err != nil || again.String() != f.String() {
 			t.Errorf("%s: written as %s, read as %s, %v", expr, f, again, err)

@@ -23,6 +23,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/engine/filter"
@@ -114,6 +115,7 @@ type Report struct {
 // Folder is one root and the database that follows it.
 type Folder struct {
 	db       engine.Database
+	images   bool // whether it holds images
 	root     string
 	o        Options
 	exclude  rules
@@ -170,7 +172,7 @@ func Open(ctx context.Context, db engine.Database, root string, o Options) (*Fol
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{db: db, root: root, o: o, turn: make(chan struct{}, 1), exclude: parseRules("", []byte(strings.Join(o.Exclude, "\n")))}
+	f := &Folder{db: db, root: root, o: o, images: stats.Encoder.Media == encoder.MediaImages, turn: make(chan struct{}, 1), exclude: parseRules("", []byte(strings.Join(o.Exclude, "\n")))}
 	if f.own, err = os.Stat(stats.Dir); err != nil {
 		return nil, err
 	}

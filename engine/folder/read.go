@@ -309,7 +309,7 @@ func (d *reader) add(ctx context.Context, it item) error {
 	}
 	d.inner[it.doc.ID] = true
 	d.next.items = append(d.next.items, it)
-	d.next.texts += len(it.doc.Title) + len(it.doc.Text)
+	d.next.texts += len(it.doc.Title) + len(it.doc.Text) + len(it.doc.Data)
 	return nil
 }
 

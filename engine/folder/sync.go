@@ -88,7 +88,7 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 // look walks the scope. rooted is why the root cannot be read.
 func (r *run) look(ctx context.Context) (rooted, err error) {
 	f := r.f
-	w := walker{root: f.root, exclude: f.exclude, own: f.own}
+	w := walker{root: f.root, exclude: f.exclude, own: f.own, images: f.images}
 	w.each = func(n int) {
 		if n%100 == 0 {
 			f.progress(Progress{Stage: "scan", Files: n})

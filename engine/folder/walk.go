@@ -42,6 +42,7 @@ type walker struct {
 	root    string // as the operating system names it
 	exclude rules
 	own     fs.FileInfo      // the database's folder, nil for none
+	images  bool             // whether images are what is looked for, and else all but images
 	each    func(files int)  // hears of progress
 	ignores map[string]rules // of folders, by their path below the root; read once a walk
 	walk
@@ -128,6 +129,9 @@ func (w *walker) folder(ctx context.Context, name string, entries []fs.DirEntry,
 	return nil
 }
 
+// takes says whether files of a kind are read.
+func (w *walker) takes(kind string) bool { return kind != "" && (kind == files.KindImage) == w.images }
+
 func (w *walker) entry(ctx context.Context, name string, e fs.DirEntry, in []rules) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -139,7 +143,7 @@ func (w *walker) entry(ctx context.Context, name string, e fs.DirEntry, in []rul
 	case w.ignored(in, name, e.IsDir()):
 		w.skipped.Ignored++
 		return nil
-	case !e.IsDir() && (!e.Type().IsRegular() || files.KindOf(name) == ""):
+	case !e.IsDir() && (!e.Type().IsRegular() || !w.takes(files.KindOf(name))):
 		w.skipped.Other++
 		return nil
 	}

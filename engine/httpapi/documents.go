@@ -19,6 +19,8 @@ type content struct {
 	Text     string         `json:"text"`
 	Metadata map[string]any `json:"metadata"`
 	Vector   []float32      `json:"vector"`
+	Media    string         `json:"media"`
+	Data     []byte         `json:"data"` // of an image; base64
 }
 
 type documentRequest struct {
@@ -27,7 +29,7 @@ type documentRequest struct {
 }
 
 func (d *documentRequest) document() (engine.Document, error) {
-	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Vector: d.Vector}, checkNumbers(d.Metadata)
+	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Vector: d.Vector, Media: d.Media, Data: d.Data}, checkNumbers(d.Metadata)
 }
 
 type documentsRequest struct {
@@ -112,6 +114,7 @@ func patchDocument(ctx context.Context, c *call, in *patchRequest) (patchAnswer,
 type documentAnswer struct {
 	answer.Document
 	Vector []float32 `json:"vector,omitempty"`
+	Data   []byte    `json:"data,omitempty"`
 }
 
 func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
@@ -126,6 +129,9 @@ func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
 	out := documentAnswer{Document: answer.NewDocument(d)}
 	if c.r.URL.Query().Get("vector") == "true" {
 		out.Vector = d.Vector
+	}
+	if c.r.URL.Query().Get("data") == "true" {
+		out.Data = d.Data
 	}
 	return out, nil
 }

@@ -54,6 +54,8 @@ var sentinels = []struct {
 	{err: engine.ErrReadOnly, status: http.StatusForbidden, code: "read_only", quiet: "the server was started read-only"},
 	{err: engine.ErrNoEncoder, status: http.StatusNotImplemented, code: "no_encoder", quiet: "the server has no encoder: give vectors, or search in mode lexical"},
 	{err: engine.ErrNoReranker, status: http.StatusNotImplemented, code: "no_reranker", quiet: "the server has no reranker: leave rerank out"},
+	{err: engine.ErrElsewhere, status: http.StatusNotImplemented, code: "elsewhere", quiet: "the documents are kept by another engine, which alone can do that"},
+	{err: engine.ErrBackend, status: http.StatusBadGateway, code: "backend", quiet: "the engine behind the server does not answer as it should; the server's log says why"},
 	{err: encoder.ErrMedia, status: http.StatusBadRequest, code: "invalid"},
 	{err: engine.ErrInvalid, status: http.StatusBadRequest, code: "invalid"},
 	{err: engine.ErrForeign, status: http.StatusConflict, code: "foreign", quiet: "other files are where this collection would be; choose another name"},

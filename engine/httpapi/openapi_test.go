@@ -86,14 +86,18 @@ func same(t *testing.T, at string, s *openapi3.Schema, typ reflect.Type, answer 
 	}
 	kinds := map[reflect.Kind]string{reflect.Struct: "object", reflect.Map: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean",
 		reflect.Int: "integer", reflect.Int32: "integer", reflect.Int64: "integer", reflect.Uint64: "integer", reflect.Float32: "number", reflect.Float64: "number"}
-	if s.Type == nil || !slices.Contains(s.Type.Slice(), kinds[typ.Kind()]) {
+	kind := kinds[typ.Kind()]
+	if bytes := typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Uint8; bytes { // in base64
+		kind = "string"
+	}
+	if s.Type == nil || !slices.Contains(s.Type.Slice(), kind) {
 		t.Errorf("%s is a %v, and %v by the description", at, typ, s.Type)
 		return
 	}
-	switch typ.Kind() {
-	case reflect.Slice:
+	switch {
+	case kind == "array":
 		same(t, at+"[]", s.Items.Value, typ.Elem(), answer)
-	case reflect.Struct:
+	case typ.Kind() == reflect.Struct:
 		seen := map[string]bool{}
 		for _, f := range reflect.VisibleFields(typ) {
 			if f.Anonymous {

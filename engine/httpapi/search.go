@@ -15,6 +15,7 @@ import (
 type searchRequest struct {
 	Query    string    `json:"query"`
 	Vector   []float32 `json:"vector"`
+	Image    []byte    `json:"image"`
 	K        *int      `json:"k"`
 	Offset   int       `json:"offset"`
 	MinScore float32   `json:"min_score"`
@@ -34,7 +35,7 @@ type searchRequest struct {
 // query is what a request asks for.
 func (in *searchRequest) query(o Options) (q engine.Query, err error) {
 	q = engine.Query{
-		Text: in.Query, Vector: in.Vector, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
+		Text: in.Query, Vector: in.Vector, Image: in.Image, Offset: in.Offset, MinScore: in.MinScore, Mode: in.Mode, Variant: in.Variant,
 		PerChunk: in.PerChunk, Collapse: in.Collapse, Ef: in.Ef, Rerank: in.Rerank, Spans: in.Spans,
 	}
 	q.Fusion.Kind, q.Fusion.Presence, q.Fusion.Beta = in.Fusion, in.Presence, in.Beta

@@ -112,16 +112,23 @@ type pairFinder struct {
 }
 
 func (x *Words) pairs(q *query, terms []text.Term) *pairFinder {
+	return newPairFinder(terms, x.IDF, func(word string) uint32 {
+		n, ok := x.terms.find(word)
+		if !ok {
+			return 0
+		}
+		return q.find(n)
+	})
+}
+
+// newPairFinder makes one for the words of a query; number is 1 + the index of a word
+// in the query, 0 for one that no document has.
+func newPairFinder(terms []text.Term, idf func(string) float64, number func(string) uint32) *pairFinder {
 	f := &pairFinder{at: map[[2]uint32]int{}}
 	for i, p := range pairsOf(terms) {
-		f.weights = append(f.weights, p.weight(x.IDF))
+		f.weights = append(f.weights, p.weight(idf))
 		f.all += f.weights[i]
-		a, okA := x.terms.find(p.words[0])
-		b, okB := x.terms.find(p.words[1])
-		if !okA || !okB {
-			continue
-		}
-		if m, n := q.find(a), q.find(b); m > 0 && n > 0 {
+		if m, n := number(p.words[0]), number(p.words[1]); m > 0 && n > 0 {
 			f.at[[2]uint32{m, n}] = i
 		}
 	}
@@ -135,19 +142,24 @@ func (f *pairFinder) match(q *query, c *core, slot uint32) (Match, error) {
 	if err != nil {
 		return Match{}, err
 	}
+	bm25, err := q.sum(c, slot)
+	return q.matched(bm25, pair), err
+}
+
+// matched is the match of a document whose terms are counted in q.
+func (q *query) matched(bm25, pair float64) Match {
 	present := 0.0
 	for n, count := range q.counts {
 		if count > 0 {
 			present += q.terms[n].weight
 		}
 	}
-	bm25, err := q.sum(c, slot)
 	return Match{
 		BM25:     bm25,
 		Coverage: Coverage(bm25, q.limit),
 		Presence: min(Coverage(present, q.limit), 1),
 		Pair:     pair,
-	}, err
+	}
 }
 
 // count walks over a document once: it leaves the counts of the query's terms
@@ -169,19 +181,30 @@ func (f *pairFinder) count(q *query, c *core, slot uint32) (float64, error) {
 		if e.beside {
 			continue
 		}
-		if last > 0 && n > 0 {
-			if i, ok := f.at[[2]uint32{last, n}]; ok {
-				f.found[i] = f.weights[i]
-			}
-		}
+		f.meet(last, n)
 		last = n
 	}
-	if err := w.end(); err != nil || f.all == 0 {
-		return 0, err
+	return f.bonus(), w.end()
+}
+
+// meet takes in that a word of the document follows another, each by its number in
+// the query from 1, 0 for none.
+func (f *pairFinder) meet(last, n uint32) {
+	if last > 0 && n > 0 {
+		if i, ok := f.at[[2]uint32{last, n}]; ok {
+			f.found[i] = f.weights[i]
+		}
+	}
+}
+
+// bonus is the share of the pairs that were met.
+func (f *pairFinder) bonus() float64 {
+	if f.all == 0 {
+		return 0
 	}
 	sum := 0.0
 	for _, w := range f.found { // in the query's order, so that equal sets give equal sums
 		sum += w
 	}
-	return sum / f.all, nil
+	return sum / f.all
 }

@@ -59,6 +59,9 @@ func weightIn(t text.Term) float64 {
 	return 1
 }
 
+// alone is the bit of the number of a word that stands alone: no pair has it.
+const alone = 1 << 63
+
 // PairNumbers appends a number for each distinct pair of adjacent words of a
 // document, ascending; of a document of one word a number for that, and nothing
 // for one without words or an absent one. Equal pairs have equal numbers within
@@ -87,7 +90,7 @@ func (x *Words) PairNumbers(dst []uint64, id uint64) (out []uint64, err error) {
 		n++
 	}
 	if n == 1 {
-		dst = append(dst, uint64(last))
+		dst = append(dst, alone|uint64(last))
 	}
 	slices.Sort(dst[at:])
 	return dst[:at+len(slices.Compact(dst[at:]))], w.end()

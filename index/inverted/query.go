@@ -131,12 +131,18 @@ func (q *query) sum(c *core, slot uint32) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return q.bm25(length), nil
+}
+
+// bm25 adds up what the terms contribute that were counted in a document of a length.
+func (q *query) bm25(length uint32) float64 {
+	sum := 0.0
 	for i, n := range q.counts {
 		if n > 0 {
 			sum += q.saturate(q.terms[i].weight, n, length)
 		}
 	}
-	return sum, nil
+	return sum
 }
 
 // every is after how many documents a context is looked at.

@@ -32,6 +32,7 @@ type Hit struct {
 	Rank     int            `json:"rank"`
 	Title    string         `json:"title,omitempty"`
 	Text     string         `json:"text"`
+	Media    string         `json:"media,omitempty"` // of an image, whose text are its visual words
 	Metadata map[string]any `json:"metadata,omitempty"`
 
 	TokenScore float32  `json:"token_score,omitempty"` // where token states are compared
@@ -70,7 +71,7 @@ func NewSearch(query string, res engine.Result, took time.Duration) Search {
 func NewHit(h engine.Hit) Hit {
 	a := Hit{
 		ID: h.ID, Score: h.Score, Cosine: h.Cosine, Coverage: h.Coverage, Rank: h.Rank,
-		Title: h.Title, Text: h.Text, Metadata: h.Metadata, TokenScore: h.TokenScore, Presence: h.Presence, Pair: h.Pair,
+		Title: h.Title, Text: h.Text, Media: h.Media, Metadata: h.Metadata, TokenScore: h.TokenScore, Presence: h.Presence, Pair: h.Pair,
 		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Duplicates: h.Duplicates, Rerank: rerankOf(h),
 	}
 	if path, lines, ok := folder.Place(h); ok {
@@ -107,10 +108,11 @@ type Document struct {
 	ID       string         `json:"id"`
 	Title    string         `json:"title,omitempty"`
 	Text     string         `json:"text"`
+	Media    string         `json:"media,omitempty"` // of an image
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
 // NewDocument is a document as answers show it.
 func NewDocument(d engine.Document) Document {
-	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata}
+	return Document{ID: d.ID, Title: d.Title, Text: d.Text, Media: d.Media, Metadata: d.Metadata}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
 )
 
 var cmdBench = command{
@@ -61,16 +62,17 @@ func declareBench(f *flags) *benchOptions {
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
 		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
 		second:     declareRerank(f),
+		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT or weaviate://HOST:PORT; an index is made there and removed"),
 		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
 	}
 }
 
 type benchOptions struct {
-	data, systems, tasks, metrics, json, md, html, runs, cache, index, half *string
-	limit, passages, perPassage, maxFit, ef, cases                          *int
-	seed                                                                    *uint64
-	skipBad, distract, terms, clean                                         *bool
-	second                                                                  rerankFlags
+	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over *string
+	limit, passages, perPassage, maxFit, ef, cases                                *int
+	seed                                                                          *uint64
+	skipBad, distract, terms, clean                                               *bool
+	second                                                                        rerankFlags
 }
 
 func names[T any](list []T, name func(T) string) string {
@@ -93,6 +95,16 @@ func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
 		return usagef("--cases takes numbers from 0")
 	}
 	opt.RunsDir, opt.Cases = *o.runs, *o.cases
+	if *o.over != "" {
+		where, err := scratch(*o.over)
+		if err != nil {
+			return err
+		}
+		if _, err := a.openBackend(where); err != nil {
+			return err
+		}
+		opt.Over = func() (engine.Backend, error) { return a.openBackend(where) }
+	}
 	var rep *bench.Report
 	err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
 		rep, err = bench.Run(ctx, enc, opt)

@@ -130,7 +130,7 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 		if err != nil {
 			return nil, lineError(name, err)
 		}
-		t := searchQuery{fmt.Sprint(line.N), string(line.Text)}
+		t := searchQuery{id: fmt.Sprint(line.N), text: string(line.Text)}
 		if kind == "jsonl" {
 			doc, err := files.ParseDocument(line.Text)
 			if err == nil && blank(doc.Title) && blank(doc.Text) {
@@ -139,7 +139,7 @@ func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
 			if err != nil {
 				return nil, &badInput{name, line.N, err}
 			}
-			t = searchQuery{doc.ID, strings.TrimSpace(doc.Title + " " + doc.Text)}
+			t = searchQuery{id: doc.ID, text: strings.TrimSpace(doc.Title + " " + doc.Text)}
 		} else if !utf8.Valid(line.Text) {
 			return nil, &badInput{name, line.N, errors.New("not valid UTF-8; convert the file first")}
 		}

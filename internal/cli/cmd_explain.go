@@ -49,6 +49,8 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := explainOptions{
+			image:  f.str("image", "", "`FILE`an image as the query, in a database of images"),
+			draw:   f.outFile("picture", "", "`FILE`with --image: write a PNG of the query and the document, its patches as bright as what they gave"),
 			id:     f.str("id", "", "`ID`document to explain; default the first hit"),
 			second: declareRerank(f),
 			way:    declareWay(f, "the filter of the search", "modulation; default the best there is"),
@@ -62,6 +64,8 @@ type explainOptions struct {
 	way
 	second rerankFlags
 	id     *string
+	image  *string
+	draw   *string
 	json   *bool
 }
 
@@ -69,8 +73,15 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := checkText(args, "give one in quotes"); err != nil {
-		return err
+	switch {
+	case *o.image != "" && len(args) > 0:
+		return hinted(usagef("--image and another query"), "give one of them")
+	case *o.draw != "" && (*o.image == "" || !isVision(a.model)):
+		return usagef("--picture draws what --image has found; name the folder of the vision transformer with --model")
+	case *o.image == "":
+		if err := checkText(args, "give one in quotes"); err != nil {
+			return err
+		}
 	}
 	filter, err := parseFilter(*o.filter)
 	if err != nil {
@@ -91,7 +102,17 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	}
 	defer func() { err = errors.Join(err, held.close()) }()
 	db := engine.WithReranker(held, second, 0)
-	q := o.query(args[0], filter)
+	name := *o.image
+	if name == "" {
+		name = args[0]
+	}
+	q := o.query(name, filter)
+	if *o.image != "" {
+		q.Text = ""
+		if q.Image, err = readImage(a, *o.image); err != nil {
+			return err
+		}
+	}
 	q.K, q.Rerank = 1, *o.second.depth
 	id := *o.id
 	if id == "" {
@@ -114,11 +135,16 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	if err != nil {
 		return searchError(err)
 	}
+	if *o.draw != "" {
+		if err := o.picture(ctx, a, db, q.Image, x); err != nil {
+			return err
+		}
+	}
 	if *o.json {
-		return json.NewEncoder(a.Stdout).Encode(answer.NewExplanation(args[0], x))
+		return json.NewEncoder(a.Stdout).Encode(answer.NewExplanation(name, x))
 	}
 	out := bufio.NewWriter(a.Stdout)
-	writeExplanation(out, a, args[0], x)
+	writeExplanation(out, a, name, x)
 	return out.Flush()
 }
 
@@ -243,4 +269,17 @@ func writeTokens(w io.Writer, a *app, x engine.Explanation) {
 func padColumns(s string, n int) string {
 	s = clipColumns(s, n)
 	return s + strings.Repeat(" ", max(0, n-len([]rune(s))))
+}
+
+// picture draws the explanation of a found image.
+func (o explainOptions) picture(ctx context.Context, a *app, db engine.Database, query []byte, x engine.Explanation) error {
+	stats, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := db.Get(ctx, x.ID)
+	if err != nil {
+		return err
+	}
+	return drawExplanation(*o.draw, a.model, query, d.Data, x, stats.Encoder.Grid)
 }

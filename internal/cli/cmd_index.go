@@ -74,6 +74,7 @@ goes on. --json ends with one line:
 			vectors: f.bool("vectors", "take the vectors that records bring for the model's own, instead of encoding their texts"),
 			batch:   f.int("batch", 500, "most documents stored in one commit"),
 			skipBad: f.bool("skip-bad", "leave out what cannot be read, and count it; the exit code is 0 then"),
+			words:   f.int("visual-words", 0, "words of the codebook of a new database of images, 16 to 4,096; default 1,024"),
 			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
 			metric:  f.str("metric", "", "`NAME`how vectors are compared: cosine, or dot or l2, where lengths count; default the database's own, cosine for a new one"),
@@ -97,7 +98,7 @@ type indexOptions struct {
 	kind, metric, prefix, lang          *string
 	columns, states                     *string
 	exclude                             *[]string
-	chunk, overlap                      *int
+	words, chunk, overlap               *int
 	memory, most                        *int
 	keep                                func() cacheBounds
 	json                                *bool
@@ -171,7 +172,7 @@ func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err erro
 		return err
 	}
 	a.keep = o.keep()
-	opt := engine.Options{Index: *o.kind, Metric: *o.metric, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
+	opt := engine.Options{Index: *o.kind, Metric: *o.metric, VisualWords: *o.words, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
 	if err := opt.Validate(); err != nil {
 		return &usageError{msg: err.Error()}
 	}

@@ -62,6 +62,7 @@ prints a run file, whose scores are 1/rank with --rerank, as hits have two kinds
 			way:     declareWay(f, "keep documents whose metadata meet it: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best there is"),
 			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
 			json:    f.bool("json", "the same as --format json"),
+			image:   f.str("image", "", "`FILE`an image to look for, in a database of images; - is standard input"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
 			chunks:  f.bool("chunks", "every chunk of a long document is a hit of its own; else a document is found once"),
 			fold:    f.bool("collapse", "fold near-duplicates into the best of them"),
@@ -76,6 +77,7 @@ type searchOptions struct {
 	second             rerankFlags
 	k, ef              *int
 	format, queries    *string
+	image              *string
 	json, chunks, fold *bool
 }
 
@@ -97,7 +99,10 @@ func declareWay(f *flags, filter, variant string) way {
 }
 
 // searchQuery is one query and its id in a file of queries.
-type searchQuery struct{ id, text string }
+type searchQuery struct {
+	id, text string // text is the name of an image's file
+	image    []byte
+}
 
 func (o way) check() error {
 	switch {
@@ -157,7 +162,9 @@ func (o searchOptions) check(args []string) error {
 		return usagef("--ef %d: use a positive number", *o.ef)
 	case *o.queries != "" && len(args) > 0:
 		return hinted(usagef("both a query and --queries"), "give one of them")
-	case *o.queries == "":
+	case *o.image != "" && (len(args) > 0 || *o.queries != ""):
+		return hinted(usagef("--image and another query"), "give one of them")
+	case *o.queries == "" && *o.image == "":
 		return checkText(args, "give one in quotes, or a file with --queries")
 	}
 	return nil
@@ -175,8 +182,13 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if err != nil {
 		return err
 	}
-	queries := []searchQuery{{"1", ""}}
-	if *o.queries == "" {
+	queries := []searchQuery{{id: "1"}}
+	if *o.image != "" {
+		queries[0].text = *o.image
+		if queries[0].image, err = readImage(a, *o.image); err != nil {
+			return err
+		}
+	} else if *o.queries == "" {
 		queries[0].text = args[0]
 	} else if queries, err = readQueries(a, *o.queries); err != nil {
 		return err
@@ -214,6 +226,9 @@ func (o searchOptions) run(ctx context.Context, a *app, args []string) (err erro
 func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q searchQuery, filter engine.Filter, out io.Writer) error {
 	begin := time.Now()
 	query := o.query(q.text, filter)
+	if q.image != nil {
+		query.Text, query.Image = "", q.image
+	}
 	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
 	query.Spans = *o.format != "trec"
 	res, err := db.Search(ctx, query)
@@ -356,7 +371,7 @@ func readQueries(a *app, name string) ([]searchQuery, error) {
 		if blank(text) {
 			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
 		}
-		out = append(out, searchQuery{id, text})
+		out = append(out, searchQuery{id: id, text: text})
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: no queries in it", name)

@@ -37,12 +37,16 @@ says otherwise, which needs keys or --insecure. Keys stand in a file, one a line
 "write KEY", or a key alone, which may do both. Clients send one as Authorization: Bearer KEY or
 as x-api-key: KEY.
 
+With --db elasticsearch://HOST:PORT/INDEX or weaviate://HOST:PORT/CLASS it is the query side of another engine, which lexsem migrate has filled:
+it keeps nothing on this machine but the model and the bridge, so that any number of servers may stand side by side. There are no
+collections then, and what only the keeper of the documents can do is refused.
+
 --rerank names a second stage for all searches that do not do without ("rerank": -1), and for rerank.
 
 Each request is a line of the log on standard error; texts of queries are not in it unless
 --log-queries asks for them.`,
 	examples: []string{
-		"lexsem serve --db notes.db",
+		"lexsem serve --db elasticsearch://10.0.0.1:9200,10.0.0.2:9200/notes --bridge notes.bridge",
 		"lexsem serve --db notes.db --addr 0.0.0.0:7700 --api-key-file keys --tls-cert cert.pem --tls-key key.pem",
 	},
 	declare: func(f *flags) action {
@@ -57,6 +61,7 @@ Each request is a line of the log on standard error; texts of queries are not in
 			cert:     f.str("tls-cert", "", "`FILE`certificate, for https"),
 			key:      f.str("tls-key", "", "`FILE`private key of the certificate"),
 			second:   declareRerank(f),
+			bridge:   f.str("bridge", "", "`FILE`with --db URL: modulate queries by what lexsem bridge has written there, read again when it changes"),
 			queries:  f.bool("log-queries", "texts of queries are in the log"),
 			logs:     f.str("log-format", "text", "`FORMAT`of the log: text or json"),
 			most:     memoryFlag(f),
@@ -69,10 +74,10 @@ Each request is a line of the log on standard error; texts of queries are not in
 }
 
 type serveOptions struct {
-	addr, keys, hosts, origins, cert, key, logs, timeout, drain *string
-	insecure, readOnly, queries                                 *bool
-	many, most                                                  *int
-	second                                                      rerankFlags
+	addr, keys, hosts, origins, cert, key, logs, timeout, drain, bridge *string
+	insecure, readOnly, queries                                         *bool
+	many, most                                                          *int
+	second                                                              rerankFlags
 }
 
 // server is what the flags say of the server.
@@ -123,9 +128,14 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if err != nil {
 		return err
 	}
-	dir, err := a.needDB()
-	if err != nil {
-		return err
+	over := elsewhere(a.db)
+	if !over {
+		if _, err := a.needDB(); err != nil {
+			return err
+		}
+	}
+	if *o.bridge != "" && !over {
+		return usagef("--bridge goes with --db URL; a folder has its own")
 	}
 	tlsConfig, err := o.tls()
 	if err != nil {
@@ -146,35 +156,15 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 			err = errors.Join(err, e)
 		}
 	}()
-	db, err := a.openDB(ctx, dir, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, Logger: h.Logger})
+	open := o.openFolder
+	if over {
+		open = o.openOver
+	}
+	db, end, err := open(ctx, a, &h, second)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.close()) }()
-	if _, other := db.Holder(); other { // it encodes for the database; embeddings are made here
-		if err := db.bringEncoder(ctx); err != nil && !errors.Is(err, errVectorsAlone) {
-			return err
-		}
-	}
-	enc := db.encoder()
-	h.Encoder = enc
-	each := engine.Options{ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
-	if second != nil {
-		each.RerankDepth = *o.second.depth
-	}
-	if enc == nil {
-		st, err := db.Stats(ctx)
-		if err != nil {
-			return err
-		}
-		each.Dim = st.Dim
-	}
-	set, err := collections.Open(store.CollectionsDir(dir), enc, collections.Options{Engine: each})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, set.Close()) }()
-	h.Collections = set
+	defer func() { err = errors.Join(err, end()) }()
 	h.Page = page.Handler()
 	searched := engine.WithReranker(db, second, *o.second.depth)
 	h.MCP = mcp.New(searched, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
@@ -193,6 +183,56 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 		return err
 	}
 	return s.Serve(ctx, l)
+}
+
+// openFolder opens the database in a folder, and the collections beside it.
+func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options, second engine.Reranker) (_ engine.Database, end func() error, err error) {
+	db, err := a.openDB(ctx, a.db, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, Logger: h.Logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	end = db.close
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, end())
+		}
+	}()
+	if _, other := db.Holder(); other { // it encodes for the database; embeddings are made here
+		if err := db.bringEncoder(ctx); err != nil && !errors.Is(err, errVectorsAlone) {
+			return nil, nil, err
+		}
+	}
+	h.Encoder = db.encoder()
+	each := engine.Options{ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
+	if second != nil {
+		each.RerankDepth = *o.second.depth
+	}
+	if h.Encoder == nil {
+		st, err := db.Stats(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		each.Dim = st.Dim
+	}
+	set, err := collections.Open(store.CollectionsDir(a.db), h.Encoder, collections.Options{Engine: each})
+	if err != nil {
+		return nil, nil, err
+	}
+	h.Collections = set
+	return db, func() error { return errors.Join(set.Close(), db.close()) }, nil
+}
+
+// openOver opens the query side of another engine. It keeps nothing on this machine.
+func (o serveOptions) openOver(ctx context.Context, a *app, h *httpapi.Options, _ engine.Reranker) (engine.Database, func() error, error) {
+	r, enc, err := a.openOver(ctx, a.db, engine.OverOptions{ReadOnly: *o.readOnly, Bridge: *o.bridge, Logger: h.Logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	if enc == nil {
+		return r, r.Close, nil
+	}
+	h.Encoder = enc
+	return r, func() error { return errors.Join(r.Close(), a.closeEncoder(enc)) }, nil
 }
 
 // listen takes the address, before what takes long. Other machines come in with keys

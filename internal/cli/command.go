@@ -23,7 +23,7 @@ type action func(ctx context.Context, a *app, args []string) error
 func commands() []command {
 	return []command{
 		cmdDemo, cmdSetup, cmdDoctor,
-		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdTokens, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport,
+		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdTokens, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport, cmdMigrate, cmdBridge,
 		cmdServe, cmdMCP, cmdHealth, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdBenchSoak, cmdCompletion, cmdVersion,
 		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchSummary, cmdBenchTune, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore, cmdBenchSamples,
 	}
@@ -93,6 +93,9 @@ type app struct {
 func (a *app) needDB() (string, error) {
 	if a.db == "" {
 		return "", hinted(usagef("no database given"), "name its folder with --db DIR or LEXSEM_DB")
+	}
+	if elsewhere(a.db) {
+		return "", hinted(usagef("--db %s: %s works on a folder", a.db, a.name), "serve and bridge take a URL, and `lexsem serve --db URL` answers searches")
 	}
 	return a.db, nil
 }

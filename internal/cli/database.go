@@ -231,6 +231,8 @@ func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, e
 		return a.openSource(model)
 	case model == modelNone:
 		return nil, errVectorsAlone
+	case isVision(model):
+		return a.openVision(ctx, model)
 	}
 	p := a.progress()
 	defer p.done()

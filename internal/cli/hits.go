@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/internal/text"
@@ -104,6 +105,9 @@ func whyNone(t engine.Trace) string {
 // snippet returns up to lines lines of at most width columns of a hit's text: its beginning where that holds the
 // span, else from the span on.
 func snippet(h engine.Hit, width, lines int) []string {
+	if (encoder.Input{Media: h.Media}).IsImage() {
+		return nil // its text are visual words
+	}
 	rest, room := flat(h.Text), width*lines
 	if h.Span[1] > 0 && len(rest) > room {
 		from, to := h.Span[0]-h.Start, h.Span[1]-h.Start

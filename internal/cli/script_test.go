@@ -69,13 +69,17 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LEXSEM_CACHE", filepath.Join(e.WorkDir, "empty-cache"))
 			e.Setenv("REAL_CACHE", cache)
 			e.Setenv("REAL_PATH", os.Getenv("PATH"))
+			e.Setenv("ELSEWHERE", fmt.Sprintf("elasticsearch://%s/test-%d", strings.TrimPrefix(os.Getenv("LEXSEM_ELASTICSEARCH_URL"), "http://"), time.Now().UnixNano()))
 			e.Values[sourceKey{}] = &fakeSource{t: t}
 			e.Values[rerankerKey{}] = &fakeReranker{t: t}
 			return err
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "cgo" {
+			switch cond {
+			case "cgo":
 				return hasCGO, nil
+			case "elasticsearch":
+				return os.Getenv("LEXSEM_ELASTICSEARCH_URL") != "", nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

@@ -38,6 +38,9 @@ func (s *Sums) Wasteful() bool {
 // Cost: a read of all postings, some 10 ns each, and of the vectors for such
 // rows; while it runs, the memory of both. Errors: that of ctx, ErrCorrupt.
 func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
+	if s.totals != nil {
+		return nil, fmt.Errorf("%w: sums of totals have no passages to compact or save; save the totals", ErrPassage)
+	}
 	const gone = ^uint32(0)
 	place := make([]uint32, s.slots())
 	f := &frozen{ids: make([]uint64, 0, s.n), df: make([]uint32, s.VocabSize()), off: make([]uint64, s.VocabSize()+1)}

@@ -36,6 +36,9 @@ type Edit struct {
 func (s *Sums) Edit() *Edit {
 	e := &Edit{s: *s, tokens: s.tokens.Edit(), dead: s.dead.Edit(), by: new(byte), sum: make([]float64, s.dim), ctx: context.Background()}
 	e.s.total = slices.Clone(s.total)
+	if s.totals != nil {
+		e.fail("sums of totals do not follow single passages; make the totals anew")
+	}
 	return e
 }
 

@@ -38,7 +38,7 @@ const scatterBlock = 256
 // ErrCorrupt where a vector is missing, and that of ctx, within some 10 ms.
 func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 	f := &Factor{inverse: inverse{lambda: s.lambda}, history: s.history, gen: s.gen, n: s.n}
-	if s.n <= s.dim/4 {
+	if s.n <= s.dim/4 && s.totals == nil {
 		return f, s.dual(ctx, f)
 	}
 	ld := (s.dim + 7) &^ 7
@@ -130,6 +130,10 @@ func off(x []float32, total []float64, n int) []float32 {
 
 // scatter adds Σ(x−μ)(x−μ)ᵀ to the upper triangle of a, whose rows are ld apart.
 func (s *Sums) scatter(ctx context.Context, a []float64, ld int) error {
+	if s.totals != nil {
+		s.totals.scatter(a, ld)
+		return nil
+	}
 	const wide = 256
 	panels := (s.dim + wide - 1) / wide
 	width := func(p int) int { return min(wide, s.dim-p*wide) }

@@ -70,6 +70,19 @@ func (s *Sums) Solve(dst, f []float32) error {
 	return nil
 }
 
+// Deviation is the root mean square distance of the passages from their mean, for vectors of length 1, in [0, 1]. Cost
+// O(d).
+func (s *Sums) Deviation() float64 {
+	if s.n == 0 {
+		return 0
+	}
+	var mean float64
+	for _, x := range s.total {
+		mean += x / float64(s.n) * (x / float64(s.n))
+	}
+	return math.Sqrt(max(0, 1-mean))
+}
+
 // noise bounds the rounding error of s_t − df_t·μ relative to its terms, where it
 // is summed in float64, and rowNoise where it is kept in float32, by rounding. A
 // sum below it has no direction. Vectors are known to float32 precision only,

@@ -66,6 +66,7 @@ type Sums struct {
 	vectors func(id uint64) []float32
 	rowFrom int // bytes of vectors from which a token has a row
 	history *history
+	totals  *Totals // where the passages themselves are not known
 
 	n      int
 	total  []float64 // Σx [dim]

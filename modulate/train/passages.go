@@ -25,11 +25,12 @@ type passages struct {
 	texts  []string       // [len(reps)]
 	df     map[string]int // distinct texts that contain a lower-cased word
 	digest string         // SHA-256 over all texts in order, hex
+	media  string         // modality of all
 }
 
 func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*passages, error) {
 	n := corpus.Len()
-	s := &passages{corpus: corpus, dim: dim, rep: make([]int32, n), df: map[string]int{}}
+	s := &passages{corpus: corpus, dim: dim, rep: make([]int32, n), df: map[string]int{}, media: o.Media}
 	first := make(map[string]int32, n)
 	sum := sha256.New()
 	var words []text.Word
@@ -55,13 +56,9 @@ func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*pass
 			first[t] = r
 			s.reps = append(s.reps, i)
 			s.texts = append(s.texts, t)
-			words = text.Words(words[:0], t)
-			seen := make(map[string]struct{}, len(words))
-			for _, w := range words {
-				if _, dup := seen[w.Lower]; !dup {
-					seen[w.Lower] = struct{}{}
-					s.df[w.Lower]++
-				}
+			if s.media == "" {
+				words = text.Words(words[:0], t)
+				s.count(words)
 			}
 		}
 		s.rep[i] = r
@@ -73,12 +70,32 @@ func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*pass
 	return s, nil
 }
 
+// count notes which words a text contains.
+func (s *passages) count(words []text.Word) {
+	seen := make(map[string]struct{}, len(words))
+	for _, w := range words {
+		if _, dup := seen[w.Lower]; !dup {
+			seen[w.Lower] = struct{}{}
+			s.df[w.Lower]++
+		}
+	}
+}
+
 // passage is what samplers see of distinct text r.
-func (s *passages) passage(r int) *Passage { return s.passageOf(s.texts[r]) }
+func (s *passages) passage(r int) *Passage {
+	p := s.passageOf(s.texts[r])
+	if l, ok := s.corpus.(Labelled); ok {
+		p.Mates = l.Mates(s.reps[r])
+	}
+	return p
+}
 
 // passageOf is what samplers see of a text, or of a part of one.
 func (s *passages) passageOf(t string) *Passage {
-	p := &Passage{Text: t}
+	p := &Passage{Text: t, media: s.media}
+	if s.media != "" {
+		return p
+	}
 	p.Words = text.Words(nil, p.Text)
 	seen := make(map[string]struct{}, len(p.Words))
 	for _, w := range p.Words {
@@ -165,7 +182,7 @@ func (s *passages) draw(ctx context.Context, o Options) (drawn, error) {
 		d.texts, d.target = d.texts[:o.MaxQueries], d.target[:o.MaxQueries]
 	}
 	if len(d.texts) == 0 {
-		return d, fmt.Errorf("%w: none of its %d texts that are to be fitted holds a word; index passages with text", ErrCorpus, len(s.texts))
+		return d, fmt.Errorf("%w: no query can be drawn from its %d passages that are to be fitted; index texts with words, or images", ErrCorpus, len(s.texts))
 	}
 	return d, nil
 }

@@ -19,13 +19,15 @@ const probeQueries = 300
 // A probe makes one query of a passage, or "" where it cannot, with other seeds
 // than the samplers. RAKE is no sampler's rule; part:16 is that of Span at one
 // length, so its queries overlap with training's unless Options.Reserve keeps
-// them apart.
+// them apart. Those of images are made by the samplers' rules.
 var probes = []struct {
-	task string
-	make func(r *rand.Rand, p *Passage) string
+	task, media string
+	make        func(r *rand.Rand, p *Passage) string
 }{
-	{"keyword", rake},
-	{"part:16", func(r *rand.Rand, p *Passage) string {
+	{"crop", encoder.MediaImages, Crop.Draw},
+	{"hidden", encoder.MediaImages, Hidden.Draw},
+	{"keyword", "", rake},
+	{"part:16", "", func(r *rand.Rand, p *Passage) string {
 		if len(p.Words) <= 16 { // the whole passage would be no part
 			return ""
 		}
@@ -45,6 +47,10 @@ type heldOut struct {
 // Selects names.
 func (s *passages) probes(o Options) (d drawn, ends []int) {
 	for _, p := range probes {
+		if p.media != s.media {
+			ends = append(ends, len(d.texts))
+			continue
+		}
 		rng := random(o.Seed, "probe "+p.task, "")
 		count := len(d.texts) + probeQueries
 		for _, r := range rng.Perm(len(s.reps)) {

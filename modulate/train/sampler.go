@@ -13,7 +13,12 @@ import (
 type Sampler struct {
 	// Name is unique.
 	Name string
-	// Share is the weight of this sampler among all of them: it draws
+	// Media is the modality whose passages it draws from, as a Fingerprint has it: "" for texts,
+	// encoder.MediaImages.
+	Media string
+	// Labels says that it draws from Passage.Mates: it is left out where a passage has none.
+	Labels bool
+	// Share is the weight of this sampler among those of its modality: it draws
 	// Share/ΣShare of the queries of a passage.
 	Share float64
 	// Draw returns one query made of p, or "" where p offers none. It must
@@ -23,7 +28,7 @@ type Sampler struct {
 
 // Passage is what a sampler sees.
 type Passage struct {
-	// Text is the whole passage.
+	// Text is the whole passage; of an image it is a visual.Reference, and there are no words.
 	Text string
 	// Words are its words in order, one after the other in Text; but for those
 	// of the reserved part, see Options.Reserve.
@@ -34,10 +39,24 @@ type Passage struct {
 	Content []text.Word
 	IDF     []float64
 
-	held map[string]struct{} // runs of CleanRun words of the reserved part
+	// Mates are the texts of the other passages of the same label, where the corpus is Labelled.
+	Mates []string
+
+	held  map[string]struct{} // runs of CleanRun words of the reserved part
+	media string              // its modality
 }
 
 var samplers []Sampler
+
+// samplersOf are those of a modality, with those that need labels, or without.
+func samplersOf(media string, labels bool) (of []Sampler) {
+	for _, s := range samplers {
+		if s.Media == media && (labels || !s.Labels) {
+			of = append(of, s)
+		}
+	}
+	return of
+}
 
 // registerSampler adds s to the samplers. It runs while package variables are
 // initialised, so a name taken twice is a bug of the build.
@@ -59,6 +78,7 @@ func Samplers() []Sampler { return slices.Clone(samplers) }
 // their shares. Samplers that cannot offer anything new are passed over.
 func (p *Passage) draw(r *rand.Rand, n int) []string {
 	const tries = 4
+	samplers := samplersOf(p.media, len(p.Mates) > 0)
 	var total float64
 	for _, s := range samplers {
 		total += s.Share

@@ -30,12 +30,16 @@ func widen(dst []float32, x []bf16) []float32 {
 }
 
 // stateLength is the root mean square length of the encoder's hidden states,
-// taken from fixed texts; 1 for a stack that does not read them.
-func stateLength(ctx context.Context, enc encoder.Encoder, s modulate.Stack) (float64, error) {
+// taken from fixed texts, or from the first images; 1 for a stack that does not read them.
+func stateLength(ctx context.Context, enc encoder.Encoder, s modulate.Stack, set *passages) (float64, error) {
 	if s.Need()&encoder.NeedHidden == 0 {
 		return 1, nil
 	}
-	out, err := enc.Encode(ctx, encoder.Query, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedHidden)
+	texts := encoder.ProbeTexts[:]
+	if set.media != "" {
+		texts = set.texts[:min(len(texts), len(set.texts))]
+	}
+	out, err := enc.Encode(ctx, encoder.Query, encoder.Texts(texts...), encoder.NeedHidden)
 	if err != nil {
 		return 0, fmt.Errorf("encode the texts that scale hidden states: %w", err)
 	}
@@ -60,9 +64,13 @@ func stateLength(ctx context.Context, enc encoder.Encoder, s modulate.Stack) (fl
 // loses about as many.
 func fitStates(enc encoder.Encoder, d drawn, limit int64) drawn {
 	var bytes int64
+	print := enc.Fingerprint()
 	for i, text := range d.texts {
-		t := enc.Tokenize(encoder.Query, text)
-		bytes += 2 * int64(len(t.IDs)) * int64(enc.Dim())
+		n := print.MaxTokens
+		if print.Media == "" {
+			n = len(enc.Tokenize(encoder.Query, text).IDs)
+		}
+		bytes += 2 * int64(n) * int64(print.Dim)
 		if bytes > limit && i > 0 {
 			return drawn{d.texts[:i], d.target[:i]}
 		}

@@ -40,6 +40,13 @@ type Corpus interface {
 	Vector(i int) []float32
 }
 
+// Labelled is a Corpus whose passages have labels.
+type Labelled interface {
+	// Mates are the texts of the other passages with the label of passage i, none where it has no label. The
+	// caller does not change them.
+	Mates(i int) []string
+}
+
 // Options shape Fit. The zero value is a good default.
 type Options struct {
 	// Stack is what to fit, with a multiplicative part or more; "" means
@@ -49,7 +56,7 @@ type Options struct {
 	// that Fit makes them where the stack needs them. They must stand still.
 	Sums *ridge.Sums
 	// RLR are the options of RLR in the stack; zero means its defaults, but an
-	// Alpha of 0.7: a fitted part holds queries in other words in place, so the
+	// Alpha of 0.7, 0.2 where it is Centred: a fitted part holds queries in other words in place, so the
 	// shift can be longer than that of RLR alone.
 	RLR modulate.RLROptions
 	// Seed makes the fit reproducible, whatever Workers is; 0 means 1.
@@ -105,6 +112,10 @@ type Options struct {
 	Reserve bool
 	// Seq is recorded in the weights as the state of the corpus.
 	Seq uint64
+	// Media is the modality of the passages, for Draw; Fit takes that of its encoder. Passages that are
+	// images have texts that are visual.References, which the encoder must resolve, and
+	// Sums; they cannot be reserved.
+	Media string
 	// Base, if not nil, is the bridge of the same stack and encoder that the fit
 	// goes on from, and the passages from Fresh on are those it has not seen.
 	// QueriesPerPassage are drawn from each of these, and Replay times as many
@@ -180,7 +191,10 @@ func (o Options) defaults() (Options, error) {
 	if o.Replay == 0 {
 		o.Replay = 1
 	}
-	if o.RLR.Alpha == 0 {
+	switch {
+	case o.RLR.Alpha == 0 && o.RLR.Centred:
+		o.RLR.Alpha = 0.2
+	case o.RLR.Alpha == 0:
 		o.RLR.Alpha = 0.7
 	}
 	if o.Spread == 0 {
@@ -210,6 +224,9 @@ func (o Options) defaults() (Options, error) {
 	if !(o.Spread >= 1e-3) {
 		return o, fmt.Errorf("%w: a spread of %v; it is 0.001 or more, +Inf for no bound", ErrOptions, o.Spread)
 	}
+	if len(samplersOf(o.Media, false)) == 0 || o.Reserve && o.Media != "" {
+		return o, fmt.Errorf("%w: passages of the modality %q have no samplers, or no reserved parts; draw from texts, or from images without Reserve", ErrOptions, o.Media)
+	}
 	if !(o.Replay > 0 && o.Replay <= 1000) || o.Fresh < 0 {
 		return o, fmt.Errorf("%w: replay of %v and fresh passages from %d; replay lies in (0, 1000], fresh passages start at 0 or later", ErrOptions, o.Replay, o.Fresh)
 	}
@@ -224,6 +241,7 @@ func (o Options) defaults() (Options, error) {
 // hidden states take what Options.StateBytes says, too.
 func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*modulate.Weights, *Report, error) {
 	start := time.Now()
+	o.Media = enc.Fingerprint().Media
 	o, err := o.defaults()
 	if err != nil {
 		return nil, nil, err
@@ -237,6 +255,9 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	parts := modulate.Parts{Sums: o.Sums, RLR: o.RLR}
+	if parts.Sums == nil && stack.ReadsSums() && o.Media != "" {
+		return nil, nil, fmt.Errorf("%w: a fit of %s to images needs the sums over them; give Sums", ErrOptions, stack.Name())
+	}
 	if parts.Sums == nil && stack.ReadsSums() {
 		if parts.Sums, err = sumsOf(ctx, corpus, enc); err != nil {
 			return nil, nil, err
@@ -249,7 +270,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
-	length, err := stateLength(ctx, enc, stack)
+	length, err := stateLength(ctx, enc, stack, set)
 	if err != nil {
 		return nil, nil, err
 	}

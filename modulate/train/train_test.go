@@ -154,7 +154,7 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	length, err := stateLength(t.Context(), enc, stack)
+	length, err := stateLength(t.Context(), enc, stack, set)
 	if err != nil {
 		t.Fatal(err)
 	}

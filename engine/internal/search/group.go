@@ -36,7 +36,7 @@ func (r *Run) Rank(ctx context.Context) ([]Found, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(hits) == r.Plan.K || all || len(good) < len(cs) || depth >= r.S.Chunks() {
+		if len(hits) == r.Plan.K || all || len(good) < len(cs) || depth >= r.chunks {
 			return hits[min(r.Q.Offset, len(hits)):], nil
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 		}
 		if r.Q.Collapse {
 			var err error
-			if pairs, err = r.S.Words.PairNumbers(pairs[:0], c.Ord); err != nil {
+			if pairs, err = r.lexicon.PairNumbers(pairs[:0], c.Ord); err != nil {
 				return nil, err
 			}
 			if i, ok := folds.Find(pairs); ok {

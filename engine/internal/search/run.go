@@ -26,12 +26,14 @@ type Run struct {
 	// Facts tell what was done.
 	Facts Facts
 
-	late  *late.Query // the query's token states; nil where they are not compared
-	rlr   modulate.RLROptions
-	terms []text.Term // of the lexical leg
-	dense leg         // nil where the plan has none
-	allow func(id uint64) bool
-	step  func(name string)
+	late    *late.Query // the query's token states; nil where they are not compared
+	rlr     modulate.RLROptions
+	terms   []text.Term // of the lexical leg
+	dense   leg         // nil where the plan has none
+	lexicon lexicon
+	chunks  int // that there are
+	allow   func(id uint64) bool
+	step    func(name string)
 }
 
 // Facts tell how a query was answered.
@@ -51,15 +53,9 @@ type Facts struct {
 // states, nil where the plan does not compare them. step is called behind each step with
 // its name.
 func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, tokens *late.Query, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
-	in.Ctx = ctx
-	r := &Run{S: s, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
-	r.Facts = Facts{Variant: None, Filtered: s.View.Len()}
-	if !q.HasVector { // a vector of the caller's may be of one who knows more
-		r.Facts.Unknown = in.Tokens.Unknown()
-		if r.Plan.Fusion.Unknown == 0 {
-			r.Plan.Fusion.Unknown = r.Facts.Unknown
-		}
-	}
+	r := run(ctx, s, q, p, in, terms, o, step)
+	r.lexicon, r.chunks = s.Words, s.Chunks()
+	r.Facts.Filtered = s.View.Len()
 	r.compare(tokens)
 	if !q.Filter.IsZero() {
 		m, err := s.Columns.Match(ctx, q.Filter)
@@ -88,11 +84,24 @@ func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Inp
 	return r, nil
 }
 
+// run is a Run without its legs.
+func run(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) *Run {
+	in.Ctx = ctx
+	r := &Run{S: s, Q: q, Plan: p, In: in, rlr: o, terms: terms, step: step}
+	r.Facts.Variant = None
+	if !q.HasVector { // a vector of the caller's may be of one who knows more
+		r.Facts.Unknown = in.Tokens.Unknown()
+		if r.Plan.Fusion.Unknown == 0 {
+			r.Plan.Fusion.Unknown = r.Facts.Unknown
+		}
+	}
+	return r
+}
+
 // Modulate is the one vector of a query, and what was done to it.
 func Modulate(ctx context.Context, s *state.State, w Way, in modulate.Input, o modulate.RLROptions) ([]float32, Facts, error) {
 	in.Ctx = ctx
 	r := &Run{S: s, In: in, rlr: o}
-	r.Facts.Filtered = s.View.Len()
 	v, err := r.modulate(w)
 	return v, r.Facts, err
 }
@@ -201,9 +210,16 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 	return cs, all, nil
 }
 
+// lexicon is the words of the chunks that are searched: *inverted.Words, or a Corpus.
+type lexicon interface {
+	SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) ([]uint64, []inverted.Match, error)
+	Match(ctx context.Context, dst []inverted.Match, terms []text.Term, ids []uint64) error
+	PairNumbers(dst []uint64, id uint64) ([]uint64, error)
+}
+
 // words is what the lexical leg names, with its scores and best first.
 func (r *Run) words(ctx context.Context, depth int) ([]fusion.Candidate, error) {
-	ids, matches, err := r.S.Words.SearchMatches(ctx, r.terms, depth, r.allow)
+	ids, matches, err := r.lexicon.SearchMatches(ctx, r.terms, depth, r.allow)
 	cs := make([]fusion.Candidate, len(ids))
 	for i, m := range matches {
 		cs[i] = fusion.Candidate{Ord: ids[i], Match: m}
@@ -271,7 +287,7 @@ func (r *Run) match(ctx context.Context, cs []fusion.Candidate) error {
 		ids[i] = c.Ord
 	}
 	matches := make([]inverted.Match, len(cs))
-	if err := r.S.Words.Match(ctx, matches, r.terms, ids); err != nil {
+	if err := r.lexicon.Match(ctx, matches, r.terms, ids); err != nil {
 		return err
 	}
 	for i, m := range matches {

@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// InFront is the query side in front of another engine.
+var InFront = RegisterSystem(SystemKind{
+	Name:  "over",
+	Usage: "over[:MODE[/VARIANT]]",
+	Doc:   "the query side in front of another engine that holds the passages, with a bridge made of them, to be held to engine; its times include encoding the query",
+	Make: func(arg string) (System, error) {
+		o, err := parseEngine(arg)
+		if err != nil || o.tokens {
+			return System{}, fmt.Errorf("%w: over:%s; use over, over:MODE or over:MODE/VARIANT", ErrOption, arg)
+		}
+		o.over = true
+		name := "over"
+		if arg != "" {
+			name += ":" + arg
+		}
+		return System{Name: name, Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) { return o.prepare(ctx, s) }}, nil
+	},
+})
+
+// openOver moves the engine's database into the other engine, so that both hold the same
+// vectors, and returns the query side there, with a bridge of its passages.
+func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
+	if s.Over == nil {
+		return nil, fmt.Errorf("%w: system over has no engine to stand in front of; name one", ErrOption)
+	}
+	d, _, err := s.database(ctx, engineSystem{})
+	if err != nil {
+		return nil, err
+	}
+	e, ok := d.engine.(*engine.Engine)
+	if !ok {
+		return nil, fmt.Errorf("the engine's database is a %T", d.engine)
+	}
+	b, err := s.Over()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "lexsem-bench-")
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	var r *engine.Remote
+	s.atClose(func() error {
+		var err error
+		if d, ok := b.(interface{ Drop(context.Context) error }); ok {
+			err = d.Drop(context.WithoutCancel(ctx))
+		}
+		if r != nil {
+			err = errors.Join(err, r.Close())
+		}
+		return errors.Join(err, b.Close(), os.RemoveAll(dir))
+	})
+	report := func(p engine.Progress) {
+		s.Report(Progress{Stage: p.Stage, Done: p.Done, Total: s.Targets.Len()})
+	}
+	if _, err := engine.MigrateTo(ctx, e, b, engine.MigrateOptions{Mark: filepath.Join(dir, "mark"), Progress: report}); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "bridge")
+	if r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{}); err != nil {
+		return nil, err
+	}
+	if _, err := r.MakeBridge(ctx, file, 2, report); err != nil {
+		return nil, err
+	}
+	r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{Bridge: file})
+	return r, err
+}

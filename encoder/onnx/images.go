@@ -1,0 +1,342 @@
+//go:build cgo
+
+package onnx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	ort "github.com/yalue/onnxruntime_go"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// Images is an encoder.Encoder of images that runs a vision transformer. It is safe for
+// concurrent use.
+type Images struct {
+	opts    Options
+	pixels  *picture.Processor
+	vision  vision
+	session *ort.DynamicAdvancedSession
+	d       int
+	states  string // name of the output [batch, states, d]
+	pooled  string // name of the output [batch, d] that is the vector; "" where states are pooled
+	print   encoder.Fingerprint
+	slots   chan struct{} // one a running batch
+
+	mu     sync.RWMutex // read-held by Encode, so that Close waits
+	closed bool
+}
+
+var _ encoder.Encoder = (*Images)(nil)
+
+// Names of what a vision transformer takes and gives.
+const (
+	inputPixels  = "pixel_values"
+	outputPooled = "pooler_output"
+)
+
+// OpenImages loads the vision transformer in dir: model.onnx or vision_model.onnx with the input
+// pixel_values [batch, 3, height, width] and an output of rank 3, config.json
+// of a ViT, DeiT, BEiT, DINOv2 or the image tower of a CLIP, and preprocessor_config.json. The vector of an
+// image is the state of its first token, with BEiT and CLIP pooler_output where the graph
+// has it, and with BEiT without that the mean of its patches.
+//
+// Errors: wrapping encoder.ErrUnavailable where the library cannot be loaded, encoder.ErrSpec
+// for a config.json that is wrong or of another family, picture.ErrConfig, ErrModel for
+// a model that cannot be run or gives another number of states, fs.ErrNotExist for a missing file.
+func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("onnx options: %w", err)
+	}
+	pixels, err := picture.LoadProcessor(filepath.Join(dir, picture.ConfigFile))
+	if err != nil {
+		return nil, err
+	}
+	v, err := loadVision(dir, pixels)
+	if err != nil {
+		return nil, err
+	}
+	if err := load(o.Library); err != nil {
+		return nil, err
+	}
+	e := &Images{opts: o, pixels: pixels, vision: v, slots: make(chan struct{}, o.Workers)}
+	path := filepath.Join(dir, "model.onnx")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if other := filepath.Join(dir, "vision_model.onnx"); exists(other) {
+			path = other
+		}
+	}
+	if err := e.start(path); err != nil {
+		return nil, err
+	}
+	if err := e.identify(ctx, dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("probe the model in %s: %w", dir, err), e.Close())
+	}
+	return e, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// vision is what config.json says of a vision transformer.
+type vision struct {
+	rows, cols int  // of patches
+	front      int  // states before those of the patches
+	pooler     bool // whether pooler_output is the vector
+	mean       bool // whether the mean of the patches is, without that
+}
+
+// visionFamilies are the families that are known: states before those of the patches, and how
+// they are pooled.
+var visionFamilies = map[string]vision{
+	"vit":                   {front: 1},
+	"deit":                  {front: 2},
+	"beit":                  {front: 1, pooler: true, mean: true},
+	"dinov2":                {front: 1},
+	"dinov2_with_registers": {front: 1},
+	"clip_vision_model":     {front: 1, pooler: true},
+	"clip":                  {front: 1, pooler: true},
+}
+
+// loadVision reads config.json.
+func loadVision(dir string, pixels *picture.Processor) (v vision, err error) {
+	path := filepath.Join(dir, "config.json")
+	wrong := func(format string, args ...any) (vision, error) {
+		return v, fmt.Errorf("%w: %s: %s", encoder.ErrSpec, path, fmt.Sprintf(format, args...))
+	}
+	b, err := regular.ReadFile(path, 1<<20)
+	if err != nil {
+		return v, err
+	}
+	type numbers struct {
+		Patch     int `json:"patch_size"`
+		Registers int `json:"num_register_tokens"`
+	}
+	var c struct {
+		Type string `json:"model_type"`
+		numbers
+		Vision *numbers `json:"vision_config"`
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return wrong("%v", err)
+	}
+	v, ok := visionFamilies[c.Type]
+	if !ok {
+		return wrong("model_type %.80q is no vision transformer that is known; known are vit, deit, beit, dinov2, dinov2_with_registers, clip and clip_vision_model", c.Type)
+	}
+	n := c.numbers
+	if c.Vision != nil {
+		n = *c.Vision
+	}
+	if n.Patch < 1 || n.Registers < 0 || n.Registers > 1<<10 {
+		return wrong("patch_size is %d and num_register_tokens %d; want a size from 1 on", n.Patch, n.Registers)
+	}
+	h, w := pixels.Size()
+	if h%n.Patch != 0 || w%n.Patch != 0 || (h/n.Patch)*(w/n.Patch) > encoder.MaxTokens {
+		return wrong("patches of %d pixels do not cover images of %d×%d, which %s makes", n.Patch, h, w, picture.ConfigFile)
+	}
+	v.rows, v.cols, v.front = h/n.Patch, w/n.Patch, v.front+n.Registers
+	return v, nil
+}
+
+// start opens the model and finds its outputs.
+func (e *Images) start(path string) error {
+	ins, outs, err := readSignature(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return fmt.Errorf("%w: %s: %w; fetch the model again", ErrModel, path, err)
+	}
+	if len(ins) != 1 || ins[0].name != inputPixels || ins[0].element != elementFloat {
+		return fmt.Errorf("%w: %s takes %d inputs; a vision transformer takes %s of type float32 alone: export the image tower by itself", ErrModel, path, len(ins), inputPixels)
+	}
+	i := slices.IndexFunc(outs, func(o value) bool { return o.element == elementFloat && len(o.dims) == 3 && o.dims[2] > 0 })
+	if i < 0 {
+		return fmt.Errorf("%w: %s has no output [batch, states, dimension] of type float32 and fixed dimension; export it with last_hidden_state", ErrModel, path)
+	}
+	e.states, e.d = outs[i].name, int(outs[i].dims[2])
+	names := []string{e.states}
+	if e.vision.pooler && slices.ContainsFunc(outs, func(o value) bool {
+		return o.name == outputPooled && o.element == elementFloat && len(o.dims) == 2 && o.dims[1] == int64(e.d)
+	}) {
+		e.pooled = outputPooled
+		names = append(names, e.pooled)
+	}
+	s := &session{path: path, inputs: []string{inputPixels}}
+	e.session, err = s.start(names...)
+	return err
+}
+
+// identify fills in the fingerprint.
+func (e *Images) identify(ctx context.Context, dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	pooling := "cls"
+	switch {
+	case e.pooled != "":
+		pooling = "pooler"
+	case e.vision.mean:
+		pooling = "mean of patches"
+	}
+	e.print = encoder.Fingerprint{
+		Model: filepath.Base(abs), Precision: "fp32", Tokenizer: "pixels " + e.pixels.Digest(), Pooling: pooling,
+		MaxTokens: e.vision.rows * e.vision.cols, Dim: e.d, Media: encoder.MediaImages, Grid: [2]int{e.vision.rows, e.vision.cols},
+	}
+	in := make([]encoder.Input, len(e.print.Probe))
+	for i := range in {
+		b, err := picture.Probe(i).Encode()
+		if err != nil {
+			return err
+		}
+		in[i] = encoder.Input{Media: picture.MediaBMP, Data: b}
+	}
+	out, err := e.Encode(ctx, encoder.Passage, in, encoder.NeedDense)
+	for i := range out {
+		e.print.Probe[i] = out[i].Dense
+	}
+	return err
+}
+
+// Dim returns d.
+func (e *Images) Dim() int { return e.d }
+
+// VocabSize returns 0: patches have states, and no ids of their own.
+func (e *Images) VocabSize() int { return 0 }
+
+// Tokenize implements encoder.Encoder: there are no tokens.
+func (e *Images) Tokenize(encoder.Role, string) encoder.Tokens { return encoder.Tokens{} }
+
+// Fingerprint identifies the vector space. The probe vectors are shared: do not write to them.
+func (e *Images) Fingerprint() encoder.Fingerprint { return e.print }
+
+// Close is that of Encoder.
+func (e *Images) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return encoder.ErrClosed
+	}
+	e.closed = true
+	return e.session.Destroy()
+}
+
+// Encode encodes images; see encoder.Encoder. Roles do not differ. Cancelling takes effect between
+// batches, of Options.BatchTokens patches. Memory: that of decoding an image, once for each
+// of Options.Workers, and of what is asked for.
+//
+// Errors: encoder.ErrMedia and picture.ErrImage in a *encoder.TextError, encoder.ErrNoLogits,
+// encoder.ErrClosed, ErrModel where the runtime refuses a batch, ctx's error.
+func (e *Images) Encode(ctx context.Context, _ encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return nil, encoder.ErrClosed
+	}
+	if need&encoder.NeedLogits != 0 {
+		return nil, encoder.ErrNoLogits
+	}
+	files, err := encoder.ImagesOf(in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]encoder.Output, len(files))
+	if need == 0 {
+		return out, ctx.Err()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	step := max(1, e.opts.BatchTokens/(e.vision.rows*e.vision.cols))
+	for from := 0; from < len(files) && acquire(ctx, e.slots); from += step {
+		wg.Go(func() {
+			defer func() { <-e.slots }()
+			end := min(from+step, len(files))
+			if err := e.batch(files[from:end], out[from:end], from, need); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// batch encodes images, the first of which has the number from in its call.
+func (e *Images) batch(files [][]byte, out []encoder.Output, from int, need encoder.Need) error {
+	h, w := e.pixels.Size()
+	n, values := int64(len(files)), make([]float32, 0, len(files)*3*h*w)
+	for i, b := range files {
+		m, err := picture.Decode(b)
+		if err == nil {
+			values, err = e.pixels.Process(values, m)
+		}
+		if err != nil {
+			return &encoder.TextError{Text: from + i, Err: err}
+		}
+	}
+	x, err := ort.NewTensor(ort.NewShape(n, 3, int64(h), int64(w)), values)
+	if err != nil {
+		return fmt.Errorf("input %s: %w", inputPixels, err)
+	}
+	defer x.Destroy()
+	patches := e.vision.rows * e.vision.cols
+	all := e.vision.front + patches
+	states := make([]float32, len(files)*all*e.d)
+	y, err := ort.NewTensor(ort.NewShape(n, int64(all), int64(e.d)), states)
+	if err != nil {
+		return fmt.Errorf("output %s: %w", e.states, err)
+	}
+	defer y.Destroy()
+	results, pooled := []ort.Value{y}, []float32(nil)
+	if e.pooled != "" {
+		pooled = make([]float32, len(files)*e.d)
+		z, err := ort.NewTensor(ort.NewShape(n, int64(e.d)), pooled)
+		if err != nil {
+			return fmt.Errorf("output %s: %w", e.pooled, err)
+		}
+		defer z.Destroy()
+		results = append(results, z)
+	}
+	if err := e.session.Run([]ort.Value{x}, results); err != nil {
+		return fmt.Errorf("%w: %d states of %d patches were expected: %w", ErrModel, all, patches, err)
+	}
+	for i := range files {
+		first := states[i*all*e.d:][:all*e.d]
+		if need&encoder.NeedHidden != 0 {
+			out[i].Hidden = slices.Clone(first[e.vision.front*e.d:])
+		}
+		if need&encoder.NeedDense == 0 {
+			continue
+		}
+		of, pooling := first, encoder.PoolCLS
+		switch {
+		case pooled != nil:
+			of = pooled[i*e.d : (i+1)*e.d]
+		case e.vision.mean:
+			of, pooling = first[e.vision.front*e.d:], encoder.PoolMean
+		}
+		out[i].Dense = make([]float32, e.d)
+		if !pooling.Pool(out[i].Dense, of) {
+			return fmt.Errorf("%w: its states of image %d cannot be pooled (infinite, not a number or all zero)", ErrModel, from+i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// Package picture reads images and makes of them what a vision model takes.
+//
+// Decode reads the bytes of a file, upright by its EXIF orientation, with memory that
+// the header of the file bounds. Processor cuts, scales and normalises pixels as the
+// preprocessor_config.json of a model says, by the arithmetic of Pillow, so that a model
+// sees the pixels that it was trained on.
+package picture
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Bounds of what Decode reads.
+const (
+	// MaxBytes is the greatest length of an image's file.
+	MaxBytes = 64 << 20
+	// MaxSide is the greatest width and height, in pixels.
+	MaxSide = 20_000
+	// MaxPixels is the greatest number of pixels. Decoding holds at most some 12 bytes for
+	// each: an image of 16 bits a channel, and its copy of 8.
+	MaxPixels = 64_000_000
+)
+
+// ErrImage is wrapped by every error about bytes that are no image, or none that is read.
+var ErrImage = errors.New("unusable image")
+
+// Image is an image of 8 bits in each of the channels red, green and blue. Pix holds 3·W bytes a
+// row, H rows from the top; W and H are 1 or more.
+type Image struct {
+	W, H int
+	Pix  []uint8
+}
+
+// New returns a black image of w by h pixels, both 1 or more.
+func New(w, h int) *Image { return &Image{W: w, H: h, Pix: make([]uint8, 3*w*h)} }
+
+// row returns the bytes of row y.
+func (m *Image) row(y int) []uint8 { return m.Pix[3*m.W*y : 3*m.W*(y+1)] }
+
+// Crop returns a copy of the pixels of the columns [x, x+w) and rows [y, y+h). What lies
+// outside of the image is black.
+func (m *Image) Crop(x, y, w, h int) *Image {
+	out := New(w, h)
+	left, right := max(0, x), min(m.W, x+w)
+	for r := max(0, y); r < min(m.H, y+h) && left < right; r++ {
+		copy(out.row(r - y)[3*(left-x):], m.row(r)[3*left:3*right])
+	}
+	return out
+}
+
+// Flip returns the image with its left and right sides changed round.
+func (m *Image) Flip() *Image { return m.turned(2) }
+
+func wrong(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrImage, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,99 @@
+package visual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
+)
+
+// A reference is a text that names an image and a part of it: the name, "#", and a
+// picture.View. So training queries made of images are short.
+
+// Reference returns that of a part of the image of a name.
+func Reference(name string, v picture.View) string { return name + "#" + v.String() }
+
+// Part returns the reference of another part of the image that a reference names.
+func Part(reference string, v picture.View) string {
+	name, _ := nameOf(reference)
+	return Reference(name, v)
+}
+
+func nameOf(reference string) (name, view string) {
+	if i := strings.LastIndexByte(reference, '#'); i >= 0 {
+		return reference[:i], reference[i+1:]
+	}
+	return reference, ""
+}
+
+// References is an encoder of texts that are references.
+type References struct {
+	encoder.Encoder // of images
+	open            func(ctx context.Context, name string) (encoder.Input, error)
+}
+
+// NewReferences returns an encoder of references to what open, which must be safe for concurrent use,
+// returns for a name. Its fingerprint is that of enc, an encoder of images; Tokenize gives nothing, as
+// tokens are there when an image has been encoded.
+func NewReferences(enc encoder.Encoder, open func(ctx context.Context, name string) (encoder.Input, error)) *References {
+	return &References{enc, open}
+}
+
+// referenceWindow is how many images lie in memory at once.
+const referenceWindow = 64
+
+// Encode implements encoder.Encoder, for references. An image that cannot be had is an error of its
+// place.
+func (e *References) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	texts, err := encoder.TextsOf(in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]encoder.Output, 0, len(texts))
+	for from := 0; from == 0 || from < len(texts); from += referenceWindow {
+		images := make([]encoder.Input, min(referenceWindow, len(texts)-from))
+		for i := range images {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if images[i], err = e.resolve(ctx, texts[from+i]); err != nil {
+				return nil, &encoder.TextError{Text: from + i, Err: err}
+			}
+		}
+		part, err := e.Encoder.Encode(ctx, role, images, need)
+		var at *encoder.TextError
+		if errors.As(err, &at) {
+			return nil, &encoder.TextError{Text: from + at.Text, Err: fmt.Errorf("image %.200q: %w", texts[from+at.Text], at.Err)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
+	}
+	return out, nil
+}
+
+// Tokenize implements encoder.Encoder: nothing is known before an image is encoded.
+func (e *References) Tokenize(encoder.Role, string) encoder.Tokens { return encoder.Tokens{} }
+
+// resolve returns the image that a reference names.
+func (e *References) resolve(ctx context.Context, reference string) (encoder.Input, error) {
+	name, part := nameOf(reference)
+	in, err := e.open(ctx, name)
+	if err != nil || part == "" {
+		return in, err
+	}
+	v, err := picture.ParseView(part)
+	if err != nil {
+		return in, err
+	}
+	m, err := picture.Decode(in.Data)
+	if err != nil {
+		return in, fmt.Errorf("image %.200q: %w", name, err)
+	}
+	b, err := v.Apply(m).Encode()
+	return encoder.Input{Media: picture.MediaBMP, Data: b}, err
+}

@@ -1,0 +1,150 @@
+package visual
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// Words is an encoder of images whose patches are tokens: the number of each is its word in a
+// codebook, which may come later than the encoder. Without one images have no tokens.
+type Words struct {
+	encoder.Encoder
+	size int
+	book atomic.Pointer[Codebook]
+}
+
+// New returns enc, an encoder of images that gives states, with a vocabulary of size words, MinWords to
+// MaxWords. Closing it closes enc.
+func New(enc encoder.Encoder, size int) (*Words, error) {
+	f := enc.Fingerprint()
+	switch {
+	case f.Media != encoder.MediaImages || f.VocabSize != 0:
+		return nil, fmt.Errorf("%w: %s is no encoder of images, or has words of its own", ErrCodebook, f.Model)
+	case size < MinWords || size > MaxWords:
+		return nil, fmt.Errorf("%w: %d words; want %d to %d", ErrCodebook, size, MinWords, MaxWords)
+	}
+	return &Words{Encoder: enc, size: size}, nil
+}
+
+// Set makes b the codebook of what is encoded from then on. It must have the encoder's dimension, and no
+// more words than the vocabulary.
+func (e *Words) Set(b *Codebook) error {
+	if b.Dim() != e.Dim() || b.Len() > e.size {
+		return fmt.Errorf("%w: %d words of dimension %d for a vocabulary of %d and an encoder of %d", ErrCodebook, b.Len(), b.Dim(), e.size, e.Dim())
+	}
+	e.book.Store(b)
+	return nil
+}
+
+// Codebook is the one in use, nil for none.
+func (e *Words) Codebook() *Codebook { return e.book.Load() }
+
+// VocabSize is the number of words.
+func (e *Words) VocabSize() int { return e.size }
+
+// Fingerprint is that of the encoder, with the number of words. Which codebook is in use is no part
+// of it: that belongs to whoever keeps it.
+func (e *Words) Fingerprint() encoder.Fingerprint {
+	f := e.Encoder.Fingerprint()
+	f.VocabSize = e.size
+	return f
+}
+
+// Tokenize returns the visual words of a Text, or of what is like one: those below VocabSize. What else
+// stands in it is left out.
+func (e *Words) Tokenize(_ encoder.Role, text string) (t encoder.Tokens) {
+	for at := 0; at < len(text); {
+		n := strings.IndexAny(text[at:], " \n")
+		if n < 0 {
+			n = len(text) - at
+		}
+		if id, ok := e.wordOf(text[at : at+n]); ok {
+			t.IDs, t.Special = append(t.IDs, id), append(t.Special, false)
+			t.Offsets = append(t.Offsets, encoder.Span{Start: int32(at), End: int32(at + n)})
+		}
+		at += n + 1
+	}
+	return t
+}
+
+// wordOf is the number of a word such as v0042.
+func (e *Words) wordOf(s string) (int32, bool) {
+	if len(s) != wordBytes-1 || s[0] != 'v' {
+		return 0, false
+	}
+	n := 0
+	for _, c := range []byte(s[1:]) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return int32(n), n < e.size
+}
+
+// Token is the word of an id, "" where there is none.
+func (e *Words) Token(id int32) string {
+	if id < 0 || int(id) >= e.size {
+		return ""
+	}
+	return fmt.Sprintf("v%04d", id)
+}
+
+// Encode implements encoder.Encoder. The offsets of tokens are those of Text. The states are asked
+// of the encoder always, as the words are made of them.
+func (e *Words) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	b := e.book.Load()
+	ask := need
+	if b != nil && need&encoder.NeedLogits == 0 {
+		ask |= encoder.NeedHidden
+	}
+	out, err := e.Encoder.Encode(ctx, role, in, ask)
+	if err != nil || b == nil {
+		return out, err
+	}
+	for i := range out {
+		if i%16 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		o := &out[i]
+		o.Tokens.IDs = b.Words(make([]int32, 0, len(o.Hidden)/b.dim), o.Hidden)
+		o.Tokens.Special = make([]bool, len(o.Tokens.IDs))
+		o.Tokens.Offsets = make([]encoder.Span, len(o.Tokens.IDs))
+		for j := range o.Tokens.Offsets {
+			o.Tokens.Offsets[j] = encoder.Span{Start: int32(j * wordBytes), End: int32((j+1)*wordBytes - 1)}
+		}
+		if need&encoder.NeedHidden == 0 {
+			o.Hidden = nil
+		}
+	}
+	return out, nil
+}
+
+// wordBytes is the length of a word in a Text, and of what stands behind it.
+const wordBytes = 6
+
+// Text writes the words of an image as a text: a line for each row of patches, a word such as v0042
+// for each patch. "" for an image without words.
+func (e *Words) Text(ids []int32) string {
+	cols := max(1, e.Fingerprint().Grid[1])
+	var b strings.Builder
+	b.Grow(wordBytes * len(ids))
+	for i, id := range ids {
+		switch {
+		case i == 0:
+		case i%cols == 0:
+			b.WriteByte('\n')
+		default:
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "v%04d", id)
+	}
+	return b.String()
+}
+
+// Patch is the number of the patch, from 0, that the byte at of a Text stands for.
+func Patch(at int) int { return at / wordBytes }

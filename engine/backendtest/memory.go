@@ -1,0 +1,335 @@
+package backendtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// Memory is a Backend that keeps everything in memory and compares with everything: what
+// an engine elsewhere would answer that missed nothing. The zero value is one in which
+// nothing was created.
+type Memory struct {
+	mu      sync.RWMutex
+	made    bool
+	info    engine.BackendInfo
+	docs    map[string][]engine.Passage
+	writes  uint64
+	Hook    func(ctx context.Context, call string) error // called before each call; nil for none
+	Created int                                          // calls of Create that made something
+}
+
+var _ engine.Backend = (*Memory)(nil)
+
+func (m *Memory) enter(ctx context.Context, call string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if m.Hook != nil {
+		if err := m.Hook(ctx, call); err != nil {
+			return fmt.Errorf("%s: %w", m.Name(), err)
+		}
+	}
+	return nil
+}
+
+// Name implements engine.Backend.
+func (m *Memory) Name() string { return "memory" }
+
+// Info implements engine.Backend.
+func (m *Memory) Info(ctx context.Context) (engine.BackendInfo, error) {
+	if err := m.enter(ctx, "Info"); err != nil {
+		return engine.BackendInfo{}, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if !m.made {
+		return engine.BackendInfo{}, fmt.Errorf("memory: %w", engine.ErrNoDatabase)
+	}
+	return m.info, nil
+}
+
+// Create implements engine.Backend.
+func (m *Memory) Create(ctx context.Context, i engine.BackendInfo) error {
+	if err := m.enter(ctx, "Create"); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.made {
+		return fmt.Errorf("memory: %w", engine.ErrExists)
+	}
+	m.made, m.info, m.docs = true, i, map[string][]engine.Passage{}
+	m.Created++
+	return nil
+}
+
+// Status implements engine.Backend.
+func (m *Memory) Status(ctx context.Context) (s engine.BackendStatus, err error) {
+	if err := m.enter(ctx, "Status"); err != nil {
+		return s, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	s.Documents, s.Writes = len(m.docs), m.writes
+	for _, ps := range m.docs {
+		s.Passages += len(ps)
+		for _, p := range ps {
+			s.Terms += int64(p.Length)
+		}
+	}
+	return s, nil
+}
+
+// scored are the k passages that meet f with the highest score above least.
+func (m *Memory) scored(k int, f engine.Filter, least float64, score func(engine.Passage) float64) ([]engine.Candidate, error) {
+	var cs []engine.Candidate
+	for _, ps := range m.docs {
+		met, err := meets(f, ps[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range ps {
+			if s := score(p); met && s > least {
+				cs = append(cs, engine.Candidate{PassageID: p.PassageID, Cosine: s, Terms: p.Terms})
+			}
+		}
+	}
+	slices.SortFunc(cs, func(a, b engine.Candidate) int {
+		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Chunk, b.Chunk))
+	})
+	return cs[:min(k, len(cs))], nil
+}
+
+// Nearest implements engine.Backend.
+func (m *Memory) Nearest(ctx context.Context, vector []float32, k int, f engine.Filter) ([]engine.Candidate, error) {
+	if err := m.enter(ctx, "Nearest"); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.scored(k, f, math.Inf(-1), func(p engine.Passage) float64 { return dot(vector, p.Vector) })
+}
+
+// Matching implements engine.Backend.
+func (m *Memory) Matching(ctx context.Context, terms []engine.WeightedTerm, k int, f engine.Filter) ([]engine.Candidate, error) {
+	if err := m.enter(ctx, "Matching"); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, length := 0, 0
+	having := make([]int, len(terms))
+	for _, ps := range m.docs {
+		for _, p := range ps {
+			n++
+			length += p.Length
+			for i, t := range terms {
+				if count(p, t.Term) > 0 {
+					having[i]++
+				}
+			}
+		}
+	}
+	return m.scored(k, f, 0, func(p engine.Passage) float64 {
+		sum := 0.0
+		for i, t := range terms {
+			if tf := float64(count(p, t.Term)); tf > 0 {
+				idf := math.Log(1 + (float64(n)-float64(having[i])+.5)/(float64(having[i])+.5))
+				sum += t.Weight * idf * tf / (tf + 1.2*(1-.75+.75*float64(p.Length)*float64(n)/float64(length)))
+			}
+		}
+		return sum
+	})
+}
+
+// Having implements engine.Backend.
+func (m *Memory) Having(ctx context.Context, terms []string) ([]int, error) {
+	if err := m.enter(ctx, "Having"); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n := make([]int, len(terms))
+	for _, ps := range m.docs {
+		for _, p := range ps {
+			for i, t := range terms {
+				if count(p, t) > 0 {
+					n[i]++
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+// Cosines implements engine.Backend.
+func (m *Memory) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
+	ps, err := m.Fetch(ctx, ids, true)
+	cosines := make([]float64, len(ps))
+	for i, p := range ps {
+		if cosines[i] = math.NaN(); p != nil {
+			cosines[i] = dot(vector, p.Vector)
+		}
+	}
+	return cosines, err
+}
+
+// Fetch implements engine.Backend.
+func (m *Memory) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool) ([]*engine.Passage, error) {
+	if err := m.enter(ctx, "Fetch"); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	out := make([]*engine.Passage, len(ids))
+	for i, id := range ids {
+		if ps := m.docs[id.ID]; id.Chunk < len(ps) {
+			p := ps[id.Chunk]
+			if !vectors {
+				p.Vector, p.Whole, p.Tokens = nil, "", nil
+			}
+			out[i] = &p
+		}
+	}
+	return out, nil
+}
+
+// Documents implements engine.Backend.
+func (m *Memory) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
+	if err := m.enter(ctx, "Documents"); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	out := make([][]engine.Passage, len(ids))
+	for i, id := range ids {
+		out[i] = slices.Clone(m.docs[id])
+	}
+	return out, nil
+}
+
+// Count implements engine.Backend.
+func (m *Memory) Count(ctx context.Context, f engine.Filter) (n int, err error) {
+	for p, err := range m.Scan(ctx, f, engine.ScanOptions{}) {
+		if err != nil {
+			return 0, err
+		}
+		if p.Chunk == 0 {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Scan implements engine.Backend.
+func (m *Memory) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
+	return func(yield func(engine.Passage, error) bool) {
+		if err := m.enter(ctx, "Scan"); err != nil {
+			yield(engine.Passage{}, err)
+			return
+		}
+		m.mu.RLock()
+		docs := maps.Clone(m.docs)
+		m.mu.RUnlock()
+		for i, id := range slices.Sorted(maps.Keys(docs)) {
+			if id <= o.After || i%max(o.Parts, 1) != o.Part {
+				continue
+			}
+			met, err := meets(f, docs[id][0])
+			if err = cmp.Or(ctx.Err(), err); err != nil {
+				yield(engine.Passage{}, err)
+				return
+			}
+			for _, p := range docs[id] {
+				if met && !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Put implements engine.Backend.
+func (m *Memory) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+	for _, ps := range docs {
+		if err := m.enter(ctx, "Put"); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		if _, there := m.docs[ps[0].ID]; there && fresh {
+			m.mu.Unlock()
+			return fmt.Errorf("memory: document %q: %w", ps[0].ID, engine.ErrExists)
+		}
+		m.docs[ps[0].ID] = slices.Clone(ps)
+		m.writes += uint64(len(ps))
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// Delete implements engine.Backend.
+func (m *Memory) Delete(ctx context.Context, ids []string) (n int, err error) {
+	if err := m.enter(ctx, "Delete"); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		if ps, there := m.docs[id]; there {
+			delete(m.docs, id)
+			m.writes += uint64(len(ps))
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Close implements engine.Backend: it keeps everything.
+func (m *Memory) Close() error { return nil }
+
+// meets answers a filter by the facts of a passage.
+func meets(f engine.Filter, p engine.Passage) (bool, error) {
+	return filter.Answer(f, byFacts(p.Facts))
+}
+
+type byFacts []string
+
+func (d byFacts) All(yes bool) (bool, error)  { return yes, nil }
+func (d byFacts) Not(a bool) (bool, error)    { return !a, nil }
+func (d byFacts) And(a, b bool) (bool, error) { return a && b, nil }
+func (d byFacts) Or(a, b bool) (bool, error)  { return a || b, nil }
+func (d byFacts) Where(c *filter.Condition) (bool, error) {
+	ranges, err := c.Facts()
+	for _, r := range ranges {
+		if slices.ContainsFunc(d, r.Has) {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+func count(p engine.Passage, term string) (n int) {
+	for t := range strings.FieldsSeq(p.Terms) {
+		if t == term {
+			n++
+		}
+	}
+	return n
+}
+
+func dot(a, b []float32) (s float64) {
+	for i, x := range a {
+		s += float64(x) * float64(b[i])
+	}
+	return s
+}

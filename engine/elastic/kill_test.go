@@ -1,0 +1,213 @@
+package elastic_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/elastic"
+	"github.com/lexsem/lexsem/internal/trial"
+)
+
+// cluster is two nodes with data, and one that decides which of them has what.
+type cluster struct {
+	t     *testing.T
+	dist  string
+	dir   string
+	ports []int
+	nodes [3]*node
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{t: t, dist: distribution(t)}
+	var err error
+	if c.dir, err = os.MkdirTemp("", "lexsem-elastic"); err != nil {
+		t.Fatal(err)
+	}
+	if c.ports, err = freePorts(6); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, n := range c.nodes {
+			if n != nil {
+				n.kill()
+			}
+		}
+		os.RemoveAll(c.dir)
+	})
+	for i := range c.nodes {
+		c.start(i)
+	}
+	for _, n := range c.nodes {
+		if err := n.answers(3 * time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// start starts node i, 0 for the one that decides.
+func (c *cluster) start(i int) {
+	c.t.Helper()
+	settings := fmt.Sprintf("discovery.seed_hosts: [\"127.0.0.1:%d\"]\n", c.ports[1])
+	if i == 0 {
+		settings += "node.roles: [master]\ncluster.initial_master_nodes: [node0]"
+	} else {
+		settings += "node.roles: [data]"
+	}
+	var err error
+	if c.nodes[i], err = startNode(c.dist, c.dir, fmt.Sprintf("node%d", i), c.ports[2*i], c.ports[2*i+1], settings); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// TestNodeIsKilled: while one of two nodes with data is killed, in the midst of searches and of
+// writes, no write that was acknowledged is lost, and searches go on without an error.
+func TestNodeIsKilled(t *testing.T) {
+	c := startCluster(t)
+	b, err := elastic.Open(elastic.Options{Nodes: []string{c.nodes[1].url, c.nodes[2].url}, Index: "kill", Shards: 2, Replicas: 1, Copies: 1, Patience: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The index is made when both nodes are there, with two copies of each shard.
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		if c.nodes[0].holds("number_of_data_nodes", 2) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the nodes do not find each other")
+		}
+	}
+	r, err := engine.Over(t.Context(), b, encoder.NewHash(16), engine.OverOptions{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var docs []engine.Document
+	for i := range 200 {
+		docs = append(docs, engine.Document{ID: fmt.Sprintf("old %d", i), Text: fmt.Sprintf("number %d of those before", i)})
+	}
+	if _, err := r.Add(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	stored := len(docs)
+	for round := range trial.Rounds(t, 2, 10) {
+		c.green()
+		victim := 1 + round%2
+		stored += c.killBeside(r, round, victim)
+		t.Logf("round %d: node %d was killed, all %d documents that were acknowledged are there", round, victim, stored)
+		if n, err := r.Count(t.Context(), engine.Filter{}); err != nil || n != stored {
+			t.Fatalf("%d documents, %v; %d were acknowledged", n, err, stored)
+		}
+		c.start(victim)
+		if err := c.nodes[victim].answers(3 * time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holds says whether the cluster's health has a number.
+func (n *node) holds(what string, want int) bool {
+	var h map[string]any
+	return getJSON(n.url+"/_cluster/health", &h) == nil && h[what] == float64(want)
+}
+
+// green waits until every shard has both of its copies.
+func (c *cluster) green() {
+	c.t.Helper()
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		var h map[string]any
+		if err := getJSON(c.nodes[0].url+"/_cluster/health", &h); err == nil && h["status"] == "green" && h["number_of_data_nodes"] == 2.0 {
+			return
+		}
+		if time.Now().After(end) {
+			c.t.Fatalf("the cluster does not get well: %v", h)
+		}
+	}
+}
+
+// killBeside kills a node beside writers and searchers, and returns how many documents were
+// acknowledged; each of them must be there.
+func (c *cluster) killBeside(r *engine.Remote, round, victim int) int {
+	t := c.t
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	var acknowledged []string
+	var writes, searches atomic.Int64
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	loop := func(do func(i int) error) {
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := do(i); err != nil {
+					t.Errorf("round %d: %v", round, err)
+					return
+				}
+			}
+		}()
+	}
+	for w := range 2 {
+		loop(func(i int) error {
+			docs := []engine.Document{{ID: fmt.Sprintf("new %d.%d.%d", round, w, i), Text: fmt.Sprintf("written in round %d by %d as number %d", round, w, i)}}
+			if _, err := r.Add(ctx, docs); err != nil {
+				return fmt.Errorf("write: %w", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			acknowledged = append(acknowledged, docs[0].ID)
+			writes.Add(1)
+			return nil
+		})
+		loop(func(i int) error {
+			res, err := r.Search(ctx, engine.Query{Text: fmt.Sprintf("number %d of those before", i%200), K: 5})
+			if err != nil {
+				return fmt.Errorf("search: %w", err)
+			}
+			if len(res.Hits) != 5 || res.Hits[0].BM25 == 0 {
+				return fmt.Errorf("search %d: %d hits, the first %+v", i, len(res.Hits), res.Hits)
+			}
+			searches.Add(1)
+			return nil
+		})
+	}
+	until := func(n *atomic.Int64, more int64) {
+		for goal := n.Load() + more; n.Load() < goal && ctx.Err() == nil && !t.Failed(); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	until(&writes, 10)
+	until(&searches, 10)
+	began := time.Now()
+	c.nodes[victim].kill()
+	before := writes.Load() + searches.Load()
+	until(&writes, 10)
+	until(&searches, 10)
+	t.Logf("round %d: %d calls in the %s behind the kill", round, writes.Load()+searches.Load()-before, time.Since(began).Round(time.Millisecond))
+	close(stop)
+	running.Wait()
+	if ctx.Err() != nil {
+		t.Fatalf("round %d: nothing goes on: %d writes, %d searches", round, writes.Load(), searches.Load())
+	}
+	for _, id := range acknowledged {
+		if _, err := r.Get(ctx, id); err != nil {
+			t.Errorf("round %d: an acknowledged write is lost: %v", round, err)
+		}
+	}
+	return len(acknowledged)
+}

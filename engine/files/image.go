@@ -1,0 +1,29 @@
+package files
+
+import (
+	"path"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// readImage reads an image: one document, whose title is the name of the file, without its end, in words.
+func readImage(s *source) error {
+	s.o.MaxBytes = min(s.o.MaxBytes, engine.MaxImageBytes)
+	raw, err := s.all(s.r)
+	if err != nil {
+		return err
+	}
+	if len(raw) == 0 {
+		return fail(ErrNoText, "the file is empty")
+	}
+	name := path.Base(strings.ReplaceAll(s.name, `\`, "/"))
+	title := strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' {
+			return ' '
+		}
+		return r
+	}, strings.TrimSuffix(name, path.Ext(name)))
+	r := Record{Document: engine.Document{Title: title, Data: raw}}
+	return s.one(r)
+}

@@ -1,0 +1,194 @@
+package filter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
+)
+
+// A fact is one value of a document's metadata as a text: its path, its kind and the
+// value, written so that texts in the order of their bytes are values in theirs. So an
+// engine that knows no more than equal texts and ranges of texts answers every filter
+// as this one does, whatever kinds of values a path has.
+
+// longFact is how many bytes of a string a fact has. A longer string goes on with a
+// digest of all of it: it is equal to itself alone, and strings that differ only behind
+// that many bytes have no order.
+const longFact = 2000
+
+const pathEnd = "\x00"
+
+// Facts are the facts of a document's metadata, a JSON object or nothing: each once, in
+// order. It fails as metadata.Parse does.
+func Facts(raw []byte) ([]string, error) {
+	m, err := metadata.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	var facts []string
+	addFacts(&facts, "", m)
+	slices.Sort(facts)
+	return slices.Compact(facts), nil
+}
+
+// addFacts adds those of a value at a path that ends with a dot, or is empty.
+func addFacts(to *[]string, path string, v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			addFacts(to, path, e)
+		}
+	case map[string]any:
+		for key, e := range v {
+			*to = append(*to, fact(path+key, 'e', ""))
+			addValue(to, path+key, e)
+		}
+	}
+}
+
+// addValue adds those of a value that stands at a path.
+func addValue(to *[]string, path string, v any) {
+	switch v := v.(type) {
+	case nil:
+		*to = append(*to, fact(path, '0', ""))
+	case bool:
+		kind := byte('f')
+		if v {
+			kind = 't'
+		}
+		*to = append(*to, fact(path, kind, ""))
+	case string:
+		*to = append(*to, fact(path, 's', shortened(v)))
+	case json.Number:
+		*to = append(*to, fact(path, 'n', parseDecimal([]byte(v)).sortable()))
+	case []any:
+		for _, e := range v {
+			addValue(to, path, e)
+		}
+	case map[string]any:
+		addFacts(to, path+".", v)
+	}
+}
+
+var pathEscapes = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
+
+func fact(path string, kind byte, value string) string {
+	return pathEscapes.Replace(path) + pathEnd + string(kind) + value
+}
+
+func shortened(s string) string {
+	if len(s) <= longFact {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return front(s, longFact) + "\x00" + hex.EncodeToString(sum[:])
+}
+
+// front is the first n bytes of s, or less, so that no character is cut.
+func front(s string, n int) string {
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// sortable writes a number so that texts are ordered like numbers.
+func (d decimal) sortable() string {
+	if d.sign == 0 {
+		return "1"
+	}
+	const digits = 1000 // of a number with more the rest is left out
+	number := fmt.Sprintf("%016x%s%s", uint64(d.exp)^1<<63, d.a, d.b)
+	number = number[:min(len(number), 16+digits)]
+	if d.sign > 0 {
+		return "2" + number
+	}
+	flipped := []byte(number)
+	for i, c := range flipped {
+		if i < 16 {
+			flipped[i] = hexDigits[15-strings.IndexByte(hexDigits, c)]
+		} else {
+			flipped[i] = '0' + '9' - c
+		}
+	}
+	return "0" + string(flipped) + "~" // above every digit: -.12 is more than -.123
+}
+
+const hexDigits = "0123456789abcdef"
+
+// FactRange are the facts from From to To; "" means no bound on that side, and
+// FromOpen and ToOpen that the bound itself is left out. Where From is To it is one fact.
+type FactRange struct {
+	From, To         string
+	FromOpen, ToOpen bool
+}
+
+// Has says whether a fact lies in the range.
+func (r FactRange) Has(fact string) bool {
+	return (r.From == "" || fact > r.From || fact == r.From && !r.FromOpen) &&
+		(r.To == "" || fact < r.To || fact == r.To && !r.ToOpen)
+}
+
+// Facts are the ranges of facts by which c is met: a document meets it if one of its
+// facts lies in one of them. It fails with engine.ErrInvalid for an order of, or a
+// beginning with, a string that is longer than facts are.
+func (c *Condition) Facts() ([]FactRange, error) {
+	if c.op == opExists {
+		f := fact(c.path, 'e', "")
+		return []FactRange{{From: f, To: f}}, nil
+	}
+	var rs []FactRange
+	for _, v := range c.values {
+		if v.kind == String && len(v.text) > longFact && c.op != opEq && c.op != opIn {
+			return nil, fmt.Errorf("%w: filter on %q: an order by, or a beginning with, a text of %d bytes, where another engine keeps %d of each; use a shorter one",
+				fault.ErrInvalid, fault.Clip(c.path), len(v.text), longFact)
+		}
+	}
+	one := func(v scalar) string {
+		switch v.kind {
+		case Null:
+			return fact(c.path, '0', "")
+		case False:
+			return fact(c.path, 'f', "")
+		case True:
+			return fact(c.path, 't', "")
+		case Number:
+			return fact(c.path, 'n', parseDecimal([]byte(v.text)).sortable())
+		}
+		return fact(c.path, 's', shortened(v.text))
+	}
+	if c.op == opEq || c.op == opIn {
+		for _, v := range c.values {
+			f := one(v)
+			rs = append(rs, FactRange{From: f, To: f})
+		}
+		return rs, nil
+	}
+	kind := byte('n')
+	if c.values[0].kind == String {
+		kind = 's'
+	}
+	least, above := fact(c.path, kind, ""), fact(c.path, kind+1, "")
+	f := one(c.values[0])
+	switch c.op {
+	case opLt:
+		return []FactRange{{From: least, To: f, ToOpen: true}}, nil
+	case opLe:
+		return []FactRange{{From: least, To: f}}, nil
+	case opGt:
+		return []FactRange{{From: f, FromOpen: true, To: above, ToOpen: true}}, nil
+	case opGe:
+		return []FactRange{{From: f, To: above, ToOpen: true}}, nil
+	case opRange:
+		return []FactRange{{From: f, To: one(c.values[1])}}, nil
+	}
+	// A prefix: up to what no text that begins with it reaches, which is above all of
+	// Unicode behind it.
+	return []FactRange{{From: f, To: f + "\U0010ffff\U0010ffff"}}, nil
+}

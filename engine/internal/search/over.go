@@ -1,0 +1,57 @@
+package search
+
+import (
+	"context"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// Corpus is what one query asks of chunks that another engine holds; the filter of the
+// query is in it. Both legs ask it beside each other. Its ids are ordered and divided as
+// those of chunks: package chunk.
+type Corpus interface {
+	// Nearest returns the k best chunks by the cosine with vector, best first, with Dense
+	// and Score set.
+	Nearest(ctx context.Context, vector []float32, k int) ([]fusion.Candidate, error)
+	// Cosines sets Dense of chunks that either leg has named, or Place.
+	Cosines(ctx context.Context, vector []float32, cs []fusion.Candidate) error
+	lexicon
+}
+
+// Over makes the legs of a query over chunks that another engine holds ready: it
+// modulates by what s has of bridges. s needs neither documents nor indexes; chunks is
+// how many there are.
+func Over(ctx context.Context, s *state.State, c Corpus, chunks int, q Query, p Plan, in modulate.Input, terms []text.Term, o modulate.RLROptions, step func(string)) (*Run, error) {
+	r := run(ctx, s, q, p, in, terms, o, step)
+	r.lexicon, r.chunks = c, chunks
+	r.Plan.Tokens, r.Plan.Fusion.Tokens = false, -1
+	if !p.Dense {
+		return r, nil
+	}
+	vector, err := r.modulate(p.Way)
+	if err != nil {
+		return nil, err
+	}
+	r.dense = elsewhere{c, vector}
+	step("modulate")
+	return r, nil
+}
+
+// elsewhere is the dense leg over a Corpus.
+type elsewhere struct {
+	c      Corpus
+	vector []float32
+}
+
+func (l elsewhere) nearest(ctx context.Context, k, _ int, _ func(uint64) bool) ([]fusion.Candidate, error) {
+	return l.c.Nearest(ctx, l.vector, k)
+}
+
+func (l elsewhere) score(ctx context.Context, cs []fusion.Candidate) error {
+	return l.c.Cosines(ctx, l.vector, cs)
+}
+
+func (l elsewhere) vectorFor(uint64) []float32 { return l.vector }

@@ -1,0 +1,405 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/index/inverted"
+)
+
+// remoteBatch is how many documents are handed to a Backend, or asked of it, at once.
+const remoteBatch = 256
+
+// Add implements Database. Documents before one that fails may be stored.
+func (r *Remote) Add(ctx context.Context, docs []Document) (AddResult, error) {
+	return r.put(ctx, docs, false)
+}
+
+// Upsert implements Database, without transactions as Add. Of a document whose title and text are those that are
+// stored, and cut alike, nothing is encoded.
+func (r *Remote) Upsert(ctx context.Context, docs []Document) (AddResult, error) {
+	return r.put(ctx, docs, true)
+}
+
+func (r *Remote) put(ctx context.Context, docs []Document, replace bool) (res AddResult, err error) {
+	ctx, done, err := r.write(ctx)
+	if err != nil {
+		return AddResult{}, err
+	}
+	defer done(&err)
+	all := make([]remoteDocument, len(docs))
+	last := make(map[string]int, len(docs))
+	for i, d := range docs {
+		refuse := func(err error) error { return &DocumentError{Position: i, ID: d.ID, Err: err} }
+		if _, twice := last[d.ID]; twice && !replace {
+			return AddResult{}, refuse(fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", ErrExists))
+		}
+		last[d.ID] = i
+		if all[i], err = r.document(d); err != nil {
+			return AddResult{}, refuse(err)
+		}
+		all[i].position = i
+	}
+	all = slices.DeleteFunc(all, func(d remoteDocument) bool { return last[d.ID] != d.position })
+	for some := range slices.Chunk(all, remoteBatch) {
+		if err := r.putSome(ctx, some, replace, &res); err != nil {
+			return res, err
+		}
+	}
+	s, err := r.status(ctx)
+	res.Seq = s.Writes
+	return res, err
+}
+
+// remoteDocument is a document on its way to a Backend.
+type remoteDocument struct {
+	Document
+	position int
+	metadata string
+	facts    []string
+	vector   []float32    // that it brings
+	spans    []chunk.Span // that its text is cut into
+	passages []Passage
+}
+
+// document checks a document and cuts it, as Engine.check does.
+func (r *Remote) document(d Document) (o remoteDocument, err error) {
+	o.Document = d
+	if err := checkID(d.ID); err != nil {
+		return o, err
+	}
+	if err := checkBreaks(d.Text, d.Breaks); err != nil {
+		return o, err
+	}
+	raw, err := encodeMetadata(d.Metadata)
+	if err != nil {
+		return o, err
+	}
+	o.metadata = string(raw)
+	if o.facts, err = filter.Facts(raw); err != nil {
+		return o, err
+	}
+	switch {
+	case d.Vector != nil:
+		o.vector, err = r.metric.Vector(d.Vector, r.info.Dim)
+	case blankText(d.Title) && blankText(d.Text):
+		err = fmt.Errorf("%w: no text; give a title, a text or a vector", ErrInvalid)
+	case r.enc == nil:
+		err = ErrNoEncoder
+	default:
+		o.spans = r.chunks.Split(d.Title, d.Text, d.Breaks)
+	}
+	if len(o.spans) == 0 {
+		o.spans = []chunk.Span{{End: len(d.Text)}}
+	}
+	return o, err
+}
+
+// putSome stores some documents, each id once.
+func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace bool, res *AddResult) error {
+	ids := make([]string, len(docs))
+	for i, d := range docs {
+		ids[i] = d.ID
+	}
+	stored, err := r.b.Documents(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	var to []*Passage
+	var owners []int
+	for i := range docs {
+		d := &docs[i]
+		if len(stored[i]) > 0 && !replace {
+			return &DocumentError{Position: d.position, ID: d.ID, Err: fmt.Errorf("%w; use Upsert to replace it", ErrExists)}
+		}
+		d.passages = r.passages(d, stored[i])
+		title := d.Title
+		if len(d.passages) > 1 {
+			var left int
+			title, left = r.chunks.TitleOf(title)
+			d.passages[0].Truncated += left
+		}
+		for j := range d.passages {
+			p := &d.passages[j]
+			if p.Vector == nil {
+				texts, to, owners = append(texts, chunk.Passage(title, p.Text)), append(to, p), append(owners, i)
+			}
+		}
+	}
+	for at := 0; at < len(texts); at += encodeWindow {
+		end := min(at+encodeWindow, len(texts))
+		out, err := r.enc.Encode(ctx, encoder.Passage, encoder.Texts(texts[at:end]...), encoder.NeedDense)
+		var one *encoder.TextError
+		if errors.As(err, &one) && one.Text >= 0 && at+one.Text < end {
+			d := docs[owners[at+one.Text]]
+			return &DocumentError{Position: d.position, ID: d.ID, Err: one.Err}
+		}
+		if err != nil {
+			return fmt.Errorf("encoding documents: %w", err)
+		}
+		for i, o := range out {
+			to[at+i].Vector, to[at+i].Tokens = o.Dense, o.Tokens.Lexical(nil)
+			docs[owners[at+i]].passages[0].Truncated += o.Tokens.Truncated
+		}
+	}
+	var puts [][]Passage
+	for i := range docs {
+		d := docs[i]
+		switch {
+		case samePassages(stored[i], d.passages):
+			res.Unchanged++
+			continue
+		case len(stored[i]) > 0:
+			res.Replaced++
+		default:
+			res.Added++
+		}
+		if len(d.passages) > 1 {
+			res.Chunked++
+			res.Chunks += len(d.passages)
+		}
+		if n := d.passages[0].Truncated; n > 0 {
+			res.Truncated++
+			res.TruncatedTokens += n
+		}
+		puts = append(puts, d.passages)
+	}
+	if len(puts) == 0 {
+		return nil
+	}
+	defer r.wrote()
+	return r.b.Put(ctx, puts, !replace)
+}
+
+// passages are those of a document, with the vectors that it brings, or that those in
+// the Backend have of the same texts.
+func (r *Remote) passages(d *remoteDocument, stored []Passage) []Passage {
+	same := d.vector == nil && len(stored) == len(d.spans) && stored[0].Title == d.Title
+	ps := make([]Passage, len(d.spans))
+	for i, s := range d.spans {
+		p := &ps[i]
+		*p = Passage{PassageID: PassageID{d.ID, i}, Chunks: len(d.spans), Title: d.Title, Text: d.Text[s.Start:s.End], Start: s.Start,
+			Line: 1 + strings.Count(d.Text[:s.Start], "\n"), Metadata: d.metadata, Facts: d.facts}
+		terms := r.analyzer.Terms(nil, chunk.Passage(d.Title, p.Text))
+		p.Terms, p.Length = inverted.Spell(terms), len(terms)
+		same = same && stored[i].Text == p.Text && stored[i].Start == p.Start
+	}
+	if len(ps) > 1 {
+		ps[0].Whole = d.Text
+		same = same && stored[0].Whole == d.Text
+	}
+	if d.vector != nil {
+		ps[0].Vector = d.vector
+		if r.enc != nil {
+			tokens := r.enc.Tokenize(encoder.Passage, chunk.Passage(d.Title, d.Text))
+			ps[0].Tokens, ps[0].Truncated = tokens.Lexical(nil), tokens.Truncated
+		}
+	}
+	if same {
+		for i := range ps {
+			ps[i].Vector, ps[i].Tokens = stored[i].Vector, stored[i].Tokens
+		}
+		ps[0].Truncated = stored[0].Truncated
+	}
+	return ps
+}
+
+// samePassages says whether what is stored of a document is what it is to be.
+func samePassages(stored, now []Passage) bool {
+	return slices.EqualFunc(stored, now, func(a, b Passage) bool {
+		return a.Title == b.Title && a.Text == b.Text && a.Start == b.Start && a.Whole == b.Whole && a.Metadata == b.Metadata && a.Terms == b.Terms && slices.Equal(a.Vector, b.Vector)
+	})
+}
+
+// Patch implements Database. Patches before one that fails may have been applied.
+func (r *Remote) Patch(ctx context.Context, patches []Patch) (n int, err error) {
+	ctx, done, err := r.write(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done(&err)
+	merges, err := mergesOf(ctx, patches)
+	if err != nil {
+		return 0, err
+	}
+	for some := range slices.Chunk(merges, remoteBatch) {
+		ids := make([]string, len(some))
+		for i, m := range some {
+			ids[i] = m.id
+		}
+		stored, err := r.b.Documents(ctx, ids)
+		if err != nil {
+			return n, err
+		}
+		var puts [][]Passage
+		for i, m := range some {
+			changed, err := patched(stored[i], m)
+			if err != nil {
+				return n, &DocumentError{Position: m.position, ID: m.id, Err: err}
+			}
+			if changed {
+				puts = append(puts, stored[i])
+			}
+		}
+		if len(puts) == 0 {
+			continue
+		}
+		err = r.b.Put(ctx, puts, false)
+		r.wrote()
+		if err != nil {
+			return n, err
+		}
+		n += len(puts)
+	}
+	return n, nil
+}
+
+// patched gives the passages of a document other metadata, if they are others.
+func patched(ps []Passage, m merge) (changed bool, err error) {
+	if len(ps) == 0 {
+		return false, ErrNotFound
+	}
+	now, err := metadata.Parse([]byte(ps[0].Metadata))
+	if err != nil {
+		return false, fmt.Errorf("%w: metadata: %v", ErrCorrupt, err)
+	}
+	for _, p := range m.patches {
+		now = metadata.Merge(now, p)
+	}
+	raw, err := encodeMetadata(now)
+	if err != nil || string(raw) == ps[0].Metadata {
+		return false, err
+	}
+	facts, err := filter.Facts(raw)
+	if err != nil {
+		return false, err
+	}
+	for i := range ps {
+		ps[i].Metadata, ps[i].Facts = string(raw), facts
+	}
+	return true, nil
+}
+
+// Delete implements Database.
+func (r *Remote) Delete(ctx context.Context, ids []string) (n int, err error) {
+	ctx, done, err := r.write(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done(&err)
+	return r.remove(ctx, ids)
+}
+
+func (r *Remote) remove(ctx context.Context, ids []string) (n int, err error) {
+	defer r.wrote()
+	for some := range slices.Chunk(ids, remoteBatch) {
+		k, err := r.b.Delete(ctx, some)
+		if n += k; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// DeleteWhere implements Database: it lists the documents that meet f, and deletes them.
+func (r *Remote) DeleteWhere(ctx context.Context, f Filter) (n int, err error) {
+	if f.IsZero() {
+		return 0, fmt.Errorf("%w: an empty filter would delete everything; name a condition", ErrInvalid)
+	}
+	ctx, done, err := r.write(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done(&err)
+	var ids []string
+	for p, err := range r.b.Scan(ctx, f, ScanOptions{}) {
+		if err != nil {
+			return 0, err
+		}
+		if p.Chunk == 0 {
+			ids = append(ids, p.ID)
+		}
+	}
+	return r.remove(ctx, ids)
+}
+
+// Get implements Database.
+func (r *Remote) Get(ctx context.Context, id string) (_ Document, err error) {
+	ctx, done, err := r.call(ctx)
+	if err != nil {
+		return Document{}, err
+	}
+	defer done(&err)
+	docs, err := r.b.Documents(ctx, []string{id})
+	if err != nil {
+		return Document{}, err
+	}
+	if len(docs[0]) == 0 {
+		return Document{}, fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)
+	}
+	return documentOfPassage(docs[0][0])
+}
+
+// documentOfPassage is what a user gets of a document by its first passage.
+func documentOfPassage(p Passage) (Document, error) {
+	meta, err := metadata.Parse([]byte(p.Metadata))
+	if err != nil {
+		return Document{}, fmt.Errorf("%w: metadata of %q: %v", ErrCorrupt, fault.Clip(p.ID), err)
+	}
+	d := Document{ID: p.ID, Title: p.Title, Text: p.Text, Metadata: meta}
+	if p.Chunks > 1 {
+		d.Text = p.Whole
+	} else {
+		d.Vector = p.Vector
+	}
+	return d, nil
+}
+
+// All implements Database. Documents come in an order of the Backend's; what is written
+// while the loop runs may be among them or not.
+func (r *Remote) All(ctx context.Context, f Filter) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		r.mu.Lock()
+		closed := r.closed
+		r.mu.Unlock()
+		if closed {
+			yield(Document{}, ErrClosed)
+			return
+		}
+		for p, err := range r.b.Scan(promptly(ctx), f, ScanOptions{}) {
+			if err == nil && p.Chunk > 0 {
+				continue
+			}
+			var d Document
+			if err == nil {
+				d, err = documentOfPassage(p)
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Count implements Database.
+func (r *Remote) Count(ctx context.Context, f Filter) (_ int, err error) {
+	ctx, done, err := r.call(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done(&err)
+	if err := f.Err(); err != nil {
+		return 0, err
+	}
+	return r.b.Count(ctx, f)
+}

@@ -1,0 +1,181 @@
+package weaviate
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// where is a condition as GraphQL writes one; "" is met by all.
+type where string
+
+const (
+	// whole is met by the first chunk of each document.
+	whole where = `{path:["chunk"],operator:Equal,valueInt:0}`
+	// never is met by none: chunks count from 0.
+	never where = `{path:["chunk"],operator:LessThan,valueInt:0}`
+)
+
+// argument is w as an argument, with a comma before it; nothing where it is met by all.
+func (w where) argument() string {
+	if w == "" {
+		return ""
+	}
+	return ",where:" + string(w)
+}
+
+// condition is what a filter asks of a passage.
+func condition(f engine.Filter) (where, error) {
+	if f.IsZero() {
+		return "", nil
+	}
+	return filter.Answer(f, algebra{})
+}
+
+// algebra makes a condition of a filter.
+type algebra struct{}
+
+func (algebra) All(yes bool) (where, error) {
+	if yes {
+		return "", nil
+	}
+	return never, nil
+}
+
+func (algebra) Not(a where) (where, error) {
+	switch a {
+	case "":
+		return never, nil
+	case never:
+		return "", nil
+	}
+	return `{operator:Not,operands:[` + a + `]}`, nil
+}
+
+func (algebra) And(a, b where) (where, error) {
+	switch {
+	case a == "":
+		return b, nil
+	case b == "":
+		return a, nil
+	}
+	return joined("And", a, b), nil
+}
+
+func (algebra) Or(a, b where) (where, error) {
+	if a == "" || b == "" {
+		return "", nil
+	}
+	return joined("Or", a, b), nil
+}
+
+func joined(operator string, ws ...where) where {
+	if len(ws) == 1 {
+		return ws[0]
+	}
+	var b strings.Builder
+	b.WriteString(`{operator:` + operator + `,operands:[`)
+	for i, w := range ws {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(string(w))
+	}
+	b.WriteString(`]}`)
+	return where(b.String())
+}
+
+// mostPrefixes is how many prefixes the ranges of one condition may become.
+const mostPrefixes = 4096
+
+func (algebra) Where(c *filter.Condition) (where, error) {
+	ranges, err := c.Facts()
+	if err != nil {
+		return "", err
+	}
+	var all span
+	for _, r := range ranges {
+		all.add(r)
+	}
+	if len(all.prefixes) > mostPrefixes {
+		return "", fmt.Errorf("%w: a filter by an order of texts so long that it takes %d prefixes, where %d are taken; use a shorter text", engine.ErrInvalid, len(all.prefixes), mostPrefixes)
+	}
+	var any []where
+	if len(all.exact) > 0 {
+		any = append(any, where(`{path:["facts"],operator:ContainsAny,valueText:`+texts(all.exact)+`}`))
+	}
+	for _, p := range all.prefixes {
+		any = append(any, where(`{path:["facts"],operator:Like,valueText:`+text(p)+`}`))
+	}
+	if len(any) == 0 {
+		return never, nil
+	}
+	return joined("Or", any...), nil
+}
+
+// span is some facts in hexadecimal: those that are exact, and those that match patterns, in
+// which * stands for any text and ? for any digit.
+type span struct{ exact, prefixes []string }
+
+const digits = "0123456789abcdef"
+
+// inHex writes a fact with digits whose order is that of its bytes: the server knows no
+// order of texts, and takes the space at their ends away.
+func inHex(fact string) string { return hex.EncodeToString([]byte(fact)) }
+
+// add adds the facts of a range: those between its bounds are all texts that begin with what
+// both share and a digit between theirs, or with the beginning of one bound and a digit
+// beyond, or before, its next.
+func (s *span) add(r filter.FactRange) {
+	from, to := inHex(r.From), inHex(r.To)
+	if from == to {
+		if !r.FromOpen && !r.ToOpen {
+			s.exact = append(s.exact, from)
+		}
+		return
+	}
+	if from > to && r.To != "" {
+		return
+	}
+	n := 0 // digits that both share
+	for n < len(from) && n < len(to) && from[n] == to[n] {
+		n++
+	}
+	if !r.FromOpen {
+		s.exact = append(s.exact, from)
+	}
+	least := -1 // the digit of from behind these; none where to goes on behind all of from
+	if n < len(from) {
+		s.prefixes = append(s.prefixes, from+"?*")
+		for i := len(from) - 1; i > n; i-- {
+			s.between(from[:i], at(from[i]), len(digits))
+		}
+		least = at(from[n])
+	}
+	if r.To == "" {
+		s.between(from[:n], least, len(digits))
+		return
+	}
+	s.between(to[:n], least, at(to[n]))
+	for i := n + 1; i < len(to); i++ {
+		if i%2 == 0 { // a whole number of bytes
+			s.exact = append(s.exact, to[:i])
+		}
+		s.between(to[:i], -1, at(to[i]))
+	}
+	if !r.ToOpen {
+		s.exact = append(s.exact, to)
+	}
+}
+
+// between adds what begins with a text and a digit above one and below another.
+func (s *span) between(begin string, above, below int) {
+	for d := above + 1; d < below; d++ {
+		s.prefixes = append(s.prefixes, begin+digits[d:d+1]+"*")
+	}
+}
+
+func at(digit byte) int { return strings.IndexByte(digits, digit) }

@@ -1,0 +1,226 @@
+package inverted
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Corpus is what BM25 asks of documents that are indexed elsewhere.
+type Corpus struct {
+	Documents int            // N
+	Length    int64          // terms of all of them together, those beside the words included
+	Having    map[string]int // documents that have a term, of the terms of a query; 0 where it is not named
+}
+
+// Spell writes the terms of a document as one text, for an index elsewhere that knows
+// no more than white space: the words in their order, a space between two, and
+// behind two spaces the terms that stand beside them. White space within a term
+// becomes "_" (SpellTerm).
+func Spell(terms []text.Term) string {
+	var b strings.Builder
+	for _, beside := range []bool{false, true} {
+		gap := ""
+		if beside {
+			gap = "  "
+		}
+		for _, t := range terms {
+			if t.Beside == beside {
+				b.WriteString(gap)
+				b.WriteString(SpellTerm(t.Text))
+				gap = " "
+			}
+		}
+	}
+	return b.String()
+}
+
+// SpellTerm is one term as Spell writes it.
+func SpellTerm(term string) string {
+	if strings.ContainsFunc(term, unicode.IsSpace) {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) {
+				return '_'
+			}
+			return r
+		}, term)
+	}
+	return term
+}
+
+// SpelledLength is the number of terms that a text of Spell has.
+func SpelledLength(spelled string) int {
+	n := 0
+	for range each(spelled) {
+		n++
+	}
+	return n
+}
+
+// each yields the terms of a spelled text.
+func each(spelled string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(spelled) > 0 {
+			end := strings.IndexByte(spelled, ' ')
+			if end < 0 {
+				end = len(spelled)
+			}
+			if end > 0 && !yield(spelled[:end]) {
+				return
+			}
+			spelled = spelled[min(end+1, len(spelled)):]
+		}
+	}
+}
+
+// Scorer tells how one query matches documents that are indexed elsewhere, from their
+// terms: the numbers that Words of the same documents would give. It is for one
+// goroutine.
+type Scorer struct {
+	corpus Corpus
+	o      Options
+	terms  []text.Term // of the query
+	q      query
+	number map[string]uint32 // 1 + index in q.terms, by spelled term
+	may    [256]uint64       // by first byte, a bit for each length of a term in number, modulo 64
+	pairs  *pairFinder
+}
+
+// find is 1 + the index of a term in q, 0 for another. Most words of a document are
+// told by their first byte and length.
+func (s *Scorer) find(term string) uint32 {
+	if s.may[term[0]]>>(len(term)&63)&1 == 0 {
+		return 0
+	}
+	return s.number[term]
+}
+
+// NewScorer makes a Scorer. It fails with ErrOptions.
+func NewScorer(o Options, c Corpus, terms []text.Term) (*Scorer, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	terms = spelled(terms)
+	s := &Scorer{corpus: c, o: o, terms: terms, number: map[string]uint32{}}
+	for _, t := range distinct(terms) {
+		weight := float64(t.Weight) * s.IDF(t.Text) * (o.K1 + 1)
+		s.q.limit += weight
+		if t.Text != "" && c.Having[t.Text] > 0 {
+			s.q.terms = append(s.q.terms, queryTerm{weight: weight})
+			s.number[t.Text] = uint32(len(s.q.terms))
+			s.may[t.Text[0]] |= 1 << (len(t.Text) & 63)
+		}
+	}
+	s.q.base = o.K1 * (1 - o.B)
+	if c.Length > 0 {
+		s.q.slope = o.K1 * o.B * float64(c.Documents) / float64(c.Length)
+	}
+	s.q.counts = make([]uint32, len(s.q.terms))
+	s.pairs = newPairFinder(terms, s.IDF, func(word string) uint32 { return s.number[word] })
+	return s, nil
+}
+
+// spelled are the terms of a query as Spell writes them.
+func spelled(terms []text.Term) []text.Term {
+	terms = slices.Clone(terms)
+	for i := range terms {
+		terms[i].Text = SpellTerm(terms[i].Text)
+	}
+	return terms
+}
+
+// Asked are the distinct terms of a query as Spell writes them, in the order of their
+// first occurrence, each with the highest of its weights: what BM25 asks an index for.
+func Asked(terms []text.Term) []text.Term { return distinct(spelled(terms)) }
+
+// IDF is Words.IDF over the corpus, of a term as it is or as Spell writes it. A term
+// that the corpus does not name has that of one that no document has.
+func (s *Scorer) IDF(term string) float64 {
+	// Counts that were taken one after the other may belong to different moments.
+	return idf(s.corpus.Documents, uint32(min(s.corpus.Having[SpellTerm(term)], s.corpus.Documents)))
+}
+
+// UB is Words.UB.
+func (s *Scorer) UB() float64 { return s.q.limit }
+
+// Match tells how the query matches a document by its terms as Spell writes them.
+// Cost: one walk over them.
+func (s *Scorer) Match(spelled string) Match {
+	length := s.count(spelled)
+	return s.q.matched(s.q.bm25(length), s.pairs.bonus())
+}
+
+// count leaves the counts of the query's terms in q, and the pairs that were met.
+func (s *Scorer) count(spelled string) (length uint32) {
+	clear(s.q.counts)
+	clear(s.pairs.found)
+	words, beside, _ := strings.Cut(spelled, "  ")
+	last := uint32(0)
+	for word := range each(words) {
+		length++
+		n := s.find(word)
+		if n > 0 {
+			s.q.counts[n-1]++
+		}
+		s.pairs.meet(last, n)
+		last = n
+	}
+	for term := range each(beside) {
+		length++
+		if n := s.find(term); n > 0 {
+			s.q.counts[n-1]++
+		}
+	}
+	return length
+}
+
+// Explain is Words.Explain for a document by its terms as Spell writes them.
+func (s *Scorer) Explain(dst []TermScore, spelled string) []TermScore {
+	length := s.count(spelled)
+	for _, t := range distinct(s.terms) {
+		e := TermScore{Term: t.Text, IDF: s.IDF(t.Text), Documents: s.corpus.Having[t.Text]}
+		e.Most = float64(t.Weight) * e.IDF * (s.o.K1 + 1)
+		if n := s.number[t.Text]; n > 0 {
+			if e.Count = int(s.q.counts[n-1]); e.Count > 0 {
+				e.Score = s.q.saturate(s.q.terms[n-1].weight, s.q.counts[n-1], length)
+			}
+		}
+		dst = append(dst, e)
+	}
+	return dst
+}
+
+// Pairs numbers the pairs of adjacent words of documents by their terms as Spell
+// writes them, as PairNumbers does. It is for one goroutine.
+type Pairs struct{ number map[string]uint32 }
+
+// Numbers appends a number for each distinct pair of adjacent words, ascending; of a
+// document of one word a number for that, and nothing for one without words.
+func (p *Pairs) Numbers(dst []uint64, spelled string) []uint64 {
+	if p.number == nil {
+		p.number = map[string]uint32{}
+	}
+	words, _, _ := strings.Cut(spelled, "  ")
+	at, last, n := len(dst), uint32(0), 0
+	for word := range each(words) {
+		id, ok := p.number[word]
+		if !ok {
+			id = uint32(len(p.number))
+			p.number[word] = id
+		}
+		if n > 0 {
+			dst = append(dst, uint64(last)<<32|uint64(id))
+		}
+		last = id
+		n++
+	}
+	if n == 1 {
+		dst = append(dst, alone|uint64(last))
+	}
+	slices.Sort(dst[at:])
+	return dst[:at+len(slices.Compact(dst[at:]))]
+}

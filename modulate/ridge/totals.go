@@ -1,0 +1,294 @@
+package ridge
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Totals are the parts of Sums that add up: the number of passages, Σx, Σx·xᵀ, and for each
+// token the number of passages that have it and the sum of their vectors. Those of
+// the parts of a corpus, made side by side, merge into those of the whole. They do not
+// know the passages themselves. Numbers are summed in float64. Memory: 8·d bytes for
+// each token that occurs, and 8·d². It is for one goroutine.
+type Totals struct {
+	dim, vocab int
+	n          int
+	sum        []float64           // Σx [d]
+	products   []float64           // Σx·xᵀ, the upper triangle of [d × d]
+	df         []uint32            // [|V|]
+	rows       map[int32][]float64 // s_t [d] of each token with a passage
+
+	block []float32 // vectors that are not in products yet
+	tile  []float32
+}
+
+// NewTotals are those of no passages, of vectors of length dim over a vocabulary of
+// vocab tokens. An impossible shape is an ErrOptions.
+func NewTotals(dim, vocab int) (*Totals, error) {
+	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab {
+		return nil, fmt.Errorf("%w: totals of dimension %d over %d tokens", ErrOptions, dim, vocab)
+	}
+	return &Totals{dim: dim, vocab: vocab, sum: make([]float64, dim), products: make([]float64, dim*dim),
+		df: make([]uint32, vocab), rows: map[int32][]float64{}}, nil
+}
+
+// Len is the number of passages.
+func (t *Totals) Len() int { return t.n }
+
+// Add takes in a passage: its vector [Dim], and its tokens with lexical weight, each
+// once (encoder.Tokens.Lexical). A vector of another length or one that is not finite, or a token outside the
+// vocabulary, is an ErrPassage, and nothing is taken in. Cost about O(d²/2 + L·d).
+func (t *Totals) Add(x []float32, tokens []int32) error {
+	if len(x) != t.dim || !vec.Finite(x) {
+		return fmt.Errorf("%w: a vector of length %d where %d finite numbers are needed", ErrPassage, len(x), t.dim)
+	}
+	seen := make(map[int32]struct{}, len(tokens))
+	for _, id := range tokens {
+		if id < 0 || int(id) >= t.vocab {
+			return fmt.Errorf("%w: token %d outside the vocabulary of %d; use the encoder of this corpus", ErrPassage, id, t.vocab)
+		}
+		seen[id] = struct{}{}
+	}
+	t.n++
+	vec.AxpyWide(t.sum, 1, x)
+	for id := range seen {
+		row := t.rows[id]
+		if row == nil {
+			row = make([]float64, t.dim)
+			t.rows[id] = row
+		}
+		t.df[id]++
+		vec.AxpyWide(row, 1, x)
+	}
+	if t.block = append(t.block, x...); len(t.block) == scatterBlock*t.dim {
+		t.multiply()
+	}
+	return nil
+}
+
+// multiply takes the block into the products.
+func (t *Totals) multiply() {
+	d, k := t.dim, len(t.block)/t.dim
+	if k == 0 {
+		return
+	}
+	if t.tile == nil {
+		t.tile = make([]float32, d*d)
+	}
+	vec.MatMulTN(t.tile, t.block, t.block, d, d, k)
+	for i := range d {
+		for j := i; j < d; j++ {
+			t.products[i*d+j] += float64(t.tile[i*d+j])
+		}
+	}
+	t.block = t.block[:0]
+}
+
+// Merge takes in what o has. Totals of another shape are an ErrOptions.
+func (t *Totals) Merge(o *Totals) error {
+	if o.dim != t.dim || o.vocab != t.vocab {
+		return fmt.Errorf("%w: totals of dimension %d over %d tokens, and of %d over %d; make both with one encoder", ErrOptions, o.dim, o.vocab, t.dim, t.vocab)
+	}
+	t.multiply()
+	o.multiply()
+	t.n += o.n
+	for i, x := range o.sum {
+		t.sum[i] += x
+	}
+	for i, x := range o.products {
+		t.products[i] += x
+	}
+	for id, df := range o.df {
+		t.df[id] += df
+	}
+	for id, from := range o.rows {
+		row := t.rows[id]
+		if row == nil {
+			row = make([]float64, t.dim)
+			t.rows[id] = row
+		}
+		for i, x := range from {
+			row[i] += x
+		}
+	}
+	return nil
+}
+
+// scatter adds Σ(x−μ)(x−μ)ᵀ to the upper triangle of a, whose rows are ld apart.
+func (t *Totals) scatter(a []float64, ld int) {
+	if t.n == 0 {
+		return
+	}
+	for i := range t.dim {
+		mean := t.sum[i] / float64(t.n)
+		for j := i; j < t.dim; j++ {
+			a[i*ld+j] += t.products[i*t.dim+j] - mean*t.sum[j]
+		}
+	}
+}
+
+// Sums are the sums of the passages of t, with the ridge lambda (Lambda) and their
+// factor ready. They answer all that regressions ask; they cannot be edited (ErrPassage), compacted or saved. t must not change
+// any more. Cost O(|V|·d + d³). Memory: a row of 4·d bytes for each token. Errors: those of Lambda and Factor.
+func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
+	s, err := NewSums(t.dim, t.vocab, lambda, func(uint64) []float32 { return nil })
+	if err != nil {
+		return nil, err
+	}
+	t.multiply()
+	t.block, t.tile = nil, nil
+	s.totals, s.n, s.total, s.gen = t, t.n, t.sum, uint64(t.n)
+	e := cow.Array[posted]{}.Edit()
+	e.Resize(t.vocab)
+	for id, from := range t.rows {
+		r := &row{sum: make([]float32, t.dim)}
+		r.round(from)
+		p := e.Ptr(int(id))
+		p.df, p.row = int32(t.df[id]), r
+	}
+	s.tokens = e.Done()
+	if t.n == 0 {
+		return s, nil
+	}
+	return s.settled(ctx, s.lambda)
+}
+
+// Totals take these sections in a snapshot.
+//
+//	tot      shape, counts, Σx, the tokens that have rows
+//	tot.prd  float64 × d(d+1)/2, the upper triangle of Σx·xᵀ by rows
+//	tot.df   uint32 × |V|
+//	tot.row  float64 × d for each token with a row
+const (
+	totalsMeta     = "tot"
+	totalsProducts = "tot.prd"
+	totalsDF       = "tot.df"
+	totalsRows     = "tot.row"
+)
+
+// Save writes t as sections of a snapshot. Errors of writing come from w's Close.
+func (t *Totals) Save(w *snapshot.Writer) {
+	t.multiply()
+	var ids []uint32
+	for id, df := range t.df {
+		if df > 0 {
+			ids = append(ids, uint32(id))
+		}
+	}
+	w.Begin(totalsMeta)
+	w.U32(uint32(t.dim))
+	w.U32(uint32(t.vocab))
+	w.U64(uint64(t.n))
+	w.U32(uint32(len(ids)))
+	w.Float64s(t.sum)
+	w.Uint32s(ids)
+	w.Begin(totalsProducts)
+	for i := range t.dim {
+		w.Float64s(t.products[i*t.dim+i : (i+1)*t.dim])
+	}
+	w.Begin(totalsDF)
+	w.Uint32s(t.df)
+	w.Begin(totalsRows)
+	for _, id := range ids {
+		w.Float64s(t.rows[int32(id)])
+	}
+}
+
+// OpenTotals reads what Save wrote; the file may be closed then. Sections that are
+// missing, damaged or impossible are an ErrCorrupt.
+func OpenTotals(f *snapshot.File) (*Totals, error) {
+	t, err := openTotals(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: totals: %w; make them anew from the passages", ErrCorrupt, err)
+	}
+	return t, nil
+}
+
+func openTotals(f *snapshot.File) (*Totals, error) {
+	meta, err := f.Section(totalsMeta)
+	if err != nil {
+		return nil, err
+	}
+	r := meta.Reader()
+	dim, vocab, n, k := int64(r.U32()), int64(r.U32()), r.U64(), int64(r.U32())
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab || n > math.MaxInt32 || k > vocab {
+		r.Fail("dimension %d, vocabulary %d, %d passages, %d rows", dim, vocab, n, k)
+		return nil, r.Err()
+	}
+	if int64(meta.Len()) != 20+8*dim+4*k { // before anything is made of that size
+		r.Fail("%d bytes for dimension %d and %d rows", meta.Len(), dim, k)
+		return nil, r.Err()
+	}
+	sum, ids := r.Float64s(int(dim)), r.Uint32s(int(k))
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	numbers := func(tag string, size int64) ([]byte, error) {
+		s, err := f.Section(tag)
+		if err != nil {
+			return nil, err
+		}
+		if int64(s.Len()) != size {
+			r.Fail("section %s of %d bytes, not %d", tag, s.Len(), size)
+			return nil, r.Err()
+		}
+		return s.All()
+	}
+	products, err := numbers(totalsProducts, 4*dim*(dim+1))
+	if err != nil {
+		return nil, err
+	}
+	df, err := numbers(totalsDF, 4*vocab)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := numbers(totalsRows, 8*dim*k)
+	if err != nil {
+		return nil, err
+	}
+	t, err := NewTotals(int(dim), int(vocab))
+	if err != nil {
+		return nil, err
+	}
+	t.n = int(n)
+	copy(t.sum, sum)
+	from := snapshot.Float64s(products)
+	for i := range t.dim {
+		from = from[copy(t.products[i*t.dim+i:(i+1)*t.dim], from):]
+	}
+	copy(t.df, snapshot.Uint32s(df))
+	for id, df := range t.df {
+		if uint64(df) > n {
+			r.Fail("token %d is in %d of %d passages", id, df, n)
+			return nil, r.Err()
+		}
+	}
+	all := snapshot.Float64s(rows)
+	for _, id := range ids {
+		if int64(id) >= vocab || t.df[id] == 0 || t.rows[int32(id)] != nil {
+			r.Fail("a row of token %d", id)
+			return nil, r.Err()
+		}
+		t.rows[int32(id)] = append([]float64(nil), all[:t.dim]...)
+		all = all[t.dim:]
+	}
+	if !finite(t.sum) || !finite(t.products) {
+		r.Fail("numbers that are not finite")
+		return nil, r.Err()
+	}
+	for id, df := range t.df {
+		if row := t.rows[int32(id)]; (df > 0) != (row != nil) || !finite(row) {
+			r.Fail("token %d of %d passages has no row, or one that is not finite", id, df)
+			return nil, r.Err()
+		}
+	}
+	return t, nil
+}

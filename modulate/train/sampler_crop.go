@@ -1,0 +1,22 @@
+package train
+
+import (
+	"math/rand/v2"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/encoder/visual"
+)
+
+// Crop draws a part of an image: a rectangle of a sixth to two thirds of its area, a mirror image
+// of it half of the time.
+var Crop = registerSampler(Sampler{
+	Name:  "crop",
+	Media: encoder.MediaImages,
+	Share: 0.6,
+	Draw: func(r *rand.Rand, p *Passage) string {
+		v := picture.View{W: 400 + r.IntN(420), H: 400 + r.IntN(420), Flip: r.IntN(2) == 0}
+		v.X, v.Y = r.IntN(1001-v.W), r.IntN(1001-v.H)
+		return visual.Part(p.Text, v)
+	},
+})

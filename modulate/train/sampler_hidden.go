@@ -1,0 +1,24 @@
+package train
+
+import (
+	"math/rand/v2"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/encoder/visual"
+)
+
+// Hidden leaves a third to two thirds of an image out, cell by cell, and takes a mirror image of the
+// rest half of the time.
+var Hidden = registerSampler(Sampler{
+	Name:  "hidden",
+	Media: encoder.MediaImages,
+	Share: 0.4,
+	Draw: func(r *rand.Rand, p *Passage) string {
+		v := picture.View{Flip: r.IntN(2) == 0}
+		for _, cell := range r.Perm(64)[:21+r.IntN(22)] {
+			v.Hide |= 1 << cell
+		}
+		return visual.Part(p.Text, v)
+	},
+})
