@@ -15,7 +15,8 @@ type feed struct {
 
 	mu    sync.Mutex
 	df    diff          // so far; what is there never changes
-	grown chan struct{} // closed when there is more, or the end; nil where no one waits
+	grown chan struct{} // closed when want chunks have come, or the end; nil where no one waits
+	want  int           // the least that someone waits for
 	ended bool
 	err   error // of a feed that ended early
 }
@@ -28,7 +29,9 @@ func (f *feed) add(ord uint64, vs []Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.df.live, f.df.added = append(f.df.live, ord), append(f.df.added, vs...)
-	f.tell()
+	if len(f.df.added) >= f.want {
+		f.tell()
+	}
 }
 
 // end says that no more comes; with an error, readers get that in place of more. The first
@@ -66,8 +69,9 @@ func (f *feed) upTo(ctx context.Context, n int) (all []Version, ended bool, err 
 			return all, ended, err
 		}
 		if f.grown == nil {
-			f.grown = make(chan struct{})
+			f.grown, f.want = make(chan struct{}), n
 		}
+		f.want = min(f.want, n)
 		grown := f.grown
 		f.mu.Unlock()
 		select {
