@@ -2,19 +2,31 @@ package text
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync/atomic"
 
 	"github.com/blevesearch/snowballstem"
 )
 
 // A stemmer remembers the stems of words it has met. Snowball takes about a
-// microsecond a word; words repeat, so nearly all come out of the table: one
-// slot per hash, the last word to come stays. Stems do not depend on it.
+// microsecond a word; words repeat, so nearly all come out of the tables: one
+// slot per hash, the last word to come stays.
+//
+// Most stems are how their word begins. Of these a slot of 8 bytes has all: 56 bits of the
+// word's hash and the length of the stem, so that a word is found by one read. Words are told
+// apart by their hashes alone there, of 61 bits with the slot's number; the seed is drawn anew
+// by each process.
 type stemmer struct {
-	stem  func(*snowballstem.Env) bool
-	seed  maphash.Seed
-	slots [1 << 15]atomic.Pointer[stemmed]
+	stem   func(*snowballstem.Env) bool
+	seed   maphash.Seed
+	slots  [1 << stemBits]atomic.Uint64
+	others [1 << 12]atomic.Pointer[stemmed] // stems that are not how their word begins
 }
+
+const (
+	stemBits = 15
+	another  = 0xff // in place of a length: the stem is in others
+)
 
 type stemmed struct{ word, stem string }
 
@@ -24,16 +36,27 @@ func newStemmer(stem func(*snowballstem.Env) bool) *stemmer {
 
 // of returns the stem of a lower-cased word.
 func (s *stemmer) of(word string) string {
-	slot := &s.slots[maphash.String(s.seed, word)%uint64(len(s.slots))]
-	if e := slot.Load(); e != nil && e.word == word {
-		return e.stem
+	h := maphash.String(s.seed, word)
+	slot, other := &s.slots[h%(1<<stemBits)], &s.others[h%uint64(len(s.others))]
+	if e := slot.Load(); e>>8 == h>>8 {
+		if n := int(e & 0xff); n != another && 0 < n && n <= len(word) {
+			return word[:n]
+		}
+		if e := other.Load(); e != nil && e.word == word {
+			return e.stem
+		}
 	}
 	env := snowballstem.NewEnv(word)
 	s.stem(env)
-	e := &stemmed{word, env.Current()}
-	if e.stem == "" {
-		e.stem = word
+	stem := env.Current()
+	if stem == "" {
+		stem = word
 	}
-	slot.Store(e)
-	return e.stem
+	if strings.HasPrefix(word, stem) && len(stem) < another {
+		slot.Store(h&^0xff | uint64(len(stem)))
+		return word[:len(stem)]
+	}
+	other.Store(&stemmed{strings.Clone(word), stem})
+	slot.Store(h&^0xff | another)
+	return stem
 }
