@@ -94,7 +94,7 @@ func (m *Memory) Status(ctx context.Context) (s engine.BackendStatus, err error)
 func (m *Memory) scored(k int, f engine.Filter, least float64, score func(engine.Passage) float64) ([]engine.Candidate, error) {
 	var cs []engine.Candidate
 	for _, ps := range m.docs {
-		met, err := meets(f, ps[0])
+		met, err := filter.MeetsFacts(f, ps[0].Facts)
 		if err != nil {
 			return nil, err
 		}
@@ -245,7 +245,7 @@ func (m *Memory) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions
 			if id <= o.After || i%max(o.Parts, 1) != o.Part {
 				continue
 			}
-			met, err := meets(f, docs[id][0])
+			met, err := filter.MeetsFacts(f, docs[id][0].Facts)
 			if err = cmp.Or(ctx.Err(), err); err != nil {
 				yield(engine.Passage{}, err)
 				return
@@ -296,27 +296,6 @@ func (m *Memory) Delete(ctx context.Context, ids []string) (n int, err error) {
 
 // Close implements engine.Backend: it keeps everything.
 func (m *Memory) Close() error { return nil }
-
-// meets answers a filter by the facts of a passage.
-func meets(f engine.Filter, p engine.Passage) (bool, error) {
-	return filter.Answer(f, byFacts(p.Facts))
-}
-
-type byFacts []string
-
-func (d byFacts) All(yes bool) (bool, error)  { return yes, nil }
-func (d byFacts) Not(a bool) (bool, error)    { return !a, nil }
-func (d byFacts) And(a, b bool) (bool, error) { return a && b, nil }
-func (d byFacts) Or(a, b bool) (bool, error)  { return a || b, nil }
-func (d byFacts) Where(c *filter.Condition) (bool, error) {
-	ranges, err := c.Facts()
-	for _, r := range ranges {
-		if slices.ContainsFunc(d, r.Has) {
-			return true, err
-		}
-	}
-	return false, err
-}
 
 func count(p engine.Passage, term string) (n int) {
 	for t := range strings.FieldsSeq(p.Terms) {

@@ -192,3 +192,24 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	// Unicode behind it.
 	return []FactRange{{From: f, To: f + "\U0010ffff\U0010ffff"}}, nil
 }
+
+// MeetsFacts says whether a document with these facts meets f: what Filter.Match says of
+// its metadata. It fails as Condition.Facts does.
+func MeetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
+
+// byFacts answers a filter by facts.
+type byFacts []string
+
+func (d byFacts) All(yes bool) (bool, error)  { return yes, nil }
+func (d byFacts) Not(a bool) (bool, error)    { return !a, nil }
+func (d byFacts) And(a, b bool) (bool, error) { return a && b, nil }
+func (d byFacts) Or(a, b bool) (bool, error)  { return a || b, nil }
+func (d byFacts) Where(c *Condition) (bool, error) {
+	ranges, err := c.Facts()
+	for _, r := range ranges {
+		if slices.ContainsFunc(d, r.Has) {
+			return true, err
+		}
+	}
+	return false, err
+}

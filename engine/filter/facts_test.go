@@ -5,36 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine/internal/fault"
 )
 
-// facts is the algebra of one document by its facts alone.
-type facts []string
-
-func (d facts) All(yes bool) (bool, error)  { return yes, nil }
-func (d facts) Not(a bool) (bool, error)    { return !a, nil }
-func (d facts) And(a, b bool) (bool, error) { return a && b, nil }
-func (d facts) Or(a, b bool) (bool, error)  { return a || b, nil }
-func (d facts) Where(c *Condition) (bool, error) {
-	ranges, err := c.Facts()
-	for _, r := range ranges {
-		if slices.ContainsFunc(d, r.Has) {
-			return true, err
-		}
-	}
-	return false, err
-}
-
-func byFacts(f Filter, raw []byte) (bool, error) {
+func metByFacts(f Filter, raw []byte) (bool, error) {
 	list, err := Facts(raw)
 	if err != nil {
 		return false, err
 	}
-	return Answer(f, facts(list))
+	return MeetsFacts(f, list)
 }
 
 // FuzzFacts: facts answer every filter as the metadata do.
@@ -56,7 +38,7 @@ func FuzzFacts(f *testing.F) {
 				if err != nil {
 					t.Fatal(c, err)
 				}
-				if got, err := byFacts(c, raw); err != nil || got != want {
+				if got, err := metByFacts(c, raw); err != nil || got != want {
 					t.Fatalf("%s of %s: %v, %v by facts %q; want %v", c, raw, got, err, must(Facts(raw)), want)
 				}
 			}
@@ -160,12 +142,12 @@ func TestLongFacts(t *testing.T) {
 	long := strings.Repeat("x", longFact+1)
 	raw := fmt.Appendf(nil, `{"a":%q}`, long)
 	for _, c := range []Filter{Lt("a", long), Prefix("a", long), Range("a", "b", long)} {
-		if _, err := byFacts(c, raw); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "shorter") {
+		if _, err := metByFacts(c, raw); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "shorter") {
 			t.Errorf("%.30s: %v", c, err)
 		}
 	}
 	for c, want := range map[*Filter]bool{ptr(Eq("a", long)): true, ptr(Eq("a", long+"y")): false, ptr(Prefix("a", "xx")): true, ptr(In("a", long)): true} {
-		if got, err := byFacts(*c, raw); err != nil || got != want {
+		if got, err := metByFacts(*c, raw); err != nil || got != want {
 			t.Errorf("%.30s: %v, %v", c, got, err)
 		}
 	}

@@ -78,7 +78,7 @@ func TestFilterMeaning(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", expr, got, err, want)
 		}
-		if got, err := byFacts(f, []byte(filterDocument)); err != nil || got != want {
+		if got, err := metByFacts(f, []byte(filterDocument)); err != nil || got != want {
 			t.Errorf("%s: %v, %v by facts; want %v", expr, got, err, want)
 		}
 		again, err := Parse(f.String())

@@ -226,7 +226,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 				if end != "" && uuidOf(p.PassageID) >= end {
 					return
 				}
-				met, err := filter.Answer(f, byFacts(p.Facts))
+				met, err := filter.MeetsFacts(f, p.Facts)
 				if err == nil && i%64 == 0 {
 					err = ctx.Err()
 				}
@@ -262,21 +262,4 @@ func (b *Backend) walk(ctx context.Context, after string) (ps []engine.Passage, 
 		ps, last = append(ps, p), s.ID
 	}
 	return ps, last, nil
-}
-
-// byFacts answers a filter by the facts of a passage.
-type byFacts []string
-
-func (d byFacts) All(yes bool) (bool, error)  { return yes, nil }
-func (d byFacts) Not(a bool) (bool, error)    { return !a, nil }
-func (d byFacts) And(a, b bool) (bool, error) { return a && b, nil }
-func (d byFacts) Or(a, b bool) (bool, error)  { return a || b, nil }
-func (d byFacts) Where(c *filter.Condition) (bool, error) {
-	ranges, err := c.Facts()
-	for _, r := range ranges {
-		if slices.ContainsFunc(d, r.Has) {
-			return true, err
-		}
-	}
-	return false, err
 }
