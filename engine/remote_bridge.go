@@ -232,3 +232,11 @@ func readBridge(path string) (source bridgeSource, t *ridge.Totals, err error) {
 	t, err = ridge.OpenTotals(f)
 	return source, t, err
 }
+
+// stale is how many passages were written or deleted since the bridge was made.
+func (r *Remote) stale(s *state.State, now BackendStatus) int {
+	if s.Sums == nil || now.Writes < s.Seq {
+		return 0
+	}
+	return int(now.Writes - s.Seq)
+}

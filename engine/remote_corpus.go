@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// remoteCorpus is what one query asks of a Backend; both legs ask it beside each other.
+type remoteCorpus struct {
+	b     Backend
+	f     Filter
+	asked []text.Term
+
+	mu     sync.Mutex // guards what is below
+	scorer *inverted.Scorer
+	pairs  inverted.Pairs
+	ids    map[uint64]PassageID
+	seen   map[uint64]seen
+}
+
+// seen is what is known of a passage.
+type seen struct {
+	terms  string
+	cosine float64
+	dense  bool // cosine is known
+}
+
+var _ search.Corpus = (*remoteCorpus)(nil)
+
+// see notes a candidate, and returns its id in this search: that of a chunk, whose
+// ordinal comes of the document's id. The caller holds mu, or is alone.
+func (c *remoteCorpus) see(p Candidate, dense bool) uint64 {
+	ord := ordinalOf(p.ID)
+	for {
+		if other, ok := c.ids[chunk.ID(ord, 0)]; ok && other.ID != p.ID {
+			ord = (ord + 1) & ordinals // two ids of one ordinal
+			continue
+		}
+		break
+	}
+	id := chunk.ID(ord, p.Chunk)
+	if p.Chunk > 0 { // the document keeps its ordinal
+		c.ids[chunk.ID(ord, 0)] = PassageID{ID: p.ID}
+	}
+	c.ids[id] = p.PassageID
+	s := c.seen[id]
+	s.terms = p.Terms
+	if dense {
+		s.cosine, s.dense = p.Cosine, true
+	}
+	c.seen[id] = s
+	return id
+}
+
+// document is the id of the document of an ordinal.
+func (c *remoteCorpus) document(ord uint64) string { return c.ids[chunk.ID(ord, 0)].ID }
+
+const ordinals = 1<<44 - 1
+
+// ordinalOf is a number of an id that does not depend on anything else.
+func ordinalOf(id string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 1099511628211
+	}
+	return (h ^ h>>44) & ordinals
+}
+
+func (c *remoteCorpus) Nearest(ctx context.Context, vector []float32, k int) ([]fusion.Candidate, error) {
+	named, err := c.b.Nearest(ctx, vector, k, c.f)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cs := make([]fusion.Candidate, len(named))
+	for i, p := range named {
+		cs[i].Ord = c.see(p, true)
+		cs[i].Dense, cs[i].Score = p.Cosine, p.Cosine
+	}
+	fusion.Sort(cs, fusion.Dense)
+	return cs, nil
+}
+
+func (c *remoteCorpus) Cosines(ctx context.Context, vector []float32, cs []fusion.Candidate) error {
+	var lack []int
+	var ids []PassageID
+	c.mu.Lock()
+	for i := range cs {
+		if s := c.seen[cs[i].Ord]; s.dense {
+			cs[i].Dense = s.cosine
+		} else {
+			lack, ids = append(lack, i), append(ids, c.ids[cs[i].Ord])
+		}
+	}
+	c.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	cosines, err := c.b.Cosines(ctx, vector, ids)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, at := range lack {
+		x := cosines[i]
+		if x != x { // deleted meanwhile: it ranks last, and is not there when hits are fetched
+			x = -1
+		}
+		cs[at].Dense = x
+		s := c.seen[cs[at].Ord]
+		s.cosine, s.dense = x, true
+		c.seen[cs[at].Ord] = s
+	}
+	return nil
+}
+
+func (c *remoteCorpus) SearchMatches(ctx context.Context, _ []text.Term, k int, _ func(uint64) bool) ([]uint64, []inverted.Match, error) {
+	if len(c.asked) == 0 {
+		return nil, nil, ctx.Err()
+	}
+	terms := make([]WeightedTerm, len(c.asked))
+	for i, t := range c.asked {
+		terms[i] = WeightedTerm{t.Text, float64(t.Weight)}
+	}
+	// Some more than k: engines keep lengths coarsely, so that their order is near that of
+	// the true scores, which are computed here.
+	named, err := c.b.Matching(ctx, terms, k+k/8+20, c.f)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	best := make([]fusion.Candidate, len(named))
+	for i, p := range named {
+		best[i].Ord = c.see(p, false)
+		best[i].Match = c.scorer.Match(p.Terms)
+		best[i].Score = best[i].BM25
+	}
+	fusion.Sort(best, fusion.Lexical)
+	best = best[:min(k, len(best))]
+	ids, matches := make([]uint64, len(best)), make([]inverted.Match, len(best))
+	for i, b := range best {
+		ids[i], matches[i] = b.Ord, b.Match
+	}
+	return ids, matches, nil
+}
+
+func (c *remoteCorpus) Match(ctx context.Context, dst []inverted.Match, _ []text.Term, ids []uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, id := range ids {
+		if i%64 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		dst[i] = c.scorer.Match(c.seen[id].terms)
+	}
+	return nil
+}
+
+func (c *remoteCorpus) PairNumbers(dst []uint64, id uint64) ([]uint64, error) {
+	return c.pairs.Numbers(dst, c.seen[id].terms), nil
+}
