@@ -1,29 +1,24 @@
 package elastic_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/servertest"
 )
 
 // node is a server of a cluster on loopback, of the distribution in the folder that
 // LEXSEM_ELASTICSEARCH names; .ci/elastic fetches one.
 type node struct {
-	name, url string
-	cmd       *exec.Cmd
-	ended     chan error
-	log       string
+	*servertest.Server
+	url, dir string
 }
 
 var (
@@ -43,12 +38,12 @@ func server(t *testing.T) string {
 			singles = err
 			return
 		}
-		ports, err := freePorts(2)
+		port, err := servertest.FreePorts(2)
 		if err != nil {
 			singles = err
 			return
 		}
-		if single, singles = startNode(dist, dir, "single", ports[0], ports[1], "discovery.type: single-node"); singles == nil {
+		if single, singles = startNode(dist, dir, "single", port, port+1, "discovery.type: single-node"); singles == nil {
 			singles = single.answers(2 * time.Minute)
 		}
 	})
@@ -70,23 +65,10 @@ func distribution(t *testing.T) string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if single != nil {
-		single.kill()
-		os.RemoveAll(filepath.Dir(single.log))
+		single.Kill()
+		os.RemoveAll(filepath.Dir(single.dir))
 	}
 	os.Exit(code)
-}
-
-// freePorts are ports of loopback that nobody uses.
-func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }
 
 // startNode starts a server. Files go below dir; settings are lines of its elasticsearch.yml.
@@ -116,57 +98,27 @@ func startNode(dist, dir, name string, port, transport int, settings string) (*n
 			return nil, err
 		}
 	}
-	n := &node{name: name, url: fmt.Sprintf("http://127.0.0.1:%d", port), ended: make(chan error, 1), log: filepath.Join(dir, "out")}
-	n.cmd = exec.Command(filepath.Join(dist, "bin", "elasticsearch"))
-	n.cmd.Dir = dir
-	n.cmd.Env = append(os.Environ(), "ES_PATH_CONF="+conf, "HOME="+dir)
+	cmd := exec.Command(filepath.Join(dist, "bin", "elasticsearch"))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "ES_PATH_CONF="+conf, "HOME="+dir)
 	if os.Getenv("ES_JAVA_HOME") == "" {
-		n.cmd.Env = append(n.cmd.Env, "ES_JAVA_HOME="+os.Getenv("JAVA_HOME"))
+		cmd.Env = append(cmd.Env, "ES_JAVA_HOME="+os.Getenv("JAVA_HOME"))
 		if java, err := exec.LookPath("java"); err == nil && os.Getenv("JAVA_HOME") == "" {
 			if java, err = filepath.EvalSymlinks(java); err == nil {
-				n.cmd.Env = append(n.cmd.Env, "ES_JAVA_HOME="+filepath.Dir(filepath.Dir(java)))
+				cmd.Env = append(cmd.Env, "ES_JAVA_HOME="+filepath.Dir(filepath.Dir(java)))
 			}
 		}
 	}
-	if err := unprivileged(n.cmd, dir); err != nil {
+	if err := unprivileged(cmd, dir); err != nil {
 		return nil, err
 	}
-	out, err := os.Create(n.log)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	n.cmd.Stdout, n.cmd.Stderr = out, out
-	if err := n.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { n.ended <- n.cmd.Wait() }()
-	return n, nil
+	s, err := servertest.Start(name, filepath.Join(dir, "out"), cmd)
+	return &node{s, fmt.Sprintf("http://127.0.0.1:%d", port), dir}, err
 }
 
 // answers waits until the server does.
 func (n *node) answers(patience time.Duration) error {
-	for end := time.Now().Add(patience); ; {
-		res, err := http.Get(n.url + "/_cluster/health?timeout=1s&wait_for_status=yellow")
-		if err == nil {
-			_, _ = io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case err := <-n.ended:
-			n.ended <- err
-			log, _ := os.ReadFile(n.log)
-			return fmt.Errorf("%s ended: %v\n%s", n.name, err, tail(log))
-		case <-time.After(200 * time.Millisecond):
-		}
-		if time.Now().After(end) {
-			log, _ := os.ReadFile(n.log)
-			return fmt.Errorf("%s does not answer: %w\n%s", n.name, errors.Join(err, context.DeadlineExceeded), tail(log))
-		}
-	}
+	return n.Answers(n.url+"/_cluster/health?timeout=1s&wait_for_status=yellow", patience)
 }
 
 // getJSON reads what a URL answers.
@@ -177,9 +129,4 @@ func getJSON(url string, to any) error {
 	}
 	defer res.Body.Close()
 	return json.NewDecoder(res.Body).Decode(to)
-}
-
-func tail(b []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/elastic"
+	"github.com/lexsem/lexsem/internal/servertest"
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -20,7 +21,7 @@ type cluster struct {
 	t     *testing.T
 	dist  string
 	dir   string
-	ports []int
+	port  int // the first of six
 	nodes [3]*node
 }
 
@@ -31,13 +32,13 @@ func startCluster(t *testing.T) *cluster {
 	if c.dir, err = os.MkdirTemp("", "lexsem-elastic"); err != nil {
 		t.Fatal(err)
 	}
-	if c.ports, err = freePorts(6); err != nil {
+	if c.port, err = servertest.FreePorts(6); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
 			if n != nil {
-				n.kill()
+				n.Kill()
 			}
 		}
 		os.RemoveAll(c.dir)
@@ -56,14 +57,14 @@ func startCluster(t *testing.T) *cluster {
 // start starts node i, 0 for the one that decides.
 func (c *cluster) start(i int) {
 	c.t.Helper()
-	settings := fmt.Sprintf("discovery.seed_hosts: [\"127.0.0.1:%d\"]\n", c.ports[1])
+	settings := fmt.Sprintf("discovery.seed_hosts: [\"127.0.0.1:%d\"]\n", c.port+1)
 	if i == 0 {
 		settings += "node.roles: [master]\ncluster.initial_master_nodes: [node0]"
 	} else {
 		settings += "node.roles: [data]"
 	}
 	var err error
-	if c.nodes[i], err = startNode(c.dist, c.dir, fmt.Sprintf("node%d", i), c.ports[2*i], c.ports[2*i+1], settings); err != nil {
+	if c.nodes[i], err = startNode(c.dist, c.dir, fmt.Sprintf("node%d", i), c.port+2*i, c.port+2*i+1, settings); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -194,7 +195,7 @@ func (c *cluster) killBeside(r *engine.Remote, round, victim int) int {
 	until(&writes, 10)
 	until(&searches, 10)
 	began := time.Now()
-	c.nodes[victim].kill()
+	c.nodes[victim].Kill()
 	before := writes.Load() + searches.Load()
 	until(&writes, 10)
 	until(&searches, 10)

@@ -13,13 +13,12 @@ import (
 // nobody runs the server where this process is root, which the server refuses to be.
 const nobody = 65534
 
-// unprivileged makes a command one of a group of its own, and of a user without rights.
+// unprivileged makes a command one of a user without rights.
 func unprivileged(cmd *exec.Cmd, dir string) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if os.Getuid() != 0 {
 		return nil
 	}
-	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
@@ -29,11 +28,4 @@ func unprivileged(cmd *exec.Cmd, dir string) error {
 		}
 		return os.Lchown(path, nobody, nobody)
 	})
-}
-
-// kill ends the server at once, the process that it has started included.
-func (n *node) kill() {
-	_ = syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
-	<-n.ended
-	n.ended <- nil
 }

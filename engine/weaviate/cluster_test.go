@@ -1,12 +1,8 @@
 package weaviate_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,16 +10,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/servertest"
 )
 
 // node is a server of a cluster on loopback, of the program that LEXSEM_WEAVIATE names;
 // .ci/weaviate builds one.
 type node struct {
-	name, url, dir string
-	args           []string
-	env            []string
-	cmd            *exec.Cmd
-	ended          chan error
+	*servertest.Server // that runs, or was killed
+	name, url, dir     string
+	args, env          []string
 }
 
 func program(t *testing.T) string {
@@ -61,7 +57,7 @@ func server(t *testing.T) string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, n := range single {
-		n.kill()
+		n.Kill()
 		os.RemoveAll(filepath.Dir(n.dir))
 	}
 	os.Exit(code)
@@ -69,8 +65,8 @@ func TestMain(m *testing.M) {
 
 // startCluster starts n nodes that know each other and waits until all answer.
 func startCluster(program, dir string, n int) (nodes []*node, err error) {
-	const each = 8 // ports of a node: two of gossip, two of raft, HTTP, gRPC, metrics, profiles
-	first, err := freePorts(each * n)
+	const each = 8 // ports of a node: two of gossip, two of raft in a row, HTTP, gRPC, metrics, profiles
+	first, err := servertest.FreePorts(each * n)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +112,7 @@ func startCluster(program, dir string, n int) (nodes []*node, err error) {
 	for _, w := range nodes {
 		if err := w.answers(2 * time.Minute); err != nil {
 			for _, w := range nodes {
-				w.kill()
+				w.Kill()
 			}
 			return nil, err
 		}
@@ -124,84 +120,21 @@ func startCluster(program, dir string, n int) (nodes []*node, err error) {
 	return nodes, nil
 }
 
-// freePorts is the first of n ports of loopback in a row that nobody uses. The server
-// takes the one above a port of raft for its internal calls.
-func freePorts(n int) (first int, err error) {
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, err
-		}
-		first = l.Addr().(*net.TCPAddr).Port
-		free := []net.Listener{l}
-		for p := first + 1; p < first+n && err == nil; p++ {
-			if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", p)); err == nil {
-				free = append(free, l)
-			}
-		}
-		for _, l := range free {
-			l.Close()
-		}
-		if err == nil {
-			return first, nil
-		}
-	}
-	return 0, errors.New("no free ports in a row")
-}
-
 func (n *node) start() error {
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return err
 	}
-	out, err := os.OpenFile(n.log(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	cmd := exec.Command(n.args[0], n.args[1:]...)
+	cmd.Env, cmd.Dir = n.env, n.dir
+	s, err := servertest.Start(n.name, n.dir+".log", cmd)
 	if err != nil {
-		return err
-	}
-	defer out.Close()
-	n.cmd = exec.Command(n.args[0], n.args[1:]...)
-	n.cmd.Env, n.cmd.Dir, n.cmd.Stdout, n.cmd.Stderr = n.env, n.dir, out, out
-	if err := n.cmd.Start(); err != nil {
 		return fmt.Errorf("LEXSEM_WEAVIATE: %w", err)
 	}
-	n.ended = make(chan error, 1)
-	go func(cmd *exec.Cmd, ended chan error) { ended <- cmd.Wait() }(n.cmd, n.ended)
+	n.Server = s
 	return nil
-}
-
-func (n *node) log() string { return n.dir + ".log" }
-
-// kill ends the server at once.
-func (n *node) kill() {
-	_ = n.cmd.Process.Kill() // it may have ended
-	<-n.ended
-	n.ended <- nil
 }
 
 // answers waits until the server does.
 func (n *node) answers(patience time.Duration) error {
-	for end := time.Now().Add(patience); ; {
-		res, err := http.Get(n.url + "/v1/.well-known/ready")
-		if err == nil {
-			_, _ = io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case err := <-n.ended:
-			n.ended <- err
-			return fmt.Errorf("%s ended: %v\n%s", n.name, err, n.tail())
-		case <-time.After(200 * time.Millisecond):
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("%s does not answer: %w\n%s", n.name, errors.Join(err, context.DeadlineExceeded), n.tail())
-		}
-	}
-}
-
-func (n *node) tail() string {
-	log, _ := os.ReadFile(n.log())
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+	return n.Answers(n.url+"/v1/.well-known/ready", patience)
 }

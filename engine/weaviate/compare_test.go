@@ -26,7 +26,7 @@ func TestComparison(t *testing.T) {
 	}
 	var hosts []string
 	for _, n := range servers {
-		defer n.kill()
+		defer n.Kill()
 		hosts = append(hosts, strings.TrimPrefix(n.url, "http://"))
 	}
 	bin := filepath.Join(t.TempDir(), "lexsem")

@@ -27,7 +27,7 @@ func TestNodeKilled(t *testing.T) {
 	}
 	defer func() {
 		for _, n := range servers {
-			n.kill()
+			n.Kill()
 		}
 	}()
 	o := weaviate.Options{Shards: 3, Replicas: 2, Patience: 60 * time.Second}
@@ -88,7 +88,7 @@ func TestNodeKilled(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond)
-		victim.kill()
+		victim.Kill()
 		before := answers.Load()
 		time.Sleep(10 * time.Second)
 		if answers.Load() == before {

@@ -1,0 +1,18 @@
+//go:build unix
+
+package servertest
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// group makes a command one of a process group of its own.
+func group(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+}
+
+func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended

@@ -1,0 +1,99 @@
+// Package servertest runs servers on loopback that tests start, wait for and kill.
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Server is a server that runs, or was killed.
+type Server struct {
+	name, log string
+	cmd       *exec.Cmd
+	ended     chan error
+}
+
+// Start starts a server, which writes what it says behind what stands in the file log.
+func Start(name, log string, cmd *exec.Cmd) (*Server, error) {
+	out, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	group(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &Server{name: name, log: log, cmd: cmd, ended: make(chan error, 1)}
+	go func() { s.ended <- cmd.Wait() }()
+	return s, nil
+}
+
+// Kill ends the server at once, and on Unix what it has started.
+func (s *Server) Kill() {
+	kill(s.cmd)
+	<-s.ended
+	s.ended <- nil
+}
+
+// Answers waits until url answers with 200. Its error has the end of the log.
+func (s *Server) Answers(url string, patience time.Duration) error {
+	for end := time.Now().Add(patience); ; {
+		res, err := http.Get(url)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			return fmt.Errorf("%s ended: %v\n%s", s.name, err, s.tail())
+		case <-time.After(200 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s does not answer: %w\n%s", s.name, errors.Join(err, context.DeadlineExceeded), s.tail())
+		}
+	}
+}
+
+func (s *Server) tail() string {
+	log, _ := os.ReadFile(s.log)
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+}
+
+// FreePorts is the first of n ports of loopback in a row that nobody uses.
+func FreePorts(n int) (first int, err error) {
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, err
+		}
+		first = l.Addr().(*net.TCPAddr).Port
+		free := []net.Listener{l}
+		for p := first + 1; p < first+n && err == nil; p++ {
+			if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", p)); err == nil {
+				free = append(free, l)
+			}
+		}
+		for _, l := range free {
+			l.Close()
+		}
+		if err == nil {
+			return first, nil
+		}
+	}
+	return 0, errors.New("no free ports in a row")
+}
