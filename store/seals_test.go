@@ -336,3 +336,28 @@ func TestMarkOfOlderProgram(t *testing.T) {
 		t.Errorf("%+v %t, want %+v", got, ok, old)
 	}
 }
+
+// A MANIFEST that Badger cannot follow is an error: taken for that of a database without tables, the
+// seals of a clean end would say that there are none, and no later opening would take those there are.
+func TestManifestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	sitting(t, dir, doc("a", 1))
+	path := filepath.Join(dir, recordsName, "MANIFEST")
+	if m, err := manifestOf(path); err != nil || len(m.Tables) != 1 {
+		t.Fatalf("%d tables, %v", len(m.Tables), err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := manifestOf(path); err == nil {
+		t.Errorf("damaged: %d tables and no error", len(m.Tables))
+	}
+	if listed, err := listedTables(dir); !errors.Is(err, ErrCorrupt) || listed != nil {
+		t.Errorf("damaged: %v, %v", listed, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sort"
 	"sync/atomic"
@@ -83,8 +84,8 @@ func listedTables(dir string) (map[uint64]badger.TableManifest, error) {
 // refuses to be read, so what it calls damaged is read twice.
 func manifestOf(path string) (m badger.Manifest, err error) {
 	for range 2 {
-		f, err := regular.Open(path)
-		if err != nil {
+		var f *os.File
+		if f, err = regular.Open(path); err != nil {
 			return m, err
 		}
 		if _, err = io.Copy(io.Discard, f); err == nil {
