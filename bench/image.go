@@ -155,7 +155,7 @@ func imageWords(ctx context.Context, enc encoder.Encoder, targets *Targets, o Im
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	refs, dim := imagesIn(o.Data, enc), enc.Dim()
+	refs, dim := imagesIn(o.Data, enc), enc.Fingerprint().States()
 	var states []float32
 	for n, i := range newRand(o.Setting.Seed, "codebook").Perm(targets.Len()) {
 		if visual.Enough(len(states)/dim/4, size) {

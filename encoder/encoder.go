@@ -49,7 +49,7 @@ type Output struct {
 	Dense []float32
 	// Hidden is row-major of shape [len(Tokens.IDs) × Dim], in the space of Dense:
 	// what the model's pooling makes of it is Dense, but for the length. Of an image it is
-	// of shape [patches × Dim], rows of patches from the top; Dense may be pooled of more.
+	// of shape [patches × Fingerprint.States], rows of patches from the top; Dense may be pooled of more.
 	Hidden []float32
 	// Logits is of shape [VocabSize].
 	Logits []float32
@@ -58,7 +58,7 @@ type Output struct {
 // Encoder turns texts, and what else it takes, into tokens and vectors.
 // Implementations are safe for concurrent use, keep the order of their input and
 // stop soon after ctx is cancelled. What it takes is one modality, that of its
-// Fingerprint: texts, or images. A text longer than the model allows is cut at
+// Fingerprint: texts, or images; one of images may take texts as queries, too. A text longer than the model allows is cut at
 // Fingerprint().MaxTokens tokens; the cut is counted in Tokens.Truncated.
 //
 // Dense vectors are all that an encoder must give. One without a tokenizer has a

@@ -62,6 +62,17 @@ type Fingerprint struct {
 	Media string `json:"media,omitempty"`
 	// Grid is how many rows and columns of patches an image has; zero for texts.
 	Grid [2]int `json:"grid,omitzero"`
+	// StateDim is the dimension of the states of patches where they lie in another space
+	// than vectors, as those of a CLIP do; 0 where it is Dim.
+	StateDim int `json:"state_dim,omitzero"`
+}
+
+// States is the dimension of the states of tokens or patches.
+func (f Fingerprint) States() int {
+	if f.StateDim > 0 {
+		return f.StateDim
+	}
+	return f.Dim
 }
 
 // Probed reports whether probe vectors are known; an encoder knows all or none.
@@ -111,6 +122,7 @@ func Check(what string, want, got Fingerprint) error {
 	field("vocabulary size", want.VocabSize, got.VocabSize)
 	field("modality", want.Media, got.Media)
 	field("grid of patches", want.Grid, got.Grid)
+	field("dimension of states", want.States(), got.States())
 	if len(diff) == 0 && want.Probed() && got.Probed() {
 		for i := range want.Probe {
 			if c := cosine(want.Probe[i], got.Probe[i]); !(c >= MinProbeCosine) {

@@ -200,6 +200,9 @@ func (e *Engine) start(ctx context.Context) error {
 	if err == nil && e.terms != nil {
 		err = e.checkTerms()
 	}
+	if err == nil {
+		err = e.noteWaiting()
+	}
 	return err
 }
 

@@ -159,7 +159,7 @@ func (e *Engine) codebookFor(ctx context.Context, next func() (encoder.Input, bo
 	if x.words.Codebook() != nil {
 		return nil
 	}
-	size, dim := x.words.VocabSize(), e.fp.Dim
+	size, dim := x.words.VocabSize(), e.fp.States()
 	var states []float32
 	for more := true; more && !visual.Enough(len(states)/dim/4, size); {
 		var some []encoder.Input
@@ -172,13 +172,11 @@ func (e *Engine) codebookFor(ctx context.Context, next func() (encoder.Input, bo
 				some = append(some, in)
 			}
 		}
-		out, err := x.words.Encode(ctx, encoder.Passage, some, encoder.NeedHidden)
+		part, err := x.words.States(ctx, some)
 		if err != nil {
 			return fmt.Errorf("encoding images for the codebook: %w", err)
 		}
-		for _, o := range out {
-			states = append(states, o.Hidden...)
-		}
+		states = append(states, part...)
 		e.report(ctx, Progress{Stage: "codebook", Done: len(states) / dim, Total: 4 * 16 * size})
 	}
 	if !visual.Enough(len(states)/dim, size) {
@@ -281,6 +279,23 @@ func (e *Engine) wordWaiting(ctx context.Context) {
 		return
 	}
 	e.images.waiting.Store(false)
+}
+
+// noteWaiting finds out whether a process ended between the commit of the codebook and what gives the images
+// before it their words: the oldest gets them last.
+func (e *Engine) noteWaiting() error {
+	if e.images == nil || e.images.words.Codebook() == nil {
+		return nil
+	}
+	for ord := range e.db.Present().Live.All {
+		d, err := e.st.Get(ord)
+		if err != nil {
+			return errors.Join(err, e.db.Abandon())
+		}
+		e.images.waiting.Store(isImage(d) && d.Text == "")
+		break
+	}
+	return nil
 }
 
 // wordStored encodes the stored images without words again.

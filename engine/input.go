@@ -83,6 +83,9 @@ func (e *Engine) encodeQueries(ctx context.Context, need encoder.Need, texts []e
 	if errors.As(err, &one) && len(texts) > 1 && one.Text >= 0 && one.Text < len(texts) {
 		return &QueryError{Position: one.Text, Err: fmt.Errorf("encoding the query: %w", one.Err)}
 	}
+	if errors.Is(err, encoder.ErrMedia) {
+		return fmt.Errorf("%w: encoding the query: %w; this database holds images, and %s does not place texts beside them: give an image, or use mode %s", ErrInvalid, err, e.fp.Model, ModeLexical)
+	}
 	if err != nil {
 		return fmt.Errorf("encoding the query: %w", err)
 	}

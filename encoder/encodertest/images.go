@@ -86,7 +86,7 @@ func encodeImages(t *testing.T, e encoder.Encoder, in []encoder.Input, need enco
 			need encoder.Need
 			got  []float32
 			want int
-		}{{encoder.NeedDense, o.Dense, e.Dim()}, {encoder.NeedHidden, o.Hidden, patches * e.Dim()}} {
+		}{{encoder.NeedDense, o.Dense, e.Dim()}, {encoder.NeedHidden, o.Hidden, patches * e.Fingerprint().States()}} {
 			if want := x.want * min(1, int(need&x.need)); len(x.got) != want {
 				t.Fatalf("image %d: %d numbers, want %d", i, len(x.got), want)
 			}

@@ -27,9 +27,11 @@ type Images struct {
 	pixels  *picture.Processor
 	vision  vision
 	session *ort.DynamicAdvancedSession
-	d       int
-	states  string // name of the output [batch, states, d]
-	pooled  string // name of the output [batch, d] that is the vector; "" where states are pooled
+	texts   *textTower // nil where the folder has none
+	d       int        // of states
+	states  string     // name of the output [batch, states, d]
+	p       int        // of pooled
+	pooled  string     // name of the output [batch, p] that is the vector; "" where states are pooled
 	print   encoder.Fingerprint
 	slots   chan struct{} // one a running batch
 
@@ -43,13 +45,15 @@ var _ encoder.Encoder = (*Images)(nil)
 const (
 	inputPixels  = "pixel_values"
 	outputPooled = "pooler_output"
+	outputImages = "image_embeds" // of a CLIP, in the space of its texts
 )
 
 // OpenImages loads the vision transformer in dir: model.onnx or vision_model.onnx with the input
 // pixel_values [batch, 3, height, width] and an output of rank 3, config.json
 // of a ViT, DeiT, BEiT, DINOv2 or the image tower of a CLIP, and preprocessor_config.json. The vector of an
 // image is the state of its first token, with BEiT and CLIP pooler_output where the graph
-// has it, and with BEiT without that the mean of its patches.
+// has it, and with BEiT without that the mean of its patches. With a CLIP it is image_embeds where the graph
+// has that; beside text_model.onnx and tokenizer.json, texts are encoded then, too, as queries.
 //
 // Errors: wrapping encoder.ErrUnavailable where the library cannot be loaded, encoder.ErrSpec
 // for a config.json that is wrong or of another family, picture.ErrConfig, ErrModel for
@@ -79,6 +83,11 @@ func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
 	}
 	if err := e.start(path); err != nil {
 		return nil, err
+	}
+	if e.pooled == outputImages && exists(filepath.Join(dir, textTowerFile)) {
+		if e.texts, err = openTextTower(dir, e.p); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
 	}
 	if err := e.identify(ctx, dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("probe the model in %s: %w", dir, err), e.Close())
@@ -170,10 +179,15 @@ func (e *Images) start(path string) error {
 	}
 	e.states, e.d = outs[i].name, int(outs[i].dims[2])
 	names := []string{e.states}
-	if e.vision.pooler && slices.ContainsFunc(outs, func(o value) bool {
-		return o.name == outputPooled && o.element == elementFloat && len(o.dims) == 2 && o.dims[1] == int64(e.d)
-	}) {
-		e.pooled = outputPooled
+	for _, o := range outs {
+		if !e.vision.pooler || o.element != elementFloat || len(o.dims) != 2 || o.dims[1] < 1 {
+			continue
+		}
+		if o.name == outputImages || o.name == outputPooled && e.pooled == "" && o.dims[1] == int64(e.d) {
+			e.pooled, e.p = o.name, int(o.dims[1])
+		}
+	}
+	if e.pooled != "" {
 		names = append(names, e.pooled)
 	}
 	s := &session{path: path, inputs: []string{inputPixels}}
@@ -189,6 +203,8 @@ func (e *Images) identify(ctx context.Context, dir string) error {
 	}
 	pooling := "cls"
 	switch {
+	case e.pooled == outputImages:
+		pooling = "projected"
 	case e.pooled != "":
 		pooling = "pooler"
 	case e.vision.mean:
@@ -196,7 +212,10 @@ func (e *Images) identify(ctx context.Context, dir string) error {
 	}
 	e.print = encoder.Fingerprint{
 		Model: filepath.Base(abs), Precision: "fp32", Tokenizer: "pixels " + e.pixels.Digest(), Pooling: pooling,
-		MaxTokens: e.vision.rows * e.vision.cols, Dim: e.d, Media: encoder.MediaImages, Grid: [2]int{e.vision.rows, e.vision.cols},
+		MaxTokens: e.vision.rows * e.vision.cols, Dim: e.Dim(), Media: encoder.MediaImages, Grid: [2]int{e.vision.rows, e.vision.cols},
+	}
+	if e.Dim() != e.d {
+		e.print.StateDim = e.d
 	}
 	in := make([]encoder.Input, len(e.print.Probe))
 	for i := range in {
@@ -213,8 +232,13 @@ func (e *Images) identify(ctx context.Context, dir string) error {
 	return err
 }
 
-// Dim returns d.
-func (e *Images) Dim() int { return e.d }
+// Dim returns the dimension of vectors, which is that of states but for a CLIP.
+func (e *Images) Dim() int {
+	if e.pooled != "" {
+		return e.p
+	}
+	return e.d
+}
 
 // VocabSize returns 0: patches have states, and no ids of their own.
 func (e *Images) VocabSize() int { return 0 }
@@ -233,16 +257,21 @@ func (e *Images) Close() error {
 		return encoder.ErrClosed
 	}
 	e.closed = true
-	return e.session.Destroy()
+	err := e.session.Destroy()
+	if e.texts != nil {
+		err = errors.Join(err, e.texts.session.Destroy())
+	}
+	return err
 }
 
-// Encode encodes images; see encoder.Encoder. Roles do not differ. Cancelling takes effect between
-// batches, of Options.BatchTokens patches. Memory: that of decoding an image, once for each
-// of Options.Workers, and of what is asked for.
+// Encode encodes images; see encoder.Encoder. Roles do not differ for them. With a text tower it encodes
+// texts in the role of a query, each cut at what the tower takes; they have a vector, and neither states
+// nor tokens. Cancelling takes effect between batches, of Options.BatchTokens patches or tokens.
+// Memory: that of decoding an image, once for each of Options.Workers, and of what is asked for.
 //
 // Errors: encoder.ErrMedia and picture.ErrImage in a *encoder.TextError, encoder.ErrNoLogits,
 // encoder.ErrClosed, ErrModel where the runtime refuses a batch, ctx's error.
-func (e *Images) Encode(ctx context.Context, _ encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+func (e *Images) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
@@ -251,26 +280,34 @@ func (e *Images) Encode(ctx context.Context, _ encoder.Role, in []encoder.Input,
 	if need&encoder.NeedLogits != 0 {
 		return nil, encoder.ErrNoLogits
 	}
-	files, err := encoder.ImagesOf(in)
+	images, texts, err := e.sorted(role, in)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]encoder.Output, len(files))
+	out := make([]encoder.Output, len(in))
 	if need == 0 {
 		return out, ctx.Err()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	step := max(1, e.opts.BatchTokens/(e.vision.rows*e.vision.cols))
-	for from := 0; from < len(files) && acquire(ctx, e.slots); from += step {
-		wg.Go(func() {
-			defer func() { <-e.slots }()
-			end := min(from+step, len(files))
-			if err := e.batch(files[from:end], out[from:end], from, need); err != nil {
-				cancel(err)
+	run := func(at []int, tokens int, batch func(at []int) error) {
+		step := max(1, e.opts.BatchTokens/tokens)
+		for some := range slices.Chunk(at, step) {
+			if !acquire(ctx, e.slots) {
+				return
 			}
-		})
+			wg.Go(func() {
+				defer func() { <-e.slots }()
+				if err := batch(some); err != nil {
+					cancel(err)
+				}
+			})
+		}
+	}
+	run(images, e.vision.rows*e.vision.cols, func(at []int) error { return e.batch(in, out, at, need) })
+	if len(texts) > 0 && need&encoder.NeedDense != 0 {
+		run(texts, e.texts.max, func(at []int) error { return e.texts.batch(in, out, at) })
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
@@ -279,17 +316,32 @@ func (e *Images) Encode(ctx context.Context, _ encoder.Role, in []encoder.Input,
 	return out, nil
 }
 
-// batch encodes images, the first of which has the number from in its call.
-func (e *Images) batch(files [][]byte, out []encoder.Output, from int, need encoder.Need) error {
+// sorted tells the places of images from those of texts, which only queries with a text tower may be.
+func (e *Images) sorted(role encoder.Role, in []encoder.Input) (images, texts []int, err error) {
+	for i := range in {
+		if e.texts != nil && role == encoder.Query && in[i].IsText() {
+			texts = append(texts, i)
+			continue
+		}
+		images = append(images, i)
+		if _, err := encoder.ImagesOf(in[i : i+1]); err != nil {
+			return nil, nil, &encoder.TextError{Text: i, Err: errors.Unwrap(err)}
+		}
+	}
+	return images, texts, nil
+}
+
+// batch encodes the images in the places at.
+func (e *Images) batch(in []encoder.Input, out []encoder.Output, at []int, need encoder.Need) error {
 	h, w := e.pixels.Size()
-	n, values := int64(len(files)), make([]float32, 0, len(files)*3*h*w)
-	for i, b := range files {
-		m, err := picture.Decode(b)
+	n, values := int64(len(at)), make([]float32, 0, len(at)*3*h*w)
+	for _, i := range at {
+		m, err := picture.Decode(in[i].Data)
 		if err == nil {
 			values, err = e.pixels.Process(values, m)
 		}
 		if err != nil {
-			return &encoder.TextError{Text: from + i, Err: err}
+			return &encoder.TextError{Text: i, Err: err}
 		}
 	}
 	x, err := ort.NewTensor(ort.NewShape(n, 3, int64(h), int64(w)), values)
@@ -299,7 +351,7 @@ func (e *Images) batch(files [][]byte, out []encoder.Output, from int, need enco
 	defer x.Destroy()
 	patches := e.vision.rows * e.vision.cols
 	all := e.vision.front + patches
-	states := make([]float32, len(files)*all*e.d)
+	states := make([]float32, len(at)*all*e.d)
 	y, err := ort.NewTensor(ort.NewShape(n, int64(all), int64(e.d)), states)
 	if err != nil {
 		return fmt.Errorf("output %s: %w", e.states, err)
@@ -307,8 +359,8 @@ func (e *Images) batch(files [][]byte, out []encoder.Output, from int, need enco
 	defer y.Destroy()
 	results, pooled := []ort.Value{y}, []float32(nil)
 	if e.pooled != "" {
-		pooled = make([]float32, len(files)*e.d)
-		z, err := ort.NewTensor(ort.NewShape(n, int64(e.d)), pooled)
+		pooled = make([]float32, len(at)*e.p)
+		z, err := ort.NewTensor(ort.NewShape(n, int64(e.p)), pooled)
 		if err != nil {
 			return fmt.Errorf("output %s: %w", e.pooled, err)
 		}
@@ -318,8 +370,8 @@ func (e *Images) batch(files [][]byte, out []encoder.Output, from int, need enco
 	if err := e.session.Run([]ort.Value{x}, results); err != nil {
 		return fmt.Errorf("%w: %d states of %d patches were expected: %w", ErrModel, all, patches, err)
 	}
-	for i := range files {
-		first := states[i*all*e.d:][:all*e.d]
+	for j, i := range at {
+		first := states[j*all*e.d:][:all*e.d]
 		if need&encoder.NeedHidden != 0 {
 			out[i].Hidden = slices.Clone(first[e.vision.front*e.d:])
 		}
@@ -329,13 +381,13 @@ func (e *Images) batch(files [][]byte, out []encoder.Output, from int, need enco
 		of, pooling := first, encoder.PoolCLS
 		switch {
 		case pooled != nil:
-			of = pooled[i*e.d : (i+1)*e.d]
+			of = pooled[j*e.p : (j+1)*e.p]
 		case e.vision.mean:
 			of, pooling = first[e.vision.front*e.d:], encoder.PoolMean
 		}
-		out[i].Dense = make([]float32, e.d)
+		out[i].Dense = make([]float32, e.Dim())
 		if !pooling.Pool(out[i].Dense, of) {
-			return fmt.Errorf("%w: its states of image %d cannot be pooled (infinite, not a number or all zero)", ErrModel, from+i)
+			return fmt.Errorf("%w: its states of image %d cannot be pooled (infinite, not a number or all zero)", ErrModel, i)
 		}
 	}
 	return nil

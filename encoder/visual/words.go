@@ -30,11 +30,11 @@ func New(enc encoder.Encoder, size int) (*Words, error) {
 	return &Words{Encoder: enc, size: size}, nil
 }
 
-// Set makes b the codebook of what is encoded from then on. It must have the encoder's dimension, and no
-// more words than the vocabulary.
+// Set makes b the codebook of what is encoded from then on. It must have the dimension of the encoder's
+// states, and no more words than the vocabulary.
 func (e *Words) Set(b *Codebook) error {
-	if b.Dim() != e.Dim() || b.Len() > e.size {
-		return fmt.Errorf("%w: %d words of dimension %d for a vocabulary of %d and an encoder of %d", ErrCodebook, b.Len(), b.Dim(), e.size, e.Dim())
+	if states := e.Fingerprint().States(); b.Dim() != states || b.Len() > e.size {
+		return fmt.Errorf("%w: %d words of dimension %d for a vocabulary of %d and states of %d", ErrCodebook, b.Len(), b.Dim(), e.size, states)
 	}
 	e.book.Store(b)
 	return nil
@@ -94,9 +94,23 @@ func (e *Words) Token(id int32) string {
 	return fmt.Sprintf("v%04d", id)
 }
 
-// Encode implements encoder.Encoder. The offsets of tokens are those of Text. The states are asked
-// of the encoder always, as the words are made of them.
+// States returns the states of the patches of images, one image behind the other: [patches × Fingerprint.States].
+func (e *Words) States(ctx context.Context, in []encoder.Input) ([]float32, error) {
+	out, err := e.Encoder.Encode(ctx, encoder.Passage, in, encoder.NeedHidden)
+	var states []float32
+	for _, o := range out {
+		states = append(states, o.Hidden...)
+	}
+	return states, err
+}
+
+// Encode implements encoder.Encoder. The offsets of tokens are those of Text; a text has no tokens. The
+// states are asked of the encoder always, as the words are made of them, and are answered where they lie in
+// the space of vectors; else NeedHidden is encoder.ErrNoHidden.
 func (e *Words) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	if f := e.Fingerprint(); need&encoder.NeedHidden != 0 && f.States() != f.Dim {
+		return nil, fmt.Errorf("%w in the space of its vectors: those of %s have %d numbers, its vectors %d", encoder.ErrNoHidden, f.Model, f.States(), f.Dim)
+	}
 	b := e.book.Load()
 	ask := need
 	if b != nil && need&encoder.NeedLogits == 0 {
