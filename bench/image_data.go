@@ -20,13 +20,13 @@ type image struct {
 }
 
 // readImages reads which images a folder has, by the first of these that is there: labels.tsv, labels.csv,
-// the lists of CUB-200-2011 (images.txt), or a folder for each class. withhold is the share of the
+// the lists of CUB-200-2011 (images.txt), those of Stanford Cars, or a folder for each class. withhold is the share of the
 // images of each class that ask alone, where the data do not split them; 0 for none.
 func readImages(dir string, withhold float64, seed uint64) ([]image, error) {
 	for _, known := range []struct {
 		name string
 		read func(dir, name string) ([]image, error)
-	}{{"labels.tsv", readLabels}, {"labels.csv", readLabelsCSV}, {"images.txt", readCUB}} {
+	}{{"labels.tsv", readLabels}, {"labels.csv", readLabelsCSV}, {"images.txt", readCUB}, {"cars_annos.mat", readCars}, {filepath.Join("devkit", "cars_train_annos.mat"), readCarsSplit}} {
 		name := filepath.Join(dir, known.name)
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			continue
