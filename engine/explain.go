@@ -51,6 +51,10 @@ type Explanation struct {
 	// Ties are the words of the query with those of the document that answer them, in the query's
 	// order, where token states are compared.
 	Ties []TokenTie
+	// Picture is a PNG, 448 pixels high, where Query.Picture asked for it: the image of the query, if it has one,
+	// and beside it the document's, both as the encoder sees them, the patches of the document's as
+	// bright as what their words gave to BM25; all bright where none gave anything.
+	Picture []byte
 }
 
 // WordShare is what one distinct word of the query gives.
@@ -99,7 +103,7 @@ type Match struct {
 // a document in chunks the best chunk is explained. Collapse is not read, and K
 // says only how deep the legs look.
 // ErrNotFound for an id that is not stored, or one whose document does not meet
-// the filter. Cost: that of the search, and the analysis of one text; with Options.Reranker
+// the filter; ErrInvalid for Query.Picture where the document is no image. Cost: that of the search, and the analysis of one text; with Options.Reranker
 // that of two searches, and Rank is the document's place behind it.
 //
 // The additive part of a modulation (RLR) is divided exactly; the product with
@@ -172,7 +176,10 @@ func (e *Engine) explain(ctx context.Context, q Query, id string) (_ Explanation
 		w := wordFacts{shares, s.Words.UB(terms), s.Words.IDF}
 		explainWords(&x, terms, w, d.Title, d.Text[row.Start:row.End], row.Start, func(s string) []text.Term { return e.db.Terms(nil, s) })
 	}
-	return x, nil
+	if q.Picture {
+		x.Picture, err = e.drawExplanation(q, d, x)
+	}
+	return x, err
 }
 
 // topDimensions is how many dimensions an explanation names.

@@ -93,6 +93,9 @@ func (r *Remote) SearchBatch(ctx context.Context, qs []Query) ([]Result, error) 
 // begin decides about a query, and makes its legs ready. What does not depend on the
 // vector is asked beside the encoder.
 func (r *Remote) begin(ctx context.Context, q Query) (*remoteRun, error) {
+	if q.Image != nil || q.Picture {
+		return nil, fmt.Errorf("%w: a query about images in an engine elsewhere, which holds none; leave them in an embedded database", ErrInvalid)
+	}
 	s := r.bridge.Load()
 	sq := search.Query{
 		HasText: !blankText(q.Text), HasVector: q.Vector != nil,

@@ -68,6 +68,8 @@ type Query struct {
 	// Image, if not nil, is the file of an image to look for, in a database of images; Text and Vector must be
 	// empty then. Its visual words take the place of words.
 	Image []byte
+	// Picture asks Explain for Explanation.Picture; searches do not read it.
+	Picture bool
 	// Vector, if not nil, is a ready query vector [Dim]; Text is then only
 	// used for its tokens (modulation) and may be empty. What holds for Document.Vector
 	// holds for it.

@@ -240,6 +240,15 @@ func (e *Images) Dim() int {
 	return e.d
 }
 
+// View returns an image as the model sees it: upright, scaled and cut, before its colours are normalised.
+func (e *Images) View(file []byte) (*picture.Image, error) {
+	m, err := picture.Decode(file)
+	if err != nil {
+		return nil, err
+	}
+	return e.pixels.View(m)
+}
+
 // VocabSize returns 0: patches have states, and no ids of their own.
 func (e *Images) VocabSize() int { return 0 }
 

@@ -447,7 +447,7 @@ func TestWeigh(t *testing.T) {
 			t.Errorf("value %d is %d, want %d", at, got.Pix[at], want)
 		}
 	}
-	if b := Beside(m, New(3, 6), 8).Bounds(); b.Dx() != 8+8+4 || b.Dy() != 8 {
+	if b := Beside(8, m, New(3, 6)).Bounds(); b.Dx() != 8+8+4 || b.Dy() != 8 {
 		t.Errorf("side by side %v", b)
 	}
 }

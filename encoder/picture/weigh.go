@@ -26,18 +26,25 @@ func (m *Image) Weigh(rows, cols int, weights []float64) *Image {
 	return out
 }
 
-// Beside returns two images side by side, a few white pixels between them, both in the given height.
-func Beside(a, b *Image, height int) image.Image {
+// Beside returns images side by side, a few white pixels between them, all in the given height.
+func Beside(height int, images ...*Image) image.Image {
 	const gap = 8
-	scaled := func(m *Image) *Image { return m.Resize(max(1, m.W*height/m.H), height, Nearest) }
-	a, b = scaled(a), scaled(b)
-	out := New(a.W+gap+b.W, height)
+	width := gap * (len(images) - 1)
+	scaled := make([]*Image, len(images))
+	for i, m := range images {
+		scaled[i] = m.Resize(max(1, m.W*height/m.H), height, Nearest)
+		width += scaled[i].W
+	}
+	out := New(width, height)
 	for i := range out.Pix {
 		out.Pix[i] = 255
 	}
-	for y := range height {
-		copy(out.row(y), a.row(y))
-		copy(out.row(y)[3*(a.W+gap):], b.row(y))
+	at := 0
+	for _, m := range scaled {
+		for y := range height {
+			copy(out.row(y)[3*at:], m.row(y))
+		}
+		at += m.W + gap
 	}
 	return out.Std()
 }

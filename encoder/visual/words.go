@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/picture"
 )
 
 // Words is an encoder of images whose patches are tokens: the number of each is its word in a
@@ -136,6 +137,16 @@ func (e *Words) Encode(ctx context.Context, role encoder.Role, in []encoder.Inpu
 		}
 	}
 	return out, nil
+}
+
+// View returns an image as the encoder sees it: by its method of that name where it has one, else the whole image.
+func (e *Words) View(file []byte) (*picture.Image, error) {
+	if v, ok := e.Encoder.(interface {
+		View(file []byte) (*picture.Image, error)
+	}); ok {
+		return v.View(file)
+	}
+	return picture.Decode(file)
 }
 
 // wordBytes is the length of a word in a Text, and of what stands behind it.

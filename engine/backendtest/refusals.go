@@ -34,6 +34,14 @@ func refusals(t *testing.T, open func(t *testing.T, enc encoder.Encoder) engine.
 			_, err := db.Explain(ctx, engine.Query{Text: "a"}, "nobody")
 			return err
 		}, engine.ErrNotFound},
+		"an image as a query": {func(ctx context.Context) error {
+			_, err := db.Search(ctx, engine.Query{Image: []byte("GIF89a")})
+			return err
+		}, engine.ErrInvalid},
+		"a picture of a text": {func(ctx context.Context) error {
+			_, err := db.Explain(ctx, engine.Query{Text: "topic3", Picture: true}, "doc 001/é")
+			return err
+		}, engine.ErrInvalid},
 		"empty id":   {func(ctx context.Context) error { _, err := db.Upsert(ctx, []engine.Document{{Text: "a"}}); return err }, engine.ErrInvalid},
 		"no text":    {func(ctx context.Context) error { _, err := db.Upsert(ctx, []engine.Document{{ID: "a"}}); return err }, engine.ErrInvalid},
 		"delete all": {func(ctx context.Context) error { _, err := db.DeleteWhere(ctx, engine.Filter{}); return err }, engine.ErrInvalid},

@@ -1,12 +1,15 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image/png"
 	"net/url"
 	"slices"
 	"strconv"
 
+	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/metadata"
@@ -113,8 +116,9 @@ func patchDocument(ctx context.Context, c *call, in *patchRequest) (patchAnswer,
 // documentAnswer is a stored document, and its vector where that was asked for.
 type documentAnswer struct {
 	answer.Document
-	Vector []float32 `json:"vector,omitempty"`
-	Data   []byte    `json:"data,omitempty"`
+	Vector  []float32 `json:"vector,omitempty"`
+	Data    []byte    `json:"data,omitempty"`
+	Picture []byte    `json:"picture,omitempty"` // a PNG of an image, scaled; base64
 }
 
 func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
@@ -133,7 +137,35 @@ func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
 	if c.r.URL.Query().Get("data") == "true" {
 		out.Data = d.Data
 	}
-	return out, nil
+	if side := c.r.URL.Query().Get("picture"); side != "" {
+		out.Picture, err = thumbnail(d, side)
+	}
+	return out, err
+}
+
+// Bounds of the sides of a picture, in pixels.
+const minSide, maxSide = 16, 1024
+
+// thumbnail is a PNG of the image of a document, no side of it longer than so many pixels.
+func thumbnail(d engine.Document, side string) ([]byte, error) {
+	n, err := strconv.Atoi(side)
+	switch {
+	case err != nil || n < minSide || n > maxSide:
+		return nil, invalid("picture", "picture is %.40q; give how many pixels its longer side has, %d to %d", side, minSide, maxSide)
+	case len(d.Data) == 0:
+		return nil, invalid("picture", "the document is no image; ask without picture")
+	}
+	m, err := picture.Decode(d.Data)
+	if err != nil {
+		return nil, err
+	}
+	longer := max(m.W, m.H)
+	if n = min(n, longer); n < longer {
+		m = m.Resize(max(1, m.W*n/longer), max(1, m.H*n/longer), picture.Bilinear)
+	}
+	var b bytes.Buffer
+	err = png.Encode(&b, m.Std())
+	return b.Bytes(), err
 }
 
 type listAnswer struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
 )
 
@@ -35,8 +36,35 @@ func TestImages(t *testing.T) {
 	if b, err := base64.StdEncoding.DecodeString(data); err != nil || !bytes.Equal(b, images[3].Data) {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
-	if got := c.ask("POST", "/v1/explain", map[string]any{"image": images[3].Data, "id": "p3"}); got.status != 200 {
-		t.Errorf("%d %.300s", got.status, got.raw)
+	png := func(got response, width, height int) {
+		t.Helper()
+		data, _ := got.at(t, "picture").(string)
+		b, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := picture.Decode(b)
+		if err != nil || m.W != width || m.H != height {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+	}
+	whole, err := picture.Decode(images[3].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []int{16, 1024} {
+		n := min(side, max(whole.W, whole.H))
+		png(c.ask("GET", fmt.Sprintf("/v1/documents/p3?picture=%d", side), nil), whole.W*n/max(whole.W, whole.H), whole.H*n/max(whole.W, whole.H))
+	}
+	for _, side := range []string{"15", "1025", "x", "-1"} {
+		if got := c.ask("GET", "/v1/documents/p3?picture="+side, nil); got.status != 400 {
+			t.Errorf("%s: %d %.300s", side, got.status, got.raw)
+		}
+	}
+	got = c.ask("POST", "/v1/explain", map[string]any{"image": images[3].Data, "id": "p3", "picture": true})
+	png(got, 2*448*whole.W/whole.H+8, 448)
+	if got := c.ask("GET", "/v1/stats", nil); got.at(t, "media") != "image/" {
+		t.Errorf("%.300s", got.raw)
 	}
 	for _, body := range []map[string]any{{"image": []byte("none")}, {"image": images[0].Data, "query": "x"}, {"query": "a ship"}} {
 		if got := c.ask("POST", "/v1/search", body); got.status != 400 {

@@ -132,7 +132,8 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // explainRequest is a search and the document to explain, "" for the first hit.
 type explainRequest struct {
-	ID string `json:"id"`
+	ID      string `json:"id"`
+	Picture bool   `json:"picture"` // of an image
 	searchRequest
 }
 
@@ -155,6 +156,7 @@ func explain(ctx context.Context, c *call, in *explainRequest) (answer.Explanati
 		}
 		id = res.Hits[0].ID
 	}
+	q.Picture = in.Picture
 	x, err := c.db.Explain(ctx, q, id)
 	if err != nil {
 		return answer.Explanation{}, err

@@ -37,6 +37,7 @@ type Explanation struct {
 	Span     *Span    `json:"span,omitempty"`     // the part of the chunk that answers best, where it is asked for and known
 	Rerank   *float64 `json:"rerank,omitempty"`   // the reranker's score, if it read the document
 	Reranked int      `json:"reranked,omitempty"` // hits that it read
+	Picture  []byte   `json:"picture,omitempty"`  // a PNG of what an image was found by, where it is asked for; base64
 }
 
 // ExplainedTie is a word of the query with the word of the document that answers it.
@@ -115,7 +116,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
-		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked,
+		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Picture: x.Picture,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

@@ -14,6 +14,7 @@ type Stats struct {
 	Dim         int      `json:"dim"`
 	Model       string   `json:"model"`
 	Precision   string   `json:"precision"`
+	Media       string   `json:"media,omitempty"` // "image/" of a database of images
 	Pooling     string   `json:"pooling"`
 	MaxTokens   int      `json:"max_tokens"`
 	DiskBytes   int64    `json:"disk_bytes"`
@@ -69,7 +70,7 @@ type Bridge struct {
 func NewStats(s engine.Stats) Stats {
 	out := Stats{
 		DB: s.Dir, Documents: s.Documents, Chunks: s.Chunks, Seq: s.Seq, Truncated: s.Truncated, Index: s.Index, Metric: s.Metric, Dim: s.Dim,
-		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
+		Model: s.Encoder.Model, Precision: s.Encoder.Precision, Media: s.Encoder.Media, Pooling: s.Encoder.Pooling, MaxTokens: s.Encoder.MaxTokens,
 		DiskBytes: s.DiskBytes, LiveBytes: s.LiveBytes, DeadBytes: s.DeadBytes, Reclaimable: s.Reclaimable, FormatMajor: s.FormatMajor, Default: s.Default, Bridges: []Bridge{},
 		Memory: Memory(s.Memory), MaxMemory: s.MaxMemory, Foregone: append([]string{}, s.Foregone...), Stale: s.Maintenance.Stale, Reembedding: s.Reembedding,
 		TokenStates: TokenStates(s.TokenStates),

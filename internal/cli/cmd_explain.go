@@ -50,7 +50,7 @@ text. Rank 0 means that neither leg names the document among its candidates.`,
 		f.group("Flags")
 		o := explainOptions{
 			image:  f.str("image", "", "`FILE`an image as the query, in a database of images"),
-			draw:   f.outFile("picture", "", "`FILE`with --image: write a PNG of the query and the document, its patches as bright as what they gave"),
+			draw:   f.outFile("picture", "", "`FILE`of a database of images: write a PNG of the query and the document, its patches as bright as what they gave"),
 			id:     f.str("id", "", "`ID`document to explain; default the first hit"),
 			second: declareRerank(f),
 			way:    declareWay(f, "the filter of the search", "modulation; default the best there is"),
@@ -76,8 +76,6 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 	switch {
 	case *o.image != "" && len(args) > 0:
 		return hinted(usagef("--image and another query"), "give one of them")
-	case *o.draw != "" && (*o.image == "" || !isVision(a.model)):
-		return usagef("--picture draws what --image has found; name the folder of the vision transformer with --model")
 	case *o.image == "":
 		if err := checkText(args, "give one in quotes"); err != nil {
 			return err
@@ -125,7 +123,7 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		}
 		id = res.Hits[0].ID
 	}
-	q.Spans = true
+	q.Spans, q.Picture = true, *o.draw != ""
 	x, err := db.Explain(ctx, q, id)
 	if err == nil && o.local() && x.Trace.LocalWanted { // of another process, which builds them now
 		if err = db.Flush(ctx); err == nil {
@@ -136,9 +134,10 @@ func (o explainOptions) run(ctx context.Context, a *app, args []string) (err err
 		return searchError(err)
 	}
 	if *o.draw != "" {
-		if err := o.picture(ctx, a, db, q.Image, x); err != nil {
+		if err := writeFile(*o.draw, func(w io.Writer) error { _, err := w.Write(x.Picture); return err }); err != nil {
 			return err
 		}
+		x.Picture = nil // it is in the file
 	}
 	if *o.json {
 		return json.NewEncoder(a.Stdout).Encode(answer.NewExplanation(name, x))
@@ -269,17 +268,4 @@ func writeTokens(w io.Writer, a *app, x engine.Explanation) {
 func padColumns(s string, n int) string {
 	s = clipColumns(s, n)
 	return s + strings.Repeat(" ", max(0, n-len([]rune(s))))
-}
-
-// picture draws the explanation of a found image.
-func (o explainOptions) picture(ctx context.Context, a *app, db engine.Database, query []byte, x engine.Explanation) error {
-	stats, err := db.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := db.Get(ctx, x.ID)
-	if err != nil {
-		return err
-	}
-	return drawExplanation(*o.draw, a.model, query, d.Data, x, stats.Encoder.Grid)
 }

@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"cmd/lexsem":                            {"internal/cli"},
 	"internal/cli":                          {"internal/answer", "engine/collections", "engine/httpapi", "engine/httpapi/page", "engine/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "engine/client", "engine/files", "engine/folder", "engine/elastic", "engine/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/ollama", "encoder/openai", "engine/rerank"},
 	"internal/answer":                       {"engine", "engine/folder"},
-	"engine/httpapi":                        {"internal/answer", "engine", "engine/filter", "engine/internal/metadata", "engine/internal/metric", "encoder", "internal/regular"},
+	"engine/httpapi":                        {"internal/answer", "engine", "engine/filter", "engine/internal/metadata", "engine/internal/metric", "encoder", "encoder/picture", "internal/regular"},
 	"engine/httpapi/page":                   {},
 	"engine/mcp":                            {"engine", "engine/filter", "engine/fusion", "encoder"},
 	"internal/figures":                      {"internal/runs"},

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/httpapi"
 	"github.com/lexsem/lexsem/engine/httpapi/page"
 	"github.com/lexsem/lexsem/internal/trial"
 )
@@ -43,12 +45,39 @@ func TestBrowser(t *testing.T) {
 	if _, err := e.KeepTokenStates(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	photos, err := engine.Open(t.Context(), t.TempDir(), encodertest.NewTowers(12, 24), engine.Options{VisualWords: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer photos.Close()
+	var walls []engine.Document
+	for a := range encodertest.Colours {
+		for b := range encodertest.Colours {
+			file, err := encodertest.Paint(a, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			walls = append(walls, engine.Document{ID: a + " " + b, Data: file})
+		}
+	}
+	if _, err := photos.Add(t.Context(), walls); err != nil {
+		t.Fatal(err)
+	}
+	server, err := httpapi.New(photos, httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", server)
+	mux.Handle("/", page.Handler())
+	images := httptest.NewServer(mux)
+	defer images.Close()
 	open, keyed := httptest.NewServer(contract{e, ""}), httptest.NewServer(contract{e, "secret"})
 	defer open.Close()
 	defer keyed.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	args := []string{"browser_test/page.mjs", open.URL + "/", keyed.URL + "/"}
+	args := []string{"browser_test/page.mjs", open.URL + "/", keyed.URL + "/", images.URL + "/"}
 	if dir := os.Getenv("LEXSEM_PICTURES"); dir != "" {
 		args = append(args, dir)
 	}

@@ -18,7 +18,7 @@ var assets embed.FS
 
 // policy lets the page run its own files and ask its own server, and nothing else: no
 // script or style in the markup, no text made markup by script, no frame around it.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 var kinds = map[string]string{

@@ -55,6 +55,7 @@ const at = (path) => (collection ? `v1/collections/${encodeURIComponent(collecti
 
 export const search = (query, signal) => ask("POST", at("search"), query, signal);
 export const explain = (query, signal) => ask("POST", at("explain"), query, signal);
+export const document = (id, side, signal) => ask("GET", `${at("documents")}/${encodeURIComponent(id)}?picture=${side}`, undefined, signal);
 export const stats = (signal) => ask("GET", at("stats"), undefined, signal);
 export const store = (documents, signal) => ask("POST", at("documents"), { documents }, signal);
 export const collections = (signal) => ask("GET", "v1/collections", undefined, signal);

@@ -4,6 +4,7 @@ import { $, el, count } from "./dom.js";
 import * as api from "./api.js";
 import * as ways from "./ways.js";
 import * as upload from "./upload.js";
+import * as images from "./images.js";
 
 const query = $("query"), filter = $("filter"), filterError = $("filter-error"), idle = $("idle");
 
@@ -29,11 +30,11 @@ function write(push) {
 async function ask() {
   filterError.hidden = true;
   filter.removeAttribute("aria-invalid");
-  const text = query.value;
+  const text = query.value, image = images.asked();
   document.title = text.trim() ? `${text.trim().slice(0, 60)} · lexsem` : "lexsem";
-  idle.hidden = Boolean(text.trim());
+  idle.hidden = Boolean(text.trim() || image);
   document.body.classList.toggle("asked", idle.hidden);
-  await ways.search(text, filter.value.trim());
+  await ways.search(text, filter.value.trim(), image);
 }
 
 // refused shows an error where it belongs, and says whether it has one.
@@ -58,6 +59,7 @@ async function facts() {
   try {
     const s = await api.stats();
     $("facts").textContent = [count(s.documents, "document", "documents"), s.model].filter(Boolean).join(" · ");
+    images.offer(s.media === "image/");
     rest(s.documents);
   } catch (e) {
     $("facts").textContent = "";
@@ -96,6 +98,7 @@ async function collections() {
 }
 
 function choose() {
+  images.forget();
   api.use(collection.value);
   facts();
   ask();
@@ -181,7 +184,7 @@ $("form").addEventListener("submit", (e) => {
   ask();
 });
 collection.addEventListener("change", choose);
-filter.addEventListener("change", () => query.value.trim() && $("form").requestSubmit());
+filter.addEventListener("change", () => (query.value.trim() || images.asked()) && $("form").requestSubmit());
 addEventListener("popstate", () => {
   read();
   ask();
@@ -190,6 +193,10 @@ upload.prepare(() => {
   facts();
   if (query.value.trim()) ask();
 });
+images.prepare(() => {
+  write(true);
+  ask();
+}, (wrong) => rest(-1, wrong));
 keys();
 keyboard();
 start();

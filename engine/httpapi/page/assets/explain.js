@@ -1,13 +1,22 @@
 // Why a document scores what it scores, drawn.
 
 import { el, number, count } from "./dom.js";
+import { picture } from "./images.js";
 
 const termNames = { cosine: "meaning", dot: "dot product", l2: "−squared distance", coverage: "coverage by BM25", pair: "adjacent pairs", bm25: "BM25", tokens: "tokens answered" };
 const termName = (name) => termNames[name] ?? (name.startsWith("presence") ? "words found" : name);
 const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(3);
 
 export function explanation(x) {
-  return [sum(x), words(x), ties(x), tokens(x)].filter(Boolean);
+  return [sum(x), x.picture ? patches(x) : words(x), ties(x), tokens(x)].filter(Boolean);
+}
+
+// patches is what of an image was found, in place of its visual words.
+function patches(x) {
+  return el("section", {},
+    el("h3", {}, "Patches"),
+    el("figure", {}, picture(x.picture, "The image that was looked for, if it was one, and the one that was found"),
+      el("figcaption", { class: "quiet" }, "The brighter a patch, the more it gave to the score by words.")));
 }
 
 // sum is the score as a bar of its summands.

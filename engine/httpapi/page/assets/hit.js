@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { wanted, places, excerpt, marked, byteMap } from "./words.js";
 import { explanation } from "./explain.js";
+import { thumbnail } from "./images.js";
 import * as api from "./api.js";
 
 // of files, shown in the hit's place
@@ -16,7 +17,9 @@ export function hit(h, ask, before) {
   const id = `hit-${++serial}`;
   const found = places(h.text, words);
   const [from, to] = excerpt(h.text, spanOf(h), 360);
-  const passage = el("p", { class: "passage" }, marked(h.text, found, from, to));
+  const image = Boolean(h.media); // whose text are its visual words
+  const passage = image ? el("p", { class: "passage" }, thumbnail(h.id, h.title || h.id)) : el("p", { class: "passage" }, marked(h.text, found, from, to));
+  const fill = (...parts) => image || passage.replaceChildren(...marked(h.text, ...parts));
   const name = h.title || h.path || h.id;
   const why = el("div", { class: "why", id, role: "region", "aria-label": `Why ${name}`, hidden: true });
   const button = el("button", { type: "button", class: "name", "aria-expanded": "false", "aria-controls": id }, marked(name, places(name, words)));
@@ -31,16 +34,16 @@ export function hit(h, ask, before) {
     button.setAttribute("aria-expanded", "true");
     item.classList.add("open");
     why.hidden = false;
-    passage.replaceChildren(...marked(h.text, found));
+    fill(found);
     if (why.dataset.done) return;
     why.replaceChildren(el("p", { class: "quiet" }, "Looking into it …"));
     why.setAttribute("aria-busy", "true");
     loading = new AbortController();
     try {
-      const x = await api.explain({ id: h.id, query: ask.query, mode: ask.mode, variant: ask.variant, filter: ask.filter }, loading.signal);
+      const x = await api.explain({ ...ask, id: h.id, picture: image }, loading.signal);
       why.replaceChildren(...explanation(x));
       why.dataset.done = "yes";
-      if (x.chunk === h.chunk) passage.replaceChildren(...marked(h.text, exact(h, x)));
+      if (x.chunk === h.chunk) fill(exact(h, x));
     } catch (e) {
       if (e.name !== "AbortError") why.replaceChildren(el("p", { class: "wrong", role: "alert" }, e.message));
     }
@@ -51,7 +54,7 @@ export function hit(h, ask, before) {
     button.setAttribute("aria-expanded", "false");
     item.classList.remove("open");
     why.hidden = true;
-    passage.replaceChildren(...marked(h.text, found, from, to));
+    fill(found, from, to);
   }
   button.addEventListener("click", () => (why.hidden ? open() : close()));
   item.addEventListener("keydown", (e) => {

@@ -1,6 +1,7 @@
 // Documents from files.
 
 import { $, el, count } from "./dom.js";
+import { base64, taken } from "./images.js";
 import * as api from "./api.js";
 
 const batchDocuments = 200, batchBytes = 2 << 20, largest = 12 << 20, errorsTold = 20;
@@ -66,6 +67,9 @@ async function* documents(files, wrong) {
             wrong(`${name}:${n}: ${e.message}`);
           }
         }
+      } else if (taken() && file.type.startsWith("image/")) {
+        const data = await base64(file);
+        yield [{ id: name, title: name.replace(/^.*\/|\.[^.]*$/g, ""), data }, name, data.length];
       } else if (!/\.(txt|text|md|markdown)$/i.test(name)) {
         wrong(`${name}: not text, Markdown or lines of JSON; lexsem index reads more kinds`);
       } else if (file.size > largest) {

@@ -11,7 +11,7 @@ const most = 3, page = 10;
 const next = [{ mode: "auto", variant: "" }, { mode: "dense", variant: "none" }, { mode: "lexical", variant: "" }];
 
 const ways = [];
-let current = null; // { query, filter }
+let current = null; // { query, filter, image }
 let onRefusal = () => {};
 
 export function onFailure(f) {
@@ -74,8 +74,8 @@ function again(w) {
 }
 
 // search asks all ways; an empty query clears them.
-export async function search(query, filter) {
-  current = query.trim() ? { query, filter } : null;
+export async function search(query, filter, image) {
+  current = query.trim() || image ? { query, filter, image } : null;
   $("results").hidden = !current;
   if (!current) return;
   await Promise.all(ways.map((w) => run(w)));
@@ -84,7 +84,7 @@ export async function search(query, filter) {
 async function run(w, offset = 0) {
   w.asked?.abort();
   const asked = (w.asked = new AbortController());
-  const ask = { query: current.query, filter: current.filter, mode: w.mode, variant: w.mode === "lexical" ? "" : w.variant };
+  const ask = { query: current.query, filter: current.filter, image: current.image || undefined, mode: w.mode, variant: w.mode === "lexical" ? "" : w.variant };
   w.column.classList.add("busy");
   w.column.setAttribute("aria-busy", "true");
   w.foot.replaceChildren();

@@ -1,4 +1,4 @@
-// Drives the page in a headless Chromium: node page.mjs BASE-URL KEYED-URL [FOLDER FOR PICTURES]
+// Drives the page in a headless Chromium: node page.mjs BASE-URL KEYED-URL URL-OF-IMAGES [FOLDER FOR PICTURES]
 //
 // LEXSEM_PLAYWRIGHT is a folder with node_modules/playwright-core, CHROMIUM the browser.
 
@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const { chromium } = createRequire(join(process.env.LEXSEM_PLAYWRIGHT, "x.js"))("playwright-core");
-const [base, keyed, pictures] = process.argv.slice(2);
+const [base, keyed, images, pictures] = process.argv.slice(2);
 const work = mkdtempSync(join(tmpdir(), "page-"));
 let profiles = 0;
 
@@ -23,7 +23,7 @@ async function visit(name, options, steps) {
   const wrong = [], elsewhere = [];
   page.on("pageerror", (e) => wrong.push(e.message));
   page.on("console", (m) => m.type() === "error" && !/status of 4\d\d|ERR_FAILED/.test(m.text()) && wrong.push(m.text()));
-  page.on("request", (r) => r.url().startsWith(base) || r.url().startsWith(keyed) || elsewhere.push(r.url()));
+  page.on("request", (r) => [base, keyed, images, "blob:"].some((at) => r.url().startsWith(at)) || elsewhere.push(r.url()));
   page.setDefaultTimeout(15_000);
   try {
     await steps(page);
@@ -139,7 +139,7 @@ try {
     assert.equal((await names(page))[0], "<img src=x onerror=alert(1)>");
     await page.locator(".name").first().click();
     await page.waitForSelector(".hit.open .words");
-    assert.equal(await page.locator("main img, main script, main b:not(.legend b)").count(), 0);
+    assert.equal(await page.locator("main img:not(#asked-image), main script, main b:not(.legend b)").count(), 0);
   });
 
   await visit("upload", {}, async (page) => {
@@ -206,6 +206,36 @@ try {
     await settled(5);
     await page.waitForLoadState("networkidle");
     assert.deepEqual(asked, ["/v1/stats", ...Array(3).fill("/v1/collections/tales/stats"), "/v1/stats"]);
+  });
+
+  await visit("images", {}, async (page) => {
+    const shown = (selector) => page.waitForFunction((s) => [...document.querySelectorAll(s)].some((i) => i.complete && i.naturalWidth > 0), selector);
+    await page.goto(images);
+    await page.waitForSelector("#pick:not([hidden])");
+    await search(page, "red");
+    assert.equal((await names(page))[0], "red red");
+    await shown(".hit .thumbnail");
+    await page.locator(".name").first().click();
+    await shown(".hit.open figure img");
+    assert.equal(await page.evaluate(() => document.querySelector(".hit.open figure img").naturalWidth), 448);
+    const file = Buffer.from(await page.evaluate(async () => (await (await fetch("v1/documents/blue%20green?data=true")).json()).data), "base64");
+    await page.setInputFiles("#image", { name: "query.bmp", mimeType: "image/bmp", buffer: file });
+    await page.waitForFunction(() => document.querySelector(".name")?.textContent === "blue green");
+    await shown("#asked-image");
+    assert.equal(await page.inputValue("#query"), "");
+    await page.locator(".name").first().click();
+    await shown(".hit.open figure img");
+    assert.equal(await page.evaluate(() => document.querySelector(".hit.open figure img").naturalWidth), 448 + 8 + 448);
+    assert.equal(await page.locator(".hit.open .words").count(), 0, "visual words are shown");
+    await picture(page, "images");
+    await page.fill("#query", "green");
+    await page.press("#query", "Enter");
+    await page.waitForFunction(() => document.querySelector(".name")?.textContent === "green green");
+    assert.ok(await page.locator("#asked-image").isHidden());
+    await page.click("#open-upload");
+    await page.setInputFiles("#files", { name: "a/new wall.bmp", mimeType: "image/bmp", buffer: file });
+    await page.waitForFunction(() => document.getElementById("upload-status").textContent.startsWith("Done: 1 document added"));
+    await page.click("#upload-close");
   });
 
   for (const colorScheme of ["light", "dark"]) {
