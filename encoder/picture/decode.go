@@ -79,7 +79,11 @@ func Decode(b []byte) (m *Image, err error) {
 	if err != nil {
 		return nil, unreadable(f, err)
 	}
-	if err := checkSize(f.name, c.Width, c.Height); err != nil {
+	most := MaxPixels
+	if f.name == "JPEG" && progressive(b) || f.name == "TIFF" && (c.ColorModel == color.RGBA64Model || c.ColorModel == color.NRGBA64Model) {
+		most /= 2
+	}
+	if err := checkSize(f.name, c.Width, c.Height, most); err != nil {
 		return nil, err
 	}
 	if f.name == "WebP" {
@@ -91,7 +95,7 @@ func Decode(b []byte) (m *Image, err error) {
 	if err != nil {
 		return nil, unreadable(f, err)
 	}
-	if err := checkSize(f.name, src.Bounds().Dx(), src.Bounds().Dy()); err != nil {
+	if err := checkSize(f.name, src.Bounds().Dx(), src.Bounds().Dy(), most); err != nil {
 		return nil, err
 	}
 	canvas := src.Bounds()
@@ -108,12 +112,12 @@ func unreadable(f format, err error) error {
 	return wrong("%s: %w; the file is damaged, or of a kind of %s that is not read: convert it to PNG", f.name, err, f.name)
 }
 
-func checkSize(name string, w, h int) error {
+func checkSize(name string, w, h, most int) error {
 	switch {
 	case w < 1 || h < 1:
 		return wrong("a %s of %d×%d pixels has none", name, w, h)
-	case w > MaxSide || h > MaxSide || w*h > MaxPixels:
-		return wrong("a %s of %d×%d pixels; at most %d a side and %d million in all are read, store it smaller", name, w, h, MaxSide, MaxPixels/1_000_000)
+	case w > MaxSide || h > MaxSide || w*h > most:
+		return wrong("a %s of %d×%d pixels; at most %d a side and %d million in all are read, store it smaller", name, w, h, MaxSide, most/1_000_000)
 	}
 	return nil
 }

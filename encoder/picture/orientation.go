@@ -3,6 +3,7 @@ package picture
 import (
 	"bytes"
 	"encoding/binary"
+	"iter"
 )
 
 // orientation is the EXIF orientation of an image's file, 1 to 8; 1, upright, where the file
@@ -21,24 +22,45 @@ func orientation(name string, b []byte) int {
 	return 1
 }
 
+// segments yields the kind and the content of the segments of a JPEG file before its pixels, as the decoder finds
+// them: it passes over what is none, and over marks without content.
+func segments(b []byte) iter.Seq2[byte, []byte] {
+	return func(yield func(byte, []byte) bool) {
+		for b = b[2:]; len(b) >= 4; {
+			kind, size := b[1], int(binary.BigEndian.Uint16(b[2:]))
+			switch {
+			case b[0] != 0xff, kind == 0xff: // no mark, or one that is filled up
+				b = b[1:]
+			case kind == 0, kind >= 0xd0 && kind <= 0xd7:
+				b = b[2:]
+			case kind == 0xd9, kind == 0xda, size < 2, len(b) < 2+size, !yield(kind, b[4:2+size]):
+				return
+			default:
+				b = b[2+size:]
+			}
+		}
+	}
+}
+
 // jpegEXIF is the TIFF structure in the segment APP1 of a JPEG file, nil where there is none
 // before the pixels.
 func jpegEXIF(b []byte) []byte {
-	for b = b[2:]; len(b) >= 4 && b[0] == 0xff; {
-		kind, size := b[1], int(binary.BigEndian.Uint16(b[2:]))
-		if kind == 0xff { // fill
-			b = b[1:]
-			continue
-		}
-		if kind == 0xda || size < 2 || len(b) < 2+size {
-			return nil
-		}
-		if exif, ok := bytes.CutPrefix(b[4:2+size], []byte("Exif\x00\x00")); kind == 0xe1 && ok {
+	for kind, content := range segments(b) {
+		if exif, ok := bytes.CutPrefix(content, []byte("Exif\x00\x00")); kind == 0xe1 && ok {
 			return exif
 		}
-		b = b[2+size:]
 	}
 	return nil
+}
+
+// progressive says whether a JPEG file comes in passes, whose coefficients are all held.
+func progressive(b []byte) bool {
+	for kind := range segments(b) {
+		if kind == 0xc2 {
+			return true
+		}
+	}
+	return false
 }
 
 // chunkOf is the content of the first chunk of a kind, nil for none: of a PNG file, where the

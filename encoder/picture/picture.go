@@ -17,8 +17,8 @@ const (
 	MaxBytes = 64 << 20
 	// MaxSide is the greatest width and height, in pixels.
 	MaxSide = 20_000
-	// MaxPixels is the greatest number of pixels. Decoding holds at most some 12 bytes for
-	// each: an image of 16 bits a channel, and its copy of 8.
+	// MaxPixels is the greatest number of pixels. Decoding allocates at most 16 bytes for each; half as many pixels
+	// are read of progressive JPEGs and of TIFFs of 16 bits a channel, which take up to 32.
 	MaxPixels = 64_000_000
 )
 

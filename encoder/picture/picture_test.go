@@ -10,7 +10,9 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"image/jpeg"
 	"image/png"
+	"io"
 	"math"
 	"os"
 	"runtime"
@@ -19,6 +21,7 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 )
 
@@ -29,6 +32,10 @@ type recorded struct {
 		File  []byte
 		Exact bool
 		pixels
+	}
+	Large []struct { // 1,000 by 1,000 pixels that take the most memory
+		Name string
+		File []byte
 	}
 	Resizes []struct {
 		Filter   Filter
@@ -146,6 +153,59 @@ func riff(kind string, content []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(content)))
 	b = append(b, content...)
 	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(b))), b...)
+}
+
+// Decoding allocates no more for a pixel than MaxPixels says: in half as many where it takes more.
+func TestDecodeMemory(t *testing.T) {
+	type large struct {
+		name string
+		file []byte
+		most uint64 // bytes for each of 1,000,000 pixels
+	}
+	var files []large
+	for _, c := range read(t).Large {
+		files = append(files, large{c.Name, c.File, 32})
+		beyond := bytes.Replace(c.File, []byte{0x03, 0xe8, 0x03, 0xe8}, []byte{0x17, 0x70, 0x17, 0x70}, 1) // 6,000 by 6,000
+		if _, err := Decode(beyond); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "32 million") {
+			t.Errorf("%s of 36 million pixels: %v", c.Name, err)
+		}
+		// The decoder passes over marks without content, and over what is no mark.
+		odd := slices.Concat(beyond[:2], []byte{0xff, 0xd0, 7, 0xff, 0, 0xff}, beyond[2:])
+		if _, err := Decode(odd); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "32 million") {
+			t.Errorf("%s of 36 million pixels behind odd marks: %v", c.Name, err)
+		}
+	}
+	deep := image.NewNRGBA64(image.Rect(0, 0, 1000, 1000))
+	add := func(name string, most uint64, encode func(io.Writer) error) {
+		t.Helper()
+		var b bytes.Buffer
+		if err := encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, large{name, b.Bytes(), most})
+	}
+	add("PNG of 16 bits", 16, func(w io.Writer) error { return png.Encode(w, deep) })
+	add("TIFF of 16 bits", 32, func(w io.Writer) error { return tiff.Encode(w, deep, &tiff.Options{Compression: tiff.Deflate}) })
+	shallow := New(1000, 1000).Std()
+	add("TIFF", 16, func(w io.Writer) error { return tiff.Encode(w, shallow, &tiff.Options{Compression: tiff.Deflate}) })
+	add("PNG", 16, func(w io.Writer) error { return png.Encode(w, shallow) })
+	add("GIF", 16, func(w io.Writer) error { return gif.Encode(w, shallow, nil) })
+	add("BMP", 16, func(w io.Writer) error { return bmp.Encode(w, shallow) })
+	add("JPEG", 16, func(w io.Writer) error { return jpeg.Encode(w, shallow, nil) })
+	for _, c := range files {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, err := Decode(c.file)
+		runtime.ReadMemStats(&after)
+		if err != nil || m.W*m.H != 1_000_000 {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		took := float64(after.TotalAlloc-before.TotalAlloc) / 1e6
+		t.Logf("%s: %.1f bytes a pixel", c.name, took)
+		if took > float64(c.most) {
+			t.Errorf("%s: %.1f bytes a pixel, at most %d were promised", c.name, took, c.most)
+		}
+	}
 }
 
 func TestDecodeRefuses(t *testing.T) {

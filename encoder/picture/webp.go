@@ -13,13 +13,13 @@ func checkFrame(b []byte) error {
 			return wrong("an animated WebP; store one of its frames as PNG")
 		case "VP8 ":
 			if len(b) >= 10 {
-				return checkSize("WebP", int(binary.LittleEndian.Uint16(b[6:])&0x3fff), int(binary.LittleEndian.Uint16(b[8:])&0x3fff))
+				return checkSize("WebP", int(binary.LittleEndian.Uint16(b[6:])&0x3fff), int(binary.LittleEndian.Uint16(b[8:])&0x3fff), MaxPixels)
 			}
 			return nil
 		case "VP8L":
 			if len(b) >= 5 {
 				n := binary.LittleEndian.Uint32(b[1:])
-				return checkSize("WebP", int(n&0x3fff)+1, int(n>>14&0x3fff)+1)
+				return checkSize("WebP", int(n&0x3fff)+1, int(n>>14&0x3fff)+1, MaxPixels)
 			}
 			return nil
 		}

@@ -27,7 +27,7 @@ def raw(image):
     return {"w": image.width, "h": image.height, "pix": b64(image.convert("RGB").tobytes())}
 
 
-files = []
+files, large = [], []
 
 
 def file(name, image, kind, exact=True, **how):
@@ -73,6 +73,12 @@ exif = Image.Exif()
 exif[0x0112] = 6
 file("webp orientation 6", small, "WEBP", lossless=True, exif=exif)
 file("tiff orientation 8", small, "TIFF", tiffinfo={0x0112: 8})
+
+# What takes the most memory for a pixel, and is short in a file.
+for kind, image in [("rgb", Image.new("RGB", (1000, 1000), (200, 30, 90))), ("cmyk", Image.new("CMYK", (1000, 1000), (20, 200, 30, 5)))]:
+    out = io.BytesIO()
+    image.save(out, "JPEG", progressive=True, subsampling=0, exif=exif)
+    large.append({"name": f"progressive {kind}", "file": b64(out.getvalue())})
 
 resizes = []
 for w, h in [(23, 17), (9, 31)]:
@@ -127,6 +133,6 @@ for c in configs:
         v = process(c, image)
         cases.append({"config": c, "from": raw(image), "shape": v.shape, "values": b64(v.astype("<f4").tobytes())})
 
-all = {"made with": f"Pillow {__version__}, NumPy {np.__version__}", "files": files, "resizes": resizes, "processes": cases}
+all = {"made with": f"Pillow {__version__}, NumPy {np.__version__}", "files": files, "large": large, "resizes": resizes, "processes": cases}
 with open("cases.json.gz", "wb") as f:
     f.write(gzip.compress(json.dumps(all).encode(), mtime=0))
