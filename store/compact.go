@@ -55,7 +55,7 @@ func (s *Store) compact(ctx context.Context, upTo uint64) error {
 	before := st.trimmed
 	st, err := s.trim(ctx, st)
 	if err == nil && st.trimmed > before {
-		err = s.fill(0, 0) // views from here on lie behind the removal, not at it
+		err = s.fill(0, 1, 0) // views from here on lie behind the removal, not at it
 	}
 	s.setPin(s.newPin(st)) // the last one sees, and so keeps, what was removed
 	if err != nil {

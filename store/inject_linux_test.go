@@ -166,7 +166,7 @@ func TestSystemCallsFail(t *testing.T) {
 func TestKillAtCalls(t *testing.T) {
 	t.Parallel()
 	inject.Need(t)
-	rounds, first := trial.Rounds(t, 6, 2000), trial.Seed(t)
+	rounds, first := trial.Rounds(t, 3, 2000), trial.Seed(t)
 	before := interrupted(t)
 	killed := 0
 	for i := range rounds {

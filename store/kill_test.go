@@ -29,6 +29,7 @@ const (
 	envCount = "LEXSEM_STORE_COUNT" // which time it is hit
 
 	envNoSync = "LEXSEM_STORE_NOSYNC" // not empty: open with NoSync
+	envDocs   = "LEXSEM_STORE_DOCS"   // size of the batch of "big"
 )
 
 // told tells the disk of the power cuts, if a child writes to one, of a sequence.
@@ -106,16 +107,17 @@ func child(role, dir string) error {
 		}
 		return s.Close()
 	case "big":
+		n, err := strconv.Atoi(os.Getenv(envDocs))
+		if err != nil {
+			return err
+		}
 		b, err := s.Begin(ctx)
 		if err != nil {
 			return err
 		}
-		for i := range 50_000 {
+		for i := range n {
 			if _, err := b.Put(ctx, doc(fmt.Sprint("big-", i), i)); err != nil {
 				return err
-			}
-			if i%10_000 == 0 {
-				fmt.Println("put", i)
 			}
 		}
 		if _, err := b.Commit(ctx); err != nil {
@@ -338,7 +340,7 @@ func TestKillAtRandom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var acknowledged uint64
-	for round := range trial.Rounds(t, 8, 2000) {
+	for round := range trial.Rounds(t, 4, 2000) {
 		if round%15 == 14 { // a new database: the kills of its first moments
 			dir, acknowledged = t.TempDir(), 0
 		}
@@ -409,17 +411,19 @@ func TestKillAtPoints(t *testing.T) {
 	}
 }
 
-// TestKillBigBatch kills a child in the middle of a batch of 50,000.
+// TestKillBigBatch kills a child in the middle of a batch of many transactions: a round
+// is a thousand documents.
 func TestKillBigBatch(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	n, dir := 1000*trial.Rounds(t, 15, 50), t.TempDir()
+	docs := fmt.Sprint(envDocs, "=", n)
 	s := open(t, dir, small)
 	add(t, s, doc("a", 1), doc("big-7", 1))
 	before := dump(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, "big", dir, "staged", 1) // all staged, nothing committed
+	p := start(t, "big", dir, "staged", 1, docs) // all staged, nothing committed
 	if _, killed := p.wait(t, 0); !killed && runtime.GOOS != "windows" {
 		t.Fatal("the child ended by itself")
 	}
@@ -436,14 +440,14 @@ func TestKillBigBatch(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p = start(t, "big", dir, "", 0)
+	p = start(t, "big", dir, "", 0, docs)
 	if _, killed := p.wait(t, 0); killed {
 		t.Fatal("the child died")
 	}
-	if s = open(t, dir, small); s.Len() != 50_001 || s.Seq() != 2 {
+	if s = open(t, dir, small); s.Len() != n+1 || s.Seq() != 2 {
 		t.Errorf("len %d, seq %d", s.Len(), s.Seq())
 	}
-	if r, err := s.Verify(ctx, nil); err != nil || r.Documents != 50_001 || r.Dead != 1 {
+	if r, err := s.Verify(ctx, nil); err != nil || r.Documents != n+1 || r.Dead != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
 }

@@ -80,26 +80,32 @@ func (s *Store) pinned() bool {
 }
 
 const (
-	// fillerBytes is the length of a filler's key, below Badger's bound.
-	fillerBytes = 60_000
+	// fillerBytes is the length of a filler's key: short enough that a block of a table
+	// has many, which share what they begin with, and long enough that few fill a memtable.
+	fillerBytes = 1000
 	// patient is how long is waited for what ends by itself.
 	patient = 5 * time.Second
 )
 
 var errImpatient = errors.New("waited too long")
 
-// fill commits the tombstones of one key below and of one above all others (and
-// below what checkAll takes for the last), so that a table that has them lies
-// above all tables. Nobody ever sees them, and they go with the first compaction.
-func (s *Store) fill(n int, size int) error {
+// fill commits the tombstones of fillers: for each number from to to-1 a key of about size
+// bytes below all others, and one above all others and below what checkAll takes for the last,
+// so that a table that has them lies above all tables. Nobody ever sees them, and they go with
+// the first compaction. Keys differ in their last bytes alone: a table writes out what the
+// keys of a block begin with once.
+func (s *Store) fill(from, to, size int) error {
 	txn := s.db.NewTransaction(true)
 	defer txn.Discard()
-	for _, first := range []byte{0, 0xfe} {
-		key := append([]byte{first}, strconv.Itoa(n)...)
-		key = append(key, make([]byte, size)...)
-		s.written.Add(int64(len(key)))
-		if err := txn.Delete(key); err != nil {
-			return err
+	for n := from; n < to; n++ {
+		for _, first := range []byte{0, 0xfe} {
+			key := make([]byte, 1+size, 1+size+20)
+			key[0] = first
+			key = strconv.AppendInt(key, int64(n), 10)
+			s.written.Add(int64(len(key)))
+			if err := txn.Delete(key); err != nil {
+				return err
+			}
 		}
 	}
 	if err := txn.Commit(); err != nil {
@@ -118,11 +124,12 @@ func (s *Store) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for n := 0; ; n++ {
+	pairs := int(s.db.MaxBatchSize()) / (3 * fillerBytes) // of keys, in a transaction
+	for n := 0; ; n += pairs {
 		if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
 			return err
 		}
-		if err := s.fill(n, fillerBytes); err != nil {
+		if err := s.fill(n, n+pairs, fillerBytes); err != nil {
 			return err
 		}
 		if now, err := s.newestLog(); err != nil {
@@ -134,7 +141,7 @@ func (s *Store) flush(ctx context.Context) error {
 			return fmt.Errorf("flushing the memtables of %s: Badger begins no new one", s.dir)
 		}
 	}
-	if err := s.fill(0, 0); err != nil { // what is pinned lies behind the others
+	if err := s.fill(0, 1, 0); err != nil { // what is pinned lies behind the others
 		return err
 	}
 	s.setPin(s.newPin(s.current()))

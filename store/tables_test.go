@@ -118,7 +118,7 @@ func TestDamagedTable(t *testing.T) {
 	dir, docs, files := tabledDir(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	opened := 0
-	if few := 6; !trial.Long() { // of all levels: the first, the last and some between
+	if few := 4; !trial.Long() { // of all levels: the first, the last and some between
 		var some []string
 		for i := range few {
 			some = append(some, files[i*(len(files)-1)/(few-1)])
