@@ -41,6 +41,8 @@ type ANNOptions struct {
 	Delete float64
 	// Progress, if not nil, is called from one goroutine at a time.
 	Progress func(Progress)
+
+	timed time.Duration // as annMeasure has it; 0 means 500 ms, and tests take less
 }
 
 // ANNReport is the outcome of RunANN; its JSON form is a contract.
@@ -110,7 +112,7 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := annMeasure{ix: ix, base: base, queries: queries, worst: worst, gone: gone, threads: o.Threads}
+	m := annMeasure{ix: ix, base: base, queries: queries, worst: worst, gone: gone, threads: o.Threads, timed: o.timed}
 	efs := o.Ef
 	if kind.exact {
 		efs = []int{0}
@@ -136,6 +138,9 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 	set(&o.N, 20_000)
 	set(&o.Dim, 384)
 	set(&o.NumQueries, 1_000)
+	if o.timed == 0 {
+		o.timed = 500 * time.Millisecond
+	}
 	set(&o.M, 16)
 	set(&o.EfConstruction, 200)
 	set(&o.Threads, 1)

@@ -19,10 +19,8 @@ type annMeasure struct {
 	worst         []float32
 	gone          []bool
 	threads       int
+	timed         time.Duration // how long the timing of one point lasts at least
 }
-
-// timed is how long the timing of one point lasts at least.
-const timed = 500 * time.Millisecond
 
 func (m annMeasure) point(ctx context.Context, ef int) (ANNPoint, error) {
 	if f, ok := m.ix.(interface{ setEf(int) }); ok {
@@ -92,7 +90,7 @@ func (m annMeasure) speed(ctx context.Context, p *ANNPoint, o index.SearchOption
 		wg.Go(func() {
 			var mine []time.Duration
 			var dst []index.Neighbor
-			for i := t * n / m.threads; len(mine) < n/m.threads+1 || time.Since(began) < timed; i++ {
+			for i := t * n / m.threads; len(mine) < n/m.threads+1 || time.Since(began) < m.timed; i++ {
 				if ctx.Err() != nil {
 					return
 				}

@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/lexsem/lexsem/index"
 )
 
 func TestExactIndexFindsAll(t *testing.T) {
 	for _, deleted := range []float64{0, .3} {
-		r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 800, NumQueries: 50, Dim: 24, Delete: deleted, Threads: 2})
+		r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 800, NumQueries: 50, Dim: 24, Delete: deleted, Threads: 2, timed: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,7 @@ func TestExactIndexFindsAll(t *testing.T) {
 // reaches on so few vectors.
 func TestEveryIndexOfOursFinds(t *testing.T) {
 	for _, kind := range index.Kinds() {
-		r, err := RunANN(context.Background(), ANNOptions{Index: kind, N: 1000, NumQueries: 50, Dim: 24, Delete: .2, Ef: []int{64}})
+		r, err := RunANN(context.Background(), ANNOptions{Index: kind, N: 1000, NumQueries: 50, Dim: 24, Delete: .2, Ef: []int{64}, timed: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestANNFromFiles(t *testing.T) {
 	}
 	b := save("base.fbin", func(f *os.File) error { return WriteVectors(f, base) })
 	q := save("queries.fbin", func(f *os.File) error { return WriteVectors(f, queries) })
-	o := ANNOptions{Base: b, Queries: q, Index: "flat"}
+	o := ANNOptions{Base: b, Queries: q, Index: "flat", timed: time.Millisecond}
 	r, err := RunANN(context.Background(), o)
 	if err != nil || r.N != 300 || r.Dim != 16 || r.Queries != 20 || r.Points[0].Recall != 1 {
 		t.Fatalf("%+v, %v", r, err)
@@ -133,7 +134,7 @@ func nan() float64 { zero := 0.; return zero / zero }
 
 // TestANNReportJSON holds the names that others read.
 func TestANNReportJSON(t *testing.T) {
-	r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 50, NumQueries: 5, Dim: 8})
+	r, err := RunANN(context.Background(), ANNOptions{Index: "flat", N: 50, NumQueries: 5, Dim: 8, timed: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

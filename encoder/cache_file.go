@@ -83,7 +83,7 @@ func (v *cacheFile) scan(print Fingerprint) error {
 	if err != nil {
 		return err
 	}
-	r := bufio.NewReaderSize(v.f, v.buffer)
+	r := bufio.NewReaderSize(v.f, int(min(int64(v.buffer), info.Size())))
 	fixed := make([]byte, len(v.magic)+4)
 	if _, err := io.ReadFull(r, fixed); err != nil || string(fixed[:len(v.magic)]) != v.magic {
 		return errCacheHeader

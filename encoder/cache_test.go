@@ -151,7 +151,7 @@ func TestCacheDamage(t *testing.T) {
 		}
 		closeCache(t, c)
 	}
-	step := 5
+	step := 11
 	if testing.Short() {
 		step = 41
 	}

@@ -91,17 +91,18 @@ func (a *arena[T]) bytes(size int) (n int64) {
 	return n
 }
 
-// lazy checks chunks that lie in a snapshot when they are first read. Chunks
-// that it does not know are ready.
+// lazy checks chunks that lie in a snapshot when they are first read, each once.
+// Chunks that it does not know are ready.
 type lazy struct {
-	left  atomic.Int64 // chunks not yet checked
-	ready []atomic.Bool
-	test  func(chunk int) error
-	mu    sync.Mutex
+	left   atomic.Int64 // chunks not found to be ready
+	ready  []atomic.Bool
+	test   func(chunk int) error
+	mu     sync.Mutex
+	failed map[int]error // what test said of chunks that are not ready; under mu
 }
 
 func newLazy(chunks int, test func(chunk int) error) *lazy {
-	l := &lazy{ready: make([]atomic.Bool, chunks), test: test}
+	l := &lazy{ready: make([]atomic.Bool, chunks), test: test, failed: map[int]error{}}
 	l.left.Store(int64(chunks))
 	return l
 }
@@ -119,7 +120,11 @@ func (l *lazy) first(c int) error {
 	if l.ready[c].Load() {
 		return nil
 	}
+	if err := l.failed[c]; err != nil {
+		return err
+	}
 	if err := l.test(c); err != nil {
+		l.failed[c] = err
 		return err
 	}
 	l.ready[c].Store(true)

@@ -258,8 +258,8 @@ func TestFilters(t *testing.T) {
 				"all":  func(uint64) bool { return true },
 				"half": func(id uint64) bool { return id%2 == 0 },
 				"10%":  func(id uint64) bool { return id%10 == 3 },
-				"few":  func(id uint64) bool { return id%1500 == 7 },
-				"one":  func(id uint64) bool { return id == 3321 },
+				"few":  func(id uint64) bool { return id%1000 == 7 },
+				"one":  func(id uint64) bool { return id == 2321 },
 				"none": func(uint64) bool { return false },
 				"far":  func(id uint64) bool { return far[id] },
 			} {

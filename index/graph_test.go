@@ -56,7 +56,7 @@ func graphRecall(t *testing.T, ix index.Index, v, queries []float32, dim int, ke
 
 func TestRecallAfterDeletes(t *testing.T) {
 	const dim = 32
-	n := 2500
+	n := 1800
 	if trial.Long() {
 		n = 10_000
 	}
@@ -128,7 +128,7 @@ func TestRecallAfterDeletes(t *testing.T) {
 // TestHardShapes builds graphs from vectors that break the usual ones.
 func TestHardShapes(t *testing.T) {
 	const dim = 8
-	n := 2000
+	n := 1100
 	if trial.Long() {
 		n = 10_000
 	}

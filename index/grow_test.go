@@ -14,7 +14,7 @@ import (
 // A graph grown over a flat index has its visible vectors, and the two go
 // their own ways afterwards, however they were made.
 func TestGrow(t *testing.T) {
-	const n, dim = 3500, 16
+	const n, dim = 2600, 16
 	v := indextest.TextLike(n, dim, 6)
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, flat index.Index) {
 		kind := kindOf(t)
@@ -65,8 +65,8 @@ func TestGrow(t *testing.T) {
 				t.Fatal("the graph has changed the flat index")
 			}
 			_, b = ask()
-			flat.Delete(ids(500, 2500))
-			add(t, flat, ids(500, 2500), v[2500*dim:3000*dim])
+			flat.Delete(ids(500, 2000))
+			add(t, flat, ids(500, 2000), v[2000*dim:2500*dim])
 			if _, again := ask(); !slices.Equal(again, b) {
 				t.Fatal("the flat index has changed the graph")
 			}

@@ -13,11 +13,11 @@ import (
 )
 
 // TestModel runs random operations against a map that is searched by the
-// definition: 20,000 of them over all kinds and metrics; a round is an operation.
+// definition: 8,000 of them over all kinds and metrics; a round is an operation.
 // The graphs are thin, so that there is much to mend and little to wait for.
 func TestModel(t *testing.T) {
 	seed := trial.Seed(t)
-	ops := trial.Rounds(t, 20_000, 1_000_000) / (len(index.Kinds()) * len(index.Metrics()))
+	ops := trial.Rounds(t, 8_000, 1_000_000) / (len(index.Kinds()) * len(index.Metrics()))
 	forAllWith(t, index.Options{Dim: modelDim, M: 8, EfConstruction: 40}, func(t *testing.T, o index.Options, ix index.Index) {
 		model(t, o, ix, ops, seed)
 	})
@@ -28,7 +28,7 @@ func TestModel(t *testing.T) {
 func TestModelWithTail(t *testing.T) {
 	seed := trial.Seed(t)
 	kinds := []string{index.KindHNSW, index.KindHNSWInt8}
-	ops := trial.Rounds(t, 5_000, 500_000) / (len(kinds) * len(index.Metrics()))
+	ops := trial.Rounds(t, 2_500, 500_000) / (len(kinds) * len(index.Metrics()))
 	for _, kind := range kinds {
 		for _, metric := range index.Metrics() {
 			t.Run(kind+"/"+metric, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestConcurrent(t *testing.T) {
 		for w := range 2 {
 			writers.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(w), 5))
-				for range 12 {
+				for range 6 {
 					i := 500 + r.IntN(n-600)
 					m := 1 + r.IntN(100)
 					if err := ix.Add(ids(m, uint64(i)), v[i*dim:(i+m)*dim]); err != nil {

@@ -131,7 +131,7 @@ func TestSnapshotOfAnotherConfiguration(t *testing.T) {
 // Damage is found by Open, or by the first search that reads it, and always by
 // Verify; never is an answer wrong.
 func TestDamagedSnapshots(t *testing.T) {
-	const n, dim = 1500, 40
+	const n, dim = 1100, 40
 	v := indextest.TextLike(n, dim, 3)
 	for _, kind := range index.Kinds() {
 		o := index.Options{Dim: dim, M: 4, EfConstruction: 20}
@@ -140,7 +140,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		data := save(t, ix)
 		want := search(t, ix, v[:dim], index.SearchOptions{K: 10})
 		late := 0
-		for at := 4096; at < len(data); at += 5003 {
+		for at := 4096; at < len(data); at += 6007 {
 			bad := slices.Clone(data)
 			bad[at] ^= 1 << (at % 8)
 			f, err := snapshot.Parse(bad)

@@ -159,7 +159,7 @@ func TestTailAlone(t *testing.T) {
 // TestTailBesideSearches: while the tail is linked, filled and thinned out, each
 // search finds what is there, once.
 func TestTailBesideSearches(t *testing.T) {
-	const n, dim = 4000, 16
+	const n, dim = 2000, 16
 	v := indextest.TextLike(n, dim, 7)
 	ix := graph(t, index.Options{Dim: dim, Tail: 400})
 	add(t, ix, ids(n/2, 0), v[:n/2*dim])

@@ -48,9 +48,10 @@ func awkward() map[string]string {
 	}
 }
 
-// Run tests the contract of encoder.Encoder. open is called for each part and
-// returns an open encoder; Run closes it. Results of one text may differ
-// between batches by rounding, no further than a cosine of .9999.
+// Run tests the contract of encoder.Encoder. open returns an open encoder, which
+// Run closes: one that many calls at once are the first to meet, one for what
+// follows one after the other, and one to be closed. Results of one text may
+// differ between batches by rounding, no further than a cosine of .9999.
 //
 // Every encoder gives dense vectors in the order of its texts, to several callers
 // at once, and ends with its context and with Close. What only some can do is
@@ -58,10 +59,21 @@ func awkward() map[string]string {
 // above 0, hidden states where it does not answer ErrNoHidden, logits where not
 // ErrNoLogits, and probe vectors where Fingerprint().Probed().
 func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
-	for _, part := range []struct {
+	type part struct {
 		name string
 		test func(*testing.T, encoder.Encoder)
-	}{
+	}
+	run := func(parts ...part) {
+		e := open(t)
+		for _, p := range parts {
+			t.Run(p.name, func(t *testing.T) { p.test(t, e) })
+		}
+		if err := e.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	run(part{"Concurrency", testConcurrency})
+	run([]part{
 		{"Fingerprint", testFingerprint},
 		{"Batches", testBatches},
 		{"Awkward", testAwkward},
@@ -70,17 +82,8 @@ func Run(t *testing.T, open func(t *testing.T) encoder.Encoder) {
 		{"Media", testMedia},
 		{"Needs", testNeeds},
 		{"Ownership", testOwnership},
-		{"Concurrency", testConcurrency},
 		{"Cancel", testCancel},
-	} {
-		t.Run(part.name, func(t *testing.T) {
-			e := open(t)
-			part.test(t, e)
-			if err := e.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
-		})
-	}
+	}...)
 	t.Run("Close", func(t *testing.T) { testClose(t, open(t)) })
 }
 
@@ -384,11 +387,11 @@ func testOwnership(t *testing.T, e encoder.Encoder) {
 }
 
 func testConcurrency(t *testing.T, e encoder.Encoder) {
-	want := encode(t, e, encoder.Passage, texts, encoder.NeedDense)
+	var got [8][2][]encoder.Output
 	var wg sync.WaitGroup
-	for g := range 8 {
+	for g := range got {
 		wg.Go(func() {
-			for i := range 4 {
+			for i := range got[g] {
 				k := (g + i) % len(texts)
 				order := append(slices.Clone(texts[k:]), texts[:k]...)
 				out, err := e.Encode(context.Background(), encoder.Passage, encoder.Texts(order...), encoder.NeedDense)
@@ -396,13 +399,19 @@ func testConcurrency(t *testing.T, e encoder.Encoder) {
 					t.Errorf("goroutine %d: %d results, %v", g, len(out), err)
 					return
 				}
-				for j := range out {
-					checkSame(t, fmt.Sprintf("goroutine %d, text %d", g, j), out[j].Dense, want[(j+k)%len(texts)].Dense)
-				}
+				got[g][i] = append(out[len(texts)-k:], out[:len(texts)-k]...)
 			}
 		})
 	}
 	wg.Wait()
+	want := encode(t, e, encoder.Passage, texts, encoder.NeedDense)
+	for g := range got {
+		for i, out := range got[g] {
+			for j := range out {
+				checkSame(t, fmt.Sprintf("goroutine %d, round %d, text %d", g, i, j), out[j].Dense, want[j].Dense)
+			}
+		}
+	}
 }
 
 func testCancel(t *testing.T, e encoder.Encoder) {

@@ -14,6 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/provision"
 )
 
 // golden is a text with the ids and the vector that the reference
@@ -68,14 +69,21 @@ func goldenStrings(gs []golden) []string {
 	return out
 }
 
-// checkGolden holds e to the recorded ids and vectors, and returns what it gave.
-func checkGolden(t *testing.T, e *onnx.Encoder, need encoder.Need) []encoder.Output {
+// encodeGolden are the vectors and states of the texts, by an encoder of r.
+func encodeGolden(t *testing.T, r provision.Result, gs []golden) ([]encoder.Output, encoder.Fingerprint) {
 	t.Helper()
-	gs := loadGolden(t)
-	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(goldenStrings(gs)...), need)
+	e := open(t, r, onnx.Options{})
+	defer e.Close()
+	out, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(goldenStrings(gs)...), encoder.NeedDense|encoder.NeedHidden)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out, e.Fingerprint()
+}
+
+// checkGolden holds out to the recorded ids and vectors.
+func checkGolden(t *testing.T, gs []golden, out []encoder.Output) {
+	t.Helper()
 	least, far := 1.0, 0.0
 	for i, g := range gs {
 		if !slices.Equal(out[i].Tokens.IDs, g.IDs) {
@@ -88,43 +96,32 @@ func checkGolden(t *testing.T, e *onnx.Encoder, need encoder.Need) []encoder.Out
 		least, far = min(least, c), max(far, encodertest.Distance(out[i].Dense, g.vector))
 	}
 	t.Logf("%d texts: least cosine %.9f, largest difference %.2g", len(gs), least, far)
-	return out
 }
 
-// The model as it comes by default.
+// The model as it comes by default; then the published ONNX file, and the
+// default, where that is exported, against it.
 func TestGolden(t *testing.T) {
-	e := open(t, provisioned(t), onnx.Options{})
-	defer e.Close()
-	checkGolden(t, e, encoder.NeedDense)
+	gs, r := loadGolden(t), provisioned(t)
+	got, fingerprint := encodeGolden(t, r, gs)
+	checkGolden(t, gs, got)
+	t.Run("published", func(t *testing.T) { equalsPublished(t, r, gs[:100], got[:100], fingerprint) })
 }
 
-// The published ONNX file, and the exported one against it.
-func TestExportEqualsPublished(t *testing.T) {
-	pub := open(t, published(t), onnx.Options{})
-	defer pub.Close()
-	need := encoder.NeedDense | encoder.NeedHidden
-	want := checkGolden(t, pub, need)
-
-	r := provisioned(t)
+func equalsPublished(t *testing.T, r provision.Result, gs []golden, got []encoder.Output, fingerprint encoder.Fingerprint) {
+	want, theirs := encodeGolden(t, published(t), gs)
+	checkGolden(t, gs, want)
 	if route := r.From[1].Route; route != "pip" && route != "download" {
 		t.Skipf("the model in the cache came by %s and is the published file: NO exported model to compare", route)
 	}
-	e := open(t, r, onnx.Options{})
-	defer e.Close()
-	if err := encoder.Check("published model", pub.Fingerprint(), e.Fingerprint()); err != nil {
+	if err := encoder.Check("published model", theirs, fingerprint); err != nil {
 		t.Error(err)
 	}
-	texts := goldenStrings(loadGolden(t))
-	got, err := e.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), need)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var dense, hidden float64
-	for i := range texts {
+	for i := range gs {
 		dense = max(dense, encodertest.Distance(got[i].Dense, want[i].Dense))
 		hidden = max(hidden, encodertest.Distance(got[i].Hidden, want[i].Hidden))
 	}
-	t.Logf("largest difference of %d texts: vectors %.2g, token states %.2g", len(texts), dense, hidden)
+	t.Logf("largest difference of %d texts: vectors %.2g, token states %.2g", len(gs), dense, hidden)
 	if !(dense <= 1e-5) {
 		t.Errorf("vectors differ by %v, want at most 1e-5", dense)
 	}

@@ -114,7 +114,7 @@ func TestSearchTies(t *testing.T) {
 
 // TestSearchIsExhaustive: leaving out what cannot win changes no answer.
 func TestSearchIsExhaustive(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		x, ids := many(t, r, 15_000)
 		for round := range 2 {

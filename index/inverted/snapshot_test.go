@@ -282,7 +282,7 @@ func tell(t testing.TB, sections map[string][]byte, data []byte) (sound bool) {
 func TestLies(t *testing.T) {
 	sections := sectionsOf(t, saved(t, sample(t)))
 	r := rand.New(rand.NewPCG(6, 6))
-	n, sound := 1500, 0
+	n, sound := 700, 0
 	if testing.Short() {
 		n = 300
 	}

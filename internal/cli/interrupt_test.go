@@ -120,7 +120,7 @@ func TestInterruptRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := make([]engine.Document, 2000)
+	docs := make([]engine.Document, 400)
 	for i := range docs {
 		docs[i] = engine.Document{ID: strconv.Itoa(i + 1), Text: fmt.Sprintf("document number%d", i+1)}
 	}
@@ -166,7 +166,7 @@ func interruptRestore(t *testing.T, sig os.Signal, there bool, file string, back
 	if code, out, notes := lexsem(t, "restore", "--db", dir, file); code != exitOK {
 		t.Fatalf("the same again: exit %d: %s%s", code, out, notes)
 	}
-	checkStored(t, dir, 2000)
+	checkStored(t, dir, 400)
 }
 
 func TestCancelReader(t *testing.T) {

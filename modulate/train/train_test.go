@@ -25,7 +25,7 @@ var stacks = []string{"slr", "rlr+slr", "slr-idf", "rlr+slr+slr-idf", "llr", "rl
 
 func TestFitGains(t *testing.T) {
 	enc := encoder.NewHash(64)
-	corpus := encoded(t, enc, invented(400))
+	corpus := encoded(t, enc, invented(200))
 	for _, stack := range stacks {
 		t.Run(stack, func(t *testing.T) {
 			o := small
@@ -43,11 +43,11 @@ func TestFitGains(t *testing.T) {
 				t.Errorf("losses %v do not fall", r.Losses)
 			}
 			for _, p := range r.Probes {
-				if p.Queries != probeQueries || p.Dense > 0.95 || !(p.Modified > p.Dense+least) {
-					t.Errorf("probe %+v: want a gain above %v on %d queries", p, least, probeQueries)
+				if p.Queries != 200 || p.Dense > 0.95 || !(p.Modified > p.Dense+least) {
+					t.Errorf("probe %+v: want a gain above %v on 200 queries", p, least)
 				}
 			}
-			if parsed, err := modulate.ParseStack(stack); err != nil || w.Stack != parsed.Name() || w.Seq != 77 || w.Seed != 1 || w.Passages != 400 || w.Queries != r.Queries || len(w.Data) != 64 {
+			if parsed, err := modulate.ParseStack(stack); err != nil || w.Stack != parsed.Name() || w.Seq != 77 || w.Seed != 1 || w.Passages != 200 || w.Queries != r.Queries || len(w.Data) != 64 {
 				t.Errorf("weights %+v", w)
 			}
 			if err := w.CheckEncoder("bridge", enc.Fingerprint()); err != nil {
@@ -94,7 +94,7 @@ func TestFitDeterministic(t *testing.T) {
 // training query equals Modulate bit for bit.
 func TestTrainingPassIsTheQueryPath(t *testing.T) {
 	enc := encoder.NewHash(32)
-	corpus := encoded(t, enc, invented(100))
+	corpus := encoded(t, enc, invented(40))
 	for _, stack := range stacks {
 		o := small
 		o.Stack = stack

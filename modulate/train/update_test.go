@@ -24,6 +24,11 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, p := range r.Probes {
+		if p.Queries != probeQueries {
+			t.Errorf("probe %+v of 320 passages: want %d queries", p, probeQueries)
+		}
+	}
 	before, err := base.Encode()
 	if err != nil {
 		t.Fatal(err)
