@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/elastic"
+	"github.com/lexsem/lexsem/engine/pgvector"
 	"github.com/lexsem/lexsem/engine/weaviate"
 )
 
@@ -31,11 +32,19 @@ var backendKinds = []backendKind{
 		o.Key = key
 		return weaviate.Open(o)
 	}},
+	{"postgres", "postgres://HOST:PORT/DATABASE/SCHEMA", "LEXSEM_POSTGRES_PASSWORD", "lexsem_bench_", func(where, key string) (droppable, error) {
+		o, err := pgvector.Parse(where)
+		if err != nil {
+			return nil, err
+		}
+		o.Password = key
+		return pgvector.Open(o)
+	}},
 }
 
 type backendKind struct {
 	scheme, shape string
-	key           string // the variable that has its key
+	key           string // the variable that has its key, or password
 	scratch       string // begins the names of what is made for a measurement
 	open          func(where, key string) (droppable, error)
 }
