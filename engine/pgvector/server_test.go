@@ -36,10 +36,7 @@ func shared(t *testing.T) *server {
 	t.Helper()
 	p := programs(t)
 	one.Do(func() {
-		var dir string
-		if dir, singles = os.MkdirTemp("", "lexsem-postgres"); singles == nil {
-			single, singles = startServer(p, dir)
-		}
+		single, singles = startServer(p)
 	})
 	if singles != nil {
 		t.Fatal(singles)
@@ -59,14 +56,17 @@ func programs(t *testing.T) string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if single != nil {
-		single.Kill()
-		os.RemoveAll(filepath.Dir(single.dir))
+		single.remove()
 	}
 	os.Exit(code)
 }
 
-// startServer makes a cluster of databases below dir, and starts its server.
-func startServer(programs, dir string) (*server, error) {
+// startServer makes a cluster of databases, and starts its server.
+func startServer(programs string) (*server, error) {
+	dir, err := os.MkdirTemp("", "lexsem-postgres")
+	if err != nil {
+		return nil, err
+	}
 	port, err := servertest.FreePorts(1)
 	if err != nil {
 		return nil, err
@@ -83,6 +83,12 @@ func startServer(programs, dir string) (*server, error) {
 		return nil, fmt.Errorf("LEXSEM_POSTGRES: initdb: %w\n%s", err, out)
 	}
 	return s, s.start()
+}
+
+// remove ends the server and removes all that it has.
+func (s *server) remove() {
+	s.Kill()
+	os.RemoveAll(filepath.Dir(s.dir))
 }
 
 func (s *server) command(name string, args ...string) *exec.Cmd {

@@ -87,7 +87,8 @@ func (a *app) openBackend(where string) (droppable, error) {
 			return b, nil
 		}
 	}
-	return nil, usagef("backend %q; use %s", where, backendShapes())
+	scheme, _, _ := strings.Cut(where, "://") // what is behind it may have a password
+	return nil, usagef("backend %s://…; use %s", scheme, backendShapes())
 }
 
 // scratch names something new on the servers of a URL without a name.
@@ -102,7 +103,7 @@ func scratch(servers string) (where string, err error) {
 			return where, nil
 		}
 	}
-	return "", usagef("--elsewhere %q; use %s, without the name behind the /", servers, backendShapes())
+	return "", usagef("--elsewhere %q; use %s, without the name behind the last /", servers, backendShapes())
 }
 
 // openOver opens the query side of the engine that a URL names, with the encoder that its

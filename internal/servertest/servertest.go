@@ -38,6 +38,9 @@ func Start(name, log string, cmd *exec.Cmd) (*Server, error) {
 	return s, nil
 }
 
+// Pid is the number of its process.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
 // Kill ends the server at once, and on Unix what it has started.
 func (s *Server) Kill() {
 	kill(s.cmd)
