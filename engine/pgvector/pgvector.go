@@ -143,10 +143,13 @@ func Parse(s string) (o Options, err error) {
 	database, schema, _ := cutLast(where, '/')
 	_, path, _ := strings.Cut(strings.TrimPrefix(where, "postgres://"), "/")
 	if strings.Count(path, "/") != 1 || strings.HasPrefix(path, "/") {
+		if strings.Contains(s, "@") { // what is in front of it may be a password that broke the URL
+			s = "postgres://…"
+		}
 		return o, fmt.Errorf("%w: backend %q; use postgres://HOST:PORT/DATABASE/SCHEMA", engine.ErrInvalid, s)
 	}
 	if o.Schema, err = url.PathUnescape(schema); err != nil {
-		return o, fmt.Errorf("%w: backend %q: schema: %v", engine.ErrInvalid, s, err)
+		return o, fmt.Errorf("%w: schema %q of a backend: %v", engine.ErrInvalid, schema, err)
 	}
 	o.URL = database
 	if set {

@@ -151,3 +151,17 @@ func open(t *testing.T, o pgvector.Options) *pgvector.Backend {
 	t.Cleanup(func() { b.Close() })
 	return b
 }
+
+// ask is the one text that the server answers.
+func (s *server) ask(t *testing.T, sql string, values ...any) (text string) {
+	t.Helper()
+	c, err := pgx.Connect(context.Background(), s.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if err := c.QueryRow(context.Background(), sql, values...).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return text
+}
