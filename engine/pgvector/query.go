@@ -14,7 +14,7 @@ import (
 
 // Breadths of the search of a graph, in candidates: pgvector takes 1,000 at most, and searches on from there.
 const (
-	leastBreadth = 100
+	leastBreadth = 400
 	mostBreadth  = 1000
 )
 
@@ -64,10 +64,10 @@ func (b *Backend) Nearest(ctx context.Context, vector []float32, k int, f engine
 const (
 	k1, lengths = 1.2, .75 // of BM25
 	// mostPostings is how many entries of terms one search reads at most, beside those of its rarest term.
-	mostPostings = 1_000_000
+	mostPostings = 500_000
 )
 
-// Matching implements engine.Backend, by the server's sums: those of BM25 exactly. A query whose terms have more than a
+// Matching implements engine.Backend, by the server's sums: those of BM25 exactly. A query whose terms have more than half a
 // million entries leaves out those that most passages have.
 func (b *Backend) Matching(ctx context.Context, terms []engine.WeightedTerm, k int, f engine.Filter) ([]engine.Candidate, error) {
 	keys, weights, norm, err := b.weigh(ctx, terms)

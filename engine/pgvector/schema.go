@@ -48,9 +48,9 @@ var tables = []string{
 func indexOf(dim int) string {
 	switch {
 	case dim <= mostIndexed:
-		return `CREATE INDEX passages_near ON {s}.passages USING hnsw (vector {v}.vector_cosine_ops)`
+		return `CREATE INDEX passages_near ON {s}.passages USING hnsw (vector {v}.vector_cosine_ops) WITH (m = 16, ef_construction = 128)`
 	case dim <= mostHalf:
-		return `CREATE INDEX passages_near ON {s}.passages USING hnsw ((vector::{v}.halfvec({dim})) {v}.halfvec_cosine_ops)`
+		return `CREATE INDEX passages_near ON {s}.passages USING hnsw ((vector::{v}.halfvec({dim})) {v}.halfvec_cosine_ops) WITH (m = 16, ef_construction = 128)`
 	}
 	return ""
 }

@@ -443,3 +443,68 @@ func TestHosts(t *testing.T) {
 		t.Errorf("a server that is away: %v", err)
 	}
 }
+
+// TestFewLeft: where the graph is searched and ends before it has named what a filter leaves, all of that is compared.
+func TestFewLeft(t *testing.T) {
+	const n, dim = 1500, 8
+	s := shared(t)
+	ctx := t.Context()
+	o := pgvector.Options{URL: s.url() + "&enable_sort=off&hnsw.max_scan_tuples=1", Schema: schema(t)}
+	b := open(t, o)
+	if err := b.Create(ctx, info(dim)); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(11, 12))
+	q := unit(r, dim)
+	var docs [][]engine.Passage
+	for i := range n {
+		docs = append(docs, document(t, fmt.Sprint(i), "x", "", unit(r, dim)))
+	}
+	slices.SortFunc(docs, func(a, b []engine.Passage) int { // the nearest first
+		return int(math.Copysign(1, cosine(q, b[0].Vector)-cosine(q, a[0].Vector)))
+	})
+	for i := range docs {
+		docs[i][0].Metadata = fmt.Sprintf(`{"far": %d}`, i)
+		var err error
+		if docs[i][0].Facts, err = filter.Facts([]byte(docs[i][0].Metadata)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Put(ctx, docs, true); err != nil {
+		t.Fatal(err)
+	}
+	near, err := b.Nearest(ctx, q, 20, filter.Ge("far", n-7))
+	if err != nil || len(near) != 7 || near[0].ID != docs[n-7][0].ID || near[6].ID != docs[n-1][0].ID {
+		t.Errorf("%d of the 7 that are farthest: %v, %v", len(near), near, err)
+	}
+}
+
+// TestWrites: each passage that is written or deleted is counted, those that a document has no more among them.
+func TestWrites(t *testing.T) {
+	b := shared(t).fresh(t)
+	ctx := t.Context()
+	if err := b.Create(ctx, info(2)); err != nil {
+		t.Fatal(err)
+	}
+	chunks := func(n int) []engine.Passage {
+		p := document(t, "a", "x y", `{"a": 1}`, []float32{1, 0})[0]
+		var ps []engine.Passage
+		for i := range n {
+			p.Chunk, p.Chunks = i, n
+			ps = append(ps, p)
+		}
+		return ps
+	}
+	for i, c := range []struct{ chunks, writes int }{{3, 3}, {1, 6}, {2, 8}, {2, 10}, {0, 12}} {
+		var err error
+		if c.chunks > 0 {
+			err = b.Put(ctx, [][]engine.Passage{chunks(c.chunks)}, false)
+		} else {
+			_, err = b.Delete(ctx, []string{"a"})
+		}
+		want := engine.BackendStatus{Documents: min(c.chunks, 1), Passages: c.chunks, Terms: int64(2 * c.chunks), Writes: uint64(c.writes)}
+		if s, serr := b.Status(ctx); err != nil || serr != nil || s != want {
+			t.Errorf("%d: %+v, %v, %v; want %+v", i, s, err, serr, want)
+		}
+	}
+}
