@@ -109,7 +109,7 @@ func startNode(dist, dir, name string, port, transport int, settings string) (*n
 			}
 		}
 	}
-	if err := unprivileged(cmd, dir); err != nil {
+	if err := servertest.Unprivileged(cmd, dir); err != nil {
 		return nil, err
 	}
 	s, err := servertest.Start(name, filepath.Join(dir, "out"), cmd)

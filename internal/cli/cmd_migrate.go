@@ -148,7 +148,7 @@ them into FILE, in place of one that is there. Servers that have the file read i
 themselves. No model is needed. Searches tell how many passages were written since ("stale").`,
 	examples: []string{
 		"lexsem bridge --db elasticsearch://10.0.0.1:9200/notes notes.bridge",
-		"lexsem bridge --db weaviate://10.0.0.1:8080/Notes --parts 2 notes.bridge",
+		"lexsem bridge --db postgres://me@10.0.0.1:5432/db/notes --parts 2 notes.bridge",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")

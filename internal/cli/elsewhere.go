@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/elastic"
+	"github.com/lexsem/lexsem/engine/pgvector"
 	"github.com/lexsem/lexsem/engine/weaviate"
 )
 
@@ -31,11 +32,19 @@ var backendKinds = []backendKind{
 		o.Key = key
 		return weaviate.Open(o)
 	}},
+	{"postgres", "postgres://HOST:PORT/DATABASE/SCHEMA", "LEXSEM_POSTGRES_PASSWORD", "lexsem_bench_", func(where, key string) (droppable, error) {
+		o, err := pgvector.Parse(where)
+		if err != nil {
+			return nil, err
+		}
+		o.Password = key
+		return pgvector.Open(o)
+	}},
 }
 
 type backendKind struct {
 	scheme, shape string
-	key           string // the variable that has its key
+	key           string // the variable that has its key, or password
 	scratch       string // begins the names of what is made for a measurement
 	open          func(where, key string) (droppable, error)
 }
@@ -78,7 +87,8 @@ func (a *app) openBackend(where string) (droppable, error) {
 			return b, nil
 		}
 	}
-	return nil, usagef("backend %q; use %s", where, backendShapes())
+	scheme, _, _ := strings.Cut(where, "://") // what is behind it may have a password
+	return nil, usagef("backend %s://…; use %s", scheme, backendShapes())
 }
 
 // scratch names something new on the servers of a URL without a name.
@@ -93,7 +103,7 @@ func scratch(servers string) (where string, err error) {
 			return where, nil
 		}
 	}
-	return "", usagef("--elsewhere %q; use %s, without the name behind the /", servers, backendShapes())
+	return "", usagef("--elsewhere %q; use %s, without the name behind the last /", servers, backendShapes())
 }
 
 // openOver opens the query side of the engine that a URL names, with the encoder that its

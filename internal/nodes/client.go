@@ -139,9 +139,14 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	})
 }
 
+// Retry is Retry with the client's patience.
+func (c *Client) Retry(ctx context.Context, do func(try int) (again bool, err error)) error {
+	return Retry(ctx, c.o.Patience, do)
+}
+
 // Retry calls do, with the number of the try from 0, until it succeeds, says that no other
 // try can, or patience ends. It waits in between. An end of ctx is its error.
-func (c *Client) Retry(ctx context.Context, do func(try int) (again bool, err error)) error {
+func Retry(ctx context.Context, patience time.Duration, do func(try int) (again bool, err error)) error {
 	began, wait := time.Now(), firstWait
 	for try := 0; ; try++ {
 		again, err := do(try)
@@ -152,7 +157,7 @@ func (c *Client) Retry(ctx context.Context, do func(try int) (again bool, err er
 			return ctx.Err()
 		case !again:
 			return err
-		case time.Since(began) > c.o.Patience:
+		case time.Since(began) > patience:
 			return fmt.Errorf("%w; gave up after %d tries in %s", err, try+1, time.Since(began).Round(time.Second))
 		}
 		t := time.NewTimer(wait/2 + rand.N(wait))

@@ -38,6 +38,9 @@ func Start(name, log string, cmd *exec.Cmd) (*Server, error) {
 	return s, nil
 }
 
+// Pid is the number of its process.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
 // Kill ends the server at once, and on Unix what it has started.
 func (s *Server) Kill() {
 	kill(s.cmd)
@@ -45,16 +48,28 @@ func (s *Server) Kill() {
 	s.ended <- nil
 }
 
-// Answers waits until url answers with 200. Its error has the end of the log.
+// Answers waits until url answers with 200, as Until does.
 func (s *Server) Answers(url string, patience time.Duration) error {
-	for end := time.Now().Add(patience); ; {
+	return s.Until(patience, func() error {
 		res, err := http.Get(url)
-		if err == nil {
-			_, _ = io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return nil
-			}
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		_, _ = io.Copy(io.Discard, res.Body) // so that the connection is used again
+		if res.StatusCode != http.StatusOK {
+			return errors.New(res.Status)
+		}
+		return nil
+	})
+}
+
+// Until waits until ready returns nil. Its error has that of ready and the end of the log.
+func (s *Server) Until(patience time.Duration, ready func() error) error {
+	for end := time.Now().Add(patience); ; {
+		answer := ready()
+		if answer == nil {
+			return nil
 		}
 		select {
 		case err := <-s.ended:
@@ -63,7 +78,7 @@ func (s *Server) Answers(url string, patience time.Duration) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s does not answer: %w\n%s", s.name, errors.Join(err, context.DeadlineExceeded), s.tail())
+			return fmt.Errorf("%s does not answer: %w\n%s", s.name, errors.Join(answer, context.DeadlineExceeded), s.tail())
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package elastic_test
+package servertest
 
 import (
 	"io/fs"
@@ -10,11 +10,12 @@ import (
 	"syscall"
 )
 
-// nobody runs the server where this process is root, which the server refuses to be.
+// nobody runs servers that refuse to be root where this process is.
 const nobody = 65534
 
-// unprivileged makes a command one of a user without rights.
-func unprivileged(cmd *exec.Cmd, dir string) error {
+// Unprivileged makes a command one of a user without rights, where this process is root, and gives that user
+// the folder dir, which lies in one that all may read.
+func Unprivileged(cmd *exec.Cmd, dir string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}

@@ -1,0 +1,175 @@
+// Package pgvector keeps the documents of a database in PostgreSQL with the extension
+// pgvector, from 0.8 on: an engine.Backend over one schema of tables. It is tested against PostgreSQL 16 and 18.
+//
+// Vectors are kept as float32, under an HNSW index by cosine, so that the cosines of
+// candidates are exact; from 2,001 to 4,000 dimensions the index has half precision, and beyond there is none,
+// so that a search reads all vectors. The terms of passages lie in a table that is read by
+// term, from which the server computes BM25. Metadata are kept as they are, and searched by their
+// facts (filter.Facts) in a table in the order of their bytes. Each write is one transaction.
+package pgvector
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// ErrServer is what every failure of the server, or of the way to it, wraps.
+var ErrServer = fmt.Errorf("%w: postgres", engine.ErrBackend)
+
+// Options say which schema of which database on which servers. URL and Schema are required.
+type Options struct {
+	// URL names servers and a database as libpq does, without a password:
+	// postgres://[USER@]HOST[:PORT][,HOST[:PORT]…]/DATABASE[?SETTINGS]. Settings are those of
+	// libpq and of pgx (pool_max_conns, default_query_exec_mode); what is not there comes from the variables and
+	// files of libpq (PGPASSWORD, PGPASSFILE, PGSSLMODE and so on). Of several hosts the one that takes
+	// writes is asked, unless target_session_attrs says otherwise.
+	URL string
+	// Schema is the name of the schema whose tables are this database's, 1 to 63 bytes.
+	Schema string
+	// Password is that of the user; "" means what libpq finds.
+	Password string
+	// Patience is how long a call is tried again while no server answers it; 0 means 20 s.
+	Patience time.Duration
+}
+
+// Backend is one schema. It is safe for concurrent use.
+type Backend struct {
+	o    Options
+	pool *pgxpool.Pool
+	name string
+	// made is how statements are written for the schema, nil until Info was called.
+	made atomic.Pointer[dialect]
+}
+
+var _ engine.Backend = (*Backend)(nil)
+
+const (
+	// connections are how many a Backend has at most, where the URL does not say.
+	connections = 16
+	// toConnect is how long a connection may take, where the URL does not say.
+	toConnect = 10 * time.Second
+	// longestName is how many bytes PostgreSQL keeps of a name.
+	longestName = 63
+)
+
+// Open makes a Backend; it calls nobody. Errors: engine.ErrInvalid.
+func Open(o Options) (*Backend, error) {
+	bad := func(format string, args ...any) (*Backend, error) {
+		return nil, fmt.Errorf("%w: postgres: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	if err := noSecret(o.URL); err != nil {
+		return bad("%v", err)
+	}
+	switch s := o.Schema; {
+	case s == "" || len(s) > longestName || !utf8.ValidString(s) || strings.ContainsRune(s, 0):
+		return bad("schema %q; use a name of 1 to %d bytes", s, longestName)
+	case strings.HasPrefix(s, "pg_") || s == "information_schema":
+		return bad("schema %q is PostgreSQL's own; use another name", s)
+	}
+	c, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return bad("%v", err)
+	}
+	given := func(setting string) bool { return strings.Contains(o.URL, setting+"=") }
+	if o.Password != "" {
+		c.ConnConfig.Password = o.Password
+	}
+	if c.ConnConfig.RuntimeParams["application_name"] == "" {
+		c.ConnConfig.RuntimeParams["application_name"] = "lexsem"
+	}
+	if len(c.ConnConfig.Fallbacks) > 0 && c.ConnConfig.ValidateConnect == nil && !given("target_session_attrs") {
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if !given("pool_max_conns") {
+		c.MaxConns = connections
+	}
+	if !given("connect_timeout") {
+		c.ConnConfig.ConnectTimeout = toConnect
+	}
+	// A call that is cancelled ends on the server, too.
+	c.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: time.Second}
+	}
+	b := &Backend{o: o, name: fmt.Sprintf("postgres %s:%d/%s/%s", c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database, o.Schema)}
+	b.o.Patience = cmp.Or(o.Patience, 20*time.Second)
+	if b.pool, err = pgxpool.NewWithConfig(background, c); err != nil {
+		return bad("%v", err)
+	}
+	return b, nil
+}
+
+// noSecret refuses a URL that has a password.
+func noSecret(s string) error {
+	const remedy = "give it by PGPASSWORD, a passfile, or LEXSEM_POSTGRES_PASSWORD"
+	rest, query, _ := strings.Cut(s, "?")
+	rest, ok := strings.CutPrefix(rest, "postgres://")
+	if !ok {
+		return fmt.Errorf("a URL that does not begin with postgres://; use postgres://HOST:PORT/DATABASE")
+	}
+	// A password may hold any character, so all in front of the last @ is the user's.
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.ContainsRune(rest[:at], ':') {
+		return fmt.Errorf("a URL with a password; %s", remedy)
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return fmt.Errorf("settings of a URL that cannot be read; write ?NAME=VALUE&NAME=VALUE")
+	}
+	for name := range values {
+		if strings.HasSuffix(strings.ToLower(name), "password") {
+			return fmt.Errorf("a URL with a password; %s", remedy)
+		}
+	}
+	return nil
+}
+
+// Parse reads Options from a URL: that of the database with the schema behind it,
+// postgres://[USER@]HOST:PORT[,HOST:PORT…]/DATABASE/SCHEMA[?SETTINGS]. Errors: engine.ErrInvalid.
+func Parse(s string) (o Options, err error) {
+	if err := noSecret(s); err != nil {
+		return o, fmt.Errorf("%w: backend: %v", engine.ErrInvalid, err)
+	}
+	where, settings, set := strings.Cut(s, "?")
+	database, schema, _ := cutLast(where, '/')
+	_, path, _ := strings.Cut(strings.TrimPrefix(where, "postgres://"), "/")
+	if strings.Count(path, "/") != 1 || strings.HasPrefix(path, "/") {
+		if strings.Contains(s, "@") { // what is in front of it may be a password that broke the URL
+			s = "postgres://…"
+		}
+		return o, fmt.Errorf("%w: backend %q; use postgres://HOST:PORT/DATABASE/SCHEMA", engine.ErrInvalid, s)
+	}
+	if o.Schema, err = url.PathUnescape(schema); err != nil {
+		return o, fmt.Errorf("%w: schema %q of a backend: %v", engine.ErrInvalid, schema, err)
+	}
+	o.URL = database
+	if set {
+		o.URL += "?" + settings
+	}
+	return o, nil
+}
+
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	if i := strings.LastIndexByte(s, sep); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+// Name implements engine.Backend.
+func (b *Backend) Name() string { return b.name }
+
+// Close implements engine.Backend.
+func (b *Backend) Close() error {
+	b.pool.Close()
+	return nil
+}

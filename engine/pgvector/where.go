@@ -1,0 +1,94 @@
+package pgvector
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+// where is a condition in SQL; its values are those of its algebra.
+type where string
+
+const (
+	always where = "true"
+	never  where = "false"
+)
+
+// condition is what a filter asks of a document, whose number is the expression n; its values come behind
+// those that there are.
+func condition(f engine.Filter, n string, values *[]any) (where, error) {
+	if f.IsZero() {
+		return always, nil
+	}
+	return filter.Answer(f, algebra{n, values})
+}
+
+// algebra makes a condition of a filter.
+type algebra struct {
+	n      string
+	values *[]any
+}
+
+func (algebra) All(yes bool) (where, error) {
+	if yes {
+		return always, nil
+	}
+	return never, nil
+}
+
+func (algebra) Not(a where) (where, error) { return "NOT (" + a + ")", nil }
+
+func (algebra) And(a, b where) (where, error) { return "(" + a + " AND " + b + ")", nil }
+
+func (algebra) Or(a, b where) (where, error) { return "(" + a + " OR " + b + ")", nil }
+
+// longestPath is how many bytes a path has whose values can be asked for by their order: facts
+// with longer ones may be kept with a digest, which has none.
+const longestPath = 500
+
+func (a algebra) Where(c *filter.Condition) (where, error) {
+	ranges, err := c.Facts()
+	if err != nil {
+		return "", err
+	}
+	var exact [][]byte
+	var any []string
+	for _, r := range ranges {
+		if r.From == r.To {
+			exact = append(exact, factKey(r.From))
+			continue
+		}
+		if path, _, _ := strings.Cut(r.From, "\x00"); len(path) > longestPath {
+			return "", fmt.Errorf("%w: a filter by the order of values at a path of %d bytes, where %d are possible; use a shorter path", engine.ErrInvalid, len(path), longestPath)
+		}
+		var bounds []string
+		bound := func(than, to string, open bool) {
+			if !open {
+				than += "="
+			}
+			bounds = append(bounds, "f.fact "+than+" "+a.value([]byte(to)))
+		}
+		bound(">", r.From, r.FromOpen)
+		bound("<", r.To, r.ToOpen)
+		any = append(any, a.exists(strings.Join(bounds, " AND ")))
+	}
+	if len(exact) > 0 {
+		any = append(any, a.exists("f.fact = ANY("+a.value(exact)+"::bytea[])"))
+	}
+	if len(any) == 0 {
+		return never, nil
+	}
+	return where("(" + strings.Join(any, " OR ") + ")"), nil
+}
+
+func (a algebra) exists(fact string) string {
+	return "EXISTS (SELECT FROM {s}.facts f WHERE f.document = " + a.n + " AND " + fact + ")"
+}
+
+// value is what stands for a value in the statement.
+func (a algebra) value(v any) string {
+	*a.values = append(*a.values, v)
+	return fmt.Sprint("$", len(*a.values))
+}
