@@ -1,10 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"image/png"
 	"net/url"
 	"slices"
 	"strconv"
@@ -155,17 +153,7 @@ func thumbnail(d engine.Document, side string) ([]byte, error) {
 	case len(d.Data) == 0:
 		return nil, invalid("picture", "the document is no image; ask without picture")
 	}
-	m, err := picture.Decode(d.Data)
-	if err != nil {
-		return nil, err
-	}
-	longer := max(m.W, m.H)
-	if n = min(n, longer); n < longer {
-		m = m.Resize(max(1, m.W*n/longer), max(1, m.H*n/longer), picture.Bilinear)
-	}
-	var b bytes.Buffer
-	err = png.Encode(&b, m.Std())
-	return b.Bytes(), err
+	return picture.Thumbnail(d.Data, n)
 }
 
 type listAnswer struct {

@@ -95,6 +95,7 @@ func (s *Server) explain(ctx context.Context, in explainArgs) (string, explainRe
 	}
 	out := explainResult{ID: x.ID, Mode: x.Trace.Mode, Variant: x.Trace.Variant, Rank: x.Rank, Score: x.Score, Cosine: x.Cosine, Modulated: x.Modulated,
 		Terms: []explainTerm{}, Words: []explainWord{}, Pairs: []string{}, Tokens: []explainToken{}, Chunk: x.Chunk, Chunks: x.Chunks}
+	x.Hit = told(x.Hit)
 	out.Text, _, out.LeftOut = clipAround(x.Text, max(0, x.Span[0]-x.Start), max(0, x.Span[1]-x.Start), hitText)
 	if x.Reranked {
 		out.Rerank = &x.Rerank

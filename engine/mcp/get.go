@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/engine"
 )
 
@@ -34,12 +35,20 @@ type getResult struct {
 	NextOffset int            `json:"next_offset,omitempty" jsonschema:"offset for what follows; left out at the end of the text"`
 	Metadata   map[string]any `json:"metadata,omitempty"`
 	MoreBytes  int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata too large to show"`
+	Media      string         `json:"media,omitempty" jsonschema:"the media type of an image, which is shown scaled down"`
+
+	png []byte // of an image
 }
+
+func (r getResult) picture() []byte { return r.png }
+
+// pictureSide is how many pixels the longer side of an image has at most that is shown.
+const pictureSide = 768
 
 var getTool = newTool[getArgs, getResult](sdk.Tool{
 	Name:  "get",
 	Title: "Read a document",
-	Description: "Reads the document with an id: title, text and metadata. A long text comes in parts: " +
+	Description: "Reads the document with an id: title, text and metadata, or an image. A long text comes in parts: " +
 		"next_offset is where the next one begins. To read around a hit of search, take its start, less some hundred bytes, for offset.",
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{"id": lengths(1, engine.MaxID), "offset": from(0), "limit": between(1, maxGetText, getText)})
@@ -66,7 +75,12 @@ func (s *Server) get(ctx context.Context, in getArgs) (string, getResult, error)
 		end = max(runeStart(d.Text, end), start+1)
 	}
 	out := getResult{ID: d.ID, Title: d.Title, Text: d.Text[start:end], Start: start, End: end, Bytes: len(d.Text),
-		FirstLine: 1 + strings.Count(d.Text[:start], "\n")}
+		FirstLine: 1 + strings.Count(d.Text[:start], "\n"), Media: d.Media}
+	if len(d.Data) > 0 {
+		if out.png, err = picture.Thumbnail(d.Data, pictureSide); err != nil {
+			return "", getResult{}, err
+		}
+	}
 	if end < len(d.Text) {
 		out.NextOffset = end
 	}

@@ -61,6 +61,7 @@ type searchHit struct {
 	End       int            `json:"end"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
 	MoreBytes int            `json:"metadata_left_out,omitempty" jsonschema:"bytes of metadata that are left out here; get has them"`
+	Media     string         `json:"media,omitempty" jsonschema:"the media type of an image, which has no text; get shows it"`
 }
 
 type searchResult struct {
@@ -155,10 +156,19 @@ func filterOf(expr string) (engine.Filter, error) {
 	return filter.Parse(expr)
 }
 
+// told is a hit without what tells people and models nothing: the visual words that an image has for a text.
+func told(h engine.Hit) engine.Hit {
+	if h.Media != "" {
+		h.Text, h.Start, h.End, h.Lines, h.Span, h.SpanLines = "", 0, 0, [2]int{}, [2]int{}, [2]int{}
+	}
+	return h
+}
+
 func (s *Server) hitOf(h engine.Hit, room int) searchHit {
+	h = told(h)
 	text, at, left := clipAround(h.Text, max(0, h.Span[0]-h.Start), max(0, h.Span[1]-h.Start), room)
 	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Words: h.Presence,
-		Title: clipped(h.Title, maxTitle), Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End}
+		Title: clipped(h.Title, maxTitle), Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Media: h.Media}
 	if h.Reranked {
 		out.Rerank = &h.Rerank
 	}
@@ -276,6 +286,9 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		}
 		if before := h.TextStart - h.Start; before > 0 {
 			fmt.Fprintf(&b, "  [%s before: get id=%q offset=%d]\n", bytesOf(before), h.ID, h.Start)
+		}
+		if h.Media != "" {
+			fmt.Fprintf(&b, "  [an image: get id=%q shows it]\n", h.ID)
 		}
 		if h.Text != "" {
 			b.WriteString(indented(strings.TrimSpace(h.Text)) + "\n")

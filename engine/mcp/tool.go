@@ -102,7 +102,7 @@ func byDefault(value any) func(*jsonschema.Schema) {
 }
 
 // addTool registers a tool. call returns the answer for people and models, and the same
-// as a value. The SDK's own way of reading arguments would pass integers through
+// as a value, whose method picture, if it has one, is a PNG that is shown beside the text. The SDK's own way of reading arguments would pass integers through
 // float64, so that the large ones lose digits.
 func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *sdk.Tool, call func(context.Context, In) (string, Out, error)) {
 	srv.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -117,7 +117,11 @@ func addTool[In, Out any](s *Server, srv *sdk.Server, outer context.Context, t *
 			var text string
 			var out Out
 			if text, out, err = call(ctx, in); err == nil {
-				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, StructuredContent: out}, nil
+				content := []sdk.Content{&sdk.TextContent{Text: text}}
+				if shown, ok := any(out).(interface{ picture() []byte }); ok && shown.picture() != nil {
+					content = append(content, &sdk.ImageContent{MIMEType: "image/png", Data: shown.picture()})
+				}
+				return &sdk.CallToolResult{Content: content, StructuredContent: out}, nil
 			}
 		}
 		res := &sdk.CallToolResult{}

@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"internal/answer":                       {"engine", "engine/folder"},
 	"engine/httpapi":                        {"internal/answer", "engine", "engine/filter", "engine/internal/metadata", "engine/internal/metric", "encoder", "encoder/picture", "internal/regular"},
 	"engine/httpapi/page":                   {},
-	"engine/mcp":                            {"engine", "engine/filter", "engine/fusion", "encoder"},
+	"engine/mcp":                            {"engine", "engine/filter", "engine/fusion", "encoder", "encoder/picture"},
 	"internal/figures":                      {"internal/runs"},
 	"internal/runs":                         {},
 	"internal/release":                      {},
