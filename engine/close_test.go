@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // withVectors makes documents that bring their vectors.
@@ -26,7 +27,7 @@ func withVectors(lo, n int) []engine.Document {
 // would hang where Close does.
 func openLoose(t *testing.T, dir string) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(t.Context(), dir, hash(t), engine.Options{})
+	e, err := engine.Open(t.Context(), dir, hash(t), sparing(engine.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +82,9 @@ func closeBeside(t *testing.T, e *engine.Engine, slow time.Duration) {
 // TestCloseDuringAdd: Close cancels a running Add, of which then nothing is
 // stored, unless its commit was written: then all of it is, and Add says so.
 func TestCloseDuringAdd(t *testing.T) {
-	n := 20_000
-	if testing.Short() {
-		n = 8000
+	n := 8000
+	if trial.Long() {
+		n = 20_000
 	}
 	many := withVectors(100, n)
 	other := openLoose(t, t.TempDir())

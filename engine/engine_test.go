@@ -24,7 +24,7 @@ const dim = 64
 
 func open(t *testing.T, dir string, o engine.Options) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(t.Context(), dir, hash(t), o)
+	e, err := engine.Open(t.Context(), dir, hash(t), sparing(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +34,15 @@ func open(t *testing.T, dir string, o engine.Options) *engine.Engine {
 		}
 	})
 	return e
+}
+
+// sparing are options with the least memory of the store, with which what it takes to open
+// goes, where they say nothing of memory.
+func sparing(o engine.Options) engine.Options {
+	if o.MemoryMiB == 0 && o.MaxMemoryMiB == 0 {
+		o.MemoryMiB = engine.MinMemoryMiB - 1
+	}
+	return o
 }
 
 func hash(t testing.TB) encoder.Encoder {

@@ -18,7 +18,7 @@ import (
 // grown.
 func TestAStateNeverChanges(t *testing.T) {
 	t.Parallel()
-	for name, graphAbove := range map[string]int{"exact": AutoHNSW, "graph grown": 700} {
+	for name, graphAbove := range map[string]int{"exact": AutoHNSW, "graph grown": 560} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, t.TempDir(), Options{ChunkTokens: 60, Local: true, NoSync: true}, graphAbove)
 			r := rand.New(rand.NewPCG(1, 2))
@@ -55,7 +55,7 @@ func TestAStateNeverChanges(t *testing.T) {
 				}
 			}
 			hold()
-			for round := range 6 {
+			for round := range 4 {
 				for i := range 25 {
 					put(t, e, made(r, r.IntN(310)))
 					if n := r.IntN(310); i%3 == 0 {
@@ -86,7 +86,7 @@ func TestAStateNeverChanges(t *testing.T) {
 			flushed(t, e)
 			check("filled again")
 			ref := e.db.Acquire()
-			if grown := ref.Value.Vectors.Kind == "hnsw-int8"; grown != (graphAbove == 700) || ref.Value.Local == nil {
+			if grown := ref.Value.Vectors.Kind == "hnsw-int8"; grown != (graphAbove == 560) || ref.Value.Local == nil {
 				t.Fatalf("%s, local bridges %v", ref.Value.Vectors.Kind, ref.Value.Local != nil)
 			}
 			ref.Release()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 )
@@ -24,6 +25,9 @@ const madeDim = 32
 // opened opens a database that the test closes.
 func opened(t *testing.T, dir string, o Options, graphAbove int) *Engine {
 	t.Helper()
+	if o.MemoryMiB == 0 && o.MaxMemoryMiB == 0 {
+		o.MemoryMiB = leastStoreMiB // what it takes to open goes with it
+	}
 	e, err := open(t.Context(), dir, encoder.NewHash(madeDim), o, graphAbove)
 	if err != nil {
 		t.Fatal(err)
@@ -131,18 +135,26 @@ type score struct {
 	score float32
 }
 
-// answers are those to all queries, by number; local bridges, whose cells depend on
-// the past, apart from the others only where they are not asked for.
+// answers are those to all queries, by number, of the present state; local bridges, whose
+// cells depend on the past, apart from the others only where they are not asked for. Of
+// documents only the ids are read, once for all queries.
 func answers(t *testing.T, e *Engine, qs []Query) [][]score {
 	t.Helper()
+	ref := e.db.Acquire()
+	defer ref.Release()
+	ids := map[uint64]string{} // by ordinal
 	out := make([][]score, len(qs))
 	for i, q := range qs {
-		r, err := e.Search(t.Context(), q)
-		if err != nil {
-			t.Fatalf("%+v: %v", q, err)
-		}
-		for _, h := range r.Hits {
-			out[i] = append(out[i], score{h.ID, h.Chunk, h.Score})
+		for _, f := range foundIn(t, e, ref.Value, q) {
+			ord := chunk.Ord(f.Ord)
+			if _, ok := ids[ord]; !ok {
+				d, err := ref.Value.View.Text(ord)
+				if err != nil {
+					t.Fatalf("%+v: %v", q, err)
+				}
+				ids[ord] = d.ID
+			}
+			out[i] = append(out[i], score{ids[ord], chunk.Number(f.Ord), float32(f.Score)})
 		}
 	}
 	return out

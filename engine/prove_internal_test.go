@@ -259,7 +259,7 @@ func TestExactRecallCanFail(t *testing.T) {
 // TestVerifyEndsAtOnce cancels Verify at many moments: it returns soon, whatever it is
 // at. The bound is for a loaded machine; figures are for a quiet one.
 func TestVerifyEndsAtOnce(t *testing.T) {
-	n, bound, rounds := 2000, time.Second, 6
+	n, bound, rounds := 1000, time.Second, 4
 	if trial.Long() {
 		n, bound, rounds = 30_000, 10*time.Millisecond, 200
 	}

@@ -52,7 +52,7 @@ func TestReopening(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var log bytes.Buffer
-	o := engine.Options{Local: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	o := engine.Options{Local: true, NoSync: true, MemoryMiB: sparing(engine.Options{}).MemoryMiB, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	reopen := func(e *engine.Engine) *engine.Engine {
 		t.Helper()
 		if e != nil {
@@ -71,7 +71,7 @@ func TestReopening(t *testing.T) {
 		return e
 	}
 	e := reopen(nil)
-	add(t, e, docs(0, 400))
+	add(t, e, docs(0, 250))
 	if _, err := e.Delete(t.Context(), []string{"d3", "d90"}); err != nil {
 		t.Fatal(err)
 	}

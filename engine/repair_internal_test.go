@@ -26,6 +26,9 @@ import (
 // small is a database of n documents with the words of numbers.
 func small(t *testing.T, dir string, n int, o Options) *Engine {
 	t.Helper()
+	if o.MemoryMiB == 0 {
+		o.MemoryMiB = leastStoreMiB
+	}
 	e, err := Open(t.Context(), dir, encoder.NewHash(32), o)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +223,15 @@ func TestDamagedVectors(t *testing.T) {
 	search := func(q Query) func(*Engine) error {
 		return func(e *Engine) error { _, err := e.Search(t.Context(), q); return err }
 	}
-	text := number(1000)
+	text, sound := number(1000), t.TempDir()
+	e := small(t, sound, 2000, Options{}) // more than one block of a snapshot
+	e.db.WantLocal()
+	flushed(t, e)
+	d, err := e.Get(t.Context(), "1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, e)
 	for name, call := range map[string]func(*Engine) error{
 		"dense":        search(Query{Text: text, Mode: ModeDense, Variant: VariantNone}),
 		"closed form":  search(Query{Text: text, Mode: ModeDense, Variant: "rlr"}),
@@ -231,16 +242,7 @@ func TestDamagedVectors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			e := small(t, dir, 2000, Options{}) // more than one block of a snapshot
-			e.db.WantLocal()
-			if err := e.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			d, err := e.Get(t.Context(), "1000")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Close(); err != nil {
+			if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(dir, "derived", "flat-int8.snap")
@@ -260,7 +262,7 @@ func TestDamagedVectors(t *testing.T) {
 			if err := os.WriteFile(path, raw, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			e = small(t, dir, 0, Options{})
+			e := small(t, dir, 0, Options{})
 			met := call(e)
 			if met != nil && !errors.Is(met, ErrCorrupt) {
 				t.Fatal(met)

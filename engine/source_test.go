@@ -49,7 +49,7 @@ func (s *source) encoder(name string) encoder.Encoder {
 func openWith(t *testing.T, dir string, enc encoder.Encoder, o engine.Options) *engine.Engine {
 	t.Helper()
 	o.NoSync = true
-	e, err := engine.Open(t.Context(), dir, enc, o)
+	e, err := engine.Open(t.Context(), dir, enc, sparing(o))
 	if err != nil {
 		t.Fatal(err)
 	}

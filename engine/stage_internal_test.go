@@ -17,7 +17,7 @@ import (
 // core makes of them, staged first; by Add, by Upsert of new ones, and in a database whose
 // tokens are terms.
 func TestPreparedWhileStaged(t *testing.T) {
-	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 700)
+	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 300)
 	hash := encoder.NewHash(madeDim)
 	wordless := encoder.Func("wordless", madeDim, func(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 		in := make([]encoder.Input, len(texts))

@@ -216,7 +216,7 @@ func TestTokenUpkeep(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	e := opened(t, dir, keptOptions, AutoHNSW)
 	next := 0
-	for step := range 12 {
+	for step := range 8 {
 		put(t, e, madeDocs(r, next, next+60)...)
 		next += 60
 		put(t, e, madeDocs(r, next-90, next-70)...)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ const (
 var told = func(dir, what string, seq uint64) {}
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // each opening takes memtables, which would each time begin a collection
 	if role := os.Getenv(envChild); role != "" {
 		if err := child(role, os.Getenv(envDir)); err != nil {
 			fmt.Println("error:", err)
