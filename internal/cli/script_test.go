@@ -84,7 +84,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
+			"exits": exits, "says": says, "waitfor": waitFor, "damage": damage, "flip": flipOne, "repeat": repeat, "bridge-file": bridgeFile,
 			"api": startSource, "apicalls": sourceCalls, "apitexts": sourceTexts, "turn": turnSource, "vectors": vectorsAlone, "unname": unname, "gotree": goTree,
 			"rerankapi": startReranker, "rerankcalls": rerankerCalls, "rerankbreak": breakReranker, "cross": writeCross(t),
 			"tinymodel": func(ts *testscript.TestScript, _ bool, args []string) { // DIR, to write a model of two layers into
@@ -110,6 +110,19 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%v", err)
 	}
 	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// says CODE [ARG…] runs lexsem in this process and checks its exit code. The
+// process is not in the script's folder: name files by $WORK, or none.
+func says(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: says CODE [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := Run(context.Background(), Env{Args: args[1:], Stdout: ts.Stdout(), Stderr: ts.Stderr(), Getenv: ts.Getenv}); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
