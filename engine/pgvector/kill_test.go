@@ -90,6 +90,7 @@ func TestServerKilled(t *testing.T) {
 	}
 	for kill := range trial.Rounds(t, 1, 10) {
 		var answers, writes atomic.Int64
+		delay := time.Duration(300+r.IntN(700)) * time.Millisecond // before the writer has r
 		stop := make(chan struct{})
 		stopped := func() bool {
 			select {
@@ -121,7 +122,7 @@ func TestServerKilled(t *testing.T) {
 				writes.Add(1)
 			}
 		})
-		time.Sleep(time.Duration(300+r.IntN(700)) * time.Millisecond)
+		time.Sleep(delay)
 		s.killAll(t)
 		before := writes.Load()
 		var err error
