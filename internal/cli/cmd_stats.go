@@ -147,7 +147,7 @@ func writeStats(w io.Writer, s statsSummary) {
 	}
 }
 
-// bytesOf prints a size with three digits.
+// bytesOf prints a size with three digits, four from 1000 to 1023.
 func bytesOf(n int64) string {
 	x, unit := float64(n), "B"
 	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -156,8 +156,11 @@ func bytesOf(n int64) string {
 		}
 		x, unit = x/1024, u
 	}
-	if unit == "B" {
+	switch {
+	case unit == "B":
 		return fmt.Sprintf("%d B", n)
+	case x >= 999.5: // which %.3g writes with an exponent
+		return fmt.Sprintf("%.0f %s", x, unit)
 	}
 	return fmt.Sprintf("%.3g %s", x, unit)
 }

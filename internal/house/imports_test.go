@@ -33,6 +33,8 @@ var allowed = map[string][]string{
 	"bench/sure":                            {"bench", "bench/stat", "encoder"},
 	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "encoder/picture", "encoder/visual", "internal/matfile", "internal/regular"},
 	"internal/matfile":                      {},
+	"internal/fanout":                       {},
+	"tools/fanout":                          {"internal/fanout"},
 	"bench/peers":                           {"bench", "index", "internal/snapshot"},
 	"bench/plot":                            {},
 	"bench/stat":                            {},
