@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,9 +53,10 @@ func TestBrowser(t *testing.T) {
 	}
 	defer photos.Close()
 	var walls []engine.Document
-	for a := range encodertest.Colours {
-		for b := range encodertest.Colours {
-			file, err := encodertest.Paint(a, b)
+	colours := slices.Sorted(maps.Keys(encodertest.Colours))
+	for _, a := range colours {
+		for _, b := range colours {
+			file, err := encodertest.Paint(a, b, b) // a and b are no b and a: their vectors differ
 			if err != nil {
 				t.Fatal(err)
 			}
