@@ -36,12 +36,29 @@ func Exists(dir string) (bool, error) {
 	case !info.IsDir():
 		return false, fmt.Errorf("%s is a file, where a database is a folder; name its folder, or one that is to be made", dir)
 	}
-	ours, err := isOurs(dir)
-	if err != nil {
-		return false, err
-	}
-	if !ours {
-		return false, checkEmpty(dir)
+	for {
+		ours, err := isOurs(dir)
+		if err != nil {
+			return false, err
+		}
+		if ours {
+			break
+		}
+		foreign := checkEmpty(dir)
+		if errors.Is(foreign, fs.ErrNotExist) {
+			return false, nil
+		}
+		var other *ForeignError
+		if !errors.As(foreign, &other) {
+			return false, foreign
+		}
+		// The file may be of a database that others make or remove meanwhile.
+		if ours, err = isOurs(dir); err != nil {
+			return false, err
+		}
+		if _, err = os.Lstat(filepath.Join(dir, other.Name)); !ours && !errors.Is(err, fs.ErrNotExist) {
+			return false, foreign
+		}
 	}
 	for _, name := range []string{headName, recordsName, swapName} {
 		switch _, err := os.Stat(filepath.Join(dir, name)); {
@@ -85,6 +102,9 @@ func beginning(path string, at int64, n int) (b []byte, ok bool, err error) {
 		return nil, false, err
 	}
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+		return nil, false, nil
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
@@ -90,6 +91,43 @@ func TestForeignFolders(t *testing.T) {
 				t.Errorf("was %q, is %q", before, after)
 			}
 		})
+	}
+}
+
+// TestExistsBesideOthers: a database that others make and remove meanwhile is there or not, and
+// never a folder of other files.
+func TestExistsBesideOthers(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	dir, away := filepath.Join(parent, "db"), filepath.Join(parent, "away")
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			err := claim(dir)
+			for _, name := range []string{lockName, headName, "000001.vlog"} {
+				err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(headMagic), 0o644))
+			}
+			if err = errors.Join(err, os.Rename(dir, away), os.RemoveAll(away)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	defer others.Wait()
+	defer close(stop)
+	found := map[bool]int{}
+	for n := 0; n < 20_000 || found[true] == 0 || found[false] == 0; n++ {
+		there, err := Exists(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[there]++
 	}
 }
 
