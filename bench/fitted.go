@@ -28,10 +28,13 @@ func (s *Setting) fitStack(ctx context.Context, stack modulate.Stack, fit *Fit) 
 		return nil, err
 	}
 	fit.Passages = t.Targets.Len()
+	if t.FitPassages > 0 {
+		fit.Passages = min(t.FitPassages, fit.Passages)
+	}
 	return t.fitHere(ctx, stack, fit)
 }
 
-// fitHere fits a stack to all targets of s.
+// fitHere fits a stack to the targets of s, or to some that are drawn.
 func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*modulate.Weights, error) {
 	stack := of.Name()
 	if s.Encoder.VocabSize() == 0 {
@@ -69,7 +72,12 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 	o.Progress = func(stage string, done, total int, loss float64) {
 		s.Report(Progress{Stage: stage + " " + stack, Done: done, Total: total, Loss: loss})
 	}
-	w, rep, err := train.Fit(ctx, settingCorpus{s}, s.Encoder, o)
+	corpus := train.Corpus(settingCorpus{s})
+	if n := s.FitPassages; n > 0 && n < s.Targets.Len() {
+		corpus = drawnCorpus{settingCorpus{s}, newRand(s.Seed, "fit", "passages").Perm(s.Targets.Len())[:n]}
+		o.HardNegatives, o.AllCandidates = nil, n // every query against all of them
+	}
+	w, rep, err := train.Fit(ctx, corpus, s.Encoder, o)
 	if err != nil {
 		return nil, fmt.Errorf("fitting: %w", err)
 	}
@@ -101,7 +109,7 @@ func (s *Setting) fitOptions() train.Options {
 // the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%T\x00%s\x00%t\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.Encoder, s.Encoder.Fingerprint().Digest(), s.mates != nil)
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%T\x00%s\x00%t\x00%d\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.Encoder, s.Encoder.Fingerprint().Digest(), s.mates != nil, s.FitPassages)
 	if s.CacheDir != "" {
 		var b []byte
 		for i, text := range s.Targets.Texts {

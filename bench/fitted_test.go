@@ -65,6 +65,24 @@ func TestFitsAreKept(t *testing.T) {
 	}
 }
 
+// TestFitPassages: a fit to some passages takes queries of those alone, and keeps no bridge for that to all; as many as
+// there are, or more, are all.
+func TestFitPassages(t *testing.T) {
+	o := Options{Data: townCorpus(t, 50), Systems: []string{"slr"}, Tasks: []string{"keyword"}, QueriesPerPassage: 4, CacheDir: t.TempDir()}
+	fits := map[int]Fit{}
+	for _, n := range []int{0, 20, 100} {
+		o.FitPassages = n
+		rep, err := Run(context.Background(), encoder.NewHash(64), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits[n] = rep.Fit["slr"]
+	}
+	if all, some, more := fits[0], fits[20], fits[100]; some.Passages != 20 || some.Queries > 80 || some.Cached || some.Loss == all.Loss || more.Passages != all.Passages || more.Loss != all.Loss {
+		t.Errorf("all %+v, 20 %+v, 100 %+v", all, some, more)
+	}
+}
+
 func TestCasesAreTheGreatestDifferences(t *testing.T) {
 	o := Options{Data: townCorpus(t, 60), Systems: []string{"dense", "rlr"}, Tasks: []string{"query", "part:4"}, Cases: 3}
 	rep, err := Run(context.Background(), encoder.NewHash(32), o)

@@ -52,6 +52,9 @@ type Options struct {
 	QueriesPerPassage int
 	// MaxFitQueries caps the training queries of a fit; 0 means no cap.
 	MaxFitQueries int
+	// FitPassages is to how many passages, drawn evenly, bridges are fitted; 0 means to all. What closed forms
+	// read is of all.
+	FitPassages int
 	// Lower makes passages and queries lower case before anything is done.
 	Lower bool
 	// RunsDir, if not empty, is a folder that gets a TREC run file for each
@@ -295,7 +298,7 @@ func (p *plan) codes() (all []codesKind) {
 // setting encodes the targets, for the systems of the plan.
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, Clean: p.Clean,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitPassages: p.FitPassages, Clean: p.Clean,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})

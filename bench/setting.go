@@ -55,6 +55,7 @@ type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
 	MaxFitQueries     int
+	FitPassages       int  // see Options
 	Clean             bool // see Options
 	CacheDir          string
 	Index             string

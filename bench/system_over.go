@@ -72,7 +72,7 @@ func (s *Setting) openOver(ctx context.Context) (engine.Database, error) {
 	if r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{}); err != nil {
 		return nil, err
 	}
-	if _, err := r.MakeBridge(ctx, file, 2, report); err != nil {
+	if _, err := r.MakeBridge(ctx, file, engine.BridgeOptions{Parts: 2, Progress: report}); err != nil {
 		return nil, err
 	}
 	r, err = engine.Over(ctx, b, lent{s.Encoder}, engine.OverOptions{Bridge: file})

@@ -136,3 +136,14 @@ func (c settingCorpus) Mates(i int) []string {
 	}
 	return c.s.mates(i)
 }
+
+// drawnCorpus is some passages of one.
+type drawnCorpus struct {
+	all settingCorpus
+	at  []int
+}
+
+func (c drawnCorpus) Len() int                   { return len(c.at) }
+func (c drawnCorpus) Text(i int) (string, error) { return c.all.Text(c.at[i]) }
+func (c drawnCorpus) Vector(i int) []float32     { return c.all.Vector(c.at[i]) }
+func (c drawnCorpus) Mates(i int) []string       { return c.all.Mates(c.at[i]) }

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/train"
 )
 
 // A query that names no variant gets what search.Default says. Measured on every
@@ -98,10 +99,15 @@ func (e *Engine) findsFirst(ctx context.Context, s *state.State, p search.Plan, 
 	return vec.Dot(s.Vector(cs[0].Ord), target) > 0.99999, nil
 }
 
-// probes draws queries from passages spread over the corpus: five content words
+// probes are those of drawProbes.
+func (c *corpus) probes(seed uint64) (texts []string, targets []int, err error) {
+	return drawProbes(c, seed)
+}
+
+// drawProbes draws queries from passages spread over a corpus: five content words
 // in any order, and sixteen words in a row, half of a shorter passage. targets
 // are the passages' numbers.
-func (c *corpus) probes(seed uint64) (texts []string, targets []int, err error) {
+func drawProbes(c train.Corpus, seed uint64) (texts []string, targets []int, err error) {
 	r := rand.New(rand.NewPCG(seed, 0x6175746f))
 	n := min(choicePassages, c.Len())
 	for k := range n {

@@ -31,8 +31,8 @@ import (
 //     the documents may be stored. Two writers of one document must not run at once;
 //   - hits of equal score stand in an order that does not depend on when they were stored;
 //   - RLR goes by a bridge file (OverOptions.Bridge), and Trace.Stale tells how many
-//     passages were written or deleted since that was made. Without one queries are not modulated. There are no
-//     local bridges, no fits and no token states;
+//     passages were written or deleted since that was made. Without one queries are not modulated. Fits are of a sample
+//     of the passages (BridgeOptions.Sample). There are no local bridges and no token states;
 //   - what looks after files (Compact, Verify, Backup, Export, Import, Fit, KeepTokenStates) is ErrElsewhere.
 type Remote struct {
 	b        Backend

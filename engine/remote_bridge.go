@@ -15,15 +15,18 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
+	"github.com/lexsem/lexsem/store"
 )
 
-// A bridge file is a snapshot with the totals of a corpus (ridge.Totals) and, in section
-// "source", a bridgeSource as JSON.
+// A bridge file is a snapshot with the totals of a corpus (ridge.Totals), in section
+// "source" a bridgeSource as JSON and, where a stack was fitted, in section "fitted" its modulate.Weights.
 const (
 	bridgeKind    = "bridge of a backend"
 	bridgeVersion = 1
 	sourceSection = "source"
+	fittedSection = "fitted"
 )
 
 // bridgeSource tells what a bridge file was made of.
@@ -33,22 +36,53 @@ type bridgeSource struct {
 	Writes   uint64              `json:"writes"` // BackendStatus.Writes before the first passage was read
 	Passages int                 `json:"passages"`
 	Made     time.Time           `json:"made"`
+	Fitted   string              `json:"fitted,omitempty"`  // the stack that was fitted
+	Default  string              `json:"default,omitempty"` // what queries without a variant get where one was
+}
+
+// BridgeOptions shape MakeBridge. The zero value fits nothing.
+type BridgeOptions struct {
+	// Parts are read beside each other, 1 to 256; 0 means 1.
+	Parts int
+	// Sample is to how many passages, drawn evenly from all while they are read, a stack is fitted, too, up to 200,000; 0
+	// means to none. What a fit of so many loses against one of all, docs/SCALE.md tells.
+	Sample int
+	// Fit says how. Update is ErrInvalid; Progress is not read.
+	Fit FitOptions
+	// Progress, if not nil, is called from one goroutine at a time.
+	Progress func(Progress)
 }
 
 // BridgeReport tells what a MakeBridge did.
 type BridgeReport struct {
+	Backend  string // Backend.Name
 	Passages int
 	Writes   uint64 // those of the Backend that the bridge knows of
 	Parts    int
+	Fit      FitReport // zero where nothing was fitted; of its fields File, Seq and Current are
+}
+
+func (o BridgeOptions) check() error {
+	switch {
+	case o.Parts < 0 || o.Parts > 256:
+		return fmt.Errorf("%w: a bridge of %d parts; use 1 to 256, or 0 for 1", ErrInvalid, o.Parts)
+	case o.Sample < 0 || o.Sample > maxSample:
+		return fmt.Errorf("%w: a sample of %d passages; use 1 to %d, or 0 for no fit", ErrInvalid, o.Sample, maxSample)
+	case o.Fit.Update:
+		return fmt.Errorf("%w: a fit of a sample cannot update another; make it anew", ErrInvalid)
+	}
+	return nil
 }
 
 // MakeBridge reads all passages of the Backend, in parts beside each other, and writes
 // what RLR asks of them to a file, which takes the place of one that is there at once. The
 // totals of the parts merge into those of the whole. What is written meanwhile it may know or not: Trace.Stale
 // counts from the moment it began. Every Remote that has the file as its
-// OverOptions.Bridge reads it again. It needs no encoder. Errors: ErrInvalid for passages of an encoder without
-// a tokenizer. Memory: 8·Dim bytes for each token of the vocabulary that occurs, for each part. Cost: one scan.
-func (r *Remote) MakeBridge(ctx context.Context, path string, parts int, progress func(Progress)) (_ BridgeReport, err error) {
+// OverOptions.Bridge reads it again. It needs an encoder where it fits. Errors: ErrInvalid for passages of an encoder without
+// a tokenizer, or options out of their ranges; ErrNoEncoder. Memory: 8·Dim bytes for each token of the vocabulary that occurs, and the
+// sample with its texts and vectors, for each part. Cost: one scan; a fit costs what Engine.Fit does of a corpus
+// of the sample's size.
+func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (_ BridgeReport, err error) {
 	ctx, done, err := r.call(ctx)
 	if err != nil {
 		return BridgeReport{}, err
@@ -57,19 +91,35 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, parts int, progres
 	switch {
 	case r.info.Encoder.VocabSize == 0:
 		return BridgeReport{}, fmt.Errorf("%w: encoder %q has no tokenizer, so there are no tokens to make a bridge of; use one that has", ErrInvalid, r.info.Encoder.Model)
-	case parts < 0 || parts > 256:
-		return BridgeReport{}, fmt.Errorf("%w: a bridge of %d parts; use 1 to 256, or 0 for 1", ErrInvalid, parts)
+	case o.Sample > 0 && r.enc == nil:
+		return BridgeReport{}, ErrNoEncoder
 	}
-	parts = max(parts, 1)
+	if err := o.check(); err != nil {
+		return BridgeReport{}, err
+	}
+	o.Parts = max(o.Parts, 1)
 	before, err := r.b.Status(ctx)
 	if err != nil {
 		return BridgeReport{}, err
 	}
-	whole, err := r.totals(ctx, parts, before.Passages, progress)
+	whole, drawn, err := r.totals(ctx, o, before.Passages)
 	if err != nil {
 		return BridgeReport{}, err
 	}
-	source := bridgeSource{r.b.Name(), r.info.Encoder, before.Writes, whole.Len(), time.Now().UTC().Truncate(time.Second)}
+	rep := BridgeReport{Backend: r.b.Name(), Passages: whole.Len(), Writes: before.Writes, Parts: o.Parts}
+	source := bridgeSource{Backend: r.b.Name(), Encoder: r.info.Encoder, Writes: before.Writes, Passages: whole.Len()}
+	var weights []byte
+	if o.Sample > 0 {
+		w, fit, err := r.fitSample(ctx, drawn.corpus(), whole, o)
+		if err != nil {
+			return BridgeReport{}, err
+		}
+		if weights, err = w.Encode(); err != nil {
+			return BridgeReport{}, err
+		}
+		rep.Fit, source.Fitted, source.Default = fit, w.Stack, fit.Default
+	}
+	source.Made = time.Now().UTC().Truncate(time.Second)
 	raw, err := json.Marshal(source)
 	if err != nil {
 		return BridgeReport{}, err
@@ -80,38 +130,47 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, parts int, progres
 			return err
 		}
 		whole.Save(w)
+		if weights != nil {
+			w.Begin(fittedSection)
+			if _, err := w.Write(weights); err != nil {
+				return err
+			}
+		}
 		return ctx.Err()
 	})
 	if err != nil {
 		return BridgeReport{}, fmt.Errorf("writing bridge %s: %w", path, err)
 	}
-	return BridgeReport{Passages: whole.Len(), Writes: before.Writes, Parts: parts}, nil
+	return rep, nil
 }
 
-// totals are those of all passages.
-func (r *Remote) totals(ctx context.Context, parts, total int, progress func(Progress)) (*ridge.Totals, error) {
-	all := make([]*ridge.Totals, parts)
+// totals are those of all passages, of which it draws a sample.
+func (r *Remote) totals(ctx context.Context, o BridgeOptions, total int) (*ridge.Totals, *draw, error) {
+	all := make([]*ridge.Totals, o.Parts)
+	drawn := make([]*draw, o.Parts)
 	var mu sync.Mutex // guards read, and calls of progress
 	read := 0
 	g, within := errgroup.WithContext(ctx)
-	for i := range parts {
+	for i := range all {
+		drawn[i] = &draw{most: o.Sample, seed: o.Fit.Seed}
 		g.Go(func() error {
 			t, err := ridge.NewTotals(r.info.Dim, r.info.Encoder.VocabSize)
 			if err != nil {
 				return err
 			}
 			all[i] = t
-			for p, err := range r.b.Scan(within, Filter{}, ScanOptions{Part: i, Parts: parts}) {
+			for p, err := range r.b.Scan(within, Filter{}, ScanOptions{Part: i, Parts: o.Parts}) {
 				if err != nil {
 					return err
 				}
 				if err := t.Add(p.Vector, p.Tokens); err != nil {
 					return fmt.Errorf("document %q, chunk %d: %w", p.ID, p.Chunk, err)
 				}
-				if progress != nil {
+				drawn[i].offer(&p)
+				if o.Progress != nil {
 					mu.Lock()
 					if read++; read%1000 == 0 {
-						progress(Progress{Stage: "bridge", Done: read, Total: total})
+						o.Progress(Progress{Stage: "bridge", Done: read, Total: total})
 					}
 					mu.Unlock()
 				}
@@ -120,14 +179,15 @@ func (r *Remote) totals(ctx context.Context, parts, total int, progress func(Pro
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, t := range all[1:] {
+	for i, t := range all[1:] {
 		if err := all[0].Merge(t); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		drawn[0].merge(drawn[i+1])
 	}
-	return all[0], ctx.Err()
+	return all[0], drawn[0], ctx.Err()
 }
 
 // bridgeLook is how often a bridge file is looked at.
@@ -187,7 +247,7 @@ func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
 		return at, fmt.Errorf("bridge: %w; make it first", err)
 	}
 	at = bridgeFile{i.ModTime(), i.Size()}
-	source, totals, err := readBridge(r.o.Bridge)
+	source, totals, fitted, err := readBridge(r.o.Bridge)
 	if err != nil {
 		return at, err
 	}
@@ -198,12 +258,17 @@ func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
 	if err != nil {
 		return at, fmt.Errorf("bridge %s: %w", r.o.Bridge, err)
 	}
-	r.bridge.Store(&state.State{Seq: source.Writes, Metric: r.metric, Sums: sums, Modulators: new(sync.Map)})
+	s := &state.State{Seq: source.Writes, Metric: r.metric, Sums: sums, Modulators: new(sync.Map)}
+	if fitted != nil {
+		s.Bridges = map[string]*state.Bridge{fitted.Stack: {Bridge: store.Bridge{Seq: source.Writes, Passages: fitted.Passages}, Weights: fitted}}
+		s.Standard, s.Auto = fitted.Stack, source.Default
+	}
+	r.bridge.Store(s)
 	return at, nil
 }
 
 // readBridge reads a bridge file.
-func readBridge(path string) (source bridgeSource, t *ridge.Totals, err error) {
+func readBridge(path string) (source bridgeSource, t *ridge.Totals, fitted *modulate.Weights, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("bridge %s: %w", path, err)
@@ -211,26 +276,45 @@ func readBridge(path string) (source bridgeSource, t *ridge.Totals, err error) {
 	}()
 	f, err := snapshot.Open(path)
 	if err != nil {
-		return source, nil, err
+		return source, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	defer snapshot.Guard(&err)()
 	if err := f.Expect(bridgeKind, bridgeVersion); err != nil {
-		return source, nil, err
+		return source, nil, nil, err
 	}
-	section, err := f.Section(sourceSection)
+	raw, err := sectionOf(f, sourceSection)
 	if err != nil {
-		return source, nil, err
-	}
-	raw, err := section.All()
-	if err != nil {
-		return source, nil, err
+		return source, nil, nil, err
 	}
 	if err := json.Unmarshal(raw, &source); err != nil {
-		return source, nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
+		return source, nil, nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
+	}
+	if source.Fitted != "" {
+		if raw, err = sectionOf(f, fittedSection); err != nil {
+			return source, nil, nil, err
+		}
+		if fitted, err = modulate.Decode(raw); err != nil {
+			return source, nil, nil, err
+		}
+		if err := fitted.CheckEncoder("bridge "+path, source.Encoder); err != nil {
+			return source, nil, nil, err
+		}
+		if fitted.Stack != source.Fitted {
+			return source, nil, nil, fmt.Errorf("%w: it holds %s, and is to hold %s", ErrCorrupt, fitted.Stack, source.Fitted)
+		}
 	}
 	t, err = ridge.OpenTotals(f)
-	return source, t, err
+	return source, t, fitted, err
+}
+
+// sectionOf are the bytes of a section.
+func sectionOf(f *snapshot.File, name string) ([]byte, error) {
+	section, err := f.Section(name)
+	if err != nil {
+		return nil, err
+	}
+	return section.All()
 }
 
 // stale is how many passages were written or deleted since the bridge was made.

@@ -51,7 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Backend) {
 			t.Errorf("rlr without a bridge: %v", err)
 		}
 		file := filepath.Join(t.TempDir(), "bridge")
-		report, err := r.MakeBridge(t.Context(), file, 3, nil)
+		report, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 3})
 		stats, serr := reference.Stats(t.Context())
 		if err != nil || serr != nil || report.Passages != stats.Chunks {
 			t.Fatalf("%+v, %v, %v; want %d passages", report, err, serr, stats.Chunks)

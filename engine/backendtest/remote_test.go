@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,7 +27,12 @@ func (still) Close() error { return nil }
 
 func over(t *testing.T, b engine.Backend, o engine.OverOptions) *engine.Remote {
 	t.Helper()
-	r, err := engine.Over(t.Context(), still{b}, encoder.NewHash(16), o)
+	return overBy(t, b, encoder.NewHash(16), o)
+}
+
+func overBy(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.OverOptions) *engine.Remote {
+	t.Helper()
+	r, err := engine.Over(t.Context(), still{b}, enc, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +65,10 @@ func TestBridgeIsFollowed(t *testing.T) {
 	if _, err := engine.Over(t.Context(), still{m}, encoder.NewHash(16), engine.OverOptions{Bridge: file}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no bridge: %v", err)
 	}
-	if _, err := r.MakeBridge(t.Context(), file, 300, nil); !errors.Is(err, engine.ErrInvalid) {
+	if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 300}); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("300 parts: %v", err)
 	}
-	if rep, err := r.MakeBridge(t.Context(), file, 2, nil); err != nil || rep.Passages != 40 || rep.Writes != 40 {
+	if rep, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 2}); err != nil || rep.Passages != 40 || rep.Writes != 40 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
 	q := over(t, m, engine.OverOptions{Bridge: file, Fresh: -1})
@@ -95,7 +103,7 @@ func TestBridgeIsFollowed(t *testing.T) {
 	if n := stale(); n != 10 {
 		t.Errorf("stale by %d beside a damaged file", n)
 	}
-	if _, err := r.MakeBridge(t.Context(), file, 1, nil); err != nil {
+	if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); stale() != 0; time.Sleep(50 * time.Millisecond) {
@@ -111,6 +119,95 @@ func TestBridgeIsFollowed(t *testing.T) {
 	defer o.Close()
 	if _, err := engine.Over(t.Context(), still{other}, encoder.NewHash(8), engine.OverOptions{Bridge: file}); !errors.Is(err, encoder.ErrMismatch) {
 		t.Errorf("the bridge of another encoder: %v", err)
+	}
+}
+
+// TestBridgeFitsASample: a fit of a sample is in the bridge file and serves; which passages are drawn depends on the seed alone, not
+// on the parts.
+func TestBridgeFitsASample(t *testing.T) {
+	m := &backendtest.Memory{}
+	enc := encoder.NewHash(64)
+	r := overBy(t, m, enc, engine.OverOptions{Create: true, Fresh: -1})
+	rng := rand.New(rand.NewPCG(3, 4))
+	words := func(i, n int) string {
+		var w []string
+		for range n {
+			w = append(w, fmt.Sprintf("word%d", (i*31+rng.IntN(60))%900))
+		}
+		return strings.Join(w, " ")
+	}
+	docs := make([]engine.Document, 400)
+	for i := range docs {
+		docs[i] = engine.Document{ID: fmt.Sprint(i), Text: words(i, 40)}
+	}
+	if _, err := r.Add(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for what, o := range map[string]engine.BridgeOptions{
+		"a sample below 0": {Sample: -1}, "a sample too large": {Sample: 1 << 20}, "an update": {Sample: 10, Fit: engine.FitOptions{Update: true}},
+		"an unknown variant": {Sample: 100, Fit: engine.FitOptions{Variant: "nosuch"}}, "nothing to fit": {Sample: 100, Fit: engine.FitOptions{Variant: "rlr"}},
+	} {
+		if _, err := r.MakeBridge(t.Context(), filepath.Join(dir, "none"), o); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("refused, and written: %v", err)
+	}
+	blind, err := engine.Over(t.Context(), still{m}, nil, engine.OverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blind.Close()
+	if _, err := blind.MakeBridge(t.Context(), filepath.Join(dir, "none"), engine.BridgeOptions{Sample: 10}); !errors.Is(err, engine.ErrNoEncoder) {
+		t.Errorf("without an encoder: %v", err)
+	}
+
+	query := engine.Query{Text: docs[7].Text[:60], Mode: engine.ModeDense, Variant: "rlr+slr", K: 5}
+	var vectors [][]float32
+	for i, o := range []engine.BridgeOptions{
+		{Parts: 1, Sample: 300, Fit: engine.FitOptions{Seed: 5}},
+		{Parts: 3, Sample: 300, Fit: engine.FitOptions{Seed: 5}},
+		{Parts: 1, Sample: 300, Fit: engine.FitOptions{Seed: 6}},
+		{Parts: 2, Sample: 1000, Fit: engine.FitOptions{Seed: 5}},
+	} {
+		file := filepath.Join(dir, fmt.Sprint("bridge", i))
+		rep, err := r.MakeBridge(t.Context(), file, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := min(o.Sample, len(docs))
+		if rep.Fit.Variant != "rlr+slr" || rep.Fit.Passages != want || rep.Passages != len(docs) || len(rep.Fit.Choice) != 2 || len(rep.Fit.Probes) == 0 {
+			t.Fatalf("%+v", rep)
+		}
+		q := overBy(t, m, enc, engine.OverOptions{Bridge: file, Fresh: -1})
+		if q.Default() != rep.Fit.Default {
+			t.Errorf("default %q, the report says %q", q.Default(), rep.Fit.Default)
+		}
+		v, trace, err := q.Vector(t.Context(), query)
+		if err != nil || trace.Variant != "rlr+slr" {
+			t.Fatalf("%+v, %v", trace, err)
+		}
+		vectors = append(vectors, v)
+		if res, err := q.Search(t.Context(), query); err != nil || len(res.Hits) != 5 {
+			t.Errorf("%d hits, %v", len(res.Hits), err)
+		}
+		if c := rep.Fit.Choice; c[0].Variant != "rlr" || c[1].Found <= c[0].Found || rep.Fit.Default != "rlr+slr" {
+			t.Errorf("a fit that gains nothing: %+v", rep.Fit)
+		}
+	}
+	far := func(a, b []float32) (most float64) {
+		for i := range a {
+			most = max(most, math.Abs(float64(a[i]-b[i])))
+		}
+		return most
+	}
+	if d := far(vectors[0], vectors[1]); d > 1e-5 { // sums in another order
+		t.Errorf("the fit depends on the parts, by %g", d)
+	}
+	if d := far(vectors[0], vectors[2]); d < 1e-3 {
+		t.Errorf("the sample does not depend on the seed: %g", d)
 	}
 }
 

@@ -123,7 +123,7 @@ func BenchmarkOver(b *testing.B) {
 		b.Fatal(err)
 	}
 	file := filepath.Join(b.TempDir(), "bridge")
-	if _, err := r.MakeBridge(b.Context(), file, 1, nil); err != nil {
+	if _, err := r.MakeBridge(b.Context(), file, engine.BridgeOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	if r, err = engine.Over(b.Context(), e, encoder.NewHash(384), engine.OverOptions{Bridge: file}); err != nil {

@@ -12,74 +12,31 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/elastic"
-	"github.com/lexsem/lexsem/internal/servertest"
+	"github.com/lexsem/lexsem/internal/servers"
 	"github.com/lexsem/lexsem/internal/trial"
 )
-
-// cluster is two nodes with data, and one that decides which of them has what.
-type cluster struct {
-	t     *testing.T
-	dist  string
-	dir   string
-	port  int // the first of six
-	nodes [3]*node
-}
-
-func startCluster(t *testing.T) *cluster {
-	t.Helper()
-	c := &cluster{t: t, dist: distribution(t)}
-	var err error
-	if c.dir, err = os.MkdirTemp("", "lexsem-elastic"); err != nil {
-		t.Fatal(err)
-	}
-	if c.port, err = servertest.FreePorts(6); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, n := range c.nodes {
-			if n != nil {
-				n.Kill()
-			}
-		}
-		os.RemoveAll(c.dir)
-	})
-	for i := range c.nodes {
-		c.start(i)
-	}
-	for _, n := range c.nodes {
-		if err := n.answers(3 * time.Minute); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c
-}
-
-// start starts node i, 0 for the one that decides.
-func (c *cluster) start(i int) {
-	c.t.Helper()
-	settings := fmt.Sprintf("discovery.seed_hosts: [\"127.0.0.1:%d\"]\n", c.port+1)
-	if i == 0 {
-		settings += "node.roles: [master]\ncluster.initial_master_nodes: [node0]"
-	} else {
-		settings += "node.roles: [data]"
-	}
-	var err error
-	if c.nodes[i], err = startNode(c.dist, c.dir, fmt.Sprintf("node%d", i), c.port+2*i, c.port+2*i+1, settings); err != nil {
-		c.t.Fatal(err)
-	}
-}
 
 // TestNodeIsKilled: while one of two nodes with data is killed, in the midst of searches and of
 // writes, no write that was acknowledged is lost, and searches go on without an error.
 func TestNodeIsKilled(t *testing.T) {
-	c := startCluster(t)
-	b, err := elastic.Open(elastic.Options{Nodes: []string{c.nodes[1].url, c.nodes[2].url}, Index: "kill", Shards: 2, Replicas: 1, Copies: 1, Patience: time.Minute})
+	dist := distribution(t)
+	dir, err := os.MkdirTemp("", "lexsem-elastic") // others may enter it, unlike that of t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	c, err := servers.Elasticsearch(t.Context(), dist, dir, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Kill()
+	b, err := elastic.Open(elastic.Options{Nodes: []string{c[1].URL, c[2].URL}, Index: "kill", Shards: 2, Replicas: 1, Copies: 1, Patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The index is made when both nodes are there, with two copies of each shard.
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		if c.nodes[0].holds("number_of_data_nodes", 2) {
+		if holds(c[0], "number_of_data_nodes", 2) {
 			break
 		}
 		if time.Now().After(end) {
@@ -100,44 +57,45 @@ func TestNodeIsKilled(t *testing.T) {
 	}
 	stored := len(docs)
 	for round := range trial.Rounds(t, 2, 10) {
-		c.green()
+		green(t, c)
 		victim := 1 + round%2
-		stored += c.killBeside(r, round, victim)
+		stored += killBeside(t, c[victim], r, round)
 		t.Logf("round %d: node %d was killed, all %d documents that were acknowledged are there", round, victim, stored)
 		if n, err := r.Count(t.Context(), engine.Filter{}); err != nil || n != stored {
 			t.Fatalf("%d documents, %v; %d were acknowledged", n, err, stored)
 		}
-		c.start(victim)
-		if err := c.nodes[victim].answers(3 * time.Minute); err != nil {
+		if err := c[victim].Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c[victim].Ready(t.Context(), 3*time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // holds says whether the cluster's health has a number.
-func (n *node) holds(what string, want int) bool {
+func holds(n *servers.Node, what string, want int) bool {
 	var h map[string]any
-	return getJSON(n.url+"/_cluster/health", &h) == nil && h[what] == float64(want)
+	return getJSON(n.URL+"/_cluster/health", &h) == nil && h[what] == float64(want)
 }
 
 // green waits until every shard has both of its copies.
-func (c *cluster) green() {
-	c.t.Helper()
+func green(t *testing.T, c servers.Cluster) {
+	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		var h map[string]any
-		if err := getJSON(c.nodes[0].url+"/_cluster/health", &h); err == nil && h["status"] == "green" && h["number_of_data_nodes"] == 2.0 {
+		if err := getJSON(c[0].URL+"/_cluster/health", &h); err == nil && h["status"] == "green" && h["number_of_data_nodes"] == 2.0 {
 			return
 		}
 		if time.Now().After(end) {
-			c.t.Fatalf("the cluster does not get well: %v", h)
+			t.Fatalf("the cluster does not get well: %v", h)
 		}
 	}
 }
 
 // killBeside kills a node beside writers and searchers, and returns how many documents were
 // acknowledged; each of them must be there.
-func (c *cluster) killBeside(r *engine.Remote, round, victim int) int {
-	t := c.t
+func killBeside(t *testing.T, victim *servers.Node, r *engine.Remote, round int) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -195,7 +153,7 @@ func (c *cluster) killBeside(r *engine.Remote, round, victim int) int {
 	until(&writes, 10)
 	until(&searches, 10)
 	began := time.Now()
-	c.nodes[victim].Kill()
+	victim.Kill()
 	before := writes.Load() + searches.Load()
 	until(&writes, 10)
 	until(&searches, 10)

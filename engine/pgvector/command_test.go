@@ -1,12 +1,11 @@
 package pgvector_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/servertest"
 )
 
 func TestMigrateKilled(t *testing.T) {
-	servertest.MigrateKilled(t, fmt.Sprintf("postgres://lexsem@127.0.0.1:%d/postgres/moved", shared(t).port), "?sslmode=disable")
+	servertest.MigrateKilled(t, "postgres://lexsem@"+shared(t).host()+"/postgres/moved", "?sslmode=disable")
 }

@@ -42,12 +42,12 @@ func (s *server) killAll(t *testing.T) {
 // TestServerKilled: the server is killed beside writes and searches, and comes back. Each search is answered, each call of
 // a write is done whole or not at all, and what was acknowledged is there.
 func TestServerKilled(t *testing.T) {
-	s, err := startServer(programs(t))
+	s, err := started(programs(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.remove()
-	b := open(t, pgvector.Options{URL: s.url(), Schema: "killed", Patience: time.Minute})
+	b := open(t, pgvector.Options{URL: s.URL, Schema: "killed", Patience: time.Minute})
 	db, err := engine.Over(t.Context(), b, encoder.NewHash(32), engine.OverOptions{Create: true})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,10 @@ func TestServerKilled(t *testing.T) {
 		before := writes.Load()
 		var err error
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-			if err = s.start(); err == nil || !strings.Contains(err.Error(), "still in use") {
+			if err = s.Start(); err == nil {
+				err = s.Ready(t.Context(), time.Minute)
+			}
+			if err == nil || !strings.Contains(err.Error(), "still in use") {
 				break
 			}
 		}

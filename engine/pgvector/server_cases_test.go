@@ -19,7 +19,7 @@ import (
 	"github.com/lexsem/lexsem/engine/backendtest"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/pgvector"
-	"github.com/lexsem/lexsem/internal/servertest"
+	"github.com/lexsem/lexsem/internal/servers"
 )
 
 func info(dim int) engine.BackendInfo {
@@ -71,7 +71,7 @@ func TestForeign(t *testing.T) {
 		"what is not JSON":    {"lexsem (layout, info) AS SELECT 1, 'x'", "made for"},
 		"a view of that name": {"notes (a int); CREATE VIEW %s.lexsem AS SELECT 1 AS layout", "did not make"},
 	} {
-		o := pgvector.Options{URL: s.url(), Schema: schema(t)}
+		o := pgvector.Options{URL: s.URL, Schema: schema(t)}
 		quoted := pgx.Identifier{o.Schema}.Sanitize()
 		s.exec(t, "CREATE SCHEMA "+quoted)
 		b := open(t, o)
@@ -92,7 +92,7 @@ func TestForeign(t *testing.T) {
 func TestDrop(t *testing.T) {
 	s := shared(t)
 	ctx := t.Context()
-	o := pgvector.Options{URL: s.url(), Schema: schema(t)}
+	o := pgvector.Options{URL: s.URL, Schema: schema(t)}
 	quoted := pgx.Identifier{o.Schema}.Sanitize()
 	b := open(t, o)
 	if err := b.Drop(ctx); err != nil {
@@ -126,7 +126,7 @@ func TestDimensions(t *testing.T) {
 	ctx := t.Context()
 	r := rand.New(rand.NewPCG(5, 6))
 	for dim, index := range map[int]string{1: "vector_cosine_ops", 2000: "vector_cosine_ops", 2001: "halfvec_cosine_ops", 4000: "halfvec_cosine_ops", 4001: ""} {
-		o := pgvector.Options{URL: s.url(), Schema: schema(t)}
+		o := pgvector.Options{URL: s.URL, Schema: schema(t)}
 		b := open(t, o)
 		if err := b.Create(ctx, info(dim)); err != nil {
 			t.Fatal(err)
@@ -379,12 +379,12 @@ func TestWriters(t *testing.T) {
 // TestCancelled: a call that waits ends with its context, and its statement with it.
 func TestCancelled(t *testing.T) {
 	s := shared(t)
-	o := pgvector.Options{URL: s.url(), Schema: schema(t)}
+	o := pgvector.Options{URL: s.URL, Schema: schema(t)}
 	b := open(t, o)
 	if err := b.Create(t.Context(), info(2)); err != nil {
 		t.Fatal(err)
 	}
-	c, err := pgx.Connect(t.Context(), s.url())
+	c, err := pgx.Connect(t.Context(), s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,11 +430,11 @@ func TestCancelled(t *testing.T) {
 // TestHosts: where the first host of a URL is away the second is asked.
 func TestHosts(t *testing.T) {
 	s := shared(t)
-	away, err := servertest.FreePorts(1)
+	away, err := servers.FreePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, pgvector.Options{URL: fmt.Sprintf("postgres://lexsem@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable", away, s.port), Schema: schema(t)})
+	b := open(t, pgvector.Options{URL: fmt.Sprintf("postgres://lexsem@127.0.0.1:%d,%s/postgres?sslmode=disable", away, s.host()), Schema: schema(t)})
 	if err := b.Create(t.Context(), info(2)); err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +449,7 @@ func TestFewLeft(t *testing.T) {
 	const n, dim = 1500, 8
 	s := shared(t)
 	ctx := t.Context()
-	o := pgvector.Options{URL: s.url() + "&enable_sort=off&hnsw.max_scan_tuples=1", Schema: schema(t)}
+	o := pgvector.Options{URL: s.URL + "&enable_sort=off&hnsw.max_scan_tuples=1", Schema: schema(t)}
 	b := open(t, o)
 	if err := b.Create(ctx, info(dim)); err != nil {
 		t.Fatal(err)

@@ -2,27 +2,20 @@ package pgvector_test
 
 import (
 	"context"
-	"fmt"
+	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lexsem/lexsem/engine/pgvector"
-	"github.com/lexsem/lexsem/internal/servertest"
+	"github.com/lexsem/lexsem/internal/servers"
 )
 
-// server is a PostgreSQL on loopback, of the programs in the folder that LEXSEM_POSTGRES
-// names; .ci/pgvector fetches them.
-type server struct {
-	*servertest.Server // that runs, or was killed
-	programs, dir      string
-	port               int
-}
+// server is a PostgreSQL on loopback.
+type server struct{ *servers.Node }
 
 var (
 	one     sync.Once
@@ -36,7 +29,7 @@ func shared(t *testing.T) *server {
 	t.Helper()
 	p := programs(t)
 	one.Do(func() {
-		single, singles = startServer(p)
+		single, singles = started(p)
 	})
 	if singles != nil {
 		t.Fatal(singles)
@@ -44,6 +37,7 @@ func shared(t *testing.T) *server {
 	return single
 }
 
+// programs is a folder of PostgreSQL with pgvector, which .ci/pgvector fetches.
 func programs(t *testing.T) string {
 	t.Helper()
 	p := os.Getenv("LEXSEM_POSTGRES")
@@ -61,72 +55,31 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startServer makes a cluster of databases, and starts its server.
-func startServer(programs string) (*server, error) {
+func started(programs string) (*server, error) {
 	dir, err := os.MkdirTemp("", "lexsem-postgres")
 	if err != nil {
 		return nil, err
 	}
-	port, err := servertest.FreePorts(1)
-	if err != nil {
-		return nil, err
-	}
-	s := &server{programs: programs, dir: filepath.Join(dir, "data"), port: port}
-	if err := os.Mkdir(s.dir, 0o700); err != nil {
-		return nil, err
-	}
-	initdb := s.command("initdb", "-D", s.dir, "-U", "lexsem", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	if err := servertest.Unprivileged(initdb, s.dir); err != nil {
-		return nil, err
-	}
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("LEXSEM_POSTGRES: initdb: %w\n%s", err, out)
-	}
-	return s, s.start()
+	n, err := servers.Postgres(context.Background(), programs, dir)
+	return &server{n}, err
 }
 
 // remove ends the server and removes all that it has.
 func (s *server) remove() {
 	s.Kill()
-	os.RemoveAll(filepath.Dir(s.dir))
+	os.RemoveAll(filepath.Dir(s.Dir))
 }
 
-func (s *server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.programs, "bin", name), args...)
-	cmd.Dir = s.dir
-	return cmd
-}
-
-// start starts the server and waits until it answers.
-func (s *server) start() error {
-	cmd := s.command("postgres", "-D", s.dir, "-p", fmt.Sprint(s.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
-	if err := servertest.Unprivileged(cmd, s.dir); err != nil {
-		return err
-	}
-	var err error
-	if s.Server, err = servertest.Start("postgres", s.dir+".log", cmd); err != nil {
-		return fmt.Errorf("LEXSEM_POSTGRES: %w", err)
-	}
-	return s.Until(time.Minute, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		c, err := pgx.Connect(ctx, s.url())
-		if err != nil {
-			return err
-		}
-		return c.Close(ctx)
-	})
-}
-
-// url is that of a database of the server.
-func (s *server) url() string {
-	return fmt.Sprintf("postgres://lexsem@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+// host is where the server listens.
+func (s *server) host() string {
+	u, _ := url.Parse(s.URL) // it is ours
+	return u.Host
 }
 
 // exec says something to the server beside what a Backend does.
 func (s *server) exec(t *testing.T, sql string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), s.url())
+	c, err := pgx.Connect(t.Context(), s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +92,7 @@ func (s *server) exec(t *testing.T, sql string) {
 // fresh is a Backend over a schema that is not there yet.
 func (s *server) fresh(t *testing.T) *pgvector.Backend {
 	t.Helper()
-	return open(t, pgvector.Options{URL: s.url(), Schema: schema(t)})
+	return open(t, pgvector.Options{URL: s.URL, Schema: schema(t)})
 }
 
 func open(t *testing.T, o pgvector.Options) *pgvector.Backend {
@@ -155,7 +108,7 @@ func open(t *testing.T, o pgvector.Options) *pgvector.Backend {
 // ask is the one text that the server answers.
 func (s *server) ask(t *testing.T, sql string, values ...any) (text string) {
 	t.Helper()
-	c, err := pgx.Connect(context.Background(), s.url())
+	c, err := pgx.Connect(context.Background(), s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestUnheard(t *testing.T) {
 	s := shared(t)
 	ctx := t.Context()
 	var cut atomic.Int32
-	port := proxy(t, fmt.Sprintf("127.0.0.1:%d", s.port), &cut)
+	port := proxy(t, s.host(), &cut)
 	b := open(t, pgvector.Options{URL: fmt.Sprintf("postgres://lexsem@127.0.0.1:%d/postgres?sslmode=disable", port), Schema: schema(t)})
 	if err := b.Create(ctx, info(2)); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/servers"
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -20,14 +21,14 @@ func TestComparison(t *testing.T) {
 	if data == "" || !trial.Long() {
 		t.Skip("it takes minutes; LEXSEM_LONG=1 and LEXSEM_DATA, a folder of judged sets, run it")
 	}
-	servers, err := startCluster(p, t.TempDir(), 3)
+	nodes, err := servers.Weaviate(t.Context(), p, t.TempDir(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var hosts []string
-	for _, n := range servers {
-		defer n.Kill()
-		hosts = append(hosts, strings.TrimPrefix(n.url, "http://"))
+	defer nodes.Kill()
+	for _, n := range nodes {
+		hosts = append(hosts, strings.TrimPrefix(n.URL, "http://"))
 	}
 	bin := filepath.Join(t.TempDir(), "lexsem")
 	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/lexsem").CombinedOutput(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/weaviate"
 	"github.com/lexsem/lexsem/internal/fanout"
+	"github.com/lexsem/lexsem/internal/servers"
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -23,14 +24,14 @@ func TestFanOut(t *testing.T) {
 	if !trial.Long() {
 		t.Skip("it measures for minutes; LEXSEM_LONG=1 runs it")
 	}
-	servers, err := startCluster(p, t.TempDir(), 3)
+	nodes, err := servers.Weaviate(t.Context(), p, t.TempDir(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var urls []string
-	for _, n := range servers {
+	for _, n := range nodes {
 		defer n.Kill()
-		urls = append(urls, n.url)
+		urls = append(urls, n.URL)
 	}
 	const documents, dim, queries, candidates = 6000, 128, 600, 200
 	enc := encoder.NewHash(dim)

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/weaviate"
+	"github.com/lexsem/lexsem/internal/servers"
 	"github.com/lexsem/lexsem/internal/trial"
 )
 
@@ -21,18 +22,14 @@ import (
 func TestNodeKilled(t *testing.T) {
 	p := program(t)
 	kills := trial.Rounds(t, 1, 10)
-	servers, err := startCluster(p, t.TempDir(), 3)
+	nodes, err := servers.Weaviate(t.Context(), p, t.TempDir(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		for _, n := range servers {
-			n.Kill()
-		}
-	}()
+	defer nodes.Kill()
 	o := weaviate.Options{Shards: 3, Replicas: 2, Patience: 60 * time.Second}
-	for _, n := range servers {
-		o.Nodes = append(o.Nodes, n.url)
+	for _, n := range nodes {
+		o.Nodes = append(o.Nodes, n.URL)
 	}
 	b := fresh(t, o)
 	db, err := engine.Over(t.Context(), b, encoder.NewHash(32), engine.OverOptions{Create: true})
@@ -78,7 +75,7 @@ func TestNodeKilled(t *testing.T) {
 				}
 			})
 		}
-		victim := servers[r.IntN(len(servers))]
+		victim := nodes[r.IntN(len(nodes))]
 		var written sync.WaitGroup
 		written.Go(func() {
 			for range 10 {
@@ -92,20 +89,20 @@ func TestNodeKilled(t *testing.T) {
 		before := answers.Load()
 		time.Sleep(10 * time.Second)
 		if answers.Load() == before {
-			t.Errorf("kill %d: no answer in ten seconds without %s", kill, victim.name)
+			t.Errorf("kill %d: no answer in ten seconds without %s", kill, victim.Name)
 		}
 		away := answers.Load() - before
-		if err := victim.start(); err != nil {
+		if err := victim.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if err := victim.answers(time.Minute); err != nil {
+		if err := victim.Ready(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		written.Wait()
 		stop()
 		readers.Wait()
 		if err := write(); err != nil {
-			t.Errorf("a write after %s came back: %v", victim.name, err)
+			t.Errorf("a write after %s came back: %v", victim.Name, err)
 		}
 		// What a killed node had in its buffers comes back from the other copies.
 		lost := func() (n int) {
@@ -124,9 +121,9 @@ func TestNodeKilled(t *testing.T) {
 			missing = lost()
 		}
 		if missing > 0 {
-			t.Errorf("kill %d of %s: %d of %d acknowledged documents lost", kill, victim.name, missing, acknowledged)
+			t.Errorf("kill %d of %s: %d of %d acknowledged documents lost", kill, victim.Name, missing, acknowledged)
 		}
 		t.Logf("kill %d of %s: %d answers meanwhile, the longest took %s; of %d acknowledged documents %d were not found at once and %d after %s",
-			kill, victim.name, away, time.Duration(longest.Load()).Round(time.Millisecond), acknowledged, first, missing, time.Since(back).Round(time.Second))
+			kill, victim.Name, away, time.Duration(longest.Load()).Round(time.Millisecond), acknowledged, first, missing, time.Since(back).Round(time.Second))
 	}
 }

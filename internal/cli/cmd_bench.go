@@ -57,6 +57,7 @@ func declareBench(f *flags) *benchOptions {
 		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
 		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
 		maxFit:     f.int("max-fit-queries", 0, "training queries of a fit in all; default no limit"),
+		fitTo:      f.int("fit-passages", 0, "`N`fit to N passages that are drawn evenly; default to all"),
 		index:      f.str("index", "", "`KIND`search vectors with this index, for example hnsw; default exact"),
 		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
@@ -69,7 +70,7 @@ func declareBench(f *flags) *benchOptions {
 
 type benchOptions struct {
 	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over *string
-	limit, passages, perPassage, maxFit, ef, cases                                *int
+	limit, passages, perPassage, maxFit, fitTo, ef, cases                         *int
 	seed                                                                          *uint64
 	skipBad, distract, terms, clean                                               *bool
 	second                                                                        rerankFlags
@@ -127,8 +128,8 @@ func (o *benchOptions) options() (bench.Options, error) {
 	if err := bench.CheckData(*o.data); err != nil {
 		return bench.Options{}, err
 	}
-	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.ef < 0 {
-		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries and --ef take numbers from 0, --queries-per-passage from 1")
+	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.fitTo < 0 || *o.ef < 0 {
+		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries, --fit-passages and --ef take numbers from 0, --queries-per-passage from 1")
 	}
 	half, err := bench.ParseHalf(*o.half)
 	if err != nil {
@@ -136,7 +137,7 @@ func (o *benchOptions) options() (bench.Options, error) {
 	}
 	return bench.Options{
 		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Half: half, Clean: *o.clean,
-		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit,
+		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
 	}, nil
 }

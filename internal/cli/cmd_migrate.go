@@ -104,7 +104,7 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	if *o.bridge != "" {
-		if err := a.makeBridge(ctx, b, *o.bridge, 0, p); err != nil {
+		if err := a.makeBridge(ctx, b, *o.bridge, engine.BridgeOptions{}, p); err != nil {
 			return err
 		}
 	}
@@ -145,45 +145,95 @@ var cmdBridge = command{
 	about: `
 Reads all passages of the engine that --db names, in parts beside each other, and writes what modulation asks of
 them into FILE, in place of one that is there. Servers that have the file read it again by
-themselves. No model is needed. Searches tell how many passages were written since ("stale").`,
+themselves. No model is needed. Searches tell how many passages were written since ("stale").
+
+--sample N also fits a bridge, as lexsem fit does, to N passages that are drawn evenly from all while they
+are read, and says what it gains on queries that it was not fitted to. That takes the model.`,
 	examples: []string{
 		"lexsem bridge --db elasticsearch://10.0.0.1:9200/notes notes.bridge",
-		"lexsem bridge --db postgres://me@10.0.0.1:5432/db/notes --parts 2 notes.bridge",
+		"lexsem bridge --db postgres://me@10.0.0.1:5432/db/notes --parts 2 --sample 20000 notes.bridge",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
-		parts := f.int("parts", 0, "`N`parts that are read beside each other; default 1")
-		return func(ctx context.Context, a *app, args []string) (err error) {
-			if len(args) != 1 || !elsewhere(a.db) {
-				return hinted(usagef("bridge takes a file, and --db URL"), "lexsem bridge --db URL FILE, the URL one of "+backendShapes())
-			}
-			b, err := a.openBackend(a.db)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, b.Close()) }()
-			p := a.progress()
-			defer p.done()
-			return a.makeBridge(ctx, b, args[0], *parts, p)
+		o := bridgeOptions{
+			parts:      f.int("parts", 0, "`N`parts that are read beside each other; default 1"),
+			sample:     f.int("sample", 0, "`N`also fit a bridge, to N passages; default no fit"),
+			variant:    f.str("variant", "", "`NAME`what to fit, as fit has it; default rlr+slr"),
+			seed:       f.uint64("seed", 1, "seed of the sample and of the fit"),
+			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage of the sample"),
 		}
+		return o.run
 	},
 }
 
-// makeBridge writes a bridge of what a Backend holds, and tells of it.
-func (a *app) makeBridge(ctx context.Context, b engine.Backend, file string, parts int, p *progress) error {
+type bridgeOptions struct {
+	parts, sample, perPassage *int
+	variant                   *string
+	seed                      *uint64
+}
+
+func (o bridgeOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if len(args) != 1 || !elsewhere(a.db) {
+		return hinted(usagef("bridge takes a file, and --db URL"), "lexsem bridge --db URL FILE, the URL one of "+backendShapes())
+	}
+	if *o.sample == 0 && *o.variant != "" {
+		return hinted(usagef("--variant without --sample"), "say by --sample N to how many passages it is fitted")
+	}
+	options := engine.BridgeOptions{Parts: *o.parts, Sample: *o.sample, Fit: engine.FitOptions{Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage}}
+	p := a.progress()
+	defer p.done()
+	if *o.sample == 0 {
+		b, err := a.openBackend(a.db)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.Close()) }()
+		return a.makeBridge(ctx, b, args[0], options, p)
+	}
+	r, enc, err := a.openOver(ctx, a.db, engine.OverOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, r.Close())
+		if enc != nil {
+			err = errors.Join(err, a.closeEncoder(enc))
+		}
+	}()
+	return a.bridgeOf(ctx, r, args[0], options, p)
+}
+
+// makeBridge writes a bridge of what a Backend holds, without a fit, and tells of it.
+func (a *app) makeBridge(ctx context.Context, b engine.Backend, file string, o engine.BridgeOptions, p *progress) error {
 	r, err := engine.Over(ctx, b, nil, engine.OverOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
-	made, err := r.MakeBridge(ctx, file, parts, func(s engine.Progress) {
+	return a.bridgeOf(ctx, r, file, o, p)
+}
+
+func (a *app) bridgeOf(ctx context.Context, r *engine.Remote, file string, o engine.BridgeOptions, p *progress) error {
+	o.Progress = func(s engine.Progress) {
+		if s.Stage != "bridge" {
+			p.fit(s)
+			return
+		}
 		p.update(step{stage: "reading for the bridge", done: s.Done, total: s.Total, unit: "passages"})
-	})
+	}
+	made, err := r.MakeBridge(ctx, file, o)
 	if err != nil {
 		return err
 	}
 	p.done()
-	if !a.quiet {
-		fmt.Fprintf(a.Stderr, "bridge %s: %s of %s\n", file, count(made.Passages, "passage", "passages"), b.Name())
+	if a.quiet {
+		return nil
+	}
+	fmt.Fprintf(a.Stderr, "bridge %s: %s of %s\n", file, count(made.Passages, "passage", "passages"), made.Backend)
+	if f := made.Fit; f.Variant != "" {
+		fmt.Fprintf(a.Stderr, "%s fitted to %s of them by %s in %.0f s; searches go by %s\n", f.Variant, count(f.Passages, "passage", "passages"), count(f.Queries, "query", "queries"), f.Seconds, f.Default)
+		for _, probe := range f.Probes {
+			fmt.Fprintf(a.Stderr, "  %s, %s: nDCG@1 %.1f without, %.1f with it\n", probe.Task, count(probe.Queries, "query", "queries"), 100*probe.Dense, 100*probe.Modified)
+		}
 	}
 	return nil
 }

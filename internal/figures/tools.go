@@ -46,7 +46,7 @@ func (w *workshop) close() { os.RemoveAll(w.tmp) }
 func (w *workshop) lexsem(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	bin := filepath.Join(w.tmp, "lexsem")
 	if !w.built {
-		if err := command(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", bin, "./cmd/lexsem").Run(); err != nil {
+		if err := command(ctx, "go", "build", "-buildvcs=false", "-o", bin, "./cmd/lexsem").Run(); err != nil {
 			return nil, fmt.Errorf("go build: %w", err)
 		}
 		w.built = true

@@ -1,13 +1,11 @@
-// Package servertest runs servers on loopback that tests start, wait for and kill.
-package servertest
+// Package servers runs servers of other engines on loopback, for tests and for who wants to try them. They can be killed and
+// started again with the files that they had.
+package servers
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -48,24 +46,8 @@ func (s *Server) Kill() {
 	s.ended <- nil
 }
 
-// Answers waits until url answers with 200, as Until does.
-func (s *Server) Answers(url string, patience time.Duration) error {
-	return s.Until(patience, func() error {
-		res, err := http.Get(url)
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		_, _ = io.Copy(io.Discard, res.Body) // so that the connection is used again
-		if res.StatusCode != http.StatusOK {
-			return errors.New(res.Status)
-		}
-		return nil
-	})
-}
-
 // Until waits until ready returns nil. Its error has that of ready and the end of the log.
-func (s *Server) Until(patience time.Duration, ready func() error) error {
+func (s *Server) Until(ctx context.Context, patience time.Duration, ready func() error) error {
 	for end := time.Now().Add(patience); ; {
 		answer := ready()
 		if answer == nil {
@@ -75,6 +57,8 @@ func (s *Server) Until(patience time.Duration, ready func() error) error {
 		case err := <-s.ended:
 			s.ended <- err
 			return fmt.Errorf("%s ended: %v\n%s", s.name, err, s.tail())
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-time.After(200 * time.Millisecond):
 		}
 		if time.Now().After(end) {
@@ -87,28 +71,4 @@ func (s *Server) tail() string {
 	log, _ := os.ReadFile(s.log)
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
-}
-
-// FreePorts is the first of n ports of loopback in a row that nobody uses.
-func FreePorts(n int) (first int, err error) {
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, err
-		}
-		first = l.Addr().(*net.TCPAddr).Port
-		free := []net.Listener{l}
-		for p := first + 1; p < first+n && err == nil; p++ {
-			if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", p)); err == nil {
-				free = append(free, l)
-			}
-		}
-		for _, l := range free {
-			l.Close()
-		}
-		if err == nil {
-			return first, nil
-		}
-	}
-	return 0, errors.New("no free ports in a row")
 }
