@@ -99,7 +99,7 @@ type Options struct {
 	// pools cost more (docs/BENCHMARKS.md, Token states).
 	TokenBits, TokenPool int
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
-	// part stands beside it. Lambda is its ridge; 0 means 1.
+	// part stands beside it. Lambda is its ridge; 0 means 1, 0.01 in databases of images.
 	Alpha, Lambda float64
 	// Reranker, if not nil, is the second stage of every search by a text that does not do
 	// without (Query.Rerank); nil means none. It reads the first RerankDepth hits, 0 for

@@ -38,26 +38,33 @@ var RLR = register(Variant{
 // RLROptions shape RLR. The zero value is a good default.
 type RLROptions struct {
 	// Alpha is the length of the shift against the unit query vector, > 0;
-	// 0 means 0.5, 0.7 in a stack with whitening, and 0.15 where it is Centred. Semantic search begins to
+	// 0 means 0.5, 0.7 in a stack with whitening, and 0.6 where it is Centred. Semantic search begins to
 	// suffer near 1.
 	Alpha float64 `json:"alpha"`
 	// Centred says that Alpha counts against the distance of passages from their mean (the root of the mean of its
 	// square), and not against the unit vector: for spaces whose vectors share a long mean, as means of
 	// patches do, where a shift of half the unit length is longer than all that tells passages apart.
 	Centred bool `json:"centred,omitempty"`
-	// Lambda is the ridge added to the scatter matrix, > 0; 0 means 1.
+	// Lambda is the ridge added to the scatter matrix, > 0; 0 means 1, and CentredLambda where it is Centred.
 	Lambda float64 `json:"lambda"`
 }
+
+// CentredLambda is the ridge of spaces whose vectors share a long mean: what tells their passages apart lies in
+// directions of little scatter, which a ridge of 1 would flatten.
+const CentredLambda = 0.01
 
 func (o RLROptions) withDefaults() (RLROptions, error) {
 	switch {
 	case o.Alpha == 0 && o.Centred:
-		o.Alpha = 0.15
+		o.Alpha = 0.6
 	case o.Alpha == 0:
 		o.Alpha = 0.5
 	}
 	if !(o.Alpha > 0 && o.Alpha <= 1e3) {
 		return o, fmt.Errorf("%w: rlr with alpha %v; it is in (0, 1000]", ErrOptions, o.Alpha)
+	}
+	if o.Lambda == 0 && o.Centred {
+		o.Lambda = CentredLambda
 	}
 	var err error
 	if o.Lambda, err = ridge.Lambda(o.Lambda); err != nil {

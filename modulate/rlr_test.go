@@ -178,10 +178,13 @@ func TestRLRCentred(t *testing.T) {
 	for _, c := range []struct {
 		o    RLROptions
 		want float64
-	}{{RLROptions{}, 0.5}, {RLROptions{Centred: true}, 0.15 * want}, {RLROptions{Alpha: 2, Centred: true}, 2 * want}} {
+	}{{RLROptions{}, 0.5}, {RLROptions{Centred: true}, 0.6 * want}, {RLROptions{Alpha: 2, Centred: true}, 2 * want}} {
 		reg, err := NewRLR(sums, c.o)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if lambda := map[bool]float64{false: 1, true: CentredLambda}[c.o.Centred]; reg.Options().Lambda != lambda || reg.sums.Lambda() != lambda {
+			t.Errorf("%+v: a ridge of %v, in its sums %v", c.o, reg.Options().Lambda, reg.sums.Lambda())
 		}
 		shift := make([]float32, dim)
 		if !reg.AddShift(shift, Input{Tokens: encoder.Tokens{IDs: []int32{1, 2}, Special: make([]bool, 2)}, Dense: vectors[0]}) || math.Abs(float64(vec.Norm(shift))-c.want) > 1e-5 {

@@ -56,7 +56,7 @@ type Options struct {
 	// that Fit makes them where the stack needs them. They must stand still.
 	Sums *ridge.Sums
 	// RLR are the options of RLR in the stack; zero means its defaults, but an
-	// Alpha of 0.7, 0.2 where it is Centred: a fitted part holds queries in other words in place, so the
+	// Alpha of 0.7, 0.6 where it is Centred: a fitted part holds queries in other words in place, so the
 	// shift can be longer than that of RLR alone.
 	RLR modulate.RLROptions
 	// Seed makes the fit reproducible, whatever Workers is; 0 means 1.
@@ -193,7 +193,7 @@ func (o Options) defaults() (Options, error) {
 	}
 	switch {
 	case o.RLR.Alpha == 0 && o.RLR.Centred:
-		o.RLR.Alpha = 0.2
+		o.RLR.Alpha = 0.6
 	case o.RLR.Alpha == 0:
 		o.RLR.Alpha = 0.7
 	}
