@@ -191,7 +191,7 @@ func TestCreateOfSeveral(t *testing.T) {
 	t.Cleanup(late.Close)
 	for begin := range 2 {
 		for n := range 8 {
-			b, err := Open(Options{Nodes: []string{s.URL, late.URL}, Collection: fmt.Sprint("late-", begin, n)})
+			b, err := Open(Options{Nodes: []string{s.URL, late.URL}, Collection: fmt.Sprintf("late-%d-%d", begin, n)})
 			if err != nil {
 				t.Fatal(err)
 			}
