@@ -349,3 +349,19 @@ func TestRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestOnePlace: a passage that has another term in a query's place of the sparse vector is no candidate.
+func TestOnePlace(t *testing.T) {
+	const a, b = "costarring", "liquid"
+	if indexOf(a) != indexOf(b) {
+		t.Fatal("these two have two places")
+	}
+	be := newStandIn(t).made(t, 1)
+	if err := be.Put(t.Context(), [][]engine.Passage{document(t, "x", a, "", []float32{1}), document(t, "y", b, "", []float32{1})}, true); err != nil {
+		t.Fatal(err)
+	}
+	cs, err := be.Matching(t.Context(), []engine.WeightedTerm{{Term: a, Weight: 1}}, 8, engine.Filter{})
+	if err != nil || len(cs) != 1 || cs[0].ID != "x" || cs[0].Cosine != 0 {
+		t.Errorf("%+v, %v", cs, err)
+	}
+}
