@@ -74,7 +74,7 @@ func Open(o Options) (*Backend, error) {
 		return fmt.Errorf("%w: qdrant: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	o.Patience = cmp.Or(o.Patience, 20*time.Second)
-	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Authorization: bearer(o.Key), Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
+	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Authorization: nodes.Bearer(o.Key), Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
 		// A copy that is away, or too few of them, is an internal error to the server; a timeout of its own is a 408.
 		Passes: func(f *nodes.Failure) bool {
 			return f.Status == http.StatusInternalServerError || f.Status == http.StatusRequestTimeout
@@ -92,13 +92,6 @@ func Open(o Options) (*Backend, error) {
 		return nil, bad("%d shards, %d replicas, writes to %d copies; use up to 1024 and 17, and no more copies than there are", o.Shards, o.Replicas, o.Copies)
 	}
 	return &Backend{o: o, c: c}, nil
-}
-
-func bearer(key string) string {
-	if key == "" {
-		return ""
-	}
-	return "Bearer " + key
 }
 
 // Parse reads Options from a URL: qdrant://HOST:PORT[,HOST:PORT…]/COLLECTION, with ?tls=true for

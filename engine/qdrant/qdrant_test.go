@@ -21,6 +21,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/backendtest"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/points"
 	"github.com/lexsem/lexsem/internal/servertest"
 )
 
@@ -351,7 +352,7 @@ func TestBytes(t *testing.T) {
 		all = append(all, p)
 	}
 	slices.SortFunc(docs, func(a, b []engine.Passage) int {
-		return strings.Compare(uuidOf(a[0].PassageID), uuidOf(b[0].PassageID))
+		return strings.Compare(points.ID(a[0].PassageID), points.ID(b[0].PassageID))
 	})
 	same(all, slices.Concat(docs...))
 	if n, err := b.Having(t.Context(), []string{"x", "\xfe", strings.Repeat("z", 300), strings.Repeat("z", 301), "nobody"}); err != nil || !slices.Equal(n, []int{18, 18, 18, 0, 0}) {
@@ -470,7 +471,7 @@ func TestErrors(t *testing.T) {
 			}
 			return err
 		}, ErrServer},
-		"metadata": {`{"result":[{"id":"` + uuidOf(engine.PassageID{ID: "a"}) + `","payload":{"id":"a","metadata":"{"}}]}`, func(b *Backend) error { _, err := b.Documents(ctx, []string{"a"}); return err }, engine.ErrCorrupt},
+		"metadata": {`{"result":[{"id":"` + points.ID(engine.PassageID{ID: "a"}) + `","payload":{"id":"a","metadata":"{"}}]}`, func(b *Backend) error { _, err := b.Documents(ctx, []string{"a"}); return err }, engine.ErrCorrupt},
 	} {
 		if err := c.call(answering(says(200, c.body))); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", what, err)
@@ -516,10 +517,10 @@ func TestParts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, parts := range []int{0, 1, 2, 3, 7, 256} {
 		for range 300 {
-			id := uuidOf(engine.PassageID{ID: fmt.Sprint(r.Int64()), Chunk: r.IntN(3)})
+			id := points.ID(engine.PassageID{ID: fmt.Sprint(r.Int64()), Chunk: r.IntN(3)})
 			in := 0
 			for part := range max(parts, 1) {
-				if from, end := partOf(engine.ScanOptions{Part: part, Parts: parts}); id >= from && (end == "" || id < end) {
+				if from, end := points.Between(engine.ScanOptions{Part: part, Parts: parts}); id >= from && (end == "" || id < end) {
 					in++
 				}
 			}

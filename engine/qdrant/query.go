@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/internal/points"
 )
 
 // named is what of a passage's payload makes a candidate.
@@ -152,7 +153,7 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.Pa
 	var keys []string
 	for i, id := range ids {
 		cosines[i] = math.NaN()
-		k := uuidOf(id)
+		k := points.ID(id)
 		if at[k] == nil {
 			keys = append(keys, k)
 		}
@@ -184,7 +185,7 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.Pa
 func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
 	return func(yield func(engine.Passage, error) bool) {
 		w, err := condition(f)
-		from, end := partOf(o)
+		from, end := points.Between(o)
 		for more := err == nil && !w.never(); more; {
 			var ps []engine.Passage
 			var next string

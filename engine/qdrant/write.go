@@ -2,9 +2,6 @@ package qdrant
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/points"
 	"github.com/lexsem/lexsem/internal/nodes"
 )
 
@@ -107,7 +105,7 @@ func pointOf(p engine.Passage) point {
 	if len(counts) > 0 {
 		vectors[sparse] = sparseOf(weightsOf(counts, p.Length))
 	}
-	return point{uuidOf(p.PassageID), vectors, in}
+	return point{points.ID(p.PassageID), vectors, in}
 }
 
 // floats are written with nine digits, so that a reader that takes them for float64 first, as the server may,
@@ -173,37 +171,6 @@ func sparseOf(weights map[uint32]float32) object {
 	return object{"indices": indices, "values": values}
 }
 
-// uuidOf is the server's id of a passage. Those of a document lie one behind the other, and
-// documents in the order of the digests of their ids.
-func uuidOf(id engine.PassageID) string {
-	sum := sha256.Sum256([]byte(id.ID))
-	return uuid(sum[:12], uint32(id.Chunk))
-}
-
-func uuid(digest []byte, chunk uint32) string {
-	h := hex.EncodeToString(binary.BigEndian.AppendUint32(append([]byte(nil), digest...), chunk))
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-// partOf are the ids between which a scan goes: from the first on, and up to before the second, "" for no end.
-// Numbers, which are the ids of notes, are in front of all of them.
-func partOf(o engine.ScanOptions) (from, end string) {
-	parts := max(o.Parts, 1)
-	bound := func(part int) string {
-		var d [12]byte
-		binary.BigEndian.PutUint32(d[:], uint32(uint64(part)<<32/uint64(parts)))
-		return uuid(d[:], 0)
-	}
-	from = bound(o.Part)
-	if o.Part+1 < parts {
-		end = bound(o.Part + 1)
-	}
-	if o.After != "" {
-		from = max(from, uuidOf(engine.PassageID{ID: o.After, Chunk: 1<<32 - 1}))
-	}
-	return from, end
-}
-
 // record is a point as the server gives it.
 type record struct {
 	ID      string
@@ -213,7 +180,7 @@ type record struct {
 
 // check refuses a point that is not the one of its passage: somebody else has put it there.
 func (b *Backend) check(id string, of engine.PassageID) error {
-	if id != uuidOf(of) {
+	if id != points.ID(of) {
 		return fmt.Errorf("%s: %w: point %s is not a passage that lexsem has stored; remove it", b.Name(), engine.ErrCorrupt, nodes.Printable(id))
 	}
 	return nil
@@ -241,7 +208,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 	at := make(map[string][]int, len(ids))
 	var keys []string
 	for i, id := range ids {
-		k := uuidOf(id)
+		k := points.ID(id)
 		if at[k] == nil {
 			keys = append(keys, k)
 		}
@@ -272,48 +239,14 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 	return out, ctx.Err()
 }
 
-// firsts returns the first passages of documents, in the order of ids; nil for none.
-func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*engine.Passage, error) {
-	first := make([]engine.PassageID, len(ids))
-	for i, id := range ids {
-		first[i].ID = id
-	}
-	return b.Fetch(ctx, first, vectors)
+// keeper is what it does by passages.
+func (b *Backend) keeper() points.Keeper {
+	return points.Keeper{Name: b.Name(), Fetch: b.Fetch, Note: b.note, Remove: b.remove}
 }
 
 // Documents implements engine.Backend.
 func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
-	firsts, err := b.firsts(ctx, ids, true)
-	if err != nil {
-		return nil, err
-	}
-	var rest []engine.PassageID
-	for _, p := range firsts {
-		if p != nil {
-			for n := 1; n < p.Chunks; n++ {
-				rest = append(rest, engine.PassageID{ID: p.ID, Chunk: n})
-			}
-		}
-	}
-	others, err := b.Fetch(ctx, rest, true)
-	if err != nil {
-		return nil, err
-	}
-	out := make([][]engine.Passage, len(ids))
-	for i, p := range firsts {
-		if p == nil {
-			continue
-		}
-		n := max(0, p.Chunks-1)
-		for _, p := range append([]*engine.Passage{p}, others[:n]...) {
-			if p == nil { // a Put that has failed left the document in part
-				break
-			}
-			out[i] = append(out[i], *p)
-		}
-		others = others[n:]
-	}
-	return out, nil
+	return b.keeper().Documents(ctx, ids)
 }
 
 // bulk is how many bytes of points are sent at once, about: the server takes 32 MiB.
@@ -322,35 +255,7 @@ const bulk = 8 << 20
 // Put implements engine.Backend. A document that has fewer chunks than before loses the
 // others first, so that none of an older version stays behind whatever fails.
 func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
-	ids := make([]string, len(docs))
-	for i, ps := range docs {
-		ids[i] = ps[0].ID
-	}
-	before, err := b.firsts(ctx, ids, false)
-	if err != nil {
-		return err
-	}
-	var gone []engine.PassageID
-	passages := 0
-	for i, ps := range docs {
-		passages += len(ps)
-		if before[i] == nil {
-			continue
-		}
-		if fresh {
-			return fmt.Errorf("%s: document %q: %w", b.Name(), ids[i], engine.ErrExists)
-		}
-		for n := len(ps); n < before[i].Chunks; n++ {
-			gone = append(gone, engine.PassageID{ID: ids[i], Chunk: n})
-		}
-	}
-	if passages == 0 {
-		return ctx.Err()
-	}
-	if err := b.note(ctx, passages+len(gone)); err != nil {
-		return err
-	}
-	if err := b.remove(ctx, gone); err != nil {
+	if err := b.keeper().Clear(ctx, docs, fresh); err != nil || len(docs) == 0 {
 		return err
 	}
 	var some []point
@@ -388,8 +293,8 @@ func (b *Backend) changed(ctx context.Context, method, what string, in any) erro
 	})
 }
 
-func (b *Backend) store(ctx context.Context, points []point) error {
-	return b.changed(ctx, "PUT", "/points", object{"points": points})
+func (b *Backend) store(ctx context.Context, some []point) error {
+	return b.changed(ctx, "PUT", "/points", object{"points": some})
 }
 
 // remove deletes passages, whether they are there or not.
@@ -397,7 +302,7 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 	for some := range slices.Chunk(ids, page) {
 		keys := make([]string, len(some))
 		for i, id := range some {
-			keys[i] = uuidOf(id)
+			keys[i] = points.ID(id)
 		}
 		if err := b.changed(ctx, "POST", "/points/delete", object{"points": keys}); err != nil {
 			return err
@@ -406,31 +311,7 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 	return ctx.Err()
 }
 
-// Delete implements engine.Backend. First chunks go last: what fails may be tried again.
+// Delete implements engine.Backend.
 func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
-	unique := slices.Compact(slices.Sorted(slices.Values(ids)))
-	firsts, err := b.firsts(ctx, unique, false)
-	if err != nil {
-		return 0, err
-	}
-	var first, rest []engine.PassageID
-	for _, p := range firsts {
-		if p == nil {
-			continue
-		}
-		first = append(first, p.PassageID)
-		for n := 1; n < p.Chunks; n++ {
-			rest = append(rest, engine.PassageID{ID: p.ID, Chunk: n})
-		}
-	}
-	if len(first) == 0 {
-		return 0, ctx.Err()
-	}
-	if err := b.note(ctx, len(first)+len(rest)); err != nil {
-		return 0, err
-	}
-	if err := b.remove(ctx, rest); err != nil {
-		return 0, err
-	}
-	return len(first), b.remove(ctx, first)
+	return b.keeper().Delete(ctx, ids)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/points"
 )
 
 // most is how many passages the server gives at once.
@@ -164,7 +165,7 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.Pa
 		at := make(map[string]int, len(some))
 		keys := make([]string, len(some))
 		for i, id := range some {
-			keys[i] = uuidOf(id)
+			keys[i] = points.ID(id)
 			at[keys[i]] = from + i
 		}
 		found, err := b.get(ctx, fmt.Sprintf("%s,limit:%d%s", near(vector), len(some), named(keys).argument()), "_additional{id distance}")
@@ -212,7 +213,7 @@ const page = 1000
 // without a filter, so that is answered on this side.
 func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
 	return func(yield func(engine.Passage, error) bool) {
-		after, end := partOf(o)
+		after, end := points.Between(o)
 		for {
 			ps, last, err := b.walk(ctx, after)
 			if err == nil {
@@ -223,7 +224,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 				return
 			}
 			for i, p := range ps {
-				if end != "" && uuidOf(p.PassageID) >= end {
+				if end != "" && points.ID(p.PassageID) >= end {
 					return
 				}
 				met, err := filter.MeetsFacts(f, p.Facts)

@@ -76,7 +76,7 @@ func Open(o Options) (*Backend, error) {
 		return fmt.Errorf("%w: weaviate: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	o.Patience = cmp.Or(o.Patience, 20*time.Second)
-	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Authorization: bearer(o.Key), Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
+	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Authorization: nodes.Bearer(o.Key), Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
 		// A node that has just come back knows no class yet.
 		Passes: func(f *nodes.Failure) bool {
 			return f.Status == 422 && strings.Contains(f.Reason, "no graphql provider")
@@ -98,13 +98,6 @@ func Open(o Options) (*Backend, error) {
 	}
 	o.Shards, o.Replicas = cmp.Or(o.Shards, 1), cmp.Or(o.Replicas, 1)
 	return &Backend{o: o, c: c}, nil
-}
-
-func bearer(key string) string {
-	if key == "" {
-		return ""
-	}
-	return "Bearer " + key
 }
 
 // Parse reads Options from a URL: weaviate://HOST:PORT[,HOST:PORT…]/CLASS, with ?tls=true for

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/internal/points"
 	"github.com/lexsem/lexsem/internal/nodes"
 )
 
@@ -69,7 +70,7 @@ func (b *Backend) storedOf(p engine.Passage) (stored, error) {
 		facts[i] = inHex(f)
 	}
 	return stored{
-		Class: b.o.Class, ID: uuidOf(p.PassageID), Vectors: map[string][]float32{vectorName: p.Vector},
+		Class: b.o.Class, ID: points.ID(p.PassageID), Vectors: map[string][]float32{vectorName: p.Vector},
 		Properties: properties{ID: p.ID, Key: keyOf(p.ID), Chunk: p.Chunk, Facts: facts, Terms: p.Terms, Length: p.Length, Body: string(rest)},
 	}, nil
 }
@@ -95,48 +96,13 @@ func keyOf(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// uuidOf is the server's id of a passage. Those of a document lie one behind the other, and
-// documents in the order of the digests of their ids.
-func uuidOf(id engine.PassageID) string {
-	sum := sha256.Sum256([]byte(id.ID))
-	return uuid(sum[:12], uint32(id.Chunk))
-}
-
-func uuid(digest []byte, chunk uint32) string {
-	h := hex.EncodeToString(binary.BigEndian.AppendUint32(append([]byte(nil), digest...), chunk))
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-// partOf are the ids between which a scan goes: behind the first, and up to before the
-// second, "" for no end.
-func partOf(o engine.ScanOptions) (after, end string) {
-	parts := max(o.Parts, 1)
-	bound := func(part int) string { // the last id before a part
-		var d [12]byte
-		binary.BigEndian.PutUint32(d[:], uint32(uint64(part)<<32/uint64(parts)))
-		return uuid(d[:], 0)
-	}
-	if o.Part > 0 {
-		after = bound(o.Part)
-	} else {
-		after = uuid(make([]byte, 12), 0)
-	}
-	if o.Part+1 < parts {
-		end = bound(o.Part + 1)
-	}
-	if o.After != "" {
-		after = max(after, uuidOf(engine.PassageID{ID: o.After, Chunk: 1<<32 - 1}))
-	}
-	return after, end
-}
-
 // Fetch implements engine.Backend.
 func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors bool) ([]*engine.Passage, error) {
 	out := make([]*engine.Passage, len(ids))
 	at := make(map[string]int, len(ids))
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = uuidOf(id)
+		keys[i] = points.ID(id)
 		at[keys[i]] = i
 	}
 	found, err := b.read(ctx, keys, vectors)
@@ -190,48 +156,14 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 	return all, ctx.Err()
 }
 
-// firsts returns the first passages of documents, in the order of ids; nil for none.
-func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*engine.Passage, error) {
-	first := make([]engine.PassageID, len(ids))
-	for i, id := range ids {
-		first[i].ID = id
-	}
-	return b.Fetch(ctx, first, vectors)
+// keeper is what it does by passages.
+func (b *Backend) keeper() points.Keeper {
+	return points.Keeper{Name: b.Name(), Fetch: b.Fetch, Note: b.note, Remove: b.remove}
 }
 
 // Documents implements engine.Backend.
 func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
-	firsts, err := b.firsts(ctx, ids, true)
-	if err != nil {
-		return nil, err
-	}
-	var rest []engine.PassageID
-	for _, p := range firsts {
-		if p != nil {
-			for n := 1; n < p.Chunks; n++ {
-				rest = append(rest, engine.PassageID{ID: p.ID, Chunk: n})
-			}
-		}
-	}
-	others, err := b.Fetch(ctx, rest, true)
-	if err != nil {
-		return nil, err
-	}
-	out := make([][]engine.Passage, len(ids))
-	for i, p := range firsts {
-		if p == nil {
-			continue
-		}
-		n := p.Chunks - 1
-		for _, p := range append([]*engine.Passage{p}, others[:n]...) {
-			if p == nil { // a Put that has failed left the document in part
-				break
-			}
-			out[i] = append(out[i], *p)
-		}
-		others = others[n:]
-	}
-	return out, nil
+	return b.keeper().Documents(ctx, ids)
 }
 
 // bulk is how many bytes of a batch are sent at once, about.
@@ -240,32 +172,7 @@ const bulk = 8 << 20
 // Put implements engine.Backend. A document that has fewer chunks than before loses the
 // others first, so that none of an older version stays behind whatever fails.
 func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
-	ids := make([]string, len(docs))
-	for i, ps := range docs {
-		ids[i] = ps[0].ID
-	}
-	before, err := b.firsts(ctx, ids, false)
-	if err != nil {
-		return err
-	}
-	var gone []engine.PassageID
-	passages := 0
-	for i, ps := range docs {
-		passages += len(ps)
-		if before[i] == nil {
-			continue
-		}
-		if fresh {
-			return fmt.Errorf("%s: document %q: %w", b.Name(), ids[i], engine.ErrExists)
-		}
-		for n := len(ps); n < before[i].Chunks; n++ {
-			gone = append(gone, engine.PassageID{ID: ids[i], Chunk: n})
-		}
-	}
-	if err := b.note(ctx, passages+len(gone)); err != nil {
-		return err
-	}
-	if err := b.remove(ctx, gone); err != nil {
+	if err := b.keeper().Clear(ctx, docs, fresh); err != nil || len(docs) == 0 {
 		return err
 	}
 	var some []stored
@@ -302,7 +209,7 @@ func (b *Backend) note(ctx context.Context, n int) error {
 	if _, err := rand.Read(id[:]); err != nil {
 		return err
 	}
-	return b.send(ctx, []object{{"class": b.writesClass(), "id": uuid(id[:12], binary.BigEndian.Uint32(id[12:])), "properties": object{"n": n}}}, 1)
+	return b.send(ctx, []object{{"class": b.writesClass(), "id": points.UUID([12]byte(id[:12]), binary.BigEndian.Uint32(id[12:])), "properties": object{"n": n}}}, 1)
 }
 
 // batch stores passages.
@@ -342,7 +249,7 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 		some := ids[from:min(from+page, len(ids))]
 		keys := make([]string, len(some))
 		for i, id := range some {
-			keys[i] = uuidOf(id)
+			keys[i] = points.ID(id)
 		}
 		err := b.c.Retry(ctx, func(int) (again bool, err error) {
 			var out struct {
@@ -374,38 +281,7 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 	return ctx.Err()
 }
 
-// Delete implements engine.Backend. First chunks go last: what fails may be tried again.
+// Delete implements engine.Backend.
 func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
-	seen := map[string]bool{}
-	var unique []string
-	for _, id := range ids {
-		if !seen[id] {
-			seen[id] = true
-			unique = append(unique, id)
-		}
-	}
-	firsts, err := b.firsts(ctx, unique, false)
-	if err != nil {
-		return 0, err
-	}
-	var first, rest []engine.PassageID
-	for _, p := range firsts {
-		if p == nil {
-			continue
-		}
-		first = append(first, p.PassageID)
-		for n := 1; n < p.Chunks; n++ {
-			rest = append(rest, engine.PassageID{ID: p.ID, Chunk: n})
-		}
-	}
-	if len(first) == 0 {
-		return 0, ctx.Err()
-	}
-	if err := b.note(ctx, len(first)+len(rest)); err != nil {
-		return 0, err
-	}
-	if err := b.remove(ctx, rest); err != nil {
-		return 0, err
-	}
-	return len(first), b.remove(ctx, first)
+	return b.keeper().Delete(ctx, ids)
 }

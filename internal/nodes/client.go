@@ -244,3 +244,11 @@ func Printable(s string) string {
 	}
 	return s
 }
+
+// Bearer is the Authorization of a key, none for "".
+func Bearer(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "Bearer " + key
+}
