@@ -191,7 +191,7 @@ func (e *Engine) start(ctx context.Context) error {
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: e.metric,
-		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.rlr().Lambda, Local: e.o.Local, MaxBytes: e.o.partBytes(), TokenTail: tokenTail, CheckCodes: e.tokens.knows,
+		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.rlr().Ridge(), Local: e.o.Local, MaxBytes: e.o.partBytes(), TokenTail: tokenTail, CheckCodes: e.tokens.knows,
 		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
 		Progress: func(stage string, done, total int) {
 			e.report(context.Background(), Progress{Stage: stage, Done: done, Total: total})
@@ -227,11 +227,7 @@ func newAnalyzer(language string) (*text.Analyzer, error) {
 
 // rlr are the options of RLR.
 func (e *Engine) rlr() modulate.RLROptions {
-	o := modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda, Centred: e.fp.Media == encoder.MediaImages}
-	if o.Lambda == 0 && o.Centred {
-		o.Lambda = modulate.CentredLambda
-	}
-	return o
+	return modulate.RLROptions{Alpha: e.o.Alpha, Lambda: e.o.Lambda, Centred: e.fp.Media == encoder.MediaImages}
 }
 
 // Flush waits until the work in the background has caught up with all commits so

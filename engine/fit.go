@@ -83,11 +83,7 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 		RLR:  e.rlr(),
 		Seed: o.Seed, QueriesPerPassage: o.QueriesPerPassage, MaxQueries: o.MaxQueries,
 		Epochs: o.Epochs, HardNegatives: c.hardNegatives, Seq: c.s.Seq,
-		Progress: func(stage string, done, total int, loss float64) {
-			if o.Progress != nil {
-				o.Progress(Progress{Stage: stage, Done: done, Total: total, Loss: loss})
-			}
-		},
+		Progress: trainProgress(o.Progress),
 	}
 	if o.Update {
 		b, err := base(c.s, o.Variant)
@@ -102,17 +98,9 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 	}
 	w, r, err := e.train(ctx, c, options)
 	if err != nil {
-		for _, bad := range []error{train.ErrCorpus, train.ErrOptions, modulate.ErrUnknownVariant, modulate.ErrOptions} {
-			if errors.Is(err, bad) {
-				return FitReport{}, fmt.Errorf("%w: %w", ErrInvalid, err)
-			}
-		}
-		return FitReport{}, err
+		return FitReport{}, fitError(err)
 	}
-	probes := make([]ProbeScore, len(w.Probes))
-	for i, p := range w.Probes {
-		probes[i] = ProbeScore(p)
-	}
+	probes := probeScores(w)
 	best, choice, err := e.choose(ctx, c, options.Seed, w)
 	if err != nil {
 		return FitReport{}, err
@@ -127,6 +115,33 @@ func (e *Engine) Fit(ctx context.Context, o FitOptions) (_ FitReport, err error)
 		Variant: w.Stack, File: file, Seq: w.Seq, Passages: r.Passages, Queries: r.Queries,
 		Seconds: r.Took.Seconds(), FinalLoss: w.Loss, Probes: probes,
 	}, nil
+}
+
+// fitError makes what the caller of a fit can mend an ErrInvalid.
+func fitError(err error) error {
+	for _, bad := range []error{train.ErrCorpus, train.ErrOptions, modulate.ErrUnknownVariant, modulate.ErrOptions} {
+		if errors.Is(err, bad) {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return err
+}
+
+// trainProgress tells of a trainer's steps; to may be nil.
+func trainProgress(to func(Progress)) func(stage string, done, total int, loss float64) {
+	return func(stage string, done, total int, loss float64) {
+		if to != nil {
+			to(Progress{Stage: stage, Done: done, Total: total, Loss: loss})
+		}
+	}
+}
+
+func probeScores(w *modulate.Weights) []ProbeScore {
+	probes := make([]ProbeScore, len(w.Probes))
+	for i, p := range w.Probes {
+		probes[i] = ProbeScore(p)
+	}
+	return probes
 }
 
 // tidyFit removes what the fit kept, and the folder if nothing else is in it.

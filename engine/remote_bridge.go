@@ -97,7 +97,7 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (
 	if err := o.check(); err != nil {
 		return BridgeReport{}, err
 	}
-	o.Parts = max(o.Parts, 1)
+	o.Parts, o.Fit.Seed = max(o.Parts, 1), max(o.Fit.Seed, 1)
 	before, err := r.b.Status(ctx)
 	if err != nil {
 		return BridgeReport{}, err

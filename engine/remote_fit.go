@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -119,25 +118,13 @@ func (r *Remote) fitSample(ctx context.Context, c drawnCorpus, totals *ridge.Tot
 	w, trained, err := train.Fit(ctx, c, lent{r.enc}, train.Options{
 		Stack: o.Fit.Variant, Sums: sums, RLR: r.rlr(), Seed: o.Fit.Seed, QueriesPerPassage: o.Fit.QueriesPerPassage,
 		MaxQueries: o.Fit.MaxQueries, Epochs: o.Fit.Epochs, AllCandidates: maxSample,
-		Progress: func(stage string, done, total int, loss float64) {
-			if o.Progress != nil {
-				o.Progress(Progress{Stage: stage, Done: done, Total: total, Loss: loss})
-			}
-		},
+		Progress: trainProgress(o.Progress),
 	})
 	if err != nil {
-		for _, bad := range []error{train.ErrCorpus, train.ErrOptions, modulate.ErrUnknownVariant, modulate.ErrOptions} {
-			if errors.Is(err, bad) {
-				return nil, rep, fmt.Errorf("%w: %w", ErrInvalid, err)
-			}
-		}
-		return nil, rep, err
+		return nil, rep, fitError(err)
 	}
-	rep = FitReport{Variant: w.Stack, Passages: trained.Passages, Queries: trained.Queries, Seconds: trained.Took.Seconds(), FinalLoss: w.Loss}
-	for _, p := range w.Probes {
-		rep.Probes = append(rep.Probes, ProbeScore(p))
-	}
-	rep.Default, rep.Choice, err = r.chooseFitted(ctx, c, sums, w, cmp.Or(o.Fit.Seed, 1))
+	rep = FitReport{Variant: w.Stack, Passages: trained.Passages, Queries: trained.Queries, Seconds: trained.Took.Seconds(), FinalLoss: w.Loss, Probes: probeScores(w)}
+	rep.Default, rep.Choice, err = r.chooseFitted(ctx, c, sums, w, o.Fit.Seed)
 	return w, rep, err
 }
 

@@ -45,13 +45,21 @@ type RLROptions struct {
 	// square), and not against the unit vector: for spaces whose vectors share a long mean, as means of
 	// patches do, where a shift of half the unit length is longer than all that tells passages apart.
 	Centred bool `json:"centred,omitempty"`
-	// Lambda is the ridge added to the scatter matrix, > 0; 0 means 1, and CentredLambda where it is Centred.
+	// Lambda is the ridge added to the scatter matrix, > 0; 0 means 1, and 0.01 where it is Centred (Ridge).
 	Lambda float64 `json:"lambda"`
 }
 
-// CentredLambda is the ridge of spaces whose vectors share a long mean: what tells their passages apart lies in
+// centredLambda is the ridge of spaces whose vectors share a long mean: what tells their passages apart lies in
 // directions of little scatter, which a ridge of 1 would flatten.
-const CentredLambda = 0.01
+const centredLambda = 0.01
+
+// Ridge is Lambda, or what 0 means where it is Centred; sums that are made with it need no other factor.
+func (o RLROptions) Ridge() float64 {
+	if o.Lambda == 0 && o.Centred {
+		return centredLambda
+	}
+	return o.Lambda
+}
 
 func (o RLROptions) withDefaults() (RLROptions, error) {
 	switch {
@@ -63,11 +71,8 @@ func (o RLROptions) withDefaults() (RLROptions, error) {
 	if !(o.Alpha > 0 && o.Alpha <= 1e3) {
 		return o, fmt.Errorf("%w: rlr with alpha %v; it is in (0, 1000]", ErrOptions, o.Alpha)
 	}
-	if o.Lambda == 0 && o.Centred {
-		o.Lambda = CentredLambda
-	}
 	var err error
-	if o.Lambda, err = ridge.Lambda(o.Lambda); err != nil {
+	if o.Lambda, err = ridge.Lambda(o.Ridge()); err != nil {
 		return o, fmt.Errorf("rlr: %w", err)
 	}
 	return o, nil

@@ -183,7 +183,7 @@ func TestRLRCentred(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lambda := map[bool]float64{false: 1, true: CentredLambda}[c.o.Centred]; reg.Options().Lambda != lambda || reg.sums.Lambda() != lambda {
+		if lambda := map[bool]float64{false: 1, true: centredLambda}[c.o.Centred]; reg.Options().Lambda != lambda || reg.sums.Lambda() != lambda {
 			t.Errorf("%+v: a ridge of %v, in its sums %v", c.o, reg.Options().Lambda, reg.sums.Lambda())
 		}
 		shift := make([]float32, dim)
