@@ -39,6 +39,12 @@ type ANNOptions struct {
 	// Delete is the share of the vectors, in [0, 1), that is deleted after the
 	// build and before the measurement.
 	Delete float64
+	// Dir, if not "", is a folder for the index, which then lies in a file that is mapped, so that it may
+	// have more vectors than memory holds. It goes with made vectors, which are others than
+	// those without a Dir, with index.Kinds, and without Delete; what is written there is removed again, twice the
+	// index at most. Step is after how many vectors it is saved; 0 means 2,500,000.
+	Dir  string
+	Step int
 	// Progress, if not nil, is called from one goroutine at a time.
 	Progress func(Progress)
 
@@ -60,9 +66,15 @@ type ANNReport struct {
 	BuildPanics  int `json:"build_panics"`
 	DeletePanics int `json:"delete_panics"`
 	// BytesPerVector is the heap that the filled index holds, vectors
-	// included, divided by the vectors.
+	// included, divided by the vectors; with a Dir those of its file.
 	BytesPerVector float64    `json:"bytes_per_vector"`
 	Points         []ANNPoint `json:"points"`
+	// With a Dir: the time of all saving, of mapping the whole index, and the
+	// memory in MiB after searching, in all and without what files hold (nil but on Linux).
+	SaveSeconds float64  `json:"save_seconds,omitempty"`
+	OpenSeconds float64  `json:"open_seconds,omitempty"`
+	Resident    *float64 `json:"rss_mb,omitempty"`
+	Anonymous   *float64 `json:"anonymous_mb,omitempty"`
 }
 
 // ANNPoint is an index at one candidate pool.
@@ -91,6 +103,9 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Dir != "" {
+		return o.runMapped(ctx)
+	}
 	base, queries, err := o.vectors()
 	if err != nil {
 		return nil, err
@@ -112,21 +127,15 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := annMeasure{ix: ix, base: base, queries: queries, worst: worst, gone: gone, threads: o.Threads, timed: o.timed}
 	efs := o.Ef
 	if kind.exact {
 		efs = []int{0}
 	}
-	for i, ef := range efs {
-		o.report("search", i, len(efs))
-		p, err := m.point(ctx, ef)
-		if err != nil {
-			return nil, err
-		}
-		rep.Points = append(rep.Points, p)
+	m := annMeasure{
+		ix: ix, queries: queries, worst: worst, gone: gone, threads: o.Threads, timed: o.timed, alive: base.Len() - rep.Deleted,
+		distance: func(q int, id uint64) float32 { return distance(queries.Row(q), base.Row(int(id))) },
 	}
-	o.report("search", len(efs), len(efs))
-	return rep, nil
+	return rep, m.points(ctx, o, rep, efs)
 }
 
 func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
@@ -144,6 +153,7 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 	set(&o.M, 16)
 	set(&o.EfConstruction, 200)
 	set(&o.Threads, 1)
+	set(&o.Step, annStep)
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
@@ -164,6 +174,8 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 		return o, kind, fmt.Errorf("%w: the share to delete is %v, want at least 0 and below 1", ErrOption, o.Delete)
 	case o.Base == "" && (o.Queries != "" || o.Truth != ""):
 		return o, kind, fmt.Errorf("%w: queries or truth without a base file; name the base they belong to", ErrOption)
+	case o.Dir != "" && (o.Base != "" || o.Delete > 0 || !slices.Contains(index.Kinds(), o.Index) || kind.exact || o.Step < 1):
+		return o, kind, fmt.Errorf("%w: an index in a folder is one of made vectors, a graph of this package, without deletes; leave out what is not", ErrOption)
 	case o.Base != "" && o.Queries == "":
 		return o, kind, fmt.Errorf("%w: a base file without queries; name a file of query vectors", ErrOption)
 	}

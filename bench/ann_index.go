@@ -45,13 +45,18 @@ func findANN(name string) (annKind, error) {
 	return annKind{
 		exact: strings.HasPrefix(name, index.KindFlat),
 		make: func(dim int, o ANNOptions) (index.Index, error) {
-			x, err := index.New(name, index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads})
+			x, err := index.New(name, o.options(dim))
 			if errors.Is(err, index.ErrOptions) {
 				err = fmt.Errorf("%w: %w", ErrOption, err)
 			}
 			return x, err
 		},
 	}, nil
+}
+
+// options are those of an index of this package.
+func (o ANNOptions) options(dim int) index.Options {
+	return index.Options{Dim: dim, M: o.M, EfConstruction: o.EfConstruction, Seed: o.Seed, Workers: o.Threads}
 }
 
 // panicError says that the library under measurement panicked.

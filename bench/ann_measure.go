@@ -14,12 +14,28 @@ import (
 
 // annMeasure measures one filled index.
 type annMeasure struct {
-	ix            index.Index
-	base, queries *Vectors
-	worst         []float32
-	gone          []bool
-	threads       int
-	timed         time.Duration // how long the timing of one point lasts at least
+	ix       index.Index
+	queries  *Vectors
+	worst    []float32 // distance of the 10th nearest of each query
+	gone     []bool    // by id; nil where nothing was deleted
+	alive    int
+	threads  int
+	timed    time.Duration                      // how long the timing of one point lasts at least
+	distance func(query int, id uint64) float32 // 1 − cosine, exact
+}
+
+// points measures at each candidate pool.
+func (m annMeasure) points(ctx context.Context, o ANNOptions, rep *ANNReport, efs []int) error {
+	for i, ef := range efs {
+		o.report("search", i, len(efs))
+		p, err := m.point(ctx, ef)
+		if err != nil {
+			return err
+		}
+		rep.Points = append(rep.Points, p)
+	}
+	o.report("search", len(efs), len(efs))
+	return nil
 }
 
 func (m annMeasure) point(ctx context.Context, ef int) (ANNPoint, error) {
@@ -37,8 +53,7 @@ func (m annMeasure) point(ctx context.Context, ef int) (ANNPoint, error) {
 
 // quality fills recall, panics, ghosts and allocations in one pass.
 func (m annMeasure) quality(ctx context.Context, p *ANNPoint, o index.SearchOptions) error {
-	alive := len(m.gone) - countTrue(m.gone)
-	want := min(annK, alive)
+	want := min(annK, m.alive)
 	found := 0
 	var dst []index.Neighbor
 	var before, after runtime.MemStats
@@ -58,11 +73,11 @@ func (m annMeasure) quality(ctx context.Context, p *ANNPoint, o index.SearchOpti
 		}
 		seen := map[uint64]struct{}{}
 		for _, n := range dst {
-			if m.gone[n.ID] {
+			if m.gone != nil && m.gone[n.ID] {
 				p.Ghosts++
 				continue
 			}
-			if _, dup := seen[n.ID]; !dup && distance(m.queries.Row(i), m.base.Row(int(n.ID))) <= m.worst[i]+1e-6 {
+			if _, dup := seen[n.ID]; !dup && m.distance(i, n.ID) <= m.worst[i]+1e-6 {
 				found++
 			}
 			seen[n.ID] = struct{}{}
@@ -114,14 +129,4 @@ func (m annMeasure) speed(ctx context.Context, p *ANNPoint, o index.SearchOption
 	}
 	p.CPU = float64(used.Nanoseconds()) / 1000 / float64(len(took))
 	p.QPS, p.P50, p.P99 = float64(len(took))/all.Seconds(), at(.50), at(.99)
-}
-
-func countTrue(b []bool) int {
-	n := 0
-	for _, x := range b {
-		if x {
-			n++
-		}
-	}
-	return n
 }

@@ -46,6 +46,34 @@ func TestEveryIndexOfOursFinds(t *testing.T) {
 	}
 }
 
+// TestANNInAFolder builds in steps that do not go into the number of vectors, on files that are mapped.
+func TestANNInAFolder(t *testing.T) {
+	dir := t.TempDir()
+	o := ANNOptions{Index: "hnsw-int8", N: 2500, NumQueries: 50, Dim: 24, Ef: []int{1, 200}, Dir: dir, Step: 900, Threads: 2, timed: time.Millisecond}
+	r, err := RunANN(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if few, many := r.Points[0], r.Points[1]; few.Recall > .99 || many.Recall < .99 || many.CPU <= 0 {
+		t.Errorf("recall of few and many candidates: %+v", r.Points)
+	}
+	if r.OpenSeconds <= 0 || r.SaveSeconds <= 0 || r.BytesPerVector < 24*5 || r.BytesPerVector > 24*5*5 {
+		t.Errorf("report is %+v", r)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	o.Progress = func(p Progress) {
+		if p.Stage == "build" && p.Done > 900 {
+			cancel()
+		}
+	}
+	if _, err := RunANN(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 func TestANNFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	save := func(name string, write func(f *os.File) error) string {
@@ -120,6 +148,11 @@ func TestANNRefusals(t *testing.T) {
 		"base that is not":      {ANNOptions{Base: "none", Queries: "none"}, os.ErrNotExist},
 		"one link a node":       {ANNOptions{Index: "hnsw", M: -1}, ErrOption},
 		"share is not a number": {ANNOptions{Delete: nan()}, ErrOption},
+		"folder, exact":         {ANNOptions{Dir: "x", Index: "flat"}, ErrOption},
+		"folder, deletes":       {ANNOptions{Dir: "x", Index: "hnsw", Delete: .1}, ErrOption},
+		"folder, not of ours":   {ANNOptions{Dir: "x", Index: "coder"}, ErrOption},
+		"folder, negative step": {ANNOptions{Dir: "x", Index: "hnsw", Step: -1}, ErrOption},
+		"folder that is not":    {ANNOptions{Dir: "none", Index: "hnsw", N: 10}, os.ErrNotExist},
 	} {
 		if c.o.Index == "" {
 			c.o.Index = "flat"

@@ -21,7 +21,7 @@ import (
 // absolute figures. Cost O(n·dim).
 func TextLike(n, nq, dim int, seed uint64) (base, queries *Vectors) {
 	m := newTextLike(n, dim, seed)
-	return m.draw(n, 0.30), m.draw(nq, 0.35)
+	return m.draw(n, textLikeStored), m.draw(nq, textLikeAsked)
 }
 
 // textLike draws vectors of one collection, some after the other.
@@ -34,6 +34,12 @@ type textLike struct {
 }
 
 const textLikeSub = 30
+
+// The noise of vectors and of queries.
+const (
+	textLikeStored = 0.30
+	textLikeAsked  = 0.35
+)
 
 // newTextLike is the collection that n vectors are drawn from.
 func newTextLike(n, dim int, seed uint64) *textLike {

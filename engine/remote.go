@@ -14,7 +14,6 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/search"
-	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -32,7 +31,8 @@ import (
 //   - hits of equal score stand in an order that does not depend on when they were stored;
 //   - RLR goes by a bridge file (OverOptions.Bridge), and Trace.Stale tells how many
 //     passages were written or deleted since that was made. Without one queries are not modulated. Fits are of a sample
-//     of the passages (BridgeOptions.Sample). There are no local bridges and no token states;
+//     of the passages (BridgeOptions.Sample), and passages with one value of a field may have a bridge of their own (BridgeOptions.By). There are
+//     no bridges of cells (rlr-local) and no token states;
 //   - what looks after files (Compact, Verify, Backup, Export, Import, Fit, KeepTokenStates) is ErrElsewhere.
 type Remote struct {
 	b        Backend
@@ -42,7 +42,7 @@ type Remote struct {
 	metric   metric.Metric
 	chunks   chunk.Splitter
 	analyzer *text.Analyzer
-	bridge   atomic.Pointer[state.State] // what there is to modulate by
+	bridge   atomic.Pointer[bridges] // what there is to modulate by
 	counted  counted
 
 	root   context.Context // ends when Close begins; its cause is ErrClosed
@@ -258,7 +258,7 @@ func (r *Remote) wrote() {
 }
 
 // Default implements Database: "rlr" with a bridge, else "none".
-func (r *Remote) Default() string { return search.Default(r.bridge.Load(), ModeHybrid) }
+func (r *Remote) Default() string { return search.Default(r.bridge.Load().whole, ModeHybrid) }
 
 // rlr are the options of RLR.
 func (r *Remote) rlr() modulate.RLROptions {
@@ -281,7 +281,7 @@ func (r *Remote) Stats(ctx context.Context) (_ Stats, err error) {
 		Index: r.b.Name(), Metric: r.metric.String(), Encoder: r.info.Encoder, Default: r.Default(),
 	}
 	st.TokenStates.Mode = TokenStatesOff
-	st.Maintenance.Stale = r.stale(r.bridge.Load(), s)
+	st.Maintenance.Stale = r.stale(r.bridge.Load().whole, s)
 	return st, nil
 }
 

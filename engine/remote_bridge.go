@@ -1,27 +1,26 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/search"
-	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
-	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
-	"github.com/lexsem/lexsem/store"
 )
 
-// A bridge file is a snapshot with the totals of a corpus (ridge.Totals), in section
-// "source" a bridgeSource as JSON and, where a stack was fitted, in section "fitted" its modulate.Weights.
+// A bridge file is a snapshot with the totals of a corpus (ridge.Totals), behind them those of bridgeSource.Values by their
+// places from 1, in section "source" a bridgeSource as JSON and, where a stack was fitted, in section "fitted" its modulate.Weights.
 const (
 	bridgeKind    = "bridge of a backend"
 	bridgeVersion = 1
@@ -38,7 +37,18 @@ type bridgeSource struct {
 	Made     time.Time           `json:"made"`
 	Fitted   string              `json:"fitted,omitempty"`  // the stack that was fitted
 	Default  string              `json:"default,omitempty"` // what queries without a variant get where one was
+	By       string              `json:"by,omitempty"`      // the path whose values have totals of their own
+	Values   []BridgeValue       `json:"values,omitempty"`
 }
+
+// BridgeValue is a value at BridgeOptions.By that has a bridge of its own.
+type BridgeValue struct {
+	Where    string `json:"where"` // the filter that they meet, such as: lang = "en"
+	Passages int    `json:"passages"`
+}
+
+// maxValues is how many values of a path may have totals of their own.
+const maxValues = 100
 
 // BridgeOptions shape MakeBridge. The zero value fits nothing.
 type BridgeOptions struct {
@@ -47,6 +57,11 @@ type BridgeOptions struct {
 	// Sample is to how many passages, drawn evenly from all while they are read, a stack is fitted, too, up to 200,000; 0
 	// means to none. What a fit of so many loses against one of all, docs/SCALE.md tells.
 	Sample int
+	// By is a path in the metadata, such as "lang" or "tenant", each value of which has a bridge of its own as well, of
+	// the passages with that value: a query whose filter demands one value (`lang = "en" and year > 2020`) goes by its
+	// bridge, all others by that of the whole. A smaller corpus is remembered better (docs/SCALE.md). Values are strings of up to 2,000 bytes,
+	// numbers, true and false, 100 at most; "" means none.
+	By string
 	// Fit says how. Update is ErrInvalid; Progress is not read.
 	Fit FitOptions
 	// Progress, if not nil, is called from one goroutine at a time.
@@ -59,7 +74,8 @@ type BridgeReport struct {
 	Passages int
 	Writes   uint64 // those of the Backend that the bridge knows of
 	Parts    int
-	Fit      FitReport // zero where nothing was fitted; of its fields File, Seq and Current are
+	By       []BridgeValue // of BridgeOptions.By, most passages first
+	Fit      FitReport     // zero where nothing was fitted; of its fields File, Seq and Current are
 }
 
 func (o BridgeOptions) check() error {
@@ -79,8 +95,8 @@ func (o BridgeOptions) check() error {
 // totals of the parts merge into those of the whole. What is written meanwhile it may know or not: Trace.Stale
 // counts from the moment it began. Every Remote that has the file as its
 // OverOptions.Bridge reads it again. It needs an encoder where it fits. Errors: ErrInvalid for passages of an encoder without
-// a tokenizer, or options out of their ranges; ErrNoEncoder. Memory: 8·Dim bytes for each token of the vocabulary that occurs, and the
-// sample with its texts and vectors, for each part. Cost: one scan; a fit costs what Engine.Fit does of a corpus
+// a tokenizer, options out of their ranges, or more values than By takes; ErrNoEncoder. Memory: 8·Dim bytes for each token of the vocabulary
+// that occurs, for each value of By once more, and the sample with its texts and vectors, for each part. Cost: one scan; a fit costs what Engine.Fit does of a corpus
 // of the sample's size.
 func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (_ BridgeReport, err error) {
 	ctx, done, err := r.call(ctx)
@@ -102,12 +118,20 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (
 	if err != nil {
 		return BridgeReport{}, err
 	}
-	whole, drawn, err := r.totals(ctx, o, before.Passages)
+	read, err := r.totals(ctx, o, before.Passages)
 	if err != nil {
 		return BridgeReport{}, err
 	}
-	rep := BridgeReport{Backend: r.b.Name(), Passages: whole.Len(), Writes: before.Writes, Parts: o.Parts}
-	source := bridgeSource{Backend: r.b.Name(), Encoder: r.info.Encoder, Writes: before.Writes, Passages: whole.Len()}
+	whole, drawn := read.whole, read.drawn
+	named, values, err := read.values()
+	if err == nil && o.By != "" && len(named) == 0 && whole.Len() > 0 {
+		err = fmt.Errorf("%w: no passage has a string, a number, true or false at %s; name a field of the metadata", ErrInvalid, fault.Clip(o.By))
+	}
+	if err != nil {
+		return BridgeReport{}, err
+	}
+	rep := BridgeReport{Backend: r.b.Name(), Passages: whole.Len(), Writes: before.Writes, Parts: o.Parts, By: named}
+	source := bridgeSource{Backend: r.b.Name(), Encoder: r.info.Encoder, Writes: before.Writes, Passages: whole.Len(), By: o.By, Values: named}
 	var weights []byte
 	if o.Sample > 0 {
 		w, fit, err := r.fitSample(ctx, drawn.corpus(), whole, o)
@@ -129,7 +153,10 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (
 		if _, err := w.Write(raw); err != nil {
 			return err
 		}
-		whole.Save(w)
+		whole.Save(w, 0)
+		for i, t := range values {
+			t.Save(w, i+1)
+		}
 		if weights != nil {
 			w.Begin(fittedSection)
 			if _, err := w.Write(weights); err != nil {
@@ -144,29 +171,98 @@ func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (
 	return rep, nil
 }
 
+// reading is what was read of some passages: their totals, those of each value of a path by its fact, and a sample.
+type reading struct {
+	whole *ridge.Totals
+	by    map[string]*ridge.Totals
+	drawn *draw
+}
+
+// add takes in a passage.
+func (r *reading) add(p *Passage, path string) error {
+	add := func(t *ridge.Totals) error {
+		if err := t.Add(p.Vector, p.Tokens); err != nil {
+			return fmt.Errorf("document %q, chunk %d: %w", p.ID, p.Chunk, err)
+		}
+		return nil
+	}
+	if err := add(r.whole); err != nil || path == "" {
+		return err
+	}
+	for _, fact := range filter.Values(p.Facts, path) {
+		t := r.by[fact]
+		if t == nil {
+			if len(r.by) == maxValues {
+				return tooManyValues(path)
+			}
+			t = r.whole.Empty()
+			r.by[fact] = t
+		}
+		if err := add(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tooManyValues(path string) error {
+	return fmt.Errorf("%w: %s has more than %d values, each of which would have a bridge of its own; choose a field with fewer", ErrInvalid, fault.Clip(path), maxValues)
+}
+
+// merge takes in what was read of other passages.
+func (r *reading) merge(o *reading, path string) error {
+	if err := r.whole.Merge(o.whole); err != nil {
+		return err
+	}
+	for fact, t := range o.by {
+		if r.by[fact] == nil {
+			r.by[fact] = t
+		} else if err := r.by[fact].Merge(t); err != nil {
+			return err
+		}
+	}
+	if len(r.by) > maxValues {
+		return tooManyValues(path)
+	}
+	r.drawn.merge(o.drawn)
+	return nil
+}
+
+// values are those that have totals, most passages first.
+func (r *reading) values() (named []BridgeValue, totals []*ridge.Totals, err error) {
+	for _, fact := range slices.SortedFunc(maps.Keys(r.by), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.by[b].Len(), r.by[a].Len()), cmp.Compare(a, b))
+	}) {
+		f, err := filter.Value(fact)
+		if err != nil {
+			return nil, nil, err
+		}
+		named, totals = append(named, BridgeValue{f.String(), r.by[fact].Len()}), append(totals, r.by[fact])
+	}
+	return named, totals, nil
+}
+
 // totals are those of all passages, of which it draws a sample.
-func (r *Remote) totals(ctx context.Context, o BridgeOptions, total int) (*ridge.Totals, *draw, error) {
-	all := make([]*ridge.Totals, o.Parts)
-	drawn := make([]*draw, o.Parts)
+func (r *Remote) totals(ctx context.Context, o BridgeOptions, total int) (*reading, error) {
+	all := make([]*reading, o.Parts)
 	var mu sync.Mutex // guards read, and calls of progress
 	read := 0
 	g, within := errgroup.WithContext(ctx)
 	for i := range all {
-		drawn[i] = &draw{most: o.Sample, seed: o.Fit.Seed}
 		g.Go(func() error {
-			t, err := ridge.NewTotals(r.info.Dim, r.info.Encoder.VocabSize)
+			whole, err := ridge.NewTotals(r.info.Dim, r.info.Encoder.VocabSize)
 			if err != nil {
 				return err
 			}
-			all[i] = t
+			all[i] = &reading{whole, map[string]*ridge.Totals{}, &draw{most: o.Sample, seed: o.Fit.Seed}}
 			for p, err := range r.b.Scan(within, Filter{}, ScanOptions{Part: i, Parts: o.Parts}) {
 				if err != nil {
 					return err
 				}
-				if err := t.Add(p.Vector, p.Tokens); err != nil {
-					return fmt.Errorf("document %q, chunk %d: %w", p.ID, p.Chunk, err)
+				if err := all[i].add(&p, o.By); err != nil {
+					return err
 				}
-				drawn[i].offer(&p)
+				all[i].drawn.offer(&p)
 				if o.Progress != nil {
 					mu.Lock()
 					if read++; read%1000 == 0 {
@@ -179,148 +275,12 @@ func (r *Remote) totals(ctx context.Context, o BridgeOptions, total int) (*ridge
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, nil, err
-	}
-	for i, t := range all[1:] {
-		if err := all[0].Merge(t); err != nil {
-			return nil, nil, err
-		}
-		drawn[0].merge(drawn[i+1])
-	}
-	return all[0], drawn[0], ctx.Err()
-}
-
-// bridgeLook is how often a bridge file is looked at.
-const bridgeLook = 2 * time.Second
-
-// bridgeFile is what is known of the file that is in use.
-type bridgeFile struct {
-	changed time.Time
-	size    int64
-}
-
-// startBridge reads the bridge, if there is to be one, and follows its file.
-func (r *Remote) startBridge(ctx context.Context) error {
-	none := &state.State{Metric: r.metric, Modulators: new(sync.Map), Standard: search.None, Auto: search.None}
-	r.bridge.Store(none)
-	if r.o.Bridge == "" {
-		return nil
-	}
-	at, err := r.loadBridge(ctx)
-	if err != nil {
-		return err
-	}
-	r.calls.Add(1)
-	go func() {
-		defer r.calls.Done()
-		r.followBridge(at)
-	}()
-	return nil
-}
-
-// followBridge reads the file again whenever it has changed, until Close. While it
-// cannot be read the one before stays in use.
-func (r *Remote) followBridge(at bridgeFile) {
-	look := time.NewTicker(bridgeLook)
-	defer look.Stop()
-	for {
-		select {
-		case <-r.root.Done():
-			return
-		case <-look.C:
-		}
-		if i, err := os.Stat(r.o.Bridge); err == nil && i.ModTime().Equal(at.changed) && i.Size() == at.size {
-			continue
-		}
-		now, err := r.loadBridge(r.root)
-		if err != nil && r.root.Err() == nil && r.o.Logger != nil {
-			r.o.Logger.Warn("the bridge file cannot be read; the one before stays in use", "file", r.o.Bridge, "error", err)
-		}
-		at = now // one that is damaged is read again when it changes
-	}
-}
-
-// loadBridge puts the bridge file in use.
-func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
-	i, err := os.Stat(r.o.Bridge)
-	if err != nil {
-		return at, fmt.Errorf("bridge: %w; make it first", err)
-	}
-	at = bridgeFile{i.ModTime(), i.Size()}
-	source, totals, fitted, err := readBridge(r.o.Bridge)
-	if err != nil {
-		return at, err
-	}
-	if err := encoder.Check("bridge "+r.o.Bridge, source.Encoder, r.info.Encoder); err != nil {
-		return at, err
-	}
-	sums, err := totals.Sums(ctx, r.o.Lambda)
-	if err != nil {
-		return at, fmt.Errorf("bridge %s: %w", r.o.Bridge, err)
-	}
-	s := &state.State{Seq: source.Writes, Metric: r.metric, Sums: sums, Modulators: new(sync.Map)}
-	if fitted != nil {
-		s.Bridges = map[string]*state.Bridge{fitted.Stack: {Bridge: store.Bridge{Seq: source.Writes, Passages: fitted.Passages}, Weights: fitted}}
-		s.Standard, s.Auto = fitted.Stack, source.Default
-	}
-	r.bridge.Store(s)
-	return at, nil
-}
-
-// readBridge reads a bridge file.
-func readBridge(path string) (source bridgeSource, t *ridge.Totals, fitted *modulate.Weights, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("bridge %s: %w", path, err)
-		}
-	}()
-	f, err := snapshot.Open(path)
-	if err != nil {
-		return source, nil, nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	defer snapshot.Guard(&err)()
-	if err := f.Expect(bridgeKind, bridgeVersion); err != nil {
-		return source, nil, nil, err
-	}
-	raw, err := sectionOf(f, sourceSection)
-	if err != nil {
-		return source, nil, nil, err
-	}
-	if err := json.Unmarshal(raw, &source); err != nil {
-		return source, nil, nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
-	}
-	if source.Fitted != "" {
-		if raw, err = sectionOf(f, fittedSection); err != nil {
-			return source, nil, nil, err
-		}
-		if fitted, err = modulate.Decode(raw); err != nil {
-			return source, nil, nil, err
-		}
-		if err := fitted.CheckEncoder("bridge "+path, source.Encoder); err != nil {
-			return source, nil, nil, err
-		}
-		if fitted.Stack != source.Fitted {
-			return source, nil, nil, fmt.Errorf("%w: it holds %s, and is to hold %s", ErrCorrupt, fitted.Stack, source.Fitted)
-		}
-	}
-	t, err = ridge.OpenTotals(f)
-	return source, t, fitted, err
-}
-
-// sectionOf are the bytes of a section.
-func sectionOf(f *snapshot.File, name string) ([]byte, error) {
-	section, err := f.Section(name)
-	if err != nil {
 		return nil, err
 	}
-	return section.All()
-}
-
-// stale is how many passages were written or deleted since the bridge was made.
-func (r *Remote) stale(s *state.State, now BackendStatus) int {
-	if s.Sums == nil || now.Writes < s.Seq {
-		return 0
+	for _, part := range all[1:] {
+		if err := all[0].merge(part, o.By); err != nil {
+			return nil, err
+		}
 	}
-	return int(now.Writes - s.Seq)
+	return all[0], ctx.Err()
 }

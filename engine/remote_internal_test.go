@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -19,5 +20,18 @@ func TestOneOrdinalForTwoIDs(t *testing.T) {
 	}
 	if s := c.seen[again]; s.terms != "y" || !s.dense || s.cosine != .5 || c.seen[first].dense {
 		t.Errorf("%+v", c.seen)
+	}
+}
+
+// TestBridgeValues: what a bridge file says of values is held to what a value is.
+func TestBridgeValues(t *testing.T) {
+	good := bridgeSource{By: "a", Values: []BridgeValue{{Where: `a = "x"`}, {Where: "a = 2"}, {Where: "a = true"}}}
+	if facts, err := good.facts(); err != nil || len(facts) != 3 {
+		t.Errorf("%q, %v", facts, err)
+	}
+	for _, where := range []string{"", "b = 1", "a = ", "a > 1", `a = 1 and a = 2`, "true"} {
+		if _, err := (bridgeSource{By: "a", Values: []BridgeValue{{Where: where}}}).facts(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%q: %v", where, err)
+		}
 	}
 }

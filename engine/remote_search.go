@@ -25,6 +25,7 @@ type remoteRun struct {
 	*search.Run
 	corpus *remoteCorpus
 	status BackendStatus
+	of     string // Trace.BridgeOf
 	t      *timer
 }
 
@@ -96,7 +97,10 @@ func (r *Remote) begin(ctx context.Context, q Query) (*remoteRun, error) {
 	if q.Image != nil || q.Picture {
 		return nil, fmt.Errorf("%w: a query about images in an engine elsewhere, which holds none; leave them in an embedded database", ErrInvalid)
 	}
-	s := r.bridge.Load()
+	s, of, err := r.bridge.Load().of(q.Filter)
+	if err != nil {
+		return nil, err
+	}
 	sq := search.Query{
 		HasText: !blankText(q.Text), HasVector: q.Vector != nil,
 		K: q.K, Offset: q.Offset, MinScore: q.MinScore, Mode: q.Mode, Variant: q.Variant, Fusion: q.Fusion, Filter: q.Filter,
@@ -109,7 +113,7 @@ func (r *Remote) begin(ctx context.Context, q Query) (*remoteRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &remoteRun{t: newTimer(), corpus: &remoteCorpus{b: r.b, f: q.Filter, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
+	run := &remoteRun{t: newTimer(), of: of, corpus: &remoteCorpus{b: r.b, f: q.Filter, ids: map[uint64]PassageID{}, seen: map[uint64]seen{}}}
 	c := run.corpus
 	var terms []text.Term
 	if p.Lexical {
@@ -209,7 +213,7 @@ func (r *Remote) trace(run *remoteRun) Trace {
 	tr := Trace{
 		Mode: run.Plan.Mode, Metric: r.metric.String(), Variant: f.Variant, Seq: s.Writes, Index: r.b.Name(),
 		Documents: s.Documents, Filtered: f.Filtered, Tokens: f.Tokens, Truncated: f.Truncated, Lexical: f.Lexical,
-		Turned: f.Turned, Unknown: f.Unknown, Stale: f.Stale, LocalWanted: run.Plan.Way.Wanted, Steps: run.t.steps,
+		Turned: f.Turned, Unknown: f.Unknown, Stale: f.Stale, BridgeOf: run.of, LocalWanted: run.Plan.Way.Wanted, Steps: run.t.steps,
 	}
 	if tr.Mode == ModeHybrid {
 		tr.Fusion = run.Plan.Fusion.Kind
@@ -225,7 +229,11 @@ func (r *Remote) Vector(ctx context.Context, q Query) (_ []float32, _ Trace, err
 	}
 	defer done(&err)
 	run := &remoteRun{t: newTimer()}
-	s := r.bridge.Load()
+	s, of, err := r.bridge.Load().of(q.Filter)
+	if err != nil {
+		return nil, Trace{}, err
+	}
+	run.of = of
 	w, err := search.Single(s, q.Variant)
 	if err != nil {
 		return nil, Trace{}, err

@@ -213,6 +213,9 @@ type Trace struct {
 	// new factor in the background (Flush waits for it). In front of a Backend it is how many
 	// were written or deleted there since the bridge file was made.
 	Stale int
+	// BridgeOf is, in front of a Backend, of which passages the bridge is that the query's filter chose
+	// (BridgeOptions.By), as a filter; "" for all.
+	BridgeOf string
 	// LocalWanted says that the query asked for local bridges that are not built
 	// yet, and got Variant in their place.
 	LocalWanted bool

@@ -5,11 +5,13 @@ package backendtest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // dim is the dimension of the vectors.
@@ -21,28 +23,14 @@ const near = 1e-5
 // Run tests a Backend. open returns one in which nothing was created, of its own for each call; it is closed by
 // the test.
 func Run(t *testing.T, open func(t *testing.T) engine.Backend) {
-	over := func(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.OverOptions) *engine.Remote {
-		t.Helper()
-		o.Fresh = -1
-		r, err := engine.Over(t.Context(), b, enc, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return r
-	}
 	Databases(t, func(t *testing.T, enc encoder.Encoder) engine.Database {
-		return over(t, open(t), enc, engine.OverOptions{Create: true, ChunkTokens: chunkTokens})
+		return overFresh(t, open(t), enc, engine.OverOptions{Create: true, ChunkTokens: chunkTokens})
 	})
 	t.Run("Backend", func(t *testing.T) { backend(t, open(t)) })
 	t.Run("Bridge", func(t *testing.T) {
 		b := open(t)
 		enc := encoder.NewHash(dim)
-		r := over(t, b, enc, engine.OverOptions{Create: true, ChunkTokens: chunkTokens})
+		r := overFresh(t, b, enc, engine.OverOptions{Create: true, ChunkTokens: chunkTokens})
 		reference := embedded(t, enc)
 		docs := documents(120)
 		fill(t, r, docs)
@@ -56,13 +44,14 @@ func Run(t *testing.T, open func(t *testing.T) engine.Backend) {
 		if err != nil || serr != nil || report.Passages != stats.Chunks {
 			t.Fatalf("%+v, %v, %v; want %d passages", report, err, serr, stats.Chunks)
 		}
-		q := over(t, still{b}, enc, engine.OverOptions{Bridge: file, ChunkTokens: chunkTokens})
+		q := overFresh(t, still{b}, enc, engine.OverOptions{Bridge: file, ChunkTokens: chunkTokens})
 		if got := q.Default(); got != "rlr" {
 			t.Errorf("default %q with a bridge", got)
 		}
 		for _, mode := range []string{engine.ModeDense, engine.ModeHybrid} {
 			same(t, q, reference, engine.Query{Text: "unit7 about topic3 and matter12", Mode: mode, Variant: "rlr", K: 20})
 		}
+		bridgeBy(t, b, enc, r, docs)
 		if _, err := q.Upsert(t.Context(), []engine.Document{{ID: "new", Text: "a document behind the sums"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -75,8 +64,8 @@ func Run(t *testing.T, open func(t *testing.T) engine.Backend) {
 		if _, err := engine.Over(t.Context(), b, encoder.NewHash(dim), engine.OverOptions{}); !errors.Is(err, engine.ErrNoDatabase) {
 			t.Fatalf("nothing created: %v", err)
 		}
-		over(t, still{b}, encoder.NewHash(dim), engine.OverOptions{Create: true})
-		over(t, b, nil, engine.OverOptions{})
+		overFresh(t, still{b}, encoder.NewHash(dim), engine.OverOptions{Create: true})
+		overFresh(t, b, nil, engine.OverOptions{})
 		if _, err := engine.Over(t.Context(), b, encoder.NewHash(2*dim), engine.OverOptions{}); !errors.Is(err, encoder.ErrMismatch) {
 			t.Errorf("another encoder: %v", err)
 		}
@@ -127,6 +116,82 @@ func documents(n int) []engine.Document {
 	// Three that collapse into one.
 	docs[1].Text, docs[2].Text = docs[3].Text, docs[3].Text+" yes"
 	return docs
+}
+
+// overFresh is the query side of b, which asks for counts by every search.
+func overFresh(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.OverOptions) *engine.Remote {
+	t.Helper()
+	o.Fresh = -1
+	r, err := engine.Over(t.Context(), b, enc, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// bridgeBy tests bridges of the values of a field: a search whose filter demands one is that of a database
+// of the documents with that value alone.
+func bridgeBy(t *testing.T, b engine.Backend, enc encoder.Encoder, r *engine.Remote, docs []engine.Document) {
+	file := filepath.Join(t.TempDir(), "by")
+	for path, why := range map[string]string{"n": "more values than there may be", "none": "a field that is not there"} {
+		if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{By: path}); !errors.Is(err, engine.ErrInvalid) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	rep, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 2, By: "deep.x"})
+	if err != nil || len(rep.By) != 4 || rep.By[0].Where != `deep.x = "s"` {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	q := overFresh(t, still{b}, enc, engine.OverOptions{Bridge: file, ChunkTokens: chunkTokens})
+	two := filter.Eq("deep.x", 2)
+	part := embedded(t, enc)
+	var with []engine.Document
+	for _, d := range docs {
+		if met, err := two.Match(d.Metadata); err != nil {
+			t.Fatal(err)
+		} else if met {
+			with = append(with, d)
+		}
+	}
+	fill(t, part, with)
+	asked := engine.Query{Text: "unit7 about topic3 and matter12", Mode: engine.ModeDense, Variant: "rlr", K: 20}
+	for expr, where := range map[string]string{
+		"deep.x = 2":               "deep.x = 2",
+		"n > 20 and deep.x = 2.0":  "deep.x = 2",
+		`deep.x in [2] and n < 90`: "deep.x = 2",
+		"n > 20":                   "",
+		"deep.x = 2 or deep.x = 1": "",
+		"true":                     "",
+		"deep.x = 7":               "",
+	} {
+		f, err := filter.Parse(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked.Filter = f
+		res, err := q.Search(t.Context(), asked)
+		_, trace, verr := q.Vector(t.Context(), asked)
+		if err != nil || verr != nil || res.Trace.BridgeOf != where || trace.BridgeOf != where {
+			t.Errorf("%s goes by %q and %q, want %q: %v, %v", f, res.Trace.BridgeOf, trace.BridgeOf, where, err, verr)
+		}
+		if where == "" {
+			continue
+		}
+		want, err := part.Search(t.Context(), asked)
+		if err != nil || len(want.Hits) != len(res.Hits) || len(want.Hits) < 10 {
+			t.Fatalf("%s: %d hits, want %d, %v", f, len(res.Hits), len(want.Hits), err)
+		}
+		for i, h := range want.Hits {
+			if math.Abs(float64(h.Score-res.Hits[i].Score)) > near {
+				t.Errorf("%s: hit %d has score %v, and %v in a database of its own", f, i, res.Hits[i].Score, h.Score)
+			}
+		}
+	}
 }
 
 func fill(t *testing.T, db engine.Database, docs []engine.Document) {

@@ -39,6 +39,8 @@ of the 10 nearest by cosine.`,
 			threads: f.int("threads", 1, "searches at once"),
 			delete:  f.float("delete", 0, "`SHARE`part of the vectors deleted before searching, from 0 to 1"),
 			seed:    f.uint64("seed", 1, "seed of made vectors and deletes"),
+			dir:     f.str("dir", "", "`DIR`keep the index in a file of this folder, mapped, so that it may have more vectors than memory holds"),
+			step:    f.int("step", 2_500_000, "vectors after which an index in a folder is saved"),
 			json:    f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
 		}
 		return o.run
@@ -46,10 +48,10 @@ of the 10 nearest by cosine.`,
 }
 
 type annOptions struct {
-	base, queries, truth, kind, ef, json *string
-	n, dim, made, m, efc, threads        *int
-	delete                               *float64
-	seed                                 *uint64
+	base, queries, truth, kind, ef, dir, json *string
+	n, dim, made, m, efc, threads, step       *int
+	delete                                    *float64
+	seed                                      *uint64
 }
 
 func (o annOptions) run(ctx context.Context, a *app, args []string) error {
@@ -59,14 +61,14 @@ func (o annOptions) run(ctx context.Context, a *app, args []string) error {
 	for _, c := range []struct {
 		name      string
 		value, to int
-	}{{"-n", *o.n, 100_000_000}, {"--dim", *o.dim, 65_536}, {"--made-queries", *o.made, 1_000_000}, {"--threads", *o.threads, 10_000}} {
+	}{{"-n", *o.n, 100_000_000}, {"--dim", *o.dim, 65_536}, {"--made-queries", *o.made, 1_000_000}, {"--threads", *o.threads, 10_000}, {"--step", *o.step, 100_000_000}} {
 		if c.value < 1 || c.value > c.to {
 			return usagef("%s %d: use a number from 1 to %s", c.name, c.value, thousands(c.to))
 		}
 	}
 	opt := bench.ANNOptions{
 		Base: *o.base, Queries: *o.queries, Truth: *o.truth, N: *o.n, Dim: *o.dim, NumQueries: *o.made, Seed: *o.seed,
-		Index: *o.kind, M: *o.m, EfConstruction: *o.efc, Threads: *o.threads, Delete: *o.delete,
+		Index: *o.kind, M: *o.m, EfConstruction: *o.efc, Threads: *o.threads, Delete: *o.delete, Dir: *o.dir, Step: *o.step,
 	}
 	for _, s := range list(*o.ef) {
 		ef, err := strconv.Atoi(s)
@@ -90,6 +92,13 @@ func (o annOptions) run(ctx context.Context, a *app, args []string) error {
 func writeANN(w io.Writer, r *bench.ANNReport) error {
 	fmt.Fprintf(w, "%s over %s vectors of %d dimensions: built in %.1f s (%.1f CPU-seconds), %.0f bytes a vector\n",
 		r.Index, thousands(r.N), r.Dim, r.BuildSeconds, r.BuildCPUSeconds, r.BytesPerVector)
+	if r.OpenSeconds > 0 {
+		fmt.Fprintf(w, "in a file: saved in %.1f s, mapped in %.3f s", r.SaveSeconds, r.OpenSeconds)
+		if r.Resident != nil {
+			fmt.Fprintf(w, "; %s MiB resident after searching, %s of them in no file", thousands(int(*r.Resident)), thousands(int(*r.Anonymous)))
+		}
+		fmt.Fprintln(w)
+	}
 	if r.Deleted > 0 {
 		fmt.Fprintf(w, "%s vectors deleted before searching\n", thousands(r.Deleted))
 	}

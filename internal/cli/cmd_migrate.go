@@ -147,16 +147,20 @@ Reads all passages of the engine that --db names, in parts beside each other, an
 them into FILE, in place of one that is there. Servers that have the file read it again by
 themselves. No model is needed. Searches tell how many passages were written since ("stale").
 
+--by FIELD makes a bridge for each value of a field of the metadata as well, which searches go by whose filter demands that value. A
+tenant's or a language's own bridge finds more of its copied words than that of all.
+
 --sample N also fits a bridge, as lexsem fit does, to N passages that are drawn evenly from all while they
 are read, and says what it gains on queries that it was not fitted to. That takes the model.`,
 	examples: []string{
-		"lexsem bridge --db elasticsearch://10.0.0.1:9200/notes notes.bridge",
+		"lexsem bridge --db elasticsearch://10.0.0.1:9200/notes --by lang notes.bridge",
 		"lexsem bridge --db postgres://me@10.0.0.1:5432/db/notes --parts 2 --sample 20000 notes.bridge",
 	},
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := bridgeOptions{
 			parts:      f.int("parts", 0, "`N`parts that are read beside each other; default 1"),
+			by:         f.str("by", "", "`FIELD`also make a bridge for each value of this field, 100 at most; default none"),
 			sample:     f.int("sample", 0, "`N`also fit a bridge, to N passages; default no fit"),
 			variant:    f.str("variant", "", "`NAME`what to fit, as fit has it; default rlr+slr"),
 			seed:       f.uint64("seed", 1, "seed of the sample and of the fit"),
@@ -168,7 +172,7 @@ are read, and says what it gains on queries that it was not fitted to. That take
 
 type bridgeOptions struct {
 	parts, sample, perPassage *int
-	variant                   *string
+	variant, by               *string
 	seed                      *uint64
 }
 
@@ -179,7 +183,7 @@ func (o bridgeOptions) run(ctx context.Context, a *app, args []string) (err erro
 	if *o.sample == 0 && *o.variant != "" {
 		return hinted(usagef("--variant without --sample"), "say by --sample N to how many passages it is fitted")
 	}
-	options := engine.BridgeOptions{Parts: *o.parts, Sample: *o.sample, Fit: engine.FitOptions{Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage}}
+	options := engine.BridgeOptions{Parts: *o.parts, By: *o.by, Sample: *o.sample, Fit: engine.FitOptions{Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage}}
 	p := a.progress()
 	defer p.done()
 	if *o.sample == 0 {
@@ -229,6 +233,9 @@ func (a *app) bridgeOf(ctx context.Context, r *engine.Remote, file string, o eng
 		return nil
 	}
 	fmt.Fprintf(a.Stderr, "bridge %s: %s of %s\n", file, count(made.Passages, "passage", "passages"), made.Backend)
+	for _, p := range made.By {
+		fmt.Fprintf(a.Stderr, "  %s: %s\n", p.Where, count(p.Passages, "passage", "passages"))
+	}
 	if f := made.Fit; f.Variant != "" {
 		fmt.Fprintf(a.Stderr, "%s fitted to %s of them by %s in %.0f s; searches go by %s\n", f.Variant, count(f.Passages, "passage", "passages"), count(f.Queries, "query", "queries"), f.Seconds, f.Default)
 		for _, probe := range f.Probes {

@@ -33,8 +33,13 @@ func NewTotals(dim, vocab int) (*Totals, error) {
 	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab {
 		return nil, fmt.Errorf("%w: totals of dimension %d over %d tokens", ErrOptions, dim, vocab)
 	}
-	return &Totals{dim: dim, vocab: vocab, sum: make([]float64, dim), products: make([]float64, dim*dim),
-		df: make([]uint32, vocab), rows: map[int32][]float64{}}, nil
+	return (&Totals{dim: dim, vocab: vocab}).Empty(), nil
+}
+
+// Empty are totals of no passages, of the same shape.
+func (t *Totals) Empty() *Totals {
+	return &Totals{dim: t.dim, vocab: t.vocab, sum: make([]float64, t.dim), products: make([]float64, t.dim*t.dim),
+		df: make([]uint32, t.vocab), rows: map[int32][]float64{}}
 }
 
 // Len is the number of passages.
@@ -134,7 +139,7 @@ func (t *Totals) scatter(a []float64, ld int) {
 
 // Sums are the sums of the passages of t, with the ridge lambda (Lambda) and their
 // factor ready. They answer all that regressions ask; they cannot be edited (ErrPassage), compacted or saved. t must not change
-// any more. Cost O(|V|·d + d³). Memory: a row of 4·d bytes for each token. Errors: those of Lambda and Factor.
+// any more, and what it holds of tokens is not kept. Cost O(|V|·d + d³). Memory: a row of 4·d bytes for each token. Errors: those of Lambda and Factor.
 func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
 	s, err := NewSums(t.dim, t.vocab, lambda, func(uint64) []float32 { return nil })
 	if err != nil {
@@ -142,7 +147,8 @@ func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
 	}
 	t.multiply()
 	t.block, t.tile = nil, nil
-	s.totals, s.n, s.total, s.gen = t, t.n, t.sum, uint64(t.n)
+	s.totals = &Totals{dim: t.dim, vocab: t.vocab, n: t.n, sum: t.sum, products: t.products}
+	s.n, s.total, s.gen = t.n, t.sum, uint64(t.n)
 	e := cow.Array[posted]{}.Edit()
 	e.Resize(t.vocab)
 	for id, from := range t.rows {
@@ -158,21 +164,30 @@ func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
 	return s.settled(ctx, s.lambda)
 }
 
-// Totals take these sections in a snapshot.
-//
-//	tot      shape, counts, Σx, the tokens that have rows
-//	tot.prd  float64 × d(d+1)/2, the upper triangle of Σx·xᵀ by rows
-//	tot.df   uint32 × |V|
-//	tot.row  float64 × d for each token with a row
-const (
-	totalsMeta     = "tot"
-	totalsProducts = "tot.prd"
-	totalsDF       = "tot.df"
-	totalsRows     = "tot.row"
-)
+// totalsTags are the sections that totals take in a snapshot.
+type totalsTags struct {
+	meta     string // shape, counts, Σx, the tokens that have rows
+	products string // float64 × d(d+1)/2, the upper triangle of Σx·xᵀ by rows
+	df       string // uint32 × |V|
+	rows     string // float64 × d for each token with a row
+}
 
-// Save writes t as sections of a snapshot. Errors of writing come from w's Close.
-func (t *Totals) Save(w *snapshot.Writer) {
+// MaxTotals is the highest number of totals in a snapshot.
+const MaxTotals = 999
+
+// tagsOf are the tags of the totals of a number.
+func tagsOf(number int) totalsTags {
+	if number == 0 {
+		return totalsTags{"tot", "tot.prd", "tot.df", "tot.row"}
+	}
+	of := func(what string) string { return fmt.Sprintf("%d.%s", number, what) }
+	return totalsTags{of("tot"), of("prd"), of("df"), of("row")}
+}
+
+// Save writes t as sections of a snapshot that holds several: number from 0 to
+// MaxTotals. Errors of writing come from w's Close.
+func (t *Totals) Save(w *snapshot.Writer, number int) {
+	tag := tagsOf(number)
 	t.multiply()
 	var ids []uint32
 	for id, df := range t.df {
@@ -180,37 +195,37 @@ func (t *Totals) Save(w *snapshot.Writer) {
 			ids = append(ids, uint32(id))
 		}
 	}
-	w.Begin(totalsMeta)
+	w.Begin(tag.meta)
 	w.U32(uint32(t.dim))
 	w.U32(uint32(t.vocab))
 	w.U64(uint64(t.n))
 	w.U32(uint32(len(ids)))
 	w.Float64s(t.sum)
 	w.Uint32s(ids)
-	w.Begin(totalsProducts)
+	w.Begin(tag.products)
 	for i := range t.dim {
 		w.Float64s(t.products[i*t.dim+i : (i+1)*t.dim])
 	}
-	w.Begin(totalsDF)
+	w.Begin(tag.df)
 	w.Uint32s(t.df)
-	w.Begin(totalsRows)
+	w.Begin(tag.rows)
 	for _, id := range ids {
 		w.Float64s(t.rows[int32(id)])
 	}
 }
 
-// OpenTotals reads what Save wrote; the file may be closed then. Sections that are
+// OpenTotals reads what Save wrote by that number; the file may be closed then. Sections that are
 // missing, damaged or impossible are an ErrCorrupt.
-func OpenTotals(f *snapshot.File) (*Totals, error) {
-	t, err := openTotals(f)
+func OpenTotals(f *snapshot.File, number int) (*Totals, error) {
+	t, err := openTotals(f, tagsOf(number))
 	if err != nil {
 		return nil, fmt.Errorf("%w: totals: %w; make them anew from the passages", ErrCorrupt, err)
 	}
 	return t, nil
 }
 
-func openTotals(f *snapshot.File) (*Totals, error) {
-	meta, err := f.Section(totalsMeta)
+func openTotals(f *snapshot.File, tag totalsTags) (*Totals, error) {
+	meta, err := f.Section(tag.meta)
 	if err != nil {
 		return nil, err
 	}
@@ -231,26 +246,26 @@ func openTotals(f *snapshot.File) (*Totals, error) {
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
-	numbers := func(tag string, size int64) ([]byte, error) {
-		s, err := f.Section(tag)
+	numbers := func(name string, size int64) ([]byte, error) {
+		s, err := f.Section(name)
 		if err != nil {
 			return nil, err
 		}
 		if int64(s.Len()) != size {
-			r.Fail("section %s of %d bytes, not %d", tag, s.Len(), size)
+			r.Fail("section %s of %d bytes, not %d", name, s.Len(), size)
 			return nil, r.Err()
 		}
 		return s.All()
 	}
-	products, err := numbers(totalsProducts, 4*dim*(dim+1))
+	products, err := numbers(tag.products, 4*dim*(dim+1))
 	if err != nil {
 		return nil, err
 	}
-	df, err := numbers(totalsDF, 4*vocab)
+	df, err := numbers(tag.df, 4*vocab)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := numbers(totalsRows, 8*dim*k)
+	rows, err := numbers(tag.rows, 8*dim*k)
 	if err != nil {
 		return nil, err
 	}

@@ -117,11 +117,16 @@ func TestTotalsMerge(t *testing.T) {
 
 // TestTotalsFile: what was saved is read again to the last bit, and every damage is told.
 func TestTotalsFile(t *testing.T) {
+	testTotalsFile(t, 0)
+	testTotalsFile(t, MaxTotals)
+}
+
+func testTotalsFile(t *testing.T, number int) {
 	_, whole := somePassages(t, 3, 50)
 	save := func(s *Totals) []byte {
 		var b bytes.Buffer
 		w := snapshot.NewWriter(&b, snapshot.Header{Kind: "totals", Version: 1})
-		s.Save(w)
+		s.Save(w, number)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +137,7 @@ func TestTotalsFile(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return OpenTotals(f)
+		return OpenTotals(f, number)
 	}
 	raw := save(whole)
 	again, err := open(raw)
@@ -166,6 +171,31 @@ func TestTotalsFile(t *testing.T) {
 		if _, err := open(save(bad)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestTotalsBesideOthers: a snapshot holds several by their numbers.
+func TestTotalsBesideOthers(t *testing.T) {
+	var b bytes.Buffer
+	w := snapshot.NewWriter(&b, snapshot.Header{Kind: "totals", Version: 1})
+	for i := range 3 {
+		_, some := somePassages(t, 3, 10+i)
+		some.Save(w, i)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := snapshot.Parse(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if got, err := OpenTotals(f, i); err != nil || got.Len() != 10+i {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	if _, err := OpenTotals(f, 3); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("one that is not there: %v", err)
 	}
 }
 

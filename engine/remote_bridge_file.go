@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
+	"github.com/lexsem/lexsem/store"
+)
+
+// bridgeLook is how often a bridge file is looked at.
+const bridgeLook = 2 * time.Second
+
+// bridgeFile is what is known of the file that is in use.
+type bridgeFile struct {
+	changed time.Time
+	size    int64
+}
+
+// startBridge reads the bridge, if there is to be one, and follows its file.
+func (r *Remote) startBridge(ctx context.Context) error {
+	none := &state.State{Metric: r.metric, Modulators: new(sync.Map), Standard: search.None, Auto: search.None}
+	r.bridge.Store(&bridges{whole: none})
+	if r.o.Bridge == "" {
+		return nil
+	}
+	at, err := r.loadBridge(ctx)
+	if err != nil {
+		return err
+	}
+	r.calls.Add(1)
+	go func() {
+		defer r.calls.Done()
+		r.followBridge(at)
+	}()
+	return nil
+}
+
+// followBridge reads the file again whenever it has changed, until Close. While it
+// cannot be read the one before stays in use.
+func (r *Remote) followBridge(at bridgeFile) {
+	look := time.NewTicker(bridgeLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-r.root.Done():
+			return
+		case <-look.C:
+		}
+		if i, err := os.Stat(r.o.Bridge); err == nil && i.ModTime().Equal(at.changed) && i.Size() == at.size {
+			continue
+		}
+		now, err := r.loadBridge(r.root)
+		if err != nil && r.root.Err() == nil && r.o.Logger != nil {
+			r.o.Logger.Warn("the bridge file cannot be read; the one before stays in use", "file", r.o.Bridge, "error", err)
+		}
+		at = now // one that is damaged is read again when it changes
+	}
+}
+
+// loadBridge puts the bridge file in use.
+func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
+	i, err := os.Stat(r.o.Bridge)
+	if err != nil {
+		return at, fmt.Errorf("bridge: %w; make it first", err)
+	}
+	at = bridgeFile{i.ModTime(), i.Size()}
+	read, err := r.readBridge(ctx, r.o.Bridge)
+	if err != nil {
+		return at, fmt.Errorf("bridge %s: %w", r.o.Bridge, err)
+	}
+	r.bridge.Store(read)
+	return at, nil
+}
+
+// bridges are what a bridge file gives: the state of the whole, and those of values by their facts.
+type bridges struct {
+	whole  *state.State
+	by     string
+	values map[string]valueBridge
+}
+
+type valueBridge struct {
+	*state.State
+	where string
+}
+
+// of is the state that a query with a filter is modulated by, and as a filter the passages that it is of, "" for all. Of several that would
+// do it is that of the first value in the order of facts.
+func (b *bridges) of(f Filter) (*state.State, string, error) {
+	if len(b.values) == 0 {
+		return b.whole, "", nil
+	}
+	facts, err := filter.Demanded(f, b.by)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, fact := range facts {
+		if p, ok := b.values[fact]; ok {
+			return p.State, p.where, nil
+		}
+	}
+	return b.whole, "", nil
+}
+
+// readBridge reads a bridge file, and makes all factors on all cores.
+func (r *Remote) readBridge(ctx context.Context, path string) (b *bridges, err error) {
+	f, err := snapshot.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	defer snapshot.Guard(&err)()
+	if err := f.Expect(bridgeKind, bridgeVersion); err != nil {
+		return nil, err
+	}
+	source, fitted, err := readSource(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := encoder.Check("bridge "+path, source.Encoder, r.info.Encoder); err != nil {
+		return nil, err
+	}
+	if fitted != nil {
+		if err := fitted.CheckEncoder("bridge "+path, source.Encoder); err != nil {
+			return nil, err
+		}
+	}
+	facts, err := source.facts()
+	if err != nil {
+		return nil, err
+	}
+	b = &bridges{by: source.By, values: map[string]valueBridge{}}
+	states := make([]*state.State, 1+len(source.Values))
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range states {
+		g.Go(func() (err error) {
+			defer snapshot.Guard(&err)()
+			t, err := ridge.OpenTotals(f, i)
+			if err != nil {
+				return err
+			}
+			if i > 0 && t.Len() != source.Values[i-1].Passages {
+				return fmt.Errorf("%w: it has %d passages with %s, and is to have %d", ErrCorrupt, t.Len(), source.Values[i-1].Where, source.Values[i-1].Passages)
+			}
+			sums, err := t.Sums(within, r.o.Lambda)
+			if err != nil {
+				return err
+			}
+			s := &state.State{Seq: source.Writes, Metric: r.metric, Sums: sums, Modulators: new(sync.Map)}
+			if fitted != nil {
+				s.Bridges = map[string]*state.Bridge{fitted.Stack: {Bridge: store.Bridge{Seq: source.Writes, Passages: fitted.Passages}, Weights: fitted}}
+				s.Standard, s.Auto = fitted.Stack, source.Default
+			}
+			states[i] = s
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	b.whole = states[0]
+	for i, p := range source.Values {
+		if p.Passages > 1 { // one alone has no direction of its own
+			b.values[facts[i]] = valueBridge{states[i+1], p.Where}
+		}
+	}
+	return b, nil
+}
+
+// readSource reads what a bridge file says of itself, and what was fitted.
+func readSource(f *snapshot.File) (source bridgeSource, fitted *modulate.Weights, err error) {
+	raw, err := sectionOf(f, sourceSection)
+	if err != nil {
+		return source, nil, err
+	}
+	if err := json.Unmarshal(raw, &source); err != nil {
+		return source, nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
+	}
+	if len(source.Values) > maxValues {
+		return source, nil, fmt.Errorf("%w: section %s has %d values", ErrCorrupt, sourceSection, len(source.Values))
+	}
+	if source.Fitted == "" {
+		return source, nil, nil
+	}
+	if raw, err = sectionOf(f, fittedSection); err != nil {
+		return source, nil, err
+	}
+	if fitted, err = modulate.Decode(raw); err != nil {
+		return source, nil, err
+	}
+	if fitted.Stack != source.Fitted {
+		return source, nil, fmt.Errorf("%w: it holds %s, and is to hold %s", ErrCorrupt, fitted.Stack, source.Fitted)
+	}
+	return source, fitted, nil
+}
+
+// facts are those of the values.
+func (s bridgeSource) facts() ([]string, error) {
+	var facts []string
+	for _, p := range s.Values {
+		f, err := filter.Parse(p.Where)
+		if err != nil {
+			return nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
+		}
+		of, err := filter.Demanded(f, s.By)
+		if err != nil || len(of) != 1 {
+			return nil, fmt.Errorf("%w: section %s: %q is not a value of %s", ErrCorrupt, sourceSection, p.Where, s.By)
+		}
+		facts = append(facts, of[0])
+	}
+	return facts, nil
+}
+
+// sectionOf are the bytes of a section.
+func sectionOf(f *snapshot.File, name string) ([]byte, error) {
+	section, err := f.Section(name)
+	if err != nil {
+		return nil, err
+	}
+	return section.All()
+}
+
+// stale is how many passages were written or deleted since the bridge was made.
+func (r *Remote) stale(s *state.State, now BackendStatus) int {
+	if s.Sums == nil || now.Writes < s.Seq {
+		return 0
+	}
+	return int(now.Writes - s.Seq)
+}
