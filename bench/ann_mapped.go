@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -84,6 +85,7 @@ func (o ANNOptions) runMapped(ctx context.Context) (_ *ANNReport, err error) {
 	if err := measure.points(ctx, o, rep, o.Ef); err != nil {
 		return nil, err
 	}
+	runtime.GC() // another one, of memory, drops what pools kept over the first
 	u, err := memory(dir)
 	if err == nil && u != nil {
 		rep.Resident, rep.Anonymous = mib(u.resident), mib(u.anonymous)
