@@ -34,10 +34,11 @@ type Explanation struct {
 	TokenScore float32              `json:"token_score"`
 	Ties       []ExplainedTie       `json:"ties"`
 
-	Span     *Span    `json:"span,omitempty"`     // the part of the chunk that answers best, where it is asked for and known
-	Rerank   *float64 `json:"rerank,omitempty"`   // the reranker's score, if it read the document
-	Reranked int      `json:"reranked,omitempty"` // hits that it read
-	Picture  []byte   `json:"picture,omitempty"`  // a PNG of what an image was found by, where it is asked for; base64
+	Span     *Span    `json:"span,omitempty"`      // the part of the chunk that answers best, where it is asked for and known
+	Rerank   *float64 `json:"rerank,omitempty"`    // the reranker's score, if it read the document
+	Reranked int      `json:"reranked,omitempty"`  // hits that it read
+	BridgeOf string   `json:"bridge_of,omitempty"` // a filter: the passages of which the bridge was made that the query's filter chose
+	Picture  []byte   `json:"picture,omitempty"`   // a PNG of what an image was found by, where it is asked for; base64
 }
 
 // ExplainedTie is a word of the query with the word of the document that answers it.
@@ -116,7 +117,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
-		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Picture: x.Picture,
+		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Picture: x.Picture, BridgeOf: x.Trace.BridgeOf,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))
