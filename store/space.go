@@ -7,12 +7,15 @@ import (
 	"path/filepath"
 )
 
-// DiskBytes returns what all files below the folder take on disk but the reserve,
+// DiskBytes is DiskBytes of the folder.
+func (s *Store) DiskBytes() (int64, error) { return DiskBytes(s.dir) }
+
+// DiskBytes returns what all files of the database in a folder take on disk but the reserve,
 // which Close gives back, leaving out folders that it may not read: they are not
-// the database's.
-func (s *Store) DiskBytes() (int64, error) {
+// the database's. While it is open, that of Badger's log may be megabytes more than what is in it.
+func DiskBytes(dir string) (int64, error) {
 	var sum int64
-	dir, err := filepath.EvalSymlinks(s.dir) // a walk does not enter a link
+	dir, err := filepath.EvalSymlinks(dir) // a walk does not enter a link
 	if err != nil {
 		return 0, err
 	}

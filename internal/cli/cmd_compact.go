@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/store"
 )
 
 var cmdCompact = command{
@@ -45,6 +46,9 @@ func runCompact(ctx context.Context, a *app, args []string, asJSON bool) error {
 		after, err = e.Stats(ctx)
 	}
 	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	if after.DiskBytes, err = store.DiskBytes(dir); err != nil { // without what an open database takes for its log
 		return err
 	}
 	if asJSON {
