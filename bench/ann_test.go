@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,9 +51,15 @@ func TestEveryIndexOfOursFinds(t *testing.T) {
 func TestANNInAFolder(t *testing.T) {
 	dir := t.TempDir()
 	o := ANNOptions{Index: "hnsw-int8", N: 2500, NumQueries: 50, Dim: 24, Ef: []int{1, 200}, Dir: dir, Step: 900, Threads: 2, timed: time.Millisecond}
+	var built []int
+	o.Progress = func(p Progress) {
+		if p.Stage == "build" {
+			built = append(built, p.Done)
+		}
+	}
 	r, err := RunANN(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || !slices.Equal(built, []int{900, 1800, 2500}) {
+		t.Fatal(built, err)
 	}
 	if few, many := r.Points[0], r.Points[1]; few.Recall > .99 || many.Recall < .99 || many.CPU <= 0 {
 		t.Errorf("recall of few and many candidates: %+v", r.Points)

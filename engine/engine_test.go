@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/trial"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -318,7 +320,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	if err != nil || len(files) != 6 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	for _, f := range files {
+	for i, f := range files {
 		raw, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
@@ -329,7 +331,12 @@ func TestDamagedSnapshots(t *testing.T) {
 			b[min(at, len(b)-1)] ^= 0x10
 			damages[fmt.Sprint("bit at ", at)] = b
 		}
-		for name, b := range damages {
+		for j, name := range slices.Sorted(maps.Keys(damages)) {
+			// The short form tries half of the pairs.
+			if !trial.Long() && j%2 != i%2 {
+				continue
+			}
+			b := damages[name]
 			// Not written to in place: what is mapped stays as it is.
 			if err := errors.Join(os.Remove(f), os.WriteFile(f, b, 0o644)); err != nil {
 				t.Fatal(err)

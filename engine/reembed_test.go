@@ -153,7 +153,10 @@ func TestReembed(t *testing.T) {
 		"URL to tokenizer":         {bare("theirs"), tokens(32), true},
 		"tokenizer to URL, closed": {tokens(dim), bare("theirs"), false},
 	} {
-		t.Run(name, func(t *testing.T) { reembedBeside(t, c.from, c.to, c.open) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reembedBeside(t, c.from, c.to, c.open)
+		})
 	}
 }
 

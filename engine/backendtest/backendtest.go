@@ -139,8 +139,10 @@ func overFresh(t *testing.T, b engine.Backend, enc encoder.Encoder, o engine.Ove
 func bridgeBy(t *testing.T, b engine.Backend, enc encoder.Encoder, r *engine.Remote, docs []engine.Document) {
 	file := filepath.Join(t.TempDir(), "by")
 	for path, why := range map[string]string{"n": "more values than there may be", "none": "a field that is not there"} {
-		if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{By: path}); !errors.Is(err, engine.ErrInvalid) {
-			t.Errorf("%s: %v", why, err)
+		for _, parts := range []int{1, 2} {
+			if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{By: path, Parts: parts}); !errors.Is(err, engine.ErrInvalid) {
+				t.Errorf("%s, %d parts: %v", why, parts, err)
+			}
 		}
 	}
 	rep, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 2, By: "deep.x"})

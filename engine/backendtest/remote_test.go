@@ -18,6 +18,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/backendtest"
+	"github.com/lexsem/lexsem/engine/filter"
 )
 
 // still is a Backend that several Remotes share.
@@ -333,5 +334,32 @@ func TestElsewhere(t *testing.T) {
 	}
 	if err := q.Flush(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBridgeOfOne: a value of one passage alone goes by the bridge of all, and so does a query whose filter demands
+// a value that came behind the bridge.
+func TestBridgeOfOne(t *testing.T) {
+	m := &backendtest.Memory{}
+	r := over(t, m, engine.OverOptions{Create: true, Fresh: -1})
+	docs := make([]engine.Document, 20)
+	for i := range docs {
+		docs[i] = engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("text %d of kind %d", i, i%5), Metadata: map[string]any{"g": "many"}}
+	}
+	docs[7].Metadata["g"] = "one"
+	if _, err := r.Add(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "bridge")
+	rep, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{Parts: 3, By: "g"})
+	if err != nil || len(rep.By) != 2 || rep.By[0] != (engine.BridgeValue{Where: `g = "many"`, Passages: 19}) || rep.By[1].Passages != 1 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	q := over(t, m, engine.OverOptions{Bridge: file, Fresh: -1})
+	for value, of := range map[string]string{"many": `g = "many"`, "one": "", "new": ""} {
+		query := engine.Query{Text: "text 7 of kind 2", Filter: filter.Eq("g", value)}
+		if res, err := q.Search(t.Context(), query); err != nil || res.Trace.BridgeOf != of || res.Trace.Turned == 1 {
+			t.Errorf("%s: %+v, %v", value, res.Trace, err)
+		}
 	}
 }
