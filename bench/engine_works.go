@@ -199,12 +199,12 @@ func (b *life) graph(ctx context.Context) error {
 					return err
 				}
 				for until := time.Now().Add(15 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-					r, err := e.Search(ctx, b.queries[0])
-					if err != nil || strings.HasPrefix(r.Trace.Index, "hnsw") {
+					s, err := e.Stats(ctx)
+					if err != nil || strings.HasPrefix(s.Index, "hnsw") && s.Maintenance.Task == "" {
 						return err
 					}
 					if time.Now().After(until) {
-						return fmt.Errorf("no graph after 15 minutes with %d documents", r.Trace.Documents)
+						return fmt.Errorf("no graph after 15 minutes with %d documents", s.Documents)
 					}
 				}
 			}))

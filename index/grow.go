@@ -12,6 +12,9 @@ import (
 // MiB at a time. Both indexes live on by themselves. If the flat one lies in a
 // snapshot, that must stay open as long as the graph.
 //
+// With Options.Tail all but one of the vectors wait beside the graph, however many they are, so that it
+// is there at once: Linker.Link takes them in, and searches compare all of them until it pays to walk.
+//
 // Searches, Add and Delete of the flat index go on meanwhile: the graph has what
 // there was at the beginning. Errors: those of New; ErrMismatch if the two
 // differ in dimension or metric or the first is not flat; ErrCorrupt; the
@@ -127,6 +130,9 @@ func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
 			h.free = append(h.free, uint32(slot))
 		}
 	}
+	if h.o.Tail > 0 && len(take) > 0 {
+		return g.wait(ctx, take)
+	}
 	for len(take) > 0 {
 		n := min(len(take), h.batch())
 		plans := h.takePlans(n)
@@ -139,4 +145,19 @@ func (g *grower) grow(ctx context.Context, visible func(id uint64) bool) error {
 		take = take[n:]
 	}
 	return nil
+}
+
+// wait makes nodes live beside the graph, but for the first, which is linked.
+func (g *grower) wait(ctx context.Context, take []uint32) error {
+	h := g.h
+	e := h.now.edit()
+	e.mem = h.mem.Load()
+	for _, slot := range take {
+		h.setState(slot, waiting)
+		h.slots.put(h.id(slot), slot)
+		e.set(slot)
+	}
+	h.tail, e.tail = take, take
+	h.publish(e.done(), nil)
+	return h.shorten(ctx, len(take)-1)
 }

@@ -75,3 +75,68 @@ func TestGrow(t *testing.T) {
 		}
 	})
 }
+
+// A graph that is grown with a tail has all vectors at once, most of them beside it. What is added waits there, too, until
+// Link has made the tail as short as it may be; half linked, it is saved and opened as it is.
+func TestGrowWithATail(t *testing.T) {
+	const n, dim, tail = 2600, 16, 100
+	v := indextest.TextLike(n+300, dim, 7)
+	o := index.Options{Dim: dim, M: 8, EfConstruction: 60, Tail: tail}
+	flat, err := index.New("flat-int8", index.Options{Dim: dim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, flat, ids(n, 0), v[:n*dim])
+	for _, kind := range []string{"hnsw", "hnsw-int8"} {
+		ix, err := index.Grow(t.Context(), flat, kind, o, func(id uint64) bool { return id%50 != 9 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := ix.Len()
+		if left := ix.(index.Linker).Unlinked(); left != all-1 || all != n-n/50 {
+			t.Fatalf("%d of %d wait", left, all)
+		}
+		sound := func(when string) {
+			t.Helper()
+			verify(t, ix)
+			lost := 0
+			for i := 0; i < n; i += 13 {
+				q := v[i*dim : (i+1)*dim]
+				got := search(t, ix, q, index.SearchOptions{K: 1})
+				if len(got) != 1 || (got[0].ID != uint64(i)) != (i%50 == 9) {
+					lost++
+				}
+			}
+			if lost > 2 {
+				t.Errorf("%s: %d of %d are not found", when, lost, n/13)
+			}
+		}
+		sound("at once")
+		before := ix.(index.Linker).Unlinked()
+		add(t, ix, ids(300, n), v[n*dim:])
+		if left := ix.(index.Linker).Unlinked(); left != before+300 {
+			t.Errorf("%d wait behind an Add of 300, %d before it", left, before)
+		}
+		if gone := ix.Delete(ids(300, n)); gone != 300 {
+			t.Errorf("%d deleted", gone)
+		}
+		if err := ix.(index.Linker).Link(t.Context(), n/2); err != nil {
+			t.Fatal(err)
+		}
+		sound("half linked")
+		left := ix.(index.Linker).Unlinked()
+		ix = open(t, kind, o, save(t, ix))
+		if again := ix.(index.Linker).Unlinked(); again != left || left != all-1-n/2 {
+			t.Errorf("%d wait, %d of %d before it was saved", again, left, all)
+		}
+		sound("opened")
+		if err := ix.(index.Linker).Link(t.Context(), left-tail+1); err != nil {
+			t.Fatal(err)
+		}
+		add(t, ix, ids(300, n), v[n*dim:])
+		if left := ix.(index.Linker).Unlinked(); left != tail {
+			t.Errorf("%d wait, where Add leaves %d", left, tail)
+		}
+		sound("linked")
+	}
+}

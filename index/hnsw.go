@@ -153,7 +153,8 @@ func (h *hnsw) AddContext(ctx context.Context, ids []uint64, vectors []float32) 
 	}
 	h.grow(h.n + max(0, fresh-len(h.free))) // at once, for large slabs without slack
 	if h.o.Tail > 0 {
-		if err := h.await(ctx, ids, vectors, rows); err != nil {
+		grown := len(h.tail) > h.o.Tail // which only Grow leaves, and Link shortens
+		if err := h.await(ctx, ids, vectors, rows); err != nil || grown {
 			return err
 		}
 		return h.shorten(ctx, h.o.Tail)

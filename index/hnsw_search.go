@@ -12,6 +12,7 @@ import (
 const (
 	costExpand = 16   // distances per node that the graph search expands
 	costScan   = 0.25 // one vector in order
+	costTail   = 0.35 // one vector beside the graph
 	costAsk    = 0.1  // one question to the filter
 	costCode   = 0.4  // the codes of one vector that the filter let through
 )
@@ -57,7 +58,7 @@ func (h *hnsw) search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 // them.
 func (h *hnsw) find(w *walker, ef int) error {
 	n := float64(w.v.n)
-	all, graph := costScan*n, costExpand*float64(ef)+costScan*float64(len(w.v.tail))
+	all, graph := costScan*n, costExpand*float64(ef)+costTail*float64(len(w.v.tail))
 	if w.o.Allow == nil {
 		if graph < all {
 			if found, err := h.searchGraph(w, ef); found || err != nil {

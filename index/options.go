@@ -33,7 +33,7 @@ type Options struct {
 	// Tail is the number of vectors that an hnsw index may keep beside its graph:
 	// searches compare all of them, and Linker.Link takes them into the graph. Add
 	// then costs about what it does in a flat index, until there are more: the
-	// first of them it links itself. 0 to MaxLen; 0 means that Add links all. The
+	// first of them it links itself, unless Grow has left more than Tail. 0 to MaxLen; 0 means that Add links all. The
 	// graph then depends on the calls of Link as well.
 	Tail int
 	// Workers is the number of goroutines of Add, Delete and SearchBatch; 0

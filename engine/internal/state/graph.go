@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/lexsem/lexsem/index"
@@ -21,15 +20,11 @@ func (d *DB) graphDue(s *State) bool {
 	return d.o.Index == "" && s.Vectors.Kind == index.KindFlatInt8 && s.Chunks() > d.o.GraphAbove
 }
 
-// growGraph replaces the exact index by a graph once the corpus has outgrown it. A bulk
-// load goes on into the exact index, which takes documents several times as fast.
+// growGraph replaces the exact index by a graph once the corpus has outgrown it. All but one of the vectors wait beside the graph at
+// first, where searches compare them as they did before, and linkTail takes them in: so what was linked is kept when the
+// database is closed. A bulk load goes on beside the graph as fast as into the exact index.
 func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
-	if d.o.ReadOnly || !d.graphDue(s) || !d.holdsGraph(s) {
-		return false, nil
-	}
-	m := &d.maintainer
-	if s.Chunks() <= graphWaits*d.o.GraphAbove && !m.hurried() && d.loading(s) {
-		m.later = true
+	if d.o.ReadOnly || !d.graphDue(s) || !d.holdsGraph(s) || d.graphLater(s) {
 		return false, nil
 	}
 	var b backlog
@@ -40,58 +35,35 @@ func (d *DB) growGraph(ctx context.Context, s *State) (bool, error) {
 	defer ref.Release()
 	defer d.abandon(&b)
 	s = ref.Value
-	m.report("graph", 0, s.Chunks())
-	o := d.indexOptions()
-	o.Workers = d.workers()
-	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, o, s.Sees)
+	x, err := index.Grow(ctx, s.Vectors.Keeper, index.KindHNSWInt8, d.indexOptions(), s.Sees)
 	if err != nil {
 		return false, err
 	}
 	graph := &Vectors{x.(index.Keeper), index.KindHNSWInt8}
-	follow := func(df diff) error {
-		if err := d.addVectors(ctx, graph, fed(df)); err != nil {
-			return err
-		}
-		graph.Delete(idsOf(df.gone))
-		return nil
-	}
-	var todo diff
-	for before, slow := math.MaxInt, false; ; {
-		if err := d.turn.lock(ctx); err != nil {
-			return false, err
-		}
-		came := b.len()
-		todo.append(b.take())
-		n := todo.len()
-		if n <= handful {
-			break
-		}
-		// Commits that bring more than the graph takes in meanwhile have to wait:
-		// each about as long as what it brought takes.
-		slow = slow || came >= before
-		before = n
-		var err error
-		if slow {
-			err = follow(todo.cut(max(handful, 2*came)))
-			d.turn.unlock()
-		} else {
-			d.turn.unlock()
-			err = follow(todo.cut(n))
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	defer d.turn.unlock()
-	if err := follow(todo); err != nil {
+	if err := d.turn.lock(ctx); err != nil {
 		return false, err
 	}
+	defer d.turn.unlock()
+	came := b.take()
+	if err := d.addVectors(ctx, graph, fed(came)); err != nil {
+		return false, err
+	}
+	graph.Delete(idsOf(came.gone))
 	next := *d.now
 	next.Vectors = graph
 	d.publish(&next, nil)
-	d.unsaved = true
 	d.finish(&b)
 	return true, nil
+}
+
+// graphLater says that a corpus that is due a graph waits for a bulk load to end.
+func (d *DB) graphLater(s *State) bool {
+	m := &d.maintainer
+	if s.Chunks() > graphWaits*d.o.GraphAbove || m.hurried() || !d.loading(s) {
+		return false
+	}
+	m.later = true
+	return true
 }
 
 // loading says whether more than a handful of chunks come in a second, and yes where
@@ -118,32 +90,57 @@ func (d *DB) tail() int { return max(handful, tailBytes/d.o.Dim) }
 
 const (
 	// linkSome is how many chunks are linked while a commit has to wait, some
-	// milliseconds of work, and linkTurn how many before other tasks have a turn.
+	// milliseconds of work, linkMany while a graph grows, as many as the index links at once, and linkTurn how many
+	// before other tasks have a turn.
 	linkSome = 32
-	linkTurn = 16 * linkSome
+	linkMany = 64
+	linkTurn = 512
 )
 
-// linkTail takes into the graph what commits have left beside it. While a bulk load
+// linkTail takes into the graph what growGraph and commits have left beside it. While a bulk load
 // goes on, it leaves room for it and no more.
 func (d *DB) linkTail(ctx context.Context, s *State) (bool, error) {
 	graph, ok := s.Vectors.Keeper.(index.Linker)
 	if !ok || d.o.ReadOnly {
 		return false, nil
 	}
-	m, n := &d.maintainer, graph.Unlinked()
-	if n == 0 {
+	m, n, total := &d.maintainer, graph.Unlinked(), s.Chunks()
+	task, grows := "links", n > d.tail() || n > total/2
+	switch {
+	case n == 0:
 		return false, nil
-	}
-	if n < d.tail()/2 && !m.hurried() && d.loading(s) {
+	case grows && d.graphLater(s):
+		return false, nil
+	case n < d.tail()/2 && !m.hurried() && d.loading(s):
 		m.later = true
 		return false, nil
 	}
-	for done := 0; done < min(n, linkTurn); done += linkSome {
-		m.report("links", done, n)
+	some := linkSome
+	if grows {
+		task, some = "graph", linkMany
+	}
+	for done := 0; done < min(n, linkTurn); done += some {
+		m.report(task, max(0, total-n)+done, total)
 		s.Vectors.SetWorkers(d.workers())
-		if err := graph.Link(ctx, linkSome); err != nil {
+		if err := graph.Link(ctx, some); err != nil {
 			return false, err
 		}
 	}
-	return true, nil
+	return true, d.linked(ctx, min(n, linkTurn), total)
+}
+
+// linkedShare is of how many chunks one is linked that searches have found by comparing before what was linked
+// is saved: what a kill takes back then is a small part of the building of a graph.
+const linkedShare = 8
+
+// linked notes that n of all chunks were linked.
+func (d *DB) linked(ctx context.Context, n, all int) error {
+	if err := d.turn.lock(ctx); err != nil {
+		return err
+	}
+	defer d.turn.unlock()
+	if d.links += n; d.links >= max(saveAfter, all/linkedShare) {
+		d.unsaved = true
+	}
+	return nil
 }

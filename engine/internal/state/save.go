@@ -43,7 +43,7 @@ func (d *DB) saveIfDue(ctx context.Context, s *State) (bool, error) {
 	return true, d.save(ctx)
 }
 
-// Of a large database Close does not save a little: what the next opening replays
+// Of a large database Close does not save a little: what the next opening replays, or links again,
 // costs less than to write all of it.
 const (
 	largeDocuments = 50_000
@@ -52,7 +52,7 @@ const (
 
 // little says that. Nobody else uses d.
 func (d *DB) little() bool {
-	return d.saved > 0 && !d.unsaved && d.now.View.Len() >= largeDocuments && d.pending <= littleChanges
+	return d.saved > 0 && !d.unsaved && d.links < saveAfter && d.now.View.Len() >= largeDocuments && d.pending <= littleChanges
 }
 
 // save writes snapshots of all parts at the present state, beside searches and
@@ -62,17 +62,19 @@ func (d *DB) save(ctx context.Context) error {
 	if err := d.turn.lock(ctx); err != nil {
 		return err
 	}
-	ref, pending, saved, unsaved := d.cell.Acquire(), d.pending, d.saved, d.unsaved
-	d.unsaved = false
+	if d.pending == 0 && d.saved == d.now.Seq && !d.unsaved && d.links < saveAfter {
+		d.turn.unlock()
+		return nil
+	}
+	ref, pending, unsaved, links := d.cell.Acquire(), d.pending, d.unsaved, d.links
+	d.unsaved, d.links = false, 0
 	d.turn.unlock()
 	defer ref.Release()
 	s := ref.Value
-	if pending == 0 && saved == s.Seq && !unsaved {
-		return nil
-	}
 	if err := d.saveAll(ctx, s); err != nil {
 		if lock := d.turn.lock(context.Background()); lock == nil {
 			d.unsaved = d.unsaved || unsaved
+			d.links += links
 			d.turn.unlock()
 		}
 		return err
