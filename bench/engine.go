@@ -367,6 +367,9 @@ func (b *life) open(ctx context.Context) (err error) {
 
 	killed, behind := filepath.Join(b.dir, "killed"), filepath.Join(b.dir, "behind")
 	err = b.with(ctx, b.main, engine.Options{}, func(e *engine.Engine, dir string) error {
+		if err := b.caughtUp(ctx, e); err != nil {
+			return err
+		}
 		if _, err := e.Add(ctx, b.corpus.fresh(1000)); err != nil {
 			return err
 		}

@@ -181,6 +181,14 @@ func busy(d time.Duration) span {
 // busySink keeps the compiler from leaving out what busy computes.
 var busySink atomic.Uint64
 
+// caughtUp waits until a database has done what it does in the background, as to link a graph of a million vectors, and is at rest.
+func (b *life) caughtUp(ctx context.Context, e *engine.Engine) error {
+	if err := e.Flush(ctx); err != nil {
+		return err
+	}
+	return rest(ctx, b.o.sizes.moment)
+}
+
 // rest waits until the process does next to nothing for a moment, as a database
 // does whose background work is done; for two minutes at most, as it may never be.
 func rest(ctx context.Context, moment time.Duration) error {

@@ -31,7 +31,7 @@ var lifeModes = []lifeMode{
 // search times searches at rest.
 func (b *life) search(ctx context.Context) error {
 	return b.onMain(ctx, func(e *engine.Engine) error {
-		if err := rest(ctx, b.o.sizes.moment); err != nil {
+		if err := b.caughtUp(ctx, e); err != nil {
 			return err
 		}
 		var both []time.Duration

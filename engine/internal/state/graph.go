@@ -130,8 +130,8 @@ func (d *DB) linkTail(ctx context.Context, s *State) (bool, error) {
 }
 
 // linkedShare is of how many chunks one is linked that searches have found by comparing before what was linked
-// is saved: what a kill takes back then is a small part of the building of a graph.
-const linkedShare = 8
+// is saved: what a kill takes back then is a quarter of the building of a graph at most.
+const linkedShare = 4
 
 // linked notes that n of all chunks were linked.
 func (d *DB) linked(ctx context.Context, n, all int) error {
