@@ -102,6 +102,35 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 	}
 }
 
+// TestLinksOutliveAKill: what was linked of a graph is saved while it grows, so that a process that is killed has not built it for nothing.
+func TestLinksOutliveAKill(t *testing.T) {
+	if !trial.Long() {
+		t.Skip("the long form alone links enough to be saved: LEXSEM_LONG=1")
+	}
+	t.Parallel()
+	const n, dim = 30_000, 8
+	dir := t.TempDir()
+	o := Options{Dim: dim}
+	e, err := open(t.Context(), dir, nil, o, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := ready(rand.New(rand.NewPCG(23, 24)), n, dim)
+	for at := 0; at < n; at += 5000 {
+		put(t, e, docs[at:at+5000]...)
+	}
+	flushed(t, e)
+	crashed(t, e)
+	if e, err = open(t.Context(), dir, nil, o, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if left := unlinked(e); left > n/2 {
+		t.Errorf("%d of %d are to be linked again", left, n)
+	}
+	whole(t, e, "killed")
+	closed(t, e)
+}
+
 // TestTailIsLinked: what commits add beside a graph is found at once, and the
 // maintainer links it; it outlives Close.
 func TestTailIsLinked(t *testing.T) {
