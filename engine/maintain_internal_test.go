@@ -91,7 +91,7 @@ func TestCloseEndsTheMaintainer(t *testing.T) {
 		if e, err = open(t.Context(), dir, enc, c.o, c.above); err != nil {
 			t.Fatal(err)
 		}
-		if left := unlinked(e); c.task == "graph" && (left == 0 || left >= c.n-100) {
+		if left := unlinked(e); c.task == "graph" && (left == 0 || left >= c.n-1) {
 			t.Errorf("%d of %d wait beside the graph that Close has interrupted", left, c.n)
 		}
 		flushed(t, e)

@@ -17,23 +17,6 @@ func (b *backlog) add(df diff) {
 	b.gone = append(b.gone, df.gone...)
 }
 
-// append adds the chunks that came and went after those of d.
-func (d *diff) append(df diff) {
-	d.added, d.gone = append(d.added, df.added...), append(d.gone, df.gone...)
-}
-
-// cut takes n chunks out: those that came before those that went, whose coming may
-// be among them.
-func (d *diff) cut(n int) (df diff) {
-	a := min(n, len(d.added))
-	g := min(n-a, len(d.gone))
-	df.added, d.added = d.added[:a], d.added[a:]
-	df.gone, d.gone = d.gone[:g], d.gone[g:]
-	return df
-}
-
-func (d *diff) len() int { return len(d.added) + len(d.gone) }
-
 // take empties the backlog.
 func (b *backlog) take() diff {
 	df := b.diff
