@@ -41,8 +41,9 @@ type ANNOptions struct {
 	Delete float64
 	// Dir, if not "", is a folder for the index, which then lies in a file that is mapped, so that it may
 	// have more vectors than memory holds. It goes with made vectors, which are others than
-	// those without a Dir, with index.Kinds, and without Delete; what is written there is removed again, twice the
-	// index at most. Step is after how many vectors it is saved; 0 means 2,500,000.
+	// those without a Dir, with index.Kinds, and without Delete. A folder in it takes twice the index at most and is removed at
+	// the end. A run that was ended leaves what it saved, and one with the same options goes on with that.
+	// Step is after how many vectors the index is saved; 0 means 2,500,000.
 	Dir  string
 	Step int
 	// Progress, if not nil, is called from one goroutine at a time.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -22,61 +21,27 @@ const annStep = 2_500_000
 // is what the index has changed or added since. Vectors are made when they are added, after the queries, and their
 // distances to all queries taken then, so neither is kept.
 type annMapped struct {
+	*annBuilt
 	o    ANNOptions
 	ix   index.Index
 	file *snapshot.File
-	at   string // the file
 }
 
 // runMapped is RunANN with a Dir.
 func (o ANNOptions) runMapped(ctx context.Context) (_ *ANNReport, err error) {
-	m := &annMapped{o: o}
-	if m.ix, err = index.New(o.Index, o.options(o.Dim)); err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(o.Dir, "ann-")
+	built, err := openBuilt(o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, m.close(), os.RemoveAll(dir)) }()
-	source := newTextLike(o.N, o.Dim, o.Seed)
-	queries := source.draw(o.NumQueries, textLikeAsked)
-	near := newAnnNearest(queries, min(annK, o.N))
+	m := &annMapped{annBuilt: built, o: o}
+	defer func() { err = errors.Join(err, m.unmap(), m.close(err == nil)) }()
 	rep := &ANNReport{N: o.N, Dim: o.Dim, Index: o.Index, Queries: o.NumQueries, Threads: o.Threads}
-	for done := 0; done < o.N; {
-		n := min(addBatch, o.N-done, o.Step-done%o.Step)
-		part := source.draw(n, textLikeStored)
-		near.offer(part)
-		ids := make([]uint64, n)
-		for i := range ids {
-			ids[i] = uint64(done + i)
-		}
-		began, cpu := time.Now(), cpuTime()
-		if err := m.ix.Add(ids, part.Data); err != nil {
-			return nil, fmt.Errorf("building %s: %w", o.Index, err)
-		}
-		done += n
-		rep.BuildSeconds += time.Since(began).Seconds()
-		rep.BuildCPUSeconds += (cpuTime() - cpu).Seconds()
-		o.report("build", done, o.N)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if done%o.Step != 0 && done != o.N {
-			continue
-		}
-		began = time.Now()
-		if err := m.save(filepath.Join(dir, fmt.Sprintf("%d.snap", done))); err != nil {
-			return nil, err
-		}
-		rep.SaveSeconds += time.Since(began).Seconds()
-		began = time.Now()
-		if err := m.open(); err != nil {
-			return nil, err
-		}
-		rep.OpenSeconds = time.Since(began).Seconds()
+	queries, near, err := m.build(ctx, rep)
+	if err != nil {
+		return nil, err
 	}
-	i, err := os.Stat(m.at)
+	rep.BuildSeconds, rep.BuildCPUSeconds, rep.SaveSeconds = m.BuildSeconds, m.BuildCPUSeconds, m.SaveSeconds
+	i, err := os.Stat(m.index(m.Done))
 	if err != nil {
 		return nil, err
 	}
@@ -86,42 +51,99 @@ func (o ANNOptions) runMapped(ctx context.Context) (_ *ANNReport, err error) {
 		return nil, err
 	}
 	runtime.GC() // another one, of memory, drops what pools kept over the first
-	u, err := memory(dir)
+	u, err := memory(m.dir)
 	if err == nil && u != nil {
 		rep.Resident, rep.Anonymous = mib(u.resident), mib(u.anonymous)
 	}
 	return rep, err
 }
 
-// save writes the index to a file, and lets go of both the index and the file that it lay in.
-func (m *annMapped) save(path string) error {
+// build makes the index, or goes on with the one that the folder has. It returns the queries, and what they are to find.
+func (m *annMapped) build(ctx context.Context, rep *ANNReport) (queries *Vectors, near *annNearest, err error) {
+	o := m.o
+	if m.Done == 0 {
+		m.ix, err = index.New(o.Index, o.options(o.Dim))
+	} else {
+		err = m.open(rep)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	source := newTextLike(o.N, o.Dim, o.Seed)
+	queries = source.draw(o.NumQueries, textLikeAsked)
+	near = newAnnNearest(queries, min(annK, o.N))
+	for at, n := 0, 0; at < o.N; at += n {
+		n = min(addBatch, o.N-at, o.Step-at%o.Step)
+		part := source.draw(n, textLikeStored)
+		near.offer(part)
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if at < m.Done {
+			continue
+		}
+		if err := m.add(at, part); err != nil {
+			return nil, nil, err
+		}
+		o.report("build", at+n, o.N)
+		if (at+n)%o.Step != 0 && at+n != o.N {
+			continue
+		}
+		if err := m.save(at + n); err != nil {
+			return nil, nil, err
+		}
+		if err := m.open(rep); err != nil {
+			return nil, nil, err
+		}
+	}
+	return queries, near, nil
+}
+
+// add adds part, whose ids begin with first.
+func (m *annMapped) add(first int, part *Vectors) error {
+	ids := make([]uint64, part.Len())
+	for i := range ids {
+		ids[i] = uint64(first + i)
+	}
+	began, cpu := time.Now(), cpuTime()
+	if err := m.ix.Add(ids, part.Data); err != nil {
+		return fmt.Errorf("building %s: %w", m.o.Index, err)
+	}
+	m.BuildSeconds += time.Since(began).Seconds()
+	m.BuildCPUSeconds += (cpuTime() - cpu).Seconds()
+	return nil
+}
+
+// save writes the index of done vectors to a file, and lets go of both the index and the file that it lay in.
+func (m *annMapped) save(done int) error {
 	saved, ok := m.ix.(index.Snapshotter)
 	if !ok {
 		return fmt.Errorf("%w: index %s cannot be saved; leave the folder out", ErrOption, m.o.Index)
 	}
+	began := time.Now()
+	path := m.index(done)
 	if err := snapshot.Write(path, snapshot.Header{Kind: "vectors", Version: 1}, saved.Save); err != nil {
 		return fmt.Errorf("saving %s: %w", path, err)
 	}
-	before := m.at
-	if err := m.close(); err != nil {
+	if err := m.unmap(); err != nil {
 		return err
 	}
-	if m.at = path; before == "" {
-		return nil
-	}
-	return os.Remove(before)
+	m.SaveSeconds += time.Since(began).Seconds()
+	return m.keep(done)
 }
 
 // open maps what save wrote.
-func (m *annMapped) open() (err error) {
-	if m.file, err = snapshot.Open(m.at); err != nil {
+func (m *annMapped) open(rep *ANNReport) (err error) {
+	began := time.Now()
+	if m.file, err = snapshot.Open(m.index(m.Done)); err != nil {
 		return err
 	}
 	m.ix, err = index.Open(m.o.Index, m.o.options(m.o.Dim), m.file)
+	rep.OpenSeconds = time.Since(began).Seconds()
 	return err
 }
 
-func (m *annMapped) close() error {
+func (m *annMapped) unmap() error {
 	m.ix = nil
 	f := m.file
 	if m.file = nil; f == nil {

@@ -76,6 +76,19 @@ func TestANNInAFolder(t *testing.T) {
 	if _, err := RunANN(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+	built = nil
+	o.Progress = func(p Progress) {
+		if p.Stage == "build" {
+			built = append(built, p.Done)
+		}
+	}
+	again, err := RunANN(context.Background(), o)
+	if err != nil || !slices.Equal(built, []int{2500}) {
+		t.Fatalf("what was ended did not go on: %v, %v", built, err)
+	}
+	if few, many := again.Points[0], again.Points[1]; few.Recall > .99 || many.Recall < .99 || again.BytesPerVector > 1.1*r.BytesPerVector {
+		t.Errorf("what was ended finds less: %+v", again)
+	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}

@@ -39,7 +39,7 @@ of the 10 nearest by cosine.`,
 			threads: f.int("threads", 1, "searches at once"),
 			delete:  f.float("delete", 0, "`SHARE`part of the vectors deleted before searching, from 0 to 1"),
 			seed:    f.uint64("seed", 1, "seed of made vectors and deletes"),
-			dir:     f.str("dir", "", "`DIR`keep the index in a file of this folder, mapped, so that it may have more vectors than memory holds"),
+			dir:     f.str("dir", "", "`DIR`keep the index in a file of this folder, mapped, so that it may have more vectors than memory holds; a run that was ended goes on when it is asked for again"),
 			step:    f.int("step", 2_500_000, "vectors after which an index in a folder is saved"),
 			json:    f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
 		}

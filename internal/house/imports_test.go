@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"bench/report":                          {"bench", "bench/plot", "bench/stat"},
 	"bench/sage":                            {"bench", "bench/stat", "encoder", "modulate", "modulate/ridge", "internal/text", "internal/vec"},
 	"bench/sure":                            {"bench", "bench/stat", "encoder"},
-	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "encoder/picture", "encoder/visual", "internal/matfile", "internal/regular", "internal/snapshot", "internal/vec"},
+	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "encoder/picture", "encoder/visual", "internal/atomicfile", "internal/filelock", "internal/matfile", "internal/regular", "internal/snapshot", "internal/vec"},
 	"internal/matfile":                      {},
 	"internal/fanout":                       {},
 	"tools/cluster":                         {"internal/servers"},

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/filelock"
+)
+
+// annBuilt is how far the index of a mapped build has come: Done vectors are in the file in it, which took so long.
+// It is a file itself, so that a build which was ended goes on.
+type annBuilt struct {
+	Done            int     `json:"done"`
+	BuildSeconds    float64 `json:"build_seconds"`
+	BuildCPUSeconds float64 `json:"build_cpu_seconds"`
+	SaveSeconds     float64 `json:"save_seconds"`
+
+	dir  string
+	lock *os.File
+}
+
+// openBuilt takes the folder in o.Dir of the build that o asks for, and makes it where there is none. Nobody else may build there
+// until close.
+func openBuilt(o ANNOptions) (_ *annBuilt, err error) {
+	b := &annBuilt{dir: filepath.Join(o.Dir, fmt.Sprintf("ann-%s-%dx%d-seed%d-asked%d-m%d-%d-by%d-step%d",
+		o.Index, o.N, o.Dim, o.Seed, o.NumQueries, o.M, o.EfConstruction, o.Threads, o.Step))}
+	if err := os.Mkdir(b.dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if b.lock, err = os.Create(filepath.Join(b.dir, "LOCK")); err != nil {
+		return nil, err
+	}
+	if err := filelock.Try(b.lock, true); err != nil {
+		b.lock.Close()
+		if errors.Is(err, filelock.ErrHeld) {
+			err = fmt.Errorf("%w: another process builds this index in %s; wait for it, or name another folder", ErrOption, b.dir)
+		}
+		return nil, err
+	}
+	data, err := os.ReadFile(b.state())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return b, nil
+	case err == nil:
+		err = json.Unmarshal(data, b)
+	}
+	if err == nil && (b.Done < 0 || b.Done > o.N) {
+		err = fmt.Errorf("%d vectors of %d", b.Done, o.N)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading %s: %w; remove the folder to build anew", b.state(), err), filelock.Release(b.lock))
+	}
+	return b, nil
+}
+
+func (b *annBuilt) state() string { return filepath.Join(b.dir, "built.json") }
+
+// index is the file of the index of so many vectors.
+func (b *annBuilt) index(done int) string { return filepath.Join(b.dir, fmt.Sprintf("%d.snap", done)) }
+
+// keep notes that the file of the index of so many vectors is whole, and removes those before it.
+func (b *annBuilt) keep(done int) error {
+	b.Done = done
+	data, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(b.state(), func(f *os.File) error { _, err := f.Write(data); return err }); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(b.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		path := filepath.Join(b.dir, f.Name())
+		if strings.HasSuffix(path, ".snap") && path != b.index(done) {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close lets go of the folder, and removes it where nothing is to go on with it.
+func (b *annBuilt) close(remove bool) error {
+	if b.Done > 0 && !remove {
+		return filelock.Release(b.lock)
+	}
+	return errors.Join(filelock.Release(b.lock), os.RemoveAll(b.dir))
+}
