@@ -93,7 +93,9 @@ func (s *Sums) verifyVectors(ctx context.Context, r *rand.Rand) error {
 	for k := range samples {
 		v[k], u[k], back[k] = make([]float32, s.dim), make([]float32, s.dim), make([]float64, s.dim)
 		for i := range v[k] {
-			v[k][i] = float32(r.NormFloat64())
+			// Of either sign and never near 0, so that one wrong number always shows; of
+			// random size, so that several do not cancel.
+			v[k][i] = (0.5 + r.Float32()) * float32(1-2*r.IntN(2))
 		}
 		if err := s.inverse.solve(u[k], v[k]); err != nil {
 			return s.damaged(err)
