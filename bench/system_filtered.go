@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lexsem/lexsem/modulate"
 )
 
 // Filtered asks what a search within one part of the corpus finds, as one with a filter does: where several
@@ -26,9 +28,13 @@ var Filtered = RegisterSystem(SystemKind{
 			Need: stack.Need(),
 			Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 				began, cpu := time.Now(), cpuTime()
-				m, fit, err := s.modulator(ctx, stack)
-				if err != nil {
-					return nil, nil, err
+				var m modulate.Modulator
+				fit := &Fit{Passages: s.Targets.Len()}
+				if !own {
+					var err error
+					if m, fit, err = s.modulator(ctx, stack); err != nil {
+						return nil, nil, err
+					}
 				}
 				r := &filteredRetriever{parts: map[string]*filteredPart{}}
 				for i, members := range s.Targets.Members {
@@ -58,7 +64,7 @@ var Filtered = RegisterSystem(SystemKind{
 						if by, f, err = within.modulator(ctx, stack); err != nil {
 							return nil, nil, err
 						}
-						fit.Bytes += f.Bytes
+						fit.Bytes, fit.Queries, fit.EncodeSeconds = fit.Bytes+f.Bytes, fit.Queries+f.Queries, fit.EncodeSeconds+f.EncodeSeconds
 					}
 					p.Retriever = stackRetriever(within, by, fit)
 				}
@@ -83,7 +89,7 @@ func (s *Setting) within(targets []int) (*Setting, error) {
 	o := s.SettingOptions
 	o.Asked, o.LeftOut = nil, nil
 	t := &Targets{}
-	out := &Setting{Encoder: s.Encoder, Targets: t, SettingOptions: o, Constants: s.Constants}
+	out := &Setting{Encoder: s.Encoder, Targets: t, SettingOptions: o, Constants: s.Constants, fitted: map[string]*modulate.Weights{}}
 	for _, i := range targets {
 		t.Texts, t.Members, t.first = append(t.Texts, s.Targets.Texts[i]), append(t.Members, s.Targets.Members[i]), append(t.first, s.Targets.first[i])
 		out.Passages = append(out.Passages, s.Passages[i])

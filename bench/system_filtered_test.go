@@ -24,6 +24,7 @@ func TestFiltered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var fit *Fit
 	names := func(c *Corpus, system, id string) []string {
 		t.Helper()
 		s, err := NewSetting(ctx, enc, NewTargets(c.Passages), SettingOptions{Seed: 1})
@@ -35,7 +36,8 @@ func TestFiltered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, _, err := sys.Prepare(ctx, s)
+		var r Retriever
+		r, fit, err = sys.Prepare(ctx, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,6 +84,9 @@ func TestFiltered(t *testing.T) {
 	}
 	if got := names(all, "filtered:rlr", "q"); got != nil {
 		t.Errorf("a query of no folder: %v", got)
+	}
+	if got := names(all, "filtered:slr/own", filepath.Base(dirs[0])+":q"); len(got) != 40 || fit.Queries == 0 || fit.Bytes == 0 { // a fit a folder
+		t.Errorf("by fits to each folder: %v, %+v", got, fit)
 	}
 	for _, name := range []string{"filtered", "filtered:", "filtered:/own", "filtered:nothing", "filtered:rlr/other"} {
 		if _, err := ParseSystem(name); !errors.Is(err, ErrUnknownName) {
