@@ -86,8 +86,8 @@ type OverOptions struct {
 
 // Over opens the query side of a Backend. enc must be the encoder that its vectors come
 // from (else *encoder.MismatchError); nil serves vectors and words alone. Errors:
-// ErrNoDatabase where nothing was created and o.Create is not set; ErrInvalid. Close of
-// the Remote closes b, and not enc, which is one of texts.
+// ErrNoDatabase where nothing was created and o.Create is not set; ErrInvalid; of a bridge file ErrCorrupt,
+// *encoder.MismatchError and fs.ErrNotExist. Close of the Remote closes b, and not enc, which is one of texts.
 func Over(ctx context.Context, b Backend, enc encoder.Encoder, o OverOptions) (*Remote, error) {
 	r := &Remote{b: b, o: o, metric: metric.Metric("cosine")}
 	r.root, r.stop = context.WithCancelCause(context.Background())

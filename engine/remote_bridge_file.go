@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,7 +81,12 @@ func (r *Remote) loadBridge(ctx context.Context) (at bridgeFile, err error) {
 	}
 	at = bridgeFile{i.ModTime(), i.Size()}
 	read, err := r.readBridge(ctx, r.o.Bridge)
-	if err != nil {
+	switch {
+	case errors.Is(err, snapshot.ErrForeign):
+		return at, fmt.Errorf("%w: bridge %s: %w; make it by lexsem bridge", ErrInvalid, r.o.Bridge, err)
+	case errors.Is(err, snapshot.ErrDamaged), errors.Is(err, modulate.ErrCorrupt):
+		return at, fmt.Errorf("%w: bridge %s: %w", ErrCorrupt, r.o.Bridge, err)
+	case err != nil:
 		return at, fmt.Errorf("bridge %s: %w", r.o.Bridge, err)
 	}
 	r.bridge.Store(read)
@@ -132,11 +138,11 @@ func (r *Remote) readBridge(ctx context.Context, path string) (b *bridges, err e
 	if err != nil {
 		return nil, err
 	}
-	if err := encoder.Check("bridge "+path, source.Encoder, r.info.Encoder); err != nil {
+	if err := encoder.Check("it", source.Encoder, r.info.Encoder); err != nil {
 		return nil, err
 	}
 	if fitted != nil {
-		if err := fitted.CheckEncoder("bridge "+path, source.Encoder); err != nil {
+		if err := fitted.CheckEncoder("what was fitted", source.Encoder); err != nil {
 			return nil, err
 		}
 	}
@@ -155,8 +161,13 @@ func (r *Remote) readBridge(ctx context.Context, path string) (b *bridges, err e
 			if err != nil {
 				return err
 			}
-			if i > 0 && t.Len() != source.Values[i-1].Passages {
-				return fmt.Errorf("%w: it has %d passages with %s, and is to have %d", ErrCorrupt, t.Len(), source.Values[i-1].Where, source.Values[i-1].Passages)
+			of := BridgeValue{"the whole", source.Passages}
+			if i > 0 {
+				of = source.Values[i-1]
+			}
+			if dim, vocab := t.Shape(); dim != r.info.Dim || vocab != r.info.Encoder.VocabSize || t.Len() != of.Passages {
+				return fmt.Errorf("%w: %s: %d passages of dimension %d over %d tokens, and there are to be %d of %d over %d",
+					ErrCorrupt, of.Where, t.Len(), dim, vocab, of.Passages, r.info.Dim, r.info.Encoder.VocabSize)
 			}
 			sums, err := t.Sums(within, r.o.Lambda)
 			if err != nil {
@@ -204,8 +215,8 @@ func readSource(f *snapshot.File) (source bridgeSource, fitted *modulate.Weights
 	if fitted, err = modulate.Decode(raw); err != nil {
 		return source, nil, err
 	}
-	if fitted.Stack != source.Fitted {
-		return source, nil, fmt.Errorf("%w: it holds %s, and is to hold %s", ErrCorrupt, fitted.Stack, source.Fitted)
+	if fitted.Stack != source.Fitted || source.Default != fitted.Stack && source.Default != modulate.RLR.Name {
+		return source, nil, fmt.Errorf("%w: it holds %s, and is to hold %s and go by %q", ErrCorrupt, fitted.Stack, source.Fitted, source.Default)
 	}
 	return source, fitted, nil
 }
@@ -219,8 +230,11 @@ func (s bridgeSource) facts() ([]string, error) {
 			return nil, fmt.Errorf("%w: section %s: %v", ErrCorrupt, sourceSection, err)
 		}
 		of, err := filter.Demanded(f, s.By)
-		if err != nil || len(of) != 1 {
-			return nil, fmt.Errorf("%w: section %s: %q is not a value of %s", ErrCorrupt, sourceSection, p.Where, s.By)
+		if err == nil && len(of) == 1 {
+			_, err = filter.Value(of[0])
+		}
+		if err != nil || len(of) != 1 || slices.Contains(facts, of[0]) {
+			return nil, fmt.Errorf("%w: section %s: %q is no value of %s, or there twice", ErrCorrupt, sourceSection, p.Where, s.By)
 		}
 		facts = append(facts, of[0])
 	}

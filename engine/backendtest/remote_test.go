@@ -97,8 +97,8 @@ func TestBridgeIsFollowed(t *testing.T) {
 	if err := os.WriteFile(file, bad, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.Over(t.Context(), still{m}, encoder.NewHash(16), engine.OverOptions{Bridge: file}); err == nil {
-		t.Error("a damaged bridge is opened")
+	if _, err := engine.Over(t.Context(), still{m}, encoder.NewHash(16), engine.OverOptions{Bridge: file}); !errors.Is(err, engine.ErrCorrupt) {
+		t.Errorf("a damaged bridge: %v", err)
 	}
 	time.Sleep(2200 * time.Millisecond) // it is looked at every two seconds
 	if n := stale(); n != 10 {

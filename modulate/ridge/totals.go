@@ -45,6 +45,9 @@ func (t *Totals) Empty() *Totals {
 // Len is the number of passages.
 func (t *Totals) Len() int { return t.n }
 
+// Shape is the length of the vectors and the size of the vocabulary.
+func (t *Totals) Shape() (dim, vocab int) { return t.dim, t.vocab }
+
 // Add takes in a passage: its vector [Dim], and its tokens with lexical weight, each
 // once (encoder.Tokens.Lexical). A vector of another length or one that is not finite, or a token outside the
 // vocabulary, is an ErrPassage, and nothing is taken in. Cost about O(d²/2 + L·d).
