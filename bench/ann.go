@@ -105,7 +105,7 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 		return nil, err
 	}
 	if o.Dir != "" {
-		return o.runMapped(ctx)
+		return o.runMapped(ctx, kind)
 	}
 	base, queries, err := o.vectors()
 	if err != nil {
@@ -134,7 +134,7 @@ func RunANN(ctx context.Context, o ANNOptions) (*ANNReport, error) {
 	}
 	m := annMeasure{
 		ix: ix, queries: queries, worst: worst, gone: gone, threads: o.Threads, timed: o.timed, alive: base.Len() - rep.Deleted,
-		distance: func(q int, id uint64) float32 { return distance(queries.Row(q), base.Row(int(id))) },
+		distance: func(q int, id uint64) (float32, error) { return distance(queries.Row(q), base.Row(int(id))), nil },
 	}
 	return rep, m.points(ctx, o, rep, efs)
 }

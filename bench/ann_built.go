@@ -53,6 +53,9 @@ func openBuilt(o ANNOptions) (_ *annBuilt, err error) {
 	if err == nil && (b.Done < 0 || b.Done > o.N) {
 		err = fmt.Errorf("%d vectors of %d", b.Done, o.N)
 	}
+	if err == nil {
+		err = b.clear()
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading %s: %w; remove the folder to build anew", b.state(), err), filelock.Release(b.lock))
 	}
@@ -64,7 +67,7 @@ func (b *annBuilt) state() string { return filepath.Join(b.dir, "built.json") }
 // index is the file of the index of so many vectors.
 func (b *annBuilt) index(done int) string { return filepath.Join(b.dir, fmt.Sprintf("%d.snap", done)) }
 
-// keep notes that the file of the index of so many vectors is whole, and removes those before it.
+// keep notes that the file of the index of so many vectors is whole, and removes the one before it.
 func (b *annBuilt) keep(done int) error {
 	b.Done = done
 	data, err := json.Marshal(b)
@@ -74,13 +77,18 @@ func (b *annBuilt) keep(done int) error {
 	if err := atomicfile.Write(b.state(), func(f *os.File) error { _, err := f.Write(data); return err }); err != nil {
 		return err
 	}
+	return b.clear()
+}
+
+// clear removes indexes of fewer vectors, and what a process that was killed has left of one.
+func (b *annBuilt) clear() error {
 	files, err := os.ReadDir(b.dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
 		path := filepath.Join(b.dir, f.Name())
-		if strings.HasSuffix(path, ".snap") && path != b.index(done) {
+		if strings.HasSuffix(path, ".snap") && path != b.index(b.Done) || strings.Contains(f.Name(), atomicfile.Mark) {
 			if err := os.Remove(path); err != nil {
 				return err
 			}

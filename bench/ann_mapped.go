@@ -28,12 +28,16 @@ type annMapped struct {
 }
 
 // runMapped is RunANN with a Dir.
-func (o ANNOptions) runMapped(ctx context.Context) (_ *ANNReport, err error) {
+func (o ANNOptions) runMapped(ctx context.Context, kind annKind) (_ *ANNReport, err error) {
+	empty, err := kind.make(o.Dim, o)
+	if err != nil {
+		return nil, err
+	}
 	built, err := openBuilt(o)
 	if err != nil {
 		return nil, err
 	}
-	m := &annMapped{annBuilt: built, o: o}
+	m := &annMapped{annBuilt: built, o: o, ix: empty}
 	defer func() { err = errors.Join(err, m.unmap(), m.close(err == nil)) }()
 	rep := &ANNReport{N: o.N, Dim: o.Dim, Index: o.Index, Queries: o.NumQueries, Threads: o.Threads}
 	queries, near, err := m.build(ctx, rep)
@@ -61,13 +65,10 @@ func (o ANNOptions) runMapped(ctx context.Context) (_ *ANNReport, err error) {
 // build makes the index, or goes on with the one that the folder has. It returns the queries, and what they are to find.
 func (m *annMapped) build(ctx context.Context, rep *ANNReport) (queries *Vectors, near *annNearest, err error) {
 	o := m.o
-	if m.Done == 0 {
-		m.ix, err = index.New(o.Index, o.options(o.Dim))
-	} else {
-		err = m.open(rep)
-	}
-	if err != nil {
-		return nil, nil, err
+	if m.Done > 0 {
+		if err := m.open(rep); err != nil {
+			return nil, nil, err
+		}
 	}
 	source := newTextLike(o.N, o.Dim, o.Seed)
 	queries = source.draw(o.NumQueries, textLikeAsked)
@@ -135,12 +136,17 @@ func (m *annMapped) save(done int) error {
 // open maps what save wrote.
 func (m *annMapped) open(rep *ANNReport) (err error) {
 	began := time.Now()
-	if m.file, err = snapshot.Open(m.index(m.Done)); err != nil {
-		return err
+	if m.file, err = snapshot.Open(m.index(m.Done)); err == nil {
+		m.ix, err = index.Open(m.o.Index, m.o.options(m.o.Dim), m.file)
 	}
-	m.ix, err = index.Open(m.o.Index, m.o.options(m.o.Dim), m.file)
+	if err == nil && m.ix.Len() != m.Done {
+		err = fmt.Errorf("it has %d vectors", m.ix.Len())
+	}
+	if err != nil {
+		return fmt.Errorf("index of %d vectors: %w; remove %s to build anew", m.Done, err, m.dir)
+	}
 	rep.OpenSeconds = time.Since(began).Seconds()
-	return err
+	return nil
 }
 
 func (m *annMapped) unmap() error {
@@ -153,13 +159,11 @@ func (m *annMapped) unmap() error {
 }
 
 // distances are 1 − cosine, by the index's own vectors.
-func (m *annMapped) distances(queries *Vectors) func(q int, id uint64) float32 {
+func (m *annMapped) distances(queries *Vectors) func(q int, id uint64) (float32, error) {
 	var one [1]float32
-	return func(q int, id uint64) float32 {
-		if m.ix.Scores(one[:], queries.Row(q), []uint64{id}) != nil {
-			return 2
-		}
-		return one[0]
+	return func(q int, id uint64) (float32, error) {
+		err := m.ix.Scores(one[:], queries.Row(q), []uint64{id})
+		return one[0], err
 	}
 }
 

@@ -20,8 +20,8 @@ type annMeasure struct {
 	gone     []bool    // by id; nil where nothing was deleted
 	alive    int
 	threads  int
-	timed    time.Duration                      // how long the timing of one point lasts at least
-	distance func(query int, id uint64) float32 // 1 − cosine, exact
+	timed    time.Duration                               // how long the timing of one point lasts at least
+	distance func(query int, id uint64) (float32, error) // 1 − cosine, exact
 }
 
 // points measures at each candidate pool.
@@ -77,10 +77,17 @@ func (m annMeasure) quality(ctx context.Context, p *ANNPoint, o index.SearchOpti
 				p.Ghosts++
 				continue
 			}
-			if _, dup := seen[n.ID]; !dup && m.distance(i, n.ID) <= m.worst[i]+1e-6 {
-				found++
+			if _, dup := seen[n.ID]; dup {
+				continue
 			}
 			seen[n.ID] = struct{}{}
+			d, err := m.distance(i, n.ID)
+			if err != nil {
+				return fmt.Errorf("the distance of vector %d from query %d: %w", n.ID, i, err)
+			}
+			if d <= m.worst[i]+1e-6 {
+				found++
+			}
 		}
 	}
 	p.Recall = float64(found) / float64(want*len(m.worst))

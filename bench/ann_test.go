@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
 func TestExactIndexFindsAll(t *testing.T) {
@@ -94,6 +96,102 @@ func TestANNInAFolder(t *testing.T) {
 	}
 }
 
+// TestANNInAFolderOfOthers: of what a folder has, a run takes what is whole and was made with its options. What a process that was killed has
+// left of a file goes; two processes do not build one index.
+func TestANNInAFolderOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	o := ANNOptions{Index: "hnsw-int8", N: 300, NumQueries: 5, Dim: 8, Ef: []int{20}, Dir: dir, Step: 100, timed: time.Millisecond}
+	ctx, cancel := context.WithCancel(context.Background())
+	o.Progress = func(p Progress) {
+		if p.Stage == "build" && p.Done == 200 {
+			cancel()
+		}
+	}
+	if _, err := RunANN(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	o.Progress = nil
+	o, _, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := openBuilt(o)
+	if err != nil || b.Done != 200 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	if _, err := RunANN(context.Background(), o); !errors.Is(err, ErrOption) {
+		t.Errorf("another process builds: %v", err)
+	}
+	if err := b.close(false); err != nil {
+		t.Fatal(err)
+	}
+	index, state := b.index(200), b.state()
+	good, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := func(s string) func() { return func() { write(state, []byte(s)) } }
+	for what, damage := range map[string]func(){
+		"an index that is cut":          func() { write(index, good[:len(good)/2]) },
+		"an index that is not there":    func() { write(index, good); write(state, []byte(`{"done":300}`)) },
+		"an index of others":            func() { write(b.index(100), good); write(state, []byte(`{"done":100}`)) },
+		"more than there are":           text(`{"done":400}`),
+		"less than none":                text(`{"done":-100}`),
+		"a state that is cut":           text(`{"do`),
+		"an index that is another file": func() { write(index, []byte("x")) },
+	} {
+		write(index, good)
+		write(state, []byte(`{"done":200}`))
+		damage()
+		if r, err := RunANN(context.Background(), o); err == nil || !strings.Contains(err.Error(), "to build anew") || !strings.Contains(err.Error(), b.dir) {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
+	}
+	write(index, good)
+	write(state, []byte(`{"done":200}`))
+	left := filepath.Join(b.dir, "300.snap"+atomicfile.Mark+"1")
+	write(left, good)
+	if b, err = openBuilt(o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a kill has left is there: %v", err)
+	}
+	if err := b.close(false); err != nil {
+		t.Fatal(err)
+	}
+	other := o
+	other.Seed = 2
+	if r, err := RunANN(context.Background(), other); err != nil || r.Points[0].Recall < .9 {
+		t.Errorf("of another seed: %+v, %v", r, err)
+	}
+	if r, err := RunANN(context.Background(), o); err != nil || r.Points[0].Recall < .9 {
+		t.Errorf("beside that of another seed: %+v, %v", r, err)
+	}
+}
+
+// TestANNOfDamage: a distance that cannot be had ends the measurement; it is no neighbour that was missed.
+func TestANNOfDamage(t *testing.T) {
+	base, queries := TextLike(50, 2, 8, 1)
+	ix, err := newExact(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ix.Add([]uint64{1}, base.Row(1)); err != nil {
+		t.Fatal(err)
+	}
+	m := annMeasure{ix: ix, queries: queries, worst: make([]float32, 2), alive: 50, distance: func(int, uint64) (float32, error) { return 0, index.ErrCorrupt }}
+	if _, err := m.point(t.Context(), 10); !errors.Is(err, index.ErrCorrupt) {
+		t.Errorf("damage: %v", err)
+	}
+}
+
 func TestANNFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	save := func(name string, write func(f *os.File) error) string {
@@ -158,21 +256,22 @@ func TestANNRefusals(t *testing.T) {
 		o    ANNOptions
 		want error
 	}{
-		"unknown index":         {ANNOptions{Index: "nothing"}, ErrUnknownName},
-		"negative n":            {ANNOptions{N: -1}, ErrOption},
-		"ef of 0":               {ANNOptions{Ef: []int{0}}, ErrOption},
-		"no ef":                 {ANNOptions{Ef: []int{}}, ErrOption},
-		"delete all":            {ANNOptions{Delete: 1}, ErrOption},
-		"queries without base":  {ANNOptions{Queries: "x"}, ErrOption},
-		"base without queries":  {ANNOptions{Base: "x"}, ErrOption},
-		"base that is not":      {ANNOptions{Base: "none", Queries: "none"}, os.ErrNotExist},
-		"one link a node":       {ANNOptions{Index: "hnsw", M: -1}, ErrOption},
-		"share is not a number": {ANNOptions{Delete: nan()}, ErrOption},
-		"folder, exact":         {ANNOptions{Dir: "x", Index: "flat"}, ErrOption},
-		"folder, deletes":       {ANNOptions{Dir: "x", Index: "hnsw", Delete: .1}, ErrOption},
-		"folder, not of ours":   {ANNOptions{Dir: "x", Index: "coder"}, ErrOption},
-		"folder, negative step": {ANNOptions{Dir: "x", Index: "hnsw", Step: -1}, ErrOption},
-		"folder that is not":    {ANNOptions{Dir: "none", Index: "hnsw", N: 10}, os.ErrNotExist},
+		"unknown index":           {ANNOptions{Index: "nothing"}, ErrUnknownName},
+		"negative n":              {ANNOptions{N: -1}, ErrOption},
+		"ef of 0":                 {ANNOptions{Ef: []int{0}}, ErrOption},
+		"no ef":                   {ANNOptions{Ef: []int{}}, ErrOption},
+		"delete all":              {ANNOptions{Delete: 1}, ErrOption},
+		"queries without base":    {ANNOptions{Queries: "x"}, ErrOption},
+		"base without queries":    {ANNOptions{Base: "x"}, ErrOption},
+		"base that is not":        {ANNOptions{Base: "none", Queries: "none"}, os.ErrNotExist},
+		"one link a node":         {ANNOptions{Index: "hnsw", M: -1}, ErrOption},
+		"share is not a number":   {ANNOptions{Delete: nan()}, ErrOption},
+		"folder, exact":           {ANNOptions{Dir: "x", Index: "flat"}, ErrOption},
+		"folder, deletes":         {ANNOptions{Dir: "x", Index: "hnsw", Delete: .1}, ErrOption},
+		"folder, not of ours":     {ANNOptions{Dir: "x", Index: "coder"}, ErrOption},
+		"folder, one link a node": {ANNOptions{Dir: os.TempDir(), Index: "hnsw", M: 1}, ErrOption},
+		"folder, negative step":   {ANNOptions{Dir: "x", Index: "hnsw", Step: -1}, ErrOption},
+		"folder that is not":      {ANNOptions{Dir: "none", Index: "hnsw", N: 10}, os.ErrNotExist},
 	} {
 		if c.o.Index == "" {
 			c.o.Index = "flat"
