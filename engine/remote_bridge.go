@@ -60,7 +60,7 @@ type BridgeOptions struct {
 	// By is a path in the metadata, such as "lang" or "tenant", each value of which has a bridge of its own as well, of
 	// the passages with that value: a query whose filter demands one value (`lang = "en" and year > 2020`) goes by its
 	// bridge, all others by that of the whole. A smaller corpus is remembered better (docs/SCALE.md). Values are strings of up to 2,000 bytes,
-	// numbers, true and false, 100 at most; "" means none.
+	// numbers, true and false, 100 at most; "" means none. Queries for one that a single passage has go by that of the whole.
 	By string
 	// Fit says how. Update is ErrInvalid; Progress is not read.
 	Fit FitOptions
@@ -95,8 +95,8 @@ func (o BridgeOptions) check() error {
 // totals of the parts merge into those of the whole. What is written meanwhile it may know or not: Trace.Stale
 // counts from the moment it began. Every Remote that has the file as its
 // OverOptions.Bridge reads it again. It needs an encoder where it fits. Errors: ErrInvalid for passages of an encoder without
-// a tokenizer, options out of their ranges, or more values than By takes; ErrNoEncoder. Memory: 8·Dim bytes for each token of the vocabulary
-// that occurs, for each value of By once more, and the sample with its texts and vectors, for each part. Cost: one scan; a fit costs what Engine.Fit does of a corpus
+// a tokenizer, options out of their ranges, or more values than By takes; ErrNoEncoder. Memory: 12·Dim² bytes, and 8·Dim for each token of the
+// vocabulary that occurs, for each value of By once more, and the sample with its texts and vectors, for each part. Cost: one scan; a fit costs what Engine.Fit does of a corpus
 // of the sample's size.
 func (r *Remote) MakeBridge(ctx context.Context, path string, o BridgeOptions) (_ BridgeReport, err error) {
 	ctx, done, err := r.call(ctx)

@@ -187,9 +187,6 @@ func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
 		fmt.Fprintf(w, "%-10s %.4f of the plain vector", "cosine", x.Cosine)
 		if x.Trace.Variant != engine.VariantNone {
 			fmt.Fprintf(w, ", %.4f of the modulated one", x.Modulated)
-			if x.Trace.BridgeOf != "" {
-				fmt.Fprintf(w, ", by the bridge of %s", x.Trace.BridgeOf)
-			}
 		}
 		fmt.Fprintln(w)
 	}

@@ -145,7 +145,7 @@ var cmdBridge = command{
 	about: `
 Reads all passages of the engine that --db names, in parts beside each other, and writes what modulation asks of
 them into FILE, in place of one that is there. Servers that have the file read it again by
-themselves. No model is needed. Searches tell how many passages were written since ("stale").
+themselves. No model is needed. /v1/stats of a server tells how many passages were written since ("stale").
 
 --by FIELD makes a bridge for each value of a field of the metadata as well, which searches go by whose filter demands that value. A
 tenant's or a language's own bridge finds more of its copied words than that of all.
