@@ -119,6 +119,7 @@ func (d demanded) Where(c *Condition) ([]string, error) {
 		return nil, nil
 	}
 	ranges, err := c.Facts()
+	ranges = slices.Compact(ranges) // of in [2, 2.0]
 	if err != nil || len(ranges) != 1 || ranges[0].From != ranges[0].To || ranges[0].FromOpen || ranges[0].ToOpen {
 		return nil, err
 	}

@@ -70,6 +70,8 @@ func TestDemanded(t *testing.T) {
 		`year > 3 and (lang = "en" and x = 1)`:           `lang = "en"`,
 		`lang in ["en"]`:                                 `lang = "en"`,
 		`lang in ["en", "de"]`:                           "",
+		`lang in ["en", "en"]`:                           `lang = "en"`,
+		`lang in []`:                                     "",
 		`lang = "en" or lang = "de"`:                     "",
 		`lang = "en" and x = 1 or lang = "en" and y = 2`: `lang = "en"`,
 		`not lang = "en"`:                                "",
