@@ -96,12 +96,10 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 	return &c, nil
 }
 
-// settleRow returns the row that token t should have, or nil. What has a row
-// loses it at a quarter of the size that gives one.
+// settleRow returns the row that token t should have, or nil.
 func (s *Sums) settleRow(ctx context.Context, t int, p posted, df int) (*row, error) {
-	bytes := df * s.dim * 4
 	switch {
-	case p.row == nil && bytes <= s.rowFrom || bytes <= s.rowFrom/4:
+	case df*s.dim*4 <= s.rowFrom:
 		return nil, nil
 	case p.row == nil || p.row.rounds > maxRounds:
 		return s.sumRow(ctx, t, p)

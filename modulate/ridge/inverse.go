@@ -46,16 +46,35 @@ func (v *inverse) mul(us, fs [][]float32) error {
 	for _, u := range us {
 		clear(u)
 	}
-	m := v.packed
-	for i, d := 0, len(us[0]); i < d; i++ {
+	m, d, i := v.packed, len(us[0]), 0
+	for ; d-i >= 4; i += 4 { // four rows: their common columns, from i+3 on, and a corner before them
+		n := d - i
+		r0, r1, r2, r3 := m[:n], m[n:][:n-1], m[2*n-1:][:n-2], m[3*n-3:][:n-3]
+		m = m[4*n-6:]
+		for k, u := range us {
+			f := fs[k][i:]
+			u = u[i:]
+			var dots [4]float32
+			vec.Dot4(&dots, f[3:], r0[3:], r1[2:], r2[1:], r3)
+			u[0] += dots[0] + r0[0]*f[0] + r0[1]*f[1] + r0[2]*f[2]
+			u[1] += dots[1] + r0[1]*f[0] + r1[0]*f[1] + r1[1]*f[2]
+			u[2] += dots[2] + r0[2]*f[0] + r1[1]*f[1] + r2[0]*f[2]
+			u[3] += dots[3] + r0[3]*f[0] + r1[2]*f[1] + r2[1]*f[2]
+			u = u[4:]
+			vec.Axpy(u, f[0], r0[4:])
+			vec.Axpy(u, f[1], r1[3:])
+			vec.Axpy(u, f[2], r2[2:])
+			vec.Axpy(u, f[3], r3[1:])
+		}
+	}
+	for ; i < d; i++ {
 		row := m[:d-i]
 		m = m[d-i:]
 		for k, u := range us {
-			f := fs[k]
-			u[i] += vec.Dot(row, f[i:])
-			if i+1 < d {
-				vec.Axpy(u[i+1:], f[i], row[1:])
-			}
+			f := fs[k][i:]
+			u = u[i:]
+			u[0] += vec.Dot(row, f)
+			vec.Axpy(u[1:], f[0], row[1:])
 		}
 	}
 	return nil
