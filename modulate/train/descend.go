@@ -137,6 +137,9 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
 		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
 	}
+	if o.Alone {
+		t.even = modulate.Even(q.dim)
+	}
 	if o.Bias {
 		if p.Bias() == nil { // a base may have one to go on from
 			if err := p.SetBias(make([]float32, q.dim)); err != nil {
