@@ -217,8 +217,7 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 
 	var z []float64
 	if m.bridge != nil {
-		s.lex.IDs, s.lex.Weights = s.lex.IDs[:0], s.lex.Weights[:0]
-		if s.lex = m.bridge.Weigh(s.lex, in); len(s.lex.IDs) > 0 {
+		if s.lex = m.bridge.Weigh(s.lex.Emptied(), in); len(s.lex.IDs) > 0 {
 			s.z = zeroed(s.z, m.dim)
 			z = s.z
 			m.projection.AddLogits(z, s.lex)

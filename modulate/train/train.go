@@ -299,7 +299,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	began := time.Now()
-	queries, err := encodeQueries(ctx, enc, stack.Need(), bridge, learns(bridge), drawn, o)
+	queries, err := encodeQueries(ctx, enc, stack, bridge, drawn, o)
 	if err != nil {
 		return nil, nil, err
 	}

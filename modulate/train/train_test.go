@@ -106,7 +106,7 @@ func TestFitDeterministic(t *testing.T) {
 func TestTrainingPassIsTheQueryPath(t *testing.T) {
 	enc := encoder.NewHash(32)
 	corpus := encoded(t, enc, invented(40))
-	for _, form := range forms() {
+	for _, form := range append(forms(), Options{Stack: "llr-exact"}, Options{Stack: "clr-exact"}) {
 		o, stack := small, form.Stack
 		o.Stack, o.Alone = stack, form.Alone
 		w, _, err := Fit(t.Context(), corpus, enc, o)
@@ -183,7 +183,7 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := encodeQueries(t.Context(), enc, stack.Need(), bridge, learns(bridge), d, o)
+	q, err := encodeQueries(t.Context(), enc, stack, bridge, d, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,13 @@ func touch(p *modulate.Projection, q *queries, b *modulate.Bridge, most int) err
 	var states []float32
 	var w modulate.Lexical
 	for i := range q.len() {
-		if q.states == nil {
+		switch q.keeps {
+		case keepsWeights:
 			w = q.lexical(i)
-		} else {
-			w.IDs, w.Weights = w.IDs[:0], w.Weights[:0]
-			w = b.Weigh(w, q.input(i, &states))
+		case keepsStates:
+			w = b.Weigh(w.Emptied(), q.input(i, &states))
+		case keepsNothing:
+			w = b.Weigh(w.Emptied(), q.input(i, nil))
 		}
 		if err := add(w); err != nil {
 			return err
