@@ -8,10 +8,28 @@ import (
 	"testing"
 )
 
-// exactParts are sums in which some tokens stand in no passage, and the start of a variant.
+const exactVocab = 700 // its rows are several blocks
+
+// exactParts are sums in which some tokens stand in no passage and some in one, and the start of
+// a variant.
 func exactParts(t *testing.T, name string) (Parts, *Head) {
 	t.Helper()
-	p := lawParts(t, rand.New(rand.NewPCG(9, 9)), name, 1)
+	sums, _ := corpusSums(rand.New(rand.NewPCG(9, 9)), lawDim, exactVocab, 200)
+	count := map[int]int{}
+	for id := range int32(exactVocab) {
+		count[min(2, sums.DF(id))]++
+	}
+	if count[0] == 0 || count[1] == 0 || count[2] < 300 {
+		t.Fatalf("tokens in no passage, in one and in more: %v", count)
+	}
+	s, err := ParseStack(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Parts{Sums: sums}
+	if p.Weights, err = s.Start(lawDim, exactVocab, 5, p); err != nil {
+		t.Fatal(err)
+	}
 	return p, p.Weights.Heads[name]
 }
 
@@ -24,7 +42,7 @@ func TestLLRExact(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 20 {
-		in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 1+r.IntN(9)))
+		in := fullInput(r, lawDim, exactVocab, randomTokens(r, exactVocab, 1+r.IntN(9)))
 		got, from := w.(learned).trace(Lexical{}, nil, in)
 		if plain := w.Weigh(Lexical{}, in); !slices.Equal(plain.IDs, got.IDs) || !slices.Equal(plain.Weights, got.Weights) {
 			t.Fatalf("%v, traced %v", plain, got)
@@ -64,13 +82,15 @@ func TestLLRExact(t *testing.T) {
 	}
 }
 
-// The start of llr-exact has a row for each token of the corpus and no other: those of a token
-// that no passage has would be 0, weigh nothing, and have no slope to be learned by.
-func TestLLRExactRows(t *testing.T) {
-	p, h := exactParts(t, "llr-exact")
-	for id := range int32(lawVocab) {
-		if (h.row(id) >= 0) != (p.Sums.DF(id) > 0) {
-			t.Errorf("token %d, in %d passages, has the row %d", id, p.Sums.DF(id), h.row(id))
+// Both start with a row for each token of the corpus and no other: that of a token which no
+// passage has would be 0, and in llr-exact weigh nothing and have no slope to be learned by.
+func TestExactRows(t *testing.T) {
+	for _, name := range []string{"llr-exact", "clr-exact"} {
+		p, h := exactParts(t, name)
+		for id := range int32(exactVocab) {
+			if (h.row(id) >= 0) != (p.Sums.DF(id) > 0) {
+				t.Fatalf("%s: token %d, in %d passages, has the row %d", name, id, p.Sums.DF(id), h.row(id))
+			}
 		}
 	}
 	if w, slope := activate(0); w != 0 || slope != 0 {
@@ -88,8 +108,8 @@ func TestCLRExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 11))
 	absent := 0
 	for range 20 {
-		in := fullInput(r, lawDim, lawVocab, randomTokens(r, lawVocab, 3))
-		score, sum := make([]float64, lawVocab), 0.0
+		in := fullInput(r, lawDim, exactVocab, randomTokens(r, exactVocab, 3))
+		score, sum := make([]float64, exactVocab), 0.0
 		for id := range score {
 			if row := h.row(int32(id)); row >= 0 {
 				score[id] = float64(h.B[row])
@@ -102,8 +122,8 @@ func TestCLRExact(t *testing.T) {
 			sum += math.Exp(score[id] / 0.1)
 		}
 		got := w.Weigh(Lexical{}, in)
-		if len(got.IDs) != lawVocab {
-			t.Fatalf("%d entries for %d tokens", len(got.IDs), lawVocab)
+		if len(got.IDs) != exactVocab {
+			t.Fatalf("%d entries for %d tokens", len(got.IDs), exactVocab)
 		}
 		for k, id := range got.IDs {
 			if want := math.Log1p(math.Exp(score[id]/0.1) / sum); int(id) != k || math.Abs(float64(got.Weights[k])-want) > 1e-5*max(want, 1e-3) {

@@ -140,6 +140,18 @@ func TestTrainingPassIsTheQueryPath(t *testing.T) {
 	}
 }
 
+// The vectors of a Whole variant would take 8 bytes for every token of the vocabulary and query.
+func TestWideWeightsAreNotKept(t *testing.T) {
+	enc := encoder.NewHash(16)
+	corpus := encoded(t, enc, invented(8))
+	for stack, want := range map[string]keeping{"slr": keepsWeights, "clr": keepsWeights, "llr": keepsStates, "llr-exact": keepsStates, "clr-exact": keepsNothing} {
+		tr, _, _ := prepared(t, corpus, enc, Options{Stack: stack, QueriesPerPassage: 1}, nil)
+		if q := tr.q; q.keeps != want || (len(q.lex.IDs) > 0) != (want == keepsWeights) || (len(q.states) > 0) != (want == keepsStates) {
+			t.Errorf("%s: keeps %d, %d weights, %d numbers of states", stack, q.keeps, len(q.lex.IDs), len(q.states))
+		}
+	}
+}
+
 // prepared returns the problem that a fit of corpus poses with the weights
 // that a fit starts with, or those of w; and the texts of its queries.
 func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *modulate.Weights) (*trainer, *modulate.Weights, []string) {
