@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/modulate"
@@ -24,6 +23,7 @@ type queries struct {
 	tokenAt, lexAt []int
 	plain          []bool // no token is special; as long as the longest query
 	keeps          keeping
+	even           bool // w has the same tokens for every query that has any
 }
 
 // keeping is what is kept of training queries, beside tokens and vectors, for w to be made of.
@@ -35,16 +35,21 @@ const (
 	keepsNothing                // w has too many entries to be kept, and is made of the vector at each step
 )
 
-// keepingOf is what is kept for stack and its bridge. Logits, which are larger still, are never kept.
-func keepingOf(stack modulate.Stack, b *modulate.Bridge) keeping {
-	whole := slices.ContainsFunc(stack.Parts(), func(v modulate.Variant) bool { return v.Whole })
+// keepingOf is what is kept for stack and its bridge, and queries.even. Logits, which are larger still, are never kept.
+func keepingOf(stack modulate.Stack, b *modulate.Bridge) (keeps keeping, even bool) {
+	whole := false
+	even = true
+	for _, v := range stack.Parts() {
+		whole = whole || v.Whole
+		even = even && (v.Whole || v.Kind == modulate.Additive)
+	}
 	switch {
 	case learns(b):
-		return keepsStates
+		return keepsStates, even
 	case whole && stack.Need() == encoder.NeedDense:
-		return keepsNothing
+		return keepsNothing, even
 	}
-	return keepsWeights
+	return keepsWeights, even
 }
 
 func (q *queries) len() int { return len(q.target) }
@@ -73,14 +78,14 @@ func (q *queries) input(i int, states *[]float32) modulate.Input {
 
 // encodeQueries encodes the drawn texts for a stack and its bridge.
 func encodeQueries(ctx context.Context, enc encoder.Encoder, stack modulate.Stack, b *modulate.Bridge, d drawn, o Options) (*queries, error) {
-	keeps := keepingOf(stack, b)
+	keeps, even := keepingOf(stack, b)
 	if keeps == keepsStates {
 		d = fitStates(enc, d, o.StateBytes)
 	}
 	n := len(d.texts)
 	q := &queries{
 		dim: enc.Dim(), target: d.target, dense: make([]float32, 0, n*enc.Dim()),
-		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1), keeps: keeps,
+		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1), keeps: keeps, even: even,
 	}
 	progress := func(done int) { o.Progress("encode queries", done, n, 0) }
 	err := encodeTexts(ctx, enc, d.texts, stack.Need(), progress, func(part []encoder.Output) error {

@@ -39,6 +39,9 @@ func touch(p *modulate.Projection, q *queries, b *modulate.Bridge, most int) err
 		if err := add(w); err != nil {
 			return err
 		}
+		if q.even && len(ids) > 0 {
+			break
+		}
 	}
 	if most > 0 && len(ids) > most {
 		slices.SortFunc(ids, func(a, b int32) int {
