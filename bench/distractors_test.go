@@ -16,7 +16,7 @@ func TestDistractors(t *testing.T) {
 	run := func(o Options) *Report {
 		t.Helper()
 		o.Seed = 5 // neither of the two passages with one text is drawn alone
-		o.Systems, o.Tasks, o.QueriesPerPassage = []string{"dense", "rlr", "slr", "rlr+slr"}, []string{"query", "keyword"}, 6
+		o.Systems, o.Tasks, o.QueriesPerPassage = []string{"dense", "rlr", "slr", "rlr+slr", "lexical:slr"}, []string{"query", "keyword"}, 6
 		rep, err := Run(context.Background(), encoder.NewHash(16), o)
 		if err != nil {
 			t.Fatal(err)
@@ -29,15 +29,17 @@ func TestDistractors(t *testing.T) {
 	if among.Documents != 40 || among.Distractors != 81 || among.Distinct <= alone.Distinct {
 		t.Fatalf("%d asked for, %d distractors, %d distinct; want 40, 81 and more than %d", among.Documents, among.Distractors, among.Distinct, alone.Distinct)
 	}
-	if a, b := alone.Fit["slr"], among.Fit["slr"]; a.Queries != b.Queries || a.Passages != b.Passages || b.Loss != a.Loss {
-		t.Errorf("the fit of slr has seen %+v among distractors, %+v without", b, a)
+	for _, system := range []string{"slr", "lexical:slr"} {
+		if a, b := alone.Fit[system], among.Fit[system]; a.Queries != b.Queries || a.Passages != b.Passages || b.Loss != a.Loss {
+			t.Errorf("the fit of %s has seen %+v among distractors, %+v without", system, b, a)
+		}
 	}
 	if got := among.Fit["rlr"].Passages; got != among.Distinct {
 		t.Errorf("rlr summed %d passages of %d", got, among.Distinct)
 	}
 	for i, r := range among.Results {
 		other := alone.Results[i]
-		if !slices.Equal(among.Tasks[i/4].Queries, alone.Tasks[i/4].Queries) {
+		if !slices.Equal(among.Tasks[i/5].Queries, alone.Tasks[i/5].Queries) {
 			t.Fatalf("%s asks other queries", r.Task)
 		}
 		if r.Metrics["ndcg@10"] > other.Metrics["ndcg@10"]+1e-9 && r.System == "dense" {

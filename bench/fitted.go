@@ -99,17 +99,18 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 func (s *Setting) fitOptions() train.Options {
 	o := train.Options{Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, Reserve: s.Clean}
 	s.Constants.fit(&o)
+	o.Alone = s.alone
 	o.RLR.Centred = s.spell != nil
 	return o
 }
 
 // fitKey names everything that a fit depends on: stack, seeds and numbers, the
-// encoder (an ablation wraps it in another type), and, where files are kept,
+// encoder, whether the dense vector is left out, and, where files are kept,
 // what is the same all through a run: texts and vectors of the passages, and
 // the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%T\x00%s\x00%t\x00%d\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.Encoder, s.Encoder.Fingerprint().Digest(), s.mates != nil, s.FitPassages)
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.mates != nil, s.FitPassages)
 	if s.CacheDir != "" {
 		var b []byte
 		for i, text := range s.Targets.Texts {

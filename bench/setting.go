@@ -39,6 +39,7 @@ type Setting struct {
 	// Constants in place of shipped ones. They count where a system is prepared.
 	Constants Constants
 
+	alone  bool                         // stacks are fitted and asked without the dense vector, see LexicalOnly
 	sums   *ridge.Sums                  // see corpusSums
 	asked  *Setting                     // see teacher
 	others *Setting                     // see leftOut
@@ -127,6 +128,7 @@ func (s *Setting) teacher(ctx context.Context) (*Setting, error) {
 		}
 		s.asked = asked
 	}
+	s.asked.alone = s.alone // systems share it, and are prepared one after another
 	return s.asked, nil
 }
 

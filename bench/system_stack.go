@@ -63,7 +63,7 @@ func inputOf(q Question) modulate.Input {
 // modulator makes a stack ready on the corpus, by a fit where it has a fitted
 // part.
 func (s *Setting) modulator(ctx context.Context, stack modulate.Stack) (modulate.Modulator, *Fit, error) {
-	parts := modulate.Parts{}
+	parts := modulate.Parts{Alone: s.alone}
 	fit := &Fit{Passages: s.Targets.Len()}
 	began, cpu := time.Now(), cpuTime()
 	if stack.ReadsSums() {

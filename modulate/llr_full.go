@@ -36,16 +36,25 @@ var LLRFull = register(Variant{
 		}
 		return expansion{h, len(h.U) / h.Rows()}, nil
 	},
-	Start: func(_ int, length float64, p Parts) (*Head, error) {
-		h, err := NewHead(p.Sums, HeadOptions{MinDF: 1, MaxShare: 1})
-		if err != nil {
-			return nil, err
+	Start: func(dim int, length float64, p Parts) (*Head, error) {
+		h, err := startFull(dim, length, p)
+		if err == nil {
+			h.Near = h.nearest(llrNear)
 		}
-		h.Near = h.nearest(llrNear)
-		vec.Scale(h.U, float32(1/length))
-		return h, nil
+		return h, err
 	},
 })
+
+// startFull is the U and b that Eq. 6 starts from: those of the closed-form
+// head, for states of about the given length.
+func startFull(_ int, length float64, p Parts) (*Head, error) {
+	h, err := NewHead(p.Sums, HeadOptions{MinDF: 1, MaxShare: 1})
+	if err != nil {
+		return nil, err
+	}
+	vec.Scale(h.U, float32(1/length))
+	return h, nil
+}
 
 // llrNear is the number of tokens that a position scores.
 const llrNear = 8

@@ -40,6 +40,9 @@ type Lexical struct {
 	Weights []float32
 }
 
+// Emptied is w without entries, in the same storage.
+func (w Lexical) Emptied() Lexical { return Lexical{w.IDs[:0], w.Weights[:0]} }
+
 // Modulator modulates query vectors.
 type Modulator interface {
 	// Name is the canonical name of the stack, for example "rlr+slr".

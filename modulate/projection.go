@@ -91,7 +91,7 @@ func (p *Projection) AddLogits(z []float64, w Lexical) {
 	}
 	for i, id := range w.IDs {
 		s := p.Slot(id)
-		if s < 0 {
+		if s < 0 || w.Weights[i] == 0 {
 			continue
 		}
 		f := float64(w.Weights[i])

@@ -66,6 +66,9 @@ type Variant struct {
 	ReadsDense bool
 	// ReadsSums variants need Parts.Sums, at a fit or at a query.
 	ReadsSums bool
+	// Whole variants weigh every token of the vocabulary, or of the corpus, whatever the query. They
+	// are there to measure others by: Lookup finds them, Variants leaves them out.
+	Whole bool
 	// Weigh makes the lexical vector w of Sec. 3.4 from p. It is set for
 	// multiplicative variants, which also need fitted Weights.
 	Weigh func(p Parts) (Weigher, error)
@@ -79,8 +82,8 @@ type Variant struct {
 
 // Weigher makes lexical vectors.
 type Weigher interface {
-	// Weigh appends w of in to dst: distinct ids without special tokens, and
-	// weights ≥ 0. Where in lacks a tensor that the variant needs it appends
+	// Weigh appends w of in to dst: distinct ids without special tokens, which only a
+	// Whole variant may weigh, and weights ≥ 0. Where in lacks a tensor that the variant needs it appends
 	// nothing. Safe for concurrent use.
 	Weigh(dst Lexical, in Input) Lexical
 }
@@ -120,18 +123,22 @@ func register(v Variant) Variant {
 	return v
 }
 
-// Variants returns every registered variant, sorted by name.
-func Variants() []Variant { return slices.Clone(variants) }
+// Variants returns every registered variant that is not Whole, sorted by name.
+func Variants() []Variant {
+	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return v.Whole })
+}
 
 // Lookup returns the variant called name, or an ErrUnknownVariant that lists
 // the known ones.
 func Lookup(name string) (Variant, error) {
-	known := make([]string, len(variants))
-	for i, v := range variants {
+	var known []string
+	for _, v := range variants {
 		if v.Name == name {
 			return v, nil
 		}
-		known[i] = v.Name
+		if !v.Whole {
+			known = append(known, v.Name)
+		}
 	}
 	return Variant{}, fmt.Errorf("%w %q: use one of %s, or several joined by +", ErrUnknownVariant, name, strings.Join(known, ", "))
 }

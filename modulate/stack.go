@@ -3,6 +3,7 @@ package modulate
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +138,9 @@ type Parts struct {
 	RLR RLROptions
 	// Weights are the fitted bridge of exactly this stack.
 	Weights *Weights
+	// Alone leaves the dense vector out of the product: q_out = norm(softmax(W·w + b)), the ablation
+	// of the paper's Table 6. w is made as ever, from the dense vector, too. All parts must be multiplicative.
+	Alone bool
 }
 
 // NewStack returns the modulator called name over p. The error is
@@ -167,6 +171,12 @@ func NewStack(name string, p Parts) (Modulator, error) {
 	if m.shift, err = s.Shifters(p); err != nil {
 		return nil, err
 	}
+	if p.Alone {
+		if m.bridge == nil || len(m.shift) > 0 {
+			return nil, fmt.Errorf("%w: %s has a part that moves the dense vector, which a lexical side alone has not; name fitted parts alone", ErrOptions, s.name)
+		}
+		m.even = Even(m.dim)
+	}
 	if len(m.shift) > 0 {
 		if m.dim != 0 && m.dim != p.Sums.Dim() {
 			return nil, fmt.Errorf("%w: the bridge has dimension %d, the corpus %d; fit it on this corpus", ErrNotFitted, m.dim, p.Sums.Dim())
@@ -185,7 +195,8 @@ type modulator struct {
 	projection *Projection
 	spread     float64 // see Bound
 	shift      []Shifter
-	scales     bool // see ScalesTokens
+	scales     bool      // see ScalesTokens
+	even       []float32 // what is multiplied in place of the dense vector; nil for that itself, see Parts.Alone
 }
 
 func (m *modulator) Name() string       { return m.name }
@@ -193,8 +204,12 @@ func (m *modulator) Need() encoder.Need { return m.need }
 
 func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 	base := len(dst)
-	dst = append(dst, in.Dense...)
-	if len(in.Dense) != m.dim {
+	q := in.Dense
+	if m.even != nil && len(q) == m.dim {
+		q = m.even
+	}
+	dst = append(dst, q...)
+	if len(q) != m.dim {
 		return dst
 	}
 	s := scratches.Get().(*scratch)
@@ -202,8 +217,7 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 
 	var z []float64
 	if m.bridge != nil {
-		s.lex.IDs, s.lex.Weights = s.lex.IDs[:0], s.lex.Weights[:0]
-		if s.lex = m.bridge.Weigh(s.lex, in); len(s.lex.IDs) > 0 {
+		if s.lex = m.bridge.Weigh(s.lex.Emptied(), in); len(s.lex.IDs) > 0 {
 			s.z = zeroed(s.z, m.dim)
 			z = s.z
 			m.projection.AddLogits(z, s.lex)
@@ -220,8 +234,17 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 		}
 	}
 	out := dst[base:]
-	Fuse(out, out, in.Dense, z, shift)
+	Fuse(out, out, q, z, shift)
 	return dst
+}
+
+// Even is the unit vector [dim] whose components are all equal: q ⊙ q_lex of it is q_lex.
+func Even(dim int) []float32 {
+	v := make([]float32, dim)
+	for i := range v {
+		v[i] = float32(1 / math.Sqrt(float64(dim)))
+	}
+	return v
 }
 
 // scratch is the working memory of one Modulate call.

@@ -48,7 +48,7 @@ type place struct {
 func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) string {
 	h := sha256.New()
 	fmt.Fprintln(h, "1", set.digest, encoder, stack, base, q.len(), len(q.tokens), o.RLR, o.Seed, o.QueriesPerPassage,
-		o.MaxQueries, o.Epochs, o.Batch, o.LearningRate, o.Tau, o.AllCandidates, o.Negatives, o.HardNegatives != nil, o.Bias, o.MaxTokens, o.StateBytes, o.Spread, o.Reserve)
+		o.MaxQueries, o.Epochs, o.Batch, o.LearningRate, o.Tau, o.AllCandidates, o.Negatives, o.HardNegatives != nil, o.Bias, o.MaxTokens, o.StateBytes, o.Spread, o.Reserve, o.Alone)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

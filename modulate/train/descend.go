@@ -98,10 +98,11 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 // trainer holds what the steps share.
 type trainer struct {
 	problem
-	o    Options
-	set  *passages
-	adam *adam
-	bias *adam // nil where b = 0
+	o      Options
+	set    *passages
+	bridge *modulate.Bridge
+	adam   *adam
+	bias   *adam // nil where b = 0
 	// learner teaches the parameters that w is made with; nil where w is fixed.
 	learner *learner
 	lex     []modulate.Lexical // of the batch
@@ -128,14 +129,17 @@ type use struct {
 }
 
 func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, o Options) (*trainer, error) {
-	if err := touch(p, q, b, o.MaxTokens); err != nil {
-		return nil, fmt.Errorf("the encoder gave a token outside its vocabulary: %w", err)
+	if err := touch(ctx, p, q, b, o.MaxTokens); err != nil {
+		return nil, err
 	}
 	total := (q.len() + o.Batch - 1) / o.Batch * o.Epochs
 	t := &trainer{
 		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau, spread: spread(o)},
-		o:       o, set: set, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
+		o:       o, set: set, bridge: b, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
 		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
+	}
+	if o.Alone {
+		t.even = modulate.Even(q.dim)
 	}
 	if o.Bias {
 		if p.Bias() == nil { // a base may have one to go on from
@@ -268,6 +272,11 @@ func (t *trainer) biasGradient(n int) []float32 {
 func (t *trainer) weigh(ctx context.Context, batch []int32) error {
 	if t.learner != nil {
 		return t.learner.weigh(ctx, t.lex, batch)
+	}
+	if t.q.keeps == keepsNothing {
+		return each(ctx, t.o.Workers, len(batch), func(_, i int) {
+			t.lex[i] = t.bridge.Weigh(t.lex[i].Emptied(), t.q.input(int(batch[i]), nil))
+		})
 	}
 	for i, r := range batch {
 		t.lex[i] = t.q.lexical(int(r))

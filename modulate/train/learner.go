@@ -66,8 +66,7 @@ func newLearner(q *queries, b *modulate.Bridge, steps int, length float64, o Opt
 // weigh makes the lexical vectors of batch with the heads as they are.
 func (l *learner) weigh(ctx context.Context, lex []modulate.Lexical, batch []int32) error {
 	return each(ctx, l.o.Workers, len(batch), func(worker, i int) {
-		w := modulate.Lexical{IDs: lex[i].IDs[:0], Weights: lex[i].Weights[:0]}
-		lex[i], l.from[i] = l.bridge.Trace(w, l.from[i][:0], l.q.input(int(batch[i]), &l.states[worker]))
+		lex[i], l.from[i] = l.bridge.Trace(lex[i].Emptied(), l.from[i][:0], l.q.input(int(batch[i]), &l.states[worker]))
 	})
 }
 

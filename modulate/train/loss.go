@@ -37,7 +37,8 @@ type problem struct {
 	projection *modulate.Projection
 	shift      []modulate.Shifter
 	tau        float64
-	spread     float64 // of modulate.Bound
+	spread     float64   // of modulate.Bound
+	even       []float32 // in place of every query vector, see Options.Alone; else nil
 }
 
 // block computes the losses of the queries rows against the candidates, of
@@ -70,6 +71,9 @@ func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, c *can
 func (p *problem) forward(f *forward, i, r int, w modulate.Lexical) {
 	d := p.q.dim
 	q := p.q.vector(r)
+	if p.even != nil {
+		q = p.even
+	}
 	var z []float64
 	f.gain[i] = 1
 	if len(w.IDs) > 0 {

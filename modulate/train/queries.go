@@ -22,6 +22,34 @@ type queries struct {
 	// tokenAt and lexAt are the bounds in tokens and lex, [len + 1] each.
 	tokenAt, lexAt []int
 	plain          []bool // no token is special; as long as the longest query
+	keeps          keeping
+	even           bool // w has the same tokens for every query that has any
+}
+
+// keeping is what is kept of training queries, beside tokens and vectors, for w to be made of.
+type keeping uint8
+
+const (
+	keepsWeights keeping = iota // w itself
+	keepsStates                 // the hidden states that w is learned from
+	keepsNothing                // w has too many entries to be kept, and is made of the vector at each step
+)
+
+// keepingOf is what is kept for stack and its bridge, and queries.even. Logits, which are larger still, are never kept.
+func keepingOf(stack modulate.Stack, b *modulate.Bridge) (keeps keeping, even bool) {
+	whole := false
+	even = true
+	for _, v := range stack.Parts() {
+		whole = whole || v.Whole
+		even = even && (v.Whole || v.Kind == modulate.Additive)
+	}
+	switch {
+	case learns(b):
+		return keepsStates, even
+	case whole && stack.Need() == encoder.NeedDense:
+		return keepsNothing, even
+	}
+	return keepsWeights, even
 }
 
 func (q *queries) len() int { return len(q.target) }
@@ -48,27 +76,28 @@ func (q *queries) input(i int, states *[]float32) modulate.Input {
 	return in
 }
 
-// encodeQueries encodes the drawn texts; the hidden states are kept if learned.
-func encodeQueries(ctx context.Context, enc encoder.Encoder, need encoder.Need, b *modulate.Bridge, learned bool, d drawn, o Options) (*queries, error) {
-	if learned {
+// encodeQueries encodes the drawn texts for a stack and its bridge.
+func encodeQueries(ctx context.Context, enc encoder.Encoder, stack modulate.Stack, b *modulate.Bridge, d drawn, o Options) (*queries, error) {
+	keeps, even := keepingOf(stack, b)
+	if keeps == keepsStates {
 		d = fitStates(enc, d, o.StateBytes)
 	}
 	n := len(d.texts)
 	q := &queries{
 		dim: enc.Dim(), target: d.target, dense: make([]float32, 0, n*enc.Dim()),
-		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1),
+		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1), keeps: keeps, even: even,
 	}
 	progress := func(done int) { o.Progress("encode queries", done, n, 0) }
-	err := encodeTexts(ctx, enc, d.texts, need, progress, func(part []encoder.Output) error {
+	err := encodeTexts(ctx, enc, d.texts, stack.Need(), progress, func(part []encoder.Output) error {
 		lex := make([]modulate.Lexical, len(part))
 		err := each(ctx, o.Workers, len(part), func(_, i int) {
-			if !learned {
+			if keeps == keepsWeights {
 				lex[i] = b.Weigh(modulate.Lexical{}, inputOf(part[i]))
 			}
 		})
 		for i, out := range part {
 			q.dense = append(q.dense, out.Dense...)
-			if learned {
+			if keeps == keepsStates {
 				q.keepStates(out)
 			} else {
 				q.tokens = out.Tokens.Lexical(q.tokens)

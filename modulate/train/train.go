@@ -96,6 +96,8 @@ type Options struct {
 	Spread float64
 	// Bias fits b of Eq. 8, too, which is 0 otherwise.
 	Bias bool
+	// Alone fits the lexical side without the dense vector (modulate.Parts.Alone).
+	Alone bool
 	// MaxTokens restricts the vocabulary: W has columns for that many tokens,
 	// those that most training queries weigh, and the others have no weight. 0
 	// means no restriction.
@@ -254,7 +256,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
-	parts := modulate.Parts{Sums: o.Sums, RLR: o.RLR}
+	parts := modulate.Parts{Sums: o.Sums, RLR: o.RLR, Alone: o.Alone}
 	if parts.Sums == nil && stack.ReadsSums() && o.Media != "" {
 		return nil, nil, fmt.Errorf("%w: a fit of %s to images needs the sums over them; give Sums", ErrOptions, stack.Name())
 	}
@@ -284,6 +286,10 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if err != nil {
 		return nil, nil, err
 	}
+	m, err := modulate.NewStack(w.Stack, parts)
+	if err != nil {
+		return nil, nil, err
+	}
 	base := ""
 	if o.Base != nil {
 		base = fmt.Sprint(o.Base.Data, o.Base.Loss, o.Base.Queries, o.Fresh, o.Replay)
@@ -293,7 +299,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	began := time.Now()
-	queries, err := encodeQueries(ctx, enc, stack.Need(), bridge, learns(bridge), drawn, o)
+	queries, err := encodeQueries(ctx, enc, stack, bridge, drawn, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -304,10 +310,6 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	}
 	encoded := time.Now()
 	key := fitKey(set, queries, w.Stack, enc.Fingerprint().Digest(), base, o)
-	m, err := modulate.NewStack(w.Stack, parts)
-	if err != nil {
-		return nil, nil, err
-	}
 	done, err := descend(ctx, queries, set, shift, bridge, w.Projection, held, m, key, o)
 	if err != nil {
 		return nil, nil, err

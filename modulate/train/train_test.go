@@ -23,6 +23,17 @@ var small = Options{QueriesPerPassage: 6, Epochs: 2, Batch: 64}
 // stacks are the stacks that the tests of fitting range over.
 var stacks = []string{"slr", "rlr+slr", "slr-idf", "rlr+slr+slr-idf", "llr", "rlr+llr+slr", "clr", "clr-softmax", "llr-full", "rlr+clr+llr-full"}
 
+// forms are fits of the stacks, and of the lexical side alone of some.
+func forms() (all []Options) {
+	for _, s := range stacks {
+		all = append(all, Options{Stack: s})
+	}
+	for _, s := range []string{"slr", "llr", "clr"} {
+		all = append(all, Options{Stack: s, Alone: true})
+	}
+	return all
+}
+
 func TestFitGains(t *testing.T) {
 	enc := encoder.NewHash(64)
 	corpus := encoded(t, enc, invented(200))
@@ -95,9 +106,9 @@ func TestFitDeterministic(t *testing.T) {
 func TestTrainingPassIsTheQueryPath(t *testing.T) {
 	enc := encoder.NewHash(32)
 	corpus := encoded(t, enc, invented(40))
-	for _, stack := range stacks {
-		o := small
-		o.Stack = stack
+	for _, form := range append(forms(), Options{Stack: "llr-exact"}, Options{Stack: "clr-exact"}) {
+		o, stack := small, form.Stack
+		o.Stack, o.Alone = stack, form.Alone
 		w, _, err := Fit(t.Context(), corpus, enc, o)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +118,7 @@ func TestTrainingPassIsTheQueryPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := modulate.NewStack(stack, modulate.Parts{Sums: sums, Weights: w})
+		m, err := modulate.NewStack(stack, modulate.Parts{Sums: sums, Weights: w, Alone: o.Alone})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,6 +136,18 @@ func TestTrainingPassIsTheQueryPath(t *testing.T) {
 			if got := m.Modulate(nil, inputOf(x)); !slices.Equal(got, f.out) {
 				t.Fatalf("%s: query %q: %v in training, %v in search", stack, texts[i], f.out, got)
 			}
+		}
+	}
+}
+
+// The vectors of a Whole variant would take 8 bytes for every token of the vocabulary and query.
+func TestWideWeightsAreNotKept(t *testing.T) {
+	enc := encoder.NewHash(16)
+	corpus := encoded(t, enc, invented(8))
+	for stack, want := range map[string]keeping{"slr": keepsWeights, "clr": keepsWeights, "llr": keepsStates, "llr-exact": keepsStates, "clr-exact": keepsNothing} {
+		tr, _, _ := prepared(t, corpus, enc, Options{Stack: stack, QueriesPerPassage: 1}, nil)
+		if q := tr.q; q.keeps != want || (len(q.lex.IDs) > 0) != (want == keepsWeights) || (len(q.states) > 0) != (want == keepsStates) {
+			t.Errorf("%s: keeps %d, %d weights, %d numbers of states", stack, q.keeps, len(q.lex.IDs), len(q.states))
 		}
 	}
 }
@@ -172,7 +195,7 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := encodeQueries(t.Context(), enc, stack.Need(), bridge, learns(bridge), d, o)
+	q, err := encodeQueries(t.Context(), enc, stack, bridge, d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +213,10 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 func TestGradientOfTheLoss(t *testing.T) {
 	enc := encoder.NewHash(16)
 	corpus := encoded(t, enc, invented(30))
-	for _, stack := range stacks {
-		p, w, _ := prepared(t, corpus, enc, Options{Stack: stack, QueriesPerPassage: 2, Tau: 0.5, Batch: 5, Workers: 1, Bias: true}, nil)
+	for _, o := range forms() {
+		stack := o.Stack
+		o.QueriesPerPassage, o.Tau, o.Batch, o.Workers, o.Bias = 2, 0.5, 5, 1, true
+		p, w, _ := prepared(t, corpus, enc, o, nil)
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range w.Projection.Rows() {
 			w.Projection.Rows()[i] = float32(r.NormFloat64())
@@ -450,6 +475,7 @@ func TestFitRefuses(t *testing.T) {
 		"token limit":    {corpus, Options{MaxTokens: -1}, ErrOptions},
 		"rate":           {corpus, Options{LearningRate: math.NaN()}, ErrOptions},
 		"tau":            {corpus, Options{Tau: -1}, ErrOptions},
+		"alone with rlr": {corpus, Options{Stack: "rlr+slr", Alone: true}, modulate.ErrOptions},
 		"alpha":          {corpus, Options{RLR: modulate.RLROptions{Alpha: -1}}, modulate.ErrOptions},
 	} {
 		if _, _, err := Fit(t.Context(), c.corpus, enc, c.o); !errors.Is(err, c.want) {
@@ -567,5 +593,14 @@ func TestHeadsLearn(t *testing.T) {
 				t.Fatalf("a token scores %v after a short fit that began at 1", a)
 			}
 		}
+	}
+}
+
+// To find the tokens in use takes a forward pass a query where weights are made from states, so it ends with its context.
+func TestTouchEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := touch(ctx, nil, &queries{target: make([]int32, 1)}, &modulate.Bridge{}, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

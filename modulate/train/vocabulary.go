@@ -2,6 +2,8 @@ package train
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 
 	"github.com/lexsem/lexsem/modulate"
@@ -10,14 +12,14 @@ import (
 // touch gives a row of W to every token that a lexical vector of the queries
 // can hold (entries stand in it also while their weight is 0), or to the most
 // of them in use: those that stand in the most queries, of equals the smaller
-// id.
-func touch(p *modulate.Projection, q *queries, b *modulate.Bridge, most int) error {
+// id. Error: that of ctx, looked at before each query; or of Touch.
+func touch(ctx context.Context, p *modulate.Projection, q *queries, b *modulate.Bridge, most int) error {
 	count := make([]int32, b.Columns())
 	var ids []int32
 	add := func(w modulate.Lexical) error {
 		for _, id := range w.IDs {
 			if id < 0 || int(id) >= len(count) {
-				return p.Touch(id) // which says why not
+				return fmt.Errorf("the encoder gave a token outside its vocabulary: %w", p.Touch(id))
 			}
 			if count[id]++; count[id] == 1 {
 				ids = append(ids, id)
@@ -28,14 +30,22 @@ func touch(p *modulate.Projection, q *queries, b *modulate.Bridge, most int) err
 	var states []float32
 	var w modulate.Lexical
 	for i := range q.len() {
-		if q.states == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		switch q.keeps {
+		case keepsWeights:
 			w = q.lexical(i)
-		} else {
-			w.IDs, w.Weights = w.IDs[:0], w.Weights[:0]
-			w = b.Weigh(w, q.input(i, &states))
+		case keepsStates:
+			w = b.Weigh(w.Emptied(), q.input(i, &states))
+		case keepsNothing:
+			w = b.Weigh(w.Emptied(), q.input(i, nil))
 		}
 		if err := add(w); err != nil {
 			return err
+		}
+		if q.even && len(ids) > 0 {
+			break
 		}
 	}
 	if most > 0 && len(ids) > most {

@@ -1,0 +1,157 @@
+package modulate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/vec"
+)
+
+// Eq. 6 and 7 without the bounds of llr-full and clr-softmax, to measure what
+// these cost. Both are Whole: a query takes O(|V|·d) and more.
+
+// LLRExact is Eq. 6 over the whole vocabulary: every position scores every
+// token. The equation leaves position j open; as in Eq. 5, and in the released
+// code, the largest weight counts. A token that no passage has starts with
+// U_t = 0 and b_t = 0, where ReLU has no slope, so its weight stays 0: rows for
+// the tokens of the corpus are the whole vocabulary.
+var LLRExact = register(Variant{
+	Name:    "llr-exact",
+	Summary: "learned weights of every token from every state (Eq. 6), to measure llr-full by; needs fit",
+	Kind:    Multiplicative,
+	Need:    encoder.NeedHidden,
+
+	ReadsSums: true,
+	Whole:     true,
+	Weigh: func(p Parts) (Weigher, error) {
+		h, err := p.head("llr-exact")
+		if err != nil {
+			return nil, err
+		}
+		if h.Tokens == nil {
+			return nil, fmt.Errorf("%w: the bridge's llr-exact has one row for all tokens, not one for each; fit again", ErrNotFitted)
+		}
+		return everyToken{h, len(h.U) / h.Rows()}, nil
+	},
+	Start: startFull,
+})
+
+type everyToken struct {
+	h   *Head
+	dim int
+}
+
+func (e everyToken) head() *Head { return e.h }
+
+func (e everyToken) Weigh(dst Lexical, in Input) Lexical {
+	dst, _ = e.weigh(dst, nil, in, false)
+	return dst
+}
+
+func (e everyToken) trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin) {
+	return e.weigh(dst, from, in, true)
+}
+
+type stateScratch struct {
+	at     []int32   // positions of the states
+	states []float32 // [len(at) × d]
+	scores []float32 // [len(at) × rows of a block]
+}
+
+var stateScratches = sync.Pool{New: func() any { return new(stateScratch) }}
+
+// weigh scores U in blocks of rows that stay in the cache, all states at once.
+func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lexical, []Origin) {
+	d, n := e.dim, e.h.Rows()
+	if len(in.Hidden) != len(in.Tokens.IDs)*d || !in.lexical() {
+		return dst, from
+	}
+	s := stateScratches.Get().(*stateScratch)
+	defer stateScratches.Put(s)
+	s.at, s.states = s.at[:0], s.states[:0]
+	for j, special := range in.Tokens.Special {
+		if !special {
+			s.at, s.states = append(s.at, int32(j)), append(s.states, in.Hidden[j*d:(j+1)*d]...)
+		}
+	}
+	const block = 256
+	m := len(s.at)
+	s.scores = slices.Grow(s.scores[:0], m*block)[:m*block]
+	for first := 0; first < n; first += block {
+		k := min(block, n-first)
+		vec.MatMulNT(s.scores[:m*k], s.states, e.h.U[first*d:(first+k)*d], m, k, d)
+		for i := range k {
+			best := 0
+			for j := 1; j < m; j++ {
+				if s.scores[j*k+i] > s.scores[best*k+i] {
+					best = j
+				}
+			}
+			r := first + i
+			w, slope := activate(s.scores[best*k+i] + e.h.B[r])
+			dst.IDs, dst.Weights = append(dst.IDs, e.h.Tokens[r]), append(dst.Weights, w)
+			if trace {
+				from = append(from, Origin{Row: int32(r), State: s.at[best], Slope: slope})
+			}
+		}
+	}
+	return dst, from
+}
+
+// CLRExact is Eq. 7 over the whole vocabulary, with the head of NewHead for
+// every token of the corpus in place of a masked-language-model head. Tokens
+// that no passage has, special ones among them, score 0, a probability of 0,
+// and have their share of the softmax and their weight as all others.
+var CLRExact = register(Variant{
+	Name:    "clr-exact",
+	Summary: "probabilities of every token by a head fitted in closed form (Eq. 7), to measure clr-softmax by; needs fit",
+	Kind:    Multiplicative,
+
+	ReadsDense: true,
+	ReadsSums:  true,
+	Whole:      true,
+	Weigh: func(p Parts) (Weigher, error) {
+		h, err := p.head("clr-exact")
+		if err != nil {
+			return nil, err
+		}
+		return everyProbability{h, p.Sums.VocabSize()}, nil
+	},
+	Start: func(_ int, _ float64, p Parts) (*Head, error) {
+		return NewHead(p.Sums, HeadOptions{MinDF: 1, MaxShare: 1})
+	},
+})
+
+type everyProbability struct {
+	h     *Head
+	vocab int
+}
+
+func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
+	h := e.h
+	if len(in.Dense)*h.Rows() != len(h.U) || !in.lexical() {
+		return dst
+	}
+	s := scoreScratches.Get().(*scoreScratch)
+	defer scoreScratches.Put(s)
+	s.scores = zeroed(s.scores, e.vocab+h.Rows())
+	every, rows := s.scores[:e.vocab], s.scores[e.vocab:]
+	vec.DotRows(rows, in.Dense, h.U)
+	for r, t := range h.Tokens {
+		every[t] = rows[r] + h.B[r]
+	}
+	most := vec.Max(every)
+	var sum float64
+	for t, x := range every {
+		e := math.Exp(float64(x-most) / clrTau)
+		sum += e
+		every[t] = float32(e)
+	}
+	for t, x := range every {
+		dst.IDs, dst.Weights = append(dst.IDs, int32(t)), append(dst.Weights, float32(math.Log1p(float64(x)/sum)))
+	}
+	return dst
+}
