@@ -18,7 +18,7 @@ import (
 // Searches, Add and Delete of the flat index go on meanwhile: the graph has what
 // there was at the beginning. Errors: those of New; ErrMismatch if the two
 // differ in dimension or metric or the first is not flat; ErrCorrupt; the
-// context's, which is looked at with every vector.
+// context's, which is looked at with every vector that is linked.
 func Grow(ctx context.Context, from Index, kind string, o Options, visible func(id uint64) bool) (Index, error) {
 	ix, err := New(kind, o)
 	if err != nil {
