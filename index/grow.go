@@ -87,7 +87,10 @@ func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
 		a.chunks = append(a.chunks, chunk)
 	})
 	if from.lazy != nil {
-		a.lazy = newLazy(len(a.chunks), func(c int) error { return from.check(g.places[c]) })
+		a.cut = from.cut
+		a.lazy = newLazy(len(a.chunks)<<a.cut, func(p int) error {
+			return from.lazy.check(g.places[p>>a.cut]<<a.cut + p&(1<<a.cut-1))
+		})
 	}
 	return a
 }
