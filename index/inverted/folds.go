@@ -16,12 +16,11 @@ import (
 type Folds struct {
 	near     float64
 	sets     [][]uint64
-	sketches []sketch  // of the sets
-	least    []int     // of each 64 sets, the size of the smallest
-	elements []element // a hash table with open addressing; a power of two of them
-	used     int
-	lists    []members  // the sets that have an element, of those in several
-	rare     []*element // scratch, as is the next
+	sketches []sketch         // of the sets
+	least    []int            // of each 64 sets, the size of the smallest
+	elements [64]elementTable // by hash, so that none that grows takes long
+	lists    []members        // the sets that have an element, of those in several
+	rare     []*element       // scratch, as is the next
 	rows     [][]group
 	alone    []group
 }
@@ -116,7 +115,11 @@ func (c *counts) of(i, digits int) (n int) {
 
 // NewFolds makes a Folds for a least resemblance near, above 0 and at most 1.
 func NewFolds(near float64) *Folds {
-	return &Folds{near: near, elements: make([]element, 64)}
+	f := &Folds{near: near}
+	for i := range f.elements {
+		f.elements[i].places = make([]element, 4)
+	}
+	return f
 }
 
 // Find returns the first set that was added, by its number, whose resemblance
@@ -171,7 +174,8 @@ func (f *Folds) rarest(set []uint64, n int) [][]group {
 	f.rare = f.rare[:0]
 	var having [33]int // elements by the digits of their counts
 	for _, x := range set {
-		if e := f.at(x); e.first > 0 {
+		t, h := f.table(x)
+		if e := t.at(x, h); e.first > 0 {
 			f.rare = append(f.rare, e)
 			having[bits.Len(uint(f.count(e)))]++
 		}
@@ -229,11 +233,12 @@ func (f *Folds) Add(set []uint64) int {
 		f.least[b] = min(f.least[b], len(set))
 	}
 	for _, x := range set {
-		switch e := f.at(x); {
+		t, h := f.table(x)
+		switch e := t.at(x, h); {
 		case e.first == 0:
 			*e = element{x: x, first: n + 1}
-			if f.used++; 3*f.used > 2*len(f.elements) {
-				f.grow()
+			if t.used++; 3*t.used > 2*len(t.places) {
+				t.grow()
 			}
 		case e.list == 0:
 			f.lists = append(f.lists, members{})
@@ -247,22 +252,34 @@ func (f *Folds) Add(set []uint64) int {
 	return int(n)
 }
 
+// elementTable is a hash table with open addressing; a power of two of them.
+type elementTable struct {
+	places []element
+	used   int
+}
+
+// table is that of an element, with its hash there.
+func (f *Folds) table(x uint64) (t *elementTable, h uint64) {
+	h = hashID(x)
+	return &f.elements[h&63], h >> 6
+}
+
 // at returns the place of an element in the table.
-func (f *Folds) at(x uint64) *element {
-	mask := uint64(len(f.elements) - 1)
-	for i := hashID(x) & mask; ; i = (i + 1) & mask {
-		if e := &f.elements[i]; e.first == 0 || e.x == x {
+func (t *elementTable) at(x, h uint64) *element {
+	mask := uint64(len(t.places) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		if e := &t.places[i]; e.first == 0 || e.x == x {
 			return e
 		}
 	}
 }
 
-func (f *Folds) grow() {
-	old := f.elements
-	f.elements = make([]element, 2*len(old))
+func (t *elementTable) grow() {
+	old := t.places
+	t.places = make([]element, 2*len(old))
 	for _, e := range old {
 		if e.first > 0 {
-			*f.at(e.x) = e
+			*t.at(e.x, hashID(e.x)>>6) = e
 		}
 	}
 }
