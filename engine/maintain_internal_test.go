@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -128,6 +130,58 @@ func TestLinksOutliveAKill(t *testing.T) {
 		t.Errorf("%d of %d are to be linked again", left, n)
 	}
 	whole(t, e, "killed")
+	closed(t, e)
+}
+
+// TestShortProcessesFinishAGraph: what a process has linked is saved by Close though nothing else has changed, so that a graph
+// is finished by processes of which none lives as long as that takes.
+func TestShortProcessesFinishAGraph(t *testing.T) {
+	t.Parallel()
+	const n, dim, some = 4000, 64, 300
+	dir := t.TempDir()
+	o := Options{Dim: dim}
+	begin := func() *Engine {
+		t.Helper()
+		e, err := open(t.Context(), dir, nil, o, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	e := begin()
+	put(t, e, ready(rand.New(rand.NewPCG(27, 28)), n, dim)...)
+	busy(t, e, "graph")
+	closed(t, e)
+	e = begin()
+	before := unlinked(e)
+	if before <= some {
+		t.Fatalf("%d of %d wait: the graph is there too soon", before, n)
+	}
+	for until := time.Now().Add(20 * time.Second); unlinked(e) > before-some; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%d of %d still wait", unlinked(e), before)
+		}
+	}
+	closed(t, e)
+	e = begin()
+	if left := unlinked(e); left > before-some {
+		t.Errorf("%d of %d wait again", left, before)
+	}
+	flushed(t, e)
+	var saved []time.Time
+	for range 2 {
+		if err := e.Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, "derived", "hnsw-int8.snap"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		saved = append(saved, info.ModTime())
+	}
+	if !saved[0].Equal(saved[1]) {
+		t.Error("links that are saved are saved again")
+	}
 	closed(t, e)
 }
 

@@ -13,7 +13,17 @@ type arena[T float32 | int8 | uint64] struct {
 	dim    int
 	bits   int   // a chunk has 1<<bits rows
 	chunks [][]T // nil for a chunk that is out of use
-	lazy   *lazy // nil if all chunks may be read
+	lazy   *lazy // pieces of chunks that lie in a snapshot; nil if all may be read
+	cut    int   // a chunk has 1<<cut pieces
+}
+
+// pieceBytes is about how much of a snapshot is checked at once: a search that reads single rows waits for no more.
+const pieceBytes = 16 << 10
+
+// cutFor is the cut into pieces of pieceBytes, of one row at least, whose elements have size bytes.
+func (a *arena[T]) cutFor(size int) int {
+	rows := max(1, pieceBytes/(size*a.dim))
+	return max(0, a.bits+1-bits.Len(uint(rows)))
 }
 
 // chunkBits says how many slots a chunk has where vectors have dim components:
@@ -34,18 +44,23 @@ func (a *arena[T]) run(from, n int) []T {
 
 // check makes chunk c ready to be read: ErrCorrupt if it is damaged.
 func (a *arena[T]) check(c int) error {
-	if a.lazy == nil {
+	if a.lazy == nil || a.lazy.left.Load() == 0 {
 		return nil
 	}
-	return a.lazy.check(c)
+	for p := c << a.cut; p < (c+1)<<a.cut; p++ {
+		if err := a.lazy.check(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// checkSlot does so for the chunk of a slot.
+// checkSlot does so for what lies around a slot.
 func (a *arena[T]) checkSlot(i uint32) error {
 	if a.lazy == nil {
 		return nil
 	}
-	return a.lazy.check(int(i >> a.bits))
+	return a.lazy.check(int(i >> (a.bits - a.cut)))
 }
 
 // grown is a with room for n slots in all.
@@ -91,19 +106,19 @@ func (a *arena[T]) bytes(size int) (n int64) {
 	return n
 }
 
-// lazy checks chunks that lie in a snapshot when they are first read, each once.
-// Chunks that it does not know are ready.
+// lazy checks pieces of a snapshot when they are first read, each once. Pieces that
+// it does not know are ready.
 type lazy struct {
-	left   atomic.Int64 // chunks not found to be ready
+	left   atomic.Int64 // pieces not found to be ready
 	ready  []atomic.Bool
-	test   func(chunk int) error
+	test   func(piece int) error
 	mu     sync.Mutex
-	failed map[int]error // what test said of chunks that are not ready; under mu
+	failed map[int]error // what test said of pieces that are not ready; under mu
 }
 
-func newLazy(chunks int, test func(chunk int) error) *lazy {
-	l := &lazy{ready: make([]atomic.Bool, chunks), test: test, failed: map[int]error{}}
-	l.left.Store(int64(chunks))
+func newLazy(pieces int, test func(piece int) error) *lazy {
+	l := &lazy{ready: make([]atomic.Bool, pieces), test: test, failed: map[int]error{}}
+	l.left.Store(int64(pieces))
 	return l
 }
 

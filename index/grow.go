@@ -18,7 +18,7 @@ import (
 // Searches, Add and Delete of the flat index go on meanwhile: the graph has what
 // there was at the beginning. Errors: those of New; ErrMismatch if the two
 // differ in dimension or metric or the first is not flat; ErrCorrupt; the
-// context's, which is looked at with every vector.
+// context's, which is looked at with every vector that is linked.
 func Grow(ctx context.Context, from Index, kind string, o Options, visible func(id uint64) bool) (Index, error) {
 	ix, err := New(kind, o)
 	if err != nil {
@@ -87,7 +87,10 @@ func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
 		a.chunks = append(a.chunks, chunk)
 	})
 	if from.lazy != nil {
-		a.lazy = newLazy(len(a.chunks), func(c int) error { return from.check(g.places[c]) })
+		a.cut = from.cut
+		a.lazy = newLazy(len(a.chunks)<<a.cut, func(p int) error {
+			return from.lazy.check(g.places[p>>a.cut]<<a.cut + p&(1<<a.cut-1))
+		})
 	}
 	return a
 }

@@ -11,7 +11,7 @@ import (
 // Open makes an index of the given kind of what Save wrote. Vectors, codes and
 // links stay where they lie: f must stay open as long as the index and every
 // vector that it has shown is in use. They are checked when they are first read,
-// 64 KiB and more at a time; a search that meets damage returns ErrCorrupt.
+// 16 KiB and more at a time; a search that meets damage returns ErrCorrupt.
 // Tables, some 30 bytes a vector, are read and checked now. The options must be
 // those the index was made with; Ef, Tail and Workers may differ. Errors: those of
 // New, ErrMismatch if kind, format version or options are others, ErrCorrupt. It
@@ -223,8 +223,9 @@ func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], si
 		return
 	}
 	a.chunks = chunked(a, numbers(s.Raw()))
-	rows, n := 1<<a.bits, p.n
-	a.lazy = newLazy(len(a.chunks), func(c int) error {
+	a.cut = a.cutFor(size)
+	rows, n := 1<<(a.bits-a.cut), p.n
+	a.lazy = newLazy((n+rows-1)/rows, func(c int) error {
 		if err := s.Check(c*rows*row, min(rows, n-c*rows)*row); err != nil {
 			return corrupt(err)
 		}

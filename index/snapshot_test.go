@@ -2,7 +2,9 @@ package index_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -283,4 +285,50 @@ func FuzzOpen(f *testing.F) {
 			verify(t, ix)
 		}
 	})
+}
+
+// What is damaged costs the vectors around it alone, since no more is read with any of them: in an index that is opened, and in a graph
+// that is grown over it.
+func TestDamageCostsWhatLiesAround(t *testing.T) {
+	const n, dim = 3000, 96
+	o := index.Options{Dim: dim}
+	intact, err := index.New("flat", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, intact, ids(n, 0), indextest.TextLike(n, dim, 3))
+	whole := save(t, intact)
+	for _, bad := range []uint64{1500, n - 1} {
+		data := slices.Clone(whole)
+		var row []byte
+		for _, x := range intact.(index.Keeper).Vector(bad) {
+			row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
+		}
+		at := bytes.Index(data, row)
+		if at < 0 {
+			t.Fatal("the vector is not in the file")
+		}
+		data[at] ^= 1
+		ix := open(t, "flat", o, data)
+		grown, err := index.Grow(t.Context(), ix, "hnsw", index.Options{Dim: dim, Tail: n}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const most = (64<<10 + 2*16<<10) / (4 * dim) // a block, and pieces that begin before it or end behind it
+		for _, x := range []index.Index{ix, grown} {
+			lost := 0
+			for id := range uint64(n) {
+				if x.(index.Keeper).Vector(id) == nil {
+					lost++
+				}
+			}
+			if lost == 0 || lost > most || x.(index.Keeper).Vector(bad) != nil {
+				t.Errorf("%d vectors cannot be read, %d can lie around one", lost, most)
+			}
+		}
+		q := ix.(index.Keeper).Vector(1)
+		if _, err := ix.Search(nil, q, index.SearchOptions{K: 1}); !errors.Is(err, index.ErrCorrupt) {
+			t.Errorf("a search that reads all: %v", err)
+		}
+	}
 }

@@ -40,12 +40,11 @@ type tableFile struct {
 	bad  []badBlock
 	read []bool   // by block, nil before the first is
 	sums []uint32 // by block: its checksum, if it is known or read
-	asks int      // calls that asked for a part of it
+	next int      // the first block that may not have been read
 }
 
-// patience is how many calls find their blocks in a table, which costs reading
-// its index each time, until all blocks are checked.
-const patience = 16
+// aside is how many bytes a call checks beside those that it needs, at least, some hundredths of a millisecond.
+const aside = 64 << 10
 
 // badBlock is a block that does not check: nothing is to be read between its
 // keys.
@@ -145,7 +144,8 @@ func firstKey(index *fb.TableIndex, block int) []byte {
 	return bytes.Clone(k[:len(k)-8])
 }
 
-// check reads the blocks that a call needs, or all, and lists the bad ones.
+// check reads the blocks that a call needs, and some of the others, and lists the bad ones. All are read in the end, and
+// then no call reads the index any more, but no call waits for all.
 func (f *tableFile) check(from, to []byte) (err error) {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -169,16 +169,23 @@ func (f *tableFile) check(from, to []byte) (err error) {
 			f.sums = make([]uint32, n)
 		}
 	}
-	first, end := 0, n
-	if f.asks++; f.asks < patience {
-		first = sort.Search(n, func(i int) bool { return bytes.Compare(firstKey(index, i), from) >= 0 })
-		end = sort.Search(n, func(i int) bool { return bytes.Compare(firstKey(index, i), to) > 0 })
-		first, end = max(first-1, 0), min(end+ahead, n)
-	}
-	if err := f.checkBlocks(file, index, first, end); err != nil {
+	first := sort.Search(n, func(i int) bool { return bytes.Compare(firstKey(index, i), from) >= 0 })
+	end := sort.Search(n, func(i int) bool { return bytes.Compare(firstKey(index, i), to) > 0 })
+	if err := f.checkBlocks(file, index, max(first-1, 0), min(end+ahead, n)); err != nil {
 		return err
 	}
-	if first == 0 && end == n {
+	// That this ends, about as many bytes of others are read as of the index, in the order of the blocks.
+	more := f.next
+	for left := max(len(b), aside); more < n && (left > 0 || f.read[more]); more++ {
+		var o fb.BlockOffset
+		if index.Offsets(&o, more); !f.read[more] {
+			left -= int(o.Len())
+		}
+	}
+	if err := f.checkBlocks(file, index, f.next, more); err != nil {
+		return err
+	}
+	if f.next = more; more == n {
 		f.done.Store(true)
 	}
 	return nil

@@ -252,6 +252,50 @@ func TestOpenReadsNoMoreThanItMust(t *testing.T) {
 	}
 }
 
+// TestChecksOfTablesEnd: no call reads much more of a table than it needs, and after some all is read.
+func TestChecksOfTablesEnd(t *testing.T) {
+	t.Parallel()
+	dir, _, _ := tabledDir(t)
+	s := open(t, dir, small)
+	defer s.Close()
+	tried := 0
+	for _, files := range s.tables.levels {
+		for _, f := range files {
+			if f.size < 8*aside {
+				continue
+			}
+			tried++
+			f.mu.Lock()
+			count := func() (n int) {
+				for _, r := range f.read {
+					if r {
+						n++
+					}
+				}
+				return n
+			}
+			before, calls := count(), 0
+			for ; !f.done.Load() && calls <= f.blocks; calls++ {
+				if err := f.check(f.first, f.first); err != nil {
+					t.Fatal(err)
+				}
+				read := count()
+				if read-before > f.blocks/4 {
+					t.Errorf("a call reads %d of %d blocks", read-before, f.blocks)
+				}
+				before = read
+			}
+			if !f.done.Load() || before != f.blocks || calls > f.blocks/2 {
+				t.Errorf("%d of %d blocks are read by %d calls", before, f.blocks, calls)
+			}
+			f.mu.Unlock()
+		}
+	}
+	if tried == 0 {
+		t.Error("no table is large enough: the test shows nothing")
+	}
+}
+
 // TestConcurrentFirstReads reads from tables that nobody has read yet.
 func TestConcurrentFirstReads(t *testing.T) {
 	t.Parallel()

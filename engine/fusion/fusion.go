@@ -223,7 +223,28 @@ var legs = []func(Candidate) float64{Dense, Lexical}
 
 // Sort ranks cs by a score: highest first, ties by Ord.
 func Sort(cs []Candidate, by func(Candidate) float64) {
-	slices.SortFunc(cs, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(a.Ord, b.Ord))
+	type key struct { // a fifth of a candidate, so that sorting moves little
+		score float64
+		ord   uint64
+		from  int
+	}
+	keys := make([]key, len(cs))
+	for i, c := range cs {
+		keys[i] = key{by(c), c.Ord, i}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if c := cmp.Compare(b.score, a.score); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.ord, b.ord)
 	})
+	for i := range keys { // one circle after the other
+		first, at := cs[i], i
+		for keys[at].from != i {
+			from := keys[at].from
+			cs[at], keys[at].from = cs[from], at
+			at = from
+		}
+		cs[at], keys[at].from = first, at
+	}
 }

@@ -1,8 +1,10 @@
 package fusion
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -131,6 +133,27 @@ func TestRefusals(t *testing.T) {
 		}
 		if err := o.Fuse(candidates()); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestSort compares with sorting the candidates themselves, with ties and scores that are no numbers among them.
+func TestSort(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range 60 {
+		cs := make([]Candidate, n)
+		for i := range cs {
+			cs[i] = Candidate{Ord: uint64(i * 7 % n), Dense: []float64{r.Float64(), .5, math.NaN(), -1}[r.IntN(4)], Score: float64(i)}
+		}
+		want := slices.Clone(cs)
+		slices.SortFunc(want, func(a, b Candidate) int {
+			return cmp.Or(cmp.Compare(b.Dense, a.Dense), cmp.Compare(a.Ord, b.Ord), cmp.Compare(a.Score, b.Score))
+		})
+		Sort(cs, Dense)
+		for i := range cs {
+			if cs[i].Ord != want[i].Ord || n%7 != 0 && cs[i].Score != want[i].Score {
+				t.Fatalf("%d candidates: %+v at %d, want %+v", n, cs[i], i, want[i])
+			}
 		}
 	}
 }

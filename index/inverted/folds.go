@@ -3,7 +3,6 @@ package inverted
 import (
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // Folds finds near-duplicates among sets of numbers that come one after the
@@ -17,15 +16,13 @@ import (
 type Folds struct {
 	near     float64
 	sets     [][]uint64
-	sketches []sketch  // of the sets
-	elements []element // a hash table with open addressing; a power of two of them
-	used     int
-	lists    [][]uint32 // the sets that have an element, of those in several
-	rare     []*element // scratch, as is the next
-	order    []uint64   // places in rare below the numbers of sets that have these
-	tally    []tally    // of each set
-	turn     uint32     // number of the search, of tally
-	found    []uint64   // a bit for each set that has one of the rarest elements
+	sketches []sketch         // of the sets
+	least    []int            // of each 64 sets, the size of the smallest
+	elements [64]elementTable // by hash, so that none that grows takes long
+	lists    []members        // the sets that have an element, of those in several
+	rare     []*element       // scratch, as is the next
+	rows     [][]group
+	alone    []group
 }
 
 // sketch has a bit for each element of a set, one of 512 by its hash; elements may
@@ -57,58 +54,164 @@ type element struct {
 	list  uint32 // index in lists + 1, 0 while one set has it
 }
 
-// tally is how many of the rarest elements a set has.
-type tally struct{ turn, common uint32 }
+// members are the sets that have an element, of which there are n.
+type members struct {
+	n      int
+	groups []group // ascending
+}
+
+func (m *members) add(set uint32) {
+	m.n++
+	if b := groupOf(set); len(m.groups) == 0 || m.groups[len(m.groups)-1].at != b.at {
+		m.groups = append(m.groups, b)
+	} else {
+		m.groups[len(m.groups)-1].sets |= b.sets
+	}
+}
+
+// group is some of 64 sets: bit i stands for the set 64·at + i.
+type group struct {
+	at   uint32
+	sets uint64
+}
+
+func groupOf(set uint32) group { return group{set >> 6, 1 << (set & 63)} }
+
+// counts are a count for each of 64 sets: bit i of the binary digit p of that of
+// set i is in counts[p]. So a step counts for all of them.
+type counts [32]uint64
+
+// add counts those of sets.
+func (c *counts) add(sets uint64) {
+	for p := 0; sets != 0; p++ {
+		c[p], sets = c[p]^sets, c[p]&sets
+	}
+}
+
+// atLeast are the sets whose count is n or more, of counts below 1<<digits.
+func (c *counts) atLeast(n, digits int) (sets uint64) {
+	if n >= 1<<digits {
+		return 0
+	}
+	same := ^uint64(0) // as n in all digits so far
+	for p := digits - 1; p >= 0; p-- {
+		if n>>p&1 == 1 {
+			same &= c[p]
+		} else {
+			sets |= same & c[p]
+			same &^= c[p]
+		}
+	}
+	return sets | same
+}
+
+// of is the count of set i.
+func (c *counts) of(i, digits int) (n int) {
+	for p := range digits {
+		n |= int(c[p]>>i&1) << p
+	}
+	return n
+}
 
 // NewFolds makes a Folds for a least resemblance near, above 0 and at most 1.
 func NewFolds(near float64) *Folds {
-	return &Folds{near: near, elements: make([]element, 64)}
+	f := &Folds{near: near}
+	for i := range f.elements {
+		f.elements[i].places = make([]element, 4)
+	}
+	return f
 }
 
 // Find returns the first set that was added, by its number, whose resemblance
 // with set is at least near. set ascends without repetitions; an empty one is
-// near none. Cost: O(len(set)), and that of looking at the sets that have one of
-// its rarest elements; those that may be near by how many of them they have are
-// compared, in their order, up to the first that is.
+// near none. Cost: O(len(set)), and that of counting, for 64 sets at once, which of
+// its rarest elements they have; those that may be near by how many these are
+// are compared, in their order, up to the first that is.
 func (f *Folds) Find(set []uint64) (i int, ok bool) {
-	// Rounding must not ask for more elements in common than there need be.
-	need := max(1, int(math.Ceil(f.near*float64(len(set))-1e-6)))
-	look := len(set) - need + 1
-	f.rare, f.order = f.rare[:0], f.order[:0]
-	for _, x := range set {
-		if e := f.at(x); e.first > 0 {
-			f.order = append(f.order, uint64(f.count(e))<<32|uint64(len(f.rare)))
-			f.rare = append(f.rare, e)
+	need := max(1, f.common(len(set), 0))
+	rows := f.rarest(set, len(set)-need+1)
+	digits := bits.Len(uint(len(rows)))
+	var own sketch
+	for sketched := false; len(rows) > 0; {
+		at := rows[0][0].at
+		for _, row := range rows[1:] {
+			at = min(at, row[0].at)
 		}
-	}
-	look -= len(set) - len(f.rare) // no set has these
-	if look <= 0 {
-		return 0, false
-	}
-	slices.Sort(f.order)
-	f.turn++
-	clear(f.found)
-	for _, o := range f.order[:look] {
-		e := f.rare[uint32(o)]
-		if e.list == 0 {
-			f.meet(e.first - 1)
-			continue
+		var c counts
+		for r := 0; r < len(rows); r++ {
+			row := rows[r]
+			if row[0].at != at {
+				continue
+			}
+			c.add(row[0].sets)
+			if rows[r] = row[1:]; len(row) == 1 {
+				rows[r] = rows[len(rows)-1]
+				rows = rows[:len(rows)-1]
+				r--
+			}
 		}
-		for _, n := range f.lists[e.list-1] {
-			f.meet(n)
-		}
-	}
-	own := sketchOf(set)
-	for w, found := range f.found {
-		for ; found != 0; found &= found - 1 {
-			n := w<<6 + bits.TrailingZeros64(found)
-			most := min(need-1+int(f.tally[n].common), len(set)-own.lacking(&f.sketches[n]), len(f.sets[n])-f.sketches[n].lacking(&own))
+		// What is not looked at are need - 1 elements.
+		least := max(1, f.common(len(set), f.least[at])-need+1)
+		for found := c.atLeast(least, digits); found != 0; found &= found - 1 {
+			if !sketched {
+				own, sketched = sketchOf(set), true
+			}
+			i := bits.TrailingZeros64(found)
+			n := int(at)<<6 + i
+			most := min(need-1+c.of(i, digits), len(set)-own.lacking(&f.sketches[n]), len(f.sets[n])-f.sketches[n].lacking(&own))
 			if f.may(most, len(set), len(f.sets[n])) && resemblance(set, f.sets[n]) >= f.near {
 				return n, true
 			}
 		}
 	}
 	return 0, false
+}
+
+// rarest are the sets that have the n rarest elements of a set, those that none has
+// among them: a row for each of the others. Elements count as equally rare
+// whose numbers of sets have as many binary digits.
+func (f *Folds) rarest(set []uint64, n int) [][]group {
+	f.rare = f.rare[:0]
+	var having [33]int // elements by the digits of their counts
+	for _, x := range set {
+		t, h := f.table(x)
+		if e := t.at(x, h); e.first > 0 {
+			f.rare = append(f.rare, e)
+			having[bits.Len(uint(f.count(e)))]++
+		}
+	}
+	n -= len(set) - len(f.rare)
+	if n <= 0 {
+		return nil
+	}
+	most := 0 // digits, of those that are taken
+	for left := n; left > having[most]; most++ {
+		left -= having[most]
+		n -= having[most]
+	}
+	f.rows, f.alone = f.rows[:0], f.alone[:0]
+	for _, e := range f.rare {
+		digits := bits.Len(uint(f.count(e)))
+		if digits > most || digits == most && n == 0 {
+			continue
+		}
+		if digits == most {
+			n--
+		}
+		if e.list > 0 {
+			f.rows = append(f.rows, f.lists[e.list-1].groups)
+			continue
+		}
+		f.alone = append(f.alone, groupOf(e.first-1))
+		f.rows = append(f.rows, f.alone[len(f.alone)-1:])
+	}
+	return f.rows
+}
+
+// common is how many elements a set of n must have in common with one of m
+// or more, at least, to be near it. Rounding must not ask for more than there need be.
+func (f *Folds) common(n, m int) int {
+	return int(math.Ceil(f.near/(1+f.near)*(float64(n)+max(float64(m), f.near*float64(n))) - 1e-6))
 }
 
 // may says whether sets of n and m elements that have at most common ones in
@@ -124,43 +227,59 @@ func (f *Folds) Add(set []uint64) int {
 	n := uint32(len(f.sets))
 	f.sets = append(f.sets, set)
 	f.sketches = append(f.sketches, sketchOf(set))
-	f.tally = append(f.tally, tally{})
-	if n>>6 == uint32(len(f.found)) {
-		f.found = append(f.found, 0)
+	if b := n >> 6; b == uint32(len(f.least)) {
+		f.least = append(f.least, len(set))
+	} else {
+		f.least[b] = min(f.least[b], len(set))
 	}
 	for _, x := range set {
-		switch e := f.at(x); {
+		t, h := f.table(x)
+		switch e := t.at(x, h); {
 		case e.first == 0:
 			*e = element{x: x, first: n + 1}
-			if f.used++; 3*f.used > 2*len(f.elements) {
-				f.grow()
+			if t.used++; 3*t.used > 2*len(t.places) {
+				t.grow()
 			}
 		case e.list == 0:
-			f.lists = append(f.lists, []uint32{e.first - 1, n})
+			f.lists = append(f.lists, members{})
 			e.list = uint32(len(f.lists))
+			f.lists[e.list-1].add(e.first - 1)
+			f.lists[e.list-1].add(n)
 		default:
-			f.lists[e.list-1] = append(f.lists[e.list-1], n)
+			f.lists[e.list-1].add(n)
 		}
 	}
 	return int(n)
 }
 
+// elementTable is a hash table with open addressing; a power of two of them.
+type elementTable struct {
+	places []element
+	used   int
+}
+
+// table is that of an element, with its hash there.
+func (f *Folds) table(x uint64) (t *elementTable, h uint64) {
+	h = hashID(x)
+	return &f.elements[h&63], h >> 6
+}
+
 // at returns the place of an element in the table.
-func (f *Folds) at(x uint64) *element {
-	mask := uint64(len(f.elements) - 1)
-	for i := hashID(x) & mask; ; i = (i + 1) & mask {
-		if e := &f.elements[i]; e.first == 0 || e.x == x {
+func (t *elementTable) at(x, h uint64) *element {
+	mask := uint64(len(t.places) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		if e := &t.places[i]; e.first == 0 || e.x == x {
 			return e
 		}
 	}
 }
 
-func (f *Folds) grow() {
-	old := f.elements
-	f.elements = make([]element, 2*len(old))
+func (t *elementTable) grow() {
+	old := t.places
+	t.places = make([]element, 2*len(old))
 	for _, e := range old {
 		if e.first > 0 {
-			*f.at(e.x) = e
+			*t.at(e.x, hashID(e.x)>>6) = e
 		}
 	}
 }
@@ -170,17 +289,7 @@ func (f *Folds) count(e *element) int {
 	if e.list == 0 {
 		return 1
 	}
-	return len(f.lists[e.list-1])
-}
-
-// meet counts that a set has one of the rarest elements.
-func (f *Folds) meet(n uint32) {
-	t := &f.tally[n]
-	if t.turn != f.turn {
-		*t = tally{turn: f.turn}
-		f.found[n>>6] |= 1 << (n & 63)
-	}
-	t.common++
+	return f.lists[e.list-1].n
 }
 
 // resemblance is Jaccard's coefficient of two ascending sets: the share of the

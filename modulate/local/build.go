@@ -148,7 +148,7 @@ func (b *Bridges) over(ctx context.Context, p *partition, all []member, cell []i
 func (b *Bridges) fitAll(ctx context.Context, members [][]member) ([]*cell, error) {
 	fits := make([]*cell, len(members))
 	err := parallel(ctx, b.o.Workers, len(fits), func(i int) (err error) {
-		fits[i], err = b.fit(members[i])
+		fits[i], err = b.fit(ctx, members[i])
 		members[i] = nil
 		if err != nil {
 			return fmt.Errorf("cell %d: %w", i, err)

@@ -104,7 +104,7 @@ func (e *Editor) Done(ctx context.Context) (*Bridges, error) {
 	cells := slices.Sorted(maps.Keys(touched))
 	last, next := make([]*cell, len(cells)), make([]*cell, len(cells))
 	err := parallel(ctx, b.o.Workers, len(cells), func(i int) error {
-		both, err := guarded(func() ([2]*cell, error) { return e.refit(cells[i], touched[cells[i]]) })
+		both, err := guarded(func() ([2]*cell, error) { return e.refit(ctx, cells[i], touched[cells[i]]) })
 		last[i], next[i] = both[0], both[1]
 		return err
 	})
@@ -115,7 +115,7 @@ func (e *Editor) Done(ctx context.Context) (*Bridges, error) {
 }
 
 // refit returns a cell as it is and as it will be.
-func (e *Editor) refit(at uint32, added []member) (both [2]*cell, err error) {
+func (e *Editor) refit(ctx context.Context, at uint32, added []member) (both [2]*cell, err error) {
 	last, err := e.b.cell(int(at))
 	if err != nil {
 		return both, err
@@ -126,7 +126,7 @@ func (e *Editor) refit(at uint32, added []member) (both [2]*cell, err error) {
 			members = append(members, m)
 		}
 	}
-	next, err := e.b.fit(append(members, added...))
+	next, err := e.b.fit(ctx, append(members, added...))
 	if err != nil {
 		return both, fmt.Errorf("cell %d: %w", at, err)
 	}

@@ -26,7 +26,7 @@ func (b *Bridges) Recount(ctx context.Context, tokens func(id uint64) ([]int32, 
 		if ctx.Err() != nil {
 			return recounted, ctx.Err()
 		}
-		whole, err := guarded(func() (bool, error) { return b.recount(i, tokens) })
+		whole, err := guarded(func() (bool, error) { return b.recount(ctx, i, tokens) })
 		if err != nil {
 			return recounted, err
 		}
@@ -39,7 +39,7 @@ func (b *Bridges) Recount(ctx context.Context, tokens func(id uint64) ([]int32, 
 
 // recount compares one cell with what its passages make. It returns false for a
 // cell that cannot be compared.
-func (b *Bridges) recount(i int, tokens func(id uint64) ([]int32, bool, error)) (bool, error) {
+func (b *Bridges) recount(ctx context.Context, i int, tokens func(id uint64) ([]int32, bool, error)) (bool, error) {
 	c, err := b.cell(i)
 	if err != nil || len(c.ids) == 0 {
 		return false, err
@@ -55,7 +55,7 @@ func (b *Bridges) recount(i int, tokens func(id uint64) ([]int32, bool, error)) 
 		}
 		members[s].id = id
 	}
-	fresh, err := b.fit(members)
+	fresh, err := b.fit(ctx, members)
 	if errors.Is(err, modulate.ErrPassage) { // a vector that is no longer what it was
 		err = corrupt("cell %d: %v", i, err)
 	}

@@ -71,6 +71,10 @@ func TestRecount(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+	ending, stop := context.WithCancel(t.Context())
+	if n, err := b.Recount(ending, func(id uint64) ([]int32, bool, error) { stop(); return tokens(id) }); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d cells are fitted behind the end of the context, %v", n, err)
+	}
 	if _, err := b.Recount(ended, tokens); !errors.Is(err, context.Canceled) {
 		t.Errorf("without time: %v", err)
 	}

@@ -44,8 +44,8 @@ type heldOut struct {
 
 // probes makes the queries of the probes; ends are the ends of each. With
 // Options.Reserve they are made of the reserved parts of the passages that
-// Selects names.
-func (s *passages) probes(o Options) (d drawn, ends []int) {
+// Selects names. The error is that of ctx.
+func (s *passages) probes(ctx context.Context, o Options) (d drawn, ends []int, err error) {
 	for _, p := range probes {
 		if p.media != s.media {
 			ends = append(ends, len(d.texts))
@@ -53,9 +53,12 @@ func (s *passages) probes(o Options) (d drawn, ends []int) {
 		}
 		rng := random(o.Seed, "probe "+p.task, "")
 		count := len(d.texts) + probeQueries
-		for _, r := range rng.Perm(len(s.reps)) {
+		for i, r := range rng.Perm(len(s.reps)) {
 			if len(d.texts) == count {
 				break
+			}
+			if i%16 == 0 && ctx.Err() != nil {
+				return d, ends, ctx.Err()
 			}
 			of := s.texts[r]
 			if o.Reserve {
@@ -71,15 +74,18 @@ func (s *passages) probes(o Options) (d drawn, ends []int) {
 		}
 		ends = append(ends, len(d.texts))
 	}
-	return d, ends
+	return d, ends, nil
 }
 
 // drawProbes makes and encodes the queries of the probes.
 func drawProbes(ctx context.Context, enc encoder.Encoder, set *passages, need encoder.Need, o Options) (*heldOut, error) {
-	d, ends := set.probes(o)
+	d, ends, err := set.probes(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	h := &heldOut{target: d.target, ends: ends}
 	progress := func(done int) { o.Progress("encode probes", done, len(d.texts), 0) }
-	err := encodeTexts(ctx, enc, d.texts, need, progress, func(part []encoder.Output) error {
+	err = encodeTexts(ctx, enc, d.texts, need, progress, func(part []encoder.Output) error {
 		h.out = append(h.out, part...)
 		return ctx.Err()
 	})

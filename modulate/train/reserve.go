@@ -123,7 +123,10 @@ func Draw(ctx context.Context, corpus Corpus, o Options) (taught, chosen []Drawn
 	if err != nil {
 		return nil, nil, err
 	}
-	probes, _ := set.probes(o)
+	probes, _, err := set.probes(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
 	return set.named(queries), set.named(probes), nil
 }
 

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -175,5 +176,15 @@ func TestDrawIsWhatAFitLearnsFrom(t *testing.T) {
 	}
 	if _, _, err := Draw(t.Context(), &list{}, Options{}); err == nil {
 		t.Error("queries were drawn from nothing")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ending := Options{Progress: func(_ string, done, total int, _ float64) {
+		if done == total {
+			cancel()
+		}
+	}}
+	if _, _, err := Draw(ctx, c, ending); !errors.Is(err, context.Canceled) {
+		t.Errorf("the queries of the probes are drawn behind the end of the context: %v", err)
 	}
 }

@@ -50,7 +50,6 @@ type DB struct {
 	now      *State     // the present one; guarded by turn, and stays in cell
 	pending  int        // changes since the snapshots; guarded by turn
 	unsaved  bool       // something was built that takes long; guarded by turn
-	links    int        // chunks that were linked since links were saved; guarded by turn
 	saved    uint64     // commit of the snapshots; guarded by turn
 	backlogs []*backlog // of long works in progress; guarded by turn
 	undone   []uint64   // chunks of commits that failed, to be taken out of the index; guarded by turn
@@ -61,6 +60,7 @@ type DB struct {
 	drops         queue         // chunks that no state sees any more
 	localBacklog  backlog       // of the local bridges; guarded by turn
 	committed     moment        // the last commit
+	links         atomic.Int64  // chunks that were linked since links were saved
 	localWanted   atomic.Bool   // local bridges are asked for
 	localEach     atomic.Int64  // bytes a chunk that the last ones took
 	compactWanted atomic.Bool   // Compact is asked for

@@ -125,22 +125,7 @@ func (d *DB) linkTail(ctx context.Context, s *State) (bool, error) {
 		if err := graph.Link(ctx, some); err != nil {
 			return false, err
 		}
+		d.links.Add(int64(min(some, n-done)))
 	}
-	return true, d.linked(ctx, min(n, linkTurn), total)
-}
-
-// linkedShare is of how many chunks one is linked that searches have found by comparing before what was linked
-// is saved: what a kill takes back then is a quarter of the building of a graph at most.
-const linkedShare = 4
-
-// linked notes that n of all chunks were linked.
-func (d *DB) linked(ctx context.Context, n, all int) error {
-	if err := d.turn.lock(ctx); err != nil {
-		return err
-	}
-	defer d.turn.unlock()
-	if d.links += n; d.links >= max(saveAfter, all/linkedShare) {
-		d.unsaved = true
-	}
-	return nil
+	return true, nil
 }
