@@ -47,7 +47,7 @@ func (c *codes) decoded(slot uint32) []float32 {
 }
 
 // TestCompactBound asks scans with what the codes of a row have lost, in whose direction they err
-// most: no row may be nearer than its bound, nor farther.
+// most: no row may be nearer than its bound, nor farther, and bounds are as near as what is lost allows.
 func TestCompactBound(t *testing.T) {
 	const n, dim = 120, 33
 	for _, metric := range Metrics() {
@@ -80,6 +80,13 @@ func TestCompactBound(t *testing.T) {
 			for _, m := range s.near {
 				if d, high := truth[m.slot], m.low+2*s.err(m.slot); d < m.low || d > high*(1+1e-6)+1e-6 {
 					t.Fatalf("%s: distance %g of %d from %d is not within %g and %g", metric, d, m.slot, asked, m.low, high)
+				}
+				lost := append([]float32(nil), x.rows.row(m.slot)...)
+				vec.Axpy(lost, -1, x.codes.decoded(m.slot)[:dim])
+				norm := x.codes.norm(m.slot)
+				most := s.decoded*(vec.Norm(lost)+vec.LostInt4*norm) + s.perNorm*norm + 1e-6*(s.q.norm*s.q.norm+norm*norm)
+				if err := s.err(m.slot); err > most*1.001 {
+					t.Fatalf("%s: the codes of %d are said to err by %g, by what they lose at most %g", metric, m.slot, err, most)
 				}
 			}
 		}
