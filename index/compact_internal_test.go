@@ -101,6 +101,16 @@ func TestCompactDoubt(t *testing.T) {
 		x := h.mem.Load()
 		w := newWalker(h)
 		w.mem = x
+		w.begin(h.now, rows[9*dim:10*dim], SearchOptions{K: 1})
+		some := []uint32{17, 3, 44, 5, 60, 9, 1}
+		for n := range some {
+			all := append([]float32(nil), w.distances(&w.q, some[:n+1])...)
+			for i, d := range all {
+				if one := w.distance(&w.q, some[i]); one != d {
+					t.Fatalf("%s: distance %d of %d is %g, by itself %g", metric, i, n+1, d, one)
+				}
+			}
+		}
 		var sum, beyond, pairs float64
 		for i := 10; i < n; i += 3 { // the first rows are special
 			w.begin(h.now, rows[(i-1)*dim:i*dim], SearchOptions{K: 1})

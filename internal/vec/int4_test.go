@@ -123,14 +123,33 @@ func TestQuantizeInt4(t *testing.T) {
 			}
 		}
 	}
-	// What random components of a normal distribution lose: a cut halves its square.
-	x := make([]float32, 1024)
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	row := make([]int8, 512)
-	if _, lost := QuantizeInt4(row, x); float64(lost)*LostInt4 > .13 {
-		t.Errorf("%g of a random vector is lost", float64(lost)*LostInt4)
+	// Of each cut the same is lost or more, whichever suits: what is even needs none, what has few large components the most.
+	for power := range 5 {
+		x := make([]float32, 300)
+		var top, all float64
+		for i := range x {
+			x[i] = float32(math.Pow(r.NormFloat64(), float64(2*power+1)))
+			switch {
+			case power == 0:
+				x[i] = float32(r.IntN(15) - 7)
+			case power == 4 && i > 1:
+				x[i] = float32(r.NormFloat64())
+			case power == 4:
+				x[i] = 6
+			}
+			top, all = max(top, math.Abs(float64(x[i]))), all+float64(x[i])*float64(x[i])
+		}
+		_, lost := QuantizeInt4(make([]int8, 150), x)
+		for _, cut := range []float64{1, .9, .8, .7, .6, .5} {
+			var along, length float64
+			for _, v := range x {
+				c := max(-7, min(7, math.RoundToEven(float64(v)/(top*cut/7))))
+				along, length = along+c*float64(v), length+c*c
+			}
+			if least := math.Sqrt(max(0, 1-along*along/length/all)); float64(lost) > math.Ceil(least/LostInt4)+.01 {
+				t.Errorf("case %d: %d units are lost, %.2f by a cut to %g", power, lost, least/LostInt4, cut)
+			}
+		}
 	}
 	for _, x := range [][]float32{{}, {0, 0}, make([]float32, 41), {1e-45, 0}} {
 		row, zero := make([]int8, Int4Bytes(len(x))), make([]int8, 2*Int4Bytes(len(x)))
