@@ -200,7 +200,7 @@ func (c *codes) run(out []int32, q *query, from, n int) {
 // apart, seen from q, than they are: six standard deviations of the difference,
 // for components rounded independently, whose errors are even within half a
 // scale. Of codes of four bits it is three, for errors of any direction: six
-// find no more, and read half as many rows again.
+// find no more, and read up to twice as many rows.
 func (c *codes) doubt(q *query, slot uint32) float32 {
 	scale, norm, deviations := c.scales.row(slot)[0], c.norm(slot), 6.0
 	x, y := float64(q.scale*norm), float64(scale*q.norm)
