@@ -279,7 +279,7 @@ func TestReopen(t *testing.T) {
 func TestKindIsKept(t *testing.T) {
 	dir := t.TempDir()
 	for i, c := range []struct{ index, want string }{
-		{"", "flat-int8"}, {"hnsw-int8", "hnsw-int8"}, {"", "hnsw-int8"}, {"flat-int8", "flat-int8"}, {"", "flat-int8"},
+		{"", "flat-int8"}, {"hnsw-int8", "hnsw-int8"}, {"", "hnsw-int8"}, {"flat-int8", "flat-int8"}, {"", "flat-int8"}, {"hnsw-compact", "hnsw-compact"}, {"", "hnsw-compact"},
 	} {
 		e := open(t, dir, engine.Options{Index: c.index})
 		add(t, e, docs(10*i, 10*i+10))

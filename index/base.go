@@ -31,10 +31,10 @@ type base struct {
 	scanners sync.Pool // of *scanner
 }
 
-func (b *base) init(kind string, o Options, coded bool) {
+func (b *base) init(kind string, o Options, by coding) {
 	b.kind, b.o, b.m = kind, o, metrics[o.Metric]
 	b.SetWorkers(o.Workers)
-	mem := newMemory(o.Dim, b.m, coded)
+	mem := newMemory(o.Dim, b.m, by)
 	b.mem.Store(mem)
 	b.slots.mem = &b.mem
 	b.publish(&view{mem: mem}, nil)

@@ -6,21 +6,50 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// codes keep vectors as one byte a component (vec.QuantizeInt8) beside the
-// float32 rows: a quarter of the bytes to fetch. Distances between codes are
+// coding is what a kind keeps of vectors beside the float32 rows.
+type coding int
+
+const (
+	noCodes coding = iota
+	byInt8         // a byte a component: vec.QuantizeInt8
+	byInt4         // half a byte: vec.QuantizeInt4
+)
+
+// codes keep vectors as codes beside the float32 rows: a quarter of the bytes to
+// fetch, or an eighth. Distances between codes are
 // near the true ones, and scan says how near.
 type codes struct {
 	m      *metric
+	by     coding
 	rows   arena[int8]
 	scales arena[float32] // one a row
 	norms  arena[float32] // the rows' lengths; empty if all are 1
+	losts  arena[int8]    // what vec.QuantizeInt4 lost of each row; empty by int8
+}
+
+func newCodes(dim int, m *metric, by coding) codes {
+	b, bytes := chunkBits(dim), dim
+	if by == byInt4 {
+		bytes = vec.Int4Bytes(dim)
+	}
+	one := arena[float32]{dim: 1, bits: b}
+	return codes{m: m, by: by, rows: arena[int8]{dim: bytes, bits: b}, scales: one, norms: one, losts: arena[int8]{dim: 1, bits: b}}
+}
+
+// width is the number of codes of a query, which may be one more than it has
+// components.
+func (c *codes) width() int {
+	if c.by == byInt4 {
+		return 2 * c.rows.dim
+	}
+	return c.rows.dim
 }
 
 // query is what rows are compared with: a vector and, in an index with codes,
 // its codes.
 type query struct {
 	row   []float32
-	code  []int8
+	code  []int8  // a byte each
 	scale float32 // of code
 	norm  float32 // length of row, where there are codes
 }
@@ -31,6 +60,9 @@ func (c codes) grown(n int) codes {
 	if !c.m.unit {
 		c.norms = c.norms.grown(n)
 	}
+	if c.by == byInt4 {
+		c.losts = c.losts.grown(n)
+	}
 	return c
 }
 
@@ -40,18 +72,25 @@ func (c codes) copied(places []int) codes {
 	if !c.m.unit {
 		c.norms = c.norms.copied(places)
 	}
+	if c.by == byInt4 {
+		c.losts = c.losts.copied(places)
+	}
 	return c
 }
 
 // put keeps a vector that metric.put has made.
 func (c *codes) put(slot uint32, v []float32) {
-	c.scales.row(slot)[0] = vec.QuantizeInt8(c.rows.row(slot), v)
+	if c.by == byInt4 {
+		c.scales.row(slot)[0], c.losts.row(slot)[0] = vec.QuantizeInt4(c.rows.row(slot), v)
+	} else {
+		c.scales.row(slot)[0] = vec.QuantizeInt8(c.rows.row(slot), v)
+	}
 	if !c.m.unit {
 		c.norms.row(slot)[0] = vec.Norm(v)
 	}
 }
 
-// move copies one slot to another.
+// move copies one slot to another, in a flat index, whose codes are bytes.
 func (c *codes) move(to, from uint32) {
 	copy(c.rows.row(to), c.rows.row(from))
 	c.scales.row(to)[0] = c.scales.row(from)[0]
@@ -60,18 +99,24 @@ func (c *codes) move(to, from uint32) {
 	}
 }
 
-// fill makes the codes of q.row; q.code has its length.
+// fill makes the codes of q.row; q.code has the width, and 0 behind them.
 func (c *codes) fill(q *query) {
-	q.scale = vec.QuantizeInt8(q.code, q.row)
+	q.scale = vec.QuantizeInt8(q.code[:len(q.row)], q.row)
 	q.norm = 1
 	if !c.m.unit {
 		q.norm = vec.Norm(q.row)
 	}
 }
 
-// query views a stored row, here given, as a query.
-func (c *codes) query(slot uint32, row []float32) query {
-	return query{row: row, code: c.rows.row(slot), scale: c.scales.row(slot)[0], norm: c.norm(slot)}
+// query views a stored row, here given, as a query. space, of the width, holds
+// its codes where they do not lie a byte each.
+func (c *codes) query(slot uint32, row []float32, space []int8) query {
+	code := c.rows.row(slot)
+	if c.by == byInt4 {
+		vec.UnpackInt4(space, code)
+		code = space
+	}
+	return query{row: row, code: code, scale: c.scales.row(slot)[0], norm: c.norm(slot)}
 }
 
 // norm is the length of a row.
@@ -118,17 +163,19 @@ func (c *codes) distances(dist []float32, q *query, slots []uint32) {
 // dots4 writes the inner products of the codes of q with those of the first
 // four slots, or with all if there are fewer, at least one.
 func (c *codes) dots4(out *[4]int32, q *query, slots []uint32) {
-	if len(slots) >= 4 {
-		s := slots[:4:4]
-		vec.DotInt8x4(out, q.code, c.rows.row(s[0]), c.rows.row(s[1]), c.rows.row(s[2]), c.rows.row(s[3]))
-		return
-	}
-	a, last := c.rows.row(slots[0]), c.rows.row(slots[len(slots)-1])
-	b := last
-	if len(slots) == 3 {
+	a, last := c.rows.row(slots[0]), c.rows.row(slots[min(4, len(slots))-1])
+	b, d := last, last
+	if len(slots) >= 3 {
 		b = c.rows.row(slots[1])
 	}
-	vec.DotInt8x4(out, q.code, a, b, last, last)
+	if len(slots) >= 4 {
+		d = c.rows.row(slots[2])
+	}
+	if c.by == byInt4 {
+		vec.DotInt4x4(out, q.code, a, b, d, last)
+	} else {
+		vec.DotInt8x4(out, q.code, a, b, d, last)
+	}
 }
 
 // dots writes the inner products with all slots.
@@ -140,12 +187,31 @@ func (c *codes) dots(out []int32, q *query, slots []uint32) {
 	}
 }
 
+// run writes the inner products with n slots from one on, which lie in one chunk.
+func (c *codes) run(out []int32, q *query, from, n int) {
+	if c.by == byInt4 {
+		vec.DotInt4Rows(out, q.code, c.rows.run(from, n))
+	} else {
+		vec.DotInt8Rows(out, q.code, c.rows.run(from, n))
+	}
+}
+
 // doubt is by how much codes may tell two rows like that in slot to be farther
 // apart, seen from q, than they are: six standard deviations of the difference,
 // for components rounded independently, whose errors are even within half a
-// scale.
+// scale. Of codes of four bits it is three, for errors of any direction: six
+// find no more, and read up to twice as many rows.
 func (c *codes) doubt(q *query, slot uint32) float32 {
-	scale, norm := c.scales.row(slot)[0], c.norm(slot)
+	scale, norm, deviations := c.scales.row(slot)[0], c.norm(slot), 6.0
 	x, y := float64(q.scale*norm), float64(scale*q.norm)
-	return float32(float64(c.m.code.slope) * 6 * math.Sqrt((x*x+y*y)/6))
+	if c.by == byInt4 {
+		y = float64(c.lost(slot)*q.norm) * math.Sqrt(12/float64(len(q.row)))
+		deviations = 3
+	}
+	return float32(float64(c.m.code.slope) * deviations * math.Sqrt((x*x+y*y)/6))
+}
+
+// lost is at least the length of what codes of four bits lost of a row.
+func (c *codes) lost(slot uint32) float32 {
+	return float32(c.losts.row(slot)[0]) * vec.LostInt4 * c.norm(slot)
 }

@@ -3,13 +3,14 @@ package index
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // checkCodes says that the codes of the live slots of a chunk, which is ready to
 // be read, are those of their vectors: each component within half a scale, as
-// vec.QuantizeInt8 promises, and norms those of the rows. On that
+// vec.QuantizeInt8 promises, or just what vec.QuantizeInt4 makes, and norms those of the rows. On that
 // rests the bound of the codes' error, and so the exactness of a scan.
 func (v *view) checkCodes(chunk int) error {
 	x := v.mem
@@ -31,7 +32,12 @@ func (v *view) checkCodes(chunk int) error {
 func (c *codes) fit(slot uint32, row []float32) bool {
 	const rounding = 1 + 1e-4 // more than what the arithmetic of codes loses
 	code, scale := c.rows.row(slot), c.scales.row(slot)[0]
-	if scale == 0 { // a row of zeros, or one too small for codes
+	if c.by == byInt4 {
+		same := make([]int8, len(code))
+		if s, lost := vec.QuantizeInt4(same, row); s != scale || lost != c.losts.row(slot)[0] || !slices.Equal(same, code) {
+			return false
+		}
+	} else if scale == 0 { // a row of zeros, or one too small for codes
 		if vec.QuantizeInt8(make([]int8, len(row)), row) != 0 {
 			return false
 		}

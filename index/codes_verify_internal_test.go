@@ -25,7 +25,7 @@ func TestVerifyHoldsCodesToVectors(t *testing.T) {
 	for i := range ids {
 		ids[i] = uint64(i)
 	}
-	for _, kind := range []string{KindFlatInt8, KindHNSWInt8} {
+	for _, kind := range []string{KindFlatInt8, KindHNSWInt8, KindHNSWCompact} {
 		for _, metric := range []string{"cosine", "dot", "l2"} {
 			x, err := New(kind, Options{Dim: dim, Metric: metric})
 			if err != nil {
@@ -52,6 +52,14 @@ func TestVerifyHoldsCodesToVectors(t *testing.T) {
 				"code":  func() func() { code[3] += 1; return func() { code[3] -= 1 } },
 				"scale": func() func() { old := scale[0]; scale[0] *= 1.01; return func() { scale[0] = old } },
 				"none":  func() func() { old := scale[0]; scale[0] = 0; return func() { scale[0] = old } },
+				"lost": func() func() {
+					if c.by != byInt4 {
+						return nil
+					}
+					lost := c.losts.row(slot)
+					lost[0]--
+					return func() { lost[0]++ }
+				},
 				"norm": func() func() {
 					if c.m.unit {
 						return nil
@@ -76,7 +84,7 @@ func TestVerifyHoldsCodesToVectors(t *testing.T) {
 			}
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := x.(Verifier).Unreachable(ended); kind == KindHNSWInt8 && !errors.Is(err, context.Canceled) {
+			if _, err := x.(Verifier).Unreachable(ended); kind != KindFlatInt8 && !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: Unreachable without time: %v", kind, err)
 			}
 		}

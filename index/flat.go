@@ -12,7 +12,7 @@ import (
 // Delete marks, and a chunk of which a quarter is dead is copied without the
 // dead. SearchOptions.Allow is asked before a distance is computed, so a narrow
 // filter makes a search cheaper.
-var KindFlat = registerKind("flat", kind{new: func(o Options) Index { return newFlat("flat", o, false) }})
+var KindFlat = registerKind("flat", kind{new: func(o Options) Index { return newFlat("flat", o, noCodes) }})
 
 // KindFlatInt8 is KindFlat with int8 codes beside the vectors. A search
 // compares codes, which are a quarter of the bytes, and then the vectors of
@@ -21,7 +21,7 @@ var KindFlat = registerKind("flat", kind{new: func(o Options) Index { return new
 // Dim + 4 bytes a vector more (+ 8 under dot and l2). Where vectors are long
 // against the distances between them, as l2 allows, few can be left out, and
 // the gain is lost.
-var KindFlatInt8 = registerKind("flat-int8", kind{new: func(o Options) Index { return newFlat("flat-int8", o, true) }})
+var KindFlatInt8 = registerKind("flat-int8", kind{new: func(o Options) Index { return newFlat("flat-int8", o, byInt8) }})
 
 // flat fills chunks one after the other. A slot that was live once is never
 // written to again: when a chunk has gone, its place gets new memory.
@@ -40,9 +40,9 @@ const (
 	rewrite  = 8    // chunks that are rewritten at once
 )
 
-func newFlat(kind string, o Options, coded bool) *flat {
+func newFlat(kind string, o Options, by coding) *flat {
 	f := &flat{tail: -1}
-	f.init(kind, o, coded)
+	f.init(kind, o, by)
 	return f
 }
 

@@ -56,7 +56,7 @@ func (g *grower) adopt() error {
 	mem.ids = adopted(g, &x.ids)
 	mem.rows = adopted(g, &x.rows)
 	switch {
-	case mem.coded && x.coded:
+	case mem.coded && mem.codes.by == x.codes.by:
 		mem.codes.rows = adopted(g, &x.codes.rows)
 		mem.codes.scales = adopted(g, &x.codes.scales)
 		if !x.m.unit {

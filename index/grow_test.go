@@ -36,7 +36,7 @@ func TestGrow(t *testing.T) {
 		if _, err := index.Grow(endsAfter(50), flat, "hnsw", o, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("not ended: %v", err)
 		}
-		for _, to := range []string{"hnsw", "hnsw-int8"} {
+		for _, to := range []string{"hnsw", "hnsw-int8", "hnsw-compact"} {
 			visible := func(id uint64) bool { return id%50 != 9 }
 			graph, err := index.Grow(t.Context(), flat, to, o, visible)
 			if err != nil {
@@ -87,7 +87,7 @@ func TestGrowWithATail(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, flat, ids(n, 0), v[:n*dim])
-	for _, kind := range []string{"hnsw", "hnsw-int8"} {
+	for _, kind := range []string{"hnsw", "hnsw-int8", "hnsw-compact"} {
 		ix, err := index.Grow(t.Context(), flat, kind, o, func(id uint64) bool { return id%50 != 9 })
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ import (
 // that runs while an id gets another vector may miss that id. Equal graphs for equal calls are promised
 // where no search runs beside them, since searches decide when slots are used
 // again.
-var KindHNSW = registerKind("hnsw", kind{new: func(o Options) Index { return newHNSW("hnsw", o, false) }})
+var KindHNSW = registerKind("hnsw", kind{new: func(o Options) Index { return newHNSW("hnsw", o, noCodes) }})
 
 // KindHNSWInt8 is KindHNSW with int8 codes beside the vectors, and a search
 // that walks by the codes and then compares the vectors of the best it came by:
@@ -55,7 +55,16 @@ var KindHNSW = registerKind("hnsw", kind{new: func(o Options) Index { return new
 // dot and l2). Codes are rounded against the largest component of a vector, so
 // under l2 it serves vectors that are not much longer than the distances
 // between them.
-var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { return newHNSW("hnsw-int8", o, true) }})
+var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { return newHNSW("hnsw-int8", o, byInt8) }})
+
+// KindHNSWCompact is KindHNSWInt8 for more vectors than memory holds: codes of
+// four bits a component, and links for an M of 12 where Options.M is 0. Of an index that was opened
+// from a snapshot, (Dim+1)/2 + 5 bytes a vector (+ 4 under dot and l2) and about 145 for its links and
+// places are all that searches read of many; its float32 vectors stay in the file, which is read for the best K of a query
+// and for what may be as near for what the codes tell. What was added since
+// lies in memory until it is saved and opened again. Recall at an equal Ef is that of a graph of
+// the other kinds with the same M. Adding reads the vectors of no others, but of up to 1,024 pivots.
+var KindHNSWCompact = registerKind("hnsw-compact", kind{links: 12, new: func(o Options) Index { return newHNSW("hnsw-compact", o, byInt4) }})
 
 type hnsw struct {
 	base
@@ -88,9 +97,9 @@ type hnsw struct {
 	freed   []uint32 // slots on their way to free
 }
 
-func newHNSW(kind string, o Options, coded bool) *hnsw {
+func newHNSW(kind string, o Options, by coding) *hnsw {
 	h := &hnsw{top: -1, settled: true}
-	h.init(kind, o, coded)
+	h.init(kind, o, by)
 	h.walkers.New = func() any { return newWalker(h) }
 	return h
 }

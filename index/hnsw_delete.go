@@ -114,7 +114,7 @@ func (h *hnsw) heal(w *walker, e *edit) {
 		}
 	}
 	w.queue = through
-	q := w.mem.query(e.slot)
+	q := w.mem.query(e.slot, w.q.code)
 	pool := w.rank(&q, rest)
 	w.near = rest
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
@@ -174,7 +174,7 @@ func (h *hnsw) relink(slots []uint32) {
 		h.mend(n, func(w *walker, i int) {
 			p := &plans[i]
 			p.slot, p.fresh = slots[i], false
-			q := w.mem.query(p.slot)
+			q := w.mem.query(p.slot, w.q.code)
 			w.from = append(w.from[:0], w.descend(&q, 0))
 			w.anew()
 			pool := w.walk(&q, w.from, h.o.EfConstruction, 0)

@@ -75,7 +75,7 @@ func (h *hnsw) link(ctx context.Context, plans []plan) error {
 	for i := range plans {
 		slot := plans[i].slot
 		if l := h.layerOf(h.id(slot)); l > 0 {
-			h.node(slot).tower[slot&nodeMask] = newTower(l)
+			h.setTower(slot, newTower(l))
 		}
 	}
 	h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *hnsw) link(ctx context.Context, plans []plan) error {
 		h.mu.Lock()
 		for i := range plans {
 			slot := plans[i].slot
-			h.node(slot).tower[slot&nodeMask] = nil
+			h.setTower(slot, nil)
 		}
 		h.mu.Unlock()
 		return err
@@ -137,7 +137,7 @@ func (h *hnsw) mend(n int, f func(w *walker, i int)) {
 // planInsert finds candidates for a new node in the graph and among those of
 // its batch before it, and chooses its links (algorithm 1).
 func (h *hnsw) planInsert(w *walker, p *plan, mates []plan) {
-	q := w.mem.query(p.slot)
+	q := w.mem.query(p.slot, w.q.code)
 	height := h.height(p.slot)
 	for len(p.links) <= height {
 		p.links = append(p.links, nil)
@@ -284,7 +284,7 @@ func (h *hnsw) complete(w *walker, e *edit, rest []uint32) {
 		e.links = append(e.links, rest...)
 		return
 	}
-	q := w.mem.query(e.slot)
+	q := w.mem.query(e.slot, w.q.code)
 	pool := w.rank(&q, rest)
 	e.links = append(e.links[:0], w.choose(e.links, pool, limit)...)
 }

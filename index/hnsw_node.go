@@ -27,7 +27,7 @@ type nodes struct {
 	room           []uint32
 	out, tree, ins [1 << nodeBits]uint16
 	spill          map[uint32][]uint32
-	tower          [1 << nodeBits]*tower // nil for nodes on layer 0 alone
+	tower          map[uint32]*tower // of nodes above layer 0, one in M
 }
 
 // tower is what a node has above layer 0; layer l is at l-1.
@@ -45,6 +45,22 @@ func newTower(height int) *tower {
 		return &t.tower
 	}
 	return &tower{links: make([][]uint32, height), in: make([][]uint32, height)}
+}
+
+// towerPlace is about what a place in nodes.tower takes.
+const towerPlace = 24
+
+// setTower gives a node a tower, or takes it away if it is nil.
+func (h *hnsw) setTower(slot uint32, t *tower) {
+	c := h.node(slot)
+	if t == nil {
+		delete(c.tower, slot&nodeMask)
+		return
+	}
+	if c.tower == nil {
+		c.tower = map[uint32]*tower{}
+	}
+	c.tower[slot&nodeMask] = t
 }
 
 func (h *hnsw) node(slot uint32) *nodes       { return h.nodes[slot>>nodeBits] }
@@ -250,18 +266,16 @@ func (h *hnsw) grownNodes(n int) []*nodes {
 func (h *hnsw) leave(slot uint32) {
 	c := h.node(slot)
 	c.state[slot&nodeMask] = vacant
-	c.tower[slot&nodeMask] = nil
+	h.setTower(slot, nil)
 }
 
 // bytes is the memory that c takes, about.
 func (c *nodes) bytes() int64 {
-	n := int64(len(c.room)*4 + len(c.state) + 3*2*len(c.out) + 8*len(c.tower))
+	n := int64(len(c.room)*4 + len(c.state) + 3*2*len(c.out) + towerPlace*len(c.tower))
 	for _, t := range c.tower {
-		if t != nil {
-			n += 48
-			for l := range t.links {
-				n += 48 + 4*int64(cap(t.links[l])+cap(t.in[l]))
-			}
+		n += 48
+		for l := range t.links {
+			n += 48 + 4*int64(cap(t.links[l])+cap(t.in[l]))
 		}
 	}
 	for _, s := range c.spill {

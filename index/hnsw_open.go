@@ -120,7 +120,7 @@ func (p *opener) openTowers(h *hnsw, r *snapshot.Reader) {
 				p.fail("node %d has %d links on layer %d", slot, len(t.links[l]), l+1)
 			}
 		}
-		h.node(slot).tower[slot&nodeMask] = t
+		h.setTower(slot, t)
 	}
 	highest := -1
 	if h.now.live > 0 {

@@ -83,7 +83,7 @@ func (h *hnsw) copyGraph() *savedGraph {
 			copy(room[i*each:], c.room[i*each:i*each+int(c.out[i])])
 			back := (i+1)*each - int(c.ins[i])
 			copy(room[back:], c.room[back:(i+1)*each])
-			if t := c.tower[i]; t != nil {
+			if t := c.tower[uint32(i)]; t != nil {
 				g.towers = binary.LittleEndian.AppendUint32(g.towers, uint32(from+i))
 				g.towers = binary.LittleEndian.AppendUint32(g.towers, uint32(len(t.links)))
 				for l := range t.links {

@@ -19,7 +19,7 @@ next:
 		if contains(kept, c.slot) {
 			continue
 		}
-		v := w.mem.query(c.slot)
+		v := w.mem.query(c.slot, w.code)
 		for i := 0; i < len(sel); i += 4 {
 			for _, d := range w.distances(&v, sel[i:min(i+4, len(sel))]) {
 				if d < c.d {

@@ -27,6 +27,7 @@ type walker struct {
 	dist   []float32
 	heap   []cand
 	from   []cand // where a walk begins
+	code   []int8 // of the node whose distances choose asks for
 
 	centred []float32 // the query beyond the pivots' mean
 	signs   vec.SignQuery
@@ -36,6 +37,7 @@ type walker struct {
 func newWalker(h *hnsw) *walker {
 	w := &walker{h: h}
 	w.init(h.mem.Load())
+	w.code = make([]int8, len(w.q.code))
 	return w
 }
 

@@ -9,7 +9,7 @@ import (
 // TestIDTable holds the table against a map.
 func TestIDTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	mem := newMemory(1, metrics[Dot], false).grown(200_000)
+	mem := newMemory(1, metrics[Dot], noCodes).grown(200_000)
 	table := idTable{mem: &atomic.Pointer[memory]{}}
 	table.mem.Store(mem)
 	next := uint32(0)

@@ -8,17 +8,17 @@ type memory struct {
 	ids   arena[uint64]
 	rows  arena[float32]
 	codes codes
-	coded bool
+	coded bool // by codes.by
 }
 
-func newMemory(dim int, m *metric, coded bool) *memory {
+func newMemory(dim int, m *metric, by coding) *memory {
 	b := chunkBits(dim)
 	return &memory{
 		m:     m,
 		ids:   arena[uint64]{dim: 1, bits: b},
 		rows:  arena[float32]{dim: dim, bits: b},
-		codes: codes{m: m, rows: arena[int8]{dim: dim, bits: b}, scales: arena[float32]{dim: 1, bits: b}, norms: arena[float32]{dim: 1, bits: b}},
-		coded: coded,
+		codes: newCodes(dim, m, by),
+		coded: by != noCodes,
 	}
 }
 
@@ -27,13 +27,13 @@ func (x *memory) id(slot uint32) uint64 { return x.ids.row(slot)[0] }
 // slots is the number of slots there is room for.
 func (x *memory) slots() int { return len(x.rows.chunks) << x.rows.bits }
 
-// query views a stored vector as a query.
-func (x *memory) query(slot uint32) query {
+// query views a stored vector as a query; see codes.query.
+func (x *memory) query(slot uint32, space []int8) query {
 	row := x.rows.row(slot)
 	if !x.coded {
 		return query{row: row}
 	}
-	return x.codes.query(slot, row)
+	return x.codes.query(slot, row, space)
 }
 
 // put gives a slot that nobody reads an id and a checked vector.
@@ -113,7 +113,7 @@ func (x *memory) check(chunk int) error {
 // snapshot counts as well.
 type Memory struct {
 	Vectors int64 // the float32 vectors
-	Codes   int64 // int8 codes, their scales and norms
+	Codes   int64 // codes, their scales and norms
 	Graph   int64 // links of nodes, and pivots
 	Tables  int64 // ids, where they are, and which are live
 }
@@ -124,7 +124,7 @@ func (m Memory) Total() int64 { return m.Vectors + m.Codes + m.Graph + m.Tables 
 func (x *memory) bytes() Memory {
 	m := Memory{Vectors: x.rows.bytes(4), Tables: x.ids.bytes(8)}
 	if x.coded {
-		m.Codes = x.codes.rows.bytes(1) + x.codes.scales.bytes(4) + x.codes.norms.bytes(4)
+		m.Codes = x.codes.rows.bytes(1) + x.codes.scales.bytes(4) + x.codes.norms.bytes(4) + x.codes.losts.bytes(1)
 	}
 	return m
 }

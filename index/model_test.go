@@ -27,7 +27,7 @@ func TestModel(t *testing.T) {
 // now and then.
 func TestModelWithTail(t *testing.T) {
 	seed := trial.Seed(t)
-	kinds := []string{index.KindHNSW, index.KindHNSWInt8}
+	kinds := []string{index.KindHNSW, index.KindHNSWInt8, index.KindHNSWCompact}
 	ops := trial.Rounds(t, 2_500, 500_000) / (len(kinds) * len(index.Metrics()))
 	for _, kind := range kinds {
 		for _, metric := range index.Metrics() {

@@ -170,6 +170,9 @@ func (p *opener) open(b *base) {
 		if !x.m.unit {
 			x.codes.norms.chunks = chunked(&x.codes.norms, p.lengths(tagNorms))
 		}
+		if x.codes.by == byInt4 {
+			x.codes.losts.chunks = chunked(&x.codes.losts, p.losts())
+		}
 	}
 	if p.err != nil {
 		return
@@ -200,6 +203,18 @@ func (p *opener) lengths(tag string) []float32 {
 	for i, x := range all {
 		if !(x >= 0 && x <= maxNorm*1.001) {
 			p.fail("section %q has %g for slot %d", tag, x, i)
+			return nil
+		}
+	}
+	return all
+}
+
+// losts reads what codes lost of rows, which is no less than nothing.
+func (p *opener) losts() []int8 {
+	all := append([]int8(nil), snapshot.Int8s(p.all(tagLosts, p.n, 1))...)
+	for i, x := range all {
+		if x < 0 {
+			p.fail("section %q has %d for slot %d", tagLosts, x, i)
 			return nil
 		}
 	}

@@ -19,7 +19,7 @@ type Options struct {
 	// Metric is the name of a registered metric; "" means "cosine".
 	Metric string
 	// M is the number of links an hnsw node makes on each layer; on layer 0 it
-	// may have twice as many. 2 to 512; 0 means 16.
+	// may have twice as many. 2 to 512; 0 means 16, and 12 for hnsw-compact.
 	M int
 	// EfConstruction is the size of the candidate pool when an hnsw node is
 	// linked. M to 65,536; 0 means 200 (or M if that is more).
@@ -94,7 +94,8 @@ func (o Options) withDefaults() Options {
 
 // kind is a registered implementation.
 type kind struct {
-	new func(Options) Index
+	new   func(Options) Index
+	links int // default of M; 0 means that of Options
 }
 
 var kinds = map[string]kind{}
@@ -117,6 +118,9 @@ func New(kind string, o Options) (Index, error) {
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	if o.M == 0 {
+		o.M = k.links
 	}
 	return k.new(o.withDefaults()), nil
 }

@@ -62,7 +62,7 @@ func TestPivotsFollow(t *testing.T) {
 	rows := pivotRows(r, n, dim)
 	for _, tail := range []int{0, 100} {
 		t.Run(fmt.Sprint(tail), func(t *testing.T) {
-			h := newHNSW(KindHNSWInt8, Options{Dim: dim, Metric: L2, M: 2, EfConstruction: 10, Tail: tail, Workers: 2, Ef: 16}, true)
+			h := newHNSW(KindHNSWInt8, Options{Dim: dim, Metric: L2, M: 2, EfConstruction: 10, Tail: tail, Workers: 2, Ef: 16}, byInt8)
 			add := func(from, n, at int) {
 				t.Helper()
 				if err := h.Add(pivotIDs(from, n), rows[at*dim:(at+n)*dim]); err != nil {
@@ -163,7 +163,7 @@ func TestPivotsStart(t *testing.T) {
 	}
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
-			h := newHNSW(KindHNSW, Options{Dim: s.dim, Metric: s.metric, M: 8, EfConstruction: 40, Workers: 2, Ef: 16}, false)
+			h := newHNSW(KindHNSW, Options{Dim: s.dim, Metric: s.metric, M: 8, EfConstruction: 40, Workers: 2, Ef: 16}, noCodes)
 			f, err := New(KindFlat, Options{Dim: s.dim, Metric: s.metric})
 			if err != nil {
 				t.Fatal(err)
@@ -228,7 +228,7 @@ func TestPivotsNearest(t *testing.T) {
 					rows[i*dim+j] = rows[i*dim+j]*f + float32(j%9)
 				}
 			}
-			h := newHNSW(KindHNSW, Options{Dim: dim, Metric: metric, M: 4, EfConstruction: 20, Workers: 2, Ef: 16}, false)
+			h := newHNSW(KindHNSW, Options{Dim: dim, Metric: metric, M: 4, EfConstruction: 20, Workers: 2, Ef: 16}, noCodes)
 			if err := h.Add(pivotIDs(0, n), rows[:n*dim]); err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +262,7 @@ func TestPivotsNearest(t *testing.T) {
 func savedPivots(t *testing.T, dim int) (*hnsw, Options, []byte, []float32) {
 	t.Helper()
 	o := Options{Dim: dim, M: 4, EfConstruction: 20, Metric: Cosine, Workers: 1, Ef: 16}
-	h := newHNSW(KindHNSWInt8, o, true)
+	h := newHNSW(KindHNSWInt8, o, byInt8)
 	rows := pivotRows(rand.New(rand.NewPCG(5, 5)), 900, dim)
 	if err := h.Add(pivotIDs(0, 900), rows); err != nil {
 		t.Fatal(err)
@@ -339,7 +339,10 @@ func TestPivotsMadeUp(t *testing.T) {
 	h, o, data, _ := savedPivots(t, dim)
 	n := len(h.pivots.slots)
 	numbers, slots := 12, 12+4*(dim+2*n)
-	low := slices.IndexFunc(h.nodes[0].tower[:], func(t *tower) bool { return t == nil })
+	low := 0
+	for h.height(uint32(low)) > 0 {
+		low++
+	}
 	for name, change := range map[string]func(b []byte) []byte{
 		"cut":          func(b []byte) []byte { return b[:len(b)-1] },
 		"longer":       func(b []byte) []byte { return append(b, 0) },
@@ -370,7 +373,7 @@ func TestPivotsMadeUp(t *testing.T) {
 func TestPivotsUnderSearches(t *testing.T) {
 	const n, dim = 1500, 9
 	rows := pivotRows(rand.New(rand.NewPCG(6, 6)), n, dim)
-	h := newHNSW(KindHNSWInt8, Options{Dim: dim, Metric: Cosine, M: 2, EfConstruction: 10, Workers: 1, Ef: 16}, true)
+	h := newHNSW(KindHNSWInt8, Options{Dim: dim, Metric: Cosine, M: 2, EfConstruction: 10, Workers: 1, Ef: 16}, byInt8)
 	if err := h.Add(pivotIDs(0, n), rows); err != nil {
 		t.Fatal(err)
 	}

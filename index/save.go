@@ -24,9 +24,10 @@ const (
 	tagIDs    = "v.ids"    // uint64
 	tagTable  = "v.table"  // the table of ids: 64 times length and number, then the slots + 1 of each shard
 	tagRows   = "v.rows"   // float32, Dim each
-	tagCodes  = "v.codes"  // int8, Dim each; kinds with codes
+	tagCodes  = "v.codes"  // int8, Dim each, or half as many; kinds with codes
 	tagScales = "v.scales" // float32; kinds with codes
 	tagNorms  = "v.norms"  // float32; kinds with codes, metrics that do not scale to length 1
+	tagLosts  = "v.losts"  // int8; kinds with codes of four bits
 	tagNodes  = "v.nodes"  // uint64: numbers of links, tree edges and back-links, 16 bits each; graphs
 	tagLinks  = "v.links"  // uint32, 2·M each; graphs
 	tagSpill  = "v.spill"  // back-links without room: slot, number, slots; graphs
@@ -102,6 +103,9 @@ func (s *saver) save(w *snapshot.Writer, b *base, entry uint32) error {
 		saveArena(w, tagScales, &x.codes.scales, s, w.Float32s)
 		if !x.m.unit {
 			saveArena(w, tagNorms, &x.codes.norms, s, w.Float32s)
+		}
+		if x.codes.by == byInt4 {
+			saveArena(w, tagLosts, &x.codes.losts, s, w.Int8s)
 		}
 	}
 	_, err := w.Write(nil)

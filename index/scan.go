@@ -1,10 +1,6 @@
 package index
 
-import (
-	"math"
-
-	"github.com/lexsem/lexsem/internal/vec"
-)
+import "math"
 
 // flatBlock is the number of rows between two looks at what is known so far.
 const flatBlock = 128
@@ -38,7 +34,7 @@ func (s *scanner) init(x *memory) {
 	s.q.row = make([]float32, x.rows.dim)
 	s.g = gather{m: x.m, q: s.q.row}
 	if x.coded {
-		s.q.code = make([]int8, x.rows.dim)
+		s.q.code = make([]int8, x.codes.width())
 	}
 }
 
@@ -145,7 +141,7 @@ func (s *scanner) run(from, n int) {
 		s.slots[i] = uint32(from + i)
 	}
 	if x.coded {
-		vec.DotInt8Rows(s.dots[:n], s.q.code, x.codes.rows.run(from, n))
+		x.codes.run(s.dots[:n], &s.q, from, n)
 		s.takeDots(n)
 		return
 	}
@@ -187,7 +183,7 @@ func (s *scanner) takeDistances(n int) {
 func (s *scanner) takeDots(n int) {
 	c := &s.v.mem.codes
 	f := &c.m.code
-	one, slope, unit := f.one, f.slope*s.q.scale, c.m.unit
+	one, slope, plain := f.one, f.slope*s.q.scale, c.m.unit && c.by == byInt8
 	if f.squares {
 		one += s.q.norm * s.q.norm
 	}
@@ -195,11 +191,11 @@ func (s *scanner) takeDots(n int) {
 		slot := s.slots[i]
 		scale := c.scales.row(slot)[0]
 		d, err := one-slope*scale*float32(dot), s.perScale*scale+s.perNorm
-		if !unit {
-			if f.squares {
-				norm := c.norms.row(slot)[0]
-				d += norm * norm
-			}
+		if f.squares {
+			norm := c.norms.row(slot)[0]
+			d += norm * norm
+		}
+		if !plain {
 			err = s.err(slot)
 		}
 		if d-err > s.worst || !s.may(slot) {
@@ -240,7 +236,7 @@ func (s *scanner) flush() {
 }
 
 // bound prepares err: see slack. Each component of e_p is at most half the scale
-// of p.
+// of p, by int8; by four bits the row's own lost is the length of e_p.
 func (s *scanner) bound() {
 	x, q := s.v.mem, &s.q
 	slope, dim := float64(x.m.code.slope), x.rows.dim
@@ -254,13 +250,12 @@ func (s *scanner) bound() {
 // codes.
 func (s *scanner) err(slot uint32) float32 {
 	c := &s.v.mem.codes
-	scale := c.scales.row(slot)[0]
-	if c.m.unit {
-		return s.perScale*scale + s.perNorm
-	}
-	norm := c.norms.row(slot)[0]
+	scale, norm := c.scales.row(slot)[0], c.norm(slot)
 	err := s.perScale*scale + s.perNorm*norm
-	if scale == 0 { // too small for codes
+	switch {
+	case c.by == byInt4:
+		err = s.decoded*c.lost(slot) + s.perNorm*norm
+	case scale == 0: // too small for codes
 		err = (s.decoded + s.perNorm) * norm
 	}
 	if c.m.code.squares { // and for the rounding of sums of squares

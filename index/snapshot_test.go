@@ -181,7 +181,7 @@ func TestDamagedSnapshots(t *testing.T) {
 
 var fuzzOptions = index.Options{Dim: 3, M: 2, EfConstruction: 4, Workers: 1}
 
-var fuzzTags = []string{"v.head", "v.alive", "v.ids", "v.table", "v.rows", "v.codes", "v.scales", "v.nodes", "v.links", "v.spill", "v.towers", "v.pivots"}
+var fuzzTags = []string{"v.head", "v.alive", "v.ids", "v.table", "v.rows", "v.codes", "v.scales", "v.losts", "v.nodes", "v.links", "v.spill", "v.towers", "v.pivots"}
 
 // FuzzOpen changes bytes of snapshots whose checksums are right, so that what is
 // behind the checksums has to hold as well.
@@ -195,7 +195,7 @@ func FuzzOpen(f *testing.F) {
 	for _, kind := range index.Kinds() {
 		good = append(good, saved{kind: kind, o: fuzzOptions})
 	}
-	for _, kind := range []string{index.KindHNSW, index.KindHNSWInt8} {
+	for _, kind := range []string{index.KindHNSW, index.KindHNSWInt8, index.KindHNSWCompact} {
 		o := fuzzOptions
 		o.Tail = 20
 		good = append(good, saved{kind: kind, o: o})

@@ -78,7 +78,7 @@ goes on. --json ends with one line:
 			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
 			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
 			metric:  f.str("metric", "", "`NAME`how vectors are compared: cosine, or dot or l2, where lengths count; default the database's own, cosine for a new one"),
-			kind:    f.str("index", "", "`KIND`flat (exact) or hnsw (approximate); default by size"),
+			kind:    f.str("index", "", "`KIND`"+indexKinds),
 			lang:    f.str("language", "", "`CODE`of the texts, for stems and function words: en, de, … or none for several; default the database's own, en for a new one"),
 			states:  f.str("token-states", "", "`WHEN`whether the state of every token is kept: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
 			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),

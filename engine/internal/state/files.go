@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
@@ -103,7 +104,7 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 // of local bridges or a graph, which not every database has, no saving.
 func (d *DB) distrust(kind string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
-	if !missing || kind != fileLocal && kind != index.KindHNSWInt8 {
+	if !missing || kind != fileLocal && !slices.Contains(graphs, kind) {
 		d.pending = max(d.pending, 1)
 	}
 	if !missing {
@@ -149,11 +150,14 @@ func openLive(f *snapshot.File) (cow.Set, error) {
 	return e.Done(), r.Err()
 }
 
+// graphs are the kinds of graph that a database goes on with where none is named.
+var graphs = []string{index.KindHNSWInt8, index.KindHNSWCompact}
+
 // kinds of the vector index to look for: the one that the user names, else a graph,
 // and what stands before there is one.
 func (d *DB) kinds() []string {
 	if d.o.Index != "" {
 		return []string{d.o.Index}
 	}
-	return []string{index.KindHNSWInt8, index.KindFlatInt8}
+	return append(slices.Clone(graphs), index.KindFlatInt8)
 }

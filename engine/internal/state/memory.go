@@ -35,6 +35,8 @@ const (
 	slotBytes = 24
 	// linkBytes is about what its links take in a graph.
 	linkBytes = 200
+	// compactBytes is what a compact graph takes for its fewer links, and beside the codes.
+	compactBytes = 135
 )
 
 // vectorBytes is about what an index of a kind takes for a vector beside its float32 row.
@@ -45,6 +47,9 @@ func (d *DB) vectorBytes(kind string) int64 {
 	}
 	if kind == index.KindHNSW || kind == index.KindHNSWInt8 {
 		n += linkBytes
+	}
+	if kind == index.KindHNSWCompact {
+		n += int64(d.o.Dim)/2 + compactBytes
 	}
 	return n
 }

@@ -1,0 +1,158 @@
+//go:build amd64 && !purego
+
+#include "textflag.h"
+
+#define ROWS \
+	MOVQ out+0(FP), AX \
+	MOVQ lo+8(FP), DI  \
+	MOVQ hi+16(FP), SI \
+	MOVQ a+24(FP), R8  \
+	MOVQ b+32(FP), R9  \
+	MOVQ c+40(FP), R10 \
+	MOVQ d+48(FP), R11 \
+	MOVQ n+56(FP), DX  \
+	XORQ CX, CX
+
+// Sum the lanes of Y0-Y3 into out[0:4].
+#define SUMINT \
+	VPHADDD      Y1, Y0, Y0 \
+	VPHADDD      Y3, Y2, Y2 \
+	VPHADDD      Y2, Y0, Y0 \
+	VEXTRACTI128 $1, Y0, X1 \
+	VPADDD       X1, X0, X0 \
+	VMOVDQU      X0, (AX)   \
+	VZEROUPPER
+
+// Codes lie in rows plus 8, so unsigned, as VPDPBUSD and VPMADDUBSW want one
+// side to be; the fifth sum is of 8 times the query, which is taken off the others.
+
+// The bytes of a row in Z10 times the query in Z8 (lower halves) and Z9 (upper
+// ones), added to sum. Z15 has 15 in each byte.
+#define STEP(sum) \
+	VPANDQ   Z15, Z10, Z11 \
+	VPSRLW   $4, Z10, Z10  \
+	VPANDQ   Z15, Z10, Z10 \
+	VPDPBUSD Z8, Z11, sum  \
+	VPDPBUSD Z9, Z10, sum
+
+// func dotInt4x4vnni(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
+// n ≥ 1, any; the bytes behind the last full 64 are read under a mask.
+TEXT ·dotInt4x4vnni(SB), NOSPLIT, $0-64
+	ROWS
+	MOVL         $0x0f0f0f0f, BX
+	VPBROADCASTD BX, Z15
+	MOVL         $0x08080808, BX
+	VPBROADCASTD BX, Z14
+	VPXORQ       Z0, Z0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	MOVQ         DX, R12
+	ANDQ         $-64, R12
+	JZ           tail
+
+loop:
+	VMOVDQU64 (DI)(CX*1), Z8
+	VMOVDQU64 (SI)(CX*1), Z9
+	VPDPBUSD  Z8, Z14, Z4
+	VPDPBUSD  Z9, Z14, Z4
+	VMOVDQU64 (R8)(CX*1), Z10
+	STEP(Z0)
+	VMOVDQU64 (R9)(CX*1), Z10
+	STEP(Z1)
+	VMOVDQU64 (R10)(CX*1), Z10
+	STEP(Z2)
+	VMOVDQU64 (R11)(CX*1), Z10
+	STEP(Z3)
+	ADDQ      $64, CX
+	CMPQ      CX, R12
+	JLT       loop
+
+tail:
+	ANDQ       $63, DX
+	JZ         sum
+	MOVQ       $-1, BX
+	BZHIQ      DX, BX, BX
+	KMOVQ      BX, K1
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8
+	VMOVDQU8.Z (SI)(CX*1), K1, Z9
+	VPDPBUSD   Z8, Z14, Z4
+	VPDPBUSD   Z9, Z14, Z4
+	VMOVDQU8.Z (R8)(CX*1), K1, Z10
+	STEP(Z0)
+	VMOVDQU8.Z (R9)(CX*1), K1, Z10
+	STEP(Z1)
+	VMOVDQU8.Z (R10)(CX*1), K1, Z10
+	STEP(Z2)
+	VMOVDQU8.Z (R11)(CX*1), K1, Z10
+	STEP(Z3)
+
+sum:
+	VPSUBD        Z4, Z0, Z0
+	VPSUBD        Z4, Z1, Z1
+	VPSUBD        Z4, Z2, Z2
+	VPSUBD        Z4, Z3, Z3
+	VEXTRACTI64X4 $1, Z0, Y4
+	VPADDD        Y4, Y0, Y0
+	VEXTRACTI64X4 $1, Z1, Y5
+	VPADDD        Y5, Y1, Y1
+	VEXTRACTI64X4 $1, Z2, Y6
+	VPADDD        Y6, Y2, Y2
+	VEXTRACTI64X4 $1, Z3, Y7
+	VPADDD        Y7, Y3, Y3
+	SUMINT
+	RET
+
+// The same of 32 bytes at p, in sums of 16 bits, four products of at most
+// 15·128 each, that are then added to sum. Y13 has ones of 16 bits.
+#define STEP2(p, sum) \
+	VMOVDQU    (p)(CX*1), Y10 \
+	VPAND      Y15, Y10, Y11  \
+	VPSRLW     $4, Y10, Y10   \
+	VPAND      Y15, Y10, Y10  \
+	VPMADDUBSW Y8, Y11, Y11   \
+	VPMADDUBSW Y9, Y10, Y10   \
+	VPADDW     Y10, Y11, Y11  \
+	VPMADDWD   Y13, Y11, Y11  \
+	VPADDD     Y11, sum, sum
+
+// func dotInt4x4avx2(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
+// n is a positive multiple of 32.
+TEXT ·dotInt4x4avx2(SB), NOSPLIT, $0-64
+	ROWS
+	MOVL         $0x0f0f0f0f, BX
+	MOVQ         BX, X15
+	VPBROADCASTD X15, Y15
+	MOVL         $0x08080808, BX
+	MOVQ         BX, X14
+	VPBROADCASTD X14, Y14
+	VPCMPEQD     Y13, Y13, Y13
+	VPSRLW       $15, Y13, Y13
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+
+loop2:
+	VMOVDQU    (DI)(CX*1), Y8
+	VMOVDQU    (SI)(CX*1), Y9
+	VPMADDUBSW Y8, Y14, Y11
+	VPMADDUBSW Y9, Y14, Y10
+	VPADDW     Y10, Y11, Y11
+	VPMADDWD   Y13, Y11, Y11
+	VPADDD     Y11, Y4, Y4
+	STEP2(R8, Y0)
+	STEP2(R9, Y1)
+	STEP2(R10, Y2)
+	STEP2(R11, Y3)
+	ADDQ       $32, CX
+	CMPQ       CX, DX
+	JLT        loop2
+	VPSUBD     Y4, Y0, Y0
+	VPSUBD     Y4, Y1, Y1
+	VPSUBD     Y4, Y2, Y2
+	VPSUBD     Y4, Y3, Y3
+	SUMINT
+	RET
