@@ -40,6 +40,7 @@ func (c *countdown) Err() error {
 // context: either it returns success and every document is there, or an error and
 // everything is as before, in searches and after reopening.
 func TestAddCancelledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e, err := engine.Open(t.Context(), dir, hash(t), engine.Options{NoSync: true})
 	if err != nil {

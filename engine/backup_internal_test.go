@@ -45,6 +45,7 @@ func sameHits(t *testing.T, a, b *Engine, variant string) {
 
 // A restored database finds what the one did that was backed up, also beside it.
 func TestRestoredSearchesAlike(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup")
 	e := opened(t, dir, Options{Local: true}, AutoHNSW)
 	defer closed(t, e)

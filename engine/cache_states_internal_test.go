@@ -33,6 +33,7 @@ const closeScores = 0.03
 // TestTokenStatesFromCache: a database whose texts an earlier one has had encodes none of them,
 // and is the same to the byte. Searches find what they find without a cache, in the same order.
 func TestTokenStatesFromCache(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	docs := madeDocs(rand.New(rand.NewPCG(9, 1)), 0, 300)
 	made := func(o Options) (*Engine, func() int64) {

@@ -62,6 +62,7 @@ func TestCloseEndsVerify(t *testing.T) {
 // its first record on. Contexts made of that one would not look at it. What a cancelled Add has put into the index is gone before
 // another document gets its ordinal: all chunks of it.
 func TestChunksOfACancelledAdd(t *testing.T) {
+	t.Parallel()
 	for _, kind := range index.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			e := small(t, t.TempDir(), 3, Options{Index: kind, ChunkTokens: 64})

@@ -143,6 +143,7 @@ func TestDeadlineDuringEncoding(t *testing.T) {
 // at it makes the call return its error, and leaves nothing behind that a later search
 // would take for its own.
 func TestEveryCallObeysItsContext(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), engine.Options{Local: true})
 	add(t, e, docs(0, 600))
 	if err := e.Flush(t.Context()); err != nil {

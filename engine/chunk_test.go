@@ -77,6 +77,7 @@ func holds(t *testing.T, e *engine.Engine) {
 }
 
 func TestLongDocumentsAreChunked(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
@@ -108,6 +109,7 @@ func TestLongDocumentsAreChunked(t *testing.T) {
 }
 
 func TestEveryChunkIsAHitWhenAsked(t *testing.T) {
+	t.Parallel()
 	e := chunked(t, t.TempDir())
 	s, err := e.Stats(t.Context())
 	if err != nil {
@@ -137,6 +139,7 @@ func TestEveryChunkIsAHitWhenAsked(t *testing.T) {
 // TestGroupingLooksDeeper: one document has far more good chunks than a leg
 // names candidates; the others are found all the same.
 func TestGroupingLooksDeeper(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), engine.Options{ChunkTokens: 20, NoSync: true})
 	d := []engine.Document{{ID: "big", Text: strings.Repeat("The common words of all texts stand here again. ", 2000)}}
 	for i := range 30 {
@@ -154,6 +157,7 @@ func TestGroupingLooksDeeper(t *testing.T) {
 }
 
 func TestChunksGoTogether(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := chunked(t, dir)
 	r, err := e.Upsert(t.Context(), []engine.Document{{ID: "a", Text: "Nothing but this is left."}, {ID: "b", Text: long("gamma", 70)}})
@@ -260,6 +264,7 @@ func TestChunkedLegsFollowTheCorpus(t *testing.T) {
 }
 
 func TestCollapse(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), engine.Options{})
 	base := "The quick brown fox jumps over the lazy dog while seven wizards quietly mix several strange potions in old copper kettles beside the frozen northern river"
 	add(t, e, append(docs(0, 20),
@@ -284,6 +289,7 @@ func TestCollapse(t *testing.T) {
 }
 
 func TestFitOnChunks(t *testing.T) {
+	t.Parallel()
 	e := chunked(t, t.TempDir())
 	s, err := e.Stats(t.Context())
 	if err != nil {
@@ -333,6 +339,7 @@ func TestLongTitle(t *testing.T) {
 // TestCollapseOfSeveral: near-duplicates of several texts are folded each into its
 // own, and texts that share less than four fifths of their pairs into none.
 func TestCollapseOfSeveral(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), engine.Options{})
 	var d, copied, far []engine.Document // in this order, so that each fold is looked for among many
 	for g := range 12 {

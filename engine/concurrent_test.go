@@ -15,6 +15,7 @@ import (
 // search must see one committed state: each batch adds a pair of documents
 // with the same words, so a search finds both or neither.
 func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
 		t.Run(kind, func(t *testing.T) {
 			e := open(t, t.TempDir(), engine.Options{Index: kind, NoSync: true})

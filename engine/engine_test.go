@@ -244,6 +244,7 @@ func TestBadQueries(t *testing.T) {
 }
 
 func TestReopen(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"", "hnsw-int8"} {
 		dir := t.TempDir()
 		e := open(t, dir, engine.Options{Index: kind})
@@ -277,6 +278,7 @@ func TestReopen(t *testing.T) {
 // TestKindIsKept: without a kind named, a database goes on with the graph if
 // that is what was saved last.
 func TestKindIsKept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for i, c := range []struct{ index, want string }{
 		{"", "flat-int8"}, {"hnsw-int8", "hnsw-int8"}, {"", "hnsw-int8"}, {"flat-int8", "flat-int8"}, {"", "flat-int8"}, {"hnsw-compact", "hnsw-compact"}, {"", "hnsw-compact"},
@@ -469,6 +471,7 @@ func TestCancelledAddStoresNothing(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
 		e := open(t, t.TempDir(), engine.Options{Index: kind})
 		add(t, e, docs(0, 400))

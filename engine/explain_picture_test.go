@@ -28,6 +28,7 @@ func TestPatchWeights(t *testing.T) {
 // The picture shows the query, and the image that was found with the patches light whose words gave something; to a
 // text that image alone.
 func TestExplanationIsDrawn(t *testing.T) {
+	t.Parallel()
 	e, err := Open(t.Context(), t.TempDir(), encodertest.NewTowers(12, 24), Options{VisualWords: 16})
 	if err != nil {
 		t.Fatal(err)

@@ -71,6 +71,7 @@ func adds(t *testing.T, x engine.Explanation, h engine.Hit) {
 }
 
 func TestExplainAddsUp(t *testing.T) {
+	t.Parallel()
 	o := small
 	o.Local = true
 	e := open(t, t.TempDir(), o)
@@ -137,6 +138,7 @@ func checkMatches(t *testing.T, x engine.Explanation, d engine.Document) {
 }
 
 func TestExplainRanksAsSearch(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), engine.Options{})
 	add(t, e, docs(0, 300))
 	for _, f := range []fusion.Options{{}, {Beta: -1}, {Kind: fusion.RRF}, {Kind: fusion.Convex}} {

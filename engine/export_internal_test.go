@@ -188,6 +188,7 @@ func TestExportRoundTrip(t *testing.T) {
 }
 
 func TestImportGoesOn(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 1200)...)
@@ -234,6 +235,7 @@ func TestImportGoesOn(t *testing.T) {
 // Documents with and without vectors may stand in one file, and what differs in any
 // part of it is stored.
 func TestImportMixes(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
 	defer closed(t, e)
 	v := make([]float32, madeDim)

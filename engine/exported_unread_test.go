@@ -14,6 +14,7 @@ import (
 // TestUnread: what is left of an export is the same to who reads it next, to the
 // numbers of its lines, at whatever size it is read.
 func TestUnread(t *testing.T) {
+	t.Parallel()
 	text := "\ufeff\n\n{\"_id\":\"a\",\"text\":\"first words\"}\n   \n{\"_id\":\"b\",\"text\":\"other words\"}\r\n{\"_id\":\"c\",\"text\":7}"
 	direct := openHash(t)
 	x, err := engine.NewExported(strings.NewReader(text))

@@ -14,6 +14,7 @@ import (
 // TestFilteredSearch: in every mode a filter gives min(k, documents that meet
 // it) hits, all of them meeting it, before and after reopening.
 func TestFilteredSearch(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
 		dir := t.TempDir()
 		e := open(t, dir, engine.Options{Index: kind})

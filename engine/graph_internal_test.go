@@ -12,6 +12,7 @@ import (
 // which is built behind the commits, follows what comes meanwhile, and is there
 // again after reopening. Searches find the same before, beside and after.
 func TestGraphWhenOutgrown(t *testing.T) {
+	t.Parallel()
 	dir, enc := t.TempDir(), encoder.NewHash(32)
 	e, err := open(t.Context(), dir, enc, Options{}, 100)
 	if err != nil {

@@ -103,6 +103,7 @@ func TestAStateNeverChanges(t *testing.T) {
 // TestVectorsGoWithTheLastState: vectors that are gone stay for as long as a state
 // that sees them is held, and no longer.
 func TestVectorsGoWithTheLastState(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"flat-int8", "hnsw-int8"} {
 		e := opened(t, t.TempDir(), Options{Index: kind, ChunkTokens: 60, NoSync: true}, AutoHNSW)
 		r := rand.New(rand.NewPCG(3, 4))

@@ -57,6 +57,7 @@ func (e *Engine) worded(t *testing.T) (with, without int) {
 // Images find themselves among the first in every mode, by their words too, and those that came before the codebook get
 // theirs behind the call that made it; all of it after opening again.
 func TestImages(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := album(t, dir, Options{})
 	docs := photos(t, 40)
@@ -138,6 +139,7 @@ func TestImages(t *testing.T) {
 
 // A whole export is the database again, words and all; one without vectors is encoded again.
 func TestImagesExported(t *testing.T) {
+	t.Parallel()
 	e := album(t, t.TempDir(), Options{})
 	docs := photos(t, 24)
 	if _, err := e.Add(t.Context(), docs); err != nil {
@@ -191,6 +193,7 @@ func TestImagesExported(t *testing.T) {
 
 // Backups keep images, and a change of model encodes them again.
 func TestImagesMoved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := album(t, dir, Options{})
 	docs := photos(t, 20)
@@ -234,6 +237,7 @@ func TestImagesMoved(t *testing.T) {
 
 // A fit draws parts of the stored images, and its bridge serves.
 func TestImagesFitted(t *testing.T) {
+	t.Parallel()
 	e := album(t, t.TempDir(), Options{})
 	docs := photos(t, 40)
 	if _, err := e.Add(t.Context(), docs[:8]); err != nil {
@@ -256,6 +260,7 @@ func TestImagesFitted(t *testing.T) {
 }
 
 func TestImagesRefused(t *testing.T) {
+	t.Parallel()
 	e := album(t, t.TempDir(), Options{})
 	image := encodertest.Images(t, 1)[0].Data
 	texts, err := Open(t.Context(), t.TempDir(), encoder.NewHash(24), Options{})
@@ -332,6 +337,7 @@ func (s *stubborn) Encode(ctx context.Context, role encoder.Role, in []encoder.I
 
 // Images that could not get their words behind one call get them behind the next, and neither call fails.
 func TestImagesWait(t *testing.T) {
+	t.Parallel()
 	enc := &stubborn{Encoder: encodertest.NewPixels(24)}
 	e, err := Open(t.Context(), t.TempDir(), enc, Options{VisualWords: 64})
 	if err != nil {

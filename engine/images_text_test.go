@@ -15,6 +15,7 @@ import (
 // With an encoder that places texts beside images, as a CLIP does, a text finds the images it speaks of: by
 // vectors, and by their titles; images find themselves by their visual words, whose states lie in another space.
 func TestTextFindsImages(t *testing.T) {
+	t.Parallel()
 	e, err := Open(t.Context(), t.TempDir(), encodertest.NewTowers(12, 24), Options{VisualWords: 16})
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +95,7 @@ func (b *breaking) Encode(ctx context.Context, role encoder.Role, in []encoder.I
 // Images that a process left without words, which ended behind the commit of the codebook, get them when the
 // database is opened again and stores something.
 func TestImagesLeftWithoutWords(t *testing.T) {
+	t.Parallel()
 	dir, docs := t.TempDir(), photos(t, 22)
 	enc := &breaking{Encoder: encodertest.NewPixels(24), image: string(docs[3].Data)}
 	e, err := Open(t.Context(), dir, enc, Options{VisualWords: 64})

@@ -15,6 +15,7 @@ import (
 // TestWhereNearDuplicatesBegin: texts are folded from four fifths of their distinct
 // word pairs on, and not before.
 func TestWhereNearDuplicatesBegin(t *testing.T) {
+	t.Parallel()
 	words := func(other ...int) string {
 		var w []string
 		for i := range 33 { // 32 pairs; another word makes others of two
@@ -51,6 +52,7 @@ func TestWhereNearDuplicatesBegin(t *testing.T) {
 // meet its filter, which are estimated from the documents that do; and all chunks that
 // meet it can be found.
 func TestCellsUnderAFilter(t *testing.T) {
+	t.Parallel()
 	o := Options{NoSync: true, ChunkTokens: 60}
 	e := opened(t, t.TempDir(), o, AutoHNSW)
 	defer closed(t, e)
@@ -122,6 +124,7 @@ func TestCellsUnderAFilter(t *testing.T) {
 // TestDocumentsBesideAFitAreFresh: what is stored while a fit runs is counted as not
 // seen by it, at once and after reopening.
 func TestDocumentsBesideAFitAreFresh(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := opened(t, dir, Options{NoSync: true}, AutoHNSW)
 	r := rand.New(rand.NewPCG(33, 34))
@@ -161,6 +164,7 @@ func TestDocumentsBesideAFitAreFresh(t *testing.T) {
 // TestSequenceAndLimit: commits number states without a gap, and no ordinal is used
 // twice however often the database is opened.
 func TestSequenceAndLimit(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(35, 36))
 	seen := map[uint64]string{}

@@ -252,6 +252,7 @@ func TestLocalIsBuiltOnDemand(t *testing.T) {
 }
 
 func TestLocalVariantNames(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), Options{Local: true}, AutoHNSW)
 	defer closed(t, e)
 	flushed(t, e)

@@ -73,6 +73,7 @@ func statsNow(t *testing.T, e *Engine) Stats {
 }
 
 func TestMaxMemory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := Options{MaxMemoryMiB: boundMiB, NoSync: true}
 	e := opened(t, dir, o, AutoHNSW)
@@ -130,6 +131,7 @@ func TestMaxMemory(t *testing.T) {
 
 // What is sure not to fit takes no slots of the index, which gives none back.
 func TestMaxMemoryForeseesVectors(t *testing.T) {
+	t.Parallel()
 	const dim = 4096
 	e, err := Open(t.Context(), t.TempDir(), nil, Options{Dim: dim, MaxMemoryMiB: boundMiB, NoSync: true})
 	if err != nil {
@@ -148,6 +150,7 @@ func TestMaxMemoryForeseesVectors(t *testing.T) {
 }
 
 func TestMaxMemoryForegoesLocalBridges(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := Options{MaxMemoryMiB: boundMiB, NoSync: true, Local: true}
 	e := opened(t, dir, o, AutoHNSW)
@@ -192,6 +195,7 @@ func TestMaxMemoryOptions(t *testing.T) {
 }
 
 func TestMaxMemoryForegoesGraph(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := opened(t, dir, Options{NoSync: true, TokenStates: TokenStatesOff}, AutoHNSW)
 	const n = 6000
@@ -214,6 +218,7 @@ func TestMaxMemoryForegoesGraph(t *testing.T) {
 
 // Token states end at half of the bound, and documents go on.
 func TestMaxMemoryEndsTokenStates(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), Options{NoSync: true, TokenStates: TokenStatesAuto, MaxMemoryMiB: leastStoreMiB + 4}, AutoHNSW)
 	n := fill(t, e, 0, alike)
 	s := statsNow(t, e)

@@ -166,6 +166,7 @@ func TestVerifyProves(t *testing.T) {
 
 // TestSelfRecallCanFail: an exact index whose codes or vectors lie finds less than all.
 func TestSelfRecallCanFail(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{index.KindFlat, index.KindFlatInt8} {
 		e := opened(t, t.TempDir(), Options{Index: kind, NoSync: true}, AutoHNSW)
 		put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 0, 50)...)
@@ -211,6 +212,7 @@ func TestSelfRecallCanFail(t *testing.T) {
 // TestExactRecallCanFail: where lengths count, a vector that the index has otherwise than it is
 // stored is missed, and one that is its own nearest no more is none.
 func TestExactRecallCanFail(t *testing.T) {
+	t.Parallel()
 	for _, metric := range []string{index.Dot, index.L2} {
 		e := opened(t, t.TempDir(), Options{Metric: metric, NoSync: true}, AutoHNSW)
 		r := rand.New(rand.NewPCG(1, 1))

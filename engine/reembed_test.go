@@ -361,6 +361,7 @@ func TestReembedRefuses(t *testing.T) {
 // TestReembedToAnother: what was encoded for one model serves no other, until it is dropped; and a
 // second call beside the first is refused.
 func TestReembedToAnother(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openWith(t, dir, hash(t), engine.Options{})
 	defer closeIt(t, e)
@@ -431,6 +432,7 @@ func TestReembedOfAnotherPast(t *testing.T) {
 // TestReembedBridges: fitted bridges go and are told, local ones are made anew; a model
 // behind a URL that answers otherwise under its old name can be changed to.
 func TestReembedBridges(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openWith(t, dir, hash(t), engine.Options{Local: true})
 	add(t, e, docs(0, 120))

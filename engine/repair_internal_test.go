@@ -56,6 +56,7 @@ func numbers(t *testing.T, e *Engine, lo, hi int) {
 // TestOpeningIsCancelled: an Open that has to rebuild derived state returns the
 // error of its context, and the database opens afterwards.
 func TestOpeningIsCancelled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := small(t, dir, 20, Options{}).Close(); err != nil {
 		t.Fatal(err)
@@ -87,6 +88,7 @@ func damaged(t *testing.T, e *Engine, what error) {
 // TestRepair makes each part anew while local bridges are there. Nothing is counted
 // twice, and the local bridges go on following the commits.
 func TestRepair(t *testing.T) {
+	t.Parallel()
 	for name, what := range map[string]error{
 		"vectors": index.ErrCorrupt, "words": inverted.ErrCorrupt, "metadata": columns.ErrCorrupt,
 		"sums": modulate.ErrCorrupt, "all": snapshot.ErrDamaged,
@@ -124,6 +126,7 @@ func TestRepair(t *testing.T) {
 // TestClosingWithStrays: vectors of deleted documents that no maintainer has taken out
 // yet are saved with the index. The next opening takes them out, and uses the rest.
 func TestClosingWithStrays(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
@@ -146,6 +149,7 @@ func TestClosingWithStrays(t *testing.T) {
 
 // TestClosingUnchanged: a database that was only searched is not written again.
 func TestClosingUnchanged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := small(t, dir, 40, Options{})
 	if err := e.Flush(t.Context()); err != nil {
@@ -181,6 +185,7 @@ func TestClosingUnchanged(t *testing.T) {
 // TestFactorIsKept: a factor that was made in the background is there at the next
 // opening.
 func TestFactorIsKept(t *testing.T) {
+	t.Parallel()
 	dir, enc := t.TempDir(), encoder.NewHash(128)
 	stale := func(e *Engine) int { n, _ := e.db.Present().Sums.Staleness(); return n }
 	opened := func() *Engine {
@@ -378,6 +383,7 @@ func TestFlushBesideCommits(t *testing.T) {
 // TestErrorsOfTheEnd: what waits ends with ErrClosed when the database is closed, and
 // with the error of its context, whatever the cause of that.
 func TestErrorsOfTheEnd(t *testing.T) {
+	t.Parallel()
 	e := small(t, t.TempDir(), 1, Options{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("no more interest"))

@@ -131,6 +131,7 @@ func wanted(want [][]score, qs []Query) (some [][]score) {
 // rebuild, and what is the database's own and of no use, of an earlier format
 // included, goes when the state is next saved. What is not its own stays.
 func TestStraySnapshots(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := opened(t, dir, Options{}, AutoHNSW)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(31, 32)), 0, 20)...)

@@ -11,6 +11,7 @@ import (
 // TestReuseOfOtherMedia: a vector that was made of something other than the text is not
 // taken over for the text.
 func TestReuseOfOtherMedia(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), Options{}, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 1)), 1, 3)...)

@@ -136,6 +136,7 @@ func TestRepairWithoutManifest(t *testing.T) {
 // TestRepairVectorsWithoutManifest: of a database of vectors alone their length is
 // enough to bring it back, and another length makes nothing.
 func TestRepairVectorsWithoutManifest(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "db")
 	e, err := engine.Open(t.Context(), dir, nil, engine.Options{Dim: dim, MemoryMiB: 64})
 	if err != nil {

@@ -57,6 +57,7 @@ func untimed(r engine.Result) engine.Result {
 
 // TestSearchBatch: a batch gives what single searches give, in order, and encodes once.
 func TestSearchBatch(t *testing.T) {
+	t.Parallel()
 	e, w := watch(t, engine.Options{ChunkTokens: 40})
 	add(t, e, docs(0, 200))
 	var qs []engine.Query

@@ -52,6 +52,7 @@ var spanOptions = map[string]Options{
 
 // TestSpans: a hit names the part of its text that answers, by words and by token states.
 func TestSpans(t *testing.T) {
+	t.Parallel()
 	for name, o := range spanOptions {
 		t.Run(name, func(t *testing.T) {
 			e := spanned(t, o)
@@ -87,6 +88,7 @@ func TestSpans(t *testing.T) {
 // TestSpansWithin: spans of all hits of all kinds of queries are parts of their texts, and their lines those that the
 // document's text has them in. All calls give the same.
 func TestSpansWithin(t *testing.T) {
+	t.Parallel()
 	for name, o := range spanOptions {
 		t.Run(name, func(t *testing.T) {
 			e := spanned(t, o)
@@ -161,6 +163,7 @@ func TestSpansWithin(t *testing.T) {
 
 // TestSpansByStates: where token states are compared they decide: function words are no words of a search, and have states.
 func TestSpansByStates(t *testing.T) {
+	t.Parallel()
 	doc := Document{ID: "d", Text: strings.Repeat("Kings reign. Queens rule. Pages run. ", 3) + "Why are you not there? " + strings.Repeat("Knights ride. ", 5)}
 	for name, want := range map[string]string{"words": "", "tokens": "Why are you not there?"} {
 		e := spanned(t, spanOptions[name])

@@ -70,6 +70,7 @@ func (i *interposed) Encode(ctx context.Context, role encoder.Role, in []encoder
 // TestStoredMeanwhile: a document that another call stores while its own is being encoded
 // is replaced by Upsert, and makes Add fail as a whole, behind chunks that were prepared.
 func TestStoredMeanwhile(t *testing.T) {
+	t.Parallel()
 	enc := &interposed{Encoder: encoder.NewHash(madeDim)}
 	e, err := open(t.Context(), t.TempDir(), enc, Options{NoSync: true}, AutoHNSW)
 	if err != nil {
@@ -112,6 +113,7 @@ func TestStoredMeanwhile(t *testing.T) {
 // TestProgressPanics: a panic of the caller's own function leaves the database as it was,
 // and usable.
 func TestProgressPanics(t *testing.T) {
+	t.Parallel()
 	var calm atomic.Bool
 	e := opened(t, t.TempDir(), Options{NoSync: true, Progress: func(p Progress) {
 		if p.Stage == "store" && !calm.Load() {

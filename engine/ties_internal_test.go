@@ -12,6 +12,7 @@ import (
 // TestTies: each word of the query is answered by a word of title or text that stands where
 // the tie says, itself where it is there, and the ties make the score.
 func TestTies(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 80)...)

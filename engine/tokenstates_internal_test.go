@@ -83,6 +83,7 @@ func anew(t *testing.T, e *Engine, codes []byte, text string) []byte {
 // states, as the encoder gives them, up to what their codes lose; and what a search
 // ranks by holds it with its weight.
 func TestTokenScores(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(1, 2)), 0, 200)...)
@@ -539,6 +540,7 @@ func (b blind) Encode(ctx context.Context, role encoder.Role, in []encoder.Input
 
 // TestWithoutTokenStates: what an encoder that gives none does with each value.
 func TestWithoutTokenStates(t *testing.T) {
+	t.Parallel()
 	docs := madeDocs(rand.New(rand.NewPCG(1, 1)), 0, 60)
 	open := func(dir, mode string, enc encoder.Encoder) *Engine {
 		t.Helper()
@@ -600,6 +602,7 @@ func TestWithoutTokenStates(t *testing.T) {
 
 // TestTokenTravel: export, import, backup, restore and a change of the model carry them.
 func TestTokenTravel(t *testing.T) {
+	t.Parallel()
 	e := opened(t, t.TempDir(), keptOptions, AutoHNSW)
 	defer closed(t, e)
 	put(t, e, madeDocs(rand.New(rand.NewPCG(3, 3)), 0, 120)...)

@@ -44,6 +44,7 @@ func tree(t *testing.T, dir string) map[string]string {
 // Stats and Close; commits and searches go on, nothing is lost, and it is done once
 // it can be.
 func TestFailureOfTheMaintainerIsTold(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := opened(t, dir, Options{}, AutoHNSW)
 	r := rand.New(rand.NewPCG(21, 22))
@@ -141,6 +142,7 @@ func TestFlushesAtOnce(t *testing.T) {
 // TestWhoSavesWhen: what is due is saved in the background; with NoSync, when commits
 // may be lost behind a snapshot, by Close alone.
 func TestWhoSavesWhen(t *testing.T) {
+	t.Parallel()
 	for _, noSync := range []bool{false, true} {
 		dir := t.TempDir()
 		e := opened(t, dir, Options{NoSync: noSync}, AutoHNSW)
@@ -203,6 +205,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 // TestWithoutAnEncoder: states, replay and upkeep need none; an empty database does
 // not either.
 func TestWithoutAnEncoder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := Options{NoSync: true, ChunkTokens: 60, Local: true}
 	e := opened(t, dir, o, AutoHNSW)

@@ -3,7 +3,6 @@ package store
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -45,12 +44,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for a disk or a child
-		if err := f.Value.Set(fmt.Sprint(3 * runtime.GOMAXPROCS(0))); err != nil {
-			panic(err)
-		}
-	}
+	trial.Parallel() // most tests wait for a disk or a child
 	os.Exit(m.Run())
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/plot"
@@ -15,7 +16,9 @@ import (
 //go:embed page.html
 var pageSource string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"rank": rankText, "title": title}).Parse(pageSource))
+var page = sync.OnceValue(func() *template.Template { // few starts of the program write one
+	return template.Must(template.New("page").Funcs(template.FuncMap{"rank": rankText, "title": title}).Parse(pageSource))
+})
 
 // benchView is what the page shows of one bench.
 type benchView struct {
@@ -88,7 +91,7 @@ func WriteHTML(w io.Writer, b *Bundle) error {
 		v.Table = table.String()
 		view.Soaks = append(view.Soaks, v)
 	}
-	if err := page.Execute(w, view); err != nil {
+	if err := page().Execute(w, view); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil

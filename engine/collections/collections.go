@@ -68,11 +68,11 @@ func Open(dir string, enc encoder.Encoder, o Options) (*Set, error) {
 }
 
 // names are those that every file system keeps apart.
-var names = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+var names = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 // path is the folder of a collection.
 func (s *Set) path(name string) (string, error) {
-	if !names.MatchString(name) || !filepath.IsLocal(name) {
+	if len(name) > 64 || !names.MatchString(name) || !filepath.IsLocal(name) {
 		return "", fmt.Errorf("%w: collection %q; a name has 1 to 64 of the characters a to z, 0 to 9, _ and -", engine.ErrInvalid, fault.Clip(name))
 	}
 	return filepath.Join(s.dir, name), nil

@@ -16,11 +16,11 @@ func FuzzArguments(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		read[searchArgs](t, searchTool, data)
-		read[getArgs](t, getTool, data)
-		read[listArgs](t, listTool, data)
-		read[indexArgs](t, indexTool, data)
-		read[explainArgs](t, explainTool, data)
+		read[searchArgs](t, searchTool(), data)
+		read[getArgs](t, getTool(), data)
+		read[listArgs](t, listTool(), data)
+		read[indexArgs](t, indexTool(), data)
+		read[explainArgs](t, explainTool(), data)
 	})
 }
 

@@ -310,7 +310,7 @@ func (s *Server) toFill() string {
 	if s.o.ReadOnly {
 		return ""
 	}
-	return "; " + indexTool.Name + " stores documents"
+	return "; " + indexTool().Name + " stores documents"
 }
 
 // place is where a hit stands: path:from-to, or its document's id.

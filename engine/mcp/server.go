@@ -119,14 +119,14 @@ func (s *Server) server(ctx context.Context) *sdk.Server {
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 	})
-	addTool(s, srv, ctx, searchTool, s.search)
-	addTool(s, srv, ctx, getTool, s.get)
-	addTool(s, srv, ctx, listTool, s.list)
-	addTool(s, srv, ctx, explainTool, s.explain)
+	addTool(s, srv, ctx, searchTool(), s.search)
+	addTool(s, srv, ctx, getTool(), s.get)
+	addTool(s, srv, ctx, listTool(), s.list)
+	addTool(s, srv, ctx, explainTool(), s.explain)
 	if s.o.ReadOnly {
 		srv.AddReceivingMiddleware(refuseWriting)
 	} else {
-		addTool(s, srv, ctx, indexTool, s.index)
+		addTool(s, srv, ctx, indexTool(), s.index)
 	}
 	s.addResources(srv, ctx)
 	return srv
@@ -136,8 +136,8 @@ func (s *Server) server(ctx context.Context) *sdk.Server {
 // been offered it by another server, or with another key.
 func refuseWriting(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params.Name == indexTool.Name {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: indexTool.Name + " stores documents, and here they may only be read: " +
+		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params.Name == indexTool().Name {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: indexTool().Name + " stores documents, and here they may only be read: " +
 				"ask with a key that may write, or whoever runs this server can start it for writing"}
 		}
 		return next(ctx, method, req)

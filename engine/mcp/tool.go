@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,18 +21,21 @@ import (
 // by the name of the argument.
 type shape map[string]func(*jsonschema.Schema)
 
-// newTool describes a tool whose arguments and results are of the types In and Out.
-func newTool[In, Out any](t sdk.Tool, s shape) *sdk.Tool {
-	in := schemaOf[In]()
-	for name, refine := range s {
-		p := in.Properties[name]
-		if p == nil {
-			panic("mcp: " + t.Name + " has no argument " + name)
+// newTool describes a tool whose arguments and results are of the types In and Out, when it
+// is first asked for: most starts of the program serve no tools.
+func newTool[In, Out any](t sdk.Tool, s shape) func() *sdk.Tool {
+	return sync.OnceValue(func() *sdk.Tool {
+		in := schemaOf[In]()
+		for name, refine := range s {
+			p := in.Properties[name]
+			if p == nil {
+				panic("mcp: " + t.Name + " has no argument " + name)
+			}
+			refine(p)
 		}
-		refine(p)
-	}
-	t.InputSchema, t.OutputSchema = in, schemaOf[Out]()
-	return &t
+		t.InputSchema, t.OutputSchema = in, schemaOf[Out]()
+		return &t
+	})
 }
 
 // schemaOf is the schema of a type. It panics for a type that has none, which is a

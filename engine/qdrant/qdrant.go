@@ -66,7 +66,7 @@ type Backend struct {
 
 var _ engine.Backend = (*Backend)(nil)
 
-var collectionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+var collectionName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // Open makes a Backend; it calls nobody. Errors: engine.ErrInvalid.
 func Open(o Options) (*Backend, error) {
@@ -83,7 +83,7 @@ func Open(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, bad("%v", err)
 	}
-	if !collectionName.MatchString(o.Collection) {
+	if len(o.Collection) > 200 || !collectionName.MatchString(o.Collection) {
 		return nil, bad("collection %q; use letters, digits, _ and -", o.Collection)
 	}
 	o.Shards, o.Replicas = cmp.Or(o.Shards, 1), cmp.Or(o.Replicas, 1)

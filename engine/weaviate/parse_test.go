@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []string{"", "http://a:1/Notes", "weaviate://a:1/notes", "weaviate://a:1", "weaviate:///Notes", "weaviate://u:secret@a:1/Notes", "weaviate://a:1/Notes?shards=x",
-		"weaviate://a:1/Notes?shards=-1", "weaviate://a:1/Notes?tls=perhaps", "weaviate://a:1/Notes?other=1", "weaviate://a:1/Notes?consistency=SOME", "weaviate://a:1/Not es"} {
+		"weaviate://a:1/Notes?shards=-1", "weaviate://a:1/Notes?tls=perhaps", "weaviate://a:1/Notes?other=1", "weaviate://a:1/Notes?consistency=SOME", "weaviate://a:1/Not es", "weaviate://a:1/N" + strings.Repeat("n", 200)} {
 		o, err := weaviate.Parse(s)
 		if err == nil {
 			_, err = weaviate.Open(o)

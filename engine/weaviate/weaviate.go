@@ -68,7 +68,7 @@ type Backend struct {
 
 var _ engine.Backend = (*Backend)(nil)
 
-var className = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]{0,199}$`)
+var className = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
 
 // Open makes a Backend; it calls nobody. Errors: engine.ErrInvalid.
 func Open(o Options) (*Backend, error) {
@@ -85,7 +85,7 @@ func Open(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, bad("%v", err)
 	}
-	if !className.MatchString(o.Class) {
+	if len(o.Class) > 200 || !className.MatchString(o.Class) {
 		return nil, bad("class %q; use a capital letter, then letters, digits and _", o.Class)
 	}
 	if o.Shards < 0 || o.Shards > 1024 || o.Replicas < 0 || o.Replicas > 17 {

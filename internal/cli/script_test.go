@@ -20,9 +20,11 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 func TestMain(m *testing.M) {
+	trial.Parallel() // scripts wait for processes
 	testscript.Main(m, map[string]func(){
 		"lexsem": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -11,7 +11,9 @@
 package trial
 
 import (
+	"flag"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -45,6 +47,14 @@ func Seed(t testing.TB) uint64 {
 	}
 	t.Logf("repeat with LEXSEM_SEED=%d", n)
 	return n
+}
+
+// Parallel lets three parallel tests run for each processor, where -parallel says nothing else:
+// for packages whose tests wait for a disk or a child. It is for TestMain, before flags are parsed.
+func Parallel() {
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 }
 
 func number(t testing.TB, name string) (n uint64, set bool) {

@@ -1,6 +1,11 @@
 package trial
 
-import "testing"
+import (
+	"flag"
+	"runtime"
+	"strconv"
+	"testing"
+)
 
 func TestRounds(t *testing.T) {
 	for _, c := range []struct {
@@ -29,5 +34,15 @@ func TestSeed(t *testing.T) {
 	t.Setenv("LEXSEM_SEED", "")
 	if a, b := Seed(t), Seed(t); a == b {
 		t.Errorf("the clock gave %d twice", a)
+	}
+}
+
+func TestParallel(t *testing.T) {
+	f := flag.Lookup("test.parallel")
+	was := f.Value.String()
+	defer f.Value.Set(was)
+	Parallel()
+	if got, want := f.Value.String(), strconv.Itoa(3*runtime.GOMAXPROCS(0)); got != want {
+		t.Errorf("%s at a time, want %s", got, want)
 	}
 }
