@@ -54,6 +54,9 @@ func (b *Bridges) fit(ctx context.Context, members []member) (_ *cell, err error
 		c.hScale[i] = vec.QuantizeInt8(c.h[i*d:(i+1)*d], h[i*d:(i+1)*d])
 	}
 	c.enter(members, h, d, b.o.TableFrom)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	c.weigh()
 	return c, nil
 }
