@@ -16,7 +16,7 @@ import (
 
 // fit makes a cell of its members, in any order. A passage whose vector is
 // missing, of another length or not of unit length is an ErrPassage; that of ctx comes
-// between three steps. Cost
+// between steps of a few milliseconds. Cost
 // O(n·d·min(n, d)) for n members: some 5 ms at d = 384 and n = 250.
 func (b *Bridges) fit(ctx context.Context, members []member) (_ *cell, err error) {
 	defer snapshot.Guard(&err)() // vectors may lie in a file
@@ -45,35 +45,41 @@ func (b *Bridges) fit(ctx context.Context, members []member) (_ *cell, err error
 	for i := range n {
 		vec.Axpy(x[i*d:(i+1)*d], -1, mean)
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	h := regress(x, n, d, b.o.Lambda)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	h, err := regress(ctx, x, n, d, b.o.Lambda)
+	if err != nil {
+		return nil, err
 	}
 	c.h, c.hScale = make([]int8, n*d), make([]float32, n)
 	for i := range n {
 		c.hScale[i] = vec.QuantizeInt8(c.h[i*d:(i+1)*d], h[i*d:(i+1)*d])
 	}
 	c.enter(members, h, d, b.o.TableFrom)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	c.weigh()
 	return c, nil
 }
 
-// regress returns x·(xᵀx + λI)⁻¹ = (xxᵀ + λI)⁻¹·x of the centred rows x [n × d].
-func regress(x []float32, n, d int, lambda float64) []float32 {
-	h := make([]float32, n*d)
+// regress returns x·(xᵀx + λI)⁻¹ = (xxᵀ + λI)⁻¹·x of the centred rows x [n × d], or the error of ctx.
+func regress(ctx context.Context, x []float32, n, d int, lambda float64) ([]float32, error) {
+	m := min(n, d)
+	a, h := make([]float32, m*m), make([]float32, n*d)
 	if n < d {
-		a := make([]float32, n*n)
 		vec.MatMulNT(a, x, x, n, n, d)
-		vec.MatMulNN(h, ridgeInverse(a, n, lambda), x, n, d, n)
 	} else {
-		a := make([]float32, d*d)
 		vec.MatMulTN(a, x, x, d, d, n)
-		vec.MatMulNN(h, x, ridgeInverse(a, d, lambda), n, d, d)
 	}
-	return h
+	inverse, err := ridgeInverse(ctx, a, m, lambda)
+	if err != nil {
+		return nil, err
+	}
+	if n < d {
+		vec.MatMulNN(h, inverse, x, n, d, n)
+	} else {
+		vec.MatMulNN(h, x, inverse, n, d, d)
+	}
+	return h, ctx.Err()
 }
 
 // enter fills in the tokens, with a row for those of at least from members. One
@@ -126,9 +132,12 @@ func (c *cell) enter(members []member, h []float32, d, from int) {
 
 // ridgeInverse returns (a + λI)⁻¹ of the positive semi-definite a [n × n].
 // Should rounding have spoilt that, the ridge is raised until it holds.
-func ridgeInverse(a []float32, n int, lambda float64) []float32 {
+func ridgeInverse(ctx context.Context, a []float32, n int, lambda float64) ([]float32, error) {
 	s := mat.NewSymDense(n, nil)
 	for ridge := lambda; ; ridge *= 10 {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		for i := range n {
 			for j := i; j < n; j++ {
 				v := float64(a[i*n+j])
@@ -142,6 +151,9 @@ func ridgeInverse(a []float32, n int, lambda float64) []float32 {
 		if !chol.Factorize(s) {
 			continue
 		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		var inv mat.SymDense
 		if err := chol.InverseTo(&inv); err != nil && math.IsInf(chol.Cond(), 0) {
 			continue // singular to working precision
@@ -153,6 +165,6 @@ func ridgeInverse(a []float32, n int, lambda float64) []float32 {
 				out[i*n+j], out[j*n+i] = v, v
 			}
 		}
-		return out
+		return out, ctx.Err()
 	}
 }
