@@ -63,7 +63,7 @@ var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { r
 // places are all that searches read of many; its float32 vectors stay in the file, which is read for the best K of a query
 // and for what may be as near for what the codes tell. What was added since
 // lies in memory until it is saved and opened again. Recall at an equal Ef is that of a graph of
-// the other kinds with the same M. Adding reads the vectors of no others, but of up to 1,024 pivots.
+// hnsw-int8 with the same M.
 var KindHNSWCompact = registerKind("hnsw-compact", kind{links: 12, new: func(o Options) Index { return newHNSW("hnsw-compact", o, byInt4) }})
 
 type hnsw struct {
