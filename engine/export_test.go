@@ -1,9 +1,10 @@
 package engine
 
-// SetFailpoint lets f hear of named moments until the returned function is called.
-func SetFailpoint(f func(name string)) (reset func()) {
-	failpoint = f
-	return func() { failpoint = nil }
+import "context"
+
+// WithFailpoint lets f hear of named moments of calls with the context.
+func WithFailpoint(ctx context.Context, f func(name string)) context.Context {
+	return context.WithValue(ctx, failpoint{}, f)
 }
 
 // SetNewTokenStates says what new databases are made with.

@@ -314,7 +314,7 @@ func (k *keeper) store(ctx context.Context, page []kept) error {
 		return err
 	}
 	k.report(ctx)
-	hit("tokens-page")
+	hit(ctx, "tokens-page")
 	return nil
 }
 

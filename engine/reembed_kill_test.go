@@ -29,7 +29,7 @@ func reembedChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	engine.SetFailpoint(func(name string) {
+	ctx := engine.WithFailpoint(context.Background(), func(name string) {
 		if name != point {
 			return
 		}
@@ -40,7 +40,7 @@ func reembedChild(dir string) error {
 			select {}
 		}
 	})
-	_, err = engine.Reembed(context.Background(), dir, encoder.NewHash(32), engine.Options{})
+	_, err = engine.Reembed(ctx, dir, encoder.NewHash(32), engine.Options{})
 	return err
 }
 

@@ -47,13 +47,13 @@ func (r *reembedder) follow(ctx context.Context, read func(context.Context, func
 			}
 			r.rep.Add(res)
 			r.met += len(p.records)
-			hit("reembed-page")
+			hit(ctx, "reembed-page")
 		}
 		if p.at != r.at {
 			if err := r.note(ctx, p.at); err != nil {
 				return err
 			}
-			hit("reembed-noted")
+			hit(ctx, "reembed-noted")
 		}
 		r.report("reembed", r.next.st.Len(), r.total)
 		more = p.more

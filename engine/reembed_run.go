@@ -101,9 +101,9 @@ func (r *reembedder) run(ctx context.Context) (err error) {
 			break
 		}
 	}
-	hit("reembed-settled")
+	hit(ctx, "reembed-settled")
 	err = r.handOver(ctx, func(st *store.Store) error {
-		hit("reembed-alone")
+		hit(ctx, "reembed-alone")
 		if err := r.follow(ctx, func(_ context.Context, do func(*store.Store) error) error { return do(st) }); err != nil {
 			return err
 		}
@@ -118,11 +118,11 @@ func (r *reembedder) run(ctx context.Context) (err error) {
 		if err := closeNext(); err != nil {
 			return err
 		}
-		hit("reembed-closed")
+		hit(ctx, "reembed-closed")
 		return nil
 	})
 	if err == nil {
-		hit("reembed-decided")
+		hit(ctx, "reembed-decided")
 	}
 	return err
 }
@@ -283,11 +283,11 @@ func (r *reembedder) settle(ctx context.Context) error {
 	}
 }
 
-// failpoint, if not nil, hears of named moments. Tests set it.
-var failpoint func(name string)
+// failpoint is the key of a func(name string) in a context, which hears of named moments. Tests set it.
+type failpoint struct{}
 
-func hit(name string) {
-	if failpoint != nil {
-		failpoint(name)
+func hit(ctx context.Context, name string) {
+	if f, ok := ctx.Value(failpoint{}).(func(name string)); ok {
+		f(name)
 	}
 }

@@ -176,11 +176,11 @@ func reembedBeside(t *testing.T, from, to func() encoder.Encoder, open bool) {
 	enc := &calling{Encoder: to()}
 	wrote := 0
 	var alone atomic.Bool // others can write no more
-	defer engine.SetFailpoint(func(name string) {
+	ctx := engine.WithFailpoint(t.Context(), func(name string) {
 		if name == "reembed-settled" {
 			alone.Store(true)
 		}
-	})()
+	})
 	enc.before = func(call int) error {
 		if call > 12 || alone.Load() {
 			return nil
@@ -215,9 +215,9 @@ func reembedBeside(t *testing.T, from, to func() encoder.Encoder, open bool) {
 	var rep engine.ReembedReport
 	var err error
 	if open {
-		rep, err = e.Reembed(t.Context(), enc, o)
+		rep, err = e.Reembed(ctx, enc, o)
 	} else {
-		rep, err = engine.Reembed(t.Context(), dir, enc, o)
+		rep, err = engine.Reembed(ctx, dir, enc, o)
 	}
 	if err != nil {
 		t.Fatal(err)

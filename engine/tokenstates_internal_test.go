@@ -475,13 +475,11 @@ func TestKeepTokenStates(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	stop, cancel := context.WithCancel(t.Context())
-	failpoint = func(name string) {
+	rep, err := e.KeepTokenStates(WithFailpoint(stop, func(name string) {
 		if name == "tokens-page" {
 			cancel()
 		}
-	}
-	rep, err := e.KeepTokenStates(stop)
-	failpoint = nil
+	}))
 	if !errors.Is(err, context.Canceled) || rep.Documents == 0 || rep.Documents >= 700 {
 		t.Fatalf("%+v, %v", rep, err)
 	}
