@@ -10,5 +10,5 @@ import (
 
 func TestMigrateKilled(t *testing.T) {
 	where := fmt.Sprintf("elasticsearch://%s/moved-%d", strings.TrimPrefix(server(t), "http://"), indexes.Add(1))
-	servertest.MigrateKilled(t, where, "?shards=2", 0)
+	servertest.MigrateKilled(t, where, "?shards=2")
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestMigrateKilled(t *testing.T) {
-	servertest.MigrateKilled(t, "postgres://lexsem@"+shared(t).host()+"/postgres/moved", "?sslmode=disable", 0)
+	servertest.MigrateKilled(t, "postgres://lexsem@"+shared(t).host()+"/postgres/moved", "?sslmode=disable")
 }

@@ -40,7 +40,7 @@ func TestMigrateKilled(t *testing.T) {
 		t.Skip("NOT TESTED: lexsem migrate, killed there and back (builds the program); LEXSEM_ROUNDS=1 runs it, as .ci/run does")
 	}
 	s := newStandIn(t)
-	servertest.MigrateKilled(t, "qdrant://"+strings.TrimPrefix(s.URL, "http://")+"/moved", "?shards=2", 0)
+	servertest.MigrateKilled(t, "qdrant://"+strings.TrimPrefix(s.URL, "http://")+"/moved", "?shards=2")
 	if got := *s.collections["moved"].params.Shards; got != 2 {
 		t.Errorf("%d shards", got)
 	}
