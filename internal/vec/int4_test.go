@@ -207,3 +207,20 @@ func BenchmarkInt4(b *testing.B) {
 		}
 	})
 }
+
+// int4Kernel is the assembly behind DotInt4x4, for n bytes of codes in each row.
+type int4Kernel func(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
+
+// equalsInt4Go holds a kernel to its twin in Go.
+func equalsInt4Go(t *testing.T, r *rand.Rand, name string, f int4Kernel) {
+	t.Helper()
+	for n := 32; n <= 416; n += 32 {
+		lo, hi, a, b, c, d := randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n)
+		var got, want [4]int32
+		f(&got, &lo[0], &hi[0], &a[0], &b[0], &c[0], &d[0], n)
+		dotInt4x4Go(&want, lo, hi, a, b, c, d)
+		if got != want {
+			t.Fatalf("%s, %d bytes: %v, want %v", name, n, got, want)
+		}
+	}
+}

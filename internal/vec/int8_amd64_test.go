@@ -39,19 +39,11 @@ func TestInt8Kernels(t *testing.T) {
 func TestInt4Kernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	has := map[string]bool{"avx512-vnni": hasVNNI, "avx2": hasAVX2}
-	for name, f := range map[string]func(out *[4]int32, lo, hi, a, b, c, d *int8, n int){"avx512-vnni": dotInt4x4vnni, "avx2": dotInt4x4avx2} {
+	for name, f := range map[string]int4Kernel{"avx512-vnni": dotInt4x4vnni, "avx2": dotInt4x4avx2} {
 		if !has[name] {
 			t.Logf("NOT TESTED: %s, which this CPU has not", name)
 			continue
 		}
-		for n := 32; n <= 416; n += 32 {
-			lo, hi, a, b, c, d := randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n)
-			var got, want [4]int32
-			f(&got, &lo[0], &hi[0], &a[0], &b[0], &c[0], &d[0], n)
-			dotInt4x4Go(&want, lo, hi, a, b, c, d)
-			if got != want {
-				t.Fatalf("%s, %d bytes: %v, want %v", name, n, got, want)
-			}
-		}
+		equalsInt4Go(t, r, name, f)
 	}
 }

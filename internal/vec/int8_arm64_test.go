@@ -31,19 +31,11 @@ func TestInt8Kernels(t *testing.T) {
 // TestInt4Kernels does so for codes of four bits.
 func TestInt4Kernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	for name, f := range map[string]func(out *[4]int32, lo, hi, a, b, c, d *int8, n int){"neon-dotprod": dotInt4x4sdot, "neon": dotInt4x4neon} {
+	for name, f := range map[string]int4Kernel{"neon-dotprod": dotInt4x4sdot, "neon": dotInt4x4neon} {
 		if name == "neon-dotprod" && !hasDotprod {
 			t.Log("this CPU has no SDOT")
 			continue
 		}
-		for n := 32; n <= 416; n += 32 {
-			lo, hi, a, b, c, d := randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n)
-			var got, want [4]int32
-			f(&got, &lo[0], &hi[0], &a[0], &b[0], &c[0], &d[0], n)
-			dotInt4x4Go(&want, lo, hi, a, b, c, d)
-			if got != want {
-				t.Fatalf("%s, %d bytes: %v, want %v", name, n, got, want)
-			}
-		}
+		equalsInt4Go(t, r, name, f)
 	}
 }
