@@ -62,8 +62,8 @@ type Options struct {
 type Backend struct {
 	o Options
 	c *nodes.Client
-	// copies is how many the class keeps of each shard, 0 until Info was called.
-	copies atomic.Int32
+	// copies is how many the class keeps of each shard, dim what its vectors have; 0 until Info was called.
+	copies, dim atomic.Int32
 }
 
 var _ engine.Backend = (*Backend)(nil)
@@ -178,6 +178,7 @@ func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
 	if m.Layout != layout {
 		return i, fmt.Errorf("%w: class %s has layout %d, this program knows %d; use a newer one", engine.ErrForeign, b.Name(), m.Layout, layout)
 	}
+	b.dim.Store(int32(m.Info.Dim))
 	b.copies.Store(max(1, out.ReplicationConfig.Factor))
 	return m.Info, nil
 }
