@@ -66,7 +66,10 @@ type Backend struct {
 	copies, dim atomic.Int32
 }
 
-var _ engine.Backend = (*Backend)(nil)
+var (
+	_ engine.Backend   = (*Backend)(nil)
+	_ engine.Unsettler = (*Backend)(nil)
+)
 
 var className = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
 
