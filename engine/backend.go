@@ -67,6 +67,13 @@ type Backend interface {
 	Close() error
 }
 
+// Unsettler is a Backend in which a Put that was cut off, by the end of its process, may leave passages that are read as
+// if they were stored, but that Nearest does not find. Putting them again mends that; Upsert does.
+type Unsettler interface {
+	// Unsettled returns those of some stored passages that Nearest does not find, in their order.
+	Unsettled(ctx context.Context, ids []PassageID) ([]PassageID, error)
+}
+
 // BackendInfo is what an index of a Backend was made for, and is kept with it.
 type BackendInfo struct {
 	Dim      int                 `json:"dim"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -295,7 +296,7 @@ func (r *Remote) join(ctx context.Context, run *remoteRun, found []search.Found,
 	var hits []Hit
 	var kept []*Passage
 	for i, p := range passages {
-		if p == nil {
+		if p == nil || plain != nil && math.IsNaN(plain[i]) { // deleted when one of the two was asked for
 			continue
 		}
 		f := found[i]

@@ -152,11 +152,18 @@ func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace boo
 			docs[owners[at+i]].passages[0].Truncated += o.Tokens.Truncated
 		}
 	}
+	same := make([]bool, len(docs))
+	for i, d := range docs {
+		same[i] = samePassages(stored[i], d.passages)
+	}
+	if err := r.settled(ctx, docs, same); err != nil {
+		return err
+	}
 	var puts [][]Passage
 	for i := range docs {
 		d := docs[i]
 		switch {
-		case samePassages(stored[i], d.passages):
+		case same[i]:
 			res.Unchanged++
 			continue
 		case len(stored[i]) > 0:
@@ -179,6 +186,29 @@ func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace boo
 	}
 	defer r.wrote()
 	return r.b.Put(ctx, puts, !replace)
+}
+
+// settled makes same false for documents that the Backend has, but not for all its searches.
+func (r *Remote) settled(ctx context.Context, docs []remoteDocument, same []bool) error {
+	u, ok := r.b.(Unsettler)
+	if !ok {
+		return nil
+	}
+	var ids []PassageID
+	at := map[string]int{}
+	for i, d := range docs {
+		if same[i] {
+			at[d.ID] = i
+			for _, p := range d.passages {
+				ids = append(ids, p.PassageID)
+			}
+		}
+	}
+	left, err := u.Unsettled(ctx, ids)
+	for _, id := range left {
+		same[at[id.ID]] = false
+	}
+	return err
 }
 
 // passages are those of a document, with the vectors that it brings, or that those in

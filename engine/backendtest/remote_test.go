@@ -363,3 +363,50 @@ func TestBridgeOfOne(t *testing.T) {
 		}
 	}
 }
+
+// without is a Backend that has no cosine of a document, as if it were deleted when cosines are asked for.
+type without struct {
+	*backendtest.Memory
+	id string
+}
+
+func (b without) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
+	cosines, err := b.Memory.Cosines(ctx, vector, ids)
+	for i := range cosines {
+		if ids[i].ID == b.id {
+			cosines[i] = math.NaN()
+		}
+	}
+	return cosines, err
+}
+
+// TestDeletedBetween: a document that was deleted when cosines are asked for, and is there again when texts are, is no hit.
+func TestDeletedBetween(t *testing.T) {
+	b := without{&backendtest.Memory{}, "3"}
+	r := over(t, b, engine.OverOptions{Create: true})
+	docs := make([]engine.Document, 10)
+	for i := range docs {
+		docs[i] = engine.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("text %d of kind %d", i, i%5)}
+	}
+	if _, err := r.Add(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "bridge")
+	if _, err := r.MakeBridge(t.Context(), file, engine.BridgeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	q := over(t, b, engine.OverOptions{Bridge: file})
+	query := engine.Query{Text: "text 3 of kind 3", K: 10}
+	res, err := q.Search(t.Context(), query)
+	if err != nil || len(res.Hits) != 9 {
+		t.Errorf("%d hits, %v", len(res.Hits), err)
+	}
+	for _, h := range res.Hits {
+		if h.ID == "3" || h.Cosine != h.Cosine {
+			t.Errorf("%s: cosine %v", h.ID, h.Cosine)
+		}
+	}
+	if _, err := q.Explain(t.Context(), query, "3"); !errors.Is(err, engine.ErrNotFound) {
+		t.Error(err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/points"
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // most is how many passages the server gives at once.
@@ -154,7 +155,7 @@ func (b *Backend) Having(ctx context.Context, terms []string) ([]int, error) {
 }
 
 // Cosines implements engine.Backend. Where a filter leaves few passages the server
-// compares them one by one.
+// compares them one by one; those that are not in its graph (settle) are compared here.
 func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.PassageID) ([]float64, error) {
 	cosines := make([]float64, len(ids))
 	for i := range cosines {
@@ -174,6 +175,16 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.Pa
 		}
 		for _, h := range found {
 			cosines[at[h.Additional.ID]] = h.cosine()
+		}
+		rest := slices.DeleteFunc(keys, func(key string) bool { return !math.IsNaN(cosines[at[key]]) })
+		left, err := b.read(ctx, rest, true)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range left {
+			if v := s.Vectors[vectorName]; len(v) == len(vector) {
+				cosines[at[s.ID]] = max(-1, min(float64(vec.Dot(vector, v)), 1))
+			}
 		}
 	}
 	return cosines, ctx.Err()

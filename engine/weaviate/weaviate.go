@@ -6,10 +6,10 @@
 // so both sides agree on words. Metadata are kept as they are and searched by their facts
 // (filter.Facts), whose ranges become prefixes.
 //
-// Weaviate 1.35.2's BM25 passes over some of the passages that lie in memory only: those that were
-// written within the minute before, as it is set up by default
-// (PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS), where a term of the query is in nearly all passages.
-// The dense leg finds them at once.
+// Weaviate 1.35.2's BM25 takes the bound of every passage that lies in memory only for nothing (SetIdf in its
+// segment_blockmax.go): where more of them in a shard have one of the query's words than a tenth more than it is
+// asked for, it names those that were written first. They lie there for the minute behind a write, as it is set up by default
+// (PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS). The dense leg finds them at once.
 package weaviate
 
 import (
@@ -62,11 +62,14 @@ type Options struct {
 type Backend struct {
 	o Options
 	c *nodes.Client
-	// copies is how many the class keeps of each shard, 0 until Info was called.
-	copies atomic.Int32
+	// copies is how many the class keeps of each shard, dim what its vectors have; 0 until Info was called.
+	copies, dim atomic.Int32
 }
 
-var _ engine.Backend = (*Backend)(nil)
+var (
+	_ engine.Backend   = (*Backend)(nil)
+	_ engine.Unsettler = (*Backend)(nil)
+)
 
 var className = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
 
@@ -178,6 +181,7 @@ func (b *Backend) Info(ctx context.Context) (i engine.BackendInfo, err error) {
 	if m.Layout != layout {
 		return i, fmt.Errorf("%w: class %s has layout %d, this program knows %d; use a newer one", engine.ErrForeign, b.Name(), m.Layout, layout)
 	}
+	b.dim.Store(int32(m.Info.Dim))
 	b.copies.Store(max(1, out.ReplicationConfig.Factor))
 	return m.Info, nil
 }

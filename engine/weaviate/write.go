@@ -212,9 +212,12 @@ func (b *Backend) note(ctx context.Context, n int) error {
 	return b.send(ctx, []object{{"class": b.writesClass(), "id": points.UUID([12]byte(id[:12]), binary.BigEndian.Uint32(id[12:])), "properties": object{"n": n}}}, 1)
 }
 
-// batch stores passages.
+// batch stores passages, and returns when they are found.
 func (b *Backend) batch(ctx context.Context, some []stored) error {
-	return b.send(ctx, some, len(some))
+	if err := b.send(ctx, some, len(some)); err != nil {
+		return err
+	}
+	return b.settle(ctx, some)
 }
 
 // send stores n objects, again where a copy could not take them, until patience ends.

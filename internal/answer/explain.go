@@ -37,6 +37,7 @@ type Explanation struct {
 	Span     *Span    `json:"span,omitempty"`      // the part of the chunk that answers best, where it is asked for and known
 	Rerank   *float64 `json:"rerank,omitempty"`    // the reranker's score, if it read the document
 	Reranked int      `json:"reranked,omitempty"`  // hits that it read
+	Stale    int      `json:"stale,omitempty"`     // passages that RLR's factor does not know of in full; 0 where the query was not turned by it
 	BridgeOf string   `json:"bridge_of,omitempty"` // a filter: the passages of which the bridge was made that the query's filter chose
 	Picture  []byte   `json:"picture,omitempty"`   // a PNG of what an image was found by, where it is asked for; base64
 }
@@ -117,7 +118,7 @@ func NewExplanation(query string, x engine.Explanation) Explanation {
 		Attributed: x.Attributed, Plain: x.Plain, Bias: x.Bias,
 		Tokens: []ExplainedToken{}, Dimensions: []ExplainedDimension{}, Matches: []ExplainedMatch{},
 		TokenScore: x.TokenScore, Ties: []ExplainedTie{},
-		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Picture: x.Picture, BridgeOf: x.Trace.BridgeOf,
+		Span: spanOf(x.Hit), Rerank: rerankOf(x.Hit), Reranked: x.Trace.Reranked, Picture: x.Picture, Stale: x.Trace.Stale, BridgeOf: x.Trace.BridgeOf,
 	}
 	for _, t := range x.Terms {
 		e.Terms = append(e.Terms, ExplainedTerm(t))

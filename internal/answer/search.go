@@ -19,7 +19,9 @@ type Search struct {
 	TookMS  float64 `json:"took_ms"`
 	Hits    []Hit   `json:"hits"`
 
-	Reranked int `json:"reranked,omitempty"` // hits that the reranker read
+	Reranked int    `json:"reranked,omitempty"`  // hits that the reranker read
+	Stale    int    `json:"stale,omitempty"`     // passages that RLR's factor does not know of in full; 0 where the query was not turned by it
+	BridgeOf string `json:"bridge_of,omitempty"` // a filter: the passages of which the bridge was made that the query's filter chose
 }
 
 // Hit is one document found, or one chunk of it. The fields mean what those of
@@ -60,7 +62,8 @@ type Span struct {
 
 // NewSearch is the answer that res gives to query, after took.
 func NewSearch(query string, res engine.Result, took time.Duration) Search {
-	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)), Reranked: res.Trace.Reranked}
+	s := Search{Query: query, Mode: res.Trace.Mode, Variant: res.Trace.Variant, TookMS: float64(took.Microseconds()) / 1000, Hits: make([]Hit, len(res.Hits)),
+		Reranked: res.Trace.Reranked, Stale: res.Trace.Stale, BridgeOf: res.Trace.BridgeOf}
 	for i, h := range res.Hits {
 		s.Hits[i] = NewHit(h)
 	}

@@ -22,7 +22,8 @@ digests of all documents, and what was written meanwhile is copied.
 
 Ctrl-C, a kill or an error loses nothing: the same command goes on where it ended, by the file
 DIR.migrating, which is removed at the end. Token states and fitted bridges stay behind. --bridge makes the
-file that "lexsem serve --db URL --bridge FILE" modulates queries with; "lexsem bridge" makes it anew.`,
+file that "lexsem serve --db URL --bridge FILE" modulates queries with; --by FIELD makes a bridge for each value of a field of
+the metadata as well, which searches go by whose filter demands that value. "lexsem bridge" makes the file anew.`,
 	examples: []string{
 		"lexsem migrate --db notes.db --to 'elasticsearch://10.0.0.1:9200,10.0.0.2:9200/notes?shards=3&replicas=1' --bridge notes.bridge",
 		"lexsem migrate --db again.db --from weaviate://10.0.0.1:8080/Notes",
@@ -33,6 +34,7 @@ file that "lexsem serve --db URL --bridge FILE" modulates queries with; "lexsem 
 			to:     f.str("to", "", "`URL`engine to fill: "+backendShapes()+"; its key in "+backendKeys()),
 			from:   f.str("from", "", "`URL`engine to copy from"),
 			bridge: f.outFile("bridge", "", "`FILE`make a bridge of what was copied, with --to"),
+			by:     bridgeBy(f),
 			json:   f.bool("json", "print the result as JSON"),
 		}
 		return o.run
@@ -40,8 +42,8 @@ file that "lexsem serve --db URL --bridge FILE" modulates queries with; "lexsem 
 }
 
 type migrateOptions struct {
-	to, from, bridge *string
-	json             *bool
+	to, from, bridge, by *string
+	json                 *bool
 }
 
 // migrateSummary is what migrate --json prints.
@@ -63,6 +65,9 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 	}
 	if *o.bridge != "" && *o.to == "" {
 		return usagef("--bridge goes with --to")
+	}
+	if *o.by != "" && *o.bridge == "" {
+		return usagef("--by goes with --bridge")
 	}
 	dir, err := a.needDB()
 	if err != nil {
@@ -104,7 +109,7 @@ func (o migrateOptions) run(ctx context.Context, a *app, args []string) (err err
 		return err
 	}
 	if *o.bridge != "" {
-		if err := a.makeBridge(ctx, b, *o.bridge, engine.BridgeOptions{}, p); err != nil {
+		if err := a.makeBridge(ctx, b, *o.bridge, engine.BridgeOptions{By: *o.by}, p); err != nil {
 			return err
 		}
 	}
@@ -160,7 +165,7 @@ are read, and says what it gains on queries that it was not fitted to. That take
 		f.group("Flags")
 		o := bridgeOptions{
 			parts:      f.int("parts", 0, "`N`parts that are read beside each other; default 1"),
-			by:         f.str("by", "", "`FIELD`also make a bridge for each value of this field, 100 at most; default none"),
+			by:         bridgeBy(f),
 			sample:     f.int("sample", 0, "`N`also fit a bridge, to N passages; default no fit"),
 			variant:    f.str("variant", "", "`NAME`what to fit, as fit has it; default rlr+slr"),
 			seed:       f.uint64("seed", 1, "seed of the sample and of the fit"),
@@ -168,6 +173,10 @@ are read, and says what it gains on queries that it was not fitted to. That take
 		}
 		return o.run
 	},
+}
+
+func bridgeBy(f *flags) *string {
+	return f.str("by", "", "`FIELD`also make a bridge for each value of this field, 100 at most; default none")
 }
 
 type bridgeOptions struct {

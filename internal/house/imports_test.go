@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	"engine/pgvector":                       {"engine", "engine/filter", "internal/nodes"},
 	"engine/internal/points":                {"engine"},
 	"engine/qdrant":                         {"engine", "engine/filter", "engine/internal/points", "internal/nodes"},
-	"engine/weaviate":                       {"engine", "engine/filter", "engine/internal/points", "internal/nodes"},
+	"engine/weaviate":                       {"engine", "engine/filter", "engine/internal/points", "internal/nodes", "internal/vec"},
 	"internal/nodes":                        {},
 	"engine/collections":                    {"engine", "engine/internal/fault", "encoder", "store"},
 	"engine/files":                          {"engine", "engine/internal/metadata"},

@@ -53,7 +53,7 @@ func MigrateKilled(t *testing.T, where, settings string) {
 	for at := 0; at < n; at += 1000 {
 		docs := make([]engine.Document, 1000)
 		for i := range docs {
-			docs[i] = engine.Document{ID: fmt.Sprintf("doc %d", at+i), Title: "A title", Text: fmt.Sprintf("document %d speaks of matter %d and topic %d", at+i, i%97, i%13), Metadata: map[string]any{"n": at + i}}
+			docs[i] = engine.Document{ID: fmt.Sprintf("doc %d", at+i), Title: "A title", Text: fmt.Sprintf("document %d speaks of matter %d and topic %d", at+i, i%97, i%13), Metadata: map[string]any{"n": at + i, "topic": fmt.Sprint(i % 13)}}
 		}
 		if _, err := e.Add(t.Context(), docs); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,8 @@ func MigrateKilled(t *testing.T, where, settings string) {
 		}
 	}
 	began := time.Now()
-	there := move(3, dir+".migrating", "--db", dir, "--to", where+settings)
+	bridge := filepath.Join(t.TempDir(), "bridge")
+	there := move(3, dir+".migrating", "--db", dir, "--to", where+settings, "--bridge", bridge, "--by", "topic")
 	if there.Documents != n || there.Passages != n || there.Copied >= n-500 || there.Mended+there.Removed != 0 {
 		t.Fatalf("there: %+v", there)
 	}
@@ -125,8 +126,7 @@ func MigrateKilled(t *testing.T, where, settings string) {
 	}
 	t.Logf("back in %s, the last run copied %d of %d", time.Since(began).Round(time.Second), back.Copied, n)
 
-	bridge := filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.Command(bin, "bridge", "--db", where, bridge, "--parts", "2").CombinedOutput(); err != nil {
+	if out, err := exec.Command(bin, "bridge", "--db", where, filepath.Join(t.TempDir(), "another"), "--parts", "2").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	serve := exec.Command(bin, "serve", "--db", where, "--bridge", bridge, "--addr", "127.0.0.1:0", "--quiet")
@@ -148,15 +148,23 @@ func MigrateKilled(t *testing.T, where, settings string) {
 		t.Fatal(err)
 	}
 	addr := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
-	res, err := http.Post(addr+"/v1/search", "application/json", strings.NewReader(`{"query":"document 77 of matter 77","k":3}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var answer struct {
-		Hits []struct{ ID, Text string }
-	}
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || len(answer.Hits) != 3 || answer.Hits[0].ID != "doc 77" {
-		t.Errorf("the server answers %+v, %v", answer, err)
+	for filter, of := range map[string]string{"": "", `topic = "12"`: `topic = "12"`, "n < 100": ""} {
+		body, err := json.Marshal(map[string]any{"query": "document 77 of matter 77", "k": 3, "filter": filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.Post(addr+"/v1/search", "application/json", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var answer struct {
+			Hits     []struct{ ID, Text string }
+			Stale    int
+			BridgeOf string `json:"bridge_of"`
+		}
+		if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || len(answer.Hits) != 3 || answer.Hits[0].ID != "doc 77" || answer.BridgeOf != of || answer.Stale != 0 {
+			t.Errorf("filter %q: the server answers %+v, %v", filter, answer, err)
+		}
 	}
 }
