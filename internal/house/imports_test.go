@@ -66,7 +66,7 @@ var allowed = map[string][]string{
 	"index":                                 {"internal/vec", "internal/text", "internal/snapshot", "internal/cow", "internal/rcu"},
 	"index/indextest":                       {"index"},
 	"index/late":                            {"internal/vec"},
-	"index/inverted":                        {"internal/text", "internal/snapshot", "internal/cow", "internal/section"},
+	"index/inverted":                        {"internal/text", "internal/snapshot", "internal/cow", "internal/section", "internal/vec"},
 	"encoder/onnx":                          {"encoder", "encoder/picture", "internal/onnxfile", "internal/regular", "encoder/tokenizer"},
 	"encoder/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "encoder/provision/internal/clientconf", "encoder/provision/internal/web"},
 	"encoder/encodertest":                   {"encoder", "encoder/picture", "encoder/internal/testmodel", "internal/safetensors/safetensorstest"},
