@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/radix"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -18,6 +19,7 @@ type edit struct {
 	mark     uint64
 	entries  []entry // scratch of the document at hand
 	distinct []uint32
+	spare    []uint32 // that sorting them took
 	near     []*list
 }
 
@@ -82,11 +84,11 @@ func (e *edit) place(id uint64, slot uint32) {
 
 // sorted returns the terms of entries, ascending, as often as they are there.
 func (e *edit) sorted(entries []entry) []uint32 {
-	d := e.distinct[:0]
+	d, most := e.distinct[:0], uint32(0)
 	for _, n := range entries {
-		d = append(d, n.term)
+		d, most = append(d, n.term), max(most, n.term)
 	}
-	slices.Sort(d)
+	e.spare = radix.Sort(d, e.spare, 0, most)
 	e.distinct = d
 	return d
 }
