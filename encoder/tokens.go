@@ -20,31 +20,43 @@ type Tokens struct {
 
 // Lexical appends to dst the distinct ids of t that carry lexical weight, in
 // order of first occurrence, and returns the extended slice. This is the token
-// set of SLR (Eq. 5 of the paper) and of RLR. Cost O(L²) for short texts,
-// O(L) with a map above 64 tokens.
+// set of SLR (Eq. 5 of the paper) and of RLR. Cost O(L).
 func (t Tokens) Lexical(dst []int32) []int32 {
-	base := len(dst)
-	var seen map[int32]struct{}
-	if len(t.IDs) > 64 {
-		seen = make(map[int32]struct{}, len(t.IDs))
+	if len(t.IDs) > lexicalTable/2 {
+		return t.lexicalOfMany(dst)
 	}
+	base := len(dst)
+	var table [lexicalTable]uint16 // where in dst an id is, from 1 on, by its hash
 next:
 	for i, id := range t.IDs {
 		if t.Special[i] {
 			continue
 		}
-		if seen != nil {
-			if _, dup := seen[id]; dup {
-				continue
-			}
-			seen[id] = struct{}{}
-		} else {
-			for _, s := range dst[base:] {
-				if s == id {
-					continue next
-				}
+		at := uint32(id) * 0x9E3779B1 >> (32 - lexicalBits)
+		for ; table[at] != 0; at = (at + 1) % lexicalTable {
+			if dst[base+int(table[at])-1] == id {
+				continue next
 			}
 		}
+		dst = append(dst, id)
+		table[at] = uint16(len(dst) - base)
+	}
+	return dst
+}
+
+const (
+	lexicalBits  = 11
+	lexicalTable = 1 << lexicalBits
+)
+
+// lexicalOfMany is Lexical for any number of tokens.
+func (t Tokens) lexicalOfMany(dst []int32) []int32 {
+	seen := make(map[int32]struct{}, len(t.IDs))
+	for i, id := range t.IDs {
+		if _, dup := seen[id]; dup || t.Special[i] {
+			continue
+		}
+		seen[id] = struct{}{}
 		dst = append(dst, id)
 	}
 	return dst

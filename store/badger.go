@@ -27,7 +27,9 @@ const recordsName = "records"
 //     the memory map without a cache, their checksums verified each time;
 //   - a memtable gets 1/16 of the memory granted: one is filled while up to two
 //     are flushed, each an arena of 1.3 times its nominal size, and the builders
-//     of tables, which Badger keeps in a pool, take three times as much again.
+//     of tables, which Badger keeps in a pool, take three times as much again;
+//   - a compaction takes twelve tables at once: each rewrites the whole level
+//     below, since every table of a memtable spans all kinds of keys.
 func badgerOptions(dir string, o Options) badger.Options {
 	return badger.DefaultOptions(filepath.Join(dir, recordsName)).
 		WithSyncWrites(!o.NoSync).
@@ -39,8 +41,9 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithMemTableSize(o.memtableBytes()).
 		WithNumMemtables(2).
 		WithBaseTableSize(o.memtableBytes() / 4).
-		WithNumLevelZeroTables(4).
-		WithNumLevelZeroTablesStall(8).
+		WithBaseLevelSize(5 * o.memtableBytes()).
+		WithNumLevelZeroTables(12).
+		WithNumLevelZeroTablesStall(20).
 		WithNumCompactors(2).
 		WithCompactL0OnClose(false).
 		WithValueThreshold(valueThreshold).
@@ -94,7 +97,7 @@ func openBadger(dir string, o Options, k *seals, ready func() error) (db *badger
 		if err != nil {
 			return nil, nil, err
 		}
-		if t.compactionDue(len(logs)) {
+		if t.compactionDue(o, len(logs)) {
 			if err := t.checkAll(func() error { return nil }); err != nil {
 				return nil, nil, err
 			}

@@ -62,7 +62,7 @@ func (s *Store) compact(ctx context.Context, upTo uint64) error {
 		return err
 	}
 	if !s.pinned() { // else it would do nothing
-		s.reclaim(st)
+		s.reclaim(st, func() error { return s.settle(ctx) })
 	}
 	return nil
 }
@@ -91,12 +91,13 @@ const reclaimSlack = 8 << 20
 
 // reclaim rewrites the tables when most of what they hold is removed already.
 // Badger drops a removed record when the tombstone meets it on the way down the
-// levels, which takes its time. Deletions that Badger still has in memory are
-// not helped by this; the next Open helps them. Failure costs only disk space
-// and is logged.
-func (s *Store) reclaim(st state) {
-	tables := s.tableBytes()
-	if tables <= 2*(st.liveBytes+st.deadBytes)+reclaimSlack {
+// levels, which takes its time. Where all tables are new ones, which it would leave as they
+// are, and more than a few memtables too many, settle, if not nil, comes before. Deletions
+// that Badger still has in memory are else not helped by this; the next Open helps them.
+// Failure costs only disk space and is logged.
+func (s *Store) reclaim(st state, settle func() error) {
+	tables, due := s.tableBytes(), 2*(st.liveBytes+st.deadBytes)+reclaimSlack
+	if tables <= due {
 		return
 	}
 	free, err := freeBytes(s.dir)
@@ -105,6 +106,9 @@ func (s *Store) reclaim(st state) {
 	}
 	if err == nil {
 		err = s.tables.checkAll(s.stopped)
+	}
+	if err == nil && settle != nil && s.unsettled() && tables > due+uint64(2*s.o.memtableBytes()) {
+		err = settle()
 	}
 	if err == nil {
 		err = s.db.Flatten(1)

@@ -40,13 +40,8 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	if err := s.tables.checkAll(s.stopped); err != nil {
 		return err
 	}
-	for range 2 * s.db.Opts().NumLevelZeroTables {
-		if err := s.flush(ctx); err != nil {
-			return err
-		}
-		if !s.unsettled() {
-			break
-		}
+	if err := s.settle(ctx); err != nil {
+		return err
 	}
 	if renew != nil {
 		if err := renew(); err != nil {
@@ -59,6 +54,16 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 		return err
 	}
 	return s.db.Flatten(1)
+}
+
+// settle flushes once, and until there is something for a compaction to begin with.
+func (s *Store) settle(ctx context.Context) error {
+	for range 2 * s.db.Opts().NumLevelZeroTables {
+		if err := s.flush(ctx); err != nil || !s.unsettled() {
+			return err
+		}
+	}
+	return nil
 }
 
 // unsettled says that all tables are new ones, which Badger leaves alone until

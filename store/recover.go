@@ -24,7 +24,7 @@ func (s *Store) recover(st state) (state, error) {
 	if err != nil {
 		return st, err
 	}
-	s.reclaim(st)
+	s.reclaim(st, nil) // nothing can be flushed before the store is open
 	return st, nil
 }
 

@@ -94,7 +94,10 @@ func writeRoom(o Options, tables uint64) uint64 {
 func (s *Store) writeRoom() uint64 { return writeRoom(s.o, s.tableBytes()) }
 
 // compactionRoom is more than compactions that run at one time write.
-func compactionRoom(o Options) uint64 { return 32 * uint64(o.memtableBytes()) }
+// The one of all tables at level 0, of which there are 20 at most, takes in the level below
+// while that is less than twice its size; beside it another one takes in a table and the
+// ten or so that this spans.
+func compactionRoom(o Options) uint64 { return 40 * uint64(o.memtableBytes()) }
 
 // tableBytesIn is the size of all tables of a database that is not open.
 func tableBytesIn(dir string) (sum uint64, err error) {

@@ -180,7 +180,7 @@ func (t *tables) checkFile(stop func() error, f *tableFile, from, to []byte) err
 // compactionDue says that Badger may begin to compact before another memtable
 // is full: by the number of tables at level 0, to which the memtables in its
 // logs come and the one that Close writes, or by the size of another level.
-func (t *tables) compactionDue(logs int) bool {
+func (t *tables) compactionDue(options Options, logs int) bool {
 	const last = 6
 	var sizes [last + 1]int64
 	for level, files := range t.levels {
@@ -188,7 +188,7 @@ func (t *tables) compactionDue(logs int) bool {
 			sizes[min(level, last)] += f.size
 		}
 	}
-	o := badgerOptions("", Options{})
+	o := badgerOptions("", options)
 	if len(t.levels) > 0 && len(t.levels[0])+logs+1 >= o.NumLevelZeroTables || logs+1 >= o.NumLevelZeroTables {
 		return true
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -343,5 +344,38 @@ func TestMissingRecordOfALiveID(t *testing.T) {
 	}
 	if err := s.Scan(ctx, 0, func(uint64, []Row) error { return nil }); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("scan: %v", err)
+	}
+}
+
+// TestCompactionDue: the level below the first one is due by the size of the memtables of the
+// database at hand, the first one by the number of its tables and of those to come.
+func TestCompactionDue(t *testing.T) {
+	sized := func(level int, bytes int64) *tables {
+		ts := &tables{levels: make([][]*tableFile, 7)}
+		ts.levels[level] = []*tableFile{{size: bytes}}
+		return ts
+	}
+	many := func(n int) *tables {
+		return &tables{levels: [][]*tableFile{slices.Repeat([]*tableFile{{size: 1}}, n)}}
+	}
+	for _, o := range []Options{small, {}} {
+		first := badgerOptions("", o)
+		for _, c := range []struct {
+			name string
+			t    *tables
+			logs int
+			due  bool
+		}{
+			{"no tables", &tables{}, 1, false},
+			{"a level that is not full", sized(5, first.BaseLevelSize-1), 1, false},
+			{"a full level", sized(5, first.BaseLevelSize), 1, true},
+			{"the last level", sized(6, 100*first.BaseLevelSize), 1, false},
+			{"room for the log and one more", many(first.NumLevelZeroTables - 3), 1, false},
+			{"no room", many(first.NumLevelZeroTables - 2), 1, true},
+		} {
+			if due := c.t.compactionDue(o, c.logs); due != c.due {
+				t.Errorf("memory of %d MiB, %s: due %t, want %t", o.memoryMiB(), c.name, due, c.due)
+			}
+		}
 	}
 }

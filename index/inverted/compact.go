@@ -36,7 +36,7 @@ func (x *Words) Compacted(ctx context.Context) (out *Words, err error) {
 	number := make([]uint32, x.terms.len())
 	for n, t := range x.order() {
 		number[t] = uint32(n)
-		if name := x.terms.name(t); name == "" || fresh.terms.intern(name) != uint32(n) {
+		if name := x.terms.name(t); name == "" || fresh.terms.intern(name, hashText(fresh.terms.seed, name)) != uint32(n) {
 			return nil, corrupt("term %d, %q, is empty or there twice", t, name)
 		}
 	}

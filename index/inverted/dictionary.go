@@ -1,6 +1,12 @@
 package inverted
 
-import "strings"
+import (
+	"strings"
+	"unsafe"
+
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/vec"
+)
 
 // dictionary numbers the terms. Its values share the table and the names behind
 // what older ones see.
@@ -37,7 +43,10 @@ func (d *dictionary) len() int { return int(d.from) + len(d.names) }
 
 // find returns the number of a term.
 func (d *dictionary) find(name string) (uint32, bool) {
-	hash := hashText(d.seed, name)
+	return d.findHashed(name, hashText(d.seed, name))
+}
+
+func (d *dictionary) findHashed(name string, hash uint64) (uint32, bool) {
 	if d.file != nil {
 		for p := d.file.index.probe(hash); ; {
 			n, ok := p.next()
@@ -68,10 +77,46 @@ func (d *dictionary) name(n uint32) string {
 	return d.names[n-d.from]
 }
 
-// intern returns the number of a term, a new one if it has none. It is for the
-// next value of d.
-func (d *dictionary) intern(name string) uint32 {
-	if n, ok := d.find(name); ok {
+// ahead appends the hashes of terms, and asks for the memory in which they will be looked
+// up: each lies elsewhere, and so they are waited for together.
+func (d *dictionary) ahead(hashes []uint64, terms []text.Term) []uint64 {
+	for _, t := range terms {
+		h := hashText(d.seed, t.Text)
+		hashes = append(hashes, h)
+		d.index.ahead(h)
+		if d.file != nil {
+			d.file.index.ahead(h)
+		}
+	}
+	for _, h := range hashes {
+		if i := d.index.first(h) - d.from; i < uint32(len(d.names)) {
+			vec.Prefetch(d.names[i:], 16)
+		}
+		if d.file != nil {
+			if n := d.file.index.first(h); n < d.from {
+				vec.Prefetch(d.file.at[n:], 8)
+			}
+		}
+	}
+	for _, h := range hashes {
+		if i := d.index.first(h) - d.from; i < uint32(len(d.names)) {
+			ask(d.names[i])
+		}
+	}
+	return hashes
+}
+
+// ask asks for the memory of a string.
+func ask(s string) {
+	if s != "" {
+		vec.Prefetch(unsafe.Slice(unsafe.StringData(s), len(s)), len(s))
+	}
+}
+
+// intern returns the number of a term with its hash, a new one if it has none. It is for
+// the next value of d.
+func (d *dictionary) intern(name string, hash uint64) uint32 {
+	if n, ok := d.findHashed(name, hash); ok {
 		return n
 	}
 	n := uint32(d.len())
@@ -84,7 +129,7 @@ func (d *dictionary) intern(name string) uint32 {
 			d.index.add(hashText(d.seed, name), d.from+uint32(i))
 		}
 	} else {
-		d.index.add(hashText(d.seed, name), n)
+		d.index.add(hash, n)
 	}
 	return n
 }

@@ -4,8 +4,11 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/radix"
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // edit makes the next value of a core.
@@ -16,6 +19,8 @@ type edit struct {
 	mark     uint64
 	entries  []entry // scratch of the document at hand
 	distinct []uint32
+	spare    []uint32 // that sorting them took
+	near     []*list
 }
 
 func (c *core) edit() edit {
@@ -51,6 +56,7 @@ func (e *edit) put(id uint64, entries []entry) error {
 	c.lengths = append(c.lengths, uint32(len(entries)))
 	c.total += uint64(len(entries))
 	d := e.sorted(entries)
+	e.ahead(d)
 	for i := 0; i < len(d); {
 		n := 1
 		for i+n < len(d) && d[i+n] == d[i] {
@@ -78,11 +84,11 @@ func (e *edit) place(id uint64, slot uint32) {
 
 // sorted returns the terms of entries, ascending, as often as they are there.
 func (e *edit) sorted(entries []entry) []uint32 {
-	d := e.distinct[:0]
+	d, most := e.distinct[:0], uint32(0)
 	for _, n := range entries {
-		d = append(d, n.term)
+		d, most = append(d, n.term), max(most, n.term)
 	}
-	slices.Sort(d)
+	e.spare = radix.Sort(d, e.spare, 0, most)
 	e.distinct = d
 	return d
 }
@@ -102,6 +108,24 @@ func (e *edit) forward(entries []entry) {
 	}
 	c.at = append(c.at, uint64(last)<<32|uint64(c.used))
 	c.used = len(appendForward(c.chunks[last][:c.used], entries, c.weights))
+}
+
+// ahead asks for the memory of the lists of terms, which are to be changed, and of their
+// ends: each lies elsewhere, and so they are waited for together.
+func (e *edit) ahead(terms []uint32) {
+	near := e.near[:0]
+	for _, t := range terms {
+		if l := e.lists.At(int(t)); l != nil {
+			vec.Prefetch(unsafe.Slice(l, 1), listSize)
+			near = append(near, l)
+		}
+	}
+	for _, l := range near {
+		if n := len(l.data); n > 0 {
+			vec.Prefetch(l.data[n-1:], 1)
+		}
+	}
+	e.near = near
 }
 
 // post appends a posting to the list of a term.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // table is a hash table from keys that lie elsewhere to numbers: whoever looks
@@ -40,6 +42,14 @@ func (t *table) add(hash uint64, number uint32) {
 	}
 	atomic.StoreUint32(&t.entries[at], number+1)
 	t.used++
+}
+
+// ahead asks for the memory that a probe of a hash reads first, and first is the number
+// there, 2³²-1 for none.
+func (t *table) ahead(hash uint64) { vec.Prefetch(t.entries[hash&uint64(len(t.entries)-1):], 4) }
+
+func (t *table) first(hash uint64) uint32 {
+	return atomic.LoadUint32(&t.entries[hash&uint64(len(t.entries)-1)]) - 1
 }
 
 // probe gives the numbers that may have a key.

@@ -71,10 +71,11 @@ func (x *Words) Bytes() int64 { return x.bytes() + int64(x.terms.bytes()) }
 // Edit makes the next value of a Words. It is for one goroutine, and one edit of
 // values that came from one another goes on at a time.
 type Edit struct {
-	x     *Words
-	e     edit
-	terms dictionary
-	err   error
+	x      *Words
+	e      edit
+	terms  dictionary
+	hashes []uint64 // scratch of the document at hand
+	err    error
 }
 
 // Edit begins the next value of x, which stays as it is. Values follow one
@@ -99,12 +100,12 @@ func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
 	}
 	defer e.keep(&err)
 	defer snapshot.Guard(&err)()
-	entries := e.e.entries[:0]
-	for _, t := range terms {
-		entries = append(entries, entry{term: e.terms.intern(t.Text), beside: t.Beside})
+	entries, hashes := e.e.entries[:0], e.terms.ahead(e.hashes[:0], terms)
+	for i, t := range terms {
+		entries = append(entries, entry{term: e.terms.intern(t.Text, hashes[i]), beside: t.Beside})
 	}
-	if e.e.entries = entries; cap(entries) > 1<<16 {
-		e.e.entries = nil
+	if e.e.entries, e.hashes = entries, hashes; cap(entries) > 1<<16 {
+		e.e.entries, e.hashes = nil, nil
 	}
 	return e.e.put(id, entries)
 }

@@ -68,7 +68,7 @@ func NewAnalyzer(o Options) (*Analyzer, error) {
 		a.stop = stopWords(o.Language)
 	}
 	if o.Stem && l.stem != nil {
-		a.stem = newStemmer(l.stem)
+		a.stem = newStemmer(l.stem, a.stop)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "analyzer %d %s stem=%t stop=%t\n%s", analyzerVersion, o.Language, o.Stem, o.Stop, stopDigest(a.stop)))
 	a.digest = hex.EncodeToString(sum[:8])

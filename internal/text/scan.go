@@ -138,11 +138,12 @@ func (sc *scanner) form(start, end int) string {
 // word adds a word, unless it is a function word.
 func (sc *scanner) word(start, end int, letters, beside bool, weight float32) {
 	w := sc.form(start, end)
-	if _, ok := sc.a.stop[w]; ok {
-		return
-	}
 	if letters && sc.a.stem != nil && len(w) <= MaxTerm {
-		w = sc.a.stem.of(w)
+		if w = sc.a.stem.of(w); w == "" {
+			return
+		}
+	} else if _, ok := sc.a.stop[w]; ok {
+		return
 	}
 	sc.add(w, start, end, beside, weight)
 }

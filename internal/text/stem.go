@@ -16,8 +16,11 @@ import (
 // word's hash and the length of the stem, so that a word is found by one read. Words are told
 // apart by their hashes alone there, of 61 bits with the slot's number; the seed is drawn anew
 // by each process.
+//
+// A slot also tells of a function word that it is one.
 type stemmer struct {
 	stem   func(*snowballstem.Env) bool
+	stop   map[string]struct{}
 	seed   maphash.Seed
 	slots  [1 << stemBits]atomic.Uint64
 	others [1 << 12]atomic.Pointer[stemmed] // stems that are not how their word begins
@@ -26,25 +29,33 @@ type stemmer struct {
 const (
 	stemBits = 15
 	another  = 0xff // in place of a length: the stem is in others
+	function = 0xfe // in place of a length: a function word
 )
 
 type stemmed struct{ word, stem string }
 
-func newStemmer(stem func(*snowballstem.Env) bool) *stemmer {
-	return &stemmer{stem: stem, seed: maphash.MakeSeed()}
+func newStemmer(stem func(*snowballstem.Env) bool, stop map[string]struct{}) *stemmer {
+	return &stemmer{stem: stem, stop: stop, seed: maphash.MakeSeed()}
 }
 
-// of returns the stem of a lower-cased word.
+// of returns the stem of a lower-cased word, "" for a function word.
 func (s *stemmer) of(word string) string {
 	h := maphash.String(s.seed, word)
 	slot, other := &s.slots[h%(1<<stemBits)], &s.others[h%uint64(len(s.others))]
 	if e := slot.Load(); e>>8 == h>>8 {
-		if n := int(e & 0xff); n != another && 0 < n && n <= len(word) {
+		switch n := int(e & 0xff); {
+		case n == function:
+			return ""
+		case n != another && 0 < n && n <= len(word):
 			return word[:n]
 		}
 		if e := other.Load(); e != nil && e.word == word {
 			return e.stem
 		}
+	}
+	if _, ok := s.stop[word]; ok {
+		slot.Store(h&^0xff | function)
+		return ""
 	}
 	env := snowballstem.NewEnv(word)
 	s.stem(env)
@@ -52,7 +63,7 @@ func (s *stemmer) of(word string) string {
 	if stem == "" {
 		stem = word
 	}
-	if strings.HasPrefix(word, stem) && len(stem) < another {
+	if strings.HasPrefix(word, stem) && len(stem) < function {
 		slot.Store(h&^0xff | uint64(len(stem)))
 		return word[:len(stem)]
 	}

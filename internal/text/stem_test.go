@@ -27,9 +27,12 @@ func TestStemsAreRemembered(t *testing.T) {
 		if l.stem == nil {
 			continue
 		}
-		s := newStemmer(l.stem)
+		s := newStemmer(l.stem, map[string]struct{}{"runs": {}, words[1]: {}})
 		want := make([]string, len(words))
 		for i, w := range words {
+			if w == "runs" || w == words[1] {
+				continue // of a function word there is no stem
+			}
 			env := snowballstem.NewEnv(w)
 			l.stem(env)
 			if want[i] = env.Current(); want[i] == "" {

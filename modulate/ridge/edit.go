@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/cow"
+	"github.com/lexsem/lexsem/internal/radix"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -27,6 +28,8 @@ type Edit struct {
 	by     *byte
 	err    error
 	pairs  []uint64
+	spare  []uint64 // that sorting them took
+	most   int32    // the greatest token of them
 	sum    []float64
 	ctx    context.Context // that of Obey
 	left   int             // multiplications until the next look at it
@@ -110,7 +113,7 @@ func (e *Edit) check(id uint64, x []float32, tokens []int32) bool {
 func (e *Edit) add(order []int, ids []uint64, xs [][]float32, tokens [][]int32) {
 	s := &e.s
 	first := s.slots()
-	e.pairs = e.pairs[:0]
+	e.pairs, e.most = e.pairs[:0], 0
 	for k, i := range order {
 		if n := s.slots(); n > 0 && key(s.id(n-1)) >= key(ids[i]) {
 			e.fail("passage %d comes behind passage %d; give documents in the order they were made in, each once", ids[i], s.id(n-1))
@@ -122,7 +125,7 @@ func (e *Edit) add(order []int, ids []uint64, xs [][]float32, tokens [][]int32) 
 		s.ids = append(s.ids, ids[i])
 		e.record(arrival, xs[i], 1)
 		for _, t := range tokens[i] {
-			e.pairs = append(e.pairs, uint64(t)<<32|uint64(k))
+			e.pair(t, k)
 			if int(t) >= e.tokens.Len() {
 				e.tokens.Resize(int(t) + 1)
 			}
@@ -165,10 +168,15 @@ func (s *Sums) editSteps() int {
 	return max(64, s.steps()/4)
 }
 
+// pair notes that the passage with a number, which none before it exceeds, has token t.
+func (e *Edit) pair(t int32, number int) {
+	e.pairs, e.most = append(e.pairs, uint64(t)<<32|uint64(number)), max(e.most, t)
+}
+
 // group calls f for each token of the pairs token<<32 | passage, ascending, with
 // its passages, each once and ascending.
 func (e *Edit) group(f func(t int, of []uint64)) {
-	slices.Sort(e.pairs)
+	e.spare = radix.Sort(e.pairs, e.spare, 32, uint64(e.most))
 	e.pairs = slices.Compact(e.pairs)
 	for at := 0; at < len(e.pairs) && e.err == nil; {
 		t, end := e.pairs[at]>>32, at
@@ -261,7 +269,7 @@ func (e *Edit) RemoveAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 }
 
 func (e *Edit) remove(ids []uint64, xs [][]float32, tokens [][]int32) {
-	e.pairs = e.pairs[:0]
+	e.pairs, e.most = e.pairs[:0], 0
 	for i, id := range ids {
 		if !e.check(id, xs[i], tokens[i]) || !e.look(3*e.s.dim) {
 			return
@@ -274,7 +282,7 @@ func (e *Edit) remove(ids []uint64, xs [][]float32, tokens [][]int32) {
 		e.buried = true
 		e.record(departure, xs[i], -1)
 		for _, t := range tokens[i] {
-			e.pairs = append(e.pairs, uint64(t)<<32|uint64(i))
+			e.pair(t, i)
 		}
 	}
 	e.group(func(t int, of []uint64) {
