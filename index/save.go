@@ -171,7 +171,16 @@ type savedShard struct {
 }
 
 func (f *flat) Save(w *snapshot.Writer) error {
-	r := f.views.Acquire()
+	_, err := f.SaveMarked(w)
+	return err
+}
+
+func (f *flat) SaveMarked(w *snapshot.Writer) (Mark, error) {
+	f.write.Lock()
+	f.saves++
+	at, r := f.saves, f.views.Acquire()
+	f.write.Unlock()
 	defer r.Release()
-	return newSaver(r.Value, true).save(w, &f.base, 0)
+	s := newSaver(r.Value, true)
+	return Mark{of: &f.base, at: at, places: s.places, n: s.n}, s.save(w, &f.base, 0)
 }

@@ -10,21 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Maps says that a File lies in its file, so that memory can be given up for it.
+const Maps = true
+
 // mapFile returns the whole file as memory and the function that gives it back.
-// What is written there never reaches the file.
-func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
+// What is written there never reaches the file. Errors and faults name path.
+func mapFile(path string, f *os.File, size int64) ([]byte, func() error, error) {
 	if size == 0 {
 		return nil, func() error { return nil }, nil
 	}
 	if int64(int(size)) != size {
-		return nil, nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: errors.New("file is larger than the address space")}
+		return nil, nil, &os.PathError{Op: "mmap", Path: path, Err: errors.New("file is larger than the address space")}
 	}
 	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
+		return nil, nil, &os.PathError{Op: "mmap", Path: path, Err: err}
 	}
 	at := uintptr(unsafe.Pointer(&b[0]))
-	mappings.add(at, len(b), f.Name())
+	mappings.add(at, len(b), path)
 	return b, func() error {
 		mappings.remove(at)
 		return unix.Munmap(b)

@@ -235,6 +235,7 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		{name: "links", do: d.linkTail},
 		{name: "local bridges", do: d.followLocal},
 		{name: "save", do: d.saveIfDue},
+		{name: "map", do: d.mapVectors},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove
 	}
 	for _, t := range tasks {
