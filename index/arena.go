@@ -119,8 +119,14 @@ func (a arena[T]) grown(n int) arena[T] {
 	if need <= 0 {
 		return a
 	}
+	filed := 0
+	for _, p := range a.places {
+		if p.in != nil {
+			filed++
+		}
+	}
 	a.chunks = a.chunks[:len(a.chunks):len(a.chunks)]
-	slabs(more(need, len(a.chunks)), a.dim<<a.bits, func(chunk []T) { a.chunks = append(a.chunks, chunk) })
+	slabs(more(need, len(a.chunks)-filed), a.dim<<a.bits, func(chunk []T) { a.chunks = append(a.chunks, chunk) })
 	return a
 }
 

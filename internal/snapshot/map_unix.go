@@ -13,6 +13,15 @@ import (
 // Maps says that a File lies in its file, so that memory can be given up for it.
 const Maps = true
 
+// forget is advice for whole pages within b.
+func forget(b []byte) {
+	size := os.Getpagesize()
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (size - 1)
+	if n := (len(b) - skip) &^ (size - 1); n > 0 {
+		_ = unix.Madvise(b[skip:skip+n], unix.MADV_DONTNEED)
+	}
+}
+
 // mapFile returns the whole file as memory and the function that gives it back.
 // What is written there never reaches the file. Errors and faults name path.
 func mapFile(path string, f *os.File, size int64) ([]byte, func() error, error) {
