@@ -10,8 +10,13 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// What commits add to the vector index lies in memory until it is saved. Then the
-// index reads it from the file, and the memory is given up when no search needs it.
+// What commits add to the vector index lies in memory until it is saved. Then an index with codes
+// reads its vectors from the file, and their memory is given up when no search needs it. Without codes
+// every search reads vectors, which would take as much where they are mapped, in small pages.
+
+func mapped(kind string) bool {
+	return snapshot.Maps && kind != index.KindFlat && kind != index.KindHNSW
+}
 
 // written is a snapshot of vectors that this process has made, and is open.
 type written struct {
@@ -67,6 +72,15 @@ func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) 
 	defer d.turn.unlock()
 	d.cell.Publish(d.now, done) // the same, to hear when all before are released
 	return true, nil
+}
+
+// forgetVectors gives the memory back that vectors of a file take that some work has read, one after another.
+func (d *DB) forgetVectors(s *State) {
+	if mapped(s.Vectors.Kind) {
+		for _, f := range d.rows {
+			f.Forget()
+		}
+	}
 }
 
 // giveUp has files closed by the maintainer: it takes too long for whoever ends a search.

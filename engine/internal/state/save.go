@@ -157,7 +157,7 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 				w.U64(s.Limit)
 				return guarded(func() error { return f.save(w) })
 			}
-			if snapshot.Maps && f.kind == s.Vectors.Kind {
+			if f.kind == s.Vectors.Kind && mapped(f.kind) {
 				var open *snapshot.File
 				if open, err = snapshot.WriteOpen(d.path(f.kind), h, save); err == nil {
 					d.keep(&written{s.Vectors, mark, open})
