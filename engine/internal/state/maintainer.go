@@ -272,10 +272,10 @@ func (d *DB) run(ctx context.Context, t task) (worked bool, err error) {
 	}
 	ref := d.cell.Acquire() // not nil: Close ends the maintainer before it clears the cell
 	defer ref.Release()
-	if worked, err = t.do(ctx, ref.Value); worked && t.all {
-		d.forgetVectors(ref.Value)
+	if t.all {
+		defer d.forgetting(ref.Value)()
 	}
-	return worked, err
+	return t.do(ctx, ref.Value)
 }
 
 // change publishes what edit makes of the present state.

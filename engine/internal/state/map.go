@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -74,11 +76,39 @@ func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) 
 	return true, nil
 }
 
-// forgetVectors gives the memory back that vectors of a file take that some work has read, one after another.
-func (d *DB) forgetVectors(s *State) {
-	if mapped(s.Vectors.Kind) {
+// forgetEvery is how long work that reads all vectors of a file keeps their memory.
+const forgetEvery = 100 * time.Millisecond
+
+// forgetting gives that memory back until end is called. The maintainer, which alone closes files, calls it around its work.
+func (d *DB) forgetting(s *State) (end func()) {
+	if !mapped(s.Vectors.Kind) || len(d.rows) == 0 {
+		return func() {}
+	}
+	forget := func() {
 		for _, f := range d.rows {
 			f.Forget()
+		}
+	}
+	var looping sync.WaitGroup
+	done, read := make(chan struct{}), false
+	looping.Go(func() {
+		tick := time.NewTicker(forgetEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				forget()
+				read = true
+			}
+		}
+	})
+	return func() {
+		close(done)
+		looping.Wait()
+		if read { // else it was little
+			forget()
 		}
 	}
 }
