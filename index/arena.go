@@ -2,8 +2,12 @@ package index
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
+
+	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // arena holds an array of dim elements for each slot, in chunks of equal size,
@@ -11,20 +15,66 @@ import (
 // grown and with return shares all that they do not change.
 type arena[T float32 | int8 | uint64] struct {
 	dim    int
-	bits   int   // a chunk has 1<<bits rows
-	chunks [][]T // nil for a chunk that is out of use
-	lazy   *lazy // pieces of chunks that lie in a snapshot; nil if all may be read
-	cut    int   // a chunk has 1<<cut pieces
+	bits   int     // a chunk has 1<<bits rows
+	chunks [][]T   // nil for a chunk that is out of use
+	places []place // of the first chunks; the others lie in memory
+	lazy   *lazy   // pieces of chunks that lie in a snapshot; nil if all may be read
+	cut    int     // a chunk has 1<<cut pieces
+}
+
+// place is where a chunk lies: in a section from a byte on, or in memory.
+type place struct {
+	in      *snapshot.Section // nil: in memory
+	from, n int
+}
+
+// place is that of chunk c.
+func (a *arena[T]) place(c int) place {
+	if c < len(a.places) {
+		return a.places[c]
+	}
+	return place{}
+}
+
+// watch has what lies in the given places, by chunk, checked when it is first read.
+func (a *arena[T]) watch(places []place) {
+	var t T
+	size := int(unsafe.Sizeof(t)) * a.dim
+	cut := max(0, a.bits+1-bits.Len(uint(max(1, pieceBytes/size))))
+	piece := size << (a.bits - cut)
+	a.cut = cut
+	a.lazy = newLazy(len(places)<<cut, func(p int) error {
+		at := places[p>>cut]
+		from := p & (1<<cut - 1) * piece
+		if at.in == nil || from >= at.n {
+			return nil
+		}
+		if err := at.in.Check(at.from+from, min(piece, at.n-from)); err != nil {
+			return corrupt(err)
+		}
+		return nil
+	})
+	for p := range a.lazy.ready { // of memory there is nothing to check
+		if at := places[p>>cut]; at.in == nil || p&(1<<cut-1)*piece >= at.n {
+			a.lazy.ready[p].Store(true)
+			a.lazy.left.Add(-1)
+		}
+	}
+}
+
+// laid is a section of rows, cut into chunks as those of a, and where they lie.
+func (a *arena[T]) laid(s *snapshot.Section, numbers func([]byte) []T) (chunks [][]T, places []place) {
+	var t T
+	chunks = chunked(a, numbers(s.Raw()))
+	size := int(unsafe.Sizeof(t))
+	for i, c := range chunks {
+		places = append(places, place{s, i * a.dim << a.bits * size, len(c) * size})
+	}
+	return chunks, places
 }
 
 // pieceBytes is about how much of a snapshot is checked at once: a search that reads single rows waits for no more.
 const pieceBytes = 16 << 10
-
-// cutFor is the cut into pieces of pieceBytes, of one row at least, whose elements have size bytes.
-func (a *arena[T]) cutFor(size int) int {
-	rows := max(1, pieceBytes/(size*a.dim))
-	return max(0, a.bits+1-bits.Len(uint(rows)))
-}
 
 // chunkBits says how many slots a chunk has where vectors have dim components:
 // up to 1,024 and, above dimension 512, vectors of 2 MiB.
@@ -69,16 +119,25 @@ func (a arena[T]) grown(n int) arena[T] {
 	if need <= 0 {
 		return a
 	}
+	filed := 0
+	for _, p := range a.places {
+		if p.in != nil {
+			filed++
+		}
+	}
 	a.chunks = a.chunks[:len(a.chunks):len(a.chunks)]
-	slabs(more(need, len(a.chunks)), a.dim<<a.bits, func(chunk []T) { a.chunks = append(a.chunks, chunk) })
+	slabs(more(need, len(a.chunks)-filed), a.dim<<a.bits, func(chunk []T) { a.chunks = append(a.chunks, chunk) })
 	return a
 }
 
-// with is a with other chunks at the given places.
+// with is a with other chunks, in memory, at the given places.
 func (a arena[T]) with(places []int, chunk func(place int) []T) arena[T] {
-	a.chunks = append([][]T(nil), a.chunks...)
+	a.chunks, a.places = slices.Clone(a.chunks), slices.Clone(a.places)
 	for _, p := range places {
 		a.chunks[p] = chunk(p)
+		if p < len(a.places) {
+			a.places[p] = place{}
+		}
 	}
 	return a
 }

@@ -20,13 +20,14 @@ type base struct {
 	m       *metric
 	workers atomic.Int64
 
-	write  sync.Mutex             // held by whoever changes the index, from beginning to end
-	mem    atomic.Pointer[memory] // the newest; stored by the writer
-	slots  idTable                // of live slots
-	views  rcu.Cell[*view]
-	now    *view  // the newest; the writer's
-	mapped bool   // memory may lie in a file and fail to be read: see guard
-	owned  []bool // chunks that the index may write to, the writer's
+	write sync.Mutex             // held by whoever changes the index, from beginning to end
+	mem   atomic.Pointer[memory] // the newest; stored by the writer
+	slots idTable                // of live slots
+	views rcu.Cell[*view]
+	now   *view    // the newest; the writer's
+	owned []bool   // chunks that the index may write to, the writer's
+	wrote []uint64 // by chunk: saves, when it was last made the index's own; likewise
+	saves uint64   // how many have begun; likewise
 
 	scanners sync.Pool // of *scanner
 }
@@ -53,15 +54,16 @@ func (b *base) grow(n int) {
 		b.mem.Store(old.grown(n))
 	}
 	for len(b.owned) < len(b.mem.Load().rows.chunks) {
-		b.owned = append(b.owned, true)
+		b.owned, b.wrote = append(b.owned, true), append(b.wrote, b.saves)
 	}
 }
 
 // own makes the chunks at places, some of which may lie in a snapshot or belong
-// to another index, the index's own. The error is ErrCorrupt.
+// to another index, the index's own, before it writes to them. The error is ErrCorrupt.
 func (b *base) own(places []int) error {
 	var foreign []int
 	for _, p := range places {
+		b.wrote[p] = b.saves
 		if !b.owned[p] {
 			b.owned[p] = true
 			foreign = append(foreign, p)
@@ -71,7 +73,7 @@ func (b *base) own(places []int) error {
 		return nil
 	}
 	var mem *memory
-	err := b.guard(func() (err error) {
+	err := guarded(func() (err error) {
 		mem, err = b.mem.Load().copied(foreign)
 		return err
 	})
@@ -123,7 +125,7 @@ func (b *base) Vector(id uint64) []float32 {
 }
 
 func (b *base) Scores(dst []float32, q []float32, ids []uint64) error {
-	return b.guard(func() error { return b.scores(dst, q, ids) })
+	return guarded(func() error { return b.scores(dst, q, ids) })
 }
 
 func (b *base) scores(dst []float32, q []float32, ids []uint64) error {

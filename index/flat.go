@@ -210,7 +210,7 @@ func (f *flat) rewrite(places []int) {
 			e.clear(from)
 			e.set(to)
 		}
-		f.used[c], f.dead[c], f.owned[c] = 0, 0, true
+		f.used[c], f.dead[c], f.owned[c], f.wrote[c] = 0, 0, true, f.saves
 	}
 	f.spare = append(f.spare, gone...)
 	f.mem.Store(mem.without(nil, gone)) // no id leads there any more
@@ -224,9 +224,6 @@ func (f *flat) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor,
 	}
 	if err := f.m.checkQuery(q, f.o.Dim); err != nil {
 		return dst, err
-	}
-	if !f.mapped {
-		return f.exact(dst, q, o)
 	}
 	got := dst
 	err := guarded(func() (err error) {

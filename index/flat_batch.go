@@ -37,7 +37,7 @@ func (f *flat) SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions)
 		for j := from; j < to; j++ {
 			out[j] = dst[j][:0]
 		}
-		errs[i] = f.guard(func() error { return f.searchBlock(r.Value, out[from:to], queries[from*dim:to*dim], o) })
+		errs[i] = guarded(func() error { return f.searchBlock(r.Value, out[from:to], queries[from*dim:to*dim], o) })
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -31,7 +31,7 @@ func Grow(ctx context.Context, from Index, kind string, o Options, visible func(
 	}
 	r := f.views.Acquire()
 	defer r.Release()
-	g := &grower{h: h, from: &f.base, saver: *newSaver(r.Value, true)}
+	g := &grower{h: h, saver: *newSaver(r.Value, true)}
 	if err := g.adopt(); err != nil {
 		return nil, err
 	}
@@ -43,8 +43,7 @@ func Grow(ctx context.Context, from Index, kind string, o Options, visible func(
 
 // grower makes a graph of what a saver would write.
 type grower struct {
-	h    *hnsw
-	from *base
+	h *hnsw
 	saver
 }
 
@@ -68,29 +67,28 @@ func (g *grower) adopt() error {
 			return err
 		}
 	}
-	b.owned = make([]bool, len(mem.rows.chunks))
+	b.owned, b.wrote = make([]bool, len(mem.rows.chunks)), make([]uint64, len(mem.rows.chunks))
 	g.chunks(func(i, _, n int) { b.owned[i] = n < 1<<x.rows.bits })
 	b.mem.Store(&mem)
-	b.mapped = g.from.mapped
 	return nil
 }
 
 // adopted is an arena of the chunks that g has, numbered anew.
 func adopted[T float32 | int8 | uint64](g *grower, from *arena[T]) arena[T] {
 	a := arena[T]{dim: from.dim, bits: from.bits}
+	var were []place
 	g.chunks(func(_, slot, n int) {
-		chunk := from.chunks[slot>>from.bits]
+		c := slot >> from.bits
+		chunk, at := from.chunks[c], from.place(c)
+		were = append(were, at) // a copy is as good as what it is of
 		if n < 1<<from.bits {
-			chunk = a.blank()
+			chunk, at = a.blank(), place{}
 			copy(chunk, from.run(slot, n))
 		}
-		a.chunks = append(a.chunks, chunk)
+		a.chunks, a.places = append(a.chunks, chunk), append(a.places, at)
 	})
 	if from.lazy != nil {
-		a.cut = from.cut
-		a.lazy = newLazy(len(a.chunks)<<a.cut, func(p int) error {
-			return from.lazy.check(g.places[p>>a.cut]<<a.cut + p&(1<<a.cut-1))
-		})
+		a.watch(were)
 	}
 	return a
 }

@@ -62,7 +62,7 @@ var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { r
 // from a snapshot, (Dim+1)/2 + 5 bytes a vector (+ 4 under dot and l2) and about 145 for its links and
 // places are all that searches read of many; its float32 vectors stay in the file, which is read for the best K of a query
 // and for what may be as near for what the codes tell. What was added since
-// lies in memory until it is saved and opened again. Recall at an equal Ef is that of a graph of
+// lies in memory until it is saved and opened again, or Remapper.Remap goes over to the file. Recall at an equal Ef is that of a graph of
 // hnsw-int8 with the same M.
 var KindHNSWCompact = registerKind("hnsw-compact", kind{links: 12, new: func(o Options) Index { return newHNSW("hnsw-compact", o, byInt4) }})
 

@@ -113,7 +113,7 @@ func (h *hnsw) eachWalker(ctx context.Context, n int, f func(w *walker, i int)) 
 		defer w.end()
 		w.mem, w.o.Ctx, w.err = mem, ctx, ctx.Err()
 		if w.err == nil {
-			if err := h.guard(func() error { f(w, i); return nil }); err != nil {
+			if err := guarded(func() error { f(w, i); return nil }); err != nil {
 				w.err = err
 			}
 		}

@@ -20,20 +20,31 @@ type savedGraph struct {
 }
 
 func (h *hnsw) Save(w *snapshot.Writer) error {
+	_, err := h.SaveMarked(w)
+	return err
+}
+
+func (h *hnsw) SaveMarked(w *snapshot.Writer) (Mark, error) {
 	h.write.Lock()
 	if err := h.checkLinks(context.Background()); err != nil {
 		h.write.Unlock()
-		return err
+		return Mark{}, err
 	}
-	g := h.copyGraph()
-	r := h.views.Acquire()
+	h.saves++
+	at, g, r := h.saves, h.copyGraph(), h.views.Acquire()
 	h.write.Unlock()
 	defer r.Release()
 	v := *r.Value
 	v.n = len(g.nodes)
-	if err := newSaver(&v, false).save(w, &h.base, g.entry); err != nil {
-		return err
+	s := newSaver(&v, false)
+	if err := s.save(w, &h.base, g.entry); err != nil {
+		return Mark{}, err
 	}
+	return Mark{of: &h.base, at: at, places: s.places, n: s.n}, g.write(w)
+}
+
+// write writes a graph.
+func (g *savedGraph) write(w *snapshot.Writer) error {
 	w.Begin(tagNodes)
 	w.Uint64s(g.nodes)
 	w.Begin(tagLinks)

@@ -18,9 +18,6 @@ const (
 )
 
 func (h *hnsw) Search(dst []Neighbor, q []float32, o SearchOptions) ([]Neighbor, error) {
-	if !h.mapped {
-		return h.search(dst, q, o)
-	}
 	got := dst
 	err := guarded(func() (err error) {
 		got, err = h.search(dst, q, o)

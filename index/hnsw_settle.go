@@ -43,7 +43,7 @@ func (h *hnsw) settle() error {
 	slabs(len(h.nodes), 2*h.o.M<<nodeBits, func(room []uint32) { rooms = append(rooms, room) })
 	errs := make([]error, len(rooms))
 	h.parallel(len(rooms), func(c int) {
-		errs[c] = h.guard(func() error { copy(rooms[c], h.nodes[c].room); return nil })
+		errs[c] = guarded(func() error { copy(rooms[c], h.nodes[c].room); return nil })
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err

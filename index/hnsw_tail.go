@@ -84,6 +84,7 @@ func (h *hnsw) await(ctx context.Context, ids []uint64, vectors []float32, rows 
 // addTail offers the vectors that the graph lacks to pool, which holds up to ef
 // nodes, ascending. Those that a walk has met since are passed by.
 func (w *walker) addTail(pool []cand, ef int) []cand {
+	w.mem = w.v.mem // later memory may lack what was deleted meanwhile
 	for piece := range slices.Chunk(w.v.tail, 1<<nodeBits) {
 		if w.err = w.o.done(); w.err != nil {
 			break

@@ -78,6 +78,12 @@ func (w *walker) links(slot uint32, layer int) []uint32 {
 	return w.h.links(slot, layer)
 }
 
+// end forgets what belongs to the caller, and memory that the index may let go of.
+func (w *walker) end() {
+	w.scanner.end()
+	w.mem = nil
+}
+
 // anew forgets where the walker has been. A bit a slot stays in the nearest
 // cache for a hundred thousand slots; numbers of the walk in their place would
 // not.

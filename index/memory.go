@@ -58,7 +58,9 @@ func (x *memory) move(to, from uint32) {
 // grown is x with room for n slots in all.
 func (x *memory) grown(n int) *memory {
 	g := *x
-	g.ids, g.rows = x.ids.grown(n), x.rows.grown(n)
+	g.rows = x.rows.grown(n)
+	n = g.slots() // rows may have grown by more than others would
+	g.ids = x.ids.grown(n)
 	if x.coded {
 		g.codes = x.codes.grown(n)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"runtime/debug"
+	"unsafe"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
@@ -51,17 +53,16 @@ type opener struct {
 // corrupt is err, which a snapshot returned, as one of this package.
 func corrupt(err error) error { return fmt.Errorf("%w: %w", ErrCorrupt, err) }
 
-// guard calls f and makes a fault under a mapped file ErrCorrupt.
-func (b *base) guard(f func() error) error {
-	if !b.mapped {
-		return f()
-	}
-	return guarded(f)
-}
-
+// guarded calls f and makes a fault under a mapped file ErrCorrupt. It takes no memory.
 func guarded(f func() error) (err error) {
-	defer corrupted(&err)
-	defer snapshot.Guard(&err)()
+	before := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(before)
+		if p := recover(); p != nil {
+			err = snapshot.Fault(p)
+		}
+		corrupted(&err)
+	}()
 	return f()
 }
 
@@ -163,9 +164,9 @@ func (p *opener) open(b *base) {
 	p.alive = append(p.alive, snapshot.Uint64s(p.all(tagAlive, (n+63)/64, 8))...)
 	x := *b.mem.Load()
 	x.ids.chunks = chunked(&x.ids, append([]uint64(nil), snapshot.Uint64s(p.all(tagIDs, n, 8))...))
-	openArena(p, tagRows, &x.rows, 4, snapshot.Float32s)
+	openArena(p, tagRows, &x.rows, snapshot.Float32s)
 	if x.coded {
-		openArena(p, tagCodes, &x.codes.rows, 1, snapshot.Int8s)
+		openArena(p, tagCodes, &x.codes.rows, snapshot.Int8s)
 		x.codes.scales.chunks = chunked(&x.codes.scales, p.lengths(tagScales))
 		if !x.m.unit {
 			x.codes.norms.chunks = chunked(&x.codes.norms, p.lengths(tagNorms))
@@ -192,8 +193,7 @@ func (p *opener) open(b *base) {
 	p.openTable(&b.slots, live)
 	b.mem.Store(&x)
 	b.publish(v, nil)
-	b.owned = make([]bool, len(x.rows.chunks))
-	b.mapped = true
+	b.owned, b.wrote = make([]bool, len(x.rows.chunks)), make([]uint64, len(x.rows.chunks))
 }
 
 // lengths reads scales or norms. A bound made of anything but lengths of vectors
@@ -231,21 +231,12 @@ func chunked[T float32 | int8 | uint64](a *arena[T], all []T) (chunks [][]T) {
 }
 
 // openArena uses a section where it lies and checks it later.
-func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], size int, numbers func([]byte) []T) {
-	row := size * a.dim
-	s := p.section(tag, p.n, row)
-	if s == nil {
-		return
+func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], numbers func([]byte) []T) {
+	var t T
+	if s := p.section(tag, p.n, int(unsafe.Sizeof(t))*a.dim); s != nil {
+		a.chunks, a.places = a.laid(s, numbers)
+		a.watch(a.places)
 	}
-	a.chunks = chunked(a, numbers(s.Raw()))
-	a.cut = a.cutFor(size)
-	rows, n := 1<<(a.bits-a.cut), p.n
-	a.lazy = newLazy((n+rows-1)/rows, func(c int) error {
-		if err := s.Check(c*rows*row, min(rows, n-c*rows)*row); err != nil {
-			return corrupt(err)
-		}
-		return nil
-	})
 }
 
 // openTable reads the table of ids, which must have each live slot once.

@@ -101,7 +101,7 @@ func (h *hnsw) takeUp(lane int, slot uint32) {
 
 // readRow calls f with a vector: ErrCorrupt if it is damaged.
 func (h *hnsw) readRow(slot uint32, f func(row []float32)) error {
-	return h.guard(func() error {
+	return guarded(func() error {
 		mem := h.mem.Load()
 		if err := mem.rows.checkSlot(slot); err != nil {
 			return err

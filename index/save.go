@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"math/bits"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -72,11 +73,6 @@ func (s *saver) chunks(f func(i, from, n int)) {
 // save writes head, tables and vectors.
 func (s *saver) save(w *snapshot.Writer, b *base, entry uint32) error {
 	x := s.v.mem
-	for _, c := range s.places {
-		if err := x.check(c); err != nil {
-			return err
-		}
-	}
 	w.Begin(tagHead)
 	w.U32(saveVersion)
 	w.Text(b.kind)
@@ -88,7 +84,9 @@ func (s *saver) save(w *snapshot.Writer, b *base, entry uint32) error {
 	alive, table := s.tables()
 	w.Begin(tagAlive)
 	w.Uint64s(alive)
-	saveArena(w, tagIDs, &x.ids, s, w.Uint64s)
+	if err := saveArena(w, tagIDs, &x.ids, s, w.Uint64s); err != nil {
+		return err
+	}
 	w.Begin(tagTable)
 	for i := range table {
 		w.U32(uint32(len(table[i].slots)))
@@ -97,39 +95,57 @@ func (s *saver) save(w *snapshot.Writer, b *base, entry uint32) error {
 	for i := range table {
 		w.Uint32s(table[i].slots)
 	}
-	saveArena(w, tagRows, &x.rows, s, w.Float32s)
-	if x.coded {
-		saveArena(w, tagCodes, &x.codes.rows, s, w.Int8s)
-		saveArena(w, tagScales, &x.codes.scales, s, w.Float32s)
-		if !x.m.unit {
-			saveArena(w, tagNorms, &x.codes.norms, s, w.Float32s)
-		}
-		if x.codes.by == byInt4 {
-			saveArena(w, tagLosts, &x.codes.losts, s, w.Int8s)
-		}
+	err := saveArena(w, tagRows, &x.rows, s, w.Float32s)
+	if err == nil && x.coded {
+		err = x.codes.save(w, s)
 	}
-	_, err := w.Write(nil)
+	if err == nil {
+		_, err = w.Write(nil)
+	}
 	return err
 }
 
+// save writes the codes of live slots.
+func (c *codes) save(w *snapshot.Writer, s *saver) error {
+	errs := []error{saveArena(w, tagCodes, &c.rows, s, w.Int8s), saveArena(w, tagScales, &c.scales, s, w.Float32s)}
+	if !c.m.unit {
+		errs = append(errs, saveArena(w, tagNorms, &c.norms, s, w.Float32s))
+	}
+	if c.by == byInt4 {
+		errs = append(errs, saveArena(w, tagLosts, &c.losts, s, w.Int8s))
+	}
+	return errors.Join(errs...)
+}
+
 // saveArena writes what live slots have, and zeros for the others: they may be
-// written to at this moment.
-func saveArena[T float32 | int8 | uint64](w *snapshot.Writer, tag string, a *arena[T], s *saver, write func([]T)) {
+// written to at this moment. The error is ErrCorrupt.
+func saveArena[T float32 | int8 | uint64](w *snapshot.Writer, tag string, a *arena[T], s *saver, write func([]T)) (err error) {
 	w.Begin(tag)
 	var copied []T
 	slots := make([]uint32, 1<<a.bits)
 	s.chunks(func(_, from, n int) {
-		if s.v.whole(from, n) {
-			write(a.run(from, n))
+		c := from >> a.bits
+		if err == nil {
+			err = a.check(c)
+		}
+		if err != nil {
 			return
 		}
-		copied = resized(copied, n*a.dim)
-		clear(copied)
-		for _, slot := range slots[:s.v.pick(slots, from, n)] {
-			copy(copied[(int(slot)-from)*a.dim:], a.row(slot))
+		rows := a.run(from, n)
+		if !s.v.whole(from, n) {
+			copied = resized(copied, n*a.dim)
+			clear(copied)
+			for _, slot := range slots[:s.v.pick(slots, from, n)] {
+				copy(copied[(int(slot)-from)*a.dim:], a.row(slot))
+			}
+			rows = copied
 		}
-		write(copied)
+		write(rows)
+		if at := a.place(c); at.in != nil {
+			at.in.Forget(at.from, at.n)
+		}
 	})
+	return err
 }
 
 // tables makes the bits of live slots and the table of their ids, as numbered
@@ -171,7 +187,16 @@ type savedShard struct {
 }
 
 func (f *flat) Save(w *snapshot.Writer) error {
-	r := f.views.Acquire()
+	_, err := f.SaveMarked(w)
+	return err
+}
+
+func (f *flat) SaveMarked(w *snapshot.Writer) (Mark, error) {
+	f.write.Lock()
+	f.saves++
+	at, r := f.saves, f.views.Acquire()
+	f.write.Unlock()
 	defer r.Release()
-	return newSaver(r.Value, true).save(w, &f.base, 0)
+	s := newSaver(r.Value, true)
+	return Mark{of: &f.base, at: at, places: s.places, n: s.n}, s.save(w, &f.base, 0)
 }

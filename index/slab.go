@@ -26,8 +26,8 @@ func slabs[T float32 | int8 | uint32 | uint64](n, size int, each func([]T)) {
 	}
 }
 
-// more is how many chunks to make where need are wanted beside those there: an
-// eighth of what is there at least, so that slabs grow with the index.
+// more is how many chunks to make where need are wanted beside those there, in memory: an
+// eighth of what is there at least, so that slabs grow with it.
 func more(need, there int) int {
 	if need <= 0 {
 		return 0

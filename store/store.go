@@ -75,6 +75,8 @@ type Store struct {
 	replayed bool          // Badger had logs to replay
 	failed   atomic.Pointer[error]
 
+	forgotten forgotten
+
 	mu       sync.Mutex // guards what follows
 	idle     sync.Cond  // signals active == 0
 	active   int        // calls in progress

@@ -37,11 +37,16 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return openMapped(path, f)
+}
+
+// openMapped is Open of a file that is open, and lies at path or soon will.
+func openMapped(path string, f *os.File) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	data, free, err := mapFile(f, info.Size())
+	data, free, err := mapFile(path, f, info.Size())
 	if err != nil {
 		return nil, err
 	}

@@ -20,23 +20,27 @@ func Guard(err *error) func() {
 	before := debug.SetPanicOnFault(true)
 	return func() {
 		debug.SetPanicOnFault(before)
-		p := recover()
-		if p == nil {
-			return
+		if p := recover(); p != nil {
+			*err = Fault(p)
 		}
-		fault, ok := p.(interface {
-			runtime.Error
-			Addr() uintptr
-		})
-		path, mapped := "", false
-		if ok {
-			path, mapped = mappings.find(fault.Addr())
-		}
-		if !mapped {
-			panic(p)
-		}
-		*err = fmt.Errorf("%s: the file cannot be read where it is mapped: %w", path, ErrDamaged)
 	}
+}
+
+// Fault is the error of what was recovered from a fault under a mapping, for who would
+// have no memory taken by a Guard; it panics again with everything else.
+func Fault(p any) error {
+	fault, ok := p.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	path, mapped := "", false
+	if ok {
+		path, mapped = mappings.find(fault.Addr())
+	}
+	if !mapped {
+		panic(p)
+	}
+	return fmt.Errorf("%s: the file cannot be read where it is mapped: %w", path, ErrDamaged)
 }
 
 // mappings are the files that are mapped now.

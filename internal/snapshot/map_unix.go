@@ -10,21 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Maps says that a File lies in its file, so that memory can be given up for it.
+const Maps = true
+
+// forget is advice for whole pages within b.
+func forget(b []byte) {
+	size := os.Getpagesize()
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (size - 1)
+	if n := (len(b) - skip) &^ (size - 1); n > 0 {
+		_ = unix.Madvise(b[skip:skip+n], unix.MADV_DONTNEED)
+	}
+}
+
 // mapFile returns the whole file as memory and the function that gives it back.
-// What is written there never reaches the file.
-func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
+// What is written there never reaches the file. Errors and faults name path.
+func mapFile(path string, f *os.File, size int64) ([]byte, func() error, error) {
 	if size == 0 {
 		return nil, func() error { return nil }, nil
 	}
 	if int64(int(size)) != size {
-		return nil, nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: errors.New("file is larger than the address space")}
+		return nil, nil, &os.PathError{Op: "mmap", Path: path, Err: errors.New("file is larger than the address space")}
 	}
 	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
+		return nil, nil, &os.PathError{Op: "mmap", Path: path, Err: err}
 	}
 	at := uintptr(unsafe.Pointer(&b[0]))
-	mappings.add(at, len(b), f.Name())
+	mappings.add(at, len(b), path)
 	return b, func() error {
 		mappings.remove(at)
 		return unix.Munmap(b)

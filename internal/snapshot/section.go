@@ -41,6 +41,21 @@ func (s *Section) Check(from, n int) error {
 	return s.f.check(at/blockSize, (at+n-1)/blockSize)
 }
 
+// Forget lets the system take a part that was read, and never written to, out of the memory of this
+// process. It stays valid, and is there again when it is next read.
+func (s *Section) Forget(from, n int) {
+	if s.f.free != nil {
+		forget(s.data[from : from+n])
+	}
+}
+
+// Forget is that of all sections.
+func (f *File) Forget() {
+	for _, s := range f.sections {
+		s.Forget(0, len(s.data))
+	}
+}
+
 // Reader reads the section from its beginning.
 func (s *Section) Reader() *Reader {
 	data, err := s.All()

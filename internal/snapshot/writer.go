@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -13,16 +14,34 @@ import (
 // Write writes a file atomically: path holds the old file or the new one,
 // whatever happens. The folder must exist. An error of write leaves the old one.
 func Write(path string, h Header, write func(*Writer) error) error {
-	return atomicfile.Write(path, func(f *os.File) error {
-		if err := f.Chmod(0o644); err != nil {
+	return atomicfile.Write(path, func(f *os.File) error { return writeAll(f, h, write) })
+}
+
+// WriteOpen is Write, and Open of the very file that was written, whatever becomes of
+// path meanwhile.
+func WriteOpen(path string, h Header, write func(*Writer) error) (file *File, err error) {
+	err = atomicfile.Write(path, func(f *os.File) error {
+		if err := writeAll(f, h, write); err != nil {
 			return err
 		}
-		w := NewWriter(f, h)
-		if err := write(w); err != nil {
-			return err
-		}
-		return w.Close()
+		file, err = openMapped(path, f)
+		return err
 	})
+	if err != nil && file != nil {
+		err, file = errors.Join(err, file.Close()), nil
+	}
+	return file, err
+}
+
+func writeAll(f *os.File, h Header, write func(*Writer) error) error {
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	w := NewWriter(f, h)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // Writer writes the sections of one file, one after the other. The first error

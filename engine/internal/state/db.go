@@ -71,9 +71,12 @@ type DB struct {
 	searched      moment        // the end of the last one
 
 	maintainer maintainer
-	mu         sync.Mutex // guards the rest
+	rows       []*snapshot.File // where vectors of the index lie, or did; the maintainer's
+	mu         sync.Mutex       // guards the rest
 	mapped     []*snapshot.File
-	written    map[string]bool // blocks of token states that this process has made and not given up
+	unused     []*snapshot.File // of these, what is to be closed
+	fresh      *written         // of these, what the index is to go over to
+	written    map[string]bool  // blocks of token states that this process has made and not given up
 }
 
 // Acquire returns the present state, nil once the database is closed. The caller

@@ -47,6 +47,7 @@ type maintainer struct {
 	factorTook time.Duration
 	counted    int       // chunks that there were
 	countedAt  time.Time // then
+	forgot     time.Time // when forgetTables last did something
 	many       bool      // more than a handful had come in the second before
 }
 
@@ -216,6 +217,7 @@ type task struct {
 	name string
 	do   func(ctx context.Context, s *State) (worked bool, err error)
 	free bool // no state may be in use for it, and it gets none
+	all  bool // it reads all vectors
 }
 
 // pass does each task once, so that none keeps the others waiting, and reports
@@ -226,15 +228,17 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 	tasks := []task{
 		{name: "clear", do: d.clear},
 		{name: "repair", do: d.repair},
-		{name: "factor", do: d.factor},
+		{name: "factor", do: d.factor, all: true},
 		{name: "words", do: d.compactWords},
 		{name: "metadata", do: d.compactColumns},
-		{name: "sums", do: d.compactSums},
+		{name: "sums", do: d.compactSums, all: true},
 		{name: "tokens", do: d.sealTokens},
 		{name: "graph", do: d.growGraph},
 		{name: "links", do: d.linkTail},
-		{name: "local bridges", do: d.followLocal},
+		{name: "local bridges", do: d.followLocal, all: true},
 		{name: "save", do: d.saveIfDue},
+		{name: "map", do: d.mapVectors},
+		{name: "tables", do: d.forgetTables},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove
 	}
 	for _, t := range tasks {
@@ -268,6 +272,9 @@ func (d *DB) run(ctx context.Context, t task) (worked bool, err error) {
 	}
 	ref := d.cell.Acquire() // not nil: Close ends the maintainer before it clears the cell
 	defer ref.Release()
+	if t.all {
+		defer d.forgetting(ref.Value)()
+	}
 	return t.do(ctx, ref.Value)
 }
 

@@ -122,9 +122,13 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		seq  uint64
 		save func(w *snapshot.Writer) error
 	}
+	var mark index.Mark
 	files := []file{
 		{fileLive, s.Seq, func(w *snapshot.Writer) error { saveLive(w, s.Live); return nil }},
-		{s.Vectors.Kind, s.Seq, s.Vectors.Keeper.(index.Snapshotter).Save},
+		{s.Vectors.Kind, s.Seq, func(w *snapshot.Writer) (err error) {
+			mark, err = s.Vectors.Keeper.(index.Remapper).SaveMarked(w)
+			return err
+		}},
 		{fileWords, s.Seq, s.Words.Save},
 		{fileColumns, s.Seq, s.Columns.Save},
 	}
@@ -148,11 +152,19 @@ func (d *DB) saveAll(ctx context.Context, s *State) error {
 		}
 		if err == nil {
 			h := snapshot.Header{Kind: f.kind, Version: version, Seq: f.seq, Database: d.st.Manifest().UUID, History: history}
-			err = snapshot.Write(d.path(f.kind), h, func(w *snapshot.Writer) error {
+			save := func(w *snapshot.Writer) error {
 				w.Begin(sectionState)
 				w.U64(s.Limit)
 				return guarded(func() error { return f.save(w) })
-			})
+			}
+			if f.kind == s.Vectors.Kind && mapped(f.kind) {
+				var open *snapshot.File
+				if open, err = snapshot.WriteOpen(d.path(f.kind), h, save); err == nil {
+					d.keep(&written{s.Vectors, mark, open})
+				}
+			} else {
+				err = snapshot.Write(d.path(f.kind), h, save)
+			}
 		}
 		if Damaged(err) { // the next opening makes the part anew
 			d.warn("a damaged part of the derived state is not saved", "part", f.kind, "reason", err)

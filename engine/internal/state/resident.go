@@ -1,0 +1,24 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// tablesBytes is how much of the store's tables may stay in memory because it was written.
+const tablesBytes = 32 << 20
+
+// forgetTables gives the memory back that tables of the store take because they were written, once a
+// second while commits go on and for a while after.
+func (d *DB) forgetTables(context.Context, *State) (bool, error) {
+	m := &d.maintainer
+	if d.o.ReadOnly || d.committed.since() > 5*rest {
+		return false, nil
+	}
+	m.later = true // Badger goes on writing behind the commits
+	if time.Since(m.forgot) < rest {
+		return false, nil
+	}
+	m.forgot = time.Now()
+	return false, d.st.ForgetTables(tablesBytes)
+}

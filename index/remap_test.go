@@ -1,0 +1,381 @@
+package index_test
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/index/indextest"
+	"github.com/lexsem/lexsem/internal/snapshot"
+)
+
+// saved is an index in a file of its own, mapped where the system can.
+func saved(t testing.TB, ix index.Index) (mark index.Mark, f *snapshot.File, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "vectors.snap")
+	f, err := snapshot.WriteOpen(path, snapshot.Header{Kind: "vectors", Version: 1}, func(w *snapshot.Writer) (err error) {
+		mark, err = ix.(index.Remapper).SaveMarked(w)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark, f, path
+}
+
+// forEach is forAllWith for each kind and one of the metrics.
+func forEach(t *testing.T, o index.Options, f func(t *testing.T, o index.Options, ix index.Index)) {
+	metrics := index.Metrics()
+	for i, kind := range index.Kinds() {
+		o := o
+		o.Metric, o.Seed, o.Workers = metrics[i%len(metrics)], 7, 2
+		t.Run(kind+"/"+o.Metric, func(t *testing.T) {
+			ix, err := index.New(kind, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, o, ix)
+			verify(t, ix)
+		})
+	}
+}
+
+// remap has ix go over to a file, and closes the one before once ix has let go of it.
+func remap(t testing.TB, ix index.Index, m index.Mark, f, before *snapshot.File) {
+	t.Helper()
+	called := 0
+	if err := ix.(index.Remapper).Remap(m, f, func() { called++ }); err != nil {
+		t.Fatal(err)
+	}
+	if called != 1 {
+		t.Fatalf("retired was called %d times where nobody searches", called)
+	}
+	if before != nil {
+		if err := before.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// told is all that an index tells: hits of each way to search, distances and vectors, by bits.
+func told(t *testing.T, ix index.Index, queries []float32) (all []uint64) {
+	t.Helper()
+	dim := ix.Dim()
+	known := listed(ix)
+	scores := make([]float32, len(known))
+	for i := range len(queries) / dim {
+		q := queries[i*dim : (i+1)*dim]
+		for _, o := range []index.SearchOptions{{K: 10, Ef: 10}, {K: 300}, {K: 9, Allow: func(id uint64) bool { return id%7 == 0 }}, {K: 9, Visible: func(id uint64) bool { return id%9 != 0 }}} {
+			for _, n := range search(t, ix, q, o) {
+				all = append(all, n.ID, uint64(math.Float32bits(n.Distance)))
+			}
+		}
+		if err := ix.Scores(scores, q, known); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range scores {
+			all = append(all, uint64(math.Float32bits(s)))
+		}
+	}
+	dst := make([][]index.Neighbor, len(queries)/dim)
+	if err := ix.(index.BatchSearcher).SearchBatch(dst, queries, index.SearchOptions{K: 20}); err != nil {
+		t.Fatal(err)
+	}
+	for _, hits := range dst {
+		for _, n := range hits {
+			all = append(all, n.ID, uint64(math.Float32bits(n.Distance)))
+		}
+	}
+	for _, id := range known {
+		for _, x := range ix.(index.Keeper).Vector(id) {
+			all = append(all, uint64(math.Float32bits(x)))
+		}
+	}
+	return all
+}
+
+// An index tells the same before and after it has gone over to its file, whatever has
+// changed since that was written, and works on; of the file before it needs nothing.
+func TestRemap(t *testing.T) {
+	const n, dim = 4200, 6 // chunks of 1,024
+	v, more, queries := indextest.TextLike(n, dim, 3), indextest.TextLike(n, dim, 4), indextest.TextLikeQueries(4, dim, 3)
+	forEach(t, index.Options{Dim: dim, M: 4, EfConstruction: 16, Tail: 300}, func(t *testing.T, o index.Options, ix index.Index) {
+		add(t, ix, ids(n, 0), v)
+		ix.Delete(ids(300, 100)) // no quarter of a chunk
+		ix.Delete(ids(900, 1500))
+		fresh := uint64(10_000)
+		var before *snapshot.File
+		for round := range 5 {
+			m, f, _ := saved(t, ix)
+			at := 40 * round
+			switch round {
+			case 1: // of what was saved, some goes, some gets other vectors, and slots are used again
+				ix.Delete(ids(60, 500))
+				add(t, ix, ids(30, 700), more[:30*dim])
+				add(t, ix, ids(100, fresh), more[at*dim:(at+100)*dim])
+			case 2: // new chunks, and old ones that are given up and filled again
+				ix.Delete(ids(600, 3200))
+				add(t, ix, ids(1300, fresh+1000), more[:1300*dim])
+				ix.Delete(ids(900, fresh+1000))
+			case 3, 4: // opened from a file, and changed at its end alone, or beside the graph
+				ix = openFile(t, kindOf(t), o, f)
+				before = f
+				if round == 3 {
+					ix.Delete(listed(ix)[ix.Len()-40:])
+				} else {
+					add(t, ix, ids(10, fresh+5000), more[:10*dim])
+				}
+				m, f, _ = saved(t, ix)
+			}
+			want := told(t, ix, queries)
+			remap(t, ix, m, f, before)
+			before = f
+			if got := told(t, ix, queries); !slices.Equal(got, want) {
+				t.Fatalf("round %d: the index tells something else than before", round)
+			}
+			verify(t, ix)
+			rows, codes := index.Lie(ix)
+			if least := []int{1, 0, 0, 1, 1}[round]; rows < least || round < 3 && codes > 0 || round == 3 && codes != 0 && codes != rows {
+				t.Errorf("round %d: vectors of %d chunks lie in the file and codes of %d", round, rows, codes)
+			}
+			// What comes later is written to memory, not to the file.
+			ix.Delete(ids(20, uint64(900+20*round)))
+			add(t, ix, ids(50, fresh), more[at*dim:(at+50)*dim])
+			fresh += 50
+			if err := f.Verify(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			verify(t, ix)
+			if again := open(t, kindOf(t), o, save(t, ix)); !slices.Equal(told(t, again, queries[:dim]), told(t, ix, queries[:dim])) {
+				t.Fatal("what is saved next is another index")
+			}
+		}
+		if err := before.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m, f, _ := saved(t, ix)
+		remap(t, ix, m, f, before)
+		t.Cleanup(func() { f.Close() })
+	})
+}
+
+func openFile(t testing.TB, kind string, o index.Options, f *snapshot.File) index.Index {
+	t.Helper()
+	ix, err := index.Open(kind, o, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ix
+}
+
+// A search that began before keeps what it has until it ends.
+func TestRemapWaitsForSearches(t *testing.T) {
+	const n, dim = 1500, 6
+	v := indextest.TextLike(n, dim, 3)
+	forEach(t, index.Options{Dim: dim, M: 4, EfConstruction: 16}, func(t *testing.T, o index.Options, ix index.Index) {
+		add(t, ix, ids(n, 0), v)
+		_, first, _ := saved(t, ix)
+		ix = openFile(t, kindOf(t), o, first)
+		ix.Delete([]uint64{3})
+		m, f, _ := saved(t, ix)
+		defer f.Close()
+		want := search(t, ix, v[:dim], index.SearchOptions{K: 5})
+		var retired atomic.Bool
+		var once sync.Once
+		got := search(t, ix, v[:dim], index.SearchOptions{K: 5, Visible: func(uint64) bool {
+			once.Do(func() {
+				if err := ix.(index.Remapper).Remap(m, f, func() {
+					retired.Store(true)
+					if err := first.Close(); err != nil {
+						t.Error(err)
+					}
+				}); err != nil {
+					t.Error(err)
+				}
+				if retired.Load() {
+					t.Error("the memory of a search is given up while it runs")
+				}
+			})
+			return true
+		}})
+		if !retired.Load() || !slices.Equal(got, want) {
+			t.Errorf("retired: %v; %v, want %v", retired.Load(), got, want)
+		}
+	})
+}
+
+// Of vectors beside the graph that were deleted meanwhile, too: these are not in the file.
+func TestRemapKeepsTheTailOfASearch(t *testing.T) {
+	const n, tail, dim, gone = 2100, 1050, 6, 1500 // in a whole chunk
+	v := indextest.TextLike(n, dim, 3)
+	ix, err := index.New(index.KindHNSW, index.Options{Dim: dim, M: 4, EfConstruction: 16, Tail: tail})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, ix, ids(n, 0), v)
+	if left := ix.(index.Linker).Unlinked(); left != tail {
+		t.Fatalf("%d vectors are beside the graph, want %d", left, tail)
+	}
+	q := v[gone*dim : (gone+1)*dim]
+	want := search(t, ix, q, index.SearchOptions{K: 3, Ef: 10})
+	var once sync.Once
+	got := search(t, ix, q, index.SearchOptions{K: 3, Ef: 10, Allow: func(uint64) bool {
+		once.Do(func() { // before the walk begins
+			ix.Delete([]uint64{gone})
+			m, f, _ := saved(t, ix)
+			t.Cleanup(func() { f.Close() })
+			if err := ix.(index.Remapper).Remap(m, f, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		return true
+	}})
+	if want[0].ID != gone || !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if rows, _ := index.Lie(ix); rows != 2 {
+		t.Errorf("vectors of %d chunks lie in the file, want 2", rows)
+	}
+}
+
+// An index goes over to file after file, each given up when nobody needs it, beside
+// searches, changes, and other saves.
+func TestRemapBesideAll(t *testing.T) {
+	const stay, dim = 2300, 6
+	v, more := indextest.TextLike(stay, dim, 3), indextest.TextLike(stay, dim, 4)
+	for _, kind := range index.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			ix, err := index.New(kind, index.Options{Dim: dim, M: 4, EfConstruction: 16, Tail: 64, Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(t, ix, ids(stay, 0), v)
+			stays := func(id uint64) bool { return id < stay }
+			want := make([]float32, stay)
+			if err := ix.Scores(want, v[:dim], ids(stay, 0)); err != nil {
+				t.Fatal(err)
+			}
+			exact := search(t, ix, v[:dim], index.SearchOptions{K: 40, Allow: stays})
+			var stop atomic.Bool
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					got := make([]float32, stay)
+					for !stop.Load() {
+						if err := ix.Scores(got, v[:dim], ids(stay, 0)); err != nil || !slices.Equal(got, want) {
+							t.Errorf("distances differ: %v", err)
+							return
+						}
+						hits, err := ix.Search(nil, v[:dim], index.SearchOptions{K: 40, Allow: stays})
+						if err != nil || (kind == "flat" || kind == "flat-int8") && !slices.Equal(hits, exact) {
+							t.Errorf("%v: %v, want %v", err, hits, exact)
+							return
+						}
+						for _, h := range hits {
+							if h.Distance != want[h.ID] {
+								t.Errorf("%v, want distance %v", h, want[h.ID])
+								return
+							}
+						}
+					}
+				})
+			}
+			wg.Go(func() {
+				for i := uint64(0); !stop.Load(); i++ {
+					at := int(i%20) * 100
+					if err := ix.Add(ids(100, 10_000+100*(i%5)), more[at*dim:(at+100)*dim]); err != nil {
+						t.Error(err)
+						return
+					}
+					ix.Delete(ids(70, 10_000+100*((i+3)%5)))
+				}
+			})
+			var before *snapshot.File
+			closed := make(chan error, 16)
+			for range 4 {
+				m, f, _ := saved(t, ix)
+				gone := before
+				if err := ix.(index.Remapper).Remap(m, f, func() {
+					if gone != nil {
+						closed <- gone.Close()
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+				before = f
+			}
+			stop.Store(true)
+			wg.Wait()
+			for range 3 {
+				if err := <-closed; err != nil {
+					t.Error(err)
+				}
+			}
+			if rows, _ := index.Lie(ix); rows == 0 {
+				t.Error("no vectors lie in the file")
+			}
+			verify(t, ix)
+			if err := before.Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What a mark is not of is refused, and damage of the file found as after Open.
+func TestRemapRefusals(t *testing.T) {
+	const n, dim = 2100, 40
+	v := indextest.TextLike(n, dim, 3)
+	for _, kind := range index.Kinds() {
+		o := index.Options{Dim: dim, M: 4, EfConstruction: 16}
+		ix, err := index.New(kind, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, ix, ids(n, 0), v)
+		other, _ := index.New(kind, o)
+		add(t, other, ids(2, 0), v[:2*dim])
+		m, f, path := saved(t, ix)
+		defer f.Close()
+		mo, fo, _ := saved(t, other)
+		defer fo.Close()
+		none := func() { t.Errorf("%s: retired although Remap has failed", kind) }
+		for what, err := range map[string]error{
+			"no mark":             ix.(index.Remapper).Remap(index.Mark{}, f, none),
+			"a mark of another":   ix.(index.Remapper).Remap(mo, fo, none),
+			"the file of another": ix.(index.Remapper).Remap(m, fo, none),
+		} {
+			if !errors.Is(err, index.ErrMismatch) {
+				t.Errorf("%s: %s: %v", kind, what, err)
+			}
+		}
+		want := search(t, ix, v[:dim], index.SearchOptions{K: 10})
+		remap(t, ix, m, f, nil)
+		if !snapshot.Maps {
+			continue
+		}
+		if err := os.Truncate(path, 8192); err != nil {
+			t.Fatal(err)
+		}
+		hits, err := ix.Search(nil, v[:dim], index.SearchOptions{K: n})
+		if !errors.Is(err, index.ErrCorrupt) {
+			t.Errorf("%s: a file that was cut off: %v, %v", kind, hits, err)
+		}
+		if hits, err := ix.Search(nil, v[:dim], index.SearchOptions{K: 10}); err == nil && !slices.Equal(hits, want) {
+			t.Errorf("%s: %v, want %v or an error", kind, hits, want)
+		}
+		if err := ix.(index.Verifier).Verify(t.Context()); !errors.Is(err, index.ErrCorrupt) {
+			t.Errorf("%s: Verify: %v", kind, err)
+		}
+		if err := ix.(index.Snapshotter).Save(snapshot.NewWriter(io.Discard, snapshot.Header{Kind: "x"})); !errors.Is(err, index.ErrCorrupt) {
+			t.Errorf("%s: Save: %v", kind, err)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package snapshot
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is forgotten takes no memory of the process, and is the same when it is read again;
+// memory that is no file's stays as it is.
+func TestForget(t *testing.T) {
+	const n = 4 << 20
+	payload := bytes.Repeat([]byte("0123456789abcdef"), n/16)
+	path := filepath.Join(t.TempDir(), "x.snap")
+	write := func(w *Writer) error {
+		w.Begin("DATA")
+		_, err := w.Write(payload)
+		return err
+	}
+	f, err := WriteOpen(path, Header{Kind: "x"}, write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := f.Section("DATA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		if b, err := s.All(); err != nil || !bytes.Equal(b, payload) {
+			t.Fatalf("other bytes: %v", err)
+		}
+		if got := residentOf(t, path); got < n {
+			t.Fatalf("%d bytes are resident once all %d were read", got, n)
+		}
+		if round == 0 {
+			s.Forget(1, n-1)
+		} else {
+			f.Forget()
+		}
+		if got := residentOf(t, path); got > 64<<10 {
+			t.Errorf("%d bytes are resident", got)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = p.Section("DATA"); err != nil {
+		t.Fatal(err)
+	}
+	s.Forget(0, n)
+	if b, err := s.All(); err != nil || !bytes.Equal(b, payload) {
+		t.Errorf("memory was given up: %v", err)
+	}
+}
+
+// residentOf is how many bytes of a file that is mapped are in this process's memory.
+func residentOf(t *testing.T, path string) (bytes int) {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for line := range strings.Lines(string(raw)) {
+		if strings.Contains(strings.Fields(line)[0], "-") {
+			found = strings.HasSuffix(strings.TrimSpace(line), path)
+		} else if kib := 0; found {
+			if _, err := fmt.Sscanf(line, "Rss: %d kB", &kib); err == nil {
+				bytes += kib << 10
+			}
+		}
+	}
+	return bytes
+}

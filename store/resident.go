@@ -1,0 +1,80 @@
+package store
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/table"
+)
+
+// Badger writes tables through memory maps and keeps them mapped, so a page that was written once
+// counts for this process until the system wants it back.
+
+// forgotten are the tables that ForgetTables has dealt with.
+type forgotten struct {
+	mu      sync.Mutex
+	ids     map[uint64]bool
+	refused bool // the system does not do it
+}
+
+// ForgetTables lets the system take the tables that are new since the last call out of this process's
+// memory, if they have least bytes in all. They stay in its cache of files, where they are read as
+// before. Linux alone has them taken, where there is /proc. Cost: a look at the list of mappings, some milliseconds.
+// Errors: ErrClosed, ErrFailed, the operating system's.
+func (s *Store) ForgetTables(least uint64) error {
+	if !forgets || s.o.ReadOnly {
+		return nil
+	}
+	return s.read(func(p *pin) error {
+		s.forgotten.mu.Lock()
+		defer s.forgotten.mu.Unlock()
+		if s.forgotten.refused {
+			return nil
+		}
+		known, bytes := s.forgotten.ids, uint64(0)
+		before := map[uint64]bool{}
+		for _, t := range s.db.Tables() {
+			before[t.ID] = true
+			if !known[t.ID] {
+				bytes += uint64(t.OnDiskSize)
+			}
+		}
+		if bytes < least {
+			return nil
+		}
+		return p.holdTables(func() error {
+			records, err := filepath.EvalSymlinks(s.records())
+			if err != nil {
+				return err
+			}
+			fresh := map[string]bool{} // by path
+			for _, t := range s.db.Tables() {
+				// One that is there before and after tables were held is held: its place is that of no other memory.
+				if before[t.ID] && !known[t.ID] {
+					fresh[filepath.Join(records, table.IDToFilename(t.ID))] = true
+				}
+			}
+			s.forgotten.ids = before
+			if err := forgetMapped(fresh); err != nil { // as without /proc: they stay
+				s.forgotten.refused = true
+				s.o.logger().Debug("tables stay in memory", "dir", s.dir, "error", err)
+			}
+			return nil
+		})
+	})
+}
+
+// holdTables calls f while no table that is there now is given up.
+func (p *pin) holdTables(f func() error) (err error) {
+	defer p.s.memtable(&err)
+	var it *badger.Iterator
+	defer func() {
+		if it == nil {
+			p.halfOpen.Store(true)
+		}
+	}()
+	it = p.txn.NewIterator(badger.IteratorOptions{})
+	defer it.Close()
+	return f()
+}

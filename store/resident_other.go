@@ -1,0 +1,7 @@
+//go:build !linux
+
+package store
+
+const forgets = false
+
+func forgetMapped(map[string]bool) error { return nil }
