@@ -41,7 +41,13 @@ type place struct {
 	Losses []float64 `json:"losses"`
 	Held   []float64 `json:"held"`   // losses of the probes at the end of each epoch
 	Best   int       `json:"best"`   // the epoch, from 1, whose weights are kept
-	Recent []float64 `json:"recent"` // losses of the last steps, recentSteps at most
+	Recent []recent  `json:"recent"` // of the last steps, recentSteps at most
+}
+
+// recent is the sum of the losses of one step's queries.
+type recent struct {
+	Sum     float64 `json:"sum"`
+	Queries int     `json:"queries"`
 }
 
 // recentSteps are those whose mean loss is that of a fit which Options.Steps ended: 2,048
@@ -57,10 +63,12 @@ func (p *place) loss(o Options) float64 {
 		return p.Losses[p.Best-1]
 	}
 	var sum float64
-	for _, x := range p.Recent {
-		sum += x
+	var n int
+	for _, r := range p.Recent {
+		sum += r.Sum
+		n += r.Queries
 	}
-	return sum / float64(len(p.Recent))
+	return sum / float64(n)
 }
 
 // fitKey names everything that the descent depends on: a checkpoint with

@@ -72,7 +72,7 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 			}
 			now.At += len(batch)
 			now.Sum += loss * float64(len(batch))
-			now.Recent = append(now.Recent[max(0, len(now.Recent)+1-recentSteps):], loss)
+			now.Recent = append(now.Recent[max(0, len(now.Recent)+1-recentSteps):], recent{loss * float64(len(batch)), len(batch)})
 			o.Progress("fit", now.Step, total, now.Sum/float64(now.At))
 			if err := saver.after(t, now); err != nil {
 				return now, err

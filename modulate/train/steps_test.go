@@ -51,7 +51,7 @@ func TestFitOfSteps(t *testing.T) {
 			t.Errorf("after an epoch: losses %v, %v; the longer fit had %v, %v", r.Losses, r.Held, whole.Losses, whole.Held)
 		}
 		// The losses of the last steps, from the running means of their epoch.
-		var want float64
+		var want, n float64
 		from := max(0, k-recentSteps)
 		for i := from; i < k; i++ {
 			at := i % epoch
@@ -60,10 +60,10 @@ func TestFitOfSteps(t *testing.T) {
 			if at > 0 {
 				sum -= all[i-1] * size(at)
 			}
-			want += sum / (size(at+1) - size(at)) / float64(k-from)
+			want, n = want+sum, n+size(at+1)-size(at)
 		}
-		if math.Abs(w.Loss-want) > 1e-9 {
-			t.Errorf("%d steps have the loss %v, want %v", k, w.Loss, want)
+		if math.Abs(w.Loss-want/n) > 1e-9 {
+			t.Errorf("%d steps have the loss %v, want %v", k, w.Loss, want/n)
 		}
 		if k > 1 {
 			_, before, _ := fit(k - 1)
