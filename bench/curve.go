@@ -13,6 +13,7 @@ import (
 // What a curve can run over.
 const (
 	OverQueries  = "queries"  // training queries for each passage
+	OverSteps    = "steps"    // of a descent; past its end the whole fit
 	OverPassages = "passages" // passages of the corpus, drawn by the seed
 )
 
@@ -22,7 +23,7 @@ type Curve struct {
 	Encoder string       `json:"encoder"`
 	Seed    uint64       `json:"seed"`
 	Version string       `json:"version"`
-	Over    string       `json:"over"`  // OverQueries or OverPassages
+	Over    string       `json:"over"`  // OverQueries, OverSteps or OverPassages
 	Half    Half         `json:"half"`  // of the queries that was asked; "all" for both
 	Clean   bool         `json:"clean"` // see Options
 	Points  []CurvePoint `json:"points"`
@@ -37,12 +38,11 @@ type CurvePoint struct {
 }
 
 // RunCurve runs the bench once for each amount, in rising order: the training
-// curve of a bridge (gain against its queries; LexSemBridge Fig. 4 shows the
-// loss) or the gain against the size of the corpus. Every text is encoded
+// curve of a bridge (loss and gain by step, LexSemBridge Fig. 4, or by training queries) or the gain against the size of the corpus. Every text is encoded
 // once.
 func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, amounts []int) (*Curve, error) {
-	if over != OverQueries && over != OverPassages {
-		return nil, fmt.Errorf("%w: a curve over %q; known are %s and %s", ErrUnknownName, over, OverQueries, OverPassages)
+	if over != OverQueries && over != OverSteps && over != OverPassages {
+		return nil, fmt.Errorf("%w: a curve over %q; known are %s, %s and %s", ErrUnknownName, over, OverQueries, OverSteps, OverPassages)
 	}
 	amounts = slices.Compact(slices.Sorted(slices.Values(amounts)))
 	if len(amounts) == 0 || amounts[0] < 1 {
@@ -60,9 +60,12 @@ func RunCurve(ctx context.Context, enc encoder.Encoder, o Options, over string, 
 	c := &Curve{Over: over}
 	for _, x := range amounts {
 		at := o
-		if over == OverQueries {
+		switch over {
+		case OverQueries:
 			at.QueriesPerPassage = x
-		} else {
+		case OverSteps:
+			at.FitSteps = x
+		default:
 			at.PassagesLimit = x
 		}
 		rep, err := Run(ctx, enc, at)

@@ -52,6 +52,8 @@ type Options struct {
 	QueriesPerPassage int
 	// MaxFitQueries caps the training queries of a fit; 0 means no cap.
 	MaxFitQueries int
+	// FitSteps ends each fit after that many steps of its descent; 0 means none (train.Options.Steps).
+	FitSteps int
 	// FitPassages is to how many passages, drawn evenly, bridges are fitted; 0 means to all. What closed forms
 	// read is of all.
 	FitPassages int
@@ -298,7 +300,7 @@ func (p *plan) codes() (all []codesKind) {
 // setting encodes the targets, for the systems of the plan.
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitPassages: p.FitPassages, Clean: p.Clean,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitPassages: p.FitPassages, Clean: p.Clean,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})

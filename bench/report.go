@@ -86,8 +86,8 @@ type Fit struct {
 	// Cached tells that the bridge was fitted before, earlier in this run or in
 	// another one.
 	Cached bool `json:"cached,omitempty"`
-	// Loss is the mean training loss of the epoch whose weights were kept, in
-	// nats; 0 where another system of the run has fitted the bridge.
+	// Loss is the mean training loss of the epoch whose weights were kept, or of the last
+	// steps where FitSteps ended it, in nats; 0 where another system of the run has fitted the bridge.
 	Loss float64 `json:"loss,omitempty"`
 	// EncodeSeconds is the part of it that encoded training queries. What an
 	// earlier fit of the same run has computed costs nothing: the queries it

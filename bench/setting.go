@@ -56,6 +56,7 @@ type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
 	MaxFitQueries     int
+	FitSteps          int  // see Options
 	FitPassages       int  // see Options
 	Clean             bool // see Options
 	CacheDir          string

@@ -98,7 +98,7 @@ func differences(r *bench.Report, system, task string) (plot.Chart, bool) {
 
 // curveLines shows one task of a curve.
 func curveLines(c *bench.Curve, task, metric string) plot.Chart {
-	label := map[string]string{bench.OverQueries: "training queries a passage", bench.OverPassages: "passages in the corpus"}[c.Over]
+	label := map[string]string{bench.OverQueries: "training queries a passage", bench.OverSteps: "steps of the descent", bench.OverPassages: "passages in the corpus"}[c.Over]
 	chart := plot.Lines{
 		Frame: plot.Frame{Title: fmt.Sprintf("%s: %s over %s", task, title(metric), label), Width: 560},
 		X:     plot.Axis{Label: label, Log: true}, Y: plot.Axis{Label: title(metric) + " × 100"},
@@ -124,25 +124,27 @@ func shownMetrics(r *bench.Report) []string {
 	return slices.DeleteFunc([]string{"ndcg@1", mainMetric}, func(m string) bool { return !slices.Contains(metrics, m) })
 }
 
-// curveLoss is the loss over training queries, of a curve over them.
-func curveLoss(c *bench.Curve) (plot.Chart, bool) {
-	if c.Over != bench.OverQueries {
+// lossLines shows the training loss of each fitted system over training queries or steps.
+func lossLines(c *bench.Curve) (plot.Chart, bool) {
+	if c.Over == bench.OverPassages {
 		return nil, false
 	}
-	return lossLines(c)
-}
-
-// lossLines shows the training loss of each fitted system over a curve.
-func lossLines(c *bench.Curve) (plot.Chart, bool) {
 	chart := plot.Lines{
 		Frame: plot.Frame{Title: "Training loss of the epoch that was kept", Width: 560},
 		X:     plot.Axis{Label: "training queries", Log: true}, Y: plot.Axis{Label: "nats"},
+	}
+	if c.Over == bench.OverSteps {
+		chart.Title, chart.X.Label = "Training loss, LexSemBridge Fig. 4", "steps of the descent"
 	}
 	for _, s := range systemsOf(c.Points[0].Results) {
 		line := plot.Line{Name: s}
 		for _, p := range c.Points {
 			if f := p.Fit[s]; f.Loss > 0 && f.Queries > 0 {
-				line.Points = append(line.Points, plot.Point{X: float64(f.Queries), Value: plot.Value{Y: f.Loss}})
+				x := f.Queries
+				if c.Over == bench.OverSteps {
+					x = p.X
+				}
+				line.Points = append(line.Points, plot.Point{X: float64(x), Value: plot.Value{Y: f.Loss}})
 			}
 		}
 		if len(line.Points) > 1 {

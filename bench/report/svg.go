@@ -73,7 +73,7 @@ func curveCharts(c *bench.Curve) []Chart {
 	for _, t := range tasksOf(c.Points[0].Results) {
 		out = append(out, Chart{name + t, curveLines(c, t, mainMetric)})
 	}
-	if loss, ok := curveLoss(c); ok {
+	if loss, ok := lossLines(c); ok {
 		out = append(out, Chart{name + "loss", loss})
 	}
 	return out

@@ -16,11 +16,11 @@ import (
 
 var cmdBenchCurve = command{
 	name:    "bench curve",
-	summary: "measure gain against training queries or corpus size",
+	summary: "measure gain against training queries, steps or corpus size",
 	about: `
 Runs the bench once for each amount: of training queries a passage (--over queries), which is the
-training curve of a bridge, or of passages drawn from the corpus (--over passages). Texts are encoded
-once. The last table is the training loss.`,
+training curve of a bridge, of steps of its descent (--over steps), or of passages drawn from the corpus
+(--over passages). Texts are encoded once. The last table is the training loss.`,
 	examples: []string{
 		"lexsem bench curve --data my-corpus --over queries --at 1,2,4,8,16 --systems dense,slr,rlr+slr --html curve.html",
 		"lexsem bench curve --data my-corpus --over passages --at 500,1000,2000 --tasks keyword --json curve.json",
@@ -28,7 +28,7 @@ once. The last table is the training loss.`,
 	declare: func(f *flags) action {
 		f.group("Flags")
 		o := declareBench(f)
-		over := f.str("over", bench.OverQueries, "`WHAT`queries or passages")
+		over := f.str("over", bench.OverQueries, "`WHAT`queries, steps or passages")
 		at := f.str("at", "1,2,4,8,16", "`LIST`amounts")
 		o.json = f.outFile("json", "", "`FILE`write the curve as JSON; - is standard output, instead of the table")
 		o.md = f.outFile("md", "", "`FILE`write the curve as Markdown")

@@ -225,7 +225,7 @@ var knownValues = map[string]func() []string{
 	"doctor metric": index.Metrics,
 	"token-states":  among(engine.TokenStatesAuto, engine.TokenStatesOn, engine.TokenStatesOff),
 	"role":          among("passage", "query"),
-	"over":          among(bench.OverQueries, bench.OverPassages),
+	"over":          among(bench.OverQueries, bench.OverSteps, bench.OverPassages),
 	"systems":       systemNames,
 	"tasks":         func() []string { return kinds(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Name }) },
 	"metrics":       func() []string { return kinds(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name }) },

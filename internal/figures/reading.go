@@ -13,6 +13,7 @@ type anyReport struct {
 	Points  []struct {  // of a curve
 		X       int         `json:"x"`
 		Results []anyResult `json:"results"`
+		Fit     map[string]struct{ Loss float64 }
 	} `json:"points"`
 	Overlaps []struct { // of probes with training queries
 		Task                  string
@@ -72,6 +73,11 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	for _, p := range r.Points {
 		for _, row := range p.Results {
 			row.values(fmt.Sprintf("%s %d", set, p.X), values)
+		}
+		for system, f := range p.Fit {
+			if f.Loss > 0 { // else another system of the run has fitted the bridge
+				values[fmt.Sprintf("%s %d fit %s loss", set, p.X, system)] = f.Loss
+			}
 		}
 	}
 	for _, o := range r.Overlaps {

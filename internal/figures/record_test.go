@@ -16,7 +16,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"a query rlr ndcg@1": 50, "a query rlr p": 0.02},
 		`{"data": "a", "overlaps": [{"task": "part:8", "queries": 3, "taught": 0.5, "whole": 0.25, "chosen": 0}]}`: {
 			"a part:8 overlap taught": 50, "a part:8 overlap whole": 25, "a part:8 overlap chosen": 0},
-		`{"data": "a", "points": [{"x": 4000, "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.25}}]}]}`: {
+		`{"data": "a", "points": [{"x": 4000, "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.25}}], "fit": {"rlr": {"loss": 0}, "slr": {"loss": 0.5}}}]}`: {
+			"a 4000 fit slr loss":     0.5,
 			"a 4000 query rlr ndcg@1": 25},
 		`{"data": "a", "results": [{"system": "rlr", "testbed": "precision", "rdc": 0.6, "gap": 2.4}]}`: {
 			"a precision rlr rdc": 0.6, "a precision rlr gap": 2.4},

@@ -39,16 +39,44 @@ type place struct {
 	At     int       `json:"at"`  // queries of the epoch that are done
 	Sum    float64   `json:"sum"` // of their losses
 	Losses []float64 `json:"losses"`
-	Held   []float64 `json:"held"` // losses of the probes at the end of each epoch
-	Best   int       `json:"best"` // the epoch, from 1, whose weights are kept
+	Held   []float64 `json:"held"`   // losses of the probes at the end of each epoch
+	Best   int       `json:"best"`   // the epoch, from 1, whose weights are kept
+	Recent []recent  `json:"recent"` // of the last steps, recentSteps at most
+}
+
+// recent is the sum of the losses of one step's queries.
+type recent struct {
+	Sum     float64 `json:"sum"`
+	Queries int     `json:"queries"`
+}
+
+// recentSteps are those whose mean loss is that of a fit which Options.Steps ended: 2,048
+// queries by default, as those of one step are few.
+const recentSteps = 8
+
+// stopped tells that o ends the descent here.
+func (p *place) stopped(o Options) bool { return o.Steps > 0 && p.Step >= o.Steps }
+
+// loss is that of the weights that are kept: of their epoch, or of the last steps.
+func (p *place) loss(o Options) float64 {
+	if !p.stopped(o) {
+		return p.Losses[p.Best-1]
+	}
+	var sum float64
+	var n int
+	for _, r := range p.Recent {
+		sum += r.Sum
+		n += r.Queries
+	}
+	return sum / float64(n)
 }
 
 // fitKey names everything that the descent depends on: a checkpoint with
 // another key belongs to another fit.
 func fitKey(set *passages, q *queries, stack, encoder, base string, o Options) string {
 	h := sha256.New()
-	fmt.Fprintln(h, "1", set.digest, encoder, stack, base, q.len(), len(q.tokens), o.RLR, o.Seed, o.QueriesPerPassage,
-		o.MaxQueries, o.Epochs, o.Batch, o.LearningRate, o.Tau, o.AllCandidates, o.Negatives, o.HardNegatives != nil, o.Bias, o.MaxTokens, o.StateBytes, o.Spread, o.Reserve, o.Alone)
+	fmt.Fprintln(h, "2", set.digest, encoder, stack, base, q.len(), len(q.tokens), o.RLR, o.Seed, o.QueriesPerPassage,
+		o.MaxQueries, o.Epochs, o.Batch, o.LearningRate, o.Tau, o.AllCandidates, o.Negatives, o.HardNegatives != nil, o.Bias, o.MaxTokens, o.StateBytes, o.Spread, o.Reserve, o.Alone, o.Steps)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

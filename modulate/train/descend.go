@@ -28,7 +28,7 @@ const (
 // so that it goes on from a checkpoint of its own. After each epoch the loss of
 // m, which reads what is fitted, is taken on the held-out probes: the weights
 // of the best epoch are kept, and the first one that is worse than the one
-// before is the last. It returns where it ended.
+// before is the last. o.Steps ends it as if its epoch were whole and the best. It returns where it ended.
 func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Shifter, b *modulate.Bridge, p *modulate.Projection, held *heldOut, m modulate.Modulator, key string, o Options) (place, error) {
 	t, err := newTrainer(ctx, q, set, shift, b, p, o)
 	if err != nil {
@@ -54,10 +54,10 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 	for epoch := range o.Epochs {
 		rng := random(o.Seed, fmt.Sprint("epoch ", epoch), "")
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		if epoch < now.Epoch || worse() {
+		if epoch < now.Epoch || worse() || now.stopped(o) && now.At == 0 {
 			continue
 		}
-		for now.At < len(order) {
+		for now.At < len(order) && !now.stopped(o) {
 			if err := ctx.Err(); err != nil {
 				return now, err
 			}
@@ -72,6 +72,7 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 			}
 			now.At += len(batch)
 			now.Sum += loss * float64(len(batch))
+			now.Recent = append(now.Recent[max(0, len(now.Recent)+1-recentSteps):], recent{loss * float64(len(batch)), len(batch)})
 			o.Progress("fit", now.Step, total, now.Sum/float64(now.At))
 			if err := saver.after(t, now); err != nil {
 				return now, err
@@ -84,11 +85,11 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 		if err != nil {
 			return now, err
 		}
-		if now.Held = append(now.Held, loss); loss <= slices.Min(now.Held) {
+		if now.Held = append(now.Held, loss); loss <= slices.Min(now.Held) || now.stopped(o) {
 			now.Best = epoch + 1
 			t.keep()
 		}
-		now.Losses = append(now.Losses, now.Sum/float64(len(order)))
+		now.Losses = append(now.Losses, now.Sum/float64(now.At))
 		now.Epoch, now.At, now.Sum = epoch+1, 0, 0
 	}
 	t.restore()

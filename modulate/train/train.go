@@ -112,6 +112,10 @@ type Options struct {
 	// what neither training nor the choice has seen. A bridge that is to serve
 	// learns from whole passages.
 	Reserve bool
+	// Steps, if not 0, ends the descent after that many of its steps, with the weights
+	// it has then, which are those of a longer fit at that moment: loss by step is
+	// LexSemBridge's Fig. 4. A fit that ends by itself before is as without.
+	Steps int
 	// Seq is recorded in the weights as the state of the corpus.
 	Seq uint64
 	// Media is the modality of the passages, for Draw; Fit takes that of its encoder. Passages that are
@@ -151,8 +155,8 @@ type Report struct {
 	Steps    int
 	// Losses is the mean training loss of each epoch, in nats, Held that of the
 	// held-out probes at its end, and Best the epoch, from 1, whose weights were
-	// kept: the one with the least held-out loss. A fit stops early, after the
-	// first epoch that is worse than the one before.
+	// kept: the one with the least held-out loss, or that in which Options.Steps ended
+	// the fit. A fit stops early, after the first epoch that is worse than the one before.
 	Losses, Held []float64
 	Best         int
 	// Probes are the figures on held-out probes, before and after.
@@ -214,7 +218,7 @@ func (o Options) defaults() (Options, error) {
 	}{
 		{"queries per passage", o.QueriesPerPassage}, {"epochs", o.Epochs}, {"batch", o.Batch},
 		{"workers", o.Workers}, {"all candidates", o.AllCandidates}, {"negatives", o.Negatives},
-		{"query limit", o.MaxQueries + 1}, {"token limit", o.MaxTokens + 1},
+		{"query limit", o.MaxQueries + 1}, {"token limit", o.MaxTokens + 1}, {"step limit", o.Steps + 1},
 	} {
 		if f.value <= 0 || f.value > 1<<30 {
 			return o, fmt.Errorf("%w: %s must be positive; leave it 0 for the default", ErrOptions, f.name)
@@ -317,7 +321,7 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	w.Projection.Round() // before the probes, which are to measure what is saved
 	fitted := time.Now()
 	w.Encoder, w.Seed, w.Data, w.Seq = enc.Fingerprint(), o.Seed, set.digest, o.Seq
-	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), done.Losses[done.Best-1]
+	w.Passages, w.Queries, w.Loss = corpus.Len(), queries.len(), done.loss(o)
 	if o.Base != nil {
 		w.Queries += o.Base.Queries
 	}
