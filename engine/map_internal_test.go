@@ -20,7 +20,7 @@ import (
 // replaced is closed when the last of these is released, and damage made good.
 func TestVectorsGoOverToTheirFile(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{index.KindFlatInt8, index.KindHNSWCompact, ""} {
+	for _, kind := range []string{index.KindHNSWCompact, ""} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			dir, r := t.TempDir(), rand.New(rand.NewPCG(5, 7))
