@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// File is an open snapshot. Its memory is private: what is written there does
-// not reach the disk, and must first have been checked. It is valid until Close.
+// File is an open snapshot. Its memory is for reading: to write there is a fault where a
+// file is mapped. It is valid until Close.
 // Safe for concurrent use, Close excepted.
 type File struct {
 	header   Header

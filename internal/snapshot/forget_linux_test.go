@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,4 +81,29 @@ func residentOf(t *testing.T, path string) (bytes int) {
 		}
 	}
 	return bytes
+}
+
+// Nothing can be written to what may be forgotten.
+func TestMappedIsForReading(t *testing.T) {
+	f, err := WriteOpen(filepath.Join(t.TempDir(), "x.snap"), Header{Kind: "x"}, func(w *Writer) error {
+		w.Begin("DATA")
+		_, err := w.Write([]byte("four"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := f.Section("DATA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = func() (err error) {
+		defer Guard(&err)()
+		s.Raw()[0] = 'F'
+		return nil
+	}()
+	if !errors.Is(err, ErrDamaged) || string(s.Raw()) != "four" {
+		t.Errorf("%q was written, %v", s.Raw(), err)
+	}
 }

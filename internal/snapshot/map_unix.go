@@ -23,7 +23,7 @@ func forget(b []byte) {
 }
 
 // mapFile returns the whole file as memory and the function that gives it back.
-// What is written there never reaches the file. Errors and faults name path.
+// Nothing can be written there: forget would lose it. Errors and faults name path.
 func mapFile(path string, f *os.File, size int64) ([]byte, func() error, error) {
 	if size == 0 {
 		return nil, func() error { return nil }, nil
@@ -31,7 +31,7 @@ func mapFile(path string, f *os.File, size int64) ([]byte, func() error, error) 
 	if int64(int(size)) != size {
 		return nil, nil, &os.PathError{Op: "mmap", Path: path, Err: errors.New("file is larger than the address space")}
 	}
-	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
+	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, nil, &os.PathError{Op: "mmap", Path: path, Err: err}
 	}

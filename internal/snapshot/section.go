@@ -41,7 +41,7 @@ func (s *Section) Check(from, n int) error {
 	return s.f.check(at/blockSize, (at+n-1)/blockSize)
 }
 
-// Forget lets the system take a part that was read, and never written to, out of the memory of this
+// Forget lets the system take a part that was read out of the memory of this
 // process. It stays valid, and is there again when it is next read.
 func (s *Section) Forget(from, n int) {
 	if s.f.free != nil {
