@@ -3,7 +3,6 @@ package servers
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +10,9 @@ import (
 	"time"
 )
 
-// Weaviate starts nodes of a program that know each other, with files below dir, and waits until all answer.
+// Weaviate starts nodes of a program that know each other, with files below dir, and waits until all answer. The first
+// founds the cluster alone and the others join it: where all found it together, the server now and then leaves one out
+// for good, as it takes each other's notices without a lock (Notify in its store_cluster_rpc.go, 1.35.2).
 func Weaviate(ctx context.Context, program, dir string, nodes int) (Cluster, error) {
 	const each = 8 // ports of a node: two of gossip, two of raft in a row, HTTP, gRPC, metrics, profiles
 	first, err := FreePorts(each * nodes)
@@ -33,14 +34,16 @@ func Weaviate(ctx context.Context, program, dir string, nodes int) (Cluster, err
 			"PERSISTENCE_DATA_PATH="+n.Dir, "CLUSTER_HOSTNAME="+name, "CLUSTER_IN_LOCALHOST=true",
 			"CLUSTER_ADVERTISE_ADDR=127.0.0.1", "CLUSTER_BIND_ADDR=127.0.0.1",
 			fmt.Sprint("CLUSTER_GOSSIP_BIND_PORT=", p(0)), fmt.Sprint("CLUSTER_DATA_BIND_PORT=", p(1)),
-			fmt.Sprint("RAFT_PORT=", p(2)), fmt.Sprint("RAFT_INTERNAL_RPC_PORT=", p(3)), "RAFT_JOIN="+strings.Join(join, ","), fmt.Sprint("RAFT_BOOTSTRAP_EXPECT=", nodes),
+			fmt.Sprint("RAFT_PORT=", p(2)), fmt.Sprint("RAFT_INTERNAL_RPC_PORT=", p(3)), "RAFT_JOIN="+strings.Join(join, ","), "RAFT_BOOTSTRAP_EXPECT=1",
 			fmt.Sprint("GRPC_PORT=", p(5)), fmt.Sprint("PROMETHEUS_MONITORING_PORT=", p(6)), fmt.Sprint("GO_PROFILING_PORT=", p(7)), "GO_PROFILING_DISABLE=true",
 			"LOG_LEVEL=warning", "GOMAXPROCS=2", "GOMEMLIMIT=600MiB", "DISK_USE_READONLY_PERCENTAGE=100", "DISK_USE_WARNING_PERCENTAGE=100",
 			"REPLICATION_MINIMUM_FACTOR=1", "ASYNC_REPLICATION_FREQUENCY=3s", "ASYNC_REPLICATION_ALIVE_NODES_CHECKING_FREQUENCY=1s", "ASYNC_REPLICATION_PROPAGATION_DELAY=1s", "PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS=1",
 		)
-		other := func(k int) string { return fmt.Sprint("CLUSTER_JOIN=127.0.0.1:", port(k, 0)) }
+		follow := func(k int) {
+			env = append(env, fmt.Sprint("CLUSTER_JOIN=127.0.0.1:", port(k, 0)), fmt.Sprint("RAFT_BOOTSTRAP_EXPECT=", nodes))
+		}
 		if i > 0 {
-			env = append(env, other(0))
+			follow(0)
 		}
 		n.command = func() (*exec.Cmd, error) {
 			cmd := exec.Command(program, "--host", "127.0.0.1", "--port", fmt.Sprint(p(4)), "--scheme", "http")
@@ -52,16 +55,11 @@ func Weaviate(ctx context.Context, program, dir string, nodes int) (Cluster, err
 			return c.begun(ctx, err)
 		}
 		c = append(c, n)
-		if i == 0 && nodes > 1 { // the first has nobody to join, but when it comes back
-			env = append(env, other(1))
-		}
-		// A node that finds nobody to join does not try again.
-		gossip := fmt.Sprint("127.0.0.1:", p(0))
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			if conn, err := net.Dial("tcp", gossip); err == nil {
-				conn.Close()
-				break
+		if i == 0 && nodes > 1 {
+			if err := n.Ready(ctx, time.Minute); err != nil {
+				return c.begun(ctx, err)
 			}
+			follow(1) // when it comes back
 		}
 	}
 	return c.begun(ctx, nil)
