@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Node is a server of a cluster.
@@ -51,12 +53,15 @@ func (c Cluster) Kill() {
 	}
 }
 
-// begun waits until all nodes answer. Those of a cluster that does not begin are ended.
+// begun waits until all nodes answer; that one has ended is an error at once. Those of a cluster that does not begin are
+// ended.
 func (c Cluster) begun(ctx context.Context, err error) (Cluster, error) {
-	for _, n := range c {
-		if err == nil {
-			err = n.Ready(ctx, 3*time.Minute)
+	if err == nil {
+		g, ctx := errgroup.WithContext(ctx)
+		for _, n := range c {
+			g.Go(func() error { return n.Ready(ctx, 3*time.Minute) })
 		}
+		err = g.Wait()
 	}
 	if err != nil {
 		c.Kill()
