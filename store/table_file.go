@@ -16,6 +16,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4/fb"
 	"github.com/dgraph-io/badger/v4/pb"
+	"github.com/dgraph-io/badger/v4/y"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/lexsem/lexsem/internal/regular"
@@ -27,8 +28,10 @@ type tableFile struct {
 	path  string
 	level int
 	size  int64
-	first []byte   // its first key
-	index [2]int64 // where its index begins and ends
+	first []byte // its first key
+	// filter is the Bloom filter of its keys, 10 bits a key, empty if it has none.
+	filter y.Filter
+	index  [2]int64 // where its index begins and ends
 
 	blocks   int    // how many there are
 	indexSum uint32 // checksum of the index
@@ -102,6 +105,11 @@ func (f *tableFile) open() (err error) {
 	return f.checkIndex(file, fb.GetRootAsTableIndex(index, 0))
 }
 
+// mayHold says whether Badger looks into the table when it gets a key of this hash.
+func (f *tableFile) mayHold(hash uint32) bool {
+	return len(f.filter) == 0 || f.filter.MayContain(hash)
+}
+
 func (f *tableFile) readIndex(file *os.File) ([]byte, error) {
 	b := make([]byte, f.index[1]-f.index[0])
 	_, err := file.ReadAt(b, f.index[0])
@@ -123,7 +131,7 @@ func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
 	if n == 0 || at != f.index[0] {
 		return fmt.Errorf("index: blocks end at byte %d, the index begins at %d", at, f.index[0])
 	}
-	f.blocks, f.first = n, firstKey(index, 0)
+	f.blocks, f.first, f.filter = n, firstKey(index, 0), bytes.Clone(index.BloomFilterBytes())
 	last := make([]byte, o.Len())
 	if _, err := file.ReadAt(last, int64(o.Offset())); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/table"
+	"github.com/dgraph-io/badger/v4/y"
 
 	"github.com/lexsem/lexsem/internal/regular"
 )
@@ -118,6 +119,17 @@ func (t *tables) checked() bool { return t.left.Load() == 0 }
 // Cost: one read of each block in question, once, and for the first calls that
 // meet a table one of its index.
 func (t *tables) check(stop func() error, from, to []byte) error {
+	return t.checkThose(stop, from, to, func(*tableFile) bool { return true })
+}
+
+// checkKey is check for a call that gets one key: Badger reads no table then whose filter lacks the key.
+func (t *tables) checkKey(stop func() error, key []byte) error {
+	hash := y.Hash(key)
+	return t.checkThose(stop, key, key, func(f *tableFile) bool { return f.mayHold(hash) })
+}
+
+// checkThose is check of the tables that are read.
+func (t *tables) checkThose(stop func() error, from, to []byte, isRead func(*tableFile) bool) error {
 	if t.checked() {
 		return nil
 	}
@@ -129,6 +141,9 @@ func (t *tables) check(stop func() error, from, to []byte) error {
 		}
 		for ; i < len(files) && bytes.Compare(files[i].first, to) <= 0; i++ {
 			f := files[i]
+			if !isRead(f) {
+				continue
+			}
 			if err := t.checkFile(stop, f, from, to); err != nil {
 				return err
 			}

@@ -253,6 +253,87 @@ func TestOpenReadsNoMoreThanItMust(t *testing.T) {
 	}
 }
 
+// TestGetReadsTablesThatMayHoldTheKey: of many tables at level 0, which all span the key, those that do not hold it are
+// left alone.
+func TestGetReadsTablesThatMayHoldTheKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	const rounds = 8
+	for i := range rounds {
+		add(t, s, doc(fmt.Sprint("d", i), i))
+		if err := s.Flush(t.Context()); err != nil { // into a table
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := openTables(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := ts.levels[0]
+	if len(files) < rounds {
+		t.Fatalf("%d tables at level 0", len(files))
+	}
+	read := func(key []byte) (n int) {
+		t.Helper()
+		if err := ts.checkKey(func() error { return nil }, key); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if f.read != nil {
+				n++
+			}
+			f.read, f.next = nil, 0
+			f.done.Store(false)
+		}
+		return n
+	}
+	for ord := range uint64(rounds) {
+		if n := read(partKey(prefixDocument, ord+1, 0)); n < 1 || n > 2 {
+			t.Errorf("document %d: %d of %d tables are read", ord+1, n, len(files))
+		}
+	}
+	if n := read(partKey(prefixDocument, 1000, 0)); n > 1 {
+		t.Errorf("a key that is nowhere: %d of %d tables are read", n, len(files))
+	}
+	if f := (&tableFile{}); !f.mayHold(1) {
+		t.Error("a table without a filter is not read")
+	}
+}
+
+// TestGetMeetsDamage: a key in a bad block is never taken for absent.
+func TestGetMeetsDamage(t *testing.T) {
+	t.Parallel()
+	dir, _, _ := tabledDir(t)
+	ts, err := openTables(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, files := range ts.levels {
+		for _, f := range files {
+			if f.blocks < 2 || f.first[0] != prefixDocument {
+				continue
+			}
+			tried++
+			flip(t, f.path, 40)
+			s := open(t, dir, small)
+			if there, err := s.has(s.last.txn, f.first); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s of a bad block: %t, %v", keyName(f.first), there, err)
+			}
+			s.Close()
+			flip(t, f.path, 40)
+			break
+		}
+	}
+	if tried == 0 {
+		t.Error("no table begins with a document: the test shows nothing")
+	}
+}
+
 // TestChecksOfTablesEnd: no call reads much more of a table than it needs, and after some all is read.
 func TestChecksOfTablesEnd(t *testing.T) {
 	t.Parallel()

@@ -54,7 +54,7 @@ func (s *Store) with(txn *badger.Txn, key []byte, fn func(payload []byte) error)
 
 // item finds what is under key. Errors: ErrNotFound, *CorruptError, ErrFailed.
 func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error) {
-	if err := s.tables.check(s.stopped, key, key); err != nil {
+	if err := s.tables.checkKey(s.stopped, key); err != nil {
 		return nil, err
 	}
 	defer s.memtable(&err)
