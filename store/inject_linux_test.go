@@ -35,6 +35,7 @@ func writeWithFaults(dir string) error {
 	if os.Getenv(envMany) != "" {
 		sessions = 6 // so that Badger compacts
 	}
+	levelZeroTables = 2
 	for range sessions {
 		s, err := Open(dir, small)
 		if !calm("open", err) {
@@ -60,6 +61,7 @@ func writeWithFaults(dir string) error {
 			}
 			if i == 4 {
 				calm("compact", s.Compact(ctx, s.Seq()))
+				calm("reclaim", s.Reclaim(ctx, nil))
 			}
 			_, err = s.Verify(ctx, nil)
 			calm("verify", err)
