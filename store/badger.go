@@ -137,10 +137,10 @@ func openBadger(dir string, o Options, k *seals, ready func() error, keep func()
 		}
 		return badger.Open(opt)
 	}
-	if db, err = open(); err != nil && systemError(err) == nil {
+	if db, err = survive(open); err != nil && systemError(err) == nil {
 		// Badger says the same of a MANIFEST that is damaged and of one that the
 		// disk refused to give; damage stays.
-		db, err = open()
+		db, err = survive(open)
 	}
 	switch {
 	case err == nil:
