@@ -20,7 +20,7 @@ type unfatal struct{ io.Writer }
 // Write passes everything on, but for the last words of Badger's.
 func (w unfatal) Write(b []byte) (int, error) {
 	if checking() {
-		panic(errors.New(strings.TrimSpace(string(b))))
+		panic(errors.New(strings.Join(strings.Fields(string(b)), " "))) // one line, with the cause
 	}
 	return w.Writer.Write(b)
 }
