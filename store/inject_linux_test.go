@@ -33,7 +33,7 @@ func writeWithFaults(dir string) error {
 	}
 	sessions := 2
 	if os.Getenv(envMany) != "" {
-		sessions = 6 // so that Badger compacts
+		sessions = 4
 	}
 	levelZeroTables = 2
 	for range sessions {

@@ -314,9 +314,9 @@ func (w watch) Errorf(f string, a ...any) {
 // failed is the error in a message.
 func failed(v any) error {
 	if err, ok := v.(error); ok {
-		return fmt.Errorf("Badger's MANIFEST could not be written: %w", err)
+		return fmt.Errorf("the MANIFEST of Badger could not be written: %w", err)
 	}
-	return errors.New("Badger's MANIFEST could not be written")
+	return errors.New("the MANIFEST of Badger could not be written")
 }
 
 // number is an argument of a message, 0 where it is of another type.
