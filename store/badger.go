@@ -42,7 +42,7 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithNumMemtables(2).
 		WithBaseTableSize(o.memtableBytes() / 4).
 		WithBaseLevelSize(5 * o.memtableBytes()).
-		WithNumLevelZeroTables(12).
+		WithNumLevelZeroTables(levelZeroTables).
 		WithNumLevelZeroTablesStall(20).
 		WithNumCompactors(2).
 		WithCompactL0OnClose(false).
@@ -56,6 +56,9 @@ func badgerOptions(dir string, o Options) badger.Options {
 		WithNumGoroutines(2)
 }
 
+// levelZeroTables is how many tables a compaction takes at once. Tests of compactions set it.
+var levelZeroTables = 12
+
 const (
 	// valueThreshold is the size from which Badger would put a value into its
 	// value log; it must be below a transaction's cap (15 % of a memtable).
@@ -68,52 +71,53 @@ const (
 // Badger says of damaged ones, panics included, becomes a *CorruptError. Tables
 // that Badger does not list are set aside if it may write. ready is called before it
 // opens them.
-func openBadger(dir string, o Options, k *seals, ready func() error) (db *badger.DB, t *tables, err error) {
+func openBadger(dir string, o Options, k *seals, ready func() error, keep func() *keeper) (db *badger.DB, t *tables, kept *keeper, err error) {
 	records := filepath.Join(dir, recordsName)
+	logs := 0
 	if !o.ReadOnly {
 		if err := tidy(records, o.logger()); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		if _, err := returnSpares(records); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	if o.ReadOnly {
 		if err := checkLogs(records); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	t, err = openTables(dir, k)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if o.ReadOnly {
 		// Badger removes tables that it does not list, even when it only reads.
 		if stray, err := strayTables(records, t.listed); err != nil || len(stray) > 0 {
-			return nil, nil, errors.Join(err, ErrUnclean)
+			return nil, nil, nil, errors.Join(err, ErrUnclean)
 		}
 	} else {
-		logs, err := logsIn(records)
+		numbers, err := logsIn(records)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		if t.compactionDue(o, len(logs)) {
+		if logs = len(numbers); t.compactionDue(o, logs) {
 			if err := t.checkAll(func() error { return nil }); err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
 		}
 		if err := setAside(records, t.listed); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	if err := k.hold(t.listed); err != nil {
-		return nil, nil, t.damaged(badger.ManifestFilename, err)
+		return nil, nil, nil, t.damaged(badger.ManifestFilename, err)
 	}
 	if err := fence(records, o, len(t.listed)); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := ready(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -124,22 +128,31 @@ func openBadger(dir string, o Options, k *seals, ready func() error) (db *badger
 			db, err = nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(r)}
 		}
 	}()
-	if db, err = badger.Open(badgerOptions(dir, o)); err != nil && systemError(err) == nil {
+	open := func() (*badger.DB, error) {
+		opt := badgerOptions(dir, o)
+		if !o.ReadOnly {
+			kept = keep()
+			opt = opt.WithLogger(watch{logger{o.logger()}, kept}).
+				WithNumLevelZeroTablesStall(opt.NumLevelZeroTablesStall + logs) // compactions begin behind it
+		}
+		return badger.Open(opt)
+	}
+	if db, err = survive(open); err != nil && systemError(err) == nil {
 		// Badger says the same of a MANIFEST that is damaged and of one that the
 		// disk refused to give; damage stays.
-		db, err = badger.Open(badgerOptions(dir, o))
+		db, err = survive(open)
 	}
 	switch {
 	case err == nil:
-		return db, t, nil
+		return db, t, kept, nil
 	case o.ReadOnly && strings.Contains(err.Error(), badger.ErrTruncateNeeded.Error()):
-		return nil, nil, ErrUnclean
+		return nil, nil, nil, ErrUnclean
 	case strings.Contains(err.Error(), "Another process is using this Badger database"):
-		return nil, nil, &LockedError{Dir: dir} // our own lock was removed
+		return nil, nil, nil, &LockedError{Dir: dir} // our own lock was removed
 	case systemError(err) != nil:
-		return nil, nil, fmt.Errorf("opening database %s: %w", dir, systemError(err))
+		return nil, nil, nil, fmt.Errorf("opening database %s: %w", dir, systemError(err))
 	}
-	return nil, nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
+	return nil, nil, nil, &CorruptError{Dir: dir, What: "Badger cannot open its files", Err: firstLine(err)}
 }
 
 // checkLogs returns ErrUnclean if a log has not even a head, as a process leaves

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
 // Badger gives space back when a compaction meets a removed record together with
@@ -130,6 +132,7 @@ func (s *Store) flush(ctx context.Context) error {
 		return err
 	}
 	pairs := int(s.db.MaxBatchSize()) / (3 * fillerBytes) // of keys, in a transaction
+	last := s.version()                                   // in the memtables that are to be written
 	for n := 0; ; n += pairs {
 		if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
 			return err
@@ -142,6 +145,7 @@ func (s *Store) flush(ctx context.Context) error {
 		} else if now > before {
 			break
 		}
+		last = s.version()
 		if int64(n)*fillerBytes > 2*s.o.memtableBytes() {
 			return fmt.Errorf("flushing the memtables of %s: Badger begins no new one", s.dir)
 		}
@@ -150,14 +154,20 @@ func (s *Store) flush(ctx context.Context) error {
 		return err
 	}
 	s.setPin(s.newPin(s.current()))
-	err = s.poll(ctx, func() (bool, error) {
-		old, err := s.logs()
-		return len(old) == 0 || old[0] > before, err
+	err = s.poll(ctx, func() (bool, error) { // logs stay while a compaction holds them
+		return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.MaxVersion >= last }), nil
 	})
 	if err != nil {
 		return fmt.Errorf("flushing the memtables of %s: %w", s.dir, err)
 	}
 	return nil
+}
+
+// version is Badger's number of the last transaction.
+func (s *Store) version() uint64 {
+	txn := s.db.NewTransaction(false)
+	defer txn.Discard()
+	return txn.ReadTs()
 }
 
 // poll waits until done.

@@ -71,10 +71,40 @@ func (p *pin) holdTables(f func() error) (err error) {
 	var it *badger.Iterator
 	defer func() {
 		if it == nil {
-			p.halfOpen.Store(true)
+			p.held.Add(1)
 		}
 	}()
 	it = p.txn.NewIterator(badger.IteratorOptions{})
 	defer it.Close()
 	return f()
+}
+
+// hold holds all tables, and the logs of memtables, until release. It is not ok where there is
+// nothing to hold them by: no commit yet, or no memtable.
+func (s *Store) hold() (release func(), ok bool) {
+	s.mu.Lock()
+	p := s.last
+	if p == nil {
+		s.mu.Unlock()
+		return nil, false
+	}
+	p.refs++
+	p.held.Add(1)
+	s.mu.Unlock()
+	var it *badger.Iterator
+	var err error
+	func() {
+		defer s.memtable(&err)
+		it = p.txn.NewIterator(badger.IteratorOptions{})
+	}()
+	if err != nil {
+		return nil, false
+	}
+	return func() {
+		it.Close()
+		p.held.Add(-1)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drop(p)
+	}, true
 }

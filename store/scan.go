@@ -180,10 +180,14 @@ func (p *pin) iterate(ctx context.Context, from, to []byte) (it *badger.Iterator
 	defer p.s.memtable(&err)
 	defer func() {
 		if it == nil {
-			p.halfOpen.Store(true)
+			p.held.Add(1)
 		}
 	}()
 	it = p.txn.NewIterator(badger.IteratorOptions{Prefix: from[:1]})
+	if err := p.s.keep.settled(); err != nil {
+		it.Close()
+		return it, err
+	}
 	it.Seek(from)
 	return it, nil
 }

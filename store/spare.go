@@ -96,8 +96,7 @@ func (s *Store) keepSpares(err error) error {
 		return err
 	}
 	if s.db != nil {
-		err = errors.Join(err, s.db.Close())
-		s.db = nil
+		err = errors.Join(err, s.closeBadger())
 	}
 	n, e := returnSpares(s.records())
 	var c *CorruptError

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,6 +67,7 @@ type Store struct {
 	head        *head    // nil if read-only
 	db          *badger.DB
 
+	keep        *keeper // of tables, while Badger compacts; nil if read-only
 	tables      *tables // that were there at Open
 	seed        uint32  // of the values' checksums
 	broughtOver bool    // from format 1: values of that time have no seed
@@ -141,9 +143,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	}
 	defer func() {
 		if err != nil {
-			if s.last != nil {
-				s.last.discard()
-			}
 			err = errors.Join(s.keepSpares(err), s.release())
 		}
 	}()
@@ -188,11 +187,25 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.db, s.tables, err = openBadger(dir, o, known, func() error { return s.openHead(m, slot) }); err != nil {
+	missing := false
+	if !o.ReadOnly && !(marked && m.clean) {
+		if _, err := returnSpares(s.records()); err != nil {
+			return nil, err
+		}
+		if missing, err = undo(s.records(), o.logger()); err != nil {
+			return nil, err
+		}
+	}
+	keep := func() *keeper { return newKeeper(s.records(), o.logger(), s.hold, s.fail) }
+	if s.db, s.tables, s.keep, err = openBadger(dir, o, known, func() error { return s.openHead(m, slot) }, keep); err != nil {
 		if o.ReadOnly && !(marked && m.clean) && errors.Is(err, ErrCorrupt) {
 			return nil, fmt.Errorf("%w (%v)", ErrUnclean, err) // a writer tells what is damage
 		}
 		return nil, err
+	}
+	s.setPin(s.newPin(state{}))
+	if s.keep != nil {
+		s.keep.opened(s.db)
 	}
 	st, err := s.load(m, marked)
 	if err != nil {
@@ -229,10 +242,15 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			return nil, err
 		}
 	}
-	s.last = s.newPin(st)
+	s.setPin(s.newPin(st))
 	s.replayed = !clean
 	if !clean {
 		if err := s.last.countNew(); err != nil {
+			return nil, err
+		}
+	}
+	if missing {
+		if _, err := s.last.count(context.Background()); err != nil {
 			return nil, err
 		}
 	}
@@ -357,11 +375,7 @@ func (s *Store) Close() error {
 		s.batch.w.txn.Discard()
 	}
 	st := s.last.st
-	for p := range s.pins {
-		p.discard()
-	}
-	err := s.db.Close()
-	s.db = nil
+	err := s.closeBadger()
 	if s.head != nil && err == nil {
 		clean := s.failed.Load() == nil
 		if clean {
@@ -377,11 +391,27 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
+// closeBadger closes Badger, and gives up what was held for it to be undone.
+func (s *Store) closeBadger() error {
+	if s.keep != nil {
+		s.keep.close(s.db)
+	}
+	for p := range s.pins {
+		p.discard()
+	}
+	err := s.db.Close()
+	s.db = nil
+	if s.keep != nil && err == nil {
+		err = s.keep.closed()
+	}
+	return err
+}
+
 // release closes what is open, in the order that keeps the lock to the last.
 func (s *Store) release() error {
 	var errs []error
 	if s.db != nil {
-		errs = append(errs, s.db.Close())
+		errs = append(errs, s.closeBadger())
 	}
 	if s.head != nil {
 		errs = append(errs, s.head.close())

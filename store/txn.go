@@ -59,6 +59,9 @@ func (s *Store) item(txn *badger.Txn, key []byte) (item *badger.Item, err error)
 	}
 	defer s.memtable(&err)
 	item, err = txn.Get(key)
+	if lost := s.keep.settled(); lost != nil {
+		return nil, lost
+	}
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return nil, ErrNotFound
 	}

@@ -17,14 +17,14 @@ type pin struct {
 	st   state
 	txn  *badger.Txn
 	refs int // guarded by s.mu
-	// halfOpen: a panic has ended the opening of an iterator, which still counts for the
-	// transaction, so that it cannot be discarded.
-	halfOpen atomic.Bool
+	// held counts iterators that stay open, for the keeper or since a panic has ended their
+	// opening: the transaction cannot be discarded.
+	held atomic.Int32
 }
 
 // discard ends the transaction of a pin that no one uses.
 func (p *pin) discard() {
-	if !p.halfOpen.Load() {
+	if p.held.Load() == 0 {
 		p.txn.Discard()
 	}
 }
@@ -44,8 +44,9 @@ func (s *Store) setPin(p *pin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.last
-	s.last = p
-	s.drop(old)
+	if s.last = p; old != nil {
+		s.drop(old)
+	}
 }
 
 // drop gives back one reference; s.mu is held.

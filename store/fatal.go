@@ -1,0 +1,70 @@
+package store
+
+import (
+	"errors"
+	"io"
+	"log"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// Badger (v4.9.6) calls log.Fatal while it opens, where it cannot list its folder, or open
+// or map its file DISCARD (y.Check), which fence could do a moment before. log.Fatal
+// writes its message before it ends the process. So, while Badger opens, what the
+// standard logger writes passes through unfatal, which panics instead in y.Check: openBadger makes an
+// error of it. What Badger had opened by then stays open: some memory, files and goroutines that
+// write nothing.
+type unfatal struct{ io.Writer }
+
+// Write passes everything on, but for the last words of Badger's.
+func (w unfatal) Write(b []byte) (int, error) {
+	if checking() {
+		panic(errors.New(strings.Join(strings.Fields(string(b)), " "))) // one line, with the cause
+	}
+	return w.Writer.Write(b)
+}
+
+// checking says whether y.Check is ending the process in this goroutine, while openBadger opens there.
+func checking() bool {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	fatal := false
+	for {
+		f, more := frames.Next()
+		switch {
+		case f.Function == "log.Fatalf":
+			fatal = true
+		case strings.Contains(f.Function, "/store.survive"):
+			return fatal
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// surviving counts the calls of survive that are in progress.
+var surviving struct {
+	sync.Mutex
+	n int
+}
+
+// survive calls open, in which log.Fatal panics. It leaves the writer of the standard logger as it
+// was, or as others have set it meanwhile.
+func survive[T any](open func() (T, error)) (T, error) {
+	surviving.Lock()
+	if surviving.n++; surviving.n == 1 {
+		log.SetOutput(unfatal{log.Writer()})
+	}
+	surviving.Unlock()
+	defer func() {
+		surviving.Lock()
+		defer surviving.Unlock()
+		surviving.n--
+		if w, ours := log.Writer().(unfatal); ours && surviving.n == 0 {
+			log.SetOutput(w.Writer)
+		}
+	}()
+	return open()
+}
