@@ -39,7 +39,7 @@ func TestComparison(t *testing.T) {
 			t.Logf("%s is not there", set)
 			continue
 		}
-		cmd := exec.Command(bin, "bench", "--data", filepath.Join(data, set), "--tasks", "query", "--metrics", "ndcg@10", "--json", "--quiet",
+		cmd := exec.Command(bin, "bench", "--data", filepath.Join(data, set), "--tasks", "query", "--metrics", "ndcg@10", "--json", "-", "--quiet",
 			"--systems", "engine,over,engine:dense,over:dense", "--elsewhere", "weaviate://"+strings.Join(hosts, ",")+"?shards=3&replicas=2")
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()

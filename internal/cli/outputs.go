@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
@@ -44,6 +45,8 @@ func checkOutFile(name, file string) error {
 		return nil
 	case file == "-":
 		return usagef("%s -: name a file", dashed(name))
+	case strings.HasPrefix(file, "-"):
+		return usagef("%s %s: this is a flag; name a file before it, or ./%s", dashed(name), file, file)
 	}
 	info, err := os.Stat(file)
 	switch {
