@@ -66,15 +66,11 @@ func (s *Store) ForgetTables(least uint64) error {
 }
 
 // holdTables calls f while no table that is there now is given up.
-func (p *pin) holdTables(f func() error) (err error) {
-	defer p.s.memtable(&err)
-	var it *badger.Iterator
-	defer func() {
-		if it == nil {
-			p.held.Add(1)
-		}
-	}()
-	it = p.txn.NewIterator(badger.IteratorOptions{})
+func (p *pin) holdTables(f func() error) error {
+	it, err := p.iterator(badger.IteratorOptions{})
+	if err != nil {
+		return err
+	}
 	defer it.Close()
 	return f()
 }
@@ -89,22 +85,21 @@ func (s *Store) hold() (release func(), ok bool) {
 		return nil, false
 	}
 	p.refs++
-	p.held.Add(1)
 	s.mu.Unlock()
-	var it *badger.Iterator
-	var err error
-	func() {
-		defer s.memtable(&err)
-		it = p.txn.NewIterator(badger.IteratorOptions{})
-	}()
-	if err != nil {
-		return nil, false
-	}
-	return func() {
-		it.Close()
-		p.held.Add(-1)
+	drop := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.drop(p)
+	}
+	it, err := p.iterator(badger.IteratorOptions{})
+	if err != nil {
+		drop()
+		return nil, false
+	}
+	p.held.Add(1)
+	return func() {
+		it.Close()
+		p.held.Add(-1)
+		drop()
 	}, true
 }

@@ -178,18 +178,26 @@ func (p *pin) iterate(ctx context.Context, from, to []byte) (it *badger.Iterator
 		return nil, err
 	}
 	defer p.s.memtable(&err)
+	if it, err = p.iterator(badger.IteratorOptions{Prefix: from[:1]}); err != nil {
+		return nil, err
+	}
+	if err := p.s.keep.settled(); err != nil {
+		it.Close()
+		return nil, err
+	}
+	it.Seek(from)
+	return it, nil
+}
+
+// iterator opens an iterator. Errors: ErrFailed, where there is no memtable.
+func (p *pin) iterator(o badger.IteratorOptions) (it *badger.Iterator, err error) {
+	defer p.s.memtable(&err)
 	defer func() {
 		if it == nil {
 			p.held.Add(1)
 		}
 	}()
-	it = p.txn.NewIterator(badger.IteratorOptions{Prefix: from[:1]})
-	if err := p.s.keep.settled(); err != nil {
-		it.Close()
-		return it, err
-	}
-	it.Seek(from)
-	return it, nil
+	return p.txn.NewIterator(o), nil
 }
 
 // whole returns an iterator over all keys of one kind.
