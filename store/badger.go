@@ -74,14 +74,6 @@ const (
 func openBadger(dir string, o Options, k *seals, ready func() error, keep func() *keeper) (db *badger.DB, t *tables, kept *keeper, err error) {
 	records := filepath.Join(dir, recordsName)
 	logs := 0
-	if !o.ReadOnly {
-		if err := tidy(records, o.logger()); err != nil {
-			return nil, nil, nil, err
-		}
-		if _, err := returnSpares(records); err != nil {
-			return nil, nil, nil, err
-		}
-	}
 	if o.ReadOnly {
 		if err := checkLogs(records); err != nil {
 			return nil, nil, nil, err

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
 // Badger (v4.9.6) calls log.Fatal while it opens, where it cannot list its folder, or open
@@ -52,7 +54,7 @@ var surviving struct {
 
 // survive calls open, in which log.Fatal panics. It leaves the writer of the standard logger as it
 // was, or as others have set it meanwhile.
-func survive[T any](open func() (T, error)) (T, error) {
+func survive(open func() (*badger.DB, error)) (*badger.DB, error) {
 	surviving.Lock()
 	if surviving.n++; surviving.n == 1 {
 		log.SetOutput(unfatal{log.Writer()})

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/y"
 )
 
@@ -22,11 +23,11 @@ func TestSurvive(t *testing.T) {
 	log.SetOutput(&out)
 	check := func() (p any) {
 		defer func() { p = recover() }()
-		_, err := survive(func() (int, error) {
+		_, err := survive(func() (*badger.DB, error) {
 			log.Print("passes")
-			_, err := survive(func() (int, error) { return 0, nil }) // of another
+			_, err := survive(func() (*badger.DB, error) { return nil, nil }) // of another
 			y.Check(fmt.Errorf("opening\nmapping: %w", syscall.EIO))
-			return 1, err
+			return nil, err
 		})
 		return err
 	}
@@ -43,7 +44,7 @@ func TestSurvive(t *testing.T) {
 	log.Print("the logger is not locked")
 
 	var other bytes.Buffer
-	if _, err := survive(func() (int, error) { log.SetOutput(&other); return 0, nil }); err != nil {
+	if _, err := survive(func() (*badger.DB, error) { log.SetOutput(&other); return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if log.Writer() != io.Writer(&other) {

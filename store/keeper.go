@@ -101,6 +101,7 @@ func (k *keeper) closed() error {
 	if k.copied {
 		err = removeSpares(k.records)
 	}
+	// A table whose removal a loss of power takes back would not be Badger's, and a reader would find the end unclean.
 	return errors.Join(err, atomicfile.SyncDir(k.records))
 }
 

@@ -188,11 +188,8 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	missing := false
-	if !o.ReadOnly && !(marked && m.clean) {
-		if _, err := returnSpares(s.records()); err != nil {
-			return nil, err
-		}
-		if missing, err = undo(s.records(), o.logger()); err != nil {
+	if !o.ReadOnly {
+		if missing, err = mend(s.records(), marked && m.clean, o.logger()); err != nil {
 			return nil, err
 		}
 	}

@@ -26,6 +26,18 @@ const (
 	changesHead  = 8
 )
 
+// mend makes the files that Badger has left ready for it to open for writing: logs with nothing in them go, tables that were
+// set aside have their names again, and behind an unclean end undo follows.
+func mend(records string, clean bool, log *slog.Logger) (missing bool, err error) {
+	if err := tidy(records, log); err != nil {
+		return false, err
+	}
+	if _, err := returnSpares(records); err != nil || clean {
+		return false, err
+	}
+	return undo(records, log)
+}
+
 // undo mends Badger's MANIFEST after an unclean end, before Badger opens. From the last
 // compaction backwards, those are taken back whose old tables are all there: the keeper keeps them
 // of a compaction that has failed, and a good one may be taken back as well. Then tables of
@@ -87,7 +99,7 @@ func undo(records string, log *slog.Logger) (missing bool, err error) {
 		return false, nil
 	}
 	log.Warn("compactions that did not end well are taken back", "dir", records, "compactions", undone, "lost names", missing)
-	return missing, writeManifest(path, raw[:manifestHead], listed)
+	return missing, writeTableList(path, raw[:manifestHead], listed)
 }
 
 func tablePath(records string, id uint64) string {
@@ -182,8 +194,8 @@ func wholeTable(records string, id uint64) (bool, error) {
 	return true, os.Rename(f.path, path)
 }
 
-// writeManifest writes a MANIFEST of one set, which makes the tables listed.
-func writeManifest(path string, head []byte, listed map[uint64]*pb.ManifestChange) error {
+// writeTableList writes a MANIFEST of one set, which makes the tables listed.
+func writeTableList(path string, head []byte, listed map[uint64]*pb.ManifestChange) error {
 	set := &pb.ManifestChangeSet{}
 	for _, c := range listed {
 		set.Changes = append(set.Changes, c)
