@@ -16,20 +16,7 @@ func TestForget(t *testing.T) {
 	const n = 4 << 20
 	payload := bytes.Repeat([]byte("0123456789abcdef"), n/16)
 	path := filepath.Join(t.TempDir(), "x.snap")
-	write := func(w *Writer) error {
-		w.Begin("DATA")
-		_, err := w.Write(payload)
-		return err
-	}
-	f, err := WriteOpen(path, Header{Kind: "x"}, write)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := f.Section("DATA")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, s := mapped(t, path, payload)
 	for round := range 2 {
 		if b, err := s.All(); err != nil || !bytes.Equal(b, payload) {
 			t.Fatalf("other bytes: %v", err)
@@ -63,6 +50,25 @@ func TestForget(t *testing.T) {
 	}
 }
 
+// mapped writes a snapshot of one section, and maps it.
+func mapped(t *testing.T, path string, payload []byte) (*File, *Section) {
+	t.Helper()
+	f, err := WriteOpen(path, Header{Kind: "x"}, func(w *Writer) error {
+		w.Begin("DATA")
+		_, err := w.Write(payload)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	s, err := f.Section("DATA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, s
+}
+
 // residentOf is how many bytes of a file that is mapped are in this process's memory.
 func residentOf(t *testing.T, path string) (bytes int) {
 	t.Helper()
@@ -85,20 +91,8 @@ func residentOf(t *testing.T, path string) (bytes int) {
 
 // Nothing can be written to what may be forgotten.
 func TestMappedIsForReading(t *testing.T) {
-	f, err := WriteOpen(filepath.Join(t.TempDir(), "x.snap"), Header{Kind: "x"}, func(w *Writer) error {
-		w.Begin("DATA")
-		_, err := w.Write([]byte("four"))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := f.Section("DATA")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = func() (err error) {
+	_, s := mapped(t, filepath.Join(t.TempDir(), "x.snap"), []byte("four"))
+	err := func() (err error) {
 		defer Guard(&err)()
 		s.Raw()[0] = 'F'
 		return nil
