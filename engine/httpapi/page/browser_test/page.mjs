@@ -44,8 +44,10 @@ const picture = (page, name) => pictures && page.screenshot({ path: join(picture
 
 async function search(page, query) {
   await page.fill("#query", query);
+  const answer = page.waitForResponse((r) => r.url().includes("/v1/search"));
   await page.press("#query", "Enter");
-  await page.waitForSelector(".hit");
+  await answer; // the hits of the query before stay until then
+  await page.waitForFunction(() => document.querySelector(".hit") && !document.querySelector("#results [aria-busy]"));
 }
 
 try {
