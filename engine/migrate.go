@@ -35,9 +35,10 @@ const migrateBatch = 500
 var errDigest = errors.New("the documents there are not those here")
 
 // MigrateTo copies all documents of a database into a Backend in which nothing was
-// created, or which an interrupted migration has begun to fill: texts, metadata and chunks byte for byte, vectors
+// created, or which a migration of this database has filled or begun to fill: texts, metadata and chunks byte for byte, vectors
 // bit for bit. Nothing is encoded. At the end documents are counted on both sides and compared by digests, and
-// what was written meanwhile is copied. After an error or a kill the same call goes on.
+// what was written meanwhile is copied. After an error or a kill the same call goes on, and
+// behind one that was complete it compares both sides and copies nothing.
 // Left behind are token states, fitted bridges and local bridges. Errors: ErrExists where b
 // holds other documents; ErrInvalid for a metric other than cosine, and for a database of images.
 func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r MigrateReport, err error) {
@@ -68,10 +69,6 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 		return r, err
 	case !sameInfo(there, info):
 		return r, fmt.Errorf("%w: %s was made for vectors of %q with %d dimensions and language %q; this database has %q, %d, %q", ErrExists, b.Name(), there.Encoder.Model, there.Dim, there.Language, info.Encoder.Model, info.Dim, info.Language)
-	case !m.begun:
-		if s, err := b.Status(ctx); err != nil || s.Passages > 0 {
-			return r, cmp.Or(err, fmt.Errorf("%w: %s has %d documents, and no migration of this database was interrupted; name an index that is not there", ErrExists, b.Name(), s.Documents))
-		}
 	}
 	source := func(ctx context.Context, after uint64) iter.Seq2[migrated, error] { return e.migrated(ctx, after) }
 	put := func(ctx context.Context, docs []migrated) error {
@@ -81,8 +78,19 @@ func MigrateTo(ctx context.Context, e *Engine, b Backend, o MigrateOptions) (r M
 		}
 		return b.Put(ctx, batch, false)
 	}
+	all := func(ctx context.Context) iter.Seq2[migrated, error] { return source(ctx, 0) }
 	target := func(ctx context.Context) iter.Seq2[migrated, error] { return scanned(ctx, b, "") }
-	return r, m.run(ctx, source(ctx, m.mark.Ordinal), func(ctx context.Context) iter.Seq2[migrated, error] { return source(ctx, 0) }, target, put, b.Delete)
+	if !m.begun {
+		s, err := b.Status(ctx)
+		if err != nil {
+			return r, err
+		}
+		if s.Passages > 0 {
+			n, err := e.Count(ctx, Filter{})
+			return r, cmp.Or(err, m.again(ctx, n, s.Documents, all, target))
+		}
+	}
+	return r, m.run(ctx, source(ctx, m.mark.Ordinal), all, target, put, b.Delete)
 }
 
 // textsAlone refuses an encoder of images: a Backend keeps no files and no codebook.
@@ -94,7 +102,7 @@ func textsAlone(fp encoder.Fingerprint) error {
 }
 
 // MigrateFrom copies all documents of a Backend into a database, which was made for the
-// same encoder (CreateFor) and is empty, or holds what an interrupted migration has copied. It is MigrateTo the other way.
+// same encoder (CreateFor) and is empty, or holds what a migration from b has copied. It is MigrateTo the other way.
 func MigrateFrom(ctx context.Context, b Backend, e *Engine, o MigrateOptions) (r MigrateReport, err error) {
 	info, err := b.Info(ctx)
 	if err != nil {
@@ -111,12 +119,20 @@ func MigrateFrom(ctx context.Context, b Backend, e *Engine, o MigrateOptions) (r
 	if err := m.begin(); err != nil {
 		return r, err
 	}
-	if n, err := e.Count(ctx, Filter{}); err != nil || n > 0 && !m.begun {
-		return r, cmp.Or(err, fmt.Errorf("%w: database %s has %d documents, and no migration into it was interrupted; name a folder without one", ErrExists, e.dir, n))
+	source := func(ctx context.Context) iter.Seq2[migrated, error] { return scanned(ctx, b, "") }
+	target := func(ctx context.Context) iter.Seq2[migrated, error] { return e.migrated(ctx, 0) }
+	if !m.begun {
+		n, err := e.Count(ctx, Filter{})
+		if err != nil {
+			return r, err
+		}
+		if n > 0 {
+			s, err := b.Status(ctx)
+			return r, cmp.Or(err, m.again(ctx, s.Documents, n, source, target))
+		}
 	}
 	put := func(ctx context.Context, docs []migrated) error { return e.putMigrated(ctx, docs) }
-	return r, m.run(ctx, scanned(ctx, b, m.mark.After), func(ctx context.Context) iter.Seq2[migrated, error] { return scanned(ctx, b, "") },
-		func(ctx context.Context) iter.Seq2[migrated, error] { return e.migrated(ctx, 0) }, put, e.Delete)
+	return r, m.run(ctx, scanned(ctx, b, m.mark.After), source, target, put, e.Delete)
 }
 
 // CreateFor makes an empty database in dir for what a Backend holds. Errors: those of

@@ -76,17 +76,12 @@ func (m *migration) run(ctx context.Context, rest iter.Seq2[migrated, error], so
 		return err
 	}
 	for try := 0; ; try++ {
-		want, err := m.digests(ctx, source)
-		if err != nil {
-			return err
-		}
-		got, err := m.digests(ctx, target)
+		want, got, err := m.compare(ctx, source, target)
 		if err != nil {
 			return err
 		}
 		differ := want.differ(got)
 		if len(differ) == 0 {
-			m.r.Documents, m.r.Passages, m.r.Digest = want.documents, want.passages, want.digest()
 			return os.Remove(m.Mark)
 		}
 		if try == 2 {
@@ -96,6 +91,28 @@ func (m *migration) run(ctx context.Context, rest iter.Seq2[migrated, error], so
 			return err
 		}
 	}
+}
+
+// again answers a migration into a target that has documents, where no mark tells of one
+// that was interrupted. The last one may have ended before its caller knew.
+func (m *migration) again(ctx context.Context, here, there int, source, target func(context.Context) iter.Seq2[migrated, error]) error {
+	if here == there {
+		want, got, err := m.compare(ctx, source, target)
+		if err != nil || len(want.differ(got)) == 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: migration %s: the target has %d documents, not all of them the %d of the source, and no migration between them was interrupted; name a target that is not there", ErrExists, m.to, there, here)
+}
+
+// compare takes the census of both sides; the report tells of the source.
+func (m *migration) compare(ctx context.Context, source, target func(context.Context) iter.Seq2[migrated, error]) (want, got *census, err error) {
+	if want, err = m.digests(ctx, source); err != nil {
+		return nil, nil, err
+	}
+	m.r.Documents, m.r.Passages, m.r.Digest = want.documents, want.passages, want.digest()
+	got, err = m.digests(ctx, target)
+	return want, got, err
 }
 
 // copy puts documents batch by batch.
