@@ -69,7 +69,7 @@ const (
 
 // openBadger checks the files, as far as tables says, and opens them. Whatever
 // Badger says of damaged ones, panics included, becomes a *CorruptError. Tables
-// that Badger does not list are set aside if it may write. ready is called before it
+// that Badger does not list, and logs that are in tables, are set aside if it may write. ready is called before it
 // opens them.
 func openBadger(dir string, o Options, k *seals, ready func() error, keep func() *keeper) (db *badger.DB, t *tables, kept *keeper, err error) {
 	records := filepath.Join(dir, recordsName)
@@ -83,12 +83,24 @@ func openBadger(dir string, o Options, k *seals, ready func() error, keep func()
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	stray, err := strayTables(records, t.listed)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	flushed, err := flushedLogs(records, t.lastVersion())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	spare := append(stray, flushed...)
 	if o.ReadOnly {
 		// Badger removes tables that it does not list, even when it only reads.
-		if stray, err := strayTables(records, t.listed); err != nil || len(stray) > 0 {
-			return nil, nil, nil, errors.Join(err, ErrUnclean)
+		if len(spare) > 0 {
+			return nil, nil, nil, ErrUnclean
 		}
 	} else {
+		if err := setAside(spare); err != nil {
+			return nil, nil, nil, err
+		}
 		numbers, err := logsIn(records)
 		if err != nil {
 			return nil, nil, nil, err
@@ -97,9 +109,6 @@ func openBadger(dir string, o Options, k *seals, ready func() error, keep func()
 			if err := t.checkAll(func() error { return nil }); err != nil {
 				return nil, nil, nil, err
 			}
-		}
-		if err := setAside(records, t.listed); err != nil {
-			return nil, nil, nil, err
 		}
 	}
 	if err := k.hold(t.listed); err != nil {

@@ -59,6 +59,9 @@ func walkLog(ctx context.Context, data []byte, see func(s sighting), note func(f
 	return nil
 }
 
+// longestEntry is what an entry of a log takes at most: two marks, three numbers, key, value, checksum.
+const longestEntry = 2 + 3*binary.MaxVarintLen64 + math.MaxUint16 + valueThreshold + 4
+
 // logEntry reads the entry at a byte of a log, and its length.
 func logEntry(data []byte, at int) (s sighting, meta byte, n int, ok bool) {
 	b := data[at:]

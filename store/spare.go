@@ -12,20 +12,16 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 )
 
-// spareExt is behind the name of a table that is set aside.
+// spareExt is behind the name of a table, or of a log, that is set aside.
 const spareExt = ".spare"
 
-// setAside renames the tables that Badger's MANIFEST does not list, which it
-// would remove when it opens for writing. A process that dies leaves such tables
+// setAside renames files that Badger is not to meet when it opens for writing: tables that its MANIFEST does not
+// list, which it would remove, and logs that are in tables, which it would read. A process that dies leaves such tables
 // with nothing in them that is missed; but where the MANIFEST itself has lost its
 // end, they hold the documents. Only the state record and HEAD can tell, and they
 // are read after Badger has opened: then removeSpares or returnSpares follows.
-func setAside(records string, listed map[uint64]badger.TableManifest) error {
-	stray, err := strayTables(records, listed)
-	if err != nil {
-		return err
-	}
-	for _, path := range stray {
+func setAside(paths []string) error {
+	for _, path := range paths {
 		if err := os.Rename(path, path+spareExt); err != nil {
 			return err
 		}
@@ -48,24 +44,26 @@ func strayTables(records string, listed map[uint64]badger.TableManifest) (paths 
 	return paths, nil
 }
 
-// returnSpares gives tables that are set aside their names again, unless a new
-// table has the name, and counts them.
-func returnSpares(records string) (n int, err error) {
+// returnSpares gives what is set aside its name again, unless a new
+// file has the name, and counts the tables among them.
+func returnSpares(records string) (tables int, err error) {
 	err = eachSpare(records, func(spare string) error {
-		n++
 		name := trimSpare(spare)
+		if _, ok := table.ParseFileID(filepath.Base(name)); ok {
+			tables++
+		}
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return os.Rename(spare, name)
 	})
-	return n, err
+	return tables, err
 }
 
-// trimSpare is the name that a table had before it was set aside.
+// trimSpare is the name that a file had before it was set aside.
 func trimSpare(name string) string { return strings.TrimSuffix(name, spareExt) }
 
-// removeSpares removes tables that are set aside.
+// removeSpares removes what is set aside.
 func removeSpares(records string) error { return eachSpare(records, os.Remove) }
 
 func eachSpare(records string, do func(path string) error) error {
@@ -74,7 +72,8 @@ func eachSpare(records string, do func(path string) error) error {
 		return err
 	}
 	for _, e := range entries {
-		if _, ok := table.ParseFileID(trimSpare(e.Name())); ok && strings.HasSuffix(e.Name(), spareExt) {
+		name := trimSpare(e.Name())
+		if _, isTable := table.ParseFileID(name); name != e.Name() && (isTable || isNumbered(name, ".mem")) {
 			if err := do(filepath.Join(records, e.Name())); err != nil {
 				return err
 			}
@@ -83,7 +82,7 @@ func eachSpare(records string, do func(path string) error) error {
 	return nil
 }
 
-// countSpares counts tables that are set aside.
+// countSpares counts what is set aside.
 func countSpares(records string) (n int, err error) {
 	err = eachSpare(records, func(string) error { n++; return nil })
 	return n, err

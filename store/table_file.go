@@ -32,6 +32,7 @@ type tableFile struct {
 	// filter is the Bloom filter of its keys, 10 bits a key, empty if it has none.
 	filter y.Filter
 	index  [2]int64 // where its index begins and ends
+	last   uint64   // the highest version of its records
 
 	blocks   int    // how many there are
 	indexSum uint32 // checksum of the index
@@ -131,7 +132,7 @@ func (f *tableFile) checkIndex(file *os.File, index *fb.TableIndex) error {
 	if n == 0 || at != f.index[0] {
 		return fmt.Errorf("index: blocks end at byte %d, the index begins at %d", at, f.index[0])
 	}
-	f.blocks, f.first, f.filter = n, firstKey(index, 0), bytes.Clone(index.BloomFilterBytes())
+	f.blocks, f.first, f.filter, f.last = n, firstKey(index, 0), bytes.Clone(index.BloomFilterBytes()), index.MaxVersion()
 	last := make([]byte, o.Len())
 	if _, err := file.ReadAt(last, int64(o.Offset())); err != nil {
 		return err

@@ -110,6 +110,16 @@ func (t *tables) damaged(name string, err error) error {
 	return &CorruptError{Dir: t.dir, What: "file " + filepath.Join(recordsName, name), Err: err}
 }
 
+// lastVersion is the highest version of a record in a table, 0 without one.
+func (t *tables) lastVersion() (v uint64) {
+	for _, files := range t.levels {
+		for _, f := range files {
+			v = max(v, f.last)
+		}
+	}
+	return v
+}
+
 // checked says that no table is left to check.
 func (t *tables) checked() bool { return t.left.Load() == 0 }
 
