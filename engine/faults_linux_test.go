@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,27 +22,16 @@ const faultChanges = 24 // of the writer whose system calls fail
 func init() { writeUnderFaults = writeWithFaults }
 
 // writeWithFaults makes the changes of cutChange in three openings: it searches,
-// saves, verifies and closes between them, and writes so little that Badger does not
-// compact (docs/RELIABILITY.md says why). A change that fails is made again. It tells
+// saves, compacts, verifies and closes between them. A change that fails is made again. It tells
 // what is acknowledged, and at its end that it came there. No error may call the
 // database damaged.
 func writeWithFaults(dir string) error {
 	ctx := context.Background()
-	calm := func(what string, err error) bool {
-		if err != nil {
-			fmt.Println(what, inject.SaysFailed, err)
-		}
-		for _, bad := range []error{engine.ErrCorrupt, engine.ErrForeign} {
-			if errors.Is(err, bad) {
-				fmt.Println(inject.SaysDamaged, err)
-			}
-		}
-		return err == nil
-	}
+	calls := inject.NewCalls(engine.ErrCorrupt, engine.ErrForeign)
 	change := 0
 	for session := range 3 {
 		e, err := engine.Open(ctx, dir, encoder.NewHash(dim), cutOptions)
-		if !calm("open", err) {
+		if !calls.Calm("open", err) {
 			continue
 		}
 		for try := 0; try < 12 && change < faultChanges*(session+1)/3; try++ {
@@ -54,27 +42,29 @@ func writeWithFaults(dir string) error {
 			} else {
 				_, err = e.Delete(ctx, remove)
 			}
-			if calm("change", err) {
+			if calls.Calm("change", err) {
 				change++
 				fmt.Println("done", change)
 			}
 			_, err = e.Search(ctx, engine.Query{Text: text(change)})
-			calm("search", err)
+			calls.Calm("search", err)
 			switch change % 8 {
 			case 3:
-				calm("flush", e.Flush(ctx))
+				calls.Calm("flush", e.Flush(ctx))
+			case 5:
+				calls.Calm("compact", e.Compact(ctx))
 			case 7:
 				_, err = e.Verify(ctx, nil)
-				calm("verify", err)
+				calls.Calm("verify", err)
 			}
 		}
 		for range 3 {
-			if calm("close", e.Close()) {
+			if calls.Calm("close", e.Close()) {
 				break
 			}
 		}
 	}
-	fmt.Print(inject.SaysEnd)
+	calls.End()
 	return nil
 }
 

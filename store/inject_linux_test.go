@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,15 +21,7 @@ func init() { faulty = writeWithFaults }
 // compacts and closes, and again. It tells what is acknowledged, and at its end that
 // it came there. No error may call the database damaged.
 func writeWithFaults(dir string) error {
-	calm := func(what string, err error) bool {
-		if err != nil {
-			fmt.Println(what, inject.SaysFailed, err)
-		}
-		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion) {
-			fmt.Println(inject.SaysDamaged, err)
-		}
-		return err == nil
-	}
+	calls := inject.NewCalls(ErrCorrupt, ErrForeign, ErrVersion)
 	sessions := 2
 	if os.Getenv(envMany) != "" {
 		sessions = 4
@@ -38,16 +29,16 @@ func writeWithFaults(dir string) error {
 	levelZeroTables = 2
 	for range sessions {
 		s, err := Open(dir, small)
-		if !calm("open", err) {
+		if !calls.Calm("open", err) {
 			continue
 		}
-		if s.Manifest().Dim == 0 && !calm("manifest", s.SetManifest(ctx, func(m *Manifest) error { m.Dim = testDim; return nil })) {
-			calm("close", s.Close())
+		if s.Manifest().Dim == 0 && !calls.Calm("manifest", s.SetManifest(ctx, func(m *Manifest) error { m.Dim = testDim; return nil })) {
+			calls.Calm("close", s.Close())
 			continue
 		}
 		for i := range 6 {
 			b, err := s.Begin(ctx)
-			if !calm("begin", err) {
+			if !calls.Calm("begin", err) {
 				break
 			}
 			seq := s.Seq() + 1
@@ -56,23 +47,23 @@ func writeWithFaults(dir string) error {
 			}
 			if err == nil {
 				fmt.Println("committed", seq)
-			} else if !calm("write", err) {
-				calm("discard", b.Discard())
+			} else if !calls.Calm("write", err) {
+				calls.Calm("discard", b.Discard())
 			}
 			if i == 4 {
-				calm("compact", s.Compact(ctx, s.Seq()))
-				calm("reclaim", s.Reclaim(ctx, nil))
+				calls.Calm("compact", s.Compact(ctx, s.Seq()))
+				calls.Calm("reclaim", s.Reclaim(ctx, nil))
 			}
 			_, err = s.Verify(ctx, nil)
-			calm("verify", err)
+			calls.Calm("verify", err)
 		}
 		for range 3 {
-			if calm("close", s.Close()) {
+			if calls.Calm("close", s.Close()) {
 				break
 			}
 		}
 	}
-	fmt.Print(inject.SaysEnd)
+	calls.End()
 	return nil
 }
 

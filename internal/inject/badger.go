@@ -3,6 +3,7 @@
 package inject
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -32,14 +33,47 @@ func FilesOf(dir string) []string {
 // What a child says, in lines of its own.
 const (
 	SaysFailed  = "failed:"           // behind the name of a call: that it gave an error
-	SaysDamaged = "called damaged:"   // that an error called the database damaged
+	saysDamaged = "called damaged:"   // that an error called the database damaged
+	saysLongest = "longest call"      // before a duration: what one call took at most
 	SaysEnd     = "came to its end\n" // at last
 )
+
+// Calls tells what the calls of a child gave, and how long the longest took.
+type Calls struct {
+	bad     []error
+	last    time.Time
+	longest time.Duration
+}
+
+// NewCalls begins with the first call. None may give one of the errors bad, by which it would call the database damaged.
+func NewCalls(bad ...error) *Calls { return &Calls{bad: bad, last: time.Now()} }
+
+// Calm is called behind each call, and says whether it gave no error.
+func (c *Calls) Calm(what string, err error) bool {
+	now := time.Now()
+	c.last, c.longest = now, max(c.longest, now.Sub(c.last))
+	if err != nil {
+		fmt.Println(what, SaysFailed, err)
+	}
+	for _, bad := range c.bad {
+		if errors.Is(err, bad) {
+			fmt.Println(saysDamaged, err)
+		}
+	}
+	return err == nil
+}
+
+// End is called at the end of the child.
+func (c *Calls) End() {
+	fmt.Println(saysLongest, c.longest)
+	fmt.Print(SaysEnd)
+}
 
 // Tally counts what became of children that faults hit.
 type Tally struct {
 	runs, failed int
-	longest      time.Duration
+	longest      time.Duration // run
+	call         time.Duration // the longest call
 }
 
 // Take holds what Run gave to what a child may do: come to its end without a word of
@@ -48,8 +82,16 @@ func (y *Tally) Take(t *testing.T, label, out string, took time.Duration, err er
 	t.Helper()
 	y.runs++
 	y.longest = max(y.longest, took)
+	if _, rest, ok := strings.Cut(out, saysLongest+" "); ok {
+		word, _, _ := strings.Cut(rest, "\n")
+		call, err := time.ParseDuration(word)
+		if err != nil {
+			t.Errorf("%s: %v", label, err)
+		}
+		y.call = max(y.call, call)
+	}
 	switch {
-	case err != nil || !strings.HasSuffix(out, SaysEnd) || strings.Contains(out, SaysDamaged):
+	case err != nil || !strings.HasSuffix(out, SaysEnd) || strings.Contains(out, saysDamaged):
 		t.Errorf("%s: after %v %v\n%s", label, took, err, out)
 	case strings.Contains(out, SaysFailed):
 		y.failed++
@@ -59,7 +101,7 @@ func (y *Tally) Take(t *testing.T, label, out string, took time.Duration, err er
 // Report logs the counts. Of more than a few runs in some a call must have failed.
 func (y *Tally) Report(t *testing.T) {
 	t.Helper()
-	t.Logf("%d runs: in %d a call failed; the longest took %v", y.runs, y.failed, y.longest)
+	t.Logf("%d runs: in %d a call failed; the longest took %v, the longest call %v", y.runs, y.failed, y.longest, y.call)
 	if y.failed == 0 && y.runs > 5 {
 		t.Error("no fault had an effect")
 	}
