@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -36,6 +37,10 @@ func cutChange(n int) (upsert []engine.Document, remove []string) {
 func writeToDisk(mount string) error {
 	ctx, dir := context.Background(), filepath.Join(mount, "db")
 	change := 0
+	if os.Getenv(cutMount+"_FIT") != "" {
+		_, err := fitTwice(ctx, dir, func(what string) { powercut.Mark(mount, what) })
+		return err
+	}
 	if _, err := fmt.Sscan(os.Getenv(cutMount+"_FIRST"), &change); err != nil {
 		return err
 	}
@@ -142,4 +147,93 @@ func TestPowerCut(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", label, v, err)
 		}
 	})
+}
+
+// fitOptions keep no token states: documents that wait for the first basis are written again, and new to a bridge then.
+var fitOptions = engine.Options{Local: true, MemoryMiB: 64, TokenStates: engine.TokenStatesOff}
+
+// fitTwice makes a database of 60 documents, fits a bridge, adds 20 and brings the bridge up
+// to date. It tells when documents and bridges are there, and names the bridges' files.
+func fitTwice(ctx context.Context, dir string, mark func(what string)) (files []string, err error) {
+	e, err := engine.Open(ctx, dir, encoder.NewHash(dim), fitOptions)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	for i, upto := range []int{60, 80} {
+		if _, err := e.Upsert(ctx, docs(60*i, upto)); err != nil {
+			return nil, err
+		}
+		mark(fmt.Sprint("filled ", upto))
+		file, err := fitStep(ctx, e, i)
+		if err != nil {
+			return nil, err
+		}
+		mark(fmt.Sprint("fitted ", i+1))
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+func fitStep(ctx context.Context, e *engine.Engine, i int) (file string, err error) {
+	r, err := e.Fit(ctx, engine.FitOptions{Variant: "slr", QueriesPerPassage: 2, Epochs: 2, Update: i > 0})
+	return r.File, err
+}
+
+// TestPowerCutOfFit loses the power while bridges are fitted: the database opens, a bridge that
+// was told is there, and a fit that was cut off ends at the bridge that it would have given.
+func TestPowerCutOfFit(t *testing.T) {
+	t.Parallel()
+	cuts, seed := trial.Rounds(t, 6, 500), trial.Seed(t)
+	want, err := fitTwice(t.Context(), filepath.Join(t.TempDir(), "db"), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, mount := powercut.MountFor(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), cutMount+"="+mount, cutMount+"_FIT=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := d.Unmount(); err != nil {
+		t.Fatal(err)
+	}
+	within := 0
+	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
+		filled, fitted := int(marks.Last("filled")), int(marks.Last("fitted"))
+		e, err := engine.Open(t.Context(), filepath.Join(dir, "db"), hash(t), fitOptions)
+		if err != nil {
+			t.Fatalf("%s: %v", label, err)
+		}
+		defer func() {
+			if err := e.Close(); err != nil {
+				t.Fatalf("%s: %v", label, err)
+			}
+		}()
+		agree(t, e)
+		if v, err := e.Verify(t.Context(), nil); err != nil || len(v.Problems) > 0 {
+			t.Fatalf("%s: %+v, %v", label, v, err)
+		}
+		s, err := e.Stats(t.Context())
+		if err != nil || s.Documents < filled {
+			t.Fatalf("%s: %d documents, %v; %d were acknowledged", label, s.Documents, err, filled)
+		}
+		if fitted > 0 {
+			if len(s.Bridges) != 1 || s.Bridges[0].Variant != "slr" {
+				t.Fatalf("%s: %d fits were acknowledged, and there are %+v", label, fitted, s.Bridges)
+			}
+			search(t, e, engine.Query{Text: text(7), Variant: "slr"})
+		}
+		next := len(s.Bridges) // where the first was told or is there, the second is due
+		if at := map[int]int{60: 0, 80: 1}[s.Documents]; next == at && filled > 0 {
+			within++
+			if file, err := fitStep(t.Context(), e, next); err != nil || file != want[next] {
+				t.Fatalf("%s: fit %d gives %s, %v; without a cut %s", label, next+1, file, err, want[next])
+			}
+		}
+	})
+	t.Logf("%d cuts, behind %d of them a fit was due", cuts, within)
+	if within == 0 && cuts > 50 {
+		t.Error("no cut was within a fit")
+	}
 }
