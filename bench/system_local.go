@@ -101,7 +101,7 @@ func prepareLocal(ctx context.Context, s *Setting, cells, probed int) (*localRet
 	for i := range ids {
 		ids[i] = uint64(i)
 	}
-	o := local.Options{Seed: s.Seed, Workers: runtime.GOMAXPROCS(0)}
+	o := local.Options{Seed: s.Seed, Workers: func() int { return runtime.GOMAXPROCS(0) }}
 	s.Constants.local(&o, n)
 	if cells > 0 {
 		o.Cells = cells

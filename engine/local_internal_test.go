@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -152,6 +153,38 @@ func TestLocalFollowsTheDatabase(t *testing.T) {
 	e = opened(t, dir, o, AutoHNSW)
 	localFollows(t, e, "after reopening", 3)
 	closed(t, e)
+}
+
+// TestLocalBesideSearches: local bridges that were opened while no one searched are
+// brought up to date by one goroutine as soon as someone does, and by all when nobody
+// has for a while.
+func TestLocalBesideSearches(t *testing.T) {
+	all := runtime.GOMAXPROCS(0)
+	if all < 2 {
+		t.Skip("one processor: there is nothing to leave to searches")
+	}
+	dir := t.TempDir()
+	o := Options{NoSync: true, Local: true}
+	e := opened(t, dir, o, AutoHNSW)
+	put(t, e, madeDocs(rand.New(rand.NewPCG(6, 6)), 0, 300)...)
+	flushed(t, e)
+	closed(t, e)
+	e = opened(t, dir, o, AutoHNSW)
+	defer closed(t, e)
+	workers := func() int {
+		ref := e.db.Acquire()
+		defer ref.Release()
+		return ref.Value.Local.Options().Workers()
+	}
+	if n := workers(); n != all {
+		t.Fatalf("%d goroutines where nobody searches, of %d", n, all)
+	}
+	if _, err := e.Search(t.Context(), Query{Text: "w3 of x7 and y9", K: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if n := workers(); n != 1 {
+		t.Fatalf("%d goroutines beside searches", n)
+	}
 }
 
 // crashed ends an engine as a killed process does: nothing derived is saved.

@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"engine/adapters/internal/adapttest":    {"engine", "encoder"},
 	"engine/filter":                         {"engine/internal/fault", "engine/internal/metadata"},
 	"engine/fusion":                         {"engine/internal/fault", "index/inverted"},
-	"modulate/local":                        {"modulate", "internal/vec", "internal/cow", "internal/snapshot"},
+	"modulate/local":                        {"modulate", "modulate/ridge", "internal/vec", "internal/cow", "internal/radix", "internal/snapshot"},
 	"modulate/ridge":                        {"internal/vec", "internal/cow", "internal/snapshot", "internal/radix"},
 	"modulate/internal/testcorpus":          {"internal/vec"},
 	"internal/snapshot/snapshottest":        {"internal/snapshot"},

@@ -58,9 +58,11 @@ type Options struct {
 	Cells int
 	// Seed decides on the partition.
 	Seed uint64
-	// Workers is the number of goroutines that fit cells; 0 means 1. The result
-	// is the same.
-	Workers int
+	// Workers says how many goroutines may make cells, at least 1; nil means one.
+	// It is asked when such work begins, and before each cell or block of vectors
+	// by those beyond the first, which end where it says fewer. It is called from
+	// several goroutines. The result is the same.
+	Workers func() int
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -70,15 +72,17 @@ func (o Options) withDefaults() (Options, error) {
 	if o.TableFrom == 0 {
 		o.TableFrom = 6
 	}
-	if o.Workers == 0 {
-		o.Workers = 1
+	if o.Workers == nil {
+		o.Workers = one
 	}
-	if !(o.Beta >= 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.TableFrom > math.MaxInt32 || o.Cells < 0 || o.Workers < 1 {
-		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d cells, %d workers; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
-			modulate.ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Cells, o.Workers)
+	if !(o.Beta >= 0 && o.Beta <= 10) || !(o.Lambda >= 1e-6 && o.Lambda <= 1e9) || o.TableFrom < 1 || o.TableFrom > math.MaxInt32 || o.Cells < 0 {
+		return o, fmt.Errorf("%w: local bridges with beta %v, lambda %v, tables from %d passages, %d cells; beta is in (0, 10], lambda in [1e-6, 1e9], the others from 1",
+			modulate.ErrOptions, o.Beta, o.Lambda, o.TableFrom, o.Cells)
 	}
 	return o, nil
 }
+
+func one() int { return 1 }
 
 // defaultBeta is β for n passages: the more there are, the more of them are as
 // near in meaning and lack the words.

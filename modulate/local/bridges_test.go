@@ -112,7 +112,7 @@ func TestEditsEqualFreshFits(t *testing.T) {
 	c := newSet(3, 300)
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		b := c.build(t, Options{Cells: 6, Workers: int(1 + seed)})
+		b := c.build(t, Options{Cells: 6, Workers: workers(int(1 + seed))})
 		present := map[uint64]bool{}
 		for id := range uint64(300) {
 			present[id] = true
@@ -323,7 +323,7 @@ func TestBeta(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	c := newSet(5, 50)
-	for _, o := range []Options{{Beta: -1}, {Beta: math.NaN()}, {Beta: 11}, {Lambda: -1}, {Lambda: 1e10}, {TableFrom: -1}, {Workers: -1}, {Cells: -1}, {Cells: 51}} {
+	for _, o := range []Options{{Beta: -1}, {Beta: math.NaN()}, {Beta: 11}, {Lambda: -1}, {Lambda: 1e10}, {TableFrom: -1}, {Cells: -1}, {Cells: 51}} {
 		if _, err := Build(ctx, testDim, testVocab, c.source(), o); !errors.Is(err, modulate.ErrOptions) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -450,7 +450,7 @@ func TestCancel(t *testing.T) {
 // Readers of any version go on beside an editor and see what they saw.
 func TestReadersBesideAnEditor(t *testing.T) {
 	c := newSet(6, 200)
-	b := c.build(t, Options{Cells: 4, Workers: 2})
+	b := c.build(t, Options{Cells: 4, Workers: workers(2)})
 	want := ask(t, b, 9)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -515,7 +515,7 @@ func TestRepartition(t *testing.T) {
 		t.Fatalf("%d passages in %d cells", b.Len(), b.Cells())
 	}
 	ids := slices.DeleteFunc(c.source().IDs, func(id uint64) bool { return id == 3 })
-	want, err := Build(ctx, testDim, testVocab, c.source(ids...), Options{Seed: 1, Workers: 3})
+	want, err := Build(ctx, testDim, testVocab, c.source(ids...), Options{Seed: 1, Workers: workers(3)})
 	if err != nil || !reflect.DeepEqual(ask(t, b, 4), ask(t, want, 4)) {
 		t.Fatalf("other answers than a build: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
@@ -84,7 +85,7 @@ func (e *Editor) Remove(id uint64) bool {
 	return ok
 }
 
-// Done fits the cells that were touched, Options.Workers at once, and returns
+// Done fits the cells that were touched, as many at once as Options.Workers says, and returns
 // the next version. It looks at the context between two cells. A passage whose
 // vector is missing, of another length or not of unit length is an ErrPassage.
 // After an error the edit is as before. Cost that of a fit for each cell
@@ -167,14 +168,20 @@ func (e *Editor) ids() []uint64 {
 	return slices.Compact(ids)
 }
 
-// parallel calls f for 0 to n−1 on some goroutines and returns the first error
-// in that order, or the context's.
-func parallel(ctx context.Context, workers, n int, f func(i int) error) error {
+// parallel calls f for 0 to n−1 on as many goroutines as workers says, and returns the
+// first error in that order, or the context's. While it runs workers may come to say
+// fewer: each goroutine but the first asks before every call.
+func parallel(ctx context.Context, workers func() int, n int, f func(i int) error) error {
 	errs := make([]error, n)
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for w := range min(workers, n) {
+	for w := range min(max(1, workers()), n) {
 		wg.Go(func() {
-			for i := w; i < n && ctx.Err() == nil; i += workers {
+			for ctx.Err() == nil && (w == 0 || w < workers()) {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
 				if errs[i] = f(i); errs[i] != nil {
 					return
 				}

@@ -70,7 +70,7 @@ func TestSaveAndOpen(t *testing.T) {
 				t.Errorf("%s: cell %d was read at opening", name, i)
 			}
 		}
-		if got.Len() != b.Len() || got.Cells() != b.Cells() || got.Options() != b.Options() {
+		if got.Len() != b.Len() || got.Cells() != b.Cells() || got.o.Beta != b.o.Beta || got.o.Lambda != b.o.Lambda || got.o.TableFrom != b.o.TableFrom || got.o.Cells != b.o.Cells || got.o.Seed != b.o.Seed {
 			t.Fatalf("%s: opened as something else", name)
 		}
 		if !bytes.Equal(saved(t, got), data) {

@@ -3,15 +3,16 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
+	"github.com/lexsem/lexsem/internal/radix"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
 // fit makes a cell of its members, in any order. A passage whose vector is
@@ -85,20 +86,19 @@ func regress(ctx context.Context, x []float32, n, d int, lambda float64) ([]floa
 // enter fills in the tokens, with a row for those of at least from members. One
 // of every member has none: Σ h_p is zero, and so is its weight.
 func (c *cell) enter(members []member, h []float32, d, from int) {
-	type posting struct{ token, slot uint32 }
-	var all []posting
+	var all []uint64 // the token, and the slot in the lower half
+	most := uint32(0)
 	for s, m := range members {
 		for _, t := range m.tokens {
-			all = append(all, posting{t, uint32(s)})
+			all = append(all, uint64(t)<<32|uint64(s))
+			most = max(most, t)
 		}
 	}
-	slices.SortFunc(all, func(a, b posting) int {
-		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.slot, b.slot))
-	})
-	var lists [2][][]posting // of tokens with a row, and of the others
+	radix.Sort(all, nil, 32, uint64(most))
+	var lists [2][][]uint64 // of tokens with a row, and of the others
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].token == all[0].token {
+		for n < len(all) && all[n]>>32 == all[0]>>32 {
 			n++
 		}
 		i := 1
@@ -113,9 +113,9 @@ func (c *cell) enter(members []member, h []float32, d, from int) {
 	sum := make([]float32, d)
 	c.starts = make([]uint32, 1, rows+len(lists[1])+1)
 	for i, list := range slices.Concat(lists[0], lists[1]) {
-		c.tokens = append(c.tokens, list[0].token)
+		c.tokens = append(c.tokens, uint32(list[0]>>32))
 		for _, p := range list {
-			c.slots = append(c.slots, p.slot)
+			c.slots = append(c.slots, uint32(p))
 		}
 		c.starts = append(c.starts, uint32(len(c.slots)))
 		if i >= rows {
@@ -123,48 +123,39 @@ func (c *cell) enter(members []member, h []float32, d, from int) {
 		}
 		clear(sum)
 		for _, p := range list {
-			vec.Axpy(sum, 1, h[int(p.slot)*d:][:d])
+			vec.Axpy(sum, 1, h[int(uint32(p))*d:][:d])
 		}
 		c.rowScale[i] = vec.QuantizeInt8(c.rows[i*d:(i+1)*d], sum)
 	}
 	c.tokens, c.slots = slices.Clip(slices.Clone(c.tokens)), slices.Clip(slices.Clone(c.slots))
 }
 
-// ridgeInverse returns (a + λI)⁻¹ of the positive semi-definite a [n × n].
-// Should rounding have spoilt that, the ridge is raised until it holds.
+// ridgeInverse returns (a + λI)⁻¹ of the positive semi-definite a [n × n], of which it
+// reads the upper triangle. Should rounding have spoilt that, the ridge is raised until it holds.
 func ridgeInverse(ctx context.Context, a []float32, n int, lambda float64) ([]float32, error) {
-	s := mat.NewSymDense(n, nil)
-	for ridge := lambda; ; ridge *= 10 {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	ld := (n + 7) &^ 7
+	wide := make([]float64, ld*ld)
+	for by := lambda; ; by *= 10 {
 		for i := range n {
 			for j := i; j < n; j++ {
-				v := float64(a[i*n+j])
-				if i == j {
-					v += ridge
-				}
-				s.SetSym(i, j, v)
+				wide[i*ld+j] = float64(a[i*n+j])
 			}
+			wide[i*ld+i] += by
 		}
-		var chol mat.Cholesky
-		if !chol.Factorize(s) {
+		err := ridge.Invert(ctx, wide, n, ld)
+		if errors.Is(err, ridge.ErrIndefinite) {
 			continue
 		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var inv mat.SymDense
-		if err := chol.InverseTo(&inv); err != nil && math.IsInf(chol.Cond(), 0) {
-			continue // singular to working precision
+		if err != nil {
+			return nil, err
 		}
 		out := make([]float32, n*n)
 		for i := range n {
 			for j := i; j < n; j++ {
-				v := float32(inv.At(i, j))
+				v := float32(wide[i*ld+j])
 				out[i*n+j], out[j*n+i] = v, v
 			}
 		}
-		return out, ctx.Err()
+		return out, nil
 	}
 }

@@ -20,6 +20,8 @@ var ctx = context.Background()
 
 var unit, same = testcorpus.Unit, testcorpus.Same
 
+func workers(n int) func() int { return func() int { return n } }
+
 func tokens(ids ...int32) encoder.Tokens {
 	return encoder.Tokens{IDs: ids, Special: make([]bool, len(ids)), Offsets: make([]encoder.Span, len(ids))}
 }

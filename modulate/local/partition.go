@@ -45,7 +45,7 @@ func oneCell(dim int) *partition { return &partition{dim: dim, centroids: make([
 // each cell, 40 in groups, where there are more. Cells that lose all their vectors start again
 // at a vector of the largest. Cost O(n·√k·dim). The same vectors, seed and k
 // give the same cells, whatever the number of workers.
-func newPartition(ctx context.Context, dim, n, k int, vectors func(i int) []float32, seed uint64, workers int) (*partition, error) {
+func newPartition(ctx context.Context, dim, n, k int, vectors func(i int) []float32, seed uint64, workers func() int) (*partition, error) {
 	r := rand.New(rand.NewPCG(seed, 0x63656c6c73))
 	each := sampleFlat
 	if k > flatCells {
@@ -128,12 +128,12 @@ func (p *partition) group(ctx context.Context, r *rand.Rand) error {
 	}
 	at := make([]int, k)
 	for range 3 {
-		if err := top.assign(ctx, at, p.centroids, 1); err != nil {
+		if err := top.assign(ctx, at, p.centroids, one); err != nil {
 			return err
 		}
 		top.move(at, p.centroids, r)
 	}
-	if err := top.assign(ctx, at, p.centroids, 1); err != nil {
+	if err := top.assign(ctx, at, p.centroids, one); err != nil {
 		return err
 	}
 	order := make([]int, k)
@@ -164,32 +164,27 @@ func (p *partition) group(ctx context.Context, r *rand.Rand) error {
 }
 
 // assign writes the cell of each row into cell: what find finds, up to rounding.
-func (p *partition) assign(ctx context.Context, cell []int, rows []float32, workers int) error {
+func (p *partition) assign(ctx context.Context, cell []int, rows []float32, workers func() int) error {
 	d, k, block := p.dim, p.cells(), 256
 	if len(p.first) > 0 {
 		block = 2048
 	}
-	workers = max(1, workers)
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			var s assigner
-			for from := w * block; from < len(cell) && ctx.Err() == nil; from += workers * block {
-				n := min(block, len(cell)-from)
-				part := rows[from*d : (from+n)*d]
-				if len(p.first) > 0 {
-					s.grouped(p, cell[from:from+n], part)
-					continue
-				}
-				dots := s.products(part, p.centroids, n, k, d)
-				for i := range n {
-					cell[from+i] = largest(dots[i*k : (i+1)*k])
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return ctx.Err()
+	return parallel(ctx, workers, (len(cell)+block-1)/block, func(at int) error {
+		s := assigners.Get().(*assigner)
+		defer assigners.Put(s)
+		from := at * block
+		n := min(block, len(cell)-from)
+		part := rows[from*d : (from+n)*d]
+		if len(p.first) > 0 {
+			s.grouped(p, cell[from:from+n], part)
+			return nil
+		}
+		dots := s.products(part, p.centroids, n, k, d)
+		for i := range n {
+			cell[from+i] = largest(dots[i*k : (i+1)*k])
+		}
+		return nil
+	})
 }
 
 // assigner is the space that assign needs.
@@ -197,6 +192,8 @@ type assigner struct {
 	dots, rows, best []float32
 	near             [][]int32 // of each group, the rows that are to be compared with its cells
 }
+
+var assigners = sync.Pool{New: func() any { return new(assigner) }}
 
 func (s *assigner) products(a, b []float32, m, n, d int) []float32 {
 	s.dots = resized(s.dots, m*n)

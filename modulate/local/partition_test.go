@@ -13,15 +13,15 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-func cut(t testing.TB, d, k int, rows []float32, seed uint64, workers int) (*partition, []int) {
+func cut(t testing.TB, d, k int, rows []float32, seed uint64, goroutines int) (*partition, []int) {
 	t.Helper()
 	n := len(rows) / d
-	p, err := newPartition(ctx, d, n, k, func(i int) []float32 { return rows[i*d : (i+1)*d] }, seed, workers)
+	p, err := newPartition(ctx, d, n, k, func(i int) []float32 { return rows[i*d : (i+1)*d] }, seed, workers(goroutines))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cell := make([]int, n)
-	if err := p.assign(ctx, cell, rows, workers); err != nil {
+	if err := p.assign(ctx, cell, rows, workers(goroutines)); err != nil {
 		t.Fatal(err)
 	}
 	return p, cell
@@ -157,16 +157,16 @@ func TestPartitionDegenerate(t *testing.T) {
 func TestPartitionRefuses(t *testing.T) {
 	v := []float32{1, 0}
 	at := func(int) []float32 { return v }
-	if _, err := newPartition(ctx, 3, 5, 1, at, 0, 1); !errors.Is(err, modulate.ErrPassage) {
+	if _, err := newPartition(ctx, 3, 5, 1, at, 0, one); !errors.Is(err, modulate.ErrPassage) {
 		t.Error(err)
 	}
 	v = []float32{float32(math.NaN()), 1}
-	if _, err := newPartition(ctx, 2, 5, 1, at, 0, 1); !errors.Is(err, modulate.ErrPassage) {
+	if _, err := newPartition(ctx, 2, 5, 1, at, 0, one); !errors.Is(err, modulate.ErrPassage) {
 		t.Error(err)
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := newPartition(cancelled, 2, 5, 1, at, 0, 1); !errors.Is(err, context.Canceled) {
+	if _, err := newPartition(cancelled, 2, 5, 1, at, 0, one); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -55,8 +55,8 @@ func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 		if !(trace < 1e30 && ridge <= max(trace, s.lambda)) {
 			return nil, s.damaged(fmt.Errorf("the vectors spread by %g", trace))
 		}
-		err := invert(ctx, a, s.dim, ld)
-		if errors.Is(err, errIndefinite) { // rounding, where λ is tiny
+		err := Invert(ctx, a, s.dim, ld)
+		if errors.Is(err, ErrIndefinite) { // rounding, where λ is tiny
 			clear(a)
 			continue
 		}

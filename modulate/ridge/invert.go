@@ -8,9 +8,10 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-var errIndefinite = errors.New("not positive definite")
+// ErrIndefinite is Invert's error where a matrix is not positive definite.
+var ErrIndefinite = errors.New("not positive definite")
 
-// invert replaces the symmetric positive definite a [d × d], of which it reads
+// Invert replaces the symmetric positive definite a [d × d], of which it reads
 // and writes the upper triangle, by its inverse. Rows are ld apart, a multiple of
 // 8, and a has ld of them; what lies beyond d is zero. It sweeps blocks of
 // columns (Goodnight 1979): the symmetric form of the Gauss–Jordan method, which
@@ -20,8 +21,9 @@ var errIndefinite = errors.New("not positive definite")
 //	a_ij −= U_i·P·U_jᵀ,  a_iK = U_i·P,  a_KK = −P
 //
 // and after all blocks a holds −a⁻¹. Where a pivot is not positive definite the
-// error is errIndefinite and a is spoilt. Cost d³ multiplications and additions.
-func invert(ctx context.Context, a []float64, d, ld int) error {
+// error is ErrIndefinite and a is spoilt, as it is with that of ctx, which comes within
+// some milliseconds. It runs in the calling goroutine. Cost d³ multiplications and additions.
+func Invert(ctx context.Context, a []float64, d, ld int) error {
 	const most = 128
 	p := make([]float64, most*most)
 	left := make([]float64, ld*most)  // U by rows, then −U·P
@@ -118,7 +120,7 @@ func invertPivot(p, a []float64, k, ld int) error {
 				continue
 			}
 			if !(sum > 0) || math.IsInf(sum, 0) {
-				return errIndefinite
+				return ErrIndefinite
 			}
 			l[i*k+i] = math.Sqrt(sum)
 		}

@@ -407,7 +407,7 @@ func TestInvert(t *testing.T) {
 			}
 		}
 		spoilt := slices.Clone(a)
-		if err := invert(t.Context(), a, d, ld); err != nil {
+		if err := Invert(t.Context(), a, d, ld); err != nil {
 			t.Fatal(err)
 		}
 		if err := want.Inverse(&want); err != nil {
@@ -421,7 +421,7 @@ func TestInvert(t *testing.T) {
 			}
 		}
 		spoilt[(d-1)*ld+d-1] = -1
-		if err := invert(t.Context(), spoilt, d, ld); err != errIndefinite {
+		if err := Invert(t.Context(), spoilt, d, ld); err != ErrIndefinite {
 			t.Fatalf("d %d: an indefinite matrix gives %v", d, err)
 		}
 	}

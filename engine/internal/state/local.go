@@ -133,7 +133,7 @@ func (d *DB) catchUpLocal(ctx context.Context) (bool, error) {
 	})
 }
 
-func (d *DB) localOptions() local.Options { return local.Options{Seed: 1, Workers: d.workers()} }
+func (d *DB) localOptions() local.Options { return local.Options{Seed: 1, Workers: d.workers} }
 
 // buildLocal builds local bridges over a state.
 func (d *DB) buildLocal(ctx context.Context, s *State) (*local.Bridges, error) {
