@@ -37,12 +37,24 @@ func compactBadly(t *testing.T, s *Store, good uint64) {
 	}
 }
 
-// TestCompactionLosesNothing: where a compaction cannot make its tables every later call is
-// ErrFailed, and the next opening has all records again, behind Close and behind a kill.
-func TestCompactionLosesNothing(t *testing.T) {
-	t.Parallel()
+// badlyCompacted is a database as a process leaves it that is killed behind a compaction that
+// could not make its tables, and what is in it.
+func badlyCompacted(t *testing.T) (left string, want map[string]string) {
+	t.Helper()
+	left = t.TempDir()
+	s, want := compactedBadly(t)
+	copyDir(t, s.dir, left)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return left, want
+}
+
+// compactedBadly is a database whose last compaction could not make its tables, and what is in it.
+func compactedBadly(t *testing.T) (s *Store, want map[string]string) {
+	t.Helper()
 	dir, _, _ := tabledDir(t)
-	s := open(t, dir, small)
+	s = open(t, dir, small)
 	if err := s.Reclaim(ctx, nil); err != nil { // below level 0
 		t.Fatal(err)
 	}
@@ -52,8 +64,17 @@ func TestCompactionLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, s, doc("d", 3)) // in a log
-	want := dump(t, s)
+	want = dump(t, s)
 	compactBadly(t, s, 1)
+	return s, want
+}
+
+// TestCompactionLosesNothing: where a compaction cannot make its tables every later call is
+// ErrFailed, and the next opening has all records again, behind Close and behind a kill.
+func TestCompactionLosesNothing(t *testing.T) {
+	t.Parallel()
+	s, want := compactedBadly(t)
+	dir := s.dir
 	if _, _, err := s.Lookup("a"); !errors.Is(err, ErrFailed) || errors.Is(err, ErrCorrupt) {
 		t.Errorf("lookup: %v", err)
 	}

@@ -54,7 +54,7 @@ func undo(records string, log *slog.Logger) (missing bool, err error) {
 		return false, err
 	}
 	if _, err := manifestOf(path); err != nil {
-		return false, nil
+		return false, systemError(err) // of damage who reads the tables tells
 	}
 	sets, err := changeSets(raw)
 	if err != nil {

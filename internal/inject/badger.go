@@ -34,7 +34,7 @@ func FilesOf(dir string) []string {
 const (
 	SaysFailed  = "failed:"           // behind the name of a call: that it gave an error
 	saysDamaged = "called damaged:"   // that an error called the database damaged
-	saysLongest = "longest call"      // before a duration: what one call took at most
+	saysLongest = "longest call"      // before a duration and a name: what one call took at most
 	SaysEnd     = "came to its end\n" // at last
 )
 
@@ -43,6 +43,7 @@ type Calls struct {
 	bad     []error
 	last    time.Time
 	longest time.Duration
+	name    string // of that call
 }
 
 // NewCalls begins with the first call. None may give one of the errors bad, by which it would call the database damaged.
@@ -51,7 +52,10 @@ func NewCalls(bad ...error) *Calls { return &Calls{bad: bad, last: time.Now()} }
 // Calm is called behind each call, and says whether it gave no error.
 func (c *Calls) Calm(what string, err error) bool {
 	now := time.Now()
-	c.last, c.longest = now, max(c.longest, now.Sub(c.last))
+	if took := now.Sub(c.last); took > c.longest {
+		c.longest, c.name = took, what
+	}
+	c.last = now
 	if err != nil {
 		fmt.Println(what, SaysFailed, err)
 	}
@@ -65,7 +69,7 @@ func (c *Calls) Calm(what string, err error) bool {
 
 // End is called at the end of the child.
 func (c *Calls) End() {
-	fmt.Println(saysLongest, c.longest)
+	fmt.Println(saysLongest, c.longest, c.name)
 	fmt.Print(SaysEnd)
 }
 
@@ -74,6 +78,7 @@ type Tally struct {
 	runs, failed int
 	longest      time.Duration // run
 	call         time.Duration // the longest call
+	name, label  string        // of that, and of its run
 }
 
 // Take holds what Run gave to what a child may do: come to its end without a word of
@@ -83,12 +88,14 @@ func (y *Tally) Take(t *testing.T, label, out string, took time.Duration, err er
 	y.runs++
 	y.longest = max(y.longest, took)
 	if _, rest, ok := strings.Cut(out, saysLongest+" "); ok {
-		word, _, _ := strings.Cut(rest, "\n")
-		call, err := time.ParseDuration(word)
+		words := strings.Fields(rest)
+		call, err := time.ParseDuration(words[0])
 		if err != nil {
 			t.Errorf("%s: %v", label, err)
 		}
-		y.call = max(y.call, call)
+		if call > y.call {
+			y.call, y.name, y.label = call, words[1], label
+		}
 	}
 	switch {
 	case err != nil || !strings.HasSuffix(out, SaysEnd) || strings.Contains(out, saysDamaged):
@@ -101,7 +108,7 @@ func (y *Tally) Take(t *testing.T, label, out string, took time.Duration, err er
 // Report logs the counts. Of more than a few runs in some a call must have failed.
 func (y *Tally) Report(t *testing.T) {
 	t.Helper()
-	t.Logf("%d runs: in %d a call failed; the longest took %v, the longest call %v", y.runs, y.failed, y.longest, y.call)
+	t.Logf("%d runs: in %d a call failed; the longest took %v, the longest call %v, %s of %s", y.runs, y.failed, y.longest, y.call, y.name, y.label)
 	if y.failed == 0 && y.runs > 5 {
 		t.Error("no fault had an effect")
 	}
