@@ -74,7 +74,7 @@ func (a *arena[T]) laid(s *snapshot.Section, numbers func([]byte) []T) (chunks [
 }
 
 // pieceBytes is about how much of a snapshot is checked at once: a search that reads single rows waits for no more.
-const pieceBytes = 16 << 10
+const pieceBytes = 8 << 10
 
 // chunkBits says how many slots a chunk has where vectors have dim components:
 // up to 1,024 and, above dimension 512, vectors of 2 MiB.

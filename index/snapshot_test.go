@@ -314,7 +314,7 @@ func TestDamageCostsWhatLiesAround(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const most = (64<<10 + 2*16<<10) / (4 * dim) // a block, and pieces that begin before it or end behind it
+		const most = (8<<10 + 2*8<<10) / (4 * dim) // a block, and pieces that begin before it or end behind it
 		for _, x := range []index.Index{ix, grown} {
 			lost := 0
 			for id := range uint64(n) {

@@ -21,6 +21,7 @@ type File struct {
 	header   Header
 	path     string // for errors; empty for memory
 	data     []byte // from the beginning of the file to the end of the payloads
+	block    int    // bytes of data that have a checksum
 	sums     []byte
 	checked  []atomic.Uint64 // a bit for each block that was found good
 	sections []*Section
@@ -28,7 +29,7 @@ type File struct {
 }
 
 // Open maps a file and checks its header and tables, not the payloads: the cost
-// does not depend on their length, but for 4 bytes to each 64 KiB. A file that
+// does not depend on their length, but for 4 bytes to each block. A file that
 // is replaced stays readable. Errors: fs.ErrNotExist, ErrDamaged, ErrForeign
 // (another format), or the operating system's.
 func Open(path string) (*File, error) {
@@ -81,7 +82,7 @@ func DatabaseOf(path string) ([16]byte, error) {
 	} else if err != nil {
 		return [16]byte{}, err
 	}
-	if err := checkHeader(b, magic[:len(magic)-1]); err != nil {
+	if err := checkHeader(b); err != nil {
 		return [16]byte{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return [16]byte(b[20:]), nil // there in every format
@@ -100,15 +101,20 @@ func parse(path string, file []byte) (*File, error) {
 		return nil, damage("file of %d bytes is cut off", len(file))
 	}
 	f := &File{path: path}
-	if err := f.header.decode(file[:page]); err != nil {
+	digit, err := f.header.decode(file[:page])
+	if err != nil {
 		return nil, err
 	}
+	f.block = blockOf[digit]
 	end := file[len(file)-endSize:]
 	length := binary.LittleEndian.Uint64(end)
 	count := uint64(binary.LittleEndian.Uint32(end[8:]))
 	room := uint64(len(file) - page - endSize)
-	blocks := (length + blockSize - 1) / blockSize
-	if string(end[12:20]) != endMagic || length > room || room-length != count*entrySize+blocks*4 {
+	if string(end[12:20]) != endMagic+string(digit) || length > room {
+		return nil, damage("trailer")
+	}
+	blocks := (length + uint64(f.block) - 1) / uint64(f.block)
+	if room-length != count*entrySize+blocks*4 {
 		return nil, damage("trailer")
 	}
 	tables := file[page+length:]
@@ -121,30 +127,36 @@ func parse(path string, file []byte) (*File, error) {
 	return f, f.decodeSections(tables[:count*entrySize])
 }
 
-// checkHeader checks the sum of a page and what it begins with.
-func checkHeader(b []byte, magic string) error {
+// checkHeader checks the sum of a page, and that it is one of a snapshot's in some format.
+func checkHeader(b []byte) error {
 	if sum(b[:page-4]) != binary.LittleEndian.Uint32(b[page-4:]) {
 		return damage("header")
 	}
 	if !bytes.HasPrefix(b, []byte(magic)) {
-		return fmt.Errorf("format %q: %w", b[:8], ErrForeign)
+		return foreign(b)
 	}
 	return nil
 }
 
-func (h *Header) decode(b []byte) error {
-	if err := checkHeader(b, magic); err != nil {
-		return err
+func foreign(b []byte) error { return fmt.Errorf("format %q: %w", b[:8], ErrForeign) }
+
+// decode reads a header, and the digit of its format, which is one that is read.
+func (h *Header) decode(b []byte) (digit byte, err error) {
+	if err := checkHeader(b); err != nil {
+		return 0, err
+	}
+	if digit = b[len(magic)]; blockOf[digit] == 0 {
+		return 0, foreign(b)
 	}
 	h.Version = binary.LittleEndian.Uint32(b[8:])
 	h.Seq = binary.LittleEndian.Uint64(b[12:])
 	h.Database, h.History = [16]byte(b[20:]), [16]byte(b[36:])
 	n := int(binary.LittleEndian.Uint16(b[52:]))
 	if n == 0 || n > maxKind {
-		return damage("header")
+		return 0, damage("header")
 	}
 	h.Kind = string(b[54:][:n])
-	return nil
+	return digit, nil
 }
 
 // decodeSections reads their table: they lie in order and apart.
@@ -240,8 +252,8 @@ func (f *File) read(w int, bits uint64) (err error) {
 			continue
 		}
 		b := 64*w + i
-		from := page + b*blockSize
-		block := f.data[from:min(len(f.data), from+blockSize)]
+		from := page + b*f.block
+		block := f.data[from:min(len(f.data), from+f.block)]
 		if sum(block) != binary.LittleEndian.Uint32(f.sums[4*b:]) {
 			return f.damage("block %d of %d", b, len(f.sums)/4)
 		}

@@ -17,7 +17,7 @@ func (s *Section) Raw() []byte { return s.data }
 
 // Bytes returns n bytes of the payload from byte from on, which are the memory
 // of the file. Error: ErrDamaged, for a range outside the section as well.
-// Cost: one checksum for each 64 KiB block that is read for the first time, and
+// Cost: one checksum for each block that is read for the first time, and
 // two loads then.
 func (s *Section) Bytes(from, n int) ([]byte, error) {
 	if err := s.Check(from, n); err != nil {
@@ -38,7 +38,7 @@ func (s *Section) Check(from, n int) error {
 		return nil
 	}
 	at := s.from - page + from
-	return s.f.check(at/blockSize, (at+n-1)/blockSize)
+	return s.f.check(at/s.f.block, (at+n-1)/s.f.block)
 }
 
 // Forget lets the system take a part that was read out of the memory of this

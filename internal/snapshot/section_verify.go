@@ -5,7 +5,7 @@ import "context"
 // Verify is Check of the whole section, which ends with the error of ctx within
 // some milliseconds.
 func (s *Section) Verify(ctx context.Context) error {
-	const step = 16 * blockSize
+	const step = 1 << 20
 	for from := 0; from < len(s.data); from += step {
 		if err := ctx.Err(); err != nil {
 			return err

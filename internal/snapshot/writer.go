@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
@@ -48,8 +49,8 @@ func writeAll(f *os.File, h Header, write func(*Writer) error) error {
 // sticks; Close returns it. It is for one goroutine.
 type Writer struct {
 	w        io.Writer
-	buf      []byte // data of the block in progress
-	n        uint64 // bytes of data in the blocks before it
+	buf      []byte // data that is not written yet, from the beginning of a block on
+	n        uint64 // bytes of data before it
 	sections []byte // their table
 	tags     map[string]bool
 	begun    uint64 // offset in data of the present section
@@ -57,9 +58,12 @@ type Writer struct {
 	err      error
 }
 
+// bufferSize is how much is written at once, some blocks.
+const bufferSize = 8 * blockSize
+
 // NewWriter begins a file in w, to which Close must write the end.
 func NewWriter(w io.Writer, h Header) *Writer {
-	s := &Writer{w: w, buf: make([]byte, 0, blockSize), tags: map[string]bool{}}
+	s := &Writer{w: w, buf: make([]byte, 0, bufferSize), tags: map[string]bool{}}
 	if n := len(h.Kind); n == 0 || n > maxKind {
 		s.err = fmt.Errorf("kind of a snapshot has %d bytes; use 1 to %d", n, maxKind)
 		return s
@@ -69,7 +73,7 @@ func NewWriter(w io.Writer, h Header) *Writer {
 }
 
 func (h Header) encode() []byte {
-	b := append(make([]byte, 0, page), magic...)
+	b := append(append(make([]byte, 0, page), magic...), written)
 	b = binary.LittleEndian.AppendUint32(b, h.Version)
 	b = binary.LittleEndian.AppendUint64(b, h.Seq)
 	b = append(append(b, h.Database[:]...), h.History[:]...)
@@ -121,10 +125,10 @@ func (w *Writer) end() {
 
 func (w *Writer) data(p []byte) {
 	for len(p) > 0 && w.err == nil {
-		k := min(len(p), blockSize-len(w.buf))
+		k := min(len(p), bufferSize-len(w.buf))
 		w.buf = append(w.buf, p[:k]...)
 		p = p[k:]
-		if len(w.buf) == blockSize {
+		if len(w.buf) == bufferSize {
 			w.flush()
 		}
 	}
@@ -132,7 +136,9 @@ func (w *Writer) data(p []byte) {
 
 func (w *Writer) flush() {
 	if w.err == nil && len(w.buf) > 0 {
-		w.sums = binary.LittleEndian.AppendUint32(w.sums, crc32.Checksum(w.buf, castagnoli))
+		for block := range slices.Chunk(w.buf, blockSize) {
+			w.sums = binary.LittleEndian.AppendUint32(w.sums, sum(block))
+		}
 		w.n += uint64(len(w.buf))
 		_, w.err = w.w.Write(w.buf)
 		w.buf = w.buf[:0]
@@ -180,7 +186,7 @@ func (w *Writer) Close() error {
 	b := append(w.sections, w.sums...)
 	b = binary.LittleEndian.AppendUint64(b, w.n)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(w.sections)/entrySize))
-	b = append(b, endMagic...)
+	b = append(append(b, endMagic...), written)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	if w.err == nil {
 		_, w.err = w.w.Write(b)

@@ -90,8 +90,8 @@ func (c *Codes) blockOf(id uint64) (int, bool) {
 }
 
 // Get returns the codes of a chunk, nil where it has none. They are valid as long as the
-// state is in use. Errors: ErrCorrupt. Cost: two binary searches, and a checksum for each
-// 64 KiB that are read for the first time.
+// state is in use. Errors: ErrCorrupt. Cost: two binary searches, and a checksum for each block
+// of the file that is read for the first time.
 func (c *Codes) Get(id uint64) ([]byte, error) {
 	if i, ok := c.blockOf(id); ok {
 		return c.blocks[i].get(id)

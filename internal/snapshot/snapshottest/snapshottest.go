@@ -4,6 +4,8 @@ package snapshottest
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/crc32"
+	"slices"
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
@@ -49,4 +51,26 @@ func Spoil(payload []byte, at int, value uint32, cut bool) []byte {
 		return payload[:at+4]
 	}
 	return payload
+}
+
+// Earlier is a snapshot as a program of format 2 wrote it: with blocks of 64 KiB.
+func Earlier(t testing.TB, data []byte) []byte {
+	t.Helper()
+	const page, end, block = 4096, 24, 64 << 10
+	if _, err := snapshot.Parse(data); err != nil {
+		t.Fatal(err)
+	}
+	sum := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+	trailer := data[len(data)-end:]
+	length := binary.LittleEndian.Uint64(trailer)
+	sections := int(binary.LittleEndian.Uint32(trailer[8:]))
+	out := bytes.Clone(data[:page+length])
+	copy(out, "LEXSNAP2")
+	binary.LittleEndian.PutUint32(out[page-4:], sum(out[:page-4]))
+	tables := bytes.Clone(data[page+length:][:24*sections])
+	for b := range slices.Chunk(out[page:], block) {
+		tables = binary.LittleEndian.AppendUint32(tables, sum(b))
+	}
+	tables = append(append(tables, trailer[:12]...), "SNAPEND2"...)
+	return append(out, binary.LittleEndian.AppendUint32(tables, sum(tables))...)
 }
