@@ -8,18 +8,20 @@ import (
 	"github.com/dgraph-io/badger/v4/table"
 )
 
-// Badger writes tables through memory maps and keeps them mapped, so a page that was written once
+// Badger writes tables through memory maps and keeps them mapped, so a page that was written or read once
 // counts for this process until the system wants it back.
 
-// forgotten are the tables that ForgetTables has dealt with.
+// forgotten is what ForgetTables has dealt with.
 type forgotten struct {
 	mu      sync.Mutex
 	ids     map[uint64]bool
-	refused bool // the system does not do it
+	rest    uint64 // bytes of files in this process's memory, behind the last call that took all tables out
+	refused bool   // the system does not do it
 }
 
 // ForgetTables lets the system take the tables that are new since the last call out of this process's
-// memory, if they have least bytes in all. They stay in its cache of files, where they are read as
+// memory, if they have least bytes in all; and all tables, if files have come to take twice as much more
+// memory since then, and a fourth of the tables. They stay in its cache of files, where they are read as
 // before. Linux alone has them taken, where there is /proc. Cost: a look at the list of mappings, some milliseconds.
 // Errors: ErrClosed, ErrFailed, the operating system's.
 func (s *Store) ForgetTables(least uint64) error {
@@ -32,15 +34,19 @@ func (s *Store) ForgetTables(least uint64) error {
 		if s.forgotten.refused {
 			return nil
 		}
-		known, bytes := s.forgotten.ids, uint64(0)
+		known, bytes, all := s.forgotten.ids, uint64(0), uint64(0)
 		before := map[uint64]bool{}
 		for _, t := range s.db.Tables() {
 			before[t.ID] = true
-			if !known[t.ID] {
+			if all += uint64(t.OnDiskSize); !known[t.ID] {
 				bytes += uint64(t.OnDiskSize)
 			}
 		}
-		if bytes < least {
+		resident := residentFiles()
+		s.forgotten.rest = min(s.forgotten.rest, resident)
+		if resident-s.forgotten.rest > max(2*least, all/4) {
+			known = nil
+		} else if bytes < least {
 			return nil
 		}
 		return p.holdTables(func() error {
@@ -59,6 +65,9 @@ func (s *Store) ForgetTables(least uint64) error {
 			if err := forgetMapped(fresh); err != nil { // as without /proc: they stay
 				s.forgotten.refused = true
 				s.o.logger().Debug("tables stay in memory", "dir", s.dir, "error", err)
+			}
+			if known == nil {
+				s.forgotten.rest = residentFiles()
 			}
 			return nil
 		})

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// tablesBytes is how much of the store's tables may stay in memory because it was written.
+// tablesBytes is how much of the store's tables may stay in memory because it was written; twice as much
+// may because it was read.
 const tablesBytes = 32 << 20
 
-// forgetTables gives the memory back that tables of the store take because they were written, once a
+// forgetTables gives the memory back that tables of the store take because they were written or read, once a
 // second while commits go on and for a while after.
 func (d *DB) forgetTables(context.Context, *State) (bool, error) {
 	m := &d.maintainer
