@@ -129,24 +129,31 @@ func TestPowerCut(t *testing.T) {
 	states := cutStates(20 * cutPhases)
 	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
 		done, begun := marks.Last("done"), marks.Last("begun")
-		e, err := engine.Open(t.Context(), filepath.Join(dir, "db"), hash(t), cutOptions)
-		if err != nil {
-			t.Fatalf("%s: %v", label, err)
-		}
-		defer func() {
-			if err := e.Close(); err != nil {
-				t.Fatalf("%s: %v", label, err)
-			}
-		}()
-		agree(t, e)
+		e, end := openCut(t, label, dir, cutOptions)
+		defer end()
 		got := allSpeaking(t, e)
 		if !slices.Equal(got, states[done]) && !slices.Equal(got, states[begun]) {
 			t.Fatalf("%s: %d documents, want those of change %d or %d, %d or %d", label, len(got), done, begun, len(states[done]), len(states[begun]))
 		}
-		if v, err := e.Verify(t.Context(), nil); err != nil || len(v.Problems) > 0 {
-			t.Fatalf("%s: %+v, %v", label, v, err)
-		}
 	})
+}
+
+// openCut opens what a cut has left, whose parts agree. end closes it.
+func openCut(t *testing.T, label, dir string, o engine.Options) (e *engine.Engine, end func()) {
+	t.Helper()
+	e, err := engine.Open(t.Context(), filepath.Join(dir, "db"), hash(t), o)
+	if err != nil {
+		t.Fatalf("%s: %v", label, err)
+	}
+	agree(t, e)
+	if v, err := e.Verify(t.Context(), nil); err != nil || len(v.Problems) > 0 {
+		t.Fatalf("%s: %+v, %v", label, v, err)
+	}
+	return e, func() {
+		if err := e.Close(); err != nil {
+			t.Fatalf("%s: %v", label, err)
+		}
+	}
 }
 
 // fitOptions keep no token states: documents that wait for the first basis are written again, and new to a bridge then.
@@ -201,19 +208,8 @@ func TestPowerCutOfFit(t *testing.T) {
 	within := 0
 	d.Cuts(t, cuts, seed, func(label, dir string, marks powercut.Marks) {
 		filled, fitted := int(marks.Last("filled")), int(marks.Last("fitted"))
-		e, err := engine.Open(t.Context(), filepath.Join(dir, "db"), hash(t), fitOptions)
-		if err != nil {
-			t.Fatalf("%s: %v", label, err)
-		}
-		defer func() {
-			if err := e.Close(); err != nil {
-				t.Fatalf("%s: %v", label, err)
-			}
-		}()
-		agree(t, e)
-		if v, err := e.Verify(t.Context(), nil); err != nil || len(v.Problems) > 0 {
-			t.Fatalf("%s: %+v, %v", label, v, err)
-		}
+		e, end := openCut(t, label, dir, fitOptions)
+		defer end()
 		s, err := e.Stats(t.Context())
 		if err != nil || s.Documents < filled {
 			t.Fatalf("%s: %d documents, %v; %d were acknowledged", label, s.Documents, err, filled)
