@@ -97,17 +97,28 @@ func (l *lateDamage) restore(t *testing.T) {
 
 func (l *lateDamage) path(name string) string { return filepath.Join(l.dir, "derived", name) }
 
-// flips are places in a file, spread over it; without LEXSEM_LONG the last ones, since
-// the small tables that opening reads stand first.
-func flips(n int) (at []int) {
-	first := 0
-	if !trial.Long() {
-		first = 3
+// flips are the bytes of a file that are damaged together, for each trial: two places
+// behind the small tables that opening reads, then all blocks from there on, since
+// searches read few of them; with LEXSEM_LONG each block alone, too.
+func flips(n int) (all [][]int) {
+	const block = 8 << 10 // that has one checksum
+	all = [][]int{{n * 7 / 10}, {n * 9 / 10}, nil}
+	for at := n * 7 / 10; at < n; at += block {
+		all[2] = append(all[2], at)
 	}
-	for i := first; i < 5; i++ {
-		at = append(at, n*(2*i+1)/10)
+	for at := block / 2; at < n && trial.Long(); at += block {
+		all = append(all, []int{at})
 	}
-	return at
+	return all
+}
+
+// flipped returns raw with a flipped bit in each of the bytes at.
+func flipped(raw []byte, at []int) []byte {
+	raw = slices.Clone(raw)
+	for _, i := range at {
+		raw[i] ^= 0x10
+	}
+	return raw
 }
 
 // use does everything that reads derived state, and fails the test at an error that
@@ -152,11 +163,9 @@ func TestLateDamage(t *testing.T) {
 	late := map[string]int{}
 	for name, raw := range l.files {
 		for _, at := range flips(len(raw)) {
-			what := fmt.Sprintf("%s, byte %d of %d", name, at, len(raw))
+			what := fmt.Sprintf("%s, bytes %d of %d", name, at, len(raw))
 			l.restore(t)
-			bad := append([]byte(nil), raw...)
-			bad[at] ^= 0x10
-			if err := os.WriteFile(l.path(name), bad, 0o644); err != nil {
+			if err := os.WriteFile(l.path(name), flipped(raw, at), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			e := opened(t, l.dir, lateOptions, AutoHNSW)
@@ -192,9 +201,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 		found := 0
 		for _, at := range flips(len(raw)) {
 			l.restore(t)
-			bad := append([]byte(nil), raw...)
-			bad[at] ^= 0x10
-			if err := os.WriteFile(l.path(name), bad, 0o644); err != nil {
+			if err := os.WriteFile(l.path(name), flipped(raw, at), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			o := lateOptions
@@ -202,7 +209,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 			e := opened(t, l.dir, o, AutoHNSW)
 			v, err := e.Verify(t.Context(), nil)
 			if err != nil {
-				t.Fatalf("%s, byte %d: %v", name, at, err)
+				t.Fatalf("%s, bytes %d: %v", name, at, err)
 			}
 			for _, p := range v.Problems {
 				if strings.Contains(p, strings.TrimSuffix(name, ".snap")) {
