@@ -52,24 +52,32 @@ func (p *opener) openGraph(h *hnsw) {
 		return
 	}
 	h.settled, h.unspilled = false, spill
-	h.lazy = newLazy(len(h.nodes), func(chunk int) error {
-		return guarded(func() error { return h.checkRoom(links, chunk) })
+	h.lazy = newLazy((h.n+linkMask)>>linkBits, func(piece int) error {
+		return guarded(func() error { return h.checkRoom(links, piece<<linkBits) })
 	})
 }
 
-// checkRoom checks the links of one chunk as they lie in a snapshot.
-func (h *hnsw) checkRoom(s *snapshot.Section, chunk int) error {
-	each, c := 2*h.o.M, h.nodes[chunk]
-	m := min(1<<nodeBits, h.n-chunk<<nodeBits)
-	if err := s.Check(chunk<<nodeBits*each*4, m*each*4); err != nil {
+// The links of so many nodes are checked at once: a search that expands single nodes waits for
+// no more. They take about a block of a snapshot.
+const (
+	linkBits = 6
+	linkMask = 1<<linkBits - 1
+)
+
+// checkRoom checks links as they lie in a snapshot, those of a piece of nodes from slot first on.
+func (h *hnsw) checkRoom(s *snapshot.Section, first int) error {
+	each, c := 2*h.o.M, h.nodes[first>>nodeBits]
+	n := min(1<<linkBits, s.Len()/(each*4)-first)
+	if err := s.Check(first*each*4, n*each*4); err != nil {
 		return corrupt(err)
 	}
-	for i := range m {
+	for slot := first; slot < first+n; slot++ {
+		i := slot & nodeMask
 		room := c.room[i*each : (i+1)*each]
 		for _, list := range [][]uint32{room[:c.out[i]], room[each-int(c.ins[i]):]} {
 			for _, to := range list {
-				if !h.linkable(uint32(chunk<<nodeBits+i), to) {
-					return fmt.Errorf("node %d and %d cannot be linked: %w", chunk<<nodeBits+i, to, ErrCorrupt)
+				if !h.linkable(uint32(slot), to) {
+					return fmt.Errorf("node %d and %d cannot be linked: %w", slot, to, ErrCorrupt)
 				}
 			}
 		}

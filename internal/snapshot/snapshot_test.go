@@ -388,6 +388,59 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// calls keeps what was written, and how long each write was.
+type calls struct {
+	bytes.Buffer
+	lens []int
+}
+
+func (c *calls) Write(p []byte) (int, error) {
+	c.lens = append(c.lens, len(p))
+	return c.Buffer.Write(p)
+}
+
+// TestLongWrites: what is written at once begins at a multiple of its length in the file, whose
+// blocks, which do not, have their checksums all the same.
+func TestLongWrites(t *testing.T) {
+	for _, n := range []int{bufferSize - page, bufferSize - page + 8, bufferSize, 2*bufferSize - page, 3*bufferSize + 5*blockSize + 24} {
+		var to calls
+		w := NewWriter(&to, head)
+		w.Begin("A")
+		for i := range uint64(n / 8) {
+			w.U64(i)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		last := len(to.lens) - 1 // the tables
+		for i, k := range to.lens[:last] {
+			if k != bufferSize && i < last-1 {
+				t.Errorf("%d bytes: write %d of %v", n, i, to.lens)
+			}
+		}
+		if want := (page+n+bufferSize-1)/bufferSize + 1; len(to.lens) != want {
+			t.Errorf("%d bytes: writes of %v, want %d", n, to.lens, want)
+		}
+		f, err := Parse(to.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := f.Section("A")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.All()
+		if err != nil || len(b) != n {
+			t.Fatalf("%d of %d bytes: %v", len(b), n, err)
+		}
+		for i := range n / 8 {
+			if binary.LittleEndian.Uint64(b[8*i:]) != uint64(i) {
+				t.Fatalf("%d bytes: number %d", n, i)
+			}
+		}
+	}
+}
+
 // TestConcurrentReaders reads blocks for the first time from many goroutines.
 func TestConcurrentReaders(t *testing.T) {
 	var buf bytes.Buffer

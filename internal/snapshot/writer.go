@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
@@ -49,26 +48,27 @@ func writeAll(f *os.File, h Header, write func(*Writer) error) error {
 // sticks; Close returns it. It is for one goroutine.
 type Writer struct {
 	w        io.Writer
-	buf      []byte // data that is not written yet, from the beginning of a block on
-	n        uint64 // bytes of data before it
+	buf      []byte // what is not written yet, the header included
+	n        uint64 // bytes before it
 	sections []byte // their table
 	tags     map[string]bool
 	begun    uint64 // offset in data of the present section
 	sums     []byte
+	sum      uint32 // of the block that is not complete, as far as it is written
+	part     int    // bytes of that
 	err      error
 }
 
-// bufferSize is how much is written at once, some blocks.
-const bufferSize = 8 * blockSize
+// bufferSize is how much is written at once. The system keeps what it gets at once, and from a
+// multiple of that on, in large pages where it can, and maps those at once when one byte is first read.
+const bufferSize = 2 << 20
 
 // NewWriter begins a file in w, to which Close must write the end.
 func NewWriter(w io.Writer, h Header) *Writer {
-	s := &Writer{w: w, buf: make([]byte, 0, bufferSize), tags: map[string]bool{}}
+	s := &Writer{w: w, buf: h.encode(), tags: map[string]bool{}}
 	if n := len(h.Kind); n == 0 || n > maxKind {
 		s.err = fmt.Errorf("kind of a snapshot has %d bytes; use 1 to %d", n, maxKind)
-		return s
 	}
-	_, s.err = w.Write(h.encode())
 	return s
 }
 
@@ -114,7 +114,7 @@ func checkTag(tag string) error {
 }
 
 // at is how many bytes of data there are.
-func (w *Writer) at() uint64 { return w.n + uint64(len(w.buf)) }
+func (w *Writer) at() uint64 { return w.n + uint64(len(w.buf)) - page }
 
 // end completes the entry of the present section.
 func (w *Writer) end() {
@@ -135,14 +135,28 @@ func (w *Writer) data(p []byte) {
 }
 
 func (w *Writer) flush() {
-	if w.err == nil && len(w.buf) > 0 {
-		for block := range slices.Chunk(w.buf, blockSize) {
-			w.sums = binary.LittleEndian.AppendUint32(w.sums, sum(block))
-		}
-		w.n += uint64(len(w.buf))
-		_, w.err = w.w.Write(w.buf)
-		w.buf = w.buf[:0]
+	if w.err != nil || len(w.buf) == 0 {
+		return
 	}
+	data := w.buf
+	if w.n == 0 {
+		data = data[page:]
+	}
+	for len(data) > 0 {
+		k := min(len(data), blockSize-w.part)
+		w.sum, w.part = crc32.Update(w.sum, castagnoli, data[:k]), w.part+k
+		data = data[k:]
+		if w.part == blockSize {
+			w.endBlock()
+		}
+	}
+	w.n += uint64(len(w.buf))
+	_, w.err = w.w.Write(w.buf)
+	w.buf = w.buf[:0]
+}
+
+func (w *Writer) endBlock() {
+	w.sums, w.sum, w.part = binary.LittleEndian.AppendUint32(w.sums, w.sum), 0, 0
 }
 
 // Write writes payload. It takes all of p or returns the error that sticks.
@@ -182,9 +196,13 @@ func (w *Writer) Float64s(v []float64) { w.Write(memory(v)) }
 // not be used afterwards.
 func (w *Writer) Close() error {
 	w.end()
+	n := w.at()
 	w.flush()
+	if w.part > 0 {
+		w.endBlock()
+	}
 	b := append(w.sections, w.sums...)
-	b = binary.LittleEndian.AppendUint64(b, w.n)
+	b = binary.LittleEndian.AppendUint64(b, n)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(w.sections)/entrySize))
 	b = append(append(b, endMagic...), written)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
