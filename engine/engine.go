@@ -38,6 +38,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
 	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -278,7 +279,7 @@ func (e *Engine) enter() (func(), error) {
 	return e.calls.Done, nil
 }
 
-// work is enter for calls that Close cancels. What ends the call also makes
+// work is enter for calls that Close cancels, and beside which searches run. What ends the call also makes
 // ErrClosed of an error that comes of that, and repairs as that of read does.
 func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error) {
 	done, err := e.enter()
@@ -288,7 +289,7 @@ func (e *Engine) work(ctx context.Context) (context.Context, func(*error), error
 	caller := promptly(ctx)
 	ctx, cancel := context.WithCancelCause(caller)
 	stop := context.AfterFunc(e.root, func() { cancel(ErrClosed) })
-	return either{ctx, caller, e.root}, func(err *error) {
+	return yield.Context(either{ctx, caller, e.root}), func(err *error) {
 		closing := context.Cause(ctx) == ErrClosed || caller.Err() == nil && e.root.Err() != nil
 		if errors.Is(*err, context.Canceled) && closing {
 			*err = fmt.Errorf("cancelled by Close: %w", ErrClosed)

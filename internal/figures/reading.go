@@ -19,8 +19,9 @@ type anyReport struct {
 		Task                  string
 		Taught, Whole, Chosen float64
 	} `json:"overlaps"`
-	Rows  []json.RawMessage `json:"rows"` // of constants
-	Types []struct {        // of queries, CapRetrieval
+	Rows          []json.RawMessage `json:"rows"`            // of constants
+	DocsPerSecond *float64          `json:"docs_per_second"` // of a database
+	Types         []struct {        // of queries, CapRetrieval
 		Type    string `json:"type"`
 		Systems []struct {
 			System              string
@@ -62,6 +63,9 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	if len(r.Rows) > 0 {
 		return readingTune(raw, as)
 	}
+	if r.DocsPerSecond != nil {
+		return readingEngine(raw, as)
+	}
 	set := r.Data
 	if as != "" {
 		set = as
@@ -95,6 +99,33 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	if len(values) == 0 {
 		return nil, fmt.Errorf("the report holds no values")
 	}
+	return values, nil
+}
+
+// readingEngine gives the numbers of lexsem bench engine by their names from the outermost in, but for those
+// of which it shows the differences.
+func readingEngine(raw []byte, as string) (map[string]float64, error) {
+	var report map[string]any
+	if err := json.Unmarshal(raw, &report); err != nil {
+		return nil, fmt.Errorf("the report of a database: %w", err)
+	}
+	delete(report, "stalls")
+	values := map[string]float64{}
+	var walk func(name string, x any)
+	walk = func(name string, x any) {
+		switch x := x.(type) {
+		case float64:
+			values[name] = x
+		case map[string]any:
+			for k, v := range x {
+				walk(name+" "+k, v)
+			}
+		}
+	}
+	if as == "" {
+		as = fmt.Sprintf("%v %v", report["docs"], report["dim"])
+	}
+	walk(as, report)
 	return values, nil
 }
 

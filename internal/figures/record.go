@@ -208,7 +208,7 @@ func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
 		part, _, _ := strings.Cut(rest, " ")
-		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "tune"}, part)
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "tune", "engine"}, part)
 	})
 }
 
@@ -228,7 +228,7 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 			}
 			args = append(args, file)
 		}
-	} else {
+	} else if !strings.HasPrefix(c.Run, "lexsem bench engine") {
 		args = append(args, "--encodings", w.encodings)
 	}
 	values := map[string]float64{}

@@ -21,6 +21,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"a 4000 query rlr ndcg@1": 25},
 		`{"data": "a", "results": [{"system": "rlr", "testbed": "precision", "rdc": 0.6, "gap": 2.4}]}`: {
 			"a precision rlr rdc": 0.6, "a precision rlr gap": 2.4},
+		`{"docs": 100, "dim": 8, "docs_per_second": 40.5, "open_seconds": null, "stall_ms": {"add_1": 2, "fit": null}, "stalls": {"add_1": {"seconds": 9}}, "modes": {"hybrid": {"variant": "rlr", "after_upsert_ms": {"10": 3}}}}`: {
+			"100 8 docs": 100, "100 8 dim": 8, "100 8 docs_per_second": 40.5, "100 8 stall_ms add_1": 2, "100 8 modes hybrid after_upsert_ms 10": 3},
 		`{"results": [{"task": "retrieval", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"all": 0.4, "kept x": 1}}]}`: {
 			"b retrieval bm25 score": 0.8, "b retrieval bm25 all": 0.4},
 		`{"data": "a", "types": [{"type": "object", "systems": [{"system": "rlr", "mean": 0.5, "higher": 0.25, "lower": 0.75}]}]}`: {
@@ -115,7 +117,7 @@ func TestAdoptAndTables(t *testing.T) {
 		t.Errorf("%v, %v", err, all["clock"].Problems())
 	}
 	for command, want := range map[string]bool{
-		"go test": false, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench engine --docs 5": false,
+		"go test": false, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench soak --docs 5": false,
 	} {
 		if got := recordable(&runs.Run{Commands: []runs.Command{{Run: command}}}); got != want {
 			t.Errorf("%s: recordable %v", command, got)

@@ -125,7 +125,7 @@ func instead(key, system string) string {
 }
 
 // format writes a value as documents do: hundredths with one decimal, shares
-// from −1 to 1 without their 0, probabilities with two digits.
+// from −1 to 1 without their 0, probabilities with two digits, seconds with two decimals.
 func format(v float64, metric string, decimals int, signed bool) string {
 	bare := false
 	d := 1
@@ -139,8 +139,10 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		}
 	case "score", "all", "replaced":
 		bare, d = true, 3
-	case "queries", "higher", "lower", "bytes":
+	case "queries", "higher", "lower", "bytes", "docs_per_second", "docs_per_cpu_second":
 		d = 0
+	case "open_seconds", "open_behind_seconds", "collapse_seconds", "idle", "during_add", "during_fit":
+		d = 2
 	}
 	if decimals >= 0 {
 		d = decimals

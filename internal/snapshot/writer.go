@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/yield"
 )
 
 // Write writes a file atomically: path holds the old file or the new one,
@@ -56,6 +57,7 @@ type Writer struct {
 	sums     []byte
 	sum      uint32 // of the block that is not complete, as far as it is written
 	part     int    // bytes of that
+	turns    yield.Turns
 	err      error
 }
 
@@ -152,6 +154,7 @@ func (w *Writer) flush() {
 	}
 	w.n += uint64(len(w.buf))
 	_, w.err = w.w.Write(w.buf)
+	w.turns.Let()
 	w.buf = w.buf[:0]
 }
 

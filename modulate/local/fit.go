@@ -67,7 +67,7 @@ func regress(ctx context.Context, x []float32, n, d int, lambda float64) ([]floa
 	m := min(n, d)
 	a, h := make([]float32, m*m), make([]float32, n*d)
 	if n < d {
-		vec.MatMulNT(a, x, x, n, n, d)
+		byRows(ctx, n, func(from, rows int) { vec.MatMulNT(a[from*n:], x[from*d:], x, rows, n, d) })
 	} else {
 		vec.MatMulTN(a, x, x, d, d, n)
 	}
@@ -75,12 +75,25 @@ func regress(ctx context.Context, x []float32, n, d int, lambda float64) ([]floa
 	if err != nil {
 		return nil, err
 	}
+	left, right := x, inverse
 	if n < d {
-		vec.MatMulNN(h, inverse, x, n, d, n)
-	} else {
-		vec.MatMulNN(h, x, inverse, n, d, d)
+		left, right = inverse, x
 	}
+	byRows(ctx, n, func(from, rows int) { vec.MatMulNN(h[from*d:], left[from*m:], right, rows, d, m) })
 	return h, ctx.Err()
+}
+
+// byRows calls f for some rows of n at a time, and ends early with ctx.
+func byRows(ctx context.Context, n int, f func(from, rows int)) {
+	const most = 64
+	for from := 0; from < n && ctx.Err() == nil; {
+		rows := min(most, n-from)
+		if n-from-rows < 4 { // of so few others would round otherwise
+			rows = n - from
+		}
+		f(from, rows)
+		from += rows
+	}
 }
 
 // enter fills in the tokens, with a row for those of at least from members. One

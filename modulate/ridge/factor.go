@@ -160,10 +160,10 @@ func (s *Sums) scatter(ctx context.Context, a []float64, ld int) error {
 			}
 		}
 		for p := range panels {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			for q := p; q < panels; q++ {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
 				m, n := width(p), width(q)
 				vec.MatMulTN(tile, block[p*wide*k:][:m*k], block[q*wide*k:][:n*k], m, n, k)
 				for i := range m {

@@ -59,6 +59,9 @@ func Invert(ctx context.Context, a []float64, d, ld int) error {
 		v := out[:ld*k8]
 		clear(v)
 		for i := 0; i < ld; i += 4 {
+			if i%128 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			for j := 0; j < k8; j += 8 {
 				vec.SubTile(v[i*k8+j:], k8, u[i*k:], k, panel[j*k:], k)
 			}
@@ -70,7 +73,7 @@ func Invert(ctx context.Context, a []float64, d, ld int) error {
 				panel[i/8*8*k+c*8+i%8] = -v[i*k8+c]
 			}
 		}
-		const rows = 128
+		const rows = 32
 		for i0 := 0; i0 < ld; i0 += rows {
 			if err := ctx.Err(); err != nil {
 				return err

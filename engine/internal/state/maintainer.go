@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -56,7 +57,8 @@ var errClosing = fmt.Errorf("cancelled by Close: %w", store.ErrClosed)
 
 func (d *DB) startMaintainer() {
 	m := &d.maintainer
-	m.ctx, m.cancel = context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
+	m.ctx, m.cancel = yield.Context(ctx), cancel
 	m.kick, m.ended, m.changed = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	m.failed = map[string]error{}
 	go d.maintain()
