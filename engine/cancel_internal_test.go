@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/yield"
 )
 
 // TestBridgeIsSavedOrNot: whenever the context ends, either the call says so and the
@@ -32,6 +33,21 @@ func TestBridgeIsSavedOrNot(t *testing.T) {
 		case err == nil || now != before || !errors.Is(err, context.Canceled):
 			t.Fatalf("look %d: %v, and %q in place of %q", n, err, now, before)
 		}
+	}
+}
+
+// TestLongCallsYield: all calls but searches let those run when they look at their context.
+func TestLongCallsYield(t *testing.T) {
+	e := small(t, t.TempDir(), 3, Options{})
+	for name, enter := range map[string]func(context.Context) (context.Context, func(*error), error){"work": e.work, "write": e.write} {
+		ctx, done, err := enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := fmt.Sprintf("%T", ctx), fmt.Sprintf("%T", yield.Context(t.Context())); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		done(&err)
 	}
 }
 
