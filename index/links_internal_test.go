@@ -12,19 +12,12 @@ import (
 // database calls behind each opening; a search reads those around the nodes that it expands.
 func TestLinksAreReadAsSearchesMeetThem(t *testing.T) {
 	const n, dim = 20_000, 8
-	r := rand.New(rand.NewPCG(1, 2))
-	ids, rows := make([]uint64, n), make([]float32, n*dim)
-	for i := range rows {
-		rows[i] = float32(r.NormFloat64())
-	}
-	for i := range ids {
-		ids[i] = uint64(i)
-	}
+	rows := pivotRows(rand.New(rand.NewPCG(1, 2)), n, dim)
 	x, err := New(KindHNSW, Options{Dim: dim, M: 6, EfConstruction: 12})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Add(ids, rows); err != nil {
+	if err := x.Add(pivotIDs(0, n), rows); err != nil {
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/digits"
 )
 
 // scale maps values of an axis to positions between a and b.
@@ -148,16 +150,8 @@ func roundTo(x float64, digits int) float64 {
 
 // commas groups the digits before the point by thousands.
 func commas(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "−", s[1:]
+	if s, minus := strings.CutPrefix(s, "-"); minus {
+		return "−" + digits.Group(s)
 	}
-	whole, rest, _ := strings.Cut(s, ".")
-	if rest != "" {
-		rest = "." + rest
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return sign + whole + rest
+	return digits.Group(s)
 }

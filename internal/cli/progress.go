@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/digits"
 )
 
 const (
@@ -154,18 +156,7 @@ func significant(x float64) string {
 }
 
 // thousands prints n with a comma between groups of three digits.
-func thousands(n int) string {
-	s := fmt.Sprint(n)
-	neg := strings.HasPrefix(s, "-")
-	s = strings.TrimPrefix(s, "-")
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	if neg {
-		s = "-" + s
-	}
-	return s
-}
+func thousands(n int) string { return digits.Group(fmt.Sprint(n)) }
 
 // clipColumns cuts s at n runes, ending in "…" where something was cut.
 func clipColumns(s string, n int) string {

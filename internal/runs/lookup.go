@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/digits"
 )
 
 // book is the values of the runs that a marker names.
@@ -148,8 +150,8 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		d = decimals
 	}
 	s := strconv.FormatFloat(math.Abs(v)+1e-9, 'f', d, 64) // a half goes up
-	if thousands := len(s) - 3; strings.HasSuffix(metric, "_second") && d == 0 && thousands > 0 {
-		s = s[:thousands] + "," + s[thousands:]
+	if strings.HasSuffix(metric, "_second") {
+		s = digits.Group(s)
 	}
 	if bare && strings.HasPrefix(s, "0.") {
 		s = s[1:]

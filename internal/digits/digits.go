@@ -1,0 +1,21 @@
+// Package digits writes numbers as people read them.
+package digits
+
+import "strings"
+
+// Group puts a comma between groups of three of the digits before the point of a decimal number, which may have a
+// minus before it.
+func Group(number string) string {
+	digits, minus := strings.CutPrefix(number, "-")
+	whole, rest, point := strings.Cut(digits, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if point {
+		whole += "." + rest
+	}
+	if minus {
+		return "-" + whole
+	}
+	return whole
+}
