@@ -312,7 +312,7 @@ type slowWriter struct {
 
 func (w *slowWriter) Write(p []byte) (int, error) {
 	if !w.passed {
-		err := w.s.poll(ctx, func() (bool, error) { return w.s.Seq() >= w.want, nil })
+		err := w.s.poll(ctx, patient, func() (bool, error) { return w.s.Seq() >= w.want, nil })
 		w.passed = err == nil
 	}
 	return len(p), nil

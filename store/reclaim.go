@@ -51,7 +51,7 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 		}
 	}
 	// Reads in progress end soon; a view that is kept only costs space.
-	err := s.poll(ctx, func() (bool, error) { return !s.pinned(), nil })
+	err := s.poll(ctx, polite, func() (bool, error) { return !s.pinned(), nil })
 	if err != nil && !errors.Is(err, errImpatient) {
 		return err
 	}
@@ -90,8 +90,9 @@ const (
 	// fillerBytes is the length of a filler's key: short enough that a block of a table
 	// has many, which share what they begin with, and long enough that few fill a memtable.
 	fillerBytes = 1000
-	// patient is how long is waited for what ends by itself.
-	patient = 5 * time.Second
+	// patient is how long is waited for a flush, which a failing disk keeps from ending, and polite
+	// for reads in progress, which may go on: no call hangs for ten seconds by both.
+	patient, polite = 5 * time.Second, 2 * time.Second
 )
 
 var errImpatient = errors.New("waited too long")
@@ -154,7 +155,7 @@ func (s *Store) flush(ctx context.Context) error {
 		return err
 	}
 	s.setPin(s.newPin(s.current()))
-	err = s.poll(ctx, func() (bool, error) { // logs stay while a compaction holds them
+	err = s.poll(ctx, patient, func() (bool, error) { // logs stay while a compaction holds them
 		return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.MaxVersion >= last }), nil
 	})
 	if err != nil {
@@ -170,9 +171,9 @@ func (s *Store) version() uint64 {
 	return txn.ReadTs()
 }
 
-// poll waits until done.
-func (s *Store) poll(ctx context.Context, done func() (bool, error)) error {
-	deadline := time.Now().Add(patient)
+// poll waits until done, or errImpatient after so long.
+func (s *Store) poll(ctx context.Context, long time.Duration, done func() (bool, error)) error {
+	deadline := time.Now().Add(long)
 	for {
 		if ok, err := done(); ok || err != nil {
 			return err

@@ -44,6 +44,48 @@ class Batch:
         return Batch(self.ids.to(device), self.mask.to(device), self.lexical.to(device))
 
 
+class Texts:
+    """The tokens of many texts in one role, made once: batches of them are cut from three tensors."""
+
+    def __init__(self, rows, lexical):
+        self.lengths = torch.tensor([len(r) for r in rows])
+        self.starts = self.lengths.cumsum(0) - self.lengths
+        self.ids = torch.tensor([t for r in rows for t in r])
+        self.lexical = torch.tensor([x for r in lexical for x in r])
+
+    def __len__(self):
+        return len(self.lengths)
+
+    def to(self, device):
+        self.ids, self.lexical = self.ids.to(device), self.lexical.to(device)
+        return self
+
+    def batch(self, numbers):
+        """The texts of these numbers, padded to the longest, where the tokens lie."""
+        numbers = torch.as_tensor(numbers)
+        at = torch.arange(int(self.lengths[numbers].max()))
+        mask = at < self.lengths[numbers, None]
+        index = torch.where(mask, self.starts[numbers, None] + at, 0).to(self.ids.device)
+        mask = mask.to(self.ids.device)
+        return Batch(self.ids[index] * mask, mask.long(), self.lexical[index] & mask)
+
+    def tokens(self, number):
+        """The distinct tokens of a text that may carry weight."""
+        at = slice(int(self.starts[number]), int(self.starts[number] + self.lengths[number]))
+        return set(self.ids[at][self.lexical[at]].tolist())
+
+    def slices(self, numbers, budget):
+        """Parts of range(len(numbers)), of texts of like length as padding is not free, each of at most budget tokens when padded."""
+        lengths = self.lengths[torch.as_tensor(numbers)].tolist()
+        parts, part = [], []
+        for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+            if part and lengths[i] * (len(part) + 1) > budget:
+                parts.append(part)
+                part = []
+            part.append(i)
+        return parts + [part]
+
+
 class Encoder(torch.nn.Module):
     def __init__(self, folder):
         super().__init__()
@@ -61,22 +103,19 @@ class Encoder(torch.nn.Module):
         self.dim, self.vocab = self.model.config.hidden_size, self.model.config.vocab_size
         self.spec.max_tokens = min(self.spec.max_tokens, self.model.config.max_position_embeddings)
 
-    def tokens(self, texts, query, most=None):
-        """The tokens of texts in one role, cut at most or at what the encoder takes."""
+    def texts(self, texts, query, most=None):
+        """The tokens of texts in one role, each cut at most or at what the encoder takes."""
         prefix = self.spec.query_prefix if query else self.spec.passage_prefix
         self.tokenizer.enable_truncation(min(most or self.spec.max_tokens, self.spec.max_tokens))
         rows = self.tokenizer.encode_batch([prefix + t for t in texts])
-        length = max(len(r.ids) for r in rows)
-        ids = torch.zeros(len(rows), length, dtype=torch.long)
-        mask, lexical = torch.zeros_like(ids), torch.zeros(len(rows), length, dtype=torch.bool)
-        for i, r in enumerate(rows):
-            n = len(r.ids)
-            ids[i, :n], mask[i, :n] = torch.tensor(r.ids), 1
-            lexical[i, :n] = torch.tensor([
-                not s and t not in self.special and at >= len(prefix)
-                for t, s, (at, _) in zip(r.ids, r.special_tokens_mask, r.offsets)
-            ])
-        return Batch(ids, mask, lexical)
+        return Texts([r.ids for r in rows], [
+            [not s and t not in self.special and at >= len(prefix) for t, s, (at, _) in zip(r.ids, r.special_tokens_mask, r.offsets)]
+            for r in rows
+        ])
+
+    def tokens(self, texts, query, most=None):
+        """The same of a few texts, as one batch."""
+        return self.texts(texts, query, most).batch(range(len(texts)))
 
     def forward(self, batch):
         """Hidden states [n, length, d] and the unit vectors of the texts [n, d]."""
@@ -89,15 +128,13 @@ class Encoder(torch.nn.Module):
         return hidden, torch.nn.functional.normalize(pooled, dim=-1)
 
     @torch.no_grad()
-    def vectors(self, texts, query, most=None, size=64):
-        """The unit vectors of texts, without gradients and without dropout."""
-        was, device = self.training, next(self.parameters()).device
+    def vectors(self, texts, budget=8192):
+        """The unit vectors of texts [n, d], on the CPU, without gradients and without dropout."""
+        was = self.training
         self.eval()
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         out = torch.empty(len(texts), self.dim)
-        for at in range(0, len(order), size):
-            part = order[at : at + size]
-            out[part] = self(self.tokens([texts[i] for i in part], query, most).to(device))[1].cpu()
+        for part in texts.slices(range(len(texts)), budget):
+            out[part] = self(texts.batch(part))[1].cpu()
         self.train(was)
         return out
 

@@ -83,7 +83,7 @@ class Order:
         return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
 
     def at(self, step):
-        """The queries of step, the passages it contrasts them with, no one twice, and which of these is each query's."""
+        """The numbers of step's queries and of the passages it contrasts them with, no one twice, and which of these is each query's."""
         epoch, turn = divmod(step, self.epoch_steps)
         if self.kept[0] != epoch:
             self.kept = (epoch, torch.randperm(len(self.samples.train), generator=self.generator("epoch", epoch)))
@@ -97,4 +97,4 @@ class Order:
             candidates += [pool[k] for k in torch.randperm(len(pool), generator=rng)[: self.negatives].tolist()]
         candidates = list(dict.fromkeys(candidates))
         where = {p: k for k, p in enumerate(candidates)}
-        return [self.samples.train[i][0] for i in pairs], candidates, torch.tensor([where[t] for t in targets])
+        return pairs, candidates, torch.tensor([where[t] for t in targets])

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertModel
 
+import pairs as labelled
 import samples
 import train
 from bridge import Bridge, closed_head
@@ -132,7 +133,24 @@ def test_tokens(tiny):
 def test_vectors_do_not_depend_on_padding(tiny):
     e = Encoder(tiny).eval()
     texts = ["red", "green blue sky sea stone river", "wind"]
-    assert torch.allclose(e.vectors(texts, True), torch.cat([e.vectors([t], True) for t in texts]), atol=1e-5)
+    alone = torch.cat([e.vectors(e.texts([t], True)) for t in texts])
+    for budget in (1, 12, 999):
+        assert torch.allclose(e.vectors(e.texts(texts, True), budget), alone, atol=1e-5)
+
+
+def test_slices(tiny):
+    """Each text stands in one slice, and a slice of more than one keeps to the budget."""
+    t = Encoder(tiny).texts(["red " * n for n in (9, 1, 4, 4, 2, 7)], False)
+    numbers = [5, 0, 2, 1, 4]
+    for budget in (1, 12, 20, 999):
+        parts = t.slices(numbers, budget)
+        assert sorted(i for part in parts for i in part) == [0, 1, 2, 3, 4]
+        sizes = [len(p) * max(t.lengths[numbers[i]].item() for i in p) for p in parts]
+        assert all(len(p) == 1 or s <= budget for p, s in zip(parts, sizes))
+    assert len(t.slices(numbers, 1)) == 5 and len(t.slices(numbers, 999)) == 1
+    b = t.batch([1, 4])
+    assert b.ids.shape == (2, 4) and b.mask.tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]] and b.ids[0, 3] == 0 and not b.lexical[0, 3]
+    assert t.tokens(1) == {5}
 
 
 @pytest.mark.parametrize("bridge", ["none", "slr", "llr", "clr"])
@@ -157,7 +175,8 @@ def test_goes_on(tiny, pairs, tmp_path, bridge):
     e = Encoder(tmp_path / "a")
     assert e.spec == Encoder(tiny).spec
     e.save(tmp_path / "c")
-    assert torch.equal(e.vectors(WORDS, True), Encoder(tmp_path / "c").vectors(WORDS, True))
+    words = e.texts(WORDS, True)
+    assert torch.equal(e.vectors(words), Encoder(tmp_path / "c").vectors(words))
     if bridge != "none":
         Bridge.load(tmp_path / "a" / "bridge.safetensors").save(tmp_path / "again.safetensors")
         a, b = load_file(tmp_path / "a" / "bridge.safetensors"), load_file(tmp_path / "again.safetensors")
@@ -202,7 +221,7 @@ def test_order(pairs):
     for step in range(order.epoch_steps):
         queries, candidates, target = order.at(step)
         assert len(set(candidates)) == len(candidates) > 4
-        assert all((q, candidates[t]) in s.train for q, t in zip(queries, target.tolist()))
+        assert all(s.train[q][1] == candidates[t] for q, t in zip(queries, target.tolist()))
         seen += queries
         assert str(order.at(step)) == str((queries, candidates, target))
     assert len(seen) == 4 * order.epoch_steps
@@ -223,6 +242,31 @@ def test_given_negatives(tmp_path):
     s = samples.read(path)
     order = samples.Order(s, None, 2, 5, 1)
     assert sorted(s.passages[i] for i in order.at(0)[1]) == ["b", "c", "d", "f"]
+
+
+def test_pairs(tmp_path, monkeypatch):
+    """Judged queries of a folder and of one below it, and sentences found alike both ways round; each pair once."""
+    top = tmp_path / "top"
+    (top / "train").mkdir(parents=True)
+    (top / "qrels").mkdir()
+    (top / "corpus.jsonl").write_text('{"_id":"p","title":"sky","text":"blue"}\n{"_id":7,"text":"sea"}\n')
+    (top / "queries.jsonl").write_text('{"_id":"q","text":"which sky"}\n')
+    (top / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tp\t1\nq\t7\t0\nq\tgone\t1\n")
+    (top / "train" / "queries.jsonl").write_text('{"_id":"r","text":"which sea"}\n')
+    (top / "train" / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nr\t7\t1\n")
+    alike = tmp_path / "alike.jsonl"
+    alike.write_text('{"text1":"a","text2":"b","score":4}\n{"text1":"b","text2":"a","score":5}\n{"text1":"c","text2":"d","score":3.9}\n{"text1":"e","text2":"e","score":5}\n')
+    out = tmp_path / "out.jsonl"
+    monkeypatch.setattr("sys.argv", ["pairs.py", "--judged", str(top), "--judged", str(top / "train"), "--alike", str(alike), "--out", str(out)])
+    labelled.main()
+    got = [json.loads(x) for x in out.read_text().splitlines()]
+    assert [(x["query"], x["passage"]) for x in got] == [("which sky", "sky blue"), ("which sea", "sea"), ("a", "b"), ("b", "a")]
+    assert all(x["split"] == labelled.split(x["query"]) for x in got)
+    assert 20 < sum(labelled.split(str(i)) == "dev" for i in range(1000)) < 90
+    for args, what in (([], "no pairs"), (["--judged", str(tmp_path)], "corpus.jsonl"), (["--alike", str(top / "corpus.jsonl")], "no text1")):
+        monkeypatch.setattr("sys.argv", ["pairs.py", *args, "--out", str(out)])
+        with pytest.raises(SystemExit, match=what):
+            labelled.main()
 
 
 @pytest.mark.parametrize("more", [["--contrast", "all"], ["--ranks", "9"], ["--ranks", "9:9"], ["--freeze", "--bridge", "none"], ["--batch", "1"], ["--tau", "0"]])

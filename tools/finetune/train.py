@@ -41,9 +41,10 @@ def arguments(argv=None):
     p.add_argument("--stop-after", type=int, default=0, help="stop after so many steps of this call; the same command goes on")
     p.add_argument("--device", default="cpu")
     p.add_argument("--autocast", action="store_true", help="compute in bfloat16 where that loses little")
+    p.add_argument("--slice", type=int, default=0, help="tokens a forward pass, padding included; default 2048 on a CPU, 65536 elsewhere")
     p.add_argument("--threads", type=int, default=0)
     o = p.parse_args(argv)
-    for name, low in (("batch", 2), ("epochs", 1), ("steps", 0), ("negatives", 0), ("query_tokens", 3), ("passage_tokens", 3), ("evaluate_every", 1)):
+    for name, low in (("batch", 2), ("epochs", 1), ("steps", 0), ("negatives", 0), ("slice", 0), ("query_tokens", 3), ("passage_tokens", 3), ("evaluate_every", 1)):
         if getattr(o, name) < low:
             p.error(f"--{name.replace('_', '-')} takes numbers from {low}")
     if not (o.rate > 0 and o.bridge_rate >= 0 and o.tau > 0):
@@ -59,6 +60,7 @@ def arguments(argv=None):
     if not 0 <= first < last:
         p.error(f"--ranks {o.ranks!r}: FROM is 0 or more, and below TO")
     o.bridge_rate = o.bridge_rate or o.rate
+    o.slice = o.slice or (2048 if o.device == "cpu" else 65536)
     return o
 
 
@@ -72,11 +74,12 @@ class Run:
         torch.manual_seed(o.seed)
         self.samples = samples.read(o.samples)
         self.encoder = Encoder(o.encoder).to(o.device)
-        first = self.encoder.vectors(self.samples.passages, query=False, most=o.passage_tokens)
+        self.passages = self.encoder.texts(self.samples.passages, False, o.passage_tokens).to(o.device)
+        self.queries, self.dev = (self.encoder.texts([q for q, _ in of], True, o.query_tokens).to(o.device) for of in (self.samples.train, self.samples.dev))
+        first = self.encoder.vectors(self.passages, o.slice)
         hard = None
         if o.negatives and o.contrast == "mined":
-            queries = self.encoder.vectors([q for q, _ in self.samples.train], query=True, most=o.query_tokens)
-            hard = samples.mine(queries, first, torch.tensor([p for _, p in self.samples.train]), *(int(x) for x in o.ranks.split(":")))
+            hard = samples.mine(self.encoder.vectors(self.queries, o.slice), first, torch.tensor([p for _, p in self.samples.train]), *(int(x) for x in o.ranks.split(":")))
         self.order = samples.Order(self.samples, hard, o.batch, o.negatives if o.contrast == "mined" else 0, o.seed)
         self.steps = o.steps or o.epochs * self.order.epoch_steps
         self.known = first.to(o.device) if o.freeze else None  # passages of a frozen encoder stay where they are
@@ -97,33 +100,28 @@ class Run:
         o, e = self.o, self.encoder
         if o.bridge == "none":
             return None
-        texts, query = [q for q, _ in self.samples.train], True
-        if o.bridge == "clr":
-            texts, query = self.samples.passages, False
-        rows = []
-        for at in range(0, len(texts), 512):
-            b = e.tokens(texts[at : at + 512], query, o.query_tokens if query else o.passage_tokens)
-            rows += [set(ids[keep].tolist()) for ids, keep in zip(b.ids, b.lexical)]
+        texts = self.passages if o.bridge == "clr" else self.queries
+        rows = [texts.tokens(i) for i in range(len(texts))]
         if o.bridge == "clr":
             tokens, u, c = closed_head(first, rows, e.vocab)
             return Bridge("clr", e.dim, e.vocab, tokens.tolist(), (u, c)).to(o.device)
         return Bridge(o.bridge, e.dim, e.vocab, set().union(*rows)).to(o.device)
 
-    def forward(self, queries):
-        """Query vectors as they are served: with the bridge, and without."""
-        return self.sliced(queries, 8, self.served)
+    def forward(self, queries, numbers):
+        """Query vectors [2, n, d] as they are served: with the bridge, and without."""
+        return self.sliced(queries, numbers, self.served)
 
-    def served(self, texts):
-        batch = self.encoder.tokens(texts, True, self.o.query_tokens).to(self.o.device)
+    def served(self, batch):
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.o.freeze), self.cast():
             hidden, dense = self.encoder(batch)
         return torch.stack([dense if self.bridge is None else self.bridge(batch, hidden, dense), dense])
 
-    def sliced(self, texts, size, of):
-        """of(texts) [.., n, d] in slices of texts of like length, as padding is not free."""
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        parts = [of([texts[i] for i in order[at : at + size]]) for at in range(0, len(order), size)]
-        return torch.cat(parts, dim=-2)[..., torch.tensor(order).argsort(), :]
+    def sliced(self, texts, numbers, of):
+        """of(batch) [.., n, d] in slices, in the order of numbers."""
+        parts = texts.slices(numbers, self.o.slice)
+        order = torch.tensor([i for part in parts for i in part])
+        out = torch.cat([of(texts.batch([numbers[i] for i in part])) for part in parts], dim=-2)
+        return out[..., order.argsort().to(out.device), :]
 
     def cast(self):
         return torch.autocast(self.o.device.split(":")[0], dtype=torch.bfloat16, enabled=self.o.autocast)
@@ -132,11 +130,11 @@ class Run:
         """The vectors of passages by the encoder as it is."""
         if self.o.freeze:
             return self.known[torch.tensor(numbers)]
-        return self.sliced([self.samples.passages[i] for i in numbers], 16, self.encoded)
+        return self.sliced(self.passages, numbers, self.encoded)
 
-    def encoded(self, texts):
+    def encoded(self, batch):
         with self.cast():
-            return self.encoder(self.encoder.tokens(texts, False, self.o.passage_tokens).to(self.o.device))[1]
+            return self.encoder(batch)[1]
 
     def learn(self):
         """One step; returns its loss."""
@@ -147,7 +145,7 @@ class Run:
             passages, target = self.known, torch.tensor(candidates)[target]
         else:
             passages = self.vectors(candidates)
-        loss = contrastive(self.forward(queries)[0], passages, target.to(self.o.device), self.o.tau)
+        loss = contrastive(self.forward(self.queries, queries)[0], passages, target.to(self.o.device), self.o.tau)
         if not torch.isfinite(loss):
             raise FloatingPointError(f"the loss is {loss.item()} at step {self.step}; take a lower --rate or --bridge-rate")
         for g, rate in zip(self.optimizer.param_groups, self.rates()):
@@ -172,9 +170,9 @@ class Run:
         passages = torch.cat([self.vectors(numbers[at : at + 64]) for at in range(0, len(numbers), 64)])
         sums = {"loss": 0.0, "ndcg@1": 0.0, "dense_loss": 0.0, "dense_ndcg@1": 0.0}
         for at in range(0, len(self.samples.dev), 64):
-            part = self.samples.dev[at : at + 64]
-            target = torch.tensor([where[p] for _, p in part]).to(self.o.device)
-            for name, q in zip(("", "dense_"), self.forward([q for q, _ in part])):
+            part = range(at, min(at + 64, len(self.samples.dev)))
+            target = torch.tensor([where[self.samples.dev[i][1]] for i in part]).to(self.o.device)
+            for name, q in zip(("", "dense_"), self.forward(self.dev, part)):
                 sums[name + "loss"] += contrastive(q, passages, target, self.o.tau).item() * len(part)
                 sums[name + "ndcg@1"] += ((q @ passages.t()).argmax(1) == target).sum().item()
         return {f"dev_{k}": v / len(self.samples.dev) for k, v in sums.items()}
