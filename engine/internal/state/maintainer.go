@@ -56,13 +56,17 @@ type maintainer struct {
 var errClosing = fmt.Errorf("cancelled by Close: %w", store.ErrClosed)
 
 func (d *DB) startMaintainer() {
-	m := &d.maintainer
+	d.maintainer.init()
+	go d.maintain()
+	d.wake()
+}
+
+// init makes what the maintainer works with. Its context lets searches run.
+func (m *maintainer) init() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	m.ctx, m.cancel = yield.Context(ctx), cancel
 	m.kick, m.ended, m.changed = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	m.failed = map[string]error{}
-	go d.maintain()
-	d.wake()
 }
 
 // stop tells the maintainer to end.
