@@ -54,6 +54,9 @@ type anyResult struct {
 // in hundredths.
 func reading(raw []byte, as string) (map[string]float64, error) {
 	if strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		if as != "" { // a summary is of all that stands above it
+			return readingComparison(raw, as)
+		}
 		return readingSummaries(raw)
 	}
 	var r anyReport
@@ -98,6 +101,30 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	}
 	if len(values) == 0 {
 		return nil, fmt.Errorf("the report holds no values")
+	}
+	return values, nil
+}
+
+// readingComparison gives the values of two reports held against each other: as, task, system of the second, difference or p.
+func readingComparison(raw []byte, as string) (map[string]float64, error) {
+	var rows []struct {
+		Task, System string
+		Delta        *float64
+		P            float64 `json:"p_holm"`
+	}
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		return nil, fmt.Errorf("the comparison: %w", err)
+	}
+	values := map[string]float64{}
+	for _, row := range rows {
+		if row.Delta == nil {
+			return nil, fmt.Errorf("the comparison has no difference of %s", row.System)
+		}
+		key := strings.Join([]string{as, row.Task, row.System}, " ")
+		values[key+" difference"], values[key+" p"] = 100**row.Delta, row.P
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("the comparison holds no values")
 	}
 	return values, nil
 }

@@ -208,20 +208,28 @@ func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
 		part, _, _ := strings.Cut(rest, " ")
-		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "tune", "engine"}, part)
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "compare", "tune", "engine"}, part)
 	})
 }
 
 // measure runs a command of the program with each seed of its run. A summary is of
-// the reports of the commands above it, which are kept beside the encodings.
+// the reports of the commands above it, a comparison of the two last of them, which are kept beside the encodings.
 func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (map[string]float64, error) {
 	line, err := expand(c.Run)
 	if err != nil {
 		return nil, err
 	}
 	args := append(strings.Fields(line)[1:], "--quiet")
-	if strings.HasPrefix(c.Run, "lexsem bench summary") {
-		for _, above := range r.Commands[:slices.Index(r.Commands, c)] {
+	compares := strings.HasPrefix(c.Run, "lexsem bench compare")
+	if compares || strings.HasPrefix(c.Run, "lexsem bench summary") {
+		above := r.Commands[:slices.Index(r.Commands, c)]
+		if compares {
+			if len(above) < 2 {
+				return nil, fmt.Errorf("%q compares the reports of the two commands above it", c.Run)
+			}
+			above = above[len(above)-2:]
+		}
+		for _, above := range above {
 			file := w.kept(r, above)
 			if _, err := os.Stat(file); err != nil {
 				return nil, fmt.Errorf("the report of %q is not kept; .ci/figures again %s measures all of the run: %w", above.Run, r.Name, err)

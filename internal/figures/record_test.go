@@ -49,6 +49,13 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", report, got, err, want)
 		}
 	}
+	comparison := `[{"task": "query", "system": "rlr", "base": "dense", "a": 0.25, "b": 0.5, "delta": 0.25, "p": 0.01, "p_holm": 0.02}]`
+	if got, err := reading([]byte(comparison), "a both"); err != nil || !maps.Equal(got, map[string]float64{"a both query rlr difference": 25, "a both query rlr p": 0.02}) {
+		t.Errorf("a comparison: %v, %v", got, err)
+	}
+	if _, err := reading([]byte(`[{"half": "test"}]`), "a both"); err == nil {
+		t.Error("a summary was read as a comparison")
+	}
 	if got, err := reading([]byte(`{"data": "a b", "results": [{"system": "s", "task": "t", "metrics": {"m": 1}}]}`), "union"); err != nil || got["union t s m"] != 100 {
 		t.Errorf("as: %v, %v", got, err)
 	}

@@ -141,6 +141,8 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		}
 	case "score", "all", "replaced":
 		bare, d = true, 3
+	case "difference":
+		signed = true
 	case "queries", "higher", "lower", "bytes", "docs_per_second", "docs_per_cpu_second":
 		d = 0
 	case "open_seconds", "open_behind_seconds", "collapse_seconds", "idle", "during_add", "during_fit":
