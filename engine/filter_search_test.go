@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
@@ -55,6 +56,41 @@ func TestFilteredSearch(t *testing.T) {
 		}
 		e = open(t, dir, engine.Options{Index: kind})
 		check()
+	}
+}
+
+// TestNarrowFilterFindsAllChunks: what a narrow filter lets through has the scores that it has without a filter, of
+// documents in many chunks too.
+func TestNarrowFilterFindsAllChunks(t *testing.T) {
+	t.Parallel()
+	e := open(t, t.TempDir(), engine.Options{Index: index.KindFlatInt8, ChunkTokens: 16})
+	all := docs(0, 200)
+	for i := range all {
+		for n := range i % 7 {
+			all[i].Text += fmt.Sprintf(" And here is sentence %d of %d about unit%d, which makes it longer.", n, i, (i*31+n)%200)
+		}
+	}
+	add(t, e, all)
+	for _, expr := range []string{"n = 6", "n in [6, 13, 20, 199]", "n >= 190"} {
+		f, err := filter.Parse(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, h := range search(t, e, engine.Query{Text: text(13), K: 200, Mode: engine.ModeDense}).Hits {
+			if ok, err := f.Match(h.Metadata); err != nil {
+				t.Fatal(err)
+			} else if ok {
+				want = append(want, fmt.Sprint(h.ID, h.Score))
+			}
+		}
+		var got []string
+		for _, h := range search(t, e, engine.Query{Text: text(13), K: 200, Mode: engine.ModeDense, Filter: f}).Hits {
+			got = append(got, fmt.Sprint(h.ID, h.Score))
+		}
+		if len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", expr, got, want)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func (b *base) init(kind string, o Options, by coding) {
 	b.mem.Store(mem)
 	b.slots.mem = &b.mem
 	b.publish(&view{mem: mem}, nil)
-	b.scanners.New = func() any { return newScanner(mem) }
+	b.scanners.New = func() any { return newScanner(mem, &b.slots) }
 }
 
 // publish makes v what searches see from now on; see rcu.Cell.Publish.
@@ -111,6 +111,12 @@ func (b *base) IDs(yield func(id uint64) bool) {
 	r := b.views.Acquire()
 	defer r.Release()
 	r.Value.each(func(slot uint32) bool { return yield(r.Value.mem.id(slot)) })
+}
+
+// Has is described at Keeper.
+func (b *base) Has(id uint64) bool {
+	_, ok := b.slots.slot(id)
+	return ok
 }
 
 // Vector is described at Keeper.

@@ -53,7 +53,7 @@ func TestCompactBound(t *testing.T) {
 	for _, metric := range Metrics() {
 		h, _ := compact(t, n, dim, metric, []float32{1, 3e-2, 40, 1e-25})
 		x := h.now.mem
-		s := newScanner(x)
+		s := newScanner(x, nil)
 		for asked := range uint32(n) {
 			q := make([]float32, dim)
 			copy(q, x.rows.row(asked))

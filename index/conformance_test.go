@@ -269,23 +269,103 @@ func TestFilters(t *testing.T) {
 						want = append(want, x)
 					}
 				}
-				got := search(t, ix, q, index.SearchOptions{K: 10, Allow: allow})
-				if len(got) != len(want) {
-					t.Fatalf("%s: %d rows, want %d", name, len(got), len(want))
-				}
-				for _, x := range got {
-					if !allow(x.ID) {
-						t.Fatalf("%s: %d is not allowed", name, x.ID)
+				let := func(yield func(id uint64) bool) {
+					for id := range uint64(n) {
+						if allow(id) && !yield(id) {
+							return
+						}
 					}
 				}
-				hits += common(want, got)
-				asked += len(want)
+				allowed := 0
+				for range let {
+					allowed++
+				}
+				for _, o := range []index.SearchOptions{{K: 10, Allow: allow}, {K: 10, Allow: allow, Among: let, Allowed: allowed}} {
+					got := search(t, ix, q, o)
+					if len(got) != len(want) {
+						t.Fatalf("%s: %d rows, want %d", name, len(got), len(want))
+					}
+					for _, x := range got {
+						if !allow(x.ID) {
+							t.Fatalf("%s: %d is not allowed", name, x.ID)
+						}
+					}
+					hits += common(want, got)
+					asked += len(want)
+				}
 			}
 		}
 		if recall := float64(hits) / float64(asked); recall < 0.95 {
 			t.Errorf("recall %.3f", recall)
 		} else {
 			t.Logf("recall %.4f", recall)
+		}
+	})
+}
+
+// TestNarrowFilters: a filter that lists what it lets through is not asked about the rest, and one that lists
+// an id that is gone is.
+func TestNarrowFilters(t *testing.T) {
+	const n, dim = 3000, 8
+	v := gauss(n, dim, 5)
+	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+		add(t, ix, ids(n, 0), v)
+		listed := []uint64{7, 70, 700, 1400, 2100}
+		asked := 0
+		options := index.SearchOptions{K: 3, Allow: func(id uint64) bool { asked++; return slices.Contains(listed, id) }, Among: slices.Values(listed), Allowed: len(listed)}
+		check := func() {
+			t.Helper()
+			want := exact(o.Metric, v[:dim], v, n, dim, func(id uint64) bool { return ix.(index.Keeper).Has(id) && slices.Contains(listed, id) })
+			if got := search(t, ix, v[:dim], options); len(got) != 3 || common(got, want[:3]) != 3 {
+				t.Errorf("%v, want %v", got, want[:3])
+			}
+		}
+		if check(); asked > 0 {
+			t.Errorf("asked %d times", asked)
+		}
+		ix.Delete([]uint64{700})
+		if check(); asked == 0 {
+			t.Error("an id that is gone was not noticed")
+		}
+		if ix.(index.Keeper).Has(700) || !ix.(index.Keeper).Has(7) {
+			t.Error("Has")
+		}
+	})
+}
+
+// TestNarrowFiltersBesideWrites: a search finds what its filter lists, wherever a writer moves it meanwhile.
+func TestNarrowFiltersBesideWrites(t *testing.T) {
+	const n, dim = 2000, 8
+	v := gauss(n, dim, 6)
+	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
+		add(t, ix, ids(n, 0), v)
+		listed := ids(9, 100)
+		stop, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			for {
+				select {
+				case <-stop:
+					done <- nil
+					return
+				default:
+				}
+				if err := ix.Add(ids(200, 0), v[:200*dim]); err != nil { // other slots for the same vectors
+					done <- err
+					return
+				}
+			}
+		}()
+		want := exact(o.Metric, v[:dim], v, n, dim, func(id uint64) bool { return slices.Contains(listed, id) })
+		for range 300 {
+			got := search(t, ix, v[:dim], index.SearchOptions{K: 20, Allow: func(id uint64) bool { return slices.Contains(listed, id) }, Among: slices.Values(listed), Allowed: len(listed)})
+			if len(got) != len(listed) || common(got, want) != len(listed) {
+				t.Errorf("%v, want %v", got, want)
+				break
+			}
+		}
+		close(stop)
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -13,7 +13,6 @@ const (
 	costExpand = 16   // distances per node that the graph search expands
 	costScan   = 0.25 // one vector in order
 	costTail   = 0.35 // one vector beside the graph
-	costAsk    = 0.1  // one question to the filter
 	costCode   = 0.4  // the codes of one vector that the filter let through
 )
 
@@ -70,7 +69,9 @@ func (h *hnsw) find(w *walker, ef int) error {
 		if w.v.mem.coded {
 			near = costCode
 		}
-		all = (costAsk + share*near) * n
+		if all = (costAsk + share*near) * n; w.lists() {
+			all = (costFind + near) * share * n
+		}
 		if share > 0 && graph/share < all {
 			if found, err := h.searchFiltered(w, ef, int(all)); found || err != nil {
 				return err
@@ -80,19 +81,23 @@ func (h *hnsw) find(w *walker, ef int) error {
 	return w.scan()
 }
 
-// share estimates what part of the slots hold nodes that may be returned, by a
-// look at 64 of them, or one in 256 up to 256: the fewer slots there are, the
-// larger the shares at which the graph begins to pay.
+// share is what part of the slots hold nodes that may be returned. Where the filter does
+// not tell, it is estimated by a look at 64 of them, or one in 256 up to 256: the fewer slots there are, the
+// larger the shares at which the graph begins to pay. What is looked at does not lie at equal
+// distances, as every second document may be of one kind.
 func (h *hnsw) share(w *walker) float64 {
-	step := max(1, w.v.n/min(256, max(64, w.v.n/256)))
-	var hits, n float64
-	for i := 0; i < w.v.n; i += step {
-		n++
-		if slot := uint32(i); w.v.has(slot) && w.o.Allow(w.v.mem.id(slot)) {
+	if w.o.Among != nil {
+		return min(1, float64(w.o.Allowed)/float64(w.v.n))
+	}
+	looks := min(w.v.n, max(64, min(256, w.v.n/256)))
+	hits := 0
+	for i := range uint64(looks) {
+		from, to := int(i)*w.v.n/looks, int(i+1)*w.v.n/looks
+		if slot := uint32(from + int(hash(i)%uint64(to-from))); w.v.has(slot) && w.o.Allow(w.v.mem.id(slot)) {
 			hits++
 		}
 	}
-	return hits / n
+	return float64(hits) / float64(looks)
 }
 
 // answer reports whether a node may be returned.

@@ -36,7 +36,7 @@ type walker struct {
 
 func newWalker(h *hnsw) *walker {
 	w := &walker{h: h}
-	w.init(h.mem.Load())
+	w.init(h.mem.Load(), &h.slots)
 	w.code = make([]int8, len(w.q.code))
 	return w
 }

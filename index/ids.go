@@ -53,6 +53,15 @@ func (t *idTable) find(s *idShard, h, id uint64) (slot uint32, ok bool) {
 	return 0, false
 }
 
+// slot returns that of id, which may be moved once slot has returned.
+func (t *idTable) slot(id uint64) (slot uint32, ok bool) {
+	h := hash(id)
+	s := t.shard(h)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return t.find(s, h, id)
+}
+
 // row returns the vector of id, nil where id is absent. The error is ErrCorrupt
 // where the vector is damaged. The slot may be moved once row has returned, but
 // not the vector.

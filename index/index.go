@@ -26,6 +26,12 @@ type SearchOptions struct {
 	// Allow, if not nil, says which ids may be returned. It is called from the
 	// searching goroutine, possibly several times per id, and must be fast.
 	Allow func(id uint64) bool
+	// Among, if not nil, calls yield with the ids that Allow lets through, each once,
+	// until it returns false, and Allowed is about how many they are. A search takes these
+	// where that costs less than asking Allow about every id, so a narrow filter
+	// costs what it lets through. Without Allow it is not looked at.
+	Among   func(yield func(id uint64) bool)
+	Allowed int
 	// Visible, if not nil, says which ids exist for this search. It is meant to
 	// be true of nearly all: it is asked only about ids that come near the
 	// answer, and it does not choose the way of search as Allow does. An id that

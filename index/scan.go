@@ -1,6 +1,9 @@
 package index
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // flatBlock is the number of rows between two looks at what is known so far.
 const flatBlock = 128
@@ -10,6 +13,7 @@ var infinite = float32(math.Inf(1))
 // scanner compares a query with every live vector of a view. Its space is kept,
 // so that searches allocate nothing.
 type scanner struct {
+	ids *idTable
 	v   *view
 	o   SearchOptions
 	q   query // the query; g has the same vector
@@ -24,13 +28,14 @@ type scanner struct {
 	perScale, perNorm, decoded float32 // see err
 }
 
-func newScanner(x *memory) *scanner {
+func newScanner(x *memory, ids *idTable) *scanner {
 	s := &scanner{}
-	s.init(x)
+	s.init(x, ids)
 	return s
 }
 
-func (s *scanner) init(x *memory) {
+func (s *scanner) init(x *memory, ids *idTable) {
+	s.ids = ids
 	s.q.row = make([]float32, x.rows.dim)
 	s.g = gather{m: x.m, q: s.q.row}
 	if x.coded {
@@ -65,15 +70,27 @@ func (s *scanner) may(slot uint32) bool {
 	return s.o.Visible == nil || s.o.Visible(s.v.mem.id(slot))
 }
 
+// Costs of a scan, in units of one distance to a vector out of order.
+const (
+	costAsk  = 0.2 // one question to the filter
+	costFind = 1   // the slot of an id
+)
+
+// lists says that the ids that the filter names are to be compared with, one by one.
+func (s *scanner) lists() bool {
+	return s.o.Allow != nil && s.o.Among != nil && costFind*float64(s.o.Allowed) < costAsk*float64(s.v.n)
+}
+
 // scan leaves in s.top the nearest of all. With codes it first lists every
 // vector that can be among them by the bound of the codes' error.
 func (s *scanner) scan() error {
-	v, x := s.v, s.v.mem
-	if x.coded {
-		s.bound()
-		s.reset(s.top.k, v.live, infinite)
+	if s.lists() {
+		if whole, err := s.among(); whole || err != nil {
+			return err
+		}
 	}
-	s.top.heap = s.top.heap[:0]
+	s.clear()
+	v, x := s.v, s.v.mem
 	rows, m := 1<<x.rows.bits, 0
 	for from := 0; from < v.n; {
 		end := min(v.n, from+rows)
@@ -104,6 +121,49 @@ func (s *scanner) scan() error {
 		return s.rescore()
 	}
 	return nil
+}
+
+// clear forgets what was found.
+func (s *scanner) clear() {
+	if s.v.mem.coded {
+		s.bound()
+		s.reset(s.top.k, s.v.live, infinite)
+	}
+	s.top.heap = s.top.heap[:0]
+}
+
+// among does what scan does with the ids that the filter names. It reports whether
+// it found the slots of all: one that a change beside the search has moved is live in
+// the search's view at its old place, which the table does not know.
+func (s *scanner) among() (whole bool, err error) {
+	s.clear()
+	v, x, m := s.v, s.v.mem, 0
+	whole = true
+	s.o.Among(func(id uint64) bool {
+		slot, ok := s.ids.slot(id)
+		if whole = ok && int(slot) < v.n && v.has(slot); !whole {
+			return false
+		}
+		if x.coded {
+			err = x.codes.rows.checkSlot(slot)
+		} else {
+			err = x.rows.checkSlot(slot)
+		}
+		if s.slots[m] = slot; m == flatBlock-1 {
+			s.apart(flatBlock)
+			err, m = errors.Join(err, s.o.done()), -1
+		}
+		m++
+		return err == nil
+	})
+	if !whole || err != nil {
+		return false, err
+	}
+	s.apart(m)
+	if x.coded {
+		err = s.rescore()
+	}
+	return true, err
 }
 
 // ready looks at the context and makes a chunk ready to be compared with.

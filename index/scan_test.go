@@ -34,7 +34,7 @@ func TestBoundAllowsForTheRoundingOfSums(t *testing.T) {
 	if err := f.Scores(truth, q, ids); err != nil {
 		t.Fatal(err)
 	}
-	s := newScanner(f.now.mem)
+	s := newScanner(f.now.mem, nil)
 	s.begin(f.now, q, SearchOptions{K: n})
 	if err := s.scan(); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ type Keeper interface {
 	// which). It must not be changed, and is valid until id is deleted or gets
 	// another vector.
 	Vector(id uint64) []float32
+	// Has says whether id is present. Cost: one look into a table.
+	Has(id uint64) bool
 	// IDs calls yield for every id, in no order, until it returns false. Add and
 	// Delete may go on meanwhile; it shows what there was when it began.
 	IDs(yield func(id uint64) bool)

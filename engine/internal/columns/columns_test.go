@@ -240,6 +240,7 @@ func holds(t *testing.T, v version, o oracle, last uint64) {
 		t.Fatalf("%v: %v", o, err)
 	}
 	n, later := 0, 0
+	listed := slices.Collect(m.All)
 	for ord := uint64(0); ord <= last+2; ord++ {
 		doc, stored := docs[ord]
 		if stored && ord > last/2 {
@@ -249,9 +250,12 @@ func holds(t *testing.T, v version, o oracle, last uint64) {
 		if want {
 			n++
 		}
-		if m.Allow(ord) != want {
-			t.Fatalf("%v on %d, %s: %v", o, ord, encode(t, doc), !want)
+		if m.Allow(ord) != want || want && (len(listed) < n || listed[n-1] != ord) {
+			t.Fatalf("%v on %d, %s: %v, listed %v", o, ord, encode(t, doc), !want, listed)
 		}
+	}
+	if len(listed) != n {
+		t.Fatalf("%v: %d listed, %d there", o, len(listed), n)
 	}
 	if m.Len() != n {
 		t.Fatalf("%v: %d matches counted, %d there", o, m.Len(), n)

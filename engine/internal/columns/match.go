@@ -36,6 +36,22 @@ func (m *Matches) Allow(ord uint64) bool {
 	return m.pages[n][ord>>6%uint64(len(matchPage{}))]>>(ord&63)&1 == 1
 }
 
+// All calls yield with the ordinals of the documents that met the filter, ascending.
+func (m *Matches) All(yield func(ord uint64) bool) {
+	for n, page := range m.pages {
+		if page == nil {
+			continue
+		}
+		for i, w := range page {
+			for ; w != 0; w &= w - 1 {
+				if !yield(uint64(n)<<pageBits | uint64(i)<<6 | uint64(bits.TrailingZeros64(w))) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // size is the memory of m in bytes.
 func (m *Matches) size() int { return 8*len(m.pages) + m.held<<pageBits/8 }
 

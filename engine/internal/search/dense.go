@@ -10,9 +10,9 @@ import (
 
 // leg is the dense side of one query, ready to be asked.
 type leg interface {
-	// nearest returns the k best chunks that allow lets through, best first,
+	// nearest returns the k best chunks that met the filter, if any, best first,
 	// with Dense and Score set. ef is read by approximate indexes.
-	nearest(ctx context.Context, k, ef int, allow func(uint64) bool) ([]fusion.Candidate, error)
+	nearest(ctx context.Context, k, ef int, f filtered) ([]fusion.Candidate, error)
 	// score sets Dense of each candidate.
 	score(ctx context.Context, cs []fusion.Candidate) error
 	// vectorFor is the vector that a chunk's Dense compares it with; score
@@ -26,9 +26,9 @@ type oneVector struct {
 	vector []float32
 }
 
-func (l oneVector) nearest(ctx context.Context, k, ef int, allow func(uint64) bool) ([]fusion.Candidate, error) {
+func (l oneVector) nearest(ctx context.Context, k, ef int, f filtered) ([]fusion.Candidate, error) {
 	near, err := l.s.Vectors.Search(make([]index.Neighbor, 0, min(k, l.s.Chunks())), l.vector,
-		index.SearchOptions{K: k, Ef: ef, Allow: allow, Visible: l.s.Sees, Ctx: ctx})
+		index.SearchOptions{K: k, Ef: ef, Allow: f.allow, Among: f.among, Allowed: f.chunks, Visible: l.s.Sees, Ctx: ctx})
 	if err != nil {
 		return nil, err
 	}

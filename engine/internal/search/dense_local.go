@@ -80,8 +80,8 @@ func (l *localLeg) turned() float32 {
 	return vec.Dot(l.plain, v) / n
 }
 
-func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) bool) ([]fusion.Candidate, error) {
-	near, err := l.search(ctx, k, allow)
+func (l *localLeg) nearest(ctx context.Context, k, _ int, f filtered) ([]fusion.Candidate, error) {
+	near, err := l.search(ctx, k, f)
 	if err == nil && len(near) < min(k, l.found) && len(l.cells) < len(l.at) {
 		// Too few documents in the likeliest cells: look into all of them.
 		var rest []int
@@ -92,7 +92,7 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) boo
 		}
 		if err = l.modulate(ctx, rest); err == nil {
 			l.cells = append(l.cells, rest...)
-			near, err = l.search(ctx, k, allow)
+			near, err = l.search(ctx, k, f)
 		}
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) boo
 		if i%scored == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if l.s.Sees(id) && !l.s.Local.Has(id) && (allow == nil || allow(id)) {
+		if l.s.Sees(id) && !l.s.Local.Has(id) && (f.allow == nil || f.allow(id)) {
 			v, err := l.passage(id)
 			if err != nil {
 				return nil, err
@@ -124,14 +124,14 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, allow func(uint64) boo
 	return cs, nil
 }
 
-func (l *localLeg) search(ctx context.Context, k int, allow func(uint64) bool) ([]local.Scored, error) {
+func (l *localLeg) search(ctx context.Context, k int, f filtered) ([]local.Scored, error) {
 	ps := make([]local.Probe, len(l.cells))
 	for i, c := range l.cells {
 		ps[i] = local.Probe{Cell: c, Query: l.row(c)}
 	}
 	sees := l.s.Sees
-	if allow != nil {
-		sees = func(id uint64) bool { return l.s.Sees(id) && allow(id) }
+	if f.allow != nil {
+		sees = func(id uint64) bool { return l.s.Sees(id) && f.allow(id) }
 	}
 	return l.s.Local.Search(ctx, make([]local.Scored, 0, min(k, l.found)), l.plain, ps, k, sees)
 }

@@ -103,7 +103,7 @@ func TestLocalLeg(t *testing.T) {
 	if len(leg.cells) != wholeCells {
 		t.Fatalf("%d cells probed", len(leg.cells))
 	}
-	cs, err := leg.nearest(ctx, 10, 0, nil)
+	cs, err := leg.nearest(ctx, 10, 0, filtered{})
 	if err != nil || len(cs) != 10 {
 		t.Fatalf("%d candidates: %v", len(cs), err)
 	}
@@ -123,13 +123,13 @@ func TestLocalLeg(t *testing.T) {
 	}
 	for _, share := range []uint64{2, 100, 1500} {
 		found := n / int(share)
-		cs, err := begin(found).nearest(ctx, 50, 0, func(ord uint64) bool { return ord%share == 1 })
+		cs, err := begin(found).nearest(ctx, 50, 0, filtered{allow: func(ord uint64) bool { return ord%share == 1 }})
 		if err != nil || len(cs) != min(50, found) {
 			t.Fatalf("one of %d: %d candidates, %v", share, len(cs), err)
 		}
 	}
 	// A K beyond what the likeliest cells hold goes to all of them.
-	if cs, err = begin(n).nearest(ctx, n, 0, nil); err != nil || len(cs) != n {
+	if cs, err = begin(n).nearest(ctx, n, 0, filtered{}); err != nil || len(cs) != n {
 		t.Fatalf("%d of all, %v", len(cs), err)
 	}
 	// What the state does not see is not found, though the cells hold it.
@@ -138,7 +138,7 @@ func TestLocalLeg(t *testing.T) {
 	less := *s
 	less.Live = e.Done()
 	s = &less
-	if cs, err = begin(n).nearest(ctx, n, 0, nil); err != nil || len(cs) != n-1 {
+	if cs, err = begin(n).nearest(ctx, n, 0, filtered{}); err != nil || len(cs) != n-1 {
 		t.Fatalf("%d of all but one, %v", len(cs), err)
 	}
 }
@@ -184,7 +184,7 @@ func BenchmarkLocalQuery(b *testing.B) {
 	ctx := b.Context()
 	b.Run("plain", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			if _, err := (oneVector{s, queries[i%len(queries)].Dense}).nearest(ctx, 10, 0, nil); err != nil {
+			if _, err := (oneVector{s, queries[i%len(queries)].Dense}).nearest(ctx, 10, 0, filtered{}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -198,7 +198,7 @@ func BenchmarkLocalQuery(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := leg.nearest(ctx, 10, 0, nil); err != nil {
+				if _, err := leg.nearest(ctx, 10, 0, filtered{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -46,7 +46,7 @@ type elsewhere struct {
 	vector []float32
 }
 
-func (l elsewhere) nearest(ctx context.Context, k, _ int, _ func(uint64) bool) ([]fusion.Candidate, error) {
+func (l elsewhere) nearest(ctx context.Context, k, _ int, _ filtered) ([]fusion.Candidate, error) {
 	return l.c.Nearest(ctx, l.vector, k)
 }
 

@@ -32,7 +32,7 @@ type Run struct {
 	dense   leg         // nil where the plan has none
 	lexicon lexicon
 	chunks  int // that there are
-	allow   func(id uint64) bool
+	filter  filtered
 	step    func(name string)
 }
 
@@ -63,7 +63,7 @@ func Begin(ctx context.Context, s *state.State, q Query, p Plan, in modulate.Inp
 			return nil, err
 		}
 		r.Facts.Filtered = m.Len()
-		r.allow = func(id uint64) bool { return m.Allow(chunk.Ord(id)) }
+		r.filter = newFiltered(s, m)
 		step("filter")
 	}
 	if !p.Dense {
@@ -142,11 +142,10 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 	}
 	in := r.In
 	in.Dense = vector
-	// The cells hold chunks. How many of them meet the filter is not known: about
-	// as many for each document as there are of all.
+	// The cells hold chunks.
 	chunks, most := found, found
-	if all := r.S.View.Len(); all > 0 && all < r.S.Chunks() {
-		chunks, most = found*r.S.Chunks()/all, r.S.Chunks()
+	if all := r.S.View.Len(); all < r.S.Chunks() {
+		chunks, most = chunksOf(r.S, found), r.S.Chunks()
 	}
 	l, err := newLocalLeg(ctx, r.S, in, r.In.Dense, other, chunks, most)
 	if err != nil {
@@ -171,7 +170,7 @@ func (r *Run) Candidates(ctx context.Context, depth int) (cs []fusion.Candidate,
 		words = beside(words)
 		defer words() // it reads the state, which is the caller's no longer than this call
 	}
-	if cs, err = r.dense.nearest(ctx, depth, r.Q.Ef, r.allow); err != nil {
+	if cs, err = r.dense.nearest(ctx, depth, r.Q.Ef, r.filter); err != nil {
 		return nil, false, err
 	}
 	all = len(cs) < depth
@@ -219,7 +218,7 @@ type lexicon interface {
 
 // words is what the lexical leg names, with its scores and best first.
 func (r *Run) words(ctx context.Context, depth int) ([]fusion.Candidate, error) {
-	ids, matches, err := r.lexicon.SearchMatches(ctx, r.terms, depth, r.allow)
+	ids, matches, err := r.lexicon.SearchMatches(ctx, r.terms, depth, r.filter.allow)
 	cs := make([]fusion.Candidate, len(ids))
 	for i, m := range matches {
 		cs[i] = fusion.Candidate{Ord: ids[i], Match: m}
@@ -330,7 +329,7 @@ func (r *Run) Place(ctx context.Context, ord uint64, chunks int) (best fusion.Ca
 }
 
 // Allows says whether a chunk may be found.
-func (r *Run) Allows(id uint64) bool { return r.allow == nil || r.allow(id) }
+func (r *Run) Allows(id uint64) bool { return r.filter.allow == nil || r.filter.allow(id) }
 
 // VectorFor is the vector that a candidate's Dense compares it with.
 func (r *Run) VectorFor(id uint64) []float32 { return r.dense.vectorFor(id) }

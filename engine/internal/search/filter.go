@@ -1,0 +1,43 @@
+package search
+
+import (
+	"github.com/lexsem/lexsem/engine/internal/chunk"
+	"github.com/lexsem/lexsem/engine/internal/columns"
+	"github.com/lexsem/lexsem/engine/internal/state"
+)
+
+// filtered is what a query's filter lets through, as index.SearchOptions has it. The zero value is no filter.
+type filtered struct {
+	allow  func(id uint64) bool
+	among  func(yield func(id uint64) bool)
+	chunks int
+}
+
+func newFiltered(s *state.State, m *columns.Matches) filtered {
+	one := s.Chunks() == s.View.Len() // of each document
+	return filtered{
+		allow: func(id uint64) bool { return m.Allow(chunk.Ord(id)) },
+		among: func(yield func(id uint64) bool) {
+			m.All(func(ord uint64) bool {
+				if !yield(chunk.ID(ord, 0)) {
+					return false
+				}
+				for n := 1; !one && s.Vectors.Has(chunk.ID(ord, n)); n++ {
+					if !yield(chunk.ID(ord, n)) {
+						return false
+					}
+				}
+				return true
+			})
+		},
+		chunks: chunksOf(s, m.Len()),
+	}
+}
+
+// chunksOf is about how many chunks so many documents have: as many for each as of all.
+func chunksOf(s *state.State, docs int) int {
+	if all := s.View.Len(); all > 0 && all < s.Chunks() {
+		return docs * s.Chunks() / all
+	}
+	return docs
+}
