@@ -46,12 +46,12 @@ func BenchmarkSearchWhileAdding(b *testing.B) {
 							return
 						default:
 						}
-						if err := ix.Add(ids(batch, uint64(s.n+at)), more[at*s.dim:(at+batch)*s.dim]); err != nil {
+						if err := ix.Add(indextest.IDs(batch, uint64(s.n+at)), more[at*s.dim:(at+batch)*s.dim]); err != nil {
 							b.Error(err)
 							return
 						}
 						if at%5 == 0 {
-							ix.Delete(ids(batch/2, uint64(s.n+at)))
+							ix.Delete(indextest.IDs(batch/2, uint64(s.n+at)))
 						}
 					}
 				})

@@ -60,7 +60,7 @@ var bench = sync.OnceValue(func() *benchSet {
 	const queries = 500
 	s.vectors = indextest.TextLike(s.n, s.dim, 1)
 	s.queries = indextest.TextLikeQueries(queries, s.dim, 1)
-	s.ids = ids(s.n, 0)
+	s.ids = indextest.IDs(s.n, 0)
 	s.truth = make([][]index.Neighbor, queries)
 	if err := s.get("flat").(index.BatchSearcher).SearchBatch(s.truth, s.queries, index.SearchOptions{K: 10}); err != nil {
 		panic(err)
@@ -97,7 +97,7 @@ func BenchmarkSearch(b *testing.B) {
 					b.Fatal(err)
 				}
 				if i < len(s.truth) {
-					hits += common(s.truth[j], dst)
+					hits += indextest.Common(s.truth[j], dst)
 					asked += 10
 				}
 			}
@@ -187,7 +187,7 @@ func BenchmarkFiltered(b *testing.B) {
 					if len(answers[0]) != len(answers[1]) {
 						b.Fatalf("%d rows, want %d", len(answers[0]), len(answers[1]))
 					}
-					hits, asked = hits+common(answers[0], answers[1]), asked+len(answers[1])
+					hits, asked = hits+indextest.Common(answers[0], answers[1]), asked+len(answers[1])
 					took[0], took[1] = took[0]+best[0], took[1]+best[1]
 				}
 			}

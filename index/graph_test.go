@@ -30,7 +30,7 @@ func graphRecall(t *testing.T, ix index.Index, v, queries []float32, dim int, ke
 	}
 	for i := range len(v) / dim {
 		if keep(i) {
-			add(t, flat, []uint64{uint64(i)}, v[i*dim:(i+1)*dim])
+			indextest.Add(t, flat, []uint64{uint64(i)}, v[i*dim:(i+1)*dim])
 		}
 	}
 	if flat.Len() != ix.Len() {
@@ -39,7 +39,7 @@ func graphRecall(t *testing.T, ix index.Index, v, queries []float32, dim int, ke
 	hits, asked := 0, 0
 	for i := range len(queries) / dim {
 		q := queries[i*dim : (i+1)*dim]
-		want := search(t, flat, q, index.SearchOptions{K: 10})
+		want := indextest.Search(t, flat, q, index.SearchOptions{K: 10})
 		got := index.GraphSearch(ix, q, 10, 64)
 		for _, n := range got {
 			asked++
@@ -63,7 +63,7 @@ func TestRecallAfterDeletes(t *testing.T) {
 	v := indextest.TextLike(n, dim, 11)
 	queries := indextest.TextLikeQueries(100, dim, 11)
 	toward := indextest.TextLikeQueries(1, dim, 12) // a cluster is what lies this way
-	near := exact(index.Cosine, toward, v, n, dim, nil)
+	near := indextest.Exact(index.Cosine, toward, v, n, dim, nil)
 	rank := make([]int, n)
 	for i, x := range near {
 		rank[x.ID] = i
@@ -71,7 +71,7 @@ func TestRecallAfterDeletes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	o := index.Options{Dim: dim, Seed: 3, Workers: 2}
 	whole := newHNSW(t, o)
-	add(t, whole, ids(n, 0), v)
+	indextest.Add(t, whole, indextest.IDs(n, 0), v)
 	data := save(t, whole)
 	for _, percent := range []int{10, 50, 90} {
 		perm := r.Perm(n)
@@ -94,14 +94,14 @@ func TestRecallAfterDeletes(t *testing.T) {
 				} else {
 					ix.Delete(del)
 				}
-				verify(t, ix)
+				indextest.Verify(t, ix)
 				keep := func(id int) bool { return !gone[id] }
 				want, made := wants[how == "cluster"]
 				if !made {
 					fresh := newHNSW(t, o)
 					for i := range n {
 						if keep(i) {
-							add(t, fresh, []uint64{uint64(i)}, v[i*dim:(i+1)*dim])
+							indextest.Add(t, fresh, []uint64{uint64(i)}, v[i*dim:(i+1)*dim])
 						}
 					}
 					want = graphRecall(t, fresh, v, queries, dim, keep)
@@ -114,9 +114,9 @@ func TestRecallAfterDeletes(t *testing.T) {
 				}
 				// the slots are used again
 				for _, id := range del {
-					add(t, ix, []uint64{id}, v[id*dim:(id+1)*dim])
+					indextest.Add(t, ix, []uint64{id}, v[id*dim:(id+1)*dim])
 				}
-				verify(t, ix)
+				indextest.Verify(t, ix)
 				if got := graphRecall(t, ix, v, queries, dim, func(int) bool { return true }); got < 0.98 {
 					t.Errorf("recall %.4f after adding again", got)
 				}
@@ -140,11 +140,11 @@ func TestHardShapes(t *testing.T) {
 			v[i%8], v[i%5] = 1, v[i%5]+2
 			return v
 		},
-		"twenty copies": func(i int) []float32 { return gauss(1, dim, uint64(i/20)) },
+		"twenty copies": func(i int) []float32 { return indextest.Gauss(1, dim, uint64(i/20)) },
 		"collinear":     func(i int) []float32 { return slices.Repeat([]float32{float32(i + 1)}, dim) },
 		"descending":    func(i int) []float32 { return slices.Repeat([]float32{float32(n - i)}, dim) },
 		"far out": func(i int) []float32 {
-			v := gauss(1, dim, uint64(i))
+			v := indextest.Gauss(1, dim, uint64(i))
 			if i%100 == 0 {
 				for j := range v {
 					v[j] *= 1e6 * r.Float32()
@@ -153,7 +153,7 @@ func TestHardShapes(t *testing.T) {
 			return v
 		},
 		"islands": func(i int) []float32 {
-			v := gauss(1, dim, uint64(i))
+			v := indextest.Gauss(1, dim, uint64(i))
 			v[i*7/n] += 1e4 // seven, one after another
 			return v
 		},
@@ -167,8 +167,8 @@ func TestHardShapes(t *testing.T) {
 				for i := range n {
 					v = append(v, shape(i)...)
 				}
-				add(t, ix, ids(n, 0), v)
-				verify(t, ix)
+				indextest.Add(t, ix, indextest.IDs(n, 0), v)
+				indextest.Verify(t, ix)
 				// every one is found along the graph, from wherever
 				if got := index.GraphSearch(ix, v[:dim], n, n); len(got) != n {
 					t.Fatalf("%d of %d found", len(got), n)
@@ -197,7 +197,7 @@ func TestHardShapes(t *testing.T) {
 					del = append(del, uint64(i))
 				}
 				ix.Delete(del)
-				verify(t, ix)
+				indextest.Verify(t, ix)
 				if got := index.GraphSearch(ix, v[:dim], n, n); len(got) != ix.Len() {
 					t.Fatalf("%d of %d found", len(got), ix.Len())
 				}
@@ -213,10 +213,10 @@ func TestGraphDoesNotDependOnWorkers(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 2, 5} {
 		ix := newHNSW(t, index.Options{Dim: dim, Workers: workers, Seed: 5})
-		add(t, ix, ids(n, 0), v)
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
 		ix.(index.Keeper).SetWorkers(workers%5 + 1)
-		ix.Delete(ids(500, 700))
-		add(t, ix, ids(300, 600), v[:300*dim])
+		ix.Delete(indextest.IDs(500, 700))
+		indextest.Add(t, ix, indextest.IDs(300, 600), v[:300*dim])
 		data := save(t, ix)
 		if first == nil {
 			first = data

@@ -24,8 +24,8 @@ func TestGrow(t *testing.T) {
 			}
 			return
 		}
-		add(t, flat, ids(n, 0), v)
-		flat.Delete(ids(900, 300)) // whole chunks go, others keep holes
+		indextest.Add(t, flat, indextest.IDs(n, 0), v)
+		flat.Delete(indextest.IDs(900, 300)) // whole chunks go, others keep holes
 		if o.Metric == index.Dot {
 			flat = open(t, kind, o, save(t, flat))
 		}
@@ -42,36 +42,36 @@ func TestGrow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			verify(t, graph)
+			indextest.Verify(t, graph)
 			if got := listed(graph); !slices.Equal(got, slices.DeleteFunc(slices.Clone(want), func(id uint64) bool { return !visible(id) })) {
 				t.Fatalf("%d ids", len(got))
 			}
 			ask := func() (a, b []index.Neighbor) {
 				for i := range 30 {
 					q := v[i*9*dim : (i*9+1)*dim]
-					a = append(a, search(t, flat, q, index.SearchOptions{K: 10, Visible: visible})...)
-					b = append(b, search(t, graph, q, index.SearchOptions{K: 10})...)
+					a = append(a, indextest.Search(t, flat, q, index.SearchOptions{K: 10, Visible: visible})...)
+					b = append(b, indextest.Search(t, graph, q, index.SearchOptions{K: 10})...)
 				}
 				return a, b
 			}
 			a, b := ask()
-			if hits := common(a, b); hits < 285 {
+			if hits := indextest.Common(a, b); hits < 285 {
 				t.Errorf("%d of 300 found", hits)
 			}
 			// what one does the other does not see
-			graph.Delete(ids(400, 1200))
-			add(t, graph, ids(400, 10_000), v[:400*dim])
+			graph.Delete(indextest.IDs(400, 1200))
+			indextest.Add(t, graph, indextest.IDs(400, 10_000), v[:400*dim])
 			if again, _ := ask(); !slices.Equal(again, a) {
 				t.Fatal("the graph has changed the flat index")
 			}
 			_, b = ask()
-			flat.Delete(ids(500, 2000))
-			add(t, flat, ids(500, 2000), v[2000*dim:2500*dim])
+			flat.Delete(indextest.IDs(500, 2000))
+			indextest.Add(t, flat, indextest.IDs(500, 2000), v[2000*dim:2500*dim])
 			if _, again := ask(); !slices.Equal(again, b) {
 				t.Fatal("the flat index has changed the graph")
 			}
-			verify(t, graph)
-			verify(t, flat)
+			indextest.Verify(t, graph)
+			indextest.Verify(t, flat)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func TestGrowWithATail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(t, flat, ids(n, 0), v[:n*dim])
+	indextest.Add(t, flat, indextest.IDs(n, 0), v[:n*dim])
 	for _, kind := range []string{"hnsw", "hnsw-int8", "hnsw-compact"} {
 		ix, err := index.Grow(t.Context(), flat, kind, o, func(id uint64) bool { return id%50 != 9 })
 		if err != nil {
@@ -98,11 +98,11 @@ func TestGrowWithATail(t *testing.T) {
 		}
 		sound := func(when string) {
 			t.Helper()
-			verify(t, ix)
+			indextest.Verify(t, ix)
 			lost := 0
 			for i := 0; i < n; i += 13 {
 				q := v[i*dim : (i+1)*dim]
-				got := search(t, ix, q, index.SearchOptions{K: 1})
+				got := indextest.Search(t, ix, q, index.SearchOptions{K: 1})
 				if len(got) != 1 || (got[0].ID != uint64(i)) != (i%50 == 9) {
 					lost++
 				}
@@ -113,11 +113,11 @@ func TestGrowWithATail(t *testing.T) {
 		}
 		sound("at once")
 		before := ix.(index.Linker).Unlinked()
-		add(t, ix, ids(300, n), v[n*dim:])
+		indextest.Add(t, ix, indextest.IDs(300, n), v[n*dim:])
 		if left := ix.(index.Linker).Unlinked(); left != before+300 {
 			t.Errorf("%d wait behind an Add of 300, %d before it", left, before)
 		}
-		if gone := ix.Delete(ids(300, n)); gone != 300 {
+		if gone := ix.Delete(indextest.IDs(300, n)); gone != 300 {
 			t.Errorf("%d deleted", gone)
 		}
 		if err := ix.(index.Linker).Link(t.Context(), n/2); err != nil {
@@ -133,7 +133,7 @@ func TestGrowWithATail(t *testing.T) {
 		if err := ix.(index.Linker).Link(t.Context(), left-tail+1); err != nil {
 			t.Fatal(err)
 		}
-		add(t, ix, ids(300, n), v[n*dim:])
+		indextest.Add(t, ix, indextest.IDs(300, n), v[n*dim:])
 		if left := ix.(index.Linker).Unlinked(); left != tail {
 			t.Errorf("%d wait, where Add leaves %d", left, tail)
 		}

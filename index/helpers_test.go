@@ -21,36 +21,13 @@ func forText(t *testing.T, f func(t *testing.T, o index.Options, ix index.Index)
 	forAll(t, textDim, func(t *testing.T, o index.Options, ix index.Index) {
 		key := kindOf(t) + o.Metric
 		if textIndexes[key] == nil {
-			add(t, ix, ids(textN, 0), textVectors())
+			indextest.Add(t, ix, indextest.IDs(textN, 0), textVectors())
 			textIndexes[key] = ix
 		}
 		f(t, o, textIndexes[key])
-		verify(t, textIndexes[key])
+		indextest.Verify(t, textIndexes[key])
 		if textIndexes[key].Len() != textN {
 			t.Fatal("the test has changed what others search")
 		}
 	})
-}
-
-// ids are n consecutive ids.
-func ids(n int, from uint64) []uint64 {
-	s := make([]uint64, n)
-	for i := range s {
-		s[i] = from + uint64(i)
-	}
-	return s
-}
-
-// common counts the ids that two answers share.
-func common(a, b []index.Neighbor) int {
-	n := 0
-	for _, x := range a {
-		for _, y := range b {
-			if x.ID == y.ID {
-				n++
-				break
-			}
-		}
-	}
-	return n
 }

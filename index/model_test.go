@@ -76,7 +76,7 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) 
 				v = append(v, w...)
 				known[id[len(id)-1]] = w
 			}
-			add(t, ix, id, v)
+			indextest.Add(t, ix, id, v)
 		case x < 60: // delete some
 			n := 1 + r.IntN(10)
 			if x == 59 {
@@ -97,7 +97,7 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) 
 			}
 		case x < 61: // write down and read back
 			ix = reload(t, ix, o)
-			verify(t, ix)
+			indextest.Verify(t, ix)
 		case x < 63 && o.Tail > 0:
 			link(t, ix, r.IntN(100))
 		default:
@@ -108,7 +108,7 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) 
 				m := uint64(1 + r.IntN(20))
 				so.Allow = func(id uint64) bool { return id%m == 0 }
 			}
-			got := search(t, ix, q, so)
+			got := indextest.Search(t, ix, q, so)
 			best := oracle(known, o.Metric, q, so)
 			if len(got) != min(k, len(best)) {
 				t.Fatalf("op %d: %d rows, want %d", op, len(got), min(k, len(best)))
@@ -118,7 +118,7 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) 
 				if !ok || so.Allow != nil && !so.Allow(n.ID) {
 					t.Fatalf("op %d: ghost %d", op, n.ID)
 				}
-				if d := distance(o.Metric, q, v); abs(d-float64(n.Distance)) > 1e-4*(1+abs(d)) {
+				if d := indextest.Distance(o.Metric, q, v); abs(d-float64(n.Distance)) > 1e-4*(1+abs(d)) {
 					t.Fatalf("op %d: distance of %d is %g, want %g", op, n.ID, n.Distance, d)
 				}
 				// a neighbour as near as the true one of its rank is right
@@ -132,7 +132,7 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) 
 			t.Fatalf("op %d: Len %d, want %d", op, ix.Len(), len(known))
 		}
 		if op%250 == 0 {
-			verify(t, ix)
+			indextest.Verify(t, ix)
 		}
 	}
 	recall := float64(hits) / float64(max(1, asked))
@@ -140,7 +140,7 @@ func model(t *testing.T, o index.Options, ix index.Index, ops int, seed uint64) 
 	if floor := map[bool]float64{true: 1, false: 0.95}[strings.HasPrefix(kindOf(t), "flat")]; recall < floor {
 		t.Errorf("recall %.4f, want %.2f", recall, floor)
 	}
-	verify(t, ix)
+	indextest.Verify(t, ix)
 }
 
 func abs(x float64) float64 { return max(x, -x) }
@@ -164,7 +164,7 @@ func oracle(model map[uint64][]float32, metric string, q []float32, so index.Sea
 		if so.Allow != nil && !so.Allow(id) {
 			continue
 		}
-		d := distance(metric, q, v)
+		d := indextest.Distance(metric, q, v)
 		if len(best) == so.K && d >= best[so.K-1] {
 			continue
 		}
@@ -190,7 +190,7 @@ func TestConcurrent(t *testing.T) {
 			t.Skip("NOT TESTED with -short: searches beside writes by the metric L2 (the other two are); run without -short")
 		}
 		// ids below 500 stay, and must always be found
-		add(t, ix, ids(500, 0), v[:500*dim])
+		indextest.Add(t, ix, indextest.IDs(500, 0), v[:500*dim])
 		stop := make(chan struct{})
 		var writers, readers sync.WaitGroup
 		for w := range 2 {
@@ -199,12 +199,12 @@ func TestConcurrent(t *testing.T) {
 				for range 6 {
 					i := 500 + r.IntN(n-600)
 					m := 1 + r.IntN(100)
-					if err := ix.Add(ids(m, uint64(i)), v[i*dim:(i+m)*dim]); err != nil {
+					if err := ix.Add(indextest.IDs(m, uint64(i)), v[i*dim:(i+m)*dim]); err != nil {
 						t.Error(err)
 					}
-					ix.Delete(ids(60, uint64(500+r.IntN(n-600))))
+					ix.Delete(indextest.IDs(60, uint64(500+r.IntN(n-600))))
 					s := r.IntN(400) // an update to the same vector
-					if err := ix.Add(ids(20, uint64(s)), v[s*dim:(s+20)*dim]); err != nil {
+					if err := ix.Add(indextest.IDs(20, uint64(s)), v[s*dim:(s+20)*dim]); err != nil {
 						t.Error(err)
 					}
 				}

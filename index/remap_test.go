@@ -42,7 +42,7 @@ func forEach(t *testing.T, o index.Options, f func(t *testing.T, o index.Options
 				t.Fatal(err)
 			}
 			f(t, o, ix)
-			verify(t, ix)
+			indextest.Verify(t, ix)
 		})
 	}
 }
@@ -73,7 +73,7 @@ func told(t *testing.T, ix index.Index, queries []float32) (all []uint64) {
 	for i := range len(queries) / dim {
 		q := queries[i*dim : (i+1)*dim]
 		for _, o := range []index.SearchOptions{{K: 10, Ef: 10}, {K: 300}, {K: 9, Allow: func(id uint64) bool { return id%7 == 0 }}, {K: 9, Visible: func(id uint64) bool { return id%9 != 0 }}} {
-			for _, n := range search(t, ix, q, o) {
+			for _, n := range indextest.Search(t, ix, q, o) {
 				all = append(all, n.ID, uint64(math.Float32bits(n.Distance)))
 			}
 		}
@@ -107,9 +107,9 @@ func TestRemap(t *testing.T) {
 	const n, dim = 4200, 6 // chunks of 1,024
 	v, more, queries := indextest.TextLike(n, dim, 3), indextest.TextLike(n, dim, 4), indextest.TextLikeQueries(4, dim, 3)
 	forEach(t, index.Options{Dim: dim, M: 4, EfConstruction: 16, Tail: 300}, func(t *testing.T, o index.Options, ix index.Index) {
-		add(t, ix, ids(n, 0), v)
-		ix.Delete(ids(300, 100)) // no quarter of a chunk
-		ix.Delete(ids(900, 1500))
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
+		ix.Delete(indextest.IDs(300, 100)) // no quarter of a chunk
+		ix.Delete(indextest.IDs(900, 1500))
 		fresh := uint64(10_000)
 		var before *snapshot.File
 		for round := range 6 {
@@ -117,13 +117,13 @@ func TestRemap(t *testing.T) {
 			at := 40 * round
 			switch round {
 			case 1: // of what was saved, some goes, some gets other vectors, and slots are used again
-				ix.Delete(ids(60, 500))
-				add(t, ix, ids(30, 700), more[:30*dim])
-				add(t, ix, ids(100, fresh), more[at*dim:(at+100)*dim])
+				ix.Delete(indextest.IDs(60, 500))
+				indextest.Add(t, ix, indextest.IDs(30, 700), more[:30*dim])
+				indextest.Add(t, ix, indextest.IDs(100, fresh), more[at*dim:(at+100)*dim])
 			case 2: // new chunks, and old ones that are given up and filled again
-				ix.Delete(ids(600, 3200))
-				add(t, ix, ids(1300, fresh+1000), more[:1300*dim])
-				ix.Delete(ids(900, fresh+1000))
+				ix.Delete(indextest.IDs(600, 3200))
+				indextest.Add(t, ix, indextest.IDs(1300, fresh+1000), more[:1300*dim])
+				ix.Delete(indextest.IDs(900, fresh+1000))
 			case 3, 4, 5: // opened from a file, and changed at its end alone, or beside the graph, or not at all
 				ix = openFile(t, kindOf(t), o, f)
 				before = f
@@ -131,7 +131,7 @@ func TestRemap(t *testing.T) {
 				case 3:
 					ix.Delete(listed(ix)[ix.Len()-40:])
 				case 4:
-					add(t, ix, ids(10, fresh+5000), more[:10*dim])
+					indextest.Add(t, ix, indextest.IDs(10, fresh+5000), more[:10*dim])
 				}
 				m, f, _ = saved(t, ix)
 			}
@@ -141,19 +141,19 @@ func TestRemap(t *testing.T) {
 			if got := told(t, ix, queries); !slices.Equal(got, want) {
 				t.Fatalf("round %d: the index tells something else than before", round)
 			}
-			verify(t, ix)
+			indextest.Verify(t, ix)
 			rows, codes := index.Lie(ix)
 			if least := []int{1, 0, 0, 1, 1, 1}[round]; rows < least || round < 3 && codes > 0 || round == 3 && codes != 0 && codes != rows {
 				t.Errorf("round %d: vectors of %d chunks lie in the file and codes of %d", round, rows, codes)
 			}
 			// What comes later is written to memory, not to the file.
-			ix.Delete(ids(20, uint64(900+20*round)))
-			add(t, ix, ids(50, fresh), more[at*dim:(at+50)*dim])
+			ix.Delete(indextest.IDs(20, uint64(900+20*round)))
+			indextest.Add(t, ix, indextest.IDs(50, fresh), more[at*dim:(at+50)*dim])
 			fresh += 50
 			if err := f.Verify(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			verify(t, ix)
+			indextest.Verify(t, ix)
 			if again := open(t, kindOf(t), o, save(t, ix)); !slices.Equal(told(t, again, queries[:dim]), told(t, ix, queries[:dim])) {
 				t.Fatal("what is saved next is another index")
 			}
@@ -181,16 +181,16 @@ func TestRemapWaitsForSearches(t *testing.T) {
 	const n, dim = 1500, 6
 	v := indextest.TextLike(n, dim, 3)
 	forEach(t, index.Options{Dim: dim, M: 4, EfConstruction: 16}, func(t *testing.T, o index.Options, ix index.Index) {
-		add(t, ix, ids(n, 0), v)
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
 		_, first, _ := saved(t, ix)
 		ix = openFile(t, kindOf(t), o, first)
 		ix.Delete([]uint64{3})
 		m, f, _ := saved(t, ix)
 		defer f.Close()
-		want := search(t, ix, v[:dim], index.SearchOptions{K: 5})
+		want := indextest.Search(t, ix, v[:dim], index.SearchOptions{K: 5})
 		var retired atomic.Bool
 		var once sync.Once
-		got := search(t, ix, v[:dim], index.SearchOptions{K: 5, Visible: func(uint64) bool {
+		got := indextest.Search(t, ix, v[:dim], index.SearchOptions{K: 5, Visible: func(uint64) bool {
 			once.Do(func() {
 				if err := ix.(index.Remapper).Remap(m, f, func() {
 					retired.Store(true)
@@ -220,14 +220,14 @@ func TestRemapKeepsTheTailOfASearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(t, ix, ids(n, 0), v)
+	indextest.Add(t, ix, indextest.IDs(n, 0), v)
 	if left := ix.(index.Linker).Unlinked(); left != tail {
 		t.Fatalf("%d vectors are beside the graph, want %d", left, tail)
 	}
 	q := v[gone*dim : (gone+1)*dim]
-	want := search(t, ix, q, index.SearchOptions{K: 3, Ef: 10})
+	want := indextest.Search(t, ix, q, index.SearchOptions{K: 3, Ef: 10})
 	var once sync.Once
-	got := search(t, ix, q, index.SearchOptions{K: 3, Ef: 10, Allow: func(uint64) bool {
+	got := indextest.Search(t, ix, q, index.SearchOptions{K: 3, Ef: 10, Allow: func(uint64) bool {
 		once.Do(func() { // before the walk begins
 			ix.Delete([]uint64{gone})
 			m, f, _ := saved(t, ix)
@@ -257,20 +257,20 @@ func TestRemapBesideAll(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			add(t, ix, ids(stay, 0), v)
+			indextest.Add(t, ix, indextest.IDs(stay, 0), v)
 			stays := func(id uint64) bool { return id < stay }
 			want := make([]float32, stay)
-			if err := ix.Scores(want, v[:dim], ids(stay, 0)); err != nil {
+			if err := ix.Scores(want, v[:dim], indextest.IDs(stay, 0)); err != nil {
 				t.Fatal(err)
 			}
-			exact := search(t, ix, v[:dim], index.SearchOptions{K: 40, Allow: stays})
+			exact := indextest.Search(t, ix, v[:dim], index.SearchOptions{K: 40, Allow: stays})
 			var stop atomic.Bool
 			var wg sync.WaitGroup
 			for range 2 {
 				wg.Go(func() {
 					got := make([]float32, stay)
 					for !stop.Load() {
-						if err := ix.Scores(got, v[:dim], ids(stay, 0)); err != nil || !slices.Equal(got, want) {
+						if err := ix.Scores(got, v[:dim], indextest.IDs(stay, 0)); err != nil || !slices.Equal(got, want) {
 							t.Errorf("distances differ: %v", err)
 							return
 						}
@@ -291,11 +291,11 @@ func TestRemapBesideAll(t *testing.T) {
 			wg.Go(func() {
 				for i := uint64(0); !stop.Load(); i++ {
 					at := int(i%20) * 100
-					if err := ix.Add(ids(100, 10_000+100*(i%5)), more[at*dim:(at+100)*dim]); err != nil {
+					if err := ix.Add(indextest.IDs(100, 10_000+100*(i%5)), more[at*dim:(at+100)*dim]); err != nil {
 						t.Error(err)
 						return
 					}
-					ix.Delete(ids(70, 10_000+100*((i+3)%5)))
+					ix.Delete(indextest.IDs(70, 10_000+100*((i+3)%5)))
 				}
 			})
 			var before *snapshot.File
@@ -322,7 +322,7 @@ func TestRemapBesideAll(t *testing.T) {
 			if rows, _ := index.Lie(ix); rows == 0 {
 				t.Error("no vectors lie in the file")
 			}
-			verify(t, ix)
+			indextest.Verify(t, ix)
 			if err := before.Verify(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -340,9 +340,9 @@ func TestRemapRefusals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(t, ix, ids(n, 0), v)
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
 		other, _ := index.New(kind, o)
-		add(t, other, ids(2, 0), v[:2*dim])
+		indextest.Add(t, other, indextest.IDs(2, 0), v[:2*dim])
 		m, f, path := saved(t, ix)
 		defer f.Close()
 		mo, fo, _ := saved(t, other)
@@ -357,7 +357,7 @@ func TestRemapRefusals(t *testing.T) {
 				t.Errorf("%s: %s: %v", kind, what, err)
 			}
 		}
-		want := search(t, ix, v[:dim], index.SearchOptions{K: 10})
+		want := indextest.Search(t, ix, v[:dim], index.SearchOptions{K: 10})
 		remap(t, ix, m, f, nil)
 		if !snapshot.Maps {
 			continue

@@ -53,8 +53,8 @@ func TestSnapshot(t *testing.T) {
 	v := indextest.TextLike(n, dim, 3)
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, ix index.Index) {
 		reload(t, ix, o) // empty
-		add(t, ix, ids(n, 0), v)
-		ix.Delete(ids(400, 100))
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
+		ix.Delete(indextest.IDs(400, 100))
 		data := save(t, ix)
 		kept := slices.Clone(data)
 		for off := range 3 { // wherever it lies in memory
@@ -62,7 +62,7 @@ func TestSnapshot(t *testing.T) {
 			for i := range 8 {
 				q := v[i*37*dim : (i*37+1)*dim]
 				for _, so := range []index.SearchOptions{{K: 10, Ef: 10}, {K: 2000}} {
-					if a, b := search(t, ix, q, so), search(t, got, q, so); !slices.Equal(a, b) {
+					if a, b := indextest.Search(t, ix, q, so), indextest.Search(t, got, q, so); !slices.Equal(a, b) {
 						t.Fatalf("%v before, %v after", a, b)
 					}
 				}
@@ -74,14 +74,14 @@ func TestSnapshot(t *testing.T) {
 		// What is changed after opening is changed alike, and not in the file.
 		got := open(t, kindOf(t), o, data)
 		want := open(t, kindOf(t), o, slices.Clone(data))
-		verify(t, want)
+		indextest.Verify(t, want)
 		for _, x := range []index.Index{got, want} {
-			x.Delete(ids(200, 900))
-			add(t, x, ids(200, 50), v[7*dim:207*dim])
-			add(t, x, ids(1200, 5000), v[:1200*dim])
-			x.Delete(ids(900, 5200))
+			x.Delete(indextest.IDs(200, 900))
+			indextest.Add(t, x, indextest.IDs(200, 50), v[7*dim:207*dim])
+			indextest.Add(t, x, indextest.IDs(1200, 5000), v[:1200*dim])
+			x.Delete(indextest.IDs(900, 5200))
 		}
-		verify(t, got)
+		indextest.Verify(t, got)
 		if !bytes.Equal(save(t, got), save(t, want)) {
 			t.Fatal("depends on what was read before it was changed")
 		}
@@ -89,7 +89,7 @@ func TestSnapshot(t *testing.T) {
 			t.Fatal("the file's memory was written to")
 		}
 		for i := range 200 {
-			near := search(t, got, v[(i+7)*dim:(i+8)*dim], index.SearchOptions{K: 5})
+			near := indextest.Search(t, got, v[(i+7)*dim:(i+8)*dim], index.SearchOptions{K: 5})
 			if !slices.ContainsFunc(near, func(x index.Neighbor) bool { return x.ID == uint64(50+i) || x.Distance <= near[0].Distance+1e-5 }) {
 				t.Fatalf("id %d is not found by its vector: %v", 50+i, near)
 			}
@@ -109,7 +109,7 @@ func TestSnapshotOfAnotherConfiguration(t *testing.T) {
 	for _, kind := range index.Kinds() {
 		o := index.Options{Dim: 3}
 		ix, _ := index.New(kind, o)
-		add(t, ix, ids(2, 0), []float32{1, 2, 3, 4, 5, 6})
+		indextest.Add(t, ix, indextest.IDs(2, 0), []float32{1, 2, 3, 4, 5, 6})
 		f, err := snapshot.Parse(save(t, ix))
 		if err != nil {
 			t.Fatal(err)
@@ -138,9 +138,9 @@ func TestDamagedSnapshots(t *testing.T) {
 	for _, kind := range index.Kinds() {
 		o := index.Options{Dim: dim, M: 4, EfConstruction: 20}
 		ix, _ := index.New(kind, o)
-		add(t, ix, ids(n, 0), v)
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
 		data := save(t, ix)
-		want := search(t, ix, v[:dim], index.SearchOptions{K: 10})
+		want := indextest.Search(t, ix, v[:dim], index.SearchOptions{K: 10})
 		late := 0
 		for at := 4096; at < len(data); at += 6007 {
 			bad := slices.Clone(data)
@@ -165,10 +165,10 @@ func TestDamagedSnapshots(t *testing.T) {
 			} else if f.Verify(t.Context()) == nil {
 				t.Fatalf("%s: byte %d: nobody sees the damage: %v", kind, at, err)
 			}
-			if err := got.Add(ids(5, 9000), v[:5*dim]); err != nil && !errors.Is(err, index.ErrCorrupt) {
+			if err := got.Add(indextest.IDs(5, 9000), v[:5*dim]); err != nil && !errors.Is(err, index.ErrCorrupt) {
 				t.Fatal(err)
 			}
-			got.Delete(ids(70, 0))
+			got.Delete(indextest.IDs(70, 0))
 			if err := got.(index.Snapshotter).Save(snapshot.NewWriter(&bytes.Buffer{}, snapshot.Header{Kind: "x"})); err != nil && !errors.Is(err, index.ErrCorrupt) {
 				t.Fatal(err)
 			}
@@ -203,12 +203,12 @@ func FuzzOpen(f *testing.F) {
 	for i, g := range good {
 		ix, err := index.New(g.kind, g.o)
 		if err == nil {
-			err = ix.Add(ids(60, 0), gauss(60, 3, 1))
+			err = ix.Add(indextest.IDs(60, 0), indextest.Gauss(60, 3, 1))
 		}
 		if err != nil {
 			f.Fatal(err)
 		}
-		ix.Delete(ids(10, 30))
+		ix.Delete(indextest.IDs(10, 30))
 		good[i].data = save(f, ix)
 		for tag := range fuzzTags {
 			for at := range uint16(24) {
@@ -270,10 +270,10 @@ func FuzzOpen(f *testing.F) {
 		}
 		use()
 		index.GraphSearch(ix, []float32{1, 2, 3}, 5, 5)
-		if err := ix.Add(ids(5, 1000), gauss(5, 3, 2)); err != nil && !errors.Is(err, index.ErrCorrupt) {
+		if err := ix.Add(indextest.IDs(5, 1000), indextest.Gauss(5, 3, 2)); err != nil && !errors.Is(err, index.ErrCorrupt) {
 			t.Fatal(err)
 		}
-		ix.Delete(ids(50, 0))
+		ix.Delete(indextest.IDs(50, 0))
 		use()
 		if l, ok := ix.(index.Linker); ok {
 			if err := l.Link(t.Context(), 10); err != nil && !errors.Is(err, index.ErrCorrupt) {
@@ -282,7 +282,7 @@ func FuzzOpen(f *testing.F) {
 			use()
 		}
 		if sound == nil {
-			verify(t, ix)
+			indextest.Verify(t, ix)
 		}
 	})
 }
@@ -296,7 +296,7 @@ func TestDamageCostsWhatLiesAround(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(t, intact, ids(n, 0), indextest.TextLike(n, dim, 3))
+	indextest.Add(t, intact, indextest.IDs(n, 0), indextest.TextLike(n, dim, 3))
 	whole := save(t, intact)
 	for _, bad := range []uint64{1500, n - 1} {
 		data := slices.Clone(whole)

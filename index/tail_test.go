@@ -51,9 +51,9 @@ func TestTail(t *testing.T) {
 	const n, dim, tail = 3500, 24, 1000
 	v := indextest.TextLike(n, dim, 5)
 	ix := graph(t, index.Options{Dim: dim, Tail: tail})
-	add(t, ix, ids(n-tail-500, 0), v[:(n-tail-500)*dim])
+	indextest.Add(t, ix, indextest.IDs(n-tail-500, 0), v[:(n-tail-500)*dim])
 	link(t, ix, n)
-	add(t, ix, ids(tail+500, n-tail-500), v[(n-tail-500)*dim:])
+	indextest.Add(t, ix, indextest.IDs(tail+500, n-tail-500), v[(n-tail-500)*dim:])
 	unlinked := func(want int) {
 		t.Helper()
 		if got := ix.(index.Linker).Unlinked(); got != want {
@@ -62,7 +62,7 @@ func TestTail(t *testing.T) {
 		if got, err := ix.(index.Verifier).Unreachable(t.Context()); got != 0 || err != nil {
 			t.Fatalf("%d cannot be reached: %v", got, err)
 		}
-		verify(t, ix)
+		indextest.Verify(t, ix)
 	}
 	unlinked(tail)
 	itself := func(what string) {
@@ -75,7 +75,7 @@ func TestTail(t *testing.T) {
 				if so.Allow != nil && !so.Allow(id) {
 					continue
 				}
-				got := search(t, ix, v[id*dim:(id+1)*dim], so)
+				got := indextest.Search(t, ix, v[id*dim:(id+1)*dim], so)
 				if len(got) != so.K || got[0].Distance > 1e-6 {
 					t.Fatalf("%s: %d is not found: %v", what, id, got)
 				}
@@ -85,7 +85,7 @@ func TestTail(t *testing.T) {
 		for id := uint64(n - 1500); id < n; id += 7 {
 			odd := func(x uint64) bool { return x%2 != id%2 }
 			for _, so := range []index.SearchOptions{{K: 10, Visible: odd}, {K: 10, Allow: odd}} {
-				for _, x := range search(t, ix, v[id*dim:(id+1)*dim], so) {
+				for _, x := range indextest.Search(t, ix, v[id*dim:(id+1)*dim], so) {
 					if !odd(x.ID) {
 						t.Fatalf("%s: %d may not be found", what, x.ID)
 					}
@@ -98,7 +98,7 @@ func TestTail(t *testing.T) {
 		t.Fatalf("%d deleted", n)
 	}
 	unlinked(tail - 2)
-	add(t, ix, []uint64{n - 1, n - 900}, slices.Concat(v[(n-1)*dim:], v[(n-900)*dim:(n-899)*dim]))
+	indextest.Add(t, ix, []uint64{n - 1, n - 900}, slices.Concat(v[(n-1)*dim:], v[(n-900)*dim:(n-899)*dim]))
 	unlinked(tail)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -120,9 +120,9 @@ func TestTailLinkedWithin(t *testing.T) {
 	const n, dim = 3000, 12
 	v := indextest.TextLike(n, dim, 8)
 	ix := graph(t, index.Options{Dim: dim, Tail: 500})
-	add(t, ix, ids(n, 0), v)
+	indextest.Add(t, ix, indextest.IDs(n, 0), v)
 	linked := false
-	got := search(t, ix, v[(n-1)*dim:], index.SearchOptions{K: 10, Ef: 10, Visible: func(id uint64) bool {
+	got := indextest.Search(t, ix, v[(n-1)*dim:], index.SearchOptions{K: 10, Ef: 10, Visible: func(id uint64) bool {
 		if !linked { // behind the first walk; so few are visible that there is a second
 			linked = true
 			link(t, ix, n)
@@ -140,19 +140,19 @@ func TestTailAlone(t *testing.T) {
 	const n, dim = 300, 8
 	v := indextest.TextLike(n, dim, 6)
 	ix := graph(t, index.Options{Dim: dim, Tail: n})
-	add(t, ix, ids(n, 0), v)
-	verify(t, ix)
+	indextest.Add(t, ix, indextest.IDs(n, 0), v)
+	indextest.Verify(t, ix)
 	if got := ix.(index.Linker).Unlinked(); got != n-1 {
 		t.Fatalf("%d are not linked, want all but the first", got)
 	}
 	for id := range uint64(n) {
-		if got := search(t, ix, v[(n-1)*dim:], index.SearchOptions{K: n}); len(got) != n-int(id) {
+		if got := indextest.Search(t, ix, v[(n-1)*dim:], index.SearchOptions{K: n}); len(got) != n-int(id) {
 			t.Fatalf("%d answers of %d", len(got), n-int(id))
 		}
 		if ix.Delete([]uint64{id}) != 1 {
 			t.Fatal("not deleted")
 		}
-		verify(t, ix)
+		indextest.Verify(t, ix)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestTailBesideSearches(t *testing.T) {
 	const n, dim = 2000, 16
 	v := indextest.TextLike(n, dim, 7)
 	ix := graph(t, index.Options{Dim: dim, Tail: 400})
-	add(t, ix, ids(n/2, 0), v[:n/2*dim])
+	indextest.Add(t, ix, indextest.IDs(n/2, 0), v[:n/2*dim])
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	for r := range 3 {
@@ -184,12 +184,12 @@ func TestTailBesideSearches(t *testing.T) {
 		})
 	}
 	for i := uint64(n / 2); i < n; i += 50 {
-		add(t, ix, ids(50, i), v[i*dim:(i+50)*dim])
-		ix.Delete(ids(20, i+5))
-		ix.Delete(ids(10, n/4+(i-n/2)/4))
+		indextest.Add(t, ix, indextest.IDs(50, i), v[i*dim:(i+50)*dim])
+		ix.Delete(indextest.IDs(20, i+5))
+		ix.Delete(indextest.IDs(10, n/4+(i-n/2)/4))
 		link(t, ix, 60)
 	}
 	close(done)
 	wg.Wait()
-	verify(t, ix)
+	indextest.Verify(t, ix)
 }

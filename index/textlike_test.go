@@ -13,7 +13,7 @@ func TestTextLikeShape(t *testing.T) {
 	const n, dim = 20000, 384
 	v, q := indextest.TextLike(n, dim, 1), indextest.TextLikeQueries(100, dim, 1)
 	ix, _ := index.New("flat", index.Options{Dim: dim})
-	if err := ix.Add(ids(n, 0), v); err != nil {
+	if err := ix.Add(indextest.IDs(n, 0), v); err != nil {
 		t.Fatal(err)
 	}
 	dst := make([][]index.Neighbor, 100)

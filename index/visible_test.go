@@ -24,7 +24,7 @@ func TestVisible(t *testing.T) {
 		for qi := range 6 {
 			q := queries[qi*dim : (qi+1)*dim]
 			near := map[uint64]bool{}
-			for _, x := range exact(o.Metric, q, v, n, dim, nil)[:150] {
+			for _, x := range indextest.Exact(o.Metric, q, v, n, dim, nil)[:150] {
 				near[x.ID] = true
 			}
 			calls := 0
@@ -35,11 +35,11 @@ func TestVisible(t *testing.T) {
 				"none":     func(uint64) bool { calls++; return false },
 			} {
 				for _, allow := range []func(uint64) bool{nil, func(id uint64) bool { return id%3 == 1 }} {
-					want := exact(o.Metric, q, v, n, dim, func(id uint64) bool { return visible(id) && (allow == nil || allow(id)) })
+					want := indextest.Exact(o.Metric, q, v, n, dim, func(id uint64) bool { return visible(id) && (allow == nil || allow(id)) })
 					want = want[:min(10, len(want))]
 					so := index.SearchOptions{K: 10, Allow: allow, Visible: visible}
 					calls = 0
-					got := search(t, ix, q, so)
+					got := indextest.Search(t, ix, q, so)
 					if len(got) != len(want) {
 						t.Fatalf("%s: %d rows, want %d", name, len(got), len(want))
 					}
@@ -51,7 +51,7 @@ func TestVisible(t *testing.T) {
 							t.Fatalf("%s: %d is there", name, x.ID)
 						}
 					}
-					hits += common(want, got)
+					hits += indextest.Common(want, got)
 					asked += len(want)
 				}
 			}
@@ -63,8 +63,8 @@ func TestVisible(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, got := range dst {
-			want := exact(o.Metric, queries[i*dim:(i+1)*dim], v, n, dim, visible)[:10]
-			hits += common(want, got)
+			want := indextest.Exact(o.Metric, queries[i*dim:(i+1)*dim], v, n, dim, visible)[:10]
+			hits += indextest.Common(want, got)
 			asked += 10
 			if len(got) != 10 || slices.ContainsFunc(got, func(x index.Neighbor) bool { return !visible(x.ID) }) {
 				t.Fatalf("query %d: %v", i, got)
@@ -114,7 +114,7 @@ func TestContextEndsSearches(t *testing.T) {
 		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 300}, "all": {K: 600, Ef: textN}, "even": {K: 10, Ef: 300, Allow: even}, "few": {K: 10, Allow: few}} {
 			looks := endsAfter(1 << 40)
 			so.Ctx = looks
-			want := search(t, ix, v[:dim], so)
+			want := indextest.Search(t, ix, v[:dim], so)
 			used := 1<<40 - looks.left.Load()
 			if used < 3 {
 				t.Errorf("%s: looked at the context %d times", name, used)
@@ -141,7 +141,7 @@ func TestContextEndsSearches(t *testing.T) {
 				}
 			}
 			so.Ctx = t.Context()
-			if got := search(t, ix, v[:dim], so); !slices.Equal(got, want) {
+			if got := indextest.Search(t, ix, v[:dim], so); !slices.Equal(got, want) {
 				t.Fatalf("%s: %v after searches that were ended, %v before", name, got, want)
 			}
 		}
@@ -157,26 +157,26 @@ func TestContextEndsAdd(t *testing.T) {
 	v := indextest.TextLike(n, dim, 3)
 	forAllWith(t, index.Options{Dim: dim, M: 8, EfConstruction: 60}, func(t *testing.T, o index.Options, ix index.Index) {
 		k := ix.(index.Keeper)
-		add(t, ix, ids(100, 0), v[:100*dim])
+		indextest.Add(t, ix, indextest.IDs(100, 0), v[:100*dim])
 		for left := int64(0); left < 30; left += 14 {
 			before := ix.Len()
-			if err := k.AddContext(endsAfter(left), ids(n, 0), v); !errors.Is(err, context.DeadlineExceeded) {
+			if err := k.AddContext(endsAfter(left), indextest.IDs(n, 0), v); !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("%d looks: %v", left, err)
 			}
 			if left == 0 && ix.Len() != before {
 				t.Fatalf("%d vectors after nothing was added to %d", ix.Len(), before)
 			}
-			verify(t, ix)
+			indextest.Verify(t, ix)
 			for id := range k.IDs {
 				if id%8 > 0 {
 					continue
 				}
-				if got := search(t, ix, v[id*dim:(id+1)*dim], index.SearchOptions{K: 1, Ef: n}); distance(o.Metric, v[id*dim:(id+1)*dim], v[got[0].ID*dim:(got[0].ID+1)*dim]) > float64(got[0].Distance)+1e-4 {
+				if got := indextest.Search(t, ix, v[id*dim:(id+1)*dim], index.SearchOptions{K: 1, Ef: n}); indextest.Distance(o.Metric, v[id*dim:(id+1)*dim], v[got[0].ID*dim:(got[0].ID+1)*dim]) > float64(got[0].Distance)+1e-4 {
 					t.Fatalf("id %d: %v", id, got)
 				}
 			}
 		}
-		if err := k.AddContext(t.Context(), ids(n, 0), v); err != nil || ix.Len() != n {
+		if err := k.AddContext(t.Context(), indextest.IDs(n, 0), v); err != nil || ix.Len() != n {
 			t.Fatalf("%d vectors, %v", ix.Len(), err)
 		}
 	})
@@ -191,11 +191,11 @@ func TestVisibleSetBesideAWriter(t *testing.T) {
 		if testing.Short() && o.Metric == index.L2 {
 			t.Skip("NOT TESTED with -short: searches beside writes by the metric L2 (the other two are); run without -short")
 		}
-		add(t, ix, ids(stay, 0), v[:stay*dim])
+		indextest.Add(t, ix, indextest.IDs(stay, 0), v[:stay*dim])
 		visible := func(id uint64) bool { return id < stay }
 		queries := make([][]index.Neighbor, 12)
 		for i := range queries {
-			queries[i] = exact(o.Metric, v[i*7*dim:(i*7+1)*dim], v, stay, dim, nil)[:10]
+			queries[i] = indextest.Exact(o.Metric, v[i*7*dim:(i*7+1)*dim], v, stay, dim, nil)[:10]
 		}
 		stop := make(chan struct{})
 		var writer, readers sync.WaitGroup
@@ -203,12 +203,12 @@ func TestVisibleSetBesideAWriter(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 5))
 			for range 3 {
 				m := 200 + r.IntN(n-stay-200)
-				if err := ix.Add(ids(m, stay), v[stay*dim:(stay+m)*dim]); err != nil {
+				if err := ix.Add(indextest.IDs(m, stay), v[stay*dim:(stay+m)*dim]); err != nil {
 					t.Error(err)
 				}
-				ix.Delete(ids(m/2, stay))
+				ix.Delete(indextest.IDs(m/2, stay))
 				save(t, ix)
-				ix.Delete(ids(m, stay))
+				ix.Delete(indextest.IDs(m, stay))
 			}
 		})
 		hits, asked := 0, 0
@@ -268,13 +268,13 @@ func TestVisibleSetBesideAWriter(t *testing.T) {
 // back.
 func TestFlatGivesMemoryBack(t *testing.T) {
 	const n, dim = 60_000, 8
-	v := gauss(n, dim, 1)
+	v := indextest.Gauss(n, dim, 1)
 	for _, kind := range []string{"flat", "flat-int8"} {
 		ix, err := index.New(kind, index.Options{Dim: dim})
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(t, ix, ids(n, 0), v)
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
 		full := ix.(index.Keeper).Bytes()
 		if full.Vectors < n*dim*4 || full.Vectors > n*dim*4*5/4 || kind == "flat-int8" && full.Codes < n*(dim+4) || full.Graph != 0 {
 			t.Errorf("%s: %+v for %d vectors", kind, full, n)
@@ -289,12 +289,12 @@ func TestFlatGivesMemoryBack(t *testing.T) {
 				t.Fatal("not all were there")
 			}
 			gone = gone[m:]
-			verify(t, ix)
+			indextest.Verify(t, ix)
 		}
 		if left := ix.(index.Keeper).Bytes(); left.Vectors > full.Vectors/4 {
 			t.Errorf("%s: %d bytes of vectors, %d after nine tenths were deleted", kind, full.Vectors, left.Vectors)
 		}
-		add(t, ix, ids(n, 0), v)
-		verify(t, ix)
+		indextest.Add(t, ix, indextest.IDs(n, 0), v)
+		indextest.Verify(t, ix)
 	}
 }
