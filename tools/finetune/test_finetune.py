@@ -193,6 +193,20 @@ def test_frozen(tiny, pairs, tmp_path):
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.parametrize("bridge", ["slr", "llr", "clr"])
+def test_frozen_queries_stay(tiny, pairs, tmp_path, bridge):
+    """Query vectors that are kept for a frozen encoder are those that it would give."""
+    run = train.Run(options(tiny, pairs, tmp_path / "f", "--freeze", "--bridge", bridge))
+    assert bool(run.still) == (bridge != "llr")
+    for _ in range(3):
+        run.learn()
+    for texts in (run.queries, run.dev):
+        got = run.forward(texts, [3, 0, 2])
+        kept, run.still = run.still, {}
+        assert torch.allclose(got, run.forward(texts, [3, 0, 2]), atol=1e-6)
+        run.still = kept
+
+
 def test_another_training_is_not_gone_on_from(tiny, pairs, tmp_path):
     train.train(options(tiny, pairs, tmp_path / "a", "--stop-after", "2"))
     with pytest.raises(FolderError, match="other samples or options"):

@@ -83,6 +83,9 @@ class Run:
         self.order = samples.Order(self.samples, hard, o.batch, o.negatives if o.contrast == "mined" else 0, o.seed)
         self.steps = o.steps or o.epochs * self.order.epoch_steps
         self.known = first.to(o.device) if o.freeze else None  # passages of a frozen encoder stay where they are
+        self.still = {}  # and so do queries, of which llr reads all states
+        if o.freeze and o.bridge != "llr":
+            self.still = {id(t): self.encoder.vectors(t, o.slice).to(o.device) for t in (self.queries, self.dev) if len(t)}
         self.bridge = self.new_bridge(first)
         groups = []
         if o.freeze:
@@ -109,6 +112,9 @@ class Run:
 
     def forward(self, queries, numbers):
         """Query vectors [2, n, d] as they are served: with the bridge, and without."""
+        if id(queries) in self.still:
+            dense = self.still[id(queries)][torch.tensor(numbers, device=self.o.device)]
+            return torch.stack([self.bridge(queries.batch(numbers), None, dense), dense])
         return self.sliced(queries, numbers, self.served)
 
     def served(self, batch):
