@@ -198,6 +198,9 @@ func TestRefuses(t *testing.T) {
 		{"look-ahead", "clip", "(?=", func(j map[string]any) {
 			j["pre_tokenizer"] = map[string]any{"type": "Split", "pattern": map[string]any{"Regex": "a(?=b)"}, "behavior": "Isolated", "invert": false}
 		}},
+		{"open set", "clip", "without an end", func(j map[string]any) {
+			j["pre_tokenizer"] = map[string]any{"type": "Split", "pattern": map[string]any{"Regex": `[ab:|\s+(?!\S)|\s+`}, "behavior": "Isolated", "invert": false}
+		}},
 		{"possessive", "clip", "possessive", func(j map[string]any) {
 			j["pre_tokenizer"] = map[string]any{"type": "Split", "pattern": map[string]any{"Regex": `\p{L}++`}, "behavior": "Isolated", "invert": false}
 		}},

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,9 @@ func readParquet(s *source) (err error) {
 		}
 	}()
 	in := &cancelledAt{s, nil}
+	if err := in.footer(); err != nil {
+		return err
+	}
 	file, err := parquet.OpenFile(in, s.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return in.explain(err)
@@ -173,6 +177,21 @@ func (c *cancelledAt) ReadAt(p []byte, off int64) (int, error) {
 		c.err = err
 	}
 	return n, err
+}
+
+// footer refuses a file whose footer would be longer than it, which the library would make room for first: up to 4 GiB.
+func (c *cancelledAt) footer() error {
+	var end [8]byte // the footer's length and a magic word, which stands at the beginning, too
+	if c.s.size < 12 {
+		return nil
+	}
+	if n, err := c.ReadAt(end[:], c.s.size-8); n < len(end) {
+		return c.explain(err)
+	}
+	if n := int64(binary.LittleEndian.Uint32(end[:])); n > c.s.size-12 {
+		return fail(ErrMalformed, "the Parquet file is damaged: its footer would have %d bytes, of %d", n, c.s.size)
+	}
+	return nil
 }
 
 // explain makes an error of a library one of ours, unless it is the file's.

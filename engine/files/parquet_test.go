@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,20 @@ func TestBadParquet(t *testing.T) {
 	}
 	if _, bad, _ := readAll(t, "a.parquet", in, Options{MaxBytes: 160}); len(bad) == 0 || !strings.Contains(bad[0], "longer than 160 bytes") {
 		t.Errorf("long rows: %q", bad)
+	}
+}
+
+// TestParquetFooterLength: no memory is taken for a footer that is longer than the file. The library would take 4 GiB.
+func TestParquetFooterLength(t *testing.T) {
+	for _, in := range []string{"PAR1\x15\x06\x15\x10\x10\x15\x91\x80\xb9\xe7PAR1", "PAR1\x00\x00\x00\xf0PAR1"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, _, err := readAll(t, "a.parquet", in, Options{}); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%q: %v", in, err)
+		}
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 16<<20 {
+			t.Errorf("%q: %d bytes were taken", in, after.TotalAlloc-before.TotalAlloc)
+		}
 	}
 }
 
