@@ -20,7 +20,7 @@ func init() {
 		limit("06.p99", "p99 over p50 of searches while another goroutine adds", 5),
 		limit("06.build.two", "build time with two threads over one, 20k", 0.6),
 		goal("06.filter.recall", "least recall with filters of 50/10/1/0.1 % and against the grain, 20k", 0.95),
-		goal("06.filter.speed", "least time of the exact scan over that of the graph, the same filters", 1))
+		goal("06.filter.speed", "least time of the exact scan over that of the graph, the same filters, which tell it what they let through", 1))
 	register("06", allocs06, limit("06.allocs", "allocations of a search", 0))
 	register("06", open06, limit("06.open", "seconds to map and verify a snapshot of 100k", 0.15))
 	register("06", peers06,
@@ -88,7 +88,7 @@ func graphs06(ctx context.Context, _ *workshop) (map[string]float64, error) {
 		switch {
 		case strings.HasPrefix(name, "Filtered/") && strings.HasSuffix(name, " recall@10"):
 			keep("06.filter.recall", x, math.Min)
-		case strings.HasPrefix(name, "Filtered/") && strings.HasSuffix(name, " scan/graph"):
+		case strings.HasPrefix(name, "Filtered/") && strings.HasSuffix(name, "/listed scan/graph"): // as databases ask
 			keep("06.filter.speed", x, math.Min)
 		case strings.HasSuffix(name, " p99/p50"):
 			keep("06.p99", x, math.Max)

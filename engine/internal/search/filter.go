@@ -2,7 +2,6 @@ package search
 
 import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/state"
 )
 
@@ -13,7 +12,14 @@ type filtered struct {
 	chunks int
 }
 
-func newFiltered(s *state.State, m *columns.Matches) filtered {
+// matches are the documents that met a filter, by ordinal.
+type matches interface {
+	Allow(ord uint64) bool
+	All(yield func(ord uint64) bool)
+	Len() int
+}
+
+func newFiltered(s *state.State, m matches) filtered {
 	one := s.Chunks() == s.View.Len() // of each document
 	return filtered{
 		allow: func(id uint64) bool { return m.Allow(chunk.Ord(id)) },
