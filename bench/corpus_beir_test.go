@@ -64,6 +64,28 @@ func TestReadCorpus(t *testing.T) {
 	}
 }
 
+// TestFEVERLayout: FEVER, HotpotQA and NQ as BEIR ships them: names of pages for ids, pages without a text, a field of metadata,
+// judgements of a training and a dev part beside those of the test, and queries of all three in one file.
+func TestFEVERLayout(t *testing.T) {
+	dir := writeCorpus(t,
+		`{"_id":"Alpha_-LRB-river-RRB-","title":"Alpha (river)","text":"A river .","metadata":{}}`+"\n"+`{"_id":"Ünder","title":"Ünder","text":"","metadata":{}}`+"\n",
+		`{"_id":"1","text":"Alpha is a river.","metadata":{}}`+"\n"+`{"_id":"2","text":"Ünder is a page.","metadata":{}}`+"\n"+`{"_id":"3","text":"Taught only.","metadata":{}}`+"\n",
+		"query-id\tcorpus-id\tscore\n1\tAlpha_-LRB-river-RRB-\t1\n2\tÜnder\t1\n")
+	if err := os.WriteFile(filepath.Join(dir, "qrels", "train.tsv"), []byte("query-id\tcorpus-id\tscore\n3\tÜnder\t1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadCorpus(dir, ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Qrels{"1": {"Alpha_-LRB-river-RRB-": 1}, "2": {"Ünder": 1}}); !reflect.DeepEqual(c.Qrels, want) || len(c.Queries) != 3 {
+		t.Errorf("%v, of %d queries", c.Qrels, len(c.Queries))
+	}
+	if a, b := c.Passages[0].Text(), c.Passages[1].Text(); a != "Alpha (river) A river ." || b != "Ünder" {
+		t.Errorf("texts %q, %q", a, b)
+	}
+}
+
 func TestReadCorpusWithoutJudgements(t *testing.T) {
 	c, err := ReadCorpus(writeCorpus(t, okCorpus, "", ""), ReadOptions{})
 	if err != nil || len(c.Passages) != 2 || len(c.Queries) != 0 {
