@@ -21,7 +21,7 @@ func TestSuite(t *testing.T) {
 
 // TestNarrowFilters: a filter that lists what it lets through is asked about nothing, unless an id of it is gone.
 func TestNarrowFilters(t *testing.T) {
-	const n, dim = 3000, 8
+	const n, dim = 800, 8
 	v := indextest.Gauss(n, dim, 5)
 	forAll(t, dim, func(t *testing.T, o index.Options, ix index.Index) {
 		indextest.Add(t, ix, indextest.IDs(n, 0), v)

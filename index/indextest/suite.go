@@ -366,11 +366,11 @@ func (s suite) filters(t *testing.T) {
 
 // narrowFilters: a filter that lists what it lets through finds that, and of what is gone nothing.
 func (s suite) narrowFilters(t *testing.T) {
-	const n, dim = 3000, 8
+	const n, dim = 1000, 8
 	v := Gauss(n, dim, 5)
 	ix := s.new(t, index.Options{Dim: dim})
 	Add(t, ix, IDs(n, 0), v)
-	listed := []uint64{7, 70, 700, 1400, 2100}
+	listed := []uint64{7, 70, 350, 700, 999}
 	allow := func(id uint64) bool { return slices.Contains(listed, id) }
 	for _, gone := range [][]uint64{nil, {700}, {700, 7}} {
 		ix.Delete(gone)
@@ -384,7 +384,7 @@ func (s suite) narrowFilters(t *testing.T) {
 
 // narrowFiltersBesideWrites: a search finds what its filter lists, wherever a writer moves it meanwhile.
 func (s suite) narrowFiltersBesideWrites(t *testing.T) {
-	const n, dim = 2000, 8
+	const n, dim = 600, 8
 	v := Gauss(n, dim, 6)
 	ix := s.new(t, index.Options{Dim: dim})
 	Add(t, ix, IDs(n, 0), v)
@@ -398,14 +398,14 @@ func (s suite) narrowFiltersBesideWrites(t *testing.T) {
 				return
 			default:
 			}
-			if err := ix.Add(IDs(200, 0), v[:200*dim]); err != nil { // other slots for the same vectors
+			if err := ix.Add(IDs(120, 0), v[:120*dim]); err != nil { // other slots for the same vectors
 				done <- err
 				return
 			}
 		}
 	}()
 	want := Exact(s.metric, v[:dim], v, n, dim, func(id uint64) bool { return slices.Contains(listed, id) })
-	for range 300 {
+	for range 100 {
 		got := Search(t, ix, v[:dim], index.SearchOptions{K: 20, Allow: func(id uint64) bool { return slices.Contains(listed, id) }, Among: slices.Values(listed), Allowed: len(listed)})
 		if len(got) != len(listed) || Common(got, want) != len(listed) {
 			t.Errorf("%v, want %v", got, want)
