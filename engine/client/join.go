@@ -91,7 +91,11 @@ func Join(ctx context.Context, dir string, open func(context.Context) (Opened, e
 func (j *Joined) begin(ctx context.Context, wait time.Duration) error {
 	for until := time.Now().Add(wait); ; {
 		err := j.attempt(ctx)
-		if !errors.Is(err, engine.ErrLocked) && !isUnfit(err) || !time.Now().Before(until) || ctx.Err() != nil {
+		again := (errors.Is(err, engine.ErrLocked) || isUnfit(err)) && time.Now().Before(until)
+		if again && ctx.Err() != nil { // the context ended while it was asked
+			return ctx.Err()
+		}
+		if !again {
 			var u *unfitError
 			if errors.As(err, &u) {
 				err = u.error

@@ -99,6 +99,11 @@ func TestJoinLocked(t *testing.T) {
 	if _, err := client.Join(ctx, dir, opener(dir), client.JoinOptions{Wait: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	locked := func(context.Context) (client.Opened, error) { stop(); return client.Opened{}, engine.ErrLocked }
+	if _, err := client.Join(ctx, dir, locked, client.JoinOptions{Wait: time.Hour}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled while it opens: %v", err)
+	}
 	go func() {
 		time.Sleep(50 * time.Millisecond)
 		e.Close()
