@@ -46,6 +46,14 @@ func (s suite) new(t *testing.T, o index.Options) index.Index {
 	return ix
 }
 
+// filled is an index of n vectors, by their numbers.
+func (s suite) filled(t *testing.T, n, dim int) (index.Index, []float32) {
+	t.Helper()
+	ix, v := s.new(t, index.Options{Dim: dim}), Gauss(n, dim, 5)
+	Add(t, ix, IDs(n, 0), v)
+	return ix, v
+}
+
 // Verify has an index check itself, if it can.
 func Verify(t testing.TB, ix index.Index) {
 	t.Helper()
@@ -367,9 +375,7 @@ func (s suite) filters(t *testing.T) {
 // narrowFilters: a filter that lists what it lets through finds that, and of what is gone nothing.
 func (s suite) narrowFilters(t *testing.T) {
 	const n, dim = 1000, 8
-	v := Gauss(n, dim, 5)
-	ix := s.new(t, index.Options{Dim: dim})
-	Add(t, ix, IDs(n, 0), v)
+	ix, v := s.filled(t, n, dim)
 	listed := []uint64{7, 70, 350, 700, 999}
 	allow := func(id uint64) bool { return slices.Contains(listed, id) }
 	for _, gone := range [][]uint64{nil, {700}, {700, 7}} {
@@ -385,9 +391,7 @@ func (s suite) narrowFilters(t *testing.T) {
 // narrowFiltersBesideWrites: a search finds what its filter lists, wherever a writer moves it meanwhile.
 func (s suite) narrowFiltersBesideWrites(t *testing.T) {
 	const n, dim = 600, 8
-	v := Gauss(n, dim, 6)
-	ix := s.new(t, index.Options{Dim: dim})
-	Add(t, ix, IDs(n, 0), v)
+	ix, v := s.filled(t, n, dim)
 	listed := IDs(9, 100)
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
