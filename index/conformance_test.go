@@ -89,7 +89,11 @@ func TestSearchAllocatesNothing(t *testing.T) {
 		dst := make([]index.Neighbor, 0, 64)
 		even := func(id uint64) bool { return id%2 == 0 }
 		few := func(id uint64) bool { return id%500 == 0 }
-		for name, so := range map[string]index.SearchOptions{"graph": {K: 10, Ef: 20}, "all": {K: 50, Ef: textN}, "even": {K: 10, Ef: 10, Allow: even}, "few": {K: 10, Allow: few}} {
+		listed := slices.Values([]uint64{0, 500, 1000, 1500, 2000})
+		for name, so := range map[string]index.SearchOptions{
+			"graph": {K: 10, Ef: 20}, "all": {K: 50, Ef: textN}, "even": {K: 10, Ef: 10, Allow: even},
+			"few": {K: 10, Allow: few}, "listed": {K: 10, Allow: few, Among: listed, Allowed: 5},
+		} {
 			if a := testing.AllocsPerRun(200, func() { dst, _ = ix.Search(dst[:0], v[:dim], so) }); a >= 1 {
 				t.Errorf("%s: %g allocations per search", name, a)
 			}

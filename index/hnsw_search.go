@@ -69,7 +69,8 @@ func (h *hnsw) find(w *walker, ef int) error {
 		if w.v.mem.coded {
 			near = costCode
 		}
-		if all = (costAsk + share*near) * n; w.lists() {
+		all = (costAsk + share*near) * n
+		if w.lists() {
 			all = (costFind + near) * share * n
 		}
 		if share > 0 && graph/share < all {

@@ -1,9 +1,6 @@
 package index
 
-import (
-	"errors"
-	"math"
-)
+import "math"
 
 // flatBlock is the number of rows between two looks at what is known so far.
 const flatBlock = 128
@@ -24,6 +21,9 @@ type scanner struct {
 	dots  [2 * flatBlock]int32
 	dist  [2 * flatBlock]float32
 
+	listed listed
+	visit  func(id uint64) bool // see take
+
 	shortlist
 	perScale, perNorm, decoded float32 // see err
 }
@@ -35,7 +35,7 @@ func newScanner(x *memory, ids *idTable) *scanner {
 }
 
 func (s *scanner) init(x *memory, ids *idTable) {
-	s.ids = ids
+	s.ids, s.visit = ids, s.take
 	s.q.row = make([]float32, x.rows.dim)
 	s.g = gather{m: x.m, q: s.q.row}
 	if x.coded {
@@ -137,33 +137,46 @@ func (s *scanner) clear() {
 // the search's view at its old place, which the table does not know.
 func (s *scanner) among() (whole bool, err error) {
 	s.clear()
-	v, x, m := s.v, s.v.mem, 0
-	whole = true
-	s.o.Among(func(id uint64) bool {
-		slot, ok := s.ids.slot(id)
-		if whole = ok && int(slot) < v.n && v.has(slot); !whole {
-			return false
-		}
-		if x.coded {
-			err = x.codes.rows.checkSlot(slot)
-		} else {
-			err = x.rows.checkSlot(slot)
-		}
-		if s.slots[m] = slot; m == flatBlock-1 {
-			s.apart(flatBlock)
-			err, m = errors.Join(err, s.o.done()), -1
-		}
-		m++
-		return err == nil
-	})
-	if !whole || err != nil {
+	s.listed = listed{whole: true}
+	s.o.Among(s.visit)
+	if whole, err = s.listed.whole, s.listed.err; !whole || err != nil {
 		return false, err
 	}
-	s.apart(m)
-	if x.coded {
+	s.apart(s.listed.n)
+	if s.v.mem.coded {
 		err = s.rescore()
 	}
 	return true, err
+}
+
+// listed is how far among has come.
+type listed struct {
+	n     int // of s.slots, not compared with yet
+	whole bool
+	err   error
+}
+
+// take is visit, which is made once, so that a search allocates nothing.
+func (s *scanner) take(id uint64) bool {
+	l, v, x := &s.listed, s.v, s.v.mem
+	slot, ok := s.ids.slot(id)
+	if l.whole = ok && int(slot) < v.n && v.has(slot); !l.whole {
+		return false
+	}
+	if x.coded {
+		l.err = x.codes.rows.checkSlot(slot)
+	} else {
+		l.err = x.rows.checkSlot(slot)
+	}
+	if l.err != nil {
+		return false
+	}
+	s.slots[l.n] = slot
+	if l.n++; l.n == flatBlock {
+		s.apart(l.n)
+		l.n, l.err = 0, s.o.done()
+	}
+	return l.err == nil
 }
 
 // ready looks at the context and makes a chunk ready to be compared with.

@@ -222,14 +222,14 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	args := append(strings.Fields(line)[1:], "--quiet")
 	compares := strings.HasPrefix(c.Run, "lexsem bench compare")
 	if compares || strings.HasPrefix(c.Run, "lexsem bench summary") {
-		above := r.Commands[:slices.Index(r.Commands, c)]
+		reports := r.Commands[:slices.Index(r.Commands, c)]
 		if compares {
-			if len(above) < 2 {
+			if len(reports) < 2 {
 				return nil, fmt.Errorf("%q compares the reports of the two commands above it", c.Run)
 			}
-			above = above[len(above)-2:]
+			reports = reports[len(reports)-2:]
 		}
-		for _, above := range above {
+		for _, above := range reports {
 			file := w.kept(r, above)
 			if _, err := os.Stat(file); err != nil {
 				return nil, fmt.Errorf("the report of %q is not kept; .ci/figures again %s measures all of the run: %w", above.Run, r.Name, err)

@@ -48,7 +48,7 @@ class Texts:
     """The tokens of many texts in one role, made once: batches of them are cut from three tensors."""
 
     def __init__(self, rows, lexical):
-        self.lengths = torch.tensor([len(r) for r in rows])
+        self.lengths = torch.tensor([len(r) for r in rows], dtype=torch.long)
         self.starts = self.lengths.cumsum(0) - self.lengths
         self.ids = torch.tensor([t for r in rows for t in r])
         self.lexical = torch.tensor([x for r in lexical for x in r])
@@ -76,14 +76,14 @@ class Texts:
 
     def slices(self, numbers, budget):
         """Parts of range(len(numbers)), of texts of like length as padding is not free, each of at most budget tokens when padded."""
-        lengths = self.lengths[torch.as_tensor(numbers)].tolist()
+        lengths = self.lengths[torch.as_tensor(numbers, dtype=torch.long)].tolist()
         parts, part = [], []
         for i in sorted(range(len(lengths)), key=lengths.__getitem__):
             if part and lengths[i] * (len(part) + 1) > budget:
                 parts.append(part)
                 part = []
             part.append(i)
-        return parts + [part]
+        return parts + [part] if part else parts
 
 
 class Encoder(torch.nn.Module):

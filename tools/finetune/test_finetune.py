@@ -207,6 +207,14 @@ def test_frozen_queries_stay(tiny, pairs, tmp_path, bridge):
         run.still = kept
 
 
+@pytest.mark.parametrize("more", [[], ["--freeze"]])
+def test_without_dev_samples(tiny, pairs, tmp_path, more):
+    pairs.write_text("".join(line for line in pairs.read_text().splitlines(True) if '"train"' in line))
+    train.train(options(tiny, pairs, tmp_path / "a", *more))
+    last = (tmp_path / "a" / "log.jsonl").read_text().splitlines()[-1]
+    assert "loss" in json.loads(last) and "dev_loss" not in json.loads(last)
+
+
 def test_another_training_is_not_gone_on_from(tiny, pairs, tmp_path):
     train.train(options(tiny, pairs, tmp_path / "a", "--stop-after", "2"))
     with pytest.raises(FolderError, match="other samples or options"):

@@ -77,15 +77,17 @@ class Run:
         self.passages = self.encoder.texts(self.samples.passages, False, o.passage_tokens).to(o.device)
         self.queries, self.dev = (self.encoder.texts([q for q, _ in of], True, o.query_tokens).to(o.device) for of in (self.samples.train, self.samples.dev))
         first = self.encoder.vectors(self.passages, o.slice)
+        mines, stays = o.negatives and o.contrast == "mined", o.freeze and o.bridge != "llr"
+        asked = self.encoder.vectors(self.queries, o.slice) if mines or stays else None
         hard = None
-        if o.negatives and o.contrast == "mined":
-            hard = samples.mine(self.encoder.vectors(self.queries, o.slice), first, torch.tensor([p for _, p in self.samples.train]), *(int(x) for x in o.ranks.split(":")))
+        if mines:
+            hard = samples.mine(asked, first, torch.tensor([p for _, p in self.samples.train]), *(int(x) for x in o.ranks.split(":")))
         self.order = samples.Order(self.samples, hard, o.batch, o.negatives if o.contrast == "mined" else 0, o.seed)
         self.steps = o.steps or o.epochs * self.order.epoch_steps
         self.known = first.to(o.device) if o.freeze else None  # passages of a frozen encoder stay where they are
         self.still = {}  # and so do queries, of which llr reads all states
-        if o.freeze and o.bridge != "llr":
-            self.still = {id(t): self.encoder.vectors(t, o.slice).to(o.device) for t in (self.queries, self.dev) if len(t)}
+        if stays:
+            self.still = {id(self.queries): asked.to(o.device), id(self.dev): self.encoder.vectors(self.dev, o.slice).to(o.device)}
         self.bridge = self.new_bridge(first)
         groups = []
         if o.freeze:
