@@ -197,13 +197,14 @@ func decode(raw []byte, to any, strict bool) error {
 		return bad("no JSON: %v, at byte %d", syntax, syntax.Offset)
 	case errors.As(err, &kind):
 		return &Error{Status: http.StatusBadRequest, Code: "invalid", Param: kind.Field,
-			Message: fmt.Sprintf("%s where %s belongs (byte %d)", kind.Value, typeName(kind), kind.Offset)}
+			Message: fmt.Sprintf("%.100s where %s belongs (byte %d)", kind.Value, typeName(kind), kind.Offset)}
 	case err == io.ErrUnexpectedEOF:
 		return bad("no JSON: it ends in the middle")
 	case err != nil:
 		name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
 		if unknown {
-			return invalid(strings.Trim(name, `"`), "unknown field %s; /openapi.json names those that there are", name)
+			name = fmt.Sprintf("%.100s", strings.Trim(name, `"`)) // it may have any length
+			return invalid(name, "unknown field %q; /openapi.json names those that there are", name)
 		}
 		return bad("%v", err)
 	}
