@@ -223,7 +223,7 @@ type task struct {
 	name string
 	do   func(ctx context.Context, s *State) (worked bool, err error)
 	free bool // no state may be in use for it, and it gets none
-	all  bool // it reads all vectors
+	maps bool // it opens and closes files of vectors
 }
 
 // pass does each task once, so that none keeps the others waiting, and reports
@@ -234,16 +234,16 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 	tasks := []task{
 		{name: "clear", do: d.clear},
 		{name: "repair", do: d.repair},
-		{name: "factor", do: d.factor, all: true},
+		{name: "factor", do: d.factor},
 		{name: "words", do: d.compactWords},
 		{name: "metadata", do: d.compactColumns},
-		{name: "sums", do: d.compactSums, all: true},
+		{name: "sums", do: d.compactSums},
 		{name: "tokens", do: d.sealTokens},
 		{name: "graph", do: d.growGraph},
 		{name: "links", do: d.linkTail},
-		{name: "local bridges", do: d.followLocal, all: true},
+		{name: "local bridges", do: d.followLocal},
 		{name: "save", do: d.saveIfDue},
-		{name: "map", do: d.mapVectors},
+		{name: "map", do: d.mapVectors, maps: true},
 		{name: "tables", do: d.forgetTables},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove
 	}
@@ -273,14 +273,14 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 
 func (d *DB) run(ctx context.Context, t task) (worked bool, err error) {
 	defer snapshot.Guard(&err)()
+	if !t.maps {
+		defer d.forgetting()()
+	}
 	if t.free {
 		return t.do(ctx, nil)
 	}
 	ref := d.cell.Acquire() // not nil: Close ends the maintainer before it clears the cell
 	defer ref.Release()
-	if t.all {
-		defer d.forgetting(ref.Value)()
-	}
 	return t.do(ctx, ref.Value)
 }
 

@@ -76,14 +76,12 @@ func (d *DB) mapVectors(ctx context.Context, s *State) (worked bool, err error) 
 	return true, nil
 }
 
-// forgetEvery is how long work that reads all vectors of a file keeps their memory.
+// forgetEvery is how long work in the background keeps the memory of the vectors of a file that it has read.
 const forgetEvery = 100 * time.Millisecond
 
-// forgetting gives that memory back until end is called. The maintainer, which alone closes files, calls it around its work.
-func (d *DB) forgetting(s *State) (end func()) {
-	if !mapped(s.Vectors.Kind) || len(d.rows) == 0 {
-		return func() {}
-	}
+// forgetting gives that memory back until end is called, and what tables of the store take, since no other task runs
+// meanwhile. The maintainer, which alone closes files, calls it around its work.
+func (d *DB) forgetting() (end func()) {
 	forget := func() {
 		for _, f := range d.rows {
 			f.Forget()
@@ -94,13 +92,16 @@ func (d *DB) forgetting(s *State) (end func()) {
 	looping.Go(func() {
 		tick := time.NewTicker(forgetEvery)
 		defer tick.Stop()
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-done:
 				return
 			case <-tick.C:
 				forget()
 				read = true
+				if time.Duration(n)*forgetEvery%rest == 0 {
+					_ = d.st.ForgetTables(tablesBytes) // what fails now fails in the task "tables", too, and is told there
+				}
 			}
 		}
 	})
