@@ -72,7 +72,7 @@ func MeasureEngineProcess(ctx context.Context, dir string, o EngineOptions, repl
 			return nil, err
 		}
 	}
-	if err := rest(ctx, o.sizes.moment); err != nil {
+	if err := rest(ctx, 2*o.sizes.linger); err != nil { // vectors that were read are given back a second behind the last search
 		return nil, err
 	}
 	s, err := e.Stats(ctx)

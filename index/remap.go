@@ -7,6 +7,14 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
+// ForgetRows lets the system take the float32 vectors of a file that an index was opened from, or remapped to, out of
+// the memory of this process. Searches read few of them, and find them where they were; codes and links stay.
+func ForgetRows(f *snapshot.File) {
+	if rows, err := f.Section(tagRows); err == nil {
+		rows.Forget(0, rows.Len())
+	}
+}
+
 // Remapper is an index that can let go of memory once it was saved. Every index of
 // this package is one.
 type Remapper interface {

@@ -49,13 +49,6 @@ func (s *Section) Forget(from, n int) {
 	}
 }
 
-// Forget is that of all sections.
-func (f *File) Forget() {
-	for _, s := range f.sections {
-		s.Forget(0, len(s.data))
-	}
-}
-
 // Reader reads the section from its beginning.
 func (s *Section) Reader() *Reader {
 	data, err := s.All()

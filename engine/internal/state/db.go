@@ -69,6 +69,7 @@ type DB struct {
 	lost          atomic.Bool   // a vector was asked for that is absent or damaged
 	searching     atomic.Int64  // searches in progress
 	searched      moment        // the end of the last one
+	touched       atomic.Bool   // some began since the memory of vectors was given back
 
 	maintainer maintainer
 	rows       []*snapshot.File // where vectors of the index lie, or did; the maintainer's
@@ -87,6 +88,10 @@ func (d *DB) Acquire() *Ref { return d.cell.Acquire() }
 // the background then takes one core at most.
 func (d *DB) Search() func() {
 	d.searching.Add(1)
+	if !d.touched.Load() {
+		d.touched.Store(true)
+		d.wake()
+	}
 	return func() {
 		d.searched.set()
 		d.searching.Add(-1)

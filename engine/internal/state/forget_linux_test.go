@@ -17,42 +17,17 @@ import (
 // goes on nor behind it.
 func TestForgetting(t *testing.T) {
 	const size = 8 << 20
-	path := filepath.Join(t.TempDir(), "rows")
-	f, err := snapshot.WriteOpen(path, snapshot.Header{Kind: "rows"}, func(w *snapshot.Writer) error {
-		w.Begin("ROWS")
-		w.Write(make([]byte, size))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := f.Section("ROWS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, path, read := rowsFile(t, size)
 	st, err := store.Open(t.TempDir(), store.Options{MemoryMiB: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
 	d := &DB{st: st, rows: []*snapshot.File{f}}
-	read := func() {
-		if err := rows.Check(0, size); err != nil {
-			t.Fatal(err)
-		}
-		sum := byte(0)
-		for i := 0; i < size; i += 4096 {
-			sum |= rows.Raw()[i]
-		}
-		if sum != 0 || resident(t, path) < size/2 {
-			t.Fatalf("%d bytes are resident behind reading", resident(t, path))
-		}
-	}
 	d.cell.Publish(&State{}, func() {})
 	_, err = d.run(t.Context(), task{name: "reads", do: func(context.Context, *State) (bool, error) {
 		read()
-		for start := time.Now(); resident(t, path) > size/8; time.Sleep(forgetEvery / 4) {
+		for start := time.Now(); !codesAlone(t, path, size); time.Sleep(forgetEvery / 4) {
 			if time.Since(start) > 20*time.Second {
 				t.Fatalf("%d bytes are resident while the task goes on", resident(t, path))
 			}
@@ -60,12 +35,56 @@ func TestForgetting(t *testing.T) {
 		read()
 		return true, nil
 	}})
-	if err != nil || resident(t, path) > size/8 {
+	if err != nil || !codesAlone(t, path, size) {
 		t.Errorf("%d bytes are resident behind the task: %v", resident(t, path), err)
 	}
 	if _, err := d.run(t.Context(), task{name: "is short", do: func(context.Context, *State) (bool, error) { read(); return true, nil }}); err != nil {
 		t.Error(err)
 	}
+}
+
+// rowsFile makes a file of so many bytes of vectors and half as many of codes, and the function that reads it all into memory.
+func rowsFile(t *testing.T, size int) (f *snapshot.File, path string, read func()) {
+	path = filepath.Join(t.TempDir(), "rows")
+	f, err := snapshot.WriteOpen(path, snapshot.Header{Kind: "rows"}, func(w *snapshot.Writer) error {
+		w.Begin("v.codes")
+		w.Write(make([]byte, size/2))
+		w.Begin("v.rows")
+		w.Write(make([]byte, size))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f, path, func() {
+		t.Helper()
+		for _, tag := range []string{"v.codes", "v.rows"} {
+			s, err := f.Section(tag)
+			if err == nil {
+				err = s.Check(0, s.Len())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := byte(0)
+			for i := 0; i < s.Len(); i += 4096 {
+				sum |= s.Raw()[i]
+			}
+			if sum != 0 {
+				t.Fatal("other bytes")
+			}
+		}
+		if resident(t, path) < size {
+			t.Fatalf("%d bytes are resident behind reading", resident(t, path))
+		}
+	}
+}
+
+// codesAlone: of a file that rowsFile made the codes are in memory, and the vectors are not.
+func codesAlone(t *testing.T, path string, size int) bool {
+	n := resident(t, path)
+	return n >= size/4 && n <= 3*size/4 // a large page over both is gone, too
 }
 
 // resident is how many bytes of a mapped file are in this process's memory.
@@ -84,4 +103,42 @@ func resident(t *testing.T, path string) (bytes int) {
 		}
 	}
 	return bytes
+}
+
+// TestForgetVectors: what searches read of a file is given back once there are none, not beside them.
+func TestForgetVectors(t *testing.T) {
+	const size = 8 << 20
+	f, path, read := rowsFile(t, size)
+	d := &DB{rows: []*snapshot.File{f}}
+	pass := func() {
+		t.Helper()
+		if worked, err := d.forgetVectors(t.Context(), nil); worked || err != nil {
+			t.Fatal(worked, err)
+		}
+	}
+	read()
+	if pass(); resident(t, path) < size/2 || d.maintainer.later {
+		t.Fatal("nobody searched")
+	}
+	end := d.Search()
+	if pass(); resident(t, path) < size/2 || !d.maintainer.later {
+		t.Fatal("beside a search")
+	}
+	end()
+	for d.searched.since() < rest/2 {
+		if pass(); resident(t, path) < size/2 && d.searched.since() < rest {
+			t.Fatal("at once behind a search")
+		}
+	}
+	for d.searched.since() < rest {
+		time.Sleep(rest / 20)
+	}
+	d.maintainer.later = false
+	if pass(); !codesAlone(t, path, size) || d.maintainer.later {
+		t.Fatalf("%d bytes are resident a second behind the last search", resident(t, path))
+	}
+	read()
+	if pass(); resident(t, path) < size/2 {
+		t.Fatal("again, though nobody searched since")
+	}
 }

@@ -244,6 +244,7 @@ func (d *DB) pass(ctx context.Context) (worked bool) {
 		{name: "local bridges", do: d.followLocal},
 		{name: "save", do: d.saveIfDue},
 		{name: "map", do: d.mapVectors, maps: true},
+		{name: "vectors", do: d.forgetVectors},
 		{name: "tables", do: d.forgetTables},
 		{name: "compact", do: d.compact, free: true}, // a state in use keeps what it is to remove
 	}

@@ -84,7 +84,7 @@ const forgetEvery = 100 * time.Millisecond
 func (d *DB) forgetting() (end func()) {
 	forget := func() {
 		for _, f := range d.rows {
-			f.Forget()
+			index.ForgetRows(f)
 		}
 	}
 	var looping sync.WaitGroup

@@ -3,11 +3,29 @@ package state
 import (
 	"context"
 	"time"
+
+	"github.com/lexsem/lexsem/index"
 )
 
 // tablesBytes is how much of the store's tables may stay in memory because it was written; twice as much
 // may because it was read.
 const tablesBytes = 32 << 20
+
+// forgetVectors gives the memory back that vectors take that searches have read from a file, a second behind the last search.
+func (d *DB) forgetVectors(context.Context, *State) (bool, error) {
+	if len(d.rows) == 0 || !d.touched.Load() {
+		return false, nil
+	}
+	if d.searching.Load() > 0 || d.searched.since() < rest {
+		d.maintainer.later = true
+		return false, nil
+	}
+	d.touched.Store(false)
+	for _, f := range d.rows {
+		index.ForgetRows(f)
+	}
+	return false, nil
+}
 
 // forgetTables gives the memory back that tables of the store take because they were written or read, once a
 // second while commits go on and for a while after.
