@@ -6,6 +6,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/table"
+
+	"github.com/lexsem/lexsem/internal/smaps"
 )
 
 // Badger writes tables through memory maps and keeps them mapped, so a page that was written or read once
@@ -46,16 +48,18 @@ func (s *Store) ForgetTables(least uint64) error {
 		}
 		resident := residentFiles()
 		f.files = min(f.files, resident)
-		if bytes < least && resident-f.files <= least/2 {
+		grown := resident-f.files > least/2
+		if bytes < least && !grown {
 			return nil
 		}
 		records, err := filepath.EvalSymlinks(s.records())
 		if err != nil {
 			return err
 		}
-		if resident-f.files > least/2 {
+		if grown {
 			f.files = resident
-			if residentTables(records) > max(2*least, all/8) {
+			in, err := smaps.Resident(func(path string) bool { return filepath.Dir(path) == records && filepath.Ext(path) == ".sst" })
+			if in > max(2*least, all/8) && err == nil {
 				known = nil
 			} else if bytes < least {
 				return nil

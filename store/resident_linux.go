@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -49,25 +48,4 @@ func residentFiles() uint64 {
 		return 0
 	}
 	return shared * uint64(os.Getpagesize())
-}
-
-// residentTables is how many bytes of the tables in a folder are in this process's memory, 0 where it is not known.
-func residentTables(dir string) (bytes uint64) {
-	raw, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
-		return 0
-	}
-	table := false
-	for line := range strings.Lines(string(raw)) {
-		if kib, is := strings.CutPrefix(line, "Rss:"); is {
-			n := uint64(0)
-			if _, err := fmt.Sscan(kib, &n); table && err == nil {
-				bytes += n << 10
-			}
-		} else if !strings.HasSuffix(strings.Fields(line)[0], ":") { // a mapping begins
-			at := strings.IndexByte(line, '/')
-			table = at >= 0 && filepath.Dir(line[at:]) == dir && strings.HasSuffix(line, ".sst\n")
-		}
-	}
-	return bytes
 }

@@ -2,30 +2,25 @@ package store
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/smaps"
 )
 
 // tablesResident is how many bytes of a database's tables are in this process's memory.
-func tablesResident(t *testing.T, dir string) (bytes int) {
+func tablesResident(t *testing.T, dir string) int {
 	t.Helper()
-	raw, err := os.ReadFile("/proc/self/smaps")
+	in, err := smaps.Resident(func(path string) bool {
+		return strings.HasPrefix(path, filepath.Join(dir, recordsName)) && strings.HasSuffix(path, ".sst")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := false
-	for line := range strings.Lines(string(raw)) {
-		if kib := 0; strings.Contains(strings.Fields(line)[0], "-") {
-			found = strings.Contains(line, filepath.Join(dir, recordsName)) && strings.HasSuffix(strings.TrimSpace(line), ".sst")
-		} else if _, err := fmt.Sscanf(line, "Rss: %d kB", &kib); found && err == nil {
-			bytes += kib << 10
-		}
-	}
-	return bytes
+	return int(in)
 }
 
 // TestForgetTables: what was written or read is given back to the system once it is enough, and read as before; beside

@@ -7,5 +7,3 @@ const forgets = false
 func forgetMapped(map[string]bool) error { return nil }
 
 func residentFiles() uint64 { return 0 }
-
-func residentTables(string) uint64 { return 0 }

@@ -3,11 +3,11 @@ package snapshot
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/lexsem/lexsem/internal/smaps"
 )
 
 // What is forgotten takes no memory of the process, and is the same when it is read again;
@@ -66,23 +66,13 @@ func mapped(t *testing.T, path string, payload []byte) (*File, *Section) {
 }
 
 // residentOf is how many bytes of a file that is mapped are in this process's memory.
-func residentOf(t *testing.T, path string) (bytes int) {
+func residentOf(t *testing.T, path string) int {
 	t.Helper()
-	raw, err := os.ReadFile("/proc/self/smaps")
+	in, err := smaps.Resident(func(mapped string) bool { return mapped == path })
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := false
-	for line := range strings.Lines(string(raw)) {
-		if strings.Contains(strings.Fields(line)[0], "-") {
-			found = strings.HasSuffix(strings.TrimSpace(line), path)
-		} else if kib := 0; found {
-			if _, err := fmt.Sscanf(line, "Rss: %d kB", &kib); err == nil {
-				bytes += kib << 10
-			}
-		}
-	}
-	return bytes
+	return int(in)
 }
 
 // Nothing can be written to what may be forgotten.

@@ -2,13 +2,11 @@ package state
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/lexsem/lexsem/internal/smaps"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
@@ -88,21 +86,13 @@ func codesAlone(t *testing.T, path string, size int) bool {
 }
 
 // resident is how many bytes of a mapped file are in this process's memory.
-func resident(t *testing.T, path string) (bytes int) {
+func resident(t *testing.T, path string) int {
 	t.Helper()
-	raw, err := os.ReadFile("/proc/self/smaps")
+	in, err := smaps.Resident(func(mapped string) bool { return mapped == path })
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := false
-	for line := range strings.Lines(string(raw)) {
-		if kib := 0; strings.Contains(strings.Fields(line)[0], "-") {
-			found = strings.HasSuffix(strings.TrimSpace(line), path)
-		} else if _, err := fmt.Sscanf(line, "Rss: %d kB", &kib); found && err == nil {
-			bytes += kib << 10
-		}
-	}
-	return bytes
+	return int(in)
 }
 
 // TestForgetVectors: what searches read of a file is given back once there are none, not beside them.

@@ -13,14 +13,15 @@ const tablesBytes = 32 << 20
 
 // forgetVectors gives the memory back that vectors take that searches have read from a file, a second behind the last search.
 func (d *DB) forgetVectors(context.Context, *State) (bool, error) {
-	if len(d.rows) == 0 || !d.touched.Load() {
+	if len(d.rows) == 0 || !d.touched.Swap(false) {
 		return false, nil
 	}
+	// A search that began before that has been counted, one that begins now marks it anew.
 	if d.searching.Load() > 0 || d.searched.since() < rest {
+		d.touched.Store(true)
 		d.maintainer.later = true
 		return false, nil
 	}
-	d.touched.Store(false)
 	for _, f := range d.rows {
 		index.ForgetRows(f)
 	}
