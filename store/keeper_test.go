@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -212,4 +213,27 @@ func TestCompactionsTakeTurns(t *testing.T) {
 	k.done(1, nil)
 	<-began
 	k.done(2, nil)
+}
+
+// TestCompactionEndsBesideClose: a compaction that ends while the store closes gives back what it has held. The race
+// detector tells whether both are in order.
+func TestCompactionEndsBesideClose(t *testing.T) {
+	for range 5 {
+		s := open(t, t.TempDir(), small)
+		add(t, s, doc("a", 1))
+		release, ok := s.hold()
+		if !ok {
+			t.Fatal("nothing is held")
+		}
+		add(t, s, doc("b", 1)) // so that what is held is no more the last pin
+		var wg sync.WaitGroup
+		wg.Go(release)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if len(s.pins) != 1 {
+			t.Errorf("%d pins are left", len(s.pins))
+		}
+	}
 }

@@ -393,9 +393,11 @@ func (s *Store) closeBadger() error {
 	if s.keep != nil {
 		s.keep.close(s.db)
 	}
+	s.mu.Lock() // a compaction that ends now gives its pin back
 	for p := range s.pins {
 		p.discard()
 	}
+	s.mu.Unlock()
 	err := s.db.Close()
 	s.db = nil
 	if s.keep != nil && err == nil {
