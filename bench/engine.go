@@ -338,6 +338,14 @@ func (b *life) open(ctx context.Context) (err error) {
 	if fresh == nil {
 		fresh = MeasureEngineProcess
 	}
+	// The first search of a process is compared with one at rest, so nothing may be left to do: an ingestion can end before its graph is linked.
+	e, err := b.create(ctx, b.main, engine.Options{})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(b.caughtUp(ctx, e), e.Close()); err != nil {
+		return err
+	}
 	plain := b.o
 	plain.Fresh, plain.Progress, plain.Parts = nil, nil, nil
 	var opened, first []time.Duration

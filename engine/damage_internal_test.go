@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,14 +100,16 @@ func (l *lateDamage) path(name string) string { return filepath.Join(l.dir, "der
 
 // flips are the bytes of a file that are damaged together, for each trial: two places
 // behind the small tables that opening reads, then all blocks from there on, since
-// searches read few of them; with LEXSEM_LONG each block alone, too.
-func flips(n int) (all [][]int) {
-	const block = 8 << 10 // that has one checksum
-	all = [][]int{{n * 7 / 10}, {n * 9 / 10}, nil}
-	for at := n * 7 / 10; at < n; at += block {
+// searches read few of them; with LEXSEM_LONG one block in each 8 KiB alone, too. What
+// stands behind the data is left as it is: opening reads that.
+func flips(raw []byte) (all [][]int) {
+	const page, trailer, block = 4096, 24, 1 << 10 // a block has one checksum
+	end := page + int(binary.LittleEndian.Uint64(raw[len(raw)-trailer:]))
+	all = [][]int{{end * 7 / 10}, {end * 9 / 10}, nil}
+	for at := end * 7 / 10; at < end; at += block {
 		all[2] = append(all[2], at)
 	}
-	for at := block / 2; at < n && trial.Long(); at += block {
+	for at := block / 2; at < end && trial.Long(); at += 8 * block {
 		all = append(all, []int{at})
 	}
 	return all
@@ -162,7 +165,7 @@ func TestLateDamage(t *testing.T) {
 	l := newLateDamage(t)
 	late := map[string]int{}
 	for name, raw := range l.files {
-		for _, at := range flips(len(raw)) {
+		for _, at := range flips(raw) {
 			what := fmt.Sprintf("%s, bytes %d of %d", name, at, len(raw))
 			l.restore(t)
 			if err := os.WriteFile(l.path(name), flipped(raw, at), 0o644); err != nil {
@@ -199,7 +202,7 @@ func TestVerifyFindsLateDamage(t *testing.T) {
 	l := newLateDamage(t)
 	for name, raw := range l.files {
 		found := 0
-		for _, at := range flips(len(raw)) {
+		for _, at := range flips(raw) {
 			l.restore(t)
 			if err := os.WriteFile(l.path(name), flipped(raw, at), 0o644); err != nil {
 				t.Fatal(err)

@@ -12,9 +12,16 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 )
 
-// TestEarlierSnapshots: a database whose snapshots are of the format before is opened by them, answers
+// TestEarlierSnapshots: a database whose snapshots are of an earlier format is opened by them, answers
 // as it did, and has those of this format once it was changed and saved.
 func TestEarlierSnapshots(t *testing.T) {
+	t.Parallel()
+	for _, digit := range "23" {
+		t.Run(string(digit), func(t *testing.T) { testEarlierSnapshots(t, byte(digit)) })
+	}
+}
+
+func testEarlierSnapshots(t *testing.T, digit byte) {
 	t.Parallel()
 	dir := t.TempDir()
 	var log bytes.Buffer
@@ -39,19 +46,19 @@ func TestEarlierSnapshots(t *testing.T) {
 	for _, path := range files {
 		b, err := os.ReadFile(path)
 		if err == nil {
-			err = os.WriteFile(path, snapshottest.Earlier(t, b), 0o644)
+			err = os.WriteFile(path, snapshottest.Earlier(t, b, digit), 0o644)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := format(path); got != "LEXSNAP2" {
+		if got := format(path); got != "LEXSNAP"+string(digit) {
 			t.Fatalf("%s is of %s", path, got)
 		}
 	}
 
 	e = opened(t, dir, o, 100)
-	sameAnswers(t, "by snapshots of the format before", answers(t, e, probing), want, probing)
-	whole(t, e, "by snapshots of the format before")
+	sameAnswers(t, "by snapshots of an earlier format", answers(t, e, probing), want, probing)
+	whole(t, e, "by snapshots of an earlier format")
 	if strings.Contains(log.String(), "made anew") {
 		t.Error(&log)
 	}
@@ -59,7 +66,7 @@ func TestEarlierSnapshots(t *testing.T) {
 	flushed(t, e)
 	closed(t, e)
 	for _, path := range files {
-		if got := format(path); got != "LEXSNAP3" {
+		if got := format(path); got != "LEXSNAP4" {
 			t.Errorf("%s is of %s", path, got)
 		}
 	}

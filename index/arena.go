@@ -3,7 +3,6 @@ package index
 import (
 	"math/bits"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -43,21 +42,20 @@ func (a *arena[T]) watch(places []place) {
 	cut := max(0, a.bits+1-bits.Len(uint(max(1, pieceBytes/size))))
 	piece := size << (a.bits - cut)
 	a.cut = cut
-	a.lazy = newLazy(len(places)<<cut, func(p int) error {
+	a.lazy = newLazy(len(places)<<cut, func(p, n int) error { // of one chunk
 		at := places[p>>cut]
 		from := p & (1<<cut - 1) * piece
 		if at.in == nil || from >= at.n {
 			return nil
 		}
-		if err := at.in.Check(at.from+from, min(piece, at.n-from)); err != nil {
+		if err := at.in.Check(at.from+from, min(n*piece, at.n-from)); err != nil {
 			return corrupt(err)
 		}
 		return nil
 	})
-	for p := range a.lazy.ready { // of memory there is nothing to check
+	for p := range a.lazy.pieces { // of memory there is nothing to check
 		if at := places[p>>cut]; at.in == nil || p&(1<<cut-1)*piece >= at.n {
-			a.lazy.ready[p].Store(true)
-			a.lazy.left.Add(-1)
+			a.lazy.set(p)
 		}
 	}
 }
@@ -73,8 +71,8 @@ func (a *arena[T]) laid(s *snapshot.Section, numbers func([]byte) []T) (chunks [
 	return chunks, places
 }
 
-// pieceBytes is about how much of a snapshot is checked at once: a search that reads single rows waits for no more.
-const pieceBytes = 8 << 10
+// pieceBytes is about how much of a snapshot is checked at once where it is no more than a row: a search that reads single rows waits for no more.
+const pieceBytes = 512
 
 // chunkBits says how many slots a chunk has where vectors have dim components:
 // up to 1,024 and, above dimension 512, vectors of 2 MiB.
@@ -97,12 +95,7 @@ func (a *arena[T]) check(c int) error {
 	if a.lazy == nil || a.lazy.left.Load() == 0 {
 		return nil
 	}
-	for p := c << a.cut; p < (c+1)<<a.cut; p++ {
-		if err := a.lazy.check(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.lazy.check(c<<a.cut, 1<<a.cut)
 }
 
 // checkSlot does so for what lies around a slot.
@@ -110,7 +103,7 @@ func (a *arena[T]) checkSlot(i uint32) error {
 	if a.lazy == nil {
 		return nil
 	}
-	return a.lazy.check(int(i >> (a.bits - a.cut)))
+	return a.lazy.check(int(i>>(a.bits-a.cut)), 1)
 }
 
 // grown is a with room for n slots in all.
@@ -165,43 +158,46 @@ func (a *arena[T]) bytes(size int) (n int64) {
 	return n
 }
 
-// lazy checks pieces of a snapshot when they are first read, each once. Pieces that
-// it does not know are ready.
+// lazy checks pieces of a snapshot when they are first read. Pieces that it does not know are
+// ready. Those that are read by several at once may be checked by each; no one waits for another.
 type lazy struct {
-	left   atomic.Int64 // pieces not found to be ready
-	ready  []atomic.Bool
-	test   func(piece int) error
-	mu     sync.Mutex
-	failed map[int]error // what test said of pieces that are not ready; under mu
+	pieces int
+	left   atomic.Int64    // pieces not found to be ready
+	ready  []atomic.Uint64 // a bit a piece
+	test   func(piece, n int) error
 }
 
-func newLazy(pieces int, test func(piece int) error) *lazy {
-	l := &lazy{ready: make([]atomic.Bool, pieces), test: test, failed: map[int]error{}}
+func newLazy(pieces int, test func(piece, n int) error) *lazy {
+	l := &lazy{pieces: pieces, ready: make([]atomic.Uint64, (pieces+63)/64), test: test}
 	l.left.Store(int64(pieces))
 	return l
 }
 
-func (l *lazy) check(c int) error {
-	if l.left.Load() == 0 || c >= len(l.ready) || l.ready[c].Load() {
+// check makes n pieces from c on ready: the error of the test if they are not, each time that they are read.
+func (l *lazy) check(c, n int) error {
+	if l.left.Load() == 0 {
 		return nil
 	}
-	return l.first(c)
+	for p := c; p < min(c+n, l.pieces); p++ {
+		if l.ready[p/64].Load()>>(p%64)&1 == 0 {
+			return l.first(c, min(n, l.pieces-c))
+		}
+	}
+	return nil
 }
 
-func (l *lazy) first(c int) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ready[c].Load() {
-		return nil
-	}
-	if err := l.failed[c]; err != nil {
+func (l *lazy) first(c, n int) error {
+	if err := l.test(c, n); err != nil {
 		return err
 	}
-	if err := l.test(c); err != nil {
-		l.failed[c] = err
-		return err
+	for p := range n {
+		l.set(c + p)
 	}
-	l.ready[c].Store(true)
-	l.left.Add(-1)
 	return nil
+}
+
+func (l *lazy) set(p int) {
+	if bit := uint64(1) << (p % 64); l.ready[p/64].Or(bit)&bit == 0 {
+		l.left.Add(-1)
+	}
 }

@@ -7,26 +7,53 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// A chunk is checked once, whatever comes of it; what is damaged stays so.
+// A piece that is ready is not checked again; one that is damaged is, each time that it is read.
 func TestLazyChecksOnce(t *testing.T) {
 	bad := errors.New("bad")
-	calls := [3]int{}
-	l := newLazy(3, func(c int) error {
-		calls[c]++
-		if c == 1 {
-			return bad
+	calls := [100]int{}
+	l := newLazy(100, func(c, n int) (err error) {
+		for p := c; p < c+n; p++ {
+			calls[p]++
+			if p == 66 {
+				err = bad
+			}
 		}
-		return nil
+		return err
 	})
 	for range 3 {
-		for c, want := range []error{nil, bad, nil, nil} { // the last is not of the snapshot
-			if err := l.check(c); err != want {
-				t.Errorf("chunk %d: %v, want %v", c, err, want)
+		for _, c := range []struct {
+			from, n int
+			want    error
+		}{{0, 1, nil}, {2, 1, nil}, {66, 1, bad}, {64, 4, bad}, {96, 8, nil}, {100, 1, nil}, {2000, 8, nil}} { // the last are not of the snapshot
+			if err := l.check(c.from, c.n); err != c.want {
+				t.Errorf("%d pieces from %d on: %v, want %v", c.n, c.from, err, c.want)
 			}
 		}
 	}
-	if calls != [3]int{1, 1, 1} || l.left.Load() != 1 {
+	if want := [100]int{0: 1, 2: 1, 64: 3, 65: 3, 66: 6, 67: 3, 96: 1, 97: 1, 98: 1, 99: 1}; calls != want || l.left.Load() != 94 {
 		t.Errorf("checked %v times, %d left", calls, l.left.Load())
+	}
+}
+
+// TestLazyWaitsForNoOne: a piece is checked while another is, and while it is itself.
+func TestLazyWaitsForNoOne(t *testing.T) {
+	enter, leave := make(chan int), make(chan int)
+	l := newLazy(2, func(c, _ int) error { enter <- c; <-leave; return nil })
+	errs := make(chan error)
+	for _, c := range []int{0, 1, 1} {
+		go func() { errs <- l.check(c, 1) }()
+	}
+	for range 3 {
+		<-enter // would hang if one waited for another
+	}
+	close(leave)
+	for range 3 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if l.left.Load() != 0 {
+		t.Errorf("%d left", l.left.Load())
 	}
 }
 

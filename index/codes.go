@@ -134,6 +134,13 @@ type form struct {
 	squares    bool
 }
 
+// prefetch asks for the rows of slots.
+func (c *codes) prefetch(slots []uint32) {
+	for _, slot := range slots {
+		vec.Prefetch(c.rows.row(slot), c.rows.dim)
+	}
+}
+
 // distances writes approximate distances from q to slots into dist.
 func (c *codes) distances(dist []float32, q *query, slots []uint32) {
 	f := &c.m.code
@@ -142,9 +149,6 @@ func (c *codes) distances(dist []float32, q *query, slots []uint32) {
 		one += q.norm * q.norm
 	}
 	var dots [4]int32
-	for _, slot := range slots {
-		vec.Prefetch(c.rows.row(slot), c.rows.dim)
-	}
 	for len(slots) > 0 {
 		n := min(4, len(slots))
 		c.dots4(&dots, q, slots)

@@ -173,23 +173,23 @@ func TestHardShapes(t *testing.T) {
 				if got := index.GraphSearch(ix, v[:dim], n, n); len(got) != n {
 					t.Fatalf("%d of %d found", len(got), n)
 				}
-				hits := 0
-				for i := range 300 {
-					j := i * n / 300
-					got := index.GraphSearch(ix, v[j*dim:(j+1)*dim], 1, 64)
-					if len(got) == 1 && got[0].Distance == 0 {
-						hits++
-					}
-				}
-				t.Logf("%d of 300 found by their own vector", hits)
 				// A far outlier hangs on what was nearest when it came, which a
 				// search need not pass.
-				floor := 297
-				if name == "far out" {
-					floor = 285
+				var asked, hits [2]int // of all but outliers, and of those
+				for i := range 300 {
+					j, out := i*n/300, 0
+					if name == "far out" && j%100 == 0 {
+						out = 1
+					}
+					asked[out]++
+					got := index.GraphSearch(ix, v[j*dim:(j+1)*dim], 1, 64)
+					if len(got) == 1 && got[0].Distance == 0 {
+						hits[out]++
+					}
 				}
-				if m == 16 && hits < floor {
-					t.Errorf("want %d", floor)
+				t.Logf("%d of %d found by their own vector, of outliers %d of %d", hits[0], asked[0], hits[1], asked[1])
+				if m == 16 && (hits[0] < asked[0]-3 || 10*hits[1] < 7*asked[1]) {
+					t.Errorf("want %d, and seven of ten outliers", asked[0]-3)
 				}
 				perm := r.Perm(n)
 				var del []uint64

@@ -52,22 +52,22 @@ func (p *opener) openGraph(h *hnsw) {
 		return
 	}
 	h.settled, h.unspilled = false, spill
-	h.lazy = newLazy((h.n+linkMask)>>linkBits, func(piece int) error {
-		return guarded(func() error { return h.checkRoom(links, piece<<linkBits) })
+	h.lazy = newLazy((h.n+linkMask)>>linkBits, func(piece, n int) error {
+		return guarded(func() error { return h.checkRoom(links, piece<<linkBits, n<<linkBits) })
 	})
 }
 
 // The links of so many nodes are checked at once: a search that expands single nodes waits for
 // no more. They take about a block of a snapshot.
 const (
-	linkBits = 6
+	linkBits = 3
 	linkMask = 1<<linkBits - 1
 )
 
-// checkRoom checks links as they lie in a snapshot, those of a piece of nodes from slot first on.
-func (h *hnsw) checkRoom(s *snapshot.Section, first int) error {
+// checkRoom checks links as they lie in a snapshot, those of n nodes of a chunk from slot first on.
+func (h *hnsw) checkRoom(s *snapshot.Section, first, n int) error {
 	each, c := 2*h.o.M, h.nodes[first>>nodeBits]
-	n := min(1<<linkBits, s.Len()/(each*4)-first)
+	n = min(n, s.Len()/(each*4)-first)
 	if err := s.Check(first*each*4, n*each*4); err != nil {
 		return corrupt(err)
 	}

@@ -17,10 +17,10 @@ func (h *hnsw) checkLinks(ctx context.Context) error {
 		}
 		h.unspilled = nil
 	}
-	errs := make([]error, len(h.lazy.ready))
+	errs := make([]error, len(h.nodes))
 	h.parallel(len(errs), func(c int) {
 		if errs[c] = ctx.Err(); errs[c] == nil {
-			errs[c] = h.lazy.check(c)
+			errs[c] = h.lazy.check(c<<(nodeBits-linkBits), 1<<(nodeBits-linkBits))
 		}
 	})
 	if err := ctx.Err(); err != nil {

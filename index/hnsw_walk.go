@@ -70,7 +70,7 @@ func (w *walker) pause() bool {
 // links are the slots that a node leads to, once they are checked.
 func (w *walker) links(slot uint32, layer int) []uint32 {
 	if layer == 0 && w.h.lazy != nil {
-		if err := w.h.lazy.check(int(slot >> linkBits)); err != nil {
+		if err := w.h.lazy.check(int(slot>>linkBits), 1); err != nil {
 			w.err = err
 			return nil
 		}
@@ -122,6 +122,7 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 	dist := w.dist[:cap(w.dist)]
 	if w.mem.coded {
 		c := &w.mem.codes
+		c.prefetch(slots) // for the checks, too
 		if c.rows.lazy != nil {
 			checkRows(w, &c.rows, slots)
 		}
@@ -129,11 +130,11 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 		return dist[:n]
 	}
 	r, m, v := &w.mem.rows, w.h.m, q.row
-	if r.lazy != nil {
-		checkRows(w, r, slots)
-	}
 	for _, slot := range slots { // what follows, the CPU guesses
 		vec.Prefetch(r.row(slot), min(256, 4*w.h.o.Dim))
+	}
+	if r.lazy != nil {
+		checkRows(w, r, slots)
 	}
 	i := 0
 	for ; i+4 <= n; i += 4 {

@@ -37,17 +37,17 @@ func TestLinksAreReadAsSearchesMeetThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := x.(*hnsw)
-	read := func() int { return len(h.lazy.ready) - int(h.lazy.left.Load()) }
+	read := func() int { return h.lazy.pieces - int(h.lazy.left.Load()) }
 	if got := h.Delete(nil); got != 0 || h.settled || read() != 0 {
-		t.Errorf("%d deleted, links read: %d of %d pieces, copied: %v", got, read(), len(h.lazy.ready), h.settled)
+		t.Errorf("%d deleted, links read: %d of %d pieces, copied: %v", got, read(), h.lazy.pieces, h.settled)
 	}
 	if _, err := h.Search(nil, rows[:dim], SearchOptions{K: 1, Ef: 8}); err != nil {
 		t.Fatal(err)
 	}
-	if pieces := n/64 + 1; len(h.lazy.ready) != pieces || read() == 0 || read() > pieces/4 {
-		t.Errorf("one search read %d of %d pieces, want %d in all", read(), len(h.lazy.ready), pieces)
+	if pieces := (n + linkMask) >> linkBits; h.lazy.pieces != pieces || read() == 0 || read() > pieces/4 {
+		t.Errorf("one search read %d of %d pieces, want %d in all", read(), h.lazy.pieces, pieces)
 	}
-	if err := h.checkLinks(t.Context()); err != nil || read() != len(h.lazy.ready) {
-		t.Errorf("%d of %d pieces: %v", read(), len(h.lazy.ready), err)
+	if err := h.checkLinks(t.Context()); err != nil || read() != h.lazy.pieces {
+		t.Errorf("%d of %d pieces: %v", read(), h.lazy.pieces, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/bits"
 	"os"
 	"sync/atomic"
 
@@ -245,12 +246,10 @@ func (f *File) check(first, last int) error {
 }
 
 // read checks the blocks of word w whose bits are set.
-func (f *File) read(w int, bits uint64) (err error) {
+func (f *File) read(w int, set uint64) (err error) {
 	defer Guard(&err)()
-	for i := range 64 {
-		if bits>>i&1 == 0 {
-			continue
-		}
+	for ; set != 0; set &= set - 1 {
+		i := bits.TrailingZeros64(set)
 		b := 64*w + i
 		from := page + b*f.block
 		block := f.data[from:min(len(f.data), from+f.block)]

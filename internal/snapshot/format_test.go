@@ -16,10 +16,13 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 )
 
-// format2 is a file that a program wrote whose files had blocks of 64 KiB.
-func format2(t *testing.T) []byte {
+// earlier are the formats before, by digit, and their blocks with a checksum.
+var earlier = map[byte]int{'2': 64 << 10, '3': 8 << 10}
+
+// sample is a file that a program of such a format wrote, all of the same sections.
+func sample(t *testing.T, digit byte) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", "format2.snap.gz"))
+	raw, err := os.ReadFile(filepath.Join("testdata", "format"+string(digit)+".snap.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +38,8 @@ func format2(t *testing.T) []byte {
 }
 
 const (
-	page2, block2 = 4096, 64 << 10
-	numbers2      = 2*block2/8 + 5 // in its last section, each a 64th of its place
+	headerSize = 4096
+	numbers    = 2*64<<10/8 + 5 // in its last section, each a 64th of its place
 )
 
 func section(t *testing.T, data []byte, tag string) *snapshot.Section {
@@ -52,10 +55,15 @@ func section(t *testing.T, data []byte, tag string) *snapshot.Section {
 	return s
 }
 
-// TestFormat2: a file of the format before says what it said, and what is damaged there is met
+// TestEarlierFormats: a file of an earlier format says what it said, and what is damaged there is met
 // by who reads its block.
-func TestFormat2(t *testing.T) {
-	data := format2(t)
+func TestEarlierFormats(t *testing.T) {
+	for digit, block := range earlier {
+		t.Run(string(digit), func(t *testing.T) { testEarlierFormat(t, sample(t, digit), block) })
+	}
+}
+
+func testEarlierFormat(t *testing.T, data []byte, block int) {
 	f, err := snapshot.Parse(data)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +79,7 @@ func TestFormat2(t *testing.T) {
 		t.Error("numbers differ", r.Err())
 	}
 	r = section(t, data, "LONG").Reader()
-	for i, x := range r.Uint64s(numbers2) {
+	for i, x := range r.Uint64s(numbers) {
 		if x != uint64(i/64) {
 			t.Fatalf("number %d is %d", i, x)
 		}
@@ -80,7 +88,7 @@ func TestFormat2(t *testing.T) {
 		t.Error(err)
 	}
 
-	for at := page2; at < len(data); at += 997 { // blocks, tables and trailer
+	for at := headerSize; at < len(data); at += 997 { // blocks, tables and trailer
 		data[at] ^= 4
 		f, err := snapshot.Parse(data)
 		if err == nil {
@@ -90,36 +98,37 @@ func TestFormat2(t *testing.T) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 	}
-	data[page2+block2] ^= 4
+	data[headerSize+block] ^= 4
 	s := section(t, data, "LONG")
-	for i, bad := range map[int]bool{0: false, block2 - 1000: false, block2: true, 2*block2 - 1000: true, 2 * block2: false} {
+	for i, bad := range map[int]bool{0: false, block - 1000: false, block: true, 2*block - 1000: true, 2 * block: false} {
 		if _, err := s.Bytes(i, 8); errors.Is(err, snapshot.ErrDamaged) != bad {
 			t.Errorf("byte %d of the section: %v", i, err)
 		}
 	}
 }
 
-// TestEarlier: what tests take for files of the format before are such.
+// TestEarlier: what tests take for files of earlier formats are such.
 func TestEarlier(t *testing.T) {
-	old := format2(t)
-	now := snapshottest.Rewritten(t, old, []string{"NUMBERS", "EMPTY", "ARRAYS", "LONG"}, func(_ int, payload []byte) []byte { return payload })
-	if string(now[:8]) != "LEXSNAP3" {
-		t.Errorf("files of %q are written", now[:8])
-	}
-	if !bytes.Equal(snapshottest.Earlier(t, now), old) {
-		t.Error("it differs from the file of an earlier program")
+	for digit := range earlier {
+		old := sample(t, digit)
+		now := snapshottest.Rewritten(t, old, []string{"NUMBERS", "EMPTY", "ARRAYS", "LONG"}, func(_ int, payload []byte) []byte { return payload })
+		if string(now[:8]) != "LEXSNAP4" {
+			t.Errorf("files of %q are written", now[:8])
+		}
+		if !bytes.Equal(snapshottest.Earlier(t, now, digit), old) {
+			t.Errorf("format %c: it differs from the file of an earlier program", digit)
+		}
 	}
 }
 
 // TestFormats: a format that is not known is told from damage, and the two ends of a file are of one format.
 func TestFormats(t *testing.T) {
-	old := format2(t)
-	now := snapshottest.Rewritten(t, old, []string{"NUMBERS"}, func(_ int, payload []byte) []byte { return payload })
+	now := snapshottest.Rewritten(t, sample(t, '2'), []string{"NUMBERS"}, func(_ int, payload []byte) []byte { return payload })
 	sum := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
-	for format, want := range map[string]error{"LEXSNAP1": snapshot.ErrForeign, "LEXSNAP4": snapshot.ErrForeign, "LEXSNAP2": snapshot.ErrDamaged, "LEXSNAP3": nil} {
+	for format, want := range map[string]error{"LEXSNAP1": snapshot.ErrForeign, "LEXSNAP5": snapshot.ErrForeign, "LEXSNAP2": snapshot.ErrDamaged, "LEXSNAP3": snapshot.ErrDamaged, "LEXSNAP4": nil} {
 		b := slices.Clone(now)
 		copy(b, format)
-		binary.LittleEndian.PutUint32(b[page2-4:], sum(b[:page2-4]))
+		binary.LittleEndian.PutUint32(b[headerSize-4:], sum(b[:headerSize-4]))
 		if _, err := snapshot.Parse(b); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", format, err, want)
 		}

@@ -2,20 +2,20 @@
 // sections that is written whole or not at all, mapped at open, and checked
 // block by block when a block is first read.
 //
-//	header    magic "LEXSNAP3", version of the sections (4), sequence number
+//	header    magic "LEXSNAP4", version of the sections (4), sequence number
 //	          (8), database (16), history (16), length of kind (2), kind, zeros
 //	          up to 4092, CRC-32C of all that (4)
 //	data      payloads of the sections, each from a multiple of 64 bytes on,
 //	          zeros between them
 //	sections  for each: tag (8, zeros behind), first byte of the payload from
 //	          the beginning of the file (8), length (8)
-//	sums      CRC-32C of each 8 KiB of data, a block (4 each)
-//	trailer   length of data (8), number of sections (4), magic "SNAPEND3",
+//	sums      CRC-32C of each KiB of data, a block (4 each)
+//	trailer   length of data (8), number of sections (4), magic "SNAPEND4",
 //	          CRC-32C of sections, sums and the trailer before it (4)
 //
-// All numbers are little-endian. Every byte is covered by one of the sums. A file
-// of the format before has "LEXSNAP2", "SNAPEND2" and blocks of 64 KiB, and is read
-// as well.
+// All numbers are little-endian. Every byte is covered by one of the sums. Files
+// of formats 2 and 3, with that digit in both magics and blocks of 64 and 8 KiB,
+// are read as well.
 package snapshot
 
 import (
@@ -36,11 +36,11 @@ const (
 
 // blockOf is how many bytes have a checksum of their own, by the digit of the format. Who reads a
 // row for the first time reads its block, so blocks are small.
-var blockOf = map[byte]int{'2': 64 << 10, written: blockSize}
+var blockOf = map[byte]int{'2': 64 << 10, '3': 8 << 10, written: blockSize}
 
 const (
-	written   = '3' // the digit of the format that is written
-	blockSize = 8 << 10
+	written   = '4' // the digit of the format that is written
+	blockSize = 1 << 10
 )
 
 var (

@@ -53,10 +53,11 @@ func Spoil(payload []byte, at int, value uint32, cut bool) []byte {
 	return payload
 }
 
-// Earlier is a snapshot as a program of format 2 wrote it: with blocks of 64 KiB.
-func Earlier(t testing.TB, data []byte) []byte {
+// Earlier is a snapshot as a program of an earlier format wrote it, whose digit is '2' or '3': with blocks of 64 or 8 KiB.
+func Earlier(t testing.TB, data []byte, digit byte) []byte {
 	t.Helper()
-	const page, end, block = 4096, 24, 64 << 10
+	const page, end = 4096, 24
+	block := map[byte]int{'2': 64 << 10, '3': 8 << 10}[digit]
 	if _, err := snapshot.Parse(data); err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +66,12 @@ func Earlier(t testing.TB, data []byte) []byte {
 	length := binary.LittleEndian.Uint64(trailer)
 	sections := int(binary.LittleEndian.Uint32(trailer[8:]))
 	out := bytes.Clone(data[:page+length])
-	copy(out, "LEXSNAP2")
+	copy(out, "LEXSNAP"+string(digit))
 	binary.LittleEndian.PutUint32(out[page-4:], sum(out[:page-4]))
 	tables := bytes.Clone(data[page+length:][:24*sections])
 	for b := range slices.Chunk(out[page:], block) {
 		tables = binary.LittleEndian.AppendUint32(tables, sum(b))
 	}
-	tables = append(append(tables, trailer[:12]...), "SNAPEND2"...)
+	tables = append(append(tables, trailer[:12]...), "SNAPEND"+string(digit)...)
 	return append(out, binary.LittleEndian.AppendUint32(tables, sum(tables))...)
 }
