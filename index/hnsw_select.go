@@ -5,12 +5,14 @@ package index
 // nearer to the node than to everything taken before. So links lead into all
 // directions, and from one cluster to the next, where the nearest alone would
 // all lie in one. Equal distances do not count against a candidate: among many
-// equal vectors, lists with one link to each kind of neighbour are too short.
+// equal vectors, lists with one link to each kind of neighbour are too short. But
+// those as near as the nearest, as copies of the node are, take half of the room
+// where others are there: copies that link to copies alone are not left again.
 //
 // kept are links that stand already; up to max are returned in all, kept
 // first, valid until the next call.
 func (w *walker) choose(kept []uint32, pool []cand, max int) []uint32 {
-	sel := append(w.sel[:0], kept...)
+	sel, same, spare := append(w.sel[:0], kept...), 0, w.spare[:0]
 next:
 	for _, c := range pool {
 		if len(sel) >= max {
@@ -18,6 +20,12 @@ next:
 		}
 		if contains(kept, c.slot) {
 			continue
+		}
+		if c.d == pool[0].d {
+			if same++; same > (max+1)/2 {
+				spare = append(spare, c.slot)
+				continue
+			}
 		}
 		v := w.mem.query(c.slot, w.code)
 		for i := 0; i < len(sel); i += 4 {
@@ -29,7 +37,8 @@ next:
 		}
 		sel = append(sel, c.slot)
 	}
-	w.sel = sel
+	sel = append(sel, spare[:min(len(spare), max-min(max, len(sel)))]...)
+	w.sel, w.spare = sel, spare
 	return sel
 }
 

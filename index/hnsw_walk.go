@@ -24,6 +24,7 @@ type walker struct {
 	near   []uint32
 	queue  []uint32
 	sel    []uint32
+	spare  []uint32 // scratch of choose
 	dist   []float32
 	heap   []cand
 	from   []cand // where a walk begins
