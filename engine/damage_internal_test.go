@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +19,7 @@ import (
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
+	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 	"github.com/lexsem/lexsem/internal/trial"
 	"github.com/lexsem/lexsem/modulate"
 )
@@ -103,8 +103,8 @@ func (l *lateDamage) path(name string) string { return filepath.Join(l.dir, "der
 // searches read few of them; with LEXSEM_LONG one block in each 8 KiB alone, too. What
 // stands behind the data is left as it is: opening reads that.
 func flips(raw []byte) (all [][]int) {
-	const page, trailer, block = 4096, 24, 1 << 10 // a block has one checksum
-	end := page + int(binary.LittleEndian.Uint64(raw[len(raw)-trailer:]))
+	const block = 1 << 10 // that has one checksum
+	end := snapshottest.DataEnd(raw)
 	all = [][]int{{end * 7 / 10}, {end * 9 / 10}, nil}
 	for at := end * 7 / 10; at < end; at += block {
 		all[2] = append(all[2], at)

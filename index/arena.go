@@ -71,7 +71,7 @@ func (a *arena[T]) laid(s *snapshot.Section, numbers func([]byte) []T) (chunks [
 	return chunks, places
 }
 
-// pieceBytes is about how much of a snapshot is checked at once where it is no more than a row: a search that reads single rows waits for no more.
+// pieceBytes is about how much of a snapshot is checked at once, and one row where that is more: a search that reads single rows waits for no more.
 const pieceBytes = 512
 
 // chunkBits says how many slots a chunk has where vectors have dim components:
@@ -92,10 +92,10 @@ func (a *arena[T]) run(from, n int) []T {
 
 // check makes chunk c ready to be read: ErrCorrupt if it is damaged.
 func (a *arena[T]) check(c int) error {
-	if a.lazy == nil || a.lazy.left.Load() == 0 {
+	if a.lazy == nil {
 		return nil
 	}
-	return a.lazy.check(c<<a.cut, 1<<a.cut)
+	return a.lazy.checkAll(c<<a.cut, 1<<a.cut)
 }
 
 // checkSlot does so for what lies around a slot.
@@ -103,7 +103,7 @@ func (a *arena[T]) checkSlot(i uint32) error {
 	if a.lazy == nil {
 		return nil
 	}
-	return a.lazy.check(int(i>>(a.bits-a.cut)), 1)
+	return a.lazy.check(int(i >> (a.bits - a.cut)))
 }
 
 // grown is a with room for n slots in all.
@@ -173,18 +173,29 @@ func newLazy(pieces int, test func(piece, n int) error) *lazy {
 	return l
 }
 
-// check makes n pieces from c on ready: the error of the test if they are not, each time that they are read.
-func (l *lazy) check(c, n int) error {
+// check makes a piece ready: the error of the test if it is not, each time that it is read.
+func (l *lazy) check(c int) error {
+	if l.left.Load() == 0 || c >= l.pieces || l.has(c) {
+		return nil
+	}
+	return l.first(c, 1)
+}
+
+// checkAll makes n pieces from c on ready, with one test.
+func (l *lazy) checkAll(c, n int) error {
 	if l.left.Load() == 0 {
 		return nil
 	}
-	for p := c; p < min(c+n, l.pieces); p++ {
-		if l.ready[p/64].Load()>>(p%64)&1 == 0 {
-			return l.first(c, min(n, l.pieces-c))
+	n = min(n, l.pieces-c)
+	for p := range n {
+		if !l.has(c + p) {
+			return l.first(c, n)
 		}
 	}
 	return nil
 }
+
+func (l *lazy) has(c int) bool { return l.ready[c/64].Load()>>(c%64)&1 != 0 }
 
 func (l *lazy) first(c, n int) error {
 	if err := l.test(c, n); err != nil {

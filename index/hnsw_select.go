@@ -37,7 +37,9 @@ next:
 		}
 		sel = append(sel, c.slot)
 	}
-	sel = append(sel, spare[:min(len(spare), max-min(max, len(sel)))]...)
+	if room := max - len(sel); room > 0 {
+		sel = append(sel, spare[:min(room, len(spare))]...)
+	}
 	w.sel, w.spare = sel, spare
 	return sel
 }

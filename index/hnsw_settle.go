@@ -20,7 +20,7 @@ func (h *hnsw) checkLinks(ctx context.Context) error {
 	errs := make([]error, len(h.nodes))
 	h.parallel(len(errs), func(c int) {
 		if errs[c] = ctx.Err(); errs[c] == nil {
-			errs[c] = h.lazy.check(c<<(nodeBits-linkBits), 1<<(nodeBits-linkBits))
+			errs[c] = h.lazy.checkAll(c<<(nodeBits-linkBits), 1<<(nodeBits-linkBits))
 		}
 	})
 	if err := ctx.Err(); err != nil {

@@ -16,10 +16,7 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
 )
 
-// earlier are the formats before, by digit, and their blocks with a checksum.
-var earlier = map[byte]int{'2': 64 << 10, '3': 8 << 10}
-
-// sample is a file that a program of such a format wrote, all of the same sections.
+// sample is a file that a program of an earlier format wrote, all of the same sections.
 func sample(t *testing.T, digit byte) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "format"+string(digit)+".snap.gz"))
@@ -58,7 +55,7 @@ func section(t *testing.T, data []byte, tag string) *snapshot.Section {
 // TestEarlierFormats: a file of an earlier format says what it said, and what is damaged there is met
 // by who reads its block.
 func TestEarlierFormats(t *testing.T) {
-	for digit, block := range earlier {
+	for digit, block := range snapshottest.EarlierBlocks {
 		t.Run(string(digit), func(t *testing.T) { testEarlierFormat(t, sample(t, digit), block) })
 	}
 }
@@ -109,7 +106,7 @@ func testEarlierFormat(t *testing.T, data []byte, block int) {
 
 // TestEarlier: what tests take for files of earlier formats are such.
 func TestEarlier(t *testing.T) {
-	for digit := range earlier {
+	for digit := range snapshottest.EarlierBlocks {
 		old := sample(t, digit)
 		now := snapshottest.Rewritten(t, old, []string{"NUMBERS", "EMPTY", "ARRAYS", "LONG"}, func(_ int, payload []byte) []byte { return payload })
 		if string(now[:8]) != "LEXSNAP4" {

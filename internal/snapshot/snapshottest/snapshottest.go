@@ -53,23 +53,30 @@ func Spoil(payload []byte, at int, value uint32, cut bool) []byte {
 	return payload
 }
 
-// Earlier is a snapshot as a program of an earlier format wrote it, whose digit is '2' or '3': with blocks of 64 or 8 KiB.
+const headerSize, trailerSize = 4096, 24
+
+// DataEnd is where the data of a snapshot ends, behind its header.
+func DataEnd(snapshot []byte) int {
+	return headerSize + int(binary.LittleEndian.Uint64(snapshot[len(snapshot)-trailerSize:]))
+}
+
+// EarlierBlocks are how many bytes have a checksum of their own in files of earlier formats, by the digit of those.
+var EarlierBlocks = map[byte]int{'2': 64 << 10, '3': 8 << 10}
+
+// Earlier is a snapshot as a program of an earlier format wrote it, one of EarlierBlocks.
 func Earlier(t testing.TB, data []byte, digit byte) []byte {
 	t.Helper()
-	const page, end = 4096, 24
-	block := map[byte]int{'2': 64 << 10, '3': 8 << 10}[digit]
 	if _, err := snapshot.Parse(data); err != nil {
 		t.Fatal(err)
 	}
 	sum := func(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
-	trailer := data[len(data)-end:]
-	length := binary.LittleEndian.Uint64(trailer)
+	trailer, end := data[len(data)-trailerSize:], DataEnd(data)
 	sections := int(binary.LittleEndian.Uint32(trailer[8:]))
-	out := bytes.Clone(data[:page+length])
+	out := bytes.Clone(data[:end])
 	copy(out, "LEXSNAP"+string(digit))
-	binary.LittleEndian.PutUint32(out[page-4:], sum(out[:page-4]))
-	tables := bytes.Clone(data[page+length:][:24*sections])
-	for b := range slices.Chunk(out[page:], block) {
+	binary.LittleEndian.PutUint32(out[headerSize-4:], sum(out[:headerSize-4]))
+	tables := bytes.Clone(data[end:][:24*sections])
+	for b := range slices.Chunk(out[headerSize:], EarlierBlocks[digit]) {
 		tables = binary.LittleEndian.AppendUint32(tables, sum(b))
 	}
 	tables = append(append(tables, trailer[:12]...), "SNAPEND"+string(digit)...)
