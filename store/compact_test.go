@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCompact(t *testing.T) {
@@ -167,6 +168,9 @@ func TestReclaim(t *testing.T) {
 	}
 	for range 3 { // what one writes the next one removes
 		err := s.Reclaim(ctx, func() (err error) {
+			for l := s.db.Levels()[0]; l.NumTables >= levelZeroTables; l = s.db.Levels()[0] {
+				time.Sleep(time.Millisecond) // Badger compacts beside the old view
+			}
 			v.Close()
 			v, err = s.Snapshot()
 			return err

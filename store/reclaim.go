@@ -27,8 +27,8 @@ func (s *Store) Flush(ctx context.Context) error {
 
 // Reclaim gives the space of what Compact has removed back to the disk: it
 // flushes, and rewrites the tables. Views that were opened before keep what they
-// see, and what the flush wrote: so renew, if not nil, is called in between, for
-// the caller to open its views anew. It must not write to the store. Cost:
+// see, and what the flush wrote: so renew, if not nil, is called before the flush and
+// behind it, for the caller to open its views anew. It must not write to the store. Cost:
 // reading and writing all tables. Errors: those of Flush and of renew.
 func (s *Store) Reclaim(ctx context.Context, renew func() error) error {
 	return s.writing(ctx, func() error { return s.rewrite(ctx, renew) })
@@ -42,20 +42,33 @@ func (s *Store) rewrite(ctx context.Context, renew func() error) error {
 	if err := s.tables.checkAll(s.stopped); err != nil {
 		return err
 	}
+	// Badger may compact as soon as it is flushed: what a view sees then stays, and in one
+	// level with its tombstone, which nothing begins with any more.
+	if err := s.renew(ctx, renew); err != nil {
+		return err
+	}
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	if renew != nil {
-		if err := renew(); err != nil {
-			return err
-		}
-	}
-	// Reads in progress end soon; a view that is kept only costs space.
-	err := s.poll(ctx, polite, func() (bool, error) { return !s.pinned(), nil })
-	if err != nil && !errors.Is(err, errImpatient) {
+	if err := s.renew(ctx, renew); err != nil { // or what settle wrote stays
 		return err
 	}
 	return s.db.Flatten(1)
+}
+
+// renew calls what opens a caller's views anew, and waits for reads in progress, which end
+// soon; a view that is kept only costs space.
+func (s *Store) renew(ctx context.Context, views func() error) error {
+	if views != nil {
+		if err := views(); err != nil {
+			return err
+		}
+	}
+	err := s.poll(ctx, polite, func() (bool, error) { return !s.pinned(), nil })
+	if errors.Is(err, errImpatient) {
+		return nil
+	}
+	return err
 }
 
 // settle flushes once, and until there is something for a compaction to begin with.
@@ -90,8 +103,8 @@ const (
 	// fillerBytes is the length of a filler's key: short enough that a block of a table
 	// has many, which share what they begin with, and long enough that few fill a memtable.
 	fillerBytes = 1000
-	// patient is how long is waited for a flush, which a failing disk keeps from ending, and polite
-	// for reads in progress, which may go on: no call hangs for ten seconds by both.
+	// patient is how long is waited for a flush, which a failing disk keeps from ending, and polite,
+	// twice, for reads in progress, which may go on: no call hangs for ten seconds by all.
 	patient, polite = 5 * time.Second, 2 * time.Second
 )
 
