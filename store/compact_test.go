@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -128,6 +130,39 @@ func TestFlushWritesLittle(t *testing.T) {
 	}
 	if most := uint64(small.memtableBytes() / 8); s.tableBytes() == 0 || s.tableBytes() > most {
 		t.Errorf("tables of %d bytes, at most %d", s.tableBytes(), most)
+	}
+}
+
+// TestFlushesInVain: where tables cannot be made, flushes end in less than ten seconds
+// together, as one call may need several of them, and flushes that can be made are waited for again.
+func TestFlushesInVain(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), small)
+	add(t, s, doc("a", 1))
+	var inTheWay []string
+	for n := range 40 {
+		name := filepath.Join(s.records(), fmt.Sprintf("%06d.sst", n+1))
+		if err := os.Mkdir(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		inTheWay = append(inTheWay, name)
+	}
+	start := time.Now()
+	for range 2 {
+		if err := s.Flush(ctx); !errors.Is(err, errImpatient) || !s.stuck {
+			t.Errorf("stuck %v: %v", s.stuck, err)
+		}
+	}
+	if waited := time.Since(start); waited > patient+2*polite {
+		t.Errorf("waited %v", waited)
+	}
+	for _, name := range inTheWay {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Flush(ctx); err != nil || s.stuck {
+		t.Errorf("stuck %v: %v", s.stuck, err)
 	}
 }
 

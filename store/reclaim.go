@@ -168,9 +168,14 @@ func (s *Store) flush(ctx context.Context) error {
 		return err
 	}
 	s.setPin(s.newPin(s.current()))
-	err = s.poll(ctx, patient, func() (bool, error) { // logs stay while a compaction holds them
+	long := patient
+	if s.stuck {
+		long = polite
+	}
+	err = s.poll(ctx, long, func() (bool, error) { // logs stay while a compaction holds them
 		return slices.ContainsFunc(s.db.Tables(), func(t badger.TableInfo) bool { return t.MaxVersion >= last }), nil
 	})
+	s.stuck = errors.Is(err, errImpatient)
 	if err != nil {
 		return fmt.Errorf("flushing the memtables of %s: %w", s.dir, err)
 	}

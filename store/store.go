@@ -75,6 +75,7 @@ type Store struct {
 	writer   chan struct{} // holds one token; who has it may write
 	written  atomic.Int64  // bytes since Open
 	replayed bool          // Badger had logs to replay
+	stuck    bool          // the last flush was waited for in vain; who has the writer's slot may use it
 	failed   atomic.Pointer[error]
 
 	forgotten forgotten
