@@ -78,6 +78,17 @@ func (c *cell) shift(q []float32, i int, weight float32) {
 	}
 }
 
+// prefetch asks the memory for what shift reads first for token i.
+func (c *cell) prefetch(i, d int) {
+	if i < len(c.rowScale) {
+		vec.Prefetch(c.rows[i*d:], d)
+		return
+	}
+	if from := c.starts[i]; from < c.starts[i+1] {
+		vec.Prefetch(c.h[int(c.slots[from])*d:], d)
+	}
+}
+
 // members are the passages with their tokens.
 func (c *cell) members() []member {
 	counts := make([]int, len(c.ids))

@@ -109,26 +109,41 @@ func (b *Bridges) modulate(ctx context.Context, dst []float32, in modulate.Input
 			return dst[:base], err
 		}
 		dst = append(dst, in.Dense...)
-		for i, t := range s.ids {
-			c.move(dst[len(dst)-b.dim:], t, factor, s.whole[i])
-		}
+		s.found = c.move(dst[len(dst)-b.dim:], s.ids, s.whole, factor, s.found)
 	}
 	return dst, nil
 }
 
-// move adds to q what token t, whose idf in the corpus is whole, adds to the
-// query vector of the cell.
-func (c *cell) move(q []float32, t int32, factor, whole float32) {
-	if whole == 0 { // a token that no passage has
-		return
+// move adds to q what tokens, whose idf in the corpus is whole, add to the query vector of
+// the cell. It looks all of them up before it reads what they add, so that the memory is
+// waited for once a step and not once a token. found is its working space, which it returns.
+func (c *cell) move(q []float32, tokens []int32, whole []float32, factor float32, found []weighed) []weighed {
+	found = found[:0]
+	for i, t := range tokens {
+		if whole[i] == 0 { // a token that no passage has
+			continue
+		}
+		if at, ok := c.find(uint32(t)); ok {
+			found = append(found, weighed{at, whole[i]})
+		}
 	}
-	i, ok := c.find(uint32(t))
-	if !ok {
-		return
+	for i := range found {
+		f := &found[i]
+		f.weight = factor * min(c.idf[c.count(f.at)], f.weight)
+		c.prefetch(f.at, len(q))
 	}
-	if here := c.idf[c.count(i)]; here > 0 {
-		c.shift(q, i, factor*min(here, whole))
+	for _, f := range found {
+		if f.weight > 0 { // that of a token of all passages is 0
+			c.shift(q, f.at, f.weight)
+		}
 	}
+	return found
+}
+
+// weighed is a token of a cell, by its position, and its weight in a query.
+type weighed struct {
+	at     int
+	weight float32
 }
 
 // weigh writes the idf of the tokens s.ids in the corpus to s.whole, 0 for those
@@ -178,9 +193,9 @@ func (b *Bridges) shares(dst []float64, in modulate.Input, cell int, passage []f
 	defer scratches.Put(s)
 	s.ids = in.Tokens.Lexical(s.ids[:0])
 	factor, moved := b.weigh(s), make([]float32, b.dim)
-	for i, t := range s.ids {
+	for i := range s.ids {
 		clear(moved)
-		c.move(moved, t, factor, s.whole[i])
+		s.found = c.move(moved, s.ids[i:i+1], s.whole[i:i+1], factor, s.found)
 		dst = append(dst, float64(vec.Dot(moved, passage)))
 	}
 	return dst, nil
@@ -198,6 +213,7 @@ type scratch struct {
 	order        []int
 	ids          []int32
 	whole        []float32 // of ids: see weigh
+	found        []weighed
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

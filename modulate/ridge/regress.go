@@ -118,7 +118,7 @@ func (s *Sums) Centre(dst, x []float32) bool {
 // ctx, where there is one, before each token and about every 100 µs. Errors: that of
 // ctx; ErrCorrupt, which Err tells from then on; ErrOptions for slices of another
 // length. g says nothing after an error. Cost O(d) for a token with a row, df_t·d
-// for another, 3d²/10 at most.
+// for another, 3d²/20 at most.
 func (s *Sums) CrossScatter(ctx context.Context, g []float64, ids []int32, weights []float64) (float64, error) {
 	if len(g) != s.dim || len(ids) != len(weights) {
 		return 0, fmt.Errorf("%w: %d numbers for dimension %d, %d weights of %d tokens", ErrOptions, len(g), s.dim, len(weights), len(ids))

@@ -51,9 +51,9 @@ const (
 // all that is the same. All methods but those that make the next Sums (Edit,
 // WithFactor, Rebase) are safe for concurrent use, also beside them.
 //
-// Few s_t are kept: those of tokens with more than 3d/10 passages, whose sum would
-// read six tenths of what a product with the inverse reads. In text so many rows
-// take some 130 bytes a passage, whatever d. The others are summed when they are
+// Few s_t are kept: those of tokens with more than 3d/20 passages, whose sum would
+// read three tenths of what a product with the inverse reads. In text so many rows
+// take some 200 bytes a passage, whatever d. The others are summed when they are
 // asked for, from the vectors themselves, which the caller's function gives.
 //
 // The inverse is that of some earlier Sums, its Factor, and the changes since
@@ -143,7 +143,7 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 		return nil, fmt.Errorf("%w: sums of dimension %d over %d tokens", ErrOptions, dim, vocab)
 	}
 	s := &Sums{
-		dim: dim, vocab: vocab, lambda: lambda, vectors: vectors, rowFrom: dim * dim * 6 / 5, history: &history{},
+		dim: dim, vocab: vocab, lambda: lambda, vectors: vectors, rowFrom: dim * dim * 6 / 10, history: &history{},
 		total: make([]float64, dim), frozen: &frozen{}, exact: true,
 	}
 	e := s.tokens.Edit()

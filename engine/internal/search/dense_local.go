@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -37,7 +38,8 @@ type localLeg struct {
 	s     *state.State
 	in    modulate.Input // Dense is what the cells' shifts are added to
 	plain []float32      // the plain query vector
-	other []float32      // for chunks in no cell
+	other []float32      // for chunks in no cell, nil until there is one; see stray
+	apart func() []float32
 	found int            // at most as many chunks meet the filter
 	cells []int          // looked into so far
 	at    []int          // for each cell, where its vector begins, or −1
@@ -45,10 +47,10 @@ type localLeg struct {
 }
 
 // newLocalLeg modulates a query for the cells it will look into first. About found
-// chunks meet its filter, and no more than most.
-func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain, other []float32, found, most int) (*localLeg, error) {
+// chunks meet its filter, and no more than most. apart makes the vector for chunks in no cell.
+func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain []float32, apart func() []float32, found, most int) (*localLeg, error) {
 	all := s.Local.Cells()
-	l := &localLeg{s: s, in: in, plain: plain, other: other, found: most, at: slices.Repeat([]int{-1}, all)}
+	l := &localLeg{s: s, in: in, plain: plain, apart: apart, found: most, at: slices.Repeat([]int{-1}, all)}
 	cells, err := s.Local.Probe(nil, in, probes(all, found, s.Local.Len()))
 	if err != nil {
 		return nil, err
@@ -66,6 +68,18 @@ func (l *localLeg) modulate(ctx context.Context, cells []int) (err error) {
 		l.at[c] = from + i*len(l.plain)
 	}
 	return err
+}
+
+// stray is the vector for chunks in no cell. Most queries meet none.
+func (l *localLeg) stray(ctx context.Context) ([]float32, error) {
+	if l.other == nil {
+		other := l.apart()
+		if err := errors.Join(ctx.Err(), l.s.Sums.Err()); err != nil {
+			return nil, err
+		}
+		l.other = other
+	}
+	return l.other, nil
 }
 
 func (l *localLeg) row(cell int) []float32 { return l.rows[l.at[cell]:][:len(l.plain)] }
@@ -112,7 +126,11 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, f filtered) ([]fusion.
 			if err != nil {
 				return nil, err
 			}
-			dense := float64(vec.Dot(l.other, v))
+			q, err := l.stray(ctx)
+			if err != nil {
+				return nil, err
+			}
+			dense := float64(vec.Dot(q, v))
 			cs = append(cs, fusion.Candidate{Ord: id, Dense: dense, Score: dense})
 			fresh++
 		}
@@ -157,12 +175,14 @@ func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {
 		if i%scored == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		q := l.other
-		if cell[i] >= 0 {
-			q = l.row(cell[i])
-		}
 		v, err := l.passage(cs[i].Ord)
 		if err != nil {
+			return err
+		}
+		var q []float32
+		if cell[i] >= 0 {
+			q = l.row(cell[i])
+		} else if q, err = l.stray(ctx); err != nil {
 			return err
 		}
 		cs[i].Dense = float64(vec.Dot(q, v))

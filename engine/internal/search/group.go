@@ -56,8 +56,11 @@ func (r *Run) group(ctx context.Context, cs []fusion.Candidate) ([]Found, error)
 	k := r.Plan.K
 	hits := make([]Found, 0, min(k, len(cs)))
 	documents := make(map[uint64]struct{}, k)
-	folds := inverted.NewFolds(near)
+	var folds *inverted.Folds
 	folded := map[uint64]struct{}{} // documents that are named as duplicates of some hit
+	if r.Q.Collapse {
+		folds = inverted.NewFolds(near)
+	}
 	var pairs []uint64
 	for i, c := range cs {
 		if (r.Q.Collapse || i%scored == 0) && ctx.Err() != nil {

@@ -132,13 +132,13 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 }
 
 func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, error) {
-	other := vector
+	apart := func() []float32 { return vector }
 	if !r.Plan.Way.Any {
 		mod, _, err := Modulator(r.S, rlr, r.rlr)
 		if err != nil {
 			return nil, err
 		}
-		other = mod.Modulate(nil, r.In)
+		apart = func() []float32 { return mod.Modulate(nil, r.In) }
 	}
 	in := r.In
 	in.Dense = vector
@@ -147,7 +147,7 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 	if all := r.S.View.Len(); all < r.S.Chunks() {
 		chunks, most = chunksOf(r.S, found), r.S.Chunks()
 	}
-	l, err := newLocalLeg(ctx, r.S, in, r.In.Dense, other, chunks, most)
+	l, err := newLocalLeg(ctx, r.S, in, r.In.Dense, apart, chunks, most)
 	if err != nil {
 		return nil, err
 	}
