@@ -20,7 +20,7 @@ func TestFrequentTokensHaveRows(t *testing.T) {
 		has := func(s *Sums) bool { return s.tokens.At(3).row != nil }
 		for n := 1; n <= d/2; n++ {
 			g.add(passage{x: unit(r, d), tokens: []int32{3}})
-			if has(g.Sums) != (n > 3*d/10) {
+			if has(g.Sums) != (n > 3*d/20) {
 				t.Errorf("d %d: token of %d passages: row %v", d, n, has(g.Sums))
 			}
 		}
@@ -29,7 +29,7 @@ func TestFrequentTokensHaveRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := c.DF(3); has(c) != (n > 3*d/10) {
+			if n := c.DF(3); has(c) != (n > 3*d/20) {
 				t.Errorf("d %d: token of %d passages, compacted: row %v", d, n, has(c))
 			}
 			g.remove(0)
