@@ -20,6 +20,7 @@ type scanner struct {
 	slots [2 * flatBlock]uint32 // to be compared with
 	dots  [2 * flatBlock]int32
 	dist  [2 * flatBlock]float32
+	found [2 * flatBlock]float32 // scales of slots: see takeDots
 
 	listed listed
 	visit  func(id uint64) bool // see take
@@ -210,13 +211,13 @@ func (s *scanner) pick(out []uint32, from, n int) int {
 // run compares with n live slots that lie one after another.
 func (s *scanner) run(from, n int) {
 	x := s.v.mem
-	for i := range n {
-		s.slots[i] = uint32(from + i)
-	}
 	if x.coded {
 		x.codes.run(s.dots[:n], &s.q, from, n)
-		s.takeDots(n)
+		s.takeDots(from, n)
 		return
+	}
+	for i := range n {
+		s.slots[i] = uint32(from + i)
 	}
 	x.m.rows(s.dist[:n], s.q.row, x.rows.run(from, n))
 	s.takeDistances(n)
@@ -227,7 +228,7 @@ func (s *scanner) apart(n int) {
 	x := s.v.mem
 	if x.coded {
 		x.codes.dots(s.dots[:n], &s.q, s.slots[:n])
-		s.takeDots(n)
+		s.takeDots(-1, n)
 		return
 	}
 	for i := 0; i < n; i += 4 {
@@ -252,29 +253,43 @@ func (s *scanner) takeDistances(n int) {
 	}
 }
 
-// takeDots looks at the first n slots, whose dots are known.
-func (s *scanner) takeDots(n int) {
+// takeDots looks at n slots whose dots are known: those from one on, or the first of
+// s.slots where from is below 0. Few come near, so little is done for the others.
+func (s *scanner) takeDots(from, n int) {
 	c := &s.v.mem.codes
 	f := &c.m.code
 	one, slope, plain := f.one, f.slope*s.q.scale, c.m.unit && c.by == byInt8
 	if f.squares {
 		one += s.q.norm * s.q.norm
 	}
+	scales := s.found[:n]
+	if from >= 0 {
+		scales = c.scales.run(from, n)
+	} else {
+		for i, slot := range s.slots[:n] {
+			scales[i] = c.scales.row(slot)[0]
+		}
+	}
+	slot := func(i int) uint32 {
+		if from < 0 {
+			return s.slots[i]
+		}
+		return uint32(from + i)
+	}
 	for i, dot := range s.dots[:n] {
-		slot := s.slots[i]
-		scale := c.scales.row(slot)[0]
+		scale := scales[i]
 		d, err := one-slope*scale*float32(dot), s.perScale*scale+s.perNorm
 		if f.squares {
-			norm := c.norms.row(slot)[0]
+			norm := c.norms.row(slot(i))[0]
 			d += norm * norm
 		}
 		if !plain {
-			err = s.err(slot)
+			err = s.err(slot(i))
 		}
-		if d-err > s.worst || !s.may(slot) {
+		if d-err > s.worst || !s.may(slot(i)) {
 			continue
 		}
-		s.add(maybe{slot: slot, low: d - err}, d+err)
+		s.add(maybe{slot: slot(i), low: d - err}, d+err)
 	}
 	s.pruneIfLong()
 }

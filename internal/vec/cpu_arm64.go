@@ -43,6 +43,8 @@ func l2x4(out *[4]float32, q, a, b, c, d []float32) int {
 	return n
 }
 
+func dotInt8Rows([]int32, []int8, []int8) int { return 0 }
+
 func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {
 	n := len(q) &^ 15
 	switch {

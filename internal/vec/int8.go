@@ -58,7 +58,7 @@ func DotInt8x4(out *[4]int32, q, a, b, c, d []int8) {
 func DotInt8Rows(out []int32, q, rows []int8) {
 	d, n := len(q), len(out)
 	rows = rows[:n*d]
-	for i := 0; i < n; i += 4 {
+	for i := dotInt8Rows(out, q, rows); i < n; i += 4 {
 		if n < 4 { // the last row stands in for those that are missing
 			row := func(j int) []int8 { j = min(j, n-1); return rows[j*d : j*d+d] }
 			var s [4]int32

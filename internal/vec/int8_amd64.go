@@ -21,6 +21,9 @@ var int8Kernel = func() string {
 func dotInt8x4vnni(out *[4]int32, q, a, b, c, d *int8, n int)
 
 //go:noescape
+func dotInt8Rowsvnni(out *int32, q, rows *int8, d, groups int)
+
+//go:noescape
 func dotInt8x4avx2(out *[4]int32, q, a, b, c, d *int8, n int)
 
 //go:noescape
@@ -43,6 +46,16 @@ func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {
 		return 0
 	}
 	dotInt8x4avx2(out, &q[0], &a[0], &b[0], &c[0], &d[0], n)
+	return n
+}
+
+// dotInt8Rows does the first rows and returns how many.
+func dotInt8Rows(out []int32, q, rows []int8) int {
+	n := len(out) &^ 3
+	if n == 0 || len(q) == 0 || !hasVNNI {
+		return 0
+	}
+	dotInt8Rowsvnni(&out[0], &q[0], &rows[:n*len(q)][0], len(q), n/4)
 	return n
 }
 

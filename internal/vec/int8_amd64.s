@@ -13,13 +13,16 @@
 	XORQ CX, CX
 
 // Sum the lanes of Y0-Y3 into out[0:4].
-#define SUMINT \
+#define SUMLANES \
 	VPHADDD      Y1, Y0, Y0 \
 	VPHADDD      Y3, Y2, Y2 \
 	VPHADDD      Y2, Y0, Y0 \
 	VEXTRACTI128 $1, Y0, X1 \
 	VPADDD       X1, X0, X0 \
-	VMOVDQU      X0, (AX)   \
+	VMOVDQU      X0, (AX)
+
+// The last of them.
+#define SUMINT SUMLANES \
 	VZEROUPPER
 
 // VPDPBUSD multiplies unsigned by signed bytes. Rows are made unsigned by
@@ -89,6 +92,105 @@ sum:
 	VEXTRACTI64X4 $1, Z3, Y7
 	VPADDD        Y7, Y3, Y3
 	SUMINT
+	RET
+
+// STEP without Z4: what 128 adds is known.
+#define STEPROWS \
+	VPDPBUSD Z8, Z9, Z0  \
+	VPDPBUSD Z8, Z10, Z1 \
+	VPDPBUSD Z8, Z11, Z2 \
+	VPDPBUSD Z8, Z12, Z3
+
+// func dotInt8Rowsvnni(out *int32, q, rows *int8, d, groups int)
+// groups of four rows, one after another; d and groups ≥ 1. As dotInt8x4vnni, but
+// that 128·q, in Z14, is summed once.
+TEXT ·dotInt8Rowsvnni(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         q+8(FP), DI
+	MOVQ         rows+16(FP), R8
+	MOVQ         d+24(FP), R13
+	MOVQ         groups+32(FP), R12
+	MOVL         $0x80808080, BX
+	VPBROADCASTD BX, Z15
+	VPXORQ       Z14, Z14, Z14
+	MOVQ         R13, SI
+	ANDQ         $-64, SI
+	MOVQ         R13, DX
+	ANDQ         $63, DX
+	MOVQ         $-1, BX
+	BZHIQ        DX, BX, BX
+	KMOVQ        BX, K1 // none where d is a multiple of 64
+	XORQ         CX, CX
+	CMPQ         SI, $0
+	JE           qtail
+
+qloop:
+	VMOVDQU64 (DI)(CX*1), Z8
+	VPDPBUSD  Z8, Z15, Z14
+	ADDQ      $64, CX
+	CMPQ      CX, SI
+	JLT       qloop
+
+qtail:
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8
+	VPDPBUSD   Z8, Z15, Z14
+
+group:
+	LEAQ   (R8)(R13*1), R9
+	LEAQ   (R8)(R13*2), R10
+	LEAQ   (R9)(R13*2), R11
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	XORQ   CX, CX
+	CMPQ   SI, $0
+	JE     rtail
+
+rloop:
+	VMOVDQU64 (DI)(CX*1), Z8
+	VPXORQ    (R8)(CX*1), Z15, Z9
+	VPXORQ    (R9)(CX*1), Z15, Z10
+	VPXORQ    (R10)(CX*1), Z15, Z11
+	VPXORQ    (R11)(CX*1), Z15, Z12
+	STEPROWS
+	ADDQ      $64, CX
+	CMPQ      CX, SI
+	JLT       rloop
+
+rtail:
+	CMPQ       DX, $0
+	JE         rsum
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8
+	VMOVDQU8.Z (R8)(CX*1), K1, Z9
+	VMOVDQU8.Z (R9)(CX*1), K1, Z10
+	VMOVDQU8.Z (R10)(CX*1), K1, Z11
+	VMOVDQU8.Z (R11)(CX*1), K1, Z12
+	VPXORQ     Z15, Z9, Z9
+	VPXORQ     Z15, Z10, Z10
+	VPXORQ     Z15, Z11, Z11
+	VPXORQ     Z15, Z12, Z12
+	STEPROWS
+
+rsum:
+	VPSUBD        Z14, Z0, Z0
+	VPSUBD        Z14, Z1, Z1
+	VPSUBD        Z14, Z2, Z2
+	VPSUBD        Z14, Z3, Z3
+	VEXTRACTI64X4 $1, Z0, Y4
+	VPADDD        Y4, Y0, Y0
+	VEXTRACTI64X4 $1, Z1, Y5
+	VPADDD        Y5, Y1, Y1
+	VEXTRACTI64X4 $1, Z2, Y6
+	VPADDD        Y6, Y2, Y2
+	VEXTRACTI64X4 $1, Z3, Y7
+	VPADDD        Y7, Y3, Y3
+	SUMLANES
+	ADDQ          $16, AX
+	LEAQ          (R11)(R13*1), R8
+	DECQ          R12
+	JNZ           group
+	VZEROUPPER
 	RET
 
 // func dotInt8x4avx2(out *[4]int32, q, a, b, c, d *int8, n int)

@@ -19,6 +19,7 @@ func addGELU(c []float32, ldc, rows int, bias []float32) int { return 0 }
 func dot4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
 func l2x4(*[4]float32, []float32, []float32, []float32, []float32, []float32) int { return 0 }
 func dotInt8x4(*[4]int32, []int8, []int8, []int8, []int8, []int8) int             { return 0 }
+func dotInt8Rows([]int32, []int8, []int8) int                                     { return 0 }
 func dotInt4x4(*[4]int32, []int8, []int8, []int8, []int8, []int8, []int8) int     { return 0 }
 
 func unpack(dst, src []byte, bits int) int                                   { return 0 }
