@@ -37,6 +37,8 @@ var allowed = map[string][]string{
 	"internal/fanout":                       {},
 	"tools/cluster":                         {"internal/servers"},
 	"tools/fanout":                          {"internal/fanout"},
+	"tools/pairs":                           {},
+	"tools/pairs/once":                      {"encoder", "engine"},
 	"bench/peers":                           {"bench", "index", "internal/snapshot"},
 	"bench/plot":                            {"internal/digits"},
 	"bench/stat":                            {},

@@ -1,0 +1,192 @@
+//go:build unix
+
+// Command pairs compares this tree with another commit of the repository: it builds
+// tools/pairs/once in both, runs them in turn, and prints by what this one's CPU and wall time
+// differ from the other's, and whether both have found the same.
+//
+//	lexsem export --db DB --vectors docs.jsonl
+//	go run ./tools/pairs -against COMMIT docs.jsonl queries.jsonl
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// report is what once writes.
+type report struct {
+	Add    times
+	Search map[string]times
+	Hits   map[string][][]hit
+}
+
+type times struct{ CPU, Wall float64 }
+
+type hit struct {
+	ID    string
+	Score float64
+}
+
+func main() {
+	against := flag.String("against", "", "`COMMIT` to compare with")
+	pairs := flag.Int("pairs", 10, "how many runs of each")
+	flag.Parse()
+	if *against == "" || flag.NArg() != 2 || *pairs < 1 {
+		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] DOCUMENTS QUERIES (both written by lexsem export --vectors)")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := compare(ctx, os.Stdout, *against, *pairs, flag.Arg(0), flag.Arg(1)); err != nil {
+		fmt.Fprintln(os.Stderr, "pairs:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func compare(ctx context.Context, out io.Writer, commit string, pairs int, documents, queries string) error {
+	tmp, err := os.MkdirTemp("", "pairs")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	var programs [2]string // the other's, this one's
+	if programs[1], err = build(ctx, ".", filepath.Join(tmp, "this")); err != nil {
+		return err
+	}
+	other := filepath.Join(tmp, "tree")
+	if err := tree(ctx, commit, other); err != nil {
+		return err
+	}
+	if programs[0], err = build(ctx, other, filepath.Join(tmp, "other")); err != nil {
+		return err
+	}
+	var runs [2][]report
+	for range pairs {
+		for i, p := range programs {
+			r, err := once(ctx, p, documents, queries)
+			if err != nil {
+				return err
+			}
+			runs[i] = append(runs[i], r)
+		}
+	}
+	_, err = io.WriteString(out, table(runs[0], runs[1]))
+	return err
+}
+
+// tree writes a commit to a folder, with this tree's once.
+func tree(ctx context.Context, commit, dir string) error {
+	const main = "tools/pairs/once/main.go"
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(main)), 0o755); err != nil {
+		return err
+	}
+	archive := dir + ".tar"
+	if err := run(exec.CommandContext(ctx, "git", "archive", "-o", archive, commit)); err != nil {
+		return err
+	}
+	if err := run(exec.CommandContext(ctx, "tar", "-xf", archive, "-C", dir)); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(main)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, main), b, 0o644)
+}
+
+func build(ctx context.Context, dir, program string) (string, error) {
+	c := exec.CommandContext(ctx, "go", "build", "-o", program, "./tools/pairs/once")
+	c.Dir = dir
+	return program, run(c)
+}
+
+// run tells what a command has written where it fails.
+func run(c *exec.Cmd) error {
+	if b, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(c.Args, " "), err, b)
+	}
+	return nil
+}
+
+func once(ctx context.Context, program, documents, queries string) (r report, err error) {
+	c := exec.CommandContext(ctx, program, documents, queries)
+	c.Stderr = os.Stderr
+	b, err := c.Output()
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	return r, err
+}
+
+// table has for each measure the medians of both, and median, least and greatest of what
+// the runs of a pair have to each other.
+func table(other, this []report) string {
+	var b strings.Builder
+	b.WriteString("| | other, CPU | this | this over other: CPU | wall | same rankings | largest difference of a score |\n|---|---|---|---|---|---|---|\n")
+	row := func(name, format string, of func(report) times, same string) {
+		cpu, wall := ratios(other, this, func(r report) float64 { return of(r).CPU }), ratios(other, this, func(r report) float64 { return of(r).Wall })
+		fmt.Fprintf(&b, "| %s | "+format+" | "+format+" | %.2f (%.2f to %.2f) | %.2f (%.2f to %.2f) | %s |\n", name,
+			median(each(other, func(r report) float64 { return of(r).CPU })), median(each(this, func(r report) float64 { return of(r).CPU })),
+			median(cpu), slices.Min(cpu), slices.Max(cpu), median(wall), slices.Min(wall), slices.Max(wall), same)
+	}
+	row("adding all", "%.2f s", func(r report) times { return r.Add }, "| ")
+	for _, name := range slices.Sorted(maps.Keys(this[0].Search)) {
+		same, off := alike(other[0].Hits[name], this[0].Hits[name])
+		row(strings.TrimSpace(name), "%.0f µs", func(r report) times { return r.Search[name] }, fmt.Sprintf("%d of %d | %.1g", same, len(this[0].Hits[name]), off))
+	}
+	return b.String()
+}
+
+// alike counts the queries with the same hits in the same order, and tells by how much the
+// scores of the same document differ at most.
+func alike(a, b [][]hit) (same int, off float64) {
+	for q := range min(len(a), len(b)) {
+		if slices.EqualFunc(a[q], b[q], func(x, y hit) bool { return x.ID == y.ID }) {
+			same++
+		}
+		scores := map[string]float64{}
+		for _, h := range a[q] {
+			scores[h.ID] = h.Score
+		}
+		for _, h := range b[q] {
+			if s, ok := scores[h.ID]; ok {
+				off = max(off, math.Abs(s-h.Score))
+			}
+		}
+	}
+	return same, off
+}
+
+func ratios(a, b []report, of func(report) float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = of(b[i]) / of(a[i])
+	}
+	return out
+}
+
+func each(a []report, of func(report) float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = of(a[i])
+	}
+	return out
+}
+
+func median(all []float64) float64 {
+	s := slices.SortedFunc(slices.Values(all), cmp.Compare[float64])
+	return (s[len(s)/2] + s[(len(s)-1)/2]) / 2
+}

@@ -1,0 +1,70 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/internal/trial"
+)
+
+func TestTable(t *testing.T) {
+	made := func(cpu float64, hits ...hit) report {
+		return report{Add: times{cpu, 1}, Search: map[string]times{"dense none": {2 * cpu, 2}}, Hits: map[string][][]hit{"dense none": {{{"a", 1}}, hits}}}
+	}
+	other := []report{made(1, hit{"a", .5}, hit{"b", .25}), made(2), made(4)}
+	this := []report{made(2, hit{"b", .25}, hit{"a", .75}), made(2), made(2)}
+	for _, want := range []string{
+		"| adding all | 2.00 s | 2.00 s | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | |  |",
+		"| dense none | 4 µs | 4 µs | 1.00 (0.50 to 2.00) | 1.00 (1.00 to 1.00) | 1 of 2 | 0.2 |",
+	} {
+		if got := table(other, this); !strings.Contains(got, want+"\n") {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// TestPairs compares this tree with its last commit, which finds the same where nothing has changed what is found.
+func TestPairs(t *testing.T) {
+	if !trial.Long() {
+		t.Skip("NOT TESTED without LEXSEM_LONG=1: two trees, which are built and run for 25 s")
+	}
+	t.Chdir(filepath.Join("..", ".."))
+	if err := exec.Command("git", "rev-parse", "HEAD").Run(); err != nil {
+		t.Skip("NOT TESTED: the two trees; there is no commit here to compare with: run it in a clone")
+	}
+	name := filepath.Join(t.TempDir(), "docs.jsonl")
+	var b bytes.Buffer
+	for i := range 60 {
+		v := []byte{}
+		for k := range 16 {
+			v = binary.LittleEndian.AppendUint32(v, uint32(0x3f000000+(i*7+k*13)%64<<16))
+		}
+		fmt.Fprintf(&b, `{"_id":"%d","text":"word%d word%d","lexsem":{"rows":[{"vector":%q}]}}`+"\n", i, i, i/2, base64.StdEncoding.EncodeToString(v))
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := compare(t.Context(), &out, "HEAD", 1, name, name); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(out.String())
+	if n := strings.Count(out.String(), " | 60 of 60 | "); n != 5 {
+		t.Errorf("%d of 5 modes answer alike:\n%s", n, out.String())
+	}
+	if err := compare(t.Context(), &out, "HEAD", 1, "docs/METHOD.md", name); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("documents that are none: %v", err)
+	}
+	if err := compare(t.Context(), &out, "no-such-commit", 1, name, name); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
+		t.Errorf("a commit that is none: %v", err)
+	}
+}

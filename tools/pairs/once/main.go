@@ -1,0 +1,191 @@
+//go:build unix
+
+// Command once adds documents to a new database and searches it, for tools/pairs, which
+// builds it in two trees of this repository. So it knows of the engine what every
+// tree has, and asks for the rest by name.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"reflect"
+	"syscall"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+)
+
+const (
+	commit = 1000 // documents a commit
+	warm   = 50   // searches before the first that is timed
+	timed  = 3000
+)
+
+// Hit is a hit of a search.
+type Hit struct {
+	ID    string
+	Score float32
+}
+
+// Times are CPU and wall time.
+type Times struct{ CPU, Wall float64 }
+
+// Report is what a run writes. Add, in seconds, ends with the work behind it; Search is in
+// microseconds a search, by mode and variant. Hits are those of each query.
+type Report struct {
+	Add    Times
+	Search map[string]Times
+	Hits   map[string][][]Hit
+}
+
+// asked are the modes and variants that every tree has.
+var asked = [][2]string{{engine.ModeDense, "none"}, {engine.ModeDense, "rlr"}, {engine.ModeDense, "rlr-local"}, {engine.ModeLexical, ""}, {engine.ModeHybrid, "rlr"}}
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: once DOCUMENTS QUERIES")
+		os.Exit(2)
+	}
+	r, err := run(context.Background(), os.Args[1], os.Args[2])
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(r)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "once:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, documents, queries string) (r Report, err error) {
+	docs, err := read(documents)
+	if err != nil {
+		return r, err
+	}
+	wanted, err := read(queries)
+	if err != nil {
+		return r, err
+	}
+	dir, err := os.MkdirTemp("", "once")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var o engine.Options
+	if f := reflect.ValueOf(&o).Elem().FieldByName("TokenStates"); f.IsValid() {
+		f.SetString("off") // a search that reads them is another one
+	}
+	e, err := engine.Open(ctx, dir, encoder.NewHash(len(docs[0].Vector)), o)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	clock := start()
+	for at := 0; at < len(docs); at += commit {
+		if _, err := e.Add(ctx, docs[at:min(len(docs), at+commit)]); err != nil {
+			return r, err
+		}
+	}
+	if err := settle(ctx, e); err != nil {
+		return r, err
+	}
+	r.Add = clock.times(1)
+	r.Search, r.Hits = map[string]Times{}, map[string][][]Hit{}
+	for _, a := range asked {
+		search := func(i int) (engine.Result, error) {
+			d := wanted[i%len(wanted)]
+			return e.Search(ctx, engine.Query{Text: d.Text, Vector: d.Vector, Mode: a[0], Variant: a[1]})
+		}
+		name := a[0] + " " + a[1]
+		for i := range max(warm, len(wanted)) {
+			found, err := search(i)
+			if err != nil {
+				return r, err
+			}
+			if i < len(wanted) {
+				hits := make([]Hit, len(found.Hits))
+				for k, h := range found.Hits {
+					hits[k] = Hit{h.ID, h.Score}
+				}
+				r.Hits[name] = append(r.Hits[name], hits)
+			}
+		}
+		if err := settle(ctx, e); err != nil { // the first search may have asked for work
+			return r, err
+		}
+		clock := start()
+		for i := range timed {
+			if _, err := search(i); err != nil {
+				return r, err
+			}
+		}
+		r.Search[name] = clock.times(1e6 / timed)
+	}
+	return r, nil
+}
+
+// settle waits for the work behind commits, in trees that have such work.
+func settle(ctx context.Context, e any) error {
+	if e, ok := e.(interface{ Flush(context.Context) error }); ok {
+		return e.Flush(ctx)
+	}
+	return nil
+}
+
+// read reads what lexsem export --vectors has written. Of a document in chunks the first one's
+// vector is taken.
+func read(name string) (docs []engine.Document, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for in := json.NewDecoder(bufio.NewReader(f)); ; {
+		var d struct {
+			ID          string `json:"_id"`
+			Title, Text string
+			Lexsem      struct{ Rows []struct{ Vector []byte } }
+		}
+		if err := in.Decode(&d); err == io.EOF && len(docs) > 0 {
+			return docs, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", name, len(docs)+1, err)
+		}
+		if len(d.Lexsem.Rows) == 0 || len(d.Lexsem.Rows[0].Vector) == 0 {
+			return nil, fmt.Errorf("%s: document %q has no vector; write it by lexsem export --vectors", name, d.ID)
+		}
+		b := d.Lexsem.Rows[0].Vector
+		v := make([]float32, len(b)/4)
+		for i := range v {
+			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+		docs = append(docs, engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Vector: v})
+	}
+}
+
+type clock struct {
+	cpu  float64
+	wall time.Time
+}
+
+func start() clock { return clock{cpu(), time.Now()} }
+
+func (c clock) times(scale float64) Times {
+	return Times{(cpu() - c.cpu) * scale, time.Since(c.wall).Seconds() * scale}
+}
+
+// cpu is what the process has taken, in seconds.
+func cpu() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it fails for bad arguments alone
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
