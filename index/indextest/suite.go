@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // Suite holds an index to what index.Index promises, and to what index.Keeper, index.BatchSearcher and
@@ -312,11 +313,12 @@ func (s suite) appendsAndTies(t *testing.T) {
 func (s suite) filters(t *testing.T) {
 	const n, dim = 2500, 24
 	v := TextLike(n, dim, 3)
-	queries := TextLikeQueries(20, dim, 3)
+	rounds := trial.Rounds(t, 20, 1000)
+	queries := TextLikeQueries(rounds, dim, 3)
 	ix := s.new(t, index.Options{Dim: dim})
 	Add(t, ix, IDs(n, 0), v)
 	hits, asked := 0, 0
-	for qi := range 20 {
+	for qi := range rounds {
 		q := queries[qi*dim : (qi+1)*dim]
 		all := Exact(s.metric, q, v, n, dim, nil)
 		far := map[uint64]bool{} // against the grain: the farthest tenth
@@ -327,6 +329,7 @@ func (s suite) filters(t *testing.T) {
 			"all":  func(uint64) bool { return true },
 			"half": func(id uint64) bool { return id%2 == 0 },
 			"10%":  func(id uint64) bool { return id%10 == 3 },
+			"1%":   func(id uint64) bool { return id%100 == 3 },
 			"few":  func(id uint64) bool { return id%1000 == 7 },
 			"one":  func(id uint64) bool { return id == 2321 },
 			"none": func(uint64) bool { return false },

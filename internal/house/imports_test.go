@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"modulate/train":                        {"modulate", "modulate/ridge", "encoder", "encoder/picture", "encoder/visual", "internal/vec", "internal/text", "internal/atomicfile"},
 	"modulate":                              {"modulate/ridge", "encoder", "internal/vec", "internal/safetensors", "internal/atomicfile"},
 	"index":                                 {"internal/vec", "internal/text", "internal/snapshot", "internal/cow", "internal/rcu"},
-	"index/indextest":                       {"index"},
+	"index/indextest":                       {"index", "internal/trial"},
 	"index/late":                            {"internal/vec"},
 	"index/inverted":                        {"internal/text", "internal/snapshot", "internal/cow", "internal/section", "internal/radix", "internal/vec"},
 	"encoder/onnx":                          {"encoder", "encoder/picture", "internal/onnxfile", "internal/regular", "encoder/tokenizer"},
