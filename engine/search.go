@@ -75,8 +75,9 @@ func (e *Engine) search(ctx context.Context, q Query) (_ Result, err error) {
 	return e.answer(ctx, s, q, r, t)
 }
 
-// answer runs the legs of a query and reads what they have found.
+// answer runs the legs of a query, reads what they have found, and releases r.
 func (e *Engine) answer(ctx context.Context, s *state.State, q Query, r *search.Run, t *timer) (Result, error) {
+	defer r.Release()
 	found, err := r.Rank(ctx)
 	if err != nil {
 		return Result{}, err

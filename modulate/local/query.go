@@ -96,6 +96,9 @@ func (b *Bridges) modulate(ctx context.Context, dst []float32, in modulate.Input
 	defer scratches.Put(s)
 	s.ids = in.Tokens.Lexical(s.ids[:0])
 	factor := b.weigh(s)
+	if err := b.present(s); err != nil {
+		return dst, err
+	}
 	base := len(dst)
 	for _, at := range cells {
 		if at < 0 || at >= len(b.cells) {
@@ -109,18 +112,19 @@ func (b *Bridges) modulate(ctx context.Context, dst []float32, in modulate.Input
 			return dst[:base], err
 		}
 		dst = append(dst, in.Dense...)
-		s.found = c.move(dst[len(dst)-b.dim:], s.ids, s.whole, factor, s.found)
+		s.found = c.move(dst[len(dst)-b.dim:], s.ids, s.whole, s.there[at], factor, s.found)
 	}
 	return dst, nil
 }
 
 // move adds to q what tokens, whose idf in the corpus is whole, add to the query vector of
 // the cell. It looks all of them up before it reads what they add, so that the memory is
-// waited for once a step and not once a token. found is its working space, which it returns.
-func (c *cell) move(q []float32, tokens []int32, whole []float32, factor float32, found []weighed) []weighed {
+// waited for once a step and not once a token. A token i below 64 is not here where bit i of there is
+// 0. found is its working space, which it returns.
+func (c *cell) move(q []float32, tokens []int32, whole []float32, there uint64, factor float32, found []weighed) []weighed {
 	found = found[:0]
 	for i, t := range tokens {
-		if whole[i] == 0 { // a token that no passage has
+		if whole[i] == 0 || i < 64 && there>>i&1 == 0 { // a token that no passage has, or none of the cell
 			continue
 		}
 		if at, ok := c.find(uint32(t)); ok {
@@ -138,6 +142,28 @@ func (c *cell) move(q []float32, tokens []int32, whole []float32, factor float32
 		}
 	}
 	return found
+}
+
+// present writes to s.there, for each cell, which of the first 64 tokens of s.ids are in it: a bit each.
+func (b *Bridges) present(s *scratch) error {
+	s.there = resized(s.there, len(b.cells))
+	clear(s.there)
+	for i, t := range s.ids[:min(64, len(s.ids))] {
+		if s.whole[i] == 0 {
+			continue
+		}
+		list, err := b.words.cells(t)
+		if err != nil {
+			return err
+		}
+		for _, c := range list {
+			if int(c) >= len(b.cells) {
+				return corrupt("token %d is in cell %d of %d", t, c, len(b.cells))
+			}
+			s.there[c] |= 1 << i
+		}
+	}
+	return nil
 }
 
 // weighed is a token of a cell, by its position, and its weight in a query.
@@ -195,7 +221,7 @@ func (b *Bridges) shares(dst []float64, in modulate.Input, cell int, passage []f
 	factor, moved := b.weigh(s), make([]float32, b.dim)
 	for i := range s.ids {
 		clear(moved)
-		s.found = c.move(moved, s.ids[i:i+1], s.whole[i:i+1], factor, s.found)
+		s.found = c.move(moved, s.ids[i:i+1], s.whole[i:i+1], ^uint64(0), factor, s.found)
 		dst = append(dst, float64(vec.Dot(moved, passage)))
 	}
 	return dst, nil
@@ -213,6 +239,7 @@ type scratch struct {
 	order        []int
 	ids          []int32
 	whole        []float32 // of ids: see weigh
+	there        []uint64  // of cells: see present
 	found        []weighed
 }
 

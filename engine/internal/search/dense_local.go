@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/state"
@@ -40,17 +41,29 @@ type localLeg struct {
 	plain []float32      // the plain query vector
 	other []float32      // for chunks in no cell, nil until there is one; see stray
 	apart func() []float32
-	found int            // at most as many chunks meet the filter
-	cells []int          // looked into so far
-	at    []int          // for each cell, where its vector begins, or −1
-	rows  []float32      // vectors of the cells
+	found int        // at most as many chunks meet the filter
+	cells []int      // looked into so far
+	at    []int      // for each cell, where its vector begins, or −1
+	rows  []float32  // vectors of the cells
+	room  *[]float32 // where they lie, which release gives back
+}
+
+// rooms are of *[]float32. The vectors of forty cells are most of what a search needs memory for.
+var rooms = sync.Pool{New: func() any { return new([]float32) }}
+
+// release gives the vectors of the cells up: no method may be called any more.
+func (l *localLeg) release() {
+	*l.room = l.rows[:0]
+	rooms.Put(l.room)
+	l.rows = nil
 }
 
 // newLocalLeg modulates a query for the cells it will look into first. About found
 // chunks meet its filter, and no more than most. apart makes the vector for chunks in no cell.
 func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain []float32, apart func() []float32, found, most int) (*localLeg, error) {
 	all := s.Local.Cells()
-	l := &localLeg{s: s, in: in, plain: plain, apart: apart, found: most, at: slices.Repeat([]int{-1}, all)}
+	l := &localLeg{s: s, in: in, plain: plain, apart: apart, found: most, at: slices.Repeat([]int{-1}, all), room: rooms.Get().(*[]float32)}
+	l.rows = (*l.room)[:0]
 	cells, err := s.Local.Probe(nil, in, probes(all, found, s.Local.Len()))
 	if err != nil {
 		return nil, err

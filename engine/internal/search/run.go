@@ -131,6 +131,15 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 	return vector, nil
 }
 
+// Release gives up what the Run holds of memory that others may use: it may not be asked any more. A Run
+// that is not released is garbage like any other.
+func (r *Run) Release() {
+	if l, ok := r.dense.(*localLeg); ok {
+		l.release()
+	}
+	r.dense = nil
+}
+
 func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, error) {
 	apart := func() []float32 { return vector }
 	if !r.Plan.Way.Any {
