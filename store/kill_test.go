@@ -364,6 +364,7 @@ func TestKillAtRandom(t *testing.T) {
 // occurrences, and again while it repairs.
 func TestKillAtPoints(t *testing.T) {
 	t.Parallel()
+	rounds := trial.Rounds(t, 1, 50)
 	for _, c := range []struct {
 		role, point string
 		counts      []int
@@ -378,7 +379,7 @@ func TestKillAtPoints(t *testing.T) {
 		{"compact", "compact-begun", []int{1}},
 		{"compact", "compact", []int{1}},
 	} {
-		for _, count := range c.counts {
+		for _, count := range slices.Repeat(c.counts, rounds) {
 			t.Run(fmt.Sprintf("%s/%s/%d", c.role, c.point, count), func(t *testing.T) {
 				dir := t.TempDir()
 				var acknowledged uint64
