@@ -52,6 +52,9 @@ func l2x4avx512(out *[4]float32, q, a, b, c, d *float32, n int)
 func l2x4avx2(out *[4]float32, q, a, b, c, d *float32, n int)
 
 //go:noescape
+func dotAxpy4avx2(out *[4]float32, y *float32, f *[4]float32, x, a, b, c, d *float32, n int)
+
+//go:noescape
 func axpyavx2(y *float32, f float32, x *float32, n int)
 
 //go:noescape
@@ -89,6 +92,18 @@ func l2x4(out *[4]float32, q, a, b, c, d []float32) int {
 	default:
 		l2x4avx2(out, &q[0], &a[0], &b[0], &c[0], &d[0], n)
 	}
+	return n
+}
+
+func dotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) int {
+	if !hasAVX2 {
+		return dotAxpy4Apart(out, y, f, x, a, b, c, d)
+	}
+	n := len(y) &^ 7
+	if n == 0 {
+		return 0
+	}
+	dotAxpy4avx2(out, &y[0], f, &x[0], &a[0], &b[0], &c[0], &d[0], n)
 	return n
 }
 

@@ -43,6 +43,10 @@ func l2x4(out *[4]float32, q, a, b, c, d []float32) int {
 	return n
 }
 
+func dotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) int {
+	return dotAxpy4Apart(out, y, f, x, a, b, c, d)
+}
+
 func dotInt8Rows([]int32, []int8, []int8) int { return 0 }
 
 func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {

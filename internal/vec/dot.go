@@ -58,6 +58,31 @@ func SquaredL2x4(out *[4]float32, q, a, b, c, d []float32) {
 	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
 }
 
+// DotAxpy4 writes the inner products of x with the rows a, b, c and d to out, and adds
+// f[0]·a + f[1]·b + f[2]·c + f[3]·d to y; x, y and the rows have one length. It reads each row once: so four rows of
+// a symmetric matrix take part in its product with x on both sides of the diagonal.
+func DotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) {
+	n := len(y)
+	x, a, b, c, d = x[:n], a[:n], b[:n], c[:n], d[:n]
+	*out = [4]float32{}
+	for i := dotAxpy4(out, y, f, x, a, b, c, d); i < n; i++ {
+		out[0] += a[i] * x[i]
+		out[1] += b[i] * x[i]
+		out[2] += c[i] * x[i]
+		out[3] += d[i] * x[i]
+		y[i] += f[0]*a[i] + f[1]*b[i] + f[2]*c[i] + f[3]*d[i]
+	}
+}
+
+// dotAxpy4Apart does so by Dot4 and Axpy, where no kernel does both at once.
+func dotAxpy4Apart(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) int {
+	Dot4(out, x, a, b, c, d)
+	for k, row := range [][]float32{a, b, c, d} {
+		Axpy(y, f[k], row)
+	}
+	return len(y)
+}
+
 // DotRows writes q·rows[i] into out[i] for the len(out) rows of length len(q)
 // stored one after another in rows, with the same promise as Dot4.
 func DotRows(out, q, rows []float32) { fours(out, q, rows, false) }

@@ -221,3 +221,46 @@ loopa:
 	JLT  loopa
 	VZEROUPPER
 	RET
+
+// One row of DOTAXPY: its sum in dots gains row·x, and Y15, what is added to y, gains
+// f·row.
+#define DOTAXPYROW(row, f, dots) \
+	VMOVUPS     (row)(DX*4), Y13 \
+	VFMADD231PS Y14, Y13, dots   \
+	VFMADD231PS f, Y13, Y15
+
+// func dotAxpy4avx2(out *[4]float32, y *float32, f *[4]float32, x, a, b, c, d *float32, n int)
+// n is a positive multiple of 8.
+TEXT ·dotAxpy4avx2(SB), NOSPLIT, $0-72
+	MOVQ         out+0(FP), AX
+	MOVQ         y+8(FP), DI
+	MOVQ         f+16(FP), BX
+	MOVQ         x+24(FP), SI
+	MOVQ         a+32(FP), R8
+	MOVQ         b+40(FP), R9
+	MOVQ         c+48(FP), R10
+	MOVQ         d+56(FP), R11
+	MOVQ         n+64(FP), CX
+	VBROADCASTSS (BX), Y8
+	VBROADCASTSS 4(BX), Y9
+	VBROADCASTSS 8(BX), Y10
+	VBROADCASTSS 12(BX), Y11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	XORQ         DX, DX
+
+loopda:
+	VMOVUPS (SI)(DX*4), Y14
+	VMOVUPS (DI)(DX*4), Y15
+	DOTAXPYROW(R8, Y8, Y0)
+	DOTAXPYROW(R9, Y9, Y1)
+	DOTAXPYROW(R10, Y10, Y2)
+	DOTAXPYROW(R11, Y11, Y3)
+	VMOVUPS Y15, (DI)(DX*4)
+	ADDQ    $8, DX
+	CMPQ    DX, CX
+	JLT     loopda
+	SUM256
+	RET

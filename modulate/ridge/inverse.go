@@ -47,7 +47,7 @@ func (v *inverse) mul(us, fs [][]float32) error {
 		clear(u)
 	}
 	m, d, i := v.packed, len(us[0]), 0
-	for ; d-i >= 4; i += 4 { // four rows: their common columns, from i+3 on, and a corner before them
+	for ; d-i >= 4; i += 4 { // four rows: a corner, and the columns behind it, which they have in common
 		n := d - i
 		r0, r1, r2, r3 := m[:n], m[n:][:n-1], m[2*n-1:][:n-2], m[3*n-3:][:n-3]
 		m = m[4*n-6:]
@@ -55,16 +55,11 @@ func (v *inverse) mul(us, fs [][]float32) error {
 			f := fs[k][i:]
 			u = u[i:]
 			var dots [4]float32
-			vec.Dot4(&dots, f[3:], r0[3:], r1[2:], r2[1:], r3)
-			u[0] += dots[0] + r0[0]*f[0] + r0[1]*f[1] + r0[2]*f[2]
-			u[1] += dots[1] + r0[1]*f[0] + r1[0]*f[1] + r1[1]*f[2]
-			u[2] += dots[2] + r0[2]*f[0] + r1[1]*f[1] + r2[0]*f[2]
-			u[3] += dots[3] + r0[3]*f[0] + r1[2]*f[1] + r2[1]*f[2]
-			u = u[4:]
-			vec.Axpy(u, f[0], r0[4:])
-			vec.Axpy(u, f[1], r1[3:])
-			vec.Axpy(u, f[2], r2[2:])
-			vec.Axpy(u, f[3], r3[1:])
+			vec.DotAxpy4(&dots, u[4:], (*[4]float32)(f), f[4:], r0[4:], r1[3:], r2[2:], r3[1:])
+			u[0] += dots[0] + r0[0]*f[0] + r0[1]*f[1] + r0[2]*f[2] + r0[3]*f[3]
+			u[1] += dots[1] + r0[1]*f[0] + r1[0]*f[1] + r1[1]*f[2] + r1[2]*f[3]
+			u[2] += dots[2] + r0[2]*f[0] + r1[1]*f[1] + r2[0]*f[2] + r2[1]*f[3]
+			u[3] += dots[3] + r0[3]*f[0] + r1[2]*f[1] + r2[1]*f[2] + r3[0]*f[3]
 		}
 	}
 	for ; i < d; i++ {
