@@ -103,8 +103,9 @@ const (
 	// fillerBytes is the length of a filler's key: short enough that a block of a table
 	// has many, which share what they begin with, and long enough that few fill a memtable.
 	fillerBytes = 1000
-	// patient is how long is waited for a flush, which a failing disk keeps from ending, and polite,
-	// twice, for reads in progress, which may go on: no call hangs for ten seconds by all.
+	// patient is how long is waited for a flush, which a failing disk keeps from ending, and polite
+	// for a flush behind one that did not end, and for reads in progress, which may go on. No
+	// call waits in vain for more than one of each, so none hangs for ten seconds.
 	patient, polite = 5 * time.Second, 2 * time.Second
 )
 
