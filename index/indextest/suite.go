@@ -14,7 +14,8 @@ import (
 // Suite holds an index to what index.Index promises, and to what index.Keeper, index.BatchSearcher and
 // index.Verifier do where it is one. open makes an empty index of the options' Dim, Metric, Seed and Workers, M and
 // EfConstruction, of which an index may ignore all but the first two; metrics are those to be tried,
-// such as index.Metrics(). Answers to ten nearest neighbours must have a recall of 0.95, whatever is filtered.
+// such as index.Metrics(). Answers to ten nearest neighbours must have a recall of 0.95, whatever is filtered;
+// LEXSEM_ROUNDS in the environment says by how many queries that is tried.
 // The vectors of each part are a few thousand at most.
 func Suite(t *testing.T, metrics []string, open func(o index.Options) (index.Index, error)) {
 	for _, metric := range metrics {

@@ -96,11 +96,8 @@ func l2x4(out *[4]float32, q, a, b, c, d []float32) int {
 }
 
 func dotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) int {
-	if !hasAVX2 {
-		return dotAxpy4Apart(out, y, f, x, a, b, c, d)
-	}
 	n := len(y) &^ 7
-	if n == 0 {
+	if n == 0 || !hasAVX2 {
 		return 0
 	}
 	dotAxpy4avx2(out, &y[0], f, &x[0], &a[0], &b[0], &c[0], &d[0], n)

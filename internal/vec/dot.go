@@ -65,22 +65,16 @@ func DotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float
 	n := len(y)
 	x, a, b, c, d = x[:n], a[:n], b[:n], c[:n], d[:n]
 	*out = [4]float32{}
-	for i := dotAxpy4(out, y, f, x, a, b, c, d); i < n; i++ {
-		out[0] += a[i] * x[i]
-		out[1] += b[i] * x[i]
-		out[2] += c[i] * x[i]
-		out[3] += d[i] * x[i]
-		y[i] += f[0]*a[i] + f[1]*b[i] + f[2]*c[i] + f[3]*d[i]
+	i := dotAxpy4(out, y, f, x, a, b, c, d)
+	if i == n {
+		return
 	}
-}
-
-// dotAxpy4Apart does so by Dot4 and Axpy, where no kernel does both at once.
-func dotAxpy4Apart(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) int {
-	Dot4(out, x, a, b, c, d)
-	for k, row := range [][]float32{a, b, c, d} {
-		Axpy(y, f[k], row)
+	var rest [4]float32
+	Dot4(&rest, x[i:], a[i:], b[i:], c[i:], d[i:])
+	for k, row := range [4][]float32{a, b, c, d} {
+		out[k] += rest[k]
+		Axpy(y[i:], f[k], row[i:])
 	}
-	return len(y)
 }
 
 // DotRows writes q·rows[i] into out[i] for the len(out) rows of length len(q)

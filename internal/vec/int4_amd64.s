@@ -1,6 +1,7 @@
 //go:build amd64 && !purego
 
 #include "textflag.h"
+#include "macros_amd64.h"
 
 #define ROWS \
 	MOVQ out+0(FP), AX \
@@ -12,16 +13,6 @@
 	MOVQ d+48(FP), R11 \
 	MOVQ n+56(FP), DX  \
 	XORQ CX, CX
-
-// Sum the lanes of Y0-Y3 into out[0:4].
-#define SUMINT \
-	VPHADDD      Y1, Y0, Y0 \
-	VPHADDD      Y3, Y2, Y2 \
-	VPHADDD      Y2, Y0, Y0 \
-	VEXTRACTI128 $1, Y0, X1 \
-	VPADDD       X1, X0, X0 \
-	VMOVDQU      X0, (AX)   \
-	VZEROUPPER
 
 // Codes lie in rows plus 8, so unsigned, as VPDPBUSD and VPMADDUBSW want one
 // side to be; the fifth sum is of 8 times the query, which is taken off the others.
@@ -43,10 +34,7 @@ TEXT ·dotInt4x4vnni(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z15
 	MOVL         $0x08080808, BX
 	VPBROADCASTD BX, Z14
-	VPXORQ       Z0, Z0, Z0
-	VPXORQ       Z1, Z1, Z1
-	VPXORQ       Z2, Z2, Z2
-	VPXORQ       Z3, Z3, Z3
+	ZEROSUMS
 	VPXORQ       Z4, Z4, Z4
 	MOVQ         DX, R12
 	ANDQ         $-64, R12
@@ -72,9 +60,7 @@ loop:
 tail:
 	ANDQ       $63, DX
 	JZ         sum
-	MOVQ       $-1, BX
-	BZHIQ      DX, BX, BX
-	KMOVQ      BX, K1
+	FIRST(DX)
 	VMOVDQU8.Z (DI)(CX*1), K1, Z8
 	VMOVDQU8.Z (SI)(CX*1), K1, Z9
 	VPDPBUSD   Z8, Z14, Z4
@@ -89,19 +75,8 @@ tail:
 	STEP(Z3)
 
 sum:
-	VPSUBD        Z4, Z0, Z0
-	VPSUBD        Z4, Z1, Z1
-	VPSUBD        Z4, Z2, Z2
-	VPSUBD        Z4, Z3, Z3
-	VEXTRACTI64X4 $1, Z0, Y4
-	VPADDD        Y4, Y0, Y0
-	VEXTRACTI64X4 $1, Z1, Y5
-	VPADDD        Y5, Y1, Y1
-	VEXTRACTI64X4 $1, Z2, Y6
-	VPADDD        Y6, Y2, Y2
-	VEXTRACTI64X4 $1, Z3, Y7
-	VPADDD        Y7, Y3, Y3
-	SUMINT
+	SUMLESS(Z4)
+	VZEROUPPER
 	RET
 
 // The same of 32 bytes at p, in sums of 16 bits, four products of at most

@@ -1,6 +1,7 @@
 //go:build amd64 && !purego
 
 #include "textflag.h"
+#include "macros_amd64.h"
 
 #define ROWS \
 	MOVQ out+0(FP), AX \
@@ -12,98 +13,73 @@
 	MOVQ n+48(FP), DX  \
 	XORQ CX, CX
 
-// Sum the lanes of Y0-Y3 into out[0:4].
-#define SUMLANES \
-	VPHADDD      Y1, Y0, Y0 \
-	VPHADDD      Y3, Y2, Y2 \
-	VPHADDD      Y2, Y0, Y0 \
-	VEXTRACTI128 $1, Y0, X1 \
-	VPADDD       X1, X0, X0 \
-	VMOVDQU      X0, (AX)
-
-// The last of them.
-#define SUMINT SUMLANES \
-	VZEROUPPER
-
 // VPDPBUSD multiplies unsigned by signed bytes. Rows are made unsigned by
-// adding 128, which is flipping the upper bit; Z4 sums 128·q, which is what
-// that adds to each product. Sums wrap around, so the difference is exact.
+// adding 128, which is flipping the upper bit with Z15; what that adds to each product is
+// 128·q, which is taken off the sums. Sums wrap around, so the difference is exact.
+
+// The sums of four rows, of which 64 bytes are in Z9-Z12, gain their products with q in Z8.
 #define STEP \
-	VPDPBUSD Z8, Z9, Z0  \
-	VPDPBUSD Z8, Z10, Z1 \
-	VPDPBUSD Z8, Z11, Z2 \
-	VPDPBUSD Z8, Z12, Z3 \
-	VPDPBUSD Z8, Z15, Z4
-
-// func dotInt8x4vnni(out *[4]int32, q, a, b, c, d *int8, n int)
-// n ≥ 1, any; the bytes behind the last full 64 are read under a mask.
-TEXT ·dotInt8x4vnni(SB), NOSPLIT, $0-56
-	ROWS
-	MOVL         $0x80808080, BX
-	VPBROADCASTD BX, Z15
-	VPXORQ       Z0, Z0, Z0
-	VPXORQ       Z1, Z1, Z1
-	VPXORQ       Z2, Z2, Z2
-	VPXORQ       Z3, Z3, Z3
-	VPXORQ       Z4, Z4, Z4
-	MOVQ         DX, SI
-	ANDQ         $-64, SI
-	JZ           tail
-
-loop:
-	VMOVDQU64 (DI)(CX*1), Z8
-	VPXORQ    (R8)(CX*1), Z15, Z9
-	VPXORQ    (R9)(CX*1), Z15, Z10
-	VPXORQ    (R10)(CX*1), Z15, Z11
-	VPXORQ    (R11)(CX*1), Z15, Z12
-	STEP
-	ADDQ      $64, CX
-	CMPQ      CX, SI
-	JLT       loop
-
-tail:
-	ANDQ       $63, DX
-	JZ         sum
-	MOVQ       $-1, BX
-	BZHIQ      DX, BX, BX
-	KMOVQ      BX, K1
-	VMOVDQU8.Z (DI)(CX*1), K1, Z8
-	VMOVDQU8.Z (R8)(CX*1), K1, Z9
-	VMOVDQU8.Z (R9)(CX*1), K1, Z10
-	VMOVDQU8.Z (R10)(CX*1), K1, Z11
-	VMOVDQU8.Z (R11)(CX*1), K1, Z12
-	VPXORQ     Z15, Z9, Z9
-	VPXORQ     Z15, Z10, Z10
-	VPXORQ     Z15, Z11, Z11
-	VPXORQ     Z15, Z12, Z12
-	STEP
-
-sum:
-	VPSUBD        Z4, Z0, Z0
-	VPSUBD        Z4, Z1, Z1
-	VPSUBD        Z4, Z2, Z2
-	VPSUBD        Z4, Z3, Z3
-	VEXTRACTI64X4 $1, Z0, Y4
-	VPADDD        Y4, Y0, Y0
-	VEXTRACTI64X4 $1, Z1, Y5
-	VPADDD        Y5, Y1, Y1
-	VEXTRACTI64X4 $1, Z2, Y6
-	VPADDD        Y6, Y2, Y2
-	VEXTRACTI64X4 $1, Z3, Y7
-	VPADDD        Y7, Y3, Y3
-	SUMINT
-	RET
-
-// STEP without Z4: what 128 adds is known.
-#define STEPROWS \
 	VPDPBUSD Z8, Z9, Z0  \
 	VPDPBUSD Z8, Z10, Z1 \
 	VPDPBUSD Z8, Z11, Z2 \
 	VPDPBUSD Z8, Z12, Z3
 
+// STEP of the 64 bytes from CX on.
+#define STEP64 \
+	VMOVDQU64 (DI)(CX*1), Z8        \
+	VPXORQ    (R8)(CX*1), Z15, Z9   \
+	VPXORQ    (R9)(CX*1), Z15, Z10  \
+	VPXORQ    (R10)(CX*1), Z15, Z11 \
+	VPXORQ    (R11)(CX*1), Z15, Z12 \
+	STEP
+
+// STEP of the bytes that K1 names.
+#define STEPMASKED \
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8   \
+	VMOVDQU8.Z (R8)(CX*1), K1, Z9   \
+	VMOVDQU8.Z (R9)(CX*1), K1, Z10  \
+	VMOVDQU8.Z (R10)(CX*1), K1, Z11 \
+	VMOVDQU8.Z (R11)(CX*1), K1, Z12 \
+	VPXORQ     Z15, Z9, Z9          \
+	VPXORQ     Z15, Z10, Z10        \
+	VPXORQ     Z15, Z11, Z11        \
+	VPXORQ     Z15, Z12, Z12        \
+	STEP
+
+// func dotInt8x4vnni(out *[4]int32, q, a, b, c, d *int8, n int)
+// n ≥ 1, any; the bytes behind the last full 64 are read under a mask. Z14 sums 128·q.
+TEXT ·dotInt8x4vnni(SB), NOSPLIT, $0-56
+	ROWS
+	MOVL         $0x80808080, BX
+	VPBROADCASTD BX, Z15
+	ZEROSUMS
+	VPXORQ       Z14, Z14, Z14
+	MOVQ         DX, SI
+	ANDQ         $-64, SI
+	JZ           tail
+
+loop:
+	STEP64
+	VPDPBUSD Z8, Z15, Z14
+	ADDQ     $64, CX
+	CMPQ     CX, SI
+	JLT      loop
+
+tail:
+	ANDQ     $63, DX
+	JZ       sum
+	FIRST(DX)
+	STEPMASKED
+	VPDPBUSD Z8, Z15, Z14
+
+sum:
+	SUMLESS(Z14)
+	VZEROUPPER
+	RET
+
 // func dotInt8Rowsvnni(out *int32, q, rows *int8, d, groups int)
 // groups of four rows, one after another; d and groups ≥ 1. As dotInt8x4vnni, but
-// that 128·q, in Z14, is summed once.
+// that 128·q is summed once.
 TEXT ·dotInt8Rowsvnni(SB), NOSPLIT, $0-40
 	MOVQ         out+0(FP), AX
 	MOVQ         q+8(FP), DI
@@ -117,9 +93,7 @@ TEXT ·dotInt8Rowsvnni(SB), NOSPLIT, $0-40
 	ANDQ         $-64, SI
 	MOVQ         R13, DX
 	ANDQ         $63, DX
-	MOVQ         $-1, BX
-	BZHIQ        DX, BX, BX
-	KMOVQ        BX, K1 // none where d is a multiple of 64
+	FIRST(DX) // none where d is a multiple of 64
 	XORQ         CX, CX
 	CMPQ         SI, $0
 	JE           qtail
@@ -136,60 +110,31 @@ qtail:
 	VPDPBUSD   Z8, Z15, Z14
 
 group:
-	LEAQ   (R8)(R13*1), R9
-	LEAQ   (R8)(R13*2), R10
-	LEAQ   (R9)(R13*2), R11
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	XORQ   CX, CX
-	CMPQ   SI, $0
-	JE     rtail
+	LEAQ (R8)(R13*1), R9
+	LEAQ (R8)(R13*2), R10
+	LEAQ (R9)(R13*2), R11
+	ZEROSUMS
+	XORQ CX, CX
+	CMPQ SI, $0
+	JE   rtail
 
 rloop:
-	VMOVDQU64 (DI)(CX*1), Z8
-	VPXORQ    (R8)(CX*1), Z15, Z9
-	VPXORQ    (R9)(CX*1), Z15, Z10
-	VPXORQ    (R10)(CX*1), Z15, Z11
-	VPXORQ    (R11)(CX*1), Z15, Z12
-	STEPROWS
-	ADDQ      $64, CX
-	CMPQ      CX, SI
-	JLT       rloop
+	STEP64
+	ADDQ $64, CX
+	CMPQ CX, SI
+	JLT  rloop
 
 rtail:
-	CMPQ       DX, $0
-	JE         rsum
-	VMOVDQU8.Z (DI)(CX*1), K1, Z8
-	VMOVDQU8.Z (R8)(CX*1), K1, Z9
-	VMOVDQU8.Z (R9)(CX*1), K1, Z10
-	VMOVDQU8.Z (R10)(CX*1), K1, Z11
-	VMOVDQU8.Z (R11)(CX*1), K1, Z12
-	VPXORQ     Z15, Z9, Z9
-	VPXORQ     Z15, Z10, Z10
-	VPXORQ     Z15, Z11, Z11
-	VPXORQ     Z15, Z12, Z12
-	STEPROWS
+	CMPQ DX, $0
+	JE   rsum
+	STEPMASKED
 
 rsum:
-	VPSUBD        Z14, Z0, Z0
-	VPSUBD        Z14, Z1, Z1
-	VPSUBD        Z14, Z2, Z2
-	VPSUBD        Z14, Z3, Z3
-	VEXTRACTI64X4 $1, Z0, Y4
-	VPADDD        Y4, Y0, Y0
-	VEXTRACTI64X4 $1, Z1, Y5
-	VPADDD        Y5, Y1, Y1
-	VEXTRACTI64X4 $1, Z2, Y6
-	VPADDD        Y6, Y2, Y2
-	VEXTRACTI64X4 $1, Z3, Y7
-	VPADDD        Y7, Y3, Y3
-	SUMLANES
-	ADDQ          $16, AX
-	LEAQ          (R11)(R13*1), R8
-	DECQ          R12
-	JNZ           group
+	SUMLESS(Z14)
+	ADDQ $16, AX
+	LEAQ (R11)(R13*1), R8
+	DECQ R12
+	JNZ  group
 	VZEROUPPER
 	RET
 

@@ -43,14 +43,11 @@ func (b *Bridges) probe(dst []int, in modulate.Input, n int) ([]int, error) {
 		}
 		w := float32(modulate.IDF(b.n, df))
 		all += w
-		list, err := b.words.cells(t)
+		list, err := b.having(t)
 		if err != nil {
 			return dst, err
 		}
 		for _, c := range list {
-			if int(c) >= len(b.cells) {
-				return dst, corrupt("token %d is in cell %d of %d", t, c, len(b.cells))
-			}
 			s.cover[c] += w
 		}
 	}
@@ -144,6 +141,17 @@ func (c *cell) move(q []float32, tokens []int32, whole []float32, there uint64, 
 	return found
 }
 
+// having are the cells that have token t.
+func (b *Bridges) having(t int32) ([]uint32, error) {
+	list, err := b.words.cells(t)
+	for _, c := range list {
+		if int(c) >= len(b.cells) {
+			return nil, corrupt("token %d is in cell %d of %d", t, c, len(b.cells))
+		}
+	}
+	return list, err
+}
+
 // present writes to s.there, for each cell, which of the first 64 tokens of s.ids are in it: a bit each.
 func (b *Bridges) present(s *scratch) error {
 	s.there = resized(s.there, len(b.cells))
@@ -152,14 +160,11 @@ func (b *Bridges) present(s *scratch) error {
 		if s.whole[i] == 0 {
 			continue
 		}
-		list, err := b.words.cells(t)
+		list, err := b.having(t)
 		if err != nil {
 			return err
 		}
 		for _, c := range list {
-			if int(c) >= len(b.cells) {
-				return corrupt("token %d is in cell %d of %d", t, c, len(b.cells))
-			}
 			s.there[c] |= 1 << i
 		}
 	}

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -39,14 +38,16 @@ type localLeg struct {
 	s     *state.State
 	in    modulate.Input // Dense is what the cells' shifts are added to
 	plain []float32      // the plain query vector
-	other []float32      // for chunks in no cell, nil until there is one; see stray
-	apart func() []float32
-	found int        // at most as many chunks meet the filter
-	cells []int      // looked into so far
-	at    []int      // for each cell, where its vector begins, or −1
-	rows  []float32  // vectors of the cells
-	room  *[]float32 // where they lie, which release gives back
+	other vectorOnce     // for chunks in no cell
+	found int            // at most as many chunks meet the filter
+	cells []int          // looked into so far
+	at    []int          // for each cell, where its vector begins, or −1
+	rows  []float32      // vectors of the cells
+	room  *[]float32     // where they lie, which release gives back
 }
+
+// vectorOnce makes a vector when it is first asked for, and returns the same from then on.
+type vectorOnce func() ([]float32, error)
 
 // rooms are of *[]float32. The vectors of forty cells are most of what a search needs memory for.
 var rooms = sync.Pool{New: func() any { return new([]float32) }}
@@ -59,10 +60,10 @@ func (l *localLeg) release() {
 }
 
 // newLocalLeg modulates a query for the cells it will look into first. About found
-// chunks meet its filter, and no more than most. apart makes the vector for chunks in no cell.
-func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain []float32, apart func() []float32, found, most int) (*localLeg, error) {
+// chunks meet its filter, and no more than most. Most queries do not ask for other.
+func newLocalLeg(ctx context.Context, s *state.State, in modulate.Input, plain []float32, other vectorOnce, found, most int) (*localLeg, error) {
 	all := s.Local.Cells()
-	l := &localLeg{s: s, in: in, plain: plain, apart: apart, found: most, at: slices.Repeat([]int{-1}, all), room: rooms.Get().(*[]float32)}
+	l := &localLeg{s: s, in: in, plain: plain, other: other, found: most, at: slices.Repeat([]int{-1}, all), room: rooms.Get().(*[]float32)}
 	l.rows = (*l.room)[:0]
 	cells, err := s.Local.Probe(nil, in, probes(all, found, s.Local.Len()))
 	if err != nil {
@@ -81,18 +82,6 @@ func (l *localLeg) modulate(ctx context.Context, cells []int) (err error) {
 		l.at[c] = from + i*len(l.plain)
 	}
 	return err
-}
-
-// stray is the vector for chunks in no cell. Most queries meet none.
-func (l *localLeg) stray(ctx context.Context) ([]float32, error) {
-	if l.other == nil {
-		other := l.apart()
-		if err := errors.Join(ctx.Err(), l.s.Sums.Err()); err != nil {
-			return nil, err
-		}
-		l.other = other
-	}
-	return l.other, nil
 }
 
 func (l *localLeg) row(cell int) []float32 { return l.rows[l.at[cell]:][:len(l.plain)] }
@@ -139,7 +128,7 @@ func (l *localLeg) nearest(ctx context.Context, k, _ int, f filtered) ([]fusion.
 			if err != nil {
 				return nil, err
 			}
-			q, err := l.stray(ctx)
+			q, err := l.other()
 			if err != nil {
 				return nil, err
 			}
@@ -195,7 +184,7 @@ func (l *localLeg) score(ctx context.Context, cs []fusion.Candidate) error {
 		var q []float32
 		if cell[i] >= 0 {
 			q = l.row(cell[i])
-		} else if q, err = l.stray(ctx); err != nil {
+		} else if q, err = l.other(); err != nil {
 			return err
 		}
 		cs[i].Dense = float64(vec.Dot(q, v))
@@ -215,7 +204,8 @@ func (l *localLeg) vectorFor(id uint64) []float32 {
 	if c, ok := l.s.Local.Cell(id); ok {
 		return l.row(c)
 	}
-	return l.other
+	v, _ := l.other() // score has had it
+	return v
 }
 
 // shares divides what the chunk's cell adds to its score among the tokens.

@@ -93,7 +93,7 @@ func TestLocalLeg(t *testing.T) {
 	}
 	begin := func(found int) *localLeg {
 		t.Helper()
-		leg, err := newLocalLeg(ctx, s, in, in.Dense, func() []float32 { return in.Dense }, found, found)
+		leg, err := newLocalLeg(ctx, s, in, in.Dense, func() ([]float32, error) { return in.Dense, nil }, found, found)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func BenchmarkLocalQuery(b *testing.B) {
 			b.ReportMetric(float64(s.Local.Bytes().Total())/(n*dim*4), "tables/float32")
 			for i := 0; b.Loop(); i++ {
 				in := queries[i%len(queries)]
-				leg, err := newLocalLeg(ctx, s, in, in.Dense, func() []float32 { return in.Dense }, found, n)
+				leg, err := newLocalLeg(ctx, s, in, in.Dense, func() ([]float32, error) { return in.Dense, nil }, found, n)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
@@ -121,7 +122,7 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 		f.Turned = vec.Dot(r.In.Dense, vector)
 		if w.Stack.ReadsSums() {
 			f.Stale, _ = r.S.Sums.Staleness()
-			if err := errors.Join(r.In.Ctx.Err(), r.S.Sums.Err()); err != nil {
+			if err := r.sound(); err != nil {
 				return nil, err
 			}
 		}
@@ -130,6 +131,9 @@ func (r *Run) modulate(w Way) (vector []float32, err error) {
 	f.Lexical = len(r.In.Tokens.Lexical(nil))
 	return vector, nil
 }
+
+// sound is the error of a vector that was made by the sums, if it does not hold: they tell none themselves.
+func (r *Run) sound() error { return errors.Join(r.In.Ctx.Err(), r.S.Sums.Err()) }
 
 // Release gives up what the Run holds of memory that others may use: it may not be asked any more. A Run
 // that is not released is garbage like any other.
@@ -141,13 +145,13 @@ func (r *Run) Release() {
 }
 
 func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, error) {
-	apart := func() []float32 { return vector }
+	other := func() ([]float32, error) { return vector, nil }
 	if !r.Plan.Way.Any {
 		mod, _, err := Modulator(r.S, rlr, r.rlr)
 		if err != nil {
 			return nil, err
 		}
-		apart = func() []float32 { return mod.Modulate(nil, r.In) }
+		other = sync.OnceValues(func() ([]float32, error) { return mod.Modulate(nil, r.In), r.sound() })
 	}
 	in := r.In
 	in.Dense = vector
@@ -156,7 +160,7 @@ func (r *Run) localLeg(ctx context.Context, vector []float32, found int) (leg, e
 	if all := r.S.View.Len(); all < r.S.Chunks() {
 		chunks, most = chunksOf(r.S, found), r.S.Chunks()
 	}
-	l, err := newLocalLeg(ctx, r.S, in, r.In.Dense, apart, chunks, most)
+	l, err := newLocalLeg(ctx, r.S, in, r.In.Dense, other, chunks, most)
 	if err != nil {
 		return nil, err
 	}
