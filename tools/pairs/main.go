@@ -1,7 +1,7 @@
 //go:build unix
 
 // Command pairs compares this tree with another commit of the repository: it builds
-// tools/pairs/once in both, runs them in turn, and prints by what this one's CPU and wall time
+// itself in both, runs them in turn, and prints by what this one's CPU and wall time
 // differ from the other's, and whether both have found the same.
 //
 //	lexsem export --db DB --vectors docs.jsonl
@@ -25,31 +25,27 @@ import (
 	"strings"
 )
 
-// report is what once writes.
-type report struct {
-	Add    times
-	Search map[string]times
-	Hits   map[string][][]hit
-}
-
-type times struct{ CPU, Wall float64 }
-
-type hit struct {
-	ID    string
-	Score float64
-}
-
 func main() {
 	against := flag.String("against", "", "`COMMIT` to compare with")
 	pairs := flag.Int("pairs", 10, "how many runs of each")
+	alone := flag.Bool("measure", false, "measure this build alone, and print JSON")
 	flag.Parse()
-	if *against == "" || flag.NArg() != 2 || *pairs < 1 {
-		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] DOCUMENTS QUERIES (both written by lexsem export --vectors)")
+	if (*against != "") == *alone || flag.NArg() != 2 || *pairs < 1 {
+		fmt.Fprintln(os.Stderr, "usage: pairs -against COMMIT [-pairs N] | -measure, DOCUMENTS QUERIES (both written by lexsem export --vectors)")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := compare(ctx, os.Stdout, *against, *pairs, flag.Arg(0), flag.Arg(1)); err != nil {
+	var err error
+	if *alone {
+		var r report
+		if r, err = measure(ctx, flag.Arg(0), flag.Arg(1)); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(r)
+		}
+	} else {
+		err = compare(ctx, os.Stdout, *against, *pairs, flag.Arg(0), flag.Arg(1))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pairs:", err)
 		stop()
 		os.Exit(1)
@@ -87,28 +83,27 @@ func compare(ctx context.Context, out io.Writer, commit string, pairs int, docum
 	return err
 }
 
-// tree writes a commit to a folder, with this tree's once.
+// tree writes a commit to a folder, with this tree's program.
 func tree(ctx context.Context, commit, dir string) error {
-	const main = "tools/pairs/once/main.go"
-	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(main)), 0o755); err != nil {
+	const program = "tools/pairs"
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	archive := dir + ".tar"
+	archive, to := dir+".tar", filepath.Join(dir, program)
 	if err := run(exec.CommandContext(ctx, "git", "archive", "-o", archive, commit)); err != nil {
 		return err
 	}
 	if err := run(exec.CommandContext(ctx, "tar", "-xf", archive, "-C", dir)); err != nil {
 		return err
 	}
-	b, err := os.ReadFile(main)
-	if err != nil {
+	if err := os.RemoveAll(to); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, main), b, 0o644)
+	return os.CopyFS(to, os.DirFS(program))
 }
 
 func build(ctx context.Context, dir, program string) (string, error) {
-	c := exec.CommandContext(ctx, "go", "build", "-o", program, "./tools/pairs/once")
+	c := exec.CommandContext(ctx, "go", "build", "-o", program, "./tools/pairs")
 	c.Dir = dir
 	return program, run(c)
 }
@@ -122,7 +117,7 @@ func run(c *exec.Cmd) error {
 }
 
 func once(ctx context.Context, program, documents, queries string) (r report, err error) {
-	c := exec.CommandContext(ctx, program, documents, queries)
+	c := exec.CommandContext(ctx, program, "-measure", documents, queries)
 	c.Stderr = os.Stderr
 	b, err := c.Output()
 	if err == nil {
@@ -157,13 +152,13 @@ func alike(a, b [][]hit) (same int, off float64) {
 		if slices.EqualFunc(a[q], b[q], func(x, y hit) bool { return x.ID == y.ID }) {
 			same++
 		}
-		scores := map[string]float64{}
+		scores := map[string]float32{}
 		for _, h := range a[q] {
 			scores[h.ID] = h.Score
 		}
 		for _, h := range b[q] {
 			if s, ok := scores[h.ID]; ok {
-				off = max(off, math.Abs(s-h.Score))
+				off = max(off, math.Abs(float64(s)-float64(h.Score)))
 			}
 		}
 	}

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Command once adds documents to a new database and searches it, for tools/pairs, which
-// builds it in two trees of this repository. So it knows of the engine what every
-// tree has, and asks for the rest by name.
 package main
+
+// This file compiles in every commit: it knows of the engine what all of them have, and asks
+// for the rest by name.
 
 import (
 	"bufio"
@@ -29,42 +29,28 @@ const (
 	timed  = 3000
 )
 
-// Hit is a hit of a search.
-type Hit struct {
+// hit is a hit of a search.
+type hit struct {
 	ID    string
 	Score float32
 }
 
-// Times are CPU and wall time.
-type Times struct{ CPU, Wall float64 }
+// times are CPU and wall time.
+type times struct{ CPU, Wall float64 }
 
-// Report is what a run writes. Add, in seconds, ends with the work behind it; Search is in
+// report is of one run. Add, in seconds, ends with the work behind it; Search is in
 // microseconds a search, by mode and variant. Hits are those of each query.
-type Report struct {
-	Add    Times
-	Search map[string]Times
-	Hits   map[string][][]Hit
+type report struct {
+	Add    times
+	Search map[string]times
+	Hits   map[string][][]hit
 }
 
 // asked are the modes and variants that every tree has.
 var asked = [][2]string{{engine.ModeDense, "none"}, {engine.ModeDense, "rlr"}, {engine.ModeDense, "rlr-local"}, {engine.ModeLexical, ""}, {engine.ModeHybrid, "rlr"}}
 
-func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: once DOCUMENTS QUERIES")
-		os.Exit(2)
-	}
-	r, err := run(context.Background(), os.Args[1], os.Args[2])
-	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(r)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "once:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, documents, queries string) (r Report, err error) {
+// measure adds documents to a new database and searches it.
+func measure(ctx context.Context, documents, queries string) (r report, err error) {
 	docs, err := read(documents)
 	if err != nil {
 		return r, err
@@ -73,7 +59,7 @@ func run(ctx context.Context, documents, queries string) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	dir, err := os.MkdirTemp("", "once")
+	dir, err := os.MkdirTemp("", "pairs")
 	if err != nil {
 		return r, err
 	}
@@ -87,7 +73,7 @@ func run(ctx context.Context, documents, queries string) (r Report, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	clock := start()
+	clock := startClock()
 	for at := 0; at < len(docs); at += commit {
 		if _, err := e.Add(ctx, docs[at:min(len(docs), at+commit)]); err != nil {
 			return r, err
@@ -96,8 +82,8 @@ func run(ctx context.Context, documents, queries string) (r Report, err error) {
 	if err := settle(ctx, e); err != nil {
 		return r, err
 	}
-	r.Add = clock.times(1)
-	r.Search, r.Hits = map[string]Times{}, map[string][][]Hit{}
+	r.Add = clock.since(1)
+	r.Search, r.Hits = map[string]times{}, map[string][][]hit{}
 	for _, a := range asked {
 		search := func(i int) (engine.Result, error) {
 			d := wanted[i%len(wanted)]
@@ -116,20 +102,20 @@ func run(ctx context.Context, documents, queries string) (r Report, err error) {
 				return r, err
 			}
 			if i < len(wanted) {
-				hits := make([]Hit, len(found.Hits))
+				hits := make([]hit, len(found.Hits))
 				for k, h := range found.Hits {
-					hits[k] = Hit{h.ID, h.Score}
+					hits[k] = hit{h.ID, h.Score}
 				}
 				r.Hits[name] = append(r.Hits[name], hits)
 			}
 		}
-		clock := start()
+		clock := startClock()
 		for i := range timed {
 			if _, err := search(i); err != nil {
 				return r, err
 			}
 		}
-		r.Search[name] = clock.times(1e6 / timed)
+		r.Search[name] = clock.since(1e6 / timed)
 	}
 	return r, nil
 }
@@ -178,10 +164,10 @@ type clock struct {
 	wall time.Time
 }
 
-func start() clock { return clock{cpu(), time.Now()} }
+func startClock() clock { return clock{cpu(), time.Now()} }
 
-func (c clock) times(scale float64) Times {
-	return Times{(cpu() - c.cpu) * scale, time.Since(c.wall).Seconds() * scale}
+func (c clock) since(scale float64) times {
+	return times{(cpu() - c.cpu) * scale, time.Since(c.wall).Seconds() * scale}
 }
 
 // cpu is what the process has taken, in seconds.
