@@ -1,6 +1,10 @@
 package index
 
-import "math"
+import (
+	"math"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
 
 // flatBlock is the number of rows between two looks at what is known so far.
 const flatBlock = 128
@@ -323,15 +327,15 @@ func (s *scanner) flush() {
 	}
 }
 
-// bound prepares err: see slack. Each component of e_p is at most half the scale
+// bound prepares err: see vec.DotSlack. Each component of e_p is at most half the scale
 // of p, by int8; by four bits the row's own lost is the length of e_p.
 func (s *scanner) bound() {
 	x, q := s.v.mem, &s.q
 	slope, dim := float64(x.m.code.slope), x.rows.dim
-	decoded, lost := rounding(q.row, q.code, q.scale)
+	decoded, lost := vec.LostInt8(q.row, q.code, q.scale)
 	s.decoded = float32(slope * decoded * 1.0001)
 	s.perScale = float32(slope * decoded * math.Sqrt(float64(dim)) / 2 * 1.0001)
-	s.perNorm = float32(slope * (lost + slack(dim)*(decoded+lost)) * 1.0001)
+	s.perNorm = float32(slope * (lost + vec.DotSlack(dim)*(decoded+lost)) * 1.0001)
 }
 
 // err bounds the difference between the distance of a row and that of its

@@ -1,27 +1,5 @@
 package index
 
-import "math"
-
-// Codes tell distances up to an error, which is bounded as follows. With
-// x = x̂ + e, x̂ the decoded codes, for both vectors,
-//
-//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
-//
-// slack allows for the rounding of float32 sums besides, relative to ‖q‖‖p‖:
-// the kernels keep 16 sums or more side by side.
-func slack(dim int) float64 { return float64(dim/16+16) * 0x1p-23 }
-
-// rounding returns the length of the decoded codes and of what was lost.
-func rounding(x []float32, codes []int8, scale float32) (decoded, lost float64) {
-	for i, v := range x {
-		d := float64(scale) * float64(codes[i])
-		e := float64(v) - d
-		decoded += d * d
-		lost += e * e
-	}
-	return math.Sqrt(decoded), math.Sqrt(lost)
-}
-
 // maybe is a row that may be among the nearest.
 type maybe struct {
 	slot uint32

@@ -4,7 +4,7 @@ import "math"
 
 // Codes of one byte. A vector x is stored as code[i] = round(x[i]/scale) with
 // scale = max|x|/127, so products of codes are integers and exact: every
-// kernel gives the same bits.
+// kernel gives the same bits, for codes in [−127, 127], which all are.
 
 // MaxInt8Dim is the longest vector of codes: its products fit an int32.
 const MaxInt8Dim = 1 << 16
@@ -35,6 +35,41 @@ func QuantizeTo(dst []int8, x []float32, most int8) (scale float32) {
 	return scale
 }
 
+// Codes tell inner products up to an error, which is bounded as follows. With x = x̂ + e,
+// x̂ the decoded codes, for both vectors,
+//
+//	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
+//
+// DotSlack allows for the rounding of float32 sums besides, relative to ‖q‖‖p‖: the
+// kernels keep 16 sums or more side by side.
+func DotSlack(dim int) float64 { return float64(dim/16+16) * 0x1p-23 }
+
+// LostInt8 returns the length of the decoded codes of x, scale·codes[i], and that of what
+// they have lost, x[i] − scale·codes[i].
+func LostInt8(x []float32, codes []int8, scale float32) (decoded, lost float64) {
+	codes = codes[:len(x)]
+	var squares int64
+	var l0, l1, l2, l3 float64 // side by side, as each sum waits for the one before
+	f := float64(scale)
+	for len(x) >= 4 {
+		c0, c1, c2, c3 := int64(codes[0]), int64(codes[1]), int64(codes[2]), int64(codes[3])
+		e0, e1, e2, e3 := float64(x[0])-f*float64(c0), float64(x[1])-f*float64(c1), float64(x[2])-f*float64(c2), float64(x[3])-f*float64(c3)
+		squares += c0*c0 + c1*c1 + c2*c2 + c3*c3
+		l0 += e0 * e0
+		l1 += e1 * e1
+		l2 += e2 * e2
+		l3 += e3 * e3
+		x, codes = x[4:], codes[4:]
+	}
+	for i, v := range x {
+		c := int64(codes[i])
+		e := float64(v) - f*float64(c)
+		squares += c * c
+		l0 += e * e
+	}
+	return f * math.Sqrt(float64(squares)), math.Sqrt(l0 + l1 + l2 + l3)
+}
+
 // roundInt8 rounds to the nearest integer, halves to even, as the CPU does.
 func roundInt8(v float32) int8 {
 	const magic = 3 << 22 // from here on a float32 has no fraction
@@ -42,7 +77,7 @@ func roundInt8(v float32) int8 {
 }
 
 // DotInt8x4 writes the inner products of q with the rows a, b, c and d, all of
-// q's length, at most MaxInt8Dim, into out.
+// q's length, at most MaxInt8Dim, into out. No code is −128.
 func DotInt8x4(out *[4]int32, q, a, b, c, d []int8) {
 	n := len(q)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
@@ -54,7 +89,7 @@ func DotInt8x4(out *[4]int32, q, a, b, c, d []int8) {
 }
 
 // DotInt8Rows writes q·rows[i] into out[i] for the len(out) rows of length
-// len(q) stored one after another in rows.
+// len(q) stored one after another in rows. No code is −128.
 func DotInt8Rows(out []int32, q, rows []int8) {
 	d, n := len(q), len(out)
 	rows = rows[:n*d]

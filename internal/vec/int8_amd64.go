@@ -27,6 +27,9 @@ func dotInt8Rowsvnni(out *int32, q, rows *int8, d, groups int)
 func dotInt8x4avx2(out *[4]int32, q, a, b, c, d *int8, n int)
 
 //go:noescape
+func dotInt8Rowsavx2(out *int32, q, rows *int8, d, groups int)
+
+//go:noescape
 func axpyInt8avx2(y *float32, f float32, x *int8, n int)
 
 //go:noescape
@@ -52,10 +55,17 @@ func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {
 // dotInt8Rows does the first rows and returns how many.
 func dotInt8Rows(out []int32, q, rows []int8) int {
 	n := len(out) &^ 3
-	if n == 0 || len(q) == 0 || !hasVNNI {
+	if n == 0 || len(q) == 0 {
 		return 0
 	}
-	dotInt8Rowsvnni(&out[0], &q[0], &rows[:n*len(q)][0], len(q), n/4)
+	switch rows = rows[:n*len(q)]; {
+	case hasVNNI:
+		dotInt8Rowsvnni(&out[0], &q[0], &rows[0], len(q), n/4)
+	case hasAVX2 && len(q)%16 == 0:
+		dotInt8Rowsavx2(&out[0], &q[0], &rows[0], len(q), n/4)
+	default:
+		return 0
+	}
 	return n
 }
 

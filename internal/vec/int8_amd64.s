@@ -138,34 +138,126 @@ rsum:
 	VZEROUPPER
 	RET
 
-// func dotInt8x4avx2(out *[4]int32, q, a, b, c, d *int8, n int)
-// n is a positive multiple of 16. Bytes are widened to 16 bits: the byte
-// products of AVX2 would saturate.
-TEXT ·dotInt8x4avx2(SB), NOSPLIT, $0-56
-	ROWS
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
+// VPMADDUBSW multiplies unsigned by signed bytes and adds pairs of products. Rows take on
+// the signs of q, and q is made positive: with components from −127 on a pair is at most
+// 2·127², which 16 bits hold.
+
+// The sums of four rows in Y0-Y3 gain the products of 32 bytes from CX on. Y14 is 1 in each
+// 16 bits.
+#define STEP32 \
+	VMOVDQU    (DI)(CX*1), Y8  \
+	VPABSB     Y8, Y13         \
+	VMOVDQU    (R8)(CX*1), Y9  \
+	VMOVDQU    (R9)(CX*1), Y10 \
+	VMOVDQU    (R10)(CX*1), Y11 \
+	VMOVDQU    (R11)(CX*1), Y12 \
+	VPSIGNB    Y8, Y9, Y9      \
+	VPSIGNB    Y8, Y10, Y10    \
+	VPSIGNB    Y8, Y11, Y11    \
+	VPSIGNB    Y8, Y12, Y12    \
+	VPMADDUBSW Y9, Y13, Y9     \
+	VPMADDUBSW Y10, Y13, Y10   \
+	VPMADDUBSW Y11, Y13, Y11   \
+	VPMADDUBSW Y12, Y13, Y12   \
+	VPMADDWD   Y14, Y9, Y9     \
+	VPMADDWD   Y14, Y10, Y10   \
+	VPMADDWD   Y14, Y11, Y11   \
+	VPMADDWD   Y14, Y12, Y12   \
+	ADDSTEP
+
+// The products of 16 bytes, widened.
+#define STEP16 \
+	VPMOVSXBW (DI)(CX*1), Y8   \
+	VPMOVSXBW (R8)(CX*1), Y9   \
+	VPMOVSXBW (R9)(CX*1), Y10  \
+	VPMOVSXBW (R10)(CX*1), Y11 \
+	VPMOVSXBW (R11)(CX*1), Y12 \
+	VPMADDWD  Y8, Y9, Y9       \
+	VPMADDWD  Y8, Y10, Y10     \
+	VPMADDWD  Y8, Y11, Y11     \
+	VPMADDWD  Y8, Y12, Y12     \
+	ADDSTEP
+
+#define ADDSTEP \
+	VPADDD Y9, Y0, Y0  \
+	VPADDD Y10, Y1, Y1 \
+	VPADDD Y11, Y2, Y2 \
+	VPADDD Y12, Y3, Y3
+
+#define ZEROSUMS2 \
+	VPXOR Y0, Y0, Y0 \
+	VPXOR Y1, Y1, Y1 \
+	VPXOR Y2, Y2, Y2 \
 	VPXOR Y3, Y3, Y3
 
+#define ONES2 \
+	VPCMPEQW Y14, Y14, Y14 \
+	VPSRLW   $15, Y14, Y14
+
+// func dotInt8x4avx2(out *[4]int32, q, a, b, c, d *int8, n int)
+// n is a positive multiple of 16.
+TEXT ·dotInt8x4avx2(SB), NOSPLIT, $0-56
+	ROWS
+	ZEROSUMS2
+	ONES2
+	MOVQ DX, SI
+	ANDQ $-32, SI
+	JZ   tail2
+
 loop2:
-	VPMOVSXBW (DI)(CX*1), Y8
-	VPMOVSXBW (R8)(CX*1), Y9
-	VPMOVSXBW (R9)(CX*1), Y10
-	VPMOVSXBW (R10)(CX*1), Y11
-	VPMOVSXBW (R11)(CX*1), Y12
-	VPMADDWD  Y8, Y9, Y9
-	VPMADDWD  Y8, Y10, Y10
-	VPMADDWD  Y8, Y11, Y11
-	VPMADDWD  Y8, Y12, Y12
-	VPADDD    Y9, Y0, Y0
-	VPADDD    Y10, Y1, Y1
-	VPADDD    Y11, Y2, Y2
-	VPADDD    Y12, Y3, Y3
-	ADDQ      $16, CX
-	CMPQ      CX, DX
-	JLT       loop2
+	STEP32
+	ADDQ $32, CX
+	CMPQ CX, SI
+	JLT  loop2
+
+tail2:
+	CMPQ CX, DX
+	JEQ  sum2
+	STEP16
+
+sum2:
 	SUMINT
+	RET
+
+// func dotInt8Rowsavx2(out *int32, q, rows *int8, d, groups int)
+// groups of four rows, one after another; d is a positive multiple of 16, groups ≥ 1.
+TEXT ·dotInt8Rowsavx2(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ q+8(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ d+24(FP), DX
+	MOVQ groups+32(FP), R12
+	ONES2
+	MOVQ DX, SI
+	ANDQ $-32, SI
+
+group2:
+	LEAQ (R8)(DX*1), R9
+	LEAQ (R8)(DX*2), R10
+	LEAQ (R9)(DX*2), R11
+	ZEROSUMS2
+	XORQ CX, CX
+	CMPQ SI, $0
+	JE   rtail2
+
+rloop2:
+	STEP32
+	ADDQ $32, CX
+	CMPQ CX, SI
+	JLT  rloop2
+
+rtail2:
+	CMPQ CX, DX
+	JEQ  rsum2
+	STEP16
+
+rsum2:
+	SUMLANES
+	ADDQ $16, AX
+	LEAQ (R11)(DX*1), R8
+	DECQ R12
+	JNZ  group2
+	VZEROUPPER
 	RET
 
 // func axpyInt8avx2(y *float32, f float32, x *int8, n int)

@@ -21,12 +21,31 @@ func TestInt8Kernels(t *testing.T) {
 	}
 	for name, f := range ran {
 		for n := 16; n <= 400; n += 16 {
-			q, a, b, c, d := randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n)
+			q, a, b, c, d := randomCodes(r, n), randomCodes(r, n), randomCodes(r, n), randomCodes(r, n), randomCodes(r, n)
 			var got, want [4]int32
 			f(&got, &q[0], &a[0], &b[0], &c[0], &d[0], n)
 			dotInt8x4Go(&want, q, a, b, c, d)
 			if got != want {
 				t.Fatalf("%s, %d codes: %v, want %v", name, n, got, want)
+			}
+		}
+	}
+	rows := map[string]func(out *int32, q, rows *int8, d, groups int){}
+	if hasVNNI {
+		rows["avx512-vnni"] = dotInt8Rowsvnni
+	}
+	if hasAVX2 {
+		rows["avx2"] = dotInt8Rowsavx2
+	}
+	for name, f := range rows {
+		for n := 16; n <= 400; n += 16 {
+			q, all := randomCodes(r, n), randomCodes(r, 12*n)
+			got := make([]int32, 12)
+			f(&got[0], &q[0], &all[0], n, 3)
+			for i, x := range got {
+				if want := plainInt8(q, all[i*n:(i+1)*n]); x != want {
+					t.Fatalf("%s, row %d of %d codes: %d, want %d", name, i, n, x, want)
+				}
 			}
 		}
 	}

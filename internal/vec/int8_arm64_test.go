@@ -17,7 +17,7 @@ func TestInt8Kernels(t *testing.T) {
 			continue
 		}
 		for n := 16; n <= 400; n += 16 {
-			q, a, b, c, d := randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n), randomInt8(r, n)
+			q, a, b, c, d := randomCodes(r, n), randomCodes(r, n), randomCodes(r, n), randomCodes(r, n), randomCodes(r, n)
 			var got, want [4]int32
 			f(&got, &q[0], &a[0], &b[0], &c[0], &d[0], n)
 			dotInt8x4Go(&want, q, a, b, c, d)

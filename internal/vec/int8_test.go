@@ -15,6 +15,15 @@ func randomInt8(r *rand.Rand, n int) []int8 {
 	return v
 }
 
+// randomCodes are in [−127, 127], as QuantizeInt8 makes them.
+func randomCodes(r *rand.Rand, n int) []int8 {
+	v := randomInt8(r, n)
+	for i := range v {
+		v[i] = max(v[i], -127)
+	}
+	return v
+}
+
 // plainInt8 is the definition.
 func plainInt8(a, b []int8) int32 {
 	var s int32
@@ -28,7 +37,7 @@ func TestInt8OfAllLengths(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := range 200 {
 		for off := range 3 {
-			q, rows := randomInt8(r, n+off)[off:], randomInt8(r, 11*n+off)[off:]
+			q, rows := randomCodes(r, n+off)[off:], randomCodes(r, 11*n+off)[off:]
 			for count := range 12 {
 				out := make([]int32, count+1)
 				out[count] = 77
@@ -44,7 +53,7 @@ func TestInt8OfAllLengths(t *testing.T) {
 			}
 			y := random(r, n+1)
 			want := append([]float32(nil), y...)
-			x := randomInt8(r, n)
+			x := randomCodes(r, n)
 			for i, c := range x {
 				want[i] += 0.37 * float32(c)
 			}
@@ -60,7 +69,7 @@ func TestInt8OfAllLengths(t *testing.T) {
 
 // The largest products there are do not overflow.
 func TestInt8Extremes(t *testing.T) {
-	for _, pair := range [][2]int8{{-128, -128}, {-128, 127}, {127, 127}, {127, -128}} {
+	for _, pair := range [][2]int8{{-127, -127}, {-127, 127}, {127, 127}, {127, -127}} {
 		for _, n := range []int{64, 100, MaxInt8Dim} {
 			q, row := make([]int8, n), make([]int8, n)
 			for i := range q {
@@ -113,6 +122,24 @@ func TestQuantizeInt8(t *testing.T) {
 	}
 }
 
+func TestLostInt8(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 3))
+	for n := range 70 {
+		x, codes := random(r, n), make([]int8, n+1)
+		scale := QuantizeInt8(codes[:n], x)
+		var decoded, lost float64
+		for i, v := range x {
+			d := float64(scale) * float64(codes[i])
+			decoded += d * d
+			lost += (float64(v) - d) * (float64(v) - d)
+		}
+		gotDecoded, gotLost := LostInt8(x, codes, scale)
+		if math.Abs(gotDecoded-math.Sqrt(decoded)) > 1e-12*math.Sqrt(decoded) || math.Abs(gotLost-math.Sqrt(lost)) > 1e-12*math.Sqrt(lost) {
+			t.Fatalf("%d components: %g and %g, want %g and %g", n, gotDecoded, gotLost, math.Sqrt(decoded), math.Sqrt(lost))
+		}
+	}
+}
+
 func maxCode(c []int8) (top int8) {
 	for _, x := range c {
 		top = max(top, x)
@@ -120,7 +147,7 @@ func maxCode(c []int8) (top int8) {
 	return top
 }
 
-// FuzzInt8 holds the kernels to the plain twin on any codes.
+// FuzzInt8 holds the kernels to the plain twin on any codes from −127 on.
 func FuzzInt8(f *testing.F) {
 	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"), uint8(3))
 	f.Fuzz(func(t *testing.T, data []byte, shift uint8) {
@@ -131,7 +158,7 @@ func FuzzInt8(f *testing.F) {
 		v := make([]int8, 5*n)
 		x := make([]float32, n)
 		for i := range v {
-			v[i] = int8(data[i])
+			v[i] = max(int8(data[i]), -127)
 		}
 		for i := range x {
 			x[i] = float32(math.Ldexp(float64(v[i])+float64(v[n+i])/256, int(shift%100)-50))
@@ -160,7 +187,7 @@ func BenchmarkInt8(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const n = 384
 	for _, rows := range []int{4, 1024, 80000} {
-		q, m, out := randomInt8(r, n), randomInt8(r, rows*n), make([]int32, rows)
+		q, m, out := randomCodes(r, n), randomCodes(r, rows*n), make([]int32, rows)
 		b.Run(fmt.Sprintf("DotInt8Rows/%d", rows), func(b *testing.B) {
 			b.SetBytes(int64(rows * n))
 			for b.Loop() {
@@ -168,7 +195,7 @@ func BenchmarkInt8(b *testing.B) {
 			}
 		})
 	}
-	x, codes := random(r, n), randomInt8(r, n)
+	x, codes := random(r, n), randomCodes(r, n)
 	b.Run("QuantizeInt8", func(b *testing.B) {
 		for b.Loop() {
 			QuantizeInt8(codes, x)

@@ -177,7 +177,7 @@ type Memory struct {
 	Codes     int64 // of the vectors: d bytes a passage
 	Shifts    int64 // h_p: d bytes a passage
 	Rows      int64 // sums for tokens of many passages: d bytes for each of them and cell
-	Tokens    int64 // the tokens of passages: 4 bytes each, and 8 for each distinct one of a cell
+	Tokens    int64 // the tokens of passages: 4 bytes each, 8 for each distinct one of a cell, and a KiB a cell
 	Directory int64 // the cells of each token: 4 bytes each
 	IDs       int64 // 24 bytes a passage
 	Centroids int64
@@ -201,7 +201,7 @@ func (b *Bridges) Bytes() Memory {
 		m.Codes += n * (d + 4)
 		m.Shifts += n * (d + 4)
 		m.Rows += rows * (d + 4)
-		m.Tokens += 8*tokens + 4*slots
+		m.Tokens += 8*tokens + 4*slots + 4*buckets
 		m.Directory += 4 * tokens
 		m.IDs += 12 * n
 	}

@@ -583,7 +583,7 @@ func TestBytes(t *testing.T) {
 		want.Codes += int64(cap(c.codes) + 4*cap(c.scale))
 		want.Shifts += int64(cap(c.h) + 4*cap(c.hScale))
 		want.Rows += int64(cap(c.rows) + 4*cap(c.rowScale))
-		want.Tokens += int64(4 * (cap(c.tokens) + len(c.starts) - 1 + cap(c.slots)))
+		want.Tokens += int64(4 * (cap(c.tokens) + len(c.starts) - 1 + cap(c.slots) + buckets))
 		want.IDs += int64(8*cap(c.ids) + 4*(cap(c.idf)-1))
 	}
 	want.IDs += 12 * int64(b.Len())

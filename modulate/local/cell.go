@@ -15,7 +15,7 @@ type cell struct {
 
 	codes []int8    // of the vectors [n × d]
 	scale []float32 // [n]
-	lost  float64   // the most that a vector's codes have lost: see rounding
+	lost  float64   // the most that a vector's codes have lost: see vec.LostInt8
 
 	h      []int8    // codes of h_p [n × d]
 	hScale []float32 // [n]
@@ -30,10 +30,14 @@ type cell struct {
 	rowScale []float32 // [rows]
 
 	idf []float32 // of a token of that many passages [n + 1]; 0 for one of all
+
+	tabled, listed lookup // of the tokens that have a row, and of the others
 }
 
-// weigh fills in idf.
-func (c *cell) weigh() {
+// complete fills in idf, tabled and listed.
+func (c *cell) complete() {
+	rows := len(c.rowScale)
+	c.tabled, c.listed = lookupOf(c.tokens[:rows]), lookupOf(c.tokens[rows:])
 	c.idf = make([]float32, len(c.ids)+1)
 	for n := range len(c.ids) {
 		c.idf[n] = float32(modulate.IDF(len(c.ids), n))
@@ -42,25 +46,11 @@ func (c *cell) weigh() {
 
 // find is the position of token t among the tokens.
 func (c *cell) find(t uint32) (int, bool) {
-	rows := len(c.rowScale)
-	if i, ok := search32(c.tokens[:rows], t); ok {
+	if i, ok := c.tabled.find(t); ok {
 		return i, true
 	}
-	i, ok := search32(c.tokens[rows:], t)
-	return rows + i, ok
-}
-
-// search32 is the position of t in an ascending list.
-func search32(list []uint32, t uint32) (int, bool) {
-	from := 0
-	for n := len(list); n > 1; {
-		half := n / 2
-		if list[from+half] <= t {
-			from += half
-		}
-		n -= half
-	}
-	return from, from < len(list) && list[from] == t
+	i, ok := c.listed.find(t)
+	return len(c.rowScale) + i, ok
 }
 
 // count is the number of passages with token i.

@@ -323,7 +323,7 @@ func (r *record) read(s *slot, d, vocab int) (*cell, error) {
 	if err := c.check(vocab); err != nil {
 		return nil, err
 	}
-	c.weigh()
+	c.complete()
 	return c, nil
 }
 

@@ -38,7 +38,7 @@ func (b *Bridges) fit(ctx context.Context, members []member) (_ *cell, err error
 		c.ids[i] = m.id
 		code := c.codes[i*d : (i+1)*d]
 		c.scale[i] = vec.QuantizeInt8(code, v)
-		_, lost := rounding(v, code, c.scale[i])
+		_, lost := vec.LostInt8(v, code, c.scale[i])
 		c.lost = max(c.lost, lost)
 		x = append(x, v...)
 		vec.Axpy(mean, 1/float32(n), v)
@@ -58,7 +58,7 @@ func (b *Bridges) fit(ctx context.Context, members []member) (_ *cell, err error
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	c.weigh()
+	c.complete()
 	return c, nil
 }
 

@@ -91,7 +91,7 @@ func (b *Bridges) search(ctx context.Context, dst []Scored, plain []float32, pro
 }
 
 func (b *Bridges) checkVector(q []float32) error {
-	if len(q) != b.dim || !vec.Finite(q) || vec.Norm(q) > maxNorm {
+	if len(q) != b.dim || !(vec.Dot(q, q) <= maxNorm*maxNorm) { // a sum with NaN is one
 		return fmt.Errorf("%w: vector of length %d where %d finite numbers are needed", modulate.ErrOptions, len(q), b.dim)
 	}
 	return nil
@@ -102,8 +102,8 @@ func (s *searcher) scan(ctx context.Context, probe int, c *cell, query []float32
 	d := len(query)
 	s.query = resized(s.query, d)
 	scale := vec.QuantizeInt8(s.query, query)
-	decoded, lost := rounding(query, s.query, scale)
-	bound := float32(decoded*c.lost + lost + slack(d)*(decoded+lost)) // see slack; vectors have length 1
+	decoded, lost := vec.LostInt8(query, s.query, scale)
+	bound := float32(decoded*c.lost + lost + vec.DotSlack(d)*(decoded+lost)) // see vec.DotSlack; vectors have length 1
 	for from := 0; from < len(c.ids); from += scanBlock {
 		if from%scanned == 0 && ctx.Err() != nil {
 			return ctx.Err()
