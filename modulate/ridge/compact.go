@@ -99,7 +99,7 @@ func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 // settleRow returns the row that token t should have, or nil.
 func (s *Sums) settleRow(ctx context.Context, t int, p posted, df int) (*row, error) {
 	switch {
-	case df*s.dim*4 <= s.rowFrom:
+	case !s.keeps(df):
 		return nil, nil
 	case p.row == nil || p.row.rounds > maxRounds:
 		return s.sumRow(ctx, t, p)

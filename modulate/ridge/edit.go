@@ -194,7 +194,7 @@ func (e *Edit) group(f func(t int, of []uint64)) {
 func (e *Edit) addRow(t int, p *posted, sign float64, of []uint64, x func(k uint64) []float32) {
 	s := &e.s
 	if p.row == nil {
-		if s.df(t, *p)*s.dim*4 > s.rowFrom {
+		if s.keeps(s.df(t, *p)) {
 			e.bury()
 			r, err := s.sumRow(e.ctx, t, *p)
 			if err != nil {

@@ -36,7 +36,7 @@ func opened(s *Sums, data []byte) (*Sums, error) {
 func lived(t testing.TB, d, vocab, n int) *growing {
 	r := rand.New(rand.NewPCG(9, 9))
 	g := newGrowing(d, vocab)
-	g.rowFrom = 4 * d * n / 6
+	g.rowOver = n / 6
 	for range n {
 		g.add(randomPassage(r, d, vocab))
 	}

@@ -24,7 +24,7 @@ func TestGrowingVocabulary(t *testing.T) {
 	const d, n = 12, 90
 	r := rand.New(rand.NewPCG(21, 4))
 	g := newGrowing(d, 0)
-	g.rowFrom = 4 * d * n / 6
+	g.rowOver = n / 6
 	if g.VocabSize() != 0 {
 		t.Errorf("%d tokens in empty sums", g.VocabSize())
 	}

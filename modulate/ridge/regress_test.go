@@ -50,10 +50,10 @@ func regressionOf(all []passage, d, vocab int, lambda float64) regression {
 
 func TestCrossScatterEqualsItsDefinition(t *testing.T) {
 	const d, vocab, n = 16, 60, 90
-	for _, rowFrom := range []int{0, 4 << 20} {
-		r := rand.New(rand.NewPCG(3, uint64(rowFrom)))
+	for _, rowOver := range []int{0, 1 << 16} {
+		r := rand.New(rand.NewPCG(3, uint64(rowOver)))
 		g := newGrowing(d, vocab)
-		g.rowFrom = rowFrom
+		g.rowOver = rowOver
 		for range n {
 			g.add(randomPassage(r, d, vocab))
 		}
@@ -79,7 +79,7 @@ func TestCrossScatterEqualsItsDefinition(t *testing.T) {
 					sum += weights[k] * want.At(i, int(id))
 				}
 				if !(math.Abs(x-sum) < 1e-5) {
-					t.Fatalf("rows from %d bytes: component %d is %g, want %g", rowFrom, i, x, sum)
+					t.Fatalf("rows over %d passages: component %d is %g, want %g", rowOver, i, x, sum)
 				}
 				ss += x * x
 			}
@@ -93,11 +93,11 @@ func TestCrossScatterEqualsItsDefinition(t *testing.T) {
 // Tokens of every passage, of none, and a corpus of one vector have no direction,
 // however the sums were made.
 func TestCrossScatterWithoutDirection(t *testing.T) {
-	for _, rowFrom := range []int{0, 4 << 20} {
+	for _, rowOver := range []int{0, 1 << 16} {
 		r := rand.New(rand.NewPCG(4, 4))
 		const d, vocab = 16, 20
 		g := newGrowing(d, vocab)
-		g.rowFrom = rowFrom
+		g.rowOver = rowOver
 		check := func(why string, ids ...int32) {
 			t.Helper()
 			weights := make([]float64, len(ids))
@@ -131,7 +131,7 @@ func TestCrossScatterWithoutDirection(t *testing.T) {
 			g.all[i].tokens = append(slices.Clone(g.all[i].tokens), 4)
 		}
 		all := newGrowing(d, vocab)
-		all.rowFrom = rowFrom
+		all.rowOver = rowOver
 		all.add(g.all...)
 		without, with := make([]float64, d), make([]float64, d)
 		if length, err := all.CrossScatter(t.Context(), without, []int32{8}, []float64{1}); length == 0 || err != nil {

@@ -11,16 +11,24 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// A token has a row from the passage on that is beyond 3d/10, and Compacted takes it
-// away below that.
+// A token has a row from the passage on that is beyond d/32, of a large corpus beyond 3d/20,
+// and Compacted takes it away below that.
 func TestFrequentTokensHaveRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 1))
-	for _, d := range []int{10, 20, 40} {
+	for _, c := range []struct{ d, n, over int }{
+		{384, 100, 12}, {384, 8192, 12}, {384, 20_000, 29}, {384, 100_000, 57}, {384, 10_000_000, 57}, {3072, 2000, 96}, {3072, 50_000, 460},
+	} {
+		s := &Sums{dim: c.d, n: c.n, rowOver: -1}
+		if s.keeps(c.over) || !s.keeps(c.over+1) {
+			t.Errorf("%d vectors of %d: rows are not those of tokens with more than %d", c.n, c.d, c.over)
+		}
+	}
+	for _, d := range []int{32, 64, 128} {
 		g := newGrowing(d, 5)
 		has := func(s *Sums) bool { return s.tokens.At(3).row != nil }
-		for n := 1; n <= d/2; n++ {
+		for n := 1; n <= d/4; n++ {
 			g.add(passage{x: unit(r, d), tokens: []int32{3}})
-			if has(g.Sums) != (n > 3*d/20) {
+			if has(g.Sums) != (n > d/32) {
 				t.Errorf("d %d: token of %d passages: row %v", d, n, has(g.Sums))
 			}
 		}
@@ -29,7 +37,7 @@ func TestFrequentTokensHaveRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := c.DF(3); has(c) != (n > 3*d/20) {
+			if n := c.DF(3); has(c) != (n > d/32) {
 				t.Errorf("d %d: token of %d passages, compacted: row %v", d, n, has(c))
 			}
 			g.remove(0)
@@ -43,7 +51,7 @@ func TestSumUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 2))
 	const d, weight = 7, 0.3
 	g := newGrowing(d, 5)
-	g.rowFrom = 1 << 40
+	g.rowOver = 1 << 40
 	e := g.Edit()
 	for n := range 3*ahead + 2 {
 		ps := []passage{{x: unit(r, d), tokens: []int32{3}}}
@@ -130,7 +138,7 @@ func TestProductWithAFactor(t *testing.T) {
 func TestSumUpObeysItsContext(t *testing.T) {
 	const d = 2048
 	g := newGrowing(d, 5)
-	g.rowFrom = 1 << 40
+	g.rowOver = 1 << 40
 	x, ps := unit(rand.New(rand.NewPCG(12, 4)), d), make([]passage, 600)
 	for i := range ps {
 		ps[i] = passage{x: x, tokens: []int32{3}}

@@ -52,9 +52,10 @@ const (
 // WithFactor, Rebase) are safe for concurrent use, also beside them.
 //
 // Few s_t are kept: those of tokens with more than 3d/20 passages, whose sum would
-// read three tenths of what a product with the inverse reads. In text so many rows
-// take some 200 bytes a passage, whatever d. The others are summed when they are
-// asked for, from the vectors themselves, which the caller's function gives.
+// read three tenths of what a product with the inverse reads, and with more than d/32 where
+// there are up to 8,192 passages. In text so many rows take some 200 bytes a passage,
+// whatever d, and of small corpora ten megabytes at most. The others are summed when they
+// are asked for, from the vectors themselves, which the caller's function gives.
 //
 // The inverse is that of some earlier Sums, its Factor, and the changes since
 // as rank-one steps, so that it is exact, until the steps are too many:
@@ -64,7 +65,7 @@ type Sums struct {
 	vocab   int // |V|; 0 for a vocabulary that grows
 	lambda  float64
 	vectors func(id uint64) []float32
-	rowFrom int // a token with more bytes of vectors than this has a row
+	rowOver int // a token of more passages has a row; negative for what keeps says
 	history *history
 	totals  *Totals // where the passages themselves are not known
 
@@ -143,7 +144,7 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 		return nil, fmt.Errorf("%w: sums of dimension %d over %d tokens", ErrOptions, dim, vocab)
 	}
 	s := &Sums{
-		dim: dim, vocab: vocab, lambda: lambda, vectors: vectors, rowFrom: dim * dim * 6 / 10, history: &history{},
+		dim: dim, vocab: vocab, lambda: lambda, vectors: vectors, rowOver: -1, history: &history{},
 		total: make([]float64, dim), frozen: &frozen{}, exact: true,
 	}
 	e := s.tokens.Edit()
@@ -210,6 +211,16 @@ func (s *Sums) df(t int, p posted) int {
 		return int(int32(s.frozen.df[t]) + p.df)
 	}
 	return int(p.df)
+}
+
+// keeps reports whether a token of df passages should have a row. Between 8,192 and 39,322
+// passages the least number of them grows with the corpus.
+func (s *Sums) keeps(df int) bool {
+	over := s.rowOver
+	if over < 0 {
+		over = max(s.dim/32, min(3*s.dim/20, s.n*s.dim>>18))
+	}
+	return df > over
 }
 
 // Err is the damage that reading these Sums has met, or those before and after

@@ -19,16 +19,16 @@ import (
 // rebased in between.
 func TestSumsEqualFreshOnes(t *testing.T) {
 	for _, c := range []struct {
-		d, rowFrom int
+		d, rowOver int
 		tolerance  float64
 	}{
-		{4, 4 << 20, 1e-5}, {32, 4 << 20, 1e-5}, {32, 32 * 4 * 6, 1e-5}, {32, 0, 1e-5},
-		{200, 200 * 4 * 10, 1e-5}, {340, 340 * 4 * 10, 1e-5},
+		{4, 1 << 16, 1e-5}, {32, 1 << 16, 1e-5}, {32, 6, 1e-5}, {32, 0, 1e-5},
+		{200, 10, 1e-5}, {340, 10, 1e-5},
 	} {
-		r := rand.New(rand.NewPCG(uint64(c.d), uint64(c.rowFrom)))
+		r := rand.New(rand.NewPCG(uint64(c.d), uint64(c.rowOver)))
 		const vocab = 120
 		g := newGrowing(c.d, vocab)
-		g.rowFrom = c.rowFrom
+		g.rowOver = c.rowOver
 		type kept struct {
 			s   *Sums
 			all []passage
@@ -117,9 +117,9 @@ func TestSumsEqualFreshOnes(t *testing.T) {
 			qs := someQuestions(r, c.d, vocab, 20)
 			most = max(most, worst(answers(t, k.s, qs), answers(t, f, qs)))
 		}
-		t.Logf("d %d, rows from %d bytes: %d of %d exact, %.2g off fresh ones", c.d, c.rowFrom, exact, len(keep), most)
+		t.Logf("d %d, rows over %d passages: %d of %d exact, %.2g off fresh ones", c.d, c.rowOver, exact, len(keep), most)
 		if most > c.tolerance || exact < len(keep)-1 {
-			t.Errorf("d %d, rows from %d: %g off fresh ones, %d of %d exact", c.d, c.rowFrom, most, exact, len(keep))
+			t.Errorf("d %d, rows over %d: %g off fresh ones, %d of %d exact", c.d, c.rowOver, most, exact, len(keep))
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestSumsReadersBesideAWriter(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	const d, vocab = 16, 40
 	g := newGrowing(d, vocab)
-	g.rowFrom = 16 * 4 * 20
+	g.rowOver = 20
 	var now atomic.Pointer[Sums]
 	now.Store(g.Sums)
 	stop := make(chan struct{})
@@ -466,7 +466,7 @@ func TestCompacted(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 1))
 	const d, vocab = 8, 10
 	g := newGrowing(d, vocab)
-	g.rowFrom = 4 * d * 40 // forty passages
+	g.rowOver = 40
 	for range 50 {
 		g.add(passage{x: unit(r, d), tokens: []int32{2}})
 	}
@@ -494,7 +494,7 @@ func TestCompacted(t *testing.T) {
 		t.Fatalf("rows %v after removals", got)
 	}
 	wide := *g.Sums
-	wide.rowFrom = 4 * d * 5 // as many as have token 2 still
+	wide.rowOver = 5 // as many as have token 2 still
 	c, err := wide.Compacted(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -510,11 +510,11 @@ func TestCompacted(t *testing.T) {
 	e.Set(2, posted{df: p.df, next: p.next, tail: p.tail, row: &row{sum: make([]float32, d), rounds: maxRounds + 1}})
 	worn := *g.Sums
 	worn.tokens = e.Done()
-	worn.rowFrom = 4 * d * 5
+	worn.rowOver = 5
 	if !worn.Wasteful() || worn.Verify(t.Context()) == nil {
 		t.Fatal("a worn and wrong row passes")
 	}
-	worn.rowFrom = 4*d*5 - 1
+	worn.rowOver = 4
 	worn.history = &history{}
 	c, err = worn.Compacted(t.Context())
 	if err != nil || c.Verify(t.Context()) != nil {
@@ -527,7 +527,7 @@ func TestVerifySums(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
 	const d, vocab = 16, 30
 	g := newGrowing(d, vocab)
-	g.rowFrom = 0
+	g.rowOver = 0
 	for range 40 {
 		g.add(randomPassage(r, d, vocab))
 	}
