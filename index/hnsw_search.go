@@ -178,13 +178,7 @@ func (h *hnsw) filteredPool(w *walker, ef, budget int) []cand {
 			return nil
 		}
 		slot := w.popNearest().slot
-		near := w.near[:0]
-		for _, s := range w.links(slot, 0) {
-			if w.visit(s) {
-				near = append(near, s)
-			}
-		}
-		w.near = near
+		near := w.fresh(w.links(slot, 0))
 		if budget -= len(near); budget < 0 {
 			return nil
 		}

@@ -1,6 +1,10 @@
 package index
 
-import "github.com/lexsem/lexsem/internal/vec"
+import (
+	"slices"
+
+	"github.com/lexsem/lexsem/internal/vec"
+)
 
 // cand is a node with its distance from the query.
 type cand struct {
@@ -113,6 +117,26 @@ func (w *walker) visit(slot uint32) bool {
 	return true
 }
 
+// fresh visits slots and returns those that are new since anew, valid until then. It guesses
+// at none: half of them would be guessed wrong.
+func (w *walker) fresh(slots []uint32) []uint32 {
+	from, n := len(w.been), 0
+	w.been = slices.Grow(w.been, len(slots))
+	been := w.been[from : from+len(slots)]
+	for _, s := range slots {
+		if int(s>>6) >= len(w.seen) {
+			continue
+		}
+		word := &w.seen[s>>6]
+		old := *word
+		*word = old | 1<<(s&63)
+		been[n] = s
+		n += int(^old >> (s & 63) & 1)
+	}
+	w.been = w.been[:from+n]
+	return w.been[from:]
+}
+
 // distances from q to the vectors in slots, by codes where there are any; valid
 // until the next call.
 func (w *walker) distances(q *query, slots []uint32) []float32 {
@@ -200,13 +224,7 @@ func (w *walker) walk(q *query, from []cand, ef, layer int) []cand {
 		}
 		slot := p[i].slot
 		p[i].slot |= expanded
-		near := w.near[:0]
-		for _, s := range w.links(slot, layer) {
-			if w.visit(s) {
-				near = append(near, s)
-			}
-		}
-		w.near = near
+		near := w.fresh(w.links(slot, layer))
 		next := i + 1
 		if next < len(p) && layer == 0 { // often the node to expand next
 			l := h.room(p[next].slot &^ expanded)
