@@ -10,7 +10,7 @@ TEXT ·prefetch(SB), NOSPLIT, $0-16
 	ADDQ AX, DX
 
 line:
-	PREFETCHT0 (AX)
+	PREFETCHT1 (AX)
 	ADDQ       $64, AX
 	CMPQ       AX, DX
 	JLT        line
