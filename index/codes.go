@@ -2,6 +2,7 @@ package index
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -134,59 +135,61 @@ type form struct {
 	squares    bool
 }
 
-// prefetch asks for the rows of slots.
-func (c *codes) prefetch(slots []uint32) {
-	for _, slot := range slots {
-		vec.Prefetch(c.rows.row(slot), c.rows.dim)
+// found is where the codes of some slots lie, and their scales. Its space is kept.
+type found struct {
+	rows   []*int8
+	scales []float32
+}
+
+// find asks the memory for the codes of slots, and notes where they are.
+func (c *codes) find(f *found, slots []uint32) {
+	n := len(slots)
+	f.rows, f.scales = resized(f.rows, n), resized(f.scales, n)
+	for i, slot := range slots {
+		f.rows[i] = &c.rows.row(slot)[0]
+	}
+	vec.PrefetchRows(f.rows, c.rows.dim)
+	for i, slot := range slots { // which waits, while the rows are on their way
+		f.scales[i] = c.scales.row(slot)[0]
 	}
 }
 
-// distances writes approximate distances from q to slots into dist.
-func (c *codes) distances(dist []float32, q *query, slots []uint32) {
-	f := &c.m.code
-	one, slope := f.one, f.slope*q.scale
-	if f.squares {
+// distances writes approximate distances from q to slots, which f has found, into dist.
+func (c *codes) distances(dist []float32, q *query, slots []uint32, f *found) {
+	one, slope := c.m.code.one, c.m.code.slope*q.scale
+	if c.m.code.squares {
 		one += q.norm * q.norm
 	}
 	var dots [4]int32
-	for len(slots) > 0 {
-		n := min(4, len(slots))
-		c.dots4(&dots, q, slots)
-		for j, slot := range slots[:n] {
-			d := one - slope*c.scales.row(slot)[0]*float32(dots[j])
-			if f.squares {
-				norm := c.norms.row(slot)[0]
+	for i := 0; i < len(slots); i += 4 {
+		c.dots4(&dots, q, f.rows[i:])
+		for j := range min(4, len(slots)-i) {
+			d := one - slope*f.scales[i+j]*float32(dots[j])
+			if c.m.code.squares {
+				norm := c.norms.row(slots[i+j])[0]
 				d += norm * norm
 			}
-			dist[j] = d
+			dist[i+j] = d
 		}
-		dist, slots = dist[n:], slots[n:]
 	}
 }
 
-// dots4 writes the inner products of the codes of q with those of the first
-// four slots, or with all if there are fewer, at least one.
-func (c *codes) dots4(out *[4]int32, q *query, slots []uint32) {
-	a, last := c.rows.row(slots[0]), c.rows.row(slots[min(4, len(slots))-1])
-	b, d := last, last
-	if len(slots) >= 3 {
-		b = c.rows.row(slots[1])
-	}
-	if len(slots) >= 4 {
-		d = c.rows.row(slots[2])
-	}
+// dots4 writes the inner products of the codes of q with the first four rows, or with all
+// if there are fewer, at least one.
+func (c *codes) dots4(out *[4]int32, q *query, rows []*int8) {
+	row := func(i int) []int8 { return unsafe.Slice(rows[min(i, len(rows)-1)], c.rows.dim) }
 	if c.by == byInt4 {
-		vec.DotInt4x4(out, q.code, a, b, d, last)
+		vec.DotInt4x4(out, q.code, row(0), row(1), row(2), row(3))
 	} else {
-		vec.DotInt8x4(out, q.code, a, b, d, last)
+		vec.DotInt8x4(out, q.code, row(0), row(1), row(2), row(3))
 	}
 }
 
-// dots writes the inner products with all slots.
-func (c *codes) dots(out []int32, q *query, slots []uint32) {
+// dots writes the inner products with all rows.
+func (c *codes) dots(out []int32, q *query, rows []*int8) {
 	var four [4]int32
-	for i := 0; i < len(slots); i += 4 {
-		c.dots4(&four, q, slots[i:])
+	for i := 0; i < len(rows); i += 4 {
+		c.dots4(&four, q, rows[i:])
 		copy(out[i:], four[:])
 	}
 }

@@ -147,11 +147,11 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 	dist := w.dist[:cap(w.dist)]
 	if w.mem.coded {
 		c := &w.mem.codes
-		c.prefetch(slots) // for the checks, too
+		c.find(&w.at, slots) // for the checks, too
 		if c.rows.lazy != nil {
 			checkRows(w, &c.rows, slots)
 		}
-		c.distances(dist, q, slots)
+		c.distances(dist, q, slots, &w.at)
 		return dist[:n]
 	}
 	r, m, v := &w.mem.rows, w.h.m, q.row

@@ -24,7 +24,7 @@ type scanner struct {
 	slots [2 * flatBlock]uint32 // to be compared with
 	dots  [2 * flatBlock]int32
 	dist  [2 * flatBlock]float32
-	found [2 * flatBlock]float32 // scales of slots: see takeDots
+	at    found // the codes of slots
 
 	listed listed
 	visit  func(id uint64) bool // see take
@@ -68,7 +68,10 @@ func (s *scanner) begin(v *view, q []float32, o SearchOptions) int {
 }
 
 // end forgets what belongs to the caller.
-func (s *scanner) end() { s.v, s.o = nil, SearchOptions{} }
+func (s *scanner) end() {
+	s.v, s.o = nil, SearchOptions{}
+	clear(s.at.rows[:cap(s.at.rows)])
+}
 
 // may reports whether a live slot that comes near may be returned.
 func (s *scanner) may(slot uint32) bool {
@@ -231,7 +234,8 @@ func (s *scanner) run(from, n int) {
 func (s *scanner) apart(n int) {
 	x := s.v.mem
 	if x.coded {
-		x.codes.dots(s.dots[:n], &s.q, s.slots[:n])
+		x.codes.find(&s.at, s.slots[:n])
+		x.codes.dots(s.dots[:n], &s.q, s.at.rows)
 		s.takeDots(-1, n)
 		return
 	}
@@ -266,13 +270,9 @@ func (s *scanner) takeDots(from, n int) {
 	if f.squares {
 		one += s.q.norm * s.q.norm
 	}
-	scales := s.found[:n]
+	scales := s.at.scales
 	if from >= 0 {
 		scales = c.scales.run(from, n)
-	} else {
-		for i, slot := range s.slots[:n] {
-			scales[i] = c.scales.row(slot)[0]
-		}
 	}
 	slot := func(i int) uint32 {
 		if from < 0 {

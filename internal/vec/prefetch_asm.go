@@ -6,3 +6,6 @@ import "unsafe"
 
 //go:noescape
 func prefetch(a unsafe.Pointer, bytes int)
+
+//go:noescape
+func prefetchRows(rows **int8, n, bytes int)

@@ -5,3 +5,5 @@ package vec
 import "unsafe"
 
 func prefetch(a unsafe.Pointer, bytes int) {}
+
+func prefetchRows(rows **int8, n, bytes int) {}
