@@ -117,6 +117,13 @@ func (w *walker) visit(slot uint32) bool {
 	return true
 }
 
+// expand visits what a node leads to.
+func (w *walker) expand(c *cand, layer int) {
+	slot := c.slot
+	c.slot |= expanded
+	w.fresh(w.links(slot, layer))
+}
+
 // fresh visits slots and returns those that are new since anew, valid until then. It guesses
 // at none: half of them would be guessed wrong.
 func (w *walker) fresh(slots []uint32) []uint32 {
@@ -207,7 +214,7 @@ func (w *walker) descend(q *query, to int) cand {
 
 // walk finds the ef nearest nodes it can on a layer (algorithm 2), ascending.
 // The pool is one sorted list in which each node is expanded once, nearest
-// first, until there is none left to expand. from is where it begins, ascending. anew must have been called.
+// first, until there is none left to expand; of a full one on layer 0 two at a time. from is where it begins, ascending. anew must have been called.
 func (w *walker) walk(q *query, from []cand, ef, layer int) []cand {
 	h := w.h
 	p := append(w.pool[:0], from[:min(len(from), ef)]...)
@@ -222,14 +229,24 @@ func (w *walker) walk(q *query, from []cand, ef, layer int) []cand {
 		if layer == 0 && w.pause() {
 			break
 		}
-		slot := p[i].slot
-		p[i].slot |= expanded
-		near := w.fresh(w.links(slot, layer))
-		next := i + 1
-		if next < len(p) && layer == 0 { // often the node to expand next
-			l := h.room(p[next].slot &^ expanded)
-			vec.Prefetch(l, 4*len(l))
+		first, next := len(w.been), i+1
+		w.expand(&p[i], layer)
+		if layer == 0 && len(p) == ef { // two at once: one's rows come while the other's are compared
+			for next < ef && p[next].slot&expanded != 0 {
+				next++
+			}
+			if next < ef {
+				w.expand(&p[next], 0)
+				next++
+			}
 		}
+		if layer == 0 { // often the nodes to expand next
+			for _, c := range p[next:min(len(p), next+2)] {
+				l := h.room(c.slot &^ expanded)
+				vec.Prefetch(l, 4*len(l))
+			}
+		}
+		near := w.been[first:]
 		for k, d := range w.distances(q, near) {
 			if len(p) == ef && d >= p[ef-1].d {
 				continue
