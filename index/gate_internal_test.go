@@ -278,23 +278,34 @@ func (g *gateTrial) walk(q *query, from []cand, ef int) []cand {
 			i++
 			continue
 		}
-		u := p[i]
+		us, next := []cand{p[i]}, i+1
 		p[i].slot |= expanded
-		g.expanded++
-		near := w.near[:0]
-		if g.eps >= 0 && len(p) == ef {
-			g.from(u.slot)
-		}
-		for _, s := range h.links(u.slot, 0) {
-			if g.eps >= 0 && len(p) == ef && !g.lets(u, s, p[ef-1].d) {
-				continue
+		if len(p) == ef { // two at once, as walker.walk
+			for next < ef && p[next].slot&expanded != 0 {
+				next++
 			}
-			if w.visit(s) {
-				near = append(near, s)
+			if next < ef {
+				us = append(us, p[next])
+				p[next].slot |= expanded
+				next++
+			}
+		}
+		near := w.near[:0]
+		for _, u := range us {
+			g.expanded++
+			if g.eps >= 0 && len(p) == ef {
+				g.from(u.slot)
+			}
+			for _, s := range h.links(u.slot, 0) {
+				if g.eps >= 0 && len(p) == ef && !g.lets(u, s, p[ef-1].d) {
+					continue
+				}
+				if w.visit(s) {
+					near = append(near, s)
+				}
 			}
 		}
 		w.near = near
-		next := i + 1
 		g.walked += len(near)
 		for k, d := range w.distances(q, near) {
 			if len(p) == ef && d >= p[ef-1].d {

@@ -191,6 +191,45 @@ class SymphonyQG(Library):
         return self.ix.search(queries, K, max(ef, K), num_threads=1)[0]
 
 
+class Glass(Library):
+    """The graph of Glass with codes of a byte a component, and the best by float16. Vectors have
+    length 1, so L2, for which it has the better kernel, ranks as the inner product does."""
+
+    codes = "SQ8U"
+
+    def build(self, base):
+        import glass  # from its source: it is in no package index
+
+        glass.set_num_threads(self.args.threads)
+        self.path = os.path.join(self.args.work, f"{self.args.name}-glass.graph")
+        if not os.path.exists(self.path):
+            glass.Index(index_type="HNSW", metric="IP", quant="FP32", R=2 * self.args.m, L=self.args.ef_construction).build(base).save(self.path)
+        self.make()
+
+    def make(self):
+        import glass
+
+        glass.set_num_threads(1)
+        self.ix = glass.Searcher(graph=glass.Graph(self.path), data=self.base, metric="L2", quantizer=self.codes, refine_quant="FP16")
+        self.ix.set_ef(48)
+        self.ix.optimize(1)
+
+    def save(self, path):
+        pass
+
+    def load(self, path):
+        self.path = os.path.join(self.args.work, f"{self.args.name}-glass.graph")
+        self.make()
+
+    def search(self, ef, queries):
+        self.ix.set_ef(max(ef, K))
+        return self.ix.batch_search(queries, K, num_threads=1)[0]
+
+
+class Glass4(Glass):
+    codes = "SQ4U"
+
+
 class Program:
     """An index in a process of its own that speaks the protocol of main.go."""
 
@@ -235,6 +274,8 @@ LIBRARIES = {
     "usearch-f32": USearchFloat,
     "usearch-i8": USearchInt8,
     "symphonyqg": SymphonyQG,
+    "glass": Glass,
+    "glass-4": Glass4,
 }
 
 
