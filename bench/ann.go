@@ -29,7 +29,7 @@ type ANNOptions struct {
 	Seed uint64
 	// Index is one of ANNIndexes; "" means "hnsw".
 	Index string
-	// M and EfConstruction shape a graph; 0 means 16, or what hnsw-compact has by itself, and 200.
+	// M and EfConstruction shape a graph; 0 means 16 and 200, or what a kind of this package has by itself.
 	M, EfConstruction int
 	// Ef are the candidate pools to measure; nil means 16, 32, 64, 128. An
 	// exact index is measured once.
@@ -151,7 +151,6 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 	if o.timed == 0 {
 		o.timed = 500 * time.Millisecond
 	}
-	set(&o.EfConstruction, 200)
 	set(&o.Threads, 1)
 	set(&o.Step, annStep)
 	if o.Seed == 0 {
@@ -163,7 +162,7 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 	if o.Ef == nil {
 		o.Ef = []int{16, 32, 64, 128}
 	}
-	if o.Index != index.KindHNSWCompact {
+	if !slices.Contains(index.Kinds(), o.Index) {
 		set(&o.M, 16)
 	}
 	kind, err := findANN(o.Index)
@@ -171,7 +170,7 @@ func (o ANNOptions) withDefaults() (ANNOptions, annKind, error) {
 		return o, kind, err
 	}
 	switch {
-	case o.N < 1 || o.Dim < 1 || o.NumQueries < 1 || o.M < 0 || o.EfConstruction < 1 || o.Threads < 1 || len(o.Ef) == 0 || slices.Min(o.Ef) < 1:
+	case o.N < 1 || o.Dim < 1 || o.NumQueries < 1 || o.M < 0 || o.EfConstruction < 0 || o.Threads < 1 || len(o.Ef) == 0 || slices.Min(o.Ef) < 1:
 		return o, kind, fmt.Errorf("%w: every number of an index benchmark is at least 1", ErrOption)
 	case !(o.Delete >= 0 && o.Delete < 1):
 		return o, kind, fmt.Errorf("%w: the share to delete is %v, want at least 0 and below 1", ErrOption, o.Delete)

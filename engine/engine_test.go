@@ -281,7 +281,7 @@ func TestKindIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for i, c := range []struct{ index, want string }{
-		{"", "flat-int8"}, {"hnsw-int8", "hnsw-int8"}, {"", "hnsw-int8"}, {"flat-int8", "flat-int8"}, {"", "flat-int8"}, {"hnsw-compact", "hnsw-compact"}, {"", "hnsw-compact"},
+		{"", "flat-int8"}, {"hnsw-int8", "hnsw-int8"}, {"", "hnsw-int8"}, {"flat-int8", "flat-int8"}, {"", "flat-int8"}, {"hnsw-compact", "hnsw-compact"}, {"", "hnsw-compact"}, {"hnsw-fast", "hnsw-fast"}, {"", "hnsw-fast"},
 	} {
 		e := open(t, dir, engine.Options{Index: c.index})
 		add(t, e, docs(10*i, 10*i+10))

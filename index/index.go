@@ -1,6 +1,6 @@
 // Package index finds the nearest of many vectors: by a scan, which is exact (flat,
 // flat-int8), or by a graph, which is nearly so (hnsw, hnsw-int8,
-// hnsw-compact).
+// hnsw-fast, hnsw-compact).
 //
 // An index changes in place, by one writer at a time. A search holds a view of
 // what is live, which never changes; a slot is used again once no search holds a

@@ -167,6 +167,7 @@ func (p *opener) open(b *base) {
 	openArena(p, tagRows, &x.rows, snapshot.Float32s)
 	if x.coded {
 		openArena(p, tagCodes, &x.codes.rows, snapshot.Int8s)
+		p.walked(tagCodes)
 		x.codes.scales.chunks = chunked(&x.codes.scales, p.lengths(tagScales))
 		if !x.m.unit {
 			x.codes.norms.chunks = chunked(&x.codes.norms, p.lengths(tagNorms))
@@ -236,6 +237,17 @@ func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], nu
 	if s := p.section(tag, p.n, int(unsafe.Sizeof(t))*a.dim); s != nil {
 		a.chunks, a.places = a.laid(s, numbers)
 		a.watch(a.places)
+	}
+}
+
+// walked asks for large pages where searches read a section out of order. A file that was just
+// written may lie in such pages by itself; one that is read from disk lies in small ones.
+func (p *opener) walked(tag string) {
+	if p.err != nil {
+		return
+	}
+	if s, err := p.f.Section(tag); err == nil && s.Len() > 0 {
+		adviseHuge(s.Raw())
 	}
 }
 

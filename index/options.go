@@ -19,10 +19,10 @@ type Options struct {
 	// Metric is the name of a registered metric; "" means "cosine".
 	Metric string
 	// M is the number of links an hnsw node makes on each layer; on layer 0 it
-	// may have twice as many. 2 to 512; 0 means 16, and 12 for hnsw-compact.
+	// may have twice as many. 2 to 512; 0 means 16, 20 for hnsw-fast and 12 for hnsw-compact.
 	M int
 	// EfConstruction is the size of the candidate pool when an hnsw node is
-	// linked. M to 65,536; 0 means 200 (or M if that is more).
+	// linked. M to 65,536; 0 means 200, 400 for hnsw-fast (or M if that is more).
 	EfConstruction int
 	// Ef is the size of the candidate pool of an hnsw search that names none.
 	// 1 to 65,536; 0 means 64.
@@ -96,6 +96,7 @@ func (o Options) withDefaults() Options {
 type kind struct {
 	new   func(Options) Index
 	links int // default of M; 0 means that of Options
+	pool  int // default of EfConstruction; likewise
 }
 
 var kinds = map[string]kind{}
@@ -121,6 +122,9 @@ func New(kind string, o Options) (Index, error) {
 	}
 	if o.M == 0 {
 		o.M = k.links
+	}
+	if o.EfConstruction == 0 && k.pool > 0 {
+		o.EfConstruction = max(k.pool, o.M)
 	}
 	return k.new(o.withDefaults()), nil
 }

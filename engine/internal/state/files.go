@@ -151,7 +151,7 @@ func openLive(f *snapshot.File) (cow.Set, error) {
 }
 
 // graphs are the kinds of graph that a database goes on with where none is named.
-var graphs = []string{index.KindHNSWInt8, index.KindHNSWCompact}
+var graphs = []string{index.KindHNSWInt8, index.KindHNSWFast, index.KindHNSWCompact}
 
 // kinds of the vector index to look for: the one that the user names, else a graph,
 // and what stands before there is one.

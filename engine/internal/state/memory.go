@@ -37,18 +37,23 @@ const (
 	linkBytes = 200
 	// compactBytes is what a compact graph takes for its fewer links, and beside the codes.
 	compactBytes = 135
+	// fastBytes is that of a graph with two thirds more of them.
+	fastBytes = 199
 )
 
 // vectorBytes is about what an index of a kind takes for a vector beside its float32 row.
 func (d *DB) vectorBytes(kind string) int64 {
 	n := int64(slotBytes)
-	if kind == index.KindFlatInt8 || kind == index.KindHNSWInt8 {
+	switch kind {
+	case index.KindFlatInt8:
 		n += int64(d.o.Dim)
-	}
-	if kind == index.KindHNSW || kind == index.KindHNSWInt8 {
+	case index.KindHNSW:
 		n += linkBytes
-	}
-	if kind == index.KindHNSWCompact {
+	case index.KindHNSWInt8:
+		n += int64(d.o.Dim) + linkBytes
+	case index.KindHNSWFast:
+		n += int64(d.o.Dim)/2 + fastBytes
+	case index.KindHNSWCompact:
 		n += int64(d.o.Dim)/2 + compactBytes
 	}
 	return n
