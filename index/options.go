@@ -22,7 +22,7 @@ type Options struct {
 	// may have twice as many. 2 to 512; 0 means 16, 20 for hnsw-fast and 12 for hnsw-compact.
 	M int
 	// EfConstruction is the size of the candidate pool when an hnsw node is
-	// linked. M to 65,536; 0 means 200, 400 for hnsw-fast (or M if that is more).
+	// linked. M to 65,536; 0 means 200, 600 for hnsw-fast (or M if that is more).
 	EfConstruction int
 	// Ef is the size of the candidate pool of an hnsw search that names none.
 	// 1 to 65,536; 0 means 64.

@@ -9,6 +9,19 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
+// BenchmarkSumsOf measures the sums of a corpus of so many passages, and their first factor.
+func BenchmarkSumsOf(b *testing.B) {
+	const d, vocab = 384, 30522
+	for _, n := range []int{5_000, 100_000} {
+		all := texts(d, vocab, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				sumsOver(d, vocab, all...)
+			}
+		})
+	}
+}
+
 // BenchmarkSumsQuery measures rlr over sums that were changed since their factor.
 func BenchmarkSumsQuery(b *testing.B) {
 	const vocab, n = 30522, 4000

@@ -252,11 +252,14 @@ class Program:
         return int(cpu) / 1e9, int(wall) / 1e9
 
 
-def ours(kind, args):
-    snapshot = os.path.join(args.work, f"{args.name}-{kind}.snap")
+def ours(name, args):
+    """A kind of this module; hnsw-int8@20@400 is one with M 20 and efConstruction 400."""
+    kind, *shape = name.split("@")
+    snapshot = os.path.join(args.work, f"{args.name}-{name}.snap")
     note = snapshot + ".json"
     p = Program([args.peers, "serve", "-base", args.base, "-queries", args.queries, "-index", kind,
-                 "-threads", str(args.threads), "-snapshot", snapshot, "-k", str(K)])
+                 "-threads", str(args.threads), "-snapshot", snapshot, "-k", str(K),
+                 *(x for flag in zip(("-m", "-ef-construction"), shape) for x in flag)])
     p.exact = kind.startswith("flat")
     if p.built["cpu"]:
         with open(note, "w") as f:

@@ -5,7 +5,7 @@
 // in turn.
 //
 //	peers vectors -n N -dim D -seed S -base FILE -queries FILE
-//	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N] [-k K]
+//	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N] [-k K] [-m M] [-ef-construction E]
 //
 // serve builds (or loads) the index and prints a line of JSON about it. Then
 // each line "EF FROM TO" on standard input makes it answer the queries FROM to
@@ -56,10 +56,14 @@ func run(args []string) error {
 	case "serve":
 		kind, snap := f.String("index", index.KindHNSWInt8, "kind of index"), f.String("snapshot", "", "file to load from, or to save to after the build")
 		threads, k := f.Int("threads", 1, "threads of the build"), f.Int("k", 10, "nearest that are asked for")
+		o := index.Options{Seed: 1}
+		f.IntVar(&o.M, "m", 0, "links of a node; 0 for the kind's own")
+		f.IntVar(&o.EfConstruction, "ef-construction", 0, "candidates of a node; 0 for the kind's own")
 		if err := f.Parse(args[1:]); err != nil {
 			return err
 		}
-		return serve(*base, *queries, *kind, *snap, *threads, *k)
+		o.Workers = *threads
+		return serve(*base, *queries, *kind, *snap, o, *k)
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }
@@ -80,12 +84,12 @@ type built struct {
 	Bytes float64 `json:"bytes"` // a vector beside its float32 components
 }
 
-func serve(basePath, queryPath, kind, snap string, threads, k int) error {
+func serve(basePath, queryPath, kind, snap string, shape index.Options, k int) error {
 	queries, err := bench.ReadVectors(queryPath)
 	if err != nil {
 		return err
 	}
-	ix, b, err := open(basePath, kind, snap, threads)
+	ix, b, err := open(basePath, kind, snap, shape)
 	if err != nil {
 		return err
 	}
@@ -127,13 +131,14 @@ func serve(basePath, queryPath, kind, snap string, threads, k int) error {
 }
 
 // open loads the index, or builds it and saves it.
-func open(basePath, kind, snap string, threads int) (index.Index, built, error) {
+func open(basePath, kind, snap string, o index.Options) (index.Index, built, error) {
 	var b built
 	base, err := bench.ReadVectors(basePath)
 	if err != nil {
 		return nil, b, err
 	}
-	n, o := base.Len(), index.Options{Dim: base.Dim, Seed: 1, Workers: threads}
+	n := base.Len()
+	o.Dim = base.Dim
 	var before float64
 	var ix index.Index
 	if f, err := snapshot.Open(snap); err == nil { // for as long as the program runs

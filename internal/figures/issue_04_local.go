@@ -98,7 +98,7 @@ func otherEncoder04(ctx context.Context, w *workshop) (map[string]float64, error
 }
 
 func localSpeed04(ctx context.Context, _ *workshop) (map[string]float64, error) {
-	got, err := goBench(ctx, nil, "./engine", "LocalQuery", "-benchtime", "500x", "-count", "5")
+	got, err := goBench(ctx, nil, "./engine/internal/search", "LocalQuery", "-benchtime", "500x", "-count", "5")
 	values := map[string]float64{}
 	if all, plain := got["LocalQuery/all ns/op"], got["LocalQuery/plain ns/op"]; all > 0 && plain > 0 {
 		values["04.local.scan"] = all / plain
@@ -110,7 +110,7 @@ func localSpeed04(ctx context.Context, _ *workshop) (map[string]float64, error) 
 }
 
 func speed04(ctx context.Context, _ *workshop) (map[string]float64, error) {
-	fit, err := goBench(ctx, nil, "./modulate", "AddAll", "-benchtime", "1x")
+	fit, err := goBench(ctx, nil, "./modulate", "SumsOf", "-benchtime", "1x")
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func speed04(ctx context.Context, _ *workshop) (map[string]float64, error) {
 			values["04."+id] = max(values["04."+id], v/unit)
 		}
 	}
-	set("rlr.fit5k", fit, "AddAll/5000 ns/op", 1e9)
-	set("rlr.fit100k", fit, "AddAll/100000 ns/op", 1e9)
+	set("rlr.fit5k", fit, "SumsOf/5000 ns/op", 1e9)
+	set("rlr.fit100k", fit, "SumsOf/100000 ns/op", 1e9)
 	set("rlr.query", query, "Modulate/rlr ns/op", 1e3)
 	set("rlr+slr.query", query, "Modulate/rlr+slr ns/op", 1e3)
 	set("rlr.allocs", query, "Modulate/rlr allocs/op", 1)

@@ -140,7 +140,11 @@ func goBench(ctx context.Context, env []string, pkg, pattern string, args ...str
 	if err != nil {
 		return nil, err
 	}
-	return parseBench(out)
+	values, err := parseBench(out)
+	if err == nil && len(values) == 0 {
+		err = fmt.Errorf("go test %s -bench %q ran no benchmark; the pattern or the package is out of date", pkg, pattern)
+	}
+	return values, err
 }
 
 func parseBench(out []byte) (map[string]float64, error) {
