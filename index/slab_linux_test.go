@@ -17,7 +17,7 @@ func TestLargePagesOfAFile(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
 		t.Skip("this kernel has no large pages to ask for")
 	}
-	const n, dim = 9000, 512
+	const n, dim = 17000, 512
 	o := Options{Dim: dim, M: 64, EfConstruction: 64, Workers: 2}
 	x, err := New(KindHNSWInt8, o)
 	if err != nil {

@@ -332,3 +332,30 @@ func TestDamageCostsWhatLiesAround(t *testing.T) {
 		}
 	}
 }
+
+// TestShapesOfKinds: where Options say nothing of a graph's shape, its kind does.
+func TestShapesOfKinds(t *testing.T) {
+	for kind, want := range map[string]index.Options{
+		"hnsw": {M: 16, EfConstruction: 200}, "hnsw-int8": {M: 16, EfConstruction: 200}, "hnsw-fast": {M: 20, EfConstruction: 600}, "hnsw-compact": {M: 12, EfConstruction: 200},
+	} {
+		want.Dim = 4
+		ix, err := index.New(kind, index.Options{Dim: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := save(t, ix)
+		open(t, kind, want, data)
+		open(t, kind, index.Options{Dim: 4}, data)
+		want.M++
+		f, err := snapshot.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := index.Open(kind, want, f); !errors.Is(err, index.ErrMismatch) {
+			t.Errorf("%s with M %d: %v", kind, want.M, err)
+		}
+	}
+	if _, err := index.New("hnsw-fast", index.Options{Dim: 4, M: 512}); err != nil { // its EfConstruction follows M where that is more
+		t.Error(err)
+	}
+}
