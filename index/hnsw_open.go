@@ -17,7 +17,7 @@ func (p *opener) openGraph(h *hnsw) {
 	if p.err != nil {
 		return
 	}
-	p.walked(tagLinks)
+	adviseHuge(links.Raw())
 	h.n, h.entry, h.saved = p.n, p.entry, slices.Clone(p.alive)
 	rooms := snapshot.Uint32s(links.Raw())
 	for from := 0; from < h.n; from += 1 << nodeBits {

@@ -166,8 +166,7 @@ func (p *opener) open(b *base) {
 	x.ids.chunks = chunked(&x.ids, append([]uint64(nil), snapshot.Uint64s(p.all(tagIDs, n, 8))...))
 	openArena(p, tagRows, &x.rows, snapshot.Float32s)
 	if x.coded {
-		openArena(p, tagCodes, &x.codes.rows, snapshot.Int8s)
-		p.walked(tagCodes)
+		adviseHuge(openArena(p, tagCodes, &x.codes.rows, snapshot.Int8s))
 		x.codes.scales.chunks = chunked(&x.codes.scales, p.lengths(tagScales))
 		if !x.m.unit {
 			x.codes.norms.chunks = chunked(&x.codes.norms, p.lengths(tagNorms))
@@ -231,24 +230,16 @@ func chunked[T float32 | int8 | uint64](a *arena[T], all []T) (chunks [][]T) {
 	return chunks
 }
 
-// openArena uses a section where it lies and checks it later.
-func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], numbers func([]byte) []T) {
+// openArena uses a section where it lies, checks it later, and returns its bytes.
+func openArena[T float32 | int8 | uint64](p *opener, tag string, a *arena[T], numbers func([]byte) []T) []byte {
 	var t T
-	if s := p.section(tag, p.n, int(unsafe.Sizeof(t))*a.dim); s != nil {
-		a.chunks, a.places = a.laid(s, numbers)
-		a.watch(a.places)
+	s := p.section(tag, p.n, int(unsafe.Sizeof(t))*a.dim)
+	if s == nil {
+		return nil
 	}
-}
-
-// walked asks for large pages where searches read a section out of order. A file that was just
-// written may lie in such pages by itself; one that is read from disk lies in small ones.
-func (p *opener) walked(tag string) {
-	if p.err != nil {
-		return
-	}
-	if s, err := p.f.Section(tag); err == nil && s.Len() > 0 {
-		adviseHuge(s.Raw())
-	}
+	a.chunks, a.places = a.laid(s, numbers)
+	a.watch(a.places)
+	return s.Raw()
 }
 
 // openTable reads the table of ids, which must have each live slot once.
