@@ -29,7 +29,7 @@ type ANNOptions struct {
 	Seed uint64
 	// Index is one of ANNIndexes; "" means "hnsw".
 	Index string
-	// M and EfConstruction shape a graph; 0 means 16 and 200, or what a kind of this package has by itself.
+	// M and EfConstruction shape a graph; 0 means 16 and 200, or what a kind of package index has by itself.
 	M, EfConstruction int
 	// Ef are the candidate pools to measure; nil means 16, 32, 64, 128. An
 	// exact index is measured once.

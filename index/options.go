@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -74,29 +75,21 @@ func (o Options) metricName() string {
 	return o.Metric
 }
 
-// withDefaults fills the zero fields in.
-func (o Options) withDefaults() Options {
+// withDefaults fills the zero fields in, the shape of a graph as its kind has it.
+func (o Options) withDefaults(k kind) Options {
 	o.Metric = o.metricName()
-	if o.M == 0 {
-		o.M = 16
-	}
-	if o.EfConstruction == 0 {
-		o.EfConstruction = max(200, o.M)
-	}
-	if o.Ef == 0 {
-		o.Ef = 64
-	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
+	o.M = cmp.Or(o.M, k.links, 16)
+	o.EfConstruction = cmp.Or(o.EfConstruction, max(cmp.Or(k.pool, 200), o.M))
+	o.Ef = cmp.Or(o.Ef, 64)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	return o
 }
 
 // kind is a registered implementation.
 type kind struct {
 	new   func(Options) Index
-	links int // default of M; 0 means that of Options
-	pool  int // default of EfConstruction; likewise
+	links int // default of M; 0 means 16
+	pool  int // default of EfConstruction; 0 means 200
 }
 
 var kinds = map[string]kind{}
@@ -120,11 +113,5 @@ func New(kind string, o Options) (Index, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if o.M == 0 {
-		o.M = k.links
-	}
-	if o.EfConstruction == 0 && k.pool > 0 {
-		o.EfConstruction = max(k.pool, o.M)
-	}
-	return k.new(o.withDefaults()), nil
+	return k.new(o.withDefaults(k)), nil
 }

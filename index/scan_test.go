@@ -12,7 +12,7 @@ import (
 func TestBoundAllowsForTheRoundingOfSums(t *testing.T) {
 	const n, dim = 120, 16384
 	r := rand.New(rand.NewPCG(1, 2))
-	f := newFlat(KindFlatInt8, Options{Dim: dim, Metric: Dot}.withDefaults(), byInt8)
+	f := newFlat(KindFlatInt8, Options{Dim: dim, Metric: Dot}.withDefaults(kind{}), byInt8)
 	v, ids := make([]float32, n*dim), make([]uint64, n)
 	for i := range n {
 		ids[i] = uint64(i)

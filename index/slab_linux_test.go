@@ -3,11 +3,9 @@ package index
 import (
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
+	"github.com/lexsem/lexsem/internal/smaps"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
@@ -42,24 +40,11 @@ func TestLargePagesOfAFile(t *testing.T) {
 	if _, err := Open(KindHNSWInt8, o, f); err != nil {
 		t.Fatal(err)
 	}
-	smaps, err := os.ReadFile("/proc/self/smaps")
+	asked, err := smaps.Huge(func(mapped string) bool { return mapped == path })
 	if err != nil {
 		t.Fatal(err)
 	}
-	pieces := 0 // of pageHuge bytes
-	size, ours := 0, false
-	for line := range strings.Lines(string(smaps)) {
-		switch w := strings.Fields(line); {
-		case !strings.HasSuffix(w[0], ":"):
-			ours = w[len(w)-1] == path
-		case w[0] == "Size:":
-			if size, err = strconv.Atoi(w[1]); err != nil { // in KiB
-				t.Fatal(err)
-			}
-		case w[0] == "VmFlags:" && ours && slices.Contains(w, "hg"):
-			pieces += size << 10 / pageHuge
-		}
-	}
+	pieces := int(asked) / pageHuge
 	if codes, links := n*dim/pageHuge, n*2*o.M*4/pageHuge; pieces < codes-1+links-1 || pieces > codes+links {
 		t.Errorf("%d large pages asked for, of %d in codes and %d in links", pieces, codes, links)
 	}

@@ -53,3 +53,30 @@ func TestResident(t *testing.T) {
 		t.Errorf("%d bytes of a file that was removed", n)
 	}
 }
+
+// TestHuge: a mapping counts as a whole once large pages are asked for in it, and not before.
+func TestHuge(t *testing.T) {
+	const size = 4 << 20
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(b)
+	for _, want := range []uint64{0, size / 2} {
+		if n, err := Huge(func(p string) bool { return p == path }); err != nil || n != want {
+			t.Errorf("%d bytes, %v, want %d", n, err, want)
+		}
+		if err := unix.Madvise(b[:size/2], unix.MADV_HUGEPAGE); err != nil {
+			t.Skip("this kernel has no large pages to ask for: ", err)
+		}
+	}
+}
