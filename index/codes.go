@@ -2,7 +2,6 @@ package index
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/lexsem/lexsem/internal/vec"
 )
@@ -139,19 +138,33 @@ type form struct {
 type found struct {
 	rows   []*int8
 	scales []float32
+	dots   []int32 // scratch of distances
+}
+
+// part is f of the slots from i to j-1.
+func (f *found) part(i, j int) found {
+	return found{rows: f.rows[i:j], scales: f.scales[i:j], dots: f.dots}
 }
 
 // find asks the memory for the codes of slots, and notes where they are.
 func (c *codes) find(f *found, slots []uint32) {
 	n := len(slots)
 	f.rows, f.scales = resized(f.rows, n), resized(f.scales, n)
+	chunks, bits, dim := c.rows.chunks, c.rows.bits, c.rows.dim // which the CPU has at hand in the loops
+	mask, rows, scales := uint32(1)<<bits-1, f.rows[:n], f.scales[:n]
 	for i, slot := range slots {
-		f.rows[i] = &c.rows.row(slot)[0]
+		rows[i] = &chunks[slot>>bits][int(slot&mask)*dim]
 	}
-	vec.PrefetchRows(f.rows, c.rows.dim)
+	vec.PrefetchRows(rows, dim)
+	ones := c.scales.chunks
 	for i, slot := range slots { // which waits, while the rows are on their way
-		f.scales[i] = c.scales.row(slot)[0]
+		scales[i] = ones[slot>>bits][slot&mask]
 	}
+}
+
+// add notes one slot more.
+func (c *codes) add(f *found, slot uint32) {
+	f.rows, f.scales = append(f.rows, &c.rows.row(slot)[0]), append(f.scales, c.scales.row(slot)[0])
 }
 
 // distances writes approximate distances from q to slots, which f has found, into dist.
@@ -160,37 +173,26 @@ func (c *codes) distances(dist []float32, q *query, slots []uint32, f *found) {
 	if c.m.code.squares {
 		one += q.norm * q.norm
 	}
-	var dots [4]int32
-	for i := 0; i < len(slots); i += 4 {
-		c.dots4(&dots, q, f.rows[i:])
-		for j := range min(4, len(slots)-i) {
-			d := one - slope*f.scales[i+j]*float32(dots[j])
-			if c.m.code.squares {
-				norm := c.norms.row(slots[i+j])[0]
-				d += norm * norm
-			}
-			dist[i+j] = d
+	f.dots = resized(f.dots, len(slots))
+	c.dots(f.dots, q, f.rows)
+	dist, scales := dist[:len(slots)], f.scales[:len(slots)]
+	for i, dot := range f.dots {
+		dist[i] = one - slope*scales[i]*float32(dot)
+	}
+	if c.m.code.squares {
+		for i, slot := range slots {
+			norm := c.norms.row(slot)[0]
+			dist[i] += norm * norm
 		}
 	}
 }
 
-// dots4 writes the inner products of the codes of q with the first four rows, or with all
-// if there are fewer, at least one.
-func (c *codes) dots4(out *[4]int32, q *query, rows []*int8) {
-	row := func(i int) []int8 { return unsafe.Slice(rows[min(i, len(rows)-1)], c.rows.dim) }
-	if c.by == byInt4 {
-		vec.DotInt4x4(out, q.code, row(0), row(1), row(2), row(3))
-	} else {
-		vec.DotInt8x4(out, q.code, row(0), row(1), row(2), row(3))
-	}
-}
-
-// dots writes the inner products with all rows.
+// dots writes the inner products of the codes of q with rows.
 func (c *codes) dots(out []int32, q *query, rows []*int8) {
-	var four [4]int32
-	for i := 0; i < len(rows); i += 4 {
-		c.dots4(&four, q, rows[i:])
-		copy(out[i:], four[:])
+	if c.by == byInt4 {
+		vec.DotInt4At(out, q.code, rows)
+	} else {
+		vec.DotInt8At(out, q.code, rows)
 	}
 }
 

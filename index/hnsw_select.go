@@ -13,6 +13,7 @@ package index
 // first, valid until the next call.
 func (w *walker) choose(kept []uint32, pool []cand, max int) []uint32 {
 	sel, same, spare := append(w.sel[:0], kept...), 0, w.spare[:0]
+	w.chosen(kept)
 next:
 	for _, c := range pool {
 		if len(sel) >= max {
@@ -29,19 +30,43 @@ next:
 		}
 		v := w.mem.query(c.slot, w.code)
 		for i := 0; i < len(sel); i += 4 {
-			for _, d := range w.distances(&v, sel[i:min(i+4, len(sel))]) {
+			for _, d := range w.toChosen(&v, sel, i, min(i+4, len(sel))) {
 				if d < c.d {
 					continue next
 				}
 			}
 		}
 		sel = append(sel, c.slot)
+		if w.mem.coded {
+			w.mem.codes.add(&w.sels, c.slot)
+		}
 	}
 	if room := max - len(sel); room > 0 {
 		sel = append(sel, spare[:min(room, len(spare))]...)
 	}
 	w.sel, w.spare = sel, spare
 	return sel
+}
+
+// chosen looks up where the codes of links that stand already lie, once for all candidates.
+func (w *walker) chosen(kept []uint32) {
+	if c := &w.mem.codes; w.mem.coded {
+		c.find(&w.sels, kept)
+		w.sels.dots = resized(w.sels.dots, 4)
+		if c.rows.lazy != nil {
+			checkRows(w, &c.rows, kept)
+		}
+	}
+}
+
+// toChosen are the distances from v to sel[i:j], at most four; valid until the next call.
+func (w *walker) toChosen(v *query, sel []uint32, i, j int) []float32 {
+	if !w.mem.coded {
+		return w.distances(v, sel[i:j])
+	}
+	f := w.sels.part(i, j)
+	w.mem.codes.distances(w.dist4[:], v, sel[i:j], &f)
+	return w.dist4[:j-i]
 }
 
 // rank returns slots with their distances from q, ascending.

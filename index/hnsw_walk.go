@@ -32,7 +32,10 @@ type walker struct {
 	dist   []float32
 	heap   []cand
 	from   []cand // where a walk begins
+	come   []cand // scratch of walk
 	code   []int8 // of the node whose distances choose asks for
+	sels   found  // the codes of what choose has taken
+	dist4  [4]float32
 
 	centred []float32 // the query beyond the pivots' mean
 	signs   vec.SignQuery
@@ -87,6 +90,7 @@ func (w *walker) links(slot uint32, layer int) []uint32 {
 func (w *walker) end() {
 	w.scanner.end()
 	w.mem = nil
+	clear(w.sels.rows[:cap(w.sels.rows)])
 }
 
 // anew forgets where the walker has been. A bit a slot stays in the nearest
@@ -129,12 +133,12 @@ func (w *walker) expand(c *cand, layer int) {
 func (w *walker) fresh(slots []uint32) []uint32 {
 	from, n := len(w.been), 0
 	w.been = slices.Grow(w.been, len(slots))
-	been := w.been[from : from+len(slots)]
+	been, seen := w.been[from:from+len(slots)], w.seen
 	for _, s := range slots {
-		if int(s>>6) >= len(w.seen) {
+		if int(s>>6) >= len(seen) {
 			continue
 		}
-		word := &w.seen[s>>6]
+		word := &seen[s>>6]
 		old := *word
 		*word = old | 1<<(s&63)
 		been[n] = s
@@ -244,18 +248,18 @@ func (w *walker) walk(q *query, from []cand, ef, layer int) []cand {
 			for _, c := range p[next:min(len(p), next+2)] {
 				l := h.room(c.slot &^ expanded)
 				vec.Prefetch(l, 4*len(l))
+				vec.Prefetch(h.node(c.slot &^ expanded).out[c.slot&nodeMask:], 2)
 			}
 		}
-		near := w.been[first:]
+		near, come, full, bar := w.been[first:], w.come[:0], len(p) == ef, p[len(p)-1].d
 		for k, d := range w.distances(q, near) {
-			if len(p) == ef && d >= p[ef-1].d {
-				continue
+			if !full || d < bar {
+				come = append(come, cand{d, near[k]})
 			}
-			var at int
-			p, at = insertCand(p, cand{d, near[k]}, ef)
-			next = min(next, at)
 		}
-		i = next
+		var at int
+		p, at = mergeCands(p, come, ef)
+		w.come, i = come, min(next, at)
 	}
 	for i := range p {
 		p[i].slot &^= expanded
@@ -280,6 +284,43 @@ func insertCand(p []cand, c cand, max int) ([]cand, int) {
 	}
 	copy(p[at+1:], p[at:])
 	p[at] = c
+	return p, at
+}
+
+// mergeCands puts what has come into the ascending list p, behind its equals, keeps the nearest max,
+// and returns the place of the first. come is put in order.
+func mergeCands(p, come []cand, max int) ([]cand, int) {
+	for i := 1; i < len(come); i++ {
+		c, at := come[i], i
+		for ; at > 0 && come[at-1].d > c.d; at-- {
+			come[at] = come[at-1]
+		}
+		come[at] = c
+	}
+	i, j := len(p)-1, len(come)-1
+	for i+j+2 > max { // the farthest go
+		if i < 0 || j >= 0 && come[j].d >= p[i].d {
+			j--
+		} else {
+			i--
+		}
+	}
+	n := i + j + 2
+	p = slices.Grow(p[:i+1], j+1)[:n]
+	at := n
+	for ; j >= 0; j-- { // from behind, so that each is moved once
+		c, end := come[j], i
+		for ; i >= 63 && p[i-63].d > c.d; i -= 64 {
+		}
+		for ; i >= 7 && p[i-7].d > c.d; i -= 8 {
+		}
+		for ; i >= 0 && p[i].d > c.d; i-- {
+		}
+		at -= end - i
+		copy(p[at:], p[i+1:end+1])
+		at--
+		p[at] = c
+	}
 	return p, at
 }
 

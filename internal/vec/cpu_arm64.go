@@ -49,6 +49,8 @@ func dotAxpy4(*[4]float32, []float32, *[4]float32, []float32, []float32, []float
 
 func dotInt8Rows([]int32, []int8, []int8) int { return 0 }
 
+func dotInt8At([]int32, []int8, []*int8) bool { return false }
+
 func dotInt8x4(out *[4]int32, q, a, b, c, d []int8) int {
 	n := len(q) &^ 15
 	switch {

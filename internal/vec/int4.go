@@ -89,9 +89,9 @@ func int4Along(x []float32, f float32) (along, length float64) {
 // UnpackInt4 writes the codes of src to dst, 2·len(src) long.
 func UnpackInt4(dst, src []int8) {
 	lo, hi := dst[:len(src)], dst[len(src):][:len(src)]
-	for i, b := range src {
-		lo[i] = int8(uint8(b)&15) - 8
-		hi[i] = int8(uint8(b)>>4) - 8
+	for i := unpackInt4(lo, hi, src); i < len(src); i++ {
+		lo[i] = int8(uint8(src[i])&15) - 8
+		hi[i] = int8(uint8(src[i])>>4) - 8
 	}
 }
 
@@ -106,6 +106,20 @@ func DotInt4x4(out *[4]int32, q, a, b, c, d []int8) {
 	i := dotInt4x4(out, lo, hi, a, b, c, d)
 	if i < n {
 		dotInt4x4Go(out, lo[i:], hi[i:], a[i:], b[i:], c[i:], d[i:])
+	}
+}
+
+// DotInt4At writes q·rows[i] into out[i] for rows that lie apart, each half as long as q.
+func DotInt4At(out []int32, q []int8, rows []*int8) {
+	n := len(q) / 2
+	out = out[:len(rows)]
+	if dotInt4At(out, q[:n], q[n:2*n], rows) {
+		return
+	}
+	for i := 0; i < len(rows); i += 4 {
+		var s [4]int32
+		DotInt4x4(&s, q, rowAt(rows, i, n), rowAt(rows, i+1, n), rowAt(rows, i+2, n), rowAt(rows, i+3, n))
+		copy(out[i:], s[:])
 	}
 }
 

@@ -8,6 +8,31 @@ func dotInt4x4vnni(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
 //go:noescape
 func dotInt4x4avx2(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
 
+//go:noescape
+func dotInt4Atavx2(out *int32, lo, hi *int8, rows **int8, d, n int)
+
+//go:noescape
+func unpackInt4avx2(lo, hi, src *int8, n int)
+
+// unpackInt4 does the first bytes and returns how many.
+func unpackInt4(lo, hi, src []int8) int {
+	n := len(src) &^ 31
+	if n == 0 || !hasAVX2 {
+		return 0
+	}
+	unpackInt4avx2(&lo[0], &hi[0], &src[0], n)
+	return n
+}
+
+// dotInt4At reports whether it has done it.
+func dotInt4At(out []int32, lo, hi []int8, rows []*int8) bool {
+	if hasVNNI || !hasAVX2 || len(rows) < 4 || len(lo) == 0 || len(lo)%32 != 0 {
+		return false
+	}
+	dotInt4Atavx2(&out[0], &lo[0], &hi[0], &rows[0], len(lo), len(rows))
+	return true
+}
+
 // dotInt4x4 does the first bytes and returns how many.
 func dotInt4x4(out *[4]int32, lo, hi, a, b, c, d []int8) int {
 	if hasVNNI && len(lo) > 0 {

@@ -131,3 +131,137 @@ loop2:
 	VPSUBD     Y4, Y3, Y3
 	SUMINT
 	RET
+
+// The same of 32 bytes, in sums of 16 bits, which hold four times that.
+#define STEP4(p, sum) \
+	VMOVDQU    (p)(CX*1), Y10 \
+	VPAND      Y15, Y10, Y11  \
+	VPSRLW     $4, Y10, Y10   \
+	VPAND      Y15, Y10, Y10  \
+	VPMADDUBSW Y8, Y11, Y11   \
+	VPMADDUBSW Y9, Y10, Y10   \
+	VPADDW     Y11, sum, sum  \
+	VPADDW     Y10, sum, sum
+
+// What those hold is added to sum.
+#define WIDEN(from, sum) \
+	VPMADDWD Y13, from, from \
+	VPADDD   from, sum, sum
+
+// func dotInt4Atavx2(out *int32, lo, hi *int8, rows **int8, d, n int)
+// d, the bytes of a row, is a positive multiple of 32; n ≥ 4. The last four rows
+// overlap those before where n is no multiple of four. Y14 sums 8·q.
+TEXT ·dotInt4Atavx2(SB), NOSPLIT, $0-48
+	MOVQ         out+0(FP), AX
+	MOVQ         lo+8(FP), DI
+	MOVQ         hi+16(FP), SI
+	MOVQ         rows+24(FP), BX
+	MOVQ         d+32(FP), DX
+	MOVQ         n+40(FP), R12
+	MOVL         $0x08080808, CX
+	MOVQ         CX, X12
+	VPBROADCASTD X12, Y12
+	MOVL         $0x0f0f0f0f, CX
+	MOVQ         CX, X15
+	VPBROADCASTD X15, Y15
+	VPCMPEQD     Y13, Y13, Y13
+	VPSRLW       $15, Y13, Y13
+	VPXOR        Y14, Y14, Y14
+	XORQ         CX, CX
+
+query4:
+	VPMADDUBSW (DI)(CX*1), Y12, Y10
+	VPMADDUBSW (SI)(CX*1), Y12, Y11
+	VPADDW     Y10, Y11, Y11
+	WIDEN(Y11, Y14)
+	ADDQ       $32, CX
+	CMPQ       CX, DX
+	JLT        query4
+
+group4:
+	MOVQ  $4, R13
+	SUBQ  R12, R13
+	JLE   four
+	SHLQ  $2, R13
+	SUBQ  R13, AX
+	SHLQ  $1, R13
+	SUBQ  R13, BX
+	MOVQ  $4, R12
+
+four:
+	MOVQ  (BX), R8
+	MOVQ  8(BX), R9
+	MOVQ  16(BX), R10
+	MOVQ  24(BX), R11
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	XORQ  CX, CX
+
+wide4:
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    128(CX), R13
+	CMPQ    R13, DX
+	CMOVQGT DX, R13
+
+narrow4:
+	VMOVDQU (DI)(CX*1), Y8
+	VMOVDQU (SI)(CX*1), Y9
+	STEP4(R8, Y4)
+	STEP4(R9, Y5)
+	STEP4(R10, Y6)
+	STEP4(R11, Y7)
+	ADDQ    $32, CX
+	CMPQ    CX, R13
+	JLT     narrow4
+	WIDEN(Y4, Y0)
+	WIDEN(Y5, Y1)
+	WIDEN(Y6, Y2)
+	WIDEN(Y7, Y3)
+	CMPQ    CX, DX
+	JLT     wide4
+	VPSUBD  Y14, Y0, Y0
+	VPSUBD  Y14, Y1, Y1
+	VPSUBD  Y14, Y2, Y2
+	VPSUBD  Y14, Y3, Y3
+	SUMLANES
+	ADDQ    $16, AX
+	ADDQ    $32, BX
+	SUBQ    $4, R12
+	JNZ     group4
+	VZEROUPPER
+	RET
+
+// func unpackInt4avx2(lo, hi, src *int8, n int)
+// n is a positive multiple of 32.
+TEXT ·unpackInt4avx2(SB), NOSPLIT, $0-32
+	MOVQ         lo+0(FP), DI
+	MOVQ         hi+8(FP), SI
+	MOVQ         src+16(FP), R8
+	MOVQ         n+24(FP), DX
+	MOVL         $0x0f0f0f0f, BX
+	MOVQ         BX, X15
+	VPBROADCASTD X15, Y15
+	MOVL         $0x08080808, BX
+	MOVQ         BX, X14
+	VPBROADCASTD X14, Y14
+	XORQ         CX, CX
+
+unpack4:
+	VMOVDQU (R8)(CX*1), Y0
+	VPAND   Y15, Y0, Y1
+	VPSRLW  $4, Y0, Y0
+	VPAND   Y15, Y0, Y0
+	VPSUBB  Y14, Y1, Y1
+	VPSUBB  Y14, Y0, Y0
+	VMOVDQU Y1, (DI)(CX*1)
+	VMOVDQU Y0, (SI)(CX*1)
+	ADDQ    $32, CX
+	CMPQ    CX, DX
+	JLT     unpack4
+	VZEROUPPER
+	RET

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 // unpacked are the codes of a row of n, by their definition.
@@ -32,6 +33,22 @@ func TestInt4OfAllLengths(t *testing.T) {
 				for i := range count {
 					if want := plainInt8(q, unpacked(rows[i*n:(i+1)*n], 2*n)); out[i] != want {
 						t.Fatalf("row %d of %d×%d: %d, want %d", i, count, n, out[i], want)
+					}
+				}
+				if out[count] != 77 {
+					t.Fatal("wrote behind out")
+				}
+			}
+			for count := range 12 {
+				out, at := make([]int32, count+1), make([]*int8, count)
+				out[count] = 77
+				for i := range at { // backwards
+					at[i] = unsafe.SliceData(rows[(count-1-i)*n:])
+				}
+				DotInt4At(out[:count], q, at)
+				for i := range at {
+					if want := plainInt8(q, unpacked(rows[(count-1-i)*n:(count-i)*n], 2*n)); out[i] != want {
+						t.Fatalf("row %d of %d×%d that lie apart: %d, want %d", i, count, n, out[i], want)
 					}
 				}
 				if out[count] != 77 {
@@ -67,6 +84,10 @@ func TestInt4Extremes(t *testing.T) {
 				want := int32(q) * int32(n) * int32(int(uint8(b)&15)+int(uint8(b)>>4)-16)
 				if out != [4]int32{want, want, want, want} {
 					t.Fatalf("%d times %d and %#x: %v, want %d", n, q, uint8(b), out, want)
+				}
+				out = [4]int32{}
+				if DotInt4At(out[:], query, []*int8{&row[0], &row[0], &row[0], &row[0]}); out != [4]int32{want, want, want, want} {
+					t.Fatalf("%d times %d and %#x, apart: %v, want %d", n, q, uint8(b), out, want)
 				}
 			}
 		}
@@ -179,6 +200,11 @@ func FuzzInt4(f *testing.F) {
 		dotInt4x4Go(&want, q[:n], q[n:], a, b, c, d)
 		if got != want {
 			t.Fatalf("%d bytes: %v, want %v", n, got, want)
+		}
+		if n > 0 {
+			if DotInt4At(got[:], q, []*int8{&a[0], &b[0], &c[0], &d[0]}); got != want {
+				t.Fatalf("%d bytes, apart: %v, want %v", n, got, want)
+			}
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package vec
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // Codes of one byte. A vector x is stored as code[i] = round(x[i]/scale) with
 // scale = max|x|/127, so products of codes are integers and exact: every
@@ -106,6 +109,23 @@ func DotInt8Rows(out []int32, q, rows []int8) {
 		DotInt8x4((*[4]int32)(out[i:]), q, r[:d], r[d:2*d], r[2*d:3*d], r[3*d:])
 	}
 }
+
+// DotInt8At writes q·rows[i] into out[i] for rows that lie apart, each of q's length.
+// No code is −128.
+func DotInt8At(out []int32, q []int8, rows []*int8) {
+	out = out[:len(rows)]
+	if dotInt8At(out, q, rows) {
+		return
+	}
+	for i := 0; i < len(rows); i += 4 {
+		var s [4]int32
+		DotInt8x4(&s, q, rowAt(rows, i, len(q)), rowAt(rows, i+1, len(q)), rowAt(rows, i+2, len(q)), rowAt(rows, i+3, len(q)))
+		copy(out[i:], s[:])
+	}
+}
+
+// rowAt is row i of n codes; the last stands in for those behind it.
+func rowAt(rows []*int8, i, n int) []int8 { return unsafe.Slice(rows[min(i, len(rows)-1)], n) }
 
 // AxpyInt8 adds f·x to y in place; equal lengths.
 func AxpyInt8(y []float32, f float32, x []int8) {

@@ -30,6 +30,9 @@ func dotInt8x4avx2(out *[4]int32, q, a, b, c, d *int8, n int)
 func dotInt8Rowsavx2(out *int32, q, rows *int8, d, groups int)
 
 //go:noescape
+func dotInt8Atavx2(out *int32, q *int8, rows **int8, d, n int)
+
+//go:noescape
 func axpyInt8avx2(y *float32, f float32, x *int8, n int)
 
 //go:noescape
@@ -67,6 +70,15 @@ func dotInt8Rows(out []int32, q, rows []int8) int {
 		return 0
 	}
 	return n
+}
+
+// dotInt8At reports whether it has done it.
+func dotInt8At(out []int32, q []int8, rows []*int8) bool {
+	if hasVNNI || !hasAVX2 || len(rows) < 4 || len(q) == 0 || len(q)%16 != 0 {
+		return false
+	}
+	dotInt8Atavx2(&out[0], &q[0], &rows[0], len(q), len(rows))
+	return true
 }
 
 func axpyInt8(y []float32, f float32, x []int8) int {

@@ -260,6 +260,59 @@ rsum2:
 	VZEROUPPER
 	RET
 
+// func dotInt8Atavx2(out *int32, q *int8, rows **int8, d, n int)
+// d is a positive multiple of 16, n ≥ 4. The last four rows overlap those before
+// where n is no multiple of four.
+TEXT ·dotInt8Atavx2(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ q+8(FP), DI
+	MOVQ rows+16(FP), BX
+	MOVQ d+24(FP), DX
+	MOVQ n+32(FP), R12
+	ONES2
+	MOVQ DX, SI
+	ANDQ $-32, SI
+
+agroup2:
+	MOVQ $4, R13
+	SUBQ R12, R13
+	JLE  afour2
+	SHLQ $2, R13
+	SUBQ R13, AX
+	SHLQ $1, R13
+	SUBQ R13, BX
+	MOVQ $4, R12
+
+afour2:
+	MOVQ (BX), R8
+	MOVQ 8(BX), R9
+	MOVQ 16(BX), R10
+	MOVQ 24(BX), R11
+	ZEROSUMS2
+	XORQ CX, CX
+	CMPQ SI, $0
+	JE   atail2
+
+aloop2:
+	STEP32
+	ADDQ $32, CX
+	CMPQ CX, SI
+	JLT  aloop2
+
+atail2:
+	CMPQ CX, DX
+	JEQ  asum2
+	STEP16
+
+asum2:
+	SUMLANES
+	ADDQ $16, AX
+	ADDQ $32, BX
+	SUBQ $4, R12
+	JNZ  agroup2
+	VZEROUPPER
+	RET
+
 // func axpyInt8avx2(y *float32, f float32, x *int8, n int)
 // n is a positive multiple of 16.
 TEXT ·axpyInt8avx2(SB), NOSPLIT, $0-32

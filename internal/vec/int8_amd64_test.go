@@ -49,9 +49,32 @@ func TestInt8Kernels(t *testing.T) {
 			}
 		}
 	}
+	if hasAVX2 {
+		for n := 16; n <= 400; n += 16 {
+			q, all := randomCodes(r, n), randomCodes(r, 11*n)
+			for count := 4; count <= 11; count++ {
+				got, at := make([]int32, count), rowsAt(all, n, count)
+				dotInt8Atavx2(&got[0], &q[0], &at[0], n, count)
+				for i, x := range got {
+					if want := plainInt8(q, rowAt(at, i, n)); x != want {
+						t.Fatalf("avx2, row %d of %d that lie apart, of %d codes: %d, want %d", i, count, n, x, want)
+					}
+				}
+			}
+		}
+	}
 	if len(ran) == 0 {
 		t.Skip("NOT TESTED: the int8 kernels in assembly; this CPU has neither AVX2 nor AVX-512 VNNI: run on one that has")
 	}
+}
+
+// rowsAt are the first count of rows that lie one after another, backwards.
+func rowsAt(rows []int8, n, count int) []*int8 {
+	var at []*int8
+	for i := count - 1; i >= 0; i-- {
+		at = append(at, &rows[i*n])
+	}
+	return at
 }
 
 // TestInt4Kernels does so for codes of four bits.
@@ -64,5 +87,21 @@ func TestInt4Kernels(t *testing.T) {
 			continue
 		}
 		equalsInt4Go(t, r, name, f)
+	}
+	if hasAVX2 {
+		for n := 32; n <= 416; n += 32 {
+			lo, hi, all := randomInt8(r, n), randomInt8(r, n), randomInt8(r, 11*n)
+			for count := 4; count <= 11; count++ {
+				got, at := make([]int32, count), rowsAt(all, n, count)
+				dotInt4Atavx2(&got[0], &lo[0], &hi[0], &at[0], n, count)
+				for i, x := range got {
+					var want [4]int32
+					row := rowAt(at, i, n)
+					if dotInt4x4Go(&want, lo, hi, row, row, row, row); x != want[0] {
+						t.Fatalf("avx2, row %d of %d that lie apart, of %d bytes: %d, want %d", i, count, n, x, want[0])
+					}
+				}
+			}
+		}
 	}
 }

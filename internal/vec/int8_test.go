@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 func randomInt8(r *rand.Rand, n int) []int8 {
@@ -50,6 +51,19 @@ func TestInt8OfAllLengths(t *testing.T) {
 				if out[count] != 77 {
 					t.Fatal("wrote behind out")
 				}
+				at := make([]*int8, count)
+				for i := range at { // backwards
+					at[i] = unsafe.SliceData(rows[(count-1-i)*n:])
+				}
+				DotInt8At(out[:count], q, at)
+				for i := range at {
+					if want := plainInt8(q, rows[(count-1-i)*n:(count-i)*n]); out[i] != want {
+						t.Fatalf("row %d of %d×%d that lie apart: %d, want %d", i, count, n, out[i], want)
+					}
+				}
+				if out[count] != 77 {
+					t.Fatal("wrote behind out")
+				}
 			}
 			y := random(r, n+1)
 			want := append([]float32(nil), y...)
@@ -80,6 +94,10 @@ func TestInt8Extremes(t *testing.T) {
 			want := int32(pair[0]) * int32(pair[1]) * int32(n)
 			if out != [4]int32{want, want, want, want} {
 				t.Fatalf("%d times %v: %v, want %d", n, pair, out, want)
+			}
+			out = [4]int32{}
+			if DotInt8At(out[:], q, []*int8{&row[0], &row[0], &row[0], &row[0]}); out != [4]int32{want, want, want, want} {
+				t.Fatalf("%d times %v, apart: %v, want %d", n, pair, out, want)
 			}
 		}
 	}
@@ -169,6 +187,11 @@ func FuzzInt8(f *testing.F) {
 		dotInt8x4Go(&want, q, a, b, c, d)
 		if got != want {
 			t.Fatalf("%d codes: %v, want %v", n, got, want)
+		}
+		if n > 0 {
+			if DotInt8At(got[:], q, []*int8{&a[0], &b[0], &c[0], &d[0]}); got != want {
+				t.Fatalf("%d codes, apart: %v, want %v", n, got, want)
+			}
 		}
 		codes := make([]int8, n)
 		scale := QuantizeInt8(codes, x)

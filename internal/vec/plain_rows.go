@@ -24,6 +24,9 @@ func dotAxpy4(*[4]float32, []float32, *[4]float32, []float32, []float32, []float
 func dotInt8x4(*[4]int32, []int8, []int8, []int8, []int8, []int8) int         { return 0 }
 func dotInt8Rows([]int32, []int8, []int8) int                                 { return 0 }
 func dotInt4x4(*[4]int32, []int8, []int8, []int8, []int8, []int8, []int8) int { return 0 }
+func dotInt8At([]int32, []int8, []*int8) bool                                 { return false }
+func dotInt4At([]int32, []int8, []int8, []*int8) bool                         { return false }
+func unpackInt4(lo, hi, src []int8) int                                       { return 0 }
 
 func unpack(dst, src []byte, bits int) int                                   { return 0 }
 func maxSim(best []float32, q []int8, sums []int32, s *Sim, groups int) bool { return false }
