@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"maps"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -23,92 +24,113 @@ func short(task string) string {
 	return strings.NewReplacer("query:sure-", "", "keyword-rake", "rake", ":", "").Replace(task)
 }
 
-// union is the rows of a system over all tasks and the mean of the judged ones.
-func union(name, system string) []figure {
-	var fs []figure
-	for i, task := range tasks04 {
-		target := []float64{27, 21, 25, 16, -0.3, -0.3, -0.3}[i]
-		fs = append(fs, figure{id: "04." + name + "." + short(task), target: target,
-			what: "nDCG@1 points of " + system + " over dense, " + task + ", union of the sure sets"})
-	}
-	return append(fs, figure{id: "04." + name + ".judged", target: 0.5, what: "mean of the three judged sets, points of " + system + " over dense"})
+// gain04 is a row of what a system gains over dense in a run of docs/runs.
+type gain04 struct {
+	id     string // less "04."
+	target float64
+	run    string
+	set    string // as its values begin
+	task   string
+	system string
+	metric string // ndcg@1 if empty
 }
 
-func init() {
-	figures := union("best", best04)
-	for _, f := range []struct {
-		system          string
-		keyword, part16 float64
-	}{{"slr", 20, 14}, {"llr", 12, 6}, {"rlr", 12, 6}, {"clr", 0, 0}} {
-		for task, target := range map[string]float64{"keyword": f.keyword, "part:16": f.part16} {
-			figures = append(figures, figure{id: "04." + f.system + "." + short(task), target: target,
-				what: "nDCG@1 points of " + f.system + " over dense, " + task + ", union of the sure sets"})
-		}
+var gains04 = slices.Concat(
+	union04Rows("best", "fitted-union", best04), union04Rows("local", "union", "rlr-local"),
+	[]gain04{
+		{"slr.keyword", 20, "fitted-union", "union", "keyword", "slr", ""}, {"slr.part16", 14, "fitted-union", "union", "part:16", "slr", ""},
+		{"llr.keyword", 12, "fitted-union", "union", "keyword", "llr", ""}, {"llr.part16", 6, "fitted-union", "union", "part:16", "llr", ""},
+		{"rlr.keyword", 12, "fitted-union", "union", "keyword", "rlr", ""}, {"rlr.part16", 6, "fitted-union", "union", "part:16", "rlr", ""},
+		{"clr.keyword", 0, "fitted-union", "union", "keyword", "clr", ""}, {"clr.part16", 0, "fitted-union", "union", "part:16", "clr", ""},
+
+		{"20k.keyword", 18, "fitted-20k", "scale-mix", "keyword", best04, ""}, {"20k.part8", 18, "fitted-20k", "scale-mix", "part:8", best04, ""},
+		{"20k.part16", 13, "fitted-20k", "scale-mix", "part:16", best04, ""},
+		{"grown.keyword", 18, "fitted-20k", "among", "keyword", best04, ""}, {"grown.part16", 16, "fitted-20k", "among", "part:16", best04, ""},
+		{"79k.keyword", 15, "fitted-79k", "scale-mix 4", "keyword", best04, ""}, {"79k.part16", 15, "fitted-79k", "scale-mix 4", "part:16", best04, ""},
+
+		{"local.20k.keyword", 18, "scale-20k", "20k", "keyword", "rlr-local", ""}, {"local.20k.part8", 18, "scale-20k", "20k", "part:8", "rlr-local", ""},
+		{"local.20k.part16", 13, "scale-20k", "20k", "part:16", "rlr-local", ""},
+		{"local.79k.keyword", 20, "scale", "scale-mix", "keyword", "rlr-local", ""}, {"local.79k.part16", 15, "scale", "scale-mix", "part:16", "rlr-local", ""},
+		{"local.tenth.keyword", 12, "scale", "scale-mix", "keyword", "rlr-local:315:31", ""},
+		{"local.tenth.part16", 12, "scale", "scale-mix", "part:16", "rlr-local:315:31", ""},
+		{"bge.capret", 14, "bge", "capret-en bge", "query", "rlr", "ndcg@10"},
+	})
+
+// union04Rows are those of a system on the union of the sure sets.
+func union04Rows(name, run, system string) []gain04 {
+	var rows []gain04
+	for i, task := range tasks04 {
+		target := []float64{27, 21, 25, 16, -0.3, -0.3, -0.3}[i]
+		rows = append(rows, gain04{name + "." + short(task), target, run, "union", task, system, ""})
 	}
-	register("04", fitted04, figures...)
+	return rows
+}
+
+// guards04 are sets whose questions local bridges may not cost.
+var guards04 = []string{"capret-en", "scifact", "cranfield", "nq-open-oracle", "limit-small"}
+
+// whole04 are the sets and tasks of docs/runs/whiten.json that whitening may not cost.
+var whole04 = map[string][]string{"union": tasks04[4:], "capret-en": {"query"}, "cranfield": {"query"}, "scifact": {"query"}, "nq-open-oracle": {"query"}}
+
+// The sheet reads the runs of docs/runs, which .ci/figures again repeats; speeds and CPU-seconds it measures.
+func init() {
+	var figures []figure
+	for _, g := range gains04 {
+		figures = append(figures, goal("04."+g.id, "points of "+g.system+" over dense, "+g.task+", "+g.set+" of the run "+g.run, g.target))
+	}
+	for _, name := range []string{"best", "local"} {
+		figures = append(figures, goal("04."+name+".judged", "nDCG@1 points over dense, mean of the three judged sets of the union", .5))
+	}
+	figures = append(figures,
+		goal("04.limit.recall2", "Recall@2 of rlr-local on limit-small with one vector a query (one cell)", 95),
+		goal("04.general.keyword", "nDCG@1 points of whiten over dense, keyword, on passages it has not seen, mean of five corpora", 1),
+		goal("04.general.part8", "nDCG@1 points of whiten over dense, part:8, on passages it has not seen, mean of five corpora", 1),
+		goal("04.general.guard", "least of whiten over dense, nDCG@1 and @10, judged queries of seven sets", -.3))
+	for _, set := range guards04 {
+		figures = append(figures, goal("04.local.guard."+set, "the lesser of nDCG@1 and nDCG@10 points of rlr-local over dense, judged queries", -.3))
+	}
+	register("04", recorded04, figures...)
 	register("04", fit04,
 		limit("04.fit.cpu", "CPU-seconds of fitting slr to 23 queries a passage of the union, queries encoded before: two cores for a minute", 120),
 		limit("04.fit.encode", "CPU-seconds of encoding these queries: two cores for three minutes", 360))
-	register("04", fitted20k04,
-		goal("04.20k.keyword", "nDCG@1 points of "+best04+" over dense, fitted to 20,000 of scale-mix", 18),
-		goal("04.20k.part8", "the same", 18),
-		goal("04.20k.part16", "the same", 13),
-		goal("04.grown.keyword", "the same fit, asked for the same 20,000 among all 78,703", 18),
-		goal("04.grown.part16", "the same", 16))
-	register("04", fitted79k04,
-		goal("04.79k.keyword", "nDCG@1 points of "+best04+" over dense, fitted to all 78,703 of scale-mix", 15),
-		goal("04.79k.part16", "the same", 15))
+	register("04", localSpeed04,
+		limit("04.local.bytes", "tables, codes and lists over float32 vectors", 1),
+		limit("04.local.scan", "a query over all cells over a plain exact int8 scan, one goroutine", 2))
+	register("04", speed04,
+		limit("04.rlr.fit5k", "seconds, sums of 5,000 passages and the first inverse", 1),
+		limit("04.rlr.fit100k", "seconds, sums of 100,000 passages and the first inverse", 20),
+		limit("04.rlr.query", "µs to modulate one query of 20 tokens, rlr", 60),
+		limit("04.rlr+slr.query", "µs to modulate one query of 20 tokens, rlr+slr", 100),
+		limit("04.rlr.allocs", "allocations to modulate one query, the greater of both", 0.5))
 }
 
-// medians04 runs the bench for each seed and returns the medians of what every
-// system gains over dense, by system, task and metric.
-func medians04(ctx context.Context, w *workshop, sets, systems, tasks string, more ...string) (scores, error) {
-	n, err := seeds()
+func recorded04(context.Context, *workshop) (map[string]float64, error) {
+	r, err := recorded()
 	if err != nil {
 		return nil, err
 	}
-	all := map[[3]string][]float64{}
-	for seed := 1; seed <= n; seed++ {
-		got, err := w.bench(ctx, sets, append([]string{"--systems", "dense," + systems, "--tasks", tasks, "--metrics", "ndcg@1,ndcg@10",
-			"--seed", strconv.Itoa(seed), "--encodings", w.encodings}, more...)...)
-		if err != nil {
-			return nil, err
-		}
-		for k := range got {
-			v, _ := got.over(k[0], "dense", k[1], k[2])
-			all[k] = append(all[k], v)
-		}
-	}
-	gains := scores{}
-	for k, v := range all {
-		gains[k] = median(v)
-	}
-	return gains, nil
-}
-
-// fitted04 takes about 20 CPU-minutes a seed, three quarters of them encoding.
-func fitted04(ctx context.Context, w *workshop) (map[string]float64, error) {
-	gains, err := medians04(ctx, w, union04, "rlr,slr,llr,clr,"+best04, strings.Join(tasks04, ","), "--queries-per-passage", "23")
 	values := map[string]float64{}
-	for k, v := range gains {
-		if k[2] == "ndcg@1" {
-			values["04."+k[0]+"."+short(k[1])] = v
+	for _, g := range gains04 {
+		v := r.gain(g.run, g.set, g.task, g.system, cmp.Or(g.metric, "ndcg@1"))
+		values["04."+g.id] = v
+		if name, _, _ := strings.Cut(g.id, "."); g.set == "union" && (name == "best" || name == "local") && strings.HasPrefix(g.task, "query:") {
+			values["04."+name+".judged"] += v / 3
 		}
 	}
-	named04(gains, "best", best04, values)
-	return values, err
-}
-
-// named04 fills the rows that union made.
-func named04(gains scores, name, system string, values map[string]float64) {
-	for _, task := range tasks04 {
-		if v, ok := gains[[3]string{system, task, "ndcg@1"}]; ok {
-			values["04."+name+"."+short(task)] = v
-			if strings.HasPrefix(task, "query:") {
-				values["04."+name+".judged"] += v / 3
-			}
+	for _, set := range guards04 {
+		values["04.local.guard."+set] = min(r.gain("judged", set, "query", "rlr-local", "ndcg@1"), r.gain("judged", set, "query", "rlr-local", "ndcg@10"))
+	}
+	values["04.limit.recall2"] = r.value("judged", "limit-small query rlr-local recall@2")
+	least := math.Inf(1)
+	for set, tasks := range whole04 {
+		values["04.general.keyword"] += r.gain("unseen", set, "keyword", "unseen:whiten", "ndcg@1") / float64(len(whole04))
+		values["04.general.part8"] += r.gain("unseen", set, "part:8", "unseen:whiten", "ndcg@1") / float64(len(whole04))
+		for _, task := range tasks {
+			least = min(least, r.gain("whiten", set, task, "whiten", "ndcg@1"), r.gain("whiten", set, task, "whiten", "ndcg@10"))
 		}
 	}
+	values["04.general.guard"] = least
+	return values, r.err
 }
 
 // fit04 fits slr twice, the second time to queries that the first has left
@@ -132,20 +154,4 @@ func fit04(ctx context.Context, w *workshop) (map[string]float64, error) {
 		cpu[i] = r.Fit["slr"].CPUSeconds
 	}
 	return map[string]float64{"04.fit.cpu": cpu[1], "04.fit.encode": cpu[0] - cpu[1]}, nil
-}
-
-// fitted20k04 takes about 30 CPU-minutes a seed, nearly all of it encoding.
-func fitted20k04(ctx context.Context, w *workshop) (map[string]float64, error) {
-	args := []string{"--passages-limit", "20000", "--queries-per-passage", "9"}
-	values, err := scale04(ctx, w, map[string]string{best04: "20k"}, args...)
-	if err != nil {
-		return values, err
-	}
-	grown, err := scale04(ctx, w, map[string]string{best04: "grown"}, append(args, "--distractors")...)
-	maps.Copy(values, grown)
-	return values, err
-}
-
-func fitted79k04(ctx context.Context, w *workshop) (map[string]float64, error) {
-	return scale04(ctx, w, map[string]string{best04: "79k"}, "--queries-per-passage", "4")
 }

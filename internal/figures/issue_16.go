@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
-
-	"github.com/lexsem/lexsem/internal/runs"
 )
 
 // judgedSets are the sets with judged questions, and the runs of docs/runs in which each is: of
@@ -33,55 +30,30 @@ func init() {
 		goal("16.sure-nq", "nDCG@1 × 100 of the hybrid, questions of sure-nq", 94))
 }
 
-// recorded reads values of docs/runs: value("judged", "scifact query dense ndcg@10").
-func recorded() (value func(run, key string) float64, failed *error, err error) {
-	all, err := runs.Load(runsDir)
-	if err != nil {
-		return nil, nil, err
-	}
-	failed = new(error)
-	return func(run, key string) float64 {
-		if r := all[run]; r != nil {
-			if v, ok := r.Values[key]; ok {
-				return v
-			}
-		}
-		*failed = fmt.Errorf("docs/runs/%s.json has no value %q; .ci/figures all %s measures it", run, key, run)
-		return math.NaN()
-	}, failed, nil
-}
-
 func clean16(context.Context, *workshop) (map[string]float64, error) {
-	value, failed, err := recorded()
+	r, err := recorded()
 	if err != nil {
 		return nil, err
-	}
-	gain := func(task, metric string) float64 {
-		var gains []float64
-		for _, seed := range []string{" seed=1", " seed=2", " seed=3"} {
-			gains = append(gains, value("variants", "union "+task+" rlr+slr "+metric+seed)-value("variants", "union "+task+" dense "+metric+seed))
-		}
-		return median(gains)
 	}
 	judged := 0.0
 	questions := []string{"query:sure-nq", "query:sure-msmarco", "query:sure-fiqa"}
 	for _, task := range questions {
-		judged += gain(task, "ndcg@10") / float64(len(questions))
+		judged += r.gain("variants", "union", task, "rlr+slr", "ndcg@10") / float64(len(questions))
 	}
-	v := map[string]float64{"16.clean.keyword": gain("keyword", "ndcg@1"), "16.clean.judged": judged}
-	return v, *failed
+	v := map[string]float64{"16.clean.keyword": r.gain("variants", "union", "keyword", "rlr+slr", "ndcg@1"), "16.clean.judged": judged}
+	return v, r.err
 }
 
 func hybrid16(context.Context, *workshop) (map[string]float64, error) {
-	value, failed, err := recorded()
+	r, err := recorded()
 	if err != nil {
 		return nil, err
 	}
 	single := func(set, system string) float64 {
-		return value(judgedSets[set].single, strings.Join([]string{set, "query", system, "ndcg@10"}, " "))
+		return r.value(judgedSets[set].single, strings.Join([]string{set, "query", system, "ndcg@10"}, " "))
 	}
 	shipped := func(set, metric string) float64 {
-		return value(judgedSets[set].shipped, strings.Join([]string{set, "query", "engine:hybrid/tokens", metric}, " "))
+		return r.value(judgedSets[set].shipped, strings.Join([]string{set, "query", "engine:hybrid/tokens", metric}, " "))
 	}
 	least, mean := math.Inf(1), 0.0
 	for set := range judgedSets {
@@ -96,5 +68,5 @@ func hybrid16(context.Context, *workshop) (map[string]float64, error) {
 		"16.hybrid.least": least, "16.hybrid.mean": mean, "16.capret": shipped("capret-en", "ndcg@10"), "16.scifact": shipped("scifact", "ndcg@10"),
 		"16.limit": shipped("limit-small", "ndcg@10"), "16.sure-nq": shipped("sure-nq", "ndcg@1"),
 	}
-	return v, *failed
+	return v, r.err
 }

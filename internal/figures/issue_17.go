@@ -19,13 +19,13 @@ func init() {
 }
 
 func tokens17(context.Context, *workshop) (map[string]float64, error) {
-	value, failed, err := recorded()
+	r, err := recorded()
 	if err != nil {
 		return nil, err
 	}
 	gain := func(set, task, system string) float64 {
 		key := set + " " + task + " " + system
-		return value("tokens", key+"+tokens ndcg@10") - value("tokens", key+" ndcg@10")
+		return r.value("tokens", key+"+tokens ndcg@10") - r.value("tokens", key+" ndcg@10")
 	}
 	v := map[string]float64{"17.least": math.Inf(1), "17.probes": 0, "17.capret": gain("capret-en", "query", "hybrid")}
 	for _, set := range tokenSets {
@@ -39,7 +39,7 @@ func tokens17(context.Context, *workshop) (map[string]float64, error) {
 			v["17.probes"] = max(v["17.probes"], -gain(set, task, "hybrid"))
 		}
 	}
-	return v, *failed
+	return v, r.err
 }
 
 func scoring17(ctx context.Context, _ *workshop) (map[string]float64, error) {

@@ -197,20 +197,6 @@ func cpuSeconds(c *exec.Cmd) float64 {
 	return (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
 }
 
-// seeds is how many seeds the sheets run, of which the median counts: 3 unless
-// LEXSEM_FIGURES_SEEDS says otherwise.
-func seeds() (int, error) {
-	s := os.Getenv("LEXSEM_FIGURES_SEEDS")
-	if s == "" {
-		return 3, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("LEXSEM_FIGURES_SEEDS is %q; set it to a number from 1", s)
-	}
-	return n, nil
-}
-
 func median(v []float64) float64 {
 	v = slices.Clone(v)
 	slices.Sort(v)
