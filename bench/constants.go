@@ -31,6 +31,7 @@ var constants = []Constant{
 	{"power", "power of that share", 1.25, []float64{1, 1.25, 1.5, 2, 3}, .1, 10},
 	{"coverage", "weight of BM25 over the most that it can give (hybrid)", .1, []float64{0, .05, .1, .15, .2, .3, .5}, 0, 10},
 	{"pair", "weight of the query's adjacent pairs of words (hybrid)", .2, []float64{0, .05, .1, .15, .2, .3, .4}, 0, 10},
+	{tokensConstant, "weight of token states behind a fusion (hybrid+tokens)", besideWords, []float64{.25, .35, .5, .7, 1, 1.4, 2}, 0, 10},
 	{"reach", "share of the query's words that the candidate with most of them counts as having (hybrid)", 0, []float64{.4, .5, .55, .6, .7}, 0, 1},
 	{"unknown", "what the share that the encoder does not know takes from the cosine, times the share (hybrid)", 1, []float64{0, .5, 1}, 0, 1},
 	{"rank-constant", "what ranks are added to (rrf)", 60, []float64{10, 20, 40, 60, 100}, 1, 1e6},
@@ -67,8 +68,14 @@ var fusionConstants = map[string][]string{
 	fusion.Convex:     {"share"},
 }
 
+// tokensConstant is read by what has token states behind a calibrated fusion.
+const tokensConstant = "tokens"
+
 // reranks tells whether another value of the constant asks for no search.
 func reranks(name string) bool {
+	if name == tokensConstant {
+		return true
+	}
 	for _, names := range fusionConstants {
 		if slices.Contains(names, name) {
 			return true
@@ -181,6 +188,7 @@ func (c Constants) fuse(f fusion.Options, cs []fusion.Candidate, unknown float64
 		weight(&f.Presence, "presence")
 		weight(&f.Beta, "coverage")
 		weight(&f.Pair, "pair")
+		weight(&f.Tokens, tokensConstant)
 		if v, ok := c["reach"]; ok {
 			f.Reach = v
 		}

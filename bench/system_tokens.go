@@ -129,8 +129,12 @@ func tokensBehind(full, system, options string) (System, error) {
 	if o.states == "own" && !base.scales {
 		return System{}, noFactors(base.Name)
 	}
+	constants := base.Constants
+	if slices.Contains(constants, "presence") {
+		constants = append(slices.Clone(constants), tokensConstant)
+	}
 	return System{
-		Name: full, Need: base.Need | encoder.NeedHidden, codes: append([]codesKind{o.kind}, base.codes...),
+		Name: full, Constants: constants, Need: base.Need | encoder.NeedHidden, codes: append([]codesKind{o.kind}, base.codes...),
 		Prepare: func(ctx context.Context, s *Setting) (Retriever, *Fit, error) {
 			r, fit, err := base.Prepare(ctx, s)
 			if err != nil {
@@ -198,6 +202,9 @@ func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever
 			r.weight = besideVectors
 		}
 	}
+	if v, ok := s.Constants[tokensConstant]; ok {
+		r.weight = v
+	}
 	if o.states != "plain" {
 		if f, ok := leg.(fusedRetriever); ok {
 			leg = f.dense
@@ -216,7 +223,26 @@ func (s *Setting) tokenScorer(ctx context.Context, o tokenOptions, leg Retriever
 	return r, err
 }
 
-// query is a question made ready, and the weight of its score.
+// answer sets how well the tokens of candidates answer those of a question, times what of the weight counts there.
+func (r tokenScorer) answer(ctx context.Context, q Question, cs []fusion.Candidate) error {
+	query, counts, err := r.query(q)
+	if err != nil {
+		return err
+	}
+	codes, scores := make([][]byte, len(cs)), make([]float64, len(cs))
+	for j, c := range cs {
+		codes[j] = r.codes.codes[c.Ord]
+	}
+	if err := query.ScoreAll(ctx, scores, codes); err != nil {
+		return err
+	}
+	for j := range cs {
+		cs[j].Tokens = counts * fusion.Answered(scores[j], cs[j].Presence)
+	}
+	return nil
+}
+
+// query is a question made ready, and what of the weight counts for it.
 func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 	tokens := q.Output.Tokens
 	weights, n := make([]float32, len(tokens.IDs)), 0
@@ -234,11 +260,11 @@ func (r tokenScorer) query(q Question) (*late.Query, float64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("the tokens of %q: %w", q.Text, err)
 	}
-	weight := r.weight * (1 - tokens.Unknown())
+	counts := 1 - tokens.Unknown()
 	if r.guard > 0 && n > r.guard {
-		weight *= float64(r.guard) / float64(n)
+		counts *= float64(r.guard) / float64(n)
 	}
-	return query, weight, nil
+	return query, counts, nil
 }
 
 // tokenRetriever adds the term to the candidates of a system.
@@ -260,21 +286,12 @@ func (r tokenRetriever) Retrieve(ctx context.Context, questions []Question, k in
 	}
 	out := make([][]Hit, len(questions))
 	err = parallel(ctx, len(questions), func(i int) error {
-		query, weight, err := r.scorer.query(questions[i])
-		if err != nil {
+		if err := r.scorer.answer(ctx, questions[i], all[i]); err != nil {
 			return err
 		}
-		cs := all[i]
-		codes, scores := make([][]byte, len(cs)), make([]float64, len(cs))
-		for j, c := range cs {
-			codes[j] = r.scorer.codes.codes[c.Ord]
-		}
-		if err := query.ScoreAll(ctx, scores, codes); err != nil {
-			return err
-		}
-		hits := make([]Hit, len(cs))
-		for j, c := range cs {
-			hits[j] = Hit{Target: int(c.Ord), Score: c.Score + weight*fusion.Answered(scores[j], c.Presence)}
+		hits := make([]Hit, len(all[i]))
+		for j, c := range all[i] {
+			hits[j] = Hit{Target: int(c.Ord), Score: c.Score + r.scorer.weight*c.Tokens}
 		}
 		out[i] = bestHits(hits, k)
 		return nil

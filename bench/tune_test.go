@@ -26,7 +26,14 @@ func tuneOptions(t *testing.T) TuneOptions {
 
 // What Tune says of a setting is what Run measures with it, on either half.
 func TestTuneMeasuresAsRun(t *testing.T) {
+	for _, system := range []string{"hybrid", "hybrid+tokens"} {
+		t.Run(system, func(t *testing.T) { tuneMeasuresAsRun(t, system) })
+	}
+}
+
+func tuneMeasuresAsRun(t *testing.T, system string) {
 	o, enc := tuneOptions(t), encoder.NewHash(256)
+	o.System = system
 	o.Trials = []Trial{{"presence", []float64{0, .3, 2}}, {"pair", []float64{0, .2, 1}}}
 	r, err := Tune(context.Background(), enc, o)
 	if err != nil {
@@ -34,7 +41,7 @@ func TestTuneMeasuresAsRun(t *testing.T) {
 	}
 	for _, s := range r.Sets {
 		at := slices.IndexFunc(o.Data, func(dir string) bool { return strings.HasSuffix(dir, s.Corpus) })
-		rep, err := Run(context.Background(), enc, Options{Data: o.Data[at], Half: s.Half, Tasks: []string{s.Task}, Systems: []string{"dense", "bm25", "hybrid"}, Seed: 3})
+		rep, err := Run(context.Background(), enc, Options{Data: o.Data[at], Half: s.Half, Tasks: []string{s.Task}, Systems: []string{"dense", "bm25", system}, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +52,7 @@ func TestTuneMeasuresAsRun(t *testing.T) {
 				t.Errorf("%+v: %d queries", s, res.Queries)
 			}
 		}
-		if !near(best["hybrid"], s.Start) || !near(max(best["dense"], best["bm25"]), s.Best) || !near(best[s.Rival], s.Best) || !near(s.StartLead.Mean, s.Start-s.Best) || !near(s.Gain.Mean, s.Chosen-s.Start) {
+		if !near(best[system], s.Start) || !near(max(best["dense"], best["bm25"]), s.Best) || !near(best[s.Rival], s.Best) || !near(s.StartLead.Mean, s.Start-s.Best) || !near(s.Gain.Mean, s.Chosen-s.Start) {
 			t.Errorf("%+v where the bench has %v", s, best)
 		}
 	}
@@ -112,7 +119,7 @@ func TestConstantsAreRead(t *testing.T) {
 	for _, q := range c.Queries[:12] {
 		texts = append(texts, q.Text+" quagmire zephyr") // which no passage has
 	}
-	questions, err := s.Questions(ctx, texts, encoder.NeedDense)
+	questions, err := s.Questions(ctx, texts, encoder.NeedDense|encoder.NeedHidden)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +141,7 @@ func TestConstantsAreRead(t *testing.T) {
 		return hits
 	}
 	read := map[string]bool{}
-	for _, name := range []string{"hybrid:dense", "rrf", "convex", "rlr", "rlr+whiten", "rlr-local", "slr", "hybrid:rlr"} {
+	for _, name := range []string{"hybrid:dense", "rrf", "convex", "rlr", "rlr+whiten", "rlr-local", "slr", "hybrid:rlr", "hybrid+tokens"} {
 		system, err := ParseSystem(name)
 		if err != nil || len(system.Constants) == 0 {
 			t.Fatal(name, system.Constants, err)

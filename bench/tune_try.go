@@ -77,14 +77,17 @@ func (t *tuner) prepare(ctx context.Context, cs Constants) error {
 		if err != nil {
 			return err
 		}
-		f, ok := c.retriever.(fusedRetriever)
-		if !ok || f.fuseBy == nil {
+		f, tokens := fusedOf(c.retriever)
+		if f.fuseBy == nil {
 			continue
 		}
 		c.candidates = nil
 		for i, task := range c.plan.tasks {
 			c.setting.Report(Progress{Stage: "candidates of " + task.Name + " of " + c.plan.corpus.Name, Total: len(task.Queries)})
 			cs, err := f.gather(ctx, c.questions[i], max(fusionDepth, 2*min(c.plan.depth, c.plan.targets.Len())))
+			if err == nil && tokens != nil {
+				err = parallel(ctx, len(cs), func(q int) error { return tokens.answer(ctx, c.questions[i][q], cs[q]) })
+			}
 			if err != nil {
 				return err
 			}
@@ -95,11 +98,24 @@ func (t *tuner) prepare(ctx context.Context, cs Constants) error {
 	return nil
 }
 
+// fusedOf is the fusion in a retriever, and what scores tokens behind it, nil for none.
+func fusedOf(r Retriever) (fusedRetriever, *tokenScorer) {
+	if behind, ok := r.(tokenRetriever); ok {
+		f, _ := behind.leg.(fusedRetriever)
+		return f, &behind.scorer
+	}
+	f, _ := r.(fusedRetriever)
+	return f, nil
+}
+
 func (c *tuned) try(ctx context.Context, task int, cs Constants) ([]float64, error) {
 	if c.candidates == nil {
 		return c.asked(ctx, task, c.retriever)
 	}
-	f := c.retriever.(fusedRetriever)
+	f, tokens := fusedOf(c.retriever)
+	if _, given := cs[tokensConstant]; tokens != nil && !given {
+		cs = cs.with(tokensConstant, tokens.weight)
+	}
 	hits := make([][]Hit, len(c.questions[task]))
 	k := min(c.plan.depth, c.plan.targets.Len())
 	err := parallel(ctx, len(hits), func(i int) error {
