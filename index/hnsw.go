@@ -68,7 +68,7 @@ var KindHNSWCompact = registerKind("hnsw-compact", kind{links: 12, new: func(o O
 
 // KindHNSWFast is KindHNSWCompact with more links, chosen among more candidates: an M of 20 and an EfConstruction
 // of 600 where Options say 0. Over vectors of texts it takes the least time of all kinds for a search of high recall
-// (docs/SPEED.md), and two to three times that of KindHNSWInt8 to build. Its links take 64 bytes a vector more than those of KindHNSWCompact.
+// (docs/SPEED.md), and about twice that of KindHNSWInt8 to build. Its links take 64 bytes a vector more than those of KindHNSWCompact.
 var KindHNSWFast = registerKind("hnsw-fast", kind{links: 20, pool: 600, new: func(o Options) Index { return newHNSW("hnsw-fast", o, byInt4) }})
 
 type hnsw struct {
