@@ -21,9 +21,11 @@ type Comparison struct {
 	A       float64 `json:"a"`       // mean of the first over those
 	B       float64 `json:"b"`       // mean of the second
 	Delta   float64 `json:"delta"`   // B − A
-	P       float64 `json:"p"`       // paired randomization test
-	PHolm   float64 `json:"p_holm"`  // corrected over all comparisons
-	Better  int     `json:"better"`  // queries on which the second is higher
+	Low     float64 `json:"low"`     // its 95 % bootstrap interval over the queries
+	High    float64 `json:"high"`
+	P       float64 `json:"p"`      // paired randomization test
+	PHolm   float64 `json:"p_holm"` // corrected over all comparisons
+	Better  int     `json:"better"` // queries on which the second is higher
 	Worse   int     `json:"worse"`
 }
 
@@ -60,7 +62,15 @@ func Compare(a, b *bench.Report, metric, base string, seed uint64) ([]Comparison
 		if err != nil {
 			return nil, err
 		}
-		c := Comparison{Task: rb.Task, System: rb.System, Base: name, Metric: metric, Queries: len(x), Delta: t.Delta, P: t.P}
+		differences := make([]float64, len(x))
+		for i := range x {
+			differences[i] = y[i] - x[i]
+		}
+		interval, err := stat.Bootstrap([][]float64{differences}, bench.Resamples, seed)
+		if err != nil {
+			return nil, err
+		}
+		c := Comparison{Task: rb.Task, System: rb.System, Base: name, Metric: metric, Queries: len(x), Delta: t.Delta, P: t.P, Low: interval[0].Low, High: interval[0].High}
 		for i := range x {
 			c.A += x[i] / float64(len(x))
 			c.B += y[i] / float64(len(x))
@@ -124,14 +134,15 @@ func queriesOf(r *bench.Report, task string) []string {
 // WriteComparison writes comparisons as a table for the terminal.
 func WriteComparison(w io.Writer, cs []Comparison) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "task\tsystem\tqueries\ta\tb\tΔ %s\tp\tp (Holm)\tbetter\tworse\t\n", cs[0].Metric)
+	fmt.Fprintf(t, "task\tsystem\tqueries\ta\tb\tΔ %s\t95 %%\tp\tp (Holm)\tbetter\tworse\t\n", cs[0].Metric)
+	signed := func(v float64) string { return strings.Replace(fmt.Sprintf("%+.2f", 100*v), "-", "−", 1) }
 	for _, c := range cs {
 		name := c.System
 		if c.Base != c.System {
 			name += " against " + c.Base
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%.4f\t%.4f\t%d\t%d\t\n", c.Task, name, c.Queries,
-			hundredths(c.A), hundredths(c.B), strings.Replace(fmt.Sprintf("%+.2f", 100*c.Delta), "-", "−", 1), c.P, c.PHolm, c.Better, c.Worse)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s to %s\t%.4f\t%.4f\t%d\t%d\t\n", c.Task, name, c.Queries,
+			hundredths(c.A), hundredths(c.B), signed(c.Delta), signed(c.Low), signed(c.High), c.P, c.PHolm, c.Better, c.Worse)
 	}
 	return t.Flush()
 }

@@ -214,7 +214,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range same {
-		if c.Delta != 0 || c.P != 1 || c.PHolm != 1 || c.Queries != 30 || c.Better+c.Worse != 0 {
+		if c.Delta != 0 || c.P != 1 || c.PHolm != 1 || c.Low != 0 || c.High != 0 || c.Queries != 30 || c.Better+c.Worse != 0 {
 			t.Errorf("a run against itself differs: %+v", c)
 		}
 	}
@@ -225,6 +225,9 @@ func TestCompare(t *testing.T) {
 	bm25 := against[1]
 	if !(bm25.Delta > 0) || bm25.Base != "dense" || bm25.P > .05 || !(bm25.PHolm >= bm25.P) {
 		t.Errorf("bm25 against dense: %+v", bm25)
+	}
+	if !(0 < bm25.Low && bm25.Low < bm25.Delta && bm25.Delta < bm25.High) {
+		t.Errorf("the interval of bm25 against dense: %+v", bm25)
 	}
 	// The figures are those of the report where the queries are all the same.
 	whole, _ := Compare(a, a, "ndcg@10", "dense", 1)

@@ -105,11 +105,12 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 	return values, nil
 }
 
-// readingComparison gives the values of two reports held against each other: as, task, system of the second, difference or p.
+// readingComparison gives the values of two reports held against each other: as, task, system of the second, difference, low, high or p.
 func readingComparison(raw []byte, as string) (map[string]float64, error) {
 	var rows []struct {
 		Task, System string
 		Delta        *float64
+		Low, High    float64
 		P            float64 `json:"p_holm"`
 	}
 	if err := json.Unmarshal(raw, &rows); err != nil {
@@ -122,6 +123,7 @@ func readingComparison(raw []byte, as string) (map[string]float64, error) {
 		}
 		key := strings.Join([]string{as, row.Task, row.System}, " ")
 		values[key+" difference"], values[key+" p"] = 100**row.Delta, row.P
+		values[key+" low"], values[key+" high"] = 100*row.Low, 100*row.High
 	}
 	if len(values) == 0 {
 		return nil, fmt.Errorf("the comparison holds no values")

@@ -49,8 +49,9 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", report, got, err, want)
 		}
 	}
-	comparison := `[{"task": "query", "system": "rlr", "base": "dense", "a": 0.25, "b": 0.5, "delta": 0.25, "p": 0.01, "p_holm": 0.02}]`
-	if got, err := reading([]byte(comparison), "a both"); err != nil || !maps.Equal(got, map[string]float64{"a both query rlr difference": 25, "a both query rlr p": 0.02}) {
+	comparison := `[{"task": "query", "system": "rlr", "base": "dense", "a": 0.25, "b": 0.5, "delta": 0.25, "low": 0.125, "high": 0.5, "p": 0.01, "p_holm": 0.02}]`
+	if got, err := reading([]byte(comparison), "a both"); err != nil || !maps.Equal(got, map[string]float64{
+		"a both query rlr difference": 25, "a both query rlr low": 12.5, "a both query rlr high": 50, "a both query rlr p": 0.02}) {
 		t.Errorf("a comparison: %v, %v", got, err)
 	}
 	if _, err := reading([]byte(`[{"half": "test"}]`), "a both"); err == nil {
