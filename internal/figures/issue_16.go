@@ -23,6 +23,7 @@ func init() {
 		goal("16.clean.judged", "points of nDCG@10 that it has over dense on their questions, the mean", .5))
 	register("16", hybrid16,
 		goal("16.hybrid.least", "least points of nDCG@10 that the hybrid has over the best of dense, rlr, rlr-local and BM25, eight judged sets", -.3),
+		goal("16.hybrid.interval", "least upper end of the 95 % intervals of these leads", -.3),
 		goal("16.hybrid.mean", "mean of them", 1.5),
 		goal("16.capret", "nDCG@10 × 100 of the hybrid, capret-en", 80),
 		goal("16.scifact", "nDCG@10 × 100 of the hybrid, scifact", 74),
@@ -55,7 +56,7 @@ func hybrid16(context.Context, *workshop) (map[string]float64, error) {
 	shipped := func(set, metric string) float64 {
 		return r.value(judgedSets[set].shipped, strings.Join([]string{set, "query", "engine:hybrid/tokens", metric}, " "))
 	}
-	least, mean := math.Inf(1), 0.0
+	least, upper, mean := math.Inf(1), math.Inf(1), 0.0
 	for set := range judgedSets {
 		best := math.Inf(-1)
 		for _, s := range singleSystems {
@@ -63,9 +64,10 @@ func hybrid16(context.Context, *workshop) (map[string]float64, error) {
 		}
 		lead := shipped(set, "ndcg@10") - best
 		least, mean = min(least, lead), mean+lead/float64(len(judgedSets))
+		upper = min(upper, r.value("leads", set+" query engine:hybrid/tokens high"))
 	}
 	v := map[string]float64{
-		"16.hybrid.least": least, "16.hybrid.mean": mean, "16.capret": shipped("capret-en", "ndcg@10"), "16.scifact": shipped("scifact", "ndcg@10"),
+		"16.hybrid.least": least, "16.hybrid.interval": upper, "16.hybrid.mean": mean, "16.capret": shipped("capret-en", "ndcg@10"), "16.scifact": shipped("scifact", "ndcg@10"),
 		"16.limit": shipped("limit-small", "ndcg@10"), "16.sure-nq": shipped("sure-nq", "ndcg@1"),
 	}
 	return v, r.err
