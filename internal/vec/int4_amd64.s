@@ -79,6 +79,12 @@ sum:
 	VZEROUPPER
 	RET
 
+// Four equal bytes into all of y, the lower half of which is x. R13 changes.
+#define BYTES(four, x, y) \
+	MOVL         $four, R13 \
+	MOVQ         R13, x     \
+	VPBROADCASTD x, y
+
 // The same of 32 bytes at p, in sums of 16 bits, four products of at most
 // 15·128 each, that are then added to sum. Y13 has ones of 16 bits.
 #define STEP2(p, sum) \
@@ -96,12 +102,8 @@ sum:
 // n is a positive multiple of 32.
 TEXT ·dotInt4x4avx2(SB), NOSPLIT, $0-64
 	ROWS
-	MOVL         $0x0f0f0f0f, BX
-	MOVQ         BX, X15
-	VPBROADCASTD X15, Y15
-	MOVL         $0x08080808, BX
-	MOVQ         BX, X14
-	VPBROADCASTD X14, Y14
+	BYTES(0x0f0f0f0f, X15, Y15)
+	BYTES(0x08080808, X14, Y14)
 	VPCMPEQD     Y13, Y13, Y13
 	VPSRLW       $15, Y13, Y13
 	VPXOR        Y0, Y0, Y0
@@ -158,12 +160,8 @@ TEXT ·dotInt4Atavx2(SB), NOSPLIT, $0-48
 	MOVQ         rows+24(FP), BX
 	MOVQ         d+32(FP), DX
 	MOVQ         n+40(FP), R12
-	MOVL         $0x08080808, CX
-	MOVQ         CX, X12
-	VPBROADCASTD X12, Y12
-	MOVL         $0x0f0f0f0f, CX
-	MOVQ         CX, X15
-	VPBROADCASTD X15, Y15
+	BYTES(0x08080808, X12, Y12)
+	BYTES(0x0f0f0f0f, X15, Y15)
 	VPCMPEQD     Y13, Y13, Y13
 	VPSRLW       $15, Y13, Y13
 	VPXOR        Y14, Y14, Y14
@@ -179,20 +177,7 @@ query4:
 	JLT        query4
 
 group4:
-	MOVQ  $4, R13
-	SUBQ  R12, R13
-	JLE   four
-	SHLQ  $2, R13
-	SUBQ  R13, AX
-	SHLQ  $1, R13
-	SUBQ  R13, BX
-	MOVQ  $4, R12
-
-four:
-	MOVQ  (BX), R8
-	MOVQ  8(BX), R9
-	MOVQ  16(BX), R10
-	MOVQ  24(BX), R11
+	NEXTFOUR
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -243,12 +228,8 @@ TEXT ·unpackInt4avx2(SB), NOSPLIT, $0-32
 	MOVQ         hi+8(FP), SI
 	MOVQ         src+16(FP), R8
 	MOVQ         n+24(FP), DX
-	MOVL         $0x0f0f0f0f, BX
-	MOVQ         BX, X15
-	VPBROADCASTD X15, Y15
-	MOVL         $0x08080808, BX
-	MOVQ         BX, X14
-	VPBROADCASTD X14, Y14
+	BYTES(0x0f0f0f0f, X15, Y15)
+	BYTES(0x08080808, X14, Y14)
 	XORQ         CX, CX
 
 unpack4:

@@ -39,3 +39,20 @@
 	MOVQ  $-1, BX   \
 	BZHIQ n, BX, BX \
 	KMOVQ BX, K1
+
+// R8-R11 get the next four of the rows at BX, of which R12 are left; where these are fewer, BX and
+// the sums at AX go back by what lacks, so that the last four overlap those before. R13 changes.
+#define NEXTFOUR \
+	XORQ    R8, R8       \
+	MOVQ    $4, R13      \
+	SUBQ    R12, R13     \
+	CMOVQLT R8, R13      \
+	ADDQ    R13, R12     \
+	SHLQ    $2, R13      \
+	SUBQ    R13, AX      \
+	SHLQ    $1, R13      \
+	SUBQ    R13, BX      \
+	MOVQ    (BX), R8     \
+	MOVQ    8(BX), R9    \
+	MOVQ    16(BX), R10  \
+	MOVQ    24(BX), R11
