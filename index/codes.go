@@ -141,11 +141,6 @@ type found struct {
 	dots   []int32 // scratch of distances
 }
 
-// part is f of the slots from i to j-1.
-func (f *found) part(i, j int) found {
-	return found{rows: f.rows[i:j], scales: f.scales[i:j], dots: f.dots}
-}
-
 // find asks the memory for the codes of slots, and notes where they are.
 func (c *codes) find(f *found, slots []uint32) {
 	n := len(slots)

@@ -50,12 +50,9 @@ next:
 
 // chosen looks up where the codes of links that stand already lie, once for all candidates.
 func (w *walker) chosen(kept []uint32) {
-	if c := &w.mem.codes; w.mem.coded {
-		c.find(&w.sels, kept)
+	if w.mem.coded {
+		w.find(&w.sels, kept)
 		w.sels.dots = resized(w.sels.dots, 4)
-		if c.rows.lazy != nil {
-			checkRows(w, &c.rows, kept)
-		}
 	}
 }
 
@@ -64,7 +61,7 @@ func (w *walker) toChosen(v *query, sel []uint32, i, j int) []float32 {
 	if !w.mem.coded {
 		return w.distances(v, sel[i:j])
 	}
-	f := w.sels.part(i, j)
+	f := found{rows: w.sels.rows[i:j], scales: w.sels.scales[i:j], dots: w.sels.dots}
 	w.mem.codes.distances(w.dist4[:], v, sel[i:j], &f)
 	return w.dist4[:j-i]
 }

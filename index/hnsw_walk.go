@@ -157,12 +157,8 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 	}
 	dist := w.dist[:cap(w.dist)]
 	if w.mem.coded {
-		c := &w.mem.codes
-		c.find(&w.at, slots) // for the checks, too
-		if c.rows.lazy != nil {
-			checkRows(w, &c.rows, slots)
-		}
-		c.distances(dist, q, slots, &w.at)
+		w.find(&w.at, slots)
+		w.mem.codes.distances(dist, q, slots, &w.at)
 		return dist[:n]
 	}
 	r, m, v := &w.mem.rows, w.h.m, q.row
@@ -189,6 +185,15 @@ func (w *walker) distances(q *query, slots []uint32) []float32 {
 		m.four((*[4]float32)(dist[i:]), v, a, b, c, a)
 	}
 	return dist[:n]
+}
+
+// find looks up where the codes of slots lie, and checks them.
+func (w *walker) find(f *found, slots []uint32) {
+	c := &w.mem.codes
+	c.find(f, slots) // first, for what is on its way while the checks are made
+	if c.rows.lazy != nil {
+		checkRows(w, &c.rows, slots)
+	}
 }
 
 // distance from q to one vector.
