@@ -12,6 +12,9 @@ func dotInt4x4avx2(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
 func dotInt4Atavx2(out *int32, lo, hi *int8, rows **int8, d, n int)
 
 //go:noescape
+func dotInt4Atvnni(out *int32, lo, hi *int8, rows **int8, d, n int)
+
+//go:noescape
 func unpackInt4avx2(lo, hi, src *int8, n int)
 
 // unpackInt4 does the first bytes and returns how many.
@@ -26,10 +29,16 @@ func unpackInt4(lo, hi, src []int8) int {
 
 // dotInt4At reports whether it has done it.
 func dotInt4At(out []int32, lo, hi []int8, rows []*int8) bool {
-	if hasVNNI || !hasAVX2 || len(rows) < 4 || len(lo) == 0 || len(lo)%32 != 0 {
+	switch {
+	case len(rows) < 4 || len(lo) == 0:
+		return false
+	case hasVNNI:
+		dotInt4Atvnni(&out[0], &lo[0], &hi[0], &rows[0], len(lo), len(rows))
+	case hasAVX2 && len(lo)%32 == 0:
+		dotInt4Atavx2(&out[0], &lo[0], &hi[0], &rows[0], len(lo), len(rows))
+	default:
 		return false
 	}
-	dotInt4Atavx2(&out[0], &lo[0], &hi[0], &rows[0], len(lo), len(rows))
 	return true
 }
 

@@ -26,6 +26,30 @@
 	VPDPBUSD Z8, Z11, sum  \
 	VPDPBUSD Z9, Z10, sum
 
+// STEP of four rows, of the 64 bytes from CX on.
+#define STEPFOUR \
+	VMOVDQU64 (R8)(CX*1), Z10  \
+	STEP(Z0)                   \
+	VMOVDQU64 (R9)(CX*1), Z10  \
+	STEP(Z1)                   \
+	VMOVDQU64 (R10)(CX*1), Z10 \
+	STEP(Z2)                   \
+	VMOVDQU64 (R11)(CX*1), Z10 \
+	STEP(Z3)
+
+// STEP of four rows and the query, of the bytes that K1 names.
+#define STEPMASKED \
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8   \
+	VMOVDQU8.Z (SI)(CX*1), K1, Z9   \
+	VMOVDQU8.Z (R8)(CX*1), K1, Z10  \
+	STEP(Z0)                        \
+	VMOVDQU8.Z (R9)(CX*1), K1, Z10  \
+	STEP(Z1)                        \
+	VMOVDQU8.Z (R10)(CX*1), K1, Z10 \
+	STEP(Z2)                        \
+	VMOVDQU8.Z (R11)(CX*1), K1, Z10 \
+	STEP(Z3)
+
 // func dotInt4x4vnni(out *[4]int32, lo, hi, a, b, c, d *int8, n int)
 // n ≥ 1, any; the bytes behind the last full 64 are read under a mask.
 TEXT ·dotInt4x4vnni(SB), NOSPLIT, $0-64
@@ -45,14 +69,7 @@ loop:
 	VMOVDQU64 (SI)(CX*1), Z9
 	VPDPBUSD  Z8, Z14, Z4
 	VPDPBUSD  Z9, Z14, Z4
-	VMOVDQU64 (R8)(CX*1), Z10
-	STEP(Z0)
-	VMOVDQU64 (R9)(CX*1), Z10
-	STEP(Z1)
-	VMOVDQU64 (R10)(CX*1), Z10
-	STEP(Z2)
-	VMOVDQU64 (R11)(CX*1), Z10
-	STEP(Z3)
+	STEPFOUR
 	ADDQ      $64, CX
 	CMPQ      CX, R12
 	JLT       loop
@@ -61,21 +78,79 @@ tail:
 	ANDQ       $63, DX
 	JZ         sum
 	FIRST(DX)
-	VMOVDQU8.Z (DI)(CX*1), K1, Z8
-	VMOVDQU8.Z (SI)(CX*1), K1, Z9
+	STEPMASKED
 	VPDPBUSD   Z8, Z14, Z4
 	VPDPBUSD   Z9, Z14, Z4
-	VMOVDQU8.Z (R8)(CX*1), K1, Z10
-	STEP(Z0)
-	VMOVDQU8.Z (R9)(CX*1), K1, Z10
-	STEP(Z1)
-	VMOVDQU8.Z (R10)(CX*1), K1, Z10
-	STEP(Z2)
-	VMOVDQU8.Z (R11)(CX*1), K1, Z10
-	STEP(Z3)
 
 sum:
 	SUMLESS(Z4)
+	VZEROUPPER
+	RET
+
+// func dotInt4Atvnni(out *int32, lo, hi *int8, rows **int8, d, n int)
+// As dotInt4x4vnni for rows that lie apart, but that 8·q is summed once; d, the bytes of a row,
+// ≥ 1, n ≥ 4. The last four rows overlap those before where n is no multiple of four.
+TEXT ·dotInt4Atvnni(SB), NOSPLIT, $0-48
+	MOVQ         out+0(FP), AX
+	MOVQ         lo+8(FP), DI
+	MOVQ         hi+16(FP), SI
+	MOVQ         d+32(FP), DX
+	MOVQ         n+40(FP), R12
+	MOVL         $0x0f0f0f0f, BX
+	VPBROADCASTD BX, Z15
+	MOVL         $0x08080808, BX
+	VPBROADCASTD BX, Z14
+	VPXORQ       Z12, Z12, Z12
+	MOVQ         DX, R13
+	ANDQ         $63, R13
+	FIRST(R13)
+	ANDQ         $-64, DX
+	MOVQ         rows+24(FP), BX
+	XORQ         CX, CX
+	CMPQ         DX, $0
+	JE           qtail
+
+qloop:
+	VMOVDQU64 (DI)(CX*1), Z8
+	VMOVDQU64 (SI)(CX*1), Z9
+	VPDPBUSD  Z8, Z14, Z12
+	VPDPBUSD  Z9, Z14, Z12
+	ADDQ      $64, CX
+	CMPQ      CX, DX
+	JLT       qloop
+
+qtail:
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8
+	VMOVDQU8.Z (SI)(CX*1), K1, Z9
+	VPDPBUSD   Z8, Z14, Z12
+	VPDPBUSD   Z9, Z14, Z12
+
+agroup:
+	NEXTFOUR
+	ZEROSUMS
+	XORQ CX, CX
+	CMPQ DX, $0
+	JE   atail
+
+aloop:
+	VMOVDQU64 (DI)(CX*1), Z8
+	VMOVDQU64 (SI)(CX*1), Z9
+	STEPFOUR
+	ADDQ      $64, CX
+	CMPQ      CX, DX
+	JLT       aloop
+
+atail:
+	CMPQ CX, d+32(FP)
+	JEQ  asum
+	STEPMASKED
+
+asum:
+	SUMLESS(Z12)
+	ADDQ $16, AX
+	ADDQ $32, BX
+	SUBQ $4, R12
+	JNZ  agroup
 	VZEROUPPER
 	RET
 

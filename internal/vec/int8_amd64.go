@@ -33,6 +33,9 @@ func dotInt8Rowsavx2(out *int32, q, rows *int8, d, groups int)
 func dotInt8Atavx2(out *int32, q *int8, rows **int8, d, n int)
 
 //go:noescape
+func dotInt8Atvnni(out *int32, q *int8, rows **int8, d, n int)
+
+//go:noescape
 func axpyInt8avx2(y *float32, f float32, x *int8, n int)
 
 //go:noescape
@@ -74,10 +77,16 @@ func dotInt8Rows(out []int32, q, rows []int8) int {
 
 // dotInt8At reports whether it has done it.
 func dotInt8At(out []int32, q []int8, rows []*int8) bool {
-	if hasVNNI || !hasAVX2 || len(rows) < 4 || len(q) == 0 || len(q)%16 != 0 {
+	switch {
+	case len(rows) < 4 || len(q) == 0:
+		return false
+	case hasVNNI:
+		dotInt8Atvnni(&out[0], &q[0], &rows[0], len(q), len(rows))
+	case hasAVX2 && len(q)%16 == 0:
+		dotInt8Atavx2(&out[0], &q[0], &rows[0], len(q), len(rows))
+	default:
 		return false
 	}
-	dotInt8Atavx2(&out[0], &q[0], &rows[0], len(q), len(rows))
 	return true
 }
 

@@ -77,64 +77,89 @@ sum:
 	VZEROUPPER
 	RET
 
+// Of q at DI: SI gets the bytes of its full 64, DX the others, K1 names them, and Z14 sums 128·q.
+// R8 and CX change.
+#define QUERY \
+	MOVL         $0x80808080, R8 \
+	VPBROADCASTD R8, Z15         \
+	VPXORQ       Z14, Z14, Z14   \
+	MOVQ         DX, SI          \
+	ANDQ         $-64, SI        \
+	ANDQ         $63, DX         \
+	FIRST(DX)                    \
+	XORQ         CX, CX          \
+	CMPQ         SI, $0          \
+	JE           qtail           \
+qloop:                               \
+	VMOVDQU64 (DI)(CX*1), Z8     \
+	VPDPBUSD  Z8, Z15, Z14       \
+	ADDQ      $64, CX            \
+	CMPQ      CX, SI             \
+	JLT       qloop              \
+qtail:                               \
+	VMOVDQU8.Z (DI)(CX*1), K1, Z8 \
+	VPDPBUSD   Z8, Z15, Z14
+
+// The sums of the rows at R8-R11 with q, as QUERY left it, into out[0:4].
+#define SUMROWS \
+	ZEROSUMS       \
+	XORQ CX, CX    \
+	CMPQ SI, $0    \
+	JE   rtail     \
+rloop:                 \
+	STEP64         \
+	ADDQ $64, CX   \
+	CMPQ CX, SI    \
+	JLT  rloop     \
+rtail:                 \
+	CMPQ DX, $0    \
+	JE   rsum      \
+	STEPMASKED     \
+rsum:                  \
+	SUMLESS(Z14)
+
 // func dotInt8Rowsvnni(out *int32, q, rows *int8, d, groups int)
 // groups of four rows, one after another; d and groups ≥ 1. As dotInt8x4vnni, but
 // that 128·q is summed once.
 TEXT ·dotInt8Rowsvnni(SB), NOSPLIT, $0-40
-	MOVQ         out+0(FP), AX
-	MOVQ         q+8(FP), DI
-	MOVQ         rows+16(FP), R8
-	MOVQ         d+24(FP), R13
-	MOVQ         groups+32(FP), R12
-	MOVL         $0x80808080, BX
-	VPBROADCASTD BX, Z15
-	VPXORQ       Z14, Z14, Z14
-	MOVQ         R13, SI
-	ANDQ         $-64, SI
-	MOVQ         R13, DX
-	ANDQ         $63, DX
-	FIRST(DX) // none where d is a multiple of 64
-	XORQ         CX, CX
-	CMPQ         SI, $0
-	JE           qtail
-
-qloop:
-	VMOVDQU64 (DI)(CX*1), Z8
-	VPDPBUSD  Z8, Z15, Z14
-	ADDQ      $64, CX
-	CMPQ      CX, SI
-	JLT       qloop
-
-qtail:
-	VMOVDQU8.Z (DI)(CX*1), K1, Z8
-	VPDPBUSD   Z8, Z15, Z14
+	MOVQ out+0(FP), AX
+	MOVQ q+8(FP), DI
+	MOVQ d+24(FP), DX
+	MOVQ groups+32(FP), R12
+	MOVQ DX, R13
+	QUERY
+	MOVQ rows+16(FP), R8
 
 group:
 	LEAQ (R8)(R13*1), R9
 	LEAQ (R8)(R13*2), R10
 	LEAQ (R9)(R13*2), R11
-	ZEROSUMS
-	XORQ CX, CX
-	CMPQ SI, $0
-	JE   rtail
-
-rloop:
-	STEP64
-	ADDQ $64, CX
-	CMPQ CX, SI
-	JLT  rloop
-
-rtail:
-	CMPQ DX, $0
-	JE   rsum
-	STEPMASKED
-
-rsum:
-	SUMLESS(Z14)
+	SUMROWS
 	ADDQ $16, AX
 	LEAQ (R11)(R13*1), R8
 	DECQ R12
 	JNZ  group
+	VZEROUPPER
+	RET
+
+// func dotInt8Atvnni(out *int32, q *int8, rows **int8, d, n int)
+// As dotInt8Rowsvnni for rows that lie apart; d ≥ 1, n ≥ 4. The last four rows overlap those
+// before where n is no multiple of four.
+TEXT ·dotInt8Atvnni(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ q+8(FP), DI
+	MOVQ d+24(FP), DX
+	MOVQ n+32(FP), R12
+	QUERY
+	MOVQ rows+16(FP), BX
+
+agroup:
+	NEXTFOUR
+	SUMROWS
+	ADDQ $16, AX
+	ADDQ $32, BX
+	SUBQ $4, R12
+	JNZ  agroup
 	VZEROUPPER
 	RET
 

@@ -49,15 +49,22 @@ func TestInt8Kernels(t *testing.T) {
 			}
 		}
 	}
+	at := map[string]func(out *int32, q *int8, rows **int8, d, n int){}
+	if hasVNNI {
+		at["avx512-vnni"] = dotInt8Atvnni
+	}
 	if hasAVX2 {
+		at["avx2"] = dotInt8Atavx2
+	}
+	for name, f := range at {
 		for n := 16; n <= 400; n += 16 {
 			q, all := randomCodes(r, n), randomCodes(r, 11*n)
 			for count := 4; count <= 11; count++ {
 				got, at := make([]int32, count), rowsAt(all, n, count)
-				dotInt8Atavx2(&got[0], &q[0], &at[0], n, count)
+				f(&got[0], &q[0], &at[0], n, count)
 				for i, x := range got {
 					if want := plainInt8(q, rowAt(at, i, n)); x != want {
-						t.Fatalf("avx2, row %d of %d that lie apart, of %d codes: %d, want %d", i, count, n, x, want)
+						t.Fatalf("%s, row %d of %d that lie apart, of %d codes: %d, want %d", name, i, count, n, x, want)
 					}
 				}
 			}
@@ -88,17 +95,20 @@ func TestInt4Kernels(t *testing.T) {
 		}
 		equalsInt4Go(t, r, name, f)
 	}
-	if hasAVX2 {
+	for name, f := range map[string]func(out *int32, lo, hi *int8, rows **int8, d, n int){"avx512-vnni": dotInt4Atvnni, "avx2": dotInt4Atavx2} {
+		if !has[name] {
+			continue
+		}
 		for n := 32; n <= 416; n += 32 {
 			lo, hi, all := randomInt8(r, n), randomInt8(r, n), randomInt8(r, 11*n)
 			for count := 4; count <= 11; count++ {
 				got, at := make([]int32, count), rowsAt(all, n, count)
-				dotInt4Atavx2(&got[0], &lo[0], &hi[0], &at[0], n, count)
+				f(&got[0], &lo[0], &hi[0], &at[0], n, count)
 				for i, x := range got {
 					var want [4]int32
 					row := rowAt(at, i, n)
 					if dotInt4x4Go(&want, lo, hi, row, row, row, row); x != want[0] {
-						t.Fatalf("avx2, row %d of %d that lie apart, of %d bytes: %d, want %d", i, count, n, x, want[0])
+						t.Fatalf("%s, row %d of %d that lie apart, of %d bytes: %d, want %d", name, i, count, n, x, want[0])
 					}
 				}
 			}
