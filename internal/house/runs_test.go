@@ -36,7 +36,7 @@ func TestFiguresHaveRuns(t *testing.T) {
 				t.Errorf("%s has figures of %s and nowhere the link [%s]%s, so a reader cannot find it", name, run, run, link)
 			}
 		}
-		t.Logf("%s: %d figures of runs that commands record, %d of runs that were written by hand or from the document, %d of others or chosen, %d without a run", name, f.Held, f.Copied, f.Quoted, f.Unheld)
+		t.Logf("%s: %d figures of runs that commands record, %d of runs that were written by hand, %d of others or chosen, %d without a run", name, f.Held, f.Copied, f.Quoted, f.Unheld)
 		if f.Unheld > unheld[name] {
 			t.Errorf("%s has %d figures without a run, and may have %d: give the new ones a run (docs/runs/README.md); without one stand those of %v", name, f.Unheld, unheld[name], f.Where)
 		} else if f.Unheld < unheld[name] {

@@ -142,7 +142,7 @@ type Findings struct {
 	Problems []string        // what is wrong, with document and line
 	Used     map[string]bool // names of runs
 	Held     int             // figures that agree with a run that commands record
-	Copied   int             // figures that stand in a run that was written by hand or from the document
+	Copied   int             // figures that stand in a run that was written by hand
 	Quoted   int             // figures of others, and constants that were chosen
 	Unheld   int             // figures that no run holds
 	Where    []string        // of these, document and line

@@ -15,9 +15,8 @@ import (
 
 // How the values of a run came into its file.
 const (
-	ByCommand    = "by its commands"   // .ci/figures all ran them and wrote the values
-	ByHand       = "by hand"           // a person ran them and wrote the table
-	FromDocument = "from the document" // the output is gone; the values are those of the document
+	ByCommand = "by its commands" // .ci/figures all ran them and wrote the values
+	ByHand    = "by hand"         // a person ran them and wrote the table
 )
 
 // Run is a measurement that can be repeated.
@@ -98,9 +97,9 @@ func (r *Run) Problems() []string {
 		add("about is empty; say in a line what is measured")
 	}
 	switch r.Recorded {
-	case ByCommand, ByHand, FromDocument:
+	case ByCommand, ByHand:
 	default:
-		add("recorded is %q; it is one of %q, %q, %q", r.Recorded, ByCommand, ByHand, FromDocument)
+		add("recorded is %q; it is %q or %q", r.Recorded, ByCommand, ByHand)
 	}
 	if len(r.Commands) == 0 {
 		add("it has no command, so nobody can repeat it")
