@@ -11,13 +11,27 @@ import (
 var BM25 = Register(Similarity{
 	Name: "bm25", Doc: "BM25+ over tokens, divided by the highest of the candidates", Collection: true,
 	Prepare: func(_ context.Context, _ Env, texts []string) (Scorer, error) {
-		return bm25{tokenize(texts)}, nil
+		return bm25{tokenize(texts), plusIDF, 1}, nil
 	},
 })
 
-const bm25K1, bm25B, bm25Delta = 1.5, .75, 1.
+const bm25K1, bm25B = 1.5, .75
 
-type bm25 struct{ tokens [][]int32 }
+type bm25 struct {
+	tokens [][]int32
+	// idf gives the weight of a token that stands in f of the candidates at f;
+	// of[f] tokens do, the last f being all candidates.
+	idf   func(of []int) []float64
+	delta float64 // δ
+}
+
+func plusIDF(of []int) []float64 {
+	out := make([]float64, len(of))
+	for f := 1; f < len(of); f++ {
+		out[f] = math.Log(float64(len(of)) / float64(f))
+	}
+	return out
+}
 
 // posting is how often a token stands in a candidate.
 type posting struct {
@@ -33,11 +47,12 @@ func (m bm25) Against(candidates []int) func(dst []float64, query int) {
 		for _, s := range dst {
 			most = max(most, s)
 		}
-		if most == 0 {
-			return
-		}
 		for i := range dst {
-			dst[i] /= most
+			if dst[i] > 0 {
+				dst[i] /= most
+			} else {
+				dst[i] = 0 // Okapi's weights go below
+			}
 		}
 	}
 }
@@ -63,7 +78,11 @@ func (m bm25) raw(candidates []int) func(dst []float64, query int) {
 	for i := range norm {
 		norm[i] = bm25K1 * (1 - bm25B + bm25B*norm[i]/mean)
 	}
-	n := float64(len(candidates))
+	of := make([]int, len(candidates)+1)
+	for _, p := range postings {
+		of[len(p)]++
+	}
+	weights := m.idf(of)
 	return func(dst []float64, query int) {
 		clear(dst)
 		floor := 0.0
@@ -72,8 +91,8 @@ func (m bm25) raw(candidates []int) func(dst []float64, query int) {
 			if len(p) == 0 {
 				continue
 			}
-			idf := math.Log((n + 1) / float64(len(p)))
-			floor += idf * bm25Delta
+			idf := weights[len(p)]
+			floor += idf * m.delta
 			for _, e := range p {
 				dst[e.candidate] += idf * e.count * (bm25K1 + 1) / (norm[e.candidate] + e.count)
 			}

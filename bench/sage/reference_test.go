@@ -16,7 +16,7 @@ func TestEqualsReference(t *testing.T) {
 		A, B         string
 		Ratio, Rouge float64
 		Docs         []string
-		BM25         []float64
+		BM25, Okapi  []float64
 	}
 	all, err := recorded.Lines[reference]("testdata/reference.jsonl.gz")
 	if err != nil || len(all) != 1000 {
@@ -37,11 +37,16 @@ func TestEqualsReference(t *testing.T) {
 		for i := range r.Docs {
 			docs = append(docs, i+2)
 		}
-		scores := make([]float64, len(docs))
-		bm25{tokens}.raw(docs)(scores, 1)
-		for i, s := range scores {
-			if math.Abs(s-r.BM25[i]) > 1e-6 {
-				t.Errorf("line %d: BM25 of document %d is %v, want %v", line, i, s, r.BM25[i])
+		for name, c := range map[string]struct {
+			m    bm25
+			want []float64
+		}{"BM25+": {bm25{tokens, plusIDF, 1}, r.BM25}, "Okapi": {bm25{tokens, okapiIDF, 0}, r.Okapi}} {
+			scores := make([]float64, len(docs))
+			c.m.raw(docs)(scores, 1)
+			for i, s := range scores {
+				if math.Abs(s-c.want[i]) > 1e-6 {
+					t.Errorf("line %d: %s of document %d is %v, want %v", line, name, i, s, c.want[i])
+				}
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 			return nil, fmt.Errorf("resolving the data folder: %w", err)
 		}
 		results, err := t.run(input{
-			ctx: ctx, enc: enc, dir: dir, limit: o.Limit, seed: o.Seed, measure: measures,
+			ctx: ctx, enc: enc, dir: dir, limit: o.Limit, uncut: o.Uncut, seed: o.Seed, measure: measures,
 			report: func(p bench.Progress) {
 				if o.Progress != nil {
 					o.Progress(p)
@@ -63,7 +63,23 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if len(report.Results) == 0 {
 		return nil, fmt.Errorf("%w: none of %v has the files of any task; `lexsem help bench sage` lists them", ErrData, o.Data)
 	}
+	report.Overall = overall(report.Results)
 	return report, nil
+}
+
+// overall is the mean of the scores of each similarity, nil unless all tasks ran.
+func overall(results []Result) map[string]float64 {
+	sums, n := map[string]float64{}, map[string]int{}
+	for _, r := range results {
+		sums[r.Similarity] += r.Score / float64(len(tasks))
+		n[r.Similarity]++
+	}
+	for _, ran := range n {
+		if ran < len(tasks) {
+			return nil
+		}
+	}
+	return sums
 }
 
 // firstWith is the first folder that has all files, or "".

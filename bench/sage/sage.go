@@ -37,7 +37,10 @@ type Options struct {
 	Similarities []string
 	// Limit is the number of texts that versions are made of, and of texts
 	// clustered, drawn by the seed; 0 means all.
-	Limit    int
+	Limit int
+	// Uncut has sensitivity take texts alone that the encoder reads to their end
+	// after every insertion.
+	Uncut    bool
 	Seed     uint64
 	CacheDir string
 	Version  string
@@ -51,6 +54,8 @@ type Report struct {
 	Limit   int      `json:"limit"`
 	Version string   `json:"version"`
 	Results []Result `json:"results"`
+	// Overall is the mean of a similarity's five scores, where all tasks ran.
+	Overall map[string]float64 `json:"overall,omitempty"`
 }
 
 // Result is one measure on one task.
@@ -62,6 +67,10 @@ type Result struct {
 	// Score is the task's figure in [0, 1], Parts what it is made of.
 	Score float64            `json:"score"`
 	Parts map[string]float64 `json:"parts"`
+	// Cut is, for sensitivity, the share of texts that the encoder does not read to
+	// their end, whatever the measure: "as-is", by the share inserted, and in "any" of
+	// these versions.
+	Cut map[string]float64 `json:"cut,omitempty"`
 }
 
 // input is what a task works on.
@@ -70,6 +79,7 @@ type input struct {
 	enc     encoder.Encoder
 	dir     string
 	limit   int
+	uncut   bool
 	seed    uint64
 	report  func(bench.Progress)
 	measure []Similarity

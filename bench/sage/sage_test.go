@@ -183,8 +183,23 @@ func TestRun(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if p := got["preference levenshtein"]; p.Items != 12 || p.Parts["spearman"] < .9 {
+	// The file has the pairs in rising order: choices would have no positive without a draw.
+	p := got["preference levenshtein"]
+	if p.Items != 12 || p.Parts["spearman"] < .9 || p.Parts["precision"] < .8 || p.Parts["recall"] < .8 {
 		t.Errorf("longer beginnings are rated higher and more alike: %+v", p)
+	}
+	choices := (p.Parts["accuracy"] + p.Parts["precision"] + p.Parts["recall"] + p.Parts["f1"]) / 4
+	if want := ((p.Parts["pearson"]+1)/2 + choices) / 2; math.Abs(p.Score-want) > 1e-12 || p.Parts["correlation"] != (p.Parts["pearson"]+1)/2 {
+		t.Errorf("the score of preference is %v, want %v of %+v", p.Score, want, p.Parts)
+	}
+	for _, m := range similarities {
+		sum := 0.0
+		for _, task := range tasks {
+			sum += got[task.name+" "+m.Name].Score
+		}
+		if math.Abs(rep.Overall[m.Name]-sum/5) > 1e-12 {
+			t.Errorf("%s has %v over all, want %v", m.Name, rep.Overall[m.Name], sum/5)
+		}
 	}
 	// Toggling a "not" changes few characters: this is what SAGE finds of the
 	// edit distance, one condition of three.
@@ -210,8 +225,77 @@ func TestRun(t *testing.T) {
 		}
 	}
 	few, err := Run(context.Background(), encoder.NewHash(16), Options{Data: []string{dir}, Seed: 1, Limit: 10, Similarities: []string{"jaccard"}, Tasks: []string{"clustering"}})
-	if err != nil || len(few.Results) != 1 || few.Results[0].Items != 10 {
+	if err != nil || len(few.Results) != 1 || few.Results[0].Items != 10 || few.Overall != nil {
 		t.Errorf("limited: %+v, %v", few, err)
+	}
+}
+
+// TestTogether has three documents: of the first all conditions hold, in the
+// second a change of meaning is nearer than the summary, in the third the summary
+// is nearer than a surface change.
+func TestTogether(t *testing.T) {
+	near := [][]float64{{1, .9, .8, .9, .1, .2, .1, .5}, {1, .9, .9, .9, .1, .6, .1, .5}, {1, .9, .9, .4, .1, .2, .1, .5}}
+	in := input{
+		ctx: context.Background(), dir: folder(t), limit: 3, seed: 1, report: func(bench.Progress) {},
+		measure: []Similarity{{Name: "given", Prepare: func(context.Context, Env, []string) (Scorer, error) {
+			return pairwise(func(a, b int) float64 { return near[a/8][b%8] }), nil
+		}}},
+	}
+	got, err := runRobustness(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, want := range map[string]float64{"summary_over_semantic": 2. / 3, "superficial_over_summary": 2. / 3, "superficial_over_semantic": 1, "together": 1. / 3} {
+		if math.Abs(got[0].Parts[part]-want) > 1e-12 {
+			t.Errorf("%s is %v, want %v", part, got[0].Parts[part], want)
+		}
+	}
+	if math.Abs(got[0].Score-7./9) > 1e-12 {
+		t.Errorf("the score is %v", got[0].Score)
+	}
+}
+
+// TestCut has texts of which an encoder of 512 tokens reads all versions, all but
+// those of twice the length, and none.
+func TestCut(t *testing.T) {
+	dir := t.TempDir()
+	write := func(lengths ...int) {
+		var b strings.Builder
+		for i, n := range lengths {
+			fmt.Fprintf(&b, "{\"_id\":\"d%d\",\"text\":%q}\n", i, strings.TrimSpace(strings.Repeat("tide ", n)))
+		}
+		if err := os.WriteFile(filepath.Join(dir, "corpus.jsonl"), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(uncut bool) (*Report, error) {
+		return Run(context.Background(), encoder.NewHash(16), Options{Data: []string{dir}, Seed: 1, Tasks: []string{"sensitivity"}, Similarities: []string{"jaccard"}, Uncut: uncut})
+	}
+	write(20, 320, 600)
+	for uncut, want := range map[bool]struct {
+		items int
+		cut   map[string]float64
+	}{
+		false: {3, map[string]float64{"as-is": 1. / 3, "0.15": 1. / 3, "0.5": 1. / 3, "1": 2. / 3, "any": 2. / 3}},
+		true:  {1, map[string]float64{"as-is": 0, "0.15": 0, "0.5": 0, "1": 0, "any": 0}},
+	} {
+		rep, err := run(uncut)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rep.Results[0]
+		if r.Items != want.items || len(r.Cut) != len(want.cut) {
+			t.Errorf("uncut %v: %+v", uncut, r)
+		}
+		for version, share := range want.cut {
+			if math.Abs(r.Cut[version]-share) > 1e-12 {
+				t.Errorf("uncut %v: %s is %v, want %v", uncut, version, r.Cut[version], share)
+			}
+		}
+	}
+	write(600)
+	if _, err := run(true); !errors.Is(err, ErrData) {
+		t.Errorf("every text is cut: %v", err)
 	}
 }
 

@@ -45,14 +45,17 @@ func readPairs(dir string) ([]pair, error) {
 }
 
 // runPreference holds the similarity of two texts against its human score
-// (Sec. A.2): Pearson's correlation r as (r+1)/2, and the share of pairs of
-// pairs that both order alike. The score is the mean of the two. The paper has
+// (Sec. A.2): Pearson's r as (r+1)/2, correlation, and the choice between every
+// two pairs by accuracy, precision, recall and F1. The score is the mean of the
+// correlation and of the mean of these four, as the paper's Table 1 is of its
+// Tables 2 and 3. Which of two pairs stands first is drawn. The paper has
 // judgements of summaries; these are judgements of sentences.
 func runPreference(in input) ([]Result, error) {
 	pairs, err := readPairs(in.dir)
 	if err != nil {
 		return nil, err
 	}
+	newRand(in.seed, "choices").Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
 	var texts []string
 	var human []float64
 	for _, p := range pairs {
@@ -89,13 +92,16 @@ func runPreference(in input) ([]Result, error) {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrData, err)
 		}
-		accuracy, err := stat.PairAccuracy(scores, human)
+		choice, err := stat.Choices(scores, human)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrData, err)
 		}
 		r.Items = len(pairs)
-		r.Parts = map[string]float64{"pearson": pearson, "spearman": spearman, "accuracy": accuracy}
-		r.Score = ((pearson+1)/2 + accuracy) / 2
+		r.Parts = map[string]float64{
+			"pearson": pearson, "spearman": spearman, "correlation": (pearson + 1) / 2,
+			"accuracy": choice.Accuracy, "precision": choice.Precision, "recall": choice.Recall, "f1": choice.F1,
+		}
+		r.Score = ((pearson+1)/2 + (choice.Accuracy+choice.Precision+choice.Recall+choice.F1)/4) / 2
 		return nil
 	})
 }

@@ -13,8 +13,9 @@ import (
 // than its summary, and changes of meaning leave it farther (Sec. A.3): the
 // shares of documents whose summary is nearer than every semantic change,
 // whose superficial changes are all nearer than the summary, and all nearer
-// than the semantic ones. The score is their mean. Documents whose sentences
-// cannot be shuffled, having one, are left out.
+// than the semantic ones. The score is their mean, together the share of
+// documents of which all three hold, as Sec. 2.2 has it. Documents whose
+// sentences cannot be shuffled, having one, are left out.
 func runRobustness(in input) ([]Result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {
@@ -47,7 +48,7 @@ func runRobustness(in input) ([]Result, error) {
 	}
 	return in.eachMeasure(texts, 0, func(_ Similarity, s Scorer, r *Result) error {
 		r.Items = len(texts) / size
-		var summaryOverSemantic, superficialOverSummary, superficialOverSemantic float64
+		var summaryOverSemantic, superficialOverSummary, superficialOverSemantic, together float64
 		scores := make([]float64, size)
 		for from := 0; from < len(texts); from += size {
 			s.Against(span(from, size))(scores, from)
@@ -61,9 +62,12 @@ func runRobustness(in input) ([]Result, error) {
 			if slices.Min(surface) > slices.Max(meaning) {
 				superficialOverSemantic++
 			}
+			if slices.Min(surface) > summary && summary > slices.Max(meaning) {
+				together++
+			}
 		}
 		n := float64(r.Items)
-		r.Parts = map[string]float64{"summary_over_semantic": summaryOverSemantic / n, "superficial_over_summary": superficialOverSummary / n, "superficial_over_semantic": superficialOverSemantic / n}
+		r.Parts = map[string]float64{"summary_over_semantic": summaryOverSemantic / n, "superficial_over_summary": superficialOverSummary / n, "superficial_over_semantic": superficialOverSemantic / n, "together": together / n}
 		r.Score = (summaryOverSemantic + superficialOverSummary + superficialOverSemantic) / (3 * n)
 		return nil
 	})

@@ -1,8 +1,10 @@
 package sage
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/lexsem/lexsem/bench"
@@ -11,22 +13,45 @@ import (
 // runSensitivity asks whether similarity falls with the share p of a text that
 // was changed as 1 − p/(1+p) does (Sec. A.4): 1 less the mean absolute error,
 // over insertions of filler text and over removals. The score is the mean of
-// the two.
+// the two. How many texts a model cuts stands beside it, as a model does not see
+// what comes behind.
 func runSensitivity(in input) ([]Result, error) {
 	docs, err := readPassages(filepath.Join(in.dir, "corpus.jsonl"))
 	if err != nil {
 		return nil, err
 	}
+	if in.uncut {
+		cuts, err := in.cuts(docs)
+		if err != nil {
+			return nil, err
+		}
+		var whole []bench.Passage
+		for i, c := range cuts {
+			if !slices.Contains(c, true) {
+				whole = append(whole, docs[i])
+			}
+		}
+		if docs = whole; len(docs) == 0 {
+			return nil, fmt.Errorf("%w: of every text the model cuts some version; go without uncut", ErrData)
+		}
+	}
+	var drawn []bench.Passage
+	for _, at := range sample(len(docs), in.limit, in.seed) {
+		drawn = append(drawn, docs[at])
+	}
+	cuts, err := in.cuts(drawn)
+	if err != nil {
+		return nil, err
+	}
 	var texts []string
 	var expected []float64 // of each version of a document
-	for _, at := range sample(len(docs), in.limit, in.seed) {
-		s := docs[at].Text()
+	for _, d := range drawn {
+		s := d.Text()
 		texts = append(texts, s)
 		expected = expected[:0]
 		for _, p := range insertion {
 			for _, place := range places {
-				rng := newRand(in.seed, "insert\x00"+docs[at].ID+strconv.FormatFloat(p+place*10, 'g', -1, 64))
-				texts, expected = append(texts, insert(rng, s, p, place)), append(expected, 1-p/(1+p))
+				texts, expected = append(texts, in.inserted(d, p, place)), append(expected, 1-p/(1+p))
 			}
 		}
 		for _, p := range removal {
@@ -62,6 +87,13 @@ func runSensitivity(in input) ([]Result, error) {
 		insert, remove := 1-sum[0]/float64(r.Items), 1-sum[1]/float64(r.Items)
 		r.Parts = map[string]float64{"insertion": insert, "removal": remove}
 		r.Score = (insert + remove) / 2
+		r.Cut = cutShares(cuts)
 		return nil
 	})
+}
+
+// inserted is a text with filler of share p of its tokens at a place.
+func (in input) inserted(d bench.Passage, p, place float64) string {
+	rng := newRand(in.seed, "insert\x00"+d.ID+strconv.FormatFloat(p+place*10, 'g', -1, 64))
+	return insert(rng, d.Text(), p, place)
 }

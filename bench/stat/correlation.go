@@ -52,34 +52,6 @@ func Ranks(x []float64) []float64 {
 	return ranks
 }
 
-// PairAccuracy is the share of pairs of items, ordered by truth, that score
-// orders alike; a tie of score counts one half, pairs with equal truth are not
-// asked. 0.5 is chance. Cost O(n²).
-func PairAccuracy(score, truth []float64) (float64, error) {
-	if len(score) != len(truth) {
-		return 0, fmt.Errorf("%w: %d scores for %d judgements", ErrSample, len(score), len(truth))
-	}
-	right, pairs := 0.0, 0
-	for i := range truth {
-		for j := range i {
-			if truth[i] == truth[j] {
-				continue
-			}
-			pairs++
-			switch d := (score[i] - score[j]) * (truth[i] - truth[j]); {
-			case d > 0:
-				right++
-			case d == 0:
-				right += .5
-			}
-		}
-	}
-	if pairs == 0 {
-		return 0, fmt.Errorf("%w: no two items differ in what is judged", ErrSample)
-	}
-	return right / float64(pairs), nil
-}
-
 // Mean is the arithmetic mean, NaN of nothing.
 func Mean(x []float64) float64 {
 	sum := 0.0

@@ -97,18 +97,25 @@ func TestBootstrapCovers(t *testing.T) {
 	}
 }
 
-func TestPairAccuracy(t *testing.T) {
+func TestChoices(t *testing.T) {
 	for _, c := range []struct {
 		score, truth []float64
-		want         float64
+		want         Choice
 	}{
-		{[]float64{1, 2, 3}, []float64{0, 4, 5}, 1},
-		{[]float64{3, 2, 1}, []float64{0, 4, 5}, 0},
-		{[]float64{1, 1, 1}, []float64{0, 4, 5}, .5},
-		{[]float64{1, 2, 0}, []float64{0, 4, 4}, .5},
+		{[]float64{3, 2, 1}, []float64{5, 4, 0}, Choice{1, 1, 1, 1}},
+		{[]float64{1, 2, 3}, []float64{5, 4, 0}, Choice{}},
+		{[]float64{1, 2, 3}, []float64{0, 4, 5}, Choice{Accuracy: 1}}, // the later one each time
+		{[]float64{1, 1}, []float64{5, 4}, Choice{}},
+		{[]float64{1, 1}, []float64{4, 5}, Choice{Accuracy: 1}},
+		{[]float64{1, 2, 0}, []float64{0, 4, 4}, Choice{Accuracy: .5}},
+		// The earlier is better of (0,1), (0,3), (2,3), and chosen of (0,1), (0,2), (0,3), (1,2).
+		{[]float64{3, 2, 1, 1}, []float64{2, 1, 3, 1}, Choice{2. / 5, 2. / 4, 2. / 3, 4. / 7}},
 	} {
-		if got, err := PairAccuracy(c.score, c.truth); err != nil || got != c.want {
-			t.Errorf("%v against %v is %v (%v), want %v", c.score, c.truth, got, err, c.want)
+		got, err := Choices(c.score, c.truth)
+		for _, d := range []float64{got.Accuracy - c.want.Accuracy, got.Precision - c.want.Precision, got.Recall - c.want.Recall, got.F1 - c.want.F1} {
+			if err != nil || math.Abs(d) > 1e-12 {
+				t.Errorf("%v against %v is %+v (%v), want %+v", c.score, c.truth, got, err, c.want)
+			}
 		}
 	}
 }
@@ -119,8 +126,8 @@ func TestRefusals(t *testing.T) {
 		"lengths":     second(Pearson([]float64{1, 2}, []float64{1})),
 		"constant":    second(Pearson([]float64{1, 1}, []float64{1, 2})),
 		"one pair":    second(Spearman([]float64{1}, []float64{1})),
-		"no pair":     second(PairAccuracy([]float64{1, 2}, []float64{3, 3})),
-		"uneven":      second(PairAccuracy([]float64{1}, nil)),
+		"no pair":     second(Choices([]float64{1, 2}, []float64{3, 3})),
+		"uneven":      second(Choices([]float64{1}, nil)),
 		"resamples":   second(Bootstrap([][]float64{{1}}, 1, 1)),
 		"ragged":      second(Bootstrap([][]float64{{1, 2}, {1}}, 100, 1)),
 		"clusters":    second(CompleteLinkage(nil, 1, 2)),

@@ -47,6 +47,7 @@ type anyResult struct {
 	Similarity string             `json:"similarity"` // SAGE
 	Score      *float64           `json:"score"`
 	Parts      map[string]float64 `json:"parts"`
+	Cut        map[string]float64 `json:"cut"`
 }
 
 // reading gives the values of a report by their words: set (or as), what else
@@ -205,10 +206,13 @@ func (row anyResult) values(set string, into map[string]float64) {
 			set = row.Data
 		}
 		put(*row.Score, set, row.Task, row.Similarity, "score")
-		for _, part := range []string{"all", "replaced"} {
+		for _, part := range []string{"all", "replaced", "together", "correlation", "accuracy", "precision", "recall", "f1", "insertion", "removal"} {
 			if v, ok := row.Parts[part]; ok {
 				put(v, set, row.Task, row.Similarity, part)
 			}
+		}
+		for version, v := range row.Cut {
+			put(100*v, set, row.Task, version, "cut")
 		}
 	case row.RDC != nil:
 		put(*row.RDC, set, row.Testbed, row.System, "rdc")

@@ -25,6 +25,12 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"100 8 docs": 100, "100 8 dim": 8, "100 8 docs_per_second": 40.5, "100 8 stall_ms add_1": 2, "100 8 modes hybrid after_upsert_ms 10": 3},
 		`{"results": [{"task": "retrieval", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"all": 0.4, "kept x": 1}}]}`: {
 			"b retrieval bm25 score": 0.8, "b retrieval bm25 all": 0.4},
+		`{"results": [{"task": "preference", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"pearson": 1, "correlation": 0.1, "accuracy": 0.2, "precision": 0.3, "recall": 0.4, "f1": 0.5}}]}`: {
+			"b preference bm25 score": 0.8, "b preference bm25 correlation": 0.1, "b preference bm25 accuracy": 0.2, "b preference bm25 precision": 0.3, "b preference bm25 recall": 0.4, "b preference bm25 f1": 0.5},
+		`{"results": [{"task": "robustness", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"together": 0.1, "summary_over_semantic": 1}}]}`: {
+			"b robustness bm25 score": 0.8, "b robustness bm25 together": 0.1},
+		`{"results": [{"task": "sensitivity", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"insertion": 0.7, "removal": 0.9}, "cut": {"as-is": 0.25, "0.5": 0.5}}]}`: {
+			"b sensitivity bm25 score": 0.8, "b sensitivity bm25 insertion": 0.7, "b sensitivity bm25 removal": 0.9, "b sensitivity as-is cut": 25, "b sensitivity 0.5 cut": 50},
 		`{"data": "a", "types": [{"type": "object", "systems": [{"system": "rlr", "mean": 0.5, "higher": 0.25, "lower": 0.75}]}]}`: {
 			"a object rlr mean": 50, "a object rlr higher": 25, "a object rlr lower": 75},
 		`[{"half": "test", "metric": "ndcg@1", "kinds": [{"kind": "spans"}], "rows": [{"system": "rlr", "bytes_per_passage": 1500, "cells": [{"mean": 0.5, "low": 0.25, "high": 0.75}, {"mean": 1, "low": 1, "high": 1}]}]}]`: {

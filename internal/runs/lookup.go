@@ -139,7 +139,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		for x := v; d < 4 && x > 0 && x < 0.1; d++ {
 			x *= 10
 		}
-	case "score", "all", "replaced":
+	case "score", "all", "replaced", "together", "correlation", "accuracy", "precision", "recall", "f1", "insertion", "removal":
 		bare, d = true, 3
 	case "difference":
 		signed = true
