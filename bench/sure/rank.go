@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/stat"
@@ -138,7 +139,6 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 	var out []Result
 	for _, bed := range Testbeds {
 		r := Result{System: system, Testbed: bed.Name}
-		var gaps []float64
 		ordered := bed.Ordered || reference != nil
 		for i, q := range b.data.Queries {
 			var have, want []float64
@@ -177,7 +177,7 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 			r.rdc = append(r.rdc, RDC(have, want))
 			r.roc = append(r.roc, ROC(have, want))
 			g := gap(have)
-			gaps = append(gaps, g)
+			r.gaps = append(r.gaps, g)
 			r.Spread += deviation(have)
 			r.Gap += g
 			first := math.Inf(1)
@@ -191,7 +191,7 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 		if r.Queries > 0 {
 			n := float64(r.Queries)
 			r.RDC, r.Spread, r.Gap, r.First = stat.Mean(r.rdc), r.Spread/n, r.Gap/n, r.First/n
-			r.MedianGap = median(gaps)
+			r.MedianGap = median(slices.Clone(r.gaps))
 			if roc := stat.Mean(r.roc); ordered {
 				r.ROC = &roc
 			}

@@ -66,10 +66,10 @@ type Result struct {
 	MedianGap float64 `json:"median_gap"`
 	// First is the share of queries whose passage stands before its versions.
 	First float64 `json:"passage_first"`
-	// VsDense compares RDC and ROC with those of dense on the same queries.
+	// VsDense compares RDC, ROC and the gap with those of dense on the same queries.
 	VsDense *VsDense `json:"vs_dense,omitempty"`
 
-	rdc, roc []float64
+	rdc, roc, gaps []float64
 }
 
 // VsDense holds differences with the p of a paired randomization test, by
@@ -82,6 +82,9 @@ type VsDense struct {
 	DeltaROC float64 `json:"delta_roc,omitempty"`
 	PROC     float64 `json:"p_roc,omitempty"`
 	HolmROC  float64 `json:"p_holm_roc,omitempty"`
+	DeltaGap float64 `json:"delta_gap"`
+	PGap     float64 `json:"p_gap"`
+	HolmGap  float64 `json:"p_holm_gap"`
 }
 
 // Run ranks passages and versions together by each system. Every distinct text
@@ -182,7 +185,11 @@ func compare(results []Result, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		r.VsDense = &VsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P}
+		gap, err := bench.RandomizationTest(results[at].gaps, r.gaps, bench.Permutations, seed)
+		if err != nil {
+			return err
+		}
+		r.VsDense = &VsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P, DeltaGap: gap.Delta, PGap: gap.P}
 		if r.ROC != nil {
 			roc, err := bench.RandomizationTest(results[at].roc, r.roc, bench.Permutations, seed)
 			if err != nil {
@@ -194,6 +201,7 @@ func compare(results []Result, seed uint64) error {
 	for _, bed := range Testbeds {
 		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PRDC, &v.HolmRDC })
 		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PROC, &v.HolmROC })
+		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PGap, &v.HolmGap })
 	}
 	return nil
 }

@@ -130,6 +130,11 @@ func TestRun(t *testing.T) {
 		!slices.Equal(stat.Holm([]float64{v.PROC, w.PROC}), []float64{v.HolmROC, w.HolmROC}) || v.HolmRDC == v.PRDC && w.HolmRDC == w.PRDC {
 		t.Errorf("p is not corrected over the systems: %+v, %+v", v, w)
 	}
+	for _, r := range rep.Results {
+		if v := r.VsDense; v != nil && (math.Abs(v.DeltaGap-(r.Gap-byName["dense "+r.Testbed].Gap)) > 1e-9 || !(v.PGap > 0) || v.HolmGap < v.PGap) {
+			t.Errorf("%s %s: gap %v, difference %v, p %v, corrected %v", r.System, r.Testbed, r.Gap, v.DeltaGap, v.PGap, v.HolmGap)
+		}
+	}
 	if v := byName["rlr equivalence"].VsDense; v.PROC != 0 || v.HolmROC != 0 {
 		t.Errorf("a p of ROC where there is none: %+v", v)
 	}

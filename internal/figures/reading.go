@@ -44,6 +44,7 @@ type anyResult struct {
 		P   *float64 `json:"p_holm"`
 		RDC *float64 `json:"p_holm_rdc"`
 		ROC *float64 `json:"p_holm_roc"`
+		Gap *float64 `json:"p_holm_gap"`
 	} `json:"vs_dense"`
 
 	Testbed string   `json:"testbed"` // SURE
@@ -238,6 +239,9 @@ func (row anyResult) values(set string, into map[string]float64) {
 		put(row.Same, set, row.Testbed, "same_text")
 		if v := row.VsDense; v != nil && v.RDC != nil {
 			put(*v.RDC, set, row.Testbed, row.System, "p_rdc")
+			if v.Gap != nil {
+				put(*v.Gap, set, row.Testbed, row.System, "p_gap")
+			}
 			if row.ROC != nil && v.ROC != nil {
 				put(*v.ROC, set, row.Testbed, row.System, "p_roc")
 			}

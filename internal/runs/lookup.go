@@ -136,7 +136,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		bare, d = true, 4
 	case "spearman":
 		bare, d = true, 2
-	case "p", "p_rdc", "p_roc":
+	case "p", "p_rdc", "p_roc", "p_gap":
 		bare, d = true, 2
 		for x := v; d < 4 && x > 0 && x < 0.1; d++ {
 			x *= 10
