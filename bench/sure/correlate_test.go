@@ -89,3 +89,13 @@ func TestReadReports(t *testing.T) {
 		t.Errorf("queries: %v", err)
 	}
 }
+
+func TestMeanOverSets(t *testing.T) {
+	m := measured{"x": {"rdc": .25, "roc": 1}, "y": {"rdc": .75}}
+	if v, ok := m.mean("rdc", []string{"x", "y"}); v != .5 || !ok {
+		t.Errorf("the mean of .25 and .75 is %v, %v", v, ok)
+	}
+	if _, ok := m.mean("roc", []string{"x", "y"}); ok {
+		t.Error("a mean of what one set lacks")
+	}
+}
