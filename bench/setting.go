@@ -64,6 +64,7 @@ type SettingOptions struct {
 	Ef                int
 	Asked             *Targets        // those of the targets that bridges are fitted to; nil for all
 	LeftOut           func() *Targets // makes what is neither searched nor asked for; nil for nothing
+	Known             func(int) bool  // the targets that corpus sums and the numbers of BM25 are of; nil for all
 	Codes             []codesKind     // of token states that systems will read
 	Progress          func(Progress)
 	Reranker          engine.Reranker                // of systems that rerank; else nil
@@ -109,7 +110,7 @@ func (s *Setting) fill(ix index.Index) error {
 // has no index.
 func (s *Setting) beside(ctx context.Context, targets *Targets, stage string) (*Setting, error) {
 	o := s.SettingOptions
-	o.Asked, o.LeftOut = nil, nil
+	o.Asked, o.LeftOut, o.Known = nil, nil, nil
 	out := &Setting{Encoder: s.Encoder, Targets: targets, SettingOptions: o, Constants: s.Constants, fitted: map[string]*modulate.Weights{}}
 	var err error
 	out.Passages, err = out.encodeAll(ctx, encoder.Passage, targets.Texts, encoder.NeedDense, stage)

@@ -112,9 +112,10 @@ func (s *Setting) corpusSums(ctx context.Context) (*ridge.Sums, error) {
 	if s.sums != nil {
 		return s.sums, nil
 	}
-	sums, err := ridge.SumsOf(ctx, s.Encoder.Dim(), s.Encoder.VocabSize(), len(s.Passages),
-		func(i int) []float32 { return s.Passages[i].Dense },
-		func(i int) ([]int32, error) { return s.Passages[i].Tokens.Lexical(nil), nil })
+	known := s.known()
+	sums, err := ridge.SumsOf(ctx, s.Encoder.Dim(), s.Encoder.VocabSize(), len(known),
+		func(i int) []float32 { return s.Passages[known[i]].Dense },
+		func(i int) ([]int32, error) { return s.Passages[known[i]].Tokens.Lexical(nil), nil })
 	if err != nil {
 		return nil, fmt.Errorf("summing the passages: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 type lexicon struct {
 	*inverted.Words
 	analyzer *text.Analyzer
+	outside  *outside // targets that Words does not hold; nil for none
 }
 
 // lexicon makes the inverted index of the corpus at the first call: English
@@ -36,15 +37,22 @@ func (s *Setting) newLexicon(ctx context.Context, analysis text.Options, o inver
 		return nil, err
 	}
 	e := w.Edit()
+	var out *outside
+	if s.Known != nil {
+		out = newOutside(o)
+	}
 	var terms []text.Term
-	for i, o := range s.Passages {
+	for i, p := range s.Passages {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		terms = a.Terms(terms[:0], s.spelled(s.Targets.Texts[i], o))
+		terms = a.Terms(terms[:0], s.spelled(s.Targets.Texts[i], p))
+		if out != nil && !out.takes(i, terms, s.Known(i)) {
+			continue
+		}
 		if err := e.Add(uint64(i), terms); err != nil {
 			return nil, err
 		}
 	}
-	return &lexicon{e.Done(), a}, nil
+	return &lexicon{e.Done(), a, out}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/stat"
@@ -12,7 +13,7 @@ import (
 // beds are the testbeds of a corpus over one set of targets.
 type beds struct {
 	data     *Data
-	original []bool           // targets that are passages of the corpus
+	passages [][]string       // target → its passages of the corpus; none of a version
 	version  []map[string]int // query → version → target
 	same     []map[string]bool
 }
@@ -33,9 +34,9 @@ func (d *Data) arrange() (*beds, *bench.Targets) {
 			at[id] = i
 		}
 	}
-	b := &beds{data: d, original: make([]bool, targets.Len())}
+	b := &beds{data: d, passages: make([][]string, targets.Len())}
 	for _, p := range d.Passages {
-		b.original[at[p.ID]] = true
+		b.passages[at[p.ID]] = append(b.passages[at[p.ID]], p.ID)
 	}
 	for _, q := range d.Queries {
 		version, same := map[string]int{}, map[string]bool{}
@@ -61,22 +62,52 @@ func (d *Data) arrange() (*beds, *bench.Targets) {
 const rankBatch = 128
 
 // rank gives the rank of each version of each query among the passages and
-// that query's versions, from 1. What was not retrieved shares the rank behind
-// all others.
-func (b *beds) rank(ctx context.Context, r bench.Retriever, questions []bench.Question, report func(bench.Progress)) ([]map[string]float64, error) {
-	out := make([]map[string]float64, 0, len(questions))
+// that query's versions, from 1, and the first passages of each query. What was
+// not retrieved shares the rank behind all others.
+func (b *beds) rank(ctx context.Context, r bench.Retriever, questions []bench.Question, report func(bench.Progress)) ([]map[string]float64, bench.Rankings, error) {
+	out, first := make([]map[string]float64, 0, len(questions)), bench.Rankings{}
 	for from := 0; from < len(questions); from += rankBatch {
 		to := min(from+rankBatch, len(questions))
-		answers, err := r.Retrieve(ctx, questions[from:to], len(b.original))
+		answers, err := r.Retrieve(ctx, questions[from:to], len(b.passages))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i, answer := range answers {
 			out = append(out, b.ranksOf(from+i, answer))
+			first[b.data.Queries[from+i].ID] = b.first(answer)
 		}
 		report(bench.Progress{Stage: "rank", Done: to, Total: len(questions)})
 	}
-	return out, nil
+	return out, first, nil
+}
+
+// first are the passages of an answer that nDCG looks at.
+func (b *beds) first(answer []bench.Hit) (out []bench.Ranked) {
+	for _, hit := range answer {
+		for _, id := range b.passages[hit.Target] {
+			out = append(out, bench.Ranked{ID: id, Score: hit.Score})
+		}
+		if len(out) >= ndcg.K {
+			break
+		}
+	}
+	return out
+}
+
+// ndcg is the measure of retrieval that RDC and ROC are held against.
+var ndcg, _ = bench.ParseMetric("ndcg@10")
+
+// retrieval is the mean of ndcg over the queries, among the passages alone.
+func (b *beds) retrieval(first bench.Rankings) (float64, error) {
+	judged := bench.Qrels{}
+	for _, q := range b.data.Queries {
+		judged[q.ID] = b.data.Qrels[q.ID]
+	}
+	s, err := bench.Evaluate(judged, first, []bench.Metric{ndcg})
+	if err != nil {
+		return 0, err
+	}
+	return s.Mean[ndcg.Name], nil
 }
 
 func (b *beds) ranksOf(query int, answer []bench.Hit) map[string]float64 {
@@ -87,7 +118,7 @@ func (b *beds) ranksOf(query int, answer []bench.Hit) map[string]float64 {
 	ranks, place := map[string]float64{}, 0
 	for _, hit := range answer {
 		mine := versions[hit.Target]
-		if len(mine) == 0 && !b.original[hit.Target] {
+		if len(mine) == 0 && b.passages[hit.Target] == nil {
 			continue
 		}
 		place++
@@ -108,7 +139,6 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 	var out []Result
 	for _, bed := range Testbeds {
 		r := Result{System: system, Testbed: bed.Name}
-		var gaps []float64
 		ordered := bed.Ordered || reference != nil
 		for i, q := range b.data.Queries {
 			var have, want []float64
@@ -147,7 +177,7 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 			r.rdc = append(r.rdc, RDC(have, want))
 			r.roc = append(r.roc, ROC(have, want))
 			g := gap(have)
-			gaps = append(gaps, g)
+			r.gaps = append(r.gaps, g)
 			r.Spread += deviation(have)
 			r.Gap += g
 			first := math.Inf(1)
@@ -161,7 +191,7 @@ func (b *beds) score(system string, ranks []map[string]float64, reference Refere
 		if r.Queries > 0 {
 			n := float64(r.Queries)
 			r.RDC, r.Spread, r.Gap, r.First = stat.Mean(r.rdc), r.Spread/n, r.Gap/n, r.First/n
-			r.MedianGap = median(gaps)
+			r.MedianGap = median(slices.Clone(r.gaps))
 			if roc := stat.Mean(r.roc); ordered {
 				r.ROC = &roc
 			}

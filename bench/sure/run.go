@@ -20,6 +20,12 @@ type Options struct {
 	// Reference is a file of ranks, see ReadReference. Without one, versions
 	// are held against the order they were made for, at ranks in succession.
 	Reference string
+	// QueriesLimit draws so many queries by the seed, and leaves the versions of
+	// others out; 0 asks all.
+	QueriesLimit int
+	// PassagesAlone makes corpus sums and the numbers of BM25 of the passages
+	// alone, as of a retriever that has not seen the versions.
+	PassagesAlone bool
 	// Setting shapes encoding, fitting and index.
 	Setting bench.SettingOptions
 	Version string
@@ -33,9 +39,11 @@ type Report struct {
 	Seed      uint64 `json:"seed"`
 	Version   string `json:"version"`
 	// Reference is "constructed" or the name of the file.
-	Reference string               `json:"reference"`
-	Results   []Result             `json:"results"`
-	Fit       map[string]bench.Fit `json:"fit"`
+	Reference string `json:"reference"`
+	// NDCG is nDCG@10 of each system on the same queries, among the passages.
+	NDCG    map[string]float64   `json:"ndcg@10"`
+	Results []Result             `json:"results"`
+	Fit     map[string]bench.Fit `json:"fit"`
 }
 
 // Result is one system on one testbed.
@@ -58,10 +66,10 @@ type Result struct {
 	MedianGap float64 `json:"median_gap"`
 	// First is the share of queries whose passage stands before its versions.
 	First float64 `json:"passage_first"`
-	// VsDense compares RDC and ROC with those of dense on the same queries.
+	// VsDense compares RDC, ROC and the gap with those of dense on the same queries.
 	VsDense *VsDense `json:"vs_dense,omitempty"`
 
-	rdc, roc []float64
+	rdc, roc, gaps []float64
 }
 
 // VsDense holds differences with the p of a paired randomization test, by
@@ -74,12 +82,16 @@ type VsDense struct {
 	DeltaROC float64 `json:"delta_roc,omitempty"`
 	PROC     float64 `json:"p_roc,omitempty"`
 	HolmROC  float64 `json:"p_holm_roc,omitempty"`
+	DeltaGap float64 `json:"delta_gap"`
+	PGap     float64 `json:"p_gap"`
+	HolmGap  float64 `json:"p_holm_gap"`
 }
 
 // Run ranks passages and versions together by each system. Every distinct text
 // is encoded and indexed once; a query is answered from the passages and its
 // own versions, those of other queries do not count. Systems that are fitted
-// see all texts that are indexed. A version that is not retrieved stands
+// see all texts that are indexed, and so do corpus sums and BM25 but for
+// PassagesAlone. A version that is not retrieved stands
 // behind everything that is.
 func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, err error) {
 	var systems []bench.System
@@ -94,9 +106,12 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if err != nil {
 		return nil, err
 	}
+	if err := d.sample(o.QueriesLimit, o.Setting.Seed); err != nil {
+		return nil, err
+	}
 	var reference Reference
 	report = &Report{Data: d.Name, Documents: len(d.Passages), Encoder: enc.Fingerprint().Model, Seed: o.Setting.Seed, Version: o.Version,
-		Reference: "constructed", Fit: map[string]bench.Fit{}}
+		Reference: "constructed", NDCG: map[string]float64{}, Fit: map[string]bench.Fit{}}
 	if o.Reference != "" {
 		report.Reference = o.Reference
 		if reference, err = ReadReference(o.Reference); err != nil {
@@ -109,6 +124,9 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	beds, targets := d.arrange()
+	if o.PassagesAlone {
+		o.Setting.Known = func(i int) bool { return beds.passages[i] != nil }
+	}
 	setting, err := bench.NewSetting(ctx, enc, targets, o.Setting)
 	if err != nil {
 		return nil, err
@@ -134,9 +152,12 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 		if fit != nil {
 			report.Fit[s.Name] = *fit
 		}
-		ranks, err := beds.rank(ctx, retriever, questions, setting.Report)
+		ranks, first, err := beds.rank(ctx, retriever, questions, setting.Report)
 		if err != nil {
 			return nil, fmt.Errorf("system %s: %w", s.Name, err)
+		}
+		if report.NDCG[s.Name], err = beds.retrieval(first); err != nil {
+			return nil, err
 		}
 		results, err := beds.score(s.Name, ranks, reference)
 		if err != nil {
@@ -164,7 +185,11 @@ func compare(results []Result, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		r.VsDense = &VsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P}
+		gap, err := bench.RandomizationTest(results[at].gaps, r.gaps, bench.Permutations, seed)
+		if err != nil {
+			return err
+		}
+		r.VsDense = &VsDense{DeltaRDC: rdc.Delta, PRDC: rdc.P, DeltaGap: gap.Delta, PGap: gap.P}
 		if r.ROC != nil {
 			roc, err := bench.RandomizationTest(results[at].roc, r.roc, bench.Permutations, seed)
 			if err != nil {
@@ -176,6 +201,7 @@ func compare(results []Result, seed uint64) error {
 	for _, bed := range Testbeds {
 		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PRDC, &v.HolmRDC })
 		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PROC, &v.HolmROC })
+		correct(results, bed.Name, func(v *VsDense) (float64, *float64) { return v.PGap, &v.HolmGap })
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -86,6 +87,27 @@ func Read(dir string, o bench.ReadOptions) (*Data, error) {
 		}
 	}
 	return d, nil
+}
+
+// sample keeps n judged queries, drawn by the seed, and the versions of their
+// passages; all with n 0.
+func (d *Data) sample(n int, seed uint64) error {
+	if n == 0 {
+		return nil
+	}
+	t, err := bench.MakeTask("query", bench.TaskInput{Corpus: d.Corpus, Seed: seed, Limit: n})
+	if err != nil {
+		return err
+	}
+	d.Queries = t.Queries
+	asked := map[string]bool{}
+	for _, q := range d.Queries {
+		asked[bench.BestPassage(d.Qrels[q.ID])] = true
+	}
+	for _, texts := range d.Versions {
+		maps.DeleteFunc(texts, func(id, _ string) bool { return !asked[id] })
+	}
+	return nil
 }
 
 func readFile(name string, read func(r io.Reader, name string) error) error {

@@ -130,6 +130,11 @@ func TestRun(t *testing.T) {
 		!slices.Equal(stat.Holm([]float64{v.PROC, w.PROC}), []float64{v.HolmROC, w.HolmROC}) || v.HolmRDC == v.PRDC && w.HolmRDC == w.PRDC {
 		t.Errorf("p is not corrected over the systems: %+v, %+v", v, w)
 	}
+	for _, r := range rep.Results {
+		if v := r.VsDense; v != nil && (math.Abs(v.DeltaGap-(r.Gap-byName["dense "+r.Testbed].Gap)) > 1e-9 || !(v.PGap > 0) || v.HolmGap < v.PGap) {
+			t.Errorf("%s %s: gap %v, difference %v, p %v, corrected %v", r.System, r.Testbed, r.Gap, v.DeltaGap, v.PGap, v.HolmGap)
+		}
+	}
 	if v := byName["rlr equivalence"].VsDense; v.PROC != 0 || v.HolmROC != 0 {
 		t.Errorf("a p of ROC where there is none: %+v", v)
 	}
@@ -173,7 +178,7 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranks, err := beds.rank(context.Background(), retriever, questions, setting.Report)
+	ranks, _, err := beds.rank(context.Background(), retriever, questions, setting.Report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,5 +245,63 @@ func TestBadInput(t *testing.T) {
 	}
 	if _, err := Read(dir, bench.ReadOptions{}); !errors.Is(err, ErrData) {
 		t.Errorf("no versions: %v", err)
+	}
+}
+
+// TestRetrieval: nDCG@10 is that of bench over the passages, where the versions
+// are not known to sums and BM25.
+func TestRetrieval(t *testing.T) {
+	dir := folder(t, 40)
+	systems := []string{"dense", "rlr", "bm25", "hybrid"}
+	ctx, enc := context.Background(), encoder.NewHash(24)
+	alone, err := Run(ctx, enc, Options{Data: dir, Systems: systems, PassagesAlone: true, Setting: bench.SettingOptions{Seed: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := bench.Run(ctx, enc, bench.Options{Data: dir, Systems: systems, Tasks: []string{"query"}, Metrics: []string{"ndcg@10"}, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range want.Results {
+		if got := alone.NDCG[r.System]; math.Abs(got-r.Metrics["ndcg@10"]) > 1e-9 {
+			t.Errorf("%s: nDCG@10 %v, without versions %v", r.System, got, r.Metrics["ndcg@10"])
+		}
+	}
+	all, err := Run(ctx, enc, Options{Data: dir, Systems: systems, Setting: bench.SettingOptions{Seed: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range all.Results {
+		if same := r.RDC == alone.Results[i].RDC; same != (r.System == "dense") && r.Testbed == "precision" && r.System != "bm25" {
+			t.Errorf("%s: RDC %v with and %v without the versions in the sums", r.System, r.RDC, alone.Results[i].RDC)
+		}
+	}
+}
+
+// TestSample: a limit draws queries by the seed, and other versions are gone.
+func TestSample(t *testing.T) {
+	dir := folder(t, 30)
+	drawn := func(seed uint64) *Data {
+		d, err := Read(dir, bench.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.sample(8, seed); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	a, b := drawn(1), drawn(2)
+	if len(a.Queries) != 8 || len(a.Versions["summaries"]) != 8 || len(a.Passages) != 30 || slices.Equal(a.Queries, b.Queries) {
+		t.Errorf("%d queries, %d summaries, %d passages", len(a.Queries), len(a.Versions["summaries"]), len(a.Passages))
+	}
+	for _, q := range a.Queries {
+		if _, ok := a.Versions["summaries"][bench.BestPassage(a.Qrels[q.ID])]; !ok {
+			t.Errorf("%s has lost its summary", q.ID)
+		}
+	}
+	rep, err := Run(context.Background(), encoder.NewHash(16), Options{Data: dir, Systems: []string{"dense"}, QueriesLimit: 8, Setting: bench.SettingOptions{Seed: 1}})
+	if err != nil || rep.Results[0].Queries != 8 || rep.Documents != 30 {
+		t.Errorf("%+v, %v", rep, err)
 	}
 }

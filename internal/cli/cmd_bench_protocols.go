@@ -95,10 +95,15 @@ succession; the paper takes a 4 B reranker's. gap is the distance of two ranks: 
 		f.group("Flags")
 		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
 		reference := f.str("reference", "", "`FILE`reference ranks, JSONL with query and ranks")
+		limit := f.int("queries-limit", 0, "queries of each folder, drawn by the seed; default all")
+		alone := f.bool("passages-alone", "make corpus sums and the numbers of BM25 of the passages alone, without the versions")
 		return func(ctx context.Context, a *app, args []string) error {
 			dirs, err := p.folders(args)
 			if err != nil {
 				return err
+			}
+			if *limit < 0 {
+				return usagef("--queries-limit takes numbers from 0")
 			}
 			if *reference != "" && len(dirs) > 1 {
 				return usagef("--reference belongs to one folder, --data names %d", len(dirs))
@@ -106,7 +111,8 @@ succession; the paper takes a 4 B reranker's. gap is the distance of two ranks: 
 			var reports []*sure.Report
 			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
 				for _, dir := range dirs {
-					r, err := sure.Run(ctx, enc, sure.Options{Data: dir, Systems: list(*p.systems), Reference: *reference, Setting: s, Version: versions().Version})
+					r, err := sure.Run(ctx, enc, sure.Options{Data: dir, Systems: list(*p.systems), Reference: *reference, QueriesLimit: *limit, PassagesAlone: *alone,
+						Setting: s, Version: versions().Version})
 					if err != nil {
 						return err
 					}
@@ -136,7 +142,7 @@ func eachJSON[T any](reports []T) func(io.Writer) error {
 
 func writeSURE(w io.Writer, reports []*sure.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "data\ttestbed\tsystem\tqueries\tRDC\tROC\tspread\tgap\tmedian gap\tΔ RDC\tp (Holm)\tΔ ROC\tp (Holm)\t")
+	fmt.Fprintln(t, "data\ttestbed\tsystem\tqueries\tleft out\tsame text\tRDC\tROC\tspread\tgap\tmedian gap\tΔ RDC\tp (Holm)\tΔ ROC\tp (Holm)\t")
 	for _, rep := range reports {
 		for _, r := range rep.Results {
 			roc, dRDC, pRDC, dROC, pROC := "", "", "", "", ""
@@ -149,8 +155,8 @@ func writeSURE(w io.Writer, reports []*sure.Report) error {
 					dROC, pROC = fmt.Sprintf("%+.4f", v.DeltaROC), fmt.Sprintf("%.4f", v.HolmROC)
 				}
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.4f\t%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t\n",
-				rep.Data, r.Testbed, r.System, r.Queries, r.RDC, roc, r.Spread, r.Gap, r.MedianGap, dRDC, pRDC, dROC, pROC)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\t%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t\n",
+				rep.Data, r.Testbed, r.System, r.Queries, r.LeftOut, r.Same, r.RDC, roc, r.Spread, r.Gap, r.MedianGap, dRDC, pRDC, dROC, pROC)
 		}
 	}
 	if len(reports) > 0 {

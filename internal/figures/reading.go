@@ -19,6 +19,11 @@ type anyReport struct {
 		Task                  string
 		Taught, Whole, Chosen float64
 	} `json:"overlaps"`
+	NDCG         map[string]float64 `json:"ndcg@10"` // SURE
+	Correlations []struct {
+		Over, Measure, Between string
+		Spearman               float64
+	} `json:"correlations"`
 	Rows          []json.RawMessage `json:"rows"`            // of constants
 	DocsPerSecond *float64          `json:"docs_per_second"` // of a database
 	Types         []struct {        // of queries, CapRetrieval
@@ -36,13 +41,18 @@ type anyResult struct {
 	Queries      int                `json:"queries"`
 	Metrics      map[string]float64 `json:"metrics"`
 	VsDense      *struct {
-		P *float64 `json:"p_holm"`
+		P   *float64 `json:"p_holm"`
+		RDC *float64 `json:"p_holm_rdc"`
+		ROC *float64 `json:"p_holm_roc"`
+		Gap *float64 `json:"p_holm_gap"`
 	} `json:"vs_dense"`
 
 	Testbed string   `json:"testbed"` // SURE
 	RDC     *float64 `json:"rdc"`
 	ROC     *float64 `json:"roc"`
 	Gap     *float64 `json:"gap"`
+	LeftOut float64  `json:"left_out"`
+	Same    float64  `json:"same_text"`
 
 	Similarity string             `json:"similarity"` // SAGE
 	Score      *float64           `json:"score"`
@@ -92,6 +102,12 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 		for name, v := range map[string]float64{"taught": o.Taught, "whole": o.Whole, "chosen": o.Chosen} {
 			values[strings.Join([]string{set, o.Task, "overlap", name}, " ")] = 100 * v
 		}
+	}
+	for system, v := range r.NDCG {
+		values[strings.Join([]string{set, "query", system, "ndcg@10"}, " ")] = 100 * v
+	}
+	for _, c := range r.Correlations {
+		values[strings.Join([]string{c.Over, c.Measure, c.Between, "spearman"}, " ")] = c.Spearman
 	}
 	for _, t := range r.Types {
 		for _, s := range t.Systems {
@@ -221,6 +237,18 @@ func (row anyResult) values(set string, into map[string]float64) {
 		}
 		if row.Gap != nil {
 			put(*row.Gap, set, row.Testbed, row.System, "gap")
+		}
+		put(float64(row.Queries), set, row.Testbed, "queries")
+		put(row.LeftOut, set, row.Testbed, "left_out")
+		put(row.Same, set, row.Testbed, "same_text")
+		if v := row.VsDense; v != nil && v.RDC != nil {
+			put(*v.RDC, set, row.Testbed, row.System, "p_rdc")
+			if v.Gap != nil {
+				put(*v.Gap, set, row.Testbed, row.System, "p_gap")
+			}
+			if row.ROC != nil && v.ROC != nil {
+				put(*v.ROC, set, row.Testbed, row.System, "p_roc")
+			}
 		}
 	default:
 		for metric, v := range row.Metrics {

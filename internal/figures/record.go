@@ -208,11 +208,11 @@ func recordable(r *runs.Run) bool {
 	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
 		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
 		part, _, _ := strings.Cut(rest, " ")
-		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "compare", "tune", "engine"}, part)
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "correlate", "compare", "tune", "engine"}, part)
 	})
 }
 
-// measure runs a command of the program with each seed of its run. A summary is of
+// measure runs a command of the program with each seed of its run. A summary, or a correlation, is of
 // the reports of the commands above it, a comparison of the two last of them, which are kept beside the encodings.
 func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (map[string]float64, error) {
 	line, err := expand(c.Run)
@@ -221,7 +221,7 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	}
 	args := append(strings.Fields(line)[1:], "--quiet")
 	compares := strings.HasPrefix(c.Run, "lexsem bench compare")
-	if compares || strings.HasPrefix(c.Run, "lexsem bench summary") {
+	if compares || strings.HasPrefix(c.Run, "lexsem bench summary") || strings.HasPrefix(c.Run, "lexsem bench correlate") {
 		reports := r.Commands[:slices.Index(r.Commands, c)]
 		if compares {
 			if len(reports) < 2 {

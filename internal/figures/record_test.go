@@ -19,8 +19,11 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 		`{"data": "a", "points": [{"x": 4000, "results": [{"system": "rlr", "task": "query", "metrics": {"ndcg@1": 0.25}}], "fit": {"rlr": {"loss": 0}, "slr": {"loss": 0.5}}}]}`: {
 			"a 4000 fit slr loss":     0.5,
 			"a 4000 query rlr ndcg@1": 25},
-		`{"data": "a", "results": [{"system": "rlr", "testbed": "precision", "rdc": 0.6, "gap": 2.4}]}`: {
-			"a precision rlr rdc": 0.6, "a precision rlr gap": 2.4},
+		`{"data": "a", "ndcg@10": {"rlr": 0.5}, "results": [{"system": "rlr", "testbed": "precision", "queries": 7, "left_out": 2, "same_text": 3, "rdc": 0.6, "roc": 0.2, "gap": 2.4, "vs_dense": {"p_rdc": 0.01, "p_holm_rdc": 0.02, "p_holm_roc": 0.03, "p_holm_gap": 0.04}}]}`: {
+			"a query rlr ndcg@10": 50, "a precision queries": 7, "a precision left_out": 2, "a precision same_text": 3,
+			"a precision rlr rdc": 0.6, "a precision rlr roc": 0.2, "a precision rlr gap": 2.4, "a precision rlr p_rdc": 0.02, "a precision rlr p_roc": 0.03, "a precision rlr p_gap": 0.04},
+		`{"systems": ["e dense"], "correlations": [{"over": "a", "measure": "rdc", "between": "ndcg@10", "spearman": 0.5}, {"over": "all", "measure": "roc", "between": "x–y", "spearman": -1}]}`: {
+			"a rdc ndcg@10 spearman": 0.5, "all roc x–y spearman": -1},
 		`{"docs": 100, "dim": 8, "docs_per_second": 40.5, "open_seconds": null, "stall_ms": {"add_1": 2, "fit": null}, "stalls": {"add_1": {"seconds": 9}}, "modes": {"hybrid": {"variant": "rlr", "after_upsert_ms": {"10": 3}}}}`: {
 			"100 8 docs": 100, "100 8 dim": 8, "100 8 docs_per_second": 40.5, "100 8 stall_ms add_1": 2, "100 8 modes hybrid after_upsert_ms 10": 3},
 		`{"results": [{"task": "retrieval", "similarity": "bm25", "data": "b", "score": 0.8, "parts": {"all": 0.4, "kept x": 1}}]}`: {
@@ -131,7 +134,7 @@ func TestAdoptAndTables(t *testing.T) {
 		t.Errorf("%v, %v", err, all["clock"].Problems())
 	}
 	for command, want := range map[string]bool{
-		"go test": false, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench soak --docs 5": false,
+		"go test": false, "lexsem bench --data d": true, "lexsem bench sure --data d": true, "lexsem bench correlate": true, "lexsem bench soak --docs 5": false,
 	} {
 		if got := recordable(&runs.Run{Commands: []runs.Command{{Run: command}}}); got != want {
 			t.Errorf("%s: recordable %v", command, got)

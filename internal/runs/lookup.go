@@ -134,7 +134,9 @@ func format(v float64, metric string, decimals int, signed bool) string {
 	switch metric {
 	case "rdc", "roc":
 		bare, d = true, 4
-	case "p":
+	case "spearman":
+		bare, d = true, 2
+	case "p", "p_rdc", "p_roc", "p_gap":
 		bare, d = true, 2
 		for x := v; d < 4 && x > 0 && x < 0.1; d++ {
 			x *= 10
@@ -143,7 +145,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		bare, d = true, 3
 	case "difference":
 		signed = true
-	case "queries", "higher", "lower", "bytes", "docs_per_second", "docs_per_cpu_second":
+	case "queries", "left_out", "same_text", "higher", "lower", "bytes", "docs_per_second", "docs_per_cpu_second":
 		d = 0
 	case "open_seconds", "open_behind_seconds", "collapse_seconds", "idle", "during_add", "during_fit":
 		d = 2

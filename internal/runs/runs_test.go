@@ -124,6 +124,18 @@ func TestAdoptTakesTheHandWritten(t *testing.T) {
 	}
 }
 
+func TestFormat(t *testing.T) {
+	for want, got := range map[string]string{
+		".62": format(.6173, "spearman", -1, false), "−.20": format(-.2, "spearman", -1, false), "1.00": format(1, "spearman", -1, false),
+		"1592": format(1592, "same_text", -1, false), "59": format(59, "left_out", -1, false),
+		".0012": format(.0012, "p_gap", -1, false), ".85": format(.8509, "p_rdc", -1, false), ".027": format(.0272, "p_roc", -1, false),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestFiguresOfProse(t *testing.T) {
 	for text, want := range map[string]string{
 		"it takes 99 ms, 2.0 at most, of 1,997 passages (5 %)":  "99 2.0 5",
