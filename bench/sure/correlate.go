@@ -47,8 +47,11 @@ func ReadReports(files ...string) ([]*Report, error) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil || len(r.Results) == 0 || len(r.NDCG) == 0 {
-				return nil, fmt.Errorf("%w: %s is not what bench sure writes with --json (%v)", ErrReport, name, err)
+			if err == nil && (len(r.Results) == 0 || len(r.NDCG) == 0) {
+				err = errors.New("it has no results")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%w: %s is not what bench sure writes with --json: %w", ErrReport, name, err)
 			}
 			out = append(out, r)
 		}

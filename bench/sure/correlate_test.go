@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lexsem/lexsem/bench"
@@ -85,7 +86,7 @@ func TestReadReports(t *testing.T) {
 			t.Errorf("%s was read", other)
 		}
 	}
-	if _, err := ReadReports(filepath.Join(dir, "queries.jsonl")); !errors.Is(err, ErrReport) {
+	if _, err := ReadReports(filepath.Join(dir, "queries.jsonl")); !errors.Is(err, ErrReport) || !strings.HasSuffix(err.Error(), "it has no results") {
 		t.Errorf("queries: %v", err)
 	}
 }
