@@ -56,9 +56,10 @@ type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
 	MaxFitQueries     int
-	FitSteps          int  // see Options
-	FitPassages       int  // see Options
-	Clean             bool // see Options
+	FitSteps          int     // see Options
+	FitRate           float64 // see Options
+	FitPassages       int     // see Options
+	Clean             bool    // see Options
 	CacheDir          string
 	Index             string
 	Ef                int
