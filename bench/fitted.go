@@ -97,9 +97,9 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 
 // fitOptions say which queries a fit draws.
 func (s *Setting) fitOptions() train.Options {
-	o := train.Options{Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, Steps: s.FitSteps, Reserve: s.Clean}
+	o := train.Options{Seed: s.Seed, QueriesPerPassage: s.QueriesPerPassage, MaxQueries: s.MaxFitQueries, Steps: s.FitSteps, LearningRate: s.FitRate, Reserve: s.Clean}
 	s.Constants.fit(&o)
-	o.Alone = s.alone
+	o.Alone, o.Side = s.alone, s.side
 	o.RLR.Centred = s.spell != nil
 	return o
 }
@@ -110,7 +110,7 @@ func (s *Setting) fitOptions() train.Options {
 // the program itself, as another build may fit otherwise.
 func (s *Setting) fitKey(stack string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00%d\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.mates != nil, s.FitPassages, s.FitSteps)
+	fmt.Fprintf(h, "%s\x00%d\x00%d\x00%d\x00%t\x00%s\x00%t\x00%s\x00%t\x00%d\x00%d\x00%v\x00%s\x00", stack, s.Seed, s.QueriesPerPassage, s.MaxFitQueries, s.Clean, s.Constants.only(ofFits), s.alone, s.Encoder.Fingerprint().Digest(), s.mates != nil, s.FitPassages, s.FitSteps, s.FitRate, s.side)
 	if s.CacheDir != "" {
 		var b []byte
 		for i, text := range s.Targets.Texts {

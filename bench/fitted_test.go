@@ -83,6 +83,23 @@ func TestFitPassages(t *testing.T) {
 	}
 }
 
+// TestFitRate: another rate makes another bridge, and takes none that was kept of the first.
+func TestFitRate(t *testing.T) {
+	o := Options{Data: townCorpus(t, 50), Systems: []string{"slr"}, Tasks: []string{"keyword"}, QueriesPerPassage: 4, CacheDir: t.TempDir()}
+	fits := map[float64]Fit{}
+	for _, rate := range []float64{0, .02, .2} {
+		o.FitRate = rate
+		rep, err := Run(context.Background(), encoder.NewHash(64), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits[rate] = rep.Fit["slr"]
+	}
+	if own, same, other := fits[0], fits[.02], fits[.2]; same.Loss != own.Loss || other.Cached || other.Loss == own.Loss {
+		t.Errorf("default %+v, .02 %+v, .2 %+v", own, same, other)
+	}
+}
+
 func TestCasesAreTheGreatestDifferences(t *testing.T) {
 	o := Options{Data: townCorpus(t, 60), Systems: []string{"dense", "rlr"}, Tasks: []string{"query", "part:4"}, Cases: 3}
 	rep, err := Run(context.Background(), encoder.NewHash(32), o)

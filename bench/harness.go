@@ -54,6 +54,8 @@ type Options struct {
 	MaxFitQueries int
 	// FitSteps ends each fit after that many steps of its descent; 0 means none (train.Options.Steps).
 	FitSteps int
+	// FitRate is the learning rate that fits begin with; 0 means the trainer's default.
+	FitRate float64
 	// FitPassages is to how many passages, drawn evenly, bridges are fitted; 0 means to all. What closed forms
 	// read is of all.
 	FitPassages int
@@ -300,7 +302,7 @@ func (p *plan) codes() (all []codesKind) {
 // setting encodes the targets, for the systems of the plan.
 func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, error) {
 	return NewSetting(ctx, enc, p.targets, SettingOptions{
-		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitPassages: p.FitPassages, Clean: p.Clean,
+		Seed: p.Seed, QueriesPerPassage: p.QueriesPerPassage, MaxFitQueries: p.MaxFitQueries, FitSteps: p.FitSteps, FitRate: p.FitRate, FitPassages: p.FitPassages, Clean: p.Clean,
 		CacheDir: p.CacheDir, Index: p.Index, Ef: p.Ef, Over: p.Over, Asked: p.asked, LeftOut: p.leftOut, Codes: p.codes(), Progress: p.Progress,
 		Reranker: p.Reranker, RerankDepth: p.RerankDepth,
 	})

@@ -40,6 +40,7 @@ type Setting struct {
 	Constants Constants
 
 	alone  bool                         // stacks are fitted and asked without the dense vector, see LexicalOnly
+	side   string                       // what stacks are fitted to modulate, see Side
 	sums   *ridge.Sums                  // see corpusSums
 	asked  *Setting                     // see teacher
 	others *Setting                     // see leftOut
@@ -56,9 +57,10 @@ type SettingOptions struct {
 	Seed              uint64
 	QueriesPerPassage int // see Options
 	MaxFitQueries     int
-	FitSteps          int  // see Options
-	FitPassages       int  // see Options
-	Clean             bool // see Options
+	FitSteps          int     // see Options
+	FitRate           float64 // see Options
+	FitPassages       int     // see Options
+	Clean             bool    // see Options
 	CacheDir          string
 	Index             string
 	Ef                int
@@ -130,7 +132,7 @@ func (s *Setting) teacher(ctx context.Context) (*Setting, error) {
 		}
 		s.asked = asked
 	}
-	s.asked.alone = s.alone // systems share it, and are prepared one after another
+	s.asked.alone, s.asked.side = s.alone, s.side // systems share it, and are prepared one after another
 	return s.asked, nil
 }
 
@@ -171,6 +173,24 @@ func (s *Setting) Report(p Progress) {
 	if s.Progress != nil {
 		s.Progress(p)
 	}
+}
+
+// eachPassages hands the passages to take, part by part, with the tensors in
+// need, of which all but tokens and vectors are too large to be kept of every passage.
+func (s *Setting) eachPassages(ctx context.Context, need encoder.Need, take func(at int, part []encoder.Output) error) error {
+	for at := 0; at < len(s.Passages); at += encodeBatch {
+		part := s.Passages[at:min(at+encodeBatch, len(s.Passages))]
+		if need != encoder.NeedDense {
+			var err error
+			if part, err = s.Encoder.Encode(ctx, encoder.Passage, encoder.Texts(s.Targets.Texts[at:at+len(part)]...), need); err != nil {
+				return fmt.Errorf("encoding passages: %w", err)
+			}
+		}
+		if err := take(at, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // encodeBatch is the number of texts between two reports of progress.

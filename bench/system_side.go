@@ -6,43 +6,42 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/modulate/train"
 )
 
-// Side is the ablation of Table 5 of the paper: the stack that is fitted for
-// queries modulates the passages instead, or both sides, in a copy of the
-// index in memory. Stacks that read more than tokens and dense vectors have no
-// such form.
+// Side is the ablation of Table 5 of the paper: a stack modulates the passages
+// instead of the queries, or both, in a copy of the index in memory, and is
+// fitted so where it has a fitted part (train.Options.Side).
 var Side = RegisterSystem(SystemKind{
 	Name:  "side",
 	Usage: "side:passage:STACK, side:both:STACK",
 	Doc:   "a stack on the passages, or on queries and passages (ablation)",
 	Make: func(arg string) (System, error) {
 		side, name, ok := strings.Cut(arg, ":")
-		if !ok || side != "passage" && side != "both" {
+		if !ok || side != train.PassageSide && side != train.BothSides {
 			return System{}, fmt.Errorf("%w: side:%s: use side:passage:STACK or side:both:STACK; the stack alone modulates queries", ErrUnknownName, arg)
 		}
 		stack, err := stackNamed("side:"+side, name)
 		if err != nil {
 			return System{}, err
 		}
-		if stack.Need() != encoder.NeedDense {
-			return System{}, fmt.Errorf("%w: side:%s: passages have tokens and dense vectors only; name variants that need no more", ErrUnknownName, arg)
-		}
 		s := stackSystem(stack)
 		prepare := s.Prepare
-		s.Name, s.scales = "side:"+side+":"+stack.Name(), s.scales && side == "both"
+		s.Name, s.scales = "side:"+side+":"+stack.Name(), s.scales && side == train.BothSides
 		s.Prepare = func(ctx context.Context, setting *Setting) (Retriever, *Fit, error) {
-			r, fit, err := prepare(ctx, setting)
+			fitted := *setting
+			fitted.side = side
+			r, fit, err := prepare(ctx, &fitted)
 			if err != nil {
 				return nil, nil, err
 			}
 			v := r.(vectorRetriever)
-			moved, err := setting.modulated(ctx, v.vector)
+			moved, err := setting.modulated(ctx, v.vector, stack.Need())
 			if err != nil {
 				return nil, nil, err
 			}
 			v.setting = moved
-			if side == "passage" {
+			if side == train.PassageSide {
 				v.vector = func(dst []float32, q Question) []float32 { return append(dst, q.Output.Dense...) }
 			}
 			return v, fit, nil
@@ -52,14 +51,16 @@ var Side = RegisterSystem(SystemKind{
 })
 
 // modulated is the setting with an index of the passages' vectors as vector
-// makes them.
-func (s *Setting) modulated(ctx context.Context, vector func(dst []float32, q Question) []float32) (*Setting, error) {
+// makes them of the tensors in need.
+func (s *Setting) modulated(ctx context.Context, vector func(dst []float32, q Question) []float32, need encoder.Need) (*Setting, error) {
 	d, n := s.Encoder.Dim(), len(s.Passages)
 	ids, vectors := make([]uint64, n), make([]float32, n*d)
-	err := parallel(ctx, n, func(i int) error {
-		ids[i] = uint64(i)
-		vector(vectors[i*d:i*d:(i+1)*d], Question{Output: s.Passages[i]})
-		return nil
+	err := s.eachPassages(ctx, need, func(at int, part []encoder.Output) error {
+		return parallel(ctx, len(part), func(i int) error {
+			ids[at+i] = uint64(at + i)
+			vector(vectors[(at+i)*d:(at+i)*d:(at+i+1)*d], Question{Output: part[i]})
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, err

@@ -12,14 +12,13 @@ import (
 
 // Sparse searches the lexical vectors themselves, without any dense
 // vector: queries and passages are weighed by one variant, and the score is the
-// inner product of the weights, from the inverted index (learned sparse
-// retrieval, Table 4 of the paper). sparse:mlm and sparse:mlm-softmax weigh by
+// inner product of the weights, from the inverted index (Table 4 of the paper). sparse:mlm and sparse:mlm-softmax weigh by
 // the encoder's own logits, so that an ONNX model in the manner of SPLADE, whose
 // logits are pooled over the tokens, is searched as it was trained for.
 var Sparse = RegisterSystem(SystemKind{
 	Name:  "sparse",
 	Usage: "sparse:VARIANT",
-	Doc:   "inner product of lexical weights (learned sparse retrieval)",
+	Doc:   "inner product of lexical weights, without a dense vector",
 	Make: func(arg string) (System, error) {
 		v, err := modulate.Lookup(arg)
 		if err != nil {
@@ -52,20 +51,17 @@ func prepareSparse(ctx context.Context, s *Setting, v modulate.Variant) (Retriev
 	}
 	e := x.Edit()
 	r := &sparseRetriever{weigh: weigh}
-	for at := 0; at < len(s.Passages); at += encodeBatch {
-		part := s.Passages[at:min(at+encodeBatch, len(s.Passages))]
-		if v.Need&^encoder.NeedDense != 0 { // tensors that are too large to be kept of every passage
-			texts := s.Targets.Texts[at : at+len(part)]
-			if part, err = s.Encoder.Encode(ctx, encoder.Passage, encoder.Texts(texts...), v.Need|encoder.NeedDense); err != nil {
-				return nil, nil, fmt.Errorf("encoding passages for %s: %w", v.Name, err)
-			}
-		}
+	err = s.eachPassages(ctx, v.Need|encoder.NeedDense, func(at int, part []encoder.Output) error {
 		for i, out := range part {
 			if err := e.Add(uint64(at+i), r.weights(out)); err != nil {
-				return nil, nil, err
+				return err
 			}
 		}
 		s.Report(Progress{Stage: "weigh " + v.Name, Done: at + len(part), Total: len(s.Passages)})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	r.index = e.Done()
 	fit.Seconds, fit.CPUSeconds = time.Since(began).Seconds(), (cpuTime() - cpu).Seconds()

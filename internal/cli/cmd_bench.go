@@ -57,6 +57,7 @@ func declareBench(f *flags) *benchOptions {
 		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
 		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
 		maxFit:     f.int("max-fit-queries", 0, "training queries of a fit in all; default no limit"),
+		rate:       f.float("fit-rate", 0, "`RATE`learning rate that fits begin with; default the trainer's"),
 		fitTo:      f.int("fit-passages", 0, "`N`fit to N passages that are drawn evenly; default to all"),
 		index:      f.str("index", "", "`KIND`search vectors with this index, for example hnsw; default exact"),
 		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
@@ -72,6 +73,7 @@ type benchOptions struct {
 	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over *string
 	limit, passages, perPassage, maxFit, fitTo, ef, cases                         *int
 	seed                                                                          *uint64
+	rate                                                                          *float64
 	skipBad, distract, terms, clean                                               *bool
 	second                                                                        rerankFlags
 }
@@ -131,13 +133,16 @@ func (o *benchOptions) options() (bench.Options, error) {
 	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.fitTo < 0 || *o.ef < 0 {
 		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries, --fit-passages and --ef take numbers from 0, --queries-per-passage from 1")
 	}
+	if !(*o.rate >= 0 && *o.rate <= 10) {
+		return bench.Options{}, usagef("--fit-rate %v: use a number above 0 and up to 10, or 0 for the trainer's", *o.rate)
+	}
 	half, err := bench.ParseHalf(*o.half)
 	if err != nil {
 		return bench.Options{}, usagef("--half %q: use dev, test or all", *o.half)
 	}
 	return bench.Options{
 		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Half: half, Clean: *o.clean,
-		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo,
+		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo, FitRate: *o.rate,
 		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
 	}, nil
 }

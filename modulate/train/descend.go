@@ -34,6 +34,9 @@ func descend(ctx context.Context, q *queries, set *passages, shift []modulate.Sh
 	if err != nil {
 		return place{}, err
 	}
+	if t.sides != nil {
+		held.moved, held.plain = t.movedPassages, o.Side == PassageSide
+	}
 	total := t.adam.total
 	now := place{Key: key}
 	if o.Checkpoint != "" {
@@ -106,6 +109,7 @@ type trainer struct {
 	bias   *adam // nil where b = 0
 	// learner teaches the parameters that w is made with; nil where w is fixed.
 	learner *learner
+	sides   *sides             // nil where queries alone are modulated
 	lex     []modulate.Lexical // of the batch
 	mined   []int32            // [queries × o.Negatives] distinct texts; nil where all passages are candidates
 	vectors []float32          // of the candidates of the step, where there are mined ones
@@ -137,8 +141,14 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 	t := &trainer{
 		problem: problem{q: q, projection: p, shift: shift, tau: o.Tau, spread: spread(o)},
 		o:       o, set: set, bridge: b, adam: newAdam(len(p.Tokens()), q.dim, total, o.LearningRate),
-		usesOf: make([][]use, len(p.Tokens())), lex: make([]modulate.Lexical, o.Batch),
+		usesOf: make([][]use, len(p.Tokens())),
 	}
+	most := o.Batch
+	if o.Side != "" {
+		t.sides = t.newSides()
+		most = len(t.sides.all.norm)
+	}
+	t.lex, t.dz = make([]modulate.Lexical, most), make([]float32, most*q.dim)
 	if o.Alone {
 		t.even = modulate.Even(q.dim)
 	}
@@ -151,7 +161,7 @@ func newTrainer(ctx context.Context, q *queries, set *passages, shift []modulate
 		t.bias = newAdam(1, q.dim, total, o.LearningRate)
 	}
 	if learns(b) {
-		t.learner = newLearner(q, b, total, q.length, o)
+		t.learner = newLearner(q, b, total, q.length, most, o)
 	}
 	for _, x := range t.fitted() {
 		t.best = append(t.best, make([]float32, len(x)))
@@ -171,7 +181,9 @@ func spread(o Options) float64 {
 func (t *trainer) prepare(ctx context.Context) error {
 	d, n := t.q.dim, len(t.set.reps)
 	most := n
-	if n <= t.o.AllCandidates {
+	switch {
+	case t.sides != nil: // each step has its own
+	case n <= t.o.AllCandidates:
 		all := make([]float32, 0, n*d)
 		for _, i := range t.set.reps {
 			all = append(all, t.set.corpus.Vector(i)...)
@@ -179,14 +191,13 @@ func (t *trainer) prepare(ctx context.Context) error {
 		if err := t.candidates.pack(ctx, all, n, d, t.o.Workers); err != nil {
 			return err
 		}
-	} else {
+	default:
 		var err error
 		if t.mined, err = mine(ctx, t.q, t.set, t.o); err != nil {
 			return err
 		}
 		most = min(n, t.o.Batch*(1+t.o.Negatives))
 	}
-	t.dz = make([]float32, t.o.Batch*d)
 	t.loss = make([]float64, t.o.Batch)
 	t.target = make([]int32, t.o.Batch)
 	for range t.o.Workers {
@@ -205,10 +216,11 @@ func (t *trainer) blockRows(candidates int) int {
 func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64, error) {
 	d := t.q.dim
 	w := t.projection.Rows()
-	if err := t.weigh(ctx, batch); err != nil {
+	moved := t.rows(batch)
+	if err := t.weigh(ctx, moved); err != nil {
 		return 0, err
 	}
-	t.collect(batch)
+	t.collect(moved)
 	err := t.eachUsed(ctx, func(_ int, r int32) { t.adam.settle(w, int(r), number-1) })
 	if err != nil {
 		return 0, err
@@ -222,18 +234,22 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 			return 0, err
 		}
 	}
-	rows := t.blockRows(t.candidates.n)
 	scale := 1 / float64(len(batch))
-	err = each(ctx, t.o.Workers, (len(batch)+rows-1)/rows, func(worker, b int) {
-		lo := b * rows
-		hi := min(lo+rows, len(batch))
-		t.block(t.work[worker], batch[lo:hi], t.lex[lo:hi], &t.candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
-	})
+	if t.sides != nil {
+		err = t.sided(ctx, batch, moved, target, scale)
+	} else {
+		rows := t.blockRows(t.candidates.n)
+		err = each(ctx, t.o.Workers, (len(batch)+rows-1)/rows, func(worker, b int) {
+			lo := b * rows
+			hi := min(lo+rows, len(batch))
+			t.block(t.work[worker], batch[lo:hi], t.lex[lo:hi], &t.candidates, target[lo:hi], scale, t.dz[lo*d:hi*d], t.loss[lo:hi])
+		})
+	}
 	if err != nil {
 		return 0, err
 	}
 	if t.learner != nil {
-		if err := t.learner.step(ctx, t, batch, number); err != nil {
+		if err := t.learner.step(ctx, t, moved, number); err != nil {
 			return 0, err
 		}
 	}
@@ -246,7 +262,7 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 		t.adam.apply(w, int(r), g, number)
 	})
 	if t.bias != nil {
-		t.bias.apply(t.projection.Bias(), 0, t.biasGradient(len(batch)), number)
+		t.bias.apply(t.projection.Bias(), 0, t.biasGradient(len(moved)), number)
 	}
 	var sum float64
 	for _, l := range t.loss[:len(batch)] {
@@ -255,7 +271,7 @@ func (t *trainer) step(ctx context.Context, batch []int32, number int) (float64,
 	return sum * scale, err
 }
 
-// biasGradient is dL/db = Σ dz over the queries of the batch with a lexical
+// biasGradient is dL/db = Σ dz over the n rows of the step that have a lexical
 // vector: b comes with W·w, and a query without tokens stays as it is.
 func (t *trainer) biasGradient(n int) []float32 {
 	d := t.q.dim

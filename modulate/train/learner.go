@@ -43,9 +43,9 @@ type stateUse struct {
 	grad         float32
 }
 
-func newLearner(q *queries, b *modulate.Bridge, steps int, length float64, o Options) *learner {
+func newLearner(q *queries, b *modulate.Bridge, steps int, length float64, rows int, o Options) *learner {
 	l := &learner{
-		q: q, bridge: b, o: o, from: make([][]modulate.Origin, o.Batch), slope: make([][]float32, o.Batch),
+		q: q, bridge: b, o: o, from: make([][]modulate.Origin, rows), slope: make([][]float32, rows),
 		states: make([][]float32, o.Workers),
 	}
 	for _, h := range b.Heads() {

@@ -58,11 +58,17 @@ func (p *problem) block(f *forward, rows []int32, lex []modulate.Lexical, c *can
 	}
 	c.gradient.Mul(f.dout[:m*d], score, m)
 	for i := range rows {
-		a, b := i*d, (i+1)*d
-		modulate.FuseGrad(dz[a:b], f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
-		if f.gain[i] < 1 {
-			modulate.BoundGrad(dz[a:b], f.logits[a:b], p.spread, f.gain[i])
-		}
+		p.backward(f, i, dz[i*d:(i+1)*d])
+	}
+}
+
+// backward is the way back of forward, from row i of f.dout to the gradient
+// with respect to z.
+func (p *problem) backward(f *forward, i int, dz []float32) {
+	a, b := i*p.q.dim, (i+1)*p.q.dim
+	modulate.FuseGrad(dz, f.dout[a:b], f.out[a:b], f.mid[a:b], f.norm[i])
+	if f.gain[i] < 1 {
+		modulate.BoundGrad(dz, f.logits[a:b], p.spread, f.gain[i])
 	}
 }
 

@@ -26,6 +26,15 @@ type passages struct {
 	df     map[string]int // distinct texts that contain a lower-cased word
 	digest string         // SHA-256 over all texts in order, hex
 	media  string         // modality of all
+	moved  []float32      // vectors of reps in place of the corpus's, where passages are modulated; else nil
+}
+
+// vector is that of distinct text r which queries are held against.
+func (s *passages) vector(r int) []float32 {
+	if s.moved != nil {
+		return s.moved[r*s.dim : (r+1)*s.dim]
+	}
+	return s.corpus.Vector(s.reps[r])
 }
 
 func readPassages(ctx context.Context, corpus Corpus, dim int, o Options) (*passages, error) {

@@ -40,6 +40,10 @@ type heldOut struct {
 	out    []encoder.Output
 	target []int32
 	ends   []int // of each probe
+	// moved makes the vectors of the passages, where those are modulated (Options.Side), and plain
+	// says that the queries are not.
+	moved func(ctx context.Context) ([]float32, error)
+	plain bool
 }
 
 // probes makes the queries of the probes; ends are the ends of each. With
@@ -85,20 +89,29 @@ func drawProbes(ctx context.Context, enc encoder.Encoder, set *passages, need en
 	}
 	h := &heldOut{target: d.target, ends: ends}
 	progress := func(done int) { o.Progress("encode probes", done, len(d.texts), 0) }
-	err = encodeTexts(ctx, enc, d.texts, need, progress, func(part []encoder.Output) error {
+	err = encodeTexts(ctx, enc, encoder.Query, d.texts, need, progress, func(part []encoder.Output) error {
 		h.out = append(h.out, part...)
 		return ctx.Err()
 	})
 	return h, err
 }
 
-// modulated are the query vectors [n × d] as m makes them.
-func (h *heldOut) modulated(m modulate.Modulator) []float32 {
-	var q []float32
-	for _, out := range h.out {
-		q = m.Modulate(q, inputOf(out))
+// modulated are the query vectors [n × d] as m makes them, which it also makes
+// those of the passages of set, where the fit modulates these.
+func (h *heldOut) modulated(ctx context.Context, set *passages, m modulate.Modulator) (q []float32, err error) {
+	if h.moved != nil {
+		if set.moved, err = h.moved(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return q
+	for _, out := range h.out {
+		if h.plain {
+			q = append(q, out.Dense...)
+		} else {
+			q = m.Modulate(q, inputOf(out))
+		}
+	}
+	return q, nil
 }
 
 // scores measures nDCG@1 of the plain and of the modulated vectors on queries
@@ -111,11 +124,16 @@ func (h *heldOut) scores(ctx context.Context, set *passages, m modulate.Modulato
 	for _, out := range h.out {
 		dense = append(dense, out.Dense...)
 	}
+	set.moved = nil
 	before, err := nearest(ctx, set, dense, h.target, o)
 	if err != nil {
 		return nil, err
 	}
-	after, err := nearest(ctx, set, h.modulated(m), h.target, o)
+	qs, err := h.modulated(ctx, set, m)
+	if err != nil {
+		return nil, err
+	}
+	after, err := nearest(ctx, set, qs, h.target, o)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +161,11 @@ func (h *heldOut) scores(ctx context.Context, set *passages, m modulate.Modulato
 
 // loss is the mean loss of training on the probes, in nats.
 func (h *heldOut) loss(ctx context.Context, set *passages, m modulate.Modulator, o Options) (float64, error) {
-	answers, err := nearest(ctx, set, h.modulated(m), h.target, o)
+	qs, err := h.modulated(ctx, set, m)
+	if err != nil {
+		return 0, err
+	}
+	answers, err := nearest(ctx, set, qs, h.target, o)
 	if err != nil || len(answers) == 0 {
 		return 0, err
 	}
@@ -173,8 +195,8 @@ func nearest(ctx context.Context, set *passages, qs []float32, target []int32, o
 		block := make([]float32, 0, slice*set.dim)
 		for at := 0; at < len(set.reps); at += slice {
 			block = block[:0]
-			for _, i := range set.reps[at:min(at+slice, len(set.reps))] {
-				block = append(block, set.corpus.Vector(i)...)
+			for r := at; r < min(at+slice, len(set.reps)); r++ {
+				block = append(block, set.vector(r)...)
 			}
 			m := len(block) / set.dim
 			vec.MatMulNT(score, qs[lo*set.dim:hi*set.dim], block, hi-lo, m, set.dim)

@@ -23,7 +23,9 @@ type queries struct {
 	tokenAt, lexAt []int
 	plain          []bool // no token is special; as long as the longest query
 	keeps          keeping
-	even           bool // w has the same tokens for every query that has any
+	even           bool   // w has the same tokens for every query that has any
+	side           string // of Options
+	passages       int    // rows behind those of the queries, where passages are modulated
 }
 
 // keeping is what is kept of training queries, beside tokens and vectors, for w to be made of.
@@ -79,27 +81,39 @@ func (q *queries) input(i int, states *[]float32) modulate.Input {
 // encodeQueries encodes the drawn texts for a stack and its bridge.
 func encodeQueries(ctx context.Context, enc encoder.Encoder, stack modulate.Stack, b *modulate.Bridge, d drawn, o Options) (*queries, error) {
 	keeps, even := keepingOf(stack, b)
-	if keeps == keepsStates {
+	if keeps == keepsStates && o.Side != PassageSide {
 		d = fitStates(enc, d, o.StateBytes)
 	}
 	n := len(d.texts)
 	q := &queries{
 		dim: enc.Dim(), target: d.target, dense: make([]float32, 0, n*enc.Dim()),
-		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1), keeps: keeps, even: even,
+		tokenAt: make([]int, 1, n+1), lexAt: make([]int, 1, n+1), keeps: keeps, even: even, side: o.Side,
 	}
-	progress := func(done int) { o.Progress("encode queries", done, n, 0) }
-	err := encodeTexts(ctx, enc, d.texts, stack.Need(), progress, func(part []encoder.Output) error {
+	return q, q.encode(ctx, enc, encoder.Query, d.texts, o.Side != PassageSide, stack, b, o)
+}
+
+// encode takes texts in one role behind those that are there; only where they
+// are modulated more is kept than their vectors.
+func (q *queries) encode(ctx context.Context, enc encoder.Encoder, role encoder.Role, texts []string, modulated bool, stack modulate.Stack, b *modulate.Bridge, o Options) error {
+	keeps, need := q.keeps, encoder.NeedDense
+	if modulated {
+		need = stack.Need()
+	}
+	progress := func(done int) { o.Progress("encode queries", done, len(texts), 0) }
+	return encodeTexts(ctx, enc, role, texts, need, progress, func(part []encoder.Output) error {
 		lex := make([]modulate.Lexical, len(part))
 		err := each(ctx, o.Workers, len(part), func(_, i int) {
-			if keeps == keepsWeights {
+			if modulated && keeps == keepsWeights {
 				lex[i] = b.Weigh(modulate.Lexical{}, inputOf(part[i]))
 			}
 		})
 		for i, out := range part {
 			q.dense = append(q.dense, out.Dense...)
-			if keeps == keepsStates {
+			switch {
+			case !modulated:
+			case keeps == keepsStates:
 				q.keepStates(out)
-			} else {
+			default:
 				q.tokens = out.Tokens.Lexical(q.tokens)
 			}
 			q.tokenAt = append(q.tokenAt, len(q.tokens))
@@ -110,7 +124,6 @@ func encodeQueries(ctx context.Context, enc encoder.Encoder, stack modulate.Stac
 		}
 		return err
 	})
-	return q, err
 }
 
 // inputOf is what an encoded query offers to modulation.
@@ -122,10 +135,10 @@ func inputOf(out encoder.Output) modulate.Input {
 // it to batch texts of like length, few enough for progress and cancelling.
 const encodeSlice = 2048
 
-// encodeTexts encodes texts as queries, slice by slice, and hands each output
+// encodeTexts encodes texts in one role, slice by slice, and hands each output
 // to take in order. Hidden states and logits, which are large, come in smaller
 // slices.
-func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need encoder.Need, progress func(done int), take func(part []encoder.Output) error) error {
+func encodeTexts(ctx context.Context, enc encoder.Encoder, role encoder.Role, texts []string, need encoder.Need, progress func(done int), take func(part []encoder.Output) error) error {
 	slice := encodeSlice
 	if need&encoder.NeedHidden != 0 {
 		slice /= 4
@@ -139,9 +152,9 @@ func encodeTexts(ctx context.Context, enc encoder.Encoder, texts []string, need 
 			return err
 		}
 		part := texts[at:min(at+slice, len(texts))]
-		out, err := enc.Encode(ctx, encoder.Query, encoder.Texts(part...), need)
+		out, err := enc.Encode(ctx, role, encoder.Texts(part...), need)
 		if err != nil {
-			return fmt.Errorf("encode queries: %w", err)
+			return fmt.Errorf("encode %s texts: %w", role, err)
 		}
 		if len(out) != len(part) {
 			return fmt.Errorf("encode queries: the encoder gave %d outputs for %d texts", len(out), len(part))

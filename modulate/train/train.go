@@ -98,6 +98,11 @@ type Options struct {
 	Bias bool
 	// Alone fits the lexical side without the dense vector (modulate.Parts.Alone).
 	Alone bool
+	// Side is what is modulated: "" stands for queries, PassageSide for passages and
+	// BothSides for both, by one bridge. The last two measure the method
+	// (LexSemBridge's Table 5): an engine modulates queries. All passages, which AllCandidates must
+	// allow, are then modulated at each step, and their lexical vectors or hidden states are kept, too.
+	Side string
 	// MaxTokens restricts the vocabulary: W has columns for that many tokens,
 	// those that most training queries weigh, and the others have no weight. 0
 	// means no restriction.
@@ -230,6 +235,9 @@ func (o Options) defaults() (Options, error) {
 	if !(o.Spread >= 1e-3) {
 		return o, fmt.Errorf("%w: a spread of %v; it is 0.001 or more, +Inf for no bound", ErrOptions, o.Spread)
 	}
+	if o.Side != "" && o.Side != PassageSide && o.Side != BothSides {
+		return o, fmt.Errorf("%w: side %q; modulate %q, %q, or queries (\"\")", ErrOptions, o.Side, PassageSide, BothSides)
+	}
 	if len(samplersOf(o.Media, false)) == 0 || o.Reserve && o.Media != "" {
 		return o, fmt.Errorf("%w: passages of the modality %q have no samplers, or no reserved parts; draw from texts, or from images without Reserve", ErrOptions, o.Media)
 	}
@@ -306,6 +314,14 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	queries, err := encodeQueries(ctx, enc, stack, bridge, drawn, o)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.Side != "" {
+		if len(set.reps) > o.AllCandidates {
+			return nil, nil, fmt.Errorf("%w: %d distinct passages to modulate at each step where all candidates are %d at most; raise that, or fit to fewer", ErrOptions, len(set.reps), o.AllCandidates)
+		}
+		if err := queries.takePassages(ctx, enc, stack, bridge, set, o); err != nil {
+			return nil, nil, err
+		}
 	}
 	queries.length = length
 	held, err := drawProbes(ctx, enc, set, stack.Need(), o)

@@ -199,6 +199,11 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 	if err != nil {
 		t.Fatal(err)
 	}
+	if o.Side != "" {
+		if err := q.takePassages(t.Context(), enc, stack, bridge, set, o); err != nil {
+			t.Fatal(err)
+		}
+	}
 	q.length = length
 	tr, err := newTrainer(t.Context(), q, set, shift, bridge, w.Projection, o)
 	if err != nil {
@@ -213,8 +218,12 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 func TestGradientOfTheLoss(t *testing.T) {
 	enc := encoder.NewHash(16)
 	corpus := encoded(t, enc, invented(30))
-	for _, o := range forms() {
-		stack := o.Stack
+	all := forms()
+	for _, s := range stacks {
+		all = append(all, Options{Stack: s, Side: PassageSide}, Options{Stack: s, Side: BothSides})
+	}
+	for _, o := range all {
+		stack := o.Stack + " " + o.Side
 		o.QueriesPerPassage, o.Tau, o.Batch, o.Workers, o.Bias = 2, 0.5, 5, 1, true
 		p, w, _ := prepared(t, corpus, enc, o, nil)
 		r := rand.New(rand.NewPCG(1, 2))
@@ -228,14 +237,19 @@ func TestGradientOfTheLoss(t *testing.T) {
 		}
 		batch := []int32{0, 3, 4, 9, 17}
 		f := newForward(len(batch), 16, p.candidates.n)
+		rows := p.rows(batch)
 		loss := func() float64 {
-			if err := p.weigh(t.Context(), batch); err != nil {
+			if err := p.weigh(t.Context(), rows); err != nil {
 				t.Fatal(err)
 			}
 			for i, r := range batch {
 				p.target[i] = p.q.target[r]
 			}
-			p.block(f, batch, p.lex, &p.candidates, p.target, 1, p.dz, p.loss)
+			if p.sides == nil {
+				p.block(f, batch, p.lex, &p.candidates, p.target, 1, p.dz, p.loss)
+			} else if err := p.sided(t.Context(), batch, rows, p.target, 1); err != nil {
+				t.Fatal(err)
+			}
 			var sum float64
 			for _, l := range p.loss {
 				sum += l
@@ -243,7 +257,7 @@ func TestGradientOfTheLoss(t *testing.T) {
 			return sum
 		}
 		loss()
-		p.collect(batch)
+		p.collect(rows)
 		checked, wrong := 0, 0
 		check := func(what string, x *float32, h float32, grad float64) {
 			was := *x
@@ -275,7 +289,7 @@ func TestGradientOfTheLoss(t *testing.T) {
 		}
 		var entries []entry
 		if p.learner != nil {
-			if err := p.learner.gradients(t.Context(), p, batch); err != nil {
+			if err := p.learner.gradients(t.Context(), p, rows); err != nil {
 				t.Fatal(err)
 			}
 			for _, h := range p.learner.heads {
@@ -290,7 +304,7 @@ func TestGradientOfTheLoss(t *testing.T) {
 				t.Fatalf("%s: no head has a gradient", stack)
 			}
 		}
-		bias := slices.Clone(p.biasGradient(len(batch)))
+		bias := slices.Clone(p.biasGradient(len(rows)))
 		for j := range bias {
 			check("b of Eq. 8", &w.Projection.Bias()[j], 1.0/64, float64(bias[j]))
 		}
@@ -475,6 +489,8 @@ func TestFitRefuses(t *testing.T) {
 		"token limit":    {corpus, Options{MaxTokens: -1}, ErrOptions},
 		"rate":           {corpus, Options{LearningRate: math.NaN()}, ErrOptions},
 		"tau":            {corpus, Options{Tau: -1}, ErrOptions},
+		"side":           {corpus, Options{Side: "query"}, ErrOptions},
+		"side, mined":    {corpus, Options{Side: BothSides, AllCandidates: 2}, ErrOptions},
 		"alone with rlr": {corpus, Options{Stack: "rlr+slr", Alone: true}, modulate.ErrOptions},
 		"alpha":          {corpus, Options{RLR: modulate.RLROptions{Alpha: -1}}, modulate.ErrOptions},
 	} {

@@ -29,7 +29,8 @@ func touch(ctx context.Context, p *modulate.Projection, q *queries, b *modulate.
 	}
 	var states []float32
 	var w modulate.Lexical
-	for i := range q.len() {
+	from, to := q.modulated()
+	for i := from; i < to; i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
