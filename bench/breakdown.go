@@ -27,9 +27,17 @@ type GroupScore struct {
 	Equal  float64 `json:"equal,omitempty"`
 }
 
+// singletonEntity is the group of the queries that name one entity, whatever
+// its kind: the first row of the paper's Table 3.
+const singletonEntity = "singleton_entity"
+
+// entityTypes are the types that make singletonEntity.
+var entityTypes = []string{"singleton_object", "singleton_person", "singleton_place", "singleton_concept"}
+
 // ReadTypes reads query-types.jsonl of a CapRetrieval folder: lines with _id
-// and types. A query may have several types or none; lines of queries without a
-// positive are read, too.
+// and types. A query may have several types or none; one that names an object,
+// a person, a place or a concept has the type singleton_entity, too. Lines of
+// queries without a positive are read as well.
 func ReadTypes(dir string) (map[string][]string, error) {
 	name := filepath.Join(dir, "query-types.jsonl")
 	f, err := os.Open(name)
@@ -48,6 +56,9 @@ func ReadTypes(dir string) (map[string][]string, error) {
 		}
 		if _, twice := out[rec.ID]; twice {
 			return fmt.Errorf("%w: query %q stood earlier in the file", ErrDuplicateID, rec.ID)
+		}
+		if slices.ContainsFunc(rec.Types, func(t string) bool { return slices.Contains(entityTypes, t) }) {
+			rec.Types = append(rec.Types, singletonEntity)
 		}
 		out[rec.ID] = rec.Types
 		return nil

@@ -50,6 +50,23 @@ func TestReadTypes(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, types, err)
 		}
 	}
+	text := `{"_id":"a","types":["singleton_place","singleton_object"]}` + "\n" + `{"_id":"b","types":["singleton_event"]}` + "\n" +
+		`{"_id":"c","types":["singleton_person","conjunction"]}` + "\n" + `{"_id":"d","types":["singleton_concept"]}` + "\n" + `{"_id":"e","types":["singleton_object"]}`
+	if err := os.WriteFile(filepath.Join(dir, "query-types.jsonl"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	types, err := ReadTypes(dir)
+	for id, want := range map[string]int{"a": 1, "b": 0, "c": 1, "d": 1, "e": 1} {
+		entity := 0
+		for _, kind := range types[id] {
+			if kind == "singleton_entity" {
+				entity++
+			}
+		}
+		if err != nil || entity != want {
+			t.Errorf("%s has %v (%v), want singleton_entity %d times", id, types[id], err, want)
+		}
+	}
 	if _, err := ReadTypes(filepath.Join(dir, "none")); err == nil {
 		t.Error("no file, no error")
 	}

@@ -102,21 +102,21 @@ func BestPassage(judged map[string]int) string {
 	return id
 }
 
-// firsts notes what stood first for each query, and where the first positive
-// stood.
+// firsts notes what stood first for each query, by which score, and where the
+// first positive stood.
 func (r *Result) firsts(task *Task, rankings Rankings, ids []string) {
 	r.ids = ids
 	for _, q := range ids {
-		top, first := "", 0
+		top, best, first := "", nothingFound, 0
 		for i, hit := range rankings[q] {
 			if i == 0 {
-				top = hit.ID
+				top, best = hit.ID, hit.Score
 			}
 			if task.Qrels[q][hit.ID] > 0 {
 				first = i + 1
 				break
 			}
 		}
-		r.top, r.first = append(r.top, top), append(r.first, first)
+		r.top, r.best, r.first = append(r.top, top), append(r.best, best), append(r.first, first)
 	}
 }

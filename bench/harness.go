@@ -80,6 +80,10 @@ type Options struct {
 	// fills and asks; nil for none. What was created there is removed at the end, where the Backend has a method
 	// Drop(context.Context) error.
 	Over func() (engine.Backend, error)
+	// Answerable asks the queries of the folder's queries-without-positives.jsonl,
+	// too, where it has one, and reports how well the scores of each system tell
+	// them from those of the first task.
+	Answerable bool
 	// Cases is the number of queries reported with their texts for each task
 	// and system: so many of the greatest losses against dense, and as many of
 	// the greatest gains.
@@ -127,6 +131,10 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if err != nil {
 		return nil, err
 	}
+	unanswered, err := p.encode(ctx, setting, p.unanswered)
+	if err != nil {
+		return nil, err
+	}
 	report = &Report{
 		Data: p.corpus.Name, Documents: len(p.corpus.Passages), Distractors: p.distractors, Distinct: p.targets.Len(), Truncated: setting.Truncated(),
 		Encoder: enc.Fingerprint().Model, Seed: p.Seed, Half: p.Half, Clean: p.Clean, Version: p.Version, Index: p.Index, Fit: map[string]Fit{}, BytesPerPassage: map[string]float64{},
@@ -137,7 +145,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 	if slices.ContainsFunc(p.systems, func(s System) bool { return s.Reranks }) {
 		report.Reranker, report.RerankDepth = engine.RerankerName(p.Reranker), cmp.Or(p.RerankDepth, engine.DefaultRerank)
 	}
-	if err := p.answer(ctx, setting, questions, report); err != nil {
+	if err := p.answer(ctx, setting, questions, unanswered, report); err != nil {
 		return nil, err
 	}
 	report.Cost.TotalSeconds = time.Since(began).Seconds()
@@ -147,7 +155,7 @@ func Run(ctx context.Context, enc encoder.Encoder, o Options) (report *Report, e
 
 // answer prepares the systems, lets them answer every task, and reports what
 // they found.
-func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Question, report *Report) error {
+func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Question, unanswered []Question, report *Report) error {
 	results := make([][]Result, len(p.tasks)) // task → system
 	for _, system := range p.systems {
 		retriever, fit, err := system.Prepare(ctx, setting)
@@ -168,6 +176,13 @@ func (p *plan) answer(ctx context.Context, setting *Setting, questions [][]Quest
 			}
 			results[i] = append(results[i], r)
 			setting.Report(Progress{Stage: "search " + system.Name + " " + task.Name, Done: len(task.Queries), Total: len(task.Queries)})
+		}
+		if len(unanswered) > 0 {
+			a, err := p.answerable(ctx, retriever, results[0][len(results[0])-1], unanswered)
+			if err != nil {
+				return err
+			}
+			report.Answerable = append(report.Answerable, a)
 		}
 	}
 	for i, row := range results {
@@ -196,7 +211,8 @@ type plan struct {
 	leftOut func() *Targets // see SettingOptions
 	tasks   []*Task
 
-	distractors int // passages that are searched and not asked for
+	unanswered  []Query // see Options.Answerable
+	distractors int     // passages that are searched and not asked for
 }
 
 func newPlan(o Options) (*plan, error) {
@@ -262,6 +278,11 @@ func newPlan(o Options) (*plan, error) {
 		}
 		p.tasks = append(p.tasks, t)
 	}
+	if o.Answerable {
+		if p.unanswered, err = p.unansweredQueries(in); err != nil {
+			return nil, err
+		}
+	}
 	return p, nil
 }
 
@@ -308,26 +329,33 @@ func (p *plan) setting(ctx context.Context, enc encoder.Encoder) (*Setting, erro
 	})
 }
 
+// encodeQuestions encodes the queries of each task.
 func (p *plan) encodeQuestions(ctx context.Context, setting *Setting) ([][]Question, error) {
+	out := make([][]Question, len(p.tasks))
+	for i, task := range p.tasks {
+		var err error
+		if out[i], err = p.encode(ctx, setting, task.Queries); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// encode encodes queries with all that the systems need.
+func (p *plan) encode(ctx context.Context, setting *Setting, queries []Query) ([]Question, error) {
 	need := encoder.NeedDense
 	for _, s := range p.systems {
 		need |= s.Need
 	}
-	out := make([][]Question, len(p.tasks))
-	for i, task := range p.tasks {
-		texts := make([]string, len(task.Queries))
-		for j, q := range task.Queries {
-			texts[j] = q.Text
-		}
-		var err error
-		if out[i], err = setting.Questions(ctx, texts, need); err != nil {
-			return nil, err
-		}
-		for j := range out[i] {
-			out[i][j].ID = task.Queries[j].ID
-		}
+	texts := make([]string, len(queries))
+	for i, q := range queries {
+		texts[i] = q.Text
 	}
-	return out, nil
+	out, err := setting.Questions(ctx, texts, need)
+	for i := range out {
+		out[i].ID = queries[i].ID
+	}
+	return out, err
 }
 
 // measure lets one system answer one task.

@@ -117,7 +117,7 @@ func RunImages(ctx context.Context, enc encoder.Encoder, o ImageOptions) (report
 	}
 	report = &Report{Data: filepath.Base(abs), Documents: p.targets.Len(), Distinct: p.targets.Len(), Encoder: enc.Fingerprint().Model,
 		Seed: p.Seed, Version: o.Version, Fit: map[string]Fit{}}
-	return report, p.answer(ctx, setting, questions, report)
+	return report, p.answer(ctx, setting, questions, nil, report)
 }
 
 // matesOf tells the other images of the class of a target, those of the corpus.

@@ -40,6 +40,9 @@ type Report struct {
 	// Overlaps tell, for each task made from passages, what its queries share
 	// with those of the fits; none where no system was taught by queries.
 	Overlaps []Overlap `json:"overlaps,omitempty"`
+	// Answerable has an entry for each system where queries without a positive
+	// were asked, see Options.
+	Answerable []Answerable `json:"answerable,omitempty"`
 	// Cost is what the whole took.
 	Cost Cost `json:"cost"`
 	// Cases are queries that a system answered much better or much worse than
@@ -74,9 +77,10 @@ type Result struct {
 	// PerQuery holds the scores behind Metrics, one for each query of the task.
 	PerQuery map[string][]float64 `json:"per_query,omitempty"`
 
-	ids   []string // queries of the task
-	first []int    // rank of the first positive from 1, 0 where none was found
-	top   []string // what stood first
+	ids   []string  // queries of the task
+	first []int     // rank of the first positive from 1, 0 where none was found
+	top   []string  // what stood first
+	best  []float64 // its score
 }
 
 // Fit is what preparing a system on the corpus took.

@@ -171,7 +171,8 @@ var cmdBenchCapRetrieval = command{
 	about: `
 Asks the judged queries (labels 0, 1, 2, linear gain) and reports nDCG@1, @5 and @10, and nDCG@10 by
 the types of query-types.jsonl with the share of queries on which each system beats BM25, as Tables 2
-and 3 of the paper do. --lower lower-cases all text, as the paper does; uncased models and BM25 see no
+and 3 of the paper do. Where queries-without-positives.jsonl is there, the area under the ROC curve
+says how well the best score of a query tells those with an answer from those without. --lower lower-cases all text, as the paper does; uncased models and BM25 see no
 difference.`,
 	examples: []string{
 		"lexsem bench capretrieval --data $LEXSEM_DATA/capret-en",
@@ -199,7 +200,7 @@ difference.`,
 				}
 			}
 			metrics := []string{"ndcg@1", "ndcg@5", "ndcg@10"}
-			reports, err := p.judged(ctx, a, dirs, metrics, func(o *bench.Options) { o.Lower, o.Cases = *lower, 5 })
+			reports, err := p.judged(ctx, a, dirs, metrics, func(o *bench.Options) { o.Lower, o.Cases, o.Answerable = *lower, 5, true })
 			if err != nil {
 				return err
 			}
@@ -222,6 +223,7 @@ difference.`,
 					if err := writeGroups(w, r.Types); err != nil {
 						return err
 					}
+					writeAnswerable(w, r.Answerable)
 				}
 				return nil
 			})
@@ -256,6 +258,19 @@ func writeGroups(w io.Writer, groups []bench.Group) error {
 		fmt.Fprintln(t)
 	}
 	return t.Flush()
+}
+
+// writeAnswerable writes how well scores tell which queries have an answer.
+func writeAnswerable(w io.Writer, all []bench.Answerable) {
+	for i, a := range all {
+		if i == 0 {
+			fmt.Fprintf(w, "\nAUC of the best score, %d queries with a positive against %d without:", a.With, a.Without)
+		}
+		fmt.Fprintf(w, " %s %.1f", a.System, 100*a.AUC)
+	}
+	if len(all) > 0 {
+		fmt.Fprintln(w)
+	}
 }
 
 var cmdBenchLIMIT = command{

@@ -24,6 +24,10 @@ type anyReport struct {
 		Over, Measure, Between string
 		Spearman               float64
 	} `json:"correlations"`
+	Answerable []struct { // which queries have an answer, CapRetrieval
+		System string
+		AUC    float64
+	} `json:"answerable"`
 	Rows          []json.RawMessage `json:"rows"`            // of constants
 	DocsPerSecond *float64          `json:"docs_per_second"` // of a database
 	Types         []struct {        // of queries, CapRetrieval
@@ -115,6 +119,9 @@ func reading(raw []byte, as string) (map[string]float64, error) {
 				values[strings.Join([]string{set, t.Type, s.System, name}, " ")] = 100 * v
 			}
 		}
+	}
+	for _, a := range r.Answerable {
+		values[strings.Join([]string{set, "answerable", a.System, "auc"}, " ")] = 100 * a.AUC
 	}
 	if len(values) == 0 {
 		return nil, fmt.Errorf("the report holds no values")

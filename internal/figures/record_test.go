@@ -36,6 +36,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"b sensitivity bm25 score": 0.8, "b sensitivity bm25 insertion": 0.7, "b sensitivity bm25 removal": 0.9, "b sensitivity as-is cut": 25, "b sensitivity 0.5 cut": 50},
 		`{"data": "a", "types": [{"type": "object", "systems": [{"system": "rlr", "mean": 0.5, "higher": 0.25, "lower": 0.75}]}]}`: {
 			"a object rlr mean": 50, "a object rlr higher": 25, "a object rlr lower": 75},
+		`{"data": "a", "answerable": [{"system": "rlr", "auc": 0.75, "with": 3, "without": 2}]}`: {
+			"a answerable rlr auc": 75},
 		`[{"half": "test", "metric": "ndcg@1", "kinds": [{"kind": "spans"}], "rows": [{"system": "rlr", "bytes_per_passage": 1500, "cells": [{"mean": 0.5, "low": 0.25, "high": 0.75}, {"mean": 1, "low": 1, "high": 1}]}]}]`: {
 			"test mean rlr ndcg@1": 50, "test mean rlr low": 25, "test mean rlr high": 75, "test spans rlr ndcg@1": 100, "test spans rlr low": 100, "test spans rlr high": 100, "test rlr bytes": 1500},
 		`{"system": "s", "metric": "m", "settings": 2, "rows": [{"constant": "pair", "value": 0.25, "start": true, "dev": {"mean": 0.5}, "loss": 0.02}, {"constant": "cell", "value": null, "start": true, "dev": {"lead": -0.5}}],

@@ -217,13 +217,16 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 // hidden states, against central differences.
 func TestGradientOfTheLoss(t *testing.T) {
 	enc := encoder.NewHash(16)
-	corpus := encoded(t, enc, invented(30))
+	many, few := encoded(t, enc, invented(30)), encoded(t, enc, invented(10)) // each step modulates all passages
 	all := forms()
 	for _, s := range stacks {
 		all = append(all, Options{Stack: s, Side: PassageSide}, Options{Stack: s, Side: BothSides})
 	}
 	for _, o := range all {
-		stack := o.Stack + " " + o.Side
+		stack, corpus := o.Stack+" "+o.Side, many
+		if o.Side != "" {
+			corpus = few
+		}
 		o.QueriesPerPassage, o.Tau, o.Batch, o.Workers, o.Bias = 2, 0.5, 5, 1, true
 		p, w, _ := prepared(t, corpus, enc, o, nil)
 		r := rand.New(rand.NewPCG(1, 2))

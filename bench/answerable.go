@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench/stat"
+)
+
+// Answerable tells how well the scores of one system say whether a query has an
+// answer at all.
+type Answerable struct {
+	System string `json:"system"`
+	// AUC is the chance that a query with a positive finds its first passage by a
+	// higher score than a query without one, equal scores counting half: the area
+	// under the ROC curve. 0.5 is luck. Scores that only compare within an answer,
+	// those of rrf and convex, give no meaning to it.
+	AUC     float64 `json:"auc"`
+	With    int     `json:"with"`    // queries of the first task
+	Without int     `json:"without"` // queries without a positive
+}
+
+// unansweredQueries reads queries-without-positives.jsonl of the corpus, where
+// there is one.
+func (p *plan) unansweredQueries(in TaskInput) ([]Query, error) {
+	name := filepath.Join(p.corpus.Dir, "queries-without-positives.jsonl")
+	if missing(name) {
+		return nil, nil
+	}
+	all, err := readQueries(name, p.Read)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if p.Lower {
+			all[i].Text = strings.ToLower(all[i].Text)
+		}
+	}
+	return slices.DeleteFunc(all, func(q Query) bool { return !in.Asks(q.ID) }), nil
+}
+
+// answerable asks the queries without a positive and holds their best scores
+// against those of with, the same system on the first task.
+func (p *plan) answerable(ctx context.Context, r Retriever, with Result, without []Question) (Answerable, error) {
+	hits, err := r.Retrieve(ctx, without, min(p.depth, p.targets.Len()))
+	if err != nil {
+		return Answerable{}, fmt.Errorf("system %s on queries without a positive: %w", with.System, err)
+	}
+	scores := make([]float64, len(hits))
+	for i, answer := range hits {
+		scores[i] = nothingFound
+		if len(answer) > 0 {
+			scores[i] = answer[0].Score
+		}
+	}
+	auc, err := stat.AUC(with.best, scores)
+	return Answerable{System: with.System, AUC: auc, With: len(with.best), Without: len(hits)}, err
+}
+
+// nothingFound is the best score of an empty answer: below all others.
+const nothingFound = -math.MaxFloat64
