@@ -13,7 +13,7 @@ import (
 // nothing repeats, and of decisions, which are older than the runs. The numbers go
 // down alone: a new figure needs a run (docs/runs/README.md).
 var unheld = map[string]int{
-	"docs/DECISIONS.md": 160,
+	"docs/DECISIONS.md": 112,
 	"docs/HISTORY.md":   524,
 }
 
