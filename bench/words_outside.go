@@ -57,7 +57,7 @@ func (l *lexicon) Search(ctx context.Context, dst []inverted.Scored, terms []tex
 		return nil, err
 	}
 	for id, spelled := range l.outside.texts {
-		if m := scorer.Match(spelled); m.BM25 > 0 {
+		if m := scorer.Match(spelled); m.BM25 > 0 && (allow == nil || allow(id)) {
 			best = append(best, inverted.Scored{ID: id, Score: m.BM25})
 		}
 	}

@@ -147,9 +147,7 @@ atail:
 
 asum:
 	SUMLESS(Z12)
-	ADDQ $16, AX
-	ADDQ $32, BX
-	SUBQ $4, R12
+	PASSFOUR
 	JNZ  agroup
 	VZEROUPPER
 	RET
@@ -289,9 +287,7 @@ narrow4:
 	VPSUBD  Y14, Y2, Y2
 	VPSUBD  Y14, Y3, Y3
 	SUMLANES
-	ADDQ    $16, AX
-	ADDQ    $32, BX
-	SUBQ    $4, R12
+	PASSFOUR
 	JNZ     group4
 	VZEROUPPER
 	RET

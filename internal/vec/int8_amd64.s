@@ -156,9 +156,7 @@ TEXT ·dotInt8Atvnni(SB), NOSPLIT, $0-40
 agroup:
 	NEXTFOUR
 	SUMROWS
-	ADDQ $16, AX
-	ADDQ $32, BX
-	SUBQ $4, R12
+	PASSFOUR
 	JNZ  agroup
 	VZEROUPPER
 	RET
@@ -318,9 +316,7 @@ atail2:
 
 asum2:
 	SUMLANES
-	ADDQ $16, AX
-	ADDQ $32, BX
-	SUBQ $4, R12
+	PASSFOUR
 	JNZ  agroup2
 	VZEROUPPER
 	RET

@@ -56,3 +56,9 @@
 	MOVQ    8(BX), R9    \
 	MOVQ    16(BX), R10  \
 	MOVQ    24(BX), R11
+
+// Behind the four rows of NEXTFOUR, whose sums are written; none is left where it sets ZF.
+#define PASSFOUR \
+	ADDQ $16, AX \
+	ADDQ $32, BX \
+	SUBQ $4, R12

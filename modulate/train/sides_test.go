@@ -59,18 +59,7 @@ func TestFitSides(t *testing.T) {
 // heldBy is the held-out loss of weights whose side o names.
 func heldBy(t *testing.T, enc encoder.Encoder, corpus *list, w *modulate.Weights, o Options) float64 {
 	t.Helper()
-	o, err := o.defaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := readPassages(t.Context(), corpus, enc.Dim(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sums, err := sumsOf(t.Context(), corpus, enc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o, set, sums := begun(t, corpus, enc, o)
 	m, err := modulate.NewStack(o.Stack, modulate.Parts{Sums: sums, Weights: w})
 	if err != nil {
 		t.Fatal(err)

@@ -306,6 +306,9 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 	if o.Base != nil {
 		base = fmt.Sprint(o.Base.Data, o.Base.Loss, o.Base.Queries, o.Fresh, o.Replay)
 	}
+	if o.Side != "" && len(set.reps) > o.AllCandidates {
+		return nil, nil, fmt.Errorf("%w: %d distinct passages to modulate at each step where all candidates are %d at most; raise that, or fit to fewer", ErrOptions, len(set.reps), o.AllCandidates)
+	}
 	drawn, err := set.draw(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -316,9 +319,6 @@ func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*m
 		return nil, nil, err
 	}
 	if o.Side != "" {
-		if len(set.reps) > o.AllCandidates {
-			return nil, nil, fmt.Errorf("%w: %d distinct passages to modulate at each step where all candidates are %d at most; raise that, or fit to fewer", ErrOptions, len(set.reps), o.AllCandidates)
-		}
 		if err := queries.takePassages(ctx, enc, stack, bridge, set, o); err != nil {
 			return nil, nil, err
 		}

@@ -153,15 +153,10 @@ func TestWideWeightsAreNotKept(t *testing.T) {
 	}
 }
 
-// prepared returns the problem that a fit of corpus poses with the weights
-// that a fit starts with, or those of w; and the texts of its queries.
-func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *modulate.Weights) (*trainer, *modulate.Weights, []string) {
+// begun is what every fit of corpus reads first.
+func begun(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options) (Options, *passages, *ridge.Sums) {
 	t.Helper()
 	o, err := o.defaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stack, err := fittable(o.Stack)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,6 +165,18 @@ func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *mo
 		t.Fatal(err)
 	}
 	sums, err := sumsOf(t.Context(), corpus, enc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, set, sums
+}
+
+// prepared returns the problem that a fit of corpus poses with the weights
+// that a fit starts with, or those of w; and the texts of its queries.
+func prepared(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options, w *modulate.Weights) (*trainer, *modulate.Weights, []string) {
+	t.Helper()
+	o, set, sums := begun(t, corpus, enc, o)
+	stack, err := fittable(o.Stack)
 	if err != nil {
 		t.Fatal(err)
 	}
