@@ -67,6 +67,10 @@ func TestKnown(t *testing.T) {
 	if two, err := l.Search(ctx, nil, terms, 2, nil); err != nil || !slices.Equal(two, best[:2]) {
 		t.Errorf("the best two are %v of %v, %v", two, best, err)
 	}
+	// Targets 0 and 3 are asked for, one of the index and one beside it.
+	if some, err := l.Search(ctx, nil, terms, 9, func(id uint64) bool { return id%3 == 0 }); err != nil || len(some) != 2 || some[0].ID%3 != 0 || some[1].ID%3 != 0 {
+		t.Errorf("of targets 0 and 3 are found %v, %v", some, err)
+	}
 	matches := make([]inverted.Match, 5)
 	if err := l.Match(ctx, matches, terms, []uint64{0, 1, 2, 3, 4}); err != nil {
 		t.Fatal(err)
