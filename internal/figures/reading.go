@@ -183,7 +183,8 @@ func readingEngine(raw []byte, as string) (map[string]float64, error) {
 }
 
 // readingSummaries gives the values of tables over several corpora: half, kind of
-// queries or mean, system, metric, with the ends of the interval as low and high.
+// queries or mean, system, metric, with the ends of the interval as low and high;
+// half, system, bytes of a passage and microseconds of processor time a query.
 func readingSummaries(raw []byte) (map[string]float64, error) {
 	var tables []struct {
 		Half, Metric string
@@ -192,6 +193,7 @@ func readingSummaries(raw []byte) (map[string]float64, error) {
 			System string
 			Cells  []struct{ Mean, Low, High float64 } // the mean of the kinds first
 			Bytes  float64                             `json:"bytes_per_passage"`
+			CPUMs  float64                             `json:"cpu_ms_per_query"`
 		}
 	}
 	if err := json.Unmarshal(raw, &tables); err != nil {
@@ -213,6 +215,7 @@ func readingSummaries(raw []byte) (map[string]float64, error) {
 				}
 			}
 			values[strings.Join([]string{t.Half, row.System, "bytes"}, " ")] = row.Bytes
+			values[strings.Join([]string{t.Half, row.System, "cpu_us"}, " ")] = 1000 * row.CPUMs
 		}
 	}
 	if len(values) == 0 {

@@ -38,8 +38,8 @@ func TestReadingKnowsEveryReport(t *testing.T) {
 			"a object rlr mean": 50, "a object rlr higher": 25, "a object rlr lower": 75},
 		`{"data": "a", "answerable": [{"system": "rlr", "auc": 0.75, "with": 3, "without": 2}]}`: {
 			"a answerable rlr auc": 75},
-		`[{"half": "test", "metric": "ndcg@1", "kinds": [{"kind": "spans"}], "rows": [{"system": "rlr", "bytes_per_passage": 1500, "cells": [{"mean": 0.5, "low": 0.25, "high": 0.75}, {"mean": 1, "low": 1, "high": 1}]}]}]`: {
-			"test mean rlr ndcg@1": 50, "test mean rlr low": 25, "test mean rlr high": 75, "test spans rlr ndcg@1": 100, "test spans rlr low": 100, "test spans rlr high": 100, "test rlr bytes": 1500},
+		`[{"half": "test", "metric": "ndcg@1", "kinds": [{"kind": "spans"}], "rows": [{"system": "rlr", "bytes_per_passage": 1500, "cpu_ms_per_query": 0.5, "cells": [{"mean": 0.5, "low": 0.25, "high": 0.75}, {"mean": 1, "low": 1, "high": 1}]}]}]`: {
+			"test mean rlr ndcg@1": 50, "test mean rlr low": 25, "test mean rlr high": 75, "test spans rlr ndcg@1": 100, "test spans rlr low": 100, "test spans rlr high": 100, "test rlr bytes": 1500, "test rlr cpu_us": 500},
 		`{"system": "s", "metric": "m", "settings": 2, "rows": [{"constant": "pair", "value": 0.25, "start": true, "dev": {"mean": 0.5}, "loss": 0.02}, {"constant": "cell", "value": null, "start": true, "dev": {"lead": -0.5}}],
 			"start": {"dev": {"objective": 0.1}, "test": {"lead": -0.01, "short": 0.02, "worst": -0.03}, "test_mean": {"low": 0.4, "high": 0.6}, "test_lead": {"low": -0.1, "high": 0.1}},
 			"gain": {"mean": 0.01, "low": -0.01, "high": 0.03}, "sets": [{"corpus": "c", "task": "t", "half": "test", "best": 0.7, "start": 0.8, "chosen": 0.9, "start_lead": {"mean": 0.1}, "gain": {"mean": 0.1}}]}`: {

@@ -145,7 +145,7 @@ func format(v float64, metric string, decimals int, signed bool) string {
 		bare, d = true, 3
 	case "difference":
 		signed = true
-	case "queries", "left_out", "same_text", "higher", "lower", "bytes", "docs_per_second", "docs_per_cpu_second":
+	case "queries", "left_out", "same_text", "higher", "lower", "bytes", "cpu_us", "docs_per_second", "docs_per_cpu_second":
 		d = 0
 	case "open_seconds", "open_behind_seconds", "collapse_seconds", "idle", "during_add", "during_fit":
 		d = 2
