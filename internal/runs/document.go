@@ -25,7 +25,7 @@ type mark struct {
 	book  *book
 	cell  string            // what a cell shows, words in braces
 	best  string            // "column" or "row": where the greatest is bold
-	alias map[string]string // label -> words
+	alias map[string]string // label -> words, or in braces what its cells show in place of cell
 }
 
 var markLine = regexp.MustCompile(`^<!-- (?:(run|published|constants|no run): (.+)|end) -->$`)

@@ -78,6 +78,25 @@ func TestWhatAgreesPasses(t *testing.T) {
 	}
 }
 
+func TestAColumnShowsWhatItsTemplateSays(t *testing.T) {
+	text := `
+<!-- run: two | {query ndcg@1} | in ten = {query ndcg@10:.2} -->
+| | query | in ten |
+|---|---|---|
+| dense | 93.1 | 96.91 |
+`
+	if f := Check("d", text, two); len(f.Problems) > 0 || f.Held != 2 {
+		t.Errorf("%d held, %v", f.Held, f.Problems)
+	}
+	wrong := strings.Replace(text, "96.91", "93.10", 1)
+	if f := Check("d", wrong, two); len(f.Problems) != 1 {
+		t.Error(f.Problems)
+	}
+	if got, err := Rewrite(wrong, two); err != nil || got != text {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
 func TestWhatDisagreesIsNamed(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"57.6 / 68.8", "57.6 / 68.9", `d:6: "dense | eight words" says "57.6 / 68.9"`},

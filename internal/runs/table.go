@@ -233,11 +233,16 @@ func (t *table) cell(m *mark, i, j int) (text, shows string, err error) {
 		return "", "", fmt.Errorf("%s has no such cell", m.names())
 	}
 	var w wanted
+	shown := m.cell
 	for _, label := range append(t.label(i), t.head[j]) {
+		if alias := m.alias[label]; strings.HasPrefix(alias, "{") {
+			shown = alias
+			continue
+		}
 		m.words(label, &w)
 	}
 	var failed error
-	text = place.ReplaceAllStringFunc(m.cell, func(p string) string {
+	text = place.ReplaceAllStringFunc(shown, func(p string) string {
 		own := w
 		own.words = slices.Clone(w.words)
 		own.decimals = -1
