@@ -142,7 +142,8 @@ func (s *scanner) clear() {
 
 // among does what scan does with the ids that the filter names. It reports whether
 // it found the slots of all: one that a change beside the search has moved is live in
-// the search's view at its old place, which the table does not know.
+// the search's view at its old place, which the table does not know, and at the place that
+// it knows the view may have another.
 func (s *scanner) among() (whole bool, err error) {
 	s.clear()
 	s.listed = listed{whole: true}
@@ -168,7 +169,7 @@ type listed struct {
 func (s *scanner) take(id uint64) bool {
 	l, v, x := &s.listed, s.v, s.v.mem
 	slot, ok := s.ids.slot(id)
-	if l.whole = ok && int(slot) < v.n && v.has(slot); !l.whole {
+	if l.whole = ok && int(slot) < v.n && v.has(slot) && x.id(slot) == id; !l.whole {
 		return false
 	}
 	if x.coded {
