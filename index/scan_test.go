@@ -2,7 +2,6 @@ package index
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -46,54 +45,6 @@ func TestBoundAllowsForTheRoundingOfSums(t *testing.T) {
 	for _, m := range s.near {
 		if d := truth[f.now.mem.id(m.slot)]; d < m.low {
 			t.Errorf("distance %g is below its bound %g", d, m.low)
-		}
-	}
-}
-
-// TestListedIDsThatMoveMeanwhile: whatever a writer does to the places of ids between the begin of a search and the
-// filter's list, the search finds what is listed, at its place in the search's view, and nothing else.
-func TestListedIDsThatMoveMeanwhile(t *testing.T) {
-	const n, dim, moved = 600, 8, 120
-	r := rand.New(rand.NewPCG(5, 6))
-	v := make([]float32, n*dim)
-	for i := range v {
-		v[i] = float32(r.NormFloat64())
-	}
-	ids := make([]uint64, n)
-	for i := range ids {
-		ids[i] = uint64(i)
-	}
-	listed := ids[100:109]
-	for _, kind := range []string{KindFlat, KindFlatInt8} {
-		for turns := range 40 {
-			ix, err := New(kind, Options{Dim: dim, Metric: Dot})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := ix.Add(ids, v); err != nil {
-				t.Fatal(err)
-			}
-			among := func(yield func(uint64) bool) {
-				for range turns {
-					if err := ix.Add(ids[:moved], v[:moved*dim]); err != nil {
-						t.Fatal(err)
-					}
-				}
-				slices.Values(listed)(yield)
-			}
-			got, err := ix.Search(nil, v[:dim], SearchOptions{
-				K: 20, Allow: func(id uint64) bool { return slices.Contains(listed, id) }, Among: among, Allowed: len(listed)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, x := range got {
-				if !slices.Contains(listed, x.ID) {
-					t.Errorf("%s, %d turns: %d is not listed", kind, turns, x.ID)
-				}
-			}
-			if len(got) != len(listed) {
-				t.Errorf("%s, %d turns: %d of %d", kind, turns, len(got), len(listed))
-			}
 		}
 	}
 }

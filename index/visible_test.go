@@ -298,3 +298,31 @@ func TestFlatGivesMemoryBack(t *testing.T) {
 		indextest.Verify(t, ix)
 	}
 }
+
+// Whatever a writer does to the places of ids between the begin of a search and the filter's list, the search finds
+// what is listed, at its place in the search's view, and nothing else.
+func TestListedIDsThatMoveMeanwhile(t *testing.T) {
+	const n, dim, moved = 600, 8, 120
+	v, listed := indextest.Gauss(n, dim, 5), indextest.IDs(9, 100)
+	allow := func(id uint64) bool { return slices.Contains(listed, id) }
+	want := indextest.Exact(index.Dot, v[:dim], v, n, dim, allow)
+	for _, kind := range []string{index.KindFlat, index.KindFlatInt8} {
+		for turns := range 40 {
+			ix, err := index.New(kind, index.Options{Dim: dim, Metric: index.Dot})
+			if err != nil {
+				t.Fatal(err)
+			}
+			indextest.Add(t, ix, indextest.IDs(n, 0), v)
+			among := func(yield func(uint64) bool) {
+				for range turns {
+					indextest.Add(t, ix, indextest.IDs(moved, 0), v[:moved*dim])
+				}
+				slices.Values(listed)(yield)
+			}
+			got := indextest.Search(t, ix, v[:dim], index.SearchOptions{K: 20, Allow: allow, Among: among, Allowed: len(listed)})
+			if len(got) != len(want) || indextest.Common(got, want) != len(want) {
+				t.Errorf("%s, %d turns: %v, want %v", kind, turns, got, want)
+			}
+		}
+	}
+}

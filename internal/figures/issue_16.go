@@ -37,11 +37,12 @@ func clean16(context.Context, *workshop) (map[string]float64, error) {
 		return nil, err
 	}
 	judged := 0.0
+	const run = "clean-more"
 	questions := []string{"query:sure-nq", "query:sure-msmarco", "query:sure-fiqa"}
 	for _, task := range questions {
-		judged += r.gain("clean-more", "union", task, "rlr+slr", "ndcg@10") / float64(len(questions))
+		judged += r.gain(run, "union", task, "rlr+slr", "ndcg@10") / float64(len(questions))
 	}
-	v := map[string]float64{"16.clean.keyword": r.gain("clean-more", "union", "keyword", "rlr+slr", "ndcg@1"), "16.clean.judged": judged}
+	v := map[string]float64{"16.clean.keyword": r.gain(run, "union", "keyword", "rlr+slr", "ndcg@1"), "16.clean.judged": judged}
 	return v, r.err
 }
 

@@ -39,6 +39,7 @@ func newBook(rs []*Run) (*book, error) {
 
 // wanted is what a place of a cell asks for.
 type wanted struct {
+	cell     string // the places of the cell, in braces
 	words    []string
 	minus    string // system to subtract
 	seeds    string // what is shown of several: "median", "least", "greatest"; "" is all, or the median of differences

@@ -233,16 +233,12 @@ func (t *table) cell(m *mark, i, j int) (text, shows string, err error) {
 		return "", "", fmt.Errorf("%s has no such cell", m.names())
 	}
 	var w wanted
-	shown := m.cell
+	w.cell = m.cell
 	for _, label := range append(t.label(i), t.head[j]) {
-		if alias := m.alias[label]; strings.HasPrefix(alias, "{") {
-			shown = alias
-			continue
-		}
 		m.words(label, &w)
 	}
 	var failed error
-	text = place.ReplaceAllStringFunc(shown, func(p string) string {
+	text = place.ReplaceAllStringFunc(w.cell, func(p string) string {
 		own := w
 		own.words = slices.Clone(w.words)
 		own.decimals = -1
@@ -273,11 +269,14 @@ func (t *table) cell(m *mark, i, j int) (text, shows string, err error) {
 	return text, shows, failed
 }
 
-// words adds what a label says: its alias, or all words before a comma or a bracket
-// if each of them is one of a key. Other labels say nothing.
+// words adds what a label says: its alias, which in braces is what the cell shows, or all words
+// before a comma or a bracket if each of them is one of a key. Other labels say nothing.
 func (m *mark) words(label string, w *wanted) {
 	label = strings.Trim(label, "*")
-	if alias, ok := m.alias[label]; ok {
+	if alias, ok := m.alias[label]; ok && strings.HasPrefix(alias, "{") {
+		w.cell = alias
+		return
+	} else if ok {
 		m.demand(alias, w) // an alias that asks for nothing known leaves the cell without a value
 		return
 	}
