@@ -12,14 +12,18 @@ from safetensors.torch import save_file
 
 KINDS = ("slr", "llr", "clr")
 CLR_TOKENS = 64  # as lexsem keeps
+STARTS = ("zero", "random")
 
 
 class Bridge(torch.nn.Module):
-    """A bridge over a vocabulary of which only tokens have columns of W: those of no training
-    query never get a gradient, so leaving them out changes nothing."""
+    """A bridge over a vocabulary of which only tokens have columns of W: where W starts at 0, those of no
+    training query never get a gradient, so leaving them out changes nothing."""
 
-    def __init__(self, kind, dim, vocab, tokens, head=None):
+    def __init__(self, kind, dim, vocab, tokens, head=None, start="zero"):
+        """start "random" draws W and b as torch.nn.Linear(vocab, dim) does: evenly between ±1/√vocab."""
         super().__init__()
+        if start not in STARTS:
+            raise ValueError(f"start {start!r}; known are {', '.join(STARTS)}")
         if kind not in KINDS:
             raise ValueError(f"bridge {kind!r}; known are {', '.join(KINDS)}")
         self.kind, self.dim, self.vocab = kind, dim, vocab
@@ -29,6 +33,9 @@ class Bridge(torch.nn.Module):
         self.register_buffer("slot", slot)
         self.W = torch.nn.Parameter(torch.zeros(len(self.tokens), dim))
         self.b = torch.nn.Parameter(torch.zeros(dim))
+        if start == "random":
+            for p in (self.W, self.b):
+                torch.nn.init.uniform_(p, -(vocab**-0.5), vocab**-0.5)
         if kind == "llr":  # starts where it is slr
             self.u, self.c = torch.nn.Parameter(torch.zeros(dim)), torch.nn.Parameter(torch.ones(1))
         if kind == "clr":  # head: U [tokens, d] and biases [tokens]

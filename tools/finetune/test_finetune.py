@@ -106,6 +106,20 @@ def test_bridge_without_weight_leaves_queries():
     assert torch.equal(b(Batch(torch.tensor([[1, 2]]), None, torch.tensor([[False, False]])), None, q), q)
 
 
+@pytest.mark.parametrize("bridge", ["slr", "llr", "clr"])
+def test_random_start(tiny, pairs, tmp_path, bridge):
+    """W begins as that of torch.nn.Linear does, also for tokens that no training query has, and with the seed alone."""
+    runs = [train.Run(options(tiny, pairs, tmp_path / "none", "--bridge", bridge, "--bridge-start", "random", "--seed", s)) for s in "112"]
+    vocab = runs[0].encoder.vocab
+    for p in (runs[0].bridge.W, runs[0].bridge.b):
+        assert p.abs().max() <= vocab**-0.5 and p.abs().max() > 0.8 * vocab**-0.5 and p.std() > 0.4 * vocab**-0.5
+    if bridge != "clr":
+        assert len(runs[0].bridge.tokens) == vocab
+    assert torch.equal(runs[0].bridge.W, runs[1].bridge.W) and not torch.equal(runs[0].bridge.W, runs[2].bridge.W)
+    zero = train.Run(options(tiny, pairs, tmp_path / "none", "--bridge", bridge)).bridge
+    assert not zero.W.any() and not zero.b.any()
+
+
 def test_closed_head():
     """It is the ridge regression of presence on vectors, with their means taken off."""
     g = torch.Generator().manual_seed(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 import samples
-from bridge import KINDS, Bridge, closed_head
+from bridge import KINDS, STARTS, Bridge, closed_head
 from encoder import Encoder, FolderError
 from loss import contrastive
 
@@ -33,6 +33,7 @@ def arguments(argv=None):
     p.add_argument("--contrast", choices=("mined", "all"), default="mined", help="all: with every passage, which --freeze makes possible")
     p.add_argument("--rate", type=float, default=1e-5, help="learning rate, falling linearly to 0")
     p.add_argument("--bridge-rate", type=float, default=0.0, help="that of the bridge; default --rate, as in the paper")
+    p.add_argument("--bridge-start", choices=STARTS, default="zero", help="what W and its bias begin with; random: as a linear layer of PyTorch does, as in the paper")
     p.add_argument("--tau", type=float, default=0.02)
     p.add_argument("--query-tokens", type=int, default=64)
     p.add_argument("--passage-tokens", type=int, default=256)
@@ -109,8 +110,10 @@ class Run:
         rows = [texts.tokens(i) for i in range(len(texts))]
         if o.bridge == "clr":
             tokens, u, c = closed_head(first, rows, e.vocab)
-            return Bridge("clr", e.dim, e.vocab, tokens.tolist(), (u, c)).to(o.device)
-        return Bridge(o.bridge, e.dim, e.vocab, set().union(*rows)).to(o.device)
+            return Bridge("clr", e.dim, e.vocab, tokens.tolist(), (u, c), o.bridge_start).to(o.device)
+        # A column that begins at random turns queries that no training query is like.
+        tokens = range(e.vocab) if o.bridge_start == "random" else set().union(*rows)
+        return Bridge(o.bridge, e.dim, e.vocab, tokens, start=o.bridge_start).to(o.device)
 
     def forward(self, queries, numbers):
         """Query vectors [2, n, d] as they are served: with the bridge, and without."""
