@@ -24,6 +24,24 @@ type feedbackRetriever struct {
 
 // Retrieve implements Retriever. It costs two searches of the hybrid.
 func (r feedbackRetriever) Retrieve(ctx context.Context, questions []Question, k int) ([][]Hit, error) {
+	again, err := r.drawn(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	return r.fusedRetriever.Retrieve(ctx, again, k)
+}
+
+// candidates implements candidateRetriever: those of the second search.
+func (r feedbackRetriever) candidates(ctx context.Context, questions []Question, depth int) ([][]fusion.Candidate, error) {
+	again, err := r.drawn(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	return r.fusedRetriever.candidates(ctx, again, depth)
+}
+
+// drawn are the questions with the vectors that ask again.
+func (r feedbackRetriever) drawn(ctx context.Context, questions []Question) ([]Question, error) {
 	first, err := r.fusedRetriever.Retrieve(ctx, questions, 1)
 	if err != nil {
 		return nil, err
@@ -36,7 +54,7 @@ func (r feedbackRetriever) Retrieve(ctx context.Context, questions []Question, k
 		}
 		again[i].Output.Dense = drawn(q.Output.Dense, r.passages[first[i][0].Target].Dense)
 	}
-	return r.fusedRetriever.Retrieve(ctx, again, k)
+	return again, nil
 }
 
 // drawn is the direction of 0.8 q + 0.2 p, or q where they cancel out.

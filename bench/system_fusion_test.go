@@ -88,5 +88,15 @@ func TestFeedback(t *testing.T) {
 		if !differ {
 			t.Errorf("%s: nothing was fed back", leg)
 		}
+		// Behind it, tokens are added to what the second search names.
+		behind, err := feedback.(candidateRetriever).candidates(ctx, questions, max(fusionDepth, 20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, cs := range behind {
+			if !slices.Equal(bestOf(cs, 10), got[i]) {
+				t.Errorf("%s, %q: candidates %+v, want %+v", leg, texts[i], bestOf(cs, 10), got[i])
+			}
+		}
 	}
 }
