@@ -161,6 +161,13 @@ func TestEngineSystem(t *testing.T) {
 	if bytes["engine:hybrid/tokens"] <= bytes["engine"] || bytes["engine"] <= 0 {
 		t.Errorf("bytes: %v", bytes)
 	}
+	for _, name := range []string{"engine:dense/none/chunk=-1", "engine:dense/none/chunk=16"} {
+		_, r := prepared(t, s, name)
+		bytes[name] = bytesOf(r)
+	}
+	if whole, small := bytes["engine:dense/none/chunk=-1"], bytes["engine:dense/none/chunk=16"]; whole >= bytes["engine"] || small <= bytes["engine"] {
+		t.Errorf("bytes with chunks of other sizes: %v", bytes)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +175,7 @@ func TestEngineSystem(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("%d folders are left, %v", len(left), err)
 	}
-	for _, name := range []string{"engine:fast", "engine:hybrid/rlr/tokens/more", "engine:tokens", "engine:hybrid+tokens:weight=x"} {
+	for _, name := range []string{"engine:fast", "engine:hybrid/rlr/tokens/more", "engine:tokens", "engine:hybrid+tokens:weight=x", "engine:hybrid/chunk=x", "engine:hybrid/chunk=5", "engine:hybrid/chunk=64/tokens", "over:hybrid/chunk=64"} {
 		if _, err := ParseSystem(name); !errors.Is(err, ErrOption) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -49,7 +49,7 @@ type Setting struct {
 	codes  map[codesKind]*tokenCodes    // see tokenCodes
 	ends   []func() error               // see Close
 
-	databases map[string]*database // see database
+	databases map[engineSystem]*database // see database
 }
 
 // SettingOptions shape a Setting.

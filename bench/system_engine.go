@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 // user gets, and what its Search answers.
 var InEngine = RegisterSystem(SystemKind{
 	Name:  "engine",
-	Usage: "engine[:MODE[/VARIANT][/tokens]]",
-	Doc:   "a database of the passages, long ones in chunks, as the engine answers from it: MODE is hybrid unless named, dense or lexical; tokens keeps token states; its times include encoding the query",
+	Usage: "engine[:MODE[/VARIANT][/tokens][/chunk=N]]",
+	Doc:   "a database of the passages, long ones in chunks, as the engine answers from it: MODE is hybrid unless named, dense or lexical; tokens keeps token states; chunk= is of how many tokens, -1 for whole texts; its times include encoding the query",
 	Make: func(arg string) (System, error) {
 		o, err := parseEngine(arg)
 		if err != nil {
@@ -35,6 +36,7 @@ var InEngine = RegisterSystem(SystemKind{
 type engineSystem struct {
 	mode, variant string // "" for the engine's own choice
 	tokens        bool
+	chunk         int  // engine.Options.ChunkTokens
 	over          bool // in front of Setting.Over
 }
 
@@ -42,13 +44,23 @@ func parseEngine(arg string) (o engineSystem, err error) {
 	if arg == "" {
 		return o, nil
 	}
-	mode, rest, _ := strings.Cut(arg, "/")
+	short := arg
+	if at := strings.LastIndex(arg, "/chunk="); at >= 0 {
+		if o.chunk, err = strconv.Atoi(arg[at+len("/chunk="):]); err != nil {
+			return o, fmt.Errorf("%w: engine:%s: %w", ErrOption, arg, err)
+		}
+		if err := (engine.Options{ChunkTokens: o.chunk}).Validate(); err != nil {
+			return o, fmt.Errorf("%w: engine:%s: %w", ErrOption, arg, err)
+		}
+		short = arg[:at]
+	}
+	mode, rest, _ := strings.Cut(short, "/")
 	o.mode = mode
 	if !slices.Contains([]string{engine.ModeHybrid, engine.ModeDense, engine.ModeLexical}, mode) {
 		return o, fmt.Errorf("%w: engine:%s: mode %q; use engine:%s, engine:%s or engine:%s", ErrOption, arg, mode, engine.ModeHybrid, engine.ModeDense, engine.ModeLexical)
 	}
 	if rest, o.tokens = strings.CutSuffix("/"+rest, "/tokens"); strings.Count(rest, "/") > 1 {
-		return o, fmt.Errorf("%w: engine:%s; use engine:MODE, /VARIANT and /tokens behind it", ErrOption, arg)
+		return o, fmt.Errorf("%w: engine:%s; use engine:MODE, and /VARIANT, /tokens and /chunk=N behind it", ErrOption, arg)
 	}
 	o.variant = strings.TrimPrefix(rest, "/")
 	return o, nil
@@ -74,16 +86,10 @@ type database struct {
 	bytes  int64
 }
 
-// kind says which database a system asks: "engine", "tokens" with token states, or
-// "over".
-func (o engineSystem) kind() string {
-	switch {
-	case o.over:
-		return "over"
-	case o.tokens:
-		return "tokens"
-	}
-	return "engine"
+// kind says which database a system asks, whatever it asks of it.
+func (o engineSystem) kind() engineSystem {
+	o.mode, o.variant = "", ""
+	return o
 }
 
 // database makes that of a system, or returns the one that was made.
@@ -98,7 +104,7 @@ func (s *Setting) database(ctx context.Context, o engineSystem) (d *database, ma
 	if o.over {
 		d.engine, err = s.openOver(ctx)
 	} else {
-		d.engine, err = s.openEngine(ctx, o.tokens)
+		d.engine, err = s.openEngine(ctx, o)
 	}
 	if err != nil {
 		return nil, false, err
@@ -111,24 +117,24 @@ func (s *Setting) database(ctx context.Context, o engineSystem) (d *database, ma
 		d.bytes += bytes
 	}
 	if s.databases == nil {
-		s.databases = map[string]*database{}
+		s.databases = map[engineSystem]*database{}
 	}
 	s.databases[o.kind()] = d
 	return d, true, nil
 }
 
 // openEngine makes a database of the targets.
-func (s *Setting) openEngine(ctx context.Context, tokens bool) (engine.Database, error) {
+func (s *Setting) openEngine(ctx context.Context, o engineSystem) (engine.Database, error) {
 	dir, err := os.MkdirTemp("", "lexsem-bench-")
 	if err != nil {
 		return nil, err
 	}
 	s.atClose(func() error { return os.RemoveAll(dir) })
 	states := engine.TokenStatesOff
-	if tokens {
+	if o.tokens {
 		states = engine.TokenStatesOn
 	}
-	e, err := engine.Open(ctx, dir, lent{s.Encoder}, engine.Options{TokenStates: states})
+	e, err := engine.Open(ctx, dir, lent{s.Encoder}, engine.Options{TokenStates: states, ChunkTokens: o.chunk})
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +149,7 @@ func (s *Setting) openEngine(ctx context.Context, tokens bool) (engine.Database,
 			return nil, err
 		}
 	}
-	if tokens { // documents that came before there was a basis
+	if o.tokens { // documents that came before there was a basis
 		if _, err := e.KeepTokenStates(ctx); err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ var InFront = RegisterSystem(SystemKind{
 	Doc:   "the query side in front of another engine that holds the passages, with a bridge made of them, to be held to engine; its times include encoding the query",
 	Make: func(arg string) (System, error) {
 		o, err := parseEngine(arg)
-		if err != nil || o.tokens {
+		if err != nil || o.tokens || o.chunk != 0 {
 			return System{}, fmt.Errorf("%w: over:%s; use over, over:MODE or over:MODE/VARIANT", ErrOption, arg)
 		}
 		o.over = true
