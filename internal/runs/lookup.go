@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lexsem/lexsem/bench/stat"
 	"github.com/lexsem/lexsem/internal/digits"
 )
 
@@ -44,6 +45,7 @@ type wanted struct {
 	minus    string // system to subtract
 	seeds    string // what is shown of several: "median", "least", "greatest"; "" is all, or the median of differences
 	mean     bool   // over all that has the words
+	holm     bool   // p corrected over the same p of all sets
 	decimals int    // -1: as its metric is printed
 }
 
@@ -91,11 +93,33 @@ func (b *book) find(w wanted) (text, key string, err error) {
 	} else if w.minus != "" || w.seeds == "median" {
 		list = []float64{median(list)}
 	}
+	if w.holm {
+		if metric != "p" || len(list) != 1 || w.mean || w.minus != "" {
+			return "", "", fmt.Errorf("holm corrects a p of one seed, not %q", order[0])
+		}
+		list[0] = b.holm(order[0])
+	}
 	var parts []string
 	for _, v := range list {
 		parts = append(parts, format(v, metric, w.decimals, w.minus != ""))
 	}
-	return strings.Join(parts, " / "), fmt.Sprint(order, w.minus, w.seeds), nil
+	return strings.Join(parts, " / "), fmt.Sprint(order, w.minus, w.seeds, w.holm), nil
+}
+
+// holm is the p of a key with Holm's correction over the sets: the keys that differ in their first word alone.
+func (b *book) holm(key string) float64 {
+	_, of, _ := strings.Cut(key, " ")
+	var family []float64
+	at := 0
+	for _, k := range b.keys {
+		if _, rest, ok := strings.Cut(k, " "); ok && rest == of {
+			if k == key {
+				at = len(family)
+			}
+			family = append(family, b.values[k])
+		}
+	}
+	return stat.Holm(family)[at]
 }
 
 func holds(key string, words []string) bool {

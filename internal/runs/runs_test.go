@@ -97,6 +97,27 @@ func TestAColumnShowsWhatItsTemplateSays(t *testing.T) {
 	}
 }
 
+// TestHolmCorrectsOverTheSetsOfARun: by hand, .01·3, then .02·2, and .03 may not be less than that.
+func TestHolmCorrectsOverTheSetsOfARun(t *testing.T) {
+	three := map[string]*Run{"three": {Name: "three", About: "x", Recorded: ByCommand, Values: map[string]float64{
+		"a query rlr p": .02, "b query rlr p": .01, "c query rlr p": .03, "a query bm25 p": .5, "a query rlr ndcg@10": 90}}}
+	text := `
+<!-- run: three | p {query p}, {holm query p} -->
+| | rlr |
+|---|---|
+| a | p .020, .040 |
+| b | p .010, .030 |
+| c | p .030, .040 |
+`
+	if f := Check("d", text, three); len(f.Problems) > 0 {
+		t.Error(f.Problems)
+	}
+	wrong := strings.ReplaceAll(text, "holm query p", "holm query ndcg@10")
+	if f := Check("d", wrong, three); len(f.Problems) == 0 || !strings.Contains(f.Problems[0], "holm corrects") {
+		t.Error(f.Problems)
+	}
+}
+
 func TestWhatDisagreesIsNamed(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"57.6 / 68.8", "57.6 / 68.9", `d:6: "dense | eight words" says "57.6 / 68.9"`},

@@ -305,6 +305,8 @@ func (m *mark) demand(s string, w *wanted) error {
 			w.minus = f[i]
 		case f[i] == "median" || f[i] == "least" || f[i] == "greatest":
 			w.seeds = f[i]
+		case f[i] == "holm":
+			w.holm = true
 		case f[i] == "mean" && !m.book.words["mean"]:
 			w.mean = true
 		default:
