@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Eq. 6 and 7 without the bounds of llr-full and clr-softmax, to measure what
-// these cost. Both are Whole: a query takes O(|V|·d) and more.
+// Eq. 6 and 7 without the bounds of llr-full, clr-softmax and mlm, to measure what
+// these cost. All are Whole: a query takes O(|V|) and more.
 
 // LLRExact is Eq. 6 over the whole vocabulary: every position scores every
 // token. The equation leaves position j open; as in Eq. 5, and in the released
@@ -152,6 +152,36 @@ func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
 	}
 	for t, x := range every {
 		dst.IDs, dst.Weights = append(dst.IDs, int32(t)), append(dst.Weights, float32(math.Log1p(float64(x)/sum)))
+	}
+	return dst
+}
+
+// MLMExact is mlm with all weights, of whatever tokens but the text's special ones. Where the encoder's logits are the largest over the
+// text's tokens, w is that of SPLADE (Formal et al. 2021, max pooling).
+var MLMExact = register(Variant{
+	Name:    "mlm-exact",
+	Summary: "every likely token by the encoder's own head, ReLU, to measure mlm by; needs fit",
+	Kind:    Multiplicative,
+	Need:    encoder.NeedLogits,
+
+	Whole: true,
+	Weigh: func(Parts) (Weigher, error) { return everyLogit{}, nil },
+})
+
+type everyLogit struct{}
+
+func (everyLogit) Weigh(dst Lexical, in Input) Lexical {
+	if !in.lexical() {
+		return dst
+	}
+	special := func(t int32) bool {
+		i := slices.Index(in.Tokens.IDs, t)
+		return i >= 0 && in.Tokens.Special[i]
+	}
+	for t, x := range in.Logits {
+		if w, _ := activate(x); w > 0 && !special(int32(t)) {
+			dst.IDs, dst.Weights = append(dst.IDs, int32(t)), append(dst.Weights, w)
+		}
 	}
 	return dst
 }

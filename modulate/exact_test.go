@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
 )
 
 const exactVocab = 700 // its rows are several blocks
@@ -137,9 +139,40 @@ func TestCLRExact(t *testing.T) {
 	}
 }
 
+// mlm keeps the 64 largest of the corpus, mlm-exact all that are above 0: log(1 + logit), special tokens left out.
+func TestMLMExact(t *testing.T) {
+	p, _ := exactParts(t, "clr-exact")
+	in := Input{Tokens: encoder.Tokens{IDs: []int32{1, 4, 5}, Special: []bool{true, false, false}}, Logits: make([]float32, exactVocab)}
+	for i := range in.Logits {
+		in.Logits[i] = float32(i%3 - 1)
+	}
+	w, err := MLMExact.Weigh(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Logits[1] = 7
+	got := w.Weigh(Lexical{}, in)
+	n := 0
+	for id, x := range in.Logits {
+		if x <= 0 || id == 1 {
+			continue
+		}
+		if n >= len(got.IDs) || got.IDs[n] != int32(id) || got.Weights[n] != float32(math.Log1p(float64(x))) {
+			t.Fatalf("token %d: %v", id, got)
+		}
+		n++
+	}
+	if n != len(got.IDs) || n < 3 {
+		t.Errorf("%d tokens weigh, want %d", len(got.IDs), n)
+	}
+	if got := w.Weigh(Lexical{}, Input{Tokens: encoder.Tokens{IDs: []int32{1}, Special: []bool{true}}, Logits: in.Logits}); len(got.IDs) > 0 {
+		t.Errorf("without a token that may weigh: %v", got)
+	}
+}
+
 // What is Whole is found by name and listed nowhere.
 func TestWholeIsNotListed(t *testing.T) {
-	for _, v := range []Variant{LLRExact, CLRExact} {
+	for _, v := range []Variant{LLRExact, CLRExact, MLMExact} {
 		if got, err := Lookup(v.Name); err != nil || !got.Whole {
 			t.Errorf("%s: %+v, error %v", v.Name, got, err)
 		}
