@@ -66,8 +66,8 @@ type Variant struct {
 	ReadsDense bool
 	// ReadsSums variants need Parts.Sums, at a fit or at a query.
 	ReadsSums bool
-	// Whole variants weigh every token of the vocabulary, or of the corpus, whatever the query. They
-	// are there to measure others by: Lookup finds them, Variants leaves them out.
+	// Whole variants weigh every token of the vocabulary or of the corpus, whatever the query, or, by an
+	// encoder's logits, as many as these name. They are there to measure others by: Lookup finds them, Variants leaves them out.
 	Whole bool
 	// Weigh makes the lexical vector w of Sec. 3.4 from p. It is set for
 	// multiplicative variants, which also need fitted Weights.

@@ -43,7 +43,8 @@ func keepingOf(stack modulate.Stack, b *modulate.Bridge) (keeps keeping, even bo
 	even = true
 	for _, v := range stack.Parts() {
 		whole = whole || v.Whole
-		even = even && (v.Whole || v.Kind == modulate.Additive)
+		every := v.Whole && v.Need&encoder.NeedLogits == 0 // logits name other tokens in each query
+		even = even && (every || v.Kind == modulate.Additive)
 	}
 	switch {
 	case learns(b):

@@ -153,6 +153,20 @@ func TestWideWeightsAreNotKept(t *testing.T) {
 	}
 }
 
+// Only what weighs every token has the same tokens in each query: the columns of one query are then those of all.
+func TestEvenWeights(t *testing.T) {
+	for name, want := range map[string]bool{"mlm-exact": false, "mlm": false, "slr": false, "rlr+mlm-exact": false, "rlr": true} {
+		stack, err := modulate.ParseStack(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &modulate.Bridge{}
+		if keeps, even := keepingOf(stack, b); even != want || keeps != keepsWeights {
+			t.Errorf("%s: even %v, keeps %d", name, even, keeps)
+		}
+	}
+}
+
 // begun is what every fit of corpus reads first.
 func begun(t *testing.T, corpus Corpus, enc encoder.Encoder, o Options) (Options, *passages, *ridge.Sums) {
 	t.Helper()
