@@ -94,10 +94,10 @@ func (b *book) find(w wanted) (text, key string, err error) {
 		list = []float64{median(list)}
 	}
 	if w.holm {
-		if metric != "p" || len(list) != 1 || w.mean || w.minus != "" {
-			return "", "", fmt.Errorf("holm corrects a p of one seed, not %q", order[0])
+		if _, one := b.values[order[0]]; !one || metric != "p" || w.mean || w.minus != "" {
+			return "", "", fmt.Errorf("holm corrects a p of a run without seeds, not %q", order[0])
 		}
-		list[0] = b.holm(order[0])
+		list = []float64{b.holm(order[0])}
 	}
 	var parts []string
 	for _, v := range list {

@@ -116,6 +116,14 @@ func TestHolmCorrectsOverTheSetsOfARun(t *testing.T) {
 	if f := Check("d", wrong, three); len(f.Problems) == 0 || !strings.Contains(f.Problems[0], "holm corrects") {
 		t.Error(f.Problems)
 	}
+	seeded := map[string]float64{}
+	for k, v := range three["three"].Values {
+		seeded[k+" seed=1"] = v
+	}
+	three["three"].Values = seeded
+	if f := Check("d", text, three); len(f.Problems) == 0 || !strings.Contains(f.Problems[0], "holm corrects") {
+		t.Errorf("of seeds: %v", f.Problems)
+	}
 }
 
 func TestWhatDisagreesIsNamed(t *testing.T) {
