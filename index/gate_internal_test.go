@@ -28,6 +28,9 @@ func TestGate(t *testing.T) {
 	}
 	rows, dim := readGate(t, base)
 	n := len(rows) / dim
+	if n < 2048 { // the most pivots that are chosen
+		t.Fatalf("%s has %d vectors; name a file of 2,048 at least", base, n)
+	}
 	ids := make([]uint64, n)
 	for i := range ids {
 		ids[i] = uint64(i)
