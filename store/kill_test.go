@@ -145,7 +145,8 @@ func child(role, dir string) error {
 }
 
 // writeBatch fills batch seq with what follows from its number alone. Each
-// batch adds an id of its own, replaces "shared", and deletes an older id.
+// batch adds ids of its own, replaces "shared", deletes an older id, and adds
+// again an id that was deleted two batches ago.
 func writeBatch(b *Batch, seq uint64) error {
 	n := int(seq)
 	for i := range 5 {
@@ -155,6 +156,11 @@ func writeBatch(b *Batch, seq uint64) error {
 		}
 		if _, err := b.Put(ctx, d); err != nil {
 			return err
+		}
+		if i == 0 && seq > 5 {
+			if _, err := b.Put(ctx, doc(fmt.Sprintf("b%d-0", seq-5), n)); err != nil {
+				return err
+			}
 		}
 		if i == 1 {
 			if err := b.AddTerms(ctx, int(b.st.terms), termsOfBatch(seq)); err != nil {
@@ -204,6 +210,9 @@ func checkContents(t *testing.T, s *Store) {
 			want[fmt.Sprintf("b%d-%d", n, i)] = int(n)
 		}
 		want["shared"] = int(n)
+		if n > 5 {
+			want[fmt.Sprintf("b%d-0", n-5)] = int(n)
+		}
 		if n > 3 {
 			delete(want, fmt.Sprintf("b%d-0", n-3))
 		}

@@ -63,6 +63,9 @@ func (m *model) check(t *testing.T, s *Store) {
 	if s.Len() != len(m.docs) || s.Seq() != m.seq {
 		t.Fatalf("len %d, want %d; seq %d, want %d", s.Len(), len(m.docs), s.Seq(), m.seq)
 	}
+	if err := s.last.countNew(); err != nil {
+		t.Fatalf("an opening after a kill would refuse: %v", err)
+	}
 	v, err := s.Snapshot()
 	if err != nil {
 		t.Fatal(err)

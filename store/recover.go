@@ -82,9 +82,9 @@ func (s *Store) undo(w *stager, committed uint64, e entry) error {
 			return s.decoded(key, err)
 		}
 		if cur.now.seq > committed {
-			if cur.before.ord == 0 {
+			if cur.before.seq == 0 { // no batch before had the id
 				ops = append(ops, op{key: key})
-			} else {
+			} else { // a version, or that a batch before deleted the id
 				ops = append(ops, op{key, current{now: cur.before}.encode()})
 			}
 		}

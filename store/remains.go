@@ -36,12 +36,13 @@ type remains struct {
 
 // found is where the value of a key lies.
 type found struct {
-	file int
-	from int64
-	n    int
-	ts   uint64 // Badger's, of the transaction
-	rank uint64 // what tells versions of i, m and s apart
-	gone bool   // it was removed
+	file  int
+	from  int64
+	n     int
+	ts    uint64 // Badger's, of the transaction
+	rank  uint64 // what tells versions of i, m and s apart
+	gone  bool   // it was removed
+	sound bool   // the block around it checks
 }
 
 // sighting is a record that a table or a log may hold.
@@ -49,7 +50,6 @@ type sighting struct {
 	key   []byte // without Badger's eight bytes
 	value []byte
 	found
-	sound bool // the block around it checks
 }
 
 // readRemains reads all that there is. The caller closes the remains. Errors: those
@@ -301,7 +301,7 @@ func (r *remains) enter(s sighting) {
 		}
 	}
 	old, ok := r.at[string(s.key)]
-	if ok && (s.ts < old.ts || ranked && !old.gone && s.rank < old.rank) {
+	if ok && (s.ts < old.ts || ranked && !old.gone && !(s.sound && old.sound) && s.rank < old.rank) {
 		return
 	}
 	r.at[string(s.key)] = s.found

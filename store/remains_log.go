@@ -92,9 +92,9 @@ func logEntry(data []byte, at int) (s sighting, meta byte, n int, ok bool) {
 	key := b[head : head+int(sizes[0])]
 	value := b[head+len(key) : end]
 	s = sighting{
-		key: key[:len(key)-8], value: value, sound: true,
+		key: key[:len(key)-8], value: value,
 		found: found{
-			from: int64(at + head + len(key)), n: len(value),
+			sound: true, from: int64(at + head + len(key)), n: len(value),
 			ts: math.MaxUint64 - binary.BigEndian.Uint64(key[len(key)-8:]), gone: meta&markDeleted != 0,
 		},
 	}

@@ -181,9 +181,9 @@ func walkBlock(block []byte, at int, sound bool, see func(s sighting)) {
 		}
 		value := rest[2+size:]
 		see(sighting{
-			key: key[:len(key)-8], value: value, sound: sound,
+			key: key[:len(key)-8], value: value,
 			found: found{
-				from: int64(at + offsets[i+1] - len(value)), n: len(value),
+				sound: sound, from: int64(at + offsets[i+1] - len(value)), n: len(value),
 				ts: math.MaxUint64 - binary.BigEndian.Uint64(key[len(key)-8:]), gone: rest[0]&markDeleted != 0,
 			},
 		})

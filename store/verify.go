@@ -39,7 +39,15 @@ func (p *pin) countNew() error {
 	if err := errors.Join(p.countTerms(ctx), p.readBases(ctx)); err != nil {
 		return err
 	}
-	return p.log(ctx, max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
+	return p.countChanged(ctx)
+}
+
+// countChanged holds the ids of the changes that may have been in Badger's logs to the log of
+// changes. A deleted id may have no record: earlier builds removed it when they undid a
+// batch that had added the id again.
+func (p *pin) countChanged(ctx context.Context) error {
+	bare := map[string]Op{} // the last change of each id without a record
+	err := p.log(ctx, max(p.st.base, p.st.safeSeq), func(seq uint64, c Change) error {
 		key := idKey(c.ID)
 		err := p.s.with(p.txn, key, func(b []byte) error {
 			cur, err := decodeCurrent(b)
@@ -49,10 +57,20 @@ func (p *pin) countNew() error {
 			return p.s.decoded(key, err)
 		})
 		if errors.Is(err, ErrNotFound) {
-			err = p.s.missing(key)
+			bare[c.ID] = c.Op
+			return nil
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	for id, last := range bare {
+		if last != Delete {
+			return p.s.missing(idKey(id))
+		}
+	}
+	return nil
 }
 
 // count compares the numbers of rows, documents and ids with the state, and
