@@ -189,6 +189,9 @@ func (e *Engine) start(ctx context.Context) error {
 	if err := e.startTokens(); err != nil {
 		return err
 	}
+	if e.o.Index == "" {
+		e.o.Index = e.st.Manifest().Index
+	}
 	e.chunks = chunk.New(e.enc, e.o.ChunkTokens, e.o.ChunkOverlap)
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: e.metric,
@@ -203,6 +206,22 @@ func (e *Engine) start(ctx context.Context) error {
 	}
 	if err == nil {
 		err = e.noteWaiting()
+	}
+	if err == nil {
+		err = e.keepIndex(ctx)
+	}
+	return err
+}
+
+// keepIndex remembers the kind of index that was asked for.
+func (e *Engine) keepIndex(ctx context.Context) error {
+	kind := e.db.Index()
+	if e.o.ReadOnly || kind == e.st.Manifest().Index {
+		return nil
+	}
+	err := e.st.SetManifest(ctx, func(m *store.Manifest) error { m.Index = kind; return nil })
+	if err != nil {
+		err = errors.Join(err, e.db.Abandon())
 	}
 	return err
 }

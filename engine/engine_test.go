@@ -275,26 +275,6 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestKindIsKept: without a kind named, a database goes on with the graph if
-// that is what was saved last.
-func TestKindIsKept(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for i, c := range []struct{ index, want string }{
-		{"", "flat-int8"}, {"hnsw-int8", "hnsw-int8"}, {"", "hnsw-int8"}, {"flat-int8", "flat-int8"}, {"", "flat-int8"}, {"hnsw-compact", "hnsw-compact"}, {"", "hnsw-compact"}, {"hnsw-fast", "hnsw-fast"}, {"", "hnsw-fast"},
-	} {
-		e := open(t, dir, engine.Options{Index: c.index})
-		add(t, e, docs(10*i, 10*i+10))
-		s, err := e.Stats(t.Context())
-		if err != nil || s.Index != c.want {
-			t.Fatalf("opening %d with index %q: %q, %v, want %q", i, c.index, s.Index, err, c.want)
-		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestDamagedSnapshots: whatever happens to derived files, no search gives a wrong
 // answer. Damage that opening sees is repaired then; what lies deeper is found by the
 // search that reads it, which gets ErrCorrupt and has the part made anew, or by Verify.

@@ -10,6 +10,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/store"
 )
@@ -38,9 +39,10 @@ type Options struct {
 	// database was filled with: an API that never gives the same vector twice, or a
 	// successor that is near enough. It is then compared no more, and warned of.
 	AcceptModel string
-	// Index is the kind of vector index, one of index.Kinds, or "" for
-	// "flat-int8" (exact) up to AutoHNSW vectors and "hnsw-int8" (approximate)
-	// above. "hnsw-compact" takes .5·Dim + 150 bytes of memory a vector, and leaves the float32 vectors in
+	// Index is the kind of vector index, one of index.Kinds. The database remembers it for
+	// when "" is said. IndexAuto takes "flat-int8" (exact) up to AutoHNSW vectors and
+	// "hnsw-int8" (approximate) above, and so does a database that remembers
+	// none. "hnsw-compact" takes .5·Dim + 150 bytes of memory a vector, and leaves the float32 vectors in
 	// the file that Close writes: those that were added since it was opened lie in memory. "hnsw-fast" is
 	// the same with more links, 64 bytes a vector: the fastest at high recall over vectors of texts. It takes two
 	// to three times as long to build as "hnsw-int8".
@@ -148,14 +150,20 @@ func (o Options) partBytes() int64 {
 // an exact scan of this many takes less time than encoding the query.
 const AutoHNSW = 50_000
 
+// IndexAuto is the Options.Index of a database that chooses the kind of its index by its size.
+const IndexAuto = state.IndexAuto
+
+// IndexKinds are the values of Options.Index but for "".
+func IndexKinds() []string { return append([]string{IndexAuto}, index.Kinds()...) }
+
 // Validate reports every field that is out of range, joined.
 func (o Options) Validate() error {
 	var errs []error
 	if o.Dim < 0 || o.Dim > store.MaxDim {
 		errs = append(errs, fmt.Errorf("%w: dimension %d; use 1 to %d, or 0 with an encoder", ErrInvalid, o.Dim, store.MaxDim))
 	}
-	if o.Index != "" && !slices.Contains(index.Kinds(), o.Index) {
-		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(index.Kinds(), ", ")))
+	if o.Index != "" && !slices.Contains(IndexKinds(), o.Index) {
+		errs = append(errs, fmt.Errorf("%w: index %q; use one of %s, or leave it empty", ErrInvalid, o.Index, strings.Join(IndexKinds(), ", ")))
 	}
 	if _, err := metric.Of(o.Metric); err != nil {
 		errs = append(errs, err)

@@ -160,6 +160,9 @@ func (r *reembedder) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.o.Index == "" {
+		r.o.Index = old.Index
+	}
 	if len(old.Encoder) == 0 {
 		return fmt.Errorf("%w: database %s was never written to; open it with the new encoder", ErrInvalid, r.dir)
 	}

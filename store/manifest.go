@@ -73,6 +73,9 @@ type Manifest struct {
 	// databases that were made before there were any.
 	TokenStates string `json:"token_states,omitempty"`
 
+	// Index is the kind of vector index that was asked for, opaque here; "" where none was.
+	Index string `json:"index,omitempty"`
+
 	Bridges map[string]Bridge `json:"bridges,omitempty"` // by variant
 	Default string            `json:"default,omitempty"` // fitted variant of a query that names none
 	Auto    string            `json:"auto,omitempty"`    // what such a query gets, if it was chosen
@@ -113,7 +116,7 @@ type Bridge struct {
 
 // The names in the JSON of the fields above; what else is there is kept.
 var (
-	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "token_states", "bridges", "default", "auto", "source", "backups"}
+	manifestFields = []string{"major", "minor", "uuid", "created", "from", "dim", "metric", "encoder", "language", "token_states", "index", "bridges", "default", "auto", "source", "backups"}
 	bridgeFields   = []string{"file", "crc32c", "seq", "last", "passages", "probes"}
 )
 

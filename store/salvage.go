@@ -212,6 +212,7 @@ func (r *remains) fill(ctx context.Context, dir string, c *census, told bool, o 
 	old := r.manifest
 	if err := s.SetManifest(ctx, func(m *Manifest) error {
 		m.Dim, m.Metric, m.Encoder, m.Language = old.Dim, old.Metric, old.Encoder, old.Language
+		m.TokenStates, m.Index = old.TokenStates, old.Index
 		return nil
 	}); err != nil {
 		return err

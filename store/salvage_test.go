@@ -32,6 +32,9 @@ func newWrecked(t *testing.T) *wrecked {
 	t.Helper()
 	w := &wrecked{dir: t.TempDir(), docs: map[string]*Document{}, live: map[uint64]struct{}{}}
 	s := open(t, w.dir, small)
+	if err := s.SetManifest(ctx, func(m *Manifest) error { m.Index, m.TokenStates = "hnsw", "on"; return nil }); err != nil {
+		t.Fatal(err)
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	version := func(id string, n int) *Document {
 		d := doc(id, n)
@@ -129,6 +132,9 @@ func (w *wrecked) salvaged(t *testing.T, what, dir string, o SalvageOptions) Sal
 	defer s.Close()
 	if rep.Saved != s.Len() || rep.Dir != to {
 		t.Errorf("%s: %+v, and %d documents", what, rep, s.Len())
+	}
+	if m := s.Manifest(); o.Describe == nil && (m.Index != "hnsw" || m.TokenStates != "on") {
+		t.Errorf("%s: the choice of index is %q, of token states %q", what, m.Index, m.TokenStates)
 	}
 	missing := maps.Clone(w.docs)
 	for id, got := range documentsOf(t, s) {

@@ -219,7 +219,7 @@ var knownValues = map[string]func() []string{
 	"fusion":        among(fusion.Calibrated, fusion.RRF, fusion.Convex),
 	"variant":       variantNames,
 	"fit variant":   fittedNames,
-	"index":         index.Kinds,
+	"index":         engine.IndexKinds,
 	"language":      text.Languages,
 	"index metric":  index.Metrics,
 	"doctor metric": index.Metrics,

@@ -22,7 +22,7 @@ import (
 )
 
 // indexKinds says which kinds of vector index there are to choose from.
-const indexKinds = "flat (exact), hnsw (approximate), flat-int8 or hnsw-int8 (with codes), hnsw-compact (half the codes, and the vectors themselves on disk), or hnsw-fast (the same with more links: the fastest, longest to build); default by size"
+const indexKinds = "flat (exact), hnsw (approximate), flat-int8 or hnsw-int8 (with codes), hnsw-compact (half the codes, and the vectors themselves on disk), or hnsw-fast (the same with more links: the fastest, longest to build); auto (by size); default the database's own, else auto"
 
 // database is the database of a command, which this process or another one has open,
 // together with the encoder that was opened for it; either may be missing.

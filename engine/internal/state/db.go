@@ -22,7 +22,7 @@ type Options struct {
 	Dir        string
 	Dim, Vocab int
 	Metric     metric.Metric
-	Index      string // one of index.Kinds; "" chooses by size
+	Index      string // one of index.Kinds; IndexAuto chooses by size, and "" does where no other kind is there
 	GraphAbove int    // chunks above which the index that is chosen is a graph
 	Analyzer   *text.Analyzer
 	Lambda     float64              // of RLR
@@ -79,6 +79,9 @@ type DB struct {
 	fresh      *written         // of these, what the index is to go over to
 	written    map[string]bool  // blocks of token states that this process has made and not given up
 }
+
+// Index is the kind of index that was asked for at this opening or at one before, or "".
+func (d *DB) Index() string { return d.o.Index }
 
 // Acquire returns the present state, nil once the database is closed. The caller
 // releases it.

@@ -100,11 +100,12 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 	return h.Seq, nil
 }
 
-// distrust reports why a snapshot is not used. A missing one needs no word, and that
-// of local bridges or a graph, which not every database has, no saving.
+// distrust reports why a snapshot is not used. A missing one needs no word, and one that
+// not every database has no saving: of local bridges, or of a kind of index that nobody asked for.
 func (d *DB) distrust(kind string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
-	if !missing || kind != fileLocal && !slices.Contains(graphs, kind) {
+	mayLack := kind == fileLocal || d.auto() && kind != index.KindFlatInt8 && slices.Contains(index.Kinds(), kind)
+	if !missing || !mayLack {
 		d.pending = max(d.pending, 1)
 	}
 	if !missing {
@@ -150,14 +151,30 @@ func openLive(f *snapshot.File) (cow.Set, error) {
 	return e.Done(), r.Err()
 }
 
-// graphs are the kinds of graph that a database goes on with where none is named.
-var graphs = []string{index.KindHNSWInt8, index.KindHNSWFast, index.KindHNSWCompact}
+// IndexAuto is the Options.Index that chooses by size: flat-int8, then hnsw-int8.
+const IndexAuto = "auto"
 
-// kinds of the vector index to look for: the one that the user names, else a graph,
-// and what stands before there is one.
+// auto says that the kind of the vector index goes by its size.
+func (d *DB) auto() bool { return d.o.Index == "" || d.o.Index == IndexAuto }
+
+// kinds of the vector index to look for: the one that was asked for, else a graph and
+// what stands before there is one. A database of before choices were remembered may have
+// any kind.
 func (d *DB) kinds() []string {
-	if d.o.Index != "" {
-		return []string{d.o.Index}
+	byName := []string{index.KindHNSWFast, index.KindHNSWCompact, index.KindHNSW, index.KindFlat}
+	bySize := []string{index.KindHNSWInt8, index.KindFlatInt8}
+	switch d.o.Index {
+	case "":
+		return append(byName, bySize...)
+	case IndexAuto:
+		return bySize
 	}
-	return append(slices.Clone(graphs), index.KindFlatInt8)
+	return []string{d.o.Index}
+}
+
+// adopt takes a kind that was found, and that no size leads to, for one that was asked for.
+func (d *DB) adopt(kind string) {
+	if kind != index.KindHNSWInt8 && kind != index.KindFlatInt8 {
+		d.o.Index = kind
+	}
 }

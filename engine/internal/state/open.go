@@ -93,6 +93,7 @@ func (d *DB) readAll(s *State) commits {
 				return err
 			}
 			s.Vectors = &Vectors{x.(index.Keeper), kind}
+			d.adopt(kind)
 			d.rows = append(d.rows, f)
 			// Ordinals above the limit may have been given anew since.
 			var late []uint64

@@ -24,7 +24,7 @@ func (d *DB) rebuild(ctx context.Context, s *State, missing parts, progress func
 	}
 	if missing.has(vectors) {
 		kind := d.o.Index
-		if kind == "" {
+		if d.auto() {
 			kind = index.KindFlatInt8 // the maintainer makes a graph of it
 		}
 		x, err := index.New(kind, d.indexOptions())

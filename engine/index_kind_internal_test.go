@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/store"
+)
+
+// onward are the ways from a closed database to one that is opened without a kind of index
+// named. Each returns the folder of the latter.
+var onward = []struct {
+	name string
+	to   func(t *testing.T, dir string) string
+}{
+	{"reopened", func(_ *testing.T, dir string) string { return dir }},
+	{"restored", func(t *testing.T, dir string) string {
+		e := opened(t, dir, Options{}, AutoHNSW)
+		defer closed(t, e)
+		var backup bytes.Buffer
+		if _, err := e.BackupTo(t.Context(), &backup); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(t.TempDir(), "restored")
+		if _, err := Restore(t.Context(), to, &backup, RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}},
+	{"encoded anew", func(t *testing.T, dir string) string {
+		for _, dim := range []int{2 * madeDim, madeDim} {
+			if _, err := Reembed(t.Context(), dir, encoder.NewHash(dim), Options{MemoryMiB: leastStoreMiB, NoSync: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}},
+}
+
+// forgetIndex makes a database one that remembers no kind of index.
+func forgetIndex(t *testing.T, dir string) {
+	t.Helper()
+	st, err := store.Open(dir, store.Options{MemoryMiB: leastStoreMiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if err := st.SetManifest(t.Context(), func(m *store.Manifest) error { m.Index = ""; return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kindOf is the kind of the index of a database.
+func kindOf(t *testing.T, e *Engine) string {
+	t.Helper()
+	s, err := e.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Index
+}
+
+// TestIndexIsKept: a database goes on with the kind of index that was asked for, on every way
+// to its next opening, for reading and for writing, also where it is large enough for
+// an exact index to be replaced.
+func TestIndexIsKept(t *testing.T) {
+	t.Parallel()
+	const graphAbove = 20
+	for _, kind := range append(IndexKinds(), "") {
+		t.Run(cmp.Or(kind, "none"), func(t *testing.T) {
+			t.Parallel()
+			want := kind
+			if kind == "" || kind == IndexAuto {
+				want = index.KindHNSWInt8
+			}
+			dir := t.TempDir()
+			r := rand.New(rand.NewPCG(5, 6))
+			is := func(when, want string, o Options) {
+				t.Helper()
+				e := opened(t, dir, o, graphAbove)
+				defer closed(t, e)
+				if !o.ReadOnly {
+					put(t, e, madeDocs(r, 0, 30)...)
+					flushed(t, e)
+				}
+				if got := kindOf(t, e); got != want {
+					t.Errorf("%s: %q, want %q", when, got, want)
+				}
+			}
+			is("new", want, Options{Index: kind, NoSync: true})
+			for _, way := range onward {
+				dir = way.to(t, dir)
+				is(way.name, want, Options{NoSync: true})
+			}
+			is("read only", want, Options{ReadOnly: true})
+			forgetIndex(t, dir)
+			if kind == index.KindFlatInt8 {
+				want = index.KindHNSWInt8 // nothing tells that it was asked for
+			}
+			is("of a build that remembered no kind", want, Options{NoSync: true})
+			if err := os.RemoveAll(filepath.Join(dir, "derived")); err != nil {
+				t.Fatal(err)
+			}
+			is("and then without derived state", want, Options{NoSync: true})
+		})
+	}
+}
+
+// TestIndexIsChanged: each kind takes the place of another when it is asked for, and
+// IndexAuto gives the choice back to the size.
+func TestIndexIsChanged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	docs := madeDocs(rand.New(rand.NewPCG(5, 6)), 0, 10)
+	ask := func(kind, want string) {
+		t.Helper()
+		e := opened(t, dir, Options{Index: kind, NoSync: true}, AutoHNSW)
+		defer closed(t, e)
+		put(t, e, docs...)
+		if got := kindOf(t, e); got != want {
+			t.Errorf("asked for %q: %q, want %q", kind, got, want)
+		}
+	}
+	for _, kind := range index.Kinds() {
+		ask(kind, kind)
+		ask("", kind)
+	}
+	for _, kind := range index.Kinds() {
+		ask(kind, kind)
+		want := index.KindFlatInt8
+		if kind == index.KindHNSWInt8 { // which a size may have led to
+			want = kind
+		}
+		ask(IndexAuto, want)
+	}
+}
