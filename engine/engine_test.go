@@ -454,6 +454,9 @@ func TestVerify(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{index.KindFlatInt8, index.KindHNSWInt8} {
 		e := open(t, t.TempDir(), engine.Options{Index: kind})
+		if r, err := e.Verify(t.Context(), nil); err != nil || r.Sampled != 0 || r.SelfRecall != 1 {
+			t.Fatalf("%s, without documents: %+v, %v", kind, r, err)
+		}
 		add(t, e, docs(0, 400))
 		if _, err := e.Delete(t.Context(), []string{"d7", "d8", "d9"}); err != nil {
 			t.Fatal(err)

@@ -274,8 +274,8 @@ func TestKillTerms(t *testing.T) {
 	}
 	t.Setenv(killTerms, "1")
 	dir, live := t.TempDir(), map[int]bool{}
-	for round, delay := range []time.Duration{90, 150, 40} {
-		killOne(t, exe, dir, delay*time.Millisecond, live)
+	for round, after := range []int{10, 25, 0} {
+		killOne(t, exe, dir, after, 5*time.Millisecond, live)
 		e := openWith(t, dir, nil, engine.Options{})
 		s, err := e.Stats(t.Context())
 		if err != nil || s.Documents%7 != 0 || s.Documents < len(live) || s.Documents > len(live)+7 {
@@ -294,8 +294,5 @@ func TestKillTerms(t *testing.T) {
 			t.Errorf("%v, %v", r.Problems, err)
 		}
 		closeIt(t, e)
-	}
-	if len(live) == 0 {
-		t.Fatal("no write was acknowledged: the test killed too early to show anything")
 	}
 }

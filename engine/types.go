@@ -300,7 +300,7 @@ type VerifyReport struct {
 	Vectors     int      // in the index, held to the stored ones with their codes
 	Unreachable int      // vectors that a search by themselves can never find
 	Sampled     int      // vectors searched by themselves
-	SelfRecall  float64  // share of those for which the search found the nearest: with metric cosine themselves, else what a comparison with all stored vectors finds
+	SelfRecall  float64  // share of those for which the search found the nearest, 1 where there are none: with metric cosine themselves, else what a comparison with all stored vectors finds
 	// Of the sums of tokens that RLR keeps, and of the cells of local bridges, so
 	// many were recounted, drawn at random.
 	SumsRecounted, Sums   int

@@ -133,10 +133,10 @@ func (e *Engine) searchStored(ctx context.Context, s *state.State, r *VerifyRepo
 	})
 }
 
-// recalled notes how many of the sampled vectors were found. An exact index finds all of
-// a whole sample.
+// recalled notes how many of the sampled vectors were found, all where there were none. An
+// exact index finds all of a whole sample.
 func (r *VerifyReport) recalled(s *state.State, found int, whole bool) {
-	if r.Sampled > 0 {
+	if r.SelfRecall = 1; r.Sampled > 0 {
 		r.SelfRecall = float64(found) / float64(r.Sampled)
 	}
 	if whole && found < r.Sampled && strings.HasPrefix(s.Vectors.Kind, index.KindFlat) {

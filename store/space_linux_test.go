@@ -26,10 +26,12 @@ func smallDisk(t *testing.T, options string) string {
 	return mount
 }
 
-// fillDisk leaves no byte free.
-func fillDisk(t *testing.T, mount, name string) {
+// fillDisk leaves no byte free. The returned function gives all back at once, also while a
+// child of another test, which is just being started, holds the file open.
+func fillDisk(t *testing.T, mount string) (empty func()) {
 	t.Helper()
-	f, err := os.Create(filepath.Join(mount, name))
+	path := filepath.Join(mount, "others")
+	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +43,11 @@ func fillDisk(t *testing.T, mount, name string) {
 	}
 	if free, err := freeBytes(mount); err != nil || free > 0 {
 		t.Fatalf("%d bytes are free, %v", free, err)
+	}
+	return func() {
+		if err := errors.Join(os.Truncate(path, 0), os.Remove(path)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -58,7 +65,7 @@ func TestOthersFillTheDisk(t *testing.T) {
 		docs[i].Text = strings.Repeat(fmt.Sprint(i, " "), 2000) // 3 MB, in memory alone
 	}
 	add(t, s, docs...)
-	fillDisk(t, mount, "others")
+	empty := fillDisk(t, mount)
 	b := begin(t, s)
 	_, err := b.Put(ctx, doc("more", 1))
 	if err == nil {
@@ -85,9 +92,7 @@ func TestOthersFillTheDisk(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatalf("close: %v", err)
 	}
-	if err := os.Remove(filepath.Join(mount, "others")); err != nil {
-		t.Fatal(err)
-	}
+	empty()
 
 	s = open(t, dir, small)
 	if s.Len() != 200 {
@@ -97,7 +102,7 @@ func TestOthersFillTheDisk(t *testing.T) {
 	if err := s.releaseReserve(); err != nil {
 		t.Fatal(err)
 	}
-	fillDisk(t, mount, "others")
+	empty = fillDisk(t, mount)
 	for range 2 {
 		if err := s.Close(); !errors.Is(err, ErrNoSpace) {
 			t.Fatalf("close on a full disk: %v", err)
@@ -106,9 +111,7 @@ func TestOthersFillTheDisk(t *testing.T) {
 	if d := find(t, s, "d7"); d == nil {
 		t.Error("not to be read after Close has failed")
 	}
-	if err := os.Remove(filepath.Join(mount, "others")); err != nil {
-		t.Fatal(err)
-	}
+	empty()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +216,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	r.Close()
 	// A full disk is no damage.
-	fillDisk(t, mount, "others")
+	fillDisk(t, mount)
 	if _, err := Open(dir, small); !errors.Is(err, ErrNoSpace) {
 		t.Errorf("open on a full disk: %v", err)
 	}
