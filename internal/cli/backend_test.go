@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/encoder/models"
 )
 
 // TestOneQueryIsEncodedInGo: ONNX Runtime starts where it pays, or is asked for.
@@ -16,7 +16,7 @@ func TestOneQueryIsEncodedInGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with -short: what encodes one query (fetches ONNX Runtime where it is not here); run without -short")
 	}
-	if !hasCGO || runtime.GOARCH != "amd64" {
+	if !models.CGO || runtime.GOARCH != "amd64" {
 		t.Skip("NOT TESTED in this build: only amd64 with cgo has a choice")
 	}
 	offline := os.Getenv("LEXSEM_OFFLINE") != ""
@@ -25,24 +25,22 @@ func TestOneQueryIsEncodedInGo(t *testing.T) {
 		few     bool
 		want    string
 	}{
-		{backendAuto, false, backendONNX},
-		{backendAuto, true, backendNative},
-		{backendONNX, true, backendONNX},
-		{backendNative, false, backendNative},
+		{models.BackendAuto, false, models.BackendONNX},
+		{models.BackendAuto, true, models.BackendNative},
+		{models.BackendONNX, true, models.BackendONNX},
+		{models.BackendNative, false, models.BackendNative},
 	} {
 		a := &app{Env: Env{Getenv: os.Getenv, Stdout: io.Discard, Stderr: io.Discard}, globals: globals{backend: c.backend, quiet: true, offline: offline}, few: c.few}
-		r := a.request(defaultModel, a.progress())
-		if r.Runtime == provision.RuntimeAtHand { // as after setup
-			r.Runtime = provision.RuntimeFetched
-		}
-		res, err := a.ensure(t.Context(), r)
+		o := a.modelOptions(a.progress())
+		o.Fetch = true // as after setup
+		m, err := models.Find(t.Context(), defaultModel, o)
 		if offline && errors.Is(err, encoder.ErrUnavailable) {
 			t.Skipf("NOT TESTED: what encodes one query; unset LEXSEM_OFFLINE: %v", err)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		enc, backend, err := a.openModel(t.Context(), r, res)
+		enc, backend, err := m.Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/answer"
@@ -220,7 +221,7 @@ func (r *doctorReport) environment(a *app) {
 
 // encoder checks runtime and model and returns the open encoder, or nil.
 func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encoder.Encoder {
-	if dim, ok, err := hashModel(model); ok || err != nil {
+	if dim, ok, err := models.Hash(model); ok || err != nil {
 		if err != nil {
 			r.fail("model", err)
 			return nil
@@ -232,21 +233,21 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 	case model == modelNone:
 		r.pass("model", "none: the database holds vectors alone")
 		return nil
-	case isSource(model):
+	case models.Remote(model):
 		r.pass("model", "%s, behind a URL; not asked", model)
 		return nil
 	}
 	p := a.progress()
-	req := a.request(model, p)
-	req.Offline, req.Verify = true, true
-	res, err := a.ensure(ctx, req)
+	o := a.modelOptions(p)
+	o.Offline, o.Verify = true, true
+	m, err := models.Find(ctx, model, o)
 	p.done()
 	if err != nil {
-		r.fail("model", err)
+		r.fail("model", modelError(err))
 		return nil
 	}
-	r.From = res.From
-	for _, f := range res.From {
+	r.From = m.From
+	for _, f := range m.From {
 		digest := ""
 		if f.SHA256 != "" {
 			digest = ", SHA-256 " + clipColumns(f.SHA256, 13)
@@ -254,9 +255,9 @@ func (r *doctorReport) encoder(ctx context.Context, a *app, model string) encode
 		r.pass(f.Artifact, "%s, %s%s", f.Path, origin(f), digest)
 	}
 	begin := time.Now()
-	enc, backend, err := a.openModel(ctx, req, res)
+	enc, backend, err := m.Open(ctx)
 	if err != nil {
-		r.fail("encoder", err)
+		r.fail("encoder", modelError(err))
 		return nil
 	}
 	r.Backend = backend

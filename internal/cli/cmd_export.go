@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/store"
 )
@@ -213,7 +214,7 @@ func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o 
 		o.Metric = x.Metric
 	}
 	if !exists && a.model == "" {
-		a.model, o.Language = modelOf(x.Encoder), x.Language
+		a.model, o.Language = models.Of(x.Encoder), x.Language
 	}
 	return a.openDB(ctx, dir, o)
 }

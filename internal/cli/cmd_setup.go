@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/provision"
 )
 
@@ -48,7 +49,7 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 	if model == "" {
 		model = defaultModel
 	}
-	if _, ok, err := hashModel(model); ok || err != nil {
+	if _, ok, err := models.Hash(model); ok || err != nil {
 		if err == nil && asJSON {
 			return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "from": []provision.Provenance{}})
 		}
@@ -57,35 +58,30 @@ func runSetup(ctx context.Context, a *app, asJSON bool) error {
 		}
 		return err
 	}
-	if isSource(model) {
+	if models.Remote(model) {
 		return usagef("model %s is behind a URL: there is nothing to set up here", model)
 	}
 	p := a.progress()
 	defer p.done()
-	r := a.request(model, p)
-	if r.Runtime == provision.RuntimeAtHand { // this is the time to fetch it
-		r.Runtime = provision.RuntimeFetched
-	}
-	res, err := a.ensure(ctx, r)
-	if a.backend == backendAuto && lacksLibraryOnly(err) {
+	o := a.modelOptions(p)
+	o.Fetch = true // this is the time for it
+	m, err := models.Find(ctx, model, o)
+	if a.backend == models.BackendAuto && lacksLibraryOnly(err) {
 		p.done()
 		fmt.Fprintf(a.Stderr, "ONNX Runtime cannot be had here, so the model is run in Go: %s\n", summaryOf(err))
-		r.Runtime = provision.RuntimeNone
-		res, err = a.ensure(ctx, r)
+		o.Backend = models.BackendNative
+		m, err = models.Find(ctx, model, o)
 	}
 	p.done()
 	if err != nil {
-		return err
+		return modelError(err)
 	}
-	backend := backendNative
-	if res.Library != "" && hasGraph(res.ModelDir) {
-		backend = backendONNX
-	}
+	backend := m.Backend()
 	if asJSON {
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "backend": backend, "library": res.Library, "model_dir": res.ModelDir, "from": res.From})
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "backend": backend, "library": m.Library, "model_dir": m.ModelDir, "from": m.From})
 	}
 	fetched := false
-	for _, f := range res.From {
+	for _, f := range m.From {
 		fmt.Fprintf(a.Stdout, "%-18s %s\n%18s %s\n", f.Artifact, origin(f), "", f.Path)
 		fetched = fetched || !f.Cached
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/lexsem/lexsem/encoder/models"
 )
 
 var cmdVersion = command{
@@ -54,7 +56,7 @@ func versions() versionInfo {
 
 // builtVersion is what the go command wrote into the program.
 func builtVersion() versionInfo {
-	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: hasCGO}
+	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: models.CGO}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"strings"
+
+	"github.com/lexsem/lexsem/encoder/models"
 )
 
 // command is one entry of the command table. declare adds the command's flags
@@ -70,7 +72,7 @@ func (g *globals) declare(f *flags) {
 		f.set.StringVar(s.to, s.name, "", s.usage)
 	}
 	f.note("backend")
-	f.set.StringVar(&g.backend, "backend", backendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand, and native for one query")
+	f.set.StringVar(&g.backend, "backend", models.BackendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand, and native for one query")
 	f.checks = append(f.checks, g.checkBackend)
 	f.note("token-limit")
 	f.set.IntVar(&g.tokenLimit, "token-limit", 0, "most tokens that a model behind a URL is sent in this run; default no limit")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/sage"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
@@ -213,7 +214,7 @@ func values(command string, fl *flag.Flag, cur string) (found []candidate, offer
 // knownValues are the values of flags that have a known set, by the flag's name, or by
 // the command's and the flag's where commands differ.
 var knownValues = map[string]func() []string{
-	"backend":       among(backendAuto, backendONNX, backendNative),
+	"backend":       among(models.BackendAuto, models.BackendONNX, models.BackendNative),
 	"model":         modelNames,
 	"mode":          among(engine.ModeAuto, engine.ModeDense, engine.ModeLexical, engine.ModeHybrid),
 	"fusion":        among(fusion.Calibrated, fusion.RRF, fusion.Convex),

@@ -8,13 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/client"
@@ -78,7 +76,7 @@ func (d *database) bringEncoder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	model := cmp.Or(d.app.model, modelOf(s.Encoder))
+	model := cmp.Or(d.app.model, models.Of(s.Encoder))
 	if model == "" || model == modelNone {
 		return errVectorsAlone
 	}
@@ -220,80 +218,6 @@ func noDatabase(dir string) error {
 	return hinted(fmt.Errorf("no database in %s: %w", dir, engine.ErrNotFound), "`lexsem index --db DIR PATH…` makes one")
 }
 
-// openEncoder brings the model onto this machine if it is not there, and opens
-// it.
-func (a *app) openEncoder(ctx context.Context, model string) (encoder.Encoder, error) {
-	if dim, ok, err := hashModel(model); ok || err != nil {
-		if err != nil {
-			return nil, err
-		}
-		return encoder.NewHash(dim), nil
-	}
-	switch {
-	case isSource(model):
-		return a.openSource(model)
-	case model == modelNone:
-		return nil, errVectorsAlone
-	case isVision(model):
-		return a.openVision(ctx, model)
-	}
-	p := a.progress()
-	defer p.done()
-	r := a.request(model, p)
-	res, err := a.ensure(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	enc, _, err := a.openModel(ctx, r, res)
-	return enc, err
-}
-
-// request asks for runtime and model with the global flags of the command.
-func (a *app) request(model string, p *progress) wanted {
-	file, precision := splitPrecision(model)
-	r := wanted{provision.Request{Model: file, Library: a.library, Runtime: a.runtime(), CacheDir: a.cache, Offline: a.offline}, precision}
-	if precision == native.Int8 {
-		r.Runtime = provision.RuntimeNone
-	}
-	r.Progress = func(e provision.Event) {
-		if e.Done {
-			p.done()
-			return
-		}
-		p.update(step{stage: "fetching " + e.Artifact, done: int(e.Bytes >> 10), total: int(e.Total >> 10), unit: "KiB", note: "by " + e.Route})
-	}
-	if !a.quiet {
-		r.Log = func(line string) {
-			p.done()
-			fmt.Fprintln(a.Stderr, line)
-		}
-	}
-	return r
-}
-
-func modelError(err error) error {
-	if errors.Is(err, provision.ErrUnknownModel) {
-		return &usageError{msg: err.Error(), hint: "`lexsem setup --list` lists the models"}
-	}
-	return err
-}
-
-// hashModel recognises the encoder that needs no model: "hash" is hash-384.
-func hashModel(name string) (dim int, ok bool, err error) {
-	rest, ok := strings.CutPrefix(name, "hash")
-	if !ok || rest != "" && rest[0] != '-' {
-		return 0, false, nil
-	}
-	if rest == "" {
-		return 384, true, nil
-	}
-	dim, err = strconv.Atoi(rest[1:])
-	if err != nil || dim < 8 || dim > 4096 {
-		return 0, true, usagef("model %q: use hash-8 to hash-4096", name)
-	}
-	return dim, true, nil
-}
-
 // cacheDir is where runtime, models and the demo's database are kept.
 func (a *app) cacheDir() (string, error) {
 	if a.cache != "" {
@@ -332,5 +256,5 @@ func modelStored(ctx context.Context, db engine.Database, err error) (string, er
 		return "", err
 	}
 	stats, err := db.Stats(ctx)
-	return cmp.Or(modelOf(stats.Encoder), modelNone), errors.Join(err, db.Close())
+	return cmp.Or(models.Of(stats.Encoder), modelNone), errors.Join(err, db.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/elastic"
 	"github.com/lexsem/lexsem/engine/pgvector"
@@ -131,7 +132,7 @@ func (a *app) openOver(ctx context.Context, where string, o engine.OverOptions) 
 	if err != nil {
 		return nil, nil, hinted(err, "`lexsem migrate --db DIR --to URL` fills it")
 	}
-	if model := cmp.Or(a.model, modelOf(info.Encoder)); model != "" && model != modelNone {
+	if model := cmp.Or(a.model, models.Of(info.Encoder)); model != "" && model != modelNone {
 		if enc, err = a.openEncoder(ctx, model); err != nil {
 			return nil, nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/client"
 )
@@ -135,7 +136,7 @@ func (a *app) accept(ctx context.Context, dir string, c *client.Client, o engine
 	case a.model == "":
 		return nil
 	}
-	if want := a.model; !sameModel(want, modelOf(s.Encoder)) {
+	if want := a.model; !sameModel(want, models.Of(s.Encoder)) {
 		return fmt.Errorf("database %s is in use by %v with model %s: %w: this command is to use %s", dir, h, h.Model, encoder.ErrMismatch, want)
 	}
 	return nil
@@ -144,10 +145,10 @@ func (a *app) accept(ctx context.Context, dir string, c *client.Client, o engine
 // sameModel says whether --model names the model of a database, as far as names tell: a
 // folder is known by its own name, and a model behind a URL may leave its length out.
 func sameModel(given, stored string) bool {
-	if dim, ok, err := hashModel(given); ok && err == nil {
+	if dim, ok, err := models.Hash(given); ok && err == nil {
 		given = fmt.Sprintf("hash-%d", dim)
 	}
-	if isSource(given) {
+	if models.Remote(given) {
 		if !strings.Contains(given, "@") {
 			stored, _, _ = strings.Cut(stored, "@")
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/provision"
@@ -89,10 +90,10 @@ func (a *app) openCross(ctx context.Context, dir string) (cross, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, hinted(usagef("--rerank %s is neither a folder nor an address", dir), "name the folder of a cross-encoder, or a server as http://HOST:PORT/rerank")
 	}
-	graph := hasGraph(dir)
-	if a.backend == backendONNX && (!graph || !hasCGO) {
-		if !hasCGO {
-			return nil, errNoCGO
+	graph := models.HasGraph(dir)
+	if a.backend == models.BackendONNX && (!graph || !models.CGO) {
+		if !models.CGO {
+			return nil, modelError(models.ErrNoCGO)
 		}
 		return nil, hinted(fmt.Errorf("%w: %s has no model.onnx", encoder.ErrUnavailable, dir), "leave out --backend onnx and LEXSEM_BACKEND: the model may run in Go")
 	}
@@ -101,11 +102,11 @@ func (a *app) openCross(ctx context.Context, dir string) (cross, error) {
 		p := a.progress()
 		defer p.done()
 		var err error
-		if library, err = provision.Library(ctx, a.request("", p).Request); err != nil {
+		if library, err = provision.Library(ctx, a.modelOptions(p).Request("")); err != nil {
 			return nil, modelError(err)
 		}
 	}
-	if library == "" || a.brief() && hasWeights(dir) {
+	if library == "" || a.modelOptions(nil).InGo() && hasWeights(dir) {
 		c, err := native.OpenCross(ctx, dir, native.Options{})
 		if err == nil {
 			return c, nil

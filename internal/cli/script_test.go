@@ -18,6 +18,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/safetensors/safetensorstest"
 	"github.com/lexsem/lexsem/internal/trial"
@@ -79,7 +80,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "cgo":
-				return hasCGO, nil
+				return models.CGO, nil
 			case "elasticsearch":
 				return os.Getenv("LEXSEM_ELASTICSEARCH_URL") != "", nil
 			}

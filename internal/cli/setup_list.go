@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
 	"github.com/lexsem/lexsem/encoder/native"
 	"github.com/lexsem/lexsem/encoder/provision"
 )
@@ -36,20 +37,20 @@ type modelInfo struct {
 func listModels(ctx context.Context, a *app, asJSON bool) error {
 	p := a.progress()
 	defer p.done()
-	library, err := provision.Library(ctx, a.listed("", p).Request)
+	library, err := provision.Library(ctx, a.listed(p).Request(""))
 	if err != nil {
 		return err
 	}
-	backend := backendNative
-	if library != "" || a.backend == backendONNX {
-		backend = backendONNX
+	backend := models.BackendNative
+	if library != "" || a.backend == models.BackendONNX {
+		backend = models.BackendONNX
 	}
 	list := []modelInfo{}
 	for _, m := range provision.Models() {
 		info := modelInfo{Name: m.Spec.Model, Description: m.Description, Languages: m.Languages, License: m.License, Licence: m.License, Dim: m.Dim,
 			MaxTokens: m.Spec.MaxTokens, Pooling: string(m.Spec.Pooling), Bytes: m.Size(), Backend: backend, Default: m.Spec.Model == defaultModel}
 		if m.Spec.Precision != "fp32" {
-			info.Backend = backendONNX
+			info.Backend = models.BackendONNX
 		}
 		p.update(step{stage: "measuring", done: len(list), total: len(provision.Models()), unit: "models"})
 		if err := a.measureModel(ctx, p, &info); err != nil {
@@ -58,7 +59,7 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 		list = append(list, info)
 	}
 	hash := modelInfo{Name: "hash", Description: "no model: words hashed to a vector, for tests and pipelines", Languages: []string{}, License: "-", Licence: "-",
-		Dim: 384, Pooling: "-", Present: true, Backend: backendNative}
+		Dim: 384, Pooling: "-", Present: true, Backend: models.BackendNative}
 	enc := encoder.NewHash(hash.Dim)
 	hash.TextsPerSec, err = textsPerSecond(ctx, enc)
 	if err := errors.Join(err, enc.Close()); err != nil {
@@ -98,20 +99,16 @@ func listModels(ctx context.Context, a *app, asJSON bool) error {
 	return err
 }
 
-// listed asks for a model as far as it is here.
-func (a *app) listed(model string, p *progress) wanted {
-	r := a.request(model, p)
-	r.Offline = true
-	if r.Runtime == provision.RuntimeFetched {
-		r.Runtime = provision.RuntimeAtHand
-	}
-	return r
+// listed asks for models as far as they are here.
+func (a *app) listed(p *progress) models.Options {
+	o := a.modelOptions(p)
+	o.Offline, o.AtHand = true, true
+	return o
 }
 
 // measureModel opens a model that is here and measures it.
 func (a *app) measureModel(ctx context.Context, p *progress, m *modelInfo) error {
-	r := a.listed(m.Name, p)
-	res, err := a.ensure(ctx, r)
+	found, err := models.Find(ctx, m.Name, a.listed(p))
 	var missing *provision.MissingError
 	if errors.As(err, &missing) {
 		return nil
@@ -120,7 +117,7 @@ func (a *app) measureModel(ctx context.Context, p *progress, m *modelInfo) error
 		return err
 	}
 	m.Present = true
-	enc, backend, err := a.openModel(ctx, r, res)
+	enc, backend, err := found.Open(ctx)
 	if errors.Is(err, native.ErrModel) { // it is here, and what runs it is not
 		return nil
 	}

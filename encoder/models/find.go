@@ -1,0 +1,135 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/provision"
+)
+
+// Model is a registered model, or one of a folder, that is on this machine.
+type Model struct {
+	provision.Result
+	o         Options
+	request   provision.Request
+	precision string
+}
+
+// Find brings a registered model, or one of a folder, onto this machine, and what runs it as
+// far as the options ask for it. Errors: as of Open.
+func Find(ctx context.Context, name string, o Options) (*Model, error) {
+	m := &Model{o: o, precision: native.FP32}
+	file, inBytes := splitInt8(name)
+	m.request = o.Request(file)
+	if inBytes {
+		m.precision, m.request.Runtime = native.Int8, provision.RuntimeNone
+	}
+	switch {
+	case o.Backend == BackendONNX && inBytes:
+		return nil, fmt.Errorf("%w: %s is run in Go alone", ErrName, name)
+	case o.Backend == BackendONNX && !CGO:
+		return nil, ErrNoCGO
+	case m.request.Runtime == provision.RuntimeNone && !o.Offline && needsRuntime(file):
+		return nil, fmt.Errorf("%s: %w", name, ErrRuntime)
+	}
+	var err error
+	if m.Result, err = provision.Ensure(ctx, m.request); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Backend is what runs the model as far as it is known before it is opened.
+func (m *Model) Backend() string {
+	if m.Library != "" && HasGraph(m.ModelDir) {
+		return BackendONNX
+	}
+	return BackendNative
+}
+
+// Open opens the model: with ONNX Runtime where its library is on this machine, the model has a
+// graph and many texts are to be encoded, else in Go. A model that Go cannot run is a
+// reason to fetch the library, unless the options say otherwise. It returns what
+// runs the model.
+func (m *Model) Open(ctx context.Context) (enc encoder.Encoder, backend string, err error) {
+	graph := HasGraph(m.ModelDir)
+	if !graph && m.o.Backend == BackendONNX {
+		return nil, "", fmt.Errorf("%s: %w", m.ModelDir, ErrNoGraph)
+	}
+	library := m.Library
+	if library == "" || !graph || m.o.InGo() {
+		e, err := native.Open(ctx, m.ModelDir, native.Options{Precision: m.precision})
+		if err == nil {
+			return e, BackendNative, nil
+		}
+		if !graph || !errors.Is(err, native.ErrModel) || library == "" && m.request.Runtime != provision.RuntimeAtHand {
+			return nil, "", err
+		}
+		if library == "" {
+			r := m.request
+			r.Runtime = provision.RuntimeFetched
+			more, failed := provision.Ensure(ctx, r)
+			if failed != nil {
+				return nil, "", errors.Join(err, failed)
+			}
+			library = more.Library
+		}
+	}
+	e, err := onnx.Open(ctx, m.ModelDir, onnx.Options{Library: library})
+	if err != nil {
+		return nil, "", err
+	}
+	return e, BackendONNX, nil
+}
+
+// InGo says that Go runs a model although ONNX Runtime could, since it starts sooner.
+func (o Options) InGo() bool {
+	return o.Brief && (o.Backend == BackendAuto || o.Backend == "") && runtime.GOARCH == "amd64"
+}
+
+// HasGraph says whether the model in dir has what ONNX Runtime runs.
+func HasGraph(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "model.onnx"))
+	return err == nil
+}
+
+// splitInt8 returns the model of a name that ends with native.Int8Suffix, unless a model or a
+// folder is called so.
+func splitInt8(name string) (file string, inBytes bool) {
+	base := len(name) - len(native.Int8Suffix)
+	if base <= 0 || !strings.EqualFold(name[base:], native.Int8Suffix) {
+		return name, false
+	}
+	if _, registered := registered(name); registered {
+		return name, false
+	}
+	if _, err := os.Stat(name); err == nil {
+		return name, false
+	}
+	return name[:base], true
+}
+
+// registered returns the registered model of a name.
+func registered(name string) (m provision.Model, ok bool) {
+	all := provision.Models()
+	i := slices.IndexFunc(all, func(m provision.Model) bool { return strings.EqualFold(m.Spec.Model, name) })
+	if i < 0 {
+		return m, false
+	}
+	return all[i], true
+}
+
+// needsRuntime says of a registered model whether only ONNX Runtime runs it.
+func needsRuntime(name string) bool {
+	m, ok := registered(name)
+	return ok && m.Spec.Precision != "fp32"
+}

@@ -1,0 +1,135 @@
+// Package models opens an encoder by the name of its model, wherever that lies and whatever
+// runs it. Open takes every name; Find and Model.Open are its two halves, for whoever
+// reports what was fetched before the model is opened.
+//
+// A name is one of
+//   - a registered model (provision.Models), or a folder as sentence-transformers writes it;
+//     with "-int8" at its end it runs in Go with weights of one byte,
+//   - a folder of a vision transformer,
+//   - "openai:NAME" or "ollama:NAME", a model that a server runs; "@DIM" at its end gives its dimension,
+//   - "hash" or "hash-DIM", which needs no model and is for tests.
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/onnx"
+	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/encoder/provision"
+)
+
+// Default is the model of a name that is empty.
+const Default = provision.DefaultModel
+
+// What runs a model. The vectors of both are of one space.
+const (
+	BackendAuto   = "auto"   // ONNX Runtime where its library is on this machine, else Go
+	BackendONNX   = "onnx"   // ONNX Runtime, fetched where it is missing
+	BackendNative = "native" // Go alone
+)
+
+// Errors of names and of what runs models. All but ErrName are encoder.ErrUnavailable too.
+var (
+	ErrName    = errors.New("unusable name of a model")
+	ErrNoCGO   = fmt.Errorf("%w: this program was built without cgo and cannot use ONNX Runtime", encoder.ErrUnavailable)
+	ErrNoGraph = fmt.Errorf("%w: there is no model.onnx, and none can be made of the weights", encoder.ErrUnavailable)
+	ErrRuntime = fmt.Errorf("%w: the model is run by ONNX Runtime alone", encoder.ErrUnavailable)
+	ErrOffline = fmt.Errorf("%w: the model is behind a URL, and offline mode opens no connection", encoder.ErrSource)
+)
+
+// Options say where a model is looked for and what runs it. The zero value is a good default.
+type Options struct {
+	Backend string // BackendAuto ("" too), BackendONNX or BackendNative
+	Brief   bool   // a text or two are encoded: BackendAuto then runs the model in Go on amd64, which starts sooner
+	Fetch   bool   // fetch ONNX Runtime also for BackendAuto
+	AtHand  bool   // never fetch ONNX Runtime
+
+	Library  string // path of libonnxruntime; "" means that it is looked for
+	CacheDir string // where what is fetched is kept; "" means provision.CacheDir
+	Offline  bool   // open no connection
+	Verify   bool   // hash the files in the cache
+
+	TokenLimit int64                 // most tokens that a server is sent; 0 means no limit
+	Getenv     func(string) string   // reads OPENAI_BASE_URL and OLLAMA_HOST; nil means os.Getenv
+	Log        func(line string)     // hears what a waiting user should know, unless nil
+	Progress   func(provision.Event) // hears what has arrived, unless nil
+}
+
+// Open opens the model of a name, and fetches what is missing. The caller closes the encoder.
+// Errors: ErrName, provision.ErrUnknownModel, *provision.MissingError, native.ErrModel, and those above.
+func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) {
+	if dim, ok, err := Hash(name); err != nil {
+		return nil, err
+	} else if ok {
+		return encoder.NewHash(dim), nil
+	}
+	switch {
+	case Remote(name):
+		return openRemote(name, o)
+	case vision(name):
+		return openVision(ctx, name, o)
+	}
+	m, err := Find(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	enc, _, err := m.Open(ctx)
+	return enc, err
+}
+
+// Request is what provision is asked for where a model of that name is to be opened.
+func (o Options) Request(name string) provision.Request {
+	r := provision.Request{Model: name, Library: o.Library, CacheDir: o.CacheDir, Offline: o.Offline, Verify: o.Verify, Log: o.Log, Progress: o.Progress}
+	switch {
+	case o.Backend == BackendNative || !CGO:
+		r.Runtime = provision.RuntimeNone
+	case o.AtHand || o.Backend != BackendONNX && !o.Fetch:
+		r.Runtime = provision.RuntimeAtHand
+	}
+	return r
+}
+
+// Hash says whether a name is of an encoder that needs no model, and its dimension: "hash" is
+// hash-384.
+func Hash(name string) (dim int, ok bool, err error) {
+	rest, ok := strings.CutPrefix(name, "hash")
+	if !ok || rest != "" && rest[0] != '-' {
+		return 0, false, nil
+	}
+	if rest == "" {
+		return 384, true, nil
+	}
+	dim, err = strconv.Atoi(rest[1:])
+	if err != nil || dim < 8 || dim > 4096 {
+		return 0, true, fmt.Errorf("%w: %q; use hash-8 to hash-4096", ErrName, name)
+	}
+	return dim, true, nil
+}
+
+// vision says whether a name is the folder of a vision transformer.
+func vision(dir string) bool {
+	_, errPixels := os.Stat(filepath.Join(dir, picture.ConfigFile))
+	_, errTokens := os.Stat(filepath.Join(dir, "tokenizer.json"))
+	_, errTower := os.Stat(filepath.Join(dir, "vision_model.onnx"))
+	return errPixels == nil && (errTower == nil || errors.Is(errTokens, os.ErrNotExist))
+}
+
+// openVision opens an encoder of images.
+func openVision(ctx context.Context, dir string, o Options) (encoder.Encoder, error) {
+	if !CGO || o.Backend == BackendNative {
+		return nil, fmt.Errorf("%s: %w", dir, ErrRuntime)
+	}
+	o.Fetch = true
+	library, err := provision.Library(ctx, o.Request(dir))
+	if err != nil {
+		return nil, err
+	}
+	return onnx.OpenImages(ctx, dir, onnx.Options{Library: library})
+}

@@ -1,0 +1,61 @@
+package models
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/ollama"
+	"github.com/lexsem/lexsem/encoder/openai"
+)
+
+// Kinds of models that a server runs, which stand before their names.
+const (
+	remoteOpenAI = "openai:"
+	remoteOllama = "ollama:"
+)
+
+// Remote says whether a name is of a model that a server runs.
+func Remote(name string) bool {
+	return strings.HasPrefix(name, remoteOpenAI) || strings.HasPrefix(name, remoteOllama)
+}
+
+// Of is the name by which the encoder of a database is opened again, "" where it has none.
+func Of(f encoder.Fingerprint) string {
+	if Remote(f.Model) {
+		return fmt.Sprintf("%s@%d", f.Model, f.Dim)
+	}
+	return f.Model
+}
+
+// openRemote makes the client of a model that a server runs. Nobody is asked.
+func openRemote(model string, o Options) (encoder.Encoder, error) {
+	if o.Offline {
+		return nil, fmt.Errorf("%s: %w", model, ErrOffline)
+	}
+	name, dim := model, 0
+	if at := strings.LastIndexByte(model, '@'); at >= 0 { // names may hold others
+		var err error
+		if dim, err = strconv.Atoi(model[at+1:]); err != nil || dim < 1 {
+			return nil, fmt.Errorf("%w: %q; the dimension after @ is a positive number", ErrName, model)
+		}
+		name = model[:at]
+	}
+	getenv := o.Getenv
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	var enc encoder.Encoder
+	var err error
+	if kind, rest, _ := strings.Cut(name, ":"); kind+":" == remoteOpenAI {
+		enc, err = openai.New(openai.Options{Model: rest, Dim: dim, BaseURL: getenv("OPENAI_BASE_URL"), TokenLimit: o.TokenLimit})
+	} else {
+		enc, err = ollama.New(ollama.Options{Model: rest, Dim: dim, BaseURL: getenv("OLLAMA_HOST"), TokenLimit: o.TokenLimit})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w; a model of another dimension is written %s@768", ErrName, err, name)
+	}
+	return enc, nil
+}

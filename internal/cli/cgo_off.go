@@ -1,6 +1,0 @@
-//go:build !cgo
-
-package cli
-
-// hasCGO tells whether this build can use ONNX Runtime.
-const hasCGO = false
