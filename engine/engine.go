@@ -66,6 +66,8 @@ type Engine struct {
 	fits     chan struct{} // holds a value while a fit runs
 	progress sync.Mutex    // held while Options.Progress runs
 
+	closeEncoder func() error // of the encoder that Options.OpenEncoder opened
+
 	root  context.Context // ends when Close begins; its cause is ErrClosed
 	stop  context.CancelCauseFunc
 	ended chan struct{} // closed when Close has finished
@@ -111,7 +113,7 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 			return nil, fmt.Errorf("%w: Options.Dim is %d, and the encoder's dimension %d; leave one of them out", ErrInvalid, o.Dim, d)
 		}
 	}
-	if o.MustExist || o.ReadOnly || enc == nil && o.Dim == 0 {
+	if o.MustExist || o.ReadOnly || enc == nil && o.Dim == 0 && o.OpenEncoder == nil {
 		if ok, err := store.Exists(dir); err != nil {
 			return nil, err
 		} else if !ok {
@@ -122,15 +124,38 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, probe: newProber(), fits: make(chan struct{}, 1), ended: make(chan struct{})}
+	e := &Engine{dir: dir, o: o, st: st, graphAbove: graphAbove, probe: newProber(), fits: make(chan struct{}, 1), ended: make(chan struct{}), closeEncoder: func() error { return nil }}
 	e.root, e.stop = context.WithCancelCause(context.Background())
+	if enc == nil && o.OpenEncoder != nil {
+		if enc, err = e.openEncoder(ctx); err != nil {
+			return nil, errors.Join(err, st.Close(), e.closeEncoder())
+		}
+	}
 	if enc != nil {
 		e.enc = checked{Encoder: enc}
 	}
 	if err := e.start(ctx); err != nil {
-		return nil, errors.Join(err, st.Close())
+		return nil, errors.Join(err, st.Close(), e.closeEncoder())
 	}
 	return e, nil
+}
+
+// openEncoder opens the encoder of the database, nil for one of vectors alone.
+func (e *Engine) openEncoder(ctx context.Context) (enc encoder.Encoder, err error) {
+	var stored encoder.Fingerprint
+	if m := e.st.Manifest(); len(m.Encoder) > 0 {
+		if stored, err = storedFingerprint(m); err != nil {
+			return nil, err
+		}
+	}
+	if stored.Model == "" && (stored.Dim > 0 || e.o.Dim > 0) {
+		return nil, nil
+	}
+	if enc, err = e.o.OpenEncoder(ctx, stored); err != nil {
+		return nil, err
+	}
+	e.closeEncoder = enc.Close
+	return enc, checkFingerprint(enc)
 }
 
 // start binds the encoder to the database and opens the derived state.
@@ -282,9 +307,9 @@ func (e *Engine) Close() error {
 	e.db.Stop()
 	e.calls.Wait()
 	if e.replaced.Load() { // with what is derived from it
-		return errors.Join(e.db.Abandon(), e.st.Close())
+		return errors.Join(e.db.Abandon(), e.st.Close(), e.closeEncoder())
 	}
-	return errors.Join(e.db.Close(), e.st.Close())
+	return errors.Join(e.db.Close(), e.st.Close(), e.closeEncoder())
 }
 
 // enter marks a call as running; the returned function ends it.

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 
+	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/search"
@@ -27,6 +29,10 @@ type Options struct {
 	// which have this length: each document and each dense query brings its vector.
 	// With an encoder, and for a database that is there, it must be 0 or the same.
 	Dim int
+	// OpenEncoder, if not nil, opens the encoder where Open is given none. stored is the
+	// fingerprint of the database's own, zero for a new database. Close closes what it opened. A
+	// database of vectors alone does not ask for it, nor does a new one with Dim.
+	OpenEncoder func(ctx context.Context, stored encoder.Fingerprint) (encoder.Encoder, error)
 	// Metric says by what a new database compares vectors, one of index.Metrics; "" means
 	// "cosine", or what the database was made with, from which it must not differ. Under
 	// "dot" (dot product) and "l2" (Euclidean distance) lengths count: vectors of documents

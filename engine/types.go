@@ -135,98 +135,105 @@ type Query struct {
 
 // Hit is one document found, or one chunk of it.
 type Hit struct {
-	ID   string
-	Rank int // from 1
+	ID   string `json:"id"`
+	Rank int    `json:"rank"` // from 1
 	// Score is what the ranking is by, higher is better: the fused score,
 	// Modulated (ModeDense), or BM25 (ModeLexical).
-	Score float32
+	Score float32 `json:"score"`
 	// Reranked says that the reranker has read this hit, and Rerank is its score, on a
 	// scale of its own. These hits stand before the others, in the order of Rerank, ties in
 	// that of Score.
-	Rerank   float64
-	Reranked bool
+	Rerank   float64 `json:"rerank,omitempty"`
+	Reranked bool    `json:"reranked,omitempty"`
 	// Cosine is that of the plain query vector, Modulated that of the modulated
 	// one, both in [-1, 1]; 0 in ModeLexical. With local bridges Modulated is the
 	// inner product with the vector of the document's cell, which is not of unit
 	// length, and may exceed 1. With metric dot Modulated is the dot product, with metric
 	// l2 the squared distance below 0; Cosine is the cosine all the same, 0 for a vector
 	// of zeros.
-	Cosine, Modulated float32
+	Cosine    float32 `json:"cosine"`
+	Modulated float32 `json:"modulated"`
 	// BM25 is the lexical score, Coverage its share of what this query could
 	// get, in [0, 1), Presence the share of the query's words, by idf, that stand
 	// in the text, and Pair that of its adjacent word pairs found adjacent, both in
 	// [0, 1]; all 0 in ModeDense.
-	BM25, Coverage, Presence, Pair float32
+	BM25     float32 `json:"bm25"`
+	Coverage float32 `json:"coverage"`
+	Presence float32 `json:"presence"`
+	Pair     float32 `json:"pair"`
 	// TokenScore is how well the tokens of the text answer those of the query, in [0, 1]: the
 	// mean, by idf, of the cosine with the nearest one, and at least 0.8·Presence. 0 where token
 	// states are not compared.
-	TokenScore float32
-	Title      string
-	Media      string // media type of a document that is an image, whose Text are its visual words; "" for texts
+	TokenScore float32 `json:"token_score,omitempty"`
+	Title      string  `json:"title,omitempty"`
+	Media      string  `json:"media,omitempty"` // media type of a document that is an image, whose Text are its visual words; "" for texts
 	// Text is the document's, or that of the chunk which was found: the bytes
 	// [Start, End) of the document's text, number Chunk (from 0) of Chunks.
-	Text          string
-	Chunk, Chunks int
-	Start, End    int
-	Lines         [2]int // first and last line, from 1, of the document's text that Text covers
+	Text   string `json:"text"`
+	Chunk  int    `json:"chunk"`
+	Chunks int    `json:"chunks"`
+	Start  int    `json:"start"`
+	End    int    `json:"end"`
+	Lines  [2]int `json:"lines"` // first and last line, from 1, of the document's text that Text covers
 	// Span is the part of Text that answers the query best, where Query.Spans asks for it: the bytes
 	// [Span[0], Span[1]) of the document's text, MaxSpan at most, and SpanLines its first and last line. It is made of sentences or
 	// lines in a row, or of words of one that is longer. Where token states are compared it is the part whose
 	// tokens answer those of the query best, else the one that has most of the query's words, by idf, and of its adjacent
 	// pairs. Both are 0, 0 where nothing tells: the text has no word of the query, or is empty.
-	Span, SpanLines [2]int
-	Metadata        map[string]any
-	Duplicates      []string // ids of the documents that Query.Collapse folded into this one
+	Span       [2]int         `json:"span"`
+	SpanLines  [2]int         `json:"span_lines"`
+	Metadata   map[string]any `json:"metadata,omitempty"`
+	Duplicates []string       `json:"duplicates,omitempty"` // ids of the documents that Query.Collapse folded into this one
 }
 
 // Result is the answer to one Query.
 type Result struct {
-	Hits  []Hit
-	Trace Trace
+	Hits  []Hit `json:"hits"`
+	Trace Trace `json:"trace"`
 }
 
 // Trace tells which steps a query took and how long each lasted.
 type Trace struct {
-	Mode      string // the mode that was used, never "auto"
-	Metric    string // of the database, one of index.Metrics
-	Variant   string // the modulation that was applied, "none" for none
-	Fusion    string // how the legs were joined, a kind of package fusion; "" where there was one leg
-	Seq       uint64 // sequence number of the state that was searched
-	Index     string // kind of index, one of index.Kinds; in front of a Backend its Name
-	Documents int    // documents in that state
-	Filtered  int    // how many of them met the filter; all without one
-	Tokens    int    // tokens of the query, special ones included
-	Truncated int    // query tokens beyond the encoder's limit
-	Lexical   int    // distinct tokens with lexical weight
-	Cells     int    // cells of the local bridges that were looked into; 0 without them
+	Mode      string `json:"mode"`             // the mode that was used, never "auto"
+	Metric    string `json:"metric"`           // of the database, one of index.Metrics
+	Variant   string `json:"variant"`          // the modulation that was applied, "none" for none
+	Fusion    string `json:"fusion,omitempty"` // how the legs were joined, a kind of package fusion; "" where there was one leg
+	Seq       uint64 `json:"seq"`              // sequence number of the state that was searched
+	Index     string `json:"index"`            // kind of index, one of index.Kinds; in front of a Backend its Name
+	Documents int    `json:"documents"`        // documents in that state
+	Filtered  int    `json:"filtered"`         // how many of them met the filter; all without one
+	Tokens    int    `json:"tokens"`           // tokens of the query, special ones included
+	Truncated int    `json:"truncated"`        // query tokens beyond the encoder's limit
+	Lexical   int    `json:"lexical"`          // distinct tokens with lexical weight
+	Cells     int    `json:"cells,omitempty"`  // cells of the local bridges that were looked into; 0 without them
 	// Turned is the cosine between the dense and the modulated query vector, with
 	// local bridges that of the likeliest cell; 1 means that modulation changed
 	// nothing.
-	Turned float32
+	Turned float32 `json:"turned"`
 	// Unknown is the share of the query's text, in [0, 1], that the encoder has no
 	// tokens for: in fusion.Calibrated the cosine counts so much less. 0 for a query
 	// with a vector of its own.
-	Unknown  float64
-	Unfitted int // documents that came after the fit of the bridge in use
+	Unknown  float64 `json:"unknown"`
+	Unfitted int     `json:"unfitted"` // documents that came after the fit of the bridge in use
 	// Stale is how many passages came or went since RLR's factor was made that the
 	// shift does not know of in full; 0 means that it is exact. The maintainer makes a
 	// new factor in the background (Flush waits for it). In front of a Backend it is how many
 	// were written or deleted there since the bridge file was made.
-	Stale int
+	Stale int `json:"stale"`
 	// BridgeOf is, in front of a Backend, of which passages the bridge is that the query's filter chose
 	// (BridgeOptions.By), as a filter; "" for all.
-	BridgeOf string
+	BridgeOf string `json:"bridge_of,omitempty"`
 	// LocalWanted says that the query asked for local bridges that are not built
 	// yet, and got Variant in their place.
-	LocalWanted bool
-	Reranked    int // hits that the reranker read, those of other pages included; 0 without it
-	Steps       []Step
+	LocalWanted bool   `json:"local_wanted,omitempty"`
+	Reranked    int    `json:"reranked,omitempty"` // hits that the reranker read, those of other pages included; 0 without it
+	Steps       []Step `json:"steps"`
 }
 
 // Step is one timed part of a query.
 type Step struct {
-	Name string
-	Took time.Duration
+	Name string        `json:"name"`
+	Took time.Duration `json:"took_ns"`
 }
 
 // Progress reports long work. Done counts up to Total; Total is 0 while it is

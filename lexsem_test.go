@@ -1,0 +1,129 @@
+package lexsem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem"
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func Example() {
+	ctx := context.Background()
+	dir := must(os.MkdirTemp("", "example"))
+	defer os.RemoveAll(dir)
+	db := must(lexsem.Open(ctx, filepath.Join(dir, "notes.db"), lexsem.Options{Model: "hash"})) // leave the model out for a real one
+	defer db.Close()
+	if err := db.Add(ctx,
+		lexsem.Document{ID: "keys", Text: "Rotate the signing keys with keyctl rotate."},
+		lexsem.Document{ID: "ferry", Text: "The ferry to the island leaves at noon."},
+	); err != nil {
+		panic(err)
+	}
+	res := must(db.Search(ctx, "keyctl rotate"))
+	fmt.Println(res.Hits[0].ID, res.Hits[0].Text)
+	// Output: keys Rotate the signing keys with keyctl rotate.
+}
+
+// counted is an encoder that counts how often it is closed.
+type counted struct {
+	encoder.Encoder
+	closed *int
+}
+
+func (c counted) Close() error { *c.closed++; return c.Encoder.Close() }
+
+// TestOpen: a database is opened with its own model, with one by name, with an encoder, and
+// without one where it holds vectors alone.
+func TestOpen(t *testing.T) {
+	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "db")
+	reopen := func(want string, o ...lexsem.Options) {
+		t.Helper()
+		db, err := lexsem.Open(ctx, dir, o...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := db.Stats(ctx)
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if s.Encoder.Model != want {
+			t.Errorf("opened with the model %q, want %q", s.Encoder.Model, want)
+		}
+	}
+	reopen("hash-32", lexsem.Options{Model: "hash-32"})
+	reopen("hash-32")
+	reopen("hash-32", lexsem.Options{Encoder: encoder.NewHash(32)})
+	if _, err := lexsem.Open(ctx, dir, lexsem.Options{Model: "hash-64"}); !errors.Is(err, encoder.ErrMismatch) {
+		t.Errorf("with another model: %v", err)
+	}
+	dir = filepath.Join(t.TempDir(), "vectors")
+	reopen("", lexsem.Options{Engine: engine.Options{Dim: 8}})
+	reopen("")
+	if _, err := lexsem.Open(ctx, dir, lexsem.Options{}, lexsem.Options{}); !errors.Is(err, lexsem.ErrInvalid) {
+		t.Errorf("with two Options: %v", err)
+	}
+}
+
+// TestWhoClosesTheEncoder: Close closes an encoder that Open opened, also where opening fails, and
+// no encoder of the caller's.
+func TestWhoClosesTheEncoder(t *testing.T) {
+	ctx, dir, closed := t.Context(), filepath.Join(t.TempDir(), "db"), 0
+	enc := counted{encoder.NewHash(32), &closed}
+	own := lexsem.Options{Engine: engine.Options{OpenEncoder: func(context.Context, encoder.Fingerprint) (encoder.Encoder, error) { return enc, nil }}}
+	for _, c := range []struct {
+		o    lexsem.Options
+		want int
+	}{{own, 1}, {lexsem.Options{Encoder: enc}, 0}} {
+		closed = 0
+		if err := must(lexsem.Open(ctx, dir, c.o)).Close(); err != nil || closed != c.want {
+			t.Errorf("closed %d times, want %d; %v", closed, c.want, err)
+		}
+	}
+	closed = 0
+	other := own
+	other.Engine.Metric = "dot"
+	if _, err := lexsem.Open(ctx, dir, other); err == nil || closed != 1 {
+		t.Errorf("where opening fails: closed %d times, %v", closed, err)
+	}
+}
+
+// TestVerbs: Add never replaces, Upsert does, and Search takes a string or a Query.
+func TestVerbs(t *testing.T) {
+	ctx := t.Context()
+	db := must(lexsem.Open(ctx, t.TempDir(), lexsem.Options{Model: "hash-32"}))
+	defer db.Close()
+	a := lexsem.Document{ID: "a", Text: "one", Metadata: map[string]any{"year": 1999}}
+	if err := db.Add(ctx, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Add(ctx, lexsem.Document{ID: "b", Text: "one"}, a); !errors.Is(err, lexsem.ErrExists) {
+		t.Errorf("adding an id again: %v", err)
+	}
+	if err := db.Upsert(ctx, lexsem.Document{ID: "a", Text: "two", Metadata: map[string]any{"year": 2024}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []any{"two", lexsem.Query{Text: "two", Filter: filter.Gt("year", 2000)}} {
+		if res, err := db.Search(ctx, q); err != nil || len(res.Hits) != 1 || res.Hits[0].ID != "a" {
+			t.Errorf("%v: %+v, %v", q, res.Hits, err)
+		}
+	}
+	for _, q := range []any{nil, 7, &lexsem.Query{}} {
+		if _, err := db.Search(ctx, q); !errors.Is(err, lexsem.ErrInvalid) {
+			t.Errorf("%v: %v", q, err)
+		}
+	}
+}
