@@ -12,7 +12,6 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/internal/points"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
@@ -166,7 +165,7 @@ func (b *Backend) Cosines(ctx context.Context, vector []float32, ids []engine.Pa
 		at := make(map[string]int, len(some))
 		keys := make([]string, len(some))
 		for i, id := range some {
-			keys[i] = points.ID(id)
+			keys[i] = uuidOf(id)
 			at[keys[i]] = from + i
 		}
 		found, err := b.get(ctx, fmt.Sprintf("%s,limit:%d%s", near(vector), len(some), named(keys).argument()), "_additional{id distance}")
@@ -224,7 +223,7 @@ const page = 1000
 // without a filter, so that is answered on this side.
 func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOptions) iter.Seq2[engine.Passage, error] {
 	return func(yield func(engine.Passage, error) bool) {
-		after, end := points.Between(o)
+		after, end := between(o)
 		for {
 			ps, last, err := b.walk(ctx, after)
 			if err == nil {
@@ -235,7 +234,7 @@ func (b *Backend) Scan(ctx context.Context, f engine.Filter, o engine.ScanOption
 				return
 			}
 			for i, p := range ps {
-				if end != "" && points.ID(p.PassageID) >= end {
+				if end != "" && uuidOf(p.PassageID) >= end {
 					return
 				}
 				met, err := filter.MeetsFacts(f, p.Facts)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/internal/points"
 )
 
 // Weaviate 1.35.2 stops in the middle of a batch whose caller has gone. Passages of it are stored then and found by
@@ -107,7 +106,7 @@ func (b *Backend) Unsettled(ctx context.Context, ids []engine.PassageID) ([]engi
 	for some := range slices.Chunk(ids, page) {
 		keys := make([]string, len(some))
 		for i, id := range some {
-			keys[i] = points.ID(id)
+			keys[i] = uuidOf(id)
 		}
 		lack, err := b.lacking(ctx, keys)
 		if err != nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/internal/points"
 )
 
 // forgetful answers as a server does which stops behind storing what the first batch of passages has, and takes what
@@ -112,11 +111,11 @@ func TestUnheard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range docs {
-		if id := points.ID(d[0].PassageID); !slices.Equal(f.graph[id], []float32{0, 1}) || !slices.Equal(f.vectors[id], []float32{0, 1}) {
+		if id := uuidOf(d[0].PassageID); !slices.Equal(f.graph[id], []float32{0, 1}) || !slices.Equal(f.vectors[id], []float32{0, 1}) {
 			t.Fatalf("document %s: %v in the graph, %v stored", d[0].ID, f.graph[id], f.vectors[id])
 		}
 	}
-	delete(f.graph, points.ID(docs[page][0].PassageID))
+	delete(f.graph, uuidOf(docs[page][0].PassageID))
 	ids := []engine.PassageID{{ID: "3"}, {ID: fmt.Sprint(page)}}
 	if got, err := b.Unsettled(t.Context(), ids); err != nil || !slices.Equal(got, ids[1:]) {
 		t.Errorf("unsettled: %v, %v", got, err)

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/internal/points"
 	"github.com/lexsem/lexsem/internal/nodes"
 )
 
@@ -70,7 +69,7 @@ func (b *Backend) storedOf(p engine.Passage) (stored, error) {
 		facts[i] = inHex(f)
 	}
 	return stored{
-		Class: b.o.Class, ID: points.ID(p.PassageID), Vectors: map[string][]float32{vectorName: p.Vector},
+		Class: b.o.Class, ID: uuidOf(p.PassageID), Vectors: map[string][]float32{vectorName: p.Vector},
 		Properties: properties{ID: p.ID, Key: keyOf(p.ID), Chunk: p.Chunk, Facts: facts, Terms: p.Terms, Length: p.Length, Body: string(rest)},
 	}, nil
 }
@@ -102,7 +101,7 @@ func (b *Backend) Fetch(ctx context.Context, ids []engine.PassageID, vectors boo
 	at := make(map[string]int, len(ids))
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = points.ID(id)
+		keys[i] = uuidOf(id)
 		at[keys[i]] = i
 	}
 	found, err := b.read(ctx, keys, vectors)
@@ -156,23 +155,13 @@ func (b *Backend) read(ctx context.Context, keys []string, vectors bool) (all []
 	return all, ctx.Err()
 }
 
-// keeper is what it does by passages.
-func (b *Backend) keeper() points.Keeper {
-	return points.Keeper{Name: b.Name(), Fetch: b.Fetch, Note: b.note, Remove: b.remove}
-}
-
-// Documents implements engine.Backend.
-func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
-	return b.keeper().Documents(ctx, ids)
-}
-
 // bulk is how many bytes of a batch are sent at once, about.
 const bulk = 8 << 20
 
 // Put implements engine.Backend. A document that has fewer chunks than before loses the
 // others first, so that none of an older version stays behind whatever fails.
 func (b *Backend) Put(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
-	if err := b.keeper().Clear(ctx, docs, fresh); err != nil || len(docs) == 0 {
+	if err := b.clear(ctx, docs, fresh); err != nil || len(docs) == 0 {
 		return err
 	}
 	var some []stored
@@ -209,7 +198,7 @@ func (b *Backend) note(ctx context.Context, n int) error {
 	if _, err := rand.Read(id[:]); err != nil {
 		return err
 	}
-	return b.send(ctx, []object{{"class": b.writesClass(), "id": points.UUID([12]byte(id[:12]), binary.BigEndian.Uint32(id[12:])), "properties": object{"n": n}}}, 1)
+	return b.send(ctx, []object{{"class": b.writesClass(), "id": uuid([12]byte(id[:12]), binary.BigEndian.Uint32(id[12:])), "properties": object{"n": n}}}, 1)
 }
 
 // batch stores passages, and returns when they are found.
@@ -252,7 +241,7 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 		some := ids[from:min(from+page, len(ids))]
 		keys := make([]string, len(some))
 		for i, id := range some {
-			keys[i] = points.ID(id)
+			keys[i] = uuidOf(id)
 		}
 		err := b.c.Retry(ctx, func(int) (again bool, err error) {
 			var out struct {
@@ -282,9 +271,4 @@ func (b *Backend) remove(ctx context.Context, ids []engine.PassageID) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// Delete implements engine.Backend.
-func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
-	return b.keeper().Delete(ctx, ids)
 }

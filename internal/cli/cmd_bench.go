@@ -64,7 +64,7 @@ func declareBench(f *flags) *benchOptions {
 		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
 		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
 		second:     declareRerank(f),
-		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT, weaviate://HOST:PORT, qdrant://HOST:PORT or postgres://HOST:PORT/DATABASE; an index is made there and removed"),
+		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT, weaviate://HOST:PORT or postgres://HOST:PORT/DATABASE; an index is made there and removed"),
 		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
 	}
 }

@@ -37,7 +37,7 @@ says otherwise, which needs keys or --insecure. Keys stand in a file, one a line
 "write KEY", or a key alone, which may do both. Clients send one as Authorization: Bearer KEY or
 as x-api-key: KEY.
 
-With --db elasticsearch://HOST:PORT/INDEX, weaviate://HOST:PORT/CLASS, qdrant://HOST:PORT/COLLECTION or postgres://HOST:PORT/DATABASE/SCHEMA it is the query side of another engine, which lexsem migrate has filled:
+With --db elasticsearch://HOST:PORT/INDEX, weaviate://HOST:PORT/CLASS or postgres://HOST:PORT/DATABASE/SCHEMA it is the query side of another engine, which lexsem migrate has filled:
 it keeps nothing on this machine but the model and the bridge, so that any number of servers may stand side by side. There are no
 collections then, and what only the keeper of the documents can do is refused.
 

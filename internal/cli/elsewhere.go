@@ -12,7 +12,6 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/elastic"
 	"github.com/lexsem/lexsem/engine/pgvector"
-	"github.com/lexsem/lexsem/engine/qdrant"
 	"github.com/lexsem/lexsem/engine/weaviate"
 )
 
@@ -41,14 +40,6 @@ var backendKinds = []backendKind{
 		}
 		o.Password = key
 		return pgvector.Open(o)
-	}},
-	{"qdrant", "qdrant://HOST:PORT/COLLECTION", "LEXSEM_QDRANT_KEY", "lexsem_bench_", func(where, key string) (droppable, error) {
-		o, err := qdrant.Parse(where)
-		if err != nil {
-			return nil, err
-		}
-		o.Key = key
-		return qdrant.Open(o)
 	}},
 }
 

@@ -1,0 +1,115 @@
+package weaviate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// firsts returns the first passages of documents, in the order of ids; nil for none.
+func (b *Backend) firsts(ctx context.Context, ids []string, vectors bool) ([]*engine.Passage, error) {
+	first := make([]engine.PassageID, len(ids))
+	for i, id := range ids {
+		first[i].ID = id
+	}
+	return b.Fetch(ctx, first, vectors)
+}
+
+// rest appends the passages of a document from number n up to before chunks.
+func rest(to []engine.PassageID, id string, n, chunks int) []engine.PassageID {
+	for ; n < chunks; n++ {
+		to = append(to, engine.PassageID{ID: id, Chunk: n})
+	}
+	return to
+}
+
+// Documents implements engine.Backend.
+func (b *Backend) Documents(ctx context.Context, ids []string) ([][]engine.Passage, error) {
+	firsts, err := b.firsts(ctx, ids, true)
+	if err != nil {
+		return nil, err
+	}
+	var more []engine.PassageID
+	for _, p := range firsts {
+		if p != nil {
+			more = rest(more, p.ID, 1, p.Chunks)
+		}
+	}
+	others, err := b.Fetch(ctx, more, true)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]engine.Passage, len(ids))
+	for i, p := range firsts {
+		if p == nil {
+			continue
+		}
+		n := max(0, p.Chunks-1)
+		for _, p := range append([]*engine.Passage{p}, others[:n]...) {
+			if p == nil { // a Put that has failed left the document in part
+				break
+			}
+			out[i] = append(out[i], *p)
+		}
+		others = others[n:]
+	}
+	return out, nil
+}
+
+// clear is the beginning of Put: it counts the writes, and removes the passages that documents had more
+// of before, so that none of an older version stays whatever fails.
+func (b *Backend) clear(ctx context.Context, docs [][]engine.Passage, fresh bool) error {
+	ids := make([]string, len(docs))
+	for i, ps := range docs {
+		ids[i] = ps[0].ID
+	}
+	before, err := b.firsts(ctx, ids, false)
+	if err != nil {
+		return err
+	}
+	var gone []engine.PassageID
+	passages := 0
+	for i, ps := range docs {
+		passages += len(ps)
+		if before[i] == nil {
+			continue
+		}
+		if fresh {
+			return fmt.Errorf("%s: document %q: %w", b.Name(), ids[i], engine.ErrExists)
+		}
+		gone = rest(gone, ids[i], len(ps), before[i].Chunks)
+	}
+	if passages == 0 {
+		return ctx.Err()
+	}
+	if err := b.note(ctx, passages+len(gone)); err != nil {
+		return err
+	}
+	return b.remove(ctx, gone)
+}
+
+// Delete implements engine.Backend. First chunks go last: what fails may be tried again.
+func (b *Backend) Delete(ctx context.Context, ids []string) (int, error) {
+	firsts, err := b.firsts(ctx, slices.Compact(slices.Sorted(slices.Values(ids))), false)
+	if err != nil {
+		return 0, err
+	}
+	var first, more []engine.PassageID
+	for _, p := range firsts {
+		if p != nil {
+			first, more = append(first, p.PassageID), rest(more, p.ID, 1, p.Chunks)
+		}
+	}
+	if len(first) == 0 {
+		return 0, ctx.Err()
+	}
+	if err := b.note(ctx, len(first)+len(more)); err != nil {
+		return 0, err
+	}
+	if err := b.remove(ctx, more); err != nil {
+		return 0, err
+	}
+	return len(first), b.remove(ctx, first)
+}
