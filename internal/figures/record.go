@@ -242,7 +242,7 @@ func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (ma
 	values := map[string]float64{}
 	one := func(suffix string, more ...string) error {
 		var raw json.RawMessage
-		if _, err := w.report(ctx, &raw, append(slices.Clone(args), more...)...); err != nil {
+		if err := w.report(ctx, &raw, append(slices.Clone(args), more...)...); err != nil {
 			return err
 		}
 		if len(r.Seeds) == 0 {
