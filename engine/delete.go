@@ -10,8 +10,13 @@ import (
 )
 
 // Delete removes the documents with these ids, atomically, and returns how
-// many there were; unknown ids are not an error.
+// many there were; unknown ids are not an error, those that no document can have are ErrInvalid.
 func (e *Engine) Delete(ctx context.Context, ids []string) (int, error) {
+	for _, id := range ids {
+		if err := checkID(id); err != nil {
+			return 0, err
+		}
+	}
 	return e.remove(ctx, func(context.Context, *state.State) ([]string, error) { return ids, nil })
 }
 

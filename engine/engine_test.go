@@ -209,6 +209,25 @@ func TestAddIsAllOrNothing(t *testing.T) {
 	}
 }
 
+// TestBadIDs asks for ids that no document can have.
+func TestBadIDs(t *testing.T) {
+	e := open(t, t.TempDir(), engine.Options{})
+	add(t, e, docs(0, 2))
+	for _, id := range []string{"", strings.Repeat("x", engine.MaxID+1)} {
+		_, get := e.Get(t.Context(), id)
+		_, explain := e.Explain(t.Context(), engine.Query{Text: "x"}, id)
+		_, del := e.Delete(t.Context(), []string{"d1", id})
+		for _, err := range []error{get, explain, del} {
+			if !errors.Is(err, engine.ErrInvalid) {
+				t.Errorf("id of %d bytes: %v", len(id), err)
+			}
+		}
+	}
+	if n, err := e.Count(t.Context(), engine.Filter{}); n != 2 || err != nil {
+		t.Errorf("%d documents, %v", n, err)
+	}
+}
+
 func TestBadQueries(t *testing.T) {
 	e := open(t, t.TempDir(), engine.Options{})
 	if r := search(t, e, engine.Query{Text: "anything"}); len(r.Hits) != 0 {

@@ -317,6 +317,9 @@ func documentOf(d *store.Document) (Document, error) {
 
 // find returns the version of a stored document.
 func find(s *state.State, id string) (uint64, error) {
+	if err := checkID(id); err != nil {
+		return 0, err
+	}
 	ord, ok, err := s.View.Lookup(id)
 	if err == nil && !ok {
 		err = fmt.Errorf("document %q: %w", fault.Clip(id), ErrNotFound)

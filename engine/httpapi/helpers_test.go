@@ -206,9 +206,12 @@ func (c *client) checked(r *http.Request, got *http.Response) response {
 
 // path is the path of a request as the description has it.
 func (c *client) path(r *http.Request) string {
-	_, pattern := c.s.mux.Handler(r)
-	_, path, _ := strings.Cut(pattern, " ")
-	return strings.ReplaceAll(path, "...}", "}")
+	for _, e := range c.s.endpoints {
+		if _, _, ok := e.match(segmentsOf(r.URL)); ok && e.answers(r.Method) {
+			return strings.ReplaceAll(e.path, "...}", "}")
+		}
+	}
+	return ""
 }
 
 // want fails unless the answer is as said.

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -74,6 +76,93 @@ func routes() []*route {
 		all = append(all, of(r), of(&in))
 	}
 	return all
+}
+
+// endpoint is what answers the requests of a path: all with its method, with GET those with
+// HEAD too, or those with any method where it has none.
+type endpoint struct {
+	method, path string
+	segments     []string // of path: {name} is any that is not empty, {id...} all that are left
+	serve        http.HandlerFunc
+}
+
+func (s *Server) answer(method, path string, serve http.HandlerFunc) {
+	s.endpoints = append(s.endpoints, endpoint{method, path, strings.Split(path, "/"), serve})
+}
+
+// answers says whether an endpoint answers a method.
+func (e *endpoint) answers(method string) bool {
+	return e.method == "" || e.method == method || e.method == http.MethodGet && method == http.MethodHead
+}
+
+// match fits the segments of a path to the endpoint's own, and gives what name and id stand for.
+func (e *endpoint) match(segments []string) (name, id string, ok bool) {
+	for i, w := range e.segments {
+		switch {
+		case i >= len(segments):
+			return "", "", false
+		case w == "{id...}":
+			return name, strings.Join(segments[i:], "/"), true
+		case w == "{name}" && segments[i] != "":
+			name = segments[i]
+		case w != segments[i]:
+			return "", "", false
+		}
+	}
+	return name, "", len(segments) == len(e.segments)
+}
+
+// segmentsOf is a path in its segments, each the text that it spells. Nothing is cleaned: ids of
+// documents may be ".." and "a//b", and %2F is no end of a segment.
+func segmentsOf(u *url.URL) []string {
+	plain := strings.Split(u.Path, "/")
+	if u.RawPath == "" {
+		return plain
+	}
+	segments := strings.Split(u.RawPath, "/")
+	for i, s := range segments {
+		var err error
+		if segments[i], err = url.PathUnescape(s); err != nil {
+			return plain
+		}
+	}
+	if strings.Join(segments, "/") != u.Path { // RawPath is a hint alone
+		return plain
+	}
+	return segments
+}
+
+// dispatch has a request answered by the endpoint of its path and method. No answer sends it
+// to another path.
+func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
+	segments := segmentsOf(r.URL)
+	var there []*endpoint // at this path
+	for i := range s.endpoints {
+		e := &s.endpoints[i]
+		name, id, ok := e.match(segments)
+		switch {
+		case !ok:
+		case e.answers(r.Method):
+			w.(*exchange).route = e.path
+			r.SetPathValue("name", name)
+			r.SetPathValue("id", id)
+			e.serve(w, r)
+			return
+		default:
+			there = append(there, e)
+		}
+	}
+	s.elsewhere(w, r, there)
+}
+
+// methodsOf are the methods that endpoints of one path answer.
+func methodsOf(there []*endpoint) (methods []string) {
+	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		if slices.ContainsFunc(there, func(e *endpoint) bool { return e.answers(m) }) {
+			methods = append(methods, m)
+		}
+	}
+	return methods
 }
 
 // find gives a call its database.

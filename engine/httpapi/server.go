@@ -34,19 +34,19 @@ import (
 // Server answers requests with one database, and with those of a set of collections.
 // It is safe for concurrent use.
 type Server struct {
-	db       engine.Database
-	o        Options
-	mux      *http.ServeMux
-	origins  *http.CrossOriginProtection
-	slots    *slots
-	buffers  *buffers
-	metrics  *metrics
-	tracer   trace.Tracer
-	noise    noise
-	openapi  []byte
-	drain    sync.Once
-	draining chan struct{} // closed by Drain
-	running  sync.WaitGroup
+	db        engine.Database
+	o         Options
+	endpoints []endpoint
+	origins   *http.CrossOriginProtection
+	slots     *slots
+	buffers   *buffers
+	metrics   *metrics
+	tracer    trace.Tracer
+	noise     noise
+	openapi   []byte
+	drain     sync.Once
+	draining  chan struct{} // closed by Drain
+	running   sync.WaitGroup
 }
 
 // New returns a Server of db. Errors: engine.ErrInvalid for options out of range.
@@ -57,7 +57,7 @@ func New(db engine.Database, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		db: db, o: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
+		db: db, o: o, origins: http.NewCrossOriginProtection(),
 		slots: newSlots(o), buffers: &buffers{most: max(buffersPerLimit*o.MaxBody, leastBuffers)},
 		tracer: o.Tracer.Tracer("github.com/lexsem/lexsem/engine/httpapi", trace.WithInstrumentationVersion(o.Version)), draining: make(chan struct{}),
 	}
@@ -71,14 +71,11 @@ func New(db engine.Database, o Options) (*Server, error) {
 	}
 	s.metrics = newMetrics(s)
 	for _, rt := range routes() {
-		s.mux.HandleFunc(rt.method+" "+rt.path, s.handler(rt))
+		s.answer(rt.method, rt.path, s.handler(rt))
 	}
-	s.mux.Handle("GET /metrics", s.guarded(ScopeRead, s.metrics.handler()))
+	s.answer(http.MethodGet, "/metrics", s.guarded(ScopeRead, s.metrics.handler()))
 	if o.MCP != nil {
-		s.mux.Handle("/mcp", s.guarded(ScopeRead, s.bounded(o.MCP(s.mayWrite))))
-	}
-	for _, path := range []string{"/", prefix + "/documents", collectionPrefix + "/documents"} { // which would else redirect to the path with a slash
-		s.mux.HandleFunc(path, s.elsewhere)
+		s.answer("", "/mcp", s.guarded(ScopeRead, s.bounded(o.MCP(s.mayWrite))))
 	}
 	return s, nil
 }
@@ -123,7 +120,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else if done {
 		return
 	}
-	s.mux.ServeHTTP(x, r.WithContext(x.ctx))
+	s.dispatch(x, r.WithContext(x.ctx))
 }
 
 // unreadPatience is how long the rest of a body is waited for that nobody reads.
@@ -133,7 +130,6 @@ const unreadPatience = 2 * time.Second
 func (s *Server) handler(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
-		x.route = rt.path
 		c := &call{s: s, x: x, r: r, status: http.StatusOK}
 		out, err := s.run(c, rt)
 		if err != nil {
@@ -145,16 +141,14 @@ func (s *Server) handler(rt *route) http.HandlerFunc {
 }
 
 // guarded is a handler of another package, behind the keys.
-func (s *Server) guarded(need Scope, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := w.(*exchange)
-		x.route = r.URL.Path
+func (s *Server) guarded(need Scope, h http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if err := s.allow(r, need); err != nil {
-			s.fail(x, err)
+			s.fail(w.(*exchange), err)
 			return
 		}
 		h.ServeHTTP(w, r)
-	})
+	}
 }
 
 // call is one request of a route.
@@ -227,17 +221,11 @@ func (s *Server) body(c *call) ([]byte, func(), error) {
 	return s.readAll(c.x.ResponseWriter, c.r)
 }
 
-// elsewhere answers what no route does: the page, or an error that says whether the
-// path or the method is wrong.
-func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
+// elsewhere answers what no endpoint does: the page, or an error that says whether the
+// path or the method is wrong. there are the endpoints of the path, for other methods.
+func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, there []*endpoint) {
 	x := w.(*exchange)
-	var methods []string
-	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		other := &http.Request{Method: m, URL: r.URL, Host: r.Host}
-		if _, pattern := s.mux.Handler(other); strings.HasPrefix(pattern, m+" ") || m == "HEAD" && strings.HasPrefix(pattern, "GET ") {
-			methods = append(methods, m)
-		}
-	}
+	methods := methodsOf(there)
 	switch {
 	case len(methods) > 0:
 		w.Header().Set("Allow", strings.Join(methods, ", "))
