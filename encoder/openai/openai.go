@@ -11,7 +11,6 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -33,9 +32,9 @@ type Options struct {
 	// BaseURL is what /embeddings comes behind; "" means the variable OPENAI_BASE_URL,
 	// else DefaultURL.
 	BaseURL string
-	// Key is the variable of the environment that holds the key; "" means
-	// OPENAI_API_KEY. Without a key none is sent.
-	Key string
+	// Key is the key. KeyEnv is the variable of the environment that holds it where Key is
+	// empty; "" means OPENAI_API_KEY. Without a key none is sent.
+	Key, KeyEnv string
 	// BatchTexts and BatchTokens are the most of one call, the latter by estimate; 0
 	// means 64 texts and 100,000 tokens.
 	BatchTexts, BatchTokens int
@@ -93,14 +92,13 @@ func New(o Options) (encoder.Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("openai: %w", err)
 	}
-	variable := cmp.Or(o.Key, "OPENAI_API_KEY")
-	key := strings.TrimSpace(os.Getenv(variable))
-	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("openai: the value of %s is no key: it holds a blank, a line break or a letter beyond ASCII", variable)
+	key, hint, err := post.Key(o.Key, o.KeyEnv, "OPENAI_API_KEY", "use the model")
+	if err != nil {
+		return nil, fmt.Errorf("openai: %w", err)
 	}
 	c := &client{model: o.Model, Client: post.Client{
 		Err: encoder.ErrSource,
-		URL: url, Key: key, KeyHint: "set " + variable + " to a key that may use the model",
+		URL: url, Key: key, KeyHint: hint,
 		Nobody: "check the network, and OPENAI_BASE_URL", Retries: o.Retries, Timeout: o.Timeout, HTTP: o.HTTP, Message: message,
 	}}
 	if ok && dim < known.dim {

@@ -114,19 +114,21 @@ func TestOptions(t *testing.T) {
 		"no scheme":         {Model: "other", Dim: 3, BaseURL: "localhost:80/v1"},
 		"password":          {Model: "other", Dim: 3, BaseURL: "http://me:" + key + "@localhost/v1"},
 		"no URL":            {Model: "other", Dim: 3, BaseURL: "http://[::1" + key},
-		"query":             {Model: "other", Dim: 3, BaseURL: "http://x/v1?key=1"},
+		"query":             {Model: "other", Dim: 3, BaseURL: "http://x/v1?key=" + key},
+		"two keys":          {Model: "other", Dim: 3, Key: key, KeyEnv: "OTHER_KEY"},
+		"a key for a name":  {Model: "other", Dim: 3, KeyEnv: key},
 	} {
 		if _, err := openai.New(o); err == nil || strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	t.Setenv("OTHER_KEY", "sk-two\nlines-of-secret")
-	if _, err := openai.New(openai.Options{Model: "other", Dim: 3, Key: "OTHER_KEY"}); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "OTHER_KEY") {
+	if _, err := openai.New(openai.Options{Model: "other", Dim: 3, KeyEnv: "OTHER_KEY"}); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "OTHER_KEY") {
 		t.Errorf("a key of two lines: %v", err)
 	}
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
 	t.Setenv("OTHER_KEY", "x")
-	e, err := openai.New(openai.Options{Model: "other", Dim: 3, Key: "OTHER_KEY"})
+	e, err := openai.New(openai.Options{Model: "other", Dim: 3, KeyEnv: "OTHER_KEY"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // maxClientOutput bounds what is kept of a client's output; the end of it
@@ -145,10 +147,15 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last three lines that say something, in one.
+// String returns the last three lines that say something, in one. A client may name an address with its
+// password, which is left out.
 func (t *tail) String() string {
+	b := t.b
+	if len(b) == maxClientOutput { // it may begin within an address
+		b = b[max(0, bytes.IndexAny(b, " \n")):]
+	}
 	var lines []string
-	for _, l := range bytes.Split(t.b, []byte("\n")) {
+	for _, l := range bytes.Split(b, []byte("\n")) {
 		if l := strings.TrimSpace(string(l)); l != "" {
 			lines = append(lines, l)
 		}
@@ -159,5 +166,5 @@ func (t *tail) String() string {
 	if len(lines) == 0 {
 		return "it said nothing"
 	}
-	return strings.ToValidUTF8(strings.Join(lines, " | "), "?")
+	return secret.Hide(strings.ToValidUTF8(strings.Join(lines, " | "), "?"))
 }

@@ -778,3 +778,26 @@ func TestHub(t *testing.T) {
 		t.Errorf("HF_ENDPOINT: %v", err)
 	}
 }
+
+// TestNoPasswordsOfOthers: neither a proxy that does not answer, nor what a client says of an address, gives a
+// password away.
+func TestNoPasswordsOfOthers(t *testing.T) {
+	const password = "s3cr3t"
+	for _, variable := range []string{"HTTP_PROXY", "http_proxy", "PIP_PROXY"} {
+		f := newFakeIndex(t, member{name: "a/b.txt", body: "text"})
+		s, l := f.session()
+		setenv(s, variable, "http://me:"+password+"@127.0.0.1:1")
+		setenv(s, "PIP_INDEX_URL", "http://index.invalid/simple/") // this machine's own has no proxy
+		_, err := s.obtain(t.Context(), indexArtifact(s, "pip", "Pkg.Name", "text"))
+		if err == nil || strings.Contains(fmt.Sprint(err, l), password) || !strings.Contains(err.Error(), "proxy") {
+			t.Errorf("%s: %v\n%s", variable, err, l)
+		}
+	}
+	for _, said := range []string{"cannot read https://me:" + password + "@host/simple", "long " + strings.Repeat("x", maxClientOutput-20) + " https://me:" + password + "@host/simple a b",
+		"x https://me:" + password + "@host/" + strings.Repeat("x", maxClientOutput-len("rt@host/")) + " y"} {
+		var out tail
+		if _, err := out.Write([]byte(said)); err != nil || strings.Contains(out.String(), "3t@") || !strings.ContainsAny(out.String(), "aby") {
+			t.Errorf("%s: %v", out.String(), err)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision/internal/clientconf"
 	"github.com/lexsem/lexsem/encoder/provision/internal/web"
 	"github.com/lexsem/lexsem/internal/regular"
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // maxArchive bounds a file that is fetched.
@@ -39,7 +40,7 @@ func (n *network) login(r clientconf.Registry) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.logins[web.Origin(u)] = r.Authorization
+	n.logins[secret.Origin(u)] = r.Authorization
 }
 
 // newNetwork reads certificates, proxies and credentials.

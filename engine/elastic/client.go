@@ -7,12 +7,8 @@ import (
 )
 
 func newClient(o Options) (*nodes.Client, error) {
-	key := ""
-	if o.Key != "" {
-		key = "ApiKey " + o.Key
-	}
 	return nodes.New(nodes.Options{
-		Nodes: o.Nodes, Authorization: key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
+		Nodes: o.Nodes, Scheme: "ApiKey", Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
 		// A search may have asked a copy of a shard whose node has just gone.
 		Passes: func(f *nodes.Failure) bool { return f.Status == 500 && f.Kind == "search_phase_execution_exception" },
 	})

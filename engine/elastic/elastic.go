@@ -21,6 +21,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/nodes"
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // ErrServer is what every failure of the server, or of the way to it, wraps.
@@ -105,7 +106,7 @@ func Parse(s string) (o Options, err error) {
 	for name, v := range u.Values {
 		to, ok := numbers[name]
 		if !ok {
-			return o, fmt.Errorf("%w: backend %q: %q is none of tls, shards, replicas, copies, candidates", engine.ErrInvalid, s, name)
+			return o, fmt.Errorf("%w: backend %q: %q is none of tls, shards, replicas, copies, candidates", engine.ErrInvalid, secret.URL(s), name)
 		}
 		if *to, err = strconv.Atoi(v); err != nil {
 			return o, fmt.Errorf("%w: %s=%s is no number", engine.ErrInvalid, name, v)

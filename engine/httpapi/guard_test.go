@@ -60,7 +60,7 @@ func TestReadKeys(t *testing.T) {
 	if _, err := ReadKeys(name); err != nil {
 		t.Error(err)
 	}
-	if _, err := ReadKeys(name + "x"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadKeys(name + "x"); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), name) { // it may be a key
 		t.Error(err)
 	}
 	if _, err := ReadKeys(t.TempDir()); err == nil {
@@ -107,7 +107,8 @@ func TestKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, Options{Keys: k, MCP: tellMayWrite})
+	var log strings.Builder
+	c := newClient(t, Options{Keys: k, MCP: tellMayWrite, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	all := append(routes(), &route{method: "GET", path: "/metrics", scope: ScopeRead}, &route{method: "POST", path: "/mcp", scope: ScopeRead})
 	if len(all) < 30 {
 		t.Fatal(len(all))
@@ -119,7 +120,7 @@ func TestKeys(t *testing.T) {
 			has Scope
 		}{{"", ScopeNone}, {"nonsense-0123456789abc", ScopeNone}, {readKey, ScopeRead}, {writeKey, ScopeWrite}} {
 			for _, header := range []string{"Authorization", "x-api-key"} {
-				r := c.request(rt.method, path, nil)
+				r := c.request(rt.method, path+"?api_key="+x.key, nil)
 				if x.key != "" && header == "Authorization" {
 					r.Header.Set(header, "bearer  "+x.key)
 				} else if x.key != "" {
@@ -142,6 +143,9 @@ func TestKeys(t *testing.T) {
 				}
 			}
 		}
+	}
+	if log.Len() == 0 || strings.Contains(log.String(), "0123456789") {
+		t.Errorf("the log holds a key: %s", log.String())
 	}
 	c.want(c.ask("POST", "/v1/search", `{"query":"keys"}`), 401, "unauthorized")
 	c.key = readKey

@@ -46,8 +46,11 @@ type Keys struct {
 // Unix a file that others may read is refused.
 func ReadKeys(path string) (*Keys, error) {
 	raw, err := regular.ReadFile(path, maxKeyFile)
+	if one := (*fs.PathError)(nil); errors.As(err, &one) {
+		err = one.Err // without the name, which may be a key
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the keys: %w", err)
+		return nil, fmt.Errorf("reading the keys: %w; name a file that has them, one a line", err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {

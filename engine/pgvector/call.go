@@ -16,6 +16,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/nodes"
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // background is the context of the pool, which Close ends.
@@ -108,7 +109,7 @@ func (b *Backend) retry(ctx context.Context, each time.Duration, do func(ctx con
 		if err == nil {
 			return false, nil
 		}
-		return passing(err), b.failed(err)
+		return passing(err), secret.Error(b.failed(err), b.o.Password)
 	})
 }
 

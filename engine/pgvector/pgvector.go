@@ -11,7 +11,9 @@ package pgvector
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // ErrServer is what every failure of the server, or of the way to it, wraps.
@@ -79,7 +82,7 @@ func Open(o Options) (*Backend, error) {
 	}
 	c, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		return bad("%v", err)
+		return bad("%s", secret.Hide(err.Error()))
 	}
 	given := func(setting string) bool { return strings.Contains(o.URL, setting+"=") }
 	if o.Password != "" {
@@ -101,6 +104,7 @@ func Open(o Options) (*Backend, error) {
 	c.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: time.Second}
 	}
+	o.Password = c.ConnConfig.Password // also one that libpq finds, for no error to hold it
 	b := &Backend{o: o, name: fmt.Sprintf("postgres %s:%d/%s/%s", c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database, o.Schema)}
 	b.o.Patience = cmp.Or(o.Patience, 20*time.Second)
 	if b.pool, err = pgxpool.NewWithConfig(background, c); err != nil {
@@ -109,7 +113,7 @@ func Open(o Options) (*Backend, error) {
 	return b, nil
 }
 
-// noSecret refuses a URL that has a password.
+// noSecret refuses a URL that has a password, and one that cannot be shown without what may be one.
 func noSecret(s string) error {
 	const remedy = "give it by PGPASSWORD, a passfile, or LEXSEM_POSTGRES_PASSWORD"
 	rest, query, _ := strings.Cut(s, "?")
@@ -121,9 +125,16 @@ func noSecret(s string) error {
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.ContainsRune(rest[:at], ':') {
 		return fmt.Errorf("a URL with a password; %s", remedy)
 	}
+	hosts, _, _ := strings.Cut(rest[strings.LastIndexByte(rest, '@')+1:], "/")
+	for h := range strings.SplitSeq(hosts, ",") {
+		_, port, err := net.SplitHostPort(h)
+		if _, e := strconv.ParseUint(port, 10, 16); err == nil && e != nil {
+			return fmt.Errorf("a URL with a port that is none; use postgres://HOST:PORT/DATABASE")
+		}
+	}
 	values, err := url.ParseQuery(query)
-	if err != nil {
-		return fmt.Errorf("settings of a URL that cannot be read; write ?NAME=VALUE&NAME=VALUE")
+	if err != nil || strings.Contains(query, "@") {
+		return fmt.Errorf("settings of a URL that cannot be read; write ?NAME=VALUE&NAME=VALUE, and %%40 for an @")
 	}
 	for name := range values {
 		if strings.HasSuffix(strings.ToLower(name), "password") {

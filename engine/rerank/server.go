@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -32,9 +31,9 @@ type Options struct {
 	// Shape of requests and answers; "" means Cohere where there is a Model, else TEI,
 	// whose servers have one model.
 	Shape Shape
-	// Key is the variable of the environment that holds the key; "" means KeyVariable.
-	// Where it is empty no key is sent.
-	Key string
+	// Key is the key. KeyEnv is the variable of the environment that holds it where Key is
+	// empty; "" means KeyVariable. Without a key none is sent.
+	Key, KeyEnv string
 	// BatchTexts is the most texts of one call; 0 means 1,000 for Cohere and 32 for TEI,
 	// what these servers take by default. Texts that need several calls are scored apart
 	// from each other: that is right for every server that reads one text at a time.
@@ -88,15 +87,14 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rerank: %w", err)
 	}
-	variable := cmp.Or(o.Key, KeyVariable)
-	key := strings.TrimSpace(os.Getenv(variable))
-	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("rerank: the value of %s is no key: it holds a blank, a line break or a letter beyond ASCII", variable)
+	key, hint, err := post.Key(o.Key, o.KeyEnv, KeyVariable, "rerank")
+	if err != nil {
+		return nil, fmt.Errorf("rerank: %w", err)
 	}
 	s.o.BatchTexts = cmp.Or(o.BatchTexts, s.shape.batch)
 	s.calls = make(chan struct{}, cmp.Or(o.Concurrency, 8))
 	s.post = post.Client{
-		Err: ErrServer, URL: url, Key: key, KeyHint: "set " + variable + " to a key that may rerank",
+		Err: ErrServer, URL: url, Key: key, KeyHint: hint,
 		Nobody: "check the address, and that the server runs", Retries: cmp.Or(o.Retries, 3), Timeout: cmp.Or(o.Timeout, 30*time.Second),
 		HTTP: o.HTTP, Message: message,
 	}

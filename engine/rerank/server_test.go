@@ -170,7 +170,7 @@ func TestRetries(t *testing.T) {
 				}
 				return reranktest.Fault{}
 			}
-			s := server(t, rerank.Options{URL: api.URL, Model: "m", Key: "MY_KEY"})
+			s := server(t, rerank.Options{URL: api.URL, Model: "m", KeyEnv: "MY_KEY"})
 			got, err := s.Rerank(t.Context(), "a", []string{"b", "a"})
 			calls, _ := api.Calls()
 			if len(calls) != c.calls {
@@ -266,7 +266,7 @@ func TestOptions(t *testing.T) {
 		{rerank.Options{URL: "http://host", BatchTexts: -1}, "positive"},
 		{rerank.Options{URL: "http://host", Concurrency: 5000}, "1,024"},
 		{rerank.Options{URL: "http://host", Timeout: -1}, "positive"},
-		{rerank.Options{URL: "http://host", Key: "BAD_KEY"}, "BAD_KEY"},
+		{rerank.Options{URL: "http://host", KeyEnv: "BAD_KEY"}, "BAD_KEY"},
 	} {
 		if _, err := rerank.New(c.o); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "two words") {
 			t.Errorf("%+v: %v, want an error that says %q", c.o, err, c.says)

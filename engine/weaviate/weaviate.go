@@ -29,6 +29,7 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/internal/nodes"
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // ErrServer is what every failure of the server, or of the way to it, wraps.
@@ -79,7 +80,7 @@ func Open(o Options) (*Backend, error) {
 		return fmt.Errorf("%w: weaviate: %s", engine.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	o.Patience = cmp.Or(o.Patience, 20*time.Second)
-	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Authorization: nodes.Bearer(o.Key), Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
+	c, err := nodes.New(nodes.Options{Nodes: o.Nodes, Scheme: "Bearer", Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
 		// A node that has just come back knows no class yet.
 		Passes: func(f *nodes.Failure) bool {
 			return f.Status == 422 && strings.Contains(f.Reason, "no graphql provider")
@@ -121,7 +122,7 @@ func Parse(s string) (o Options, err error) {
 		case "consistency":
 			o.Consistency = v
 		default:
-			return o, fmt.Errorf("%w: backend %q: %q is none of tls, shards, replicas, consistency", engine.ErrInvalid, s, name)
+			return o, fmt.Errorf("%w: backend %q: %q is none of tls, shards, replicas, consistency", engine.ErrInvalid, secret.URL(s), name)
 		}
 		if err != nil {
 			return o, fmt.Errorf("%w: %s=%s is no number", engine.ErrInvalid, name, v)

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/post"
 )
 
 var cmdHealth = command{
@@ -53,9 +55,13 @@ func serverURL(addr string) string {
 }
 
 func askReady(ctx context.Context, a *app, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
-	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		return hinted(usagef("URL %q cannot be asked", url), "write it as http://HOST:PORT")
+	to, err := post.CheckURL(url, "readyz")
+	if err != nil {
+		return hinted(usagef("%v", err), "write it as http://HOST:PORT")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+	if err != nil {
+		return err
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder/models"
+
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // command is one entry of the command table. declare adds the command's flags
@@ -97,7 +99,7 @@ func (a *app) needDB() (string, error) {
 		return "", hinted(usagef("no database given"), "name its folder with --db DIR or LEXSEM_DB")
 	}
 	if elsewhere(a.db) {
-		return "", hinted(usagef("--db %s: %s works on a folder", a.db, a.name), "serve and bridge take a URL, and `lexsem serve --db URL` answers searches")
+		return "", hinted(usagef("--db %s: %s works on a folder", secret.URL(a.db), a.name), "serve and bridge take a URL, and `lexsem serve --db URL` answers searches")
 	}
 	return a.db, nil
 }

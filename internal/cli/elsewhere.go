@@ -13,6 +13,7 @@ import (
 	"github.com/lexsem/lexsem/engine/elastic"
 	"github.com/lexsem/lexsem/engine/pgvector"
 	"github.com/lexsem/lexsem/engine/weaviate"
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // backendKinds are the engines elsewhere, by the schemes of their URLs.
@@ -88,8 +89,7 @@ func (a *app) openBackend(where string) (droppable, error) {
 			return b, nil
 		}
 	}
-	scheme, _, _ := strings.Cut(where, "://") // what is behind it may have a password
-	return nil, usagef("backend %s://…; use %s", scheme, backendShapes())
+	return nil, usagef("backend %s; use %s", secret.URL(where), backendShapes())
 }
 
 // scratch names something new on the servers of a URL without a name.
@@ -104,7 +104,7 @@ func scratch(servers string) (where string, err error) {
 			return where, nil
 		}
 	}
-	return "", usagef("--elsewhere %q; use %s, without the name behind the last /", servers, backendShapes())
+	return "", usagef("--elsewhere %q; use %s, without the name behind the last /", secret.URL(servers), backendShapes())
 }
 
 // openOver opens the query side of the engine that a URL names, with the encoder that its

@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/rerank"
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // rerankNone asks for no second stage, whatever the variable says.
@@ -68,7 +69,7 @@ func (a *app) reranker(ctx context.Context, r rerankFlags) (_ engine.Reranker, c
 		}
 		return c, c.Close, nil
 	case a.offline:
-		return nil, nil, hinted(fmt.Errorf("%w: %s is an address, and offline mode opens no connection", rerank.ErrServer, *r.where),
+		return nil, nil, hinted(fmt.Errorf("%w: %s is an address, and offline mode opens no connection", rerank.ErrServer, secret.URL(*r.where)),
 			"leave out --offline and LEXSEM_OFFLINE, or name the folder of a cross-encoder")
 	}
 	s, err := rerank.New(rerank.Options{URL: *r.where, Model: *r.model})
@@ -88,7 +89,7 @@ type cross interface {
 // and the folder has a graph, else in Go, as models are opened.
 func (a *app) openCross(ctx context.Context, dir string) (cross, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, hinted(usagef("--rerank %s is neither a folder nor an address", dir), "name the folder of a cross-encoder, or a server as http://HOST:PORT/rerank")
+		return nil, hinted(usagef("--rerank %s is neither a folder nor an address", secret.URL(dir)), "name the folder of a cross-encoder, or a server as http://HOST:PORT/rerank")
 	}
 	graph := models.HasGraph(dir)
 	if a.backend == models.BackendONNX && (!graph || !models.CGO) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // Run executes the command line in env and returns the exit code: 0 ok, 1
@@ -32,12 +34,13 @@ func Run(ctx context.Context, env Env) int {
 		return exitOK
 	}
 	code := exitCode(err)
-	fmt.Fprintf(env.Stderr, "lexsem: %s\n", summaryOf(err))
+	// Any argument may be an address with a password, and any error may quote one.
+	fmt.Fprintf(env.Stderr, "lexsem: %s\n", secret.Hide(summaryOf(err)))
 	for _, d := range detailsOf(err) {
-		fmt.Fprintf(env.Stderr, "  %s\n", d)
+		fmt.Fprintf(env.Stderr, "  %s\n", secret.Hide(d))
 	}
 	if hint := hintOf(err); hint != "" {
-		fmt.Fprintf(env.Stderr, "hint: %s\n", hint)
+		fmt.Fprintf(env.Stderr, "hint: %s\n", secret.Hide(hint))
 	}
 	return code
 }

@@ -16,15 +16,17 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // Options shape a Client. Nodes, Patience and Err are required.
 type Options struct {
-	Nodes         []string      // base URLs
-	Authorization string        // value of that header, "" for none
-	Patience      time.Duration // how long a call is tried again while no node answers it
-	HTTP          *http.Client  // nil means one of its own
-	Err           error         // is wrapped by every failure of a server, or of the way to it
+	Nodes       []string      // base URLs
+	Scheme, Key string        // of the header Authorization; without a Key none is sent, and no error holds it
+	Patience    time.Duration // how long a call is tried again while no node answers it
+	HTTP        *http.Client  // nil means one of its own
+	Err         error         // is wrapped by every failure of a server, or of the way to it
 	// Refusal reads the body of an answer that is an error; "" for what it does not tell.
 	Refusal func(body []byte) (kind, reason string)
 	// Passes says of an answer that is an error whether another try may succeed, beside
@@ -38,20 +40,23 @@ type Client struct {
 	next atomic.Uint32 // the node that the next call begins with
 }
 
-// New makes a Client. It calls nobody, and fails for nodes that are no base URLs.
+// New makes a Client. It calls nobody, and fails for nodes that are no base URLs and for a key that is none.
 func New(o Options) (*Client, error) {
 	if len(o.Nodes) == 0 {
 		return nil, errors.New("no node; give one like http://127.0.0.1:8080")
 	}
+	if o.Key = strings.TrimSpace(o.Key); !secret.Plain(o.Key) {
+		return nil, errors.New("a key that is none: it holds a blank, a line break or a letter beyond ASCII")
+	}
 	for _, n := range o.Nodes {
 		u, err := url.Parse(n)
 		switch {
+		case err == nil && u.User != nil, strings.Contains(n, "@"): // a password may hold what ends a host
+			return nil, errors.New("a node with a user or a password in its URL; give an API key")
 		case err != nil:
 			return nil, errors.New("a node that is no URL; use one like http://host:8080")
-		case u.User != nil:
-			return nil, errors.New("a node with a user or a password in its URL; give an API key")
 		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-			return nil, fmt.Errorf("node %q; use a URL like http://host:8080", n)
+			return nil, fmt.Errorf("node %q; use a URL like http://host:8080", secret.URL(n))
 		}
 	}
 	if o.HTTP == nil {
@@ -68,6 +73,7 @@ func New(o Options) (*Client, error) {
 			},
 		}
 	}
+	o.HTTP = secret.Client(o.HTTP)
 	return &Client{o: o}, nil
 }
 
@@ -174,7 +180,9 @@ func Retry(ctx context.Context, patience time.Duration, do func(try int) (again 
 // once makes one call. again says that another one may succeed.
 func (c *Client) once(ctx context.Context, method, to, kind string, body []byte, out any) (again bool, err error) {
 	where := method + " " + to
-	failed := func(err error) error { return fmt.Errorf("%s: %w: %w", where, c.o.Err, err) }
+	failed := func(err error) error {
+		return secret.Error(fmt.Errorf("%s: %w: %w", where, c.o.Err, err), c.o.Key)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, oneCall, fmt.Errorf("no answer within %s", oneCall))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
@@ -183,8 +191,8 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 	}
 	req.Header.Set("Content-Type", kind)
 	req.Header.Set("User-Agent", "lexsem")
-	if c.o.Authorization != "" {
-		req.Header.Set("Authorization", c.o.Authorization)
+	if c.o.Key != "" {
+		req.Header.Set("Authorization", c.o.Scheme+" "+c.o.Key)
 	}
 	res, err := c.o.HTTP.Do(req)
 	if err != nil {
@@ -207,9 +215,9 @@ func (c *Client) once(ctx context.Context, method, to, kind string, body []byte,
 	case res.StatusCode/100 != 2:
 		f := &Failure{Status: res.StatusCode, Kind: http.StatusText(res.StatusCode), Where: where, Err: c.o.Err}
 		if kind, reason := c.o.Refusal(data); kind != "" || reason != "" {
-			f.Reason = Printable(reason)
+			f.Reason = Printable(secret.Hide(reason, c.o.Key))
 			if kind != "" {
-				f.Kind = kind
+				f.Kind = Printable(secret.Hide(kind, c.o.Key))
 			}
 		}
 		if f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden {
@@ -243,12 +251,4 @@ func Printable(s string) string {
 		s = strings.ToValidUTF8(s[:500], "") + "…"
 	}
 	return s
-}
-
-// Bearer is the Authorization of a key, none for "".
-func Bearer(key string) string {
-	if key == "" {
-		return ""
-	}
-	return "Bearer " + key
 }

@@ -19,7 +19,7 @@ var errServer = errors.New("the server")
 // client is a Client of servers that answer so.
 func client(t *testing.T, patience time.Duration, answer ...http.HandlerFunc) *nodes.Client {
 	t.Helper()
-	o := nodes.Options{Patience: patience, Err: errServer, Authorization: "Bearer secret", Refusal: func(b []byte) (string, string) { return "", string(b) },
+	o := nodes.Options{Patience: patience, Err: errServer, Scheme: "Bearer", Key: "secret", Refusal: func(b []byte) (string, string) { return "", string(b) },
 		Passes: func(f *nodes.Failure) bool { return f.Status == 422 }}
 	for _, a := range answer {
 		s := httptest.NewServer(a)

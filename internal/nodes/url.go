@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // URL names something on several nodes: SCHEME://HOST:PORT[,HOST:PORT…]/NAME?VALUES.
@@ -22,20 +24,23 @@ func Parse(s, scheme, what string) (u URL, err error) {
 	}
 	rest, ok := strings.CutPrefix(s, scheme+"://")
 	if !ok {
-		return bad("backend %q", s)
+		return bad("backend %q", secret.URL(s))
 	}
 	rest, query, _ := strings.Cut(rest, "?")
 	hosts, name, _ := strings.Cut(rest, "/")
-	if strings.Contains(hosts, "@") {
+	if strings.Contains(s, "@") { // a password may hold what ends a host
 		return URL{}, errors.New("a backend with a user or a password in its URL; give an API key by its variable")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return bad("backend %q: %v", s, err)
+		return bad("backend %q: its settings cannot be read", secret.URL(s))
 	}
 	u.Name, u.Values = name, map[string]string{}
 	base := "http://"
 	for name, v := range values {
+		if v[0] == "" { // the name may be a key
+			return bad("backend %q: a setting without a value", secret.URL(s))
+		}
 		if name != "tls" {
 			u.Values[name] = v[0]
 			continue

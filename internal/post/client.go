@@ -17,6 +17,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // Defaults of a Client.
@@ -46,16 +48,16 @@ type Client struct {
 }
 
 // CheckURL returns the URL of path below base, or why there is none: it must be http
-// or https, and hold no name or password.
+// or https, and hold no name, password or query. Errors hold none of these.
 func CheckURL(base, path string) (string, error) {
 	u, err := url.Parse(base)
 	switch {
+	case err == nil && u.User != nil, strings.Contains(base, "@"): // a password may hold what ends a host
+		return "", errors.New("base URL with a user or a password; give the key by its variable, and write an @ of a path as %40")
 	case err != nil:
-		return "", fmt.Errorf("base URL: %w", errors.Unwrap(err)) // which leaves out the URL
-	case u.User != nil:
-		return "", errors.New("base URL with a user or a password; give the key by its variable")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("base URL %q; use one like http://host:port/path", base)
+		return "", errors.New("base URL that cannot be read; use one like http://host:port/path")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", fmt.Errorf("base URL %q; use one like http://host:port/path", secret.URL(base))
 	}
 	return u.JoinPath(path).String(), nil
 }
@@ -113,7 +115,7 @@ func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *f
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)
 	}
-	res, err := cmp.Or(c.HTTP, shared).Do(req)
+	res, err := secret.Client(cmp.Or(c.HTTP, shared)).Do(req)
 	if err != nil {
 		var outer *url.Error
 		if errors.As(err, &outer) {
@@ -133,7 +135,7 @@ func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *f
 		return &failure{err: c.failed("", err), again: !nobody && !errors.As(err, &other)}
 	}
 	defer res.Body.Close()
-	id := printable(cmp.Or(res.Header.Get("X-Request-Id"), res.Header.Get("Request-Id")), 100)
+	id := c.printable(cmp.Or(res.Header.Get("X-Request-Id"), res.Header.Get("Request-Id")), 100)
 	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -156,7 +158,7 @@ func (c *Client) once(ctx context.Context, body []byte, out any, limit int64) *f
 func (c *Client) refused(res *http.Response, id string, body []byte) *failure {
 	message, final := c.Message(body)
 	said := fmt.Errorf("status %d", res.StatusCode)
-	if message = printable(message, 500); message != "" {
+	if message = c.printable(message, 500); message != "" {
 		said = fmt.Errorf("status %d: %s", res.StatusCode, message)
 	}
 	code := res.StatusCode
@@ -175,15 +177,11 @@ func (c *Client) failed(id string, err error) error {
 	if id != "" {
 		id = " (request " + id + ")"
 	}
-	return &failed{kind: c.Err, what: c.hide(fmt.Sprintf("POST %s%s: %v", c.URL, id, err)), err: err}
+	return &failed{kind: c.Err, what: secret.Hide(fmt.Sprintf("POST %s%s: %v", c.URL, id, err), c.Key), err: err}
 }
 
-func (c *Client) hide(s string) string {
-	if c.Key == "" {
-		return s
-	}
-	return strings.ReplaceAll(s, c.Key, "[key]")
-}
+// printable is printable of s without the key, of which a cut would leave a part.
+func (c *Client) printable(s string, n int) string { return printable(secret.Hide(s, c.Key), n) }
 
 // failed is a failure in words that hold no key. What it comes of is there for
 // errors.Is alone.

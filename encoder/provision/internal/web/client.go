@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/secret"
 )
 
 // Errors of this package, to be tested with errors.Is.
@@ -44,7 +46,7 @@ type Options struct {
 	// Roots are the certificates that are trusted; nil means the system's.
 	Roots *x509.CertPool
 	// Authorization returns the header of that name for requests to an origin
-	// (see Origin), or "". It is asked at every redirect. It may be nil.
+	// (see secret.Origin), or "". It is asked at every redirect. It may be nil.
 	Authorization func(origin string) string
 	// Silence is how long a server may send nothing.
 	Silence time.Duration
@@ -91,7 +93,7 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Del("Authorization")
 	r.Header.Del("Referer") // a redirect's, which may hold a signed address
 	if a.header != nil {
-		if h := a.header(Origin(r.URL)); h != "" {
+		if h := a.header(secret.Origin(r.URL)); h != "" {
 			r.Header.Set("Authorization", h)
 		}
 	}
@@ -106,15 +108,6 @@ func follow(r *http.Request, via []*http.Request) error {
 		return errors.New("redirected from https to " + r.URL.Scheme)
 	}
 	return nil
-}
-
-// Origin is scheme, host and port of an address: whom credentials are for.
-func Origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
-	}
-	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
 // Shown is an address as it may be shown: without user, password, query and
@@ -280,7 +273,7 @@ func (a *answer) explain(ctx context.Context, err error) error {
 	}
 	// A connection that was kept open may be closed just when it is used again.
 	cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
-	return failure{fmt.Errorf("%s: %w", a.shown, err), !cut}
+	return failure{secret.Error(fmt.Errorf("%s: %w", a.shown, err)), !cut} // a proxy's address may have a password
 }
 
 // status is the error of an answer that is not the file.

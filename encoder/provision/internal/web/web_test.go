@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -362,15 +361,6 @@ func TestShown(t *testing.T) {
 	} {
 		if got := Shown(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestOrigin(t *testing.T) {
-	for in, want := range map[string]string{"https://HOST/a": "https://host:443", "http://host": "http://host:80", "https://host:8443/": "https://host:8443"} {
-		u, err := url.Parse(in)
-		if err != nil || Origin(u) != want {
-			t.Errorf("%q: %q, %v", in, Origin(u), err)
 		}
 	}
 }

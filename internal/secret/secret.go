@@ -1,0 +1,113 @@
+// Package secret keeps keys and passwords out of errors, logs and reports.
+package secret
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Mark stands where a key stood.
+const Mark = "[key]"
+
+var (
+	// A scheme has one slash behind it where an address was cleaned as a path is. Behind user:
+	// a password may hold what ends a host.
+	inUser  = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]+:/{1,2})[^/?#\s"<>:]*(:[^\s"<>]*)?@`)
+	hosts   = regexp.MustCompile(`^(?:(?:\[[^\]]*\]|[^:,]*)(?::\d*)?(?:,|$))*$`)
+	inQuery = regexp.MustCompile(`(?i)([?&;][\w.%-]*(?:key|token|password|passwd|pwd|secret|signature|credential|auth)=)[^&;#\s"<>]+`)
+)
+
+// Hide is s with Mark in the place of each key, and without the users, passwords and keys of URLs in it.
+func Hide(s string, keys ...string) string {
+	for _, k := range keys {
+		if k != "" {
+			s = strings.ReplaceAll(s, k, Mark)
+		}
+	}
+	return inQuery.ReplaceAllString(inUser.ReplaceAllString(s, "${1}…@"), "${1}…")
+}
+
+// URL is an address as an error may name it: without user, password, query and fragment, however badly it
+// is written. A text that is no address stays as it is.
+func URL(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		scheme, rest = "", s
+	} else {
+		scheme += "://"
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 && (ok || strings.ContainsRune(rest[:at], ':')) {
+		return scheme + "…" // a password may hold any character, also one that ends a host
+	}
+	if !ok {
+		return s
+	}
+	end := strings.IndexAny(rest, "?#")
+	if end >= 0 {
+		rest = rest[:end]
+	}
+	if authority, _, _ := strings.Cut(rest, "/"); !hosts.MatchString(authority) {
+		return scheme + "…" // as of a user and a password without a host
+	}
+	if end >= 0 {
+		rest += "?…"
+	}
+	return scheme + rest
+}
+
+// Plain says whether a key can be sent: it has visible characters of ASCII alone.
+func Plain(key string) bool {
+	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// Error is err if its text holds none of the keys and no password of a URL. Otherwise it is an
+// error of the text without them, which errors.Is takes for what err is.
+func Error(err error, keys ...string) error {
+	if err == nil {
+		return nil
+	}
+	what := Hide(err.Error(), keys...)
+	if what == err.Error() {
+		return err
+	}
+	return &hidden{what, err}
+}
+
+// hidden has no Unwrap: that would give the text away.
+type hidden struct {
+	what string
+	err  error
+}
+
+func (h *hidden) Error() string        { return h.what }
+func (h *hidden) Is(target error) bool { return errors.Is(h.err, target) }
+
+// Client is c, except that a redirection to another origin carries no Authorization.
+func Client(c *http.Client) *http.Client {
+	own := *c
+	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if Origin(r.URL) != Origin(via[0].URL) {
+			r.Header.Del("Authorization")
+		}
+		if c.CheckRedirect != nil {
+			return c.CheckRedirect(r, via)
+		}
+		if len(via) >= 10 { // as in net/http
+			return errors.New("more than 10 redirections")
+		}
+		return nil
+	}
+	return &own
+}
+
+// Origin is scheme, host and port of an address: whom credentials are for.
+func Origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
