@@ -24,7 +24,6 @@ import (
 	"github.com/lexsem/lexsem/encoder/ollama"
 	"github.com/lexsem/lexsem/encoder/openai"
 	"github.com/lexsem/lexsem/engine/elastic"
-	"github.com/lexsem/lexsem/engine/qdrant"
 	"github.com/lexsem/lexsem/engine/rerank"
 	"github.com/lexsem/lexsem/engine/weaviate"
 )
@@ -38,7 +37,7 @@ var secretAddresses = []string{
 	"ftp://me:" + canary + "@127.0.0.1:1/x", "me:" + canary + "@127.0.0.1:1",
 	"postgres://me:" + canary + "@127.0.0.1:1/a/b", "postgres://me:" + canary + "/c@127.0.0.1:1/a/b", "postgres://me:" + canary + "/a/b", "postgres://me:a/b/c?" + canary + "@127.0.0.1:1/a/b",
 	"postgres://127.0.0.1:1/a/b?password=" + canary,
-	"qdrant://me:" + canary + "@127.0.0.1:1/x", "qdrant://127.0.0.1:1/x?api_key=" + canary, "qdrant://127.0.0.1:1/x?" + canary, "qdrant://127.0.0.1:1/x?a;" + canary, "qdrant://me:1/" + canary + "@h/x",
+	"weaviate://me:" + canary + "@127.0.0.1:1/x", "weaviate://127.0.0.1:1/x?api_key=" + canary, "weaviate://127.0.0.1:1/x?" + canary, "weaviate://127.0.0.1:1/x?a;" + canary, "weaviate://me:1/" + canary + "@h/x",
 	"elasticsearch://me:" + canary + "@127.0.0.1:1/x", "elasticsearch://127.0.0.1:1/x?api_key=" + canary, "weaviate://me:" + canary + "@127.0.0.1:1/X", "weaviate://127.0.0.1:1/X?api_key=" + canary,
 }
 
@@ -119,9 +118,6 @@ var secretClients = map[string]func(ctx context.Context, url string, h *http.Cli
 	},
 	"elastic": func(ctx context.Context, url string, h *http.Client) error {
 		return infoOnce[*elastic.Backend](ctx)(elastic.Open(elastic.Options{Nodes: []string{url}, Index: "i", Key: canary, Patience: 1, HTTP: h}))
-	},
-	"qdrant": func(ctx context.Context, url string, h *http.Client) error {
-		return infoOnce[*qdrant.Backend](ctx)(qdrant.Open(qdrant.Options{Nodes: []string{url}, Collection: "c", Key: canary, Patience: 1, HTTP: h}))
 	},
 	"weaviate": func(ctx context.Context, url string, h *http.Client) error {
 		return infoOnce[*weaviate.Backend](ctx)(weaviate.Open(weaviate.Options{Nodes: []string{url}, Class: "C", Key: canary, Patience: 1, HTTP: h}))

@@ -16,6 +16,7 @@ const module = "github.com/lexsem/lexsem"
 // allowed lists, for each package, the packages of this module it may import
 // directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
 var allowed = map[string][]string{
+	module:                                  {"encoder", "encoder/models", "engine"},
 	"encoder/models":                        {"encoder", "encoder/native", "encoder/ollama", "encoder/onnx", "encoder/openai", "encoder/picture", "encoder/provision"},
 	"engine/internal/tokens":                {"engine/internal/chunk", "internal/snapshot"},
 	"engine/internal/search":                {"engine/filter", "engine/fusion", "engine/internal/chunk", "engine/internal/fault", "engine/internal/metric", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "index/late", "store", "internal/text", "internal/vec"},
