@@ -260,7 +260,9 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 		}
 		r := &records[i]
 		if !ready(r) {
-			e.cut(r)
+			if err := e.cut(ctx, r); err != nil {
+				return err
+			}
 			title := r.Title
 			if len(r.Rows) > 1 {
 				var left int
@@ -285,20 +287,25 @@ func (e *Engine) encode(ctx context.Context, records []record) error {
 }
 
 // cut gives a record that has no rows those that its text is cut into.
-func (e *Engine) cut(r *record) {
+func (e *Engine) cut(ctx context.Context, r *record) error {
 	if len(r.Rows) > 0 {
-		return
+		return nil
 	}
 	if isImage(&r.Document) {
 		r.Rows = []store.Row{{End: len(r.Text)}}
-		return
+		return nil
 	}
-	for _, s := range e.chunks.Split(r.Title, r.Text, r.breaks) {
+	chunks, err := e.chunks.Split(ctx, r.Title, r.Text, r.breaks)
+	if err != nil {
+		return err
+	}
+	for _, s := range chunks {
 		r.Rows = append(r.Rows, store.Row{Start: s.Start, End: s.End})
 	}
 	if len(r.Rows) == 0 {
 		r.Rows = []store.Row{{End: len(r.Text)}}
 	}
+	return nil
 }
 
 // setTokens sets the tokens of a row of r, and adds to those that were cut off.

@@ -223,7 +223,10 @@ func (im *importer) add(ctx context.Context, x *Exported, d exportedDocument) er
 		r.Truncated = 0
 	}
 	if !im.pending[r.ID] {
-		if err := im.e.importable(&r, encode); err != nil {
+		if err := im.e.importable(ctx, &r, encode); err != nil {
+			if ended := ctx.Err(); ended != nil {
+				return ended
+			}
 			return refuse(err)
 		}
 		if r.same != 0 {
@@ -297,7 +300,7 @@ func (e *Engine) importBatch(ctx context.Context, records []record, encode bool)
 
 // importable takes over for a record what is stored of it. A record that is to be
 // encoded is compared by its texts.
-func (e *Engine) importable(r *record, encode bool) error {
+func (e *Engine) importable(ctx context.Context, r *record, encode bool) error {
 	done, err := e.enter()
 	if err != nil {
 		return err
@@ -309,7 +312,7 @@ func (e *Engine) importable(r *record, encode bool) error {
 	}
 	defer view.Close()
 	if encode {
-		return e.reuse(view, r, bringsText)
+		return e.reuse(ctx, view, r, bringsText)
 	}
-	return e.reuse(view, r, bringsAll)
+	return e.reuse(ctx, view, r, bringsAll)
 }

@@ -44,7 +44,10 @@ func (r *Remote) put(ctx context.Context, docs []Document, replace bool) (res Ad
 			return AddResult{}, refuse(fmt.Errorf("%w: it stands twice in this call; give each its own id or use Upsert", ErrExists))
 		}
 		last[d.ID] = i
-		if all[i], err = r.document(d); err != nil {
+		if all[i], err = r.document(ctx, d); err != nil {
+			if ended := ctx.Err(); ended != nil {
+				return AddResult{}, ended
+			}
 			return AddResult{}, refuse(err)
 		}
 		all[i].position = i
@@ -72,7 +75,7 @@ type remoteDocument struct {
 }
 
 // document checks a document and cuts it, as Engine.check does.
-func (r *Remote) document(d Document) (o remoteDocument, err error) {
+func (r *Remote) document(ctx context.Context, d Document) (o remoteDocument, err error) {
 	o.Document = d
 	if err := checkID(d.ID); err != nil {
 		return o, err
@@ -96,7 +99,7 @@ func (r *Remote) document(d Document) (o remoteDocument, err error) {
 	case r.enc == nil:
 		err = ErrNoEncoder
 	default:
-		o.spans = r.chunks.Split(d.Title, d.Text, d.Breaks)
+		o.spans, err = r.chunks.Split(ctx, d.Title, d.Text, d.Breaks)
 	}
 	if len(o.spans) == 0 {
 		o.spans = []chunk.Span{{End: len(d.Text)}}
@@ -122,7 +125,9 @@ func (r *Remote) putSome(ctx context.Context, docs []remoteDocument, replace boo
 		if len(stored[i]) > 0 && !replace {
 			return &DocumentError{Position: d.position, ID: d.ID, Err: fmt.Errorf("%w; use Upsert to replace it", ErrExists)}
 		}
-		d.passages = r.passages(d, stored[i])
+		if d.passages, err = r.passages(ctx, d, stored[i]); err != nil {
+			return err
+		}
 		title := d.Title
 		if len(d.passages) > 1 {
 			var left int
@@ -212,14 +217,20 @@ func (r *Remote) settled(ctx context.Context, docs []remoteDocument, same []bool
 }
 
 // passages are those of a document, with the vectors that it brings, or that those in
-// the Backend have of the same texts.
-func (r *Remote) passages(d *remoteDocument, stored []Passage) []Passage {
+// the Backend have of the same texts. The error is that of ctx.
+func (r *Remote) passages(ctx context.Context, d *remoteDocument, stored []Passage) ([]Passage, error) {
 	same := d.vector == nil && len(stored) == len(d.spans) && stored[0].Title == d.Title
 	ps := make([]Passage, len(d.spans))
+	line, at := 1, 0 // of the text
 	for i, s := range d.spans {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		line += strings.Count(d.Text[at:s.Start], "\n")
+		at = s.Start
 		p := &ps[i]
 		*p = Passage{PassageID: PassageID{d.ID, i}, Chunks: len(d.spans), Title: d.Title, Text: d.Text[s.Start:s.End], Start: s.Start,
-			Line: 1 + strings.Count(d.Text[:s.Start], "\n"), Metadata: d.metadata, Facts: d.facts}
+			Line: line, Metadata: d.metadata, Facts: d.facts}
 		terms := r.analyzer.Terms(nil, chunk.Passage(d.Title, p.Text))
 		p.Terms, p.Length = inverted.Spell(terms), len(terms)
 		same = same && stored[i].Text == p.Text && stored[i].Start == p.Start
@@ -241,7 +252,7 @@ func (r *Remote) passages(d *remoteDocument, stored []Passage) []Passage {
 		}
 		ps[0].Truncated = stored[0].Truncated
 	}
-	return ps
+	return ps, nil
 }
 
 // samePassages says whether what is stored of a document is what it is to be.

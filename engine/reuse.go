@@ -36,7 +36,10 @@ func (e *Engine) reuseAll(ctx context.Context, records []record) (seq uint64, er
 		if len(r.Rows) > 0 {
 			b = bringsVectors
 		}
-		if err := e.reuse(view, r, b); err != nil {
+		if err := e.reuse(ctx, view, r, b); err != nil {
+			if ended := ctx.Err(); ended != nil {
+				return 0, ended
+			}
 			return 0, &DocumentError{Position: i, ID: r.ID, Err: err}
 		}
 		if r.same == 0 {
@@ -50,7 +53,8 @@ func (e *Engine) reuseAll(ctx context.Context, records []record) (seq uint64, er
 // texts, is cut alike, and has the vectors that the record brings, the record takes
 // over its rows, and what was cut off. If all else is equal too, that version is
 // what the record is the same as. Cost: two point reads, and two more where the texts are equal.
-func (e *Engine) reuse(view *store.View, r *record, b brought) error {
+// Errors: ctx's while the text is cut, those of the store.
+func (e *Engine) reuse(ctx context.Context, view *store.View, r *record, b brought) error {
 	ord, ok, err := view.Lookup(r.ID)
 	if r.stored = ok; err != nil || !ok {
 		return err
@@ -75,7 +79,9 @@ func (e *Engine) reuse(view *store.View, r *record, b brought) error {
 		return nil
 	}
 	if b == bringsText {
-		e.cut(r)
+		if err := e.cut(ctx, r); err != nil {
+			return err
+		}
 	}
 	if !slices.EqualFunc(d.Rows, r.Rows, func(a, b store.Row) bool { return a.Start == b.Start && a.End == b.End }) {
 		return nil

@@ -94,12 +94,20 @@ func (f *finder) next(text []byte, at, free int) (t *addedToken, lo, hi, after i
 	}
 }
 
-// start is where a token may begin in text, or its length.
+// start is where a token may begin in text, or its length. Each of a few bytes is
+// looked for in a stretch at a time: one that is not there costs no more than what is found.
 func (f *finder) start(text []byte) int {
 	if len(f.few) > 0 {
-		for _, b := range f.few {
-			if k := bytes.IndexByte(text, b); k >= 0 {
-				text = text[:k]
+		for at, size := 0, 64; at < len(text); at, size = at+size, min(2*size, 1<<12) {
+			part := text[at:min(at+size, len(text))]
+			some := part
+			for _, b := range f.few {
+				if k := bytes.IndexByte(some, b); k >= 0 {
+					some = some[:k]
+				}
+			}
+			if len(some) < len(part) {
+				return at + len(some)
 			}
 		}
 		return len(text)

@@ -32,10 +32,10 @@ func TestSplitWithoutTokenizer(t *testing.T) {
 	enc := encoder.Func("f", 4, func(context.Context, []string) ([][]float32, error) { return nil, nil })
 	text := strings.Repeat("Some words stand here in a row. ", 40)
 	whole, cut := New(enc, 0, 0), New(enc, 64, 0)
-	if spans := whole.Split("", text, nil); spans != nil {
+	if spans := split(t, whole, "", text, nil); spans != nil {
 		t.Errorf("without a limit there are %d chunks", len(spans))
 	}
-	spans := cut.Split("Title", text, nil)
+	spans := split(t, cut, "Title", text, nil)
 	if len(spans) < 4 {
 		t.Fatalf("%d chunks of at most 64 tokens", len(spans))
 	}

@@ -1,11 +1,10 @@
 package chunk
 
 import (
+	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/rivo/uniseg"
 
 	"github.com/lexsem/lexsem/encoder"
 )
@@ -58,10 +57,10 @@ func New(enc encoder.Encoder, tokens, overlap int) Splitter {
 }
 
 // tokens counts those of s alone.
-func (c *Splitter) tokens(s string) int {
-	t := c.enc.Tokenize(encoder.Passage, s)
-	return len(t.IDs) + t.Truncated - c.frame
-}
+func (c *Splitter) tokens(s string) int { return c.count(c.enc.Tokenize(encoder.Passage, s)) }
+
+// count is how many tokens a text has that was tokenized.
+func (c *Splitter) count(t encoder.Tokens) int { return len(t.IDs) + t.Truncated - c.frame }
 
 // room is how many tokens of the text a chunk behind title has.
 func (c *Splitter) room(title string) int {
@@ -75,8 +74,8 @@ func (c *Splitter) room(title string) int {
 func (c *Splitter) TitleOf(title string) (kept string, left int) {
 	most := c.enc.Fingerprint().MaxTokens - c.frame - c.room(title)
 	if n := c.tokens(title); most >= 1 && n > most {
-		front, _ := c.front(title, most)
-		kept = title[:c.cut(front, most)]
+		front, t := c.front(title, most)
+		kept = title[:cut(front, t, most)]
 		return kept, n - c.tokens(kept)
 	}
 	return title, 0
@@ -86,64 +85,82 @@ func (c *Splitter) TitleOf(title string) (kept string, left int) {
 // both fit the limit. breaks are offsets in the text, ascending and at the front of
 // characters. Where there are some, chunks are made of the parts between them: as
 // many as there is room for, without overlap. A part with more tokens than that has
-// chunks of its own. Cost O(tokens).
-func (c *Splitter) Split(title, text string, breaks []int) []Span {
-	if c.limit == 0 || c.tokens(Passage(title, text))+c.frame <= c.limit {
-		return nil
+// chunks of its own. The error is that of ctx. Cost O(len(text)), whatever the text.
+func (c *Splitter) Split(ctx context.Context, title, text string, breaks []int) ([]Span, error) {
+	if c.limit == 0 {
+		return nil, ctx.Err()
+	}
+	if _, whole := c.fits(Passage(title, text), c.limit-c.frame); whole {
+		return nil, ctx.Err()
 	}
 	room := c.room(title)
 	overlap := min(c.overlap, room/2)
 	var chunks []Span
 	if len(breaks) > 0 {
-		chunks = c.packParts(text, c.parts(text, breaks), room, overlap)
+		var err error
+		if chunks, err = c.packParts(ctx, text, parts(text, breaks), room, overlap); err != nil {
+			return nil, err
+		}
 	}
 	if len(chunks) < 2 {
-		chunks = packEvenly(nil, c.pieces(text, room), room, overlap)
+		all, err := c.pieces(ctx, text, room)
+		if err != nil {
+			return nil, err
+		}
+		chunks = packEvenly(nil, all, room, overlap)
 	}
 	for i := range chunks {
 		chunks[i] = Trim(text, chunks[i])
 	}
 	if len(chunks) < 2 {
-		return nil // the title alone is beyond the limit
+		return nil, ctx.Err() // the title alone is beyond the limit
 	}
-	return chunks
+	return chunks, ctx.Err()
 }
 
 // packParts makes chunks of the parts of a text.
-func (c *Splitter) packParts(text string, parts []Span, room, overlap int) (chunks []Span) {
+func (c *Splitter) packParts(ctx context.Context, text string, parts []Span, room, overlap int) (chunks []Span, err error) {
 	var short []piece // consecutive parts with room
 	for _, part := range parts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if n, whole := c.fits(text[part.Start:part.End], room); whole {
 			short = append(short, piece{part, n})
 			continue
 		}
 		chunks = packEvenly(chunks, short, room, 0)
 		short = nil
-		long := c.pieces(text[part.Start:part.End], room)
+		long, err := c.pieces(ctx, text[part.Start:part.End], room)
+		if err != nil {
+			return nil, err
+		}
 		for i := range long {
 			long[i].Start += part.Start
 			long[i].End += part.Start
 		}
 		chunks = packEvenly(chunks, long, room, overlap)
 	}
-	return packEvenly(chunks, short, room, 0)
+	return packEvenly(chunks, short, room, 0), nil
 }
 
 // parts are what lies between breaks; what is blank belongs to the part before it,
 // or behind it at the front.
-func (c *Splitter) parts(text string, breaks []int) []Span {
+func parts(text string, breaks []int) []Span {
 	var out []Span
-	from := 0
+	from, read := 0, 0 // where the next part begins; up to where it is known to be blank
 	add := func(to int) {
+		visible := to > read && strings.TrimSpace(text[read:to]) != ""
+		read = max(read, to)
 		switch {
-		case to <= from:
-		case len(out) > 0 && strings.TrimSpace(text[from:to]) == "":
-			out[len(out)-1].End = to
-			from = to
-		case strings.TrimSpace(text[from:to]) != "":
+		case visible:
 			out = append(out, Span{from, to})
-			from = to
+		case len(out) > 0 && to > from:
+			out[len(out)-1].End = to
+		default:
+			return
 		}
+		from = to
 	}
 	for _, b := range breaks {
 		add(b)
@@ -154,7 +171,8 @@ func (c *Splitter) parts(text string, breaks []int) []Span {
 
 // fits counts the tokens of s if they are no more than room.
 func (c *Splitter) fits(s string, room int) (tokens int, whole bool) {
-	_, n := c.front(s, room)
+	_, t := c.front(s, room)
+	n := c.count(t)
 	return n, n <= room
 }
 
@@ -175,72 +193,109 @@ type piece struct {
 }
 
 // pieces cuts text into sentences of at most room tokens each.
-func (c *Splitter) pieces(text string, room int) []piece {
+func (c *Splitter) pieces(ctx context.Context, text string, room int) ([]piece, error) {
 	var out []piece
-	state, rest := -1, text
-	for rest != "" {
-		var s string
-		s, rest, state = uniseg.FirstSentenceInString(rest, state)
-		at := len(text) - len(rest) - len(s)
+	at := 0
+	for s := range Sentences(text) {
 		for s != "" {
-			front, n := c.front(s, room)
-			cut := len(front)
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			front, t := c.front(s, room)
+			end, n := len(front), c.count(t)
 			if n > room {
-				cut = c.cut(front, room)
-				n = c.tokens(s[:cut])
+				end = cut(front, t, room)
+				n = c.tokens(s[:end])
 			}
-			out = append(out, piece{Span{at, at + cut}, n})
-			at, s = at+cut, s[cut:]
+			out = append(out, piece{Span{at, at + end}, n})
+			at, s = at+end, s[end:]
 		}
 	}
-	return out
+	return out, nil
 }
 
-// front returns as much of s, up to a blank, as has more than room tokens, and
-// how many it has; all of s if that has no more. A text may be one sentence of
-// megabytes, which must not be read whole for every piece of it.
-func (c *Splitter) front(s string, room int) (front string, tokens int) {
-	for size := 16 * room; ; size *= 2 {
+const (
+	runeShare = 16  // bytes a token that a front is first taken for
+	settled   = 256 // characters that a token stands before the end of a front, so that what follows there changes it no more
+)
+
+// front returns as much of s as shows where it is to be cut, with its tokens, which are
+// more than room; all of s if that has no more. It ends behind a blank where one is near. A
+// text may be one sentence, or one word, of megabytes, which must not be read whole
+// for every piece of it.
+func (c *Splitter) front(s string, room int) (front string, t encoder.Tokens) {
+	for size := runeShare * room; ; size *= 2 {
 		front = s
+		inside := false // of a word
 		if size < len(s) {
-			if blank := strings.IndexAny(s[size:], " \t\r\n"); blank >= 0 {
+			if blank := strings.IndexAny(s[size:min(2*size, len(s))], " \t\r\n"); blank >= 0 {
 				front = s[:size+blank+1]
+			} else if 2*size < len(s) {
+				front, inside = s[:runeEnd(s, size)], true
 			}
 		}
-		if n := c.tokens(front); n > room || len(front) == len(s) {
-			return front, n
+		t = c.enc.Tokenize(encoder.Passage, front)
+		if len(front) == len(s) || c.count(t) > room && !(inside && lastRunes(front, settled) < endOf(t, room)) {
+			return front, t
 		}
 	}
 }
 
-// cut returns where to cut a sentence so that at most room tokens stand before
-// it: behind white space if there is some, else between two tokens.
-func (c *Splitter) cut(s string, room int) int {
-	t := c.enc.Tokenize(encoder.Passage, s)
+// runeEnd is i, or the end of the character that i stands in.
+func runeEnd(s string, i int) int {
+	for n := 1; n < utf8.UTFMax && i < len(s) && !utf8.RuneStart(s[i]); n++ {
+		i++
+	}
+	return i
+}
+
+// lastRunes is where the last n characters of s begin.
+func lastRunes(s string, n int) int {
+	at := len(s)
+	for ; n > 0 && at > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:at])
+		at -= size
+	}
+	return at
+}
+
+// endOf is where the first room tokens end that stand for bytes of a text; 0 where none does.
+func endOf(t encoder.Tokens, room int) int {
 	seen, end := 0, 0
-	for i, o := range t.Offsets {
+	for _, o := range t.Offsets {
 		if o.End == 0 { // stands for no bytes of the text
 			continue
 		}
 		if seen++; seen > room {
 			break
 		}
-		end = int(t.Offsets[i].End)
+		end = int(o.End)
 	}
-	for end < len(s) && !utf8.RuneStart(s[end]) {
-		end++
-	}
+	return end
+}
+
+// cut returns where to cut a sentence, which t are the tokens of, so that at most room tokens stand before
+// it: behind white space if there is some, else between two tokens.
+func cut(s string, t encoder.Tokens, room int) int {
+	end := runeEnd(s, endOf(t, room))
 	if end >= len(s) { // the tokenizer found less than it counted
 		end = len(s) / 2
 		for end > 0 && !utf8.RuneStart(s[end]) {
 			end--
 		}
 	}
+	if end == 0 { // blanks without an end, which have tokens of their own
+		if blanks := len(s) - len(strings.TrimLeftFunc(s, unicode.IsSpace)); blanks > 0 {
+			return blanks
+		}
+		_, n := utf8.DecodeRuneInString(s)
+		return n
+	}
 	if space := strings.LastIndexFunc(s[:end], unicode.IsSpace); space > end/2 {
 		_, n := utf8.DecodeRuneInString(s[space:])
 		return space + n
 	}
-	return max(end, 1)
+	return end
 }
 
 // pack puts pieces into chunks of at most room tokens; a piece with more has a

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/lexsem/lexsem/engine/internal/chunk"
 )
 
 // block is how many bytes are one line at most: what has longer ones is no prose.
@@ -35,10 +37,7 @@ func (w *windows) cut() error {
 			at = end
 			continue
 		}
-		state, rest := -1, w.text[at:end]
-		for rest != "" {
-			var s string
-			s, rest, state = uniseg.FirstSentenceInString(rest, state)
+		for s := range chunk.Sentences(w.text[at:end]) {
 			from, to := trim(w.text, at, at+len(s))
 			if at += len(s); to-from <= Limit {
 				w.add(from, to, 0)
