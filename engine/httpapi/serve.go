@@ -21,11 +21,22 @@ const (
 	connections = 4096 // open at a time; more wait until they are accepted
 )
 
+// cutTime is what requests that were cut off have to end.
+const cutTime = 5 * time.Second
+
+// ErrRunning answers a Serve that has ended before all requests have: what they do looks at no context.
+var ErrRunning = errors.New("requests run that cannot be stopped")
+
 // Serve answers requests that come in by l until ctx is done; it closes l. Then it
 // drains: it takes no connection more, bulks end after their batch, and running
 // requests have Options.DrainTime to end before they are cut off, which is an error.
-// When it returns, no request runs, so the database may be closed.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// When it returns, no request runs, so the database may be closed; but with ErrRunning, five
+// seconds later, some do, whose end Close of the database would wait for. What was acknowledged is on
+// disk all the same, so a process may end then without it.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.serve(ctx, l, cutTime) }
+
+// serve is Serve; requests that were cut off have the time that is given to end.
+func (s *Server) serve(ctx context.Context, l net.Listener, patience time.Duration) error {
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	srv := &http.Server{
@@ -50,6 +61,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = fmt.Errorf("requests still ran %s after the server was told to end, and were cut off: %w", s.o.DrainTime, errors.Join(context.DeadlineExceeded, srv.Close()))
 	}
 	<-ended
-	s.running.Wait()
-	return err
+	gone := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		return err
+	case <-time.After(patience):
+		return errors.Join(err, fmt.Errorf("%w; they were cut off %v ago", ErrRunning, patience))
+	}
 }

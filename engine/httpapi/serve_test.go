@@ -442,3 +442,74 @@ func TestDrainHasAnEnd(t *testing.T) {
 	}
 	<-asked
 }
+
+// stuck is an encoder that looks at no context while it reads a text that begins with its name.
+type stuck struct {
+	encoder.Encoder
+	begun, end chan struct{}
+}
+
+func (s stuck) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	for _, x := range in {
+		s.wait(x.Text)
+	}
+	return s.Encoder.Encode(ctx, role, in, need)
+}
+
+func (s stuck) Tokenize(role encoder.Role, text string) encoder.Tokens {
+	s.wait(text)
+	return s.Encoder.Tokenize(role, text)
+}
+
+func (s stuck) wait(text string) {
+	if strings.HasPrefix(text, "stuck") {
+		s.begun <- struct{}{}
+		<-s.end
+	}
+}
+
+// TestServeEndsWhateverRuns: a request that looks at no context does not keep the server from its end, which says so.
+func TestServeEndsWhateverRuns(t *testing.T) {
+	for _, call := range []struct{ method, path, body string }{
+		{"POST", "/v1/embeddings", `{"input": "stuck"}`},
+		{"PUT", "/v1/documents/x", `{"text": "stuck"}`},
+	} {
+		t.Run(call.path, func(t *testing.T) {
+			enc := stuck{encoder.NewHash(64), make(chan struct{}, 9), make(chan struct{})}
+			db := database(t, enc, engine.Options{})
+			s, err := New(db, Options{Encoder: enc, DrainTime: 20 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- s.serve(ctx, l, 20*time.Millisecond) }()
+			asked := make(chan struct{})
+			go func() {
+				defer close(asked)
+				r, err := http.NewRequest(call.method, "http://"+l.Addr().String()+call.path, strings.NewReader(call.body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Header.Set("Content-Type", kindJSON)
+				if got, err := http.DefaultClient.Do(r); err == nil {
+					got.Body.Close()
+				}
+			}()
+			<-enc.begun
+			cancel()
+			if err := <-ended; !errors.Is(err, ErrRunning) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			close(enc.end)
+			<-asked
+			s.running.Wait()
+		})
+	}
+}

@@ -145,7 +145,12 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeSecond()) }()
+	closing := func(f func() error) {
+		if !errors.Is(err, httpapi.ErrRunning) { // what runs has it in use; the process ends, and all that was acknowledged is on disk
+			err = errors.Join(err, f())
+		}
+	}
+	defer closing(closeSecond)
 	h.Reranker = second
 	l, err := o.listen(ctx, h)
 	if err != nil {
@@ -164,7 +169,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer closing(end)
 	h.Page = page.Handler()
 	searched := engine.WithReranker(db, second, *o.second.depth)
 	h.MCP = mcp.New(searched, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
