@@ -12,7 +12,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // A client has firstPatience for the first bytes of a body, and a second more for
@@ -113,11 +112,56 @@ func bodyError(err error, most int64) error {
 	return refuse(http.StatusBadRequest, "bad_body", "the body could not be read: %v", err)
 }
 
+// A payload is the body of a request, checked, and the memory that it and its values hold.
+type payload struct {
+	raw     []byte
+	release func() // gives back the memory of raw
+	cost    int64  // bytes that its values take
+	held    holding
+}
+
+// ownShare is the part of the memory for values up to which a body is decoded without a share
+// of it: that of all requests in their turn is little, and none waits for large ones.
+const ownShare = 256
+
+// receive reads the body of a request and waits for the memory that decoding it takes: what
+// its values cost, and so many copies of the body. It takes no turn, so that a client that
+// sends slowly keeps others from nothing.
+func (s *Server) receive(x *exchange, r *http.Request, costOf func([]byte) (int64, error), copies int64) (*payload, error) {
+	p := &payload{held: holding{of: s.values}}
+	var err error
+	if p.raw, p.release, err = s.readAll(x.ResponseWriter, r); err == nil {
+		p.cost, err = costOf(p.raw)
+	}
+	if n := p.cost + copies*int64(len(p.raw)); err == nil && n > s.values.most/ownShare {
+		err = p.held.take(r.Context(), n)
+	}
+	if err != nil {
+		p.end()
+		return nil, err
+	}
+	return p, nil
+}
+
+// decode reads the values, and gives back what they do not need.
+func (p *payload) decode(to any) error {
+	err := decode(p.raw, to)
+	p.raw = nil
+	p.release()
+	p.held.keep(p.cost)
+	return err
+}
+
+func (p *payload) end() {
+	p.release()
+	p.held.keep(0)
+}
+
 // readAll reads the body of a request into memory that the server has for bodies.
-// release gives it back.
+// release gives it back, and does nothing when it is called again.
 func (s *Server) readAll(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	var held int64
-	release = func() { s.buffers.shrink(held) }
+	release = func() { s.buffers.shrink(held); held = 0 }
 	src, done, err := s.source(w, r, s.o.MaxBody)
 	if err != nil {
 		return nil, release, err
@@ -168,24 +212,13 @@ func kindOfBody(r *http.Request) (string, error) {
 	return "", refuse(http.StatusUnsupportedMediaType, "unsupported_type", "Content-Type %.80q: send %s", given, kindJSON)
 }
 
-// decode reads one JSON value. strict refuses fields that it does not know.
-func decode(raw []byte, to any, strict bool) error {
+// decode reads one JSON value, which a form has checked.
+func decode(raw []byte, to any) error {
 	bad := func(format string, args ...any) error {
 		return refuse(http.StatusBadRequest, "invalid_json", format, args...)
 	}
-	switch {
-	case len(bytes.TrimSpace(raw)) == 0:
-		return bad("the body is empty; send a JSON object")
-	case !utf8.Valid(raw):
-		return bad("the body is not UTF-8")
-	case depth(raw) > maxDepth:
-		return bad("the body nests deeper than %d levels", maxDepth)
-	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if strict {
-		dec.DisallowUnknownFields()
-	}
 	err := dec.Decode(to)
 	var own *Error
 	var syntax *json.SyntaxError
@@ -201,11 +234,6 @@ func decode(raw []byte, to any, strict bool) error {
 	case err == io.ErrUnexpectedEOF:
 		return bad("no JSON: it ends in the middle")
 	case err != nil:
-		name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
-		if unknown {
-			name = fmt.Sprintf("%.100s", strings.Trim(name, `"`)) // it may have any length
-			return invalid(name, "unknown field %q; /openapi.json names those that there are", name)
-		}
 		return bad("%v", err)
 	}
 	if rest := bytes.TrimSpace(raw[dec.InputOffset():]); len(rest) > 0 {
@@ -233,26 +261,4 @@ func typeName(e *json.UnmarshalTypeError) string {
 	default:
 		return "a " + k
 	}
-}
-
-// depth is how deep the objects and arrays of a JSON text nest, as far as a look at
-// its brackets can tell.
-func depth(raw []byte) int {
-	most, now := 0, 0
-	quoted := false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			now++
-			most = max(most, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return most
 }

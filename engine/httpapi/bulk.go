@@ -18,6 +18,7 @@ import (
 const (
 	bulkDocuments = 512
 	bulkBytes     = 4 << 20
+	bulkValues    = 16 << 20 // bytes that the documents take when they are decoded
 	failuresTold  = 100
 )
 
@@ -37,11 +38,11 @@ func bulk(ctx context.Context, c *call) (any, error) {
 	if err := known(q, "on_error"); err != nil {
 		return nil, err
 	}
-	b := &bulkLoad{c: c, skip: q.Get("on_error") == "skip"}
+	b := &bulkLoad{c: c, skip: q.Get("on_error") == "skip", values: holding{of: c.s.values}}
 	if e := q.Get("on_error"); e != "" && e != "skip" && e != "stop" {
 		return nil, invalid("on_error", "on_error is %.40q; use stop or skip", e)
 	}
-	defer func() { c.s.buffers.shrink(b.held) }()
+	defer b.end()
 	src, done, err := c.s.source(c.x.ResponseWriter, c.r, c.s.o.MaxBulk)
 	if err != nil {
 		return nil, err
@@ -60,9 +61,16 @@ type bulkLoad struct {
 	skip   bool
 	stored Stored
 	docs   []engine.Document
-	lines  []int // of docs
-	bytes  int64 // of the lines of docs
-	held   int64 // memory taken from the server's buffers
+	lines  []int   // of docs
+	bytes  int64   // of the lines of docs
+	cost   int64   // bytes that docs take
+	held   int64   // memory taken from the server's buffers
+	values holding // memory for docs
+}
+
+func (b *bulkLoad) end() {
+	b.c.s.buffers.shrink(b.held)
+	b.values.keep(0)
 }
 
 func (b *bulkLoad) load(ctx context.Context, src io.Reader) error {
@@ -78,13 +86,11 @@ func (b *bulkLoad) load(ctx context.Context, src io.Reader) error {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
-			if err := b.take(n, line); err != nil {
-				if err := b.refused(n, "", err); err != nil {
-					return b.last(ctx, err)
-				}
+			if err := b.document(ctx, n, line); err != nil {
+				return err
 			}
 		}
-		if last || len(b.docs) == bulkDocuments || b.bytes >= bulkBytes {
+		if last || len(b.docs) == bulkDocuments || b.bytes >= bulkBytes || b.cost >= bulkValues {
 			if err := b.flush(ctx); err != nil {
 				return err
 			}
@@ -105,7 +111,7 @@ func (b *bulkLoad) line(in *bufio.Reader, line []byte) ([]byte, error) {
 		if int64(len(line)+len(part)) > b.c.s.o.MaxBody {
 			return line, refuse(http.StatusRequestEntityTooLarge, "too_large", "a line is longer than %d bytes; split the document", b.c.s.o.MaxBody)
 		}
-		for b.held < b.bytes+int64(len(line)+len(part)) {
+		for b.held < int64(len(line)+len(part)) {
 			if err := b.c.s.buffers.grow(1 << 20); err != nil {
 				return line, err
 			}
@@ -118,17 +124,56 @@ func (b *bulkLoad) line(in *bufio.Reader, line []byte) ([]byte, error) {
 	}
 }
 
+// document adds that of a line to the batch, for which it waits until there is memory. Its
+// error ends the bulk.
+func (b *bulkLoad) document(ctx context.Context, n int, line []byte) error {
+	cost, err := b.c.s.line.check(line, true)
+	need := cost + costCopies*int64(len(line))
+	if err == nil {
+		err = b.values.fits(need)
+	}
+	if err == nil {
+		if err := b.room(ctx, n, need); err != nil {
+			return err
+		}
+		err = b.take(n, line, cost)
+		b.values.keep(b.cost)
+	}
+	if err == nil {
+		return nil
+	}
+	if err := b.refused(n, "", err); err != nil {
+		return b.last(ctx, err)
+	}
+	return nil
+}
+
+// room takes memory for a line. Where there is none, the batch is stored first: bulks that keep
+// theirs while they wait would wait for one another.
+func (b *bulkLoad) room(ctx context.Context, n int, need int64) error {
+	if b.values.try(need) {
+		return nil
+	}
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	if err := b.values.take(ctx, need); err != nil {
+		return atLine(n, "", err)
+	}
+	return nil
+}
+
 // take reads the document of a line.
-func (b *bulkLoad) take(n int, line []byte) error {
+func (b *bulkLoad) take(n int, line []byte, cost int64) error {
 	var d documentRequest
-	if err := decode(line, &d, true); err != nil {
+	if err := decode(line, &d); err != nil {
 		return err
 	}
 	doc, err := d.document()
 	if err != nil {
 		return err
 	}
-	b.docs, b.lines, b.bytes = append(b.docs, doc), append(b.lines, n), b.bytes+int64(len(line))
+	b.docs, b.lines, b.bytes, b.cost = append(b.docs, doc), append(b.lines, n), b.bytes+int64(len(line)), b.cost+cost
 	return nil
 }
 
@@ -153,7 +198,9 @@ func (b *bulkLoad) flush(ctx context.Context) error {
 		b.stored.add(res)
 		break
 	}
-	b.docs, b.lines, b.bytes = b.docs[:0], b.lines[:0], 0
+	clear(b.docs)
+	b.docs, b.lines, b.bytes, b.cost = b.docs[:0], b.lines[:0], 0, 0
+	b.values.keep(0)
 	return nil
 }
 

@@ -401,7 +401,7 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(text, "a-path-of-its-own") {
 		t.Error("a path of a client is a label")
 	}
-	if n := c.s.buffers.used.Load(); n != 0 {
+	if n := c.s.buffers.used.Load() + c.s.values.used.Load(); n != 0 {
 		t.Errorf("%d bytes of bodies are still held", n)
 	}
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"io"
+	"math"
 	"net/http"
 	"time"
 )
@@ -12,18 +13,39 @@ func (s *Server) mayWrite(r *http.Request) bool {
 	return !s.o.ReadOnly && s.allow(r, ScopeWrite) == nil
 }
 
+// What the handler of /mcp makes of a body: copies of it, and values, the types of which are
+// not known here. A batch is answered as one request.
+const (
+	agentCopies  = 8
+	agentBatch   = 32  // messages of a batch
+	agentElement = 300 // bytes of an element of an array
+)
+
+var (
+	message = &form{free: true, slot: agentElement, most: math.MaxInt}
+	batch   = &form{slot: agentElement, most: agentBatch, of: message}
+)
+
+// costOfMessage is what the handler of /mcp takes for a body.
+func costOfMessage(raw []byte) (int64, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+		return batch.weigh(raw, false)
+	}
+	return message.weigh(raw, false)
+}
+
 // bounded is a handler of another package that works on a database. Its requests wait for
 // their turn as those of routes do, when their bodies are here; a client that does not read
 // the answer is left after LoadTimeout.
 func (s *Server) bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
-		body, release, err := s.readAll(x.ResponseWriter, r)
-		defer release()
+		p, err := s.receive(x, r, costOfMessage, agentCopies)
 		if err != nil {
 			s.fail(x, err)
 			return
 		}
+		defer p.end()
 		give, err := s.slots.take(r.Context(), false)
 		if err != nil {
 			s.fail(x, err)
@@ -33,7 +55,7 @@ func (s *Server) bounded(h http.Handler) http.Handler {
 		_ = http.NewResponseController(x).SetWriteDeadline(time.Now().Add(s.o.LoadTimeout)) // not every connection has deadlines
 		r = r.Clone(r.Context())
 		r.Header.Del("Content-Encoding")
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(p.raw)), int64(len(p.raw))
 		h.ServeHTTP(w, r)
 	})
 }

@@ -42,7 +42,9 @@ type Options struct {
 	ReadOnly bool
 
 	// MaxBody is the most bytes of a body after decompression, and of a line of a
-	// bulk; 0 means 16 MiB. MaxBulk is the most bytes of a bulk; 0 means 1 GiB.
+	// bulk; 0 means 16 MiB. MaxBulk is the most bytes of a bulk; 0 means 1 GiB. 16 times
+	// MaxBody is the memory for all bodies until they are decoded, and again for all that
+	// they are decoded into, but 64 MiB at least.
 	MaxBody, MaxBulk int64
 	// MaxTexts is the most texts, or documents, of one request; 0 means 1,024. A bulk
 	// has no such limit.
@@ -105,8 +107,8 @@ const (
 	defaultLoadTimeout = 10 * time.Minute
 	defaultDrainTime   = 30 * time.Second
 	slotsPerCPU        = 4
-	buffersPerLimit    = 16       // bodies of MaxBody that are held in memory at a time
-	leastBuffers       = 64 << 20 // bytes of bodies that are, whatever MaxBody says
+	buffersPerLimit    = 16       // times MaxBody is the memory for bodies, and for what they are decoded into
+	leastBuffers       = 64 << 20 // bytes of each, whatever MaxBody says
 )
 
 // filled is o with its defaults, or an error for each field that is out of range.

@@ -16,6 +16,7 @@ type route struct {
 	free         bool       // answered at once: waits for no turn
 	ofDatabase   bool       // is asked of a database
 	in           func() any // a new body of a request; nil for none
+	form         *form      // of in
 	out          any        // a body of an answer, for the tests of the description
 	do           func(context.Context, *call, any) (any, error)
 	lines        func(context.Context, *call) (any, error) // answers a request with NDJSON; nil where there is none

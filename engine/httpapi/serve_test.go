@@ -94,6 +94,7 @@ func TestBodies(t *testing.T) {
 	query := []byte(`{"query": "keys"}`)
 	padded := func(n int) []byte { return append(bytes.Repeat([]byte(" "), n-len(query)), query...) }
 	bomb := zipped(t, make([]byte, 32<<20)) // 1 : 1,000
+	values := func(begin, end string) []byte { return zipped(t, []byte(repeated(begin, `{}`, end, 1<<20))) }
 	if len(bomb) > 1<<17 {
 		t.Fatal(len(bomb))
 	}
@@ -117,6 +118,11 @@ func TestBodies(t *testing.T) {
 		{"an agent's, as long as may be", "/mcp", padded(1 << 20), nil, 200, ""},
 		{"an agent's in gzip", "/mcp", zipped(t, padded(1<<20)), []string{"Content-Encoding", "gzip"}, 200, ""},
 		{"an agent's, a byte longer", "/mcp", padded(1<<20 + 1), nil, 413, "too_large"},
+		{"searches in gzip", "/v1/search/batch", values(`{"searches":[`, `]}`), []string{"Content-Encoding", "gzip"}, 400, "invalid"},
+		{"documents in gzip", "/v1/documents", values(`{"documents":[`, `]}`), []string{"Content-Encoding", "gzip"}, 400, "invalid"},
+		{"texts in gzip", "/v1/rerank", values(`{"query":"a","documents":[`, `]}`), []string{"Content-Encoding", "gzip"}, 400, "invalid"},
+		{"an agent's values in gzip", "/mcp", values(`{"params":{"arguments":{"documents":[`, `]}}}`), []string{"Content-Encoding", "gzip"}, 413, "too_large"},
+		{"an agent's messages in gzip", "/mcp", values(`[`, `]`), []string{"Content-Encoding", "gzip"}, 400, "invalid"},
 		{"no gzip", "/v1/search", query, []string{"Content-Encoding", "gzip"}, 400, "bad_body"},
 		{"gzip that ends early", "/v1/search", zipped(t, padded(9000))[:40], []string{"Content-Encoding", "gzip"}, 400, "bad_body"},
 		{"another encoding", "/v1/search", query, []string{"Content-Encoding", "br"}, 415, "unsupported_encoding"},

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ type Server struct {
 	origins   *http.CrossOriginProtection
 	slots     *slots
 	buffers   *buffers
+	values    *values
+	line      *form // of a bulk
 	metrics   *metrics
 	tracer    trace.Tracer
 	noise     noise
@@ -56,9 +59,11 @@ func New(db engine.Database, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	most := max(buffersPerLimit*o.MaxBody, leastBuffers)
 	s := &Server{
 		db: db, o: o, origins: http.NewCrossOriginProtection(),
-		slots: newSlots(o), buffers: &buffers{most: max(buffersPerLimit*o.MaxBody, leastBuffers)},
+		slots: newSlots(o), buffers: &buffers{most: most}, values: newValues(most, o.QueueTime),
+		line:   formOf(reflect.TypeFor[documentRequest](), o.MaxTexts),
 		tracer: o.Tracer.Tracer("github.com/lexsem/lexsem/engine/httpapi", trace.WithInstrumentationVersion(o.Version)), draining: make(chan struct{}),
 	}
 	for _, origin := range o.Origins {
@@ -71,6 +76,9 @@ func New(db engine.Database, o Options) (*Server, error) {
 	}
 	s.metrics = newMetrics(s)
 	for _, rt := range routes() {
+		if rt.in != nil {
+			rt.form = formOf(reflect.TypeOf(rt.in()), o.MaxTexts)
+		}
 		s.answer(rt.method, rt.path, s.handler(rt))
 	}
 	s.answer(http.MethodGet, "/metrics", s.guarded(ScopeRead, s.metrics.handler()))
@@ -180,26 +188,28 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 			return rt.lines(ctx, c)
 		}
 	}
-	var in any
+	if rt.free {
+		return rt.do(ctx, c, nil)
+	}
+	var p *payload
 	if rt.in != nil {
-		in = rt.in()
-		body, release, err := s.body(c)
-		defer release()
-		if err == nil {
-			err = decode(body, in, rt.strict)
-		}
-		if err != nil {
+		if p, err = s.body(c, rt); err != nil {
 			return nil, err
 		}
-	}
-	if rt.free {
-		return rt.do(ctx, c, in)
+		defer p.end()
 	}
 	give, err := s.slots.take(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	defer give()
+	var in any
+	if rt.in != nil {
+		in = rt.in()
+		if err := p.decode(in); err != nil {
+			return nil, err
+		}
+	}
 	limit := s.o.Timeout
 	if rt.scope == ScopeWrite {
 		limit = s.o.LoadTimeout
@@ -212,13 +222,14 @@ func (s *Server) run(c *call, rt *route) (out any, err error) {
 	return rt.do(ctx, c, in)
 }
 
-func (s *Server) body(c *call) ([]byte, func(), error) {
+// body is that of a request of a route.
+func (s *Server) body(c *call, rt *route) (*payload, error) {
 	if kind, err := kindOfBody(c.r); err != nil {
-		return nil, func() {}, err
+		return nil, err
 	} else if kind != kindJSON {
-		return nil, func() {}, refuse(http.StatusUnsupportedMediaType, "unsupported_type", "Content-Type %s: only POST /v1/documents takes lines; send %s", kind, kindJSON)
+		return nil, refuse(http.StatusUnsupportedMediaType, "unsupported_type", "Content-Type %s: only POST /v1/documents takes lines; send %s", kind, kindJSON)
 	}
-	return s.readAll(c.x.ResponseWriter, c.r)
+	return s.receive(c.x, c.r, func(raw []byte) (int64, error) { return rt.form.check(raw, rt.strict) }, costCopies)
 }
 
 // elsewhere answers what no endpoint does: the page, or an error that says whether the

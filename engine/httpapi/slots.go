@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // slots bound how many requests are worked on at a time, and how many wait.
@@ -53,7 +55,7 @@ func overloaded(why string) *Error {
 	return refuse(http.StatusTooManyRequests, "overloaded", "the server has too much to do: %s; try again in a second", why)
 }
 
-// buffers bound the memory of all bodies that are being read or worked on.
+// buffers bound the memory of all bodies until they are decoded.
 type buffers struct {
 	used atomic.Int64
 	most int64
@@ -69,3 +71,66 @@ func (b *buffers) grow(n int64) error {
 }
 
 func (b *buffers) shrink(n int64) { b.used.Add(-n) }
+
+// values bound the memory of all that bodies are decoded into.
+type values struct {
+	free    *semaphore.Weighted
+	used    atomic.Int64
+	most    int64
+	patient time.Duration
+}
+
+func newValues(most int64, patient time.Duration) *values {
+	return &values{free: semaphore.NewWeighted(most), most: most, patient: patient}
+}
+
+// A holding is what one request holds of them.
+type holding struct {
+	of *values
+	n  int64 // bytes
+}
+
+// try takes n bytes if they are free.
+func (h *holding) try(n int64) bool {
+	ok := h.of.free.TryAcquire(n)
+	if ok {
+		h.n += n
+		h.of.used.Add(n)
+	}
+	return ok
+}
+
+// fits refuses what would take more than there ever is.
+func (h *holding) fits(n int64) error {
+	if n > h.of.most {
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", "what the body holds would take %d MiB of memory, and %d are the most; send less at a time, or documents as NDJSON", n>>20, h.of.most>>20)
+	}
+	return nil
+}
+
+// take waits for n bytes, no longer than the context lasts and than requests wait.
+func (h *holding) take(ctx context.Context, n int64) error {
+	if err := h.fits(n); err != nil {
+		return err
+	}
+	waited, cancel := context.WithTimeout(ctx, h.of.patient)
+	defer cancel()
+	if h.of.free.Acquire(waited, n) != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return overloaded("what other requests hold takes all the memory that it may")
+	}
+	h.n += n
+	h.of.used.Add(n)
+	return nil
+}
+
+// keep gives back all but n bytes.
+func (h *holding) keep(n int64) {
+	if over := h.n - n; over > 0 {
+		h.n = n
+		h.of.used.Add(-over)
+		h.of.free.Release(over)
+	}
+}
