@@ -16,6 +16,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/provision"
+	tok "github.com/lexsem/lexsem/encoder/tokenizer"
 )
 
 // BenchmarkTokenizerParity runs our tokenizer and sugarme/tokenizer over the
@@ -26,12 +27,12 @@ import (
 //	go test ./bench -run '^$' -bench TokenizerParity -benchtime 1x
 func BenchmarkTokenizerParity(b *testing.B) {
 	path := tokenizerPath(b)
-	all, err := encodertest.Recordings("../encoder/testdata/tokens.bin.gz")
+	all, err := encodertest.Recordings("../encoder/tokenizer/testdata/bert.bin.gz")
 	if err != nil {
 		b.Fatal(err)
 	}
 	recorded := slices.DeleteFunc(all, func(r encodertest.Recording) bool { return r.Cased || r.Kind == "huge" })
-	ours, err := encoder.LoadWordPiece(path)
+	ours, err := tok.Load(path)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,8 +5,7 @@
 // space that output lives in, and [Check] refuses to mix two of them; a [Spec]
 // is what a model needs to be told beside its weights.
 //
-// [WordPiece] is the tokenizer of the BERT family, equal to the reference
-// implementation in ids and offsets for every string. [Pooling] makes one unit
+// Package tokenizer reads the tokenizer.json of a model. [Pooling] makes one unit
 // vector of the states of the tokens; a [Pooler] does so as the model's folder says,
 // through its Dense modules. [Describe] reads the folders of sentence-transformers.
 //

@@ -2,6 +2,7 @@ package encoder
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 )
@@ -29,16 +30,60 @@ type TypedToken struct{ ID, Type int32 }
 // Len is how many special tokens there are.
 func (f PairFrame) Len() int { return len(f.Before) + len(f.Between) + len(f.Behind) }
 
-// bertPair is the frame of BERT: [CLS] first [SEP] second [SEP], the types 0 and 1.
-func bertPair(cls, sep int32) PairFrame {
-	return PairFrame{
-		Before: []TypedToken{{cls, 0}}, Between: []TypedToken{{sep, 0}}, Behind: []TypedToken{{sep, 1}},
-		Second: 1, Head: 1, Tail: 1,
+// ParsePair reads the template of two texts in a tokenizer.json: special tokens, whose
+// ids are asked for by their names, around A and B in this order. Head and Tail are left
+// to the caller. Errors wrap ErrTokenizer.
+func ParsePair(raw json.RawMessage, ids func(name string) []int32) (PairFrame, error) {
+	refuse := func(what string) (PairFrame, error) {
+		return PairFrame{}, fmt.Errorf("%w: post_processor.pair %s; use another model", ErrTokenizer, what)
 	}
+	type part struct {
+		ID     string
+		TypeID int32 `json:"type_id"`
+	}
+	var parts []struct{ SpecialToken, Sequence *part }
+	if len(raw) == 0 || string(raw) == "null" {
+		return refuse("is missing, which tells how two texts are joined")
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return refuse(fmt.Sprintf("cannot be read: %v", err))
+	}
+	if len(parts) > maxPairParts {
+		return refuse(fmt.Sprintf("has %d parts", len(parts)))
+	}
+	var f PairFrame
+	sides, side := [3]*[]TypedToken{&f.Before, &f.Between, &f.Behind}, 0
+	for _, p := range parts {
+		for _, one := range []*part{p.SpecialToken, p.Sequence} {
+			if one != nil && (one.TypeID < 0 || one.TypeID > maxPairTypes) {
+				return refuse(fmt.Sprintf("has the type %d", one.TypeID))
+			}
+		}
+		switch {
+		case p.SpecialToken != nil && p.Sequence == nil:
+			list := ids(p.SpecialToken.ID)
+			if len(list) == 0 {
+				return refuse(fmt.Sprintf("has %.100q, which has no id", p.SpecialToken.ID))
+			}
+			for _, id := range list {
+				*sides[side] = append(*sides[side], TypedToken{id, p.SpecialToken.TypeID})
+			}
+		case p.Sequence != nil && p.SpecialToken == nil && side == 0 && p.Sequence.ID == "A":
+			side, f.First = 1, p.Sequence.TypeID
+		case p.Sequence != nil && p.SpecialToken == nil && side == 1 && p.Sequence.ID == "B":
+			side, f.Second = 2, p.Sequence.TypeID
+		default:
+			return refuse("is no frame around two texts")
+		}
+	}
+	if side != 2 || f.Len() > maxPairParts {
+		return refuse("is no frame around two texts")
+	}
+	return f, nil
 }
 
-// PairFrame implements PairTokenizer.
-func (t *WordPiece) PairFrame() (PairFrame, error) { return t.pair, t.pairErr }
+// Bounds of a template.
+const maxPairParts, maxPairTypes = 64, 1 << 10
 
 // Pairs makes of two texts the tokens that a cross-encoder reads. It is immutable and
 // safe for concurrent use.

@@ -102,7 +102,7 @@ func TestPoolerHidden(t *testing.T) {
 
 // The tokens of a prompt are left out, by role, with those before them.
 func TestPoolerLeavesPrompt(t *testing.T) {
-	w := tiny(t, WordPieceOptions{})
+	w := wordsAndSigns{}
 	s := Spec{Pooling: PoolMean, LeavePrompt: true, QueryPrefix: "query: "}
 	k, err := NewPooler("", s, w, 1)
 	if err != nil {

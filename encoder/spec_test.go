@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -100,8 +101,31 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// wordsAndSigns cuts texts into words and signs, between two special tokens.
+type wordsAndSigns struct{}
+
+func (wordsAndSigns) VocabSize() int     { return 2 }
+func (wordsAndSigns) Token(int32) string { return "" }
+func (wordsAndSigns) Digest() string     { return "words and signs" }
+
+func (wordsAndSigns) Tokenize(text string, max int) (t Tokens) {
+	add := func(id int32, s Span) {
+		t.IDs, t.Special, t.Offsets = append(t.IDs, id), append(t.Special, id == 0), append(t.Offsets, s)
+	}
+	add(0, Span{})
+	for _, at := range regexp.MustCompile(`\w+|[^\w\s]`).FindAllStringIndex(text, -1) {
+		if max > 0 && len(t.IDs) == max-1 {
+			t.Truncated++
+			continue
+		}
+		add(1, Span{int32(at[0]), int32(at[1])})
+	}
+	add(0, Span{})
+	return t
+}
+
 func TestWithPrefix(t *testing.T) {
-	w := tiny(t, WordPieceOptions{})
+	w := wordsAndSigns{}
 	k := WithPrefix(w, "query: ", "the cat", 0)
 	if !slices.Equal(k.Special, []bool{true, true, true, false, false, true}) ||
 		!slices.Equal(k.Offsets, []Span{{}, {}, {}, {0, 3}, {4, 7}, {}}) {

@@ -1,5 +1,11 @@
 package encoder
 
+import "errors"
+
+// ErrTokenizer is wrapped by every error about a tokenizer description that is
+// damaged or cannot be followed.
+var ErrTokenizer = errors.New("unusable tokenizer")
+
 // Tokenizer cuts texts into the token ids of a model. Implementations are
 // immutable and safe for concurrent use, and take any string: bytes that are
 // no UTF-8 count as U+FFFD, one for each.

@@ -36,7 +36,7 @@ func OffsetsSum(spans []encoder.Span) uint32 {
 	return crc32.ChecksumIEEE(b)
 }
 
-// Recordings reads the file that encoder/testdata/record_tokens.py writes; the
+// Recordings reads the file that encoder/tokenizer/testdata/record_bert.py writes; the
 // format is described there.
 func Recordings(path string) ([]Recording, error) {
 	f, err := os.Open(path)

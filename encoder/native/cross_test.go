@@ -111,7 +111,7 @@ func TestCrossRefuses(t *testing.T) {
 		"unknown family":    {testmodel.Edited(t, bert, "config.json", field("model_type", "deberta")), ErrModel, "deberta"},
 		"graph alone":       {testmodel.Edited(t, bert, "model.safetensors", gone), ErrModel, "ONNX Runtime"},
 		"no tokenizer":      {testmodel.Edited(t, bert, "tokenizer.json", gone), fs.ErrNotExist, "tokenizer.json"},
-		"no pair":           {testmodel.Edited(t, bert, "tokenizer.json", renamed(`"pair"`, `"pairs"`)), encoder.ErrTokenizer, "post_processor.pair is missing"},
+		"no pair":           {testmodel.Edited(t, bert, "tokenizer.json", renamed(`"special_tokens"`, `"pair": null, "special_tokens"`)), encoder.ErrTokenizer, "post_processor.pair is missing"},
 		"types":             {testmodel.Edited(t, bert, "tokenizer.json", renamed(`"type_id": 1`, `"type_id": 2`)), ErrModel, "3 types, the model has 2"},
 		"too long":          {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":65}`) }), ErrModel, "65 tokens a pair"},
 		"too short":         {testmodel.Edited(t, bert, "lexsem-model.json", func([]byte) []byte { return []byte(`{"max_tokens":3}`) }), encoder.ErrTokenizer, "3 of a pair are special"},

@@ -3,8 +3,6 @@ package tokenizer
 import (
 	"bytes"
 	"unicode/utf8"
-
-	"github.com/lexsem/lexsem/encoder/internal/trie"
 )
 
 // addedToken is a token that is found in the text as it stands, or as the
@@ -25,16 +23,16 @@ type addedToken struct {
 type finder struct {
 	*properties
 	tokens []addedToken
-	trie   *trie.Trie // of patterns; ids are indices of tokens
+	trie   *trie // of patterns; ids are indices of tokens
 	starts [256]bool
 	few    []byte // these, if they are so few that looking for each is faster
 }
 
 func newFinder(p *properties, tokens []addedToken) *finder {
 	f := &finder{properties: p, tokens: tokens}
-	entries := make([]trie.Entry, len(tokens))
+	entries := make([]trieEntry, len(tokens))
 	for i, t := range tokens {
-		entries[i] = trie.Entry{Text: t.pattern, ID: int32(i)}
+		entries[i] = trieEntry{text: t.pattern, id: int32(i)}
 		f.starts[t.pattern[0]] = true
 	}
 	for b, is := range f.starts {
@@ -45,7 +43,7 @@ func newFinder(p *properties, tokens []addedToken) *finder {
 	if len(f.few) > 2 {
 		f.few = nil
 	}
-	f.trie = trie.New(1, entries)
+	f.trie = newTrie(1, entries)
 	return f
 }
 
@@ -59,12 +57,12 @@ func (f *finder) next(text []byte, at, free int) (t *addedToken, lo, hi, after i
 		}
 		node, end := uint32(0), -1
 		for j := at; j < len(text); j++ {
-			child, ok := f.trie.Step(node, text[j])
+			child, ok := f.trie.step(node, text[j])
 			if !ok {
 				break
 			}
 			node = child
-			if k := f.trie.ID[node]; k >= 0 {
+			if k := f.trie.id[node]; k >= 0 {
 				t, end = &f.tokens[k], j+1
 			}
 		}

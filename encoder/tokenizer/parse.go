@@ -2,10 +2,10 @@ package tokenizer
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,14 +18,12 @@ import (
 const (
 	// maxFile bounds a tokenizer.json; that of Gemma, among the largest, has 33 MB.
 	maxFile = 64 << 20
-	// maxBERT is what encoder.ParseWordPiece reads.
-	maxBERT = 1<<24 - 1
 	// maxDepth bounds sequences of sequences, maxParts their parts.
 	maxDepth, maxParts = 8, 64
 )
 
 // Load reads a tokenizer.json, see Parse.
-func Load(path string) (encoder.Tokenizer, error) {
+func Load(path string) (*Tokenizer, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open tokenizer: %w", err)
@@ -39,10 +37,9 @@ func Load(path string) (encoder.Tokenizer, error) {
 }
 
 // Parse reads a tokenizer.json of at most 64 MiB. Truncation and padding in it
-// are not followed. The recipe of BERT gives an *encoder.WordPiece, any other a
-// *Tokenizer. What cannot be followed exactly, and damage, give an error that
+// are not followed. What cannot be followed exactly, and damage, give an error that
 // wraps encoder.ErrTokenizer and names it.
-func Parse(r io.Reader) (encoder.Tokenizer, error) {
+func Parse(r io.Reader) (*Tokenizer, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read tokenizer: %w", err)
@@ -53,7 +50,7 @@ func Parse(r io.Reader) (encoder.Tokenizer, error) {
 	if !utf8.Valid(b) {
 		return nil, refuse("not UTF-8; fetch the model again")
 	}
-	var f file
+	f := file{size: len(b)}
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nil, refuse("%v; fetch the model again", err)
 	}
@@ -61,24 +58,7 @@ func Parse(r io.Reader) (encoder.Tokenizer, error) {
 	if err := json.Unmarshal(f.Model, &kind); err != nil {
 		return nil, refuse("model: %v; fetch the model again", err)
 	}
-	var notBERT error
-	if kind.Type == "WordPiece" || kind.Type == "" {
-		if len(b) <= maxBERT {
-			w, err := encoder.ParseWordPiece(bytes.NewReader(b))
-			if err == nil {
-				return w, nil
-			}
-			notBERT = err
-		}
-		if kind.Type == "" {
-			return nil, errors.Join(refuse("model.type is missing"), notBERT)
-		}
-	}
-	t, err := f.build(kind.Type)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return f.build(cmp.Or(kind.Type, "WordPiece")) // early files of BERT name no type
 }
 
 // refuse is an error that wraps ErrTokenizer.
@@ -93,6 +73,7 @@ func unsupported(name string, value any) error {
 
 // file is a tokenizer.json.
 type file struct {
+	size          int // bytes
 	Version       string
 	AddedTokens   []json.RawMessage `json:"added_tokens"`
 	Normalizer    json.RawMessage
@@ -169,7 +150,9 @@ func (f *file) build(kind string) (*Tokenizer, error) {
 		}
 	}
 	t.pair.Head, t.pair.Tail = len(t.head), len(t.tail)
-	t.digest = f.digest(t)
+	if t.digest = f.bertDigest(b); t.digest == "" {
+		t.digest = f.digest(t)
+	}
 	t.scans.New = func() any { return &scan{t: t} }
 	return t, nil
 }
@@ -178,9 +161,7 @@ func (f *file) build(kind string) (*Tokenizer, error) {
 func (f *file) digest(t *Tokenizer) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "tokenizer 1 vocab=%d\n", len(t.vocab))
-	for _, w := range t.vocab {
-		fmt.Fprintf(h, "%d %s\n", len(w), w)
-	}
+	sumVocab(h, t.vocab)
 	part := func(name string, raw json.RawMessage) {
 		var v any
 		d := json.NewDecoder(bytes.NewReader(raw))

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,12 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/lexsem/lexsem/encoder/internal/trie"
 )
 
 // maxEntryBytes bounds the texts of the entries of a trie.
-const maxEntryBytes = trie.MaxBytes / 2
+const maxEntryBytes = maxTrieBytes / 2
 
 // readModel reads a model's vocabulary.
 func (b *builder) readModel(kind string, raw json.RawMessage) error {
@@ -51,7 +50,8 @@ func (b *builder) entry(text string, id int32) error {
 
 // vocabulary is {"text": id, …}.
 func (b *builder) vocabulary(raw json.RawMessage) error {
-	b.ids = map[string]int32{}
+	n := bytes.Count(raw, []byte{','}) // entries, about
+	b.ids, b.vocab, b.special = make(map[string]int32, n), make([]string, 0, n), make([]bool, 0, n)
 	s := scanner{b: raw}
 	err := s.object(func(key string) error {
 		n := s.number()
@@ -132,13 +132,13 @@ func (b *builder) unigram(raw json.RawMessage) error {
 	}
 	m.unk, b.unk = *j.UnkID, *j.UnkID
 	m.unkScore = lowest - 10 // the penalty of SentencePiece for an unknown character
-	var entries []trie.Entry
+	var entries []trieEntry
 	for text, id := range b.ids {
 		if text != "" {
-			entries = append(entries, trie.Entry{Text: text, ID: id})
+			entries = append(entries, trieEntry{text: text, id: id})
 		}
 	}
-	m.trie = trie.New(1, entries)
+	m.trie = newTrie(1, entries)
 	if j.ByteFallback {
 		m.fallback = b.fallback()
 	}
@@ -167,14 +167,14 @@ func (b *builder) wordPiece(raw json.RawMessage) error {
 	if j.Longest < 0 {
 		return unsupported("model.max_input_chars_per_word", j.Longest)
 	}
-	var entries []trie.Entry
+	entries := make([]trieEntry, 0, 2*len(b.vocab))
 	size := 0
-	for text, id := range b.ids {
+	for id, text := range b.vocab {
 		if text != "" {
-			entries = append(entries, trie.Entry{Text: text, Root: wordStart, ID: id})
+			entries = append(entries, trieEntry{text: text, root: wordStart, id: int32(id)})
 		}
 		if rest, ok := strings.CutPrefix(text, j.Prefix); ok && rest != "" {
-			entries = append(entries, trie.Entry{Text: rest, Root: wordRest, ID: id})
+			entries = append(entries, trieEntry{text: rest, root: wordRest, id: int32(id)})
 		}
 		size += len(text)
 	}
@@ -182,7 +182,7 @@ func (b *builder) wordPiece(raw json.RawMessage) error {
 		return refuse("model.vocab has %d bytes; at most %d are allowed", size, maxEntryBytes)
 	}
 	b.unk = unk
-	b.model = &wordPiece{trie: trie.New(2, entries), unk: unk, longest: j.Longest}
+	b.model = &wordPiece{trie: newTrie(2, entries), unk: unk, longest: j.Longest, bert: j.UnkToken == "[UNK]" && j.Prefix == "##" && j.Longest > 0}
 	return nil
 }
 
@@ -411,7 +411,7 @@ func (t *Tokenizer) modelSum() string {
 			number(h, math.Float64bits(s))
 		}
 	case *wordPiece:
-		fmt.Fprintf(h, "wordpiece unk=%d longest=%d nodes=%v\n", m.unk, m.longest, m.trie.ID)
+		fmt.Fprintf(h, "wordpiece unk=%d longest=%d nodes=%v\n", m.unk, m.longest, m.trie.id)
 	case *bpe:
 		fmt.Fprintf(h, "bpe raw=%v ignore=%v unk=%d fuse=%v fallback=%v symbols=%v %v\n", m.raw, m.ignoreMerges, m.unk, m.fuse, m.fallback != nil, m.small[1][1], m.small[0][0])
 		m.merges.each(func(key, value uint64) {

@@ -117,13 +117,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 		add(m)
 		return nil
 	case "BertNormalizer":
-		var j struct {
-			Type         string
-			CleanText    bool  `json:"clean_text"`
-			Chinese      bool  `json:"handle_chinese_chars"`
-			StripAccents *bool `json:"strip_accents"`
-			Lowercase    bool
-		}
+		var j bertNormalizer
 		if err := strict(name, raw, &j); err != nil {
 			return err
 		}
@@ -133,7 +127,7 @@ func (b *builder) normalizer(raw json.RawMessage, depth int) error {
 		if j.Chinese {
 			add(ideographs{})
 		}
-		if j.StripAccents == nil && j.Lowercase || j.StripAccents != nil && *j.StripAccents {
+		if j.strips() {
 			add(newUnicodeForm(p, norm.NFD), without(p, isNonspacing))
 		}
 		if j.Lowercase {

@@ -2,7 +2,6 @@
 // ids and offsets that the reference library, tokenizers, gives for it: Unigram
 // of SentencePiece (XLM-R, multilingual E5, BGE-M3), byte-level BPE (RoBERTa,
 // ModernBERT, Qwen), BPE that falls back to bytes (Gemma, Llama) and WordPiece.
-// The recipe of BERT is read by package encoder.
 //
 // What it cannot follow exactly it refuses by name.
 package tokenizer

@@ -34,7 +34,7 @@ func each(t testing.TB, f func(name string, k *Tokenizer)) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		f(name, k.(*Tokenizer))
+		f(name, k)
 	}
 }
 
@@ -307,30 +307,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestBERT: the recipe of BERT is package encoder's, with its digest.
-func TestBERT(t *testing.T) {
-	file := []byte(`{"added_tokens":[{"id":0,"content":"[UNK]","special":true}],
-		"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},
-		"pre_tokenizer":{"type":"BertPreTokenizer"},
-		"post_processor":{"type":"BertProcessing","cls":["[CLS]",1],"sep":["[SEP]",2]},
-		"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
-			"vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"cat":3,"##s":4}}}`)
-	k, err := Parse(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := encoder.ParseWordPiece(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := k.(*encoder.WordPiece); !ok || k.Digest() != w.Digest() {
-		t.Errorf("%T with the digest %s, want %s", k, k.Digest(), w.Digest())
-	}
-	if got := k.Tokenize("Cats", 0).IDs; !slices.Equal(got, []int32{1, 3, 4, 2}) {
-		t.Errorf("%v", got)
-	}
-}
-
 // TestCorners: what no trained tokenizer comes upon, with the reference's answers.
 func TestCorners(t *testing.T) {
 	for _, c := range []struct{ name, file, text, want string }{
@@ -413,7 +389,7 @@ func TestCutIsExact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return k.(*Tokenizer)
+			return k
 		}
 		cut, whole := parse(), parse()
 		if m := cut.model.(*bpe); !m.cutBefore || !m.crossing.has('e') || !m.crossing.has('▁') || m.crossing.has('a') {
@@ -547,6 +523,7 @@ func FuzzParse(f *testing.F) {
 		`{"model":{"type":"BPE","vocab":{"a":0,"b</w>":1,"ab</w>":2},"merges":[["a","b</w>"]],"end_of_word_suffix":"</w>"},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true}}`,
 		`{"model":{"type":"Unigram","vocab":[["<unk>",0],["▁a",-1.5],["b",-2e0]],"unk_id":0},"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"first"},"normalizer":{"type":"Precompiled","precompiled_charsmap":"CAAAAAAEAAAAAAAAYgA="}}`,
 		`{"model":{"type":"WordPiece","vocab":{"u":0,"a":1,"#b":2},"unk_token":"u","continuing_subword_prefix":"#","max_input_chars_per_word":9},"normalizer":{"type":"BertNormalizer","clean_text":false,"handle_chinese_chars":true,"strip_accents":true,"lowercase":true},"pre_tokenizer":{"type":"Split","pattern":{"Regex":"[ab]|\\s+(?!\\S)|\\s+"},"behavior":"MergedWithNext","invert":true},"post_processor":{"type":"BertProcessing","sep":["a",1],"cls":["u",0]},"added_tokens":[{"id":3,"content":"x ","rstrip":true,"normalized":true}]}`,
+		bertJSON(f, nil),
 	} {
 		f.Add([]byte(s))
 	}

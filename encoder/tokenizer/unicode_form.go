@@ -63,7 +63,7 @@ func markForms(flat []class) {
 		}
 		b = utf8.AppendRune(b[:0], rune(r))
 		for form, bit := range unsettledBy {
-			if !norm.Form(form).IsNormal(b) {
+			if norm.Form(form).QuickSpan(b) < len(b) { // as IsNormal, which allocates, says of a single one
 				flat[r] |= bit
 			}
 		}

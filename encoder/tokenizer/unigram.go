@@ -2,14 +2,12 @@ package tokenizer
 
 import (
 	"unicode/utf8"
-
-	"github.com/lexsem/lexsem/encoder/internal/trie"
 )
 
 // unigram is the model of SentencePiece in which each entry has a score (a log
 // probability) and a word becomes the entries of the highest sum.
 type unigram struct {
-	trie     *trie.Trie
+	trie     *trie
 	scores   []float64
 	unk      int32
 	unkScore float64
@@ -40,12 +38,12 @@ func (m *unigram) tokenize(dst []piece, word []byte, w *work) []piece {
 		here, single := best[i].score, false
 		at := uint32(0)
 		for j := i; j < n; j++ {
-			next, ok := m.trie.Step(at, word[j])
+			next, ok := m.trie.step(at, word[j])
 			if !ok {
 				break
 			}
 			at = next
-			id := m.trie.ID[at]
+			id := m.trie.id[at]
 			if id < 0 {
 				continue
 			}
@@ -126,13 +124,13 @@ func (m *unigram) named(dst []piece, first int, word []byte) []piece {
 func (m *unigram) whole(s []byte) int32 {
 	at := uint32(0)
 	for _, c := range s {
-		next, ok := m.trie.Step(at, c)
+		next, ok := m.trie.step(at, c)
 		if !ok {
 			return -1
 		}
 		at = next
 	}
-	return m.trie.ID[at]
+	return m.trie.id[at]
 }
 
 // spelled says that there is an id for each byte of b.

@@ -2,8 +2,6 @@ package tokenizer
 
 import (
 	"unicode/utf8"
-
-	"github.com/lexsem/lexsem/encoder/internal/trie"
 )
 
 // Roots of the trie of wordPiece.
@@ -16,9 +14,10 @@ const (
 // that continues it, and so on; a word for which that fails is unknown as a
 // whole.
 type wordPiece struct {
-	trie    *trie.Trie
+	trie    *trie
 	unk     int32
-	longest int // code points of a word that is looked at
+	longest int  // code points of a word that is looked at
+	bert    bool // the names and the prefix are those of BERT
 }
 
 func (m *wordPiece) tokenize(dst []piece, word []byte, _ *work) []piece {
@@ -30,12 +29,12 @@ func (m *wordPiece) tokenize(dst []piece, word []byte, _ *work) []piece {
 	for i := 0; i < len(word); {
 		id, end, at := int32(-1), i, root
 		for j := i; j < len(word); j++ {
-			next, ok := m.trie.Step(at, word[j])
+			next, ok := m.trie.step(at, word[j])
 			if !ok {
 				break
 			}
 			at = next
-			if k := m.trie.ID[at]; k >= 0 {
+			if k := m.trie.id[at]; k >= 0 {
 				id, end = k, j+1
 			}
 		}

@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"encoder/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "encoder/provision/internal/clientconf", "encoder/provision/internal/web", "internal/secret"},
 	"encoder/encodertest":                   {"encoder", "encoder/picture", "encoder/internal/testmodel", "internal/safetensors/safetensorstest"},
 	"encoder/internal/testmodel":            {},
-	"encoder":                               {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors", "internal/vec", "encoder/internal/trie"},
+	"encoder":                               {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors", "internal/vec"},
 	"store":                                 {"internal/smaps", "internal/atomicfile", "internal/filelock", "internal/snapshot", "internal/regular"},
 	"internal/snapshot":                     {"internal/atomicfile", "internal/regular", "internal/yield"},
 	"internal/cow":                          {},
@@ -115,8 +115,7 @@ var allowed = map[string][]string{
 	"encoder/provision/internal/web":        {"internal/regular", "internal/secret"},
 	"encoder/picture":                       {"internal/regular"},
 	"encoder/visual":                        {"encoder", "encoder/picture", "internal/vec"},
-	"encoder/tokenizer":                     {"encoder", "encoder/internal/trie", "internal/regular"},
-	"encoder/internal/trie":                 {},
+	"encoder/tokenizer":                     {"encoder", "internal/regular"},
 }
 
 type listed struct {

@@ -1,4 +1,4 @@
-package encoder_test
+package tokenizer
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision"
 )
 
-// minilmTokenizer returns the bytes of all-MiniLM-L6-v2's tokenizer.json: the
+// minilmFile returns the bytes of all-MiniLM-L6-v2's tokenizer.json: the
 // file LEXSEM_TOKENIZER names, or the provisioned one. The test skips only
 // where the network is forbidden and the cache is empty.
-func minilmTokenizer(t testing.TB) []byte {
+func minilmFile(t testing.TB) []byte {
 	t.Helper()
-	b, err := readTokenizer()
+	b, err := readMinilm()
 	if offline := os.Getenv("LEXSEM_OFFLINE"); offline != "" && errors.Is(err, encoder.ErrUnavailable) {
 		t.Skipf("NOT TESTED: offline, and no model is cached: %v", err)
 	}
@@ -32,7 +32,7 @@ func minilmTokenizer(t testing.TB) []byte {
 	return b
 }
 
-var readTokenizer = sync.OnceValues(func() ([]byte, error) {
+var readMinilm = sync.OnceValues(func() ([]byte, error) {
 	path := os.Getenv("LEXSEM_TOKENIZER")
 	if path == "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -49,38 +49,43 @@ var readTokenizer = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-func minilm(t testing.TB, cased bool) *encoder.WordPiece {
+func minilm(t testing.TB, keepsCase bool) *Tokenizer {
 	t.Helper()
-	b := minilmTokenizer(t)
-	if cased {
+	b := minilmFile(t)
+	if keepsCase {
 		var j map[string]any
 		if err := json.Unmarshal(b, &j); err != nil {
 			t.Fatal(err)
 		}
-		j["normalizer"].(map[string]any)["lowercase"] = false
+		cased(j)
 		var err error
 		if b, err = json.Marshal(j); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w, err := encoder.ParseWordPiece(bytes.NewReader(b))
+	k, err := Parse(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return k
 }
 
-// TestWordPieceParity holds the tokenizer to the reference: ids and offsets of
+// TestBERTParity holds the recipe of BERT to the reference: ids and offsets of
 // every recorded string.
-func TestWordPieceParity(t *testing.T) {
-	recorded, err := encodertest.Recordings("testdata/tokens.bin.gz")
+func TestBERTParity(t *testing.T) {
+	recorded, err := encodertest.Recordings("testdata/bert.bin.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(recorded) < 20000 {
 		t.Fatalf("%d strings recorded, want at least 20,000", len(recorded))
 	}
-	byCase := map[bool]*encoder.WordPiece{false: minilm(t, false), true: minilm(t, true)}
+	byCase := map[bool]*Tokenizer{false: minilm(t, false), true: minilm(t, true)}
+	for keepsCase, want := range map[bool]string{false: "f091924ac463f113ee56f3e5de025e90", true: "52baf9d512d23165c14a8dc619a071f3"} {
+		if got := byCase[keepsCase].Digest(); got != want && os.Getenv("LEXSEM_TOKENIZER") == "" {
+			t.Errorf("cased %v: digest %s, and databases have %s", keepsCase, got, want)
+		}
+	}
 	wrong, tokens := map[string]int{}, 0
 	for i, r := range recorded {
 		got := byCase[r.Cased].Tokenize(r.Text, 0)

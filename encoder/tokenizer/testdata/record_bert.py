@@ -2,7 +2,7 @@
 """Records what the reference tokenizer makes of strings of all kinds.
 
     python3 -m pip install tokenizers==0.23.3
-    python3 record_tokens.py TOKENIZER.JSON tokens.bin.gz
+    python3 record_bert.py TOKENIZER.JSON bert.bin.gz
 
 TOKENIZER.JSON is that of all-MiniLM-L6-v2. The strings are made up here from
 a seed, so that the file can be made again. Truncation and padding of the
