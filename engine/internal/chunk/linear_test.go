@@ -13,6 +13,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/tokenizer"
 )
 
 // odd are texts of n bytes or a few more that are hard to cut.
@@ -46,8 +47,12 @@ func repeated(s string, n int) string { return strings.Repeat(s, 1+n/len(s)) }
 
 // readers are encoders of every kind of tokenizer, by name.
 func readers(t *testing.T) map[string]encoder.Encoder {
-	vocab := []string{"[UNK]", "[CLS]", "[SEP]", "a", "##a", "b", ".", ",", "-", "(", ")", "!", "words", "some"}
-	pieces, err := encoder.NewWordPieceVocab(vocab, encoder.WordPieceOptions{})
+	pieces, err := tokenizer.Parse(strings.NewReader(`{"version": "1.0",
+		"normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "lowercase": true},
+		"pre_tokenizer": {"type": "BertPreTokenizer"},
+		"post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", 2]},
+		"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+			"vocab": {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "##a": 4, "b": 5, ".": 6, ",": 7, "-": 8, "(": 9, ")": 10, "!": 11, "words": 12, "some": 13}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +63,7 @@ func readers(t *testing.T) map[string]encoder.Encoder {
 // pieced has the tokens of a WordPiece.
 type pieced struct {
 	encoder.Encoder
-	pieces *encoder.WordPiece
+	pieces *tokenizer.Tokenizer
 }
 
 func (p pieced) Tokenize(_ encoder.Role, text string) encoder.Tokens {
