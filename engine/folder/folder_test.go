@@ -15,6 +15,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/folder"
+	"github.com/lexsem/lexsem/ingest/location"
 )
 
 // base is a database, and a folder beside it.
@@ -226,13 +227,13 @@ func TestMetadata(t *testing.T) {
 	for query, want := range map[string]string{"first second": "a.md:9-10", "l1 l2": "b.txt:1-2", "rec ord": "r.jsonl:2-2"} {
 		res, err := b.e.Search(b.Context(), engine.Query{Text: query, K: 1, Mode: engine.ModeLexical})
 		b.ok(err)
-		p, lines, ok := folder.Place(res.Hits[0])
+		p, lines, ok := location.Of(res.Hits[0])
 		rel, _ := filepath.Rel(root, p)
 		if got := fmt.Sprintf("%s:%d-%d", rel, lines[0], lines[1]); !ok || got != want {
 			t.Errorf("%q stands at %s, want %s (%+v)", query, got, want, res.Hits[0].Metadata)
 		}
 	}
-	if _, _, ok := folder.Place(engine.Hit{Metadata: map[string]any{"path": "a.md", "kind": "x"}}); ok {
+	if _, _, ok := location.Of(engine.Hit{Metadata: map[string]any{"path": "a.md", "kind": "x"}}); ok {
 		t.Error("a document that came from no file has a place")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/location"
 )
 
 const (
@@ -149,7 +150,7 @@ func (r *run) mayReplace(ctx context.Context, it item) (bool, error) {
 	if inside {
 		return root == r.f.root, nil
 	}
-	if at, ok := pathOf(d.Metadata); ok {
+	if at, ok := location.FileOf(d.Metadata); ok {
 		return at == r.f.path(it.file.path), nil
 	}
 	return len(d.Metadata) == 0 && d.Title == it.doc.Title && d.Text == it.doc.Text, nil

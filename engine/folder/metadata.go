@@ -1,25 +1,23 @@
 package folder
 
 import (
-	"encoding/json"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/files"
+	"github.com/lexsem/lexsem/ingest/location"
 )
 
 // Metadata that every document from a folder's file has. A field of the file's own with one
 // of these names stands in the object "front" instead. A record of a file that was named
 // itself keeps its fields, and has none of these where it has one of their names.
 const (
-	metaPath  = "path"     // below the root, with slashes; of a file that was named itself, its absolute path
-	metaRoot  = "root"     // absolute path of the folder; a file that was named itself has none
-	metaTime  = "time"     // of the file's modification, RFC 3339, UTC, in seconds
-	metaKind  = "kind"     // files.KindOf
-	metaLine  = "line"     // of the file, from 1, where the text begins
-	metaEnd   = "line_end" // where it ends; left out where line n of the text is line n-1 behind metaLine
+	metaPath  = location.Path
+	metaRoot  = location.Root
+	metaTime  = location.Time
+	metaKind  = location.Kind
+	metaLine  = location.Line
+	metaEnd   = location.End
 	metaFront = "front"
 )
 
@@ -64,69 +62,3 @@ func Describe(r files.Record, root, path, kind string, modified time.Time) engin
 // written is a time as metadata have it. Seconds alone: with fractions the order of the
 // bytes would not be that of time.
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// Place says where a hit stands: the path of its file, as the operating system names
-// it, and the first and last line, from 1, both 0 where the kind of file has none. ok is false
-// for documents that did not come from files.
-func Place(h engine.Hit) (path string, lines [2]int, ok bool) { return placed(h, h.Lines) }
-
-// SpanPlace says where the span of a hit stands: the lines are those of engine.Hit.Span. Of a hit without one, and
-// of a file whose lines are not those of the text, it is Place.
-func SpanPlace(h engine.Hit) (path string, lines [2]int, ok bool) {
-	if h.Span[1] == 0 {
-		return Place(h)
-	}
-	return placed(h, h.SpanLines)
-}
-
-// placed says where lines of a hit's document stand.
-func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
-	path, ok = pathOf(h.Metadata)
-	if !ok {
-		return "", lines, false
-	}
-	line, ok := whole(h.Metadata[metaLine])
-	if !ok || line < 1 {
-		return path, lines, true
-	}
-	if end, ok := whole(h.Metadata[metaEnd]); ok {
-		return path, [2]int{line, max(line, end)}, true
-	}
-	if of[0] < 1 {
-		return path, [2]int{line, line}, true
-	}
-	return path, [2]int{line + of[0] - 1, line + of[1] - 1}, true
-}
-
-// pathOf is the absolute path of the file that a document came from.
-func pathOf(m map[string]any) (string, bool) {
-	path, _ := m[metaPath].(string)
-	root, inside := m[metaRoot].(string)
-	if kind, _ := m[metaKind].(string); path == "" || kind == "" {
-		return "", false
-	}
-	local := filepath.FromSlash(path)
-	if !inside {
-		return local, filepath.IsAbs(local)
-	}
-	if !filepath.IsAbs(root) || !filepath.IsLocal(local) {
-		return "", false
-	}
-	return filepath.Join(root, local), true
-}
-
-// whole reads a whole number of metadata.
-func whole(v any) (int, bool) {
-	switch v := v.(type) {
-	case int:
-		return v, true
-	case int64:
-		return int(v), int64(int(v)) == v
-	case float64:
-		return int(v), v == float64(int(v))
-	case json.Number:
-		n, err := v.Int64()
-		return int(n), err == nil && int64(int(n)) == n && !strings.ContainsAny(v.String(), ".eE")
-	}
-	return 0, false
-}

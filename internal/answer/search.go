@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/folder"
+	"github.com/lexsem/lexsem/ingest/location"
 )
 
 // Search is the answer to one query.
@@ -77,7 +77,7 @@ func NewHit(h engine.Hit) Hit {
 		Title: h.Title, Text: h.Text, Media: h.Media, Metadata: h.Metadata, TokenScore: h.TokenScore, Presence: h.Presence, Pair: h.Pair,
 		Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Duplicates: h.Duplicates, Rerank: rerankOf(h),
 	}
-	if path, lines, ok := folder.Place(h); ok {
+	if path, lines, ok := location.Of(h); ok {
 		if a.Path = path; lines[0] > 0 {
 			a.Lines = lines[:]
 		}
@@ -92,7 +92,7 @@ func spanOf(h engine.Hit) *Span {
 		return nil
 	}
 	lines := h.SpanLines
-	if _, of, ok := folder.SpanPlace(h); ok {
+	if _, of, ok := location.OfSpan(h); ok {
 		lines = of
 	}
 	return &Span{Start: h.Span[0], End: h.Span[1], FirstLine: lines[0], LastLine: lines[1]}

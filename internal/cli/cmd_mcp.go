@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/engine/mcp"
+	"github.com/lexsem/lexsem/ingest/location"
 )
 
 var cmdMCP = command{
@@ -70,7 +70,7 @@ func (o mcpOptions) run(ctx context.Context, a *app, args []string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	s := mcp.New(engine.WithReranker(db, second, *o.second.depth), mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version, Place: folder.Place, Logger: a.warnings()})
+	s := mcp.New(engine.WithReranker(db, second, *o.second.depth), mcp.Options{ReadOnly: *o.readOnly, Version: versions().Version, Place: location.Of, Logger: a.warnings()})
 	err = s.Serve(ctx, a.Stdin, raw(a.Stdout))
 	if errors.Is(err, context.Canceled) { // a client ends its servers by a signal
 		return nil

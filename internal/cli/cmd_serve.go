@@ -13,10 +13,10 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/collections"
-	"github.com/lexsem/lexsem/engine/folder"
 	"github.com/lexsem/lexsem/engine/httpapi"
 	"github.com/lexsem/lexsem/engine/httpapi/page"
 	"github.com/lexsem/lexsem/engine/mcp"
+	"github.com/lexsem/lexsem/ingest/location"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -172,7 +172,7 @@ func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error
 	defer closing(end)
 	h.Page = page.Handler()
 	searched := engine.WithReranker(db, second, *o.second.depth)
-	h.MCP = mcp.New(searched, mcp.Options{ReadOnly: *o.readOnly, Place: folder.Place, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
+	h.MCP = mcp.New(searched, mcp.Options{ReadOnly: *o.readOnly, Place: location.Of, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
 	s, err := httpapi.New(searched, h)
 	if errors.Is(err, engine.ErrInvalid) {
 		return usagef("%v", err)

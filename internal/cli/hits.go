@@ -10,7 +10,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/folder"
+	"github.com/lexsem/lexsem/ingest/location"
 	"github.com/lexsem/lexsem/internal/text"
 )
 
@@ -73,7 +73,7 @@ func writeHits(w io.Writer, a *app, query string, res engine.Result) {
 // placeOf is where a hit's span stands, or all of a hit without one, as editors read it: path:line or path:from-to, below
 // the working folder where that holds it. "" for documents that came from no file.
 func placeOf(h engine.Hit) string {
-	path, lines, ok := folder.SpanPlace(h)
+	path, lines, ok := location.OfSpan(h)
 	if !ok {
 		return ""
 	}

@@ -1,0 +1,88 @@
+// Package location tells in which file, and in which lines of it, a hit stands, by the metadata that
+// package folder gives every document of a file. It needs no reader of files, so that whoever shows
+// hits has none of them.
+package location
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// Fields of the metadata that every document of a folder's file has.
+const (
+	Path = "path"     // below the root, with slashes; of a file that was named itself, its absolute path
+	Root = "root"     // absolute path of the folder; a file that was named itself has none
+	Time = "time"     // of the file's modification, RFC 3339, UTC, in seconds
+	Kind = "kind"     // files.KindOf
+	Line = "line"     // of the file, from 1, where the text begins
+	End  = "line_end" // where it ends; left out where line n of the text is line n-1 after Line
+)
+
+// Of says where a hit stands: the path of its file, as the operating system names
+// it, and the first and last line, from 1, both 0 where the kind of file has none. ok is false
+// for documents that did not come from files.
+func Of(h engine.Hit) (path string, lines [2]int, ok bool) { return placed(h, h.Lines) }
+
+// OfSpan says where the span of a hit stands: the lines are those of engine.Hit.Span. Of a hit without one, and
+// of a file whose lines are not those of the text, it is Of.
+func OfSpan(h engine.Hit) (path string, lines [2]int, ok bool) {
+	if h.Span[1] == 0 {
+		return Of(h)
+	}
+	return placed(h, h.SpanLines)
+}
+
+// placed says where lines of a hit's document stand.
+func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
+	path, ok = FileOf(h.Metadata)
+	if !ok {
+		return "", lines, false
+	}
+	line, ok := whole(h.Metadata[Line])
+	if !ok || line < 1 {
+		return path, lines, true
+	}
+	if end, ok := whole(h.Metadata[End]); ok {
+		return path, [2]int{line, max(line, end)}, true
+	}
+	if of[0] < 1 {
+		return path, [2]int{line, line}, true
+	}
+	return path, [2]int{line + of[0] - 1, line + of[1] - 1}, true
+}
+
+// FileOf is the absolute path of the file that a document of these metadata came from.
+func FileOf(m map[string]any) (string, bool) {
+	path, _ := m[Path].(string)
+	root, inside := m[Root].(string)
+	if kind, _ := m[Kind].(string); path == "" || kind == "" {
+		return "", false
+	}
+	local := filepath.FromSlash(path)
+	if !inside {
+		return local, filepath.IsAbs(local)
+	}
+	if !filepath.IsAbs(root) || !filepath.IsLocal(local) {
+		return "", false
+	}
+	return filepath.Join(root, local), true
+}
+
+// whole reads a whole number of metadata.
+func whole(v any) (int, bool) {
+	switch v := v.(type) {
+	case int:
+		return v, true
+	case int64:
+		return int(v), int64(int(v)) == v
+	case float64:
+		return int(v), v == float64(int(v))
+	case json.Number:
+		n, err := v.Int64()
+		return int(n), err == nil && int64(int(n)) == n && !strings.ContainsAny(v.String(), ".eE")
+	}
+	return 0, false
+}
