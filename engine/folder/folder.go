@@ -2,7 +2,7 @@
 //
 // A sync stores the documents of every file below a root, takes over what changed and
 // removes what is gone, and touches no documents but those that it has recorded from
-// that root: their metadata say so (Root). Files whose size and time are those of
+// that root: their metadata say so (Root), and their ids are noted beside the database. Files whose size and time are those of
 // the last sync are not read. What is not clear deletes nothing: below a folder that cannot be
 // read everything stays, a file that cannot be read keeps its last version, and a root
 // that is suddenly empty is an error.
@@ -16,8 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,6 +101,31 @@ func (f Failure) Error() string {
 // Unwrap returns the cause.
 func (f Failure) Unwrap() error { return f.Err }
 
+// StaleError is in the failure of a file, or of a folder, that could not be read at all, while documents are
+// recorded from it: they stay as they were, and may no longer be what it holds.
+type StaleError struct {
+	Documents int // that stay
+	Err       error
+}
+
+func (e *StaleError) Error() string {
+	if e.Documents == 1 {
+		return e.Err.Error() + "; the document that is stored of it stays as it was"
+	}
+	return fmt.Sprintf("%v; the %d documents that are stored of it stay as they were", e.Err, e.Documents)
+}
+
+// Unwrap returns the cause.
+func (e *StaleError) Unwrap() error { return e.Err }
+
+// stale adds to the reason of a failure how many documents stay as they were.
+func stale(err error, documents int) error {
+	if documents == 0 {
+		return err
+	}
+	return &StaleError{documents, err}
+}
+
 // Report tells what a sync did.
 type Report struct {
 	// AddResult has the sums over all commits. Unchanged counts the documents that were
@@ -125,10 +152,14 @@ type Folder struct {
 
 	turn   chan struct{} // whoever holds it syncs
 	loaded bool
-	docs   map[string]place // by id: what is recorded from this root
-	stamps map[string]stamp // by path
-	dirty  bool             // the stamps are others than those in their file
-	saved  time.Time        // when they were written
+	stale  bool                // docs are of an earlier sync: others may have written since
+	docs   map[string]place    // by id: what is recorded from this root
+	unsure map[string]said     // by id: documents that say that they are, but were not noted
+	likely map[string][]string // ids of these that say so in all that a sync writes, by path
+	noted  *notes              // the ids that syncs have stored
+	stamps map[string]stamp    // by path
+	dirty  bool                // the stamps are others than those in their file
+	saved  time.Time           // when they were written
 
 	folders []string // that the last sync has read
 
@@ -263,30 +294,74 @@ func Recorded(ctx context.Context, db engine.Database, root string) (int, error)
 
 // load reads what is recorded from the root, and the stamps.
 func (f *Folder) load(ctx context.Context) error {
-	if f.loaded {
+	if f.stale = f.loaded; f.loaded {
 		return nil
 	}
-	docs := map[string]place{}
+	remedy := func(err error) error { return fmt.Errorf("%w; remove the file, it is made anew", err) }
+	stamps, err := readStamps(f.stamped, f.root, f.settings)
+	if err != nil {
+		return remedy(err)
+	}
+	noted, err := readNotes(strings.TrimSuffix(f.stamped, filepath.Ext(f.stamped))+".ids", f.root)
+	if err != nil {
+		return remedy(err)
+	}
+	docs, unsure := map[string]place{}, map[string]said{}
 	for d, err := range f.db.All(ctx, filter.Eq(metaRoot, f.root)) {
 		if err != nil {
 			return err
 		}
-		p, _ := d.Metadata[metaPath].(string)
-		if p == "" {
-			continue
+		s, ok := f.says(d.ID, d.Metadata)
+		switch {
+		case !ok:
+		case noted.has(d.ID), !noted.there && s.exact && oneDocument(s.kind): // of a backup, which has no notes
+			docs[d.ID] = s.place
+		default:
+			unsure[d.ID] = s
 		}
-		written, _ := d.Metadata[metaTime].(string)
-		t, err := time.Parse(time.RFC3339, written)
-		if err != nil { // another hand wrote it: the file is read again
-			t = time.Time{}
+	}
+	if err := f.prove(docs, unsure, stamps); err != nil {
+		return remedy(err)
+	}
+	likely := map[string][]string{}
+	for id, s := range unsure {
+		if s.exact {
+			likely[s.path] = append(likely[s.path], id)
 		}
-		docs[d.ID] = place{p, t.Unix()}
 	}
-	stamps, err := readStamps(f.stamped, f.root, f.settings)
-	if err != nil {
-		return fmt.Errorf("%w; remove the file, it is made anew", err)
+	if err := noted.add(slices.Collect(maps.Keys(docs))...); err != nil {
+		return err
 	}
-	f.docs, f.stamps, f.loaded = docs, stamps, true
+	f.docs, f.unsure, f.likely, f.noted, f.stamps, f.loaded = docs, unsure, likely, noted, stamps, true
+	return nil
+}
+
+// prove adds to docs those of unsure that stamps speak of.
+func (f *Folder) prove(docs map[string]place, unsure map[string]said, stamps map[string]stamp) error {
+	if len(unsure) == 0 {
+		return nil
+	}
+	if len(stamps) == 0 { // those of other settings tell it, too
+		var err error
+		if stamps, err = readStamps(f.stamped, f.root, ""); err != nil {
+			return err
+		}
+	}
+	paths, known := map[string][]string{}, map[string][]uint64{}
+	for id, s := range unsure {
+		paths[s.path] = append(paths[s.path], id)
+	}
+	for id, p := range docs {
+		if paths[p.path] != nil {
+			known[p.path] = append(known[p.path], hashOf(id))
+		}
+	}
+	for path, ids := range paths {
+		for _, id := range proven(stamps[path], known[path], ids) {
+			docs[id] = unsure[id].place
+			delete(unsure, id)
+		}
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package folder_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,6 +57,15 @@ func TestImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r, err := f.Sync(t.Context()); err != nil || r.Removed != 1 || r.Unchanged != 19 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		// One that is no image any more stays, and is named.
+		if err := os.WriteFile(filepath.Join(dir, "red-boat_8.bmp"), []byte("no image"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err = f.Sync(t.Context())
+		var stale *folder.StaleError
+		if err != nil || r.Removed > 0 || len(r.Failed) != 1 || !errors.As(r.Failed[0], &stale) || stale.Documents != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}

@@ -54,13 +54,21 @@ func (r *run) keep(ctx context.Context, in <-chan *batch) error {
 // batch stores one batch, and stamps the files that end with it.
 func (r *run) batch(ctx context.Context, b *batch) error {
 	var fresh, known []item
-	for _, it := range b.items {
-		_, before := r.f.docs[it.doc.ID]
-		if _, now := r.now[it.doc.ID]; before || now {
+	ids := make([]string, len(b.items))
+	for i, it := range b.items {
+		ids[i] = it.doc.ID
+		is, err := r.recorded(ctx, it.doc.ID, it.file.path)
+		if err != nil {
+			return err
+		}
+		if is {
 			known = append(known, it)
 		} else {
 			fresh = append(fresh, it)
 		}
+	}
+	if err := r.f.noted.add(ids...); err != nil {
+		return err
 	}
 	// Add, unlike Upsert, takes no document's place.
 	met, err := r.store(ctx, fresh, r.f.db.Add)
@@ -70,16 +78,22 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 	if _, err := r.store(ctx, append(known, met...), r.f.db.Upsert); err != nil {
 		return err
 	}
-	if len(b.patches) > 0 {
-		times := make([]engine.Patch, len(b.patches))
-		for i, p := range b.patches {
-			times[i] = engine.Patch{ID: p.id, Metadata: map[string]any{metaTime: written(time.Unix(0, p.file.time))}}
-		}
-		if _, err := r.f.db.Patch(ctx, times); err != nil {
+	var times []engine.Patch
+	for _, p := range b.patches {
+		is, err := r.recorded(ctx, p.id, p.file.path)
+		if err != nil {
 			return err
 		}
-		for _, p := range b.patches {
-			r.now[p.id] = place{p.file.path, seconds(p.file.time)}
+		if !is { // any more: the next sync reads the file
+			r.badKept[p.file.path] = true
+			continue
+		}
+		times = append(times, engine.Patch{ID: p.id, Metadata: map[string]any{metaTime: written(time.Unix(0, p.file.time))}})
+		r.now[p.id] = place{p.file.path, seconds(p.file.time)}
+	}
+	if len(times) > 0 {
+		if _, err := r.f.db.Patch(ctx, times); err != nil {
+			return err
 		}
 	}
 	for _, x := range b.ended {
@@ -91,6 +105,37 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+// recorded says whether a document is recorded from this root, was stored by this sync, or says in all that a sync
+// writes that it is that of a file. Where that is known from an earlier sync it is looked up: a document of a
+// user's may have taken the place.
+func (r *run) recorded(ctx context.Context, id, path string) (bool, error) {
+	if _, now := r.now[id]; now {
+		return true, nil
+	}
+	was, before := r.f.docs[id]
+	if !before && !r.f.stale {
+		s := r.f.unsure[id]
+		return s.exact && s.path == path, nil
+	}
+	if !before || !r.f.stale {
+		return before, nil
+	}
+	return r.still(ctx, id, was.path)
+}
+
+// still says whether the document that is stored by an id is from a file of this root by its metadata.
+func (r *run) still(ctx context.Context, id, path string) (bool, error) {
+	d, err := r.f.db.Get(ctx, id)
+	if errors.Is(err, engine.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s, ok := r.f.says(id, d.Metadata)
+	return ok && s.path == path, nil
 }
 
 // store stores items by put in one commit. Documents that are refused are noted and left
@@ -120,6 +165,11 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 				cause = fmt.Errorf("%w: %q is stored already, and not from this folder; give the folder a prefix", ErrForeign, it.doc.ID)
 			}
 			r.badKept[it.file.path] = true
+			if _, ours := r.f.docs[it.doc.ID]; !ours {
+				r.f.noted.drop(it.doc.ID)
+			} else if !errors.Is(cause, ErrForeign) {
+				cause = stale(cause, 1)
+			}
 			r.fail(Failure{it.file.path, it.line, cause})
 			continue
 		}
@@ -136,8 +186,8 @@ func (r *run) store(ctx context.Context, items []item, put func(context.Context,
 }
 
 // mayReplace says whether the stored document with the id of it is the same one: of this
-// root, of the same file named by itself, or equal and without metadata, as it was stored before
-// folders were followed.
+// root and this file, as a sync writes it, of the same file named by itself, or equal and without
+// metadata, as it was stored before folders were followed.
 func (r *run) mayReplace(ctx context.Context, it item) (bool, error) {
 	d, err := r.f.db.Get(ctx, it.doc.ID)
 	if errors.Is(err, engine.ErrNotFound) { // went meanwhile
@@ -146,12 +196,12 @@ func (r *run) mayReplace(ctx context.Context, it item) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	root, inside := d.Metadata[metaRoot].(string)
-	if inside {
-		return root == r.f.root, nil
+	if _, inside := d.Metadata[metaRoot]; inside {
+		s, ok := r.f.says(it.doc.ID, d.Metadata)
+		return ok && s.exact && s.path == it.file.path, nil
 	}
 	if at, ok := location.FileOf(d.Metadata); ok {
-		return at == r.f.path(it.file.path), nil
+		return at == r.f.path(it.file.path) && d.Metadata[metaKind] == it.doc.Metadata[metaKind], nil
 	}
 	return len(d.Metadata) == 0 && d.Title == it.doc.Title && d.Text == it.doc.Text, nil
 }

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -149,10 +150,21 @@ func (d *reader) file(ctx context.Context, f file) error {
 		return e
 	}
 	if err != nil {
-		d.bad(x, 0, err)
+		d.bad(x, 0, stale(reason(err), d.left(x.path)))
 	}
 	d.next.ended = append(d.next.ended, x)
 	return nil
+}
+
+// left is how many documents are stored of a file that it was not found to hold, by what is recorded and what says so in all
+// that a sync writes.
+func (d *reader) left(path string) (n int) {
+	for _, id := range slices.Concat(d.f.likely[path], d.paths[path]) {
+		if d.claimed[id] != path {
+			n++
+		}
+	}
+	return n
 }
 
 // bad notes that something of a file could not be read.
@@ -256,7 +268,7 @@ func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) er
 		case isOne:
 			d.bad(x, one.Line, one.Err)
 			continue
-		case errors.Is(err, files.ErrBinary) && x.stamp.Documents == 0:
+		case errors.Is(err, files.ErrBinary) && x.stamp.Documents == 0 && d.left(x.path) == 0:
 			d.skip(0, x.stamp)
 			return nil
 		case err != nil:

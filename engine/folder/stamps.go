@@ -78,14 +78,14 @@ func formatStamps(root, settings string, stamps map[string]stamp) ([]byte, error
 	return append(append(head, '\n'), lines.Bytes()...), nil
 }
 
-// parseStamps reads what formatStamps wrote. Errors: errStamps.
+// parseStamps reads what formatStamps wrote; settings of "" are any. Errors: errStamps.
 func parseStamps(data []byte, root, settings string) (map[string]stamp, error) {
 	line, rest, _ := bytes.Cut(data, []byte("\n"))
 	var head stampsHead
 	if err := json.Unmarshal(line, &head); err != nil {
 		return nil, fmt.Errorf("%w: no first line: %w", errStamps, err)
 	}
-	if head.Version != stampsVersion || head.Root != root || head.Settings != settings {
+	if head.Version != stampsVersion || head.Root != root || settings != "" && head.Settings != settings {
 		return nil, fmt.Errorf("%w: they are of version %d, root %q and other settings", errStamps, head.Version, head.Root)
 	}
 	if crc32.Checksum(rest, castagnoli) != head.CRC {

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -115,7 +116,20 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 			r.paths[p.path] = append(r.paths[p.path], id)
 		}
 	}
+	below := map[string]int{} // documents that are recorded from below a folder that cannot be read
 	for _, c := range w.closed {
+		below[c.Path] = 0
+	}
+	for name, ids := range r.paths {
+		under(name, func(at string) bool {
+			if _, closed := below[at]; closed {
+				below[at] += len(ids)
+			}
+			return false
+		})
+	}
+	for _, c := range w.closed {
+		c.Err = stale(c.Err, below[c.Path])
 		r.fail(c)
 	}
 	return rooted, nil
@@ -178,7 +192,17 @@ func (r *run) gone() []string {
 
 func (r *run) remove(ctx context.Context, ids []string) error {
 	for part := range slices.Chunk(ids, removeAtOnce) {
-		n, err := r.f.db.Delete(ctx, part)
+		var ours []string // still: a user's may have taken the place of one meanwhile
+		for _, id := range part {
+			is, err := r.still(ctx, id, r.f.docs[id].path)
+			if err != nil {
+				return err
+			}
+			if is {
+				ours = append(ours, id)
+			}
+		}
+		n, err := r.f.db.Delete(ctx, ours)
 		if err != nil {
 			return err
 		}
@@ -186,6 +210,7 @@ func (r *run) remove(ctx context.Context, ids []string) error {
 		for _, id := range part {
 			delete(r.f.docs, id)
 		}
+		r.f.noted.drop(part...)
 		r.f.progress(Progress{Stage: "remove", Documents: r.report.Removed})
 	}
 	return nil
@@ -224,14 +249,17 @@ func (f *Folder) progress(p Progress) {
 	f.o.Progress(p)
 }
 
-// save writes the stamps, if they are others than those in the file.
-func (f *Folder) save() error {
-	if !f.dirty {
-		return nil
+// save writes the stamps and the notes, if they are others than those in their files.
+func (f *Folder) save() (err error) {
+	if f.noted != nil && f.noted.dirty {
+		err = f.noted.write()
 	}
-	err := writeStamps(f.stamped, f.root, f.settings, f.stamps)
-	f.dirty, f.saved = err != nil, time.Now()
-	return err
+	if !f.dirty {
+		return err
+	}
+	failed := writeStamps(f.stamped, f.root, f.settings, f.stamps)
+	f.dirty, f.saved = failed != nil, time.Now()
+	return errors.Join(err, failed)
 }
 
 // id is that of a file that is one document.

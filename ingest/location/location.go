@@ -41,11 +41,11 @@ func placed(h engine.Hit, of [2]int) (path string, lines [2]int, ok bool) {
 	if !ok {
 		return "", lines, false
 	}
-	line, ok := whole(h.Metadata[Line])
+	line, ok := Whole(h.Metadata[Line])
 	if !ok || line < 1 {
 		return path, lines, true
 	}
-	if end, ok := whole(h.Metadata[End]); ok {
+	if end, ok := Whole(h.Metadata[End]); ok {
 		return path, [2]int{line, max(line, end)}, true
 	}
 	if of[0] < 1 {
@@ -71,8 +71,8 @@ func FileOf(m map[string]any) (string, bool) {
 	return filepath.Join(root, local), true
 }
 
-// whole reads a whole number of metadata.
-func whole(v any) (int, bool) {
+// Whole reads a whole number of metadata, as any decoder of JSON gives it.
+func Whole(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
 		return v, true

@@ -56,7 +56,8 @@ itself, and from standard input, a bad record stops before its batch, naming fil
 --skip-bad all these are left out, named and counted, and the exit code is 0.
 Ctrl-C ends after the batch that is being stored; what was stored stays, and the same command
 goes on. --json ends with one line:
-{"added","replaced","removed","unchanged","stored","failed":[{"path","error"}],…}.`,
+{"added","replaced","removed","unchanged","stored","failed":[{"path","error","stale"}],…}; stale are the
+documents that stay as they were.`,
 	examples: []string{
 		"lexsem index --db notes.db --watch --exclude 'drafts/' ~/notes",
 		"zcat corpus.jsonl.gz | lexsem index --db papers.db --model bge-small-en-v1.5 -",
@@ -132,6 +133,7 @@ type indexFailed struct {
 	Path  string `json:"path"`
 	Line  int    `json:"line,omitempty"` // of it, from 1, where the trouble is that of one record
 	Error string `json:"error"`
+	Stale int    `json:"stale,omitempty"` // documents that stay as they were, since nothing of the path could be read
 }
 
 // skipped counts what walks over folders left out.

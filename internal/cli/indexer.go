@@ -84,7 +84,12 @@ func (ix *indexer) tell(what, message string) {
 }
 
 func (s *indexSummary) fail(b *badInput) {
-	s.Failed = append(s.Failed, indexFailed{b.file, b.line, oneLine(b.err.Error())})
+	var stale *folder.StaleError
+	one := indexFailed{Path: b.file, Line: b.line, Error: oneLine(b.err.Error())}
+	if errors.As(b.err, &stale) {
+		one.Stale = stale.Documents
+	}
+	s.Failed = append(s.Failed, one)
 }
 
 // add counts what a commit did.
