@@ -14,7 +14,6 @@ import (
 
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/files"
-	"github.com/lexsem/lexsem/internal/regular"
 )
 
 const (
@@ -138,7 +137,7 @@ func seconds(nanoseconds int64) int64 { return time.Unix(0, nanoseconds).Unix() 
 
 // file reads one file. Its error ends the sync; what is wrong with the file is noted.
 func (d *reader) file(ctx context.Context, f file) error {
-	h, err := regular.Open(d.f.path(f.path))
+	h, err := openBelow(d.dir, f.path)
 	if gone(err) { // since the walk
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ const removeAtOnce = 5000
 // what they hold (keeper); each field has one owner.
 type run struct {
 	f     *Folder
+	dir   *os.Root        // the root
 	scope map[string]bool // paths below the root that may have changed; nil for all
 	walk  walk
 	paths map[string][]string // ids that are recorded from each file, of the scope
@@ -50,6 +52,9 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 		}
 	}
 	rooted, err := r.look(ctx)
+	if r.dir != nil {
+		defer r.dir.Close()
+	}
 	if err != nil {
 		return r.report, err
 	}
@@ -86,27 +91,30 @@ func (f *Folder) sync(ctx context.Context, scope []string) (Report, error) {
 	return r.report, err
 }
 
-// look walks the scope. rooted is why the root cannot be read.
+// look opens the root, and walks the scope. rooted is why the root cannot be read.
 func (r *run) look(ctx context.Context) (rooted, err error) {
 	f := r.f
-	w := walker{root: f.root, exclude: f.exclude, own: f.own, images: f.images}
+	r.dir, rooted = openRoot(f.root)
+	w := f.walker(r.dir)
 	w.each = func(n int) {
 		if n%100 == 0 {
 			f.progress(Progress{Stage: "scan", Files: n})
 		}
 	}
 	f.progress(Progress{Stage: "scan"})
-	if r.scope == nil {
-		if rooted = w.all(ctx); rooted != nil {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-		}
+	if rooted == nil && r.scope == nil {
+		rooted = w.all(ctx)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.scope)) {
+		if rooted != nil {
+			break
+		}
 		if err := w.below(ctx, name); err != nil {
 			return nil, err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	r.walk = w.walk
 	r.report.Files, r.report.Skipped = len(w.files), w.skipped
@@ -133,6 +141,22 @@ func (r *run) look(ctx context.Context) (rooted, err error) {
 		r.fail(c)
 	}
 	return rooted, nil
+}
+
+// walker looks at what is below the root, which is open.
+func (f *Folder) walker(dir *os.Root) *walker {
+	return &walker{dir: dir, exclude: f.exclude, own: f.own, images: f.images}
+}
+
+// allFolders are those below the root that a sync would read.
+func (f *Folder) allFolders(ctx context.Context) ([]string, error) {
+	dir, err := openRoot(f.root)
+	if err != nil {
+		return nil, err
+	}
+	w := f.walker(dir)
+	err = errors.Join(w.all(ctx), dir.Close())
+	return w.folders, err
 }
 
 // inScope says whether this sync decides about a path.

@@ -6,12 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine/files"
-	"github.com/lexsem/lexsem/internal/regular"
 )
 
 // Skipped counts what a walk left out.
@@ -39,7 +37,7 @@ type walk struct {
 
 // walker looks at a tree. Links are not followed, but for the root itself.
 type walker struct {
-	root    string // as the operating system names it
+	dir     *os.Root // the root
 	exclude rules
 	own     fs.FileInfo      // the database's folder, nil for none
 	images  bool             // whether images are what is looked for, and else all but images
@@ -50,27 +48,27 @@ type walker struct {
 
 // all walks the whole tree. Its error is that of the root.
 func (w *walker) all(ctx context.Context) error {
-	entries, err := os.ReadDir(w.root)
+	entries, err := entriesOf(w.dir)
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "open", Path: w.dir.Name(), Err: reason(err)}
 	}
-	return w.folder(ctx, "", entries, nil)
+	return w.folder(ctx, w.dir, "", entries, nil)
 }
 
 // below walks what is at a path below the root: a file, a folder, or nothing any more.
 func (w *walker) below(ctx context.Context, name string) error {
 	var in []rules
-	at := ""
+	at, dir := "", w.dir
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
-		r, err := w.rules(at)
+		r, err := w.rules(dir, at)
 		if err != nil {
 			w.fail(at, err)
 			return nil
 		}
 		in = append(in, r...)
 		at = path.Join(at, part)
-		info, err := os.Lstat(w.path(at))
+		info, err := dir.Lstat(part)
 		if gone(err) {
 			return nil
 		}
@@ -79,11 +77,19 @@ func (w *walker) below(ctx context.Context, name string) error {
 			return nil
 		}
 		if i == len(parts)-1 {
-			return w.entry(ctx, at, fs.FileInfoToDirEntry(info), in)
+			return w.entry(ctx, dir, at, fs.FileInfoToDirEntry(info), in)
 		}
 		if !info.IsDir() || strings.HasPrefix(part, ".") || w.ignored(in, at, true) || w.foreign(info) {
 			return nil
 		}
+		if dir, err = openDir(dir, part); gone(err) {
+			return nil
+		}
+		if err != nil {
+			w.fail(at, err)
+			return nil
+		}
+		defer dir.Close()
 	}
 	return nil
 }
@@ -92,8 +98,6 @@ func (w *walker) below(ctx context.Context, name string) error {
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || err != nil && notFolder(err)
 }
-
-func (w *walker) path(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
 
 func (w *walker) fail(name string, err error) {
 	w.closed = append(w.closed, Failure{Path: name, Err: reason(err)})
@@ -108,13 +112,13 @@ func reason(err error) error {
 	return err
 }
 
-// folder walks the entries of a folder that is not left out itself.
-func (w *walker) folder(ctx context.Context, name string, entries []fs.DirEntry, in []rules) error {
+// folder walks the entries of a folder that is not left out itself, and is open.
+func (w *walker) folder(ctx context.Context, dir *os.Root, name string, entries []fs.DirEntry, in []rules) error {
 	if isDatabase(entries) {
 		w.skipped.Other++
 		return nil
 	}
-	own, err := w.rulesOf(name, entries)
+	own, err := w.rulesOf(dir, name, entries)
 	if err != nil { // who knows what it would have left out
 		w.fail(name, err)
 		return nil
@@ -122,7 +126,7 @@ func (w *walker) folder(ctx context.Context, name string, entries []fs.DirEntry,
 	w.folders = append(w.folders, name)
 	in = append(in[:len(in):len(in)], own...)
 	for _, e := range entries {
-		if err := w.entry(ctx, path.Join(name, e.Name()), e, in); err != nil {
+		if err := w.entry(ctx, dir, path.Join(name, e.Name()), e, in); err != nil {
 			return err
 		}
 	}
@@ -132,7 +136,8 @@ func (w *walker) folder(ctx context.Context, name string, entries []fs.DirEntry,
 // takes says whether files of a kind are read.
 func (w *walker) takes(kind string) bool { return kind != "" && (kind == files.KindImage) == w.images }
 
-func (w *walker) entry(ctx context.Context, name string, e fs.DirEntry, in []rules) error {
+// entry looks at what has a name in dir.
+func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirEntry, in []rules) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -147,7 +152,7 @@ func (w *walker) entry(ctx context.Context, name string, e fs.DirEntry, in []rul
 		w.skipped.Other++
 		return nil
 	}
-	info, err := e.Info()
+	info, err := dir.Lstat(e.Name())
 	if gone(err) {
 		return nil
 	}
@@ -164,21 +169,31 @@ func (w *walker) entry(ctx context.Context, name string, e fs.DirEntry, in []rul
 			w.skipped.Other++
 			return nil
 		}
-		entries, err := os.ReadDir(w.path(name))
-		if gone(err) {
-			return nil
-		}
-		if err != nil {
-			w.fail(name, err)
-			return nil
-		}
-		return w.folder(ctx, name, entries, in)
+		return w.open(ctx, dir, name, in)
 	}
 	w.files = append(w.files, file{name, info.Size(), info.ModTime().UnixNano()})
 	if w.each != nil {
 		w.each(len(w.files))
 	}
 	return nil
+}
+
+// open walks a folder in dir.
+func (w *walker) open(ctx context.Context, dir *os.Root, name string, in []rules) error {
+	sub, err := openDir(dir, path.Base(name))
+	var entries []fs.DirEntry
+	if err == nil {
+		defer sub.Close()
+		entries, err = entriesOf(sub)
+	}
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		w.fail(name, err)
+		return nil
+	}
+	return w.folder(ctx, sub, name, entries, in)
 }
 
 var errName = errors.New("its name is not UTF-8; rename it")
@@ -204,14 +219,14 @@ func isDatabase(entries []fs.DirEntry) bool {
 }
 
 // rulesOf reads the ignore files among the entries of a folder.
-func (w *walker) rulesOf(name string, entries []fs.DirEntry) ([]rules, error) {
+func (w *walker) rulesOf(dir *os.Root, name string, entries []fs.DirEntry) ([]rules, error) {
 	var out []rules
 	for _, file := range ignoreFiles {
 		for _, e := range entries {
 			if e.Name() != file || !e.Type().IsRegular() {
 				continue
 			}
-			r, err := w.readRules(name, file)
+			r, err := w.readRules(dir, name, file)
 			if err != nil {
 				return nil, err
 			}
@@ -222,17 +237,17 @@ func (w *walker) rulesOf(name string, entries []fs.DirEntry) ([]rules, error) {
 }
 
 // rules reads the ignore files of a folder whose entries are not at hand.
-func (w *walker) rules(name string) ([]rules, error) {
+func (w *walker) rules(dir *os.Root, name string) ([]rules, error) {
 	var out []rules
 	for _, file := range ignoreFiles {
-		info, err := os.Lstat(w.path(path.Join(name, file)))
+		info, err := dir.Lstat(file)
 		if gone(err) || err == nil && !info.Mode().IsRegular() {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		r, err := w.readRules(name, file)
+		r, err := w.readRules(dir, name, file)
 		if err != nil {
 			return nil, err
 		}
@@ -241,12 +256,12 @@ func (w *walker) rules(name string) ([]rules, error) {
 	return out, nil
 }
 
-func (w *walker) readRules(name, file string) (rules, error) {
+func (w *walker) readRules(dir *os.Root, name, file string) (rules, error) {
 	at := path.Join(name, file)
 	if r, ok := w.ignores[at]; ok {
 		return r, nil
 	}
-	b, err := regular.ReadFile(w.path(at), maxIgnoreFile)
+	b, err := readIn(dir, file, maxIgnoreFile)
 	if gone(err) {
 		return rules{base: name}, nil
 	}

@@ -80,9 +80,8 @@ func (w *watch) whole(ctx context.Context) error {
 		w.events, w.watched = events, map[string]bool{}
 	}
 	// Folders are watched before they are read, so that nothing is missed between.
-	look := walker{root: w.f.root, exclude: w.f.exclude, own: w.f.own, images: w.f.images}
-	if err := look.all(ctx); err == nil {
-		w.add(look.folders)
+	if folders, err := w.f.allFolders(ctx); err == nil {
+		w.add(folders)
 	} else if e := ctx.Err(); e != nil {
 		return e
 	}

@@ -20,13 +20,21 @@ var ErrTooLarge = errors.New("file is too large")
 // Open opens a file for reading and does not wait. Errors: ErrIrregular, or the
 // operating system's.
 func Open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	return checked(os.OpenFile(path, os.O_RDONLY|noWait, 0))
+}
+
+// OpenIn is Open of what is in a folder: no link leads out of it.
+func OpenIn(dir *os.Root, name string) (*os.File, error) {
+	return checked(dir.OpenFile(name, os.O_RDONLY|noWait, 0))
+}
+
+func checked(f *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: ErrIrregular}
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: ErrIrregular}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -42,12 +50,17 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return ReadAll(f, most)
+}
+
+// ReadAll reads an open file of at most so many bytes. Errors: ErrTooLarge, or the operating system's.
+func ReadAll(f *os.File, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(b)) > most {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)}
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)}
 	}
 	return b, nil
 }
