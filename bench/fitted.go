@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"
 	"github.com/lexsem/lexsem/modulate/train"
@@ -86,7 +87,7 @@ func (s *Setting) fitHere(ctx context.Context, of modulate.Stack, fit *Fit) (*mo
 	if s.CacheDir == "" {
 		return w, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err := private.MkdirAll(filepath.Dir(file)); err != nil {
 		return nil, fmt.Errorf("keeping the bridge of %s: %w", stack, err)
 	}
 	if err := w.Save(file); err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // Options say what Run measures. The zero value of each field but Data is a
@@ -410,7 +412,7 @@ func (t *Task) rankings(targets *Targets, hits [][]Hit, depth int) Rankings {
 // writeRun keeps what is needed to score a run again.
 func writeRun(dir, system string, task *Task, r Rankings) error {
 	base := filepath.Join(dir, fileName(task.Name))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := private.MkdirAll(dir); err != nil {
 		return fmt.Errorf("making the folder for runs: %w", err)
 	}
 	if err := writeFile(base+"."+fileName(system)+".trec", func(f *os.File) error { return WriteRun(f, system, r) }); err != nil {
@@ -426,15 +428,7 @@ func writeRun(dir, system string, task *Task, r Rankings) error {
 func fileName(s string) string { return strings.NewReplacer(":", "-", "/", "-", `\`, "-").Replace(s) }
 
 func writeFile(name string, write func(*os.File) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("writing a run: %w", err)
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
+	if err := atomicfile.Write(name, write); err != nil {
 		return fmt.Errorf("writing a run: %w", err)
 	}
 	return nil

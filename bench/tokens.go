@@ -15,6 +15,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // codesKind says which codes of token states are kept.
@@ -206,11 +207,11 @@ func (s *Setting) keepCodes(k codesKind) error {
 		data = append(data, part...)
 	}
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	if err := private.MkdirAll(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("keeping the codes of tokens: %w", err)
 	}
 	temp := fmt.Sprintf("%s.%d", name, os.Getpid())
-	err = os.WriteFile(temp, data, 0o644)
+	err = os.WriteFile(temp, data, private.File)
 	if err == nil {
 		err = os.Rename(temp, name)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/internal/filelock"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 const (
@@ -87,7 +88,8 @@ type Cache struct {
 }
 
 // NewCache opens or makes the files of inner's vector space in dir, which is
-// made if absent. The Cache owns inner from then on and closes it. A file that
+// made if absent. Files and folder are their owner's alone; files of caches in a folder that is there become
+// so. The Cache owns inner from then on and closes it. A file that
 // belongs to an encoder of other vectors, or has a damaged header, is started
 // anew. On an error inner stays open.
 func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
@@ -111,10 +113,14 @@ func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 	if print.Dim < 1 || print.Dim > 1<<20 {
 		return nil, fmt.Errorf("open vector cache: dimension %d; use an encoder of 1 to %d", print.Dim, 1<<20)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := private.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("open vector cache: %w; choose a folder that can be written", err)
 	}
-	lock, err := os.OpenFile(lockOfCache(dir, c.name), os.O_RDWR|os.O_CREATE, 0o644)
+	ours := private.Ours{Files: private.Ends(vectorsSuffix, statesSuffix, vectorsSuffix+".lock", vectorsSuffix+".new", statesSuffix+".new"), Shared: true}
+	if err := private.Tighten(dir, ours); err != nil {
+		return nil, fmt.Errorf("open vector cache: %w", err)
+	}
+	lock, err := os.OpenFile(lockOfCache(dir, c.name), os.O_RDWR|os.O_CREATE, private.File)
 	if err != nil {
 		return nil, fmt.Errorf("open vector cache: %w; choose a folder that can be written", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // A file of a cache: magic, the length of the fingerprint in 4 bytes, the fingerprint as
@@ -43,7 +45,7 @@ func (v *cacheFile) open(print Fingerprint, write bool) error {
 	if write {
 		mode = os.O_RDWR | os.O_CREATE
 	}
-	f, err := os.OpenFile(v.path, mode, 0o644)
+	f, err := os.OpenFile(v.path, mode, private.File)
 	if errors.Is(err, os.ErrNotExist) && !write {
 		return nil
 	}
@@ -139,7 +141,7 @@ func (v *cacheFile) begin(print Fingerprint) error {
 	b = binary.LittleEndian.AppendUint32(append(b, j...), crc32.Checksum(j, castagnoli))
 	v.index, v.header, v.end = map[cacheKey]int64{}, 0, 0
 	if v.f == nil {
-		if v.f, err = os.OpenFile(v.path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		if v.f, err = os.OpenFile(v.path, os.O_RDWR|os.O_CREATE, private.File); err != nil {
 			v.f = nil
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/internal/filelock"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // CacheFile is the file of one encoder's vectors, or of its token states, in a folder of Caches.
@@ -84,7 +85,7 @@ func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 
 // remove removes a file of a Cache unless another process writes it.
 func (f CacheFile) remove() (removed bool, err error) {
-	lock, err := os.OpenFile(lockOfCache(filepath.Dir(f.Path), f.digest()), os.O_RDWR|os.O_CREATE, 0o644)
+	lock, err := os.OpenFile(lockOfCache(filepath.Dir(f.Path), f.digest()), os.O_RDWR|os.O_CREATE, private.File)
 	if err != nil {
 		return false, err
 	}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"os"
 	"slices"
+
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // startWriting waits for the turn to write.
@@ -134,7 +136,7 @@ func (c *Cache) shrink(v *cacheFile) error {
 	} else {
 		v.header, v.end, v.index = half.header, half.end, half.index
 	}
-	f, e := os.OpenFile(v.path, os.O_RDWR, 0o644)
+	f, e := os.OpenFile(v.path, os.O_RDWR, private.File)
 	if e != nil { // nothing is found and nothing written
 		f = nil
 		clear(v.index)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"
 )
@@ -145,7 +146,7 @@ func (e *Engine) writeBridge(w *modulate.Weights) (file string, crc uint32, err 
 		return "", 0, err
 	}
 	dir := filepath.Join(e.dir, bridgesDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, private.Folder); err != nil {
 		return "", 0, err
 	}
 	crc = digest(raw)

@@ -12,6 +12,7 @@ import (
 	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -237,7 +238,7 @@ func (r *repairer) bridges(ctx context.Context, dir string) (documents int, err 
 			r.rep.Problems = append(r.rep.Problems, fmt.Sprintf("bridge %s is damaged and left out; fit variant %s again", variant, variant))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Join(dir, bridgesDir), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, bridgesDir), private.Folder); err != nil {
 			return 0, err
 		}
 		if err := store.WriteFileAtomic(filepath.Join(dir, bridgesDir, name), raw); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // A folder is ours if it has the marker, the first file that is made in a new
@@ -156,10 +158,15 @@ func isFree(dir string, e fs.DirEntry) (bool, error) {
 	return ok && len(b) < 32 && strings.Trim(string(b), "0123456789\n") == "", err
 }
 
-// claim makes the folder and puts the marker into it. The caller knows from
+// claim makes the folder, which is its owner's alone, and puts the marker into it. The caller knows from
 // Exists that this is allowed.
 func claim(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if parent := filepath.Dir(dir); filepath.Base(parent) == collectionsName {
+		if err := private.MkdirAll(parent); err != nil {
+			return err
+		}
+	}
+	if err := private.MkdirAll(dir); err != nil {
 		return err
 	}
 	hit("folder")
@@ -167,7 +174,7 @@ func claim(dir string) error {
 	if b, ok, err := beginning(path, 0, len(markerText)); err != nil || ok && string(b) == markerText {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, private.File)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // Badger ends the process, or waits for ever, where it meets some errors while it
@@ -27,7 +29,7 @@ const (
 // so many tables are listed.
 func fence(records string, o Options, tables int) error {
 	if !o.ReadOnly {
-		if err := os.MkdirAll(records, 0o755); err != nil {
+		if err := os.MkdirAll(records, private.Folder); err != nil {
 			return err
 		}
 		if err := makeDiscard(filepath.Join(records, discardName)); err != nil {
@@ -77,7 +79,7 @@ func makeDiscard(path string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, private.File)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 
 // WriteFileAtomic writes a file so that path holds the old contents or the
 // new, whatever happens: a temporary file beside it is written, synced and
-// renamed, and the folder synced. The folder must exist. A full disk is ErrNoSpace.
+// renamed, and the folder synced. The folder must exist. The file is its owner's alone. A full disk is ErrNoSpace.
 func WriteFileAtomic(path string, data []byte) error {
 	err := atomicfile.Write(path, func(f *os.File) error {
 		_, err := f.Write(data)
 		hit("temporary")
-		return errors.Join(err, f.Chmod(0o644))
+		return err
 	})
 	if errors.Is(err, syscall.ENOSPC) {
 		return systemError(err)

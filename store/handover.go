@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -132,7 +133,7 @@ func takeOver(dir string) error {
 		return err
 	}
 	if waiting && there { // the old one leaves, its records last
-		if err := os.MkdirAll(replaced, 0o700); err != nil {
+		if err := os.MkdirAll(replaced, private.Folder); err != nil {
 			return err
 		}
 		for _, name := range []string{bridgesName, derivedName, fitName, recordsName} {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -140,7 +141,7 @@ func readHead(dir string) (m mark, slot int, ok, present bool, err error) {
 // openHead opens HEAD for writing; the slot that holds the newest mark is
 // spared by the next write.
 func openHead(dir string, newest int) (*head, error) {
-	f, err := os.OpenFile(filepath.Join(dir, headName), os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, headName), os.O_RDWR|os.O_CREATE, private.File)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/filelock"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -25,9 +26,9 @@ func lockDir(dir string, readOnly bool) (*os.File, error) {
 	var f *os.File
 	var err error
 	if !readOnly {
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, private.File)
 	} else if f, err = regular.Open(path); errors.Is(err, fs.ErrNotExist) { // a copy of a database may come without its lock
-		f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o644)
+		f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE, private.File)
 		if readOnlyDisk(err) { // no one writes there
 			return nil, nil
 		}
@@ -65,7 +66,7 @@ func lockBadger(dir string, readOnly bool) (*os.File, error) {
 	}
 	records := filepath.Join(dir, recordsName)
 	if !readOnly {
-		if err := os.MkdirAll(records, 0o700); err != nil { // as Badger does
+		if err := os.MkdirAll(records, private.Folder); err != nil { // as Badger does
 			return nil, err
 		}
 	}

@@ -180,6 +180,7 @@ func (s *Store) flush(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("flushing the memtables of %s: %w", s.dir, err)
 	}
+	s.tightenNew()
 	return nil
 }
 

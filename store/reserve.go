@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // reserveName is a file that holds space on the disk while the database is open
@@ -37,7 +39,7 @@ func (s *Store) keepReserve() {
 	}
 	var f *os.File
 	if err == nil {
-		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, private.File)
 	}
 	if err == nil {
 		if err = allocate(f, int64(flushRoom(s.o))); err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // restoreName is the folder, inside that of a database to be, in which a backup
@@ -106,7 +107,7 @@ func show(dir string) (shown bool, err error) {
 	}
 	if len(entries) > 0 {
 		to := filepath.Join(dir, bridgesName)
-		if err := os.MkdirAll(to, 0o755); err != nil {
+		if err := os.MkdirAll(to, private.Folder); err != nil {
 			return false, err
 		}
 		for _, e := range entries {
@@ -176,7 +177,7 @@ func build(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep 
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := os.Mkdir(filepath.Join(dir, bridgesName), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, bridgesName), private.Folder); err != nil {
 		return rep, err
 	}
 	src := &source{r: r}

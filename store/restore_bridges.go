@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // bridges reads the files of bridges, and removes those that the manifest names
@@ -49,7 +51,7 @@ func (x *restorer) bridges(ctx context.Context) error {
 
 // bridge writes one file and returns its checksum.
 func (x *restorer) bridge(ctx context.Context, path string) (uint32, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, private.File)
 	if err != nil {
 		return 0, err
 	}

@@ -187,7 +187,7 @@ func (r *remains) salvage(ctx context.Context, to string, o SalvageOptions, rep 
 	} else if there {
 		return fmt.Errorf("%s appeared meanwhile: %w", to, fs.ErrExist)
 	}
-	if err := errors.Join(os.Chmod(tmp, 0o755), os.Rename(tmp, to)); err != nil {
+	if err := os.Rename(tmp, to); err != nil {
 		return err
 	}
 	if err := atomicfile.SyncDir(filepath.Dir(to)); err != nil {

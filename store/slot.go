@@ -101,5 +101,6 @@ func (s *Store) finish(st state) error {
 		}
 	}
 	s.setPin(s.newPin(st))
+	s.tightenNew()
 	return nil
 }

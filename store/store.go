@@ -67,6 +67,7 @@ type Store struct {
 	head        *head    // nil if read-only
 	db          *badger.DB
 
+	tight       tight
 	keep        *keeper // of tables, while Badger compacts; nil if read-only
 	tables      *tables // that were there at Open
 	seed        uint32  // of the values' checksums
@@ -147,6 +148,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			err = errors.Join(s.keepSpares(err), s.release())
 		}
 	}()
+	s.tighten(ours)
 	if handed, err := decided(dir); err != nil {
 		return nil, err
 	} else if handed && o.ReadOnly {
@@ -258,6 +260,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 		s.keepReserve()
 	}
+	s.tightenNew()
 	return s, nil
 }
 
@@ -401,6 +404,7 @@ func (s *Store) closeBadger() error {
 	s.mu.Unlock()
 	err := s.db.Close()
 	s.db = nil
+	s.tightenNew()
 	if s.keep != nil && err == nil {
 		err = s.keep.closed()
 	}

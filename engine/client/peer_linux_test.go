@@ -38,7 +38,7 @@ func asNobody(t *testing.T, do func() error) error {
 }
 
 // TestOtherUsers: a process of another user is not let in, even where the permissions of
-// the folder are wide open, and hears nothing.
+// folder and socket are wide open, and hears nothing.
 func TestOtherUsers(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -49,6 +49,9 @@ func TestOtherUsers(t *testing.T) {
 		}
 	}
 	shared(t, e, dir, client.ShareOptions{})
+	if err := os.Chmod(filepath.Join(dir, "socket"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	greeting := greetingOf(t, dir)
 	err := asNobody(t, func() error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

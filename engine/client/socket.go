@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // socketName is the socket in the folder of a database.
@@ -76,15 +78,11 @@ func Clear(dir string) error {
 // is somebody's and stays.
 func listen(dir string) (*net.UnixListener, fs.FileInfo, error) {
 	path := filepath.Join(dir, socketName)
-	folder, err := os.Stat(dir)
-	if err != nil {
-		return nil, nil, err
-	}
 	if err := Clear(dir); err != nil {
 		return nil, nil, err
 	}
 	var l *net.UnixListener
-	err = short(dir, func(path string) error {
+	err := short(dir, func(path string) error {
 		var err error
 		if l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err == nil {
 			l.SetUnlinkOnClose(false) // the name may have become another's
@@ -93,7 +91,7 @@ func listen(dir string) (*net.UnixListener, fs.FileInfo, error) {
 	})
 	var info fs.FileInfo
 	if err == nil {
-		err = os.Chmod(path, folder.Mode().Perm()&0o666)
+		err = os.Chmod(path, private.File)
 	}
 	if err == nil {
 		info, err = os.Lstat(path)

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -124,17 +125,17 @@ func readStamps(path, root, settings string) (map[string]stamp, error) {
 	return stamps, err
 }
 
-// writeStamps replaces the file of stamps as a whole.
+// writeStamps replaces the file of stamps as a whole. It is its owner's alone.
 func writeStamps(path, root, settings string, stamps map[string]stamp) error {
 	data, err := formatStamps(root, settings, stamps)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := private.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return atomicfile.Write(path, func(f *os.File) error {
 		_, err := f.Write(data)
-		return errors.Join(err, f.Chmod(0o644))
+		return err
 	})
 }

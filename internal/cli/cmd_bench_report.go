@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/bench"
 	"github.com/lexsem/lexsem/bench/report"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 var cmdBenchReport = command{
@@ -49,7 +49,7 @@ func writeCharts(dir string, b *report.Bundle) error {
 	if dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := private.MkdirAll(dir); err != nil {
 		return err
 	}
 	for _, c := range report.Charts(b) {

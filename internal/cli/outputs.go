@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // outFile declares a flag that names a file to be written. That it can be is
@@ -27,7 +28,7 @@ func (f *flags) outDir(name, usage string) *string {
 		if *p == "" {
 			return nil
 		}
-		if err := os.MkdirAll(*p, 0o755); err != nil {
+		if err := private.MkdirAll(*p); err != nil {
 			return usagef("%s %s: %v; name a folder that is there or can be made", dashed(name), *p, err)
 		}
 		return writable(name, *p, *p)
@@ -71,8 +72,8 @@ func writable(name, value, dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeFile writes a file that others may read; a failure leaves what was there
-// before. What is no file, such as /dev/null or a pipe, is written to.
+// writeFile writes a file that is its owner's alone: most hold texts. A failure leaves
+// what was there before. What is no file, such as /dev/null or a pipe, is written to.
 func writeFile(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
@@ -81,10 +82,5 @@ func writeFile(name string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	return atomicfile.Write(name, func(f *os.File) error {
-		if err := write(f); err != nil {
-			return err
-		}
-		return f.Chmod(0o644)
-	})
+	return atomicfile.Write(name, func(f *os.File) error { return write(f) })
 }

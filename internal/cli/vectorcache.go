@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/private"
 )
 
 // Vectors of texts, and the states of their tokens, are kept below the cache folder, two files a
@@ -46,6 +47,9 @@ func (a *app) cached(enc encoder.Encoder, keep cacheBounds) encoder.Encoder {
 	}
 	dir, err := a.vectorCacheDir()
 	half, halfStates := int64(keep.vectors)<<19, int64(keep.states)<<19
+	if err == nil {
+		err = private.Tighten(dir, private.Ours{})
+	}
 	if err == nil {
 		err = encoder.TrimCaches(dir, enc, half, halfStates)
 	}

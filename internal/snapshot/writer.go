@@ -13,7 +13,7 @@ import (
 )
 
 // Write writes a file atomically: path holds the old file or the new one,
-// whatever happens. The folder must exist. An error of write leaves the old one.
+// whatever happens. The folder must exist. An error of write leaves the old one. The file is its owner's alone.
 func Write(path string, h Header, write func(*Writer) error) error {
 	return atomicfile.Write(path, func(f *os.File) error { return writeAll(f, h, write) })
 }
@@ -35,9 +35,6 @@ func WriteOpen(path string, h Header, write func(*Writer) error) (file *File, er
 }
 
 func writeAll(f *os.File, h Header, write func(*Writer) error) error {
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
 	w := NewWriter(f, h)
 	if err := write(w); err != nil {
 		return err

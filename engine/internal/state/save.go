@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/store"
 )
@@ -114,7 +115,7 @@ func (d *DB) save(ctx context.Context) error {
 
 // saveAll writes the snapshots of s.
 func (d *DB) saveAll(ctx context.Context, s *State) error {
-	if err := os.MkdirAll(filepath.Join(d.o.Dir, folder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(d.o.Dir, folder), private.Folder); err != nil {
 		return err
 	}
 	type file struct {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/tokens"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
@@ -94,7 +95,7 @@ func (d *DB) writeBlock(s *State) tokens.Files {
 			err = fmt.Errorf("commit %d is not known any more", s.Seq)
 		}
 		if err == nil {
-			err = os.MkdirAll(filepath.Join(d.o.Dir, folder), 0o755)
+			err = os.MkdirAll(filepath.Join(d.o.Dir, folder), private.Folder)
 		}
 		if err != nil {
 			return nil, err

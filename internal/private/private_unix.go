@@ -1,0 +1,91 @@
+//go:build unix
+
+package private
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// opening waits for no pipe and follows no link.
+const opening = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOFOLLOW
+
+func tighten(dir string, ours Ours) error {
+	return tightenAt(unix.AT_FDCWD, dir, opening&^unix.O_NOFOLLOW, ours)
+}
+
+func tightenAt(parent int, name string, how int, ours Ours) error {
+	folder, err := open(parent, name, how|unix.O_DIRECTORY)
+	if folder == nil {
+		return err
+	}
+	defer folder.Close()
+	var errs []error
+	if !ours.Shared {
+		errs = append(errs, closeTo(folder)) // first, so that nobody comes in meanwhile
+	}
+	for name, of := range ours.Folders {
+		errs = append(errs, tightenAt(int(folder.Fd()), name, opening, of))
+	}
+	if ours.Files == nil {
+		return errors.Join(errs...)
+	}
+	names, err := folder.Readdirnames(-1)
+	errs = append(errs, err)
+	for _, name := range names {
+		if !ours.Files(name) || !loose(int(folder.Fd()), name) {
+			continue
+		}
+		f, err := open(int(folder.Fd()), name, opening)
+		if f != nil {
+			err = errors.Join(closeTo(f), f.Close())
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// loose says that an entry is a file of which other users may do something, so that few are opened.
+func loose(folder int, name string) bool {
+	var st unix.Stat_t
+	err := unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && fs.FileMode(st.Mode)&others != 0
+}
+
+// open opens what is in a folder: nil for what is not there, is another kind of entry or cannot be read.
+func open(folder int, name string, how int) (*os.File, error) {
+	for {
+		fd, err := unix.Openat(folder, name, how, 0)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), name), nil
+		case errors.Is(err, unix.EINTR):
+			continue
+		case slices.ContainsFunc([]error{unix.ENOENT, unix.ELOOP, unix.EMLINK, unix.ENOTDIR, unix.ENXIO, unix.EACCES}, func(e error) bool { return errors.Is(err, e) }):
+			return nil, nil
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+}
+
+// closeTo closes a file or folder of this user to all others.
+func closeTo(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(st.Uid) != os.Geteuid() || info.Mode()&others == 0 || !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	err = f.Chmod(info.Mode() &^ others)
+	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EINVAL) {
+		return nil // as of a medium that cannot be written, or keeps no modes
+	}
+	return err
+}

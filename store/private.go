@@ -1,0 +1,82 @@
+package store
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/lexsem/lexsem/internal/private"
+)
+
+// Of the files of a database these are known: nothing else in its folder is touched. A collection
+// is a database of its own, and says so when it is opened.
+var (
+	ourRecords = private.Ours{Folders: map[string]private.Ours{recordsName: {Files: isRecordFile}}}
+	ourParts   = map[string]private.Ours{
+		recordsName: {Files: isRecordFile}, bridgesName: named(".bridge"), derivedName: named(".snap"), syncName: named(".jsonl"),
+		fitName: named("state", ".vectors", ".vectors.lock", ".vectors.new"),
+	}
+	ourFiles = named(markerName, lockName, headName, swapName, reserveName, "demo.json").Files
+	ours     = private.Ours{Files: ourFiles, Folders: map[string]private.Ours{
+		recordsName: ourParts[recordsName], bridgesName: ourParts[bridgesName], derivedName: ourParts[derivedName], syncName: ourParts[syncName], fitName: ourParts[fitName],
+		nextName: {Files: ourFiles, Folders: ourParts}, replacedName: {Folders: ourParts}, collectionsName: {},
+	}}
+)
+
+// named is a folder whose files have these names, or these endings, which begin with a dot.
+func named(names ...string) private.Ours {
+	return private.Ours{Files: func(name string) bool {
+		return temporary.MatchString(name) || slices.ContainsFunc(names, func(n string) bool {
+			return name == n || n[0] == '.' && strings.HasSuffix(name, n)
+		})
+	}}
+}
+
+// isRecordFile says that a file has a name of Badger's, or of ours beside them.
+func isRecordFile(name string) bool {
+	name = strings.TrimSuffix(name, spareExt)
+	switch name {
+	case badger.ManifestFilename, badger.KeyRegistryFileName, badger.KeyRegistryRewriteFileName, discardName, lockName, sealsName:
+		return true
+	}
+	return isNumbered(name, ".sst") || isNumbered(name, ".mem") || isNumbered(name, ".vlog") || temporary.MatchString(name)
+}
+
+// tighten makes what is ours in the database's folder its owner's alone.
+func (s *Store) tighten(what private.Ours) {
+	if err := private.Tighten(s.dir, what); err != nil {
+		s.o.logger().Warn("other users of this machine may read files of the database", "dir", s.dir, "error", err)
+	}
+}
+
+// tight says which files of Badger's are their owner's alone. Badger leaves that to the umask; until
+// tightenNew comes to them, their folder keeps others out.
+type tight struct {
+	mu   sync.Mutex
+	seen time.Time // when the folder had changed for the last time
+}
+
+// clockStep is more than the time in which all changes of a folder may have the same time.
+const clockStep = 50 * time.Millisecond
+
+// tightenNew tightens the records if files have come since its last call.
+func (s *Store) tightenNew() {
+	if s.o.ReadOnly {
+		return
+	}
+	s.tight.mu.Lock()
+	defer s.tight.mu.Unlock()
+	info, err := os.Stat(s.records())
+	if err != nil || info.ModTime().Equal(s.tight.seen) {
+		return // who needs the folder tells of the error
+	}
+	s.tight.seen = time.Time{}
+	if time.Since(info.ModTime()) > clockStep {
+		s.tight.seen = info.ModTime()
+	}
+	s.tighten(ourRecords)
+}
