@@ -169,6 +169,9 @@ func claim(dir string) error {
 	if err := private.MkdirAll(dir); err != nil {
 		return err
 	}
+	if err := private.Tighten(dir, private.Ours{}); err != nil { // one that was there
+		return err
+	}
 	hit("folder")
 	path := filepath.Join(dir, markerName)
 	if b, ok, err := beginning(path, 0, len(markerText)); err != nil || ok && string(b) == markerText {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -78,5 +79,34 @@ func TestFilesAreTheOwners(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestAnothersDatabase: a database whose files are another user's opens, and stays as it is.
+func TestAnothersDatabase(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	add(t, s, doc("a", 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		mode := fs.FileMode(0o644)
+		if err == nil && d.IsDir() {
+			mode = 0o755
+		}
+		return errors.Join(err, os.Chmod(path, mode), os.Chown(path, 12345, 12345))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := openToOthers(t, dir)
+	s = open(t, dir, Options{ReadOnly: true, MemoryMiB: 64})
+	defer s.Close()
+	if n, after := s.Len(), openToOthers(t, dir); n != 1 || len(before) < 10 || !slices.Equal(before, after) {
+		t.Errorf("%d documents; open before were %v, and are %v", n, before, after)
 	}
 }

@@ -72,7 +72,7 @@ func TestOthersReadNothing(t *testing.T) {
 	manyTexts(t, docs, 40)
 	encodertest.NewTiny(1, encodertest.Tiny{Positions: 64}).Write(t, model)
 	if err := errors.Join(os.MkdirAll(data, 0o700), os.MkdirAll(filepath.Join(in, "folder"), 0o700), os.WriteFile(filepath.Join(in, "folder", "a.txt"), []byte("a file"), 0o600),
-		os.Mkdir("cache", 0o700)); err != nil {
+		os.Mkdir("cache", 0o700), os.Mkdir("flat", 0o777), os.Mkdir("restored", 0o777), os.Mkdir("cache/vectors", 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	manyTexts(t, filepath.Join(data, "corpus.jsonl"), 60)

@@ -66,7 +66,7 @@ func open(folder int, name string, how int) (*os.File, error) {
 			return os.NewFile(uintptr(fd), name), nil
 		case errors.Is(err, unix.EINTR):
 			continue
-		case slices.ContainsFunc([]error{unix.ENOENT, unix.ELOOP, unix.EMLINK, unix.ENOTDIR, unix.ENXIO, unix.EACCES}, func(e error) bool { return errors.Is(err, e) }):
+		case among(err, unix.ENOENT, unix.ELOOP, unix.EMLINK, unix.ENOTDIR, unix.ENXIO, unix.EACCES):
 			return nil, nil
 		}
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
@@ -84,8 +84,12 @@ func closeTo(f *os.File) error {
 		return nil
 	}
 	err = f.Chmod(info.Mode() &^ others)
-	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EINVAL) {
+	if among(err, unix.EROFS, unix.EPERM, unix.ENOTSUP, unix.ENOSYS, unix.EINVAL) {
 		return nil // as of a medium that cannot be written, or keeps no modes
 	}
 	return err
+}
+
+func among(err error, of ...error) bool {
+	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }
