@@ -235,7 +235,7 @@ func TestANNFromFiles(t *testing.T) {
 			truth.IDs = append(truth.IDs, int32(near[0].ID))
 		}
 	}
-	o.Truth = save("truth.ibin", func(f *os.File) error { return WriteTruth(f, truth) })
+	o.Truth = save("truth.ibin", func(f *os.File) error { return writeTruth(f, truth) })
 	if r, err = RunANN(context.Background(), o); err != nil || r.Points[0].Recall != .1 {
 		t.Errorf("recall is %+v, %v, want .1 for one right of ten", r, err)
 	}
@@ -243,7 +243,7 @@ func TestANNFromFiles(t *testing.T) {
 		"truth of other queries": {Base: b, Queries: b, Truth: o.Truth, Index: "flat"},
 		"other dimension":        {Base: b, Queries: save("d.fbin", func(f *os.File) error { return WriteVectors(f, &Vectors{8, make([]float32, 16)}) }), Index: "flat"},
 		"zero vector":            {Base: b, Queries: save("z.fbin", func(f *os.File) error { return WriteVectors(f, &Vectors{16, make([]float32, 16)}) }), Index: "flat"},
-		"few neighbours":         {Base: b, Queries: q, Truth: save("t.ibin", func(f *os.File) error { return WriteTruth(f, &Truth{1, make([]int32, 20)}) }), Index: "flat"},
+		"few neighbours":         {Base: b, Queries: q, Truth: save("t.ibin", func(f *os.File) error { return writeTruth(f, &Truth{1, make([]int32, 20)}) }), Index: "flat"},
 	} {
 		if _, err := RunANN(context.Background(), bad); !errors.Is(err, ErrVectorFile) {
 			t.Errorf("%s: %v", name, err)

@@ -128,14 +128,6 @@ func WriteVectors(w io.Writer, v *Vectors) error {
 	return encodeBin(w, v.Len(), v.Dim, func(i int) uint32 { return math.Float32bits(v.Data[i]) })
 }
 
-// WriteTruth writes t in the .ibin layout.
-func WriteTruth(w io.Writer, t *Truth) error {
-	if t.K < 1 {
-		return fmt.Errorf("%w: a truth of %d neighbours a query; it needs at least 1", ErrVectorFile, t.K)
-	}
-	return encodeBin(w, len(t.IDs)/t.K, t.K, func(i int) uint32 { return uint32(t.IDs[i]) })
-}
-
 func encodeBin(w io.Writer, n, d int, at func(i int) uint32) error {
 	if n < 1 || d < 1 || n > math.MaxUint32 || d > math.MaxUint32 {
 		return fmt.Errorf("%w: %d vectors of dimension %d; the layout holds 1 to 2^32-1 of either", ErrVectorFile, n, d)

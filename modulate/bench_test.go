@@ -46,7 +46,7 @@ func BenchmarkSumsQuery(b *testing.B) {
 			b.Run(fmt.Sprintf("d%d/after%d", d, changes), func(b *testing.B) {
 				e := s.Edit()
 				for i, p := range all[n : n+changes] {
-					if err := e.Add(uint64(n+i), p.x, p.tokens); err != nil {
+					if err := e.AddAll([]uint64{uint64(n + i)}, [][]float32{p.x}, [][]int32{p.tokens}); err != nil {
 						b.Fatal(err)
 					}
 				}

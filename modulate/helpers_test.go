@@ -2,7 +2,9 @@ package modulate
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
@@ -113,4 +115,22 @@ func build(t *testing.T, name string, p Parts) Modulator {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// Factors appends q_lex = softmax(W·w + b) (Eq. 8) to dst: d factors ≥ 0 that
+// sum to 1. Modulation multiplies q by them; Fuse does so without the
+// denominator, which normalisation cancels.
+func (p *Projection) Factors(dst []float32, w Lexical) []float32 {
+	z := make([]float64, p.dim)
+	p.AddLogits(z, w)
+	m := slices.Max(z)
+	var sum float64
+	for i, x := range z {
+		z[i] = math.Exp(x - m)
+		sum += z[i]
+	}
+	for _, e := range z {
+		dst = append(dst, float32(e/sum))
+	}
+	return dst
 }

@@ -141,7 +141,7 @@ func BenchmarkGet(b *testing.B) {
 // all tables is most of it.
 func BenchmarkReopen(b *testing.B) {
 	s := benchStore(b, 20_000)
-	dir := s.Dir()
+	dir := s.dir
 	s.Close()
 	for b.Loop() {
 		s, err := Open(dir, Options{})

@@ -439,9 +439,6 @@ func (s *Store) Seq() uint64 { return s.current().seq }
 // Len returns the number of documents.
 func (s *Store) Len() int { return int(s.current().live) }
 
-// Dir returns the database's folder.
-func (s *Store) Dir() string { return s.dir }
-
 // corrupt makes a *CorruptError, unless the operating system has refused something:
 // that is no damage, and no reason to restore a backup.
 func (s *Store) corrupt(what string, err error) error {

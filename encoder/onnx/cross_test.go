@@ -71,10 +71,12 @@ func TestCrossRefuses(t *testing.T) {
 		is   error
 		says string
 	}{
-		"an encoder":   {r.ModelDir, onnx.ErrModel, "no output logits [batch, 1]"},
-		"no graph":     {encodertest.Crosses(t)["roberta"], fs.ErrNotExist, "model.onnx"},
-		"more words":   {edited("tokenizer.json", func(s string) string { return strings.Replace(s, `"vocab": {`, `"vocab": {"zzzz": 102, `, 1) }), onnx.ErrModel, "the id 102"},
-		"no pair":      {edited("tokenizer.json", func(s string) string { return strings.Replace(s, `"special_tokens"`, `"pair": null, "special_tokens"`, 1) }), encoder.ErrTokenizer, "post_processor.pair"},
+		"an encoder": {r.ModelDir, onnx.ErrModel, "no output logits [batch, 1]"},
+		"no graph":   {encodertest.Crosses(t)["roberta"], fs.ErrNotExist, "model.onnx"},
+		"more words": {edited("tokenizer.json", func(s string) string { return strings.Replace(s, `"vocab": {`, `"vocab": {"zzzz": 102, `, 1) }), onnx.ErrModel, "the id 102"},
+		"no pair": {edited("tokenizer.json", func(s string) string {
+			return strings.Replace(s, `"special_tokens"`, `"pair": null, "special_tokens"`, 1)
+		}), encoder.ErrTokenizer, "post_processor.pair"},
 		"cut graph":    {edited("model.onnx", func(s string) string { return s[:len(s)/2] }), onnx.ErrModel, ""},
 		"other output": {edited("model.onnx", func(s string) string { return strings.ReplaceAll(s, "logits", "logitz") }), onnx.ErrModel, "no output logits"},
 	} {

@@ -232,9 +232,6 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// Root is the absolute path of the folder.
-func (f *Folder) Root() string { return f.root }
-
 // Sync makes the database equal to the folder, in commits of Options.Batch documents.
 // After an error, or when ctx ends, the commits before stay and the next Sync goes on.
 // Files that fail are in Report.Failed, and are no error. Errors: ErrVanished (in a

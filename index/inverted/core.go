@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/lexsem/lexsem/internal/cow"
-	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
 // MaxLen is the greatest number of documents of an index.
@@ -199,14 +198,6 @@ func (c *core) entries(dst []entry, slot uint32) ([]entry, error) {
 
 // Len is the number of documents.
 func (c *core) Len() int { return c.live }
-
-// Has says whether a document is there. It fails with ErrCorrupt.
-func (c *core) Has(id uint64) (ok bool, err error) {
-	defer wrapped(&err)
-	defer snapshot.Guard(&err)()
-	_, ok, err = c.slot(id)
-	return ok, err
-}
 
 // bytes is the memory that the value takes, shared or not, what lies in the
 // snapshot included.

@@ -51,15 +51,6 @@ func SpellTerm(term string) string {
 	return term
 }
 
-// SpelledLength is the number of terms that a text of Spell has.
-func SpelledLength(spelled string) int {
-	n := 0
-	for range each(spelled) {
-		n++
-	}
-	return n
-}
-
 // each yields the terms of a spelled text.
 func each(spelled string) iter.Seq[string] {
 	return func(yield func(string) bool) {

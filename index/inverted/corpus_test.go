@@ -42,7 +42,7 @@ func TestScorerEqualsWords(t *testing.T) {
 		corpus.Documents++
 		corpus.Length += int64(len(terms))
 		spelled = append(spelled, inverted.Spell(terms))
-		if n := inverted.SpelledLength(spelled[id]); n != len(terms) {
+		if n := len(strings.Fields(spelled[id])); n != len(terms) {
 			t.Fatalf("%d terms are spelled as %d: %q", len(terms), n, spelled[id])
 		}
 		seen := map[string]bool{}

@@ -59,8 +59,10 @@ type PairShare struct {
 	Found         bool    // stands adjacent and in this order in the passage
 }
 
-// PairShares tells PairBonus pair by pair: the bonus is the sum of the shares
-// that are found.
+// PairShares tells the distinct pairs of adjacent words of the query, and which of them stand adjacent
+// and in that order in the passage. Match.Pair is the sum of the shares that are found. A pair weighs the
+// sum of its words' idf. Function words that the analyzer left out do not separate words, terms beside the
+// words do not take part.
 func PairShares(query, passage []text.Term, idf func(term string) float64) []PairShare {
 	in := map[[2]string]struct{}{}
 	for _, p := range pairsOf(passage) {

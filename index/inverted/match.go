@@ -20,7 +20,7 @@ type Match struct {
 	// query's. It is the coverage as k1 goes to 0: how often a word stands there,
 	// and in how long a text, is left out.
 	Presence float64
-	// Pair is PairBonus with the index's own idf, in [0, 1].
+	// Pair is the sum of the PairShares that are found, with the index's own idf, in [0, 1].
 	Pair float64
 }
 

@@ -173,7 +173,7 @@ func (m model) check(t *testing.T, r *rand.Rand, x, fresh *inverted.Words, vocab
 			t.Fatal(err)
 		}
 		for i, id := range ids {
-			if w := inverted.PairBonus(query, m.docs[id], x.IDF); math.Abs(pairs[i]-w) > 1e-12 {
+			if w := pairBonus(query, m.docs[id], x.IDF); math.Abs(pairs[i]-w) > 1e-12 {
 				t.Fatalf("pair bonus %v, want %v", pairs[i], w)
 			}
 		}

@@ -7,21 +7,6 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// PairBonus is the share, weighted by idf, of the query's distinct pairs of
-// adjacent words that stand adjacent and in that order in the passage: 0 to 1,
-// 0 for a query of fewer than two words. A pair weighs the sum of its words'
-// idf. Function words that the analyzer left out do not separate words, terms
-// beside the words do not take part.
-func PairBonus(query, passage []text.Term, idf func(term string) float64) float64 {
-	sum := 0.0
-	for _, p := range PairShares(query, passage, idf) {
-		if p.Found {
-			sum += p.Share
-		}
-	}
-	return min(sum, 1) // rounding
-}
-
 type pair struct {
 	words   [2]string
 	weights [2]float64 // of the words in the query

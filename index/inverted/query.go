@@ -1,7 +1,6 @@
 package inverted
 
 import (
-	"context"
 	"math"
 )
 
@@ -147,21 +146,3 @@ func (q *query) bm25(length uint32) float64 {
 
 // every is after how many documents a context is looked at.
 const every = 64
-
-// scores writes the score of each document into dst, NaN for absent ones.
-func (q *query) scores(ctx context.Context, dst []float64, c *core, ids []uint64) error {
-	for i, id := range ids {
-		if i%every == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		dst[i] = math.NaN()
-		slot, ok, err := c.slot(id)
-		if ok {
-			dst[i], err = q.score(c, slot)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -163,22 +163,6 @@ func (x *Words) Search(ctx context.Context, dst []Scored, terms []text.Term, k i
 	return s.search(ctx, dst, x.core, k, allow)
 }
 
-// Scores writes the BM25 of each document into dst, the same number that
-// Search gives; 0 for one without a word of the query, NaN for an absent one.
-// Errors: ErrLength, ErrCorrupt, and that of ctx. Cost O(terms of the
-// documents).
-func (x *Words) Scores(ctx context.Context, dst []float64, terms []text.Term, ids []uint64) (err error) {
-	if len(dst) != len(ids) {
-		return fmt.Errorf("%d scores for %d ids: %w", len(dst), len(ids), ErrLength)
-	}
-	defer wrapped(&err)
-	defer snapshot.Guard(&err)()
-	s := takeScratch()
-	defer s.giveBack()
-	x.prepare(&s.q, terms)
-	return s.q.scores(ctx, dst, x.core, ids)
-}
-
 // prepare fills q with the distinct terms of a query that the index has, and
 // with the limit of all.
 func (x *Words) prepare(q *query, terms []text.Term) {

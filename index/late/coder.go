@@ -45,14 +45,8 @@ func (c Coder) fill() (Coder, error) {
 	return c, nil
 }
 
-// Check returns ErrOptions for a coder without a basis, or with bits or a pool out of range.
-func (c Coder) Check() error {
-	_, err := c.fill()
-	return err
-}
-
 // Size is the number of bytes that Encode appends for n states; 0 for a coder that
-// Check refuses.
+// Encode refuses.
 func (c Coder) Size(n int) int {
 	c, err := c.fill()
 	if err != nil {

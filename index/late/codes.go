@@ -75,9 +75,6 @@ func (c Codes) Rank() int { return c.rank }
 // States is the number of token states that were encoded, special tokens not counted.
 func (c Codes) States() int { return c.states }
 
-// Len is the number of codes, States over Pool rounded up.
-func (c Codes) Len() int { return c.n }
-
 // groupsOf is the number of groups of four components.
 func groupsOf(rank int) int { return (rank + 3) / 4 }
 

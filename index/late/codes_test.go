@@ -31,7 +31,7 @@ func TestCodesTellWhatTheyAre(t *testing.T) {
 					t.Fatal(err)
 				}
 				wantBits, wantPool := cmpOr(bits, 4), cmpOr(pool, 1)
-				if c.Bits() != wantBits || c.Pool() != wantPool || c.Rank() != 96 || c.Basis() != b.ID() || c.States() != n || c.Len() != (n+wantPool-1)/wantPool {
+				if c.Bits() != wantBits || c.Pool() != wantPool || c.Rank() != 96 || c.Basis() != b.ID() || c.States() != n {
 					t.Errorf("%d bits, pool %d, %d states: %+v", bits, pool, n, c)
 				}
 				if len(data) != coder.Size(n) {
@@ -228,8 +228,8 @@ func TestRefusals(t *testing.T) {
 		if !errors.Is(err, o.want) || string(got) != "x" {
 			t.Errorf("%s: %q, %v, want %v", name, got, err, o.want)
 		}
-		if check := o.coder.Check(); errors.Is(o.want, late.ErrOptions) && (!errors.Is(check, o.want) || o.coder.Size(3) != 0) {
-			t.Errorf("%s: Check says %v", name, check)
+		if errors.Is(o.want, late.ErrOptions) && o.coder.Size(3) != 0 {
+			t.Errorf("%s: a size", name)
 		}
 	}
 	if _, err := (late.Coder{Basis: b}).Encode(nil, nan, []bool{false, true, false}); err != nil {

@@ -161,12 +161,6 @@ func (e *Editor[T]) Ptr(i int) *T {
 // Set makes v element i, which must be below Len.
 func (e *Editor[T]) Set(i int, v T) { *e.Ptr(i) = v }
 
-// Append adds an element at the end.
-func (e *Editor[T]) Append(v T) {
-	e.Resize(e.a.n + 1)
-	e.Set(e.a.n-1, v)
-}
-
 // Done returns the edited Array. The Editor must not be used afterwards.
 func (e *Editor[T]) Done() Array[T] {
 	a := e.a

@@ -24,7 +24,8 @@ func TestArrayAgainstSlices(t *testing.T) {
 			switch {
 			case len(model) == 0 || r.IntN(3) == 0:
 				v := r.Int()
-				e.Append(v)
+				e.Resize(len(model) + 1)
+				e.Set(len(model), v)
 				model = append(model, v)
 			case r.IntN(40) == 0:
 				n := r.IntN(3 * 4096)

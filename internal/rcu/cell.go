@@ -34,13 +34,6 @@ func (c *Cell[T]) Acquire() *Ref[T] {
 	return c.now
 }
 
-// Retain counts another reader of r, which the caller has not released yet.
-func (r *Ref[T]) Retain() {
-	r.cell.mu.Lock()
-	r.refs++
-	r.cell.mu.Unlock()
-}
-
 // Release gives a version back. What is then out of use is retired by the
 // caller's goroutine.
 func (r *Ref[T]) Release() {

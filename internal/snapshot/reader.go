@@ -47,15 +47,8 @@ func (r *Reader) Raw(n int) []byte {
 	return b
 }
 
-// U8, U32, U64, Uvarint and Text read what the Writer's methods wrote. A
+// U32, U64, Uvarint and Text read what the Writer's methods wrote. A
 // Uvarint must have its shortest form.
-func (r *Reader) U8() uint8 {
-	if b := r.Raw(1); len(b) == 1 {
-		return b[0]
-	}
-	return 0
-}
-
 func (r *Reader) U32() uint32 {
 	if b := r.Raw(4); len(b) == 4 {
 		return binary.LittleEndian.Uint32(b)
@@ -89,9 +82,8 @@ func (r *Reader) Text() string {
 	return string(r.Raw(int(n)))
 }
 
-// Int8s, Uint32s, Uint64s, Float32s and Float64s read n numbers, as the
+// Uint32s, Uint64s, Float32s and Float64s read n numbers, as the
 // functions of those names do.
-func (r *Reader) Int8s(n int) []int8       { return Int8s(r.many(n, 1)) }
 func (r *Reader) Uint32s(n int) []uint32   { return Uint32s(r.many(n, 4)) }
 func (r *Reader) Uint64s(n int) []uint64   { return Uint64s(r.many(n, 8)) }
 func (r *Reader) Float32s(n int) []float32 { return Float32s(r.many(n, 4)) }

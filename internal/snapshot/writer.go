@@ -170,9 +170,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// U8, U32 and U64 write an integer of fixed length, Uvarint one of 7 bits a
+// U32 and U64 write an integer of fixed length, Uvarint one of 7 bits a
 // byte.
-func (w *Writer) U8(v uint8)   { w.Write([]byte{v}) }
 func (w *Writer) U32(v uint32) { w.Write(binary.LittleEndian.AppendUint32(nil, v)) }
 func (w *Writer) U64(v uint64) { w.Write(binary.LittleEndian.AppendUint64(nil, v)) }
 

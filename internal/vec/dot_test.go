@@ -203,7 +203,7 @@ func BenchmarkSoftmax(b *testing.B) {
 	x := random(rand.New(rand.NewPCG(1, 1)), 20000)
 	y := make([]float32, len(x))
 	for b.Loop() {
-		Softmax(y, x)
+		softmax(y, x)
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(len(x)), "ns/element")
 }

@@ -12,10 +12,6 @@ import (
 // MaxInt8Dim is the longest vector of codes: its products fit an int32.
 const MaxInt8Dim = 1 << 16
 
-// Int8Kernel names the instruction set that the int8 functions use on this
-// machine: "avx512-vnni", "avx2", "neon-dotprod", "neon" or "go".
-func Int8Kernel() string { return int8Kernel }
-
 // QuantizeInt8 writes the codes of x, finite, to dst of equal length and
 // returns their scale; x[i] ≈ scale·dst[i] within scale/2. The codes are in
 // [−127, 127], zeros with scale 0 where x is zero or so small that its scale

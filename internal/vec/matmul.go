@@ -47,12 +47,6 @@ func MatMulNNParallel(c, a, b []float32, m, n, k, workers int) {
 	split(c, view{a, k, 1}, view{b, n, 1}, m, n, k, workers)
 }
 
-// MatMulTNParallel is MatMulTN split over the given number of goroutines, with
-// the same result bit for bit.
-func MatMulTNParallel(c, a, b []float32, m, n, k, workers int) {
-	split(c, view{a, 1, m}, view{b, n, 1}, m, n, k, workers)
-}
-
 // split cuts the longer side of C into pieces of whole tiles, one a worker.
 func split(c []float32, a, b view, m, n, k, workers int) {
 	c, a.data, b.data = c[:m*n], a.data[:m*k], b.data[:n*k]

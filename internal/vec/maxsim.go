@@ -20,10 +20,6 @@ func SimTop(bits int) int {
 	return 127
 }
 
-// SimKernel names the instruction set that MaxSim uses on this machine: "avx512-vnni", "avx2",
-// "neon-dotprod", "neon" or "go".
-func SimKernel() string { return int8Kernel }
-
 // UnpackCodes writes the components in src, of 2 or 4 bits, to dst, a byte each:
 // len(dst) = len(src)·8/bits. Those in the lowest bits of all bytes come first, then
 // those above them.

@@ -135,7 +135,7 @@ func BenchmarkMaxSim(b *testing.B) {
 	q, sums, s := simInput(rand.New(rand.NewPCG(1, 1)), 12, 24, 4)
 	best := make([]float32, 12*SimLanes)
 	for name, s := range map[string]*Sim{"block": s, "packed": packed(s)} {
-		b.Run(name+"/"+SimKernel(), func(b *testing.B) {
+		b.Run(name+"/"+int8Kernel, func(b *testing.B) {
 			for b.Loop() {
 				given := *s
 				MaxSim(best, q, sums, &given)

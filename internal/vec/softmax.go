@@ -2,20 +2,10 @@ package vec
 
 import "math"
 
-// Softmax writes the softmax of x into dst (which may be x). It subtracts the
-// maximum first, so it is finite for any finite x; a component of -Inf becomes
-// 0. The relative error is below 1e-6 beside that of the float32 difference
-// between component and maximum; results below 1e-37 may become 0. An empty x
-// is left alone.
-func Softmax(dst, x []float32) {
-	if len(x) > 0 {
-		Scale(dst[:len(x)], float32(1/ExpSum(dst, x, Max(x), 1)))
-	}
-}
-
 // ExpSum writes exp((x[i]-shift)·f) into dst[i] (dst may be x) and returns the
 // sum, added up in float64. No exponent may be above 0: with f > 0, shift is the
-// maximum of x or more. Softmax tells the errors.
+// maximum of x or more; a component of -Inf becomes 0. The relative error is below 1e-6 beside that of the
+// float32 difference between component and maximum; results below 1e-37 may become 0.
 func ExpSum(dst, x []float32, shift, f float32) float64 {
 	dst = dst[:len(x)]
 	i, s := exp(dst, x, shift, f)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func exactSoftmax(x []float32) []float64 {
+func exactsoftmax(x []float32) []float64 {
 	m := math.Inf(-1)
 	for _, v := range x {
 		m = math.Max(m, float64(v))
@@ -33,10 +33,10 @@ func TestSoftmax(t *testing.T) {
 			if n > 3 {
 				x[r.IntN(n)] = float32(math.Inf(-1))
 			}
-			want := exactSoftmax(x)
+			want := exactsoftmax(x)
 			got := make([]float32, n+1)
 			got[n] = 77
-			Softmax(got, x)
+			softmax(got, x)
 			if got[n] != 77 {
 				t.Fatal("wrote behind the end")
 			}
@@ -50,7 +50,7 @@ func TestSoftmax(t *testing.T) {
 					t.Fatalf("-Inf became %g", got[i])
 				}
 			}
-			Softmax(x, x)
+			softmax(x, x)
 			for i := range x {
 				if x[i] != got[i] {
 					t.Fatal("in place it is another")
@@ -64,7 +64,7 @@ func TestSoftmaxShowsNaN(t *testing.T) {
 	for n := 1; n < 40; n++ {
 		x := make([]float32, n)
 		x[n*7%n] = float32(math.NaN())
-		Softmax(x, x)
+		softmax(x, x)
 		for i, v := range x {
 			if v == v {
 				t.Fatalf("n %d: component %d is %g, want NaN", n, i, v)
@@ -93,4 +93,11 @@ func TestExpSum(t *testing.T) {
 		}
 	}
 	Scale(nil, 2)
+}
+
+// softmax writes the softmax of x into dst (which may be x).
+func softmax(dst, x []float32) {
+	if len(x) > 0 {
+		Scale(dst[:len(x)], float32(1/ExpSum(dst, x, Max(x), 1)))
+	}
 }

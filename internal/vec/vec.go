@@ -14,9 +14,6 @@ import "math"
 // best is the kernel that matrix products use on this machine.
 var best = kernels[0]
 
-// Kernel names the instruction set in use: "avx512", "avx2" or "go".
-func Kernel() string { return best.name }
-
 // Norm returns the Euclidean length of a, summed in float64.
 func Norm(a []float32) float32 {
 	return float32(math.Sqrt(sumSquares(a)))

@@ -62,11 +62,6 @@ func (e *Edit) look(work int) bool {
 	return e.err == nil
 }
 
-// Add takes in one passage, as AddAll does several.
-func (e *Edit) Add(id uint64, x []float32, tokens []int32) error {
-	return e.AddAll([]uint64{id}, [][]float32{x}, [][]int32{tokens})
-}
-
 // AddAll takes in passages: their ids, each piece<<44 | document, their vectors
 // [Dim] and their tokens with lexical weight (encoder.Tokens.Lexical; repetition
 // counts once). In order of document and piece they lie behind all passages
@@ -250,13 +245,8 @@ func (s *Sums) sumRow(ctx context.Context, t int, p posted) (*row, error) {
 	return r, nil
 }
 
-// Remove takes out a passage that is there, with its vector and tokens. What
-// cannot have been added is an ErrPassage. Cost as Add's.
-func (e *Edit) Remove(id uint64, x []float32, tokens []int32) error {
-	return e.RemoveAll([]uint64{id}, [][]float32{x}, [][]int32{tokens})
-}
-
-// RemoveAll is Remove for several passages, which is faster.
+// RemoveAll takes out passages that are there, with their vectors and tokens. What
+// cannot have been added is an ErrPassage. Cost as AddAll's.
 func (e *Edit) RemoveAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 	if len(xs) != len(ids) || len(tokens) != len(ids) {
 		return e.fail("%d ids, %d vectors and %d lists of tokens", len(ids), len(xs), len(tokens))

@@ -197,3 +197,14 @@ func worst(a, b [][]float32) (most float64) {
 	}
 	return most
 }
+
+// Add takes in one passage, as AddAll does several.
+func (e *Edit) Add(id uint64, x []float32, tokens []int32) error {
+	return e.AddAll([]uint64{id}, [][]float32{x}, [][]int32{tokens})
+}
+
+// Remove takes out a passage that is there, with its vector and tokens. What
+// cannot have been added is an ErrPassage. Cost as Add's.
+func (e *Edit) Remove(id uint64, x []float32, tokens []int32) error {
+	return e.RemoveAll([]uint64{id}, [][]float32{x}, [][]int32{tokens})
+}

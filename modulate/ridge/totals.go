@@ -175,9 +175,6 @@ type totalsTags struct {
 	rows     string // float64 × d for each token with a row
 }
 
-// MaxTotals is the highest number of totals in a snapshot.
-const MaxTotals = 999
-
 // tagsOf are the tags of the totals of a number.
 func tagsOf(number int) totalsTags {
 	if number == 0 {
@@ -188,7 +185,7 @@ func tagsOf(number int) totalsTags {
 }
 
 // Save writes t as sections of a snapshot that holds several: number from 0 to
-// MaxTotals. Errors of writing come from w's Close.
+// 999. Errors of writing come from w's Close.
 func (t *Totals) Save(w *snapshot.Writer, number int) {
 	tag := tagsOf(number)
 	t.multiply()

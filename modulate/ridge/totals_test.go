@@ -118,7 +118,7 @@ func TestTotalsMerge(t *testing.T) {
 // TestTotalsFile: what was saved is read again to the last bit, and every damage is told.
 func TestTotalsFile(t *testing.T) {
 	testTotalsFile(t, 0)
-	testTotalsFile(t, MaxTotals)
+	testTotalsFile(t, 999)
 }
 
 func testTotalsFile(t *testing.T, number int) {

@@ -71,9 +71,6 @@ func registerSampler(s Sampler) Sampler {
 	return s
 }
 
-// Samplers returns every registered sampler, sorted by name.
-func Samplers() []Sampler { return slices.Clone(samplers) }
-
 // draw returns at most n different queries of p, the samplers taking turns by
 // their shares. Samplers that cannot offer anything new are passed over.
 func (p *Passage) draw(r *rand.Rand, n int) []string {

@@ -131,12 +131,6 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: the server answered %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// NotFound reports whether err says that a server does not have a file.
-func NotFound(err error) bool {
-	var s *StatusError
-	return errors.As(err, &s) && (s.Code == http.StatusNotFound || s.Code == http.StatusGone)
-}
-
 // failure is an error of one try. Another one may help unless final.
 type failure struct {
 	error
