@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
@@ -104,7 +103,7 @@ func (d *DB) read(v *store.View, kind string, open func(f *snapshot.File, limit 
 // not every database has no saving: of local bridges, or of a kind of index that nobody asked for.
 func (d *DB) distrust(kind string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
-	mayLack := kind == fileLocal || d.auto() && kind != index.KindFlatInt8 && slices.Contains(index.Kinds(), kind)
+	mayLack := kind == fileLocal || d.auto() && kind == index.KindHNSWInt8
 	if !missing || !mayLack {
 		d.pending = max(d.pending, 1)
 	}
@@ -158,18 +157,18 @@ const IndexAuto = "auto"
 func (d *DB) auto() bool { return d.o.Index == "" || d.o.Index == IndexAuto }
 
 // kinds of the vector index to look for: the one that was asked for, else a graph and
-// what stands before there is one. A database of before choices were remembered may have
-// any kind.
-func (d *DB) kinds() []string {
-	byName := []string{index.KindHNSWFast, index.KindHNSWCompact, index.KindHNSW, index.KindFlat}
-	bySize := []string{index.KindHNSWInt8, index.KindFlatInt8}
-	switch d.o.Index {
-	case "":
-		return append(byName, bySize...)
-	case IndexAuto:
-		return bySize
+// what stands before there is one. A database of before choices were remembered may have a
+// snapshot of any kind.
+func (d *DB) kinds() (all []string) {
+	if !d.auto() {
+		return []string{d.o.Index}
 	}
-	return []string{d.o.Index}
+	for _, kind := range []string{index.KindHNSWFast, index.KindHNSWCompact, index.KindHNSW, index.KindFlat} {
+		if of, err := snapshot.DatabaseOf(d.path(kind)); d.o.Index == "" && err == nil && of == d.st.Manifest().UUID {
+			all = append(all, kind)
+		}
+	}
+	return append(all, index.KindHNSWInt8, index.KindFlatInt8)
 }
 
 // adopt takes a kind that was found, and that no size leads to, for one that was asked for.
