@@ -21,8 +21,26 @@ import (
 // hostile file reaches nothing. It is compiled when the first PDF is read, which takes
 // some seconds of a core; what comes out is kept in the user's cache folder.
 
-// pdfMemory is the most memory that reading one PDF may take, in pages of 64 KiB.
-const pdfMemory = 512 << 20 / (64 << 10)
+// pdfMemory is the most memory that reading one PDF may take, in bytes.
+const pdfMemory = 256 << 20
+
+// oneBlock is the memory of a machine, in one piece of which only what is used is resident. Memory that
+// grows by copies takes four times as much, as the copies are garbage for a while.
+type oneBlock struct{ b []byte }
+
+// Reallocate implements experimental.LinearMemory.
+func (m *oneBlock) Reallocate(size uint64) []byte {
+	if size > pdfMemory {
+		return nil
+	}
+	if m.b == nil {
+		m.b = make([]byte, pdfMemory)
+	}
+	return m.b[:size]
+}
+
+// Free implements experimental.LinearMemory.
+func (m *oneBlock) Free() { m.b = nil }
 
 // pdfStart is a start of the machines.
 type pdfStart struct {
@@ -66,13 +84,15 @@ func startPDF() (pdfium.Pool, error) {
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling). // PDFium needs them
 		WithCloseOnContextDone(true).
-		WithMemoryLimitPages(pdfMemory)
+		WithMemoryLimitPages(pdfMemory >> 16)
 	if dir, err := pdfCache(); err == nil { // else it is compiled in each process
 		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
 			config = config.WithCompilationCache(cache)
 		}
 	}
+	inOneBlock := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return &oneBlock{} })
 	pool, err := webassembly.Init(webassembly.Config{
+		Context:       experimental.WithMemoryAllocator(context.Background(), inOneBlock),
 		MaxTotal:      runtime.GOMAXPROCS(0),
 		FSConfig:      wazero.NewFSConfig(), // no files
 		RuntimeConfig: config,

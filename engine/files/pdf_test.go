@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,54 @@ func TestPDFStops(t *testing.T) {
 	}
 	if recs, _, err := readAll(t, "a.pdf", testPDF(t, "p_simple.pdf"), Options{}); err != nil || len(recs) != 1 {
 		t.Errorf("the next file: %v", err)
+	}
+}
+
+// nestedPDF is a file of some kilobytes whose page shows a form, which shows another one twice, and so on:
+// its text is 2 to the power of so many levels as long as that of the last one.
+func nestedPDF(levels int) string {
+	var b strings.Builder
+	b.WriteString("%PDF-1.7\n")
+	var at []int
+	object := func(format string, args ...any) {
+		at = append(at, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", len(at), fmt.Sprintf(format, args...))
+	}
+	stream := func(dict, data string) string {
+		return fmt.Sprintf("<<%s/Length %d>>stream\n%s\nendstream", dict, len(data), data)
+	}
+	object("<</Type/Catalog/Pages 2 0 R>>")
+	object("<</Type/Pages/Kids[3 0 R]/Count 1>>")
+	object("<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Resources<</XObject<</X 5 0 R>>>>/Contents 4 0 R>>")
+	object("%s", stream("", "/X Do"))
+	for i := range levels {
+		data := "/X Do /X Do"
+		if i == levels-1 {
+			data = "BT /F1 12 Tf 72 700 Td (Hello oak leaves) Tj ET"
+		}
+		object("%s", stream(fmt.Sprintf("/Type/XObject/Subtype/Form/BBox[0 0 600 800]/Resources<</XObject<</X %d 0 R>>/Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>", 6+i), data))
+	}
+	object("<</Title(Nested)>>")
+	begin := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(at)+1)
+	for _, n := range at {
+		fmt.Fprintf(&b, "%010d 00000 n \n", n)
+	}
+	fmt.Fprintf(&b, "trailer\n<</Size %d/Root 1 0 R/Info %d 0 R>>\nstartxref\n%d\n%%%%EOF\n", len(at)+1, len(at), begin)
+	return b.String()
+}
+
+// TestPDFMemory: a small file that would take much memory is refused, and takes no more than a machine has.
+func TestPDFMemory(t *testing.T) {
+	if recs, _, err := readAll(t, "a.pdf", nestedPDF(3), Options{}); err != nil || strings.Count(recs[0].Text, "Hello") != 4 {
+		t.Fatalf("a small one: %v, %v", recs, err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := readAll(t, "a.pdf", nestedPDF(25), Options{})
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, ErrMalformed) || mib > 512 {
+		t.Errorf("%d MiB, %v", mib, err)
 	}
 }
 
