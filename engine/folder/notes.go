@@ -17,6 +17,7 @@ import (
 	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/ingest/location"
 	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -121,7 +122,7 @@ func (n *notes) write() error {
 	for _, h := range slices.Sorted(maps.Keys(n.ids)) {
 		fmt.Fprintf(out, "%0*x\n", digits, h)
 	}
-	if err := os.MkdirAll(filepath.Dir(n.path), 0o700); err != nil {
+	if err := private.MkdirAll(filepath.Dir(n.path)); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(n.path, func(f *os.File) error { _, err := f.Write(out.Bytes()); return err }); err != nil {
