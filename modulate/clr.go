@@ -20,13 +20,13 @@ import (
 // as in its text. The vocabulary is the corpus's own; special tokens, which it
 // does not have, never weigh.
 var (
-	CLR = register(clr("clr", "likely tokens of the query by a head fitted in closed form, ReLU; needs fit", false))
+	CLR = Register(clr("clr", "likely tokens of the query by a head fitted in closed form, ReLU; needs fit", false))
 
-	CLRSoftmax = register(clr("clr-softmax", "clr with a softmax over the vocabulary; needs fit", true))
+	CLRSoftmax = Register(clr("clr-softmax", "clr with a softmax over the vocabulary; needs fit", true))
 
-	MLM = register(mlm("mlm", "likely tokens of the query by the encoder's own head, ReLU; needs fit", false))
+	MLM = Register(mlm("mlm", "likely tokens of the query by the encoder's own head, ReLU; needs fit", false))
 
-	MLMSoftmax = register(mlm("mlm-softmax", "mlm with a softmax over the vocabulary; needs fit", true))
+	MLMSoftmax = Register(mlm("mlm-softmax", "mlm with a softmax over the vocabulary; needs fit", true))
 )
 
 // clrTau is the temperature of the softmax of clr-softmax: the closed-form head

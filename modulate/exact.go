@@ -18,7 +18,7 @@ import (
 // code, the largest weight counts. A token that no passage has starts with
 // U_t = 0 and b_t = 0, where ReLU has no slope, so its weight stays 0: rows for
 // the tokens of the corpus are the whole vocabulary.
-var LLRExact = register(Variant{
+var LLRExact = Register(Variant{
 	Name:    "llr-exact",
 	Summary: "learned weights of every token from every state (Eq. 6), to measure llr-full by; needs fit",
 	Kind:    Multiplicative,
@@ -105,7 +105,7 @@ func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lex
 // every token of the corpus in place of a masked-language-model head. Tokens
 // that no passage has, special ones among them, score 0, a probability of 0,
 // and have their share of the softmax and their weight as all others.
-var CLRExact = register(Variant{
+var CLRExact = Register(Variant{
 	Name:    "clr-exact",
 	Summary: "probabilities of every token by a head fitted in closed form (Eq. 7), to measure clr-softmax by; needs fit",
 	Kind:    Multiplicative,
@@ -158,7 +158,7 @@ func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
 
 // MLMExact is mlm with all weights, of whatever tokens but the text's special ones. Where the encoder's logits are the largest over the
 // text's tokens, w is that of SPLADE (Formal et al. 2021, max pooling).
-var MLMExact = register(Variant{
+var MLMExact = Register(Variant{
 	Name:    "mlm-exact",
 	Summary: "every likely token by the encoder's own head, ReLU, to measure mlm by; needs fit",
 	Kind:    Multiplicative,

@@ -14,7 +14,7 @@ import (
 //	w_t = max over j with token t of log(1 + ReLU(h_j·u + b))
 //
 // It starts at u = 0, b = 1, where it is SLR.
-var LLR = register(Variant{
+var LLR = Register(Variant{
 	Name:    "llr",
 	Summary: "learned weight of each token from its hidden state; needs fit",
 	Kind:    Multiplicative,

@@ -19,7 +19,7 @@ import (
 // position j scores the 8 tokens nearest to its own, which is one of them:
 // nearest by the directions of the closed-form head (NewHead), which is also
 // what U starts from. The lists are fixed at the start of the fit.
-var LLRFull = register(Variant{
+var LLRFull = Register(Variant{
 	Name:    "llr-full",
 	Summary: "learned weights of the query's tokens and their neighbours (Eq. 6); needs fit",
 	Kind:    Multiplicative,

@@ -104,9 +104,7 @@ var variants []Variant
 // initialised and nowhere else. A name that is taken, or that a stack cannot
 // hold, and a variant without exactly one of Weigh and Shift are mistakes in
 // the program and panic.
-func Register(v Variant) Variant { return register(v) }
-
-func register(v Variant) Variant {
+func Register(v Variant) Variant {
 	if v.Name == "" || strings.ContainsAny(v.Name, "+, \t\n") {
 		panic("modulate: a variant cannot be called " + strconv.Quote(v.Name))
 	}

@@ -20,7 +20,7 @@ import (
 //
 // R is never formed: XᵀB_t = s_t − df_t·μ, so l = A⁻¹ Σ_t idf_t (s_t − df_t μ)
 // with A = XᵀX + λI, from the Sums of the corpus.
-var RLR = register(Variant{
+var RLR = Register(Variant{
 	Name:     "rlr",
 	Summary:  "regressed lexical directions of the corpus, closed form; needs no fit",
 	Kind:     Additive,

@@ -14,7 +14,7 @@ import (
 // idf is that of RLR, from the same sums, and follows the corpus; idf_max is
 // that of a token which no passage has. So no weight exceeds SLR's log 2: with
 // weights above it the same descent takes larger steps and overfits.
-var SLRIDF = register(Variant{
+var SLRIDF = Register(Variant{
 	Name:     "slr-idf",
 	Summary:  "slr with tokens weighted by idf; needs fit",
 	Kind:     Multiplicative,

@@ -18,7 +18,7 @@ import (
 // corpus varies little; u raises these. The sums follow the corpus, but what a
 // query gains rests on how passages of its kind vary, not on having seen the
 // one it seeks: it is as large for passages that the sums have never seen.
-var Whiten = register(Variant{
+var Whiten = Register(Variant{
 	Name:     "whiten",
 	Summary:  "the directions in which the corpus varies little, raised; needs no fit and serves unseen passages",
 	Kind:     Additive,

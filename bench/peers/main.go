@@ -163,7 +163,7 @@ func open(basePath, kind, snap string, o index.Options) (index.Index, built, err
 		}
 		b.CPU, b.Wall = (cpuTime() - cpu).Seconds(), time.Since(start).Seconds()
 		if snap != "" {
-			if err := save(snap, ix); err != nil {
+			if err := snapshot.Write(snap, snapshot.Header{Kind: "vectors", Version: 1}, ix.(index.Snapshotter).Save); err != nil {
 				return nil, b, err
 			}
 		}
@@ -171,10 +171,6 @@ func open(basePath, kind, snap string, o index.Options) (index.Index, built, err
 	b.Bytes = (heap()-before)/float64(n) - float64(4*base.Dim)
 	runtime.KeepAlive(base)
 	return ix, b, nil
-}
-
-func save(name string, ix index.Index) error {
-	return snapshot.Write(name, snapshot.Header{Kind: "vectors", Version: 1}, ix.(index.Snapshotter).Save)
 }
 
 // heap is what the program holds, in bytes.

@@ -22,7 +22,7 @@ import (
 // database or history, is not used, and its part is made anew by a scan of the
 // store.
 func Open(ctx context.Context, st *store.Store, o Options) (_ *DB, err error) {
-	d := &DB{o: o, st: st, analyzer: o.Analyzer, turn: newTurn()}
+	d := &DB{o: o, st: st, analyzer: o.Analyzer, turn: make(turn, 1)}
 	view, err := st.Snapshot()
 	if err != nil {
 		return nil, err

@@ -1,13 +1,9 @@
 package state
 
-import (
-	"context"
-)
+import "context"
 
-// turn is a mutex that a context can stop waiting for.
+// turn is a mutex that a context can stop waiting for, a channel with room for one.
 type turn chan struct{}
-
-func newTurn() turn { return make(turn, 1) }
 
 func (t turn) lock(ctx context.Context) error {
 	if ctx.Err() != nil {
