@@ -83,11 +83,11 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(out)
 }
 
-func open(t *testing.T, f *forgetful) *Backend {
+func open(t *testing.T, f *forgetful, patience time.Duration) *Backend {
 	f.vectors, f.graph = map[string][]float32{}, map[string][]float32{}
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
-	b, err := Open(Options{Nodes: []string{s.URL}, Class: "Test", Patience: 300 * time.Millisecond})
+	b, err := Open(Options{Nodes: []string{s.URL}, Class: "Test", Patience: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func some(n int) (docs [][]engine.Passage) {
 // whole when Put returns, with its own vectors.
 func TestUnheard(t *testing.T) {
 	f := &forgetful{}
-	b := open(t, f)
+	b := open(t, f, time.Minute)
 	docs := some(page + 1)
 	if err := b.Put(t.Context(), docs, true); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestUnheard(t *testing.T) {
 // TestQueue: while the server has vectors to put into its graph, Put does not wait.
 func TestQueue(t *testing.T) {
 	f := &forgetful{queue: 3}
-	b := open(t, f)
+	b := open(t, f, time.Minute)
 	if err := b.Put(t.Context(), some(2), true); err != nil || f.batches != 2 || len(f.graph) != 0 {
 		t.Errorf("%v behind %d batches", err, f.batches)
 	}
@@ -136,11 +136,11 @@ func TestQueue(t *testing.T) {
 
 // TestNeverSettled: passages that do not come into the graph are an error, within patience or the call's time.
 func TestNeverSettled(t *testing.T) {
-	b := open(t, &forgetful{never: true})
+	b := open(t, &forgetful{never: true}, 300*time.Millisecond)
 	if err := b.Put(t.Context(), some(2), true); !errors.Is(err, ErrServer) || !strings.Contains(err.Error(), `document "0" is stored, but not in its graph`) {
 		t.Error(err)
 	}
-	b = open(t, &forgetful{never: true})
+	b = open(t, &forgetful{never: true}, time.Minute)
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
 	if err := b.Put(ctx, some(2), true); !errors.Is(err, context.DeadlineExceeded) {
