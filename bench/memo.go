@@ -71,7 +71,7 @@ func copyDense(o encoder.Output) encoder.Output {
 func Cached(enc encoder.Encoder, dir string) (cached encoder.Encoder, close func() error, err error) {
 	close = func() error { return nil }
 	if dir != "" {
-		tokens := private.Ours{Shared: true, Folders: map[string]private.Ours{"tokens": {Files: private.Ends(".codes")}}}
+		tokens := private.Ours{Shared: true, Folders: map[string]private.Ours{"tokens": {Files: private.Named(".codes")}}}
 		if err := private.Tighten(dir, tokens); err != nil {
 			return nil, nil, err
 		}

@@ -116,7 +116,7 @@ func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 	if err := private.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("open vector cache: %w; choose a folder that can be written", err)
 	}
-	ours := private.Ours{Files: private.Ends(vectorsSuffix, statesSuffix, vectorsSuffix+".lock", vectorsSuffix+".new", statesSuffix+".new"), Shared: true}
+	ours := private.Ours{Files: private.Named(vectorsSuffix, statesSuffix, vectorsSuffix+".lock", vectorsSuffix+".new", statesSuffix+".new"), Shared: true}
 	if err := private.Tighten(dir, ours); err != nil {
 		return nil, fmt.Errorf("open vector cache: %w", err)
 	}

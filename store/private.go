@@ -1,8 +1,8 @@
 package store
 
 import (
+	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,19 +21,19 @@ var (
 		fitName: named("state", ".vectors", ".vectors.lock", ".vectors.new"),
 	}
 	ourFiles = named(markerName, lockName, headName, swapName, reserveName, "demo.json").Files
-	ours     = private.Ours{Files: ourFiles, Folders: map[string]private.Ours{
-		recordsName: ourParts[recordsName], bridgesName: ourParts[bridgesName], derivedName: ourParts[derivedName], syncName: ourParts[syncName], fitName: ourParts[fitName],
-		nextName: {Files: ourFiles, Folders: ourParts}, replacedName: {Folders: ourParts}, collectionsName: {},
-	}}
+	ours     = private.Ours{Files: ourFiles, Folders: maps.Clone(ourParts)}
 )
 
-// named is a folder whose files have these names, or these endings, which begin with a dot.
+func init() {
+	ours.Folders[nextName] = private.Ours{Files: ourFiles, Folders: ourParts}
+	ours.Folders[replacedName] = private.Ours{Folders: ourParts}
+	ours.Folders[collectionsName] = private.Ours{}
+}
+
+// named is a folder whose files have these names or endings, as private.Named takes them, or are on their way to them.
 func named(names ...string) private.Ours {
-	return private.Ours{Files: func(name string) bool {
-		return temporary.MatchString(name) || slices.ContainsFunc(names, func(n string) bool {
-			return name == n || n[0] == '.' && strings.HasSuffix(name, n)
-		})
-	}}
+	has := private.Named(names...)
+	return private.Ours{Files: func(name string) bool { return temporary.MatchString(name) || has(name) }}
 }
 
 // isRecordFile says that a file has a name of Badger's, or of ours beside them.

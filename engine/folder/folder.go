@@ -29,6 +29,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/ingest/location"
 )
 
 // ErrVanished answers a sync of a root that is not there, unreadable or empty, while
@@ -286,7 +287,7 @@ func Recorded(ctx context.Context, db engine.Database, root string) (int, error)
 	if err != nil || !utf8.ValidString(root) {
 		return 0, err
 	}
-	return db.Count(ctx, filter.Eq(metaRoot, root))
+	return db.Count(ctx, filter.Eq(location.Root, root))
 }
 
 // load reads what is recorded from the root, and the stamps.
@@ -304,7 +305,7 @@ func (f *Folder) load(ctx context.Context) error {
 		return remedy(err)
 	}
 	docs, unsure := map[string]place{}, map[string]said{}
-	for d, err := range f.db.All(ctx, filter.Eq(metaRoot, f.root)) {
+	for d, err := range f.db.All(ctx, filter.Eq(location.Root, f.root)) {
 		if err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 			r.badKept[p.file.path] = true
 			continue
 		}
-		times = append(times, engine.Patch{ID: p.id, Metadata: map[string]any{metaTime: written(time.Unix(0, p.file.time))}})
+		times = append(times, engine.Patch{ID: p.id, Metadata: map[string]any{location.Time: written(time.Unix(0, p.file.time))}})
 		r.now[p.id] = place{p.file.path, seconds(p.file.time)}
 	}
 	if len(times) > 0 {
@@ -196,12 +196,12 @@ func (r *run) mayReplace(ctx context.Context, it item) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, inside := d.Metadata[metaRoot]; inside {
+	if _, inside := d.Metadata[location.Root]; inside {
 		s, ok := r.f.says(it.doc.ID, d.Metadata)
 		return ok && s.exact && s.path == it.file.path, nil
 	}
 	if at, ok := location.FileOf(d.Metadata); ok {
-		return at == r.f.path(it.file.path) && d.Metadata[metaKind] == it.doc.Metadata[metaKind], nil
+		return at == r.f.path(it.file.path) && d.Metadata[location.Kind] == it.doc.Metadata[location.Kind], nil
 	}
 	return len(d.Metadata) == 0 && d.Title == it.doc.Title && d.Text == it.doc.Text, nil
 }

@@ -11,17 +11,11 @@ import (
 // Metadata that every document from a folder's file has. A field of the file's own with one
 // of these names stands in the object "front" instead. A record of a file that was named
 // itself keeps its fields, and has none of these where it has one of their names.
-const (
-	metaPath  = location.Path
-	metaRoot  = location.Root
-	metaTime  = location.Time
-	metaKind  = location.Kind
-	metaLine  = location.Line
-	metaEnd   = location.End
-	metaFront = "front"
-)
+var ownNames = map[string]bool{
+	location.Path: true, location.Root: true, location.Time: true, location.Kind: true, location.Line: true, location.End: true, metaFront: true,
+}
 
-var ownNames = map[string]bool{metaPath: true, metaRoot: true, metaTime: true, metaKind: true, metaLine: true, metaEnd: true, metaFront: true}
+const metaFront = "front"
 
 // Describe adds to a record's metadata where it came from. root is "" for a file that
 // was named itself, whose path is then absolute: nothing of its records is renamed, so that
@@ -44,15 +38,15 @@ func Describe(r files.Record, root, path, kind string, modified time.Time) engin
 	case len(front) > 0:
 		m[metaFront] = front
 	}
-	m[metaPath], m[metaKind] = path, kind
-	m[metaTime] = written(modified)
+	m[location.Path], m[location.Kind] = path, kind
+	m[location.Time] = written(modified)
 	if root != "" {
-		m[metaRoot] = root
+		m[location.Root] = root
 	}
 	if r.From > 0 {
-		m[metaLine] = r.From
+		m[location.Line] = r.From
 		if !r.Verbatim {
-			m[metaEnd] = max(r.From, r.To)
+			m[location.End] = max(r.From, r.To)
 		}
 	}
 	d.Metadata = m

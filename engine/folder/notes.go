@@ -16,8 +16,6 @@ import (
 
 	"github.com/lexsem/lexsem/engine/files"
 	"github.com/lexsem/lexsem/ingest/location"
-	"github.com/lexsem/lexsem/internal/atomicfile"
-	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
@@ -122,10 +120,7 @@ func (n *notes) write() error {
 	for _, h := range slices.Sorted(maps.Keys(n.ids)) {
 		fmt.Fprintf(out, "%0*x\n", digits, h)
 	}
-	if err := private.MkdirAll(filepath.Dir(n.path)); err != nil {
-		return err
-	}
-	if err := atomicfile.Write(n.path, func(f *os.File) error { _, err := f.Write(out.Bytes()); return err }); err != nil {
+	if err := replace(n.path, out.Bytes()); err != nil {
 		return err
 	}
 	n.there, n.dirty = true, false
@@ -142,19 +137,19 @@ type said struct {
 // says reads the metadata of a document that is from this root by what they say; not ok where they say less
 // than any sync has written.
 func (f *Folder) says(id string, m map[string]any) (s said, ok bool) {
-	root, _ := m[metaRoot].(string)
-	s.path, _ = m[metaPath].(string)
-	s.kind, _ = m[metaKind].(string)
+	root, _ := m[location.Root].(string)
+	s.path, _ = m[location.Path].(string)
+	s.kind, _ = m[location.Kind].(string)
 	if root != f.root || s.kind == "" || !filepath.IsLocal(filepath.FromSlash(s.path)) {
 		return s, false
 	}
-	at, _ := m[metaTime].(string)
+	at, _ := m[location.Time].(string)
 	t, err := time.Parse(time.RFC3339, at)
 	if err != nil { // another hand wrote it: the file is read again
 		t = time.Time{}
 	}
 	s.time = t.Unix()
-	line, lines := location.Whole(m[metaLine])
+	line, lines := location.Whole(m[location.Line])
 	s.exact = err == nil && written(t) == at && s.kind == files.KindOf(s.path) && (lines && line > 0 || !hasLines(s.kind)) &&
 		(id == s.path || strings.HasSuffix(id, "/"+s.path) || !oneDocument(s.kind))
 	return s, true

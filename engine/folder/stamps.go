@@ -125,12 +125,17 @@ func readStamps(path, root, settings string) (map[string]stamp, error) {
 	return stamps, err
 }
 
-// writeStamps replaces the file of stamps as a whole. It is its owner's alone.
+// writeStamps replaces the file of stamps as a whole.
 func writeStamps(path, root, settings string, stamps map[string]stamp) error {
 	data, err := formatStamps(root, settings, stamps)
 	if err != nil {
 		return err
 	}
+	return replace(path, data)
+}
+
+// replace writes a file, and its folder where that is missing, as a whole. They are their owner's alone.
+func replace(path string, data []byte) error {
 	if err := private.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}

@@ -426,27 +426,39 @@ func TestDrainHasAnEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	err, asked := cutOff(t, s.Serve, enc.begun, "POST", "/v1/embeddings", `{"input": "a"}`)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "50ms") {
+		t.Error(err)
+	}
+	<-asked
+}
+
+// cutOff runs a server, ends it once a request has begun, and returns what serve does. asked is closed
+// when the client of the request has ended.
+func cutOff(t *testing.T, serve func(context.Context, net.Listener) error, begun <-chan struct{}, method, path, body string) (err error, asked <-chan struct{}) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	r, err := http.NewRequest(method, "http://"+l.Addr().String()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", kindJSON)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	asked := make(chan struct{})
+	defer cancel()
+	ended, done := make(chan error, 1), make(chan struct{})
+	go func() { ended <- serve(ctx, l) }()
 	go func() {
-		defer close(asked)
-		got, err := http.Post("http://"+l.Addr().String()+"/v1/embeddings", kindJSON, strings.NewReader(`{"input": "a"}`))
-		if err == nil {
+		defer close(done)
+		if got, err := http.DefaultClient.Do(r); err == nil {
 			got.Body.Close()
 		}
 	}()
-	<-enc.begun
+	<-begun
 	cancel()
-	if err := <-ended; !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "50ms") {
-		t.Error(err)
-	}
-	<-asked
+	return <-ended, done
 }
 
 // stuck is an encoder that looks at no context while it reads a text that begins with its name.
@@ -487,30 +499,9 @@ func TestServeEndsWhateverRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			ended := make(chan error, 1)
-			go func() { ended <- s.serve(ctx, l, 20*time.Millisecond) }()
-			asked := make(chan struct{})
-			go func() {
-				defer close(asked)
-				r, err := http.NewRequest(call.method, "http://"+l.Addr().String()+call.path, strings.NewReader(call.body))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Header.Set("Content-Type", kindJSON)
-				if got, err := http.DefaultClient.Do(r); err == nil {
-					got.Body.Close()
-				}
-			}()
-			<-enc.begun
-			cancel()
-			if err := <-ended; !errors.Is(err, ErrRunning) || !errors.Is(err, context.DeadlineExceeded) {
+			serve := func(ctx context.Context, l net.Listener) error { return s.serve(ctx, l, 20*time.Millisecond) }
+			err, asked := cutOff(t, serve, enc.begun, call.method, call.path, call.body)
+			if !errors.Is(err, ErrRunning) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 			close(enc.end)

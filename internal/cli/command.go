@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder/models"
-
 	"github.com/lexsem/lexsem/internal/secret"
 )
 

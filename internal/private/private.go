@@ -40,10 +40,10 @@ type Ours struct {
 	Shared  bool // the folder itself is not
 }
 
-// Ends is a choice of files by how their names end.
-func Ends(endings ...string) func(name string) bool {
+// Named is a choice of files that have these names, or these endings, which begin with a dot.
+func Named(names ...string) func(name string) bool {
 	return func(name string) bool {
-		return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) })
+		return slices.ContainsFunc(names, func(n string) bool { return name == n || n[0] == '.' && strings.HasSuffix(name, n) })
 	}
 }
 

@@ -32,7 +32,7 @@ func TestTighten(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	files := private.Ends(".ours")
+	files := private.Named(".ours")
 	want := map[string]fs.FileMode{
 		".": 0o700, "a.ours": 0o600, "read-only.ours": 0o400, "notes": 0o666, "pipe.ours": 0o666, "folder.ours": 0o777, "folder.ours/a.ours": 0o666,
 		"in": 0o700, "in/a.ours": 0o600, "in/notes": 0o666, "in/deep": 0o777, "in/deep/a.ours": 0o600, "theirs": 0o777, "theirs/a.ours": 0o666,
