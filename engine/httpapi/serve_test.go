@@ -426,7 +426,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err, asked := cutOff(t, s.Serve, enc.begun, "POST", "/v1/embeddings", `{"input": "a"}`)
+	asked, err := cutOff(t, s.Serve, enc.begun, "POST", "/v1/embeddings", `{"input": "a"}`)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "50ms") {
 		t.Error(err)
 	}
@@ -435,7 +435,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 
 // cutOff runs a server, ends it once a request has begun, and returns what serve does. asked is closed
 // when the client of the request has ended.
-func cutOff(t *testing.T, serve func(context.Context, net.Listener) error, begun <-chan struct{}, method, path, body string) (err error, asked <-chan struct{}) {
+func cutOff(t *testing.T, serve func(context.Context, net.Listener) error, begun <-chan struct{}, method, path, body string) (asked <-chan struct{}, err error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -458,7 +458,7 @@ func cutOff(t *testing.T, serve func(context.Context, net.Listener) error, begun
 	}()
 	<-begun
 	cancel()
-	return <-ended, done
+	return done, <-ended
 }
 
 // stuck is an encoder that looks at no context while it reads a text that begins with its name.
@@ -500,7 +500,7 @@ func TestServeEndsWhateverRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			serve := func(ctx context.Context, l net.Listener) error { return s.serve(ctx, l, 20*time.Millisecond) }
-			err, asked := cutOff(t, serve, enc.begun, call.method, call.path, call.body)
+			asked, err := cutOff(t, serve, enc.begun, call.method, call.path, call.body)
 			if !errors.Is(err, ErrRunning) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
