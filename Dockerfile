@@ -10,7 +10,7 @@ RUN go mod download
 COPY . .
 ARG VERSION= COMMIT= TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
-      -ldflags "-s -w -buildid= -X github.com/lexsem/lexsem/internal/cli.linkedVersion=$VERSION -X github.com/lexsem/lexsem/internal/cli.linkedCommit=$COMMIT" \
+      -ldflags "-s -w -buildid= -X github.com/lexsem/lexsem/cmd/lexsem/internal/command.linkedVersion=$VERSION -X github.com/lexsem/lexsem/cmd/lexsem/internal/command.linkedCommit=$COMMIT" \
       -o /out/lexsem ./cmd/lexsem \
  && mkdir -p /out/image/data /out/image/cache /out/image/tmp
 

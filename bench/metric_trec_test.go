@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/recorded"
+	"github.com/lexsem/lexsem/internal/testkit/recorded"
 )
 
 // trecRun is one line of testdata/trec_eval.jsonl.gz.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/backendtest"
+	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
 // TestOverIsTheEngine: in front of another engine that misses nothing the figures are

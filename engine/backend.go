@@ -12,7 +12,7 @@ import (
 // stay as they are: it is the query that is modulated, on this side.
 //
 // Where an engine gives scores in other units, or none, its Backend makes them what is
-// said here: engine/backendtest tests whether one does. What a query's words tell beside the choice of
+// said here: engine/remote/backendtest tests whether one does. What a query's words tell beside the choice of
 // candidates (BM25, coverage, presence, pairs) is computed on this side from
 // Candidate.Terms, so that scores mean what they mean in an embedded database.
 //

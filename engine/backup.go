@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/index/late"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/backendtest"
+	"github.com/lexsem/lexsem/engine/remote/backendtest"
 )
 
 // ending is an encoder that ends a context while it reads a text, and counts what it is asked from then on.

@@ -20,7 +20,7 @@ import (
 	"github.com/lexsem/lexsem/index/inverted"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/snapshot/snapshottest"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/modulate"
 )
 

@@ -32,11 +32,11 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/metric"
-	"github.com/lexsem/lexsem/engine/internal/progress"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
+	"github.com/lexsem/lexsem/internal/metric"
+	"github.com/lexsem/lexsem/internal/progress"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/internal/yield"
 	"github.com/lexsem/lexsem/modulate"

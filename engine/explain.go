@@ -10,9 +10,9 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/fusion"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/internal/text"
 )

@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/fault"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
-	"github.com/lexsem/lexsem/engine/internal/metric"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/vec"
 	"github.com/lexsem/lexsem/store"
 )

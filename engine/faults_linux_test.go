@@ -13,8 +13,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/internal/inject"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/inject"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 const faultChanges = 24 // of the writer whose system calls fail

@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/encoder/visual"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/modulate/train"
 	"github.com/lexsem/lexsem/store"
 )

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/modulate"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/store"
 )
 

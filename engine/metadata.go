@@ -3,8 +3,8 @@ package engine
 import (
 	"fmt"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -7,9 +7,9 @@ import (
 	"math"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 

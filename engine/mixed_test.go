@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // mixed are the databases of which files are mixed: the first is the one that gets

@@ -10,10 +10,10 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 
@@ -119,7 +119,7 @@ type Options struct {
 	RerankDepth int
 	// Progress, if not nil, hears of long work inside Open, Add, Upsert, Patch, Export,
 	// Import and Backup. It is called from one goroutine at a time, however many calls run.
-	// Calls that other processes make by package client report to those.
+	// Calls that other processes make by package share report to those.
 	Progress func(Progress)
 	// Logger receives warnings, such as the repair of a damaged snapshot; nil
 	// means none.

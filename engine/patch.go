@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/internal/powercut"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/powercut"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 var cutOptions = engine.Options{Local: true, MemoryMiB: 64, TokenStates: engine.TokenStatesOn}

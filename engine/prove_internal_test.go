@@ -12,8 +12,8 @@ import (
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
 	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 	"github.com/lexsem/lexsem/internal/text"
-	"github.com/lexsem/lexsem/internal/trial"
 )
 
 // TestVerifyProves plants in one derived part after the other what fits together and

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )

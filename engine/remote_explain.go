@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/fault"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/engine/internal/search"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/text"
 )
 

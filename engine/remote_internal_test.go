@@ -9,7 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine/internal/chunk"
-	"github.com/lexsem/lexsem/engine/internal/metric"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/modulate/ridge"

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/fault"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/span"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/modulate"
 )

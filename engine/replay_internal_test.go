@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // TestSnapshotsOfDifferentCommits: whichever snapshots a killed save has replaced,

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/metric"
 	"github.com/lexsem/lexsem/engine/internal/state"
 	"github.com/lexsem/lexsem/engine/internal/terms"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/internal/private"
 	"github.com/lexsem/lexsem/store"
 )

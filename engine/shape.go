@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/metric"
+	"github.com/lexsem/lexsem/internal/metric"
 	"github.com/lexsem/lexsem/store"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/engine"
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // TestStress has readers, writers, a fit, cancellations, closes and reopenings at

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/indextest"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 func newHNSW(t *testing.T, o index.Options) index.Index {

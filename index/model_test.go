@@ -9,7 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/indextest"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // TestModel runs random operations against a map that is searched by the

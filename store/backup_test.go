@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/internal/filelock"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // held is what a database has at one commit: each document with its ordinal.

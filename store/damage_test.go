@@ -15,7 +15,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // victims are the databases that TestDamage damages. Their writers were killed, so

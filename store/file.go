@@ -36,7 +36,7 @@ const (
 	fitName     = "fit"     // what an interrupted fit goes on from
 
 	collectionsName = "collections" // databases beside this one; the store itself does not look into it
-	syncName        = "sync"        // what engine/folder knew of files when it read them
+	syncName        = "sync"        // what ingest/folder knew of files when it read them
 )
 
 // CollectionsDir is the folder below that of a database where databases that are served

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/internal/inject"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/inject"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // The tests here run this test program again as a child that writes and is

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/powercut"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/powercut"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 const envMount = "LEXSEM_STORE_MOUNT" // of the disk that sees a child's writes

@@ -16,7 +16,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // wrecked is a database of 100 documents in several tables, some of which had other

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // tabled is a database of several tables, none of them at level 0, made once for

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/recorded"
+	"github.com/lexsem/lexsem/internal/testkit/recorded"
 )
 
 // TestEqualsReference holds the classical measures to what python-Levenshtein,

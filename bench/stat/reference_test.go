@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/recorded"
+	"github.com/lexsem/lexsem/internal/testkit/recorded"
 )
 
 // TestEqualsReference holds every statistic to what SciPy, scikit-learn and

@@ -7,11 +7,11 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/lexsem/lexsem/internal/cli"
+	"github.com/lexsem/lexsem/cmd/lexsem/internal/command"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(cli.Run(ctx, cli.System()))
+	os.Exit(command.Run(ctx, command.System()))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/encodertest"
 	"github.com/lexsem/lexsem/encoder/onnx"
 	"github.com/lexsem/lexsem/encoder/provision"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // both opens a model natively and with ONNX Runtime, of what is in the cache.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/encoder"
-	lines "github.com/lexsem/lexsem/internal/recorded"
+	lines "github.com/lexsem/lexsem/internal/testkit/recorded"
 )
 
 // Pairs are those of the reference, cut at any limit.

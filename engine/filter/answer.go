@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 // Algebra says what a filter means over sets of documents, or whatever S is.

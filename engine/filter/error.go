@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 // Error says what is wrong with a filter's expression, and where. It is

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 // A fact is one value of a document's metadata as a text: its path, its kind and the

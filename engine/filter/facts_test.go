@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 func metByFacts(f Filter, raw []byte) (bool, error) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 // Filter is a condition on metadata; only documents that meet it are searched.

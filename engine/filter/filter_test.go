@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/fault"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 const filterDocument = `{

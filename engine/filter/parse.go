@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 // Parse reads a filter as it is written on a command line:

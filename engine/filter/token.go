@@ -7,7 +7,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 type tokenKind uint8

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/fault"
 )
 
 // Kinds of fusion.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lexsem/lexsem/encoder"
 	"github.com/lexsem/lexsem/engine"
-	"github.com/lexsem/lexsem/engine/httpapi"
+	"github.com/lexsem/lexsem/serve/httpapi"
 )
 
 // serve is a server of an empty database.

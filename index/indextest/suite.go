@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/index"
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 // Suite holds an index to what index.Index promises, and to what index.Keeper, index.BatchSearcher and

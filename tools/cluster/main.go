@@ -19,7 +19,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/lexsem/lexsem/internal/servers"
+	"github.com/lexsem/lexsem/internal/testkit/servers"
 )
 
 func main() {

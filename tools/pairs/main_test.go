@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lexsem/lexsem/internal/trial"
+	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
 func TestTable(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 

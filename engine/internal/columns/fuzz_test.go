@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lexsem/lexsem/engine/filter"
-	"github.com/lexsem/lexsem/engine/internal/metadata"
+	"github.com/lexsem/lexsem/internal/metadata"
 )
 
 // member is a key of an object: its path, and its terms in Edit.list.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/modulate"
 )
 

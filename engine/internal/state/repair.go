@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/lexsem/lexsem/engine/internal/columns"
-	"github.com/lexsem/lexsem/engine/internal/fault"
 	"github.com/lexsem/lexsem/engine/internal/tokens"
 	"github.com/lexsem/lexsem/index"
 	"github.com/lexsem/lexsem/index/inverted"
+	"github.com/lexsem/lexsem/internal/fault"
 	"github.com/lexsem/lexsem/internal/snapshot"
 	"github.com/lexsem/lexsem/modulate"
 	"github.com/lexsem/lexsem/store"

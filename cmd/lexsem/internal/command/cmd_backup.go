@@ -1,0 +1,155 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+var cmdBackup = command{
+	name:    "backup",
+	args:    "FILE | -",
+	summary: "copy a database into a file, from then on what has changed",
+	about: `
+Writes documents, vectors and fitted bridges as they are after the last commit. Where there is
+no FILE it is made, whole or not at all. Onto a backup of the same database a part with what
+has changed since its last one is added, so that the same command every night costs what the
+day has brought; a FILE of another database, or of another history of this one, is refused. To
+begin anew, name a new FILE. "-" writes a whole backup to standard output. No model is needed.`,
+	examples: []string{
+		"lexsem backup --db notes.db notes.backup",
+		"lexsem backup --db notes.db - | zstd > notes.zst",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		asJSON := f.bool("json", "print the result as JSON; with - on standard error")
+		return func(ctx context.Context, a *app, args []string) error { return runBackup(ctx, a, args, *asJSON) }
+	},
+}
+
+// backupSummary is what backup --json prints.
+type backupSummary struct {
+	DB        string `json:"db"`
+	File      string `json:"file"`
+	Part      int    `json:"part"` // from 1; 0 if nothing had changed
+	Seq       uint64 `json:"seq"`
+	Documents int    `json:"documents"` // stored now
+	Written   int    `json:"written"`   // documents in the part
+	Bytes     int64  `json:"bytes"`     // of the part
+}
+
+func runBackup(ctx context.Context, a *app, args []string, asJSON bool) error {
+	if len(args) != 1 || args[0] == "" {
+		return hinted(usagef("backup takes one file"), "lexsem backup --db DIR FILE, or - for standard output")
+	}
+	file := args[0]
+	if file == "-" && a.StdoutTerminal {
+		return hinted(usagef("a backup is no text for a terminal"), "name a file, or send standard output to one")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.done()
+	e, err := a.openBare(ctx, dir, engine.Options{Logger: a.warnings(), Progress: func(s engine.Progress) {
+		if s.Stage == "backup" {
+			p.update(step{stage: "backing up", done: s.Done, total: s.Total, unit: "documents"})
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	var r engine.BackupReport
+	out := a.Stdout
+	if file == "-" {
+		out = a.Stderr
+		r, err = e.BackupTo(ctx, raw(a.Stdout))
+	} else {
+		r, err = e.Backup(ctx, file)
+	}
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	p.done()
+	if asJSON {
+		return json.NewEncoder(out).Encode(backupSummary{dir, file, r.Part, r.Seq, r.Documents, r.Written, r.Bytes})
+	}
+	if r.Part == 0 {
+		_, err = fmt.Fprintf(out, "%s: nothing has changed since its last part, of commit %d\n", file, r.Seq)
+	} else {
+		_, err = fmt.Fprintf(out, "%s: part %d, commit %d: %s, %s of them in this part of %s\n", file, r.Part, r.Seq,
+			count(r.Documents, "document", "documents"), thousands(r.Written), bytesOf(r.Bytes))
+	}
+	return err
+}
+
+var cmdRestore = command{
+	name:    "restore",
+	args:    "FILE | -",
+	summary: "make a database of a backup",
+	about: `
+Makes the database --db of a file that ` + "`lexsem backup`" + ` wrote. The folder must be empty or not be
+there, and has nothing before all of the backup was checked. The database is a new one that
+holds and finds the same; backups of it go into files of their own. --parts takes it back to an
+earlier part, or to those before a damaged one. No model is needed.`,
+	examples: []string{
+		"lexsem restore --db again.db notes.backup",
+		"zstd -dc notes.zst | lexsem restore --db again.db -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		parts := f.int("parts", 0, "restore the first so many parts; default all")
+		asJSON := f.bool("json", "print the result as JSON")
+		return func(ctx context.Context, a *app, args []string) error {
+			return runRestore(ctx, a, args, *parts, *asJSON)
+		}
+	},
+}
+
+func runRestore(ctx context.Context, a *app, args []string, parts int, asJSON bool) error {
+	if len(args) != 1 {
+		return hinted(usagef("restore takes one file"), "lexsem restore --db DIR FILE, or - for standard input")
+	}
+	if parts < 0 {
+		return usagef("--parts %d: use a positive number, or 0 for all", parts)
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.done()
+	in, err := a.input(args[0])
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	r, err := engine.Restore(ctx, dir, in, engine.RestoreOptions{Parts: parts, Progress: func(s engine.Progress) {
+		p.update(step{stage: "restoring", done: s.Done, unit: "documents"})
+	}})
+	if err != nil {
+		return err
+	}
+	if err := a.settle(ctx, dir); err != nil {
+		return err
+	}
+	p.done()
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": dir, "parts": r.Parts, "seq": r.Seq, "documents": r.Documents})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s restored, as of commit %d (%s)\n", dir, count(r.Documents, "document", "documents"), r.Seq, count(r.Parts, "part", "parts"))
+	return err
+}
+
+// settle makes what the first search would wait for.
+func (a *app) settle(ctx context.Context, dir string) error {
+	e, err := a.openBare(ctx, dir, engine.Options{Logger: a.warnings()})
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.Flush(ctx), e.close())
+}

@@ -1,0 +1,261 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/report"
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+)
+
+var cmdBench = command{
+	name:    "bench",
+	summary: "measure retrieval on a corpus: probes, judged queries, several systems",
+	about: `
+Reads a corpus in BEIR's layout (corpus.jsonl, and queries.jsonl with qrels/test.tsv for the
+task query), makes probes from its passages, and lets systems that share one encoding answer
+them by exact search. Bridges are fitted on the corpus with other seeds than the probes'.
+Figures are means over all queries that have an answer, in hundredths; p is that of a paired
+randomization test against dense, with Holm's correction over the systems of a task (JSON: p_holm,
+beside the raw p). hybrid+rerank measures whether a second stage of yours, named by --rerank, helps. What is chosen on --half dev is reported on --half test. Other parts: bench ann
+measures indexes, bench curve gain against amounts, bench compare, bench report and bench summary
+show what --json wrote, and bench capretrieval, sure, sage, limit and image are the protocols of papers.`,
+	examples: []string{
+		"lexsem bench --data beir/scifact",
+		"lexsem bench --data my-corpus --tasks keyword,part:8 --systems dense,rlr+slr --json report.json --html report.html",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := declareBench(f)
+		o.json = f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		o.md = f.outFile("md", "", "`FILE`write the report as Markdown")
+		o.html = f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
+		o.runs = f.outDir("runs", "`DIR`write TREC run files, queries and judgements of each task")
+		o.cases = f.int("cases", 5, "queries reported with texts, of the greatest losses and gains of each system")
+		return o.run
+	},
+}
+
+// declareBench declares what every bench over a corpus takes.
+func declareBench(f *flags) *benchOptions {
+	return &benchOptions{
+		data:       f.str("data", "", "`DIR`folder of the corpus, a .jsonl file or a folder of texts; several with commas"),
+		systems:    f.str("systems", strings.Join(bench.DefaultSystems, ","), "`LIST`systems: "+names(bench.SystemKinds(), func(k bench.SystemKind) string { return k.Usage })+", and variants joined by +"),
+		tasks:      f.str("tasks", strings.Join(bench.DefaultTasks, ","), "`LIST`tasks: "+names(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Usage })),
+		metrics:    f.str("metrics", strings.Join(bench.DefaultMetrics, ","), "`LIST`metrics: "+names(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name })+", each with @cutoff"),
+		limit:      f.int("queries-limit", 0, "queries of each task; default all"),
+		half:       f.str("half", string(bench.AllQueries), "`HALF`queries of each task: dev, test or all; a fixed half by the SHA-256 of the query's id"),
+		clean:      f.bool("clean", "probes that share no run of words with what bridges are fitted by: fits leave half of each passage to them"),
+		passages:   f.int("passages-limit", 0, "passages of the corpus, drawn by the seed; default all"),
+		distract:   f.bool("distractors", "search the passages that --passages-limit leaves out, too; none is asked for or fitted to"),
+		seed:       f.uint64("seed", 1, "seed of probes, fits and tests"),
+		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
+		maxFit:     f.int("max-fit-queries", 0, "training queries of a fit in all; default no limit"),
+		rate:       f.float("fit-rate", 0, "`RATE`learning rate that fits begin with; default the trainer's"),
+		fitTo:      f.int("fit-passages", 0, "`N`fit to N passages that are drawn evenly; default to all"),
+		index:      f.str("index", "", "`KIND`search vectors with this index, for example hnsw; default exact"),
+		ef:         f.int("ef", 0, "candidate pool of an approximate index"),
+		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
+		terms:      f.bool("terms", "let the terms of the words be the tokens, as they are where an encoder has no tokenizer"),
+		second:     declareRerank(f),
+		over:       f.str("elsewhere", "", "`URL`the engine that system over stands in front of: elasticsearch://HOST:PORT, weaviate://HOST:PORT or postgres://HOST:PORT/DATABASE; an index is made there and removed"),
+		skipBad:    f.bool("skip-bad", "leave out lines that cannot be read, naming each on stderr"),
+	}
+}
+
+type benchOptions struct {
+	data, systems, tasks, metrics, json, md, html, runs, cache, index, half, over *string
+	limit, passages, perPassage, maxFit, fitTo, ef, cases                         *int
+	seed                                                                          *uint64
+	rate                                                                          *float64
+	skipBad, distract, terms, clean                                               *bool
+	second                                                                        rerankFlags
+}
+
+func names[T any](list []T, name func(T) string) string {
+	var out []string
+	for _, x := range list {
+		out = append(out, name(x))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (o *benchOptions) run(ctx context.Context, a *app, args []string) error {
+	if len(args) > 0 {
+		return hinted(usagef("bench has no part %q", args[0]), "`lexsem help` lists them: bench compare, bench sure, …; everything else goes by flags")
+	}
+	opt, err := o.options()
+	if err != nil {
+		return err
+	}
+	if *o.cases < 0 {
+		return usagef("--cases takes numbers from 0")
+	}
+	opt.RunsDir, opt.Cases = *o.runs, *o.cases
+	if *o.over != "" {
+		where, err := scratch(*o.over)
+		if err != nil {
+			return err
+		}
+		if _, err := a.openBackend(where); err != nil {
+			return err
+		}
+		opt.Over = func() (engine.Backend, error) { return a.openBackend(where) }
+	}
+	var rep *bench.Report
+	err = o.measure(ctx, a, &opt, func(enc encoder.Encoder) (err error) {
+		rep, err = bench.Run(ctx, enc, opt)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := writePages(*o.md, *o.html, &report.Bundle{Benches: []*bench.Report{rep}}); err != nil {
+		return err
+	}
+	return writeReport(a, *o.json, rep.WriteJSON, func(w io.Writer) error { return rep.WriteTable(w, opt.Metrics) })
+}
+
+// options checks the flags that every bench over a corpus takes.
+func (o *benchOptions) options() (bench.Options, error) {
+	if *o.data == "" {
+		return bench.Options{}, hinted(usagef("no corpus given"), "name its folder with --data DIR")
+	}
+	if err := bench.CheckData(*o.data); err != nil {
+		return bench.Options{}, err
+	}
+	if *o.limit < 0 || *o.passages < 0 || *o.perPassage < 1 || *o.maxFit < 0 || *o.fitTo < 0 || *o.ef < 0 {
+		return bench.Options{}, usagef("--queries-limit, --passages-limit, --max-fit-queries, --fit-passages and --ef take numbers from 0, --queries-per-passage from 1")
+	}
+	if !(*o.rate >= 0 && *o.rate <= 10) {
+		return bench.Options{}, usagef("--fit-rate %v: use a number above 0 and up to 10, or 0 for the trainer's", *o.rate)
+	}
+	half, err := bench.ParseHalf(*o.half)
+	if err != nil {
+		return bench.Options{}, usagef("--half %q: use dev, test or all", *o.half)
+	}
+	return bench.Options{
+		Data: *o.data, Systems: list(*o.systems), Tasks: list(*o.tasks), Metrics: list(*o.metrics), Half: half, Clean: *o.clean,
+		QueriesLimit: *o.limit, PassagesLimit: *o.passages, Distractors: *o.distract, Seed: *o.seed, QueriesPerPassage: *o.perPassage, MaxFitQueries: *o.maxFit, FitPassages: *o.fitTo, FitRate: *o.rate,
+		Index: *o.index, Ef: *o.ef, CacheDir: *o.cache, Version: versions().Version,
+	}, nil
+}
+
+// measure opens the encoder, shows progress and counts lines left out while fn
+// works with opt.
+func (o *benchOptions) measure(ctx context.Context, a *app, opt *bench.Options, fn func(encoder.Encoder) error) (err error) {
+	left := 0
+	if *o.skipBad {
+		opt.Read.OnProblem = func(e *bench.LineError) error {
+			left++
+			if !a.quiet {
+				fmt.Fprintf(a.Stderr, "left out: %s\n", oneLine(e.Error()))
+			}
+			return nil
+		}
+	}
+	if o.second.given() {
+		second, closeSecond, err := a.reranker(ctx, o.second)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeSecond()) }()
+		opt.Reranker, opt.RerankDepth = second, *o.second.depth
+	}
+	err = a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
+		opt.Progress = progress
+		if *o.terms && enc.VocabSize() > 0 {
+			var err error
+			if enc, err = bench.ByTerms(enc); err != nil {
+				return err
+			}
+		}
+		return fn(enc)
+	})
+	if err != nil {
+		return err
+	}
+	if left > 0 && !a.quiet {
+		fmt.Fprintf(a.Stderr, "%s left out\n", count(left, "line", "lines"))
+	}
+	return nil
+}
+
+// measured opens the encoder and shows progress while fn measures with it.
+func (a *app) measured(ctx context.Context, fn func(encoder.Encoder, func(bench.Progress)) error) error {
+	enc, err := a.openEncoder(ctx, cmp.Or(a.model, defaultModel))
+	if err != nil {
+		return err
+	}
+	defer enc.Close()
+	if enc.VocabSize() == 0 {
+		if enc, err = bench.ByTerms(enc); err != nil {
+			return err
+		}
+	}
+	p := a.progress()
+	defer p.done()
+	err = fn(enc, p.bench)
+	p.done()
+	return benchError(err)
+}
+
+// writePages writes the Markdown and HTML files that were asked for.
+func writePages(md, html string, b *report.Bundle) error {
+	if md != "" {
+		if err := writeFile(md, func(w io.Writer) error { return report.WriteMarkdown(w, b) }); err != nil {
+			return err
+		}
+	}
+	if html == "" {
+		return nil
+	}
+	return writeFile(html, func(w io.Writer) error { return report.WriteHTML(w, b) })
+}
+
+// writeReport writes the table, the JSON file, or both.
+func writeReport(a *app, jsonTo string, asJSON, asTable func(io.Writer) error) error {
+	switch {
+	case standardOutput(jsonTo):
+		return asJSON(a.Stdout)
+	case jsonTo == "":
+		return asTable(a.Stdout)
+	}
+	if err := writeFile(jsonTo, asJSON); err != nil {
+		return err
+	}
+	return asTable(a.Stdout)
+}
+
+func list(s string) []string {
+	var out []string
+	for _, part := range strings.Split(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// benchError makes usage errors of what the command line can mend.
+func benchError(err error) error {
+	if errors.Is(err, bench.ErrUnknownName) || errors.Is(err, bench.ErrOption) {
+		return &usageError{msg: err.Error(), hint: "`lexsem help bench` lists what there is"}
+	}
+	return err
+}
+
+// bench shows the progress of a benchmark.
+func (p *progress) bench(e bench.Progress) {
+	s := step{stage: e.Stage, done: e.Done, total: e.Total}
+	if e.Loss > 0 {
+		s.note = fmt.Sprintf("loss %.3f", e.Loss)
+	}
+	p.update(s)
+}

@@ -1,0 +1,109 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+var cmdBenchEngine = command{
+	name:    "bench engine",
+	summary: "measure a database: speed, stalls, deadlines, memory",
+	about: `
+Fills a database with made texts and vectors, and measures it as its users meet it: documents
+added a second, searches at rest, after commits and beside any work, deadlines, opening, closing,
+memory and disk. No model runs. A stall is the longest search beside some work, less the longest
+beside one busy goroutine in as long a time; of several rounds the best counts. Parts are chosen
+with --parts; graph, for one, fills a database of 50,000 documents of its own. With --open nothing is
+filled: opening that database, made with the same flags, is measured in this process.`,
+	examples: []string{
+		"lexsem bench engine",
+		"lexsem bench engine --docs 2000 --dim 3072 --parts open,search,upsert --json -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := engineOptions{
+			docs:    f.int("docs", 20_000, "documents"),
+			dim:     f.int("dim", 384, "dimension of their vectors"),
+			parts:   f.str("parts", "", "`LIST`what to measure: "+strings.Join(bench.EngineParts, ", ")+", or stalls; default all"),
+			rounds:  f.int("rounds", 3, "rounds, of which the best counts"),
+			readers: f.int("readers", 1, "goroutines that search beside work"),
+			seed:    f.uint64("seed", 1, "seed of texts and vectors"),
+			dir:     f.outDir("dir", "`DIR`where databases are made for the time; default the system's folder for such"),
+			open:    f.str("open", "", "`DIR`a database that this command made: measure a process that opens it"),
+			replace: f.bool("replace", "with --open: replace ten documents, too"),
+			json:    f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
+		}
+		return o.run
+	},
+}
+
+type engineOptions struct {
+	docs, dim, rounds, readers *int
+	parts, dir, open, json     *string
+	seed                       *uint64
+	replace                    *bool
+}
+
+func (o engineOptions) run(ctx context.Context, a *app, args []string) error {
+	if len(args) > 0 {
+		return usagef("bench engine takes no arguments, got %q", args[0])
+	}
+	for _, c := range []struct {
+		name            string
+		value, from, to int
+	}{{"--docs", *o.docs, 20, 100_000_000}, {"--dim", *o.dim, 2, 65_536}, {"--rounds", *o.rounds, 1, 1000}, {"--readers", *o.readers, 1, 1000}} {
+		if c.value < c.from || c.value > c.to {
+			return usagef("%s %d: use a number from %d to %s", c.name, c.value, c.from, thousands(c.to))
+		}
+	}
+	opt := bench.EngineOptions{
+		Docs: *o.docs, Dim: *o.dim, Rounds: *o.rounds, Readers: *o.readers, Seed: *o.seed,
+		Parts: list(*o.parts), Dir: *o.dir, Fresh: freshProcess,
+	}
+	if *o.open != "" {
+		p, err := bench.MeasureEngineProcess(ctx, *o.open, opt, *o.replace)
+		if err != nil {
+			return benchError(err)
+		}
+		return json.NewEncoder(a.Stdout).Encode(p)
+	}
+	p := a.progress()
+	defer p.done()
+	opt.Progress = p.bench
+	rep, err := bench.RunEngine(ctx, opt)
+	p.done()
+	if rep == nil {
+		return benchError(err)
+	}
+	return errors.Join(benchError(err), writeReport(a, *o.json, func(w io.Writer) error { return json.NewEncoder(w).Encode(rep) }, rep.WriteTable))
+}
+
+// freshProcess measures the opening of a database in a process of its own.
+func freshProcess(ctx context.Context, dir string, o bench.EngineOptions, replace bool) (*bench.EngineProcess, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, self, "bench", "engine", "--open", dir, "--docs", strconv.Itoa(o.Docs), "--dim", strconv.Itoa(o.Dim),
+		"--seed", strconv.FormatUint(o.Seed, 10), "--replace="+strconv.FormatBool(replace))
+	var out, problems bytes.Buffer
+	c.Stdout, c.Stderr = &out, &problems
+	if err := c.Run(); err != nil {
+		return nil, fmt.Errorf("a process that opens the database: %w\n%s", err, problems.Bytes())
+	}
+	p := &bench.EngineProcess{}
+	if err := json.Unmarshal(out.Bytes(), p); err != nil {
+		return nil, fmt.Errorf("a process that opens the database: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,310 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/report"
+	"github.com/lexsem/lexsem/bench/sure"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// protocolFlags are what the protocols of papers take.
+type protocolFlags struct {
+	data, systems, cache, json *string
+	seed                       *uint64
+	perPassage                 *int
+}
+
+func declareProtocol(f *flags, systems string) *protocolFlags {
+	return &protocolFlags{
+		data:       f.str("data", "", "`DIR`folder of the data; several with commas"),
+		systems:    f.str("systems", systems, "`LIST`systems, as `lexsem help bench` lists them"),
+		seed:       f.uint64("seed", 1, "seed of fits, draws and tests"),
+		perPassage: f.int("queries-per-passage", 10, "training queries of a fit for each passage"),
+		cache:      f.str("encodings", "", "`DIR`keep encodings and fitted bridges for the next run"),
+		json:       f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table"),
+	}
+}
+
+// folders checks the flags and gives the folders of --data, which are there,
+// before a model is opened or fetched.
+func (p *protocolFlags) folders(args []string) ([]string, error) {
+	switch dirs := list(*p.data); {
+	case len(args) > 0:
+		return nil, usagef("it takes no arguments, got %q", args[0])
+	case len(dirs) == 0:
+		return nil, hinted(usagef("no data given"), "name its folder with --data DIR; docs/DATA.md says what it holds")
+	case *p.perPassage < 1:
+		return nil, usagef("--queries-per-passage takes numbers from 1")
+	default:
+		return dirs, bench.CheckData(strings.Join(dirs, ","))
+	}
+}
+
+// measure opens the encoder and hands it to fn with the setting that the flags
+// ask for.
+func (p *protocolFlags) measure(ctx context.Context, a *app, fn func(encoder.Encoder, bench.SettingOptions) error) error {
+	return a.measured(ctx, func(enc encoder.Encoder, progress func(bench.Progress)) error {
+		return fn(enc, p.setting(progress))
+	})
+}
+
+func (p *protocolFlags) setting(progress func(bench.Progress)) bench.SettingOptions {
+	return bench.SettingOptions{Seed: *p.seed, QueriesPerPassage: *p.perPassage, CacheDir: *p.cache, Progress: progress}
+}
+
+// judged asks the judged queries of each folder; shape changes the options.
+func (p *protocolFlags) judged(ctx context.Context, a *app, dirs, metrics []string, shape func(*bench.Options)) ([]*bench.Report, error) {
+	var reports []*bench.Report
+	err := p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
+		for _, dir := range dirs {
+			o := bench.Options{
+				Data: dir, Systems: list(*p.systems), Tasks: []string{"query"}, Metrics: metrics, Seed: s.Seed,
+				QueriesPerPassage: s.QueriesPerPassage, CacheDir: s.CacheDir, Version: versions().Version, Progress: s.Progress,
+			}
+			shape(&o)
+			rep, err := bench.Run(ctx, enc, o)
+			if err != nil {
+				return err
+			}
+			reports = append(reports, rep)
+		}
+		return nil
+	})
+	return reports, err
+}
+
+var cmdBenchSURE = command{
+	name:    "bench sure",
+	summary: "SURE: are texts of one meaning ranked together, and precise ones first?",
+	about: `
+Ranks passages together with rewritten versions of them (variants/*.jsonl) and scores the ranks of
+each query's own: RDC, agreement of their spread with the reference, and ROC, share of pairs in its
+order. Without --reference the reference is the order that versions were made for, at ranks in
+succession; the paper takes a 4 B reranker's. gap is the distance of two ranks: smaller is better.`,
+	examples: []string{
+		"lexsem bench sure --data $LEXSEM_DATA/sure-fiqa",
+		"lexsem bench sure --data $LEXSEM_DATA/sure-nq,$LEXSEM_DATA/sure-msmarco --systems dense,rlr --reference ranks.jsonl",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		reference := f.str("reference", "", "`FILE`reference ranks, JSONL with query and ranks")
+		limit := f.int("queries-limit", 0, "queries of each folder, drawn by the seed; default all")
+		alone := f.bool("passages-alone", "make corpus sums and the numbers of BM25 of the passages alone, without the versions")
+		return func(ctx context.Context, a *app, args []string) error {
+			dirs, err := p.folders(args)
+			if err != nil {
+				return err
+			}
+			if *limit < 0 {
+				return usagef("--queries-limit takes numbers from 0")
+			}
+			if *reference != "" && len(dirs) > 1 {
+				return usagef("--reference belongs to one folder, --data names %d", len(dirs))
+			}
+			var reports []*sure.Report
+			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) error {
+				for _, dir := range dirs {
+					r, err := sure.Run(ctx, enc, sure.Options{Data: dir, Systems: list(*p.systems), Reference: *reference, QueriesLimit: *limit, PassagesAlone: *alone,
+						Setting: s, Version: versions().Version})
+					if err != nil {
+						return err
+					}
+					reports = append(reports, r)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return writeReport(a, *p.json, eachJSON(reports), func(w io.Writer) error { return writeSURE(w, reports) })
+		}
+	},
+}
+
+// eachJSON writes one object for each report.
+func eachJSON[T any](reports []T) func(io.Writer) error {
+	return func(w io.Writer) error {
+		for _, r := range reports {
+			if err := bench.WriteJSON(w, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func writeSURE(w io.Writer, reports []*sure.Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "data\ttestbed\tsystem\tqueries\tleft out\tsame text\tRDC\tROC\tspread\tgap\tmedian gap\tΔ RDC\tp (Holm)\tΔ ROC\tp (Holm)\t")
+	for _, rep := range reports {
+		for _, r := range rep.Results {
+			roc, dRDC, pRDC, dROC, pROC := "", "", "", "", ""
+			if r.ROC != nil {
+				roc = fmt.Sprintf("%.4f", *r.ROC)
+			}
+			if v := r.VsDense; v != nil {
+				dRDC, pRDC = fmt.Sprintf("%+.4f", v.DeltaRDC), fmt.Sprintf("%.4f", v.HolmRDC)
+				if r.ROC != nil {
+					dROC, pROC = fmt.Sprintf("%+.4f", v.DeltaROC), fmt.Sprintf("%.4f", v.HolmROC)
+				}
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\t%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t\n",
+				rep.Data, r.Testbed, r.System, r.Queries, r.LeftOut, r.Same, r.RDC, roc, r.Spread, r.Gap, r.MedianGap, dRDC, pRDC, dROC, pROC)
+		}
+	}
+	if len(reports) > 0 {
+		fmt.Fprintf(t, "reference: %s\n", reports[0].Reference)
+	}
+	return t.Flush()
+}
+
+var cmdBenchCapRetrieval = command{
+	name:    "bench capretrieval",
+	summary: "CapRetrieval: short phrases against captions, by types of queries",
+	about: `
+Asks the judged queries (labels 0, 1, 2, linear gain) and reports nDCG@1, @5 and @10, and nDCG@10 by
+the types of query-types.jsonl with the share of queries on which each system beats BM25, as Tables 2
+and 3 of the paper do. Where queries-without-positives.jsonl is there, the area under the ROC curve
+says how well the best score of a query tells those with an answer from those without. --lower lower-cases all text, as the paper does; uncased models and BM25 see no
+difference.`,
+	examples: []string{
+		"lexsem bench capretrieval --data $LEXSEM_DATA/capret-en",
+		"lexsem bench capretrieval --data $LEXSEM_DATA/capret-en --systems dense,rlr,bm25,hybrid:dense --json -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		p := declareProtocol(f, "dense,rlr,bm25,rrf,hybrid:dense,hybrid")
+		lower := f.bool("lower", "lower-case passages and queries")
+		html := f.outFile("html", "", "`FILE`write the report as one HTML page with plots")
+		return func(ctx context.Context, a *app, args []string) error {
+			dirs, err := p.folders(args)
+			if err != nil {
+				return err
+			}
+			type outcome struct {
+				*bench.Report
+				Lower bool          `json:"lower"`
+				Types []bench.Group `json:"types"`
+			}
+			types := make([]map[string][]string, len(dirs))
+			for i, dir := range dirs {
+				if types[i], err = bench.ReadTypes(dir); err != nil {
+					return err
+				}
+			}
+			metrics := []string{"ndcg@1", "ndcg@5", "ndcg@10"}
+			reports, err := p.judged(ctx, a, dirs, metrics, func(o *bench.Options) { o.Lower, o.Cases, o.Answerable = *lower, 5, true })
+			if err != nil {
+				return err
+			}
+			outcomes := make([]outcome, len(reports))
+			for i, rep := range reports {
+				groups, err := bench.Breakdown(rep, types[i], "ndcg@10", "bm25")
+				if err != nil {
+					return benchError(err)
+				}
+				outcomes[i] = outcome{rep, *lower, groups}
+			}
+			if err := writePages("", *html, &report.Bundle{Benches: reports}); err != nil {
+				return err
+			}
+			return writeReport(a, *p.json, eachJSON(outcomes), func(w io.Writer) error {
+				for _, r := range outcomes {
+					if err := r.WriteTable(w, metrics); err != nil {
+						return err
+					}
+					if err := writeGroups(w, r.Types); err != nil {
+						return err
+					}
+					writeAnswerable(w, r.Answerable)
+				}
+				return nil
+			})
+		}
+	},
+}
+
+// writeGroups writes nDCG@10 by type, and the shares against BM25.
+func writeGroups(w io.Writer, groups []bench.Group) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "\ntype\tqueries\t")
+	for _, s := range groups[0].Systems {
+		fmt.Fprintf(t, "%s\t", s.System)
+		if s.System != "bm25" {
+			fmt.Fprint(t, "> < = bm25\t")
+		}
+	}
+	fmt.Fprintln(t)
+	for _, g := range groups {
+		fmt.Fprintf(t, "%s\t%d\t", g.Type, g.Queries)
+		for _, s := range g.Systems {
+			fmt.Fprintf(t, "%.1f\t", 100*s.Mean)
+			if s.System == "bm25" {
+				continue
+			}
+			shares := ""
+			if s.Higher+s.Lower+s.Equal > 0 {
+				shares = fmt.Sprintf("%.0f %.0f %.0f", 100*s.Higher, 100*s.Lower, 100*s.Equal)
+			}
+			fmt.Fprintf(t, "%s\t", shares)
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+// writeAnswerable writes how well scores tell which queries have an answer.
+func writeAnswerable(w io.Writer, all []bench.Answerable) {
+	for i, a := range all {
+		if i == 0 {
+			fmt.Fprintf(w, "\nAUC of the best score, %d queries with a positive against %d without:", a.With, a.Without)
+		}
+		fmt.Fprintf(w, " %s %.1f", a.System, 100*a.AUC)
+	}
+	if len(all) > 0 {
+		fmt.Fprintln(w)
+	}
+}
+
+var cmdBenchLIMIT = command{
+	name:    "bench limit",
+	summary: "LIMIT: combinations of attributes that one vector cannot tell apart",
+	about: `
+Asks the judged queries of the LIMIT set (arXiv 2508.21038), two relevant documents each, and reports
+Recall@2, @10 and @100. Every pair of documents answers a query, which single vectors of few
+dimensions cannot satisfy.`,
+	examples: []string{
+		"lexsem bench limit --data $LEXSEM_DATA/limit-small",
+		"lexsem bench limit --data $LEXSEM_DATA/limit-small --systems dense,rlr,rlr+slr --json limit.json",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		p := declareProtocol(f, "dense,rlr,bm25,hybrid")
+		return func(ctx context.Context, a *app, args []string) error {
+			dirs, err := p.folders(args)
+			if err != nil {
+				return err
+			}
+			metrics := []string{"recall@2", "recall@10", "recall@100", "ndcg@10"}
+			reports, err := p.judged(ctx, a, dirs, metrics, func(*bench.Options) {})
+			if err != nil {
+				return err
+			}
+			return writeReport(a, *p.json, eachJSON(reports), func(w io.Writer) error {
+				for _, r := range reports {
+					if err := r.WriteTable(w, metrics); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	},
+}

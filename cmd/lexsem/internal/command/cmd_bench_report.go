@@ -1,0 +1,103 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/report"
+	"github.com/lexsem/lexsem/internal/private"
+)
+
+var cmdBenchReport = command{
+	name:    "bench report",
+	args:    "FILE…",
+	summary: "show JSON of bench, bench curve, ann and soak together as a page or Markdown",
+	about: `
+Reads what --json of these commands wrote and makes one HTML page with plots, or Markdown, of all of
+it: scores with intervals, score against span length, wins and losses with texts, gain against
+amounts, recall against speed, memory over the time of a soak.`,
+	examples: []string{
+		"lexsem bench report bench.json curve.json ann.json --html page.html",
+		"lexsem bench report curve.json --svg plots",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		md := f.outFile("md", "", "`FILE`write Markdown; without --md, --html and --svg it goes to standard output")
+		html := f.outFile("html", "", "`FILE`write one HTML page with plots")
+		svg := f.outDir("svg", "`DIR`write each plot as an SVG file")
+		return func(_ context.Context, a *app, args []string) error {
+			if len(args) == 0 {
+				return hinted(usagef("no report given"), "name files that `lexsem bench … --json FILE` wrote")
+			}
+			b, err := report.Read(args...)
+			if err != nil {
+				return err
+			}
+			if *md == "" && *html == "" && *svg == "" {
+				return report.WriteMarkdown(a.Stdout, b)
+			}
+			return errors.Join(writePages(*md, *html, b), writeCharts(*svg, b))
+		}
+	},
+}
+
+// writeCharts writes the plots of b into a folder, which is made.
+func writeCharts(dir string, b *report.Bundle) error {
+	if dir == "" {
+		return nil
+	}
+	if err := private.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, c := range report.Charts(b) {
+		if err := writeFile(filepath.Join(dir, c.Name+".svg"), c.WriteSVG); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var cmdBenchCompare = command{
+	name:    "bench compare",
+	args:    "A.json B.json",
+	summary: "say which differences between two reports are more than chance",
+	about: `
+Holds every system of the second report against the one of the same name in the first, task by task,
+over the queries that both asked: difference of the means, p of a paired randomization test, and p
+with Holm's correction over all lines. --base holds them against one system of the first report.`,
+	examples: []string{
+		"lexsem bench compare before.json after.json --metric ndcg@1",
+		"lexsem bench compare bench.json bench.json --base bm25 --json -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		metric := f.str("metric", "ndcg@10", "metric to compare by")
+		base := f.str("base", "", "`SYSTEM`of the first report to compare all with")
+		seed := f.uint64("seed", 1, "seed of the test")
+		to := f.outFile("json", "", "`FILE`write the comparison as JSON; - is standard output, instead of the table")
+		return func(_ context.Context, a *app, args []string) error {
+			if len(args) != 2 {
+				return hinted(usagef("two reports are compared, got %d", len(args)), "name two files that `lexsem bench --json FILE` wrote")
+			}
+			var reports [2]*bench.Report
+			for i, name := range args {
+				b, err := report.Read(name)
+				if err != nil {
+					return err
+				}
+				if len(b.Benches) != 1 {
+					return usagef("%s holds %d reports of bench; compare takes one a file", name, len(b.Benches))
+				}
+				reports[i] = b.Benches[0]
+			}
+			cs, err := report.Compare(reports[0], reports[1], *metric, *base, *seed)
+			if err != nil {
+				return err
+			}
+			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, cs) }, func(w io.Writer) error { return report.WriteComparison(w, cs) })
+		}
+	},
+}

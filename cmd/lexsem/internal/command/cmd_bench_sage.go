@@ -1,0 +1,96 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/sage"
+	"github.com/lexsem/lexsem/encoder"
+)
+
+var cmdBenchSAGE = command{
+	name:    "bench sage",
+	summary: "SAGE: five tasks of semantic understanding over measures of similarity",
+	about: `
+Compares the cosine of the model, plain and modulated (rlr), with Levenshtein ratio, ROUGE, Jaccard and
+BM25 on five tasks: preference (needs pairs.jsonl), robustness (variants/summaries.jsonl), sensitivity (corpus.jsonl),
+clustering (labels.tsv) and retrieval (a judged corpus). Each runs on the first folder of --data that
+has its files, and over all five there is a mean. Versions of texts are drawn by the seed.`,
+	examples: []string{
+		"lexsem bench sage --data $LEXSEM_DATA/pairs-stsb-en,$LEXSEM_DATA/sure-nq",
+		"lexsem bench sage --data $LEXSEM_DATA/sure-fiqa --tasks sensitivity,retrieval --similarities jaccard,bm25 --json -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		data := f.str("data", "", "`DIR`folders of the data, separated by commas")
+		tasks := f.str("tasks", "", "`LIST`of "+strings.Join(sage.Tasks(), ", ")+"; default all that there is data for")
+		measures := f.str("similarities", "", "`LIST`of "+strings.Join(sage.Similarities(), ", ")+"; default all")
+		limit := f.int("limit", 300, "texts that versions are made of, or that are clustered; 0 for all")
+		uncut := f.bool("uncut", "sensitivity takes texts alone that the model reads to their end after every insertion")
+		seed := f.uint64("seed", 1, "seed of draws")
+		cache := f.str("encodings", "", "`DIR`keep encodings for the next run")
+		to := f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		p := protocolFlags{data: data, seed: seed, cache: cache, json: to, perPassage: new(int)}
+		*p.perPassage = 1
+		return func(ctx context.Context, a *app, args []string) error {
+			dirs, err := p.folders(args)
+			if err != nil {
+				return err
+			}
+			if *limit < 0 {
+				return usagef("--limit takes numbers from 0")
+			}
+			var rep *sage.Report
+			err = p.measure(ctx, a, func(enc encoder.Encoder, s bench.SettingOptions) (err error) {
+				rep, err = sage.Run(ctx, enc, sage.Options{
+					Data: dirs, Tasks: list(*tasks), Similarities: list(*measures), Limit: *limit, Uncut: *uncut, Seed: *seed,
+					CacheDir: *cache, Version: versions().Version, Progress: s.Progress,
+				})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, rep) }, func(w io.Writer) error { return writeSAGE(w, rep) })
+		}
+	},
+}
+
+func writeSAGE(w io.Writer, rep *sage.Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "task\tdata\titems\tsimilarity\tscore\tmade of")
+	last := ""
+	for _, r := range rep.Results {
+		task, data, items := r.Task, r.Data, fmt.Sprint(r.Items)
+		if task == last {
+			task, data, items = "", "", ""
+		}
+		last = r.Task
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
+			if !strings.HasPrefix(name, "kept ") { // 18 of them stand in the JSON
+				parts = append(parts, fmt.Sprintf("%s %.3f", name, r.Parts[name]))
+			}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.3f\t%s\n", task, data, items, r.Similarity, r.Score, strings.Join(parts, ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(rep.Overall)) {
+		fmt.Fprintf(t, "overall\t\t\t%s\t%.3f\tmean of the five\n", name, rep.Overall[name])
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range rep.Results {
+		if r.Cut != nil {
+			_, err := fmt.Fprintf(w, "of the texts of sensitivity the model cuts %.1f %% as they are, %.1f %% in some version\n", 100*r.Cut["as-is"], 100*r.Cut["any"])
+			return err
+		}
+	}
+	return nil
+}

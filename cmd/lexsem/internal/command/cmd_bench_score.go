@@ -1,0 +1,108 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+var cmdBenchScore = command{
+	name:    "bench score",
+	args:    "RUN.trec…",
+	summary: "score TREC run files, of this or any other program, against judgements",
+	about: `
+Reads judgements as bench --runs writes them (query id, passage id, grade, tab-separated) and run
+files in TREC's format, and prints the metrics of each: means over all judged queries with a
+positive, ties broken by passage id.`,
+	examples: []string{
+		"lexsem bench score --qrels runs/keyword.qrels.tsv runs/keyword.dense.trec runs/keyword.rlr.trec",
+		"lexsem bench score --qrels qrels/test.tsv --metrics ndcg@10,ndcg-exp@10 other.trec --json -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		qrels := f.str("qrels", "", "`FILE`judgements, tab-separated")
+		metrics := f.str("metrics", "ndcg@1,ndcg@10,mrr@10,recall@10,map@100", "`LIST`metrics")
+		to := f.outFile("json", "", "`FILE`write the scores as JSON; - is standard output, instead of the table")
+		return func(_ context.Context, a *app, args []string) error {
+			if *qrels == "" || len(args) == 0 {
+				return hinted(usagef("judgements and a run are needed"), "lexsem bench score --qrels FILE RUN.trec")
+			}
+			var ms []bench.Metric
+			for _, name := range list(*metrics) {
+				m, err := bench.ParseMetric(name)
+				if err != nil {
+					return benchError(err)
+				}
+				ms = append(ms, m)
+			}
+			judged := bench.Qrels{}
+			err := readNamed(*qrels, func(r io.Reader) error { return bench.EachQrel(r, *qrels, bench.ReadOptions{}, judged.Add) })
+			if err != nil {
+				return err
+			}
+			type scored struct {
+				Run     string             `json:"run"`
+				Queries int                `json:"queries"`
+				Metrics map[string]float64 `json:"metrics"`
+			}
+			var out []scored
+			for _, name := range args {
+				var rankings bench.Rankings
+				err := readNamed(name, func(r io.Reader) (err error) {
+					rankings, err = bench.ReadRun(r, name, bench.ReadOptions{})
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				if !answers(rankings, judged) {
+					return hinted(fmt.Errorf("%s answers no query that %s judges", name, *qrels), "a run and its judgements name queries by the same ids")
+				}
+				s, err := bench.Evaluate(judged, rankings, ms)
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				out = append(out, scored{name, len(s.Queries), s.Mean})
+			}
+			return writeReport(a, *to, func(w io.Writer) error { return bench.WriteJSON(w, out) }, func(w io.Writer) error {
+				t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+				fmt.Fprint(t, "run\tqueries\t")
+				for _, m := range ms {
+					fmt.Fprintf(t, "%s\t", m.Name)
+				}
+				fmt.Fprintln(t)
+				for _, s := range out {
+					fmt.Fprintf(t, "%s\t%d\t", s.Run, s.Queries)
+					for _, m := range ms {
+						fmt.Fprintf(t, "%.2f\t", 100*s.Metrics[m.Name])
+					}
+					fmt.Fprintln(t)
+				}
+				return t.Flush()
+			})
+		}
+	},
+}
+
+// answers tells whether rankings hold a query that judged has.
+func answers(rankings bench.Rankings, judged bench.Qrels) bool {
+	for q := range rankings {
+		if len(judged[q]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func readNamed(name string, read func(io.Reader) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return read(f)
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/lexsem/lexsem/bench"
+)
+
+var cmdBenchSoak = command{
+	name:    "bench soak",
+	summary: "use a database for a long time: answers, memory, files",
+	about: `
+Fills a database with made texts and vectors and uses it: 70 of 100 operations read, 20 store a
+document, 10 delete one, each commit by itself. Every answer is held against what was stored. Memory,
+disk, files, goroutines and times of searches are looked at all the while; then the database is
+closed, opened, verified and compared. It fails if an answer was wrong. GOMEMLIMIT=512MiB in the
+environment limits memory as in the documents; ` + "`lexsem bench report`" + ` draws the samples of --json.`,
+	examples: []string{
+		"lexsem bench soak --docs 2000 --minutes 1",
+		"GOMEMLIMIT=512MiB lexsem bench soak --docs 100000 --minutes 60 --json soak.json",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		docs := f.int("docs", 20_000, "documents")
+		dim := f.int("dim", 384, "dimension of their vectors")
+		minutes := f.float("minutes", 10, "how long it is used, once they are in")
+		samples := f.int("samples", 240, "how often it is looked at")
+		workers := f.int("workers", 2, "goroutines that use it")
+		seed := f.uint64("seed", 1, "seed of texts, vectors and choices")
+		dir := f.outDir("dir", "`DIR`where the database is made for the time; default the system's folder for such")
+		out := f.outFile("json", "", "`FILE`write the report as JSON; - is standard output, instead of the table")
+		return func(ctx context.Context, a *app, args []string) error {
+			if len(args) > 0 {
+				return usagef("bench soak takes no arguments, got %q", args[0])
+			}
+			if !(*minutes > 0 && *minutes <= 100_000) {
+				return usagef("--minutes %v: use a number above 0, at most 100,000", *minutes)
+			}
+			p := a.progress()
+			defer p.done()
+			r, err := bench.RunSoak(ctx, bench.SoakOptions{
+				Docs: *docs, Dim: *dim, For: time.Duration(*minutes * float64(time.Minute)), Samples: *samples, Workers: *workers,
+				Seed: *seed, Dir: *dir, Progress: p.bench,
+			})
+			p.done()
+			if r == nil {
+				return benchError(err)
+			}
+			if shown := writeReport(a, *out, func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }, r.WriteTable); shown != nil {
+				return shown
+			}
+			return benchError(err)
+		}
+	},
+}

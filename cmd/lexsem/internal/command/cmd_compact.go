@@ -1,0 +1,60 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/store"
+)
+
+var cmdCompact = command{
+	name:    "compact",
+	summary: "give the space of deleted and replaced documents back",
+	about: `
+Rewrites what is stored without what was deleted or replaced. That happens by and by as well,
+when there is more of it than of documents; this does all of it now. The disk needs room for
+what is stored a second time meanwhile. No model is needed.`,
+	examples: []string{"lexsem compact --db notes.db", "lexsem compact --db notes.db --json"},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		asJSON := f.bool("json", "print the result as JSON")
+		return func(ctx context.Context, a *app, args []string) error { return runCompact(ctx, a, args, *asJSON) }
+	},
+}
+
+func runCompact(ctx context.Context, a *app, args []string, asJSON bool) error {
+	if len(args) > 0 {
+		return hinted(usagef("compact takes no arguments, got %q", args[0]), "name the database with --db")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	e, err := a.openBare(ctx, dir, engine.Options{Logger: a.warnings()})
+	if err != nil {
+		return err
+	}
+	before, err := e.Stats(ctx)
+	if err == nil {
+		err = e.Compact(ctx)
+	}
+	var after engine.Stats
+	if err == nil {
+		after, err = e.Stats(ctx)
+	}
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	if after.DiskBytes, err = store.DiskBytes(dir); err != nil { // without what an open database takes for its log
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": dir, "before_bytes": before.DiskBytes,
+			"after_bytes": after.DiskBytes, "live_bytes": after.LiveBytes})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s before, %s now, %s of it documents\n", dir, bytesOf(before.DiskBytes), bytesOf(after.DiskBytes), bytesOf(after.LiveBytes))
+	return err
+}

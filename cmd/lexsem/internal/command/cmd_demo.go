@@ -1,0 +1,301 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+var cmdDemo = command{
+	name:    "demo",
+	summary: "the whole thing on real text: Go's own documentation, indexed, fitted, searched",
+	about: `
+Takes the doc comments of the Go standard library that is installed here, one passage a symbol
+or package section, indexes them, fits a bridge, and shows queries side by side: the plain
+vector (dense), the fitted bridge on top of the closed form (RLR + SLR), local bridges, which need no
+fit, and the search that --mode auto makes of words: vector and words fused (hybrid).
+A table measures all of them on passages drawn with a seed. The database stays in the cache
+folder, so a second run answers at once; --query asks a question of your own.`,
+	examples: []string{
+		"lexsem demo",
+		`lexsem demo --query "read a file line by line"`,
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := demoOptions{
+			query: f.str("query", "", "`TEXT`search for this instead of the built-in queries"),
+			json:  f.bool("json", "print as JSON"),
+		}
+		return o.run
+	},
+}
+
+type demoOptions struct {
+	query *string
+	json  *bool
+}
+
+// Shape of the demo. A change of any of them makes a stored demo stale.
+const (
+	demoFormat   = 2    // how passages are made and what demo.json holds
+	demoPassages = 4800 // passages at most
+	demoQueries  = 8000 // training queries of the bridge
+	demoFitSeed  = 1
+	demoSeed     = 2026 // of the probes
+	demoProbes   = 300  // passages a probe is made from
+	demoBatch    = 250  // documents a commit
+	demoFile     = "demo.json"
+)
+
+// demoWays are the columns of the demo: ways to search, by the names that JSON
+// has for them.
+var demoWays = []struct {
+	name, title string
+	mode        string
+	variant     string
+}{
+	{"dense", "dense", engine.ModeDense, "none"},
+	{"rlr+slr", "RLR + SLR", engine.ModeDense, "rlr+slr"},
+	{"rlr-local", "local bridges", engine.ModeDense, "rlr-local"},
+	{"hybrid", "hybrid", engine.ModeHybrid, ""},
+}
+
+// demoState is kept in the database's folder. Source says what the database
+// was made of, the rest is there once everything was built.
+type demoState struct {
+	Source   demoSource `json:"source"`
+	Complete bool       `json:"complete"`
+	Seq      uint64     `json:"seq"`
+	Passages int        `json:"passages"`
+	Built    demoCost   `json:"built"`
+	Fit      fitSummary `json:"fit"`
+	Probes   []demoRow  `json:"probes"`
+}
+
+type demoSource struct {
+	Format int    `json:"format"`
+	Go     string `json:"go"`
+	Model  string `json:"model"`
+}
+
+// demoCost is what the first run took, in seconds.
+type demoCost struct {
+	IndexSeconds   float64 `json:"index_seconds"`
+	FitSeconds     float64 `json:"fit_seconds"`
+	MeasureSeconds float64 `json:"measure_seconds"`
+	WallSeconds    float64 `json:"wall_seconds"`
+	CPUSeconds     float64 `json:"cpu_seconds"`
+}
+
+// demoRow is one probe: nDCG@1 in [0, 1] of each way to search.
+type demoRow struct {
+	Task    string             `json:"task"`
+	Queries int                `json:"queries"`
+	NDCG1   map[string]float64 `json:"ndcg@1"`
+}
+
+func (o demoOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if len(args) > 0 {
+		return hinted(usagef("demo takes no arguments, got %q", args[0]), "ask with --query TEXT")
+	}
+	if *o.query != "" && blank(*o.query) {
+		return hinted(usagef("the query is empty"), "give some words")
+	}
+	begin := time.Now()
+	root, err := goroot(a.Getenv)
+	if err != nil {
+		return err
+	}
+	if a.model == "" {
+		a.model = defaultModel
+	}
+	src := demoSource{demoFormat, goVersion(root), a.model}
+	dir, err := a.demoDir(src)
+	if err != nil {
+		return err
+	}
+	state, err := readDemo(dir)
+	if err != nil {
+		return err
+	}
+	b := &demoBuilder{app: a, dir: dir, root: root, progress: a.progress()}
+	defer b.progress.done()
+	db, err := b.open(ctx, state)
+	if err != nil {
+		return err
+	}
+	b.db = db
+	defer func() { err = errors.Join(err, db.close()) }()
+	stats, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if state.Source == (demoSource{}) && stats.Documents > 0 {
+		return hinted(fmt.Errorf("%s holds other documents than the demo's", dir), "name an empty folder with --db, or leave --db out")
+	}
+	reused := state.Complete && state.Source == src && state.Seq == stats.Seq &&
+		slices.ContainsFunc(stats.Bridges, func(b engine.BridgeStats) bool { return b.Variant == "rlr+slr" })
+	if !reused {
+		if state, err = b.build(ctx, src); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return hinted(&interrupted{fmt.Sprintf("interrupted; what was indexed stays in %s", dir)}, "run the demo again to go on")
+			}
+			return err
+		}
+	}
+	shown, err := o.search(ctx, a, db)
+	if err != nil {
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": dir, "reused": reused, "seconds": time.Since(begin).Seconds(),
+			"demo": state, "queries": shown})
+	}
+	writeDemo(a, dir, state, shown, reused, time.Since(begin))
+	return nil
+}
+
+func (a *app) demoDir(src demoSource) (string, error) {
+	if a.db != "" {
+		return a.db, nil
+	}
+	cache, err := a.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "demo", src.Go+"-"+filepath.Base(src.Model)), nil
+}
+
+// readDemo reads the state file of an earlier run. One that cannot be read
+// counts as that of a run which did not finish: everything is checked again.
+func readDemo(dir string) (demoState, error) {
+	data, err := os.ReadFile(filepath.Join(dir, demoFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return demoState{}, nil
+	}
+	var s demoState
+	if err == nil && json.Unmarshal(data, &s) != nil {
+		s = demoState{Source: demoSource{Format: demoFormat}}
+	}
+	return s, err
+}
+
+// demoBuilder fills the demo's database.
+type demoBuilder struct {
+	app           *app
+	db            *database
+	dir, root     string
+	progress      *progress
+	stored, total int // passages
+}
+
+// open opens the demo's database. One in the cache folder that an earlier
+// version wrote or that is damaged is thrown away: all of it can be built again.
+func (b *demoBuilder) open(ctx context.Context, s demoState) (*database, error) {
+	o := engine.Options{Progress: b.hear, Local: true}
+	db, err := b.app.join(ctx, b.dir, o, wants{model: true, self: true})
+	switch exitCode(err) {
+	case exitCorrupt, exitMismatch:
+		if b.app.db == "" && s.Source != (demoSource{}) {
+			fmt.Fprintf(b.app.Stderr, "building the demo anew: %s\n", summaryOf(err))
+			if err := os.RemoveAll(b.dir); err != nil {
+				return nil, err
+			}
+			return b.app.join(ctx, b.dir, o, wants{model: true, self: true})
+		}
+	}
+	return db, err
+}
+
+// hear shows the progress within one batch.
+func (b *demoBuilder) hear(e engine.Progress) {
+	if e.Stage == "encode" {
+		b.progress.update(step{stage: "indexing", done: b.stored + e.Done, total: b.total, unit: "passages"})
+	}
+}
+
+func (b *demoBuilder) build(ctx context.Context, src demoSource) (demoState, error) {
+	begin, cpu := time.Now(), cpuTime()
+	state := demoState{Source: src}
+	if err := b.save(state); err != nil {
+		return state, err
+	}
+	docs, err := docPassages(b.root)
+	if err != nil {
+		return state, err
+	}
+	docs = chooseDocs(docs, demoPassages)
+	p := b.progress
+	if err := b.index(ctx, docs); err != nil {
+		return state, err
+	}
+	p.done()
+	indexed := time.Now()
+	rep, err := b.db.Fit(ctx, engine.FitOptions{Variant: "rlr+slr", Seed: demoFitSeed, MaxQueries: demoQueries, Progress: p.fit})
+	if err != nil {
+		return state, err
+	}
+	p.done()
+	fitted := time.Now()
+	if err := b.db.Flush(ctx); err != nil { // local bridges of all passages
+		return state, err
+	}
+	if state.Probes, err = b.measure(ctx, docs, p); err != nil {
+		return state, err
+	}
+	p.done()
+	stats, err := b.db.Stats(ctx)
+	if err != nil {
+		return state, err
+	}
+	state.Complete, state.Seq, state.Passages = true, stats.Seq, stats.Documents
+	state.Fit = newFit(b.dir, demoFitSeed, rep)
+	state.Built = demoCost{indexed.Sub(begin).Seconds(), fitted.Sub(indexed).Seconds(), time.Since(fitted).Seconds(),
+		time.Since(begin).Seconds(), (cpuTime() - cpu).Seconds()}
+	return state, b.save(state)
+}
+
+func (b *demoBuilder) save(s demoState) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(b.dir, demoFile), func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
+}
+
+// index brings the database to hold exactly docs. Documents that are stored
+// already, as after an interrupted run, are not encoded again.
+func (b *demoBuilder) index(ctx context.Context, docs []engine.Document) error {
+	var missing []engine.Document
+	for _, d := range docs {
+		old, err := b.db.Get(ctx, d.ID)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return err
+		}
+		old.Vector = nil
+		if err != nil || !reflect.DeepEqual(old, d) {
+			missing = append(missing, d)
+		}
+	}
+	b.stored, b.total = len(docs)-len(missing), len(docs)
+	for batch := range slices.Chunk(missing, demoBatch) {
+		if _, err := b.db.Upsert(ctx, batch); err != nil {
+			return err
+		}
+		b.stored += len(batch)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
+)
+
+var cmdEmbed = command{
+	name:    "embed",
+	args:    "FILE | -",
+	summary: "turn texts into vectors: JSONL, .npy or .fbin",
+	about: `
+Each line of FILE is a text; in a .jsonl file each line is an object with "text" and perhaps
+"title" and "_id" (--input says otherwise). Vectors have unit length. The role matters for
+models with instructions, such as bge: passages are what is indexed, queries what is asked.
+
+--variant turns query vectors as lexsem search with --db would, for use with passage vectors
+that another engine holds.
+
+jsonl prints {"id","vector","tokens","truncated"} a line; npy is NumPy's format and fbin
+uint32 n, uint32 d, then n·d float32, little-endian.`,
+	examples: []string{
+		"lexsem embed --role query questions.txt > vectors.jsonl",
+		"lexsem embed --role query --db papers.db --variant rlr+slr questions.txt > vectors.jsonl",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := embedOptions{
+			variant: f.str("variant", "", "`NAME`modulate query vectors by this variant of the database --db"),
+			role:    f.str("role", "passage", "`ROLE`passage or query"),
+			format:  f.str("format", "jsonl", "`FORMAT`jsonl, npy or fbin"),
+			input:   f.str("input", "", "`KIND`lines or jsonl; default by the file's name"),
+			out:     f.outFile("out", "-", "file to write; - is standard output"),
+		}
+		return o.run
+	},
+}
+
+type embedOptions struct{ variant, role, format, input, out *string }
+
+// embedBatch is the number of texts handed to the encoder at once.
+const embedBatch = 256
+
+func (o embedOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	roles := map[string]encoder.Role{"passage": encoder.Passage, "query": encoder.Query}
+	role, ok := roles[*o.role]
+	switch {
+	case len(args) != 1:
+		return hinted(usagef("embed takes one file, got %d", len(args)), "- is standard input")
+	case !ok:
+		return usagef("role %q: use passage or query", *o.role)
+	case !slices.Contains([]string{"jsonl", "npy", "fbin"}, *o.format):
+		return usagef("format %q: use jsonl, npy or fbin", *o.format)
+	case !slices.Contains([]string{"", "lines", "jsonl"}, *o.input):
+		return usagef("input %q: use lines or jsonl", *o.input)
+	case *o.variant != "" && (role != encoder.Query || a.db == ""):
+		return hinted(usagef("--variant modulates query vectors by a database"), "add --role query and --db DIR")
+	}
+	texts, err := o.read(a, args[0])
+	if err != nil {
+		return err
+	}
+	db, err := o.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	if *o.out == "-" {
+		out := a.Stdout
+		if *o.format != "jsonl" {
+			out = raw(out)
+		}
+		return o.write(ctx, a, db, role, texts, out)
+	}
+	return writeFile(*o.out, func(w io.Writer) error { return o.write(ctx, a, db, role, texts, w) })
+}
+
+// open opens the encoder, and with --variant the database, too.
+func (o embedOptions) open(ctx context.Context, a *app) (*database, error) {
+	if *o.variant != "" {
+		db, err := a.openDB(ctx, a.db, engine.Options{MustExist: true, ReadOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		if err := db.bringEncoder(ctx); err != nil {
+			return nil, errors.Join(err, db.close())
+		}
+		return db, nil
+	}
+	model := a.model
+	if model == "" && a.db != "" {
+		var err error
+		if model, err = a.storedModel(ctx, a.db); err != nil {
+			return nil, err
+		}
+	}
+	if model == "" {
+		model = defaultModel
+	}
+	enc, err := a.openEncoder(ctx, model)
+	if err != nil {
+		return nil, err
+	}
+	return &database{lent: enc, app: a}, nil
+}
+
+func (o embedOptions) read(a *app, name string) ([]searchQuery, error) {
+	r, err := a.input(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	kind := *o.input
+	if kind == "" && strings.EqualFold(filepath.Ext(name), ".jsonl") {
+		kind = "jsonl"
+	}
+	var out []searchQuery
+	for line, err := range files.Lines(r, maxText) {
+		if err != nil {
+			return nil, lineError(name, err)
+		}
+		t := searchQuery{id: fmt.Sprint(line.N), text: string(line.Text)}
+		if kind == "jsonl" {
+			doc, err := files.ParseDocument(line.Text)
+			if err == nil && blank(doc.Title) && blank(doc.Text) {
+				err = files.ErrNoText
+			}
+			if err != nil {
+				return nil, &badInput{name, line.N, err}
+			}
+			t = searchQuery{id: doc.ID, text: strings.TrimSpace(doc.Title + " " + doc.Text)}
+		} else if !utf8.Valid(line.Text) {
+			return nil, &badInput{name, line.N, errors.New("not valid UTF-8; convert the file first")}
+		}
+		out = append(out, t)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no texts in it", name)
+	}
+	return out, nil
+}
+
+func (o embedOptions) write(ctx context.Context, a *app, db *database, role encoder.Role, texts []searchQuery, to io.Writer) error {
+	w := bufio.NewWriter(to)
+	emit, err := vectorWriter(w, *o.format, len(texts), db.encoder().Dim())
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.done()
+	cut := 0
+	for at := 0; at < len(texts); at += embedBatch {
+		batch := texts[at:min(at+embedBatch, len(texts))]
+		plain := make([]string, len(batch))
+		for i, t := range batch {
+			plain[i] = t.text
+		}
+		out, err := db.encoder().Encode(ctx, role, encoder.Texts(plain...), encoder.NeedDense)
+		if err != nil {
+			return err
+		}
+		for i, v := range out {
+			if v.Tokens.Truncated > 0 {
+				cut++
+			}
+			if *o.variant != "" {
+				q := engine.Query{Text: plain[i], Vector: v.Dense, Variant: *o.variant}
+				if v.Dense, _, err = db.Vector(ctx, q); err != nil {
+					return err
+				}
+			}
+			if err := emit(batch[i].id, v); err != nil {
+				return err
+			}
+		}
+		p.update(step{stage: "encoding", done: at + len(batch), total: len(texts), unit: "texts"})
+	}
+	p.done()
+	if cut > 0 && !a.quiet {
+		fmt.Fprintf(a.Stderr, "%s cut at %d tokens\n", count(cut, "text was", "texts were"), db.encoder().Fingerprint().MaxTokens)
+	}
+	return w.Flush()
+}

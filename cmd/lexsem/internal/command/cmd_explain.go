@@ -1,0 +1,271 @@
+package command
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/serve/answer"
+)
+
+var cmdExplain = command{
+	name:    "explain",
+	args:    "QUERY",
+	summary: "why a document is found: its words, tokens and dimensions",
+	about: `
+Shows what the score of one document is made of: the cosine of the query's vector, the coverage
+of its words and pairs of words, what each word gives to BM25, what modulation added for each
+token, the dimensions of the vectors that moved it most, and the places in the text where
+words of the query stand. Where token states are kept (lexsem tokens) it shows which word of the
+text answers which word of the query. Without --id the first hit is explained. Of a document in chunks the
+best one is.
+
+The shares of tokens add up to what modulation changed. For RLR and local bridges they are
+exact; the softmax of a fitted bridge is not linear, and is divided along the path from no
+modulation to all of it, which for small changes is the first-order share.
+
+--json prints {"query","mode","variant","id","title","rank","chunk","chunks","start","end",
+"score","cosine","modulated","bm25","coverage","presence","pair","terms":[{"name","weight","value"}],
+"words":[{"term","start","end","count","documents","idf","bm25","coverage","most"}],
+"pairs":[{"first","second","share","found"}],"attributed","plain","bias",
+"tokens":[{"id","token","start","end","shift","scale"}],
+"dimensions":[{"dimension","before","after"}],"matches":[{"field","start","end","term"}],"token_score",
+"ties":[{"word","start","end","weight","match","field","match_start","match_end","cosine"}]}.
+With --rerank "rerank" is its score and "reranked" how many hits it has read;
+rank is the place behind it. Offsets are bytes: of words and tokens in the query, of matches in the document's title or
+text. Rank 0 means that neither leg names the document among its candidates.`,
+	examples: []string{
+		`lexsem explain --db notes.db --id keys.md "how do I rotate the signing keys"`,
+		`lexsem explain --db notes.db --json "ERR_CONN_RESET"`,
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := explainOptions{
+			image:  f.str("image", "", "`FILE`an image as the query, in a database of images"),
+			draw:   f.outFile("picture", "", "`FILE`of a database of images: write a PNG of the query and the document, its patches as bright as what they gave"),
+			id:     f.str("id", "", "`ID`document to explain; default the first hit"),
+			second: declareRerank(f),
+			way:    declareWay(f, "the filter of the search", "modulation; default the best there is"),
+			json:   f.bool("json", "print one JSON object"),
+		}
+		return o.run
+	},
+}
+
+type explainOptions struct {
+	way
+	second rerankFlags
+	id     *string
+	image  *string
+	draw   *string
+	json   *bool
+}
+
+func (o explainOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	switch {
+	case *o.image != "" && len(args) > 0:
+		return hinted(usagef("--image and another query"), "give one of them")
+	case *o.image == "":
+		if err := checkText(args, "give one in quotes"); err != nil {
+			return err
+		}
+	}
+	filter, err := parseFilter(*o.filter)
+	if err != nil {
+		return err
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	second, closeSecond, err := a.reranker(ctx, o.second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSecond()) }()
+	held, err := a.openSearch(ctx, dir, o.way)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.close()) }()
+	db := engine.WithReranker(held, second, 0)
+	name := *o.image
+	if name == "" {
+		name = args[0]
+	}
+	q := o.query(name, filter)
+	if *o.image != "" {
+		q.Text = ""
+		if q.Image, err = readImage(a, *o.image); err != nil {
+			return err
+		}
+	}
+	q.K, q.Rerank = 1, *o.second.depth
+	id := *o.id
+	if id == "" {
+		res, err := db.Search(ctx, q)
+		if err != nil {
+			return searchError(err)
+		}
+		if len(res.Hits) == 0 {
+			return fmt.Errorf("no hit to explain: %s: %w", whyNone(res.Trace), engine.ErrNotFound)
+		}
+		id = res.Hits[0].ID
+	}
+	q.Spans, q.Picture = true, *o.draw != ""
+	x, err := db.Explain(ctx, q, id)
+	if err == nil && o.local() && x.Trace.LocalWanted { // of another process, which builds them now
+		if err = db.Flush(ctx); err == nil {
+			x, err = db.Explain(ctx, q, id)
+		}
+	}
+	if err != nil {
+		return searchError(err)
+	}
+	if *o.draw != "" {
+		if err := writeFile(*o.draw, func(w io.Writer) error { _, err := w.Write(x.Picture); return err }); err != nil {
+			return err
+		}
+		x.Picture = nil // it is in the file
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(answer.NewExplanation(name, x))
+	}
+	out := bufio.NewWriter(a.Stdout)
+	writeExplanation(out, a, name, x)
+	return out.Flush()
+}
+
+// writeExplanation prints an explanation for people.
+func writeExplanation(w io.Writer, a *app, query string, x engine.Explanation) {
+	width := min(a.Width, 100)
+	place := "beyond the candidates of both legs"
+	if x.Rank > 0 {
+		place = fmt.Sprintf("rank %d", x.Rank)
+	}
+	if x.Chunks > 1 {
+		place += fmt.Sprintf(" · chunk %d of %d", x.Chunk+1, x.Chunks)
+	}
+	fmt.Fprintf(w, "%s  %s\n", a.style(bold, clipColumns(flat(x.ID), width/2)), a.style(faint, place+" · "+wayName(x.Trace)))
+	if x.Title != "" {
+		fmt.Fprintf(w, "    %s\n", clipColumns(flat(x.Title), width-4))
+	}
+	for _, line := range snippet(x.Hit, width-4, 2) {
+		fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
+	}
+	fmt.Fprintf(w, "\n%-10s %.4f", "score", x.Score)
+	for i, t := range x.Terms {
+		sign := " +"
+		if i == 0 {
+			sign = " ="
+		}
+		if t.Weight == 1 {
+			fmt.Fprintf(w, "%s %s %.4f", sign, t.Name, t.Value)
+		} else {
+			fmt.Fprintf(w, "%s %.4g × %s %.4f", sign, t.Weight, t.Name, t.Value)
+		}
+	}
+	fmt.Fprintln(w)
+	switch {
+	case x.Reranked:
+		fmt.Fprintf(w, "%-10s %.4f, which decides among the first %d\n", "rerank", x.Rerank, x.Trace.Reranked)
+	case x.Trace.Reranked > 0:
+		fmt.Fprintf(w, "%-10s not among the first %d, which were reranked\n", "rerank", x.Trace.Reranked)
+	}
+	if x.Trace.Mode != engine.ModeLexical {
+		fmt.Fprintf(w, "%-10s %.4f of the plain vector", "cosine", x.Cosine)
+		if x.Trace.Variant != engine.VariantNone {
+			fmt.Fprintf(w, ", %.4f of the modulated one", x.Modulated)
+		}
+		fmt.Fprintln(w)
+	}
+	writeWords(w, a, x)
+	writeTies(w, a, x)
+	writeTokens(w, a, x)
+	if len(x.Dimensions) > 0 {
+		fmt.Fprintf(w, "\n%s\n", a.style(faint, "dimension   before    after"))
+		for _, d := range x.Dimensions {
+			fmt.Fprintf(w, "%9d %+8.4f %+8.4f\n", d.Dimension, d.Before, d.After)
+		}
+	}
+	if len(x.Matches) > 0 {
+		var places []string
+		for _, m := range x.Matches {
+			places = append(places, fmt.Sprintf("%s %s:%d-%d", m.Term, m.Field, m.Start, m.End))
+		}
+		fmt.Fprintf(w, "\n%s %s\n", a.style(faint, "found at"), strings.Join(places, ", "))
+	}
+}
+
+func writeWords(w io.Writer, a *app, x engine.Explanation) {
+	if len(x.Words) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%-10s %.4f, bm25 %.3f; at most, and reached, by word:\n\n", "coverage", x.Coverage, x.BM25)
+	fmt.Fprintf(w, "%s\n", a.style(faint, "word                     times  in texts    idf   most  reached"))
+	for _, t := range x.Words {
+		fmt.Fprintf(w, "%s %6d %9s %6.2f %6.3f   %6.3f\n", padColumns(flat(t.Term), 24), t.Count, thousands(t.Documents), t.IDF, t.Most, t.Coverage)
+	}
+	var found, missing []string
+	for _, p := range x.Pairs {
+		pair := flat(p.First + " " + p.Second)
+		if p.Found {
+			found = append(found, pair)
+		} else {
+			missing = append(missing, pair)
+		}
+	}
+	if len(found)+len(missing) > 0 {
+		fmt.Fprintf(w, "\n%-10s %.4f", "pairs", x.Pair)
+		if len(found) > 0 {
+			fmt.Fprintf(w, ", found: %s", strings.Join(found, ", "))
+		}
+		if len(missing) > 0 {
+			fmt.Fprintf(w, "; not found: %s", strings.Join(missing, ", "))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+func writeTies(w io.Writer, a *app, x engine.Explanation) {
+	if len(x.Ties) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%-10s %.4f; the word of the text that answers each word of the query:\n\n", "tokens", x.TokenScore)
+	fmt.Fprintf(w, "%s\n", a.style(faint, "word                     answered by              cosine  weight"))
+	for _, t := range x.Ties {
+		fmt.Fprintf(w, "%s %s %6.3f  %6.3f\n", padColumns(flat(t.Word), 24), padColumns(flat(t.Match), 24), t.Cosine, t.Weight)
+	}
+}
+
+func writeTokens(w io.Writer, a *app, x engine.Explanation) {
+	if !x.Attributed || len(x.Tokens) == 0 {
+		return
+	}
+	tokens := slices.Clone(x.Tokens)
+	slices.SortStableFunc(tokens, func(a, b engine.TokenShare) int {
+		return cmp.Compare(math.Abs(b.Shift+b.Scale), math.Abs(a.Shift+a.Scale))
+	})
+	fmt.Fprintf(w, "\n%s\n", a.style(faint, "token                       adds    exact  by softmax"))
+	fmt.Fprintf(w, "%s %+8.4f\n", padColumns("(the plain vector)", 24), x.Plain+x.Bias)
+	for _, t := range tokens {
+		fmt.Fprintf(w, "%s %+8.4f %+8.4f    %+8.4f\n", padColumns(flat(t.Token), 24), t.Shift+t.Scale, t.Shift, t.Scale)
+	}
+}
+
+// padColumns brings s to n columns.
+func padColumns(s string, n int) string {
+	s = clipColumns(s, n)
+	return s + strings.Repeat(" ", max(0, n-len([]rune(s))))
+}

@@ -1,0 +1,238 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/store"
+)
+
+var cmdExport = command{
+	name:    "export",
+	args:    "FILE | -",
+	summary: "write documents as JSON lines, with their vectors if wanted",
+	about: `
+Writes a line a document, as ` + "`lexsem index`" + ` and other programs read them: "_id", "title", "text"
+and "metadata". What else ` + "`lexsem import`" + ` wants to make the same of it stands in "lexsem". The
+file is written whole or not at all. Fitted bridges are not exported; a backup keeps them. No
+model is needed.`,
+	examples: []string{
+		"lexsem export --db notes.db notes.jsonl",
+		"lexsem export --db notes.db --vectors - | zstd > notes.zst",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		vectors := f.bool("vectors", "write vectors and tokens, so that import needs no model")
+		filter := f.str("filter", "", "`EXPR`documents whose metadata meet it")
+		asJSON := f.bool("json", "print the result as JSON; with - on standard error")
+		return func(ctx context.Context, a *app, args []string) error {
+			return runExport(ctx, a, args, *filter, *vectors, *asJSON)
+		}
+	},
+}
+
+func runExport(ctx context.Context, a *app, args []string, expr string, vectors, asJSON bool) error {
+	if len(args) != 1 || args[0] == "" {
+		return hinted(usagef("export takes one file"), "lexsem export --db DIR FILE, or - for standard output")
+	}
+	f, err := parseFilter(expr)
+	if err != nil {
+		return err
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.done()
+	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true, Logger: a.warnings(), Progress: func(s engine.Progress) {
+		if s.Stage == "export" {
+			p.update(step{stage: "exporting", done: s.Done, total: s.Total, unit: "documents"})
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	n := 0
+	write := func(w io.Writer) (err error) {
+		n, err = e.Export(ctx, w, engine.ExportOptions{Vectors: vectors, Filter: f})
+		return err
+	}
+	file, out := args[0], a.Stdout
+	if file == "-" {
+		out = a.Stderr
+		err = write(a.Stdout)
+	} else {
+		err = writeFile(file, write)
+	}
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	p.done()
+	if asJSON {
+		return json.NewEncoder(out).Encode(map[string]any{"db": dir, "file": file, "documents": n})
+	}
+	if file == "-" {
+		return nil
+	}
+	_, err = fmt.Fprintf(out, "%s: %s\n", file, count(n, "document", "documents"))
+	return err
+}
+
+var cmdImport = command{
+	name:    "import",
+	args:    "FILE | -",
+	summary: "store what export wrote",
+	about: `
+Stores the documents of an export, in its order, in batches that are stored whole or not at
+all. Those that are stored already as they are stay, so that the same command goes on after an
+interruption; other versions are replaced. A line that cannot be read ends it, and is named.
+
+With vectors (` + "`lexsem export --vectors`" + `) no model is needed, and --db may be made anew. Without,
+texts are encoded by the model of the database, or of the export.`,
+	examples: []string{
+		"lexsem import --db again.db notes.jsonl",
+		"zstd -dc notes.zst | lexsem import --db again.db -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		keep := cacheFlags(f)
+		asJSON := f.bool("json", "print the result as JSON")
+		return func(ctx context.Context, a *app, args []string) error {
+			if err := keep().check(); err != nil {
+				return err
+			}
+			a.keep = keep()
+			return runImport(ctx, a, args, *asJSON)
+		}
+	},
+}
+
+// importSummary is what import --json prints.
+type importSummary struct {
+	DB        string  `json:"db"`
+	Added     int     `json:"added"`
+	Replaced  int     `json:"replaced"`
+	Unchanged int     `json:"unchanged"`
+	Truncated int     `json:"truncated"` // documents with text that no vector stands for
+	Documents int     `json:"documents"` // stored now
+	Texts     int64   `json:"texts"`     // as of index
+	FromCache int64   `json:"from_cache"`
+	Seconds   float64 `json:"seconds"`
+}
+
+func runImport(ctx context.Context, a *app, args []string, asJSON bool) (err error) {
+	if len(args) != 1 {
+		return hinted(usagef("import takes one file"), "lexsem import --db DIR FILE, or - for standard input")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	name := args[0]
+	in, err := a.input(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	x, err := engine.NewExported(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p := a.progress()
+	defer p.done()
+	begin := time.Now()
+	shown := step{stage: "importing", unit: "documents"}
+	p.update(shown)
+	db, err := a.openImport(ctx, dir, x, engine.Options{Logger: a.warnings(), Progress: func(s engine.Progress) {
+		now := shown
+		switch s.Stage {
+		case "import":
+			shown.done, shown.total = s.Done, s.Total
+			now = shown
+		case "encode": // within a batch
+			now.done += s.Done
+		default:
+			return
+		}
+		p.update(now)
+	}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	r, err := db.Import(ctx, x)
+	if err == nil {
+		err = db.settle(ctx, p)
+	}
+	p.done()
+	if err != nil {
+		return importStopped(name, r, err)
+	}
+	stats, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	hits, texts := fromCache(db.encoder())
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(importSummary{dir, r.Added, r.Replaced, r.Unchanged, r.Truncated, stats.Documents, texts, hits, time.Since(begin).Seconds()})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced, %s unchanged; %s stored\n", dir, thousands(r.Added), thousands(r.Replaced), thousands(r.Unchanged), thousands(stats.Documents))
+	if r.Truncated > 0 && err == nil {
+		_, err = fmt.Fprintf(a.Stdout, "%s longer than the model reads: %s tokens at their ends are not searchable\n",
+			count(r.Truncated, "document is", "documents are"), thousands(r.TruncatedTokens))
+	}
+	if hits > 0 && err == nil {
+		_, err = fmt.Fprintln(a.Stdout, cacheLine(hits, texts))
+	}
+	return err
+}
+
+// openImport opens the database that an export goes into, or makes it: without a
+// model where the documents bring their vectors.
+func (a *app) openImport(ctx context.Context, dir string, x *engine.Exported, o engine.Options) (*database, error) {
+	exists, err := store.Exists(dir)
+	if err != nil {
+		return nil, err
+	}
+	if x.Vectors && a.model == "" {
+		if !exists {
+			if err := x.Create(ctx, dir); err != nil {
+				return nil, err
+			}
+		}
+		return a.openBare(ctx, dir, o)
+	}
+	if !exists && x.Vectors {
+		o.Metric = x.Metric
+	}
+	if !exists && a.model == "" {
+		a.model, o.Language = models.Of(x.Encoder), x.Language
+	}
+	return a.openDB(ctx, dir, o)
+}
+
+// importStopped says how much was stored before err, and what to do.
+func importStopped(name string, r engine.ImportReport, err error) error {
+	stored := count(r.Added+r.Replaced, "document is", "documents are")
+	switch {
+	case errors.Is(err, context.Canceled):
+		return hinted(&interrupted{"interrupted; " + stored + " stored by this run"}, "run the same command again to go on; what is stored as it is stays")
+	case errors.Is(err, encoder.ErrMismatch):
+		return hinted(fmt.Errorf("%s: %w", name, err), "import into a new folder, or export without --vectors")
+	case errors.Is(err, engine.ErrNoEncoder):
+		return hinted(fmt.Errorf("%s: %w", name, err), "name the model with --model")
+	}
+	err = fmt.Errorf("%s: %w (%s stored by this run before)", name, err, stored)
+	if errors.Is(err, engine.ErrNoExport) {
+		return hinted(err, "`lexsem index` reads other files; else mend it and run the same command again")
+	}
+	return hinted(err, "mend the file and run the same command again; what is stored as it is stays")
+}

@@ -1,0 +1,265 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/serve/answer"
+)
+
+var cmdFit = command{
+	name:    "fit",
+	args:    "",
+	summary: "fit a bridge on what is stored, without labels",
+	about: `
+Makes training queries from the stored passages (keywords and spans of each), encodes them and
+fits the token weights that turn such queries towards their passage. Nothing in the index
+changes: bridges act on queries. The report compares the plain vector with the bridge on
+queries from other seeds than those it was fitted on. More queries a passage make a better
+bridge and take longer; most of the time goes into encoding them.
+
+A fit that was interrupted goes on when the same command is run again. --update goes on from
+the bridge that is there: it takes as long as what is new, and keeps what was learned.
+lexsem stats says how many passages the bridge has not seen.
+
+rlr is computed from sums that follow every change of the database: it needs no fit.
+
+--import takes a bridge that was trained elsewhere, a safetensors file with linear.weight
+[dimension × vocabulary], and where it has them linear.bias, U and b. Its metadata say by
+lexsem.encoder, a fingerprint as JSON, which encoder it belongs to.`,
+	examples: []string{
+		"lexsem fit --db notes.db",
+		"lexsem fit --db notes.db --queries-per-passage 25 --seed 7",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := fitOptions{
+			variant:    f.str("variant", "", "`NAME`what to fit: slr, slr-idf, llr, llr-full, clr …, also stacked on rlr, or rlr-local to build local bridges; default rlr+slr, with --import slr, with --update what is there"),
+			seed:       f.uint64("seed", 1, "seed of the training queries and of their order"),
+			perPassage: f.int("queries-per-passage", 10, "training queries made from each passage"),
+			maxQueries: f.int("max-queries", 0, "training queries in all; default no limit"),
+			epochs:     f.int("epochs", 3, "passes over the training queries"),
+			update:     f.bool("update", "go on from the bridge that is there with the passages it has not seen"),
+			importFile: f.str("import", "", "`FILE`take the bridge of a safetensors file"),
+			same:       f.bool("same-encoder", "vouch that the file was trained with this database's encoder, where it does not say so"),
+			json:       f.bool("json", "print the report as JSON"),
+		}
+		return o.run
+	},
+}
+
+type fitOptions struct {
+	variant                        *string
+	seed                           *uint64
+	perPassage, maxQueries, epochs *int
+	importFile                     *string
+	update, same, json             *bool
+}
+
+// fitSummary is what fit --json prints.
+type fitSummary struct {
+	DB        string         `json:"db"`
+	Variant   string         `json:"variant"`
+	Fitted    bool           `json:"fitted"` // false for rlr, which needs no fit, and where nothing was new
+	File      string         `json:"file,omitempty"`
+	Seed      uint64         `json:"seed"`
+	Passages  int            `json:"passages"`
+	Queries   int            `json:"queries"`
+	Seconds   float64        `json:"seconds"`
+	FinalLoss float64        `json:"final_loss"`
+	Probes    []answer.Probe `json:"probes"`
+	// Default is what queries without --variant get, Choice what decided on it.
+	Default string                `json:"default_variant,omitempty"`
+	Choice  []engine.VariantScore `json:"choice,omitempty"`
+}
+
+func (o fitOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if len(args) > 0 {
+		return usagef("fit takes no arguments, got %q", args[0])
+	}
+	if *o.variant == "" && !*o.update {
+		*o.variant = "rlr+slr"
+		if *o.importFile != "" {
+			*o.variant = "slr"
+		}
+	}
+	local := strings.TrimSpace(*o.variant) == engine.VariantLocal
+	var stack modulate.Stack
+	if !local {
+		if stack, err = modulate.ParseStack(cmp.Or(*o.variant, "rlr+slr")); err != nil {
+			return hinted(usagef("%v", err), "join them by +, as in rlr+slr")
+		}
+	}
+	if *o.perPassage < 1 || *o.maxQueries < 0 || *o.epochs < 1 {
+		return usagef("--queries-per-passage and --epochs take numbers from 1, --max-queries from 0")
+	}
+	if *o.update && *o.importFile != "" {
+		return usagef("--update and --import exclude each other")
+	}
+	if *o.same && *o.importFile == "" {
+		return hinted(usagef("--same-encoder without --import"), "name the file that it vouches for with --import FILE")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	switch {
+	case *o.importFile != "":
+		return o.take(ctx, a, dir)
+	case local:
+		return o.buildLocal(ctx, a, dir)
+	case !stack.Fitted():
+		return o.closedForm(ctx, a, dir, stack.Name())
+	}
+	db, err := a.openDB(ctx, dir, engine.Options{MustExist: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	p := a.progress()
+	defer p.done()
+	rep, err := db.Fit(ctx, engine.FitOptions{
+		Variant: *o.variant, Seed: *o.seed, QueriesPerPassage: *o.perPassage,
+		MaxQueries: *o.maxQueries, Epochs: *o.epochs, Update: *o.update, Progress: p.fit,
+	})
+	p.done()
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return hinted(&interrupted{"interrupted; the bridge in use stays as it was"}, "run the same command again to go on")
+		}
+		return err
+	}
+	s := newFit(dir, *o.seed, rep)
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	if rep.Current {
+		_, err = fmt.Fprintf(a.Stdout, "%s: %s has seen every passage; nothing to update\n", dir, s.Variant)
+		return err
+	}
+	fmt.Fprintf(a.Stdout, "%s: fitted %s on %s passages with %s queries of their own in %s\n", dir, s.Variant,
+		thousands(s.Passages), thousands(s.Queries), short(time.Duration(s.Seconds*float64(time.Second))))
+	if len(s.Probes) > 0 {
+		fmt.Fprintf(a.Stdout, "\nprobe            queries   plain vector   %s   (nDCG@1)\n", s.Variant)
+		for _, pr := range s.Probes {
+			fmt.Fprintf(a.Stdout, "%-14s %9s %14.1f %*.1f\n", pr.Task, thousands(pr.Queries), 100*pr.Dense, len(s.Variant)+2, 100*pr.Fitted)
+		}
+	}
+	if len(s.Choice) > 0 {
+		var found []string
+		for _, c := range s.Choice {
+			found = append(found, fmt.Sprintf("%.1f %% by %s", 100*c.Found, c.Variant))
+		}
+		fmt.Fprintf(a.Stdout, "\nother queries drawn from the corpus find their passage first: %s; queries use %s\n", strings.Join(found, ", "), s.Default)
+	}
+	return nil
+}
+
+func newFit(dir string, seed uint64, rep engine.FitReport) fitSummary {
+	s := fitSummary{DB: dir, Variant: rep.Variant, Fitted: !rep.Current, File: rep.File, Seed: seed, Passages: rep.Passages,
+		Queries: rep.Queries, Seconds: rep.Seconds, FinalLoss: rep.FinalLoss, Probes: []answer.Probe{}, Default: rep.Default, Choice: rep.Choice}
+	for _, pr := range rep.Probes {
+		s.Probes = append(s.Probes, answer.NewProbe(pr))
+	}
+	return s
+}
+
+// take imports the bridge of a file.
+func (o fitOptions) take(ctx context.Context, a *app, dir string) error {
+	e, err := a.join(ctx, dir, engine.Options{}, wants{self: true})
+	if err != nil {
+		return err
+	}
+	rep, err := e.here().ImportBridge(ctx, *o.importFile, engine.ImportOptions{Variant: *o.variant, SameEncoder: *o.same})
+	if err := errors.Join(err, e.close()); err != nil {
+		if errors.Is(err, modulate.ErrNoEncoder) {
+			return hinted(err, "--same-encoder vouches for the encoder of this database")
+		}
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(newFit(dir, *o.seed, rep))
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: imported %s from %s; queries use it from now on\n", dir, rep.Variant, *o.importFile)
+	return err
+}
+
+// buildLocal builds the local bridges of a database, which then keeps them.
+func (o fitOptions) buildLocal(ctx context.Context, a *app, dir string) error {
+	e, err := a.openBare(ctx, dir, engine.Options{Local: true})
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	if _, other := e.Holder(); other {
+		err = wantLocal(ctx, e)
+	}
+	if err == nil {
+		err = e.Flush(ctx)
+	}
+	took := time.Since(begin)
+	var stats engine.Stats
+	if err == nil {
+		stats, err = e.Stats(ctx)
+	}
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: engine.VariantLocal, Seed: *o.seed, Passages: stats.Chunks, Seconds: took.Seconds(), Probes: []answer.Probe{}, Default: stats.Default})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: local bridges over %s in %s; dense searches use them, and they follow what is added\n", dir, count(stats.Chunks, "passage", "passages"), short(took))
+	return err
+}
+
+// wantLocal asks the process that has a database open for local bridges, as the first
+// query that names them does.
+func wantLocal(ctx context.Context, db engine.Database) error {
+	s, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	unit := make([]float32, s.Dim)
+	unit[0] = 1
+	_, err = db.Search(ctx, engine.Query{Vector: unit, K: 1, Mode: engine.ModeDense, Variant: engine.VariantLocal})
+	return err
+}
+
+// closedForm answers a request to fit what needs no fit, such as rlr.
+func (o fitOptions) closedForm(ctx context.Context, a *app, dir, variant string) error {
+	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	stats, err := e.Stats(ctx)
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(fitSummary{DB: dir, Variant: variant, Seed: *o.seed, Passages: stats.Chunks, Probes: []answer.Probe{}})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s needs no fit; it follows the %s stored\n", dir, variant, count(stats.Chunks, "passage", "passages"))
+	return err
+}
+
+// fit shows the progress of Engine.Fit.
+func (p *progress) fit(e engine.Progress) {
+	s := step{stage: e.Stage, done: e.Done, total: e.Total, unit: "queries"}
+	switch e.Stage {
+	case "sample":
+		s.unit = "passages"
+	case "fit":
+		s.unit = "steps"
+	}
+	if e.Loss > 0 {
+		s.note = fmt.Sprintf("loss %.3f", e.Loss)
+	}
+	p.update(s)
+}

@@ -1,0 +1,77 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/internal/post"
+)
+
+var cmdHealth = command{
+	name:    "health",
+	args:    "[URL]",
+	summary: "ask a server whether it is ready: exit code 0 if it is",
+	about: `
+Asks /readyz of the server at URL; without one, of the address that LEXSEM_ADDR names for serve, on this
+machine, else of 127.0.0.1:7700. A server that does not answer within --timeout seconds is not ready. It serves
+health checks of containers, which have no other program to ask with.`,
+	examples: []string{"lexsem health", "lexsem health --timeout 1 http://search.example:7700"},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		seconds := f.int("timeout", 3, "`SECONDS`to wait for an answer")
+		return func(ctx context.Context, a *app, args []string) error {
+			if len(args) > 1 {
+				return usagef("health takes one URL, got %q", args)
+			}
+			if *seconds < 1 {
+				return usagef("--timeout %d: use a positive number of seconds", *seconds)
+			}
+			url := serverURL(a.Getenv("LEXSEM_ADDR"))
+			if len(args) == 1 {
+				url = strings.TrimSuffix(args[0], "/")
+			}
+			ctx, cancel := context.WithTimeout(ctx, time.Duration(*seconds)*time.Second)
+			defer cancel()
+			return askReady(ctx, a, url)
+		}
+	},
+}
+
+// serverURL is where a server that listens on addr is asked from its own machine.
+func serverURL(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "http://127.0.0.1:7700"
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+func askReady(ctx context.Context, a *app, url string) error {
+	to, err := post.CheckURL(url, "readyz")
+	if err != nil {
+		return hinted(usagef("%v", err), "write it as http://HOST:PORT")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("the server is not there: %w", err)
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // what it says more of an error
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s is not ready: %s %s", url, res.Status, strings.TrimSpace(string(body)))
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s is ready\n", url)
+	return err
+}

@@ -1,0 +1,325 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/folder"
+)
+
+var cmdIndex = command{
+	name:    "index",
+	args:    "PATH… | -",
+	summary: "follow folders; store files, or JSONL from standard input",
+	about: `
+A folder is followed: the documents that were stored from it become those that its files hold
+now. New and changed files are stored, what is gone there goes here (--keep leaves it), and
+nothing else is touched. Files of the same size and time as last time are not read, and equal
+texts are not encoded again. --watch goes on with each change. Hidden files, links, files of
+other kinds, and what .gitignore and .lexsemignore name in any folder are left out; --exclude
+leaves out more. A folder that is empty or gone while documents are stored from it is
+refused, as a disk may be missing; --prune-all removes them.
+
+A text, Markdown, HTML or source file is one document, whose id is its path below the folder,
+behind --prefix. Records of .jsonl, .json, .csv, .tsv and .parquet are documents of their own ids; in JSONL
+{"_id": …, "title": …, "text": …} with any other fields as metadata ("id" works, too); --columns
+names others. Vectors that records bring are left out where the database has a model, as they may
+be another's, unless --vectors says that they are its own; a file of vectors (.npy, .fbin, .fvecs)
+takes its ids from NAME.ids beside it, one a line.
+Metadata say where a document is from: path, root, time (of the file), kind, line; the front
+matter of Markdown is metadata, too. Hits name file and lines. Documents of files that are named
+one by one, or read from standard input, are stored by id and belong to no folder; one that is
+stored already is replaced.
+
+A text longer than the model reads is stored in chunks of whole sentences, which overlap; a
+search finds the document by its best chunk and says which.
+
+With --model openai:NAME, as openai:text-embedding-3-small (any /v1/embeddings: OPENAI_BASE_URL,
+OPENAI_API_KEY), or ollama:NAME, as ollama:nomic-embed-text (OLLAMA_HOST), texts are sent
+there; NAME@DIM says how long the vectors are where it is not known. The model is asked when
+something is encoded, never for a lexical search.
+
+Vectors of texts, and the states of their tokens, are kept in the cache folder, so that a text that was
+indexed before, into whatever database, is not encoded again; --vector-cache and --state-cache bound them. A model behind a URL is
+asked for some probe texts first, and what is kept is not used if it answers otherwise.
+
+Each batch is stored whole or not at all. A file that cannot be read, or a record in a folder's file, is
+named, stops nothing, keeps what was stored of it, and makes the exit code 1. In a file that is named
+itself, and from standard input, a bad record stops before its batch, naming file and line. With
+--skip-bad all these are left out, named and counted, and the exit code is 0.
+Ctrl-C ends after the batch that is being stored; what was stored stays, and the same command
+goes on. --json ends with one line:
+{"added","replaced","removed","unchanged","stored","failed":[{"path","error","stale"}],…}; stale are the
+documents that stay as they were.`,
+	examples: []string{
+		"lexsem index --db notes.db --watch --exclude 'drafts/' ~/notes",
+		"zcat corpus.jsonl.gz | lexsem index --db papers.db --model bge-small-en-v1.5 -",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := indexOptions{
+			watch:   f.bool("watch", "follow the folders until Ctrl-C: each change is stored within seconds"),
+			poll:    f.int("poll", 0, "`SECONDS`with --watch: look through the folders so often, for drives that tell no changes"),
+			stay:    f.bool("keep", "leave documents whose files are gone"),
+			prune:   f.bool("prune-all", "remove the documents also of a folder that is empty or gone"),
+			prefix:  f.str("prefix", "", "`P`ids of a folder's files begin with P/, so that two folders may have files of one name"),
+			exclude: f.strs("exclude", "`PATTERN`leave out what it names, as a line of .gitignore; may be given again"),
+			columns: f.str("columns", "", "`MAP`of tables and records, as id=sku,title=name,text=body,vector=v; default by usual names"),
+			vectors: f.bool("vectors", "take the vectors that records bring for the model's own, instead of encoding their texts"),
+			batch:   f.int("batch", 500, "most documents stored in one commit"),
+			skipBad: f.bool("skip-bad", "leave out what cannot be read, and count it; the exit code is 0 then"),
+			words:   f.int("visual-words", 0, "words of the codebook of a new database of images, 16 to 4,096; default 1,024"),
+			chunk:   f.int("chunk-tokens", 0, "tokens of a chunk; default what the model reads, -1 cuts longer texts off"),
+			overlap: f.int("chunk-overlap", 0, "most tokens that a chunk repeats of the one before; default an eighth, -1 none"),
+			metric:  f.str("metric", "", "`NAME`how vectors are compared: cosine, or dot or l2, where lengths count; default the database's own, cosine for a new one"),
+			kind:    f.str("index", "", "`KIND`"+indexKinds),
+			lang:    f.str("language", "", "`CODE`of the texts, for stems and function words: en, de, … or none for several; default the database's own, en for a new one"),
+			states:  f.str("token-states", "", "`WHEN`whether the state of every token is kept: auto (up to 1 GiB), on or off; default the database's own, auto for a new one"),
+			noSync:  f.bool("no-sync", "do not wait for the disk: a power cut may lose the last batches"),
+			memory:  f.int("memory", 0, "`MIB`budget of the store's caches (default 128)"),
+			most:    memoryFlag(f),
+			keep:    cacheFlags(f),
+			json:    f.bool("json", "print the summary as JSON"),
+		}
+		return o.run
+	},
+}
+
+type indexOptions struct {
+	batch, poll                         *int
+	watch, stay, prune, skipBad, noSync *bool
+	vectors                             *bool
+	kind, metric, prefix, lang          *string
+	columns, states                     *string
+	exclude                             *[]string
+	words, chunk, overlap               *int
+	memory, most                        *int
+	keep                                func() cacheBounds
+	json                                *bool
+}
+
+// indexSummary is what index --json prints.
+type indexSummary struct {
+	DB              string        `json:"db"`
+	Root            string        `json:"root,omitempty"` // with --watch: the folder that was synced
+	Added           int           `json:"added"`          // documents that were new
+	Replaced        int           `json:"replaced"`       // documents that replaced one with the same id
+	Removed         int           `json:"removed"`        // documents whose files are gone
+	Unchanged       int           `json:"unchanged"`      // documents that were there as they are
+	Stored          int           `json:"stored"`         // documents now, in all
+	Failed          []indexFailed `json:"failed"`
+	Chunked         int           `json:"chunked"`          // of these, documents that were cut into chunks
+	Chunks          int           `json:"chunks"`           // how many chunks those have
+	Truncated       int           `json:"truncated"`        // of these, documents with text that no vector stands for
+	TruncatedTokens int           `json:"truncated_tokens"` // tokens cut off in all
+	Bad             int           `json:"bad"`              // what --skip-bad left out
+	Skipped         skipped       `json:"skipped"`
+	Documents       int           `json:"documents"`  // the same as stored
+	Texts           int64         `json:"texts"`      // documents and chunks that a model that is not hash was asked for; 0 without the cache
+	FromCache       int64         `json:"from_cache"` // of these, those whose vectors an earlier run had kept
+	Seconds         float64       `json:"seconds"`
+	PerSecond       float64       `json:"documents_per_second"`
+}
+
+// indexFailed is a file that could not be taken over, in whole or in part.
+type indexFailed struct {
+	Path  string `json:"path"`
+	Line  int    `json:"line,omitempty"` // of it, from 1, where the trouble is that of one record
+	Error string `json:"error"`
+	Stale int    `json:"stale,omitempty"` // documents that stay as they were, since nothing of the path could be read
+}
+
+// skipped counts what walks over folders left out.
+type skipped struct {
+	Hidden  int `json:"hidden"`  // files and folders whose name starts with a dot
+	Ignored int `json:"ignored"` // what --exclude or an ignore file names
+	Binary  int `json:"binary"`  // files of a known kind that hold no text
+	Other   int `json:"other"`   // files of other kinds, links and devices, folders of databases
+}
+
+func (o indexOptions) check(paths []string) error {
+	switch {
+	case len(paths) == 0:
+		return hinted(usagef("nothing to index"), "name files, folders or - for JSONL on standard input")
+	case *o.batch < 1 || *o.batch > 100_000:
+		return usagef("--batch %d: use a number from 1 to 100,000", *o.batch)
+	case *o.poll < 0:
+		return usagef("--poll %d: use a number of seconds from 1", *o.poll)
+	case *o.poll > 0 && !*o.watch:
+		return hinted(usagef("--poll without --watch"), "--poll says how often --watch looks")
+	case *o.stay && *o.prune:
+		return hinted(usagef("both --keep and --prune-all"), "one leaves documents whose files are gone, the other removes them")
+	}
+	for _, pattern := range *o.exclude {
+		if err := folder.CheckPattern(pattern); err != nil {
+			return &usageError{msg: "--exclude: " + err.Error()}
+		}
+	}
+	return o.keep().check()
+}
+
+func (o indexOptions) run(ctx context.Context, a *app, paths []string) (err error) {
+	if err := o.check(paths); err != nil {
+		return err
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	a.keep = o.keep()
+	opt := engine.Options{Index: *o.kind, Metric: *o.metric, VisualWords: *o.words, ChunkTokens: *o.chunk, ChunkOverlap: *o.overlap, Language: *o.lang, NoSync: *o.noSync, MemoryMiB: *o.memory, MaxMemoryMiB: *o.most, TokenStates: *o.states}
+	if err := opt.Validate(); err != nil {
+		return &usageError{msg: err.Error()}
+	}
+	for _, p := range paths {
+		if err := o.checkPath(p); err != nil {
+			return err
+		}
+	}
+	columns, err := columnsOf(*o.columns)
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.done()
+	ix := &indexer{app: a, ctx: ctx, options: o, progress: p}
+	ix.summary.DB, ix.summary.Failed = dir, []indexFailed{}
+	opt.Progress = ix.hear
+	ix.db, err = a.openDB(ctx, dir, opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ix.db.close()) }()
+	before, err := ix.db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	ix.how = files.Options{Columns: columns, DropVectors: before.Encoder.Model != "" && !*o.vectors}
+	if *o.watch {
+		return ix.watch(paths)
+	}
+
+	begin := time.Now()
+	ix.total = total(paths)
+	p.update(step{stage: "indexing", unit: "documents"})
+	if err = ix.take(paths); err == nil { // what the first search would wait for is saved with the rest
+		err = ix.db.settle(ctx, p)
+	}
+	p.done()
+	if err != nil {
+		return ix.stopped(err)
+	}
+	stats, err := ix.end(begin)
+	if err != nil {
+		return err
+	}
+	if err := o.print(a, ix.summary, stats); err != nil {
+		return err
+	}
+	return ix.verdict()
+}
+
+// columnsOf reads --columns.
+func columnsOf(s string) (c files.Columns, err error) {
+	if s == "" {
+		return c, nil
+	}
+	to := map[string]*string{"id": &c.ID, "title": &c.Title, "text": &c.Text, "vector": &c.Vector}
+	for part := range strings.SplitSeq(s, ",") {
+		what, column, ok := strings.Cut(part, "=")
+		what, column = strings.TrimSpace(what), strings.TrimSpace(column)
+		if at := to[what]; !ok || at == nil || column == "" || *at != "" {
+			return c, hinted(usagef("--columns %s: cannot read %q", s, part), "write id=NAME,title=NAME,text=NAME,vector=NAME, each once, those that you need")
+		}
+		*to[what] = column
+	}
+	return c, nil
+}
+
+// end completes the summary.
+func (ix *indexer) end(begin time.Time) (engine.Stats, error) {
+	stats, err := ix.db.Stats(ix.ctx)
+	if err != nil {
+		return stats, err
+	}
+	ix.summary.Documents, ix.summary.Stored = stats.Documents, stats.Documents
+	ix.summary.took(begin, ix.db)
+	return stats, nil
+}
+
+// took notes what a run that began then has cost.
+func (s *indexSummary) took(begin time.Time, db *database) {
+	s.FromCache, s.Texts = fromCache(db.encoder())
+	s.Seconds = time.Since(begin).Seconds()
+	s.PerSecond = float64(s.Added+s.Replaced+s.Unchanged) / max(s.Seconds, 1e-9)
+}
+
+// verdict is the error of what failed, where all else is done.
+func (ix *indexer) verdict() error {
+	failed := ix.summary.Failed
+	if len(failed) == 0 || *ix.options.skipBad {
+		return ix.vanished
+	}
+	var names []string
+	for _, f := range failed {
+		if !slices.Contains(names, f.Path) {
+			names = append(names, f.Path)
+		}
+	}
+	what := count(len(names), "file was", "files were")
+	if len(names) > 3 {
+		names = append(names[:3], "…")
+	}
+	hint := "mend and run the same command again, or leave them out by --exclude; --skip-bad counts them and ends well"
+	if ix.foreign {
+		hint = "--prefix P gives the files of a folder ids of their own"
+	}
+	err := hinted(fmt.Errorf("%s not taken over, the rest is: %s", what, strings.Join(names, ", ")), hint)
+	if ix.vanished != nil {
+		return errors.Join(ix.vanished, err)
+	}
+	return err
+}
+
+func (o indexOptions) print(a *app, s indexSummary, stats engine.Stats) error {
+	if *o.json {
+		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	removed := ""
+	if s.Removed > 0 {
+		removed = thousands(s.Removed) + " removed, "
+	}
+	fmt.Fprintf(a.Stdout, "%s: %s added, %s replaced, %s%s unchanged in %s (%s documents/s); %s stored\n", s.DB, thousands(s.Added), thousands(s.Replaced), removed, thousands(s.Unchanged),
+		short(time.Duration(s.Seconds*float64(time.Second))), significant(s.PerSecond), thousands(s.Documents))
+	if s.Chunked > 0 {
+		fmt.Fprintf(a.Stdout, "%s stored in %s\n", count(s.Chunked, "long document is", "long documents are"), count(s.Chunks, "chunk", "chunks"))
+	}
+	if s.Truncated > 0 {
+		fmt.Fprintf(a.Stdout, "%s longer than the %d tokens that %s reads: %s tokens at their ends are not searchable\n",
+			count(s.Truncated, "document is", "documents are"), stats.Encoder.MaxTokens, stats.Encoder.Model, thousands(s.TruncatedTokens))
+	}
+	if s.FromCache > 0 {
+		fmt.Fprintln(a.Stdout, cacheLine(s.FromCache, s.Texts))
+	}
+	if s.Bad > 0 {
+		fmt.Fprintf(a.Stdout, "%s left out because of errors\n", count(s.Bad, "document", "documents"))
+	}
+	if k := s.Skipped; k != (skipped{}) {
+		fmt.Fprintf(a.Stdout, "left out in folders: %d hidden, %d ignored, %d binary, %d of other kinds\n", k.Hidden, k.Ignored, k.Binary, k.Other)
+	}
+	return nil
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}

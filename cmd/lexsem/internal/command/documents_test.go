@@ -1,0 +1,110 @@
+package command
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// readAll reads files, or standard input for "-", and returns the documents and the
+// complaints, those about whole files last.
+func readAll(t *testing.T, stdin string, paths ...string) (items []item, bad []string, err error) {
+	t.Helper()
+	var failed []string
+	s := &sources{
+		stdin:  strings.NewReader(stdin),
+		each:   func(it item) error { items = append(items, it); return nil },
+		bad:    func(b *badInput) error { bad = append(bad, b.Error()); return nil },
+		failed: func(b *badInput) { failed = append(failed, b.Error()) },
+	}
+	for _, p := range paths {
+		if p == "-" {
+			err = errors.Join(err, s.stream(t.Context()))
+		} else {
+			err = errors.Join(err, s.file(t.Context(), p))
+		}
+	}
+	return items, append(bad, failed...), err
+}
+
+func TestReadJSONL(t *testing.T) {
+	in := "\ufeff" + `{"_id": "a", "title": "T", "text": "one", "year": 2024, "metadata": {"lang": "en"}}` + "\r\n" +
+		"\n" +
+		`{"id": 12345678901234567890, "text": "two", "big": 12345678901234567890}` + "\n" +
+		`{"_id": "c", "id": "kept", "text": "three"}`
+	items, bad, err := readAll(t, in, "-")
+	if err != nil || len(bad) > 0 || len(items) != 3 {
+		t.Fatalf("%d documents, complaints %q, error %v; want 3 documents", len(items), bad, err)
+	}
+	a, b, c := items[0], items[1], items[2]
+	if a.doc.ID != "a" || a.doc.Title != "T" || a.doc.Text != "one" || a.doc.Metadata["lang"] != "en" || a.doc.Metadata["path"] != nil || a.file != "stdin" || a.line != 1 {
+		t.Errorf("first document is %+v", a)
+	}
+	if b.doc.ID != "12345678901234567890" || b.line != 3 {
+		t.Errorf("second document is %+v", b)
+	}
+	if c.doc.Metadata["id"] != "kept" {
+		t.Errorf("third document lost its field id: %+v", c)
+	}
+}
+
+func TestBadJSONL(t *testing.T) {
+	cases := map[string]string{
+		`{"_id": "a", "text": "x"`:              "not a JSON object",
+		`[1]`:                                   "not a JSON object but array; put one object on a line",
+		`{"text": "x"}`:                         "no \"_id\"",
+		`{"_id": "a", "text": " \t"}`:           "no text",
+		`{"_id": "a", "text": "x", "n": 1e400}`: "out of range",
+		"{\"_id\": \"a\", \"text\": \"\xff\"}":  "UTF-8",
+		`{"_id": "a", "text": "x", "k": 1, "metadata":{"k":2}}`: "both in the document",
+		strings.Repeat("x", maxText+9):                          "16 MiB",
+	}
+	file := filepath.Join(t.TempDir(), "c.jsonl")
+	for in, want := range cases {
+		in += "\n{\"_id\": \"ok\", \"text\": \"fine\"}\n"
+		if err := os.WriteFile(file, []byte(in), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for path, name := range map[string]string{"-": "stdin", file: file} {
+			items, bad, err := readAll(t, in, path)
+			if err != nil || len(items) != 1 || len(bad) != 1 || !strings.Contains(bad[0], want) || !strings.HasPrefix(bad[0], name+":1: ") {
+				t.Errorf("%.60q: %d documents, complaints %q, error %v; want one about %q on %s:1", in, len(items), bad, err, want, name)
+			}
+		}
+	}
+}
+
+// TestNamedFiles: documents of files that were named have their names as ids, and say
+// where they are from; a whole file that cannot be read does not stop the others.
+func TestNamedFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range map[string]string{
+		"x/a.txt": "text of x", "y/a.txt": "text of y", "r.jsonl": "\n{\"_id\":\"r\",\"text\":\"rec\",\"time\":\"noon\"}\n",
+		"empty.txt": " \n", "blob.txt": "a\x00b", "t.csv": "id,text\n7,seven\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	items, bad, err := readAll(t, "", "./x/a.txt", "empty.txt", "blob.txt", "gone.txt", "x", "y/a.txt", "r.jsonl", "t.csv")
+	if err != nil || len(items) != 4 || items[0].doc.ID != "x/a.txt" || items[1].doc.ID != "y/a.txt" || items[2].doc.ID != "r" || items[3].doc.ID != "7" {
+		t.Fatalf("files: %+v, %q, %v", items, bad, err)
+	}
+	if len(bad) != 4 || !strings.HasPrefix(bad[0], "empty.txt: no text") || !strings.HasPrefix(bad[1], "blob.txt: not UTF-8") ||
+		!strings.HasPrefix(bad[2], "gone.txt: ") || strings.Count(bad[2], "gone.txt") != 1 || !strings.HasPrefix(bad[3], "x: ") {
+		t.Errorf("complaints: %q", bad)
+	}
+	if m := items[2].doc.Metadata; len(m) != 1 || m["time"] != "noon" { // a field of its own by a name of ours
+		t.Errorf("metadata of a record: %v", m)
+	}
+	m := items[3].doc.Metadata
+	if at, _ := m["path"].(string); !filepath.IsAbs(at) || filepath.Base(at) != "t.csv" || m["root"] != nil || m["line"] != 2 {
+		t.Errorf("metadata of a record: %v", m)
+	}
+}

@@ -1,0 +1,65 @@
+// Package command is the lexsem command: one file a command, a table of flags for
+// each, one place that turns errors into exit codes.
+//
+// Run is all that the program calls. Everything a command touches of the
+// process it runs in (arguments, streams, environment, terminal) comes in
+// through Env, so tests run commands in-process.
+package command
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Env is the process a command runs in.
+type Env struct {
+	Args           []string            // arguments without the program's name
+	Stdin          io.Reader           // where "-" reads from
+	Stdout, Stderr io.Writer           // results; progress, errors and hints
+	Getenv         func(string) string // environment; an empty value counts as unset
+	StdoutTerminal bool                // Stdout is a terminal: colours may be used
+	StderrTerminal bool                // Stderr is a terminal: progress bars may be drawn
+	Width          int                 // columns of the terminal; 0 means 80
+}
+
+// System returns the Env of the running process.
+func System() Env {
+	e := Env{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
+	}
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			e.Width = w
+			break
+		}
+	}
+	return e
+}
+
+func (e Env) withDefaults() Env {
+	if e.Stdin == nil {
+		e.Stdin = eof{}
+	}
+	if e.Stdout == nil {
+		e.Stdout = io.Discard
+	}
+	if e.Stderr == nil {
+		e.Stderr = io.Discard
+	}
+	if e.Getenv == nil {
+		e.Getenv = func(string) string { return "" }
+	}
+	if e.Width <= 0 {
+		e.Width = 80
+	}
+	return e
+}
+
+// eof is an empty input.
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }

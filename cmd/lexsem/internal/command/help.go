@@ -1,0 +1,207 @@
+package command
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// helpWidth is the columns of every line that help prints.
+const helpWidth = 80
+
+func help(env Env, topics []string) error {
+	switch {
+	case len(topics) == 0:
+		writeOverview(env.Stdout)
+	case len(topics) == 1 && topics[0] == manTopic:
+		writeMan(env.Stdout, versions().Version)
+	default:
+		c, rest, ok := match(topics)
+		if !ok {
+			return unknownCommand(topics[0])
+		}
+		if len(rest) > 0 {
+			return hinted(usagef("help takes one command, got %q behind %s", rest[0], c.name), "`lexsem help` lists the commands")
+		}
+		writeHelp(env.Stdout, c)
+	}
+	return nil
+}
+
+// overview is what the program is, in a sentence.
+const overview = `lexsem finds passages by meaning and by their very words: one vector a passage, and a query vector that is bent towards the words the query holds.`
+
+// variablesText says how flags are set without the command line.
+const variablesText = "Every flag has a variable: --db is LEXSEM_DB, --ef-construction is LEXSEM_EF_CONSTRUCTION."
+
+// firstSteps are the examples of the program as a whole.
+var firstSteps = []string{
+	"lexsem demo",
+	"lexsem index --db notes.db ~/notes",
+	`lexsem search --db notes.db "how do I rotate the keys"`,
+}
+
+func writeOverview(w io.Writer) {
+	fmt.Fprintf(w, "%s\nUsage: lexsem COMMAND [flags] [arguments]\n\n", wrap(overview, 0, helpWidth))
+	column := 0
+	for _, c := range commands() {
+		column = max(column, len(c.name)+4)
+	}
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-*s%s", column-2, c.name, wrap(c.summary, column, helpWidth)[column:])
+	}
+	fmt.Fprintf(w, "\n%s\nStart with:\n", wrap("`lexsem help COMMAND` shows flags, exit codes and examples, `lexsem help "+manTopic+"` prints a man page. "+variablesText, 0, helpWidth))
+	writeExamples(w, firstSteps)
+}
+
+func writeHelp(w io.Writer, c command) {
+	f := tableOf(c)
+	fmt.Fprint(w, wrap("lexsem "+c.name+": "+c.summary, 0, helpWidth), "\n", wrap("Usage: lexsem "+c.name+" [flags] "+c.args, 0, helpWidth))
+	for _, p := range paragraphs(c.about) {
+		fmt.Fprintf(w, "\n%s", wrap(p, 0, helpWidth))
+	}
+	for _, g := range f.groups {
+		if len(g.names) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s:\n", g.title)
+		for _, name := range g.names {
+			writeFlag(w, f.set.Lookup(name))
+		}
+	}
+	fmt.Fprintf(w, "\nExit codes:\n%s", wrap(exitCodesText, 2, helpWidth))
+	if len(c.examples) > 0 {
+		fmt.Fprint(w, "\nExamples:\n")
+		writeExamples(w, c.examples)
+	}
+}
+
+// tableOf declares the flags of a command and those of every command.
+func tableOf(c command) *flags {
+	var g globals
+	f := newFlags(c.name)
+	c.declare(f)
+	g.declare(f)
+	return f
+}
+
+// paragraphs are the parts of a text between empty lines.
+func paragraphs(text string) []string {
+	var all []string
+	for p := range strings.SplitSeq(text, "\n\n") {
+		if p = strings.TrimSpace(p); p != "" {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// writeExamples prints command lines; a long one goes on behind a backslash, which is
+// put between two words and outside of quotes.
+func writeExamples(w io.Writer, examples []string) {
+	for _, e := range examples {
+		line := " "
+		for _, word := range shellWords(e) {
+			if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > helpWidth-2 && len(line) > 4 {
+				fmt.Fprintf(w, "%s \\\n", line)
+				line = "   "
+			}
+			line += " " + word
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// shellWords splits at spaces outside of quotes, and keeps the quotes.
+func shellWords(s string) []string {
+	quote := rune(0)
+	return strings.FieldsFunc(s, func(r rune) bool {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote = r
+		}
+		return r == ' ' && quote == 0
+	})
+}
+
+// writeFlag prints one flag. Its usage starts with the name of its value in
+// backquotes; numbers do without.
+func writeFlag(w io.Writer, f *flag.Flag) {
+	value, usage := valueName(f)
+	head := strings.TrimSpace(dashed(f.Name) + " " + value)
+	usage += defaultOf(f)
+	const column = 26
+	text := wrap(usage, column, helpWidth)
+	if len(head)+3 <= column {
+		fmt.Fprintf(w, "  %-*s%s", column-2, head, text[column:])
+	} else {
+		fmt.Fprintf(w, "  %s\n%s", head, text)
+	}
+}
+
+// valueName splits the usage of a flag into the name of its value, "" for a switch and
+// N for a number, and the text.
+func valueName(f *flag.Flag) (value, usage string) {
+	if rest, ok := strings.CutPrefix(f.Usage, "`"); ok {
+		value, usage, _ = strings.Cut(rest, "`")
+		return value, usage
+	}
+	if isBool(f) {
+		return "", f.Usage
+	}
+	return "N", f.Usage
+}
+
+// defaultOf says which value a flag has where it is not given, if that is worth
+// saying.
+func defaultOf(f *flag.Flag) string {
+	if f.DefValue == "" || f.DefValue == "false" || f.DefValue == "0" {
+		return ""
+	}
+	return " (default " + f.DefValue + ")"
+}
+
+// dashed writes a flag as users type it: -k, --db.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// wrap breaks s at spaces into lines of at most width columns, each indented
+// and ended with a line break. A word that is longer than a line, such as JSON, is
+// broken behind commas.
+func wrap(s string, indent, width int) string {
+	var b strings.Builder
+	pad := strings.Repeat(" ", indent)
+	line, n := pad, indent // n is its columns
+	put := func(word, space string) {
+		w := utf8.RuneCountInString(word)
+		if n > indent && n+len(space)+w > width {
+			b.WriteString(line + "\n")
+			line, n = pad, indent
+		}
+		if n > indent {
+			line, n = line+space, n+len(space)
+		}
+		line, n = line+word, n+w
+	}
+	for _, word := range strings.Fields(s) {
+		space := " "
+		if utf8.RuneCountInString(word) > width-indent {
+			for part := range strings.SplitAfterSeq(word, ",") {
+				put(part, space)
+				space = ""
+			}
+			continue
+		}
+		put(word, space)
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}

@@ -1,0 +1,171 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/location"
+	"github.com/lexsem/lexsem/internal/text"
+)
+
+// Escape sequences of the few styles that are used.
+const (
+	bold  = "1"
+	faint = "2"
+	green = "32"
+	red   = "31"
+)
+
+// style wraps s in an escape sequence where colours are welcome: on a terminal
+// and without NO_COLOR.
+func (a *app) style(code, s string) string {
+	if !a.StdoutTerminal || a.Getenv("NO_COLOR") != "" || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+var whiteSpace = regexp.MustCompile(`\s+`)
+
+// flat makes one line of s, with escapes for control characters.
+func flat(s string) string {
+	return visible(strings.TrimSpace(whiteSpace.ReplaceAllString(s, " ")))
+}
+
+// writeHits prints hits for people: rank, score and id, then the title, the place, then
+// two lines of the text from its span on.
+func writeHits(w io.Writer, a *app, query string, res engine.Result) {
+	if len(res.Hits) == 0 {
+		fmt.Fprintln(w, "no hits: "+whyNone(res.Trace))
+		return
+	}
+	width := min(a.Width, 100)
+	for _, h := range res.Hits {
+		place := ""
+		if h.Chunks > 1 {
+			place = fmt.Sprintf("  %d/%d", h.Chunk+1, h.Chunks)
+		}
+		if h.Reranked {
+			place += fmt.Sprintf("  rerank %.3f", h.Rerank)
+		}
+		fmt.Fprintf(w, "%s  %s  %s%s\n", a.style(faint, fmt.Sprintf("%2d", h.Rank)), fmt.Sprintf("%.3f", h.Score), a.style(bold, clipColumns(flat(h.ID), width-11-len(place))), a.style(faint, place))
+		if h.Title != "" {
+			fmt.Fprintf(w, "    %s\n", clipColumns(flat(h.Title), width-4))
+		}
+		if at := placeOf(h); at != "" {
+			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns(flat(at), width-4)))
+		}
+		if n := len(h.Duplicates); n > 0 {
+			fmt.Fprintf(w, "    %s\n", a.style(faint, clipColumns("and nearly the same: "+flat(strings.Join(h.Duplicates, ", ")), width-4)))
+		}
+		for _, line := range snippet(h, width-4, 2) {
+			fmt.Fprintf(w, "    %s\n", a.highlight(line, query))
+		}
+	}
+}
+
+// placeOf is where a hit's span stands, or all of a hit without one, as editors read it: path:line or path:from-to, below
+// the working folder where that holds it. "" for documents that came from no file.
+func placeOf(h engine.Hit) string {
+	path, lines, ok := location.OfSpan(h)
+	if !ok {
+		return ""
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+	}
+	switch {
+	case lines[0] == 0:
+		return path
+	case lines[0] == lines[1]:
+		return fmt.Sprintf("%s:%d", path, lines[0])
+	}
+	return fmt.Sprintf("%s:%d-%d", path, lines[0], lines[1])
+}
+
+// whyNone says why a search found nothing.
+func whyNone(t engine.Trace) string {
+	switch {
+	case t.Documents == 0:
+		return "the database is empty"
+	case t.Filtered == 0:
+		return "no document meets the filter"
+	}
+	return "no document has a word of the query"
+}
+
+// snippet returns up to lines lines of at most width columns of a hit's text: its beginning where that holds the
+// span, else from the span on.
+func snippet(h engine.Hit, width, lines int) []string {
+	if (encoder.Input{Media: h.Media}).IsImage() {
+		return nil // its text are visual words
+	}
+	rest, room := flat(h.Text), width*lines
+	if h.Span[1] > 0 && len(rest) > room {
+		from, to := h.Span[0]-h.Start, h.Span[1]-h.Start
+		if len(flat(h.Text[:to])) > room*3/4 && flat(h.Text[:from]) != "" {
+			rest = "…" + flat(h.Text[from:])
+		}
+	}
+	var out []string
+	for len(out) < lines && rest != "" {
+		line, tail := breakLine(rest, width)
+		if tail != "" && len(out) == lines-1 {
+			line = clipColumns(line+" "+tail, width)
+			tail = ""
+		}
+		out, rest = append(out, line), tail
+	}
+	return out
+}
+
+// breakLine cuts s at the last space within width columns.
+func breakLine(s string, width int) (line, rest string) {
+	r := []rune(s)
+	if len(r) <= width {
+		return s, ""
+	}
+	cut := width
+	for i := width; i > width/2; i-- {
+		if r[i] == ' ' {
+			cut = i
+			break
+		}
+	}
+	return strings.TrimSpace(string(r[:cut])), strings.TrimSpace(string(r[cut:]))
+}
+
+func contentWords(query string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range text.Words(nil, query) {
+		if !text.Stop(w.Lower) {
+			out[w.Lower] = true
+		}
+	}
+	return out
+}
+
+// highlight sets the query's content words in bold.
+func (a *app) highlight(line, query string) string {
+	if a.style(bold, "x") == "x" {
+		return line
+	}
+	wanted := contentWords(query)
+	var b strings.Builder
+	at := 0
+	for _, w := range text.Words(nil, line) {
+		if wanted[w.Lower] {
+			b.WriteString(line[at:w.Start] + a.style(bold, line[w.Start:w.End]))
+			at = w.End
+		}
+	}
+	return b.String() + line[at:]
+}

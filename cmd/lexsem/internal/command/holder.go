@@ -1,0 +1,195 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/models"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/serve/share"
+)
+
+// own is a database that this process has open, with its encoder, which is closed with
+// it.
+type own struct {
+	*engine.Engine
+	enc   encoder.Encoder
+	model string
+	app   *app
+	alone bool // open for reading: others can do so, too
+}
+
+// Close closes both.
+func (o *own) Close() error {
+	err := o.Engine.Close()
+	if o.enc != nil {
+		err = errors.Join(err, o.app.closeEncoder(o.enc))
+	}
+	return err
+}
+
+// wants says what a command needs of a database.
+type wants struct {
+	model bool // an encoder
+	self  bool // another process that has it open will not do
+	open  func(context.Context) (*own, error)
+}
+
+// join opens the database in dir and shares it with other processes meanwhile, or asks
+// the one that has it open.
+func (a *app) join(ctx context.Context, dir string, o engine.Options, w wants) (*database, error) {
+	if o.Logger == nil {
+		o.Logger = a.warnings()
+	}
+	d := &database{app: a}
+	m := &modelOpener{}
+	open := func(ctx context.Context) (share.Opened, error) {
+		var db *own
+		var err error
+		switch {
+		case w.open != nil:
+			db, err = w.open(ctx)
+		case w.model:
+			db, err = a.openOwn(ctx, dir, o, m)
+		default:
+			db, err = a.openWithout(ctx, dir, o)
+		}
+		if err != nil {
+			return share.Opened{}, err
+		}
+		d.opened(db)
+		return share.Opened{Database: db, Model: db.model, Alone: db.alone}, nil
+	}
+	j, err := share.Join(ctx, dir, open, share.JoinOptions{
+		Options:  share.Options{Command: "lexsem " + a.name, Drain: drainFor, Logger: o.Logger},
+		Accept:   func(ctx context.Context, c *share.Client) error { return a.accept(ctx, dir, c, o, w) },
+		Progress: o.Progress,
+		Warn: func(err error) {
+			o.Logger.Warn("other processes cannot use the database meanwhile", "error", err)
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(err, m.close(a))
+	}
+	d.Joined = j
+	return d, nil
+}
+
+// drainFor is how long a command that is done goes on answering what others have asked.
+const drainFor = 5 * time.Second
+
+// modelOpener keeps an encoder while a database that it is for cannot be opened yet.
+type modelOpener struct{ enc encoder.Encoder }
+
+func (m *modelOpener) open(ctx context.Context, a *app, model string) (encoder.Encoder, error) {
+	if m.enc == nil {
+		enc, err := a.openEncoder(ctx, model)
+		if err != nil {
+			return nil, err
+		}
+		m.enc = a.cached(enc, a.keep)
+	}
+	return m.enc, nil
+}
+
+func (m *modelOpener) close(a *app) error {
+	if m.enc == nil {
+		return nil
+	}
+	return a.closeEncoder(m.enc)
+}
+
+// accept says whether the process that has the database open can do what a command
+// wants of it.
+func (a *app) accept(ctx context.Context, dir string, c *share.Client, o engine.Options, w wants) error {
+	h := c.Holder()
+	held := func(format string, args ...any) error {
+		return &heldError{dir, h, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case w.self:
+		return held("this command needs it for itself")
+	case o.ChunkTokens != 0 || o.ChunkOverlap != 0:
+		return held("that decides how texts are cut, not --chunk-tokens and --chunk-overlap of this command")
+	case o.Index != "":
+		return held("that decides on the index, not --index of this command")
+	}
+	if !w.model {
+		return nil
+	}
+	s, err := c.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.Metric != "" && o.Metric != s.Metric:
+		return fmt.Errorf("database %s is in use by %v with metric %s, not %s: %w", dir, h, s.Metric, o.Metric, engine.ErrInvalid)
+	case s.Encoder.Model == "" && a.model == modelNone, s.Encoder.Model == "" && a.model == "":
+		return nil // vectors alone
+	case h.Model == "":
+		return held("it was opened there without a model, which this command needs")
+	case a.model == "":
+		return nil
+	}
+	if want := a.model; !sameModel(want, models.Of(s.Encoder)) {
+		return fmt.Errorf("database %s is in use by %v with model %s: %w: this command is to use %s", dir, h, h.Model, encoder.ErrMismatch, want)
+	}
+	return nil
+}
+
+// sameModel says whether --model names the model of a database, as far as names tell: a
+// folder is known by its own name, and a model behind a URL may leave its length out.
+func sameModel(given, stored string) bool {
+	if dim, ok, err := models.Hash(given); ok && err == nil {
+		given = fmt.Sprintf("hash-%d", dim)
+	}
+	if models.Remote(given) {
+		if !strings.Contains(given, "@") {
+			stored, _, _ = strings.Cut(stored, "@")
+		}
+		return given == stored
+	}
+	return strings.EqualFold(filepath.Base(given), stored)
+}
+
+// heldError says who has a database open, and why that one cannot do what is asked.
+type heldError struct {
+	dir    string
+	holder share.Holder
+	why    string
+}
+
+func (e *heldError) Error() string {
+	return fmt.Sprintf("database %s is in use by %v: %s", e.dir, e.holder, e.why)
+}
+
+func (e *heldError) Unwrap() error { return engine.ErrLocked }
+
+// idle is an error if a process has the database open that others can talk to: that of
+// a command which needs the folder for itself.
+func (a *app) idle(ctx context.Context, dir string) error {
+	for until := time.Now().Add(time.Second); ; {
+		c, err := share.Open(ctx, dir)
+		var other *share.ProtocolError
+		switch {
+		case errors.As(err, &other):
+			return err
+		case err != nil: // whoever opens it finds out
+			return ctx.Err()
+		}
+		err = errors.Join(&heldError{dir, c.Holder(), "this command needs it for itself"}, c.Close())
+		if !time.Now().Before(until) {
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

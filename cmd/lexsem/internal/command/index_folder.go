@@ -1,0 +1,235 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/folder"
+)
+
+// checkPath says whether p can be indexed, before a database is opened.
+func (o indexOptions) checkPath(p string) error {
+	if p == "" {
+		return hinted(usagef("an empty name among what to index"), "name files, folders or - for JSONL on standard input")
+	}
+	info, err := os.Stat(p)
+	switch {
+	case *o.watch && (p == "-" || err == nil && !info.IsDir()):
+		return hinted(usagef("--watch follows folders, and %s is none", p), "name its folder")
+	case p == "-" || err != nil || info.IsDir():
+		return nil
+	case files.KindOf(p) == "":
+		return hinted(usagef("%s: cannot index files of this kind", p), "kinds are "+strings.Join(files.Kinds(), ", ")+"; pipe JSONL to `lexsem index --db DIR -`")
+	}
+	return nil
+}
+
+// take takes over all paths in their order.
+func (ix *indexer) take(paths []string) error {
+	src := &sources{stdin: ix.app.Stdin, how: ix.how, each: ix.add, bad: ix.bad, failed: ix.failed, read: func(n int) { ix.bytes += int64(n) }}
+	for _, p := range paths {
+		if p == "-" {
+			if err := src.stream(ix.ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		is, err := ix.isFolder(p)
+		switch {
+		case err != nil:
+			return err
+		case !is:
+			err = src.file(ix.ctx, p)
+		default: // whose documents come after those before it
+			if err = ix.flush(); err == nil {
+				err = ix.folder(p)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ix.flush()
+}
+
+// isFolder says whether p is a folder, or was one from which documents are stored.
+func (ix *indexer) isFolder(p string) (bool, error) {
+	info, err := os.Stat(p)
+	if err == nil {
+		return info.IsDir(), nil
+	}
+	if n, e := folder.Recorded(ix.ctx, ix.db, p); e != nil || n > 0 {
+		return true, e
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: %w; name files, folders or - for standard input", p, fs.ErrNotExist)
+	}
+	return false, err
+}
+
+// open binds a folder to the database.
+func (ix *indexer) open(p string) (*folder.Folder, error) {
+	o := ix.options
+	f, err := folder.Open(ix.ctx, ix.db, p, folder.Options{
+		Prefix: *o.prefix, Keep: *o.stay, PruneAll: *o.prune, Exclude: *o.exclude, Batch: *o.batch,
+		Columns: ix.how.Columns, DropVectors: ix.how.DropVectors,
+		Poll:     time.Duration(*o.poll) * time.Second,
+		Progress: ix.hearFolder,
+		Failed:   func(x folder.Failure) { ix.failed(failureOf(p, x)) },
+	})
+	if errors.Is(err, engine.ErrInvalid) {
+		return nil, &usageError{msg: err.Error()}
+	}
+	return f, err
+}
+
+// failureOf names a file as the user would.
+func failureOf(p string, x folder.Failure) *badInput {
+	return &badInput{filepath.Join(p, filepath.FromSlash(x.Path)), x.Line, x.Err}
+}
+
+// folder syncs one folder. One that is suddenly empty does not keep others from being synced.
+func (ix *indexer) folder(p string) error {
+	f, err := ix.open(p)
+	if err != nil {
+		return err
+	}
+	r, err := f.Sync(ix.ctx)
+	ix.mu.Lock()
+	ix.sync = nil
+	ix.mu.Unlock()
+	ix.summary.sync(r)
+	if errors.Is(err, folder.ErrVanished) {
+		ix.summary.fail(&badInput{p, 0, err})
+		ix.vanished = vanished(err)
+		ix.tell("failed", err.Error())
+		return nil
+	}
+	return err
+}
+
+func vanished(err error) error {
+	return hinted(err, "mount or restore the folder; --prune-all removes its documents")
+}
+
+// sync counts what a sync did.
+func (s *indexSummary) sync(r folder.Report) {
+	s.add(r.AddResult)
+	s.Removed += r.Removed
+	s.Skipped.Hidden += r.Skipped.Hidden
+	s.Skipped.Ignored += r.Skipped.Ignored
+	s.Skipped.Binary += r.Skipped.Binary
+	s.Skipped.Other += r.Skipped.Other
+}
+
+// hearFolder shows how far a sync is.
+func (ix *indexer) hearFolder(p folder.Progress) {
+	ix.mu.Lock()
+	ix.sync = &p
+	ix.mu.Unlock()
+	ix.progress.update(syncStep(p, 0, 0))
+}
+
+// syncing is the progress of the folder that is being synced, or nil.
+func (ix *indexer) syncing() *folder.Progress {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.sync
+}
+
+// syncStep is the progress of a sync of which a share of the batch being stored, so
+// many documents, is encoded.
+func syncStep(p folder.Progress, encoded int, share float64) step {
+	switch p.Stage {
+	case "scan":
+		return step{stage: "scanning", done: p.Files, unit: "files"}
+	case "remove":
+		return step{stage: "removing", done: p.Documents, unit: "documents"}
+	}
+	s := step{stage: "indexing", done: p.Documents + encoded, unit: "documents"}
+	if p.Size > 0 {
+		s.fraction = (float64(p.Bytes) + share*float64(p.Storing)) / float64(p.Size)
+	}
+	return s
+}
+
+// watch follows folders until the context ends, and prints a line a sync.
+func (ix *indexer) watch(paths []string) error {
+	var turn sync.Mutex
+	whole := len(paths) // folders that are not synced for the first time yet
+	g, ctx := errgroup.WithContext(ix.ctx)
+	for _, p := range paths {
+		if is, err := ix.isFolder(p); err != nil || !is {
+			return errors.Join(err, ctx.Err())
+		}
+		f, err := ix.open(p)
+		if err != nil {
+			return err
+		}
+		first := true
+		begin := time.Now()
+		g.Go(func() error {
+			return f.Watch(ctx, func(r folder.Report, err error) error {
+				turn.Lock()
+				defer turn.Unlock()
+				ix.progress.done()
+				if first {
+					whole--
+				}
+				e := ix.tellSync(p, r, err, first, begin)
+				first, begin = false, time.Now()
+				return e
+			})
+		})
+	}
+	err := g.Wait()
+	ix.progress.done()
+	if errors.Is(err, context.Canceled) && ix.ctx.Err() != nil && whole == 0 { // as the user ended it
+		return ix.db.settle(context.WithoutCancel(ix.ctx), ix.progress)
+	}
+	return ix.stopped(err)
+}
+
+// tellSync prints what one sync of a watched folder did.
+func (ix *indexer) tellSync(p string, r folder.Report, err error, first bool, begin time.Time) error {
+	if err != nil {
+		ix.tell("failed", err.Error())
+		return nil
+	}
+	stats, err := ix.db.Stats(ix.ctx)
+	if err != nil {
+		return err
+	}
+	s := indexSummary{DB: ix.summary.DB, Root: p, Failed: []indexFailed{}, Documents: stats.Documents, Stored: stats.Documents}
+	s.sync(r)
+	for _, x := range r.Failed {
+		s.fail(failureOf(p, x))
+	}
+	if *ix.options.skipBad {
+		s.Bad = len(s.Failed)
+	}
+	if first {
+		s.took(begin, ix.db)
+	}
+	if *ix.options.json {
+		return json.NewEncoder(ix.app.Stdout).Encode(s)
+	}
+	line := fmt.Sprintf("%s  %s: %s added, %s replaced, %s removed", time.Now().Format(time.TimeOnly), p, thousands(s.Added), thousands(s.Replaced), thousands(s.Removed))
+	if n := len(s.Failed); n > 0 {
+		line += ", " + thousands(n) + " failed"
+	}
+	_, err = fmt.Fprintf(ix.app.Stdout, "%s; %s stored\n", line, thousands(s.Documents))
+	return err
+}

@@ -1,0 +1,180 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
+	"github.com/lexsem/lexsem/ingest/folder"
+)
+
+// indexer gathers documents into batches and stores them.
+type indexer struct {
+	app      *app
+	ctx      context.Context
+	options  indexOptions
+	how      files.Options // what of records is read
+	db       *database
+	progress *progress
+	batch    []item
+	inBatch  map[string]struct{}
+	summary  indexSummary
+
+	bytes, total   int64 // of files that were named, read so far, and in all (0 unknown)
+	flushed, shown int64 // bytes read when the last batch was stored, and when the running one was full
+
+	mu       sync.Mutex
+	sync     *folder.Progress // of the folder that is being synced
+	vanished error            // the last folder that is suddenly empty
+	foreign  bool             // a file failed because its id is another document's
+}
+
+func (ix *indexer) add(it item) error {
+	if _, dup := ix.inBatch[it.doc.ID]; dup { // the later one replaces the earlier
+		if err := ix.flush(); err != nil {
+			return err
+		}
+	}
+	if ix.inBatch == nil {
+		ix.inBatch = make(map[string]struct{}, *ix.options.batch)
+	}
+	ix.inBatch[it.doc.ID] = struct{}{}
+	ix.batch = append(ix.batch, it)
+	if len(ix.batch) >= *ix.options.batch {
+		return ix.flush()
+	}
+	return ix.ctx.Err()
+}
+
+// bad decides about a document that cannot be read.
+func (ix *indexer) bad(b *badInput) error {
+	if !*ix.options.skipBad {
+		return hinted(b, "--skip-bad leaves such documents out and counts them")
+	}
+	ix.summary.Bad++
+	ix.tell("left out", b.Error())
+	ix.summary.fail(b)
+	return nil
+}
+
+// failed notes a file that cannot be read at all: the rest goes on.
+func (ix *indexer) failed(b *badInput) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	what := "failed"
+	if *ix.options.skipBad {
+		what = "left out"
+		ix.summary.Bad++
+	}
+	ix.foreign = ix.foreign || errors.Is(b.err, folder.ErrForeign)
+	ix.tell(what, b.Error())
+	if !*ix.options.watch { // where each sync has a summary of its own, and there is no last one
+		ix.summary.fail(b)
+	}
+}
+
+func (ix *indexer) tell(what, message string) {
+	if !ix.app.quiet {
+		ix.progress.done()
+		fmt.Fprintf(ix.app.Stderr, "%s: %s\n", what, oneLine(message))
+	}
+}
+
+func (s *indexSummary) fail(b *badInput) {
+	var stale *folder.StaleError
+	one := indexFailed{Path: b.file, Line: b.line, Error: oneLine(b.err.Error())}
+	if errors.As(b.err, &stale) {
+		one.Stale = stale.Documents
+	}
+	s.Failed = append(s.Failed, one)
+}
+
+// add counts what a commit did.
+func (s *indexSummary) add(r engine.AddResult) {
+	s.Added += r.Added
+	s.Replaced += r.Replaced
+	s.Unchanged += r.Unchanged
+	s.Chunked += r.Chunked
+	s.Chunks += r.Chunks
+	s.Truncated += r.Truncated
+	s.TruncatedTokens += r.TruncatedTokens
+}
+
+// flush stores the batch. A document that the engine refuses is treated as one
+// that cannot be read.
+func (ix *indexer) flush() error {
+	ix.shown = ix.bytes
+	for len(ix.batch) > 0 {
+		docs := make([]engine.Document, len(ix.batch))
+		for i, it := range ix.batch {
+			docs[i] = it.doc
+		}
+		res, err := ix.db.Upsert(ix.ctx, docs)
+		var refused *engine.DocumentError
+		if errors.As(err, &refused) && refused.Position < len(ix.batch) {
+			if err := ix.bad(&badInput{ix.batch[refused.Position].file, ix.batch[refused.Position].line, refused.Err}); err != nil {
+				return err
+			}
+			ix.batch = append(ix.batch[:refused.Position], ix.batch[refused.Position+1:]...)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		ix.summary.add(res)
+		break
+	}
+	ix.batch, ix.inBatch = ix.batch[:0], nil
+	ix.flushed = ix.shown
+	return ix.ctx.Err()
+}
+
+// hear turns the engine's progress within one batch into that of the run.
+func (ix *indexer) hear(p engine.Progress) {
+	if p.Stage == "rebuild" { // while the database is opened
+		ix.progress.update(step{stage: "rebuilding", done: p.Done, total: p.Total, unit: "documents"})
+	}
+	if p.Stage != "encode" || p.Total == 0 {
+		return
+	}
+	share := float64(p.Done) / float64(p.Total)
+	if f := ix.syncing(); f != nil {
+		ix.progress.update(syncStep(*f, p.Done, share))
+		return
+	}
+	s := step{stage: "indexing", done: ix.summary.Added + ix.summary.Replaced + ix.summary.Unchanged + p.Done, unit: "documents"}
+	if ix.total > 0 {
+		s.fraction = (float64(ix.flushed) + share*float64(ix.shown-ix.flushed)) / float64(ix.total)
+	}
+	ix.progress.update(s)
+}
+
+// stopped says how much was stored before err.
+func (ix *indexer) stopped(err error) error {
+	stored := ix.summary.Added + ix.summary.Replaced
+	var gone *folder.VanishedError
+	if errors.As(err, &gone) {
+		return vanished(err)
+	}
+	if errors.Is(err, context.Canceled) {
+		stats, e := ix.db.Stats(context.WithoutCancel(ix.ctx))
+		if e != nil {
+			return errors.Join(err, e)
+		}
+		return hinted(&interrupted{fmt.Sprintf("interrupted; %s stored, %s of them by this run", count(stats.Documents, "document is", "documents are"), thousands(stored))},
+			"run the same command again to go on; what is stored is not encoded again")
+	}
+	if stored > 0 {
+		return fmt.Errorf("%w (%s of this run stored before)", err, count(stored, "document", "documents"))
+	}
+	return err
+}
+
+// interrupted is a cancellation with a message of its own.
+type interrupted struct{ msg string }
+
+func (e *interrupted) Error() string { return e.msg }
+func (e *interrupted) Unwrap() error { return context.Canceled }

@@ -1,0 +1,86 @@
+package command
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lexsem/lexsem/internal/atomicfile"
+	"github.com/lexsem/lexsem/internal/private"
+)
+
+// outFile declares a flag that names a file to be written. That it can be is
+// found out before a command has worked for it.
+func (f *flags) outFile(name, value, usage string) *string {
+	p := f.str(name, value, usage)
+	f.checks = append(f.checks, func() error { return checkOutFile(name, *p) })
+	return p
+}
+
+// outDir declares a flag that names a folder to be written to, which is made
+// where it is not there.
+func (f *flags) outDir(name, usage string) *string {
+	p := f.str(name, "", usage)
+	f.checks = append(f.checks, func() error {
+		if *p == "" {
+			return nil
+		}
+		if err := private.MkdirAll(*p); err != nil {
+			return usagef("%s %s: %v; name a folder that is there or can be made", dashed(name), *p, err)
+		}
+		return writable(name, *p, *p)
+	})
+	return p
+}
+
+// standardOutput tells that a flag for a file names standard output. "1" and
+// "true" do, so that LEXSEM_JSON=1 works for every command.
+func standardOutput(file string) bool { return file == "-" || file == "1" || file == "true" }
+
+func checkOutFile(name, file string) error {
+	switch {
+	case file == "" || standardOutput(file) && (name == "json" || name == "out"):
+		return nil
+	case file == "-":
+		return usagef("%s -: name a file", dashed(name))
+	case strings.HasPrefix(file, "-"):
+		return usagef("%s %s: this is a flag; name a file before it, or ./%s", dashed(name), file, file)
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err == nil && info.IsDir():
+		return usagef("%s %s: this is a folder; name a file", dashed(name), file)
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	}
+	dir := filepath.Dir(file)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return usagef("%s %s: there is no folder %s; make it first", dashed(name), file, dir)
+	}
+	return writable(name, file, dir)
+}
+
+// writable tries to make a file in dir.
+func writable(name, value, dir string) error {
+	f, err := os.CreateTemp(dir, ".lexsem-*")
+	if err != nil {
+		return usagef("%s %s: cannot write there: %v", dashed(name), value, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// writeFile writes a file that is its owner's alone: most hold texts. A failure leaves
+// what was there before. What is no file, such as /dev/null or a pipe, is written to.
+func writeFile(name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	return atomicfile.Write(name, func(f *os.File) error { return write(f) })
+}

@@ -1,0 +1,114 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/internal/private"
+)
+
+// Vectors of texts, and the states of their tokens, are kept below the cache folder, two files a
+// model, so that commands that encode documents encode a text once. Queries are never looked up
+// there: opening a file costs a pass over it.
+
+const (
+	// vectorCacheMiB is the default bound of all files of vectors together.
+	vectorCacheMiB = 1024
+	// stateCacheMiB is that of the files of token states, which take some 26 times as much for a passage
+	// of 100 tokens: half of it, what one model gets, is for 27,000 of these.
+	stateCacheMiB = 2048
+)
+
+// cacheBounds are how many MiB are kept of vectors, and of token states. The zero value keeps none.
+type cacheBounds struct{ vectors, states int }
+
+// cacheFlags declares --vector-cache and --state-cache.
+func cacheFlags(f *flags) func() cacheBounds {
+	vectors := f.int("vector-cache", vectorCacheMiB, "`MIB`most that vectors of texts take in the cache folder, so that unchanged texts are not encoded again; 0 keeps none, nor states")
+	states := f.int("state-cache", stateCacheMiB, "`MIB`most that the states of their tokens take there; 0 keeps none")
+	return func() cacheBounds { return cacheBounds{*vectors, *states} }
+}
+
+// vectorCacheDir is where the vectors are kept.
+func (a *app) vectorCacheDir() (string, error) {
+	dir, err := a.cacheDir()
+	return filepath.Join(dir, "vectors"), err
+}
+
+// cached is an encoder that keeps the vectors and token states it gives. The files of its model
+// get at most half of the bounds, those of others the rest, so that one model does not drive
+// out all others. The hash encoder is faster than a file. That nothing can be kept is
+// said, and no reason to encode nothing.
+func (a *app) cached(enc encoder.Encoder, keep cacheBounds) encoder.Encoder {
+	if _, hash := enc.(*encoder.Hash); hash || keep.vectors == 0 {
+		return enc
+	}
+	dir, err := a.vectorCacheDir()
+	half, halfStates := int64(keep.vectors)<<19, int64(keep.states)<<19
+	if err == nil {
+		err = private.Tighten(dir, private.Ours{})
+	}
+	if err == nil {
+		err = encoder.TrimCaches(dir, enc, half, halfStates)
+	}
+	var c *encoder.Cache
+	if err == nil {
+		if halfStates == 0 {
+			halfStates = -1 // none
+		}
+		c, err = encoder.NewCache(enc, dir, encoder.CacheOptions{MaxBytes: half, MaxStateBytes: halfStates})
+	}
+	if err != nil {
+		a.notKept(err)
+		return enc
+	}
+	return c
+}
+
+func (a *app) notKept(err error) {
+	fmt.Fprintf(a.Stderr, "vectors of texts are not kept: %s\n", oneLine(err.Error()))
+}
+
+// closeEncoder closes an encoder; that its vectors could not be kept is said alone.
+func (a *app) closeEncoder(enc encoder.Encoder) error {
+	err := enc.Close()
+	if errors.Is(err, encoder.ErrCacheWrite) {
+		a.notKept(err)
+		return nil
+	}
+	return err
+}
+
+// fromCache is how many texts an encoder had the vectors of, and how many it was asked
+// for.
+func fromCache(enc encoder.Encoder) (hits, texts int64) {
+	c, ok := enc.(*encoder.Cache)
+	if !ok {
+		return 0, 0
+	}
+	s := c.Stats()
+	return s.Hits, s.Hits + s.Misses
+}
+
+// cacheLine is the line of a report for what fromCache returned.
+func cacheLine(hits, texts int64) string {
+	if texts == 1 {
+		return "the text had its vector from an earlier run"
+	}
+	return fmt.Sprintf("%s of %s texts had their vectors from an earlier run", thousands(int(hits)), thousands(int(texts)))
+}
+
+// check refuses bounds that are none.
+func (b cacheBounds) check() error {
+	for _, f := range []struct {
+		name string
+		mib  int
+	}{{"vector-cache", b.vectors}, {"state-cache", b.states}} {
+		if f.mib < 0 || f.mib > 1<<20 {
+			return usagef("--%s %d: use MiB from 1 to %d, or 0 to keep none", f.name, f.mib, 1<<20)
+		}
+	}
+	return nil
+}

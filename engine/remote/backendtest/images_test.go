@@ -1,0 +1,32 @@
+package backendtest_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder/encodertest"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/remote/backendtest"
+)
+
+// TestImagesStayEmbedded: an engine elsewhere keeps no files and no codebook, so images are
+// refused before anything is made there.
+func TestImagesStayEmbedded(t *testing.T) {
+	enc := encodertest.NewPixels(24)
+	e, err := engine.Open(t.Context(), t.TempDir(), enc, engine.Options{VisualWords: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var there backendtest.Memory
+	if _, err := engine.MigrateTo(t.Context(), e, &there, engine.MigrateOptions{Mark: filepath.Join(t.TempDir(), "mark")}); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("migration: %v", err)
+	}
+	if _, err := engine.Over(t.Context(), &there, enc, engine.OverOptions{Create: true}); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("in front: %v", err)
+	}
+	if there.Created != 0 {
+		t.Error("something was made there")
+	}
+}

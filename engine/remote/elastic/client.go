@@ -1,0 +1,33 @@
+package elastic
+
+import (
+	"encoding/json"
+
+	"github.com/lexsem/lexsem/engine/remote/internal/nodes"
+)
+
+func newClient(o Options) (*nodes.Client, error) {
+	return nodes.New(nodes.Options{
+		Nodes: o.Nodes, Scheme: "ApiKey", Key: o.Key, Patience: o.Patience, HTTP: o.HTTP, Err: ErrServer, Refusal: refusal,
+		// A search may have asked a copy of a shard whose node has just gone.
+		Passes: func(f *nodes.Failure) bool { return f.Status == 500 && f.Kind == "search_phase_execution_exception" },
+	})
+}
+
+// refusal reads the body of an error.
+func refusal(body []byte) (kind, reason string) {
+	var out struct {
+		Error struct {
+			Type, Reason string
+			Root         []struct{ Type, Reason string } `json:"root_cause"`
+		}
+	}
+	if json.Unmarshal(body, &out) != nil {
+		return "", ""
+	}
+	kind, reason = out.Error.Type, out.Error.Reason
+	if root := out.Error.Root; len(root) > 0 && root[0].Reason != reason {
+		reason += ": " + root[0].Reason
+	}
+	return kind, reason
+}

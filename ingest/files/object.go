@@ -1,0 +1,280 @@
+package files
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/metadata"
+)
+
+// The usual names of columns, the first that is there counts.
+var (
+	idNames     = []string{"_id", "id"}
+	titleNames  = []string{"title", "name"}
+	textNames   = []string{"text", "body", "content", "document", "page_content"}
+	vectorNames = []string{"vector", "embedding"}
+)
+
+func document(text string) engine.Document { return engine.Document{Text: text} }
+
+// ParseDocument reads one line of JSONL: an object with "_id" or "id", "title" and
+// "text"; all other fields are metadata. Members of an object named "metadata" or
+// "payload" count as fields of their own, so that exports of this and other programs
+// can be read; the member "lexsem" of ours is left out. Where there is no "text",
+// "body", "content", "document" or "page_content" is the text; "vector" or "embedding" is
+// the vector, if it is an array of numbers. The text may be missing. Errors: ErrMalformed.
+func ParseDocument(line []byte) (engine.Document, error) {
+	return (&source{}).parse(line, true)
+}
+
+// object is ParseDocument by the file's options; a record without an id has none.
+func (s *source) object(raw []byte) (engine.Document, error) { return s.parse(raw, s.o.ID == "") }
+
+func (s *source) parse(raw []byte, needID bool) (engine.Document, error) {
+	fields, err := ParseObject(raw)
+	if err != nil {
+		return engine.Document{}, err
+	}
+	return s.fields(fields, needID)
+}
+
+// fields makes a document of an object; it keeps and changes the map.
+func (s *source) fields(fields map[string]any, needID bool) (doc engine.Document, err error) {
+	c := s.o.Columns
+	if doc.ID, err = takeID(fields, c.ID, needID); err != nil {
+		return doc, err
+	}
+	if _, ours := fields["lexsem"].(map[string]any); ours { // what an export has beside the document
+		delete(fields, "lexsem")
+	}
+	if err = flatten(fields, "payload"); err != nil {
+		return doc, err
+	}
+	if doc.Title, err = takeText(fields, c.Title, titleNames[:1]); err != nil {
+		return doc, err
+	}
+	if doc.Text, err = takeText(fields, c.Text, textNames); err != nil {
+		return doc, err
+	}
+	if doc.Vector, err = takeVector(fields, c.Vector); err != nil {
+		return doc, err
+	}
+	if err = flatten(fields, "metadata"); err != nil {
+		return doc, err
+	}
+	if len(fields) > 0 {
+		doc.Metadata = fields
+	}
+	return doc, nil
+}
+
+// flatten makes the members of the object under name fields of their own.
+func flatten(fields map[string]any, name string) error {
+	nested, ok := fields[name].(map[string]any)
+	if !ok {
+		return nil
+	}
+	delete(fields, name)
+	for k, v := range nested {
+		if _, dup := fields[k]; dup {
+			return fail(ErrMalformed, "field %q stands both in the document and in its %s; keep one", k, name)
+		}
+		fields[k] = v
+	}
+	return nil
+}
+
+// ParseObject reads a JSON object, numbers as json.Number. Errors: ErrMalformed, with
+// a remedy for lines of JSONL.
+func ParseObject(line []byte) (map[string]any, error) {
+	if !utf8.Valid(line) {
+		return nil, fail(ErrBinary, "not valid UTF-8; convert the file first")
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil {
+		var other *json.UnmarshalTypeError
+		if errors.As(err, &other) {
+			return nil, fail(ErrMalformed, "not a JSON object but %s; put one object on a line", other.Value)
+		}
+		return nil, fail(ErrMalformed, "not a JSON object: %w", err)
+	}
+	if fields == nil {
+		return nil, fail(ErrMalformed, "not a JSON object: null")
+	}
+	if rest := bytes.TrimSpace(line[dec.InputOffset():]); len(rest) > 0 {
+		return nil, fail(ErrMalformed, "not a JSON object: more text after it (%q); put one object on a line", clip(string(rest[:min(len(rest), 100)]), 20))
+	}
+	return fields, checkNumbers(fields)
+}
+
+// unmarshal reads one JSON value, numbers as json.Number.
+func unmarshal(raw []byte) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return v, dec.Decode(&v)
+}
+
+// checkNumbers refuses numbers that no float64 holds: reading them back would
+// fail.
+func checkNumbers(fields map[string]any) error {
+	if n, bad := metadata.Unreadable(fields); bad {
+		return fail(ErrMalformed, "number %s is out of range; write it as a string", clip(n.String(), 40))
+	}
+	return nil
+}
+
+// TakeID removes "_id" or "id" from the fields of a line of JSONL and returns it as
+// a string. Errors: ErrMalformed.
+func TakeID(fields map[string]any) (string, error) { return takeID(fields, "", true) }
+
+func takeID(fields map[string]any, column string, need bool) (string, error) {
+	for _, name := range names(column, idNames) {
+		v, ok := fields[name]
+		if !ok {
+			continue
+		}
+		delete(fields, name)
+		switch id := v.(type) {
+		case string:
+			if id == "" {
+				return "", fail(ErrMalformed, "field %q is empty; give every line an id", name)
+			}
+			return id, nil
+		case json.Number:
+			return id.String(), nil
+		}
+		return "", fail(ErrMalformed, "field %q is neither a string nor a number", name)
+	}
+	if column != "" {
+		return "", fail(ErrMalformed, "no field %q; give every line one", column)
+	}
+	if need {
+		return "", errNoID
+	}
+	return "", nil
+}
+
+// takeText removes the first of the named fields that is there, and returns it. The
+// first name is the field's own; under the others only a string counts.
+func takeText(fields map[string]any, column string, usual []string) (string, error) {
+	for i, name := range names(column, usual) {
+		switch v := fields[name].(type) {
+		case nil:
+			delete(fields, name)
+		case string:
+			delete(fields, name)
+			return v, nil
+		default:
+			if i == 0 {
+				return "", fail(ErrMalformed, "field %q is not a string; quote it", name)
+			}
+		}
+	}
+	return "", nil
+}
+
+// takeVector removes the vector from fields. One of the usual names that holds no
+// array of numbers is metadata.
+func takeVector(fields map[string]any, column string) ([]float32, error) {
+	for _, name := range names(column, vectorNames) {
+		v, ok := fields[name]
+		if !ok {
+			continue
+		}
+		vec, err := vectorOf(v)
+		if named, several := v.(map[string]any); several && err == nil {
+			vec, err = oneVector(named)
+		}
+		switch {
+		case err != nil:
+			return nil, fail(ErrMalformed, "field %q: %w", name, err)
+		case vec != nil || v == nil:
+			delete(fields, name)
+			return vec, nil
+		case column != "":
+			return nil, fail(ErrMalformed, "field %q is not an array of numbers", name)
+		}
+	}
+	if column == "" {
+		return nil, nil
+	}
+	for _, name := range vectorNames { // Qdrant's named vectors
+		if named, ok := fields[name].(map[string]any); ok && named[column] != nil {
+			vec, err := vectorOf(named[column])
+			if err == nil && vec == nil {
+				err = errors.New("not an array of numbers")
+			}
+			if err != nil {
+				return nil, fail(ErrMalformed, "vector %q: %w", column, err)
+			}
+			delete(fields, name)
+			return vec, nil
+		}
+	}
+	return nil, nil
+}
+
+// oneVector is the one vector among those that have names.
+func oneVector(named map[string]any) (vec []float32, err error) {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		v, err := vectorOf(named[name])
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			vec = v
+			found = append(found, strconv.Quote(clip(name, 40)))
+		}
+	}
+	if len(found) > 1 {
+		return nil, fmt.Errorf("it has %d vectors, %s; say which is wanted", len(found), clip(strings.Join(found, ", "), 200))
+	}
+	return vec, nil
+}
+
+// vectorOf is v as a vector, nil if it is not an array of numbers.
+func vectorOf(v any) ([]float32, error) {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return nil, nil
+	}
+	out := make([]float32, len(list))
+	for i, e := range list {
+		var f float64
+		var err error
+		switch e := e.(type) {
+		case json.Number:
+			f, err = strconv.ParseFloat(string(e), 32)
+		case float64:
+			f = e
+		case int64:
+			f = float64(e)
+		default:
+			return nil, nil
+		}
+		if out[i] = float32(f); err != nil || math.IsInf(float64(out[i]), 0) || math.IsNaN(f) {
+			return nil, fmt.Errorf("number %s is out of range", clip(fmt.Sprint(e), 40))
+		}
+	}
+	return out, nil
+}
+
+// names are the names to look for: the one that was asked for, or the usual.
+func names(column string, usual []string) []string {
+	if column != "" {
+		return []string{column}
+	}
+	return usual
+}

@@ -1,0 +1,338 @@
+package folder
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/ingest/files"
+)
+
+const (
+	batchBytes = 8 << 20         // of texts in a batch, and one document more
+	inMemory   = 4 << 20         // files up to this size are read once, others for their digest first
+	racy       = 2 * time.Second // a file may change again this long and keep its time: FAT counts in two seconds
+)
+
+// batch is what one commit stores.
+type batch struct {
+	items   []item
+	patches []patch    // of documents whose file has another time and nothing else
+	ended   []*reading // files that end with this batch
+	files   int        // that were looked at before, and when it was full
+	bytes   int64      // the same in bytes
+	texts   int        // bytes of texts
+}
+
+// patch gives a document the time of its file.
+type patch struct {
+	id   string
+	file *reading
+}
+
+// item is one document.
+type item struct {
+	doc  engine.Document
+	file *reading
+	line int
+}
+
+// reading is one file on its way into the database.
+type reading struct {
+	file
+	stamp stamp
+	bad   bool // something of it could not be read
+}
+
+// reader reads the files that were found, in their order.
+type reader struct {
+	*run
+	out   chan<- *batch
+	next  *batch
+	inner map[string]bool // ids of the items in next
+	files int
+	bytes int64
+}
+
+func (r *run) read(ctx context.Context, out chan<- *batch) error {
+	d := &reader{run: r, out: out, next: &batch{}, inner: map[string]bool{}}
+	for i, f := range r.walk.files {
+		if i%64 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		r.report.Bytes += f.size
+		if ids, ok := r.same(f); ok {
+			r.unchanged += len(ids)
+			for _, id := range ids {
+				r.claimed[id] = f.path
+			}
+			r.skip(len(ids), r.f.stamps[f.path])
+		} else {
+			r.report.Read++
+			if err := d.file(ctx, f); err != nil {
+				return err
+			}
+		}
+		d.files, d.bytes = i+1, d.bytes+f.size
+	}
+	return d.send(ctx)
+}
+
+// same says whether a file is as it was when its documents were stored, and these are
+// there. A file that holds none has no ids.
+func (r *run) same(f file) ([]string, bool) {
+	s, ok := r.f.stamps[f.path]
+	if !ok || s.Racy || s.Size != f.size || s.Time != f.time {
+		return nil, false
+	}
+	ids, ok := r.stored(s)
+	return ids, ok
+}
+
+// stored says whether the documents that a stamp speaks of are recorded, with its time, and
+// not claimed: with another time they are of another version of the file.
+func (r *run) stored(s stamp) ([]string, bool) {
+	ids := r.paths[s.Path]
+	if len(ids) != s.Documents {
+		return nil, false
+	}
+	var sum uint64
+	for _, id := range ids {
+		if _, taken := r.claimed[id]; taken || r.f.docs[id].time != seconds(s.Time) {
+			return nil, false
+		}
+		sum += hashOf(id)
+	}
+	return ids, sum == s.IDs
+}
+
+// skip counts a file that holds no documents.
+func (r *run) skip(documents int, s stamp) {
+	switch {
+	case documents > 0:
+	case s.Other:
+		r.report.Skipped.Other++
+	default:
+		r.report.Skipped.Binary++
+	}
+}
+
+func hashOf(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
+}
+
+func seconds(nanoseconds int64) int64 { return time.Unix(0, nanoseconds).Unix() }
+
+// file reads one file. Its error ends the sync; what is wrong with the file is noted.
+func (d *reader) file(ctx context.Context, f file) error {
+	h, err := openBelow(d.dir, f.path)
+	if gone(err) { // since the walk
+		return nil
+	}
+	x := &reading{file: f}
+	if err == nil {
+		err = errors.Join(d.content(ctx, x, h), h.Close())
+	}
+	if e := ctx.Err(); e != nil {
+		return e
+	}
+	if err != nil {
+		d.bad(x, 0, stale(reason(err), d.left(x.path)))
+	}
+	d.next.ended = append(d.next.ended, x)
+	return nil
+}
+
+// left is how many documents are stored of a file that it was not found to hold, by what is recorded and what says so in all
+// that a sync writes.
+func (d *reader) left(path string) (n int) {
+	for _, id := range slices.Concat(d.f.likely[path], d.paths[path]) {
+		if d.claimed[id] != path {
+			n++
+		}
+	}
+	return n
+}
+
+// bad notes that something of a file could not be read.
+func (d *reader) bad(x *reading, line int, err error) {
+	x.bad = true
+	d.badRead[x.path] = true
+	d.fail(Failure{x.path, line, reason(err)})
+}
+
+// content reads an open file and hands over its documents.
+func (d *reader) content(ctx context.Context, x *reading, h *os.File) error {
+	began := time.Now()
+	info, err := h.Stat()
+	if err != nil {
+		return err
+	}
+	x.size, x.time = info.Size(), info.ModTime().UnixNano()
+	var from io.ReaderAt = h
+	digest := sha256.New()
+	if x.size <= inMemory {
+		var b bytes.Buffer
+		b.Grow(int(x.size) + bytes.MinRead)
+		if _, err := b.ReadFrom(io.LimitReader(h, inMemory+1)); err != nil {
+			return err
+		}
+		digest.Write(b.Bytes())
+		x.size, from = int64(b.Len()), bytes.NewReader(b.Bytes())
+	} else if _, err := io.Copy(digest, &until{ctx, h}); err != nil {
+		return err
+	}
+	x.stamp = stamp{Path: x.path, Size: x.size, Time: x.time, Digest: digest.Sum(nil), Racy: x.time > began.Add(-racy).UnixNano()}
+	if d.touched(x) {
+		return nil
+	}
+	if err := d.documents(ctx, x, from); err != nil {
+		return err
+	}
+	after, err := h.Stat()
+	if err != nil {
+		return err
+	}
+	if after.Size() != x.size || after.ModTime().UnixNano() != x.time {
+		x.stamp.Racy = true // the next sync reads it again
+	}
+	return nil
+}
+
+// until is a reader that ends with a context.
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u *until) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}
+
+// touched says whether a file has the bytes that it had. Then its documents get its time, if
+// that is another.
+func (d *reader) touched(x *reading) bool {
+	was, ok := d.f.stamps[x.path]
+	if !ok || !bytes.Equal(was.Digest, x.stamp.Digest) {
+		return false
+	}
+	ids, ok := d.stored(was)
+	if !ok {
+		return false
+	}
+	d.unchanged += len(ids)
+	d.skip(len(ids), was)
+	for _, id := range ids {
+		d.claimed[id] = x.path
+		if d.f.docs[id].time != seconds(x.time) {
+			d.next.patches = append(d.next.patches, patch{id, x})
+		}
+	}
+	x.stamp.Documents, x.stamp.IDs, x.stamp.Other = was.Documents, was.IDs, was.Other
+	return true
+}
+
+// documents hands over the documents of a file.
+func (d *reader) documents(ctx context.Context, x *reading, from io.ReaderAt) error {
+	o := files.Options{ID: d.f.id(x.path), Columns: d.f.o.Columns, DropVectors: d.f.o.DropVectors, MaxBytes: d.f.o.MaxBytes}
+	kind, modified := files.KindOf(x.path), time.Unix(0, x.time)
+	var textless *Failure // JSON without a text: settings, or a record that lacks it
+	for rec, err := range files.Read(ctx, from, x.size, x.path, o) {
+		var one *files.RecordError
+		isOne := errors.As(err, &one)
+		switch {
+		case kind == "json" && errors.Is(err, files.ErrNoText):
+			if textless == nil {
+				textless = &Failure{Path: x.path, Err: reason(err)}
+				if isOne {
+					textless.Line, textless.Err = one.Line, one.Err
+				}
+			}
+			continue
+		case isOne:
+			d.bad(x, one.Line, one.Err)
+			continue
+		case errors.Is(err, files.ErrBinary) && x.stamp.Documents == 0 && d.left(x.path) == 0:
+			d.skip(0, x.stamp)
+			return nil
+		case err != nil:
+			return err
+		}
+		first, again := d.claimed[rec.ID]
+		if p, recorded := d.f.docs[rec.ID]; !again && recorded && !d.inScope(p.path) {
+			first, again = p.path, true
+		}
+		if again && first != x.path {
+			d.bad(x, lineOf(rec), fmt.Errorf("%w: %s has %q, too; give each document its own", ErrForeign, first, rec.ID))
+			continue
+		}
+		if !again {
+			d.claimed[rec.ID] = x.path
+			x.stamp.Documents++
+			x.stamp.IDs += hashOf(rec.ID)
+		}
+		if err := d.add(ctx, item{Describe(rec, d.f.root, x.path, kind, modified), x, lineOf(rec)}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case textless != nil && (x.stamp.Documents > 0 || x.bad):
+		d.bad(x, textless.Line, textless.Err)
+	case x.stamp.Documents == 0 && !x.bad:
+		x.stamp.Other = true
+		d.skip(0, x.stamp)
+	}
+	return nil
+}
+
+// lineOf is where a record begins, 0 for a file that is one document.
+func lineOf(r files.Record) int {
+	if r.Verbatim {
+		return 0
+	}
+	return r.From
+}
+
+// add puts a document into the batch. The later of two with one id replaces the
+// earlier, so they are not of one batch. A full batch is sent when the next document comes:
+// by then the file of its last one has ended, and is stamped with it.
+func (d *reader) add(ctx context.Context, it item) error {
+	full := int64(len(d.next.items)) >= d.want.Load() || d.next.texts >= batchBytes
+	if full || d.inner[it.doc.ID] {
+		if err := d.send(ctx); err != nil {
+			return err
+		}
+	}
+	d.inner[it.doc.ID] = true
+	d.next.items = append(d.next.items, it)
+	d.next.texts += len(it.doc.Title) + len(it.doc.Text) + len(it.doc.Data)
+	return nil
+}
+
+// send hands the batch over.
+func (d *reader) send(ctx context.Context) error {
+	d.next.files, d.next.bytes = d.files, d.bytes
+	select {
+	case d.out <- d.next:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	d.next = &batch{}
+	clear(d.inner)
+	return nil
+}

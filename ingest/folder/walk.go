@@ -1,0 +1,288 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lexsem/lexsem/ingest/files"
+)
+
+// Skipped counts what a walk left out.
+type Skipped struct {
+	Hidden  int // files and folders whose name starts with a dot
+	Ignored int // files and folders that Options.Exclude or an ignore file names
+	Binary  int // files of a known kind that hold no text
+	Other   int // files of other kinds, links, pipes and devices, folders of databases
+}
+
+// file is one file that may hold documents.
+type file struct {
+	path string // below the root, with slashes
+	size int64
+	time int64 // of its modification, in nanoseconds since 1970
+}
+
+// walk is what was found below a root.
+type walk struct {
+	files   []file    // in the order of their names
+	folders []string  // that were read, for whoever watches them; "" is the root
+	closed  []Failure // what could not be looked at: nothing is known of what lies below
+	skipped Skipped
+}
+
+// walker looks at a tree. Links are not followed, but for the root itself.
+type walker struct {
+	dir     *os.Root // the root
+	exclude rules
+	own     fs.FileInfo      // the database's folder, nil for none
+	images  bool             // whether images are what is looked for, and else all but images
+	each    func(files int)  // hears of progress
+	ignores map[string]rules // of folders, by their path below the root; read once a walk
+	walk
+}
+
+// all walks the whole tree. Its error is that of the root.
+func (w *walker) all(ctx context.Context) error {
+	entries, err := entriesOf(w.dir)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: w.dir.Name(), Err: reason(err)}
+	}
+	return w.folder(ctx, w.dir, "", entries, nil)
+}
+
+// below walks what is at a path below the root: a file, a folder, or nothing any more.
+func (w *walker) below(ctx context.Context, name string) error {
+	var in []rules
+	at, dir := "", w.dir
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		r, err := w.rules(dir, at)
+		if err != nil {
+			w.fail(at, err)
+			return nil
+		}
+		in = append(in, r...)
+		at = path.Join(at, part)
+		info, err := dir.Lstat(part)
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			w.fail(at, err)
+			return nil
+		}
+		if i == len(parts)-1 {
+			return w.entry(ctx, dir, at, fs.FileInfoToDirEntry(info), in)
+		}
+		if !info.IsDir() || strings.HasPrefix(part, ".") || w.ignored(in, at, true) || w.foreign(info) {
+			return nil
+		}
+		if dir, err = openDir(dir, part); gone(err) {
+			return nil
+		}
+		if err != nil {
+			w.fail(at, err)
+			return nil
+		}
+		defer dir.Close()
+	}
+	return nil
+}
+
+// gone says that a name has vanished, perhaps with a folder above it.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || err != nil && notFolder(err)
+}
+
+func (w *walker) fail(name string, err error) {
+	w.closed = append(w.closed, Failure{Path: name, Err: reason(err)})
+}
+
+// reason is err without the path, which stands before it already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// folder walks the entries of a folder that is not left out itself, and is open.
+func (w *walker) folder(ctx context.Context, dir *os.Root, name string, entries []fs.DirEntry, in []rules) error {
+	if isDatabase(entries) {
+		w.skipped.Other++
+		return nil
+	}
+	own, err := w.rulesOf(dir, name, entries)
+	if err != nil { // who knows what it would have left out
+		w.fail(name, err)
+		return nil
+	}
+	w.folders = append(w.folders, name)
+	in = append(in[:len(in):len(in)], own...)
+	for _, e := range entries {
+		if err := w.entry(ctx, dir, path.Join(name, e.Name()), e, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takes says whether files of a kind are read.
+func (w *walker) takes(kind string) bool { return kind != "" && (kind == files.KindImage) == w.images }
+
+// entry looks at what has a name in dir.
+func (w *walker) entry(ctx context.Context, dir *os.Root, name string, e fs.DirEntry, in []rules) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(path.Base(name), "."):
+		w.skipped.Hidden++
+		return nil
+	case w.ignored(in, name, e.IsDir()):
+		w.skipped.Ignored++
+		return nil
+	case !e.IsDir() && (!e.Type().IsRegular() || !w.takes(files.KindOf(name))):
+		w.skipped.Other++
+		return nil
+	}
+	info, err := dir.Lstat(e.Name())
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		w.fail(name, err)
+		return nil
+	}
+	if !utf8.ValidString(name) {
+		w.fail(name, errName)
+		return nil
+	}
+	if e.IsDir() {
+		if w.foreign(info) {
+			w.skipped.Other++
+			return nil
+		}
+		return w.open(ctx, dir, name, in)
+	}
+	w.files = append(w.files, file{name, info.Size(), info.ModTime().UnixNano()})
+	if w.each != nil {
+		w.each(len(w.files))
+	}
+	return nil
+}
+
+// open walks a folder in dir.
+func (w *walker) open(ctx context.Context, dir *os.Root, name string, in []rules) error {
+	sub, err := openDir(dir, path.Base(name))
+	var entries []fs.DirEntry
+	if err == nil {
+		defer sub.Close()
+		entries, err = entriesOf(sub)
+	}
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		w.fail(name, err)
+		return nil
+	}
+	return w.folder(ctx, sub, name, entries, in)
+}
+
+var errName = errors.New("its name is not UTF-8; rename it")
+
+func (w *walker) ignored(in []rules, name string, folder bool) bool {
+	if out, none := w.exclude.match(name, folder); !none {
+		return out
+	}
+	return ignored(in, name, folder)
+}
+
+// foreign says whether a folder is that of the database itself.
+func (w *walker) foreign(info fs.FileInfo) bool { return w.own != nil && os.SameFile(info, w.own) }
+
+// isDatabase says whether a folder is a database, whose files are no one's texts.
+func isDatabase(entries []fs.DirEntry) bool {
+	marker, records := false, false
+	for _, e := range entries {
+		marker = marker || e.Name() == "LEXSEM" && e.Type().IsRegular()
+		records = records || e.Name() == "records" && e.IsDir()
+	}
+	return marker && records
+}
+
+// rulesOf reads the ignore files among the entries of a folder.
+func (w *walker) rulesOf(dir *os.Root, name string, entries []fs.DirEntry) ([]rules, error) {
+	var out []rules
+	for _, file := range ignoreFiles {
+		for _, e := range entries {
+			if e.Name() != file || !e.Type().IsRegular() {
+				continue
+			}
+			r, err := w.readRules(dir, name, file)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// rules reads the ignore files of a folder whose entries are not at hand.
+func (w *walker) rules(dir *os.Root, name string) ([]rules, error) {
+	var out []rules
+	for _, file := range ignoreFiles {
+		info, err := dir.Lstat(file)
+		if gone(err) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := w.readRules(dir, name, file)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (w *walker) readRules(dir *os.Root, name, file string) (rules, error) {
+	at := path.Join(name, file)
+	if r, ok := w.ignores[at]; ok {
+		return r, nil
+	}
+	b, err := readIn(dir, file, maxIgnoreFile)
+	if gone(err) {
+		return rules{base: name}, nil
+	}
+	if err != nil {
+		return rules{}, &ignoreFileError{file, reason(err)}
+	}
+	r := parseRules(name, b)
+	if w.ignores == nil {
+		w.ignores = map[string]rules{}
+	}
+	w.ignores[at] = r
+	return r, nil
+}
+
+// ignoreFileError says that no one knows what an ignore file leaves out.
+type ignoreFileError struct {
+	file string
+	err  error
+}
+
+func (e *ignoreFileError) Error() string {
+	return "its " + e.file + " cannot be read (" + e.err.Error() + "), so the folder is left as it is; make it readable"
+}
+func (e *ignoreFileError) Unwrap() error { return e.err }

@@ -1,7 +1,0 @@
-package cli
-
-// modelNone stands for the model of a database of vectors alone.
-const modelNone = "none"
-
-// errVectorsAlone answers who wants to encode by the model of such a database.
-var errVectorsAlone = usagef("the database holds vectors alone, of no model; name one with --model")

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lexsem/lexsem/internal/dev/runs"
+)
+
+const runsDir = "docs/runs"
+
+// record measures the chosen runs, command by command, and keeps what was measured: what a file has already is skipped.
+func record(ctx context.Context, prefix string) error {
+	all, err := chosenRuns(prefix)
+	if err != nil {
+		return err
+	}
+	w, err := newWorkshop()
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	commit, err := lastChange(ctx)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		r := all[name]
+		if !recordable(r) {
+			fmt.Printf("%s: its commands are not those of lexsem bench; run them by hand, then .ci/figures adopt %s\n", name, name)
+			continue
+		}
+		for i := range r.Commands {
+			c := &r.Commands[i]
+			if c.Sum == r.SumOf(*c) {
+				continue
+			}
+			start := time.Now()
+			fresh, err := w.measure(ctx, r, *c)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", name, err))
+				break // others are measured nevertheless
+			}
+			r.Recorded = runs.ByCommand
+			r.Cells, r.Said = nil, nil
+			if r.Values == nil {
+				r.Values = map[string]float64{}
+			}
+			maps.Copy(r.Values, fresh)
+			c.Commit, c.Date, c.Machine, c.Sum = commit, start.UTC().Format(time.DateOnly), machine(), r.SumOf(*c)
+			if err := r.Save(runsDir); err != nil {
+				return err
+			}
+			fmt.Printf("%s: %d values in %.0f s: %s\n", name, len(fresh), time.Since(start).Seconds(), c.Run)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// chosenRuns is the run of that name, or those whose names begin so.
+func chosenRuns(prefix string) (map[string]*runs.Run, error) {
+	all, err := runs.Load(runsDir)
+	if err != nil {
+		return nil, err
+	}
+	_, exact := all[prefix]
+	maps.DeleteFunc(all, func(name string, _ *runs.Run) bool {
+		return exact && name != prefix || !strings.HasPrefix(name, prefix)
+	})
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no file of %s begins with %q; run it from the root of the repository", runsDir, prefix)
+	}
+	return all, nil
+}
+
+// sample repeats the runs that are marked so, and fails where a value is further
+// than tolerance from the recorded one: machines add up in different orders.
+func sample(ctx context.Context, prefix string) error {
+	const tolerance = 0.1
+	all, err := chosenRuns(prefix)
+	if err != nil {
+		return err
+	}
+	w, err := newWorkshop()
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	var failed []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		r := all[name]
+		if !r.Sample {
+			continue
+		}
+		n := 0
+		for _, c := range r.Commands {
+			fresh, err := w.measure(ctx, r, c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			for k, v := range fresh {
+				old, ok := r.Values[k]
+				if n++; !ok || math.Abs(v-old) > tolerance {
+					failed = append(failed, fmt.Errorf("%s: %s is %.2f now and %.2f on record; measure it again (.ci/figures again %s) or find what changed", name, k, v, old, name))
+				}
+			}
+		}
+		fmt.Printf("%s: %d values repeated\n", name, n)
+	}
+	return errors.Join(failed...)
+}
+
+// again forgets that runs were measured, so that all measures them anew.
+func again(ctx context.Context, prefix string) error {
+	all, err := chosenRuns(prefix)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if !recordable(r) {
+			continue
+		}
+		for i := range r.Commands {
+			r.Commands[i].Sum = ""
+		}
+		r.Values = nil
+		if err := r.Save(runsDir); err != nil {
+			return err
+		}
+	}
+	return record(ctx, prefix)
+}
+
+// tables writes the values of all runs into the tables of the documents.
+func tables() error {
+	all, err := chosenRuns("")
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, doc := range runs.Documents {
+		raw, err := os.ReadFile(doc)
+		if err != nil {
+			return err
+		}
+		fresh, err := runs.Rewrite(string(raw), all)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", doc, err))
+		}
+		if fresh != string(raw) {
+			if err := os.WriteFile(doc, []byte(fresh), 0o644); err != nil {
+				return err
+			}
+			fmt.Println("written:", doc)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// adopt takes what stands below the marks of runs that no program reads (those of
+// clocks, of other languages) from the documents into their files.
+func adopt(prefix string) error {
+	all, err := chosenRuns(prefix)
+	if err != nil {
+		return err
+	}
+	for name, r := range all {
+		if len(r.Values) > 0 {
+			delete(all, name)
+			continue
+		}
+		r.Cells, r.Said = map[string]string{}, nil
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("no run that is written by hand is or begins with %q", prefix)
+	}
+	for _, doc := range runs.Documents {
+		raw, err := os.ReadFile(doc)
+		if err != nil {
+			return err
+		}
+		if err := runs.Adopt(string(raw), all); err != nil {
+			return fmt.Errorf("%s: %w", doc, err)
+		}
+	}
+	for _, r := range all {
+		if err := r.Save(runsDir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordable tells that all commands write a report that reading knows.
+func recordable(r *runs.Run) bool {
+	return !slices.ContainsFunc(r.Commands, func(c runs.Command) bool {
+		rest, ok := strings.CutPrefix(c.Run, "lexsem bench ")
+		part, _, _ := strings.Cut(rest, " ")
+		return !ok || !strings.HasPrefix(part, "--") && !slices.Contains([]string{"curve", "capretrieval", "sure", "sage", "limit", "summary", "correlate", "compare", "tune", "engine"}, part)
+	})
+}
+
+// measure runs a command of the program with each seed of its run. A summary, or a correlation, is of
+// the reports of the commands above it, a comparison of the two last of them, which are kept beside the encodings.
+func (w *workshop) measure(ctx context.Context, r *runs.Run, c runs.Command) (map[string]float64, error) {
+	line, err := expand(c.Run)
+	if err != nil {
+		return nil, err
+	}
+	args := append(strings.Fields(line)[1:], "--quiet")
+	compares := strings.HasPrefix(c.Run, "lexsem bench compare")
+	if compares || strings.HasPrefix(c.Run, "lexsem bench summary") || strings.HasPrefix(c.Run, "lexsem bench correlate") {
+		reports := r.Commands[:slices.Index(r.Commands, c)]
+		if compares {
+			if len(reports) < 2 {
+				return nil, fmt.Errorf("%q compares the reports of the two commands above it", c.Run)
+			}
+			reports = reports[len(reports)-2:]
+		}
+		for _, above := range reports {
+			file := w.kept(r, above)
+			if _, err := os.Stat(file); err != nil {
+				return nil, fmt.Errorf("the report of %q is not kept; .ci/figures again %s measures all of the run: %w", above.Run, r.Name, err)
+			}
+			args = append(args, file)
+		}
+	} else if !strings.HasPrefix(c.Run, "lexsem bench engine") {
+		args = append(args, "--encodings", w.encodings)
+	}
+	values := map[string]float64{}
+	one := func(suffix string, more ...string) error {
+		var raw json.RawMessage
+		if err := w.report(ctx, &raw, append(slices.Clone(args), more...)...); err != nil {
+			return err
+		}
+		if len(r.Seeds) == 0 {
+			if err := os.MkdirAll(filepath.Dir(w.kept(r, c)), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(w.kept(r, c), raw, 0o644); err != nil {
+				return err
+			}
+		}
+		got, err := reading(raw, c.As)
+		for k, v := range got {
+			values[k+suffix] = math.Round(v*1e4) / 1e4
+		}
+		return err
+	}
+	if len(r.Seeds) == 0 {
+		return values, one("")
+	}
+	for _, seed := range r.Seeds {
+		if err := one(fmt.Sprintf(" seed=%d", seed), "--seed", fmt.Sprint(seed)); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// kept is where the report of a command stands when it was measured.
+func (w *workshop) kept(r *runs.Run, c runs.Command) string {
+	return filepath.Join(w.encodings, "reports", r.Name+"-"+r.SumOf(c)+".json")
+}
+
+// expand puts the folder of the judged sets for $LEXSEM_DATA.
+func expand(line string) (string, error) {
+	dir, err := filepath.Abs(dataDir())
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("the judged sets are not there: %w; set LEXSEM_DATA (docs/DATA.md)", err)
+	}
+	return strings.ReplaceAll(line, "$LEXSEM_DATA", dir), nil
+}
+
+// lastChange is the last commit that changed the program, documents and this
+// tool aside.
+func lastChange(ctx context.Context) (string, error) {
+	paths := []string{"--", "*.go", "*.s", "go.mod", "go.sum", ":!internal/dev/figures", ":!internal/dev/runs", ":!internal/dev/house"}
+	out, err := exec.CommandContext(ctx, "git", append([]string{"log", "-1", "--format=%h"}, paths...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git log: %w; runs are recorded in a checkout", err)
+	}
+	commit := strings.TrimSpace(string(out))
+	changed, err := exec.CommandContext(ctx, "git", append([]string{"status", "--porcelain"}, paths...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git status: %w", err)
+	}
+	if len(changed) > 0 {
+		commit += " and changes"
+	}
+	return commit, nil
+}
+
+// machine is this machine in words, without its name.
+func machine() string {
+	model := runtime.GOARCH
+	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(raw)) {
+			if name, ok := strings.CutPrefix(line, "model name"); ok {
+				model = strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%d cores of %s, %s, %s", runtime.NumCPU(), model, runtime.GOOS, runtime.Version())
+}

@@ -1,0 +1,185 @@
+// Package house_test holds the repository to its own rules: which package may
+// import which, and that the documents name what exists.
+package house_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/lexsem/lexsem"
+
+// allowed lists, for each package, the packages of this module it may import
+// directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
+var allowed = map[string][]string{
+	module:                                  {"encoder", "encoder/models", "engine"},
+	"encoder/models":                        {"encoder", "encoder/native", "encoder/ollama", "encoder/onnx", "encoder/openai", "encoder/picture", "encoder/provision"},
+	"engine/internal/tokens":                {"engine/internal/chunk", "internal/snapshot"},
+	"engine/internal/search":                {"engine/filter", "engine/fusion", "engine/internal/chunk", "internal/fault", "internal/metric", "engine/internal/state", "encoder", "modulate", "modulate/local", "index", "index/inverted", "index/late", "store", "internal/text", "internal/vec"},
+	"engine/internal/state":                 {"engine/internal/chunk", "engine/internal/columns", "internal/fault", "internal/metric", "engine/internal/tokens", "internal/yield", "modulate", "modulate/local", "modulate/ridge", "index", "index/inverted", "store", "internal/cow", "internal/rcu", "internal/snapshot", "internal/text", "internal/private"},
+	"cmd/lexsem":                            {"cmd/lexsem/internal/command"},
+	"cmd/lexsem/internal/command":           {"ingest/location", "serve/answer", "internal/digits", "serve/collections", "serve/httpapi", "serve/httpapi/page", "serve/mcp", "bench", "bench/report", "bench/sage", "bench/sure", "engine", "serve/share", "ingest/files", "ingest/folder", "engine/remote/elastic", "engine/remote/pgvector", "engine/remote/weaviate", "internal/regular", "engine/filter", "engine/fusion", "modulate", "index", "encoder", "encoder/onnx", "encoder/picture", "encoder/visual", "encoder/provision", "internal/text", "internal/atomicfile", "store", "encoder/native", "encoder/models", "engine/rerank", "internal/post", "internal/secret", "internal/private"},
+	"serve/answer":                          {"engine", "ingest/location"},
+	"serve/httpapi":                         {"serve/answer", "engine", "engine/filter", "internal/metadata", "internal/metric", "encoder", "encoder/picture", "internal/regular"},
+	"serve/httpapi/page":                    {},
+	"serve/mcp":                             {"engine", "engine/filter", "engine/fusion", "encoder", "encoder/picture"},
+	"internal/dev/figures":                  {"internal/dev/runs"},
+	"internal/dev/runs":                     {"bench/stat", "internal/digits"},
+	"internal/digits":                       {},
+	"internal/dev/release":                  {},
+	"bench/report":                          {"bench", "bench/plot", "bench/stat"},
+	"bench/sage":                            {"bench", "bench/stat", "encoder", "modulate", "modulate/ridge", "internal/vec"},
+	"bench/sure":                            {"bench", "bench/stat", "encoder"},
+	"bench":                                 {"bench/stat", "engine", "engine/filter", "engine/fusion", "modulate/train", "modulate", "index", "index/inverted", "index/late", "encoder", "internal/text", "modulate/local", "modulate/ridge", "encoder/picture", "encoder/visual", "internal/atomicfile", "internal/filelock", "internal/matfile", "internal/regular", "internal/snapshot", "internal/vec", "internal/private"},
+	"internal/matfile":                      {},
+	"internal/fanout":                       {},
+	"tools/cluster":                         {"internal/testkit/servers"},
+	"tools/fanout":                          {"internal/fanout"},
+	"tools/pairs":                           {"encoder", "engine"},
+	"bench/peers":                           {"bench", "index", "internal/snapshot"},
+	"bench/plot":                            {"internal/digits"},
+	"bench/stat":                            {},
+	"engine":                                {"engine/filter", "engine/fusion", "engine/internal/chunk", "internal/fault", "internal/metadata", "internal/metric", "internal/progress", "engine/internal/search", "engine/internal/span", "engine/internal/state", "engine/internal/terms", "engine/internal/tokens", "internal/yield", "modulate/train", "modulate", "modulate/ridge", "index", "index/inverted", "index/late", "store", "encoder", "internal/vec", "internal/text", "internal/snapshot", "encoder/picture", "encoder/visual", "internal/private"},
+	"engine/remote/backendtest":             {"engine", "engine/filter", "engine/fusion", "encoder"},
+	"engine/remote/elastic":                 {"engine", "engine/filter", "engine/remote/internal/nodes", "internal/secret"},
+	"engine/remote/pgvector":                {"engine", "engine/filter", "engine/remote/internal/nodes", "internal/secret"},
+	"engine/remote/weaviate":                {"engine", "engine/filter", "engine/remote/internal/nodes", "internal/vec", "internal/secret"},
+	"engine/remote/internal/nodes":          {"internal/secret"},
+	"serve/collections":                     {"engine", "internal/fault", "encoder", "store"},
+	"ingest/files":                          {"engine", "internal/metadata"},
+	"ingest/location":                       {"engine"},
+	"ingest/folder":                         {"ingest/location", "encoder", "engine", "ingest/files", "engine/filter", "internal/atomicfile", "internal/regular", "internal/private"},
+	"serve/share":                           {"engine", "internal/metadata", "internal/progress", "encoder", "modulate", "store", "internal/private"},
+	"engine/adapters/internal/adapt":        {"engine", "engine/filter", "encoder"},
+	"engine/adapters/internal/adapttest":    {"engine", "encoder"},
+	"engine/filter":                         {"internal/fault", "internal/metadata"},
+	"engine/fusion":                         {"internal/fault", "index/inverted"},
+	"modulate/local":                        {"modulate", "modulate/ridge", "internal/vec", "internal/cow", "internal/radix", "internal/snapshot"},
+	"modulate/ridge":                        {"internal/vec", "internal/cow", "internal/snapshot", "internal/radix"},
+	"modulate/internal/testcorpus":          {"internal/vec"},
+	"internal/snapshot/snapshottest":        {"internal/snapshot"},
+	"internal/testkit/servers":              {},
+	"internal/testkit/servertest":           {"engine", "encoder", "internal/testkit/trial"},
+	"modulate/train":                        {"modulate", "modulate/ridge", "encoder", "encoder/picture", "encoder/visual", "internal/vec", "internal/text", "internal/atomicfile"},
+	"modulate":                              {"modulate/ridge", "encoder", "internal/vec", "internal/safetensors", "internal/atomicfile"},
+	"index":                                 {"internal/vec", "internal/snapshot", "internal/cow", "internal/rcu"},
+	"index/indextest":                       {"index", "internal/testkit/trial"},
+	"index/late":                            {"internal/vec"},
+	"index/inverted":                        {"internal/text", "internal/snapshot", "internal/cow", "internal/radix", "internal/vec"},
+	"encoder/onnx":                          {"encoder", "encoder/picture", "internal/onnxfile", "internal/regular", "encoder/tokenizer"},
+	"encoder/provision":                     {"encoder", "internal/safetensors", "internal/atomicfile", "internal/filelock", "internal/transformer", "internal/regular", "encoder/provision/internal/clientconf", "encoder/provision/internal/web", "internal/secret"},
+	"encoder/encodertest":                   {"encoder", "encoder/picture", "encoder/internal/testmodel", "internal/safetensors/safetensorstest"},
+	"encoder/internal/testmodel":            {},
+	"encoder":                               {"internal/atomicfile", "internal/filelock", "internal/regular", "internal/safetensors", "internal/vec", "internal/private"},
+	"store":                                 {"internal/smaps", "internal/atomicfile", "internal/filelock", "internal/snapshot", "internal/regular", "internal/private"},
+	"internal/snapshot":                     {"internal/atomicfile", "internal/regular", "internal/yield"},
+	"internal/cow":                          {},
+	"internal/rcu":                          {},
+	"internal/radix":                        {},
+	"internal/vec":                          {},
+	"internal/text":                         {},
+	"internal/regular":                      {},
+	"internal/safetensors":                  {"internal/regular"},
+	"internal/testkit/recorded":             {},
+	"internal/testkit/trial":                {},
+	"tools/finetune":                        {},
+	"internal/testkit/inject":               {},
+	"internal/testkit/powercut":             {},
+	"internal/atomicfile":                   {},
+	"internal/filelock":                     {},
+	"encoder/internal/remote":               {"encoder"},
+	"encoder/openai":                        {"encoder", "encoder/internal/remote", "internal/post"},
+	"encoder/ollama":                        {"encoder", "encoder/internal/remote", "internal/post"},
+	"engine/rerank":                         {"internal/post"},
+	"engine/rerank/reranktest":              {"engine"},
+	"internal/secret":                       {},
+	"internal/private":                      {},
+	"internal/post":                         {"internal/secret"},
+	"encoder/native":                        {"encoder", "internal/vec", "internal/transformer", "internal/onnxfile", "internal/regular", "internal/safetensors", "encoder/tokenizer"},
+	"internal/onnxfile":                     {"internal/regular"},
+	"internal/transformer":                  {"internal/regular"},
+	"engine/internal/chunk":                 {"encoder"},
+	"engine/internal/span":                  {"engine/internal/chunk", "internal/text"},
+	"engine/internal/terms":                 {"encoder", "internal/text"},
+	"engine/internal/columns":               {"engine/filter", "internal/metadata", "internal/cow", "internal/snapshot"},
+	"internal/fault":                        {},
+	"internal/smaps":                        {},
+	"internal/yield":                        {},
+	"internal/metric":                       {"internal/fault", "index", "internal/vec"},
+	"internal/metadata":                     {"internal/fault"},
+	"internal/progress":                     {},
+	"internal/safetensors/safetensorstest":  {},
+	"encoder/provision/internal/clientconf": {"internal/regular"},
+	"encoder/provision/internal/web":        {"internal/regular", "internal/secret"},
+	"encoder/picture":                       {"internal/regular"},
+	"encoder/visual":                        {"encoder", "encoder/picture", "internal/vec"},
+	"encoder/tokenizer":                     {"encoder", "internal/regular"},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	CgoFiles   []string
+}
+
+// list runs go list over the whole module.
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,CgoFiles", "./...")
+	cmd.Dir = "../../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	return all
+}
+
+func TestImportsPointDown(t *testing.T) {
+	there := map[string]bool{}
+	all := list(t)
+	for _, p := range all {
+		there[strings.TrimPrefix(p.ImportPath, module+"/")] = true
+	}
+	for name, may := range allowed {
+		for _, n := range append(slices.Clone(may), name) {
+			if !there[n] {
+				t.Errorf("the list of this test has the package %s, which is not there; take it out", n)
+			}
+		}
+	}
+	for _, p := range all {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		if name == "internal/dev/house" || strings.HasPrefix(name, "examples/") {
+			continue
+		}
+		may, known := allowed[name]
+		if !known {
+			t.Errorf("package %s is not in the list of this test: say what it may import", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			rel, inside := strings.CutPrefix(imp, module+"/")
+			if inside && !slices.Contains(may, rel) {
+				t.Errorf("%s imports %s; it may import only %v", name, rel, may)
+			}
+		}
+		if len(p.CgoFiles) > 0 && name != "encoder/onnx" {
+			t.Errorf("%s uses cgo (%v); only encoder/onnx may", name, p.CgoFiles)
+		}
+	}
+}

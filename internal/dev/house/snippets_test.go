@@ -1,0 +1,51 @@
+package house_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGoInDocumentsIsAnExample holds each block of Go in a document to be a part
+// of one of the programs in examples, line by line, and that
+// program to compile.
+func TestGoInDocumentsIsAnExample(t *testing.T) {
+	files, err := filepath.Glob("../../../examples/*/main.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	programs := map[string]string{} // text -> its folder
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs[string(raw)] = "./examples/" + filepath.Base(filepath.Dir(f))
+	}
+	shown := 0
+	for name, text := range documents(t) {
+		for _, m := range goBlock.FindAllStringSubmatch(text, -1) {
+			shown++
+			folder := ""
+			for text, of := range programs {
+				if strings.Contains(text, "\n"+m[1]) {
+					folder = of
+				}
+			}
+			if folder == "" {
+				t.Errorf("%s shows Go that is no part of an example:\n%s", name, m[1])
+				continue
+			}
+			cmd := exec.Command("go", "vet", folder)
+			cmd.Dir = "../../.."
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s shows %s, which does not compile: %v\n%s", name, folder, err, out)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no document shows Go")
+	}
+}

@@ -1,0 +1,495 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/internal/metric"
+)
+
+func TestSearch(t *testing.T) {
+	c := newClient(t, Options{})
+	got := c.ask("POST", "/v1/search", `{"query": "rotate signing keys", "k": 2}`)
+	c.want(got, 200, "")
+	want, err := c.s.db.Search(t.Context(), engine.Query{Text: "rotate signing keys", K: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, h := range want.Hits {
+		if got.at(t, "hits", i, "id") != h.ID || got.at(t, "hits", i, "rank") != float64(h.Rank) || math.Abs(got.at(t, "hits", i, "score").(float64)-float64(h.Score)) > 1e-6 {
+			t.Errorf("hit %d is %v, want %+v", i, got.at(t, "hits", i), h)
+		}
+	}
+	if got.at(t, "hits", 0, "id") != "keys" || got.at(t, "hits", 0, "metadata", "year") != 2024.0 || got.at(t, "hits", 0, "title") != "Keys" || got.at(t, "mode") != "hybrid" {
+		t.Error(got.raw)
+	}
+
+	got = c.ask("POST", "/v1/search", `{"query": "a year", "filter": "year < 2024"}`)
+	if hits := got.at(t, "hits").([]any); len(hits) != 1 || got.at(t, "hits", 0, "id") != "backup" {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/search", `{"query": "keys", "offset": 1, "k": 1, "mode": "dense", "variant": "none"}`)
+	if got.at(t, "hits", 0, "rank") != 2.0 || got.at(t, "variant") != "none" {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/search", `{"query": "keys", "min_score": 100}`)
+	if len(got.at(t, "hits").([]any)) != 0 {
+		t.Error(got.raw)
+	}
+	d, err := c.s.db.Get(t.Context(), "docs/bees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = c.ask("POST", "/v1/search", map[string]any{"vector": d.Vector, "k": 1})
+	if got.at(t, "hits", 0, "id") != "docs/bees.md" {
+		t.Error(got.raw)
+	}
+}
+
+// Spans come where they are asked for: of hits, of those of a batch, and of what is explained.
+func TestSearchSpans(t *testing.T) {
+	c := newClient(t, Options{})
+	text := strings.Repeat("Nothing of that stands here.\n", 12) + "Turquoise lagoons shine.\n" + strings.Repeat("Nor here.\n", 12)
+	c.want(c.ask("POST", "/v1/documents", map[string]any{"documents": []any{map[string]any{"id": "lagoon", "text": text}}}), 200, "")
+	at := strings.Index(text, "Turquoise")
+	want := map[string]any{"start": float64(at), "end": float64(at + len("Turquoise lagoons shine.")), "first_line": 13.0, "last_line": 13.0}
+	for path, body := range map[string]string{
+		"/v1/search": `{"query": "turquoise lagoons", "k": 1, "spans": true}`, "/v1/search/batch": `{"searches": [{"query": "turquoise lagoons", "k": 1, "spans": true}]}`,
+		"/v1/explain": `{"query": "turquoise lagoons", "id": "lagoon", "spans": true}`,
+	} {
+		got := c.ask("POST", path, body)
+		var span any
+		switch path {
+		case "/v1/search":
+			span = got.at(t, "hits", 0, "span")
+		case "/v1/explain":
+			span = got.at(t, "span")
+		default:
+			span = got.at(t, "results", 0, "hits", 0, "span")
+		}
+		if !reflect.DeepEqual(span, want) {
+			t.Errorf("%s: %v, want %v", path, span, want)
+		}
+		if got := c.ask("POST", path, strings.Replace(body, ", \"spans\": true", "", 1)); strings.Contains(got.raw, `"span"`) {
+			t.Errorf("%s: a span that was not asked for", path)
+		}
+	}
+	if got := c.ask("POST", "/v1/search", `{"query": "absent", "mode": "dense", "spans": true}`); strings.Contains(got.raw, `"span"`) {
+		t.Errorf("a span of nothing: %s", got.raw)
+	}
+}
+
+func TestSearchRefuses(t *testing.T) {
+	c := newClient(t, Options{})
+	for _, x := range []struct {
+		body   string
+		status int
+		code   string
+	}{
+		{``, 400, "invalid_json"},
+		{`  `, 400, "invalid_json"},
+		{`null`, 400, "invalid_json"},
+		{`[]`, 400, "invalid"},
+		{`{"query": "x"`, 400, "invalid_json"},
+		{`{"query": "x"} {}`, 400, "invalid_json"},
+		{"{\"query\": \"\xff\"}", 400, "invalid_json"},
+		{`{"query": "x", "filter": ` + strings.Repeat("[", 200) + `}`, 400, "invalid_json"},
+		{`{"query": "x", "nonsense": 1}`, 400, "invalid"},
+		{`{"query": 3}`, 400, "invalid"},
+		{`{"query": ""}`, 400, "invalid"},
+		{`{"query": "  "}`, 400, "invalid"},
+		{`{}`, 400, "invalid"},
+		{`{"query": "x", "k": 0}`, 400, "invalid"},
+		{`{"query": "x", "k": -1}`, 400, "invalid"},
+		{`{"query": "x", "k": 1001}`, 400, "invalid"},
+		{`{"query": "x", "k": 1e400}`, 400, "invalid"},
+		{`{"query": "x", "k": 1.5}`, 400, "invalid"},
+		{`{"query": "x", "offset": -1}`, 400, "invalid"},
+		{`{"query": "x", "offset": 1000000000}`, 400, "invalid"},
+		{`{"query": "x", "filter": "year >"}`, 400, "invalid_filter"},
+		{`{"query": "x", "mode": "wild"}`, 400, "invalid"},
+		{`{"query": "x", "variant": "wild"}`, 400, "invalid"},
+		{`{"query": "x", "variant": "slr"}`, 409, "not_fitted"},
+		{`{"query": "x", "fusion": "wild"}`, 400, "invalid"},
+		{`{"query": "x", "min_score": 1e39}`, 400, "invalid"},
+		{`{"vector": [1, 2]}`, 400, "invalid"},
+		{`{"vector": []}`, 400, "invalid"},
+		{`{"vector": [` + strings.TrimSuffix(strings.Repeat("0,", 64), ",") + `]}`, 400, "invalid"},
+		{`{"vector": [1e400]}`, 400, "invalid"},
+		{`{"vector": ["a"]}`, 400, "invalid"},
+	} {
+		got := c.ask("POST", "/v1/search", x.body)
+		if got.status != x.status || got.code() != x.code {
+			t.Errorf("%.80q: %d %s, want %d %s: %s", x.body, got.status, got.code(), x.status, x.code, got.raw)
+		}
+	}
+	got := c.ask("POST", "/v1/search", `{"query": "x", "nonsense": 1}`)
+	if got.at(t, "error", "param") != "nonsense" || !strings.Contains(got.raw, "openapi.json") {
+		t.Error(got.raw)
+	}
+}
+
+func TestSearchBatch(t *testing.T) {
+	c := newClient(t, Options{})
+	got := c.ask("POST", "/v1/search/batch", `{"searches": [{"query": "keys", "k": 1}, {"query": "flowers", "k": 1, "mode": "lexical"}]}`)
+	if got.at(t, "results", 0, "hits", 0, "id") != "keys" || got.at(t, "results", 1, "hits", 0, "id") != "docs/bees.md" || got.at(t, "results", 1, "mode") != "lexical" {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/search/batch", `{"searches": [{"query": "keys"}, {"query": "x", "filter": "("}]}`)
+	c.want(got, 400, "invalid_filter")
+	if got.at(t, "error", "at") != 1.0 {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/search/batch", `{"searches": [{"query": "keys"}, {"query": ""}]}`)
+	c.want(got, 400, "invalid")
+	if got.at(t, "error", "at") != 1.0 {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("POST", "/v1/search/batch", `{"searches": []}`), 400, "invalid")
+	c.want(c.ask("POST", "/v1/search/batch", `{"searches": [`+strings.TrimSuffix(strings.Repeat(`{"query":"x","k":1000},`, 11), ",")+`]}`), 400, "invalid")
+}
+
+func TestExplain(t *testing.T) {
+	c := newClient(t, Options{})
+	got := c.ask("POST", "/v1/explain", `{"query": "signing keys", "id": "backup"}`)
+	if got.at(t, "id") != "backup" || len(got.at(t, "terms").([]any)) == 0 {
+		t.Error(got.raw)
+	}
+	if got = c.ask("POST", "/v1/explain", `{"query": "signing keys"}`); got.at(t, "id") != "keys" || got.at(t, "rank") != 1.0 {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("POST", "/v1/explain", `{"query": "keys", "id": "nope"}`), 404, "not_found")
+	c.want(c.ask("POST", "/v1/explain", `{"query": "keys", "filter": "year = 1"}`), 404, "not_found")
+}
+
+func TestDocuments(t *testing.T) {
+	c := newClient(t, Options{})
+	got := c.ask("POST", "/v1/documents", `{"documents": [{"id": "a", "text": "an apple", "metadata": {"n": 12345678901234567890, "x": {"y": [1, null]}}}, {"id": "keys", "text": "other keys"}]}`)
+	if got.at(t, "added") != 1.0 || got.at(t, "replaced") != 1.0 || got.at(t, "seq") != 2.0 {
+		t.Error(got.raw)
+	}
+	got = c.ask("GET", "/v1/documents/a", nil)
+	if !strings.Contains(got.raw, "12345678901234567890") || got.at(t, "text") != "an apple" || strings.Contains(got.raw, `"vector"`) {
+		t.Error(got.raw)
+	}
+	if got = c.ask("GET", "/v1/documents/a?vector=true", nil); len(got.at(t, "vector").([]any)) != 64 {
+		t.Error(got.raw)
+	}
+	for _, path := range []string{"/v1/documents/docs/bees.md", "/v1/documents/docs%2Fbees.md"} {
+		if got = c.ask("GET", path, nil); got.at(t, "id") != "docs/bees.md" {
+			t.Error(got.raw)
+		}
+	}
+	odd := `../x y?&#%/"é` + "\x01"
+	c.want(c.ask("PUT", "/v1/documents/"+url.PathEscape(odd), `{"title": "odd", "metadata": {"a": 1, "b": 2}}`), 200, "")
+	c.want(c.ask("PATCH", "/v1/documents/"+url.PathEscape(odd), `{"metadata": {"a": null, "c": {"d": 3}}}`), 200, "")
+	d, err := c.s.db.Get(t.Context(), odd)
+	if err != nil || fmt.Sprint(d.Metadata) != "map[b:2 c:map[d:3]]" || d.Title != "odd" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	c.want(c.ask("DELETE", "/v1/documents/"+url.PathEscape(odd), nil), 200, "")
+	c.want(c.ask("DELETE", "/v1/documents/"+url.PathEscape(odd), nil), 404, "not_found")
+	c.want(c.ask("GET", "/v1/documents/"+url.PathEscape(odd), nil), 404, "not_found")
+	c.want(c.ask("PATCH", "/v1/documents/nope", `{"metadata": {"a": 1}}`), 404, "not_found")
+	c.want(c.ask("PATCH", "/v1/documents/a", `{}`), 400, "invalid")
+	c.want(c.ask("PATCH", "/v1/documents/a", `{"text": "x"}`), 400, "invalid")
+	for _, method := range []string{"PATCH", "PUT"} {
+		if got := c.ask(method, "/v1/documents/a", `{"metadata": {"a": [{"b": 1e999}]}}`); got.code() != "invalid" || !strings.Contains(got.raw, "1e999 is out of range") {
+			t.Errorf("%s: %s", method, got.raw)
+		}
+	}
+	c.want(c.ask("GET", "/v1/documents/", nil), 400, "invalid")
+
+	got = c.ask("GET", "/v1/documents?limit=1&offset=1&filter="+url.QueryEscape("year exists or n exists"), nil)
+	if got.at(t, "total") != 2.0 || len(got.at(t, "documents").([]any)) != 1 || got.at(t, "documents", 0, "id") != "a" || strings.Contains(got.raw, `"next_offset":1`) {
+		t.Error(got.raw)
+	}
+	if got = c.ask("GET", "/v1/documents?limit=2", nil); got.at(t, "next_offset") != 2.0 || got.at(t, "total") != 4.0 {
+		t.Error(got.raw)
+	}
+	for _, q := range []string{"limit=0", "limit=x", "limit=100000", "offset=-1", "nonsense=1"} {
+		c.want(c.ask("GET", "/v1/documents?"+q, nil), 400, "invalid")
+	}
+	c.want(c.ask("GET", "/v1/documents?filter=(", nil), 400, "invalid_filter")
+
+	if got = c.ask("DELETE", "/v1/documents?id=a&id=nope&id=keys", nil); got.at(t, "deleted") != 2.0 {
+		t.Error(got.raw)
+	}
+	if got = c.ask("DELETE", "/v1/documents?filter="+url.QueryEscape("year = 2023"), nil); got.at(t, "deleted") != 1.0 {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("DELETE", "/v1/documents", nil), 400, "invalid")
+	c.want(c.ask("DELETE", "/v1/documents?id=a&filter=x", nil), 400, "invalid")
+	if n, err := c.s.db.Count(t.Context(), engine.Filter{}); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+}
+
+func TestDocumentsRefuse(t *testing.T) {
+	c := newClient(t, Options{MaxTexts: 3})
+	for _, x := range []struct {
+		body string
+		at   float64
+		code string
+	}{
+		{`{"documents": []}`, -1, "invalid"},
+		{`{"documents": [{"id":"a","text":"x"},{"id":"b","text":"x"},{"id":"c","text":"x"},{"id":"d","text":"x"}]}`, -1, "invalid"},
+		{`{"documents": [{"id":"a","text":"x"},{"id":"","text":"x"}]}`, 1, "invalid"},
+		{`{"documents": [{"id":"` + strings.Repeat("x", 1025) + `","text":"x"}]}`, 0, "invalid"},
+		{`{"documents": [{"id":"a","text":" "}]}`, 0, "invalid"},
+		{`{"documents": [{"id":"a","text":"x","metadata":{"n":1e400}}]}`, 0, "invalid"},
+		{`{"documents": [{"id":"a","text":"x","vector":[1]}]}`, 0, "invalid"},
+		{`{"documents": [{"id":"a","text":"x","metadata":[]}]}`, -1, "invalid"},
+		{`{"documents": [{"_id":"a","text":"x"}]}`, -1, "invalid"},
+		{`{"documents": {"id":"a"}}`, -1, "invalid"},
+	} {
+		got := c.ask("POST", "/v1/documents", x.body)
+		if got.status != 400 || got.code() != x.code || x.at >= 0 && got.at(t, "error", "at") != x.at {
+			t.Errorf("%.80q: %d %s: %s", x.body, got.status, got.code(), got.raw)
+		}
+	}
+	if n, err := c.s.db.Count(t.Context(), engine.Filter{}); n != len(corpus) || err != nil {
+		t.Error(n, err)
+	}
+}
+
+func TestEmbeddings(t *testing.T) {
+	c := newClient(t, Options{})
+	enc := c.s.o.Encoder
+	name := enc.Fingerprint().Model
+	out, err := enc.Encode(t.Context(), encoder.Passage, encoder.Texts("red apples", "green pears"), encoder.NeedDense)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.ask("POST", "/v1/embeddings", map[string]any{"input": []string{"red apples", "green pears"}, "model": strings.ToUpper(name), "user": "somebody"})
+	for i, o := range out {
+		for j, x := range o.Dense {
+			if float32(got.at(t, "data", i, "embedding", j).(float64)) != x {
+				t.Fatalf("number %d of text %d is %v, want %v", j, i, got.at(t, "data", i, "embedding", j), x)
+			}
+		}
+	}
+	if n := len(out[0].Tokens.IDs) + len(out[1].Tokens.IDs); got.at(t, "usage", "total_tokens") != float64(n) || n == 0 {
+		t.Errorf("%d tokens: %s", n, got.raw)
+	}
+	if got.at(t, "object") != "list" || got.at(t, "model") != name || got.at(t, "data", 1, "index") != 1.0 {
+		t.Error(got.raw)
+	}
+
+	got = c.ask("POST", "/v1/embeddings", map[string]any{"input": "red apples", "model": name, "encoding_format": "base64", "dimensions": 64, "input_type": "search_document"})
+	raw, err := base64.StdEncoding.DecodeString(got.at(t, "data", 0, "embedding").(string))
+	if err != nil || len(raw) != 4*64 {
+		t.Fatal(len(raw), err)
+	}
+	for j, x := range out[0].Dense {
+		if math.Float32frombits(binary.LittleEndian.Uint32(raw[4*j:])) != x {
+			t.Fatalf("number %d is not %v", j, x)
+		}
+	}
+
+	// A variant modulates queries, and leaves passages as they are.
+	want, trace, err := c.s.db.Vector(t.Context(), engine.Query{Text: "signing keys", Variant: "rlr"})
+	if err != nil || trace.Turned > 0.9999 {
+		t.Fatal(trace.Turned, err)
+	}
+	got = c.ask("POST", "/v1/embeddings", map[string]any{"input": "signing keys", "model": name + "+RLR"})
+	for j, x := range want {
+		if math.Abs(got.at(t, "data", 0, "embedding", j).(float64)-float64(x)) > 1e-6 {
+			t.Fatalf("number %d is %v, want %v", j, got.at(t, "data", 0, "embedding", j), x)
+		}
+	}
+	if got.at(t, "model") != name+"+rlr" {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/embeddings", map[string]any{"input": "red apples", "model": name + "+rlr", "input_type": "passage"})
+	if float32(got.at(t, "data", 0, "embedding", 0).(float64)) != out[0].Dense[0] {
+		t.Error(got.raw)
+	}
+
+	got = c.ask("POST", "/v1/embeddings", map[string]any{"input": strings.Repeat("word ", 2000), "model": name})
+	if got.at(t, "data", 0, "truncated_tokens").(float64) < 1000 {
+		t.Errorf("%.300s", got.raw)
+	}
+	if got = c.ask("GET", "/v1/models", nil); got.at(t, "data", 0, "id") != name {
+		t.Error(got.raw)
+	}
+}
+
+func TestEmbeddingsRefuse(t *testing.T) {
+	c := newClient(t, Options{MaxTexts: 3})
+	name := c.s.o.Encoder.Fingerprint().Model
+	for body, want := range map[string]string{
+		`{"model": "M", "input": [1, 2]}`:                                   "400 invalid input",
+		`{"model": "M", "input": [[1, 2]]}`:                                 "400 invalid input",
+		`{"model": "M", "input": {"a": 1}}`:                                 "400 invalid input",
+		`{"model": "M", "input": null}`:                                     "400 invalid input",
+		`{"model": "M"}`:                                                    "400 invalid input",
+		`{"model": "M", "input": []}`:                                       "400 invalid input",
+		`{"model": "M", "input": ""}`:                                       "400 invalid input[0]",
+		`{"model": "M", "input": ["a", " "]}`:                               "400 invalid input[1]",
+		`{"model": "M", "input": ["a", "b", "c", "d"]}`:                     "400 invalid input",
+		`{"model": "M", "input": ["a", 1]}`:                                 "400 invalid input",
+		`{"model": "text-embedding-3-small", "input": "a"}`:                 "404 model_not_found model",
+		`{"model": "M-large", "input": "a"}`:                                "404 model_not_found model",
+		`{"model": "M+", "input": "a"}`:                                     "404 model_not_found model",
+		`{"model": "M+nonsense", "input": "a"}`:                             "400 invalid ",
+		`{"model": "M+slr", "input": "a"}`:                                  "409 not_fitted ",
+		`{"model": "M", "input": "a", "dimensions": 32}`:                    "400 invalid dimensions",
+		`{"model": "M", "input": "a", "encoding_format": "hex"}`:            "400 invalid encoding_format",
+		`{"model": "M", "input": "a", "input_type": "classification"}`:      "400 invalid input_type",
+		`{"model": "M", "input": "a", "input_type": 3}`:                     "400 invalid input_type",
+		`{"model": "M", "input": "a", "dimensions": "all of them, please"}`: "400 invalid dimensions",
+	} {
+		got := c.ask("POST", "/v1/embeddings", strings.Replace(body, `"M`, `"`+name, 1))
+		param, _ := got.at(t, "error").(map[string]any)["param"].(string)
+		if s := fmt.Sprintf("%d %s %s", got.status, got.code(), param); s != want {
+			t.Errorf("%s: %s, want %s: %s", body, s, want, got.raw)
+		}
+	}
+	got := c.ask("POST", "/v1/embeddings", `{"model": "x", "input": "a"}`)
+	if got.at(t, "error", "type") != "not_found_error" {
+		t.Error(got.raw)
+	}
+}
+
+func TestWithoutEncoder(t *testing.T) {
+	db := database(t, nil, engine.Options{Dim: 3})
+	c := clientOf(t, db, Options{})
+	c.want(c.ask("POST", "/v1/embeddings", `{"input": "a", "model": "m"}`), 501, "no_encoder")
+	c.want(c.ask("POST", "/v1/rerank", `{"query": "a", "documents": ["b"]}`), 501, "no_encoder")
+	c.want(c.ask("POST", "/v1/documents", `{"documents": [{"id": "a", "text": "apples", "vector": [1, 0, 0]}]}`), 200, "")
+	if got := c.ask("POST", "/v1/search", `{"vector": [1, 0, 0.1]}`); got.at(t, "hits", 0, "id") != "a" {
+		t.Error(got.raw)
+	}
+	if got := c.ask("POST", "/v1/search", `{"query": "apples", "mode": "lexical"}`); got.at(t, "hits", 0, "id") != "a" {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("POST", "/v1/search", `{"query": "apples"}`), 400, "invalid")
+	if got := c.ask("GET", "/v1/models", nil); len(got.at(t, "data").([]any)) != 0 {
+		t.Error(got.raw)
+	}
+}
+
+func TestRerank(t *testing.T) {
+	c := newClient(t, Options{})
+	docs := []any{"an unrelated line on bread", map[string]any{"title": "Keys", "text": "rotate the signing keys", "more": 1}, "signing the keys", "rotate the signing keys now"}
+	got := c.ask("POST", "/v1/rerank", map[string]any{"query": "rotate the signing keys", "documents": docs, "return_documents": true, "max_chunks_per_doc": 3})
+	results := got.at(t, "results").([]any)
+	if len(results) != 4 || got.at(t, "results", 3, "index") != 0.0 {
+		t.Fatal(got.raw)
+	}
+	enc := c.s.o.Encoder
+	query, _, err := c.s.db.Vector(t.Context(), engine.Query{Text: "rotate the signing keys"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"an unrelated line on bread", "Keys rotate the signing keys", "signing the keys", "rotate the signing keys now"}
+	out, err := enc.Encode(t.Context(), encoder.Passage, encoder.Texts(texts...), encoder.NeedDense)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := 0.0
+	for _, n := range c.s.noise.vectors {
+		level += metric.Cosine(query, n) / float64(len(noiseTexts))
+	}
+	last := 2.0
+	for i := range results {
+		index := int(got.at(t, "results", i, "index").(float64))
+		near, score := got.at(t, "results", i, "cosine").(float64), got.at(t, "results", i, "relevance_score").(float64)
+		if want := metric.Cosine(query, out[index].Dense); math.Abs(near-want) > 1e-6 || near > last {
+			t.Errorf("result %d has the cosine %v, want %v", i, near, want)
+		}
+		if want := max(0, (near-max(level, 0))/(1-max(level, 0))); math.Abs(score-want) > 1e-6 {
+			t.Errorf("result %d has the score %v, want %v", i, score, want)
+		}
+		last = near
+	}
+	if got.at(t, "results", 0, "document", "text") == "" || !slices.Contains([]any{1.0, 3.0}, got.at(t, "results", 0, "index")) {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/rerank", map[string]any{"query": "rotate", "documents": docs, "top_n": 2, "model": enc.Fingerprint().Model + "+none"})
+	if len(got.at(t, "results").([]any)) != 2 || strings.Contains(got.raw, `"document"`) || got.at(t, "model") != enc.Fingerprint().Model {
+		t.Error(got.raw)
+	}
+	for _, body := range []string{
+		`{"query": "", "documents": ["a"]}`, `{"query": "a", "documents": []}`, `{"query": "a"}`, `{"query": "a", "documents": [""]}`, `{"query": "a", "documents": [3]}`,
+		`{"query": "a", "documents": ["b"], "top_n": 0}`, `{"query": "a", "documents": [{"text": 3}]}`, `{"query": "a", "documents": "b"}`,
+	} {
+		c.want(c.ask("POST", "/v1/rerank", body), 400, "invalid")
+	}
+	c.want(c.ask("POST", "/v1/rerank", `{"query": "a", "documents": ["b"], "model": "rerank-v3"}`), 404, "model_not_found")
+}
+
+func TestCollections(t *testing.T) {
+	c := newClient(t, Options{Collections: &sets{t: t, all: map[string]engine.Database{}}})
+	c.want(c.ask("POST", "/v1/collections/notes/search", `{"query": "keys"}`), 404, "not_found")
+	c.want(c.ask("PUT", "/v1/collections/notes", nil), 201, "")
+	c.want(c.ask("PUT", "/v1/collections/notes", nil), 409, "exists")
+	c.want(c.ask("POST", "/v1/collections/notes/documents", `{"documents": [{"id": "n", "text": "a note"}]}`), 200, "")
+	c.want(c.ask("POST", "/v1/collections/notes/documents", lines(`{"id": "m", "text": "a line"}`)), 200, "")
+	if got := c.ask("POST", "/v1/collections/notes/search", `{"query": "note", "k": 1}`); got.at(t, "hits", 0, "id") != "n" {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("GET", "/v1/collections/notes/documents/n", nil), 200, "")
+	c.want(c.ask("GET", "/v1/documents/n", nil), 404, "not_found")
+	c.want(c.ask("GET", "/v1/collections/notes/stats", nil), 200, "")
+	if got := c.ask("GET", "/v1/collections", nil); got.at(t, "collections", 0, "name") != "notes" {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("DELETE", "/v1/collections/notes", nil), 200, "")
+	c.want(c.ask("DELETE", "/v1/collections/notes", nil), 404, "not_found")
+
+	// One where lengths count.
+	c.want(c.ask("PUT", "/v1/collections/products?metric=length", nil), 400, "invalid")
+	c.want(c.ask("PUT", "/v1/collections/products?metrics=dot", nil), 400, "invalid")
+	c.want(c.ask("PUT", "/v1/collections/products?metric=dot", nil), 201, "")
+	if got := c.ask("GET", "/v1/collections/products/stats", nil); got.at(t, "metric") != "dot" || got.at(t, "default_variant") != "none" {
+		t.Error(got.raw)
+	}
+	vector := func(x float64) []float64 { v := make([]float64, 64); v[3] = x; return v }
+	c.want(c.ask("POST", "/v1/collections/products/documents", map[string]any{"documents": []any{
+		map[string]any{"id": "short", "text": "a note", "vector": vector(2)}, map[string]any{"id": "long", "text": "a line", "vector": vector(30)},
+	}}), 200, "")
+	got := c.ask("POST", "/v1/collections/products/search", map[string]any{"vector": vector(5), "k": 2})
+	if got.at(t, "hits", 0, "id") != "long" || got.at(t, "hits", 0, "score") != 150.0 || got.at(t, "hits", 0, "cosine") != 1.0 || got.at(t, "hits", 1, "score") != 10.0 {
+		t.Error(got.raw)
+	}
+	got = c.ask("POST", "/v1/collections/products/explain", map[string]any{"query": "", "vector": vector(5), "id": "short"})
+	if got.at(t, "terms", 0, "name") != "dot" || got.at(t, "terms", 0, "value") != 10.0 || got.at(t, "rank") != 2.0 {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("POST", "/v1/collections/products/search", `{"query": "note", "variant": "rlr"}`), 400, "invalid")
+
+	c = newClient(t, Options{})
+	c.want(c.ask("PUT", "/v1/collections/notes", nil), 404, "no_collections")
+	c.want(c.ask("GET", "/v1/collections/notes/stats", nil), 404, "no_collections")
+	c.want(c.ask("DELETE", "/v1/collections/notes", nil), 404, "no_collections")
+	c.want(c.ask("GET", "/v1/collections", nil), 200, "")
+}
+
+func TestStatsAndHealth(t *testing.T) {
+	c := newClient(t, Options{})
+	got := c.ask("GET", "/v1/stats", nil)
+	if got.at(t, "documents") != 3.0 || strings.Contains(got.at(t, "db").(string), "/") {
+		t.Error(got.raw)
+	}
+	c.want(c.ask("GET", "/healthz", nil), 200, "")
+	c.want(c.ask("GET", "/readyz", nil), 200, "")
+	c.s.Drain()
+	c.s.Drain()
+	got = c.ask("GET", "/readyz", nil)
+	c.want(got, 503, "closing")
+	if got.header.Get("Retry-After") == "" {
+		t.Error(got.header)
+	}
+	c.want(c.ask("GET", "/healthz", nil), 200, "")
+}

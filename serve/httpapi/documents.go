@@ -1,0 +1,286 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/lexsem/lexsem/encoder/picture"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/engine/filter"
+	"github.com/lexsem/lexsem/internal/metadata"
+	"github.com/lexsem/lexsem/serve/answer"
+)
+
+// content is a document without its id.
+type content struct {
+	Title    string         `json:"title"`
+	Text     string         `json:"text"`
+	Metadata map[string]any `json:"metadata"`
+	Vector   []float32      `json:"vector"`
+	Media    string         `json:"media"`
+	Data     []byte         `json:"data"` // of an image; base64
+}
+
+type documentRequest struct {
+	ID string `json:"id"`
+	content
+}
+
+func (d *documentRequest) document() (engine.Document, error) {
+	return engine.Document{ID: d.ID, Title: d.Title, Text: d.Text, Metadata: d.Metadata, Vector: d.Vector, Media: d.Media, Data: d.Data}, checkNumbers(d.Metadata)
+}
+
+type documentsRequest struct {
+	Documents []documentRequest `json:"documents"`
+}
+
+// Stored tells what a request stored. The fields mean what those of engine.AddResult do.
+type Stored struct {
+	Added           int    `json:"added"`
+	Replaced        int    `json:"replaced"`
+	Unchanged       int    `json:"unchanged"`
+	Seq             uint64 `json:"seq"`
+	Chunked         int    `json:"chunked"`
+	Chunks          int    `json:"chunks"`
+	Truncated       int    `json:"truncated"`
+	TruncatedTokens int    `json:"truncated_tokens"`
+	// Of a bulk that skips what it cannot store: how many lines it skipped, and what
+	// was wrong with the first hundred.
+	Skipped int       `json:"skipped,omitempty"`
+	Failed  []badLine `json:"failed,omitempty"`
+}
+
+func (s *Stored) add(r engine.AddResult) {
+	s.Added += r.Added
+	s.Replaced += r.Replaced
+	s.Unchanged += r.Unchanged
+	s.Seq = max(s.Seq, r.Seq)
+	s.Chunked += r.Chunked
+	s.Chunks += r.Chunks
+	s.Truncated += r.Truncated
+	s.TruncatedTokens += r.TruncatedTokens
+}
+
+func putDocuments(ctx context.Context, c *call, in *documentsRequest) (out Stored, err error) {
+	if n := len(in.Documents); n < 1 || n > c.s.o.MaxTexts {
+		return out, invalid("documents", "%d documents; send 1 to %d, or any number as NDJSON (Content-Type: %s)", n, c.s.o.MaxTexts, kindNDJSON)
+	}
+	docs := make([]engine.Document, len(in.Documents))
+	for i := range docs {
+		if docs[i], err = in.Documents[i].document(); err != nil {
+			e := *errorOf(err)
+			e.At, e.ID = &i, docs[i].ID
+			return out, &e
+		}
+	}
+	res, err := c.db.Upsert(ctx, docs)
+	out.add(res)
+	return out, err
+}
+
+func putDocument(ctx context.Context, c *call, in *content) (out Stored, err error) {
+	d := documentRequest{ID: c.r.PathValue("id"), content: *in}
+	doc, err := d.document()
+	if err != nil {
+		return out, err
+	}
+	res, err := c.db.Upsert(ctx, []engine.Document{doc})
+	out.add(res)
+	return out, err
+}
+
+type patchRequest struct {
+	Metadata map[string]any `json:"metadata"`
+}
+
+type patchAnswer struct {
+	Patched int `json:"patched"`
+}
+
+func patchDocument(ctx context.Context, c *call, in *patchRequest) (patchAnswer, error) {
+	if in.Metadata == nil {
+		return patchAnswer{}, invalid("metadata", `no metadata; send {"metadata":{…}}: its fields are set, those that are null are removed. PUT replaces texts`)
+	}
+	if err := checkNumbers(in.Metadata); err != nil {
+		return patchAnswer{}, err
+	}
+	n, err := c.db.Patch(ctx, []engine.Patch{{ID: c.r.PathValue("id"), Metadata: in.Metadata}})
+	return patchAnswer{n}, err
+}
+
+// documentAnswer is a stored document, and its vector where that was asked for.
+type documentAnswer struct {
+	answer.Document
+	Vector  []float32 `json:"vector,omitempty"`
+	Data    []byte    `json:"data,omitempty"`
+	Picture []byte    `json:"picture,omitempty"` // a PNG of an image, scaled; base64
+}
+
+func getDocument(ctx context.Context, c *call) (documentAnswer, error) {
+	id := c.r.PathValue("id")
+	if id == "" {
+		return documentAnswer{}, invalid("id", "no id; /v1/documents without a slash lists documents")
+	}
+	d, err := c.db.Get(ctx, id)
+	if err != nil {
+		return documentAnswer{}, err
+	}
+	out := documentAnswer{Document: answer.NewDocument(d)}
+	if c.r.URL.Query().Get("vector") == "true" {
+		out.Vector = d.Vector
+	}
+	if c.r.URL.Query().Get("data") == "true" {
+		out.Data = d.Data
+	}
+	if side := c.r.URL.Query().Get("picture"); side != "" {
+		out.Picture, err = thumbnail(d, side)
+	}
+	return out, err
+}
+
+// Bounds of the sides of a picture, in pixels.
+const minSide, maxSide = 16, 1024
+
+// thumbnail is a PNG of the image of a document, no side of it longer than so many pixels.
+func thumbnail(d engine.Document, side string) ([]byte, error) {
+	n, err := strconv.Atoi(side)
+	switch {
+	case err != nil || n < minSide || n > maxSide:
+		return nil, invalid("picture", "picture is %.40q; give how many pixels its longer side has, %d to %d", side, minSide, maxSide)
+	case len(d.Data) == 0:
+		return nil, invalid("picture", "the document is no image; ask without picture")
+	}
+	return picture.Thumbnail(d.Data, n)
+}
+
+type listAnswer struct {
+	Documents []answer.Document `json:"documents"`
+	Total     int               `json:"total"`       // that meet the filter
+	Next      *int              `json:"next_offset"` // null at the end
+}
+
+// defaultList is how many documents a list has.
+const defaultList = 100
+
+// listDocuments gives a page of documents, shorter than was asked for where their
+// texts would not go into a body of MaxBody.
+func listDocuments(ctx context.Context, c *call) (listAnswer, error) {
+	q := c.r.URL.Query()
+	if err := known(q, "filter", "limit", "offset"); err != nil {
+		return listAnswer{}, err
+	}
+	limit, err := number(q, "limit", defaultList, 1, c.s.o.MaxTexts)
+	if err != nil {
+		return listAnswer{}, err
+	}
+	offset, err := number(q, "offset", 0, 0, 1<<31-1)
+	if err != nil {
+		return listAnswer{}, err
+	}
+	f, err := filterOf(q.Get("filter"))
+	if err != nil {
+		return listAnswer{}, err
+	}
+	out := listAnswer{Documents: []answer.Document{}}
+	if out.Total, err = c.db.Count(ctx, f); err != nil {
+		return listAnswer{}, err
+	}
+	at, room := 0, c.s.o.MaxBody
+	for d, err := range c.db.All(ctx, f) {
+		if err != nil {
+			return listAnswer{}, err
+		}
+		if at++; at <= offset {
+			continue
+		}
+		room -= int64(len(d.Title) + len(d.Text))
+		if len(out.Documents) == limit || room < 0 && len(out.Documents) > 0 {
+			next := at - 1
+			out.Next = &next
+			break
+		}
+		out.Documents = append(out.Documents, answer.NewDocument(d))
+	}
+	return out, nil
+}
+
+type deleteAnswer struct {
+	Deleted int `json:"deleted"`
+}
+
+func deleteDocument(ctx context.Context, c *call) (deleteAnswer, error) {
+	id := c.r.PathValue("id")
+	if id == "" {
+		return deleteAnswer{}, invalid("id", "no id; DELETE /v1/documents?filter=… deletes by a filter")
+	}
+	n, err := c.db.Delete(ctx, []string{id})
+	if err == nil && n == 0 {
+		err = fmt.Errorf("document %.80q: %w", id, engine.ErrNotFound)
+	}
+	return deleteAnswer{n}, err
+}
+
+func deleteDocuments(ctx context.Context, c *call) (out deleteAnswer, err error) {
+	q := c.r.URL.Query()
+	if err := known(q, "filter", "id"); err != nil {
+		return out, err
+	}
+	ids, expr := q["id"], q.Get("filter")
+	switch {
+	case len(ids) > 0 && expr != "":
+		return out, invalid("filter", "both ids and a filter; give one of them")
+	case len(ids) > c.s.o.MaxTexts:
+		return out, invalid("id", "%d ids; give %d at most", len(ids), c.s.o.MaxTexts)
+	case len(ids) > 0:
+		out.Deleted, err = c.db.Delete(ctx, ids)
+		return out, err
+	}
+	f, err := filterOf(expr)
+	if err != nil {
+		return out, err
+	}
+	out.Deleted, err = c.db.DeleteWhere(ctx, f)
+	return out, err
+}
+
+// checkNumbers refuses numbers that no float64 holds, which filters could not read.
+func checkNumbers(fields map[string]any) error {
+	if n, bad := metadata.Unreadable(fields); bad {
+		return invalid("metadata", "the number %.40s is out of range; write it as a string", n)
+	}
+	return nil
+}
+
+// filterOf reads a filter; "" keeps all.
+func filterOf(expr string) (engine.Filter, error) {
+	if expr == "" {
+		return engine.Filter{}, nil
+	}
+	return filter.Parse(expr)
+}
+
+// known refuses parameters that a path does not have.
+func known(q url.Values, names ...string) error {
+	for name := range q {
+		if !slices.Contains(names, name) {
+			return invalid(name, "unknown parameter %.80q; there are %q", name, names)
+		}
+	}
+	return nil
+}
+
+// number reads a parameter that is an integer.
+func number(q url.Values, name string, otherwise, least, most int) (int, error) {
+	s := q.Get(name)
+	if s == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		return 0, invalid(name, "%s is %.40q; use a number from %d to %d", name, s, least, most)
+	}
+	return n, nil
+}

@@ -1,0 +1,289 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/serve/mcp"
+)
+
+// serve runs a server over two pipes and returns the client's end.
+func serve(t testing.TB, db mcp.Database, o mcp.Options) sdk.Transport {
+	t.Helper()
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mcp.New(db, o).Serve(t.Context(), in, out)
+		out.Close()
+	}()
+	t.Cleanup(func() {
+		toServer.Close()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	return &sdk.IOTransport{Reader: fromServer, Writer: toServer}
+}
+
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+`
+
+// slow is a database whose searches wait until their context ends, or until they are
+// let go.
+type slow struct {
+	mcp.Database
+	begun chan struct{}
+	let   chan struct{}
+	saw   chan error
+}
+
+func (s slow) Search(ctx context.Context, q engine.Query) (engine.Result, error) {
+	s.begun <- struct{}{}
+	select {
+	case <-s.let:
+		return s.Database.Search(ctx, q)
+	case <-ctx.Done():
+		s.saw <- ctx.Err()
+		return engine.Result{}, ctx.Err()
+	}
+}
+
+func newSlow(t testing.TB) slow {
+	return slow{shelf(t), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
+}
+
+const slowCall = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"query":"keys"}}}` + "\n"
+
+// What was asked before the input ended is answered, and the end is no error.
+func TestEndOfInput(t *testing.T) {
+	db := newSlow(t)
+	go func() {
+		<-db.begun
+		time.Sleep(20 * time.Millisecond) // the end of the input is seen first
+		close(db.let)
+	}()
+	var out bytes.Buffer
+	if err := mcp.New(db, mcp.Options{}).Serve(t.Context(), strings.NewReader(hello+slowCall), &out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[1], "keys.md") {
+		t.Fatalf("answers: %q", lines)
+	}
+	// The client of the SDK would read this number as a float64.
+	if !strings.Contains(lines[1], `"metadata":{"big":9007199254740993,`) {
+		t.Errorf("a number lost digits: %s", lines[1])
+	}
+	for _, l := range lines {
+		if !json.Valid([]byte(l)) {
+			t.Errorf("no JSON: %q", l)
+		}
+	}
+}
+
+// A context that ends cancels the calls in progress and ends the server.
+func TestCancelledServer(t *testing.T) {
+	db := newSlow(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	in, toServer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- mcp.New(db, mcp.Options{}).Serve(ctx, in, io.Discard) }()
+	if _, err := io.WriteString(toServer, hello+slowCall); err != nil {
+		t.Fatal(err)
+	}
+	<-db.begun
+	cancel()
+	if err := <-db.saw; !errors.Is(err, context.Canceled) {
+		t.Errorf("the search saw %v", err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// A client that cancels a call ends it.
+func TestCancelledCall(t *testing.T) {
+	db := newSlow(t)
+	c := connect(t, db, mcp.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-db.begun; cancel() }()
+	if _, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "search", Arguments: object{"query": "keys"}}); err == nil {
+		t.Error("answered all the same")
+	}
+	if err := <-db.saw; !errors.Is(err, context.Canceled) {
+		t.Errorf("the search saw %v", err)
+	}
+}
+
+// What is no message ends in an error, or is answered with one; never in a panic.
+func TestGarbage(t *testing.T) {
+	db := shelf(t)
+	for _, in := range []string{"", "\n\n", "x\n", "[]\n", "{}\n", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":[]}}` + "\n",
+		hello + `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search","arguments":[1]}}` + "\n",
+		hello + `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"nope"}}` + "\n",
+		hello + strings.Repeat("[", 100_000) + "\n", hello + strings.Repeat("x", mcp.MaxMessage+1) + "\n"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		var out bytes.Buffer
+		err := mcp.New(db, mcp.Options{}).Serve(ctx, strings.NewReader(in), &out)
+		if ctx.Err() != nil {
+			t.Errorf("%.80q: did not end", in)
+		}
+		if strings.TrimSpace(in) == "" && err != nil {
+			t.Errorf("%q: %v", in, err)
+		}
+		for l := range strings.Lines(out.String()) {
+			if !json.Valid([]byte(l)) {
+				t.Errorf("%.80q is answered with %q", in, l)
+			}
+		}
+		cancel()
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	db := shelf(t)
+	srv := httptest.NewServer(mcp.New(db, mcp.Options{}).Handler(func(r *http.Request) bool { return r.Header.Get("X-Api-Key") == "write" }))
+	defer srv.Close()
+	tools := func(key string) (names string) {
+		c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+			Endpoint: srv.URL, HTTPClient: &http.Client{Transport: keyed(key)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for tool, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names += tool.Name + " "
+		}
+		var a answer
+		if text, failed := call(t, c, "search", object{"query": "signing keys"}, &a); failed || a.Hits[0].ID != "keys.md" {
+			t.Error(text)
+		}
+		_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "index", Arguments: object{"documents": []object{{"id": key, "text": "y"}}}})
+		if (err == nil) != (key == "write") {
+			t.Errorf("%s: index answers %v", key, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "a key that may write") {
+			t.Errorf("%s: index is refused without a remedy: %v", key, err)
+		}
+		return names
+	}
+	if got := tools("read"); strings.Contains(got, "index") || !strings.Contains(got, "search") {
+		t.Errorf("a reader has %s", got)
+	}
+	if got := tools("write"); !strings.Contains(got, "index") {
+		t.Errorf("a writer has %s", got)
+	}
+	if _, err := db.Get(t.Context(), "read"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("a reader has stored a document: %v", err)
+	}
+	post := func(body string, change func(*http.Request)) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		change(r)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if got := post(slowCall, func(r *http.Request) { r.Host = "evil.example" }); got != http.StatusForbidden {
+		t.Errorf("another host's name: status %d", got)
+	}
+	if got := post(strings.Repeat(" ", mcp.MaxMessage+1), func(*http.Request) {}); got != http.StatusRequestEntityTooLarge {
+		t.Errorf("too long a body: status %d", got)
+	}
+	if got := post("x", func(*http.Request) {}); got != http.StatusBadRequest {
+		t.Errorf("no JSON: status %d", got)
+	}
+}
+
+// A call that reads and takes too long is told so.
+func TestTimeout(t *testing.T) {
+	db := newSlow(t)
+	c := connect(t, db, mcp.Options{Timeout: 30 * time.Millisecond})
+	if text, failed := call(t, c, "search", object{"query": "keys"}, nil); !failed || !strings.Contains(text, "too long") {
+		t.Error(text)
+	}
+	if err := <-db.saw; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the search saw %v", err)
+	}
+	if text, failed := call(t, c, "index", object{"documents": []object{{"id": "new", "text": "a text"}}}, nil); failed {
+		t.Error(text)
+	}
+}
+
+// A request that is given up ends its call.
+func TestHTTPRequestGivenUp(t *testing.T) {
+	db := newSlow(t)
+	srv := httptest.NewServer(mcp.New(db, mcp.Options{}).Handler(nil))
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, strings.NewReader(slowCall))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	go func() { <-db.begun; cancel() }()
+	if res, err := http.DefaultClient.Do(r); err == nil {
+		res.Body.Close()
+		t.Fatalf("status %d", res.StatusCode)
+	}
+	select {
+	case err := <-db.saw:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the search saw %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the search goes on")
+	}
+}
+
+func TestConcurrentClients(t *testing.T) {
+	db := shelf(t)
+	c := connect(t, db, mcp.Options{})
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			name, args := "search", object{"query": "signing keys"}
+			if i%4 == 0 {
+				name, args = "index", object{"documents": []object{{"id": string(rune('a' + i)), "text": "a text"}}}
+			}
+			res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+			if err != nil || res.IsError {
+				t.Errorf("%s: %v %+v", name, err, res)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+type keyed string
+
+func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Api-Key", string(k))
+	return http.DefaultTransport.RoundTrip(r)
+}

@@ -1,0 +1,338 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/lexsem/lexsem/engine"
+)
+
+// Errors of this package, to be tested with errors.Is.
+var (
+	// ErrNoHolder answers Open where no process shares the database.
+	ErrNoHolder = errors.New("no process shares this database")
+	// ErrLost is wrapped by *LostError.
+	ErrLost = errors.New("the process that has the database open has ended")
+)
+
+// LostError says that the holder ended, or could not be reached, before it answered a
+// call.
+type LostError struct {
+	Dir    string
+	Holder Holder // the last that answered
+	// Begun says that the holder had the call: whether it was done is not known. Else it
+	// was not done.
+	Begun bool
+	Err   error // the cause, if there is one
+}
+
+// Error names the holder and the remedy.
+func (e *LostError) Error() string {
+	s := fmt.Sprintf("database %s: %v, %v", e.Dir, e.Holder, ErrLost)
+	if e.Begun {
+		s += " during the call, which may have been done"
+	}
+	return s + "; open the database again"
+}
+
+// Unwrap lets errors.Is(err, ErrLost) and tests of the cause hold.
+func (e *LostError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrLost}
+	}
+	return []error{ErrLost, e.Err}
+}
+
+const (
+	answerWithin  = 5 * time.Second // for the greeting of the holder
+	outcomeWithin = 5 * time.Second // for the outcome of a write that was cancelled
+)
+
+// Client is a database that another process has open. It is an engine.Database: calls
+// return what they return there, and end with their context as they do there. All methods
+// are safe for concurrent use; calls run beside each other, each by a connection of its
+// own.
+//
+// A call that the holder does not answer any more is a *LostError. Metadata that cannot
+// be stored are refused before anything is sent. One call takes or gives 1 GiB at most,
+// but for streams (All, Export, Import, BackupTo).
+type Client struct {
+	dir      string
+	progress func(engine.Progress) // what calls without a listener of their own report; may be nil
+	hearing  sync.Mutex            // held while progress runs
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[*wire]bool
+	holder Holder
+}
+
+var _ engine.Database = (*Client)(nil)
+
+// Open finds the process that shares the database in dir. ErrNoHolder where there is none,
+// *ProtocolError where it is of another version of the program; another error where it does not
+// answer within 5 s, is of another user, or cannot be reached. Cost: a connection.
+func Open(ctx context.Context, dir string) (*Client, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{dir: dir, conns: map[*wire]bool{}}
+	w, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.drop(w)
+	return c, nil
+}
+
+// Holder is the process that answered last.
+func (c *Client) Holder() Holder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.holder
+}
+
+// Close ends the client: calls that run are cancelled and return engine.ErrClosed, as
+// further calls do. The database stays open at its holder.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for w := range c.conns {
+		_ = w.Conn.Close()
+	}
+	return nil
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// dial connects and greets.
+func (c *Client) dial(ctx context.Context) (_ *wire, err error) {
+	if c.isClosed() {
+		return nil, engine.ErrClosed
+	}
+	conn, err := connect(ctx, c.dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{Conn: conn}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, errors.Join(engine.ErrClosed, conn.Close())
+	}
+	c.conns[w] = true
+	c.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	err = within(conn, answerWithin)
+	var g greeting
+	if err == nil {
+		wrote := writeGreeting(conn, nil)
+		if g, err = readGreeting(conn); wrote != nil && errors.Is(err, io.EOF) { // it says who it is first
+			err = wrote
+		}
+	}
+	stop()
+	switch {
+	case err == nil && g.Holder == nil:
+		err = errProtocol
+	case errors.Is(err, errOther):
+		e := &ProtocolError{Dir: c.dir}
+		if g.Holder != nil {
+			e.Holder = *g.Holder
+		}
+		err = e
+	case err != nil && ctx.Err() != nil:
+		err = ctx.Err()
+	case err != nil && c.isClosed():
+		err = engine.ErrClosed
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), isReset(err): // it ends
+		err = fmt.Errorf("database %s: %w", c.dir, ErrNoHolder)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = fmt.Errorf("database %s: its holder does not answer", c.dir)
+	case err != nil:
+		err = fmt.Errorf("database %s: its holder: %w", c.dir, err)
+	}
+	if err == nil {
+		err = within(conn, 0)
+	}
+	if err != nil {
+		c.drop(w)
+		return nil, err
+	}
+	c.mu.Lock()
+	c.holder = *g.Holder
+	c.mu.Unlock()
+	return w, nil
+}
+
+func (c *Client) drop(w *wire) {
+	c.mu.Lock()
+	delete(c.conns, w)
+	c.mu.Unlock()
+	_ = w.Conn.Close() // what it said is read, or of no use
+}
+
+// asked says how a call is made.
+type asked struct {
+	writes   bool                      // when the context ends, what became of it is waited for
+	progress func(engine.Progress)     // of Verify and Fit; may be nil
+	item     func(raw []byte) error    // of All
+	out      io.Writer                 // of Export and BackupTo
+	in       func([]byte) (int, error) // of Import: reads the stream
+}
+
+// ask makes a call. With an error of the holder there may be a value as well.
+func ask[R any](ctx context.Context, c *Client, name string, args any, how asked) (value R, err error) {
+	if err := ctx.Err(); err != nil {
+		return value, err
+	}
+	raw, err := encoding.Marshal(args)
+	if err != nil {
+		return value, fmt.Errorf("%w: %v", engine.ErrInvalid, err)
+	}
+	if len(raw) > maxMessage {
+		return value, fmt.Errorf("%w: %w", engine.ErrInvalid, errTooLong)
+	}
+	w, err := c.dial(ctx)
+	if errors.Is(err, ErrNoHolder) {
+		return value, c.lost(false, err)
+	}
+	if err != nil {
+		return value, err
+	}
+	defer c.drop(w)
+	defer context.AfterFunc(ctx, func() {
+		if !how.writes {
+			_ = w.SetDeadline(time.Unix(1, 0))
+			return
+		}
+		_ = within(w, outcomeWithin)
+		_ = w.send(kindCancel, nil) // else the end of the connection tells
+	})()
+	begun := false
+	failed := func(err error) (R, error) {
+		var zero R
+		switch {
+		case c.isClosed():
+			return zero, engine.ErrClosed
+		case ctx.Err() != nil && how.writes && begun:
+			return zero, fmt.Errorf("%w; %w", ctx.Err(), c.lost(true, err))
+		case ctx.Err() != nil:
+			return zero, ctx.Err()
+		case errors.Is(err, errProtocol), errors.Is(err, errTooLong):
+			return zero, fmt.Errorf("database %s: its holder: %w", c.dir, err)
+		}
+		return zero, c.lost(begun, err)
+	}
+	if err := w.send(kindMethod, []byte(name)); err != nil {
+		return failed(err)
+	}
+	if err := w.send(kindArgs, raw); err != nil {
+		return failed(err)
+	}
+	begun = true
+	streamed := false // some of a stream has gone one way or the other
+	for {
+		k, payload, err := receive(w, maxMessage, nil)
+		if err != nil {
+			return failed(err)
+		}
+		switch {
+		case k == kindReply:
+			return replied[R](ctx, payload)
+		case k == kindGone:
+			begun = streamed
+			return failed(nil)
+		case k == kindProgress:
+			p, err := decode[engine.Progress](payload)
+			if err != nil {
+				return failed(err)
+			}
+			c.hear(p, how.progress)
+		case k == kindItem && how.item != nil:
+			streamed = true
+			if err := how.item(payload); err != nil {
+				return value, err
+			}
+		case k == kindData && how.out != nil:
+			streamed = true
+			if n, err := how.out.Write(payload); err != nil {
+				return value, err
+			} else if n < len(payload) {
+				return value, io.ErrShortWrite
+			}
+		case k == kindWant && how.in != nil:
+			streamed = true
+			if err := give(w, payload, how.in); err != nil {
+				return failed(err)
+			}
+		default:
+			return failed(errProtocol)
+		}
+	}
+}
+
+// hear hands a report to the listener of a call, or of the client.
+func (c *Client) hear(p engine.Progress, own func(engine.Progress)) {
+	switch {
+	case own != nil:
+		own(p)
+	case c.progress != nil:
+		c.hearing.Lock()
+		defer c.hearing.Unlock()
+		c.progress(p)
+	}
+}
+
+// give answers kindWant.
+func give(w *wire, payload []byte, in func([]byte) (int, error)) error {
+	n, err := readWanted(payload)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, n)
+	n, err = in(buf)
+	switch {
+	case n > 0:
+		return w.send(kindData, buf[:n])
+	case errors.Is(err, io.EOF):
+		return w.send(kindEnd, nil)
+	}
+	return w.send(kindAbort, nil)
+}
+
+// replied reads the end of a call. A call that was cancelled by its context ends with the
+// error of that.
+func replied[R any](ctx context.Context, payload []byte) (value R, err error) {
+	r, err := decode[reply](payload)
+	if err != nil {
+		return value, err
+	}
+	failed := r.Fault.error()
+	if string(r.Value) != string(null) {
+		if value, err = decode[R](r.Value); err != nil {
+			return value, err
+		}
+	}
+	if failed != nil && ctx.Err() != nil && errors.Is(failed, context.Canceled) {
+		failed = ctx.Err()
+	}
+	return value, failed
+}
+
+func (c *Client) lost(begun bool, err error) error {
+	return &LostError{Dir: c.dir, Holder: c.Holder(), Begun: begun, Err: err}
+}

@@ -1,0 +1,116 @@
+package share
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Calls cross as CBOR: ids, titles and texts may be any bytes, numbers keep every bit,
+// and nil differs from empty, none of which holds for JSON.
+var (
+	encoding = must(cbor.EncOptions{
+		String: cbor.StringToByteString, NilContainers: cbor.NilContainerAsNull,
+		NaNConvert: cbor.NaNConvertPreserveSignal, InfConvert: cbor.InfConvertNone,
+		Time: cbor.TimeRFC3339Nano, TextMarshaler: cbor.TextMarshalerTextString,
+	}.EncMode())
+	decoding = must(cbor.DecOptions{
+		MaxArrayElements: math.MaxInt32, MaxMapPairs: math.MaxInt32, MaxNestedLevels: 64,
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		UTF8: cbor.UTF8DecodeInvalid, ByteStringToString: cbor.ByteStringToStringAllowed,
+		TextUnmarshaler: cbor.TextUnmarshalerTextString, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic("client: " + err.Error()) // options that are constant
+	}
+	return v
+}
+
+// decode reads what encode wrote of a T.
+func decode[T any](raw []byte) (v T, err error) {
+	if err := decoding.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("%w: %v", errProtocol, err)
+	}
+	return v, nil
+}
+
+// packed is a vector: little-endian float32.
+type packed []byte
+
+func pack(v []float32) packed {
+	if v == nil {
+		return nil
+	}
+	p := make(packed, 0, 4*len(v))
+	for _, x := range v {
+		p = binary.LittleEndian.AppendUint32(p, math.Float32bits(x))
+	}
+	return p
+}
+
+func (p packed) unpack() ([]float32, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if len(p)%4 != 0 {
+		return nil, fmt.Errorf("%w: a vector of %d bytes", errProtocol, len(p))
+	}
+	v := make([]float32, len(p)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(p[4*i:]))
+	}
+	return v, nil
+}
+
+// shape is a digest of the calls there are and of all that they take and give, so that
+// programs which differ in a field tell before one of them misses it.
+var shape = sync.OnceValue(func() string {
+	var names []string
+	for name := range calls() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	h := sha256.New()
+	seen := map[reflect.Type]bool{}
+	for _, name := range names {
+		fmt.Fprintln(h, "call", name)
+		for _, t := range calls()[name].types {
+			describe(h, t, seen)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+})
+
+// describe writes the fields of a type and of those in it.
+func describe(w interface{ Write([]byte) (int, error) }, t reflect.Type, seen map[reflect.Type]bool) {
+	fmt.Fprintln(w, t.Kind(), strings.ReplaceAll(t.String(), " ", ""))
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() {
+				fmt.Fprintln(w, f.Name, f.Tag)
+				describe(w, f.Type, seen)
+			}
+		}
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		describe(w, t.Elem(), seen)
+	case reflect.Map:
+		describe(w, t.Key(), seen)
+		describe(w, t.Elem(), seen)
+	}
+}

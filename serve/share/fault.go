@@ -1,0 +1,136 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/engine"
+	"github.com/lexsem/lexsem/modulate"
+	"github.com/lexsem/lexsem/store"
+)
+
+// sentinels are the errors that callers look for with errors.Is, by the name under
+// which they cross.
+var sentinels = map[string]error{
+	"not found": engine.ErrNotFound, "no database": engine.ErrNoDatabase, "no export": engine.ErrNoExport, "exists": engine.ErrExists, "invalid": engine.ErrInvalid, "no encoder": engine.ErrNoEncoder,
+	"not fitted": engine.ErrNotFitted, "closed": engine.ErrClosed, "corrupt": engine.ErrCorrupt, "foreign": engine.ErrForeign,
+	"locked": engine.ErrLocked, "no space": engine.ErrNoSpace, "memory": engine.ErrMemory, "backup": engine.ErrBackup, "other backup": engine.ErrOtherBackup,
+	"occupied": engine.ErrOccupied, "read only": engine.ErrReadOnly, "encoder contract": engine.ErrEncoder,
+	"no reranker": engine.ErrNoReranker, "reranker": engine.ErrReranker, "elsewhere": engine.ErrElsewhere, "backend": engine.ErrBackend,
+
+	"store version": store.ErrVersion, "store dimension": store.ErrDimension, "store failed": store.ErrFailed, "store too large": store.ErrTooLarge,
+	"store unclean": store.ErrUnclean, "store handed over": store.ErrHandedOver, "store manifest": store.ErrManifest,
+	"encoder unavailable": encoder.ErrUnavailable, "encoder source": encoder.ErrSource, "encoder mismatch": encoder.ErrMismatch,
+	"encoder no logits": encoder.ErrNoLogits, "encoder no hidden": encoder.ErrNoHidden, "encoder closed": encoder.ErrClosed,
+	"unknown variant": modulate.ErrUnknownVariant, "modulate options": modulate.ErrOptions, "bridge no encoder": modulate.ErrNoEncoder, "bridge corrupt": modulate.ErrCorrupt,
+
+	"canceled": context.Canceled, "deadline": context.DeadlineExceeded,
+	"file exists": fs.ErrExist, "no file": fs.ErrNotExist, "permission": fs.ErrPermission, "unexpected end": io.ErrUnexpectedEOF,
+}
+
+// fault is an error on its way: its text, what errors.Is finds in it, and those of its
+// parts that errors.As finds.
+type fault struct {
+	Text     string
+	Is       []string
+	Document *faultAt
+	Query    *faultAt
+	Line     *faultAt
+	Mismatch *faultMismatch
+}
+
+type faultAt struct {
+	At    int
+	ID    string
+	Cause fault
+}
+
+type faultMismatch struct {
+	What       string
+	Want, Got  encoder.Fingerprint
+	Difference []string
+}
+
+// faultOf is nil for nil.
+func faultOf(err error) *fault {
+	if err == nil {
+		return nil
+	}
+	f := &fault{Text: err.Error()}
+	for name, s := range sentinels {
+		if errors.Is(err, s) {
+			f.Is = append(f.Is, name)
+		}
+	}
+	cause := func(err error) fault {
+		if c := faultOf(err); c != nil {
+			return *c
+		}
+		return fault{}
+	}
+	var d *engine.DocumentError
+	if errors.As(err, &d) {
+		f.Document = &faultAt{d.Position, d.ID, cause(d.Err)}
+	}
+	var q *engine.QueryError
+	if errors.As(err, &q) {
+		f.Query = &faultAt{At: q.Position, Cause: cause(q.Err)}
+	}
+	var l *engine.LineError
+	if errors.As(err, &l) {
+		f.Line = &faultAt{At: l.Line, Cause: cause(l.Err)}
+	}
+	var m *encoder.MismatchError
+	if errors.As(err, &m) {
+		f.Mismatch = &faultMismatch{m.What, m.Want, m.Got, m.Difference}
+	}
+	return f
+}
+
+// error is what faultOf was given, as far as errors.Is, errors.As and its text tell.
+func (f *fault) error() error {
+	if f == nil {
+		return nil
+	}
+	r := &remoteError{text: f.Text}
+	add := func(err error) { r.wraps = append(r.wraps, err) }
+	if f.Document != nil {
+		add(&engine.DocumentError{Position: f.Document.At, ID: f.Document.ID, Err: f.Document.Cause.error()})
+	}
+	if f.Query != nil {
+		add(&engine.QueryError{Position: f.Query.At, Err: f.Query.Cause.error()})
+	}
+	if f.Line != nil {
+		add(&engine.LineError{Line: f.Line.At, Err: f.Line.Cause.error()})
+	}
+	if m := f.Mismatch; m != nil {
+		add(&encoder.MismatchError{What: m.What, Want: m.Want, Got: m.Got, Difference: m.Difference})
+	}
+	for _, name := range f.Is {
+		if s := sentinels[name]; s != nil {
+			add(s)
+		}
+	}
+	for _, e := range r.wraps {
+		whole := e.Error() == f.Text
+		for _, other := range r.wraps {
+			whole = whole && errors.Is(e, other)
+		}
+		if whole { // the error itself
+			return e
+		}
+	}
+	return r
+}
+
+// remoteError is an error of the holder.
+type remoteError struct {
+	text  string
+	wraps []error
+}
+
+func (e *remoteError) Error() string   { return e.text }
+func (e *remoteError) Unwrap() []error { return e.wraps }

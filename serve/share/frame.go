@@ -1,0 +1,144 @@
+package share
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// kind says what a frame carries.
+type kind byte
+
+// What the caller sends.
+const (
+	kindMethod kind = 'm' // name of the call
+	kindArgs   kind = 'a' // its arguments; behind them the call runs
+	kindCancel kind = 'k' // the caller's context has ended
+	kindEnd    kind = 'e' // end of what the caller streams
+	kindAbort  kind = 'x' // the caller cannot read on what it streams
+)
+
+// What the holder sends.
+const (
+	kindReply    kind = 'r' // result and error; the last of a call
+	kindGone     kind = 'g' // the holder ends without having done the call
+	kindProgress kind = 'p' // a report of long work
+	kindItem     kind = 'i' // one of the documents of All
+	kindWant     kind = 'w' // asks for a kindData, kindEnd or kindAbort
+)
+
+// kindData is a part of a stream of bytes, either way.
+const kindData kind = 'd'
+
+// A message is one or more frames, each of them at most maxFrame long: nothing is
+// made room for that has not come. maxMessage bounds what one call takes or gives.
+const (
+	maxFrame   = 1 << 20
+	maxMessage = 1 << 30
+	headLen    = 6 // kind, 1 if more frames follow, length in big-endian
+)
+
+// errTooLong answers messages beyond maxMessage.
+var errTooLong = fmt.Errorf("more than %d MiB in one call between processes; split it", maxMessage>>20)
+
+// errProtocol answers bytes that are no frames of this package.
+var errProtocol = errors.New("what the other process sends is not understood")
+
+// wire is a connection that messages are written to whole, by several goroutines.
+type wire struct {
+	net.Conn
+	mu sync.Mutex // held while a message is written
+}
+
+// send writes a message.
+func (w *wire) send(k kind, payload []byte) error {
+	if len(payload) > maxMessage {
+		return errTooLong
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		part := payload[:min(len(payload), maxFrame)]
+		payload = payload[len(part):]
+		head := [headLen]byte{byte(k)}
+		if len(payload) > 0 {
+			head[1] = 1
+		}
+		binary.BigEndian.PutUint32(head[2:], uint32(len(part)))
+		buf := net.Buffers{head[:], part}
+		if _, err := buf.WriteTo(w.Conn); err != nil {
+			return err
+		}
+		if len(payload) == 0 {
+			return nil
+		}
+	}
+}
+
+// receive reads a message of at most limit bytes. each, if not nil, is called before
+// every frame.
+func receive(r io.Reader, limit int, each func()) (kind, []byte, error) {
+	var k kind
+	var message []byte
+	for first := true; ; first = false {
+		if each != nil {
+			each()
+		}
+		var head [headLen]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			if !first && errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, nil, err
+		}
+		n := int(binary.BigEndian.Uint32(head[2:]))
+		switch {
+		case head[1] > 1 || n > maxFrame || n == 0 && head[1] == 1:
+			return 0, nil, errProtocol
+		case !first && kind(head[0]) != k:
+			return 0, nil, errProtocol
+		case len(message)+n > limit:
+			return 0, nil, errTooLong
+		}
+		k = kind(head[0])
+		at := len(message)
+		message = append(message, make([]byte, n)...)
+		if _, err := io.ReadFull(r, message[at:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, nil, err
+		}
+		if head[1] == 0 {
+			return k, message, nil
+		}
+	}
+}
+
+// within ends a read or write of c that takes longer than d; 0 lifts that.
+func within(c net.Conn, d time.Duration) error {
+	if d == 0 {
+		return c.SetDeadline(time.Time{})
+	}
+	return c.SetDeadline(time.Now().Add(d))
+}
+
+// wanted is the payload of kindWant: at most how many bytes, of at most maxFrame.
+func wanted(n int) []byte {
+	return binary.BigEndian.AppendUint32(nil, uint32(min(n, maxFrame)))
+}
+
+func readWanted(payload []byte) (int, error) {
+	if len(payload) != 4 {
+		return 0, errProtocol
+	}
+	n := int(binary.BigEndian.Uint32(payload))
+	if n < 1 || n > maxFrame {
+		return 0, errProtocol
+	}
+	return n, nil
+}

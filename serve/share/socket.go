@@ -1,0 +1,180 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/lexsem/lexsem/internal/private"
+)
+
+// socketName is the socket in the folder of a database.
+const socketName = "socket"
+
+// maxPath is the most bytes that the system takes for the path of a socket.
+func maxPath() int {
+	if runtime.GOOS == "linux" || runtime.GOOS == "windows" {
+		return 107
+	}
+	return 103
+}
+
+// short calls use with a path of the socket in dir that the system takes: a longer one
+// leads through a link in a folder of ours, which is there only meanwhile.
+func short(dir string, use func(path string) error) (err error) {
+	path := filepath.Join(dir, socketName)
+	if len(path) <= maxPath() {
+		return use(path)
+	}
+	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
+		if base == "" || len(base)+len("/lexsem-4294967295/d/")+len(socketName) > maxPath() {
+			continue
+		}
+		var own string
+		if own, err = os.MkdirTemp(base, "lexsem-"); err != nil {
+			continue
+		}
+		link := filepath.Join(own, "d")
+		defer func() { err = errors.Join(err, removeIfThere(link), os.Remove(own)) }()
+		if err := os.Symlink(dir, link); err != nil {
+			return err
+		}
+		return use(filepath.Join(link, socketName))
+	}
+	return errors.Join(fmt.Errorf("the path %s is longer than the %d bytes of a socket's, and there is no folder for a link to it", path, maxPath()), err)
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Clear removes the socket that a killed process has left in the folder of a database. Only
+// who has the database open for writing may call this; Share does so by itself.
+func Clear(dir string) error {
+	path := filepath.Join(dir, socketName)
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSocket == 0:
+		return fmt.Errorf("%s is not a socket of ours and stays as it is; remove it, so that other processes can use the database", path)
+	}
+	return removeIfThere(path)
+}
+
+// listen makes the socket of the database in dir. Only its holder may call this: a socket
+// that is there is then one that a killed process has left. Anything else of that name
+// is somebody's and stays.
+func listen(dir string) (*net.UnixListener, fs.FileInfo, error) {
+	path := filepath.Join(dir, socketName)
+	if err := Clear(dir); err != nil {
+		return nil, nil, err
+	}
+	var l *net.UnixListener
+	err := short(dir, func(path string) error {
+		var err error
+		if l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err == nil {
+			l.SetUnlinkOnClose(false) // the name may have become another's
+		}
+		return err
+	})
+	var info fs.FileInfo
+	if err == nil {
+		err = os.Chmod(path, private.File)
+	}
+	if err == nil {
+		info, err = os.Lstat(path)
+	}
+	if err != nil {
+		if l != nil {
+			err = errors.Join(err, l.Close(), removeIfThere(path))
+		}
+		return nil, nil, err
+	}
+	return l, info, nil
+}
+
+// connectPause is between two attempts where the system has no room for another
+// connection, connectFor how long they go on.
+const (
+	connectPause = 5 * time.Millisecond
+	connectFor   = 2 * time.Second
+)
+
+// connect connects to whoever listens on the socket in dir; ErrNoHolder where nobody
+// does. It follows no link of that name.
+func connect(ctx context.Context, dir string) (conn net.Conn, err error) {
+	path := filepath.Join(dir, socketName)
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("database %s: %w", dir, ErrNoHolder)
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSocket == 0:
+		return nil, fmt.Errorf("database %s: %w: %s is no socket", dir, ErrNoHolder, path)
+	}
+	var d net.Dialer
+	for until := time.Now().Add(connectFor); ; {
+		err = short(dir, func(path string) error {
+			var err error
+			conn, err = d.DialContext(ctx, "unix", path)
+			return err
+		})
+		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(until) {
+			break
+		}
+		select {
+		case <-time.After(connectPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case refused(err), errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("database %s: %w", dir, ErrNoHolder)
+	default:
+		return nil, fmt.Errorf("database %s: its holder cannot be reached: %w", dir, err)
+	}
+	if err := trusted(conn.(*net.UnixConn), dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: its holder: %w", dir, err), conn.Close())
+	}
+	return conn, nil
+}
+
+// trusted checks that a process of our user, of the folder's owner, or of root answers.
+func trusted(c *net.UnixConn, dir string) error {
+	uid, ok, err := peerUser(c)
+	if err != nil || !ok || uid == os.Geteuid() || uid == 0 {
+		return err
+	}
+	if owner, ok := ownerOf(dir); ok && owner == uid {
+		return nil
+	}
+	return errForeignPeer
+}
+
+// allowed checks that a process of our user or of root calls.
+func allowed(c *net.UnixConn) error {
+	uid, ok, err := peerUser(c)
+	if err != nil || !ok || uid == os.Geteuid() || uid == 0 {
+		return err
+	}
+	return errForeignPeer
+}
+
+// errForeignPeer answers processes of other users.
+var errForeignPeer = fmt.Errorf("a process of another user: %w", fs.ErrPermission)

@@ -1,0 +1,18 @@
+package share
+
+import (
+	"errors"
+
+	"golang.org/x/sys/windows"
+)
+
+// ownerOf does not tell.
+func ownerOf(string) (uid int, ok bool) { return 0, false }
+
+// refused says that nobody listens on a socket.
+func refused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
+
+// isReset says that the other end has gone.
+func isReset(err error) bool {
+	return errors.Is(err, windows.WSAECONNRESET) || errors.Is(err, windows.WSAECONNABORTED)
+}
