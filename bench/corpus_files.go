@@ -19,7 +19,7 @@ var textFiles = []string{".txt", ".md"}
 func CheckData(data string) error {
 	for _, part := range dataParts(data) {
 		if _, err := os.Stat(part); err != nil {
-			return fmt.Errorf("%w: %w; docs/DATA.md says what a folder holds", ErrNoData, err)
+			return fmt.Errorf("%w: %w; docs/data.md says what a folder holds", ErrNoData, err)
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func parseTokens(arg string) (tokenOptions, error) {
 	return o, nil
 }
 
-// Weights of the term (docs/METHOD.md): in the scores of a fusion, which have the words already, and in those of a
+// Weights of the term (docs/method.md): in the scores of a fusion, which have the words already, and in those of a
 // dense leg alone.
 const besideWords, besideVectors = 0.5, 1
 

@@ -18,7 +18,7 @@ import (
 // A query that names no variant gets what search.Default says. Measured on every
 // corpus at hand local bridges find copied words better than any fitted bridge, and
 // by the bound of their shift they leave questions in other words as they are
-// (docs/METHOD.md). A fit holds what it has fitted against them, on probes that it
+// (docs/method.md). A fit holds what it has fitted against them, on probes that it
 // draws from the corpus; where they win, the closed forms go on serving.
 
 // choicePassages is the number of passages that probes are drawn from, two each.

@@ -38,7 +38,7 @@ var Whiten = Register(Variant{
 })
 
 // whitenLength is β. Between 0.3 and 1 copied words gain more and judged
-// questions waver more (docs/METHOD.md).
+// questions waver more (docs/method.md).
 const whitenLength = 0.5
 
 // alphaBesideWhiten is α of RLR in a stack with whitening, whose shift takes its

@@ -16,7 +16,7 @@ import (
 // A backup is a chain of parts: the first holds a whole state, each further one
 // what a later state has more and which documents it has no more. A part is a
 // sequence of frames between a header and an end, which has a digest of the part;
-// the header has that of the part before. FORMAT.md has the bytes.
+// the header has that of the part before. format.md has the bytes.
 const (
 	archiveMagic   = "LEXSEMBK"
 	archiveVersion = 1

@@ -1,5 +1,5 @@
 // Package native runs text encoders in Go: BERT and the families that came of it, and
-// decoders that were made encoders (docs/MODELS.md lists them); no cgo, no library, any
+// decoders that were made encoders (docs/models.md lists them); no cgo, no library, any
 // platform. Its vectors and those of package onnx are one encoder to
 // [encoder.Check].
 //

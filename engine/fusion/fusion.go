@@ -18,7 +18,7 @@ const (
 	// share of the query's words, by idf, that stand in the passage; the power makes it count more where
 	// nearly all do. Of a query of whose words no candidate has the share Reach, where that is set,
 	// presence, coverage and pair bonus are raised alike, until the best presence is Reach. One setting
-	// serves keywords, spans and questions (docs/METHOD.md).
+	// serves keywords, spans and questions (docs/method.md).
 	Calibrated = "calibrated"
 	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
 	RRF = "rrf"
@@ -48,7 +48,7 @@ type Options struct {
 	// Tokens is the weight of how well the tokens of the passage answer those of the
 	// query (package late) in Calibrated, where token states are kept; 0 means 0.5, below
 	// 0 none. A dense search compares tokens only where it is above 0; 1 serves there
-	// (docs/METHOD.md). A search makes it smaller for a query of more than 16 tokens, and by Unknown.
+	// (docs/method.md). A search makes it smaller for a query of more than 16 tokens, and by Unknown.
 	Tokens float64
 	// Reach is the presence, at most 1, that the candidate with most of the query's words
 	// counts as having in Calibrated where it has less: of a long request most

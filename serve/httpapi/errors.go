@@ -15,7 +15,7 @@ import (
 // part of the API: they are added to, not changed.
 type Error struct {
 	Status  int    // of HTTP
-	Code    string // one of the table in docs/HTTP.md
+	Code    string // one of the table in docs/http.md
 	Message string // for people; names the input and the remedy
 	Param   string // the field that is wrong, "" where none is
 	// At is the place of a refused document in the request, from 0, or of a line of a

@@ -6,7 +6,7 @@
 // Serve, which adds what a handler cannot know of its connections: timeouts, how
 // many there are, and how they end. What a client can make the server do is bounded
 // by Options: bytes of bodies before and after decompression, texts, hits, requests
-// at a time, time. Errors are JSON with stable codes (docs/HTTP.md).
+// at a time, time. Errors are JSON with stable codes (docs/http.md).
 //
 // A write is answered after it is on disk, so nothing that was acknowledged is lost
 // when the process ends.

@@ -11,6 +11,6 @@
 // whose process a peer is (all but Linux, macOS and the BSDs) the permissions of the
 // socket decide, which are those of the folder.
 //
-// Wire: FORMAT.md has the greeting and the frames. Programs whose calls differ refuse
+// Wire: format.md has the greeting and the frames. Programs whose calls differ refuse
 // each other with a *ProtocolError.
 package share

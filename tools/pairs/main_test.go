@@ -61,7 +61,7 @@ func TestPairs(t *testing.T) {
 	if n := strings.Count(out.String(), " | 60 of 60 | "); n != 5 {
 		t.Errorf("%d of 5 modes answer alike:\n%s", n, out.String())
 	}
-	if err := compare(t.Context(), &out, "HEAD", 1, "docs/METHOD.md", name); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+	if err := compare(t.Context(), &out, "HEAD", 1, "docs/method.md", name); err == nil || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("documents that are none: %v", err)
 	}
 	if err := compare(t.Context(), &out, "no-such-commit", 1, name, name); err == nil || !strings.Contains(err.Error(), "no-such-commit") {

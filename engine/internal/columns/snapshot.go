@@ -23,7 +23,7 @@ type head struct {
 }
 
 // Save writes the live documents as sections that Open uses where they lie, see
-// docs/FORMAT.md. Texts that only dead documents had are left out, their numbers
+// docs/format.md. Texts that only dead documents had are left out, their numbers
 // are not. Errors: those of w, ErrCorrupt. Cost: one pass over all.
 func (c *Columns) Save(w *snapshot.Writer) (err error) {
 	defer named(&err)

@@ -41,7 +41,7 @@ type need struct {
 // best is the variant of a query that names none. What the last fit has chosen
 // comes first. Local bridges serve a dense search where they are there: beside
 // the words RLR takes their place, since what they remember of the passages' words
-// the other leg knows exactly, and questions pay for it (docs/METHOD.md). Where vectors are
+// the other leg knows exactly, and questions pay for it (docs/method.md). Where vectors are
 // no directions nothing is modulated.
 func best(s *state.State, n need) string {
 	if !s.Metric.Directions() {

@@ -149,8 +149,12 @@ func tables() error {
 	if err != nil {
 		return err
 	}
+	docs, err := runs.Documents(".")
+	if err != nil {
+		return err
+	}
 	var failed []error
-	for _, doc := range runs.Documents {
+	for _, doc := range docs {
 		raw, err := os.ReadFile(doc)
 		if err != nil {
 			return err
@@ -186,7 +190,11 @@ func adopt(prefix string) error {
 	if len(all) == 0 {
 		return fmt.Errorf("no run that is written by hand is or begins with %q", prefix)
 	}
-	for _, doc := range runs.Documents {
+	docs, err := runs.Documents(".")
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
 		raw, err := os.ReadFile(doc)
 		if err != nil {
 			return err
@@ -282,7 +290,7 @@ func expand(line string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("the judged sets are not there: %w; set LEXSEM_DATA (docs/DATA.md)", err)
+		return "", fmt.Errorf("the judged sets are not there: %w; set LEXSEM_DATA (docs/data.md)", err)
 	}
 	return strings.ReplaceAll(line, "$LEXSEM_DATA", dir), nil
 }

@@ -14,7 +14,7 @@ import (
 const module = "github.com/lexsem/lexsem"
 
 // allowed lists, for each package, the packages of this module it may import
-// directly. Imports point down only; docs/ARCHITECTURE.md draws the picture.
+// directly. Imports point down only; docs/design.md draws the picture.
 var allowed = map[string][]string{
 	module:                                  {"encoder", "encoder/models", "engine"},
 	"encoder/models":                        {"encoder", "encoder/native", "encoder/ollama", "encoder/onnx", "encoder/openai", "encoder/picture", "encoder/provision"},

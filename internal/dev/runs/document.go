@@ -3,14 +3,25 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// Documents are those whose figures come from runs, from the root of the
-// repository.
-var Documents = []string{"README.md", "docs/BENCHMARKS.md", "docs/SPEED.md", "docs/METHOD.md", "docs/DECISIONS.md", "docs/HISTORY.md"}
+// Documents are the files, below root, whose figures come from runs.
+func Documents(root string) ([]string, error) {
+	var all []string
+	for _, pattern := range []string{"README.md", "docs/method.md", "docs/results.md", "docs/results/*.md", "docs/decisions/*.md", "docs/BENCHMARKS.md", "docs/SPEED.md", "docs/DECISIONS.md"} {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
 
 // mark is a comment that says where the figures below it come from:
 //

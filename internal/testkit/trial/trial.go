@@ -6,7 +6,7 @@
 //	LEXSEM_SEED=s      its first round is number s
 //
 // A round follows from its number, so that a long form may take several sittings:
-// LEXSEM_ROUNDS=500 with LEXSEM_SEED=0, 500, 1000 and so on. docs/RELIABILITY.md
+// LEXSEM_ROUNDS=500 with LEXSEM_SEED=0, 500, 1000 and so on. docs/reliability.md
 // says what each form tries.
 package trial
 

@@ -38,7 +38,7 @@ func (p *protocolFlags) folders(args []string) ([]string, error) {
 	case len(args) > 0:
 		return nil, usagef("it takes no arguments, got %q", args[0])
 	case len(dirs) == 0:
-		return nil, hinted(usagef("no data given"), "name its folder with --data DIR; docs/DATA.md says what it holds")
+		return nil, hinted(usagef("no data given"), "name its folder with --data DIR; docs/data.md says what it holds")
 	case *p.perPassage < 1:
 		return nil, usagef("--queries-per-passage takes numbers from 1")
 	default:

@@ -63,7 +63,7 @@ func TestExpectedFigures(t *testing.T) {
 			}
 			dir := filepath.Join(data, want.Data)
 			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-				t.Skipf("NOT MEASURED: %v; set LEXSEM_DATA; docs/DATA.md says where the set comes from", err)
+				t.Skipf("NOT MEASURED: %v; set LEXSEM_DATA; docs/data.md says where the set comes from", err)
 			} else if err != nil {
 				t.Fatal(err)
 			}
