@@ -40,7 +40,7 @@ func TestExpectedFigures(t *testing.T) {
 	}
 	data := os.Getenv("LEXSEM_DATA")
 	if data == "" {
-		data = filepath.Join("..", "..", "..", "shared", "data")
+		data = filepath.Join("..", "..", "..", "..", "..", "shared", "data")
 	}
 	files, err := filepath.Glob("../../../../bench/expected/*.json")
 	if err != nil || len(files) == 0 {
