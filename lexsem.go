@@ -48,12 +48,9 @@ type DB struct{ *engine.Engine }
 // Open opens the database in the folder dir, or makes one. At most one Options may be given.
 // Close saves the database. Errors: those of engine.Open and models.Open.
 func Open(ctx context.Context, dir string, options ...Options) (*DB, error) {
-	if len(options) > 1 {
-		return nil, fmt.Errorf("%w: %d Options; give one", ErrInvalid, len(options))
-	}
-	var o Options
-	if len(options) == 1 {
-		o = options[0]
+	o, err := one(options)
+	if err != nil {
+		return nil, err
 	}
 	if o.Engine.OpenEncoder == nil {
 		o.Engine.OpenEncoder = func(ctx context.Context, stored encoder.Fingerprint) (encoder.Encoder, error) {
@@ -65,6 +62,28 @@ func Open(ctx context.Context, dir string, options ...Options) (*DB, error) {
 		return nil, err
 	}
 	return &DB{e}, nil
+}
+
+// Memory opens a new, empty database that is kept in memory and ends with Close: for tests. It is Open
+// with engine.Options.InMemory. With Options.Encoder it opens and closes in a few milliseconds; without one
+// it waits for the model.
+func Memory(ctx context.Context, options ...Options) (*DB, error) {
+	o, err := one(options)
+	if err != nil {
+		return nil, err
+	}
+	o.Engine.InMemory = true
+	return Open(ctx, "", o)
+}
+
+func one(options []Options) (o Options, err error) {
+	if len(options) > 1 {
+		return o, fmt.Errorf("%w: %d Options; give one", ErrInvalid, len(options))
+	}
+	if len(options) == 1 {
+		o = options[0]
+	}
+	return o, nil
 }
 
 // Add stores documents whose ids are new, all or none: ErrExists for an id that is stored.

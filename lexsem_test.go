@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/lexsem/lexsem"
@@ -124,6 +125,101 @@ func TestVerbs(t *testing.T) {
 	for _, q := range []any{nil, 7, &lexsem.Query{}} {
 		if _, err := db.Search(ctx, q); !errors.Is(err, lexsem.ErrInvalid) {
 			t.Errorf("%v: %v", q, err)
+		}
+	}
+}
+
+// TestMemory: databases in memory are apart from each other, do what others do, and leave no file.
+func TestMemory(t *testing.T) {
+	ctx, temp := t.Context(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("TMP", temp)
+	enc := lexsem.Options{Encoder: encoder.NewHash(64)}
+	a, b := must(lexsem.Memory(ctx, enc)), must(lexsem.Memory(ctx, enc))
+	var docs []lexsem.Document
+	for i := range 300 {
+		docs = append(docs, lexsem.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf("text %d of the harbour, gate %d", i, i%7)})
+	}
+	if err := a.Upsert(ctx, docs...); err != nil {
+		t.Fatal(err)
+	}
+	must(a.Delete(ctx, []string{"17"}))
+	if got := must(a.Search(ctx, "gate harbour text 18")).Hits; got[0].ID != "18" {
+		t.Error(got[0])
+	}
+	if got := must(b.Search(ctx, "harbour")).Hits; len(got) > 0 {
+		t.Error(got)
+	}
+	must(a.Fit(ctx, engine.FitOptions{Variant: "slr", Seed: 1}))
+	if err := errors.Join(a.Flush(ctx), a.Compact(ctx)); err != nil {
+		t.Error(err)
+	}
+	if r, err := a.Verify(ctx, nil); err != nil || len(r.Problems) > 0 {
+		t.Error(r, err)
+	}
+	if _, err := a.Reembed(ctx, encoder.NewHash(8), engine.Options{}); !errors.Is(err, lexsem.ErrInvalid) {
+		t.Error(err)
+	}
+	file := filepath.Join(t.TempDir(), "backup")
+	must(a.Backup(ctx, file))
+	want := must(a.Search(ctx, lexsem.Query{Text: "gate 3", K: 20})).Hits
+	if err := errors.Join(a.Close(), b.Close(), a.Close()); err != nil {
+		t.Error(err)
+	}
+	if left := must(os.ReadDir(temp)); len(left) > 0 {
+		t.Error(left)
+	}
+
+	dir := filepath.Join(t.TempDir(), "restored")
+	saved := must(os.Open(file))
+	defer saved.Close()
+	must(engine.Restore(ctx, dir, saved, engine.RestoreOptions{}))
+	db := must(lexsem.Open(ctx, dir, enc))
+	defer db.Close()
+	if got := must(db.Search(ctx, lexsem.Query{Text: "gate 3", K: 20})).Hits; !reflect.DeepEqual(got, want) {
+		t.Errorf("restored: %v, want %v", got, want)
+	}
+}
+
+// TestMemoryRefuses names what a database in memory cannot be.
+func TestMemoryRefuses(t *testing.T) {
+	enc := encoder.NewHash(8)
+	for what, open := range map[string]func() error{
+		"a folder": func() error {
+			_, err := engine.Open(t.Context(), "d", enc, engine.Options{InMemory: true})
+			return err
+		},
+		"reading only": func() error {
+			_, err := lexsem.Memory(t.Context(), lexsem.Options{Encoder: enc, Engine: engine.Options{ReadOnly: true}})
+			return err
+		},
+		"one that exists": func() error {
+			_, err := lexsem.Memory(t.Context(), lexsem.Options{Encoder: enc, Engine: engine.Options{MustExist: true}})
+			return err
+		},
+		"two options": func() error {
+			_, err := lexsem.Memory(t.Context(), lexsem.Options{}, lexsem.Options{})
+			return err
+		},
+	} {
+		if err := open(); !errors.Is(err, lexsem.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := os.Stat("d"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a folder was made")
+	}
+}
+
+// BenchmarkMemory opens and closes an empty database in memory.
+func BenchmarkMemory(b *testing.B) {
+	for b.Loop() {
+		db, err := lexsem.Memory(b.Context(), lexsem.Options{Encoder: encoder.NewHash(64)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

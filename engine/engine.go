@@ -26,6 +26,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -67,6 +68,7 @@ type Engine struct {
 	progress sync.Mutex    // held while Options.Progress runs
 
 	closeEncoder func() error // of the encoder that Options.OpenEncoder opened
+	leave        func() error // removes the folder of a database in memory
 
 	root  context.Context // ends when Close begins; its cause is ErrClosed
 	stop  context.CancelCauseFunc
@@ -101,10 +103,6 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	dir, err := filepath.Abs(dir) // the process may change its folder
-	if err != nil {
-		return nil, fmt.Errorf("database %s: %w", dir, err)
-	}
 	if enc != nil {
 		if err := checkFingerprint(enc); err != nil {
 			return nil, err
@@ -113,14 +111,47 @@ func open(ctx context.Context, dir string, enc encoder.Encoder, o Options, graph
 			return nil, fmt.Errorf("%w: Options.Dim is %d, and the encoder's dimension %d; leave one of them out", ErrInvalid, o.Dim, d)
 		}
 	}
-	if o.MustExist || o.ReadOnly || enc == nil && o.Dim == 0 && o.OpenEncoder == nil {
+	dir, leave, err := folderOf(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	e, err := openIn(ctx, dir, enc, o, graphAbove)
+	if err != nil {
+		return nil, errors.Join(err, leave())
+	}
+	e.leave = leave
+	return e, nil
+}
+
+// folderOf is the folder of a database, absolute since the process may change its own, and what removes it
+// in the end: that of a database in memory is a temporary one.
+func folderOf(dir string, o Options) (string, func() error, error) {
+	if !o.InMemory {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", nil, fmt.Errorf("database %s: %w", dir, err)
+		}
+		return abs, func() error { return nil }, nil
+	}
+	if dir != "" {
+		return "", nil, fmt.Errorf("%w: a database in memory has no folder, and %q was given; leave it empty", ErrInvalid, dir)
+	}
+	dir, err := os.MkdirTemp("", "lexsem-memory-")
+	if err != nil {
+		return "", nil, fmt.Errorf("database in memory: %w", err)
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}
+
+func openIn(ctx context.Context, dir string, enc encoder.Encoder, o Options, graphAbove int) (*Engine, error) {
+	if o.MustExist || o.ReadOnly || !o.InMemory && enc == nil && o.Dim == 0 && o.OpenEncoder == nil {
 		if ok, err := store.Exists(dir); err != nil {
 			return nil, err
 		} else if !ok {
 			return nil, fmt.Errorf("database %s: %w", dir, ErrNoDatabase)
 		}
 	}
-	st, err := store.Open(dir, store.Options{NoSync: o.NoSync, ReadOnly: o.ReadOnly, MemoryMiB: o.storeMiB(), Logger: o.Logger})
+	st, err := store.Open(dir, store.Options{NoSync: o.NoSync, ReadOnly: o.ReadOnly, InMemory: o.InMemory, MemoryMiB: o.storeMiB(), Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +252,7 @@ func (e *Engine) start(ctx context.Context) error {
 	e.db, err = state.Open(ctx, e.st, state.Options{
 		Dir: e.dir, Dim: e.fp.Dim, Vocab: e.fp.VocabSize, Metric: e.metric,
 		Index: e.o.Index, GraphAbove: e.graphAbove, Analyzer: analyzer, Lambda: e.rlr().Ridge(), Local: e.o.Local, MaxBytes: e.o.partBytes(), TokenTail: tokenTail, CheckCodes: e.tokens.knows,
-		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync,
+		Bridges: e.loadBridges, Logger: e.o.Logger, ReadOnly: e.o.ReadOnly, NoSync: e.o.NoSync || e.o.InMemory,
 		Progress: func(stage string, done, total int) {
 			e.report(context.Background(), Progress{Stage: stage, Done: done, Total: total})
 		},
@@ -306,10 +337,11 @@ func (e *Engine) Close() error {
 	e.stop(ErrClosed)
 	e.db.Stop()
 	e.calls.Wait()
-	if e.replaced.Load() { // with what is derived from it
-		return errors.Join(e.db.Abandon(), e.st.Close(), e.closeEncoder())
+	save := e.db.Close
+	if e.replaced.Load() || e.o.InMemory { // what is derived ends with the database
+		save = e.db.Abandon
 	}
-	return errors.Join(e.db.Close(), e.st.Close(), e.closeEncoder())
+	return errors.Join(save(), e.st.Close(), e.closeEncoder(), e.leave())
 }
 
 // enter marks a call as running; the returned function ends it.

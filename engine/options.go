@@ -76,6 +76,10 @@ type Options struct {
 	NoSync bool
 	// ReadOnly opens without the right to write; several processes may.
 	ReadOnly bool
+	// InMemory makes a database that ends with Close, for tests and caches: Open gets "" for its
+	// folder. What Fit makes, and token states beyond 64 MiB, lie in a temporary folder that Close
+	// removes. Reembed is refused.
+	InMemory bool
 	// MustExist makes Open fail with ErrNotFound instead of creating.
 	MustExist bool
 	// MemoryMiB is the budget of the document store's caches and buffers, in MiB; 0
@@ -193,6 +197,9 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("%w: at most %d MiB of memory; use %d to %d, or 0 for no bound", ErrInvalid, o.MaxMemoryMiB, MinMemoryMiB, maxMemoryMiB))
 	} else if o.MaxMemoryMiB != 0 && o.MemoryMiB >= o.MaxMemoryMiB {
 		errs = append(errs, fmt.Errorf("%w: of at most %d MiB of memory the store has %d; leave some for all else, or leave MemoryMiB out", ErrInvalid, o.MaxMemoryMiB, o.MemoryMiB))
+	}
+	if o.InMemory && (o.ReadOnly || o.MustExist) {
+		errs = append(errs, fmt.Errorf("%w: a database in memory is new; leave ReadOnly and MustExist out", ErrInvalid))
 	}
 	if o.RerankDepth < 0 || o.RerankDepth > MaxRerank || o.RerankDepth > 0 && o.Reranker == nil {
 		errs = append(errs, fmt.Errorf("%w: reranking of %d hits; use 1 to %d with a Reranker, or 0 for %d", ErrInvalid, o.RerankDepth, MaxRerank, DefaultRerank))

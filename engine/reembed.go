@@ -80,6 +80,9 @@ func Reembed(ctx context.Context, dir string, enc encoder.Encoder, o Options) (R
 // opened again with enc; calls that run meanwhile end as Close says. After an error
 // the Engine stays open.
 func (e *Engine) Reembed(ctx context.Context, enc encoder.Encoder, o Options) (ReembedReport, error) {
+	if e.o.InMemory {
+		return ReembedReport{}, fmt.Errorf("%w: a database in memory is not re-embedded; open a new one with the other encoder", ErrInvalid)
+	}
 	r := &reembedder{
 		dir: e.dir, enc: enc, o: o,
 		read: func(_ context.Context, do func(*store.Store) error) error { return do(e.st) },

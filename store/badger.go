@@ -31,7 +31,12 @@ const recordsName = "records"
 //   - a compaction takes twelve tables at once: each rewrites the whole level
 //     below, since every table of a memtable spans all kinds of keys.
 func badgerOptions(dir string, o Options) badger.Options {
-	return badger.DefaultOptions(filepath.Join(dir, recordsName)).
+	folder := filepath.Join(dir, recordsName)
+	if o.InMemory {
+		folder = ""
+	}
+	return badger.DefaultOptions(folder).
+		WithInMemory(o.InMemory).
 		WithSyncWrites(!o.NoSync).
 		WithReadOnly(o.ReadOnly).
 		WithLogger(logger{o.logger()}).

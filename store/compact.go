@@ -100,7 +100,7 @@ func (s *Store) reclaim(st state, settle func() error) {
 	if tables <= due {
 		return
 	}
-	free, err := freeBytes(s.dir)
+	free, err := s.free()
 	if err == nil && free < 2*tables {
 		err = ErrNoSpace
 	}

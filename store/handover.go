@@ -37,6 +37,9 @@ func NextDir(dir string) string { return filepath.Join(dir, nextName) }
 // TakeOver, or the next Open for writing, moves files to their places. Errors: those
 // of last, of ctx before it, and of the disk; that there is no whole database in NextDir.
 func (s *Store) HandOver(ctx context.Context, last func() error) error {
+	if s.o.InMemory {
+		return errors.New("a database in memory has no folder that another could take over")
+	}
 	return s.writing(ctx, func() (err error) {
 		if err := last(); err != nil {
 			return err

@@ -139,6 +139,9 @@ func (s *Store) fill(from, to, size int) error {
 
 // flush is Flush for who has the writer's slot and stages nothing.
 func (s *Store) flush(ctx context.Context) error {
+	if s.o.InMemory {
+		return ctx.Err()
+	}
 	if err := s.checkSpaceToFree(); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (s *Store) keepReserve() {
 	err := s.releaseReserve() // of a process that died, of another size
 	if err == nil {
 		var free uint64
-		free, err = freeBytes(s.dir)
+		free, err = s.free()
 		if err == nil && free < flushRoom(s.o)+s.writeRoom() {
 			return
 		}
@@ -64,14 +64,14 @@ func (s *Store) releaseReserve() error {
 // need returns ErrNoSpace if less than n bytes are free, after it has given up the
 // reserve.
 func (s *Store) need(n uint64, what string) error {
-	free, err := freeBytes(s.dir)
+	free, err := s.free()
 	if err != nil || free >= n {
 		return err
 	}
 	if err := s.releaseReserve(); err != nil {
 		return err
 	}
-	if free, err = freeBytes(s.dir); err != nil || free >= n {
+	if free, err = s.free(); err != nil || free >= n {
 		return err
 	}
 	return fmt.Errorf("%s: %w: %.1f MiB are free below %s, %.1f MiB are needed", what, ErrNoSpace, mib(free), s.dir, mib(n))

@@ -28,7 +28,7 @@ type forgotten struct {
 // 10 ms for 600 MB of memory) where as much as a half of least has come since the last.
 // Errors: ErrClosed, ErrFailed, the operating system's.
 func (s *Store) ForgetTables(least uint64) error {
-	if !forgets || s.o.ReadOnly {
+	if !forgets || s.o.ReadOnly || s.o.InMemory {
 		return nil
 	}
 	return s.read(func(p *pin) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 )
 
@@ -61,7 +62,18 @@ func (v *View) Space() (live, dead, disk uint64, err error) {
 // with holes, and a full disk would then end the process with a fault instead
 // of an error. What others write meanwhile is beyond this check.
 func (s *Store) checkSpace() error {
+	if s.o.InMemory {
+		return nil
+	}
 	return checkSpace(s.dir, s.o, s.tableBytes())
+}
+
+// free is the space on the disk that is free, in bytes: without end in memory.
+func (s *Store) free() (uint64, error) {
+	if s.o.InMemory {
+		return math.MaxUint64, nil
+	}
+	return freeBytes(s.dir)
 }
 
 // tableBytes is the size of all tables.

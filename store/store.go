@@ -29,6 +29,9 @@ type Options struct {
 	// ReadOnly opens without the right to write. Several readers may have a
 	// database open at once, but not beside a writer.
 	ReadOnly bool
+	// InMemory keeps all records in memory: the store is new, and ends with Close. Its folder
+	// must exist, and gets no file from this package. HandOver is refused.
+	InMemory bool
 	// MemoryMiB is about the memory that buffers and compactions keep, in MiB,
 	// not counting memory-mapped files; 0 means 128, less than 64 counts as 64.
 	// While the database is open for writing, 3/8 of it are reserved on the disk.
@@ -40,7 +43,7 @@ type Options struct {
 }
 
 func (o Options) memoryMiB() int {
-	if o.MemoryMiB == 0 {
+	if o.MemoryMiB == 0 && !o.InMemory { // Badger clears what it takes, at each opening
 		return 128
 	}
 	return max(o.MemoryMiB, 64)
@@ -117,6 +120,9 @@ func hit(name string) {
 // Errors: *ForeignError, *LockedError, *CorruptError, *VersionError, ErrUnclean
 // and ErrNoDatabase (read-only), or the operating system's.
 func Open(dir string, o Options) (_ *Store, err error) {
+	if o.InMemory {
+		return openInMemory(dir, o)
+	}
 	exists, err := Exists(dir)
 	if err != nil {
 		return nil, err
@@ -129,17 +135,12 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			return nil, err
 		}
 	}
-	s := &Store{
-		dir: dir, o: o, pins: map[*pin]struct{}{},
-		writer: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-	}
+	s := newStore(dir, o)
 	defer func() {
 		if errors.Is(err, syscall.ENOSPC) {
 			err = systemError(err)
 		}
 	}()
-	s.idle.L = &s.mu
-	s.writer <- struct{}{}
 	if s.lock, err = lockDir(dir, o.ReadOnly); err != nil {
 		return nil, err
 	}
@@ -261,6 +262,37 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		s.keepReserve()
 	}
 	s.tightenNew()
+	return s, nil
+}
+
+// newStore is a store that holds nothing yet.
+func newStore(dir string, o Options) *Store {
+	s := &Store{
+		dir: dir, o: o, pins: map[*pin]struct{}{}, tables: &tables{dir: dir},
+		writer: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.idle.L = &s.mu
+	s.writer <- struct{}{}
+	return s
+}
+
+// openInMemory is Open for Options.InMemory.
+func openInMemory(dir string, o Options) (_ *Store, err error) {
+	if o.ReadOnly {
+		return nil, fmt.Errorf("database in memory: %w, and there is nothing to read; open it for writing", ErrReadOnly)
+	}
+	o.NoSync = true // no HEAD is behind what is written
+	s := newStore(dir, o)
+	if s.db, err = badger.Open(badgerOptions("", o)); err != nil {
+		return nil, fmt.Errorf("database in memory: %w", firstLine(err))
+	}
+	s.setPin(s.newPin(state{}))
+	st, err := s.create()
+	if err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	st.safeOrd, st.safeSeq = st.nextOrd, st.seq
+	s.setPin(s.newPin(st))
 	return s, nil
 }
 

@@ -13,6 +13,9 @@ import (
 // is left out: Badger takes it off its list, cuts it short and removes it, in this
 // order. It looks at ctx between two tables.
 func (p *pin) checkNewTables(ctx context.Context) error {
+	if p.s.o.InMemory {
+		return nil
+	}
 	t := p.s.tables
 	for _, info := range p.s.db.Tables() {
 		if _, old := t.listed[info.ID]; old {

@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"serve/httpapi/page":                    {},
 	"serve/mcp":                             {"engine", "engine/filter", "engine/fusion", "encoder", "encoder/picture"},
 	"internal/dev/figures":                  {"internal/dev/runs"},
+	"internal/dev/walls":                    {},
 	"internal/dev/runs":                     {"bench/stat", "internal/digits"},
 	"internal/digits":                       {},
 	"internal/dev/release":                  {},
