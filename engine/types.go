@@ -93,7 +93,7 @@ type Query struct {
 	// 100. So .5 and .4 keep most of what is right and leave out most of what is not there. BM25
 	// (ModeLexical) has no such scale: it grows with the words of the query, and the best
 	// hits of either kind overlap (8.8 and more, up to 21). Other models have cosines of their own:
-	// measure with queries of yours. (docs/DECISIONS.md has the measurement.) With another metric than
+	// measure with queries of yours. With another metric than
 	// cosine, scores of ModeDense are on the scale of the vectors, and those of ModeHybrid are sums of reciprocal ranks.
 	MinScore float32
 	// Variant names the modulation. "" is the best there is: what the last fit has

@@ -10,21 +10,21 @@ import (
 	"testing"
 )
 
-// TestDependenciesAreExplained: docs/DECISIONS.md has a line, with licence and purpose,
+// TestDependenciesAreExplained: the decision on dependencies has a line, with licence and purpose,
 // for each module that a go.mod of this repository asks for by itself, and for no other.
 func TestDependenciesAreExplained(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/DECISIONS.md")
+	lists, err := filepath.Glob(decisions + "/*-dependencies.md")
+	if err != nil || len(lists) != 1 {
+		t.Fatalf("the decision on dependencies: %v, %v", lists, err)
+	}
+	table, err := os.ReadFile(lists[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, ok := strings.Cut(string(raw), "\n## Dependencies\n")
-	if !ok {
-		t.Fatal("docs/DECISIONS.md has no list of dependencies")
-	}
-	table, _, _ = strings.Cut(table, "\n## ")
+	list := "docs/decisions/" + filepath.Base(lists[0])
 	asked := map[string]bool{} // the names in the list; true once a go.mod asks for one
 	version, beside := regexp.MustCompile(` v\d+$`), regexp.MustCompile(` \(and [^)]+\)`)
-	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+/[^|]+) \| [^|]+ \| [^|]+ \|$`).FindAllStringSubmatch(table, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+/[^|]+) \| [^|]+ \| [^|]+ \|$`).FindAllStringSubmatch(string(table), -1) {
 		for name := range strings.SplitSeq(beside.ReplaceAllString(m[1], ""), ", ") {
 			asked[version.ReplaceAllString(name, "")] = false
 		}
@@ -47,13 +47,13 @@ func TestDependenciesAreExplained(t *testing.T) {
 				}
 			}
 			if !known {
-				t.Errorf("%s asks for %s, which has no line in docs/DECISIONS.md, Dependencies", strings.TrimPrefix(file, "../../../"), path)
+				t.Errorf("%s asks for %s, which has no line in %s", strings.TrimPrefix(file, "../../../"), path, list)
 			}
 		}
 	}
 	for name, used := range asked {
 		if !used {
-			t.Errorf("docs/DECISIONS.md lists the dependency %s, which no go.mod asks for", name)
+			t.Errorf("%s lists the dependency %s, which no go.mod asks for", list, name)
 		}
 	}
 }
