@@ -99,7 +99,9 @@ type Source struct {
 	Next    uint64  `json:"next"`    // ordinals below it are done with
 }
 
-// maxBackups is how many ends of backups a manifest remembers.
+// maxBackups is how many ends of backups a manifest remembers, each with its digest. Sequence
+// numbers alone would let a copy that has gone another way since continue a backup, and
+// the commit record that has the digest is often gone.
 const maxBackups = 64
 
 // Bridge names the active file of one fitted variant.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// vocabulary reads the terms that a part has more than the ones before.
+// vocabulary reads the terms that a part has more than the ones before. They stay in memory
+// meanwhile, to refuse one that is there twice: all numbers after it would be off by one.
 func (x *restorer) vocabulary(ctx context.Context) error {
 	if x.terms == nil {
 		x.terms = map[string]struct{}{}

@@ -23,6 +23,9 @@ import (
 // sign add up to more than 128. Single codes reach 127, and the step is about a
 // third above that of eight bits where seven would double it. Every machine
 // keeps to that, so that vectors of one machine can be searched by another.
+//
+// Scales moved from activations into weights (SmoothQuant), rows shifted by the bias of
+// the normalisation before them, and large channels that are split gain little or nothing.
 
 const (
 	groupQuads    = 32  // quads of neighbours along k that share a scale and a zero point of A

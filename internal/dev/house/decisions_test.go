@@ -24,8 +24,8 @@ var (
 // decisionIndex is what docs/decisions/README.md says above and below the list.
 const decisionIndex = `# Decisions
 
-Each file has one choice that a contributor might question: the question, the choice, the evidence and the date
-of the first version. Read the file before you change what it is about. New evidence may overturn a decision:
+Each file has one choice that a contributor might question: the question, the choice, the evidence and its date.
+Read the file before you change what it is about. New evidence may overturn a decision:
 then change the file. A new decision takes the next number and the same four parts. This list is written by
 ` + "`go test ./internal/dev/house -run TestDecisions -update`" + `.
 
