@@ -6,26 +6,14 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"sync"
 
-	"github.com/lexsem/lexsem/encoder"
-	"github.com/lexsem/lexsem/encoder/tokenizer"
+	"github.com/lexsem/lexsem/encoder/internal/frame"
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
 // CrossEncoder reads a query and a text together, and scores how well the text answers
-// it: an engine.Reranker. It is safe for concurrent use.
-type CrossEncoder struct {
-	name  string
-	opts  Options
-	pairs *encoder.Pairs
-	slots chan struct{} // one a running batch
-	pool  sync.Pool     // of *buffers
-
-	mu    sync.RWMutex // read-held by Rerank, so that Close waits
-	model *model       // nil after Close
-	head  *scoring
-}
+// it: an engine.Reranker. It is safe for concurrent use. Cancelling takes effect between the layers of a batch.
+type CrossEncoder struct{ *frame.CrossEncoder }
 
 // OpenCross loads the cross-encoder in dir, as sentence-transformers and transformers
 // write it: tokenizer.json, config.json, and model.safetensors, or several files that
@@ -41,20 +29,9 @@ func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error
 	if err != nil {
 		return nil, fmt.Errorf("native options: %w", err)
 	}
-	name, most, err := encoder.DescribeCross(dir)
+	p, err := frame.LoadPair(dir, o.MaxTokens)
 	if err != nil {
 		return nil, err
-	}
-	if o.MaxTokens > 0 {
-		most = o.MaxTokens
-	}
-	t, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
-	if err != nil {
-		return nil, err
-	}
-	pairs, err := encoder.NewPairs(t, most)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -64,17 +41,13 @@ func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error
 		return nil, err
 	}
 	switch {
-	case most > m.positions || t.VocabSize() > m.vocab:
+	case p.Most > m.positions || p.Tokenizer.VocabSize() > m.vocab:
 		return nil, fmt.Errorf("%w: %s: %d tokens a pair and a vocabulary of %d, the model has %d positions and %d words",
-			ErrModel, dir, most, t.VocabSize(), m.positions, m.vocab)
-	case m.types() > 1 && pairs.Types() > m.types():
-		return nil, fmt.Errorf("%w: %s: tokens of %d types, the model has %d", ErrModel, dir, pairs.Types(), m.types())
+			ErrModel, dir, p.Most, p.Tokenizer.VocabSize(), m.positions, m.vocab)
+	case m.types() > 1 && p.Types() > m.types():
+		return nil, fmt.Errorf("%w: %s: tokens of %d types, the model has %d", ErrModel, dir, p.Types(), m.types())
 	}
-	return &CrossEncoder{
-		name: name, opts: o, pairs: pairs, model: m, head: head,
-		slots: make(chan struct{}, o.Workers),
-		pool:  sync.Pool{New: func() any { return new(buffers) }},
-	}, nil
+	return &CrossEncoder{frame.NewCross(p, newRunner(m, head), o.packing(), o.Workers, ErrModel)}, nil
 }
 
 // loadCross reads the model in dir and what makes a score of it.
@@ -162,76 +135,4 @@ func (h *scoring) score(first []float32) float64 {
 		}
 	}
 	return float64(vec.Dot(x, h.out) + h.add)
-}
-
-// Name is that of the folder, or what its lexsem-model.json says.
-func (c *CrossEncoder) Name() string { return c.name }
-
-// Rerank implements engine.Reranker: the model's own score (its logit) of each text. A
-// pair that is too long is cut, the longer part first. Cancelling takes effect between
-// the layers of a batch. Errors: encoder.ErrClosed, ErrModel where the model gives no
-// finite score, ctx's error.
-func (c *CrossEncoder) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if c.model == nil {
-		return nil, encoder.ErrClosed
-	}
-	return c.pairs.Score(ctx, query, texts, c.window)
-}
-
-// window runs the model over pairs, in batches beside each other.
-func (c *CrossEncoder) window(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	for _, batch := range pack(pairs, c.opts) {
-		if !acquire(ctx, c.slots) {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-c.slots }()
-			if err := c.batch(ctx, scores, pairs, types, batch); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
-}
-
-// batch scores the pairs at the indices batch.
-func (c *CrossEncoder) batch(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32, batch []int) error {
-	b := c.pool.Get().(*buffers)
-	defer c.pool.Put(b)
-	var ids, kinds []int32
-	ends := make([]int, len(batch))
-	for r, i := range batch {
-		ids, kinds = append(ids, pairs[i].Tokens.IDs...), append(kinds, types[i]...)
-		ends[r] = len(ids)
-	}
-	all, err := c.model.forwardTypes(ctx, b, ids, kinds, ends)
-	if err != nil {
-		return err
-	}
-	start, d := 0, c.model.d
-	for r, i := range batch {
-		if scores[i] = c.head.score(all[start*d : (start+1)*d]); math.IsNaN(scores[i]) || math.IsInf(scores[i], 0) {
-			return fmt.Errorf("%w: its score of a pair of %d tokens is %v", ErrModel, ends[r]-start, scores[i])
-		}
-		start = ends[r]
-	}
-	return nil
-}
-
-// Close waits for running calls of Rerank and lets go of the model. Rerank answers
-// encoder.ErrClosed afterwards; a second Close does so too.
-func (c *CrossEncoder) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.model == nil {
-		return encoder.ErrClosed
-	}
-	c.model, c.head = nil, nil
-	return nil
 }

@@ -144,12 +144,3 @@ func TestCrossRefuses(t *testing.T) {
 		t.Errorf("closed twice: %v", err)
 	}
 }
-
-// Weights that give no finite score are an error, not a place in an order.
-func TestCrossNoScore(t *testing.T) {
-	c := openCross(t, encodertest.Crosses(t)["bert"], Options{})
-	c.head.add = float32(math.NaN())
-	if _, err := c.Rerank(t.Context(), "a", []string{"b", "c"}); !errors.Is(err, ErrModel) {
-		t.Error(err)
-	}
-}

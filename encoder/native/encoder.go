@@ -4,37 +4,20 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/internal/frame"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
 )
-
-// window is the number of texts that are sorted and packed together. It
-// bounds the memory of a call that is given very many.
-const window = 4096
 
 // leastBatch is the number of tokens below which texts are not spread over more
 // workers: the weights would have to be read once more by each.
 const leastBatch = 64
 
 // Encoder is an encoder.Encoder that computes in Go. It is safe for concurrent
-// use.
-type Encoder struct {
-	spec      encoder.Spec
-	opts      Options
-	tokenizer encoder.Tokenizer
-	model     *model // nil after Close
-	pooler    *encoder.Pooler
-	print     encoder.Fingerprint
-	slots     chan struct{} // one a running batch
-	pool      sync.Pool     // of *buffers
-
-	mu sync.RWMutex // read-held by Encode, so that Close waits
-}
-
-var _ encoder.Encoder = (*Encoder)(nil)
+// use. Cancelling a call takes effect between the layers of a batch: with MiniLM and AVX-512 within 10 ms.
+type Encoder struct{ *frame.Encoder }
 
 // Open loads the model in dir, which holds tokenizer.json, a description
 // (encoder.LoadSpec) and the weights: model.safetensors, or several files that
@@ -80,198 +63,79 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 		return nil, fmt.Errorf("%w: %s: %d tokens a text and a vocabulary of %d, the model has %d positions and %d words",
 			ErrModel, dir, spec.MaxTokens, tokenizer.VocabSize(), m.positions, m.vocab)
 	}
-	pooler, err := encoder.NewPooler(dir, spec, tokenizer, m.d)
+	e, err := frame.New(ctx, frame.Config{
+		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: newRunner(m, nil), Dim: m.d,
+		Logits: m.head != nil && m.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
+	})
 	if err != nil {
 		return nil, err
 	}
-	e := &Encoder{
-		spec: spec, opts: o, tokenizer: tokenizer, model: m, pooler: pooler,
-		slots: make(chan struct{}, o.Workers),
-		pool:  sync.Pool{New: func() any { return new(buffers) }},
-	}
-	if err := e.identify(ctx); err != nil {
-		return nil, fmt.Errorf("probe the model in %s: %w", dir, err)
-	}
-	return e, nil
+	return &Encoder{e}, nil
 }
 
-// identify fills in the fingerprint.
-func (e *Encoder) identify(ctx context.Context) error {
-	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
-	if err != nil {
-		return err
-	}
-	e.print = encoder.Fingerprint{
-		Model: e.spec.Model, Precision: e.spec.Precision, Tokenizer: e.tokenizer.Digest(), Pooling: e.pooler.Name(),
-		QueryPrefix: e.spec.QueryPrefix, PassagePrefix: e.spec.PassagePrefix,
-		MaxTokens: e.spec.MaxTokens, Dim: e.Dim(), VocabSize: e.tokenizer.VocabSize(),
-	}
-	for i := range out {
-		e.print.Probe[i] = out[i].Dense
-	}
-	return nil
+func (o Options) packing() frame.Packing {
+	return frame.Packing{Tokens: o.BatchTokens, Spread: o.Workers, Least: leastBatch}
 }
 
-// Dim returns d.
-func (e *Encoder) Dim() int { return e.pooler.Dim() }
-
-// VocabSize returns |V|.
-func (e *Encoder) VocabSize() int { return e.tokenizer.VocabSize() }
-
-// Token returns the vocabulary entry of id, or "" where there is none.
-func (e *Encoder) Token(id int32) string { return e.tokenizer.Token(id) }
-
-// Fingerprint identifies the vector space. The probe vectors are shared: do
-// not write to them.
-func (e *Encoder) Fingerprint() encoder.Fingerprint { return e.print }
-
-// Close waits for running calls of Encode and lets go of the model. Encode
-// answers encoder.ErrClosed afterwards; a second Close does so too.
-func (e *Encoder) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.model == nil {
-		return encoder.ErrClosed
-	}
-	e.model = nil
-	return nil
+// runner runs a model on batches.
+type runner struct {
+	model *model // nil after Close
+	head  *scoring
+	pool  sync.Pool // of *buffers
 }
 
-// Tokenize returns the tokens that Encode would feed to the model.
-func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
-	return encoder.WithPrefix(e.tokenizer, e.spec.Prefix(role), text, e.spec.MaxTokens)
+func newRunner(m *model, head *scoring) *runner {
+	return &runner{model: m, head: head, pool: sync.Pool{New: func() any { return new(buffers) }}}
 }
 
-// Encode encodes texts in one role; see encoder.Encoder. Cancelling takes
-// effect between the layers of a batch: with MiniLM and AVX-512 within 10 ms.
-//
-// Errors: encoder.ErrNoHidden for NeedHidden where Dense modules change vectors in a
-// way in which states cannot follow (encoder.Pooler), encoder.ErrNoLogits for NeedLogits where the model has no
-// masked-language-model head, encoder.ErrClosed, ErrModel where states cannot
-// be pooled, ctx's error.
-func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.model == nil {
-		return nil, encoder.ErrClosed
-	}
-	if need&encoder.NeedLogits != 0 && (e.model.head == nil || e.model.vocab != e.tokenizer.VocabSize()) {
-		return nil, encoder.ErrNoLogits
-	}
-	if need&encoder.NeedHidden != 0 && !e.pooler.HasHidden() {
-		return nil, encoder.ErrNoHidden
-	}
-	texts, err := encoder.TextsOf(in)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]encoder.Output, len(texts))
-	for start := 0; start < len(texts); start += window {
-		end := min(start+window, len(texts))
-		for i := start; i < end; i++ {
-			if i%64 == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			out[i].Tokens = e.Tokenize(role, texts[i])
-		}
-		if need != 0 {
-			if err := e.encodeWindow(ctx, role, out[start:end], need); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, ctx.Err()
-}
-
-// encodeWindow runs the model over the tokens in out and fills in the rest.
-func (e *Encoder) encodeWindow(ctx context.Context, role encoder.Role, out []encoder.Output, need encoder.Need) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	for _, batch := range pack(out, e.opts) {
-		if !acquire(ctx, e.slots) {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-e.slots }()
-			if err := e.runBatch(ctx, role, out, batch, need); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
-}
-
-// acquire takes a slot for one batch, or reports false once ctx is done.
-func acquire(ctx context.Context, slots chan struct{}) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// pack returns the indices of out in batches of at most o.BatchTokens tokens, or
-// of fewer where that would leave workers idle. Texts go longest first, so that
-// the last batches to run are short.
-func pack(out []encoder.Output, o Options) [][]int {
-	order, total := make([]int, len(out)), 0
-	length := func(i int) int { return len(out[i].Tokens.IDs) }
-	for i := range order {
-		order[i] = i
-		total += length(i)
-	}
-	limit := min(o.BatchTokens, max(leastBatch, (total+o.Workers-1)/o.Workers))
-	slices.SortStableFunc(order, func(a, b int) int { return length(b) - length(a) })
-	var batches [][]int
-	for len(order) > 0 {
-		n, tokens := 1, length(order[0])
-		for n < len(order) && tokens+length(order[n]) <= limit {
-			tokens += length(order[n])
-			n++
-		}
-		batches = append(batches, order[:n])
-		order = order[n:]
-	}
-	return batches
-}
-
-// runBatch encodes the texts at the indices batch.
-func (e *Encoder) runBatch(ctx context.Context, role encoder.Role, out []encoder.Output, batch []int, need encoder.Need) error {
-	b := e.pool.Get().(*buffers)
-	defer e.pool.Put(b)
-	var ids []int32
+// states runs the model over a batch and gives the states of each text, [tokens × d]. types may be nil.
+func (r *runner) states(ctx context.Context, texts []encoder.Output, types [][]int32, batch []int, give func(text int, states []float32) error) error {
+	b := r.pool.Get().(*buffers)
+	defer r.pool.Put(b)
+	var ids, kinds []int32
 	ends := make([]int, len(batch))
-	for r, i := range batch {
-		ids = append(ids, out[i].Tokens.IDs...)
-		ends[r] = len(ids)
+	for n, i := range batch {
+		ids = append(ids, texts[i].Tokens.IDs...)
+		if types != nil {
+			kinds = append(kinds, types[i]...)
+		}
+		ends[n] = len(ids)
 	}
-	all, err := e.model.forward(ctx, b, ids, ends)
+	all, err := r.model.forwardTypes(ctx, b, ids, kinds, ends)
 	if err != nil {
 		return err
 	}
-	start, d := 0, e.model.d
-	for r, i := range batch {
-		states := all[start*d : ends[r]*d]
-		start = ends[r]
-		if need&encoder.NeedLogits != 0 {
-			out[i].Logits = e.model.logits(states[:d])
+	start, d := 0, r.model.d
+	for n, i := range batch {
+		if err := give(i, all[start*d:ends[n]*d]); err != nil {
+			return err
 		}
-		if need&encoder.NeedHidden != 0 {
-			out[i].Hidden = e.pooler.Hidden(states)
-		}
-		if need&encoder.NeedDense != 0 {
-			var ok bool
-			if out[i].Dense, ok = e.pooler.Pool(role, states); !ok {
-				return fmt.Errorf("%w: its states of a text of %d tokens cannot be pooled (infinite, not a number or all zero)",
-					ErrModel, len(out[i].Tokens.IDs))
-			}
-		}
+		start = ends[n]
 	}
+	return nil
+}
+
+// Run implements frame.Model.
+func (r *runner) Run(ctx context.Context, texts []encoder.Output, batch []int, logits bool, give func(text int, states, logits []float32) error) error {
+	return r.states(ctx, texts, nil, batch, func(i int, states []float32) error {
+		var first []float32
+		if logits {
+			first = r.model.logits(states[:r.model.d])
+		}
+		return give(i, states, first)
+	})
+}
+
+// Score implements frame.Scorer.
+func (r *runner) Score(ctx context.Context, scores []float64, pairs []encoder.Output, types [][]int32, batch []int) error {
+	return r.states(ctx, pairs, types, batch, func(i int, states []float32) error {
+		scores[i] = r.head.score(states[:r.model.d])
+		return nil
+	})
+}
+
+// Close lets go of the model.
+func (r *runner) Close() error {
+	r.model, r.head = nil, nil
 	return nil
 }

@@ -11,31 +11,14 @@ import (
 	"sync"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/internal/frame"
 	"github.com/lexsem/lexsem/encoder/tokenizer"
 )
 
-// window is the number of texts that are sorted and packed together. It
-// bounds the memory of a call that is given very many; beyond a few thousand
-// texts, sorting more of them together saves no padding worth having.
-const window = 4096
-
 // Encoder is an encoder.Encoder that runs an ONNX model. It is safe for
-// concurrent use.
-type Encoder struct {
-	spec      encoder.Spec
-	opts      Options
-	tokenizer encoder.Tokenizer
-	session   *session
-	pooler    *encoder.Pooler
-	print     encoder.Fingerprint
-	slots     chan struct{} // one a running batch
-	pool      sync.Pool     // of *buffers
-
-	mu     sync.RWMutex // read-held by Encode, so that Close waits
-	closed bool
-}
-
-var _ encoder.Encoder = (*Encoder)(nil)
+// concurrent use. With MiniLM a processor takes about 6,000 tokens a second (BenchmarkEncode).
+// Cancelling a call takes effect between batches, so within about 0.2 s.
+type Encoder struct{ *frame.Encoder }
 
 // Open loads the model in dir, which holds model.onnx, tokenizer.json and a
 // description (encoder.LoadSpec), and computes its fingerprint. With MiniLM it takes
@@ -68,210 +51,98 @@ func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	pooler, err := encoder.NewPooler(dir, spec, tokenizer, s.dim)
+	r := newRunner(s)
+	if err := r.fits(ctx, tokenizer); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), r.Close())
+	}
+	e, err := frame.New(ctx, frame.Config{
+		Dir: dir, Spec: spec, Tokenizer: tokenizer, Model: r, Dim: s.dim,
+		Logits: s.vocab == tokenizer.VocabSize(), Packing: o.packing(), Workers: o.Workers, ErrModel: ErrModel,
+	})
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, r.Close())
 	}
-	e := &Encoder{
-		spec: spec, opts: o, tokenizer: tokenizer, session: s, pooler: pooler,
-		slots: make(chan struct{}, o.Workers),
-		pool:  sync.Pool{New: func() any { return new(buffers) }},
-	}
-	if err := e.fits(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), e.Close())
-	}
-	if err := e.identify(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("probe the model in %s: %w", dir, err), e.Close())
-	}
-	return e, nil
+	return &Encoder{e}, nil
+}
+
+func (o Options) packing() frame.Packing { return frame.Packing{Tokens: o.BatchTokens, Padded: true} }
+
+// runner runs a session on batches.
+type runner struct {
+	*session
+	pool sync.Pool // of *buffers
+}
+
+func newRunner(s *session) *runner {
+	return &runner{session: s, pool: sync.Pool{New: func() any { return new(buffers) }}}
 }
 
 // fits asks the model for the last id of the vocabulary: an embedding that is
 // smaller refuses it.
-func (e *Encoder) fits() error {
-	last := int32(e.tokenizer.VocabSize() - 1)
-	out := []encoder.Output{{Tokens: encoder.Tokens{IDs: []int32{last}}}}
-	if err := e.runBatch(encoder.Passage, out, []int{0}, 0); err != nil {
-		return fmt.Errorf("tokenizer.json has the id %d (%.100q), which the model does not take; fetch the model again: %w", last, e.tokenizer.Token(last), err)
+func (r *runner) fits(ctx context.Context, t encoder.Tokenizer) error {
+	last := int32(t.VocabSize() - 1)
+	probe := []encoder.Output{{Tokens: encoder.Tokens{IDs: []int32{last}}}}
+	var err error
+	if r.output == "" { // of a cross-encoder
+		err = r.Score(ctx, make([]float64, 1), probe, [][]int32{{0}}, []int{0})
+	} else {
+		err = r.Run(ctx, probe, []int{0}, false, func(int, []float32, []float32) error { return nil })
 	}
-	return nil
-}
-
-// identify fills in the fingerprint.
-func (e *Encoder) identify(ctx context.Context) error {
-	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
 	if err != nil {
-		return err
-	}
-	e.print = encoder.Fingerprint{
-		Model: e.spec.Model, Precision: e.spec.Precision, Tokenizer: e.tokenizer.Digest(), Pooling: e.pooler.Name(),
-		QueryPrefix: e.spec.QueryPrefix, PassagePrefix: e.spec.PassagePrefix,
-		MaxTokens: e.spec.MaxTokens, Dim: e.Dim(), VocabSize: e.tokenizer.VocabSize(),
-	}
-	for i := range out {
-		e.print.Probe[i] = out[i].Dense
+		return fmt.Errorf("tokenizer.json has the id %d (%.100q), which the model does not take; fetch the model again: %w", last, t.Token(last), err)
 	}
 	return nil
 }
 
-// Dim returns d.
-func (e *Encoder) Dim() int { return e.pooler.Dim() }
-
-// VocabSize returns |V|.
-func (e *Encoder) VocabSize() int { return e.tokenizer.VocabSize() }
-
-// Token returns the vocabulary entry of id, or "" where there is none.
-func (e *Encoder) Token(id int32) string { return e.tokenizer.Token(id) }
-
-// Fingerprint identifies the vector space. The probe vectors are shared: do
-// not write to them.
-func (e *Encoder) Fingerprint() encoder.Fingerprint { return e.print }
-
-// Close waits for running calls of Encode and frees the model. Encode answers
-// encoder.ErrClosed afterwards; a second Close does so too.
-func (e *Encoder) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return encoder.ErrClosed
-	}
-	e.closed = true
-	return e.session.close()
-}
-
-// Tokenize returns the tokens that Encode would feed to the model.
-func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
-	return encoder.WithPrefix(e.tokenizer, e.spec.Prefix(role), text, e.spec.MaxTokens)
-}
-
-// Encode encodes texts in one role; see encoder.Encoder. With MiniLM a
-// processor takes about 6,000 tokens a second (BenchmarkEncode). Cancelling takes
-// effect between batches, so within about 0.2 s.
-//
-// Errors: encoder.ErrNoHidden for NeedHidden where Dense modules change vectors in a
-// way in which states cannot follow (encoder.Pooler), encoder.ErrNoLogits for NeedLogits where the model has no output
-// "logits" [batch, |V|], encoder.ErrClosed, ErrModel where the runtime refuses
-// a batch, ctx's error.
-func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
-		return nil, encoder.ErrClosed
-	}
-	if need&encoder.NeedLogits != 0 && e.session.vocab != e.tokenizer.VocabSize() {
-		return nil, encoder.ErrNoLogits
-	}
-	if need&encoder.NeedHidden != 0 && !e.pooler.HasHidden() {
-		return nil, encoder.ErrNoHidden
-	}
-	texts, err := encoder.TextsOf(in)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]encoder.Output, len(texts))
-	for start := 0; start < len(texts); start += window {
-		end := min(start+window, len(texts))
-		for i := start; i < end; i++ {
-			if i%64 == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			out[i].Tokens = e.Tokenize(role, texts[i])
-		}
-		if need != 0 {
-			if err := e.encodeWindow(ctx, role, out[start:end], need); err != nil {
-				return nil, err
+// with calls run with the tokens of a batch, padded to those of its first text, which is the longest.
+func (r *runner) with(texts []encoder.Output, types [][]int32, batch []int, run func(*buffers) error) error {
+	b := r.pool.Get().(*buffers)
+	defer r.pool.Put(b)
+	b.reset(len(batch), len(texts[batch[0]].Tokens.IDs))
+	for row, i := range batch {
+		for col, id := range texts[i].Tokens.IDs {
+			at := row*b.cols + col
+			b.ids[at], b.mask[at] = int64(id), 1
+			if types != nil {
+				b.types[at] = int64(types[i][col])
 			}
 		}
 	}
-	return out, ctx.Err()
+	return run(b)
 }
 
-// encodeWindow runs the model over the tokens in out and fills in the rest.
-func (e *Encoder) encodeWindow(ctx context.Context, role encoder.Role, out []encoder.Output, need encoder.Need) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	for _, batch := range pack(out, e.opts.BatchTokens) {
-		if !acquire(ctx, e.slots) {
-			break
+// Run implements frame.Model.
+func (r *runner) Run(_ context.Context, texts []encoder.Output, batch []int, logits bool, give func(text int, states, logits []float32) error) error {
+	return r.with(texts, nil, batch, func(b *buffers) error {
+		if err := r.run(b, logits); err != nil {
+			return fmt.Errorf("%w: %w", ErrModel, err)
 		}
-		wg.Go(func() {
-			defer func() { <-e.slots }()
-			if err := e.runBatch(role, out, batch, need); err != nil {
-				cancel(err)
+		for row, i := range batch {
+			var first []float32
+			if logits {
+				first = slices.Clone(b.logits[row*r.vocab : (row+1)*r.vocab])
 			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
-}
-
-// acquire takes a slot for one batch, or reports false once ctx is done.
-func acquire(ctx context.Context, slots chan struct{}) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// pack returns the indices of out in batches of rows × longest ≤ limit, the
-// rows of each of about equal length, the longest batches first, so that the
-// last ones to run are short.
-func pack(out []encoder.Output, limit int) [][]int {
-	order := make([]int, len(out))
-	for i := range order {
-		order[i] = i
-	}
-	length := func(i int) int { return len(out[i].Tokens.IDs) }
-	slices.SortStableFunc(order, func(a, b int) int { return length(b) - length(a) })
-	var batches [][]int
-	for len(order) > 0 {
-		n := min(len(order), max(1, limit/max(1, length(order[0]))))
-		batches = append(batches, order[:n])
-		order = order[n:]
-	}
-	return batches
-}
-
-// runBatch encodes the texts at the indices batch, the first of which is the
-// longest.
-func (e *Encoder) runBatch(role encoder.Role, out []encoder.Output, batch []int, need encoder.Need) error {
-	b := e.pool.Get().(*buffers)
-	defer e.pool.Put(b)
-	d := e.session.dim
-	b.reset(len(batch), len(out[batch[0]].Tokens.IDs))
-	for r, i := range batch {
-		for c, id := range out[i].Tokens.IDs {
-			b.ids[r*b.cols+c] = int64(id)
-			b.mask[r*b.cols+c] = 1
-		}
-	}
-	head := need&encoder.NeedLogits != 0
-	if err := e.session.run(b, head); err != nil {
-		return fmt.Errorf("%w: %w", ErrModel, err)
-	}
-	for r, i := range batch {
-		first := r * b.cols * d
-		states := b.states[first : first+len(out[i].Tokens.IDs)*d]
-		if head {
-			v := e.session.vocab
-			out[i].Logits = slices.Clone(b.logits[r*v : (r+1)*v])
-		}
-		if need&encoder.NeedHidden != 0 {
-			out[i].Hidden = e.pooler.Hidden(states)
-		}
-		if need&encoder.NeedDense != 0 {
-			var ok bool
-			if out[i].Dense, ok = e.pooler.Pool(role, states); !ok {
-				return fmt.Errorf("%w: its states of a text of %d tokens cannot be pooled (infinite, not a number or all zero)",
-					ErrModel, len(out[i].Tokens.IDs))
+			at := row * b.cols * r.dim
+			if err := give(i, b.states[at:at+len(texts[i].Tokens.IDs)*r.dim], first); err != nil {
+				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
+
+// Score implements frame.Scorer.
+func (r *runner) Score(_ context.Context, scores []float64, pairs []encoder.Output, types [][]int32, batch []int) error {
+	return r.with(pairs, types, batch, func(b *buffers) error {
+		if err := r.runScores(b); err != nil {
+			return fmt.Errorf("%w: %w", ErrModel, err)
+		}
+		for row, i := range batch {
+			scores[i] = float64(b.logits[row])
+		}
+		return nil
+	})
+}
+
+// Close frees the session.
+func (r *runner) Close() error { return r.close() }

@@ -16,6 +16,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/lexsem/lexsem/encoder"
+	"github.com/lexsem/lexsem/encoder/internal/frame"
 	"github.com/lexsem/lexsem/encoder/picture"
 	"github.com/lexsem/lexsem/internal/regular"
 )
@@ -33,7 +34,7 @@ type Images struct {
 	p       int        // of pooled
 	pooled  string     // name of the output [batch, p] that is the vector; "" where states are pooled
 	print   encoder.Fingerprint
-	slots   chan struct{} // one a running batch
+	slots   frame.Slots
 
 	mu     sync.RWMutex // read-held by Encode, so that Close waits
 	closed bool
@@ -74,7 +75,7 @@ func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
 	if err := load(o.Library); err != nil {
 		return nil, err
 	}
-	e := &Images{opts: o, pixels: pixels, vision: v, slots: make(chan struct{}, o.Workers)}
+	e := &Images{opts: o, pixels: pixels, vision: v, slots: frame.NewSlots(o.Workers)}
 	path := filepath.Join(dir, "model.onnx")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if other := filepath.Join(dir, "vision_model.onnx"); exists(other) {
@@ -297,29 +298,16 @@ func (e *Images) Encode(ctx context.Context, role encoder.Role, in []encoder.Inp
 	if need == 0 {
 		return out, ctx.Err()
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	run := func(at []int, tokens int, batch func(at []int) error) {
-		step := max(1, e.opts.BatchTokens/tokens)
-		for some := range slices.Chunk(at, step) {
-			if !acquire(ctx, e.slots) {
-				return
-			}
-			wg.Go(func() {
-				defer func() { <-e.slots }()
-				if err := batch(some); err != nil {
-					cancel(err)
-				}
-			})
-		}
+	patches := e.vision.rows * e.vision.cols
+	err = e.slots.Run(ctx, slices.Chunk(images, max(1, e.opts.BatchTokens/patches)), func(_ context.Context, at []int) error {
+		return e.batch(in, out, at, need)
+	})
+	if err == nil && len(texts) > 0 && need&encoder.NeedDense != 0 {
+		err = e.slots.Run(ctx, slices.Chunk(texts, max(1, e.opts.BatchTokens/e.texts.max)), func(_ context.Context, at []int) error {
+			return e.texts.batch(in, out, at)
+		})
 	}
-	run(images, e.vision.rows*e.vision.cols, func(at []int) error { return e.batch(in, out, at, need) })
-	if len(texts) > 0 && need&encoder.NeedDense != 0 {
-		run(texts, e.texts.max, func(at []int) error { return e.texts.batch(in, out, at) })
-	}
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -1,0 +1,176 @@
+package frame
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/lexsem/lexsem/encoder"
+)
+
+// window is the number of texts that are sorted and packed together. It bounds the memory of a call that
+// is given very many; beyond a few thousand texts, sorting more of them together saves nothing worth having.
+const window = 4096
+
+// Model turns tokens into states. It may be called by several goroutines.
+type Model interface {
+	// Run runs the model over the tokens of one batch, and gives the states of each text, [tokens × d], and
+	// with logits those of its first token, [|V|], which are the caller's then. States are the model's own again
+	// when give returns.
+	Run(ctx context.Context, texts []encoder.Output, batch []int, logits bool, give func(text int, states, logits []float32) error) error
+	// Close frees the model. No call runs, and none follows.
+	Close() error
+}
+
+// Config is what an Encoder is made of.
+type Config struct {
+	Dir       string // of the model
+	Spec      encoder.Spec
+	Tokenizer encoder.Tokenizer
+	Model     Model
+	Dim       int  // of states
+	Logits    bool // whether the model has a masked-language-model head over the tokenizer's vocabulary
+	Packing   Packing
+	Workers   int
+	ErrModel  error // wrapped where states cannot be pooled
+}
+
+// Encoder is an encoder.Encoder that runs a model.
+type Encoder struct {
+	c      Config
+	pooler *encoder.Pooler
+	print  encoder.Fingerprint
+	slots  Slots
+
+	mu     sync.RWMutex // read-held by Encode, so that Close waits
+	closed bool
+}
+
+var _ encoder.Encoder = (*Encoder)(nil)
+
+// New makes an encoder of a model, which it closes in the end, and computes its fingerprint. After an error
+// the model is open.
+func New(ctx context.Context, c Config) (*Encoder, error) {
+	pooler, err := encoder.NewPooler(c.Dir, c.Spec, c.Tokenizer, c.Dim)
+	if err != nil {
+		return nil, err
+	}
+	e := &Encoder{c: c, pooler: pooler, slots: NewSlots(c.Workers)}
+	if err := e.identify(ctx); err != nil {
+		return nil, fmt.Errorf("probe the model in %s: %w", c.Dir, err)
+	}
+	return e, nil
+}
+
+// identify fills in the fingerprint.
+func (e *Encoder) identify(ctx context.Context) error {
+	out, err := e.Encode(ctx, encoder.Passage, encoder.Texts(encoder.ProbeTexts[:]...), encoder.NeedDense)
+	if err != nil {
+		return err
+	}
+	spec := e.c.Spec
+	e.print = encoder.Fingerprint{
+		Model: spec.Model, Precision: spec.Precision, Tokenizer: e.c.Tokenizer.Digest(), Pooling: e.pooler.Name(),
+		QueryPrefix: spec.QueryPrefix, PassagePrefix: spec.PassagePrefix,
+		MaxTokens: spec.MaxTokens, Dim: e.Dim(), VocabSize: e.VocabSize(),
+	}
+	for i := range out {
+		e.print.Probe[i] = out[i].Dense
+	}
+	return nil
+}
+
+// Dim returns d, the dimension of vectors.
+func (e *Encoder) Dim() int { return e.pooler.Dim() }
+
+// VocabSize returns |V|.
+func (e *Encoder) VocabSize() int { return e.c.Tokenizer.VocabSize() }
+
+// Token returns the vocabulary entry of id, or "" where there is none.
+func (e *Encoder) Token(id int32) string { return e.c.Tokenizer.Token(id) }
+
+// Fingerprint identifies the vector space. The probe vectors are shared: do not write to them.
+func (e *Encoder) Fingerprint() encoder.Fingerprint { return e.print }
+
+// Close waits for running calls of Encode and frees the model. Encode and a second Close answer
+// encoder.ErrClosed.
+func (e *Encoder) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return encoder.ErrClosed
+	}
+	e.closed = true
+	return e.c.Model.Close()
+}
+
+// Tokenize returns the tokens that Encode would feed to the model.
+func (e *Encoder) Tokenize(role encoder.Role, text string) encoder.Tokens {
+	return encoder.WithPrefix(e.c.Tokenizer, e.c.Spec.Prefix(role), text, e.c.Spec.MaxTokens)
+}
+
+// Encode encodes texts in one role; see encoder.Encoder. Cancelling takes effect between batches at the
+// latest.
+//
+// Errors: encoder.ErrNoHidden for NeedHidden where states cannot follow the model's vectors
+// (encoder.Pooler), encoder.ErrNoLogits for NeedLogits without a masked-language-model head,
+// encoder.ErrClosed, ErrModel of the model's package where the model refuses a batch or its states cannot
+// be pooled, ctx's error.
+func (e *Encoder) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return nil, encoder.ErrClosed
+	}
+	if need&encoder.NeedLogits != 0 && !e.c.Logits {
+		return nil, encoder.ErrNoLogits
+	}
+	if need&encoder.NeedHidden != 0 && !e.pooler.HasHidden() {
+		return nil, encoder.ErrNoHidden
+	}
+	texts, err := encoder.TextsOf(in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]encoder.Output, len(texts))
+	for start := 0; start < len(texts); start += window {
+		end := min(start+window, len(texts))
+		for i := start; i < end; i++ {
+			if i%64 == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			out[i].Tokens = e.Tokenize(role, texts[i])
+		}
+		if need == 0 {
+			continue
+		}
+		some := out[start:end]
+		err := e.slots.Run(ctx, e.c.Packing.Pack(some), func(ctx context.Context, batch []int) error {
+			return e.run(ctx, role, some, batch, need)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, ctx.Err()
+}
+
+// run encodes the texts of one batch.
+func (e *Encoder) run(ctx context.Context, role encoder.Role, out []encoder.Output, batch []int, need encoder.Need) error {
+	return e.c.Model.Run(ctx, out, batch, need&encoder.NeedLogits != 0, func(i int, states, logits []float32) error {
+		if need&encoder.NeedLogits != 0 {
+			out[i].Logits = logits
+		}
+		if need&encoder.NeedHidden != 0 {
+			out[i].Hidden = e.pooler.Hidden(states)
+		}
+		if need&encoder.NeedDense != 0 {
+			var ok bool
+			if out[i].Dense, ok = e.pooler.Pool(role, states); !ok {
+				return fmt.Errorf("%w: its states of a text of %d tokens cannot be pooled (infinite, not a number or all zero)",
+					e.c.ErrModel, len(out[i].Tokens.IDs))
+			}
+		}
+		return nil
+	})
+}
