@@ -15,7 +15,7 @@ import (
 	"github.com/lexsem/lexsem/internal/testkit/trial"
 )
 
-// recordedCommand is a command of the walkthrough and the output that is recorded there.
+// recordedCommand is a command of the guide and the output that is recorded there.
 type recordedCommand struct{ command, output string }
 
 // recordedCommands reads the console blocks of a document.
@@ -32,7 +32,8 @@ func recordedCommands(text string) (all []recordedCommand) {
 	return all
 }
 
-// TestWalkthrough runs docs/WALKTHROUGH.md by the shell of its reader. LEXSEM_RECORD=1
+// TestWalkthrough runs the console blocks of docs/guide.md, in the order of the page, by the
+// shell of its reader; other blocks are not run. LEXSEM_RECORD=1
 // writes what it printed into the document instead.
 func TestWalkthrough(t *testing.T) {
 	if !trial.Long() {
@@ -41,7 +42,7 @@ func TestWalkthrough(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its commands are of a POSIX shell")
 	}
-	const file = "../../../../docs/WALKTHROUGH.md"
+	const file = "../../../../docs/guide.md"
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
