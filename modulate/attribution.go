@@ -10,40 +10,37 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Attribution tells what the tokens of a query did to the score of one passage
-// p. With N = ‖mid + shift‖ of Fuse,
+// Attribution divides the score of one passage p among the tokens of the query. With N = ‖mid +
+// shift‖ of Fuse,
 //
 //	q_out·p = Plain + Bias + Σ_t (Scale_t + Shift_t)
 //
-// to the rounding of float32.
+// up to float32 rounding.
 type Attribution struct {
 	Score  float64 // q_out·p
-	Plain  float64 // q·p / N: what the unmodulated vector gives
-	Bias   float64 // what b of Eq. 8 gives, and additive parts that no token has a share in
+	Plain  float64 // q·p / N, the part of the unmodulated vector
+	Bias   float64 // the part of b of Eq. 8, and of additive parts that cannot be divided among tokens
 	Tokens []TokenShare
 }
 
-// TokenShare is what one token adds to a score.
+// TokenShare is the part of a score that one token causes.
 type TokenShare struct {
 	ID int32
-	// Shift is its part of the additive side, which is linear in the tokens:
-	// exact but for one thing, that ‖l‖ and N depend on all tokens and are
-	// held at their values.
+	// Shift is the token's part of the additive side. That side is linear in the tokens, so the share
+	// is exact, with ‖l‖ and N held at their values.
 	Shift float64
-	// Scale is its part of the product with softmax(W·w + b), which is not
-	// linear. It is the integral of the gradient along the straight path from no
-	// modulation to all of it (Aumann and Shapley's value; integrated gradients,
-	// Sundararajan et al. 2017): it adds up to the whole change, and for small
-	// changes it is the first-order term.
+	// Scale is the token's part of the product with softmax(W·w + b). It is the integral of the
+	// gradient along the straight path from no modulation to full modulation (integrated gradients,
+	// Sundararajan et al. 2017), so all shares add up to the whole change.
 	Scale float64
 }
 
-// Attributor is a Modulator that can tell the tokens' shares. All that NewStack
-// makes are.
+// Attributor is a Modulator that can divide a score among the tokens. All modulators of NewStack
+// can.
 type Attributor interface {
 	Modulator
-	// Attribute tells the shares in the score of passage, a unit vector [d].
-	// Cost O(L·d + d²). Safe for concurrent use.
+	// Attribute returns the shares of the score of passage, a unit vector [d]. Cost O(L·d + d²) for L
+	// tokens. Safe for concurrent use.
 	Attribute(in Input, passage []float32) Attribution
 }
 

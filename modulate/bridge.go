@@ -2,16 +2,17 @@ package modulate
 
 import "fmt"
 
-// Bridge is the multiplicative side of a stack: the lexical vectors of its
-// parts side by side, w = [w₁; w₂; …], to which W = [W₁ W₂ …] belongs, so that
-// the logits of the parts add up: z = Σ W_k·w_k + b. Token t of part k has the
-// id k·|V| + t; a stack with one fitted part has plain token ids.
+// Bridge is the multiplicative side of a stack. The lexical vectors of its parts stand side by
+// side, w = [w₁; w₂; …], as do the matrices, W = [W₁ W₂ …], so that the logits of the parts add
+// up: z = Σ W_k·w_k + b. Token t of part k has the id k·|V| + t. A stack with one fitted part has
+// plain token ids.
 type Bridge struct {
 	vocab int // |V| of one part
 	parts []Weigher
 }
 
-// Bridge makes the multiplicative side of the stack from p, which has Weights.
+// Bridge returns the multiplicative side of the stack. p.Weights must be set. ErrNotFitted if
+// something that a part needs is missing, or if W has the wrong number of columns.
 func (s Stack) Bridge(p Parts) (*Bridge, error) {
 	b := &Bridge{}
 	columns := p.Weights.Projection.VocabSize()

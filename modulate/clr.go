@@ -10,15 +10,11 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// The contextual lexical representation (Eq. 7) weighs every token of the
-// vocabulary by a head on top of the whole query, w_t = log(1 + f(head_t)), and
-// keeps the 64 largest weights. There are two heads. clr and clr-softmax have
-// the closed-form head of NewHead on the dense vector, as it was at the fit,
-// for encoders that ship none; mlm and mlm-softmax have the encoder's own
-// masked-language-model head on the first token. And there are two forms: f is
-// ReLU, as in the released code of the paper, or a softmax over the vocabulary,
-// as in its text. The vocabulary is the corpus's own; special tokens, which it
-// does not have, never weigh.
+// The contextual lexical representation (Eq. 7) weighs every token of the vocabulary by a head on
+// the whole query, w_t = log(1 + f(head_t)), and keeps the 64 largest weights. clr and clr-softmax
+// use the closed-form head of NewHead on the dense vector. mlm and mlm-softmax use the encoder's
+// own masked-language-model head on the first token. f is ReLU, as in the paper's released code,
+// or a softmax over the vocabulary, as in its text. Only tokens of the corpus have weight.
 var (
 	CLR = Register(clr("clr", "likely tokens of the query by a head fitted in closed form, ReLU; needs fit", false))
 

@@ -13,11 +13,9 @@ import (
 // Eq. 6 and 7 without the bounds of llr-full, clr-softmax and mlm, to measure what
 // these cost. All are Whole: a query takes O(|V|) and more.
 
-// LLRExact is Eq. 6 over the whole vocabulary: every position scores every
-// token. The equation leaves position j open; as in Eq. 5, and in the released
-// code, the largest weight counts. A token that no passage has starts with
-// U_t = 0 and b_t = 0, where ReLU has no slope, so its weight stays 0: rows for
-// the tokens of the corpus are the whole vocabulary.
+// LLRExact is Eq. 6 over the whole vocabulary: every position scores every token, and the largest
+// weight counts. It exists to measure llr-full by. Tokens that no passage has keep weight 0. Cost
+// O(L·|V|·d) for each query.
 var LLRExact = Register(Variant{
 	Name:    "llr-exact",
 	Summary: "learned weights of every token from every state (Eq. 6), to measure llr-full by; needs fit",
@@ -101,10 +99,9 @@ func (e everyToken) weigh(dst Lexical, from []Origin, in Input, trace bool) (Lex
 	return dst, from
 }
 
-// CLRExact is Eq. 7 over the whole vocabulary, with the head of NewHead for
-// every token of the corpus in place of a masked-language-model head. Tokens
-// that no passage has, special ones among them, score 0, a probability of 0,
-// and have their share of the softmax and their weight as all others.
+// CLRExact is Eq. 7 over the whole vocabulary, with the head of NewHead for every token of the
+// corpus. Tokens that no passage has score 0 and take part in the softmax. It exists to measure
+// clr-softmax by. Cost O(|V|·d) for each query.
 var CLRExact = Register(Variant{
 	Name:    "clr-exact",
 	Summary: "probabilities of every token by a head fitted in closed form (Eq. 7), to measure clr-softmax by; needs fit",
@@ -156,8 +153,9 @@ func (e everyProbability) Weigh(dst Lexical, in Input) Lexical {
 	return dst
 }
 
-// MLMExact is mlm with all weights, of whatever tokens but the text's special ones. Where the encoder's logits are the largest over the
-// text's tokens, w is that of SPLADE (Formal et al. 2021, max pooling).
+// MLMExact is mlm with all weights, of every token that is not special in the query. If the logits
+// are the largest over the text's tokens, w is that of SPLADE (Formal et al. 2021, max pooling).
+// It exists to measure mlm by.
 var MLMExact = Register(Variant{
 	Name:    "mlm-exact",
 	Summary: "every likely token by the encoder's own head, ReLU, to measure mlm by; needs fit",

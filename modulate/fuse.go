@@ -2,12 +2,9 @@ package modulate
 
 import "math"
 
-// Bound divides the logits z = W·w + b by a number, of at least 1, that leaves
-// their standard deviation over the dimensions at most spread, and returns its
-// reciprocal; a spread of 0 is no bound. It bounds how far q ⊙ exp(z) can turn
-// from q: a softmax whose temperature rises with what the tokens ask for, so
-// that many of them, or a few learned by heart, cannot overrule the dense
-// vector. Equal z stay as they are.
+// Bound divides the logits z = W·w + b [d] by the number of at least 1 that makes their standard
+// deviation over the d components at most spread. It returns the reciprocal of that number. A
+// spread of 0 means no bound. The bound limits how far q ⊙ exp(z) can turn from q.
 func Bound(z []float64, spread float64) (gain float64) {
 	if spread == 0 {
 		return 1
@@ -31,9 +28,9 @@ func Bound(z []float64, spread float64) (gain float64) {
 	return gain
 }
 
-// BoundGrad is the backward pass of Bound where it returned a gain below 1: dz
-// is the gradient of a loss with respect to the bounded logits z and becomes
-// that with respect to the logits before. dz sums to 0, as FuseGrad's does.
+// BoundGrad is the backward pass of Bound where that returned a gain below 1. dz is the gradient
+// of a loss with respect to the bounded logits z, and becomes the gradient with respect to the
+// logits before Bound. dz must sum to 0, as FuseGrad's does.
 //
 //	u = (z − mean(z)) / spread,   dz ← gain (dz − (dz·u/d) u)
 func BoundGrad(dz []float32, z []float64, spread, gain float64) {
@@ -50,17 +47,15 @@ func BoundGrad(dz []float32, z []float64, spread, gain float64) {
 	}
 }
 
-// Fuse is the forward pass that queries and training share (Eq. 9 and the
-// stacking of additive parts):
+// Fuse is the forward pass that queries and training share (Eq. 9, and the additive parts):
 //
 //	mid = norm(q ⊙ exp(z))        which equals norm(q ⊙ softmax(z))
 //	out = norm(mid + shift)
 //
-// It returns ‖mid + shift‖, which FuseGrad needs. All slices have length d;
-// out and mid may be the same slice, but neither may overlap q. z is
-// overwritten. z == nil stands for zeros, and so does shift == nil. Where all
-// z are equal mid is q bit for bit, and where shift is nil, or cancels mid,
-// out is mid bit for bit. Finite for any finite arguments.
+// It returns ‖mid + shift‖, which FuseGrad needs. All slices have length d. out and mid may be the
+// same slice; neither may overlap q. z is overwritten. A nil z or shift stands for zeros. If all z
+// are equal, mid is q bit for bit. If shift is nil or cancels mid, out is mid bit for bit. The
+// result is finite for any finite arguments.
 func Fuse(out, mid, q []float32, z []float64, shift []float32) float64 {
 	scale(mid, q, z)
 	if shift == nil {
@@ -114,9 +109,9 @@ func scale(mid, q []float32, z []float64) {
 	}
 }
 
-// FuseGrad is the backward pass of Fuse: given the gradient dout of a loss
-// with respect to out, and out, mid and the norm that Fuse made, it writes the
-// gradient with respect to z into dz, which may be dout.
+// FuseGrad is the backward pass of Fuse. dout is the gradient of a loss with respect to out; out,
+// mid and norm are what Fuse made. It writes the gradient with respect to z into dz, which may be
+// dout.
 //
 //	dv = (dout − (dout·out) out) / norm
 //	dz = (dv − (dv·mid) mid) ⊙ mid

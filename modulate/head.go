@@ -11,16 +11,15 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Head is a linear layer from a vector to scores of tokens, a_t = U_t·x + b_t:
-// U and b of Eq. 6, or the head of Eq. 7. It has a row for some tokens only.
+// Head is a linear layer from a vector x to scores of tokens, a_t = U_t·x + b_t: U and b of Eq. 6,
+// or the head of Eq. 7. Only some tokens have a row.
 type Head struct {
-	// Tokens are the ids of the rows, ascending; nil means that the only row
-	// serves every token.
+	// Tokens are the token ids of the rows, ascending. nil means one row for all tokens.
 	Tokens []int32
 	// U are the rows [Rows × d], B their biases [Rows].
 	U, B []float32
-	// Near lists for each row the rows whose tokens are scored where its token
-	// stands, [Rows × k], itself among them; nil where a variant has no use for it.
+	// Near lists for each row the k rows that are scored where its token stands, itself included:
+	// [Rows × k]. nil if the variant has no neighbours.
 	Near []int32
 }
 
@@ -75,26 +74,24 @@ func (h *Head) check(dim, vocab int) error {
 
 // HeadOptions say which tokens have a row in a closed-form head.
 type HeadOptions struct {
-	// Lambda is the ridge, as that of RLR; 0 means 1.
+	// Lambda is the ridge, in [1e-6, 1e9]; 0 means 1.
 	Lambda float64
-	// MinDF is the least number of passages with the token, at least 1, and
-	// MaxShare the largest share of all passages, in (0, 1].
+	// MinDF is the least number of passages with the token, at least 1. MaxShare is the largest share
+	// of all passages with it, in (0, 1].
 	MinDF    int
 	MaxShare float64
-	// MaxRows keeps the tokens of most passages; 0 means no bound.
+	// MaxRows limits the rows to the tokens of most passages; 0 means no limit.
 	MaxRows int
 }
 
-// NewHead returns the closed-form head, the ridge regression of token presence on
-// the passage vector (Sums.Regress):
+// NewHead returns the closed-form head, the ridge regression of "the passage has token t" on the
+// passage vector (ridge.Sums.Regress), with A = XᵀX + λI of the centred vectors:
 //
 //	a_t(x) = (x − μ)ᵀ A⁻¹ (s_t − df_t μ) + df_t/N
 //
-// with A = centred XᵀX + λI. It estimates the probability that a passage with
-// vector x contains t: near 1 where it does, so that log(1 + a_t) is near
-// SLR's log 2. Without any row it is an ErrNotFitted. Cost O(rows·d²),
-// that of summing their vectors, and of a factor where the sums have not this
-// ridge or are stale.
+// It estimates the probability that a passage with vector x has t. ErrOptions for options out of
+// range, ErrNotFitted if no token gets a row. Cost O(rows·d²), the summing of the tokens' vectors,
+// and a new factor if s has another ridge or is stale.
 func NewHead(s *ridge.Sums, o HeadOptions) (*Head, error) {
 	lambda, err := ridge.Lambda(o.Lambda)
 	if err != nil {

@@ -2,8 +2,8 @@ package modulate
 
 import "math"
 
-// IDF is the weight of a token that df of n passages contain, the one BM25
-// uses: ln(1 + (n − df + ½)/(df + ½)) > 0. RLR and the local bridges weigh by it.
+// IDF is the weight of a token that df of n passages have, as in BM25: ln(1 + (n − df + ½)/(df +
+// ½)) > 0. RLR and local bridges weigh tokens by it.
 func IDF(n, df int) float64 {
 	return math.Log1p((float64(n-df) + 0.5) / (float64(df) + 0.5))
 }

@@ -12,26 +12,22 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// EncoderKey is the metadata of a safetensors file that names the encoder its
-// bridge belongs to: an encoder.Fingerprint as JSON.
+// EncoderKey is the metadata key of a safetensors file under which Import looks for the encoder of
+// the bridge, an encoder.Fingerprint as JSON.
 const EncoderKey = "lexsem.encoder"
 
-// Import reads a bridge that was trained elsewhere from a safetensors file, for
-// a stack with exactly one multiplicative part (and RLR or not). The tensors,
-// of type F32, F16, BF16 or F64, are those of the linear layer of Eq. 8, and
-// where the part has parameters of its own, of its head:
+// Import reads a bridge that was trained elsewhere from a safetensors file. stack must have
+// exactly one multiplicative part. Tensors have type F32, F16, BF16 or F64:
 //
 //	linear.weight  [d × |V|]      W
-//	linear.bias    [d]            b of Eq. 8, may be missing
+//	linear.bias    [d]            b of Eq. 8, optional
 //	U              [d] or [1 × d] for llr; [|V| × d] or [d × |V|] for llr-full, clr
-//	b              [1] or [|V|]   one a row of U; may be missing, then 0
+//	b              [1] or [|V|]   one number for each row of U, optional, 0 if missing
 //
-// Each name may stand behind a prefix that ends in a dot, as in
-// "model.linear.weight", if it stands there once. The encoder is that of the
-// metadata EncoderKey, else that of trust, which the caller vouches for; a file
-// without, and a zero trust, is ErrNoEncoder. Damage and wrong shapes are
-// ErrCorrupt. The weights do not say what they were trained on: Passages and
-// Queries are 0. Memory O(d·|V|).
+// A name may have one prefix that ends in a dot, as in "model.linear.weight". The encoder is that
+// of the metadata EncoderKey, else trust, for which the caller vouches. ErrNoEncoder if both are
+// missing; ErrCorrupt for damage and wrong shapes; ErrOptions for other stacks. Passages and
+// Queries of the result are 0. Memory O(d·|V|).
 func Import(path, stack string, trust encoder.Fingerprint) (*Weights, error) {
 	s, err := ParseStack(stack)
 	if err != nil {

@@ -2,9 +2,9 @@ package modulate
 
 import "slices"
 
-// Origin says where an entry of a lexical vector came from: weight
-// log(1 + ReLU(h_State·U_Row + b_Row)) with derivative Slope, of part Part of
-// the bridge. Entries of parts without parameters have Part −1.
+// Origin says how an entry of a lexical vector was made: by part Part of the bridge, with weight
+// log(1 + ReLU(h_State·U_Row + b_Row)) and its derivative Slope. Part is −1 for parts without
+// parameters.
 type Origin struct {
 	Part, Row, State int32
 	Slope            float32
@@ -18,8 +18,8 @@ type learned interface {
 	head() *Head
 }
 
-// Heads are the parameters that a fit teaches beside W, by part of the bridge:
-// nil for parts that have none, or whose head stands fixed.
+// Heads are the parameters that a fit learns in addition to W, by part of the bridge. nil for
+// parts without parameters and for fixed heads.
 func (b *Bridge) Heads() []*Head {
 	heads := make([]*Head, len(b.parts))
 	for k, p := range b.parts {
@@ -30,7 +30,7 @@ func (b *Bridge) Heads() []*Head {
 	return heads
 }
 
-// Trace is Weigh, entry for entry, that also appends the origin of each.
+// Trace is Weigh that also appends the origin of each entry to from.
 func (b *Bridge) Trace(dst Lexical, from []Origin, in Input) (Lexical, []Origin) {
 	for k, p := range b.parts {
 		at, first := len(dst.IDs), len(from)

@@ -9,16 +9,14 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// LLRFull is the learned lexical representation as the paper writes it (Eq. 6):
-// U has a row for each token of the vocabulary, and the hidden state of a token
-// of the query weighs other tokens, too,
+// LLRFull is the learned lexical representation as in the paper (Eq. 6), where a hidden state also
+// weighs tokens other than its own:
 //
 //	w_t = max_j log(1 + ReLU(h_j·U_t + b_t))
 //
-// Scoring the whole vocabulary from every position would cost O(L·|V|·d). So
-// position j scores the 8 tokens nearest to its own, which is one of them:
-// nearest by the directions of the closed-form head (NewHead), which is also
-// what U starts from. The lists are fixed at the start of the fit.
+// Position j scores only the 8 tokens nearest to its own, itself included, by the directions of
+// the closed-form head (NewHead). U starts from that head. The neighbours are fixed when the fit
+// starts. The exact form would cost O(L·|V|·d), see LLRExact.
 var LLRFull = Register(Variant{
 	Name:    "llr-full",
 	Summary: "learned weights of the query's tokens and their neighbours (Eq. 6); needs fit",

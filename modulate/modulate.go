@@ -19,44 +19,39 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Input is what one query offers to modulation.
+// Input is a query as modulation reads it.
 type Input struct {
-	// Tokens are the tokens of the query as the encoder was fed them.
+	// Tokens are the tokens of the query as the encoder read them.
 	Tokens encoder.Tokens
 	// Dense is the unit query vector [d].
 	Dense []float32
-	// Hidden [len(Tokens.IDs) × d] and Logits [|V|] are set when the modulator
-	// asks for them (Modulator.Need), else nil.
+	// Hidden [len(Tokens.IDs) × d] and Logits [|V|] are set if Modulator.Need asks for them, else nil.
 	Hidden, Logits []float32
-	// Ctx ends a long sum of RLR early, where it is not nil: there is no shift
-	// then, and the caller sees by Ctx why.
+	// Ctx, if not nil, can end a long sum of RLR. The query is then not shifted, and the caller learns
+	// the reason from Ctx.
 	Ctx context.Context
 }
 
-// Lexical is a sparse lexical vector w over the vocabulary (Sec. 3.4): token
-// IDs[i] has weight Weights[i], every other token 0. The ids are distinct.
+// Lexical is a sparse lexical vector w over the vocabulary (Sec. 3.4): token IDs[i] has weight
+// Weights[i], all others 0. The ids are distinct.
 type Lexical struct {
 	IDs     []int32
 	Weights []float32
 }
 
-// Emptied is w without entries, in the same storage.
+// Emptied returns w without entries, in the same storage.
 func (w Lexical) Emptied() Lexical { return Lexical{w.IDs[:0], w.Weights[:0]} }
 
 // Modulator modulates query vectors.
 type Modulator interface {
-	// Name is the canonical name of the stack, for example "rlr+slr".
+	// Name is the canonical name of the stack, such as "rlr+slr".
 	Name() string
-	// Need names the tensors that Modulate reads from its Input, always
-	// including encoder.NeedDense.
+	// Need names the tensors that Modulate reads, encoder.NeedDense included.
 	Need() encoder.Need
-	// Modulate appends the modulated query vector [d] to dst and returns the
-	// extended slice; dst must not overlap in.Dense. The result is finite and of
-	// unit length whenever in.Dense is. Where there is nothing to modulate by
-	// (no token with lexical weight, W = 0, tokens the corpus has never seen) it
-	// is in.Dense bit for bit. A vector that has not the modulator's dimension
-	// is returned unchanged; callers check dimensions when they open an encoder.
-	// Cost O(L·d) for L tokens, and O(d²) more for a stack with RLR. Safe for
-	// concurrent use; no allocation when dst has room.
+	// Modulate appends the modulated query vector [d] to dst, which must not overlap in.Dense, and
+	// returns the extended slice. If in.Dense is finite and of unit length, so is the result. If no
+	// token of the query can be used or W is 0, the result is in.Dense bit for bit. A vector of
+	// another dimension is returned unchanged. Cost O(L·d) for L tokens, plus O(d²) with RLR. Safe for
+	// concurrent use. No allocation if dst has room.
 	Modulate(dst []float32, in Input) []float32
 }

@@ -8,11 +8,9 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Projection is the linear layer of Eq. 8, W ∈ R^{d×|V|} and b ∈ R^d, stored
-// token by token: one row of length d for each token that was ever touched.
-// Untouched tokens have a zero row and take no memory, so a lexical vector of
-// L tokens costs O(L·d), never O(|V|·d). Reading is safe for concurrent use
-// while nobody calls Touch.
+// Projection is the linear layer of Eq. 8, W [d × |V|] and b [d]. It stores one row of length d
+// for each token that was touched; all other columns of W are 0 and take no memory. Reading is
+// safe for concurrent use while nobody calls Touch.
 type Projection struct {
 	dim   int
 	vocab int
@@ -22,8 +20,8 @@ type Projection struct {
 	bias  []float32       // [dim], nil for zero
 }
 
-// NewProjection returns W = 0, b = 0 for vectors of length dim and a
-// vocabulary of vocab tokens; both must be positive.
+// NewProjection returns W = 0, b = 0 for vectors of length dim and a vocabulary of vocab tokens.
+// Both must be positive, else ErrOptions.
 func NewProjection(dim, vocab int) (*Projection, error) {
 	if dim <= 0 || vocab <= 0 || vocab > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: projection of dimension %d and vocabulary %d; both must be positive", ErrOptions, dim, vocab)
@@ -37,18 +35,17 @@ func (p *Projection) Dim() int { return p.dim }
 // VocabSize is |V|.
 func (p *Projection) VocabSize() int { return p.vocab }
 
-// Tokens are the ids that have a row, in the order of their rows. The slice
-// must not be changed.
+// Tokens are the token ids that have a row, in the order of the rows. Read only.
 func (p *Projection) Tokens() []int32 { return p.ids }
 
-// Rows are the stored rows of W, row-major [len(Tokens()) × Dim]. Changing
-// them changes the projection.
+// Rows are the stored rows [len(Tokens()) × Dim]. Writing to them changes the projection.
 func (p *Projection) Rows() []float32 { return p.rows }
 
-// Bias is b [Dim], or nil where b = 0.
+// Bias is b [Dim], or nil for b = 0.
 func (p *Projection) Bias() []float32 { return p.bias }
 
-// SetBias sets b to a copy of b [Dim]; nil means 0.
+// SetBias copies b [Dim]; nil means 0. ErrOptions for another length or a number that is not
+// finite.
 func (p *Projection) SetBias(b []float32) error {
 	if b != nil && (len(b) != p.dim || !vec.Finite(b)) {
 		return fmt.Errorf("%w: bias of length %d for dimension %d; it must be finite and of that length", ErrOptions, len(b), p.dim)
@@ -57,7 +54,7 @@ func (p *Projection) SetBias(b []float32) error {
 	return nil
 }
 
-// Slot returns the row number of token id, −1 where it has none.
+// Slot returns the row number of token id, or −1.
 func (p *Projection) Slot(id int32) int {
 	if s, ok := p.slot[id]; ok {
 		return int(s)
@@ -65,8 +62,8 @@ func (p *Projection) Slot(id int32) int {
 	return -1
 }
 
-// Touch gives the tokens ids a row (of zeros where they had none). Ids outside
-// the vocabulary are an error.
+// Touch gives the tokens ids a row of zeros if they have none. ErrOptions for ids outside the
+// vocabulary.
 func (p *Projection) Touch(ids ...int32) error {
 	for _, id := range ids {
 		if id < 0 || int(id) >= p.vocab {
@@ -83,8 +80,8 @@ func (p *Projection) Touch(ids ...int32) error {
 	return nil
 }
 
-// AddLogits adds W·w + b (Eq. 8) to z [Dim]. It sums in float64, so it is
-// finite for any finite W. Cost O(len(w.IDs)·d).
+// AddLogits adds W·w + b (Eq. 8) to z [Dim]. It sums in float64, so the result is finite for any
+// finite W. Cost O(len(w.IDs)·d).
 func (p *Projection) AddLogits(z []float64, w Lexical) {
 	for i, x := range p.bias {
 		z[i] += float64(x)

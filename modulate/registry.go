@@ -13,29 +13,27 @@ import (
 
 // Errors of this package, to be tested with errors.Is.
 var (
-	// ErrUnknownVariant answers a name that is not registered.
+	// ErrUnknownVariant: no variant of that name is registered.
 	ErrUnknownVariant = errors.New("unknown variant")
-	// ErrNotFitted answers a stack whose fitted weights, or whose corpus sums,
-	// are missing.
+	// ErrNotFitted: the weights of a stack, or the statistics of the corpus, are missing or belong to
+	// another stack.
 	ErrNotFitted = errors.New("not fitted")
-	// ErrOptions answers an option outside its range.
+	// ErrOptions: an option is out of its range.
 	ErrOptions = ridge.ErrOptions
-	// ErrNoEncoder answers an import of a file that does not say which encoder
-	// it belongs to.
+	// ErrNoEncoder: an imported file does not say which encoder it belongs to.
 	ErrNoEncoder = errors.New("bridge without an encoder")
-	// ErrPassage answers a passage that sums or local bridges cannot take in or out.
+	// ErrPassage: a passage cannot be added to, or removed from, sums or local bridges.
 	ErrPassage = ridge.ErrPassage
-	// ErrCorrupt answers a weights or sums file that is damaged, or is none.
+	// ErrCorrupt: a weights file or saved sums are damaged, or are something else.
 	ErrCorrupt = ridge.ErrCorrupt
 )
 
-// Kind says how a variant acts on the query vector; the laws it must obey
-// follow from it.
+// Kind says how a variant changes the query vector. The laws in laws_test.go follow from it.
 type Kind uint8
 
 const (
-	// Multiplicative variants scale the components of q by a softmax: factors
-	// are ≥ 0 and sum to 1, no component changes sign.
+	// Multiplicative variants multiply the components of q by a softmax: the factors are ≥ 0 and sum
+	// to 1, so no component changes its sign.
 	Multiplicative Kind = iota
 	// Additive variants add a vector of fixed length to q.
 	Additive
@@ -49,61 +47,56 @@ func (k Kind) String() string {
 	return "multiplicative"
 }
 
-// Variant describes one registered way to modulate.
+// Variant is one registered way to modulate a query vector.
 type Variant struct {
 	// Name is what users write, in lower case.
 	Name string
 	// Summary is one line for help texts.
 	Summary string
-	// Kind says which laws bind the variant.
+	// Kind says whether the variant multiplies or adds.
 	Kind Kind
-	// SetBased variants see the set of tokens only: order and repetition of
-	// tokens change nothing.
+	// SetBased variants read the set of tokens only: their order and repetition change nothing.
 	SetBased bool
-	// Need names the tensors read beside the dense vector.
+	// Need names the tensors read in addition to the dense vector.
 	Need encoder.Need
-	// ReadsDense tells that w depends on the dense vector, not on tokens alone.
+	// ReadsDense says that w depends on the dense vector.
 	ReadsDense bool
-	// ReadsSums variants need Parts.Sums, at a fit or at a query.
+	// ReadsSums says that Parts.Sums are needed, in a fit or in a query.
 	ReadsSums bool
-	// Whole variants weigh every token of the vocabulary or of the corpus, whatever the query, or, by an
-	// encoder's logits, as many as these name. They are there to measure others by: Lookup finds them, Variants leaves them out.
+	// Whole variants weigh the whole vocabulary, for measurements. Lookup finds them; Variants leaves
+	// them out.
 	Whole bool
-	// Weigh makes the lexical vector w of Sec. 3.4 from p. It is set for
-	// multiplicative variants, which also need fitted Weights.
+	// Weigh makes the lexical vector w (Sec. 3.4) from p. Set for multiplicative variants, which also
+	// need fitted Weights.
 	Weigh func(p Parts) (Weigher, error)
-	// Start makes the parameters that a fit of the variant begins with, beside
-	// W = 0, for vectors of length dim and hidden states of about the given
-	// length. It is nil for variants that have none.
+	// Start makes the parameters other than W = 0 that a fit begins with, for vectors of length dim
+	// and hidden states of about the given length. nil for variants without parameters.
 	Start func(dim int, length float64, p Parts) (*Head, error)
-	// Shift makes the additive part from p. It is set for additive variants.
+	// Shift makes the additive part from p. Set for additive variants.
 	Shift func(p Parts) (Shifter, error)
 }
 
 // Weigher makes lexical vectors.
 type Weigher interface {
-	// Weigh appends w of in to dst: distinct ids without special tokens, which only a
-	// Whole variant may weigh, and weights ≥ 0. Where in lacks a tensor that the variant needs it appends
-	// nothing. Safe for concurrent use.
+	// Weigh appends w to dst: distinct ids and weights ≥ 0. Only a Whole variant may weigh special
+	// tokens. It appends nothing if in lacks a tensor that the variant needs. Safe for concurrent use.
 	Weigh(dst Lexical, in Input) Lexical
 }
 
-// Shifter is the additive part of a stack.
+// Shifter is an additive part of a stack.
 type Shifter interface {
-	// AddShift adds the shift of in to dst [d] and reports whether there was
-	// one. Safe for concurrent use.
+	// AddShift adds the shift of the query to dst [d] and reports whether there was one. Safe for
+	// concurrent use.
 	AddShift(dst []float32, in Input) bool
 }
 
 var variants []Variant
 
-// Register adds v to the registry and returns it, for use in the declaration of
-// a package variable: var X = modulate.Register(modulate.Variant{…}). Stacks,
-// fits, databases and benchmarks then know it by its name. It must not run
-// beside anything else of this package, so call it while packages are
-// initialised and nowhere else. A name that is taken, or that a stack cannot
-// hold, and a variant without exactly one of Weigh and Shift are mistakes in
-// the program and panic.
+// Register adds v to the registry and returns it, for the declaration of a package variable: var X
+// = modulate.Register(modulate.Variant{…}). Stacks, fits, databases and benchmarks then know it by
+// its name. Call it only while packages are initialised; it is not safe for concurrent use. It
+// panics on a name that is taken or contains "+", a comma or white space, and on a variant without
+// exactly the one of Weigh and Shift that its Kind needs.
 func Register(v Variant) Variant {
 	if v.Name == "" || strings.ContainsAny(v.Name, "+, \t\n") {
 		panic("modulate: a variant cannot be called " + strconv.Quote(v.Name))
@@ -121,13 +114,12 @@ func Register(v Variant) Variant {
 	return v
 }
 
-// Variants returns every registered variant that is not Whole, sorted by name.
+// Variants returns the registered variants that are not Whole, sorted by name.
 func Variants() []Variant {
 	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return v.Whole })
 }
 
-// Lookup returns the variant called name, or an ErrUnknownVariant that lists
-// the known ones.
+// Lookup returns the variant called name. ErrUnknownVariant lists the known names.
 func Lookup(name string) (Variant, error) {
 	var known []string
 	for _, v := range variants {

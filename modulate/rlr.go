@@ -10,16 +10,14 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// RLR is the regressed lexical representation, a closed form that goes
-// beyond the paper. Let X be the centred passage vectors and B the 0/1 matrix
-// of token presence. Ridge regression R = (XᵀX + λI)⁻¹ XᵀB gives each token t
-// the direction R_t along which passages with t differ from the others. A
-// query moves along l = Σ_t idf_t R_t over its distinct tokens:
+// RLR is the ridge lexical representation, a closed form that the paper does not have. X are the
+// centred passage vectors, B is the 0/1 matrix of which passage has which token. Ridge regression
+// R = (XᵀX + λI)⁻¹ XᵀB gives for each token t the direction R_t in which passages with t differ
+// from the others. The query moves along l = Σ_t idf_t R_t over its distinct tokens:
 //
 //	q_out = norm(q + α·l/‖l‖)
 //
-// R is never formed: XᵀB_t = s_t − df_t·μ, so l = A⁻¹ Σ_t idf_t (s_t − df_t μ)
-// with A = XᵀX + λI, from the Sums of the corpus.
+// R is never formed: l = A⁻¹ Σ_t idf_t (s_t − df_t μ) with A = XᵀX + λI, from ridge.Sums.
 var RLR = Register(Variant{
 	Name:     "rlr",
 	Summary:  "regressed lexical directions of the corpus, closed form; needs no fit",
@@ -35,17 +33,15 @@ var RLR = Register(Variant{
 	},
 })
 
-// RLROptions shape RLR. The zero value is a good default.
+// RLROptions shape RLR. The zero value is the default.
 type RLROptions struct {
-	// Alpha is the length of the shift against the unit query vector, > 0;
-	// 0 means 0.5, 0.7 in a stack with whitening, and 0.6 where it is Centred. Semantic search begins to
-	// suffer near 1.
+	// Alpha is the length of the shift, in (0, 1000], where the query vector has length 1. 0 means
+	// 0.5; 0.7 in a stack with whitening; 0.6 if Centred.
 	Alpha float64 `json:"alpha"`
-	// Centred says that Alpha counts against the distance of passages from their mean (the root of the mean of its
-	// square), and not against the unit vector: for spaces whose vectors share a long mean, as means of
-	// patches do, where a shift of half the unit length is longer than all that tells passages apart.
+	// Centred multiplies Alpha by the root mean square distance of the passages from their mean. It is
+	// for spaces whose vectors share a long mean, such as means of image patches.
 	Centred bool `json:"centred,omitempty"`
-	// Lambda is the ridge added to the scatter matrix, > 0; 0 means 1, and 0.01 where it is Centred (Ridge).
+	// Lambda is the ridge added to the scatter matrix, in [1e-6, 1e9]; 0 means 1, and 0.01 if Centred.
 	Lambda float64 `json:"lambda"`
 }
 
@@ -53,7 +49,8 @@ type RLROptions struct {
 // directions of little scatter, which a ridge of 1 would flatten.
 const centredLambda = 0.01
 
-// Ridge is Lambda, or what 0 means where it is Centred; sums that are made with it need no other factor.
+// Ridge is Lambda, or the default that 0 means if Centred. Sums with this ridge need no second
+// factor.
 func (o RLROptions) Ridge() float64 {
 	if o.Lambda == 0 && o.Centred {
 		return centredLambda
@@ -78,15 +75,14 @@ func (o RLROptions) withDefaults() (RLROptions, error) {
 	return o, nil
 }
 
-// Regression is the additive part of RLR over Sums.
+// Regression is the additive part of RLR over ridge.Sums.
 type Regression struct {
 	sums    *ridge.Sums
 	options RLROptions
 }
 
-// NewRLR returns the additive part over sums. It costs nothing, unless the ridge
-// is not that of the sums: then it makes a factor (Sums.WithRidge). Options
-// outside their range are an ErrOptions.
+// NewRLR returns the additive part over sums. It costs nothing, except a new factor if the ridge
+// is not that of the sums (ridge.Sums.WithRidge). ErrOptions for options out of range.
 func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -98,14 +94,13 @@ func NewRLR(sums *ridge.Sums, o RLROptions) (*Regression, error) {
 	return &Regression{sums, o}, nil
 }
 
-// Options are the options in use, defaults filled in.
+// Options are the options in use, with defaults filled in.
 func (r *Regression) Options() RLROptions { return r.options }
 
-// AddShift adds α·l/‖l‖ to dst [d] and reports whether l has a direction: it
-// has none for tokens that no passage, or every passage, contains; where in.Ctx
-// ends first; where the sums are damaged (Sums.Err) or have no factor yet
-// (Sums.Staleness). Cost O(d²/2 + k·d) for k steps, and up to d²/6 for each token.
-// Safe for concurrent use.
+// AddShift adds α·l/‖l‖ to dst [d] and reports whether it did. There is no shift if every token is
+// in no passage or in all, if in.Ctx ends first, if the sums are damaged (ridge.Sums.Err), or if
+// they have no factor yet. Cost O(d²/2 + k·d) for k steps since the factor, and up to 3d²/20 for
+// each token. Safe for concurrent use.
 func (r *Regression) AddShift(dst []float32, in Input) bool {
 	d := r.sums.Dim()
 	if len(dst) != d || !r.sums.Ready() {

@@ -22,9 +22,9 @@ func exponent8(row []float32) int {
 	return max(e, leastExponent)
 }
 
-// Round rounds each row of W to int8 codes, which a weights file then holds in
-// a quarter of the bytes. No number moves by more than 1/127 of the largest of
-// its row. The rows must be finite. Cost O(rows · d).
+// Round rounds each row of W to int8 codes times a power of two, which a weights file holds in a
+// quarter of the bytes. No number moves by more than 1/127 of the largest of its row. The rows
+// must be finite. Cost O(rows·d).
 func (p *Projection) Round() {
 	for at := 0; at < len(p.rows); at += p.dim {
 		row := p.rows[at : at+p.dim]

@@ -2,8 +2,8 @@ package modulate
 
 import "math"
 
-// SLR is the statistical lexical representation (Eq. 5): every token that
-// occurs in the query has weight log(1 + 1) = log 2, every other token 0.
+// SLR is the statistical lexical representation (Eq. 5): every token of the query has weight log(1
+// + 1) = log 2, every other token 0.
 var SLR = Register(Variant{
 	Name:     "slr",
 	Summary:  "token presence, projected and fused by softmax (Eq. 5, 8, 9); needs fit",

@@ -6,14 +6,12 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// SLRIDF is SLR (Eq. 5) with the indicator weighted by how much the token
-// tells about a passage of the corpus:
+// SLRIDF is SLR (Eq. 5) with each token weighted by its idf in the corpus:
 //
 //	w_t = log(1 + idf_t/idf_max · 1[t occurs in the query])
 //
-// idf is that of RLR, from the same sums, and follows the corpus; idf_max is
-// that of a token which no passage has. So no weight exceeds SLR's log 2: with
-// weights above it the same descent takes larger steps and overfits.
+// idf_t is that of RLR and follows the corpus. idf_max is that of a token that no passage has, so
+// no weight exceeds SLR's log 2.
 var SLRIDF = Register(Variant{
 	Name:     "slr-idf",
 	Summary:  "slr with tokens weighted by idf; needs fit",

@@ -12,14 +12,14 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Stack is a set of variants applied together.
+// Stack is a set of variants that are applied together.
 type Stack struct {
 	name  string
 	parts []Variant
 }
 
-// ParseStack reads names joined by "+" in any order: "slr", "rlr+slr". A name
-// that is unknown, empty or given twice is an error.
+// ParseStack reads names joined by "+" in any order, such as "slr" or "rlr+slr". ErrUnknownVariant
+// for an unknown or empty name, ErrOptions for a name given twice.
 func ParseStack(name string) (Stack, error) {
 	var s Stack
 	for _, n := range strings.Split(name, "+") {
@@ -44,20 +44,20 @@ func ParseStack(name string) (Stack, error) {
 // Name is the canonical name: the parts in alphabetical order, joined by "+".
 func (s Stack) Name() string { return s.name }
 
-// Parts are the variants in canonical order. The slice must not be changed.
+// Parts are the variants in canonical order. Read only.
 func (s Stack) Parts() []Variant { return s.parts }
 
-// Has reports whether the variant called name is part of the stack.
+// Has reports whether the variant called name is in the stack.
 func (s Stack) Has(name string) bool {
 	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.Name == name })
 }
 
-// Fitted reports whether the stack needs weights that a fit has made.
+// Fitted reports whether the stack needs fitted weights.
 func (s Stack) Fitted() bool {
 	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.Kind == Multiplicative })
 }
 
-// Need is the union of what the parts read, encoder.NeedDense included.
+// Need is the union of the tensors that the parts read, encoder.NeedDense included.
 func (s Stack) Need() encoder.Need {
 	need := encoder.NeedDense
 	for _, v := range s.parts {
@@ -66,15 +66,14 @@ func (s Stack) Need() encoder.Need {
 	return need
 }
 
-// ReadsSums reports whether some part needs the sums of the corpus.
+// ReadsSums reports whether a part needs the statistics of the corpus.
 func (s Stack) ReadsSums() bool {
 	return slices.ContainsFunc(s.parts, func(v Variant) bool { return v.ReadsSums })
 }
 
-// Start returns the weights that a fit of the stack begins with: W = 0 and the
-// start of each part's own parameters. The stack has a part that is fitted,
-// and p what its parts read; length is about that of the encoder's hidden
-// states. Only Stack, Projection and Heads are set.
+// Start returns the weights that a fit begins with: W = 0 and the start of each part's own
+// parameters. Only Stack, Projection and Heads are set. length is about that of the encoder's
+// hidden states. ErrNotFitted if a part needs p.Sums and they are nil.
 func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) {
 	w := &Weights{Stack: s.name}
 	columns := 0
@@ -103,8 +102,8 @@ func (s Stack) Start(dim, vocab int, length float64, p Parts) (*Weights, error) 
 	return w, err
 }
 
-// Shifters makes the additive parts of the stack from p, at no cost unless
-// p.RLR.Lambda is not that of the sums (NewRLR).
+// Shifters makes the additive parts of the stack from p. It costs nothing, except a new factor if
+// the ridge of p.RLR is not that of the sums (NewRLR).
 func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	var out []Shifter
 	if p.RLR.Alpha == 0 && s.Has(Whiten.Name) {
@@ -129,23 +128,22 @@ func (s Stack) Shifters(p Parts) ([]Shifter, error) {
 	return out, nil
 }
 
-// Parts are what stacks are made of; a stack reads only what it needs.
+// Parts are what stacks are made of. A stack reads only what it needs.
 type Parts struct {
-	// Sums are the corpus sums that RLR reads.
+	// Sums are the statistics of the corpus that RLR reads.
 	Sums *ridge.Sums
-	// RLR are the options of RLR. The zero value means those that Weights were
-	// fitted with, else the defaults.
+	// RLR are the options of RLR. The zero value means those of Weights, else the defaults.
 	RLR RLROptions
 	// Weights are the fitted bridge of exactly this stack.
 	Weights *Weights
 	// Alone leaves the dense vector out of the product: q_out = norm(softmax(W·w + b)), the ablation
-	// of the paper's Table 6. w is made as ever, from the dense vector, too. All parts must be multiplicative.
+	// of the paper's Table 6. All parts must be multiplicative.
 	Alone bool
 }
 
-// NewStack returns the modulator called name over p. The error is
-// ErrUnknownVariant for an unknown name and ErrNotFitted where the weights or
-// the sums are missing or belong to another stack.
+// NewStack returns the modulator called name over p. ErrUnknownVariant for an unknown name;
+// ErrNotFitted if weights or sums are missing or belong to another stack; ErrOptions if p.Alone is
+// set and a part is additive.
 func NewStack(name string, p Parts) (Modulator, error) {
 	s, err := ParseStack(name)
 	if err != nil {
@@ -238,7 +236,8 @@ func (m *modulator) Modulate(dst []float32, in Input) []float32 {
 	return dst
 }
 
-// Even is the unit vector [dim] whose components are all equal: q ⊙ q_lex of it is q_lex.
+// Even is the unit vector [dim] whose components are all equal, so q ⊙ q_lex of it is q_lex up to
+// length.
 func Even(dim int) []float32 {
 	v := make([]float32, dim)
 	for i := range v {

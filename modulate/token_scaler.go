@@ -7,30 +7,26 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// TokenScaler is a Modulator that can multiply the state of each token by the
-// factors of that token alone. All that NewStack makes are.
+// TokenScaler is a Modulator that can multiply the hidden state of each token by the factors of
+// that token alone. All modulators of NewStack implement it.
 type TokenScaler interface {
 	Modulator
-	// ScaleTokens appends the states in.Hidden [len(in.Tokens.IDs) × d] to dst, each as
-	// Eq. 5, 6, 8 and 9 make it of a query that is this one token: h_t ⊙ softmax(W·w_t + b),
-	// where w_t is the lexical vector of the token and its state. It has the length that h_t
-	// had: a softmax over d dimensions shrinks every state, and says nothing by it. Additive
-	// parts of the stack have no factors and do nothing. A state of a token without lexical
-	// weight, or of factors that are all equal, is that of in.Hidden but for rounding.
-	// ErrOptions for a stack without Stack.ScalesTokens, and for states that are not d numbers
-	// for each token. in.Dense and in.Logits are not read. Cost O(L·d) for L tokens.
-	// Safe for concurrent use.
+	// ScaleTokens appends the states in.Hidden [len(in.Tokens.IDs) × d] to dst, each modulated (Eq. 5,
+	// 6, 8, 9) as if it were a query of that one token: h_t ⊙ softmax(W·w_t + b), scaled back to the
+	// length of h_t. Additive parts do nothing. The state of a token without weight is unchanged up to
+	// rounding. in.Dense and in.Logits are not read. ErrOptions if the stack does not ScalesTokens or
+	// in.Hidden has another length. Cost O(L·d) for L tokens. Safe for concurrent use.
 	ScaleTokens(dst []float32, in Input) ([]float32, error)
 }
 
-// ScalesTokens reports whether v gives factors to a single token: it is multiplicative, and
-// weighs tokens by themselves or by their states, not by the vector or the logits of the query.
+// ScalesTokens reports whether v can weigh a single token: it is multiplicative and reads neither
+// the vector nor the logits of the query.
 func (v Variant) ScalesTokens() bool {
 	return v.Kind == Multiplicative && !v.ReadsDense && v.Need&encoder.NeedLogits == 0
 }
 
-// ScalesTokens reports whether modulators of the stack can ScaleTokens: some part is
-// multiplicative, and each that is gives factors to a single token (Variant.ScalesTokens).
+// ScalesTokens reports whether modulators of the stack can ScaleTokens: at least one part is
+// multiplicative, and every multiplicative part can weigh a single token.
 func (s Stack) ScalesTokens() bool {
 	some := false
 	for _, v := range s.parts {

@@ -6,52 +6,46 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Weights are a fitted bridge: what Fit made, for which stack and encoder, and
-// what it gained. They are written by Encode and Save and read by Decode and
-// Load. Not to be changed while a modulator uses them.
+// Weights are a fitted bridge and where it comes from. Encode and Save write them; Decode and Load
+// read them. They must not change while a modulator uses them.
 type Weights struct {
-	// Stack is the canonical name of the stack the bridge was fitted for. A
-	// bridge fitted on top of RLR is of no use without it, nor the other way
-	// round.
+	// Stack is the canonical name of the stack that was fitted. The bridge serves no other stack.
 	Stack string
-	// Projection is W and b of Eq. 8; W has |V| columns for each multiplicative
-	// part of the stack.
+	// Projection is W and b of Eq. 8. W has |V| columns for each multiplicative part.
 	Projection *Projection
-	// Heads are the parameters of the variants that have some, by name.
+	// Heads are the parameters of the variants that have some, by name of the variant.
 	Heads map[string]*Head
-	// RLR are the options of the RLR that the bridge was fitted on top of;
-	// zero where the stack has none.
+	// RLR are the options of RLR in the stack; zero if the stack has none.
 	RLR RLROptions
-	// Spread bounds the logits of each query as Bound does; 0 stands for none.
+	// Spread is the bound on the logits of each query, see Bound; 0 means none.
 	Spread float64
 	// Encoder is the encoder whose vectors and tokens the bridge belongs to.
 	Encoder encoder.Fingerprint
-	// Seed reproduces the fit.
+	// Seed is the seed of the fit.
 	Seed uint64
-	// Data is a digest of the texts that were fitted, in hex.
+	// Data is a digest of the fitted texts, in hex.
 	Data string
-	// Seq is the state of the corpus that was fitted, 0 where it has none.
+	// Seq is the state of the corpus at the fit, 0 if it has none.
 	Seq uint64
-	// Passages and Queries are the numbers of texts and of self-made queries.
+	// Passages and Queries count the texts and the training queries.
 	Passages, Queries int
-	// Loss is the mean training loss of the last epoch, in nats.
+	// Loss is the mean training loss of the epoch that was kept, in nats.
 	Loss float64
-	// Probes are the figures on probes, see ProbeScore.
+	// Probes are the results on held-out queries.
 	Probes []ProbeScore
 }
 
-// ProbeScore is the outcome of one probe: queries made from the corpus with
-// other seeds than those of training. Keywords come from another generator;
-// spans of part:16 overlap with training's spans of the same passage, unless
-// the fit left a part of each passage alone (train.Options.Reserve).
+// ProbeScore is the result of one probe: queries that are made from the corpus with other seeds
+// than those of training. Spans of part:16 can overlap with training spans of the same passage,
+// unless the fit reserved a part of each passage (train.Options.Reserve).
 type ProbeScore struct {
-	Task     string  `json:"task"`     // "keyword" or "part:16"
-	Queries  int     `json:"queries"`  // how many
-	Dense    float64 `json:"dense"`    // nDCG@1 in [0, 1] of the plain dense vector
-	Modified float64 `json:"modified"` // nDCG@1 in [0, 1] with the fitted bridge
+	Task     string  `json:"task"`     // "keyword" or "part:16"; of images "crop" or "hidden"
+	Queries  int     `json:"queries"`  // number of queries
+	Dense    float64 `json:"dense"`    // nDCG@1 in [0, 1] of the dense vector
+	Modified float64 `json:"modified"` // nDCG@1 in [0, 1] with the bridge
 }
 
-// Clone returns a copy that shares nothing with w.
+// Clone returns a deep copy of w.
 func (w *Weights) Clone() (*Weights, error) {
 	b, err := w.Encode()
 	if err != nil {
@@ -68,9 +62,9 @@ func (p Parts) head(name string) (*Head, error) {
 	return p.Weights.Heads[name], nil
 }
 
-// CheckEncoder returns nil when got spans the vector space that the bridge was
-// fitted in, else an *encoder.MismatchError that names both. what names the
-// bridge in the message, for example "bridge FILE".
+// CheckEncoder returns nil if got has the vector space that the bridge was fitted in, else an
+// *encoder.MismatchError that names both. what names the bridge in the message, for example
+// "bridge FILE".
 func (w *Weights) CheckEncoder(what string, got encoder.Fingerprint) error {
 	return encoder.Check(what, w.Encoder, got)
 }

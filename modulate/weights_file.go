@@ -60,8 +60,8 @@ type weightsHeader struct {
 	Heads    []headShape         `json:"heads,omitempty"`
 }
 
-// Encode returns the bytes of a weights file. The same weights give the same
-// bytes.
+// Encode returns the bytes of a weights file. Equal weights give equal bytes. ErrOptions if the
+// weights are missing or not finite.
 func (w *Weights) Encode() ([]byte, error) {
 	p := w.Projection
 	if p == nil || !vec.Finite(p.rows) {
@@ -107,8 +107,9 @@ func (w *Weights) Encode() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
 }
 
-// Decode reads the bytes of a weights file. Whatever is not one, or is
-// damaged, is an ErrCorrupt. It allocates at most a small multiple of len(b).
+// Decode reads the bytes of a weights file. ErrCorrupt for damage and for anything else,
+// ErrUnknownVariant if its stack has a variant that is not registered. It allocates at most a
+// small multiple of len(b).
 func Decode(b []byte) (*Weights, error) {
 	corrupt := func(why string) (*Weights, error) {
 		return nil, fmt.Errorf("%w: weights: %s; fit again", ErrCorrupt, why)
@@ -210,8 +211,7 @@ func checkRLR(s Stack, o RLROptions) (RLROptions, error) {
 	return o.withDefaults()
 }
 
-// Save writes the weights to path, which holds either the old or the new file
-// at any moment.
+// Save writes the weights to path atomically: the file is always the old one or the new one.
 func (w *Weights) Save(path string) error {
 	b, err := w.Encode()
 	if err != nil {
@@ -227,8 +227,7 @@ func (w *Weights) Save(path string) error {
 	return nil
 }
 
-// Load reads the weights file at path. A missing file is an os.ErrNotExist, a
-// damaged one an ErrCorrupt.
+// Load reads the weights file at path. os.ErrNotExist if it is missing, else the errors of Decode.
 func Load(path string) (*Weights, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -8,16 +8,14 @@ import (
 	"github.com/lexsem/lexsem/modulate/ridge"
 )
 
-// Whiten moves a query along its whitened self, a closed form that goes beyond
-// the paper and knows no passage and no word:
+// Whiten moves a query along its whitened self, a closed form that the paper does not have and
+// that depends on no single token or passage:
 //
-//	q_out = norm(q + β·u/‖u‖),   u = A⁻¹(q − μ)
+//	q_out = norm(q + β·y/‖y‖),   y = A⁻¹(q − μ),   β = 0.5
 //
-// with μ and A = XᵀX + λI those of RLR: the mean and the scatter of the corpus. Most of
-// what tells two passages on one subject apart lies in directions in which the
-// corpus varies little; u raises these. The sums follow the corpus, but what a
-// query gains rests on how passages of its kind vary, not on having seen the
-// one it seeks: it is as large for passages that the sums have never seen.
+// μ and A = XᵀX + λI are those of RLR. y raises the directions in which the corpus varies little;
+// these mostly tell passages on one subject apart. So it also helps for passages that the
+// statistics have not seen.
 var Whiten = Register(Variant{
 	Name:     "whiten",
 	Summary:  "the directions in which the corpus varies little, raised; needs no fit and serves unseen passages",
@@ -37,8 +35,8 @@ var Whiten = Register(Variant{
 	},
 })
 
-// whitenLength is β. Between 0.3 and 1 copied words gain more and judged
-// questions waver more (docs/method.md).
+// whitenLength is β. Between 0.3 and 1 copied words gain more and judged questions waver more
+// (docs/decisions).
 const whitenLength = 0.5
 
 // alphaBesideWhiten is α of RLR in a stack with whitening, whose shift takes its

@@ -13,55 +13,54 @@ import (
 
 // Kinds of fusion.
 const (
-	// Calibrated adds absolute scores: (1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·coverage +
-	// Pair·pair bonus, and where token states are kept Tokens·max(T, 0.8·s) (Answered). s is the
-	// share of the query's words, by idf, that stand in the passage; the power makes it count more where
-	// nearly all do. Of a query of whose words no candidate has the share Reach, where that is set,
-	// presence, coverage and pair bonus are raised alike, until the best presence is Reach. One setting
-	// serves keywords, spans and questions (docs/method.md).
+	// Calibrated adds absolute scores, so one setting serves every corpus (docs/method.md):
+	//
+	//	(1 − Unknown)·cos(q_out, p) + Presence·s^1.25 + Beta·c + Pair·m [+ Tokens·max(T, 0.8·s)]
+	//
+	// s is the term recall, c the normalised BM25, m the bigram match, T the score of token states, if
+	// these are kept (Answered).
 	Calibrated = "calibrated"
-	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each leg.
+	// RRF adds reciprocal ranks, 1/(RankConstant + rank) of each retriever.
 	RRF = "rrf"
-	// Convex adds both legs' scores after scaling each to [0, 1] over the
-	// candidates: (1 − LexicalShare)·dense + LexicalShare·BM25.
+	// Convex scales the scores of each retriever to [0, 1] over the candidates and adds them: (1 −
+	// LexicalShare)·dense + LexicalShare·BM25.
 	Convex = "convex"
 )
 
-// DefaultTokens is the weight of the tokens unless Options.Tokens says otherwise.
+// DefaultTokens is the weight of the token states that Options.Tokens 0 means.
 const DefaultTokens = 0.5
 
-// Options say how the dense and the lexical leg of a hybrid search are joined.
-// The zero value is Calibrated with its defaults.
+// Options say how the scores of the dense and the lexical retriever are joined. The zero value is
+// Calibrated with its defaults.
 type Options struct {
 	// Kind is Calibrated (also ""), RRF or Convex.
 	Kind string
-	// Presence is the weight of the share of the query's words, to the power 1.25,
-	// in Calibrated; 0 means 0.3, below 0 none.
+	// Presence is the weight of the term recall in Calibrated: the idf-weighted share of the query's
+	// words that the passage has, to the power 1.25. 0 means 0.3, below 0 none; at most 1000.
 	Presence float64
-	// Beta is the weight of the coverage in Calibrated, BM25 over the most that
-	// BM25 can give this query; 0 means 0.1, below 0 none.
+	// Beta is the weight of the normalised BM25 in Calibrated: BM25 divided by the most that BM25 can
+	// give this query. 0 means 0.1, below 0 none; at most 1000.
 	Beta float64
-	// Pair is the weight of the pair bonus in Calibrated, the share (by idf) of
-	// the query's adjacent word pairs that stand adjacent in the passage; 0
-	// means 0.2, below 0 means none.
+	// Pair is the weight of the bigram match in Calibrated: the idf-weighted share of the query's
+	// pairs of adjacent words that are adjacent in the passage. 0 means 0.2, below 0 none; at most
+	// 1000.
 	Pair float64
-	// Tokens is the weight of how well the tokens of the passage answer those of the
-	// query (package late) in Calibrated, where token states are kept; 0 means 0.5, below
-	// 0 none. A dense search compares tokens only where it is above 0; 1 serves there
-	// (docs/method.md). A search makes it smaller for a query of more than 16 tokens, and by Unknown.
+	// Tokens is the weight of the token states (package late) in Calibrated, if these are kept. 0
+	// means 0.5, below 0 none; at most 1000. A dense search compares tokens only if it is above 0; 1
+	// is a good value there. A search multiplies it by 16/n for a query of n > 16 tokens and by 1 −
+	// Unknown.
 	Tokens float64
-	// Reach is the presence, at most 1, that the candidate with most of the query's words
-	// counts as having in Calibrated where it has less: of a long request most
-	// words tell nothing about what is sought. 0 means none; 0.55 serves requests in
-	// whole sentences (docs/BENCHMARKS.md).
+	// Reach, in [0, 1], is the least term recall that the best candidate counts as having in
+	// Calibrated. If no candidate has it, term recall, normalised BM25 and bigram match of all
+	// candidates are raised by the same factor until one does. It is for long requests, where most
+	// words do not tell what is sought. 0 means none; 0.55 serves requests in whole sentences.
 	Reach float64
-	// RankConstant of RRF; 0 means 60.
+	// RankConstant of RRF, in (0, 1e6]; 0 means 60.
 	RankConstant float64
 	// LexicalShare of Convex, in [0, 1]; 0 means 0.3.
 	LexicalShare float64
-	// Unknown, in [0, 1], is the share of the query that the encoder does not know,
-	// which its vector says nothing about. The cosine counts so much less in
-	// Calibrated. Where it is 0, a search by text fills it in.
+	// Unknown, in [0, 1], is the share of the query that the encoder has no tokens for. Calibrated
+	// lowers the weight of the cosine by it. If it is 0, a search by text sets it.
 	Unknown float64
 }
 
@@ -102,8 +101,7 @@ func (f Options) fill() (Options, error) {
 	return f, nil
 }
 
-// Check returns engine.ErrInvalid for a kind that is none and for weights out of
-// range.
+// Check returns engine.ErrInvalid for an unknown kind or a weight out of range.
 func (f Options) Check() error {
 	_, err := f.fill()
 	return err
@@ -111,12 +109,12 @@ func (f Options) Check() error {
 
 // Term is one summand of a fused score.
 type Term struct {
-	Name          string // "cosine", "presence^1.25", "coverage", "pair", "tokens"; in searches of one leg "bm25", or the metric: "cosine", "dot", "l2"
+	Name          string // "cosine", "presence^1.25", "coverage", "pair" or "tokens"; with one retriever "bm25" or the metric: "cosine", "dot", "l2"
 	Weight, Value float64
 }
 
-// Terms are the summands of the score that Fuse gave a candidate: none in kinds that rank by
-// more than the candidate, and none of weight 0.
+// Terms are the summands of the score that Fuse gave a candidate, without those of weight 0. nil
+// for kinds other than Calibrated, whose scores depend on all candidates.
 func (f Options) Terms(c Candidate) []Term {
 	f, err := f.fill()
 	if err != nil || f.Kind != Calibrated {
@@ -140,21 +138,21 @@ func (f Options) calibrated(c *Candidate) [5]Term {
 	}
 }
 
-// Candidate is a document, or a chunk of one, with the scores of both legs.
+// Candidate is a document, or a chunk of one, with the scores of both retrievers.
 type Candidate struct {
-	Ord            uint64  // by whatever number its index knows it: in the engine, the id of a chunk
-	Dense          float64 // cosine of the modulated query vector, in [-1, 1]; another score of vectors only in RRF
+	Ord            uint64  // its number in the index; in the engine, the id of a chunk
+	Dense          float64 // cosine with the modulated query vector, in [-1, 1]; any score of vectors in RRF
 	inverted.Match         // how the query's words stand in it
-	Tokens         float64 // how well its tokens answer the query's (Answered); 0 where they are not compared
-	Score          float64 // what the ranking is by; set by Fuse
-	// Lift is what its shares of the query are multiplied by in Calibrated, the same for all
-	// candidates of a query: 1, or more where none has the share Reach. Set by Fuse.
+	Tokens         float64 // score of its token states (Answered); 0 if they are not compared
+	Score          float64 // the fused score, set by Fuse
+	// Lift is the factor of Options.Reach in Calibrated, the same for all candidates of a query: 1 or
+	// more. Set by Fuse.
 	Lift float64
 }
 
-// Fuse sets the scores of cs and sorts them: best first, ties by Ord. Every
-// candidate must have its true scores in both legs, also the one that only one
-// leg has named. engine.ErrInvalid for weights out of range. Cost O(n log n).
+// Fuse sets the scores of cs and sorts them, best first, ties by Ord. Every candidate must have
+// its true scores of both retrievers, whichever named it. engine.ErrInvalid for weights out of
+// range. Cost O(n log n).
 func (f Options) Fuse(cs []Candidate) error {
 	f, err := f.fill()
 	if err != nil || len(cs) == 0 {
@@ -215,13 +213,13 @@ func (f Options) lift(cs []Candidate) float64 {
 // raised is a share to the power 1.25.
 func raised(s float64) float64 { return s * math.Sqrt(math.Sqrt(s)) }
 
-// Dense and Lexical read the score of either leg.
+// Dense and Lexical return the score of one retriever.
 func Dense(c Candidate) float64   { return c.Dense }
 func Lexical(c Candidate) float64 { return c.BM25 }
 
 var legs = []func(Candidate) float64{Dense, Lexical}
 
-// Sort ranks cs by a score: highest first, ties by Ord.
+// Sort ranks cs by a score, highest first, ties by Ord.
 func Sort(cs []Candidate, by func(Candidate) float64) {
 	type key struct { // a fifth of a candidate, so that sorting moves little
 		score float64

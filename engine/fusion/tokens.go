@@ -4,8 +4,8 @@ package fusion
 // of about this, though with other words around it, it may have less.
 const copied = 0.8
 
-// Answered is how well the tokens of a passage answer those of a query, with respect to its words: tokens, of late
-// interaction (package late), in [-1, 1], or more where the query's words stand in the passage; presence is their share
-// (Candidate.Presence). Without it a passage that has all words of the query, its tokens coloured by other words around them, would fall
-// behind one that has tokens alike and not the words (docs/method.md).
+// Answered is the term of the token states: tokens is the score of late interaction in [-1, 1]
+// (package late), presence the term recall (Candidate.Presence). It is at least 0.8 times the term
+// recall, so a passage with all words of the query does not rank below one that has only similar
+// tokens.
 func Answered(tokens, presence float64) float64 { return max(tokens, copied*presence) }

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// DefaultRank is the number of directions that are kept unless another is asked for.
+	// DefaultRank is the number of directions that FitBasis keeps for rank 0.
 	DefaultRank = 96
-	// MaxDim is the longest state.
+	// MaxDim is the greatest length of a state.
 	MaxDim = 1 << 14
-	// MaxRank is the largest number of directions.
+	// MaxRank is the greatest number of directions.
 	MaxRank = 1024
 )
 
-// Basis is the mean of token states and the directions in which they vary most. It
-// turns a state of Dim numbers into one of Rank, in which cosines are compared. It
-// does not change; all methods are safe for concurrent use.
+// Basis is the mean of token states and the directions in which they vary most. It projects a
+// state of Dim numbers to Rank numbers, in which cosines are compared. It is immutable and safe
+// for concurrent use.
 type Basis struct {
 	dim, rank int
 	mean      []float32 // [dim]
@@ -32,16 +32,15 @@ type Basis struct {
 // Dim is the length of a state.
 func (b *Basis) Dim() int { return b.dim }
 
-// Rank is the number of directions that are kept.
+// Rank is the number of directions.
 func (b *Basis) Rank() int { return b.rank }
 
-// ID tells bases apart: a checksum of what it holds, in codes and in the bytes of
-// the basis. The same sample gives the same ID on the same machine.
+// ID is a checksum of the basis that codes carry. The same sample gives the same ID on the same
+// machine.
 func (b *Basis) ID() uint32 { return b.id }
 
-// Project appends the coordinates of states [n × Dim] to dst, Rank for each, not
-// normalised. ErrLength where states are not whole rows, ErrNotFinite for NaN and
-// infinities. Cost n·Dim·Rank.
+// Project appends the coordinates of states [n × Dim] to dst: [n × Rank], not normalised.
+// ErrLength if states are not whole rows, ErrNotFinite for NaN and infinities. Cost n·Dim·Rank.
 func (b *Basis) Project(dst, states []float32) ([]float32, error) {
 	if len(states)%b.dim != 0 {
 		return dst, fmt.Errorf("%w: %d numbers are no whole states of %d", ErrLength, len(states), b.dim)
@@ -68,8 +67,8 @@ const basisMagic = "lexlate1"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendBinary appends the bytes of b, 4·(Rank+1)·Dim and 20 more, which ReadBasis reads. The error
-// is nil: it is there for encoding.BinaryAppender.
+// AppendBinary appends the bytes of b, 4·(Rank+1)·Dim + 20 of them, for ReadBasis. The error is
+// always nil; it is there for encoding.BinaryAppender.
 func (b *Basis) AppendBinary(dst []byte) ([]byte, error) {
 	at := len(dst)
 	dst = append(dst, basisMagic...)
@@ -83,8 +82,8 @@ func (b *Basis) AppendBinary(dst []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[at:], castagnoli)), nil
 }
 
-// ReadBasis reads what AppendBinary wrote. ErrDamaged for anything else. Memory is that
-// of the bytes.
+// ReadBasis reads what AppendBinary wrote. ErrDamaged for anything else. It allocates about as
+// much as data has.
 func ReadBasis(data []byte) (*Basis, error) {
 	head := len(basisMagic) + 8
 	if len(data) < head+4 || string(data[:len(basisMagic)]) != basisMagic {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// DefaultBits is the size of a component unless another is asked for.
+	// DefaultBits is the size of a component that Coder.Bits 0 means.
 	DefaultBits = 4
 	maxPool     = 3
 	maxStates   = 1 << 24
@@ -21,8 +21,8 @@ type Coder struct {
 	Basis *Basis
 	// Bits of a component: 2, 4 or 8; 0 means 4.
 	Bits int
-	// Pool is how many neighbouring tokens share a code: 1, 2 or 3; 0 means 1. Their
-	// directions are averaged.
+	// Pool is how many neighbouring tokens share one code, the mean of their directions: 1, 2 or 3; 0
+	// means 1.
 	Pool int
 }
 
@@ -45,8 +45,7 @@ func (c Coder) fill() (Coder, error) {
 	return c, nil
 }
 
-// Size is the number of bytes that Encode appends for n states; 0 for a coder that
-// Encode refuses.
+// Size is the number of bytes that Encode appends for n states, 0 for invalid options.
 func (c Coder) Size(n int) int {
 	c, err := c.fill()
 	if err != nil {
@@ -55,10 +54,10 @@ func (c Coder) Size(n int) int {
 	return headSize + (n+c.Pool-1)/c.Pool*(2+codeSize(c.Basis.rank, c.Bits))
 }
 
-// Encode appends the codes of a passage to dst: of its states [n × Dim], row by row, without
-// the rows that skip marks. skip is what encoder.Tokens calls Special, or nil for none. A passage of which
-// nothing is left has codes, too. ErrOptions, ErrLength, or ErrNotFinite; dst is then as it
-// was. Cost n·Dim·Rank; memory 4·n·(Dim+Rank), kept for the next call.
+// Encode appends the codes of a passage to dst. states are [n × Dim], row by row; rows marked in
+// skip are left out (encoder.Tokens.Special, or nil). A passage without any state has codes as
+// well. ErrOptions, ErrLength or ErrNotFinite; dst is then unchanged. Cost n·Dim·Rank; memory
+// 4·n·(Dim+Rank), kept for the next call.
 func (c Coder) Encode(dst []byte, states []float32, skip []bool) ([]byte, error) {
 	c, err := c.fill()
 	if err != nil {

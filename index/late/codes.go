@@ -33,8 +33,8 @@ type Codes struct {
 	blocks       []byte
 }
 
-// Parse reads codes without copying them: data must not change while they are in use.
-// ErrCodes for bytes that no Encode has made. Cost O(1).
+// Parse reads codes without a copy: data must not change while they are used. ErrCodes for bytes
+// that are not codes. Cost O(1).
 func Parse(data []byte) (Codes, error) {
 	if len(data) < headSize {
 		return Codes{}, fmt.Errorf("%w: %d bytes, shorter than the head of %d", ErrCodes, len(data), headSize)
@@ -60,7 +60,7 @@ func Parse(data []byte) (Codes, error) {
 	return c, nil
 }
 
-// Basis is the ID of the basis that they were made with.
+// Basis is the ID of the basis that made the codes.
 func (c Codes) Basis() uint32 { return c.basis }
 
 // Bits is the size of a component.
@@ -72,7 +72,7 @@ func (c Codes) Pool() int { return c.pool }
 // Rank is the number of components of a code.
 func (c Codes) Rank() int { return c.rank }
 
-// States is the number of token states that were encoded, special tokens not counted.
+// States is the number of token states that were encoded, without special tokens.
 func (c Codes) States() int { return c.states }
 
 // groupsOf is the number of groups of four components.

@@ -11,10 +11,11 @@ import (
 // minStates is the least number of states that a basis is fitted on.
 const minStates = 2
 
-// FitBasis finds the mean of states [n × dim] and the rank directions in which they vary most, rank 0 means
-// DefaultRank; no more than dim. Some tens of thousands of states, of passages drawn at random and without special
-// tokens, are enough. The result depends on the states alone, on one machine. ErrOptions, ErrLength for fewer than two
-// states, ErrNotFinite. Cost n·dim²/2 and, for the directions, some 20·dim²·rank; memory 24·dim².
+// FitBasis computes the mean of states [n × dim] and the rank directions in which they vary most;
+// rank 0 means DefaultRank, and it is at most dim. Some ten thousand states of random passages,
+// without special tokens, are enough. On one machine the result depends on the states alone.
+// ErrOptions, ErrLength for fewer than two states, ErrNotFinite. Cost n·dim²/2 plus some
+// 20·dim²·rank; memory 24·dim².
 func FitBasis(states []float32, dim, rank int) (*Basis, error) {
 	if rank == 0 {
 		rank = DefaultRank

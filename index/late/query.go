@@ -10,8 +10,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Query is the token states of a query, ready to be compared with codes. It does not
-// change; all methods are safe for concurrent use.
+// Query is the token states of a query, ready to be compared with codes. It is immutable and safe
+// for concurrent use.
 type Query struct {
 	tokens  []int     // rows of the states that are compared
 	weights []float32 // of these
@@ -33,10 +33,10 @@ type sides struct {
 	scales []float32 // of each
 }
 
-// NewQuery makes a query of states [n × dim], row by row, as the encoder gives them. weights
-// has one for each row, nil for all 1; rows of weight 0 and those that skip (encoder.Tokens.Special, or nil)
-// marks are left out. bases are all that codes may have been made with. ErrLength, ErrNotFinite,
-// or ErrOptions without a basis.
+// NewQuery makes a query of states [n × dim], row by row. weights has one number ≥ 0 for each row,
+// nil for all 1. Rows of weight 0 and rows marked in skip (encoder.Tokens.Special, or nil) are
+// left out. bases are all bases that codes may have been made with. ErrLength, ErrNotFinite, or
+// ErrOptions without a basis.
 func NewQuery(states []float32, skip []bool, weights []float32, bases ...*Basis) (*Query, error) {
 	if len(bases) == 0 {
 		return nil, fmt.Errorf("%w: a query without a basis", ErrOptions)
@@ -103,7 +103,7 @@ func sidesOf(rows []float32, rank, bits int) sides {
 	return s
 }
 
-// Len is the number of tokens that are compared. A query of none scores 0 with every passage.
+// Len is the number of tokens that are compared. A query of 0 tokens scores 0.
 func (q *Query) Len() int { return len(q.tokens) }
 
 // side finds the numbers that codes are compared with.
@@ -123,10 +123,9 @@ func (q *Query) side(c Codes) (sides, error) {
 	return sides{}, fmt.Errorf("%w: %08x with %d directions", ErrBasis, c.basis, c.rank)
 }
 
-// Score is how well a passage answers the query, in [-1, 1] up to rounding: the weighted mean over
-// the query's tokens of the cosine with the token of the passage that is closest. 0 where either side
-// has no tokens. ErrBasis for codes of a basis that q does not have. Cost
-// Len·codes·Rank multiplications of bytes.
+// Score is the weighted mean, over the query's tokens, of the cosine with the closest token of the
+// passage: in [-1, 1] up to rounding, 0 if either side has no tokens. ErrBasis if q does not have
+// the basis of the codes. Cost Len·codes·Rank byte multiplications.
 func (q *Query) Score(c Codes) (float64, error) {
 	s := queryScratches.Get().(*queryScratch)
 	defer queryScratches.Put(s)
@@ -157,9 +156,10 @@ func (q *Query) score(c Codes, s *queryScratch) (float64, error) {
 	return sum / q.total, nil
 }
 
-// ScoreAll writes the score of each of the codes, given as bytes, to scores of equal length. Codes of no bytes
-// stand for a passage without codes and score NaN. It stops soon after ctx is done. ErrCodes, ErrBasis, ErrLength, or
-// ctx.Err(). It allocates nothing that grows with the number of codes.
+// ScoreAll writes the score of each passage's codes, given as bytes, to scores, of equal length.
+// Empty codes stand for a passage without token states and score NaN. It stops soon after ctx is
+// done. ErrCodes, ErrBasis, ErrLength, or that of ctx. Memory does not grow with the number of
+// passages.
 func (q *Query) ScoreAll(ctx context.Context, scores []float64, codes [][]byte) error {
 	if len(scores) != len(codes) {
 		return fmt.Errorf("%w: %d scores for %d passages", ErrLength, len(scores), len(codes))
@@ -187,18 +187,19 @@ func (q *Query) ScoreAll(ctx context.Context, scores []float64, codes [][]byte) 
 	return nil
 }
 
-// Tie is what a token of the query finds in a passage.
+// Tie aligns one token of the query with a token of a passage.
 type Tie struct {
-	Query  int     // the token: row of the states that NewQuery was given
-	Weight float64 // its share of the query, all together 1
-	From   int     // the first token of the passage that its code stands for, counted among those that were encoded
-	To     int     // behind the last one; From+1 unless codes are pooled
-	Cosine float64 // of both, in [-1, 1] up to rounding
+	Query  int     // the query's token: a row of the states given to NewQuery
+	Weight float64 // its share of the query; all shares add up to 1
+	From   int     // first token of the passage that the code stands for, counted among the encoded ones
+	To     int     // one more than the last of them; From+1 unless codes are pooled
+	Cosine float64 // in [-1, 1] up to rounding
 }
 
-// Ties appends to dst, for each token of the query, the token of the passage that is closest, the
-// first of several. Σ Weight·Cosine is the score, up to the order of the sum. Nothing is appended where either side has no
-// tokens. Cost as that of Score, by slower means: meant for explanations.
+// Ties appends to dst the token alignment: for each token of the query the closest token of the
+// passage, the first of equals. Σ Weight·Cosine is the score up to the order of the sum. Nothing
+// is appended if either side has no tokens. Slower than Score; meant for explanations. Errors as
+// Score.
 func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	at := len(dst)
 	for t := range q.tokens {
@@ -217,8 +218,8 @@ func (q *Query) Ties(dst []Tie, c Codes) ([]Tie, error) {
 	return dst, nil
 }
 
-// Cosines appends to dst a Tie for each token of the query with each code of the passage, by
-// the places of the codes: what Ties chooses from. Cost as that of Ties, and Len·codes in memory.
+// Cosines appends to dst a Tie for every token of the query with every code of the passage, in the
+// order of the codes: what Ties chooses from. Memory Len·codes. Errors as Score.
 func (q *Query) Cosines(dst []Tie, c Codes) ([]Tie, error) {
 	at := len(dst)
 	if c.n > 0 {
