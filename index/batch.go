@@ -5,15 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// BatchSearcher is an index that answers many queries at once. Every index of
-// this package is one.
+// BatchSearcher is an index that answers many queries at once. Every index of this package is one.
 type BatchSearcher interface {
 	Index
-	// SearchBatch puts the neighbours of query i, the i-th row of queries
-	// (len(dst)·Dim long), into dst[i], whose old content is dropped and whose
-	// space is used again. It runs on as many goroutines as the index has
-	// workers; o.Allow and o.Visible are then called from all of them. Distances may differ from those of Search
-	// by rounding. On an error dst is left alone.
+	// SearchBatch writes the neighbours of query i, row i of queries [len(dst) × Dim], to dst[i],
+	// whose old content is dropped and whose space is reused. It uses as many goroutines as the index
+	// has workers; o.Allow and o.Visible are called from all of them. Distances may differ from those
+	// of Search by rounding. After an error dst is unchanged.
 	SearchBatch(dst [][]Neighbor, queries []float32, o SearchOptions) error
 }
 

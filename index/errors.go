@@ -7,15 +7,15 @@ import (
 
 // What can be wrong with what an index is given.
 var (
-	// ErrNotFinite: a vector has a NaN or an infinity.
+	// ErrNotFinite: a vector contains NaN or an infinity.
 	ErrNotFinite = errors.New("vector holds NaN or an infinity; give finite numbers")
-	// ErrZeroVector: the cosine metric has no direction for a zero vector.
+	// ErrZeroVector: a zero vector under the cosine metric.
 	ErrZeroVector = errors.New("zero vector has no direction under the cosine metric; leave it out or use another metric")
 	// ErrTooLarge: under dot and l2, distances to the vector could overflow.
 	ErrTooLarge = errors.New("vector is longer than 1e18, so distances could overflow; scale the vectors down")
-	// ErrBadK: the number of neighbours asked for is below 1.
+	// ErrBadK: the number of neighbours is below 1.
 	ErrBadK = errors.New("k must be at least 1; ask for one neighbour or more")
-	// ErrLength: two arguments that belong together differ in length.
+	// ErrLength: the lengths of two arguments do not match.
 	ErrLength = errors.New("lengths do not match; give one entry each")
 	// ErrFull: an index holds at most MaxLen vectors.
 	ErrFull = errors.New("index is full; split the collection over several indexes")
@@ -31,13 +31,11 @@ var (
 	ErrOptions = errors.New("option out of range; see index.Options")
 	// ErrCorrupt: a snapshot is damaged.
 	ErrCorrupt = errors.New("snapshot is damaged; rebuild the index from the stored vectors")
-	// ErrMismatch: a snapshot is sound, but of another kind, version or
-	// configuration than asked for.
+	// ErrMismatch: a snapshot is sound, but of another kind, version or configuration.
 	ErrMismatch = errors.New("snapshot is of another configuration; rebuild the index from the stored vectors")
 )
 
-// DimensionError says that a vector, or a row of several, has another length
-// than the index needs.
+// DimensionError says that a vector, or a row of several, does not have the length of the index.
 type DimensionError struct {
 	Got  int // number of components given
 	Want int // number needed: Dim times the number of vectors

@@ -6,21 +6,17 @@ import (
 	"slices"
 )
 
-// KindFlat compares the query with every vector: exact, without build time,
-// and the measure of every other kind. A search costs Dim·Len multiplications.
-// It holds no lock and waits for nobody: Add writes behind what searches see,
-// Delete marks, and a chunk of which a quarter is dead is copied without the
-// dead. SearchOptions.Allow is asked before a distance is computed, so a narrow
-// filter makes a search cheaper.
+// KindFlat compares the query with every vector: exact, no build time, and the reference for all
+// other kinds. A search costs Dim·Len multiplications. It takes no lock. Delete marks a vector,
+// and a chunk with a quarter of deleted vectors is copied without them. SearchOptions.Allow is called
+// before a distance is computed, so a narrow filter makes a search cheaper.
 var KindFlat = registerKind("flat", kind{new: func(o Options) Index { return newFlat("flat", o, noCodes) }})
 
-// KindFlatInt8 is KindFlat with int8 codes beside the vectors. A search
-// compares codes, which are a quarter of the bytes, and then the vectors of
-// those that may be among the nearest by the bound of the codes' error. So its
-// answers are those of KindFlat, exactly, some five times as fast; it takes
-// Dim + 4 bytes a vector more (+ 8 under dot and l2). Where vectors are long
-// against the distances between them, as l2 allows, few can be left out, and
-// the gain is lost.
+// KindFlatInt8 is KindFlat with int8 codes. A search compares the codes, a quarter of the bytes,
+// and then the vectors that may be among the nearest by the error bound of the codes. So its
+// answers are exactly those of KindFlat, some five times as fast. It takes Dim + 4 bytes a vector
+// more (+ 8 under dot and l2). Under l2 the gain is lost if vectors are long compared with the
+// distances between them.
 var KindFlatInt8 = registerKind("flat-int8", kind{new: func(o Options) Index { return newFlat("flat-int8", o, byInt8) }})
 
 // flat fills chunks one after the other. A slot that was live once is never

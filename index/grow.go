@@ -5,20 +5,18 @@ import (
 	"fmt"
 )
 
-// Grow makes a graph, of a kind and options as New takes, over the vectors of a
-// flat index that visible lets through (all, if it is nil). The graph uses the
-// vectors, and codes where both have them, where they lie, so they do not exist
-// twice; what is written to later is copied first, a chunk of 1,024 vectors or 2
-// MiB at a time. Both indexes live on by themselves. If the flat one lies in a
-// snapshot, that must stay open as long as the graph.
+// Grow makes a graph, with kind and options as for New, over the vectors of a flat index that
+// visible accepts (nil for all). Vectors, and codes that both kinds have, are shared, not copied;
+// what is written later is copied first, a chunk of 1,024 vectors or 2 MiB at a time. Both indexes
+// can then be used and changed independently. If the flat index lies in a snapshot, that must stay
+// open as long as the graph.
 //
-// With Options.Tail all but one of the vectors wait beside the graph, however many they are, so that it
-// is there at once: Linker.Link takes them in, and searches compare all of them until it pays to walk.
+// With Options.Tail all vectors but one start in the unlinked buffer, so the graph is usable at
+// once. Searches compare the whole buffer until Linker.Link has linked enough.
 //
-// Searches, Add and Delete of the flat index go on meanwhile: the graph has what
-// there was at the beginning. Errors: those of New; ErrMismatch if the two
-// differ in dimension or metric or the first is not flat; ErrCorrupt; the
-// context's, which is looked at with every vector that is linked.
+// The flat index can be used meanwhile; the graph gets its state at the start of the call. Errors:
+// those of New; ErrMismatch if dimension or metric differ or the index is not flat; ErrCorrupt;
+// that of ctx, checked with every vector.
 func Grow(ctx context.Context, from Index, kind string, o Options, visible func(id uint64) bool) (Index, error) {
 	ix, err := New(kind, o)
 	if err != nil {

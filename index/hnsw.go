@@ -10,65 +10,47 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// KindHNSW is a hierarchical navigable small world graph (Malkov and Yashunin,
-// "Efficient and robust approximate nearest neighbor search using Hierarchical
-// Navigable Small World graphs", 2016): searches look at a few hundred vectors
-// instead of all. The answer may miss some true neighbours; SearchOptions.Ef
-// trades that against time. Where comparing with every vector is as cheap, a
-// search does so and is exact: in small indexes, for a large K or Ef, and for
-// filters that let few pass.
+// KindHNSW is a hierarchical navigable small world graph (Malkov and Yashunin 2016): a search
+// reads a few hundred vectors instead of all. It may miss true neighbours; SearchOptions.Ef trades
+// recall against time. It compares with every vector and is exact where that costs no more: in
+// small indexes, for a large K or Ef, and for narrow filters.
 //
-// The graph differs from the paper's in four points.
+// It differs from the paper in four points:
 //
-//   - A search begins its walk on layer 0 at the nearest of up to 1,024 pivots,
-//     which codes of one bit a component tell in two microseconds. The upper
-//     layers lead where there is no kernel for that, and new nodes to their
-//     neighbours. The pivots are the highest nodes: pivots.go.
-//   - A spanning tree whose edges go both ways lies within layer 0 and is never
-//     pruned. So every node can be reached from every other at all times,
-//     whatever was added, replaced or deleted in whatever order, duplicates and
-//     outliers included; a repair pass is not needed. A new node hangs on its
-//     nearest neighbour with room; when nodes go, the parts are tied together
-//     again. The average node has two such edges out of 2·M links.
-//   - Deleting takes a node out of the graph: each node that linked to it
-//     chooses anew among its other links and those of the deleted, and the slot
-//     is used again. To find those nodes, links are known from both ends.
-//   - Adds work in batches of up to 64: the candidates of all are searched for
-//     in parallel in the graph as it is, those of the same batch are compared
-//     one by one, then the links are set. The graph so depends on the calls and
-//     the seed, not on the number of goroutines.
+//   - Searches start on layer 0 at the nearest of up to 1,024 pivots, found by one-bit codes. The
+//     upper layers serve machines without a kernel for that, and the linking of new nodes.
+//   - Layer 0 contains a spanning tree whose edges go both ways and are never pruned. So every node
+//     can be reached from every other after any adds, updates and deletes, without a repair pass.
+//   - Delete removes a node. The nodes that linked to it choose new links from their own and the
+//     deleted node's neighbours, and its slot is used again.
+//   - Add works in batches of up to 64 that are searched in parallel and linked together. The graph
+//     depends on calls and Seed, not on the number of goroutines.
 //
-// One writer works at a time. It prepares its changes beside the searches and
-// locks them out only while it writes links down, some microseconds at a time.
-// Memory beside the vectors is 8·M bytes for the links of a node, which those
-// who link here share, and about 50 more; each pivot takes Dim/8 + 20. A search
-// that runs while an id gets another vector may miss that id. Equal graphs for equal calls are promised
-// where no search runs beside them, since searches decide when slots are used
-// again.
+// One writer works at a time and locks searches out only while it writes links, for microseconds.
+// Memory in addition to the vectors: 8·M bytes of links and about 50 more a vector, and Dim/8 + 20
+// a pivot. A search that runs while an id gets another vector may miss that id. Equal calls give
+// equal graphs only if no search runs meanwhile.
 var KindHNSW = registerKind("hnsw", kind{new: func(o Options) Index { return newHNSW("hnsw", o, noCodes) }})
 
-// KindHNSWInt8 is KindHNSW with int8 codes beside the vectors, and a search
-// that walks by the codes and then compares the vectors of the best it came by:
-// K, and as many more as may be among them for what the codes tell. Where it compares with every vector instead, it
-// does so like KindFlatInt8 and is exact. Building takes about half the time
-// and searching less than half; Dim + 4 bytes a vector come on top (+ 8 under
-// dot and l2). Codes are rounded against the largest component of a vector, so
-// under l2 it serves vectors that are not much longer than the distances
-// between them.
+// KindHNSWInt8 is KindHNSW with int8 codes. A search walks by the codes and then compares the
+// vectors of the best K, and of all that may belong to them by the error of the codes. Where it
+// compares with every vector it works like KindFlatInt8 and is exact. Building takes about half
+// the time of KindHNSW, searching less than half; it takes Dim + 4 bytes a vector more (+ 8 under
+// dot and l2). Under l2 it suits vectors that are not much longer than the distances between them.
 var KindHNSWInt8 = registerKind("hnsw-int8", kind{new: func(o Options) Index { return newHNSW("hnsw-int8", o, byInt8) }})
 
-// KindHNSWCompact is KindHNSWInt8 for more vectors than memory holds: codes of
-// four bits a component, and links for an M of 12 where Options.M is 0. Of an index that was opened
-// from a snapshot, (Dim+1)/2 + 5 bytes a vector (+ 4 under dot and l2) and about 145 for its links and
-// places are all that searches read of many; its float32 vectors stay in the file, which is read for the best K of a query
-// and for what may be as near for what the codes tell. What was added since
-// lies in memory until it is saved and opened again, or Remapper.Remap goes over to the file. Recall at an equal Ef is that of a graph of
-// hnsw-int8 with the same M.
+// KindHNSWCompact is KindHNSWInt8 for more vectors than fit in memory: codes of four bits, and an
+// M of 12 if Options.M is 0. Searches of an index opened from a snapshot read (Dim+1)/2 + 5 bytes
+// a vector (+ 4 under dot and l2) and about 145 for links and places. The float32 vectors stay in
+// the file and are read for the best K of a query and those that may be as near by the error of
+// the codes. Vectors added since lie in memory until the index is saved and opened again, or
+// Remapper.Remap. Recall at an equal Ef is that of hnsw-int8 with the same M.
 var KindHNSWCompact = registerKind("hnsw-compact", kind{links: 12, new: func(o Options) Index { return newHNSW("hnsw-compact", o, byInt4) }})
 
-// KindHNSWFast is KindHNSWCompact with more links, chosen among more candidates: an M of 20 and an EfConstruction
-// of 600 where Options say 0. Over vectors of texts it takes the least time of all kinds for a search of high recall
-// (docs/SPEED.md), and about twice that of KindHNSWInt8 to build. Its links take 64 bytes a vector more than those of KindHNSWCompact.
+// KindHNSWFast is KindHNSWCompact with more and better chosen links: an M of 20 and an
+// EfConstruction of 600 where Options say 0. Over vectors of texts it is the fastest kind at high
+// recall. It takes about twice the time of KindHNSWInt8 to build and 64 bytes a vector more than
+// KindHNSWCompact.
 var KindHNSWFast = registerKind("hnsw-fast", kind{links: 20, pool: 600, new: func(o Options) Index { return newHNSW("hnsw-fast", o, byInt4) }})
 
 type hnsw struct {

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Linker is an index that may keep vectors beside its graph for a while:
-// Options.Tail. Graphs are.
+// Linker is an index that may keep vectors in an unlinked buffer (Options.Tail). Graphs are.
 type Linker interface {
 	Index
-	// Unlinked is the number of vectors that are not in the graph yet.
+	// Unlinked is the number of vectors in the unlinked buffer.
 	Unlinked() int
-	// Link takes up to n of them into the graph beside the searches; Add and Delete
-	// wait. Each costs what Add does without a tail. Errors: the context's, or ErrCorrupt; the vectors that were
-	// not linked stay in the tail.
+	// Link links up to n of them into the graph, each at the cost of Add without a buffer. Searches go
+	// on; Add and Delete wait. Errors: that of ctx, or ErrCorrupt; what was not linked stays in the
+	// buffer.
 	Link(ctx context.Context, n int) error
 }
 

@@ -7,20 +7,16 @@ import (
 	"slices"
 )
 
-// Verifier is an index that can check itself. Every index of this package is
-// one.
+// Verifier is an index that can check itself. Every index of this package is one.
 type Verifier interface {
 	Index
-	// Verify reports whatever does not fit together in the data structure,
-	// joined, each as ErrCorrupt; for a graph also nodes that searches cannot
-	// reach. It reads all vectors, also those that lie in a snapshot and have
-	// not been read yet, and holds codes to be those of their vectors. Add and
-	// Delete wait meanwhile, searches do not. When ctx is done it returns the
-	// context's error, within a few milliseconds.
+	// Verify returns all inconsistencies of the data structure, joined, each as ErrCorrupt; for a
+	// graph also nodes that searches cannot reach. It reads all vectors, also those of a snapshot that
+	// were not read yet, and checks that codes belong to their vectors. Add and Delete wait, searches
+	// do not. It returns the error of ctx within a few milliseconds.
 	Verify(ctx context.Context) error
-	// Unreachable counts the vectors that no walk from the entry along the
-	// links of the lowest layer can find, but for a graph's tail; 0 for exact indexes. Its error is that
-	// of ctx.
+	// Unreachable counts the linked vectors that no walk along the lowest layer finds; 0 for exact
+	// indexes. Its error is that of ctx.
 	Unreachable(ctx context.Context) (int, error)
 }
 

@@ -111,13 +111,12 @@ func (x *memory) check(chunk int) error {
 	return x.codes.rows.check(chunk)
 }
 
-// Memory says how many bytes the parts of an index take; what lies in a
-// snapshot counts as well.
+// Memory is the size of the parts of an index in bytes, mapped parts of a snapshot included.
 type Memory struct {
-	Vectors int64 // the float32 vectors
+	Vectors int64 // float32 vectors
 	Codes   int64 // codes, their scales and norms
-	Graph   int64 // links of nodes, and pivots
-	Tables  int64 // ids, where they are, and which are live
+	Graph   int64 // links and pivots
+	Tables  int64 // ids, their slots, and which are live
 }
 
 // Total is the sum of all parts.

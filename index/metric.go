@@ -33,7 +33,7 @@ func registerMetric(m *metric) string {
 	return m.name
 }
 
-// Metrics are the names that Options.Metric takes, sorted.
+// Metrics are the names that Options.Metric accepts, sorted.
 func Metrics() []string { return slices.Sorted(maps.Keys(metrics)) }
 
 // maxNorm bounds vectors where lengths matter: |a·b| ≤ 1e36 and |a-b|² ≤ 4e36
@@ -59,8 +59,8 @@ func (m *metric) check(v []float32) error {
 	return nil
 }
 
-// CheckVector says why an index of a metric, as Options name it, would refuse a vector of
-// the right length: ErrNotFinite, ErrZeroVector, ErrTooLarge, or ErrUnknownMetric.
+// CheckVector returns the error with which an index of a metric would refuse a vector of the right
+// length: ErrNotFinite, ErrZeroVector, ErrTooLarge; or ErrUnknownMetric.
 func CheckVector(metric string, v []float32) error {
 	m, ok := metrics[Options{Metric: metric}.metricName()]
 	if !ok {

@@ -2,8 +2,8 @@ package index
 
 import "github.com/lexsem/lexsem/internal/vec"
 
-// Cosine is 1 − cos(a, b), from 0 to 2. Vectors are stored at length 1, so
-// their own lengths are forgotten; the zero vector is refused.
+// Cosine is 1 − cos(a, b), from 0 to 2. Vectors are stored at length 1. The zero vector is
+// refused.
 var Cosine = registerMetric(&metric{
 	name: "cosine",
 	unit: true,

@@ -2,8 +2,7 @@ package index
 
 import "github.com/lexsem/lexsem/internal/vec"
 
-// Dot is −a·b: a larger inner product is nearer. Vectors longer than 1e18 are
-// refused.
+// Dot is −a·b: a larger inner product is nearer. Vectors longer than 1e18 are refused.
 var Dot = registerMetric(&metric{
 	name: "dot",
 	four: func(out *[4]float32, q, a, b, c, d []float32) {

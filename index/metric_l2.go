@@ -2,9 +2,8 @@ package index
 
 import "github.com/lexsem/lexsem/internal/vec"
 
-// L2 is |a − b|², the squared Euclidean distance. Vectors longer than 1e18 are
-// refused. It is computed from the differences: the shorter way over a·b loses
-// near neighbours of long vectors to rounding.
+// L2 is |a − b|², the squared Euclidean distance, computed from the differences. Vectors longer
+// than 1e18 are refused.
 var L2 = registerMetric(&metric{
 	name: "l2",
 	four: vec.SquaredL2x4,

@@ -10,14 +10,12 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Open makes an index of the given kind of what Save wrote. Vectors, codes and
-// links stay where they lie: f must stay open as long as the index and every
-// vector that it has shown is in use. They are checked when they are first read,
-// 16 KiB and more at a time; a search that meets damage returns ErrCorrupt.
-// Tables, some 30 bytes a vector, are read and checked now. The options must be
-// those the index was made with; Ef, Tail and Workers may differ. Errors: those of
-// New, ErrMismatch if kind, format version or options are others, ErrCorrupt. It
-// allocates no more than a small multiple of the file's size.
+// Open reads an index of the given kind that Save wrote. Vectors, codes and links are used where
+// they lie: f must stay open as long as the index and every vector that it returned are used. They
+// are checked when first read, 16 KiB or more at a time; a search that finds damage returns
+// ErrCorrupt. Tables, some 30 bytes a vector, are read now. Options must be those of the saved
+// index; Ef, Tail and Workers may differ. Errors: those of New, ErrMismatch for another kind,
+// format version or options, ErrCorrupt. It allocates at most a small multiple of the file's size.
 func Open(kind string, o Options, f *snapshot.File) (ix Index, err error) {
 	defer corrupted(&err)
 	defer snapshot.Guard(&err)()

@@ -10,40 +10,37 @@ import (
 	"strings"
 )
 
-// MaxLen is the largest number of vectors in one index.
+// MaxLen is the greatest number of vectors in one index.
 const MaxLen = 1<<31 - 1
 
-// Options shape an index. The zero value of each field but Dim is its default.
+// Options shape an index. The zero value of each field but Dim means its default.
 type Options struct {
 	// Dim is the length of the vectors, 1 to 65,536. Required.
 	Dim int
-	// Metric is the name of a registered metric; "" means "cosine".
+	// Metric is one of Metrics; "" means "cosine".
 	Metric string
-	// M is the number of links an hnsw node makes on each layer; on layer 0 it
-	// may have twice as many. 2 to 512; 0 means 16, 20 for hnsw-fast and 12 for hnsw-compact.
+	// M is the number of links that an hnsw node makes on each layer, 2 to 512; up to twice as many on
+	// layer 0. 0 means 16; 20 for hnsw-fast; 12 for hnsw-compact.
 	M int
-	// EfConstruction is the size of the candidate pool when an hnsw node is
-	// linked. M to 65,536; 0 means 200, 600 for hnsw-fast (or M if that is more).
+	// EfConstruction is the size of the candidate pool when an hnsw node is linked, M to 65,536. 0
+	// means 200, or 600 for hnsw-fast (or M if that is more).
 	EfConstruction int
-	// Ef is the size of the candidate pool of an hnsw search that names none.
-	// 1 to 65,536; 0 means 64.
+	// Ef is the size of the candidate pool of an hnsw search that names none, 1 to 65,536; 0 means 64.
 	Ef int
-	// Seed decides on which layers hnsw nodes lie. Equal seeds, options and
-	// calls give equal graphs, whatever Workers is.
+	// Seed decides the layers of hnsw nodes. Equal seeds, options and calls give equal graphs, for any
+	// number of Workers.
 	Seed uint64
-	// Tail is the number of vectors that an hnsw index may keep beside its graph:
-	// searches compare all of them, and Linker.Link takes them into the graph. Add
-	// then costs about what it does in a flat index, until there are more: the
-	// first of them it links itself, unless Grow has left more than Tail. 0 to MaxLen; 0 means that Add links all. The
-	// graph then depends on the calls of Link as well.
+	// Tail is the capacity of the unlinked buffer of an hnsw index, 0 to MaxLen. Add then costs about
+	// what it does in a flat index; searches compare the whole buffer; Linker.Link links its vectors.
+	// Beyond Tail, Add links the first ones itself, unless Grow has left more. 0 means that Add links
+	// all. The graph then also depends on the calls of Link.
 	Tail int
-	// Workers is the number of goroutines of Add, Delete and SearchBatch; 0
-	// means as many as the Go runtime runs at once. Keeper.SetWorkers changes it.
+	// Workers is the number of goroutines of Add, Delete and SearchBatch; 0 means GOMAXPROCS.
+	// Keeper.SetWorkers changes it.
 	Workers int
 }
 
-// Validate reports every fault of o at once: ErrOptions and ErrUnknownMetric,
-// joined.
+// Validate returns all faults of o, joined: ErrOptions and ErrUnknownMetric.
 func (o Options) Validate() error {
 	var errs []error
 	check := func(name string, v, lo, hi int, zero bool) {
@@ -99,12 +96,11 @@ func registerKind(name string, k kind) string {
 	return name
 }
 
-// Kinds are the names that New takes, sorted.
+// Kinds are the names that New accepts, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// New makes an empty index of one of Kinds. Errors are ErrUnknownKind and
-// those of Options.Validate. Every index that New returns also is a
-// BatchSearcher and a Snapshotter.
+// New makes an empty index of one of Kinds. Errors: ErrUnknownKind and those of Options.Validate.
+// Every index also is a BatchSearcher, a Keeper, a Snapshotter, a Remapper and a Verifier.
 func New(kind string, o Options) (Index, error) {
 	k, ok := kinds[kind]
 	if !ok {

@@ -7,34 +7,33 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// ForgetRows lets the system take the float32 vectors of a file that an index was opened from, or remapped to, out of
-// the memory of this process. Searches read few of them, and find them where they were; codes and links stay.
+// ForgetRows lets the system take the float32 vectors of the file that an index was opened from,
+// or remapped to, out of memory. Searches read again what they need; codes and links stay.
 func ForgetRows(f *snapshot.File) {
 	if rows, err := f.Section(tagRows); err == nil {
 		rows.Forget(0, rows.Len())
 	}
 }
 
-// Remapper is an index that can let go of memory once it was saved. Every index of
-// this package is one.
+// Remapper is an index that can release memory after it was saved. Every index of this package is
+// one.
 type Remapper interface {
 	Snapshotter
 	// SaveMarked is Save with a mark for Remap.
 	SaveMarked(w *snapshot.Writer) (Mark, error)
-	// Remap has the index read its float32 vectors from f, which is what the call that
-	// made the mark has written, and give up the memory that they took; codes, if
-	// they lie in a file already. Chunks of vectors to which the index has written since stay in
-	// memory, and so does the last. Answers stay the same. Searches go on; Add and Delete wait for some
-	// milliseconds at most.
+	// Remap makes the index read its float32 vectors, and codes that already lie in a file, from f,
+	// which the SaveMarked call that made the mark has written, and releases their memory. Chunks
+	// written to since, and the last chunk, stay in memory. Answers do not change. Searches go on; Add
+	// and Delete wait some milliseconds at most.
 	//
-	// f must stay open as Open says. Of what the index used before, a file among it, it uses nothing more
-	// once retired, if not nil, is called: when no search holds it that began before, on the
-	// goroutine of whoever ends the last. Vectors that were shown before may still lie there. Errors, which leave the index as it
-	// was: ErrMismatch for a mark of another index or file, ErrCorrupt.
+	// f must stay open as Open says. retired, if not nil, is called when no search uses the former
+	// memory or file any more, on the goroutine of the search that ends last. Vectors returned before
+	// may still lie there. Errors, which change nothing: ErrMismatch for a mark of another index or
+	// file, ErrCorrupt.
 	Remap(mark Mark, f *snapshot.File, retired func()) error
 }
 
-// Mark is the moment of a SaveMarked. The zero Mark is of none.
+// Mark is the moment of a SaveMarked. The zero Mark belongs to none.
 type Mark struct {
 	of     *base
 	at     uint64 // which of the saves of the index

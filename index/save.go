@@ -7,14 +7,12 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Snapshotter is an index that can be written down. Every index of this package
-// is one; Open reads it back.
+// Snapshotter is an index that can be saved. Every index of this package is one; Open reads it.
 type Snapshotter interface {
 	Index
-	// Save writes the index as it is at one moment into w. Searches go on; Add
-	// and Delete wait for no longer than it takes to copy the graph's links. The
-	// error is the writer's, or ErrCorrupt if the index lies in a snapshot that
-	// is damaged.
+	// Save writes the index, as it is at one moment, into w. Searches go on; Add and Delete wait while
+	// the graph's links are copied. Errors: that of w, or ErrCorrupt if the index lies in a damaged
+	// snapshot.
 	Save(w *snapshot.Writer) error
 }
 

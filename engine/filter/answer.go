@@ -7,22 +7,22 @@ import (
 	"github.com/lexsem/lexsem/internal/metadata"
 )
 
-// Algebra says what a filter means over sets of documents, or whatever S is.
-// Methods may change their arguments and return them.
+// Algebra evaluates a filter over sets S, for example of documents. Methods may change their
+// arguments and return them.
 type Algebra[S any] interface {
-	// All is every document, or none of them.
+	// All is the set of all documents, or the empty set.
 	All(yes bool) (S, error)
-	// Not are the documents that are not in a.
+	// Not is the set of documents that are not in a.
 	Not(a S) (S, error)
-	// And are those in both, Or those in one of them.
+	// And is the intersection, Or the union.
 	And(a, b S) (S, error)
 	Or(a, b S) (S, error)
-	// Where are those with a value that meets c.
+	// Where is the set of documents with a value that meets c.
 	Where(c *Condition) (S, error)
 }
 
-// Answer works f out in an algebra. It fails with Err of an invalid filter, and
-// with the first error of the algebra.
+// Answer evaluates f in an algebra. Errors: Err of an invalid filter, or the first error of the
+// algebra.
 func Answer[S any](f Filter, in Algebra[S]) (S, error) {
 	var none S
 	if f.err != nil {
@@ -59,10 +59,9 @@ func Answer[S any](f Filter, in Algebra[S]) (S, error) {
 	return s, nil
 }
 
-// Match says whether metadata meets f. Metadata is what a Document holds;
-// values of other types count as what they are in JSON. It fails with
-// engine.ErrInvalid on an invalid filter and on metadata that JSON cannot hold.
-// To ask many documents, search with the filter instead.
+// Match reports whether metadata meets f. metadata is what a Document holds; values of other types
+// count as what they are in JSON. engine.ErrInvalid for an invalid filter and for metadata that
+// JSON cannot hold. To test many documents, search with the filter instead.
 func (f Filter) Match(m map[string]any) (bool, error) {
 	raw, err := metadata.Encode(m)
 	if err != nil {

@@ -2,8 +2,7 @@ package filter
 
 import "bytes"
 
-// Condition is one comparison of a filter, ready to be asked about many values.
-// It is for one goroutine.
+// Condition is one comparison of a filter, prepared for many values. For one goroutine.
 type Condition struct {
 	op      operation
 	path    string
@@ -41,15 +40,15 @@ func newCondition(f Filter) *Condition {
 	return c
 }
 
-// Path is the dotted path that c looks at.
+// Path is the dotted path that c reads.
 func (c *Condition) Path() string { return c.path }
 
-// Beneath says whether c is met by a path that only leads to values: c asks for
-// nothing but that its path is there.
+// Beneath reports whether a path that only leads to other values meets c: c only asks that its
+// path exists.
 func (c *Condition) Beneath() bool { return c.op == opExists }
 
-// Meets says whether a value at the path of c meets it: its kind, and its text,
-// which is that of a string, or of a number as JSON has it.
+// Meets reports whether a value at the path meets c. text is that of a string, or of a number as
+// in JSON.
 func (c *Condition) Meets(k Kind, text []byte) bool {
 	if c.op == opExists {
 		return true

@@ -9,22 +9,20 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// Error says what is wrong with a filter's expression, and where. It is
-// an engine.ErrInvalid.
+// Error is a mistake in the expression of a filter. It wraps engine.ErrInvalid.
 type Error struct {
 	Expr   string // the expression
-	Offset int    // byte in Expr at which the mistake stands; len(Expr) at its end
+	Offset int    // byte of Expr with the mistake; len(Expr) at its end
 	Msg    string // what is wrong and what to write
 }
 
-// Error returns the message and, on two further lines, the expression with a
-// caret below the character.
+// Error returns the message and, on two more lines, the expression with a caret below the mistake.
 func (e *Error) Error() string { return e.Summary() + "\n" + e.Caret() }
 
 // Unwrap returns engine.ErrInvalid.
 func (e *Error) Unwrap() error { return fault.ErrInvalid }
 
-// Summary returns the message with the number of the character, on one line.
+// Summary returns the message with the position of the character, on one line.
 func (e *Error) Summary() string {
 	return fmt.Sprintf("filter, character %d: %s", utf8.RuneCountInString(e.Expr[:e.at()])+1, e.Msg)
 }
@@ -35,9 +33,8 @@ func (e *Error) at() int { return min(max(e.Offset, 0), len(e.Expr)) }
 // around is how many characters are shown before and behind the mistake.
 const around = 40
 
-// Caret returns two lines: the expression, or 40 characters to either side of
-// the mistake, and a caret below it. Characters that a terminal would obey are
-// shown as spaces.
+// Caret returns two lines: the expression, or 40 characters on each side of the mistake, and a
+// caret below it. Control characters are shown as spaces.
 func (e *Error) Caret() string {
 	before, after := []rune(e.Expr[:e.at()]), e.Expr[e.at():]
 	line, pad := "  ", "  "

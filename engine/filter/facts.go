@@ -24,8 +24,8 @@ const longFact = 2000
 
 const pathEnd = "\x00"
 
-// Facts are the facts of a document's metadata, a JSON object or nothing: each once, in
-// order. It fails as metadata.Parse does.
+// Facts returns the facts of a document's metadata, a JSON object or nothing: each once, in order.
+// Errors as metadata.Parse.
 func Facts(raw []byte) ([]string, error) {
 	m, err := metadata.Parse(raw)
 	if err != nil {
@@ -122,22 +122,21 @@ func (d decimal) sortable() string {
 
 const hexDigits = "0123456789abcdef"
 
-// FactRange are the facts from From to To; "" means no bound on that side, and
-// FromOpen and ToOpen that the bound itself is left out. Where From is To it is one fact.
+// FactRange is the range of facts from From to To. "" means no bound on that side; FromOpen and
+// ToOpen exclude the bound. If From equals To it is one fact.
 type FactRange struct {
 	From, To         string
 	FromOpen, ToOpen bool
 }
 
-// Has says whether a fact lies in the range.
+// Has reports whether a fact is in the range.
 func (r FactRange) Has(fact string) bool {
 	return (r.From == "" || fact > r.From || fact == r.From && !r.FromOpen) &&
 		(r.To == "" || fact < r.To || fact == r.To && !r.ToOpen)
 }
 
-// Facts are the ranges of facts by which c is met: a document meets it if one of its
-// facts lies in one of them. It fails with engine.ErrInvalid for an order of, or a
-// beginning with, a string that is longer than facts are.
+// Facts returns the ranges of facts that meet c: a document meets c if one of its facts is in one
+// of them. engine.ErrInvalid for an order, or a prefix, of a string that is longer than facts are.
 func (c *Condition) Facts() ([]FactRange, error) {
 	if c.op == opExists {
 		f := fact(c.path, 'e', "")
@@ -193,8 +192,8 @@ func (c *Condition) Facts() ([]FactRange, error) {
 	return []FactRange{{From: f, To: f + "\U0010ffff\U0010ffff"}}, nil
 }
 
-// MeetsFacts says whether a document with these facts meets f: what Filter.Match says of
-// its metadata. It fails as Condition.Facts does.
+// MeetsFacts reports whether a document with these facts meets f, as Filter.Match does for its
+// metadata. Errors as Condition.Facts.
 func MeetsFacts(f Filter, facts []string) (bool, error) { return Answer(f, byFacts(facts)) }
 
 // byFacts answers a filter by facts.

@@ -13,24 +13,21 @@ import (
 	"github.com/lexsem/lexsem/internal/fault"
 )
 
-// Filter is a condition on metadata; only documents that meet it are searched.
-// The zero value is met by every document. Filters are made by the functions
-// below or by Parse, never change, and may be shared.
+// Filter is a condition on metadata; a search returns only documents that meet it. Every document
+// meets the zero value. Filters are made by the functions below or by Parse, are immutable, and
+// may be shared.
 //
-// A path names a field, nested ones by their keys with dots between:
-// "author.name". (A key with a dot in it is therefore found, too.) Where there
-// is an array, on the way or at the end, one element that meets the condition
-// is enough; each condition of And looks for its own.
+// A path names a field, nested fields with dots: "author.name". A key with a dot in it is found by
+// the same path. If an array is on the path or at its end, one element that meets the condition is
+// enough. Each condition of And looks for its own element.
 //
-// Values are compared with those of their own kind only: a number is never
-// equal to, less or more than a string. Numbers are compared exactly, whatever
-// their size: 1 is 1.0 and 10e-1, and 9007199254740993 is not
-// 9007199254740992. Strings are compared byte by byte, so dates in ISO 8601
-// are in order. A document without the field meets none of the conditions
-// except under Not.
+// Values are compared only with values of their own kind: a number never equals a string. Numbers
+// are compared exactly: 1 is 1.0 and 10e-1, and 9007199254740993 is not 9007199254740992. Strings
+// are compared byte by byte, so ISO 8601 dates are in order. A document without the field meets no
+// condition except under Not.
 //
-// A filter that was made of something that cannot be compared, or nests deeper
-// than MaxDepth, is invalid: Err tells, and searches refuse it.
+// A filter with a value that cannot be compared, or nested deeper than MaxDepth, is invalid: Err
+// says why, and searches refuse it.
 type Filter struct {
 	op     operation
 	path   string
@@ -43,12 +40,11 @@ type Filter struct {
 
 // Limits of a filter.
 const (
-	// MaxLength is the most bytes of an expression.
+	// MaxLength is the greatest length of an expression, in bytes.
 	MaxLength = 64 << 10
-	// MaxDepth is how deep conditions nest in And, Or and Not.
+	// MaxDepth is the greatest nesting of And, Or and Not.
 	MaxDepth = 100
-	// MaxConditions is the most conditions; one In counts once, however
-	// many values it has.
+	// MaxConditions is the greatest number of conditions. One In counts once.
 	MaxConditions = 256
 )
 
@@ -73,49 +69,48 @@ const (
 
 var opText = map[operation]string{opEq: "=", opLt: "<", opLe: "<=", opGt: ">", opGe: ">=", opPrefix: "^="}
 
-// Eq is met where path has the value v: a string, a number of any Go type or
-// json.Number, true, false, or nil for null.
+// Eq is met if path has the value v: a string, a number of any Go type, a json.Number, true,
+// false, or nil for null.
 func Eq(path string, v any) Filter { return comparison(opEq, path, v) }
 
-// In is met where path has one of the values; of none, nowhere.
+// In is met if path has one of the values; never if there are none.
 func In(path string, values ...any) Filter { return comparison(opIn, path, values...) }
 
-// Lt is met where path is less than v, a number or a string.
+// Lt is met if path is less than v, a number or a string.
 func Lt(path string, v any) Filter { return comparison(opLt, path, v) }
 
-// Le is met where path is v, a number or a string, or less.
+// Le is met if path is v, a number or a string, or less.
 func Le(path string, v any) Filter { return comparison(opLe, path, v) }
 
-// Gt is met where path is more than v, a number or a string.
+// Gt is met if path is more than v, a number or a string.
 func Gt(path string, v any) Filter { return comparison(opGt, path, v) }
 
-// Ge is met where path is v, a number or a string, or more.
+// Ge is met if path is v, a number or a string, or more.
 func Ge(path string, v any) Filter { return comparison(opGe, path, v) }
 
-// Range is met where one value of path lies from lo to hi, both included: two
-// numbers or two strings.
+// Range is met if one value of path is between lo and hi, both included: two numbers or two
+// strings.
 func Range(path string, lo, hi any) Filter { return comparison(opRange, path, lo, hi) }
 
-// Prefix is met where path is a string that starts with prefix.
+// Prefix is met if path is a string that starts with prefix.
 func Prefix(path, prefix string) Filter { return comparison(opPrefix, path, prefix) }
 
-// Exists is met where path is there, with whatever value: null, an empty array
-// and an object, too.
+// Exists is met if path is present with any value, null, an empty array or an object included.
 func Exists(path string) Filter { return comparison(opExists, path) }
 
-// And is met where all of fs are; And() is met everywhere.
+// And is met if all of fs are; And() always is.
 func And(fs ...Filter) Filter { return joined(opAnd, opAll, fs) }
 
-// Or is met where one of fs is; Or() is met nowhere.
+// Or is met if one of fs is; Or() never is.
 func Or(fs ...Filter) Filter { return joined(opOr, opNone, fs) }
 
-// Not is met where f is not.
+// Not is met if f is not.
 func Not(f Filter) Filter { return nested(opNot, []Filter{f}) }
 
-// IsZero says that f is the zero Filter, which leaves nothing out.
+// IsZero reports whether f is the zero Filter, which every document meets.
 func (f Filter) IsZero() bool { return f.op == opAll && f.err == nil }
 
-// Err returns why a filter is invalid, an engine.ErrInvalid, or nil.
+// Err returns why a filter is invalid, as an engine.ErrInvalid, or nil.
 func (f Filter) Err() error { return f.err }
 
 func joined(op, empty operation, fs []Filter) Filter {
@@ -220,9 +215,8 @@ func toScalar(v any) (scalar, error) {
 	return scalar{}, fmt.Errorf("a value of type %T; use a string, a number, true, false or nil", v)
 }
 
-// String returns f as an expression that Parse reads as the same filter,
-// unless it is longer than MaxLength; "true" for the zero Filter, and of
-// an invalid one the error.
+// String returns f as an expression. Parse reads it as the same filter, unless it is longer than
+// MaxLength. "true" for the zero Filter; the error of an invalid one.
 func (f Filter) String() string {
 	if f.err != nil {
 		return f.err.Error()

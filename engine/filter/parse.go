@@ -50,8 +50,7 @@ func parse(expr string) (Filter, error) {
 	return f, nil
 }
 
-// MarshalText writes f as UnmarshalText reads it in another process. It fails with Err
-// on an invalid filter.
+// MarshalText writes f for UnmarshalText. Error: Err of an invalid filter.
 func (f Filter) MarshalText() ([]byte, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
@@ -59,8 +58,7 @@ func (f Filter) MarshalText() ([]byte, error) {
 	return []byte(f.String()), nil
 }
 
-// UnmarshalText is Parse without a bound on the length: a filter that was made in Go
-// may hold any number of values.
+// UnmarshalText is Parse without a limit on the length.
 func (f *Filter) UnmarshalText(text []byte) (err error) {
 	*f, err = parse(string(text))
 	return err

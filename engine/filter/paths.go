@@ -2,8 +2,7 @@ package filter
 
 import "slices"
 
-// Paths returns the paths that f asks for, sorted, each once; none of a filter that is
-// invalid or asks for nothing.
+// Paths returns the distinct paths that f reads, sorted; none for an invalid filter.
 func (f Filter) Paths() []string {
 	if f.err != nil {
 		return nil

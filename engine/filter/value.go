@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value of metadata is.
+// Kind is the type of a metadata value.
 type Kind uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	True
 	Number
 	String
-	Empty // an array or object with nothing in it: it only exists
+	Empty // an array or object without elements: it only exists
 	kinds
 )
 
@@ -139,7 +139,7 @@ func digitRun(s []byte) int {
 	return n
 }
 
-// ValidNumber says that s is a number as JSON writes it.
+// ValidNumber reports whether s is a number in JSON's syntax.
 func ValidNumber(s string) bool { return len(s) > 0 && numberLength(s) == len(s) }
 
 // numberLength is the length of the JSON number that s starts with, or 0.

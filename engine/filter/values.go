@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Values are those of a document's facts that give a path a value that a Value filter can name: a string of up to 2,000
+// Values returns those facts that give a path a value that Value can name: a string of up to 2,000
 // bytes, a number, true or false.
 func Values(facts []string, path string) []string {
 	front := pathEscapes.Replace(path) + pathEnd
@@ -97,8 +97,9 @@ func plainNumber(s string) (string, bool) {
 	return fmt.Sprintf("%s%se%d", minus, digits, exp-n), true
 }
 
-// Demanded are values of a path, as facts, one of which every document has that meets f, for each: those of conditions, joined by
-// And, that one value alone meets. It fails as Condition.Facts does.
+// Demanded returns the values of a path, as facts, that every document that meets f must have:
+// those of conditions that only one value meets. And joins them, Or keeps those that both sides
+// demand. Errors as Condition.Facts.
 func Demanded(f Filter, path string) ([]string, error) { return Answer(f, demanded(path)) }
 
 // demanded works out what a filter demands of a path.

@@ -16,19 +16,18 @@ import (
 // that it costs a constant share of removing.
 const compactAfter = 4096
 
-// Dead is the number of documents that were removed and still take memory.
+// Dead is the number of removed documents that still take memory.
 func (x *Words) Dead() int { return int(x.len()) - x.live }
 
-// Wasteful says that so many documents were removed that Compacted is due.
+// Wasteful reports whether Compacted is due, by the number of removed documents.
 func (x *Words) Wasteful() bool {
 	dead := x.Dead()
 	return dead >= compactAfter && 2*dead >= x.live
 }
 
-// Compacted returns an equal value in memory, without removed documents and
-// the terms that only these had; terms of many documents get short numbers.
-// Errors: ErrCorrupt, and that of ctx within some milliseconds. Cost: that of
-// adding the documents without analysing them.
+// Compacted returns an equal value in memory, without removed documents and the terms that only
+// they had. Frequent terms get short numbers. Errors: ErrCorrupt, and that of ctx within some
+// milliseconds. Cost: that of adding the documents without analysing them.
 func (x *Words) Compacted(ctx context.Context) (out *Words, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
@@ -87,11 +86,10 @@ func (x *Words) order() []uint32 {
 	return order
 }
 
-// Rebase returns fresh with what led from base to x: fresh equals base, by
-// Compacted or by a snapshot of it, and edits led from base to x. The three stay
-// as they are, but what was made of fresh by an edit before must not be used any
-// more. Errors: ErrBase, ErrCorrupt. Cost: that of the adds and removals since
-// base, and a look at each 64 slots of it.
+// Rebase applies to fresh the edits that led from base to x, and returns the result. fresh equals
+// base, by Compacted or through a snapshot. The three do not change, but values made from fresh by
+// earlier edits must not be used any more. Errors: ErrBase, ErrCorrupt. Cost: that of the edits
+// since base, and a look at each 64 slots of it.
 func (x *Words) Rebase(base, fresh *Words) (out *Words, err error) {
 	if x.line != base.line || x.len() < base.len() {
 		return nil, fmt.Errorf("%d documents on %d: %w", x.live, base.live, ErrBase)

@@ -9,17 +9,16 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Corpus is what BM25 asks of documents that are indexed elsewhere.
+// Corpus are the numbers that BM25 needs of documents that another engine indexes.
 type Corpus struct {
 	Documents int            // N
-	Length    int64          // terms of all of them together, those beside the words included
-	Having    map[string]int // documents that have a term, of the terms of a query; 0 where it is not named
+	Length    int64          // number of terms of all documents, Beside terms included
+	Having    map[string]int // number of documents that have a term, for the terms of a query; a missing term means 0
 }
 
-// Spell writes the terms of a document as one text, for an index elsewhere that knows
-// no more than white space: the words in their order, a space between two, and
-// behind two spaces the terms that stand beside them. White space within a term
-// becomes "_" (SpellTerm).
+// Spell writes the terms of a document as one text for an engine that splits at white space: the
+// words in order with one space between them, then two spaces and the terms with Term.Beside.
+// White space in a term becomes "_" (SpellTerm).
 func Spell(terms []text.Term) string {
 	var b strings.Builder
 	for _, beside := range []bool{false, true} {
@@ -67,9 +66,8 @@ func each(spelled string) iter.Seq[string] {
 	}
 }
 
-// Scorer tells how one query matches documents that are indexed elsewhere, from their
-// terms: the numbers that Words of the same documents would give. It is for one
-// goroutine.
+// Scorer computes the match of one query with documents that another engine indexes, from their
+// spelled terms, with the numbers that Words of the same documents would give. For one goroutine.
 type Scorer struct {
 	corpus Corpus
 	o      Options
@@ -89,7 +87,7 @@ func (s *Scorer) find(term string) uint32 {
 	return s.number[term]
 }
 
-// NewScorer makes a Scorer. It fails with ErrOptions.
+// NewScorer makes a Scorer. Error: ErrOptions.
 func NewScorer(o Options, c Corpus, terms []text.Term) (*Scorer, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -124,12 +122,12 @@ func spelled(terms []text.Term) []text.Term {
 	return terms
 }
 
-// Asked are the distinct terms of a query as Spell writes them, in the order of their
-// first occurrence, each with the highest of its weights: what BM25 asks an index for.
+// Asked are the distinct terms of a query as Spell writes them, in order of first occurrence, each
+// with its highest weight: the terms to ask an engine for.
 func Asked(terms []text.Term) []text.Term { return distinct(spelled(terms)) }
 
-// IDF is Words.IDF over the corpus, of a term as it is or as Spell writes it. A term
-// that the corpus does not name has that of one that no document has.
+// IDF is Words.IDF over the corpus, of a term in plain or spelled form. A term that the corpus
+// does not name counts as one that no document has.
 func (s *Scorer) IDF(term string) float64 {
 	// Counts that were taken one after the other may belong to different moments.
 	return idf(s.corpus.Documents, uint32(min(s.corpus.Having[SpellTerm(term)], s.corpus.Documents)))
@@ -138,8 +136,8 @@ func (s *Scorer) IDF(term string) float64 {
 // UB is Words.UB.
 func (s *Scorer) UB() float64 { return s.q.limit }
 
-// Match tells how the query matches a document by its terms as Spell writes them.
-// Cost: one walk over them.
+// Match returns the match of the query with a document, given by its spelled terms. Cost: one walk
+// over them.
 func (s *Scorer) Match(spelled string) Match {
 	length := s.count(spelled)
 	return s.q.matched(s.q.bm25(length), s.pairs.bonus())
@@ -169,7 +167,7 @@ func (s *Scorer) count(spelled string) (length uint32) {
 	return length
 }
 
-// Explain is Words.Explain for a document by its terms as Spell writes them.
+// Explain is Words.Explain for a document given by its spelled terms.
 func (s *Scorer) Explain(dst []TermScore, spelled string) []TermScore {
 	length := s.count(spelled)
 	for _, t := range distinct(s.terms) {
@@ -185,12 +183,12 @@ func (s *Scorer) Explain(dst []TermScore, spelled string) []TermScore {
 	return dst
 }
 
-// Pairs numbers the pairs of adjacent words of documents by their terms as Spell
-// writes them, as PairNumbers does. It is for one goroutine.
+// Pairs numbers the pairs of adjacent words of documents given by their spelled terms, as
+// Words.PairNumbers does. For one goroutine.
 type Pairs struct{ number map[string]uint32 }
 
-// Numbers appends a number for each distinct pair of adjacent words, ascending; of a
-// document of one word a number for that, and nothing for one without words.
+// Numbers appends a number for each distinct pair of adjacent words, ascending; one number for a
+// document of one word, none for one without words.
 func (p *Pairs) Numbers(dst []uint64, spelled string) []uint64 {
 	if p.number == nil {
 		p.number = map[string]uint32{}

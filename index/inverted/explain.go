@@ -5,20 +5,19 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// TermScore is what one distinct term of a query gives one document.
+// TermScore is the part of a document's score that one distinct term of the query gives.
 type TermScore struct {
 	Term      string
-	Count     int     // times it stands in the document
-	Documents int     // documents of the index that have it
-	IDF       float64 // of those documents
-	Score     float64 // its part of the document's BM25
-	Most      float64 // its part of UB, which Score never reaches
+	Count     int     // occurrences in the document
+	Documents int     // documents of the index with the term
+	IDF       float64 // inverse document frequency
+	Score     float64 // part of the document's BM25
+	Most      float64 // part of UB; Score is below it
 }
 
-// Explain appends the terms of a query, in the order of their first occurrence,
-// with what each gives document id; the scores add up to that of Search and
-// Scores, the limits to UB. ok is false for an absent document. It fails with
-// ErrCorrupt. Cost O(terms of the document).
+// Explain appends the distinct terms of a query, in order of first occurrence, with what each
+// gives document id. Scores add up to that of Search, limits to UB. ok is false for an absent
+// document. Error: ErrCorrupt. Cost O(terms of the document).
 func (x *Words) Explain(dst []TermScore, terms []text.Term, id uint64) (out []TermScore, ok bool, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
@@ -55,14 +54,14 @@ func (x *Words) Explain(dst []TermScore, terms []text.Term, id uint64) (out []Te
 // PairShare is one of the query's distinct pairs of adjacent words.
 type PairShare struct {
 	First, Second string
-	Share         float64 // of the weight of all pairs; they add up to 1
-	Found         bool    // stands adjacent and in this order in the passage
+	Share         float64 // share of the weight of all pairs, in [0, 1]
+	Found         bool    // adjacent, in this order, in the passage
 }
 
-// PairShares tells the distinct pairs of adjacent words of the query, and which of them stand adjacent
-// and in that order in the passage. Match.Pair is the sum of the shares that are found. A pair weighs the
-// sum of its words' idf. Function words that the analyzer left out do not separate words, terms beside the
-// words do not take part.
+// PairShares returns the distinct pairs of adjacent words of the query and whether they are
+// adjacent, in that order, in the passage. Match.Pair is the sum of the shares that are found. The
+// weight of a pair is the sum of the idf of its words. Function words that the analyzer dropped do
+// not separate words; terms with Term.Beside are ignored.
 func PairShares(query, passage []text.Term, idf func(term string) float64) []PairShare {
 	in := map[[2]string]struct{}{}
 	for _, p := range pairsOf(passage) {

@@ -5,14 +5,12 @@ import (
 	"math/bits"
 )
 
-// Folds finds near-duplicates among sets of numbers that come one after the
-// other, such as PairNumbers: it keeps sets and tells which of them, if any, is
-// near the next one. It is for one goroutine.
+// Folds finds near-duplicate sets among sets of numbers that arrive one after the other, such as
+// PairNumbers. For one goroutine.
 //
-// Sets of n and m elements whose resemblance (Jaccard's coefficient) is at least
-// t have at least t·n elements in common. So of any n − ⌈t·n⌉ + 1 elements of
-// the one the other has at least one: it is enough to look at the sets that have
-// one of these, and the rarest are taken.
+// Two sets of n and m elements whose resemblance (Jaccard) is at least t have at least t·n
+// elements in common. So the other set has at least one of any n − ⌈t·n⌉ + 1 elements, and only
+// the sets with one of the rarest such elements are compared.
 type Folds struct {
 	near     float64
 	sets     [][]uint64
@@ -113,7 +111,7 @@ func (c *counts) of(i, digits int) (n int) {
 	return n
 }
 
-// NewFolds makes a Folds for a least resemblance near, above 0 and at most 1.
+// NewFolds makes Folds for a resemblance of at least near, above 0 and at most 1.
 func NewFolds(near float64) *Folds {
 	f := &Folds{near: near}
 	for i := range f.elements {
@@ -122,11 +120,10 @@ func NewFolds(near float64) *Folds {
 	return f
 }
 
-// Find returns the first set that was added, by its number, whose resemblance
-// with set is at least near. set ascends without repetitions; an empty one is
-// near none. Cost: O(len(set)), and that of counting, for 64 sets at once, which of
-// its rarest elements they have; those that may be near by how many these are
-// are compared, in their order, up to the first that is.
+// Find returns the number of the first added set whose resemblance with set is at least near. set
+// is ascending without repetitions; an empty set is near none. Cost: O(len(set)), and for 64 sets
+// at once a count of the rarest elements they share; then a comparison with each set that this
+// leaves.
 func (f *Folds) Find(set []uint64) (i int, ok bool) {
 	need := max(1, f.common(len(set), 0))
 	rows := f.rarest(set, len(set)-need+1)
@@ -221,8 +218,7 @@ func (f *Folds) may(common, n, m int) bool {
 	return float64(common)/float64(n+m-common) >= f.near
 }
 
-// Add keeps a set, which must not change any more, and returns its number: they
-// count from 0.
+// Add stores a set, which must not change afterwards, and returns its number, counted from 0.
 func (f *Folds) Add(set []uint64) int {
 	n := uint32(len(f.sets))
 	f.sets = append(f.sets, set)

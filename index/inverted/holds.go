@@ -5,9 +5,8 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Holds says whether a document is there with just these terms, in the analyzer's
-// order. What Verify counts by are the lists that this compares. Error: ErrCorrupt.
-// Cost O(terms).
+// Holds reports whether a document is present with exactly these terms, in the analyzer's order.
+// Error: ErrCorrupt. Cost O(terms).
 func (x *Words) Holds(id uint64, terms []text.Term) (ok bool, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()

@@ -9,25 +9,22 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Match tells how the words of a query stand in one document.
+// Match says how well the words of a query match one document.
 type Match struct {
 	// BM25 is the score that Search gives.
 	BM25 float64
-	// Coverage is BM25 over its limit UB, in [0, 1).
+	// Coverage is the normalised BM25: BM25 divided by its limit UB, in [0, 1).
 	Coverage float64
-	// Presence is the share of the query's distinct words, by weight and idf, that
-	// stand in the document, in [0, 1]; words that no document has count among the
-	// query's. It is the coverage as k1 goes to 0: how often a word stands there,
-	// and in how long a text, is left out.
+	// Presence is the term recall: the share of the query's distinct words, by weight·idf, that the
+	// document has, in [0, 1]. Words that no document has count among the query's.
 	Presence float64
-	// Pair is the sum of the PairShares that are found, with the index's own idf, in [0, 1].
+	// Pair is the bigram match: the sum of the PairShares that are found, in [0, 1].
 	Pair float64
 }
 
-// Match writes into dst how the query matches each document: zeros for a query
-// without words, NaNs for an absent document. Errors: ErrLength, ErrCorrupt, and
-// that of ctx. The order of a document's words is kept in the index, so no text
-// is read. Cost O(terms of the documents).
+// Match writes the match of the query with each document into dst: zeros for a query without
+// words, NaNs for an absent document. It reads the word order from the index, not the text.
+// Errors: ErrLength, ErrCorrupt, that of ctx. Cost O(terms of the documents).
 func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids []uint64) (err error) {
 	if len(dst) != len(ids) {
 		return fmt.Errorf("%d matches for %d ids: %w", len(dst), len(ids), ErrLength)
@@ -58,8 +55,7 @@ func (x *Words) Match(ctx context.Context, dst []Match, terms []text.Term, ids [
 	return nil
 }
 
-// SearchMatches is Search with the Match of each document that it finds, for less
-// than both cost: what tells a document's score tells its match.
+// SearchMatches is Search together with Match of the results, for less than both cost.
 func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, allow func(id uint64) bool) (ids []uint64, matches []Match, err error) {
 	if k < 1 {
 		return nil, nil, fmt.Errorf("k is %d: %w", k, ErrBadK)
@@ -94,8 +90,8 @@ func (x *Words) SearchMatches(ctx context.Context, terms []text.Term, k int, all
 	return ids, matches, nil
 }
 
-// Coverage is the share of the query that a document covers: its BM25 over the
-// limit UB of the query's BM25; in [0, 1), and 0 for a query without words.
+// Coverage is the normalised BM25: bm25/ub, with ub the limit UB of the query; 0 for a query
+// without words.
 func Coverage(bm25, ub float64) float64 {
 	if !(ub > 0) {
 		return 0

@@ -47,10 +47,9 @@ func weightIn(t text.Term) float64 {
 // alone is the bit of the number of a word that stands alone: no pair has it.
 const alone = 1 << 63
 
-// PairNumbers appends a number for each distinct pair of adjacent words of a
-// document, ascending; of a document of one word a number for that, and nothing
-// for one without words or an absent one. Equal pairs have equal numbers within
-// one value, and in those that edits make of it. It fails with ErrCorrupt.
+// PairNumbers appends a number for each distinct pair of adjacent words of a document, ascending;
+// one number for a document of one word, none for one without words or an absent one. Equal pairs
+// have equal numbers within one value and the values that edits make from it. Error: ErrCorrupt.
 func (x *Words) PairNumbers(dst []uint64, id uint64) (out []uint64, err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()

@@ -27,7 +27,7 @@ const (
 	room   = 1 + 1e-9
 )
 
-// Scored is a document and its score; higher is better.
+// Scored is a document and its score. Higher is better.
 type Scored struct {
 	ID    uint64
 	Score float64

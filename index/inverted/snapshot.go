@@ -32,9 +32,8 @@ import (
 // where they are read.
 const snapshotVersion = 2
 
-// Save writes the index as sections of w. Errors: ErrCorrupt, if x reads a
-// damaged snapshot, and that of writing. Cost: that of copying the bytes, and of
-// making two tables.
+// Save writes the index as sections of w. Errors: ErrCorrupt if x lies in a damaged snapshot, and
+// those of writing. Cost: a copy of the bytes, and two tables.
 func (x *Words) Save(w *snapshot.Writer) (err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()
@@ -169,11 +168,10 @@ func (c *core) saveSlots(w *snapshot.Writer) error {
 	return nil
 }
 
-// OpenWords returns the index that Save wrote. It reads the snapshot where that
-// lies, as long as it, or a value that edits made of it, is used. Options must
-// be those of the index that was written. Errors: ErrOptions, ErrMismatch if
-// version or options are others, ErrCorrupt; damage of what is not read here
-// is the ErrCorrupt of the call that meets it. Cost: a checksum over the
+// OpenWords reads the index that Save wrote, where it lies: the snapshot must stay open as long as
+// the index, or a value that edits made from it, is used. Options must be those of the saved
+// index. Errors: ErrOptions, ErrMismatch for another version or options, ErrCorrupt; damage of
+// what is not read here is an ErrCorrupt of the call that finds it. Cost: a checksum over the
 // dictionary, some 60 bytes a term.
 func OpenWords(o Options, f *snapshot.File) (x *Words, err error) {
 	x, err = NewWords(o)

@@ -7,23 +7,22 @@ import (
 	"slices"
 )
 
-// Weighted is a term of a vocabulary with its weight, which is finite and not
-// negative: an entry of a learned sparse vector.
+// Weighted is an entry of a learned sparse vector: a term of a vocabulary and its weight, finite
+// and ≥ 0.
 type Weighted struct {
 	Term   int32
 	Weight float32
 }
 
-// Sparse is an index over weighted terms; the score is the inner product
-// Σ w_q·w_d, as in learned sparse retrieval (SPLADE; Table 4 of the paper). It
-// is a value in the way of Words, and lives in memory alone.
+// Sparse is an index over weighted terms. The score is the inner product Σ w_q·w_d, as in SPLADE
+// (the paper's Table 4). It is immutable, like Words, and lives in memory only.
 type Sparse struct {
 	*core
 	vocab int
 }
 
-// NewSparse makes an empty index over the terms 0 to vocab-1, vocab at most
-// 2^24. It fails with ErrOptions.
+// NewSparse makes an empty index over the terms 0 to vocab−1, vocab at most 2^24. Error:
+// ErrOptions.
 func NewSparse(vocab int) (*Sparse, error) {
 	if vocab < 1 || vocab > 1<<24 {
 		return nil, fmt.Errorf("vocabulary of %d terms: %w", vocab, ErrOptions)
@@ -31,18 +30,17 @@ func NewSparse(vocab int) (*Sparse, error) {
 	return &Sparse{newCore(true), vocab}, nil
 }
 
-// SparseEdit makes the next value of a Sparse, in the way of Edit.
+// SparseEdit makes the next value of a Sparse, as Edit does for Words.
 type SparseEdit struct {
 	x *Sparse
 	e edit
 }
 
-// Edit begins the next value of x, in the way of that of Words.
+// Edit begins the next value of x, as Words.Edit does.
 func (x *Sparse) Edit() *SparseEdit { return &SparseEdit{x, x.edit()} }
 
-// Add stores a document by its weights, in any order; one with this id is
-// replaced. Weights of 0 are left out. Errors: ErrTerm, ErrWeight, ErrFull; then
-// nothing has changed.
+// Add stores a document by its weights, in any order, and replaces one with this id. Weights of 0
+// are left out. Errors, which change nothing: ErrTerm, ErrWeight, ErrFull.
 func (e *SparseEdit) Add(id uint64, weights []Weighted) error {
 	if err := e.x.check(weights); err != nil {
 		return fmt.Errorf("document %d: %w", id, err)
@@ -85,9 +83,9 @@ func (x *Sparse) check(weights []Weighted) error {
 	return nil
 }
 
-// Search appends to dst the k documents with the highest inner product among
-// those that share a term with the query and, if allow is not nil, are allowed;
-// best first, ties by id. Errors: ErrBadK, ErrTerm, ErrWeight, and that of ctx.
+// Search appends to dst the k documents with the highest inner product among those that share a
+// term with the query and that allow, if not nil, accepts; best first, ties by id. Errors:
+// ErrBadK, ErrTerm, ErrWeight, that of ctx.
 func (x *Sparse) Search(ctx context.Context, dst []Scored, weights []Weighted, k int, allow func(id uint64) bool) ([]Scored, error) {
 	if k < 1 {
 		return dst, fmt.Errorf("k is %d: %w", k, ErrBadK)

@@ -7,11 +7,9 @@ import (
 	"github.com/lexsem/lexsem/internal/snapshot"
 )
 
-// Verify counts everything anew from the forward lists and compares: postings,
-// their blocks, numbers of documents and terms, the ways to terms and ids. What
-// of a snapshot it reads is checked for damage; what lies there besides is not.
-// Errors: ErrCorrupt, and that of ctx within some milliseconds. Cost: one read
-// of all, and 12 bytes a term.
+// Verify recomputes postings, blocks, counts and tables from the forward lists and compares. It
+// checks only those parts of a snapshot that it reads. Errors: ErrCorrupt, and that of ctx within
+// some milliseconds. Cost: one read of the index, and 12 bytes a term.
 func (x *Words) Verify(ctx context.Context) (err error) {
 	defer wrapped(&err)
 	defer snapshot.Guard(&err)()

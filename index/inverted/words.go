@@ -21,15 +21,15 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Options of BM25. The zero value means k1 1.2, b 0.75.
+// Options of BM25. The zero value means k1 = 1.2, b = 0.75.
 type Options struct {
-	// K1 says how fast further occurrences of a word stop to count; above 0
-	// and at most 1000. 0 means 1.2, and then B 0 means 0.75.
+	// K1 sets how soon further occurrences of a word stop counting, in (0, 1000]. 0 means 1.2; a B of
+	// 0 then means 0.75.
 	K1 float64
-	// B is how much long documents are marked down, 0 to 1.
+	// B sets how much the length of a document counts, 0 to 1.
 	B float64
-	// Analysis is the digest of the analyzer that terms come from, at most 255
-	// bytes. Snapshots of another analysis are not loaded.
+	// Analysis is the digest of the analyzer, at most 255 bytes. OpenWords refuses a snapshot of
+	// another one.
 	Analysis string
 }
 
@@ -46,16 +46,16 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Words is a BM25 index over the terms of an analyzer. It never changes, and is
-// safe for concurrent use without any lock: Edit makes the next value. A value
-// that was opened from a snapshot reads that as long as it is used.
+// Words is a BM25 index over the terms of an analyzer. It is immutable and safe for concurrent use
+// without locks; Edit makes the next value. A value opened from a snapshot reads the snapshot as
+// long as it is used.
 type Words struct {
 	*core
 	o     Options
 	terms dictionary
 }
 
-// NewWords makes an empty index. It fails with ErrOptions.
+// NewWords makes an empty index. Error: ErrOptions.
 func NewWords(o Options) (*Words, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -64,12 +64,11 @@ func NewWords(o Options) (*Words, error) {
 	return &Words{core: newCore(false), o: o, terms: newDictionary(rand.Uint64())}, nil
 }
 
-// Bytes is the memory that the value takes, shared with others or not; what
-// lies in a snapshot counts, though the system may take it back. Cost: O(terms).
+// Bytes is the memory of the value, shared and mapped parts included. Cost O(terms).
 func (x *Words) Bytes() int64 { return x.bytes() + int64(x.terms.bytes()) }
 
-// Edit makes the next value of a Words. It is for one goroutine, and one edit of
-// values that came from one another goes on at a time.
+// Edit makes the next value of a Words. For one goroutine; only one edit of values with a common
+// ancestor may be open at a time.
 type Edit struct {
 	x      *Words
 	e      edit
@@ -78,14 +77,13 @@ type Edit struct {
 	err    error
 }
 
-// Edit begins the next value of x, which stays as it is. Values follow one
-// another: what an earlier Edit of x has made must not be used any more.
+// Edit begins the next value of x, which does not change. What an earlier Edit of x has made must
+// not be used any more.
 func (x *Words) Edit() *Edit { return &Edit{x: x, e: x.edit(), terms: x.terms} }
 
-// Add stores a document by its terms, in the analyzer's order; one with this
-// id is replaced. A document without terms is stored and never found. Errors:
-// ErrTerm, ErrFull, and then nothing has changed; ErrCorrupt, and then the edit
-// is of no more use. Cost O(len(terms)): some 0.3 µs a term.
+// Add stores a document by its terms, in the analyzer's order, and replaces one with this id. A
+// document without terms is stored and never found. Errors: ErrTerm and ErrFull, which change
+// nothing; ErrCorrupt, after which the edit is unusable. Cost O(len(terms)), some 0.3 µs a term.
 func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
 	if e.err != nil {
 		return e.err
@@ -110,8 +108,8 @@ func (e *Edit) Add(id uint64, terms []text.Term) (err error) {
 	return e.e.put(id, entries)
 }
 
-// Remove takes out the documents that are there and returns how many were. It
-// fails with ErrCorrupt, and then the edit is of no more use.
+// Remove removes the documents that are present and returns how many were. Error: ErrCorrupt,
+// after which the edit is unusable.
 func (e *Edit) Remove(ids []uint64) (n int, err error) {
 	if e.err != nil {
 		return 0, e.err
@@ -136,8 +134,8 @@ func (e *Edit) keep(err *error) {
 	e.err = *err
 }
 
-// Done returns the edited value; the one that was edited if the edit has met
-// ErrCorrupt. The Edit must not be used afterwards.
+// Done returns the edited value, or the original one if the edit met ErrCorrupt. The Edit must not
+// be used afterwards.
 func (e *Edit) Done() *Words {
 	if e.err != nil {
 		return e.x
@@ -145,12 +143,10 @@ func (e *Edit) Done() *Words {
 	return &Words{core: e.e.done(), o: e.x.o, terms: e.terms}
 }
 
-// Search appends to dst the k documents with the highest BM25 among those that
-// have a word of the query and, if allow is not nil, are allowed; best first,
-// ties by id. Words count once however often the query has them. allow is
-// called from this goroutine and must be fast. Fewer than k come if fewer have
-// a word. Errors: ErrBadK, ErrCorrupt, and that of ctx within some 50 µs of its
-// end.
+// Search appends to dst the k documents with the highest BM25 among those that have a word of the
+// query and that allow, if not nil, accepts; best first, ties by id. A word counts once, however
+// often the query has it. allow is called from this goroutine and must be fast. Errors: ErrBadK,
+// ErrCorrupt, and that of ctx within some 50 µs.
 func (x *Words) Search(ctx context.Context, dst []Scored, terms []text.Term, k int, allow func(id uint64) bool) (out []Scored, err error) {
 	if k < 1 {
 		return dst, fmt.Errorf("k is %d: %w", k, ErrBadK)
@@ -217,8 +213,7 @@ func idf(n int, df uint32) float64 {
 	return math.Log(1 + (float64(n)-float64(df)+.5)/(float64(df)+.5))
 }
 
-// IDF returns ln(1 + (N − df + ½)/(df + ½)) over the N documents of which df
-// have the term.
+// IDF returns ln(1 + (N − df + ½)/(df + ½)), with N documents and df documents that have the term.
 func (x *Words) IDF(term string) float64 {
 	df := uint32(0)
 	if n, ok := x.terms.find(term); ok {
@@ -227,8 +222,8 @@ func (x *Words) IDF(term string) float64 {
 	return idf(x.live, df)
 }
 
-// UB returns the limit that no BM25 of the query reaches: Σ idf·(k1+1) over its
-// distinct words, those that no document has included.
+// UB returns the limit that no BM25 of the query reaches: Σ weight·idf·(k1+1) over its distinct
+// words, including words that no document has.
 func (x *Words) UB(terms []text.Term) float64 {
 	s := takeScratch()
 	defer s.giveBack()

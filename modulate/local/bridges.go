@@ -39,29 +39,25 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Options shape Bridges. The zero value of each field is its default.
+// Options shape Bridges. The zero value of each field means its default.
 type Options struct {
-	// Beta is what a passage with every token of the query gains by the shift,
-	// in (0, 10]; 0 means 0.8 up to 10,000 passages, 1 from 20,000 on, and
-	// between them in proportion to the logarithm of their number.
+	// Beta is what the shift adds to the score of a passage with every token of the query, in (0, 10].
+	// 0 means 0.8 up to 10,000 passages and 1 from 20,000 on, rising in between with the logarithm of
+	// their number.
 	Beta float64
-	// Lambda is the ridge of each cell, as in modulate.RLROptions, in
-	// [1e-6, 1e9]; 0 means 0.15: a cell has few passages, and is to tell them
-	// apart.
+	// Lambda is the ridge of each cell, in [1e-6, 1e9]; 0 means 0.15.
 	Lambda float64
-	// TableFrom is the number of passages of a cell from which on a token has
-	// a row in the cell's table, at least 1; 0 means 6. A smaller one makes
-	// queries faster and tables larger.
+	// TableFrom is the least number of passages of a cell with a token for which the token's sum is
+	// stored, at least 1; 0 means 6. A smaller one makes queries faster and tables larger.
 	TableFrom int
-	// Cells is the number of cells that Build and Repartition make, at most one
-	// a passage; 0 means CellsFor the number of passages.
+	// Cells is the number of cells that Build and Repartition make, at most one a passage; 0 means
+	// CellsFor the number of passages.
 	Cells int
-	// Seed decides on the partition.
+	// Seed is the seed of the partition.
 	Seed uint64
-	// Workers says how many goroutines may make cells, at least 1; nil means one.
-	// It is asked when such work begins, and before each cell or block of vectors
-	// by those beyond the first, which end where it says fewer. It is called from
-	// several goroutines. The result is the same.
+	// Workers returns how many goroutines may make cells, at least 1; nil means one. It is called from
+	// several goroutines, when work begins and again before each cell or block of vectors, and
+	// goroutines end when it returns fewer. It does not change the result.
 	Workers func() int
 }
 
@@ -90,14 +86,12 @@ func defaultBeta(n int) float64 {
 	return 0.8 + 0.2*min(max(math.Log2(float64(n)/10000), 0), 1)
 }
 
-// Bridges are the local bridges of a set of passages, all of whose cells are
-// fitted. They never change, so queries are safe for concurrent use and wait for
-// nothing; Edit makes the next version, which shares every cell that was not
-// touched. Whatever edits led to it, a version answers bit for bit like one
-// fitted afresh to the same passages in the same cells.
+// Bridges are the local bridges of a set of passages. They are immutable and safe for concurrent
+// use. Edit makes the next version, which shares all cells that were not touched. Every version
+// answers bit for bit like one fitted anew to the same passages in the same cells.
 //
-// They keep the tokens of passages and int8 codes of their vectors. The vectors
-// they read through a function, when they fit and to score exactly.
+// They store the tokens of passages and int8 codes of their vectors. They read the vectors through
+// a function, to fit cells and to score exactly.
 type Bridges struct {
 	o          Options
 	dim, vocab int
@@ -113,11 +107,10 @@ type Bridges struct {
 // maxVocab bounds a vocabulary.
 const maxVocab = math.MaxInt32
 
-// New returns bridges without passages, in one cell, for unit vectors of length
-// dim, 1 to 65,536, and a vocabulary of vocab tokens, or 0 for one that grows. vectors returns the unit
-// vector of a passage, nil for one it does not know. It must answer the same for
-// a passage for as long as bridges that have it are used, and is called from
-// several goroutines. What is outside its range is an ErrOptions.
+// New returns bridges without passages, in one cell, for unit vectors of length dim, 1 to 65,536,
+// and a vocabulary of vocab tokens, 0 for one that grows. vectors returns the unit vector of a
+// passage, nil for an unknown one. It must return the same as long as bridges with the passage are
+// used, and be safe for concurrent use. ErrOptions for values out of range.
 func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -132,7 +125,7 @@ func New(dim, vocab int, vectors func(id uint64) []float32, o Options) (*Bridges
 	}, nil
 }
 
-// Options are the options in use, defaults filled in.
+// Options are the options in use, with defaults filled in.
 func (b *Bridges) Options() Options { return b.o }
 
 // Len is the number of passages, Dim the length of their vectors.
@@ -142,11 +135,10 @@ func (b *Bridges) Dim() int { return b.dim }
 // Cells is the number of cells.
 func (b *Bridges) Cells() int { return len(b.cells) }
 
-// Has says whether a passage is there.
+// Has reports whether a passage is present.
 func (b *Bridges) Has(id uint64) bool { _, ok := b.places.find(id); return ok }
 
-// Cell returns the cell of a passage, and false for one that is not there. Cost
-// O(log² Len).
+// Cell returns the cell of a passage, and whether it is present. Cost O(log² Len).
 func (b *Bridges) Cell(id uint64) (int, bool) {
 	c, ok := b.places.find(id)
 	return int(c), ok
@@ -163,32 +155,30 @@ func (b *Bridges) Members(dst []uint64, cell int) ([]uint64, error) {
 	})
 }
 
-// Outgrown reports that the corpus wants half as many cells again, or half of
-// those there are: it is time for Repartition. Bridges that were given a number
-// of cells never do.
+// Outgrown reports whether Repartition is due: CellsFor wants more than one and a half times the
+// cells, or less than half. Always false if Options.Cells is set.
 func (b *Bridges) Outgrown() bool {
 	have, want := len(b.cells), CellsFor(b.n)
 	return b.o.Cells == 0 && (want > have+have/2 || want < (have+1)/2)
 }
 
-// Memory is what the parts of Bridges take, in bytes, whether they lie in memory
-// or in a mapped file.
+// Memory is the size of the parts of Bridges, in bytes, mapped files included.
 type Memory struct {
-	Codes     int64 // of the vectors: d bytes a passage
+	Codes     int64 // codes of the vectors: d bytes a passage
 	Shifts    int64 // h_p: d bytes a passage
-	Rows      int64 // sums for tokens of many passages: d bytes for each of them and cell
-	Tokens    int64 // the tokens of passages: 4 bytes each, 8 for each distinct one of a cell, and a KiB a cell
-	Directory int64 // the cells of each token: 4 bytes each
+	Rows      int64 // stored sums: d bytes for each such token and cell
+	Tokens    int64 // tokens of passages: 4 bytes each, 8 for each distinct one of a cell, and a KiB a cell
+	Directory int64 // cells of each token: 4 bytes each
 	IDs       int64 // 24 bytes a passage
 	Centroids int64
 }
 
-// Total is the sum.
+// Total is the sum of all parts.
 func (m Memory) Total() int64 {
 	return m.Codes + m.Shifts + m.Rows + m.Tokens + m.Directory + m.IDs + m.Centroids
 }
 
-// Bytes is what the bridges take. Cost O(cells).
+// Bytes is the memory of the bridges. Cost O(cells).
 func (b *Bridges) Bytes() Memory {
 	d := int64(b.dim)
 	m := Memory{

@@ -9,22 +9,20 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Source is a set of passages to make Bridges of.
+// Source is a set of passages to build Bridges from.
 type Source struct {
 	// IDs are the passages, each once, in any order.
 	IDs []uint64
-	// Tokens returns the tokens of lexical weight of a passage (as
-	// encoder.Tokens.Lexical gives). It is called once for each passage, by
-	// ascending id, from one goroutine; its error ends the build.
+	// Tokens returns the tokens of lexical weight of a passage (encoder.Tokens.Lexical). It is called
+	// once for each passage, by ascending id, from one goroutine. Its error ends the build.
 	Tokens func(id uint64) ([]int32, error)
-	// Vectors returns the unit vector of a passage: see New.
+	// Vectors returns the unit vector of a passage, see New.
 	Vectors func(id uint64) []float32
 }
 
-// Build makes the bridges of a set of passages of vectors of length dim and
-// tokens of a vocabulary of vocab. It ends with the context's error within the
-// fit of a cell. Errors as of New and Editor.Add. Cost O(n·√cells·d) for the
-// partition and a fit for each cell; all tokens are in memory meanwhile.
+// Build makes the bridges of a set of passages, for vectors of length dim and a vocabulary of
+// vocab tokens. It stops soon after ctx is done. Errors as New and Editor.Add. Cost O(n·√cells·d)
+// for the partition plus a fit of each cell. All tokens are in memory meanwhile.
 func Build(ctx context.Context, dim, vocab int, s Source, o Options) (*Bridges, error) {
 	b, err := New(dim, vocab, s.Vectors, o)
 	if err != nil {
@@ -52,8 +50,8 @@ func Build(ctx context.Context, dim, vocab int, s Source, o Options) (*Bridges, 
 	return b.build(ctx, all)
 }
 
-// Repartition returns bridges of the same passages over a new partition, made
-// of their vectors as they are. b stays as it is. Cost and errors as of Build.
+// Repartition returns bridges of the same passages over a new partition of their vectors. b does
+// not change. Cost and errors as Build.
 func (b *Bridges) Repartition(ctx context.Context) (*Bridges, error) {
 	all, err := guarded(func() ([]member, error) { return b.all(ctx) })
 	if err != nil {

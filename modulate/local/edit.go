@@ -13,7 +13,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Editor makes the next version of Bridges. It is for one goroutine.
+// Editor makes the next version of Bridges. For one goroutine.
 type Editor struct {
 	b       *Bridges
 	added   map[uint64]addition
@@ -26,16 +26,15 @@ type addition struct {
 	tokens []uint32
 }
 
-// Edit begins the next version of b, which stays as it is.
+// Edit begins the next version of b. b does not change.
 func (b *Bridges) Edit() *Editor {
 	return &Editor{b: b, added: map[uint64]addition{}, removed: map[uint64]uint32{}}
 }
 
-// Add puts a passage with its unit vector [Dim] and its tokens of lexical weight
-// (as encoder.Tokens.Lexical gives; repetition counts once) into the cell of the
-// vector. Done reads the vector again, from the function that the bridges were
-// made with. A vector or token that cannot be, or an id that is in use, is an
-// ErrPassage and changes nothing. Cost O(√cells·d).
+// Add puts a passage into the cell of its unit vector [Dim], with its tokens of lexical weight
+// (encoder.Tokens.Lexical; repetition counts once). Done reads the vector again through the
+// function given to New. ErrPassage, and no change, for an impossible vector or token, or an id in
+// use. Cost O(√cells·d).
 func (e *Editor) Add(id uint64, vector []float32, tokens []int32) error {
 	b := e.b
 	if len(vector) != b.dim || !vec.Finite(vector) {
@@ -69,7 +68,7 @@ func lexical(tokens []int32, vocab int) ([]uint32, error) {
 	return slices.Compact(list), nil
 }
 
-// Remove takes a passage out and reports whether it was there.
+// Remove removes a passage and reports whether it was present.
 func (e *Editor) Remove(id uint64) bool {
 	if _, ok := e.added[id]; ok {
 		delete(e.added, id)
@@ -85,12 +84,10 @@ func (e *Editor) Remove(id uint64) bool {
 	return ok
 }
 
-// Done fits the cells that were touched, as many at once as Options.Workers says, and returns
-// the next version. It looks at the context between two cells. A passage whose
-// vector is missing, of another length or not of unit length is an ErrPassage.
-// After an error the edit is as before. Cost that of a fit for each cell
-// touched, O(tokens) in its directory for each passage, and a copy of 8 bytes a
-// cell.
+// Done fits the touched cells on Options.Workers goroutines and returns the next version. It
+// checks ctx between cells. ErrPassage if a vector is missing, has another length or is not of
+// unit length; the edit is then as before. Cost: a fit of each touched cell, O(tokens) for each
+// passage, and a copy of 8 bytes a cell.
 func (e *Editor) Done(ctx context.Context) (*Bridges, error) {
 	b := e.b
 	touched := map[uint32][]member{}

@@ -43,9 +43,8 @@ func (s *slot) bytes(d int) uint64 {
 	return (all + 7) &^ 7
 }
 
-// Save writes the bridges into the sections lb.… of a snapshot. Cost one pass
-// over all of them. Error: the writer's, which Close returns as well, or that of
-// a damaged file that cells lie in.
+// Save writes the bridges as sections lb.… of a snapshot, in one pass. Errors: those of writing,
+// which w.Close also returns, and ErrCorrupt if cells lie in a damaged file.
 func (b *Bridges) Save(w *snapshot.Writer) error {
 	_, err := guarded(func() (struct{}, error) { return struct{}{}, b.save(w) })
 	return err
@@ -137,14 +136,11 @@ func (d *directory) save(w *snapshot.Writer) error {
 	return nil
 }
 
-// Open makes bridges of what Save wrote. dim, vocab, vectors and o are as for
-// New, but the partition is that of the file. Cells lie in the memory of f and
-// are checked when they are first read, so f must stay open as long as the
-// bridges, and all versions that come from them, are used. A damaged file is an
-// ErrCorrupt that wraps snapshot.ErrDamaged, here or from the call that meets
-// the damage; one of other dimensions or fitted with other options, an
-// ErrCorrupt that wraps snapshot.ErrForeign. Vectors are not read. Cost: 12
-// bytes to read for each passage, 8 for each token of the vocabulary, and the
+// Open reads the bridges that Save wrote, with their partition. The other arguments are those of
+// New. Cells are used where they lie and checked when first read, so f must stay open as long as
+// the bridges, or any made from them, are used. ErrCorrupt that wraps snapshot.ErrDamaged for
+// damage, here or in the call that meets it; ErrCorrupt that wraps snapshot.ErrForeign for other
+// dimensions or options. Cost: a read of 12 bytes a passage, 8 a token of the vocabulary, and the
 // centroids.
 func Open(dim, vocab int, vectors func(id uint64) []float32, o Options, f *snapshot.File) (*Bridges, error) {
 	return guarded(func() (*Bridges, error) { return open(dim, vocab, vectors, o, f) })

@@ -34,7 +34,7 @@ const (
 	rounds       = 12  // of k-means
 )
 
-// CellsFor is the number of cells that Build makes of n passages.
+// CellsFor is the number of cells for n passages: one for about every 250.
 func CellsFor(n int) int { return max(1, (n+cellPassages/2)/cellPassages) }
 
 // oneCell is the partition of a corpus that is not known yet.

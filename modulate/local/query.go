@@ -10,13 +10,11 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Probe appends to dst the n cells most likely to hold the answers of a query,
-// best first; all cells where n is at least their number. A cell counts by the
-// inner product of its centroid with the query vector, plus the share of the
-// query's tokens, weighted by idf, that occur in it: that is known exactly,
-// and finds the cell of a copied phrase where the centroid does not. A query of
-// another dimension is an ErrOptions. Cost O(Cells·d), and Cells a token. No
-// allocation when dst has room and no cell comes from a file.
+// Probe appends to dst the n cells most likely to hold the answers of a query, best first; all
+// cells if there are no more. A cell scores the inner product of its centroid with the query
+// vector plus the idf-weighted share of the query's tokens that occur in it. ErrOptions for a
+// query of another dimension. Cost O(Cells·d), and Cells a token. No allocation if dst has room
+// and no cell comes from a file.
 func (b *Bridges) Probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	if !b.mapped {
 		return b.probe(dst, in, n)
@@ -70,14 +68,11 @@ func (b *Bridges) probe(dst []int, in modulate.Input, n int) ([]int, error) {
 	return append(dst, s.order[:max(0, min(n, len(s.order)))]...), nil
 }
 
-// Modulate appends the query vectors of the given cells, one after another
-// [len(cells) × Dim], to dst, which must not overlap in.Dense. In a cell where
-// no token of the query occurs it is in.Dense bit for bit; otherwise it is not
-// of unit length. The result is finite whenever in.Dense is. A cell that does
-// not exist, or a query of another dimension, is an ErrOptions. It looks at the
-// context before every cell. Cost for each token and cell O(log tokens), and
-// O(d) where it occurs. No allocation when dst has room and no cell comes from a
-// file.
+// Modulate appends the query vectors of the given cells [len(cells) × Dim] to dst, which must not
+// overlap in.Dense. They are not normalised. In a cell without any token of the query the vector
+// is in.Dense bit for bit. ErrOptions for a cell that does not exist or a query of another
+// dimension. It checks ctx before each cell. Cost for each token and cell O(log tokens), and O(d)
+// if the token occurs there. No allocation if dst has room and no cell comes from a file.
 func (b *Bridges) Modulate(ctx context.Context, dst []float32, in modulate.Input, cells []int) ([]float32, error) {
 	if !b.mapped {
 		return b.modulate(ctx, dst, in, cells)
@@ -201,10 +196,10 @@ func (b *Bridges) beta() float64 {
 	return defaultBeta(b.n)
 }
 
-// Shares appends what each token of lexical weight of the query, in their order
-// (encoder.Tokens.Lexical), adds to the inner product of passage [Dim] with the
-// query vector of a cell: Modulate's is that of in.Dense and the sum of these,
-// up to rounding. Errors and cost as Modulate.
+// Shares appends, for each token of lexical weight of the query (in the order of
+// encoder.Tokens.Lexical), what it adds to the inner product of passage [Dim] with the query
+// vector of a cell. The score is that of in.Dense plus all shares, up to rounding. Errors and cost
+// as Modulate.
 func (b *Bridges) Shares(dst []float64, in modulate.Input, cell int, passage []float32) ([]float64, error) {
 	return guarded(func() ([]float64, error) { return b.shares(dst, in, cell, passage) })
 }

@@ -12,12 +12,10 @@ import (
 // cellSample is how many cells Recount fits anew.
 const cellSample = 16
 
-// Recount fits a sample of cells anew, drawn at random each time, from the vectors
-// and the tokens that the caller gives, and compares them with those that are kept:
-// passages and tokens exactly, codes within their rounding. tokens returns false for
-// a passage that is gone; a cell that has one is left out. It returns how many cells
-// were recounted. Errors: modulate.ErrCorrupt, that of ctx within a fit, and those of
-// tokens. Cost: a fit for each of some 16 cells.
+// Recount fits a random sample of up to 16 cells anew from the vectors and tokens, and compares:
+// passages and tokens exactly, codes within rounding. tokens returns false for a passage that is
+// gone; its cell is then left out. It returns how many cells were compared. Errors:
+// modulate.ErrCorrupt, that of ctx, those of tokens.
 func (b *Bridges) Recount(ctx context.Context, tokens func(id uint64) ([]int32, bool, error)) (recounted int, err error) {
 	for _, i := range rand.Perm(len(b.cells)) {
 		if recounted == cellSample {

@@ -11,18 +11,18 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// Probe asks a cell for the passages with the largest inner product with Query
-// [Dim], which is not normalised.
+// Probe asks a cell for the passages with the largest inner product with Query [Dim], which need
+// not be normalised.
 type Probe struct {
 	Cell  int
 	Query []float32
 }
 
-// Scored is one answer of Search.
+// Scored is one result of Search.
 type Scored struct {
 	ID     uint64
-	Score  float32 // the inner product with the query vector of its cell
-	Cosine float32 // that with the plain query vector
+	Score  float32 // inner product with the query vector of its cell
+	Cosine float32 // inner product with the plain query vector
 }
 
 const (
@@ -32,21 +32,18 @@ const (
 	maxNorm    = 1e18 // of a query vector: no sum overflows
 )
 
-// Search appends the k passages with the largest scores in the probed cells to
-// dst, by falling score, ties by id. plain [Dim] is the plain query vector, of
-// length 1 for Cosine to be one. allow, if not nil, says which passages count;
-// it is asked only for those that come near the answer. Probes in order of
-// promise are fastest.
+// Search appends to dst the k passages with the largest scores in the probed cells, best first,
+// ties by id. plain [Dim] is the plain query vector, of length 1. allow, if not nil, says which
+// passages count; it is called only for passages close to the answer. Probes are fastest in the
+// order of Probe.
 //
-// It reads int8 codes of the vectors, a quarter of their bytes, and scores what
-// may belong to the answer by the bound of their rounding again from the
-// vectors. So the answer is that of a float32 scan, exactly.
+// It scans int8 codes and scores again from the vectors what the rounding bound leaves open, so
+// the answer is exactly that of a float32 scan.
 //
-// A probe of a cell that does not exist, or twice of the same, a k below 1 or a
-// query that is not finite numbers of the right length, at most 1e18 long, is an
-// ErrOptions; a passage that the vectors lack, an ErrPassage. It ends with the
-// context's error within a millisecond of work. No allocation when dst has room
-// and no cell comes from a file.
+// ErrOptions for a cell that does not exist or is probed twice, k below 1, or a query that is not
+// Dim finite numbers of length up to 1e18; modulate.ErrPassage if a vector is missing. It stops
+// within a millisecond of work after ctx is done. No allocation if dst has room and no cell comes
+// from a file.
 func (b *Bridges) Search(ctx context.Context, dst []Scored, plain []float32, probes []Probe, k int, allow func(id uint64) bool) ([]Scored, error) {
 	if !b.mapped {
 		return b.search(ctx, dst, plain, probes, k, allow)

@@ -5,11 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// Verify checks all that lies in a file, that the cells hold the passages that the
-// table of passages puts there, and that the directory knows the tokens of the
-// cells. Recount holds the cells themselves to their passages. Errors:
-// modulate.ErrCorrupt, that of ctx within a cell. Cost: one read of the cells, and a
-// search in the table for each passage.
+// Verify checks everything that lies in a file: that cells and the table of passages agree, and
+// that the directory has the tokens of the cells. Recount compares cells with their passages.
+// Errors: modulate.ErrCorrupt, that of ctx within a cell. Cost: one read of the cells, and a
+// lookup for each passage.
 func (b *Bridges) Verify(ctx context.Context) error {
 	n, count := 0, newTokenCount(b.words.vocab())
 	for i, s := range b.cells {

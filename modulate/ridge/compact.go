@@ -13,11 +13,11 @@ import (
 // the error is then about 1e-6 of its length.
 const maxRounds = 2000
 
-// Dead is the number of passages that were removed and still take memory.
+// Dead is the number of removed passages that still take memory.
 func (s *Sums) Dead() int { return s.dead.Len() }
 
-// Wasteful reports whether Compacted would gain much: many passages are dead, or
-// much lies outside the frozen part, or rows have been rounded often. Cost O(|V|).
+// Wasteful reports whether Compacted would gain much: many passages are dead, many postings lie
+// outside the frozen part, or rows have been rounded often. Cost O(|V|).
 func (s *Sums) Wasteful() bool {
 	if s.dead.Len() > max(1024, s.n/4) {
 		return true
@@ -32,11 +32,10 @@ func (s *Sums) Wasteful() bool {
 	return size > max(4<<20, len(s.frozen.post)/2)
 }
 
-// Compacted returns Sums of the same passages, all in one piece and without what
-// was removed. Tokens that have become frequent get a row, those that have
-// become rare lose theirs, and rows that were rounded often are summed again.
-// Cost: a read of all postings, some 10 ns each, and of the vectors for such
-// rows; while it runs, the memory of both. Errors: that of ctx, ErrCorrupt.
+// Compacted returns Sums of the same passages in one piece, without removed passages. Frequent
+// tokens get a row, rare ones lose theirs, and rows that were rounded often are summed again.
+// Cost: a read of all postings, some 10 ns each, and of the vectors for such rows; memory of both
+// versions while it runs. Errors: that of ctx, ErrCorrupt, ErrPassage for sums of Totals.
 func (s *Sums) Compacted(ctx context.Context) (*Sums, error) {
 	if s.totals != nil {
 		return nil, fmt.Errorf("%w: sums of totals have no passages to compact or save; save the totals", ErrPassage)
@@ -107,10 +106,10 @@ func (s *Sums) settleRow(ctx context.Context, t int, p posted, df int) (*row, er
 	return p.row, nil
 }
 
-// Rebase returns Sums of the passages of s in the form of fresh, which is
-// Compacted of base, from which s was made. Cost O(|V|), some 20 ns a token, and
-// that of the changes between. One goroutine at a time makes the next of some
-// Sums. A base that is not an ancestor of s is an ErrOptions.
+// Rebase applies to fresh the edits that led from base to s, and returns the result. fresh is
+// Compacted of base; s was made from base. Cost O(|V|), some 20 ns a token, plus that of the
+// edits. ErrOptions if base is not an ancestor of s. Not safe with other methods that make the
+// next Sums.
 func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 	if base.history != s.history || fresh.history != s.history || base.gen != fresh.gen || base.gen > s.gen || base.frozen != s.frozen {
 		return nil, fmt.Errorf("%w: sums that were not made from one another", ErrOptions)
@@ -162,21 +161,19 @@ func (s *Sums) Rebase(base, fresh *Sums) (*Sums, error) {
 	return &c, nil
 }
 
-// SumsBytes is the memory of Sums, part by part, in bytes. What is read from a
-// snapshot where it lies counts.
+// SumsBytes is the memory of Sums by part, in bytes, mapped parts of a snapshot included.
 type SumsBytes struct {
 	Postings int64 // which passages have a token
-	Tables   int64 // of tokens and of passages
+	Tables   int64 // tables of tokens and of passages
 	Rows     int64 // sums of frequent tokens
 	Factor   int64
-	Steps    int64 // since the factor, and the changes that lead to the next
+	Steps    int64 // steps since the factor, and the changes that lead to the next
 }
 
 // Total is the sum of all parts.
 func (b SumsBytes) Total() int64 { return b.Postings + b.Tables + b.Rows + b.Factor + b.Steps }
 
-// Bytes is the memory that the sums take, and share with those they were made
-// from. Cost O(|V|).
+// Bytes is the memory of the sums, parts that other versions share included. Cost O(|V|).
 func (s *Sums) Bytes() SumsBytes {
 	f := s.frozen
 	b := SumsBytes{

@@ -15,9 +15,8 @@ import (
 // editBatch is the number of passages whose tokens are sorted at a time.
 const editBatch = 4096
 
-// Edit makes the next Sums. It is for one goroutine, and one at a time for all
-// Sums of a corpus. An Edit that met an error, and one without Done, leaves
-// nothing behind.
+// Edit makes the next Sums. It is for one goroutine, and only one Edit of a corpus may be open at
+// a time. An Edit that met an error or never called Done changes nothing.
 type Edit struct {
 	s      Sums // as edited so far
 	tokens *cow.Editor[posted]
@@ -45,8 +44,8 @@ func (s *Sums) Edit() *Edit {
 	return e
 }
 
-// Obey has AddAll, RemoveAll and Done end with the error of ctx, within some
-// milliseconds whatever they are given, and returns e.
+// Obey makes AddAll, RemoveAll and Done stop with the error of ctx, within some milliseconds. It
+// returns e.
 func (e *Edit) Obey(ctx context.Context) *Edit {
 	e.ctx = ctx
 	return e
@@ -62,13 +61,11 @@ func (e *Edit) look(work int) bool {
 	return e.err == nil
 }
 
-// AddAll takes in passages: their ids, each piece<<44 | document, their vectors
-// [Dim] and their tokens with lexical weight (encoder.Tokens.Lexical; repetition
-// counts once). In order of document and piece they lie behind all passages
-// taken in before, also by earlier calls. A passage that does not, a vector of
-// another length or one that is not finite, or a token outside the vocabulary,
-// is an ErrPassage. Nothing is kept of the slices. Cost about O(L·log L + R·d)
-// for L tokens in all and R of them with a row.
+// AddAll adds passages: their ids, each piece<<44 | document, their vectors [Dim] and their tokens
+// with lexical weight (encoder.Tokens.Lexical; repetition counts once). Ordered by document and
+// piece they must come after all passages added before. ErrPassage for another order, a vector of
+// another length or not finite, or a token outside the vocabulary. The slices are not kept. Cost
+// about O(L·log L + R·d) for L tokens in all, R of them with a row.
 func (e *Edit) AddAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 	if len(xs) != len(ids) || len(tokens) != len(ids) {
 		return e.fail("%d ids, %d vectors and %d lists of tokens", len(ids), len(xs), len(tokens))
@@ -245,8 +242,8 @@ func (s *Sums) sumRow(ctx context.Context, t int, p posted) (*row, error) {
 	return r, nil
 }
 
-// RemoveAll takes out passages that are there, with their vectors and tokens. What
-// cannot have been added is an ErrPassage. Cost as AddAll's.
+// RemoveAll removes passages, given with the vectors and tokens they were added with. ErrPassage
+// for what cannot have been added. Cost as AddAll.
 func (e *Edit) RemoveAll(ids []uint64, xs [][]float32, tokens [][]int32) error {
 	if len(xs) != len(ids) || len(tokens) != len(ids) {
 		return e.fail("%d ids, %d vectors and %d lists of tokens", len(ids), len(xs), len(tokens))
@@ -297,9 +294,9 @@ func (e *Edit) remove(ids []uint64, xs [][]float32, tokens [][]int32) {
 // steps are too many: some 5 ms.
 const quick = 1 << 25
 
-// Done returns the next Sums, or the first error of the Edit. Up to d/4 changes
-// since the last factor, and 64 in any case, become steps of the inverse, each
-// of O(d²); d/16 in one Edit. A corpus of up to 256 passages needs no factor.
+// Done returns the next Sums, or the first error of the Edit. Up to max(64, d/4) changes since the
+// last factor, and up to max(64, d/16) in one Edit, become steps of the inverse, each O(d²). A
+// corpus of up to 256 passages needs no factor.
 func (e *Edit) Done() (*Sums, error) { return e.done(true) }
 
 func (e *Edit) done(follow bool) (*Sums, error) {

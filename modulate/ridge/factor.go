@@ -8,8 +8,7 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Factor is the inverse of the scatter of one corpus with one ridge. It never
-// changes.
+// Factor is the inverse of the scatter of one corpus with one ridge. It is immutable.
 type Factor struct {
 	inverse
 	history *history
@@ -31,11 +30,10 @@ func (s *Sums) steps() int {
 // their sum goes into the scatter, which is in float64.
 const scatterBlock = 256
 
-// Factor computes the factor of the corpus, which WithFactor puts under these
-// Sums or any made of them since. It reads every vector and uses one core. Cost
-// O(N·d² + d³): at N = 2,000 some 10 ms at d = 384 and 2 s at 3,072. Memory while
-// it runs 8·d², and at rest 2·d², or 4·N·d for fewer than d/4 passages. Errors:
-// ErrCorrupt where a vector is missing, and that of ctx, within some 10 ms.
+// Factor computes the factor of the corpus, for WithFactor of these Sums or of any made from them.
+// It reads every vector and uses one core. Cost O(N·d² + d³): for N = 2,000 some 10 ms at d = 384
+// and 2 s at 3,072. Memory 8·d² while it runs, then 2·d², or 4·N·d for fewer than d/4 passages.
+// Errors: ErrCorrupt if a vector is missing; that of ctx, within some 10 ms.
 func (s *Sums) Factor(ctx context.Context) (*Factor, error) {
 	f := &Factor{inverse: inverse{lambda: s.lambda}, history: s.history, gen: s.gen, n: s.n}
 	if s.n <= s.dim/4 && s.totals == nil {
@@ -190,11 +188,9 @@ func (s *Sums) scatter(ctx context.Context, a []float64, ld int) error {
 	return flush()
 }
 
-// WithFactor returns these Sums with another factor: of themselves, or of Sums
-// that they were made from. The changes between become steps, each O(d²), if
-// they are still known, else the result is stale by them. A factor of another
-// corpus or ridge is an ErrOptions. One goroutine at a time makes the next of
-// some Sums.
+// WithFactor returns these Sums with the factor f of themselves or of an ancestor. The changes
+// since f become steps, each O(d²), if they are still known; else the result is stale. ErrOptions
+// for a factor of another corpus or ridge. Not safe with other methods that make the next Sums.
 func (s *Sums) WithFactor(f *Factor) (*Sums, error) {
 	if f.history != s.history || f.lambda != s.lambda || f.gen > s.gen {
 		return nil, fmt.Errorf("%w: a factor of another corpus", ErrOptions)

@@ -31,9 +31,8 @@ const (
 	sumsSteps    = "sums.stp"
 )
 
-// Save writes the sums, with their factor and the steps since, as sections of a
-// snapshot. Errors of writing come from w's Close. Where the sums are not in one
-// piece it costs a Compacted.
+// Save writes the sums, their factor and the steps since as sections of a snapshot. w.Close
+// returns errors of writing. Sums that are not in one piece are Compacted first.
 func (s *Sums) Save(w *snapshot.Writer) error {
 	if len(s.ids) > 0 || s.dead.Len() > 0 || len(s.frozen.off) == 0 {
 		var err error
@@ -110,13 +109,11 @@ func b2u(b bool) uint32 {
 	return 0
 }
 
-// OpenSums returns the sums that Save wrote, for vectors of length dim over a
-// vocabulary of vocab tokens, 0 for one that grows; lambda and vectors are those of NewSums. Sums that
-// were saved with another ridge have no factor. They use the memory of the file
-// where it lies, so f must stay open as long as they, or any made of them, are
-// in use; damage that is met later is told by Err. Sections that are missing,
-// damaged or of another shape are an ErrCorrupt. Cost: a read of the tables,
-// 8 bytes for each passage and 12 for each token.
+// OpenSums returns the sums that Save wrote, for vectors of length dim over a vocabulary of vocab
+// tokens, 0 for one that grows. lambda and vectors are those of NewSums. Sums saved with another
+// ridge have no factor. f must stay open as long as the sums, or any made from them, are used;
+// damage found later is reported by Err. ErrCorrupt for sections that are missing, damaged or of
+// another shape. Cost: a read of 8 bytes a passage and 12 a token.
 func OpenSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32, f *snapshot.File) (*Sums, error) {
 	s, err := NewSums(dim, vocab, lambda, vectors)
 	if err != nil {

@@ -8,21 +8,19 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// ErrIndefinite is Invert's error where a matrix is not positive definite.
+// ErrIndefinite: the matrix given to Invert is not positive definite.
 var ErrIndefinite = errors.New("not positive definite")
 
-// Invert replaces the symmetric positive definite a [d × d], of which it reads
-// and writes the upper triangle, by its inverse. Rows are ld apart, a multiple of
-// 8, and a has ld of them; what lies beyond d is zero. It sweeps blocks of
-// columns (Goodnight 1979): the symmetric form of the Gauss–Jordan method, which
-// needs no second matrix. For a block K, with U the columns of K and P the
-// inverse of their pivot a_KK,
+// Invert replaces the symmetric positive definite matrix a [d × d] by its inverse. It reads and
+// writes the upper triangle. Rows are ld numbers apart, ld is a multiple of 8, a has ld rows, and
+// everything beyond d is 0. It sweeps blocks of columns (Goodnight 1979), the symmetric form of
+// the Gauss–Jordan method. For a block K, with U the columns of K and P the inverse of their pivot
+// a_KK,
 //
 //	a_ij −= U_i·P·U_jᵀ,  a_iK = U_i·P,  a_KK = −P
 //
-// and after all blocks a holds −a⁻¹. Where a pivot is not positive definite the
-// error is ErrIndefinite and a is spoilt, as it is with that of ctx, which comes within
-// some milliseconds. It runs in the calling goroutine. Cost d³ multiplications and additions.
+// and after all blocks a holds −a⁻¹. Errors, which leave a spoilt: ErrIndefinite; that of ctx,
+// within some milliseconds. It uses one goroutine. Cost d³ multiplications and additions.
 func Invert(ctx context.Context, a []float64, d, ld int) error {
 	const most = 128
 	p := make([]float64, most*most)

@@ -6,12 +6,11 @@ import (
 	"slices"
 )
 
-// Lists reads the postings of all tokens and returns a function that says whether
-// a passage is there with just these tokens of lexical weight (encoder.Tokens.Lexical;
-// order and repetition do not count). It compares sums of a random 64-bit number
-// for each token, so that a difference goes unnoticed once in some 2⁶⁴. The function
-// is for one goroutine. Errors: ErrCorrupt, that of ctx. Cost: one read of the
-// postings, and 8 bytes a passage.
+// Lists reads all postings and returns a function that reports whether a passage is present with
+// exactly these tokens of lexical weight (encoder.Tokens.Lexical; order and repetition do not
+// count). It compares sums of a random 64-bit number for each token, so it misses a difference
+// once in about 2⁶⁴. The function is for one goroutine. Errors: ErrCorrupt, that of ctx. Cost: one
+// read of the postings, and 8 bytes a passage.
 func (s *Sums) Lists(ctx context.Context) (func(id uint64, tokens []int32) bool, error) {
 	key, sums := rand.Uint64(), make([]uint64, s.slots())
 	mark := func(t int) uint64 {

@@ -11,8 +11,7 @@ import (
 // What regressions over a corpus are made of. X and B are those of the package's
 // text, A = XᵀX + λI. Column t of the cross-scatter XᵀB is s_t − df_t·μ.
 
-// Lambda returns the ridge λ that lambda stands for: itself, or 1 for 0. One outside
-// [1e-6, 1e9] is an ErrOptions.
+// Lambda returns lambda, or 1 for 0. ErrOptions outside [1e-6, 1e9].
 func Lambda(lambda float64) (float64, error) {
 	if lambda == 0 {
 		lambda = 1
@@ -23,9 +22,9 @@ func Lambda(lambda float64) (float64, error) {
 	return lambda, nil
 }
 
-// WithRidge returns Sums of the same passages with the ridge lambda, 0 for its
-// default: these very Sums where it is theirs, else others with a factor of their
-// own. Cost and errors as those of Factor; ErrOptions as of Lambda.
+// WithRidge returns Sums of the same passages with the ridge lambda (0 means 1): s itself if it
+// has this ridge, else new Sums with their own factor. Cost and errors as Factor; ErrOptions as
+// Lambda.
 func (s *Sums) WithRidge(ctx context.Context, lambda float64) (*Sums, error) {
 	lambda, err := Lambda(lambda)
 	if err != nil {
@@ -49,14 +48,13 @@ func (s *Sums) settled(ctx context.Context, lambda float64) (*Sums, error) {
 	return &c, nil
 }
 
-// Ready reports whether Solve answers: there is an inverse of this corpus, if only
-// of what it was at an earlier change (Staleness).
+// Ready reports whether Solve answers: there is an inverse of this corpus, or of an earlier state
+// of it (Staleness).
 func (s *Sums) Ready() bool { return s.exact || s.factor.n > 0 }
 
-// Solve writes A⁻¹·f to dst; both are [Dim] and do not overlap. Where the sums are
-// stale A is that of the last factor. Errors: ErrNoFactor unless Ready; ErrCorrupt,
-// which Err tells from then on; ErrOptions for slices of another length. Cost
-// d²/2 + k·d multiplications for k steps since the factor, and reading as much memory.
+// Solve writes A⁻¹·f to dst; both are [Dim] and do not overlap. Stale sums use the A of the last
+// factor. Errors: ErrNoFactor unless Ready; ErrCorrupt, which Err then reports; ErrOptions for
+// another length. Cost d²/2 + k·d multiplications for k steps since the factor.
 func (s *Sums) Solve(dst, f []float32) error {
 	if len(dst) != s.dim || len(f) != s.dim {
 		return fmt.Errorf("%w: vectors of length %d and %d where the sums have dimension %d", ErrOptions, len(dst), len(f), s.dim)
@@ -70,8 +68,8 @@ func (s *Sums) Solve(dst, f []float32) error {
 	return nil
 }
 
-// Deviation is the root mean square distance of the passages from their mean, for vectors of length 1, in [0, 1]. Cost
-// O(d).
+// Deviation is the root mean square distance of the passages from their mean, for vectors of
+// length 1: in [0, 1]. Cost O(d).
 func (s *Sums) Deviation() float64 {
 	if s.n == 0 {
 		return 0
@@ -92,10 +90,9 @@ const (
 	rowNoise = 1e-7
 )
 
-// Centre writes x − μ to dst, where μ is the mean of all vectors; both are [Dim] and
-// may be the same slice. It reports whether that has a direction: it has none where
-// there is no passage, or where x is the mean but for rounding, and none of another
-// length has.
+// Centre writes x − μ, with μ the mean of all vectors, to dst; both are [Dim] and may be the same
+// slice. It returns false if there is no direction: no passages, x equal to the mean up to
+// rounding, or another length.
 func (s *Sums) Centre(dst, x []float32) bool {
 	if len(dst) != s.dim || len(x) != s.dim || s.n == 0 {
 		return false
@@ -109,16 +106,14 @@ func (s *Sums) Centre(dst, x []float32) bool {
 	return math.Sqrt(ss) > noise
 }
 
-// CrossScatter writes a weighted sum of columns of XᵀB,
+// CrossScatter writes a weighted sum of columns of XᵀB to g [Dim],
 //
 //	g = Σ_k weights[k]·(s_t − df_t·μ),   t = ids[k],
 //
-// to g [Dim] and returns ‖g‖, or 0 where rounding alone can have given that length.
-// Tokens that no passage, or every passage, has give exactly nothing. It looks at
-// ctx, where there is one, before each token and about every 100 µs. Errors: that of
-// ctx; ErrCorrupt, which Err tells from then on; ErrOptions for slices of another
-// length. g says nothing after an error. Cost O(d) for a token with a row, df_t·d
-// for another, 3d²/20 at most.
+// and returns ‖g‖, or 0 if rounding alone can explain that length. Tokens of no passage or of all
+// passages add exactly 0. It checks ctx, if not nil, about every 100 µs. Errors, after which g is
+// undefined: that of ctx; ErrCorrupt, which Err then reports; ErrOptions for another length. Cost
+// O(d) for a token with a row, df_t·d for another, at most 3d²/20.
 func (s *Sums) CrossScatter(ctx context.Context, g []float64, ids []int32, weights []float64) (float64, error) {
 	if len(g) != s.dim || len(ids) != len(weights) {
 		return 0, fmt.Errorf("%w: %d numbers for dimension %d, %d weights of %d tokens", ErrOptions, len(g), s.dim, len(weights), len(ids))
@@ -160,16 +155,15 @@ func (s *Sums) CrossScatter(ctx context.Context, g []float64, ids []int32, weigh
 	return 0, nil
 }
 
-// Regress returns the ridge regression of the presence of tokens on the vector of a
-// passage: with row r of u [len(ids) × Dim], and b [len(ids)],
+// Regress returns the ridge regression of "the passage has token t" on the vector of the passage.
+// With row r of u [len(ids) × Dim] and b [len(ids)],
 //
 //	u_r·x + b_r = (x − μ)ᵀ A⁻¹ (s_t − df_t·μ) + df_t/N,   t = ids[r],
 //
-// estimates the probability that a passage with vector x has t; of a token that none
-// has it is 0. Sums that are stale get a factor first. Cost O(len(ids)·d²), that of
-// summing the vectors of tokens without a row, and of that factor. Errors: those of
-// Factor; that of ctx, looked at before each token; ErrCorrupt, which Err tells from
-// then on; ErrOptions where there is no passage.
+// estimates the probability that a passage with vector x has t; 0 for a token of no passage. Stale
+// sums get a factor first. Cost O(len(ids)·d²), the summing of tokens without a row, and that of
+// the factor. Errors: those of Factor; that of ctx; ErrCorrupt, which Err then reports; ErrOptions
+// if there is no passage.
 func (s *Sums) Regress(ctx context.Context, ids []int32) (u, b []float32, err error) {
 	if s.n == 0 {
 		return nil, nil, fmt.Errorf("%w: a regression over no passages; add some", ErrOptions)

@@ -26,13 +26,13 @@ import (
 
 // Errors of this package, to be tested with errors.Is.
 var (
-	// ErrOptions answers an option or a shape outside its range.
+	// ErrOptions: an option or a shape is out of its range.
 	ErrOptions = errors.New("bad option")
-	// ErrPassage answers a passage that the sums cannot take in or out.
+	// ErrPassage: a passage cannot be added to the sums, or removed from them.
 	ErrPassage = errors.New("bad passage")
-	// ErrCorrupt answers sums that are damaged, or a file that holds none.
+	// ErrCorrupt: sums are damaged, or a file holds none.
 	ErrCorrupt = errors.New("damaged file")
-	// ErrNoFactor answers Solve where no factor of these sums was ever made.
+	// ErrNoFactor: no factor of these sums exists yet, so Solve cannot answer.
 	ErrNoFactor = errors.New("no factor yet")
 )
 
@@ -42,24 +42,20 @@ const (
 	maxVocab = math.MaxInt32
 )
 
-// Sums are what the closed-form bridges know of a corpus: the number of passages
-// N, the mean of their vectors x, for each token t the number df_t of passages
-// that contain it and the sum s_t = Σ_{p∋t} x_p, and the inverse of the
-// centred scatter A = Σ(x−μ)(x−μ)ᵀ + λI.
+// Sums are the sufficient statistics of a corpus for its closed forms: the number of passages N,
+// the mean μ of their vectors x, for each token t the number df_t of passages with it and the sum
+// s_t = Σ_{p∋t} x_p, and the inverse of A = Σ(x−μ)(x−μ)ᵀ + λI.
 //
-// Sums never change. Edit makes the next Sums of a corpus and shares with these
-// all that is the same. All methods but those that make the next Sums (Edit,
-// WithFactor, Rebase) are safe for concurrent use, also beside them.
+// Sums are immutable. Edit makes the next version, which shares what is the same. All methods are
+// safe for concurrent use, except that only one goroutine at a time may make the next version
+// (Edit, WithFactor, Rebase).
 //
-// Few s_t are kept: those of tokens with more than 3d/20 passages, whose sum would
-// read three tenths of what a product with the inverse reads, and with more than d/32 where
-// there are up to 8,192 passages. In text so many rows take some 200 bytes a passage,
-// whatever d, and of small corpora ten megabytes at most. The others are summed when they
-// are asked for, from the vectors themselves, which the caller's function gives.
+// s_t is stored (a row) for frequent tokens only: for those of more than d/32 passages in a corpus
+// of up to 8,192 passages, rising to 3d/20 in larger ones. Other tokens are summed on demand from
+// the vectors, which the caller's function returns.
 //
-// The inverse is that of some earlier Sums, its Factor, and the changes since
-// as rank-one steps, so that it is exact, until the steps are too many:
-// Staleness tells, and WithFactor ends it.
+// The inverse is a Factor of an earlier version, with each change since as an exact rank-one step.
+// After too many steps it is stale (Staleness) until WithFactor renews it.
 type Sums struct {
 	dim     int
 	vocab   int // |V|; 0 for a vocabulary that grows
@@ -129,12 +125,10 @@ type frozen struct {
 // and documents come in ascending order.
 func key(id uint64) uint64 { return id<<20 | id>>44 }
 
-// NewSums returns the sums of an empty corpus of vectors of length dim over a
-// vocabulary of vocab tokens, or over one that grows with the tokens of what is
-// added where vocab is 0, with the ridge lambda (Lambda). vectors returns the
-// vector [dim] of a passage by its id; it must know a passage from before it is
-// added until no Sums in use contain it any more, and be safe for concurrent use.
-// An impossible shape or ridge is an ErrOptions.
+// NewSums returns the sums of an empty corpus of vectors of length dim over a vocabulary of vocab
+// tokens (0 for one that grows), with the ridge lambda (Lambda). vectors returns the vector [dim]
+// of a passage by id. It must know a passage from before it is added until no Sums contain it, and
+// be safe for concurrent use. ErrOptions for an impossible shape or ridge.
 func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) (*Sums, error) {
 	lambda, err := Lambda(lambda)
 	if err != nil {
@@ -155,11 +149,10 @@ func NewSums(dim, vocab int, lambda float64, vectors func(id uint64) []float32) 
 	return s, nil
 }
 
-// SumsOf returns the sums of a corpus that stands still, its factor ready: of n
-// passages, of which vector gives the vectors [dim] and tokens the tokens with
-// lexical weight (encoder.Tokens.Lexical; repetition counts once). vector must
-// go on giving the same. Cost O(n·d² + d³). Errors: those of Edit.Add, of tokens,
-// and of ctx.
+// SumsOf returns the sums of a fixed corpus of n passages, with their factor. vector returns the
+// vectors [dim] and must keep returning the same; tokens returns the tokens with lexical weight
+// (encoder.Tokens.Lexical; repetition counts once). Cost O(n·d² + d³). Errors: those of
+// Edit.AddAll, of tokens, and of ctx.
 func SumsOf(ctx context.Context, dim, vocab, n int, vector func(i int) []float32, tokens func(i int) ([]int32, error)) (*Sums, error) {
 	s, err := NewSums(dim, vocab, 0, func(id uint64) []float32 { return vector(int(id)) })
 	if err != nil {
@@ -193,8 +186,7 @@ func SumsOf(ctx context.Context, dim, vocab, n int, vector func(i int) []float32
 // Dim is d.
 func (s *Sums) Dim() int { return s.dim }
 
-// VocabSize is |V|; of a vocabulary that grows one more than the highest token so
-// far.
+// VocabSize is |V|; for a vocabulary that grows, one more than the highest token so far.
 func (s *Sums) VocabSize() int { return s.tokens.Len() }
 
 // Len is the number of passages N.
@@ -203,7 +195,7 @@ func (s *Sums) Len() int { return s.n }
 // Lambda is the ridge λ.
 func (s *Sums) Lambda() float64 { return s.lambda }
 
-// DF is the number of passages that contain token id; 0 for an unknown id.
+// DF is the number of passages with token id, 0 for an unknown id.
 func (s *Sums) DF(id int32) int { return s.df(int(id), s.tokens.At(int(id))) }
 
 func (s *Sums) df(t int, p posted) int {
@@ -223,9 +215,8 @@ func (s *Sums) keeps(df int) bool {
 	return df > over
 }
 
-// Err is the damage that reading these Sums has met, or those before and after
-// them: a block of the snapshot that is not what it was, or a vector that is
-// missing. Searches have then left out what they could not read.
+// Err is the damage that reading any version of these Sums has met: a damaged block of the
+// snapshot, or a missing vector. Searches leave out what they could not read.
 func (s *Sums) Err() error {
 	if err := s.history.damage.Load(); err != nil {
 		return *err
@@ -410,11 +401,9 @@ func (s *Sums) sumUp(ctx context.Context, g []float64, weight float64, t int, p 
 	return err
 }
 
-// Staleness is how many changes of the corpus, passages taken in or out, the
-// inverse does not know, and the number of passages. Without changes the sums
-// answer like those made afresh of the same passages. With some, RLR and whiten
-// go by the last factor, and move nothing where there is none yet: it is missing
-// until the first WithFactor, but for small corpora, which have one at once.
+// Staleness returns how many changes (passages added or removed) the inverse does not know, and
+// the number of passages. With 0 changes the sums answer like new ones of the same passages.
+// Otherwise RLR and whiten use the last factor, or move nothing if there is none yet.
 func (s *Sums) Staleness() (changes, passages int) {
 	if s.exact {
 		return 0, s.n

@@ -10,11 +10,10 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Totals are the parts of Sums that add up: the number of passages, Σx, Σx·xᵀ, and for each
-// token the number of passages that have it and the sum of their vectors. Those of
-// the parts of a corpus, made side by side, merge into those of the whole. They do not
-// know the passages themselves. Numbers are summed in float64. Memory: 8·d bytes for
-// each token that occurs, and 8·d². It is for one goroutine.
+// Totals are the parts of Sums that add up: the number of passages, Σx, Σx·xᵀ, and df_t and s_t of
+// each token. Totals of parts of a corpus merge into those of the whole. They do not know the
+// passages. Numbers are summed in float64. Memory 8·d bytes for each token that occurs, and 8·d².
+// For one goroutine.
 type Totals struct {
 	dim, vocab int
 	n          int
@@ -27,8 +26,8 @@ type Totals struct {
 	tile  []float32
 }
 
-// NewTotals are those of no passages, of vectors of length dim over a vocabulary of
-// vocab tokens. An impossible shape is an ErrOptions.
+// NewTotals returns the totals of no passages, for vectors of length dim over a vocabulary of
+// vocab tokens. ErrOptions for an impossible shape.
 func NewTotals(dim, vocab int) (*Totals, error) {
 	if dim < 1 || dim > maxDim || vocab < 1 || vocab > maxVocab {
 		return nil, fmt.Errorf("%w: totals of dimension %d over %d tokens", ErrOptions, dim, vocab)
@@ -36,7 +35,7 @@ func NewTotals(dim, vocab int) (*Totals, error) {
 	return (&Totals{dim: dim, vocab: vocab}).Empty(), nil
 }
 
-// Empty are totals of no passages, of the same shape.
+// Empty returns totals of no passages with the same shape.
 func (t *Totals) Empty() *Totals {
 	return &Totals{dim: t.dim, vocab: t.vocab, sum: make([]float64, t.dim), products: make([]float64, t.dim*t.dim),
 		df: make([]uint32, t.vocab), rows: map[int32][]float64{}}
@@ -45,12 +44,12 @@ func (t *Totals) Empty() *Totals {
 // Len is the number of passages.
 func (t *Totals) Len() int { return t.n }
 
-// Shape is the length of the vectors and the size of the vocabulary.
+// Shape returns the length of the vectors and the size of the vocabulary.
 func (t *Totals) Shape() (dim, vocab int) { return t.dim, t.vocab }
 
-// Add takes in a passage: its vector [Dim], and its tokens with lexical weight, each
-// once (encoder.Tokens.Lexical). A vector of another length or one that is not finite, or a token outside the
-// vocabulary, is an ErrPassage, and nothing is taken in. Cost about O(d²/2 + L·d).
+// Add adds a passage: its vector [dim] and its tokens with lexical weight (encoder.Tokens.Lexical;
+// repetition counts once). ErrPassage, and no change, for a vector of another length or not
+// finite, or a token outside the vocabulary. Cost about O(d²/2 + L·d).
 func (t *Totals) Add(x []float32, tokens []int32) error {
 	if len(x) != t.dim || !vec.Finite(x) {
 		return fmt.Errorf("%w: a vector of length %d where %d finite numbers are needed", ErrPassage, len(x), t.dim)
@@ -97,7 +96,7 @@ func (t *Totals) multiply() {
 	t.block = t.block[:0]
 }
 
-// Merge takes in what o has. Totals of another shape are an ErrOptions.
+// Merge adds o to t. ErrOptions for totals of another shape.
 func (t *Totals) Merge(o *Totals) error {
 	if o.dim != t.dim || o.vocab != t.vocab {
 		return fmt.Errorf("%w: totals of dimension %d over %d tokens, and of %d over %d; make both with one encoder", ErrOptions, o.dim, o.vocab, t.dim, t.vocab)
@@ -140,9 +139,10 @@ func (t *Totals) scatter(a []float64, ld int) {
 	}
 }
 
-// Sums are the sums of the passages of t, with the ridge lambda (Lambda) and their
-// factor ready. They answer all that regressions ask; they cannot be edited (ErrPassage), compacted or saved. t must not change
-// any more, and what it holds of tokens is not kept. Cost O(|V|·d + d³). Memory: a row of 4·d bytes for each token. Errors: those of Lambda and Factor.
+// Sums returns the sums of the passages of t, with the ridge lambda (Lambda) and their factor.
+// They answer all queries but cannot be edited, compacted or saved (ErrPassage). t must not
+// change afterwards. Cost O(|V|·d + d³). Memory 4·d bytes for each token. Errors: those of Lambda
+// and Factor.
 func (t *Totals) Sums(ctx context.Context, lambda float64) (*Sums, error) {
 	s, err := NewSums(t.dim, t.vocab, lambda, func(uint64) []float32 { return nil })
 	if err != nil {
@@ -184,8 +184,8 @@ func tagsOf(number int) totalsTags {
 	return totalsTags{of("tot"), of("prd"), of("df"), of("row")}
 }
 
-// Save writes t as sections of a snapshot that holds several: number from 0 to
-// 999. Errors of writing come from w's Close.
+// Save writes t as sections of a snapshot that can hold several totals, by number, 0 to 999.
+// w.Close returns errors of writing.
 func (t *Totals) Save(w *snapshot.Writer, number int) {
 	tag := tagsOf(number)
 	t.multiply()
@@ -214,8 +214,8 @@ func (t *Totals) Save(w *snapshot.Writer, number int) {
 	}
 }
 
-// OpenTotals reads what Save wrote by that number; the file may be closed then. Sections that are
-// missing, damaged or impossible are an ErrCorrupt.
+// OpenTotals reads the totals that Save wrote under number. The file may be closed afterwards.
+// ErrCorrupt for sections that are missing, damaged or impossible.
 func OpenTotals(f *snapshot.File, number int) (*Totals, error) {
 	t, err := openTotals(f, tagsOf(number))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // rowSample is how many rows Verify recounts.
 const rowSample = 256
 
-// Sampled tells how many of the token sums that are kept Verify recounts, drawn
-// anew each time, and how many there are.
+// Sampled returns how many stored token sums Verify recounts, a new random sample each time, and
+// how many there are.
 func (s *Sums) Sampled() (recounted, of int) {
 	for _, p := range s.tokens.All {
 		if p.row != nil {
@@ -23,13 +23,11 @@ func (s *Sums) Sampled() (recounted, of int) {
 	return min(of, rowSample), of
 }
 
-// Verify recounts the sums: the passages of each token, the sum of all vectors,
-// a sample of the rows (Sampled), and whether A·(A⁻¹v) is v for some random v where
-// the inverse is that of this corpus. What it reads of the corpus are the
-// postings, which Lists holds to the passages' tokens, and the vectors. Error:
-// ErrCorrupt that names the first mistake, or that of ctx within milliseconds.
-// Cost: about three reads of all vectors, one of all postings, and one of the
-// vectors of each token of the sample.
+// Verify recounts the postings of each token, the sum of all vectors and a sample of the rows
+// (Sampled). If the inverse is that of this corpus it also checks A·(A⁻¹v) = v for random v. Lists
+// checks the postings against the passages' tokens. Errors: ErrCorrupt with the first mistake;
+// that of ctx, within milliseconds. Cost: about three reads of all vectors, one of all postings,
+// and one of the vectors of each sampled token.
 func (s *Sums) Verify(ctx context.Context) error {
 	if n := s.slots() - s.dead.Len(); n != s.n {
 		return s.damaged(fmt.Errorf("%d passages, where %d are counted", n, s.n))

@@ -9,17 +9,17 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// CleanRun is the number of words in succession that no training query of a
-// fit with Options.Reserve has in common with the reserved part of its passage.
+// CleanRun is the number of successive words that no training query of a fit with Options.Reserve
+// shares with the reserved part of its passage.
 const CleanRun = 4
 
 // reservedShare is the share of a passage's words that is reserved, and
 // reservedLeast the fewest words that both parts of it must have.
 const reservedShare, reservedLeast = 0.5, 6
 
-// Reserved is the part of a passage that a fit with Options.Reserve leaves
-// alone, as byte offsets: half of its words, the first or the last by the
-// text. A passage with fewer than twelve words has none: from and to are 0.
+// Reserved returns the part of a passage that a fit with Options.Reserve leaves out, as byte
+// offsets: half of its words, the first or the last half depending on the text. 0, 0 for a passage
+// of fewer than twelve words.
 func Reserved(passage string) (from, to int) {
 	words := text.Words(nil, passage)
 	return reservedOf(passage, words)
@@ -36,8 +36,8 @@ func reservedOf(passage string, words []text.Word) (from, to int) {
 	return words[len(words)-n].Start, words[len(words)-1].End
 }
 
-// Selects reports whether a fit with Options.Reserve chooses its epoch by
-// queries of this passage: one passage in eight, by its text.
+// Selects reports whether a fit with Options.Reserve chooses its epoch by queries of this passage:
+// one passage in eight, depending on the text.
 func Selects(passage string) bool { return drawnLot(passage, "select", 8) == 0 }
 
 // drawnLot is a number below n that depends on purpose and text alone.
@@ -82,8 +82,7 @@ func (p *Passage) clean(q string) bool {
 	return true
 }
 
-// Runs are the different runs of n words of s, lower-cased and joined by
-// blanks; none where it has fewer.
+// Runs returns the distinct runs of n words of s, lower-cased and joined by spaces.
 func Runs(s string, n int) map[string]struct{} {
 	set := map[string]struct{}{}
 	var lower []string
@@ -99,13 +98,12 @@ func Runs(s string, n int) map[string]struct{} {
 // Drawn is a query that was made from a passage.
 type Drawn struct {
 	Query   string
-	Passage int // its number in the corpus, the first of those with its text
+	Passage int // number of the passage in the corpus, the first of those with its text
 }
 
-// Draw returns the queries that Fit with the same corpus and options teaches
-// with, and those that it chooses the epoch by. Nothing is encoded. Fits that
-// keep hidden states may leave out the last of the former, see
-// Options.StateBytes.
+// Draw returns the queries that Fit with the same corpus and options learns from, and those it
+// chooses the epoch by. Nothing is encoded. A fit that keeps hidden states may drop the last of
+// the former, see Options.StateBytes. Errors: ErrOptions, ErrCorpus, that of ctx.
 func Draw(ctx context.Context, corpus Corpus, o Options) (taught, chosen []Drawn, err error) {
 	o, err = o.defaults()
 	if err != nil {

@@ -8,38 +8,34 @@ import (
 	"github.com/lexsem/lexsem/internal/text"
 )
 
-// Sampler draws training queries from passages. A new one is one file that
-// calls registerSampler.
+// Sampler draws training queries from passages. A new one is one file that calls registerSampler.
 type Sampler struct {
 	// Name is unique.
 	Name string
-	// Media is the modality whose passages it draws from, as a Fingerprint has it: "" for texts,
+	// Media is the modality of its passages, as in encoder.Fingerprint: "" for texts, or
 	// encoder.MediaImages.
 	Media string
-	// Labels says that it draws from Passage.Mates: it is left out where a passage has none.
+	// Labels says that it draws from Passage.Mates; it is skipped for passages without.
 	Labels bool
-	// Share is the weight of this sampler among those of its modality: it draws
-	// Share/ΣShare of the queries of a passage.
+	// Share is its weight among the samplers of its modality: it draws Share/ΣShare of the queries of
+	// a passage.
 	Share float64
-	// Draw returns one query made of p, or "" where p offers none. It must
-	// depend on r and p alone.
+	// Draw returns one query made from p, or "" if p offers none. It may depend on r and p only.
 	Draw func(r *rand.Rand, p *Passage) string
 }
 
-// Passage is what a sampler sees.
+// Passage is what a sampler reads.
 type Passage struct {
-	// Text is the whole passage; of an image it is a visual.Reference, and there are no words.
+	// Text is the whole passage. For an image it is a visual.Reference, and there are no words.
 	Text string
-	// Words are its words in order, one after the other in Text; but for those
-	// of the reserved part, see Options.Reserve.
+	// Words are its words in order, without those of the reserved part (Options.Reserve).
 	Words []text.Word
-	// Content are its distinct content words (no function words, no single
-	// letters) by first occurrence, IDF their weights: ln(1 + (N − df + ½)/(df + ½))
-	// over the N distinct passages of the corpus.
+	// Content are its distinct content words (no function words, no single letters) in order of first
+	// occurrence. IDF are their weights, ln(1 + (N − df + ½)/(df + ½)) over the N distinct passages.
 	Content []text.Word
 	IDF     []float64
 
-	// Mates are the texts of the other passages of the same label, where the corpus is Labelled.
+	// Mates are the texts of the other passages with the same label, if the corpus is Labelled.
 	Mates []string
 
 	held  map[string]struct{} // runs of CleanRun words of the reserved part

@@ -8,8 +8,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/visual"
 )
 
-// Crop draws a part of an image: a rectangle of a sixth to two thirds of its area, a mirror image
-// of it half of the time.
+// Crop draws a rectangle of an image, 40 to 82 % of its width and of its height, mirrored half of
+// the time.
 var Crop = registerSampler(Sampler{
 	Name:  "crop",
 	Media: encoder.MediaImages,

@@ -8,8 +8,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/visual"
 )
 
-// Hidden leaves a third to two thirds of an image out, cell by cell, and takes a mirror image of the
-// rest half of the time.
+// Hidden hides a third to two thirds of an image, cell by cell, and mirrors it half of the time.
 var Hidden = registerSampler(Sampler{
 	Name:  "hidden",
 	Media: encoder.MediaImages,

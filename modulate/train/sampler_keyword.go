@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Keyword draws three to eight content words of a passage without
-// replacement, each with probability proportional to its idf, in random order
-// and in the spelling of the passage. A passage with fewer content words gives
-// those it has.
+// Keyword draws three to eight content words of a passage without replacement, each with a
+// probability proportional to its idf, in random order and in the passage's spelling. A passage
+// with fewer content words gives all it has.
 var Keyword = registerSampler(Sampler{
 	Name:  "keyword",
 	Share: 0.45,

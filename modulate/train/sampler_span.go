@@ -5,10 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// Span draws a contiguous window of 6 to 48 words, cut from the text as it
-// stands; the logarithm of its length is even, so that half of the windows have
-// at most 17 words: they are harder, teach more, and cost the encoder less. A
-// passage with fewer than six words is taken whole.
+// Span draws a contiguous window of 6 to 48 words of the text. The logarithm of its length is
+// uniform, so half of the windows have at most 17 words. A passage of fewer than six words is
+// taken whole.
 var Span = registerSampler(Sampler{
 	Name:  "span",
 	Share: 0.55,

@@ -9,7 +9,7 @@ import (
 	"github.com/lexsem/lexsem/modulate"
 )
 
-// The sides that Options.Side names beside "", the queries.
+// The values of Options.Side other than "", which stands for queries.
 const (
 	PassageSide = "passage"
 	BothSides   = "both"

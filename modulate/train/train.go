@@ -21,153 +21,136 @@ import (
 
 // Errors of this package, to be tested with errors.Is.
 var (
-	// ErrCorpus answers a corpus that no bridge can be fitted to.
+	// ErrCorpus: no bridge can be fitted to this corpus.
 	ErrCorpus = errors.New("corpus cannot be fitted")
-	// ErrOptions answers an option outside its range.
+	// ErrOptions: an option is out of its range.
 	ErrOptions = errors.New("bad option")
-	// ErrDiverged answers a fit whose loss is no longer a finite number.
+	// ErrDiverged: the loss is no longer finite.
 	ErrDiverged = errors.New("fit diverged")
 )
 
-// Corpus is what a bridge is fitted to. It must not change during Fit. Text is
-// called from one goroutine at a time, Vector from several.
+// Corpus is what a bridge is fitted to. It must not change during Fit. Text is called from one
+// goroutine at a time, Vector from several.
 type Corpus interface {
 	// Len is the number of passages.
 	Len() int
 	// Text is the text of passage i as it was encoded.
 	Text(i int) (string, error)
-	// Vector is the unit vector [d] of passage i; Fit does not change it.
+	// Vector is the unit vector [d] of passage i. Fit does not change it.
 	Vector(i int) []float32
 }
 
 // Labelled is a Corpus whose passages have labels.
 type Labelled interface {
-	// Mates are the texts of the other passages with the label of passage i, none where it has no label. The
-	// caller does not change them.
+	// Mates are the texts of the other passages with the label of passage i, none if it has no label.
+	// The caller does not change them.
 	Mates(i int) []string
 }
 
-// Options shape Fit. The zero value is a good default.
+// Options shape Fit. The zero value is the default.
 type Options struct {
-	// Stack is what to fit, with a multiplicative part or more; "" means
-	// "rlr+slr".
+	// Stack is what to fit, with at least one multiplicative part; "" means "rlr+slr".
 	Stack string
-	// Sums are the sums over the same corpus that some variants read; nil means
-	// that Fit makes them where the stack needs them. They must stand still.
+	// Sums are the statistics of the same corpus, which some variants read. They must not change. nil
+	// means that Fit makes them if needed.
 	Sums *ridge.Sums
-	// RLR are the options of RLR in the stack; zero means its defaults, but an
-	// Alpha of 0.7, 0.6 where it is Centred: a fitted part holds queries in other words in place, so the
-	// shift can be longer than that of RLR alone.
+	// RLR are the options of RLR in the stack. An Alpha of 0 means 0.7, or 0.6 if Centred.
 	RLR modulate.RLROptions
-	// Seed makes the fit reproducible, whatever Workers is; 0 means 1.
+	// Seed makes the fit reproducible, for any number of Workers; 0 means 1.
 	Seed uint64
-	// QueriesPerPassage is how many queries are drawn from each passage; 0
-	// means 10. Short passages yield fewer.
+	// QueriesPerPassage is how many queries are drawn from each passage; 0 means 10. Short passages
+	// give fewer.
 	QueriesPerPassage int
-	// MaxQueries caps the queries in all, spread evenly over the passages; 0
-	// means no cap.
+	// MaxQueries limits all queries, spread evenly over the passages; 0 means no limit.
 	MaxQueries int
-	// Epochs over the queries; 0 means 3.
+	// Epochs is the number of passes over the queries; 0 means 3.
 	Epochs int
-	// Batch is the number of queries a step; 0 means 256.
+	// Batch is the number of queries in a step; 0 means 256.
 	Batch int
-	// LearningRate of Adam at the start, falling linearly to 0 at the end; 0
-	// means 0.02.
+	// LearningRate of Adam at the start, in (0, 10], falling linearly to 0; 0 means 0.02.
 	LearningRate float64
-	// Tau is the temperature τ of the loss; 0 means 0.05.
+	// Tau is the temperature τ of the loss, in [0.001, 10]; 0 means 0.05.
 	Tau float64
 	// Workers is the number of goroutines that compute; 0 means GOMAXPROCS.
 	Workers int
-	// AllCandidates is the largest number of distinct passages at which every
-	// query is contrasted with all of them; 0 means 20,000. Beyond it the
-	// candidates of a step are its own targets and Negatives for each query.
+	// AllCandidates is the largest number of distinct passages for which every query is contrasted
+	// with all of them; 0 means 20,000. In a larger corpus the candidates of a step are its own
+	// targets and Negatives for each query.
 	AllCandidates int
-	// Negatives is the number of negatives for each query beyond
-	// AllCandidates; 0 means 15.
+	// Negatives is the number of negatives for each query beyond AllCandidates; 0 means 15.
 	Negatives int
-	// HardNegatives returns the passages at ranks [from, to) of the dense
-	// search for the unit vector query, rank 0 being the nearest; it may return
-	// fewer. Negatives are drawn from ranks 20 to 200. It is called from up to
-	// Workers goroutines. nil means negatives drawn evenly from the corpus.
+	// HardNegatives returns the passages at ranks [from, to) of the dense search for the unit vector
+	// query, rank 0 being the nearest; it may return fewer. Negatives are drawn from ranks 20 to 200
+	// (Sec. 4.2). Called from up to Workers goroutines. nil means random passages.
 	HardNegatives func(ctx context.Context, query []float32, from, to int) ([]int, error)
-	// Spread bounds the standard deviation of the logits W·w + b over the
-	// dimensions, see modulate.Bound: 0 means 0.6, +Inf no bound. It is the guard
-	// of queries in other words than the corpus's.
+	// Spread bounds the standard deviation of the logits W·w + b over the dimensions (modulate.Bound),
+	// at least 0.001; 0 means 0.6, +Inf no bound.
 	Spread float64
-	// Bias fits b of Eq. 8, too, which is 0 otherwise.
+	// Bias also fits b of Eq. 8, which is 0 otherwise.
 	Bias bool
 	// Alone fits the lexical side without the dense vector (modulate.Parts.Alone).
 	Alone bool
-	// Side is what is modulated: "" stands for queries, PassageSide for passages and
-	// BothSides for both, by one bridge. The last two measure the method
-	// (LexSemBridge's Table 5): an engine modulates queries. All passages, which AllCandidates must
-	// allow, are then modulated at each step, and their lexical vectors or hidden states are kept, too.
+	// Side is what is modulated: "" queries, PassageSide passages, BothSides both by one bridge. The
+	// last two are for measurements (the paper's Table 5); an engine modulates queries. They need
+	// AllCandidates passages or fewer, and modulate all of them at each step.
 	Side string
-	// MaxTokens restricts the vocabulary: W has columns for that many tokens,
-	// those that most training queries weigh, and the others have no weight. 0
-	// means no restriction.
+	// MaxTokens restricts W to the tokens that most training queries weigh; the others have no weight.
+	// 0 means no limit.
 	MaxTokens int
-	// StateBytes bounds the memory for the hidden states of the training
-	// queries' tokens, which variants that learn from them keep: 2·d bytes a
-	// token. Queries beyond it are not drawn. 0 means 2 GiB.
+	// StateBytes limits the memory for hidden states of the training queries, 2·d bytes a token, for
+	// variants that learn from them. Queries beyond it are dropped. 0 means 2 GiB.
 	StateBytes int64
-	// Reserve leaves the part of each passage alone that Reserved names, and
-	// chooses the epoch by queries of the passages that Selects names, made of
-	// their reserved parts. So a measurement can ask, of the other passages,
-	// what neither training nor the choice has seen. A bridge that is to serve
-	// learns from whole passages.
+	// Reserve is for measurements. It leaves out the Reserved part of each passage, and chooses the
+	// epoch by queries of the reserved parts of the passages that Selects names. Neither training nor
+	// that choice has then seen the reserved parts of the other passages.
 	Reserve bool
-	// Steps, if not 0, ends the descent after that many of its steps, with the weights
-	// it has then, which are those of a longer fit at that moment: loss by step is
-	// LexSemBridge's Fig. 4. A fit that ends by itself before is as without.
+	// Steps, if not 0, ends the fit after that many steps and keeps the weights it then has, as a
+	// longer fit has them at that moment.
 	Steps int
 	// Seq is recorded in the weights as the state of the corpus.
 	Seq uint64
-	// Media is the modality of the passages, for Draw; Fit takes that of its encoder. Passages that are
-	// images have texts that are visual.References, which the encoder must resolve, and
-	// Sums; they cannot be reserved.
+	// Media is the modality of the passages, for Draw; Fit takes that of its encoder. Texts of images
+	// are visual.References, which the encoder must resolve. Images need Sums if the stack reads them
+	// and cannot be reserved.
 	Media string
-	// Base, if not nil, is the bridge of the same stack and encoder that the fit
-	// goes on from, and the passages from Fresh on are those it has not seen.
-	// QueriesPerPassage are drawn from each of these, and Replay times as many
-	// in all from the others (0 means 1), so that what was learned is kept. So
-	// queries and steps are in proportion to what is new. Base is not changed.
+	// Base, if not nil, is the bridge of the same stack and encoder to continue from. It is not
+	// changed. The passages from Fresh on are new to it. QueriesPerPassage are drawn from each of
+	// these, and Replay times as many in all from the others (0 means 1; at most 1000), so that what
+	// was learned is kept.
 	Base   *modulate.Weights
 	Fresh  int
 	Replay float64
-	// Checkpoint, if not empty, is a file that the descent keeps its state in,
-	// every CheckpointEvery (0 means 30 s): 16·d bytes for each token in use. A
-	// fit of the same corpus, encoder and options goes on from it and ends with
-	// the same weights as one that was never stopped, after a kill, too; a file
-	// of another fit, or a damaged one, is replaced. The caller removes it.
-	// Queries are encoded anew; an encoder.Cache makes that cheap.
+	// Checkpoint, if not empty, is a file for the state of the fit, written every CheckpointEvery (0
+	// means 30 s): 16·d bytes for each token in use. A fit of the same corpus, encoder and options
+	// continues from it, also after a kill, and ends with the same weights. A file of another fit or a
+	// damaged file is replaced. The caller removes the file. Queries are encoded again; an
+	// encoder.Cache makes that cheap.
 	Checkpoint      string
 	CheckpointEvery time.Duration
-	// Progress, if not nil, is called from the goroutine of Fit. Stages are
-	// "sample" (passages), "encode queries" (queries), "encode probes" (probe
-	// queries), "fit" (steps) and "evaluate" (probe queries). loss is the running
-	// mean in nats during "fit", else 0.
+	// Progress, if not nil, is called from the goroutine of Fit. Stages are "sample" (passages),
+	// "encode queries" (queries), "encode probes" (held-out queries), "fit" (steps) and "evaluate"
+	// (held-out queries). loss is the mean loss of the epoch so far, in nats, during "fit", else 0.
 	Progress func(stage string, done, total int, loss float64)
 }
 
-// Report tells what a fit did.
+// Report says what a fit did.
 type Report struct {
 	Stack    string
 	Passages int // passages of the corpus
-	Distinct int // passages with distinct texts, which are the targets
+	Distinct int // passages with distinct texts, the targets
 	Queries  int // training queries
 	Tokens   int // tokens that have a row in W
 	Steps    int
-	// Losses is the mean training loss of each epoch, in nats, Held that of the
-	// held-out probes at its end, and Best the epoch, from 1, whose weights were
-	// kept: the one with the least held-out loss, or that in which Options.Steps ended
-	// the fit. A fit stops early, after the first epoch that is worse than the one before.
+	// Losses are the mean training losses of the epochs, in nats. Held are the losses of the held-out
+	// queries at the end of each epoch. Best is the epoch, from 1, whose weights were kept: that of
+	// the least held-out loss, or that in which Options.Steps ended the fit. A fit stops after the
+	// first epoch whose held-out loss is higher than that of the epoch before.
 	Losses, Held []float64
 	Best         int
-	// Probes are the figures on held-out probes, before and after.
+	// Probes are the results on held-out queries, without and with the bridge.
 	Probes []modulate.ProbeScore
-	// Encode and Descent are the time spent on encoding the queries and on
-	// gradient descent; Took is that of the whole fit.
+	// Encode and Descent are the times for encoding queries and for gradient descent. Took is the time
+	// of the whole fit.
 	Encode, Descent, Took time.Duration
 }
 
@@ -247,12 +230,11 @@ func (o Options) defaults() (Options, error) {
 	return o, nil
 }
 
-// Fit fits the bridge of one stack to corpus with queries drawn from it. The
-// result depends on corpus, encoder and options alone. It stops with ctx's
-// error soon after ctx is cancelled. Memory is about 4·d bytes for each
-// training query, 12·d for each token that occurs in one, and 4·d for each
-// distinct passage while all of them are candidates; variants that learn from
-// hidden states take what Options.StateBytes says, too.
+// Fit fits the bridge of one stack to corpus, with queries drawn from it. The result depends on
+// corpus, encoder and options alone. It stops soon after ctx is done, with its error. Other
+// errors: ErrCorpus, ErrOptions, ErrDiverged, and those of the encoder. Memory is about 4·d bytes
+// for each training query, 12·d for each token in one, 4·d for each distinct passage up to
+// AllCandidates, and Options.StateBytes for variants that learn from hidden states.
 func Fit(ctx context.Context, corpus Corpus, enc encoder.Encoder, o Options) (*modulate.Weights, *Report, error) {
 	start := time.Now()
 	o.Media = enc.Fingerprint().Media
