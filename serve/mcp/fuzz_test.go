@@ -12,7 +12,7 @@ import (
 // FuzzArguments: whatever a client sends is read or refused with a reason, and what is read is
 // written again as something that is read as the same.
 func FuzzArguments(f *testing.F) {
-	for _, s := range []string{"", "null", "{}", `{"query":"x"}`, `{"query":"x","limit":5,"offset":1,"min_score":-0.5,"passages":true}`, `{"query":7}`, `{"Query":"x"}`,
+	for _, s := range []string{"", "null", "{}", `{"query":"x"}`, `{"query":"x","k":5,"offset":1,"min_score":-0.5,"per_chunk":true}`, `{"query":7}`, `{"Query":"x"}`,
 		`{"documents":[{"id":"a","text":"b","metadata":{"n":1e400,"x":[null,{}]}}]}`, `{"documents":null}`, `{"id":"a","limit":1.5}`, `[1]`, `{"a":1}{`, `{"query":"\ud800"}`,
 		`{"documents":[{"` + strings.Repeat("\xdc", 9000) + `":1}]}`, `{"documents":[{"id":1` + strings.Repeat("0", 9000) + `}]}`} {
 		f.Add([]byte(s))

@@ -37,7 +37,7 @@ func TestImages(t *testing.T) {
 	var found struct {
 		Hits []struct{ ID, Text, Media string }
 	}
-	text, failed := call(t, c, "search", map[string]any{"query": "red", "limit": 2}, &found)
+	text, failed := call(t, c, "search", map[string]any{"query": "red", "k": 2}, &found)
 	if failed || len(found.Hits) != 2 || found.Hits[0].ID != "red red" || found.Hits[0].Media != picture.MediaBMP || found.Hits[0].Text != "" || !strings.Contains(text, `[an image: get id="red red" shows it]`) || strings.Contains(text, "v00") {
 		t.Errorf("%+v\n%s", found.Hits, text)
 	}

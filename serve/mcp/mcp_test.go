@@ -188,7 +188,7 @@ type answer struct {
 func TestSearch(t *testing.T) {
 	c := connect(t, shelf(t), mcp.Options{})
 	var a answer
-	text, failed := call(t, c, "search", object{"query": "rotate signing keys", "limit": 2}, &a)
+	text, failed := call(t, c, "search", object{"query": "rotate signing keys", "k": 2}, &a)
 	if failed || len(a.Hits) != 2 || a.Hits[0].ID != "keys.md" || a.Hits[0].Rank != 1 || a.Mode != "hybrid" || a.Documents != 5 || a.NextOffset != 2 {
 		t.Fatalf("%v %+v", failed, a)
 	}
@@ -200,7 +200,7 @@ func TestSearch(t *testing.T) {
 	first := a
 
 	a = answer{}
-	if _, failed = call(t, c, "search", object{"query": "rotate signing keys", "offset": 1, "limit": 4}, &a); failed || len(a.Hits) != 4 || a.Hits[0].Rank != 2 || a.Hits[0].ID != first.Hits[1].ID || a.NextOffset != 0 {
+	if _, failed = call(t, c, "search", object{"query": "rotate signing keys", "offset": 1, "k": 4}, &a); failed || len(a.Hits) != 4 || a.Hits[0].Rank != 2 || a.Hits[0].ID != first.Hits[1].ID || a.NextOffset != 0 {
 		t.Errorf("second page: %+v", a)
 	}
 	a = answer{}
@@ -214,7 +214,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("filter: %+v", a)
 	}
 	a = answer{}
-	text, _ = call(t, c, "search", object{"query": "lanterns", "mode": "lexical", "passages": true, "limit": 3, "max_text": 30}, &a)
+	text, _ = call(t, c, "search", object{"query": "lanterns", "mode": "lexical", "per_chunk": true, "k": 3, "max_text": 30}, &a)
 	if len(a.Hits) != 3 || a.Hits[1].ID != "long.txt" || a.Hits[1].Chunks < 3 || a.Mode != "lexical" {
 		t.Fatalf("passages: %+v", a)
 	}
@@ -226,7 +226,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("%q is not in:\n%s", want, text)
 	}
 	a = answer{}
-	call(t, c, "search", object{"query": "otters", "limit": 1}, &a)
+	call(t, c, "search", object{"query": "otters", "k": 1}, &a)
 	if a.Hits[0].Metadata != nil || a.Hits[0].MoreBytes < 10_000 {
 		t.Errorf("heavy metadata: %d bytes left out", a.Hits[0].MoreBytes)
 	}
@@ -252,12 +252,12 @@ func TestSearchNamesPlaces(t *testing.T) {
 		return "/notes/" + h.ID, [2]int{h.Lines[0] + 10, h.Lines[1] + 10}, h.ID == "keys.md"
 	}})
 	var a answer
-	text, _ := call(t, c, "search", object{"query": "signing keys", "limit": 1}, &a)
+	text, _ := call(t, c, "search", object{"query": "signing keys", "k": 1}, &a)
 	if h := a.Hits[0]; h.Path != "/notes/keys.md" || len(h.Lines) != 2 || h.Lines[0] != 11 || h.Lines[1] != 11 || !strings.Contains(text, `1. /notes/keys.md:11-11  id "keys.md"  score`) {
 		t.Errorf("%+v\n%s", h, text)
 	}
 	a = answer{}
-	text, _ = call(t, c, "search", object{"query": "lanterns", "passages": true, "mode": "lexical", "limit": 2}, &a)
+	text, _ = call(t, c, "search", object{"query": "lanterns", "per_chunk": true, "mode": "lexical", "k": 2}, &a)
 	for _, h := range a.Hits {
 		if h.Path != "" || len(h.Lines) != 2 || h.Lines[1]-h.Lines[0] != strings.Count(strings.TrimSuffix(h.Text, "\n"), "\n") || !strings.Contains(text, fmt.Sprintf("lines %d-%d", h.Lines[0], h.Lines[1])) {
 			t.Errorf("%+v\n%s", h, text)
@@ -283,7 +283,7 @@ func TestSearchShowsTheSpan(t *testing.T) {
 		away := 0
 		for line := 60; line < 80; line++ {
 			var a answer
-			text, _ := call(t, c, "search", object{"query": fmt.Sprint("line ", line), "mode": "lexical", "limit": 1, "max_text": 60}, &a)
+			text, _ := call(t, c, "search", object{"query": fmt.Sprint("line ", line), "mode": "lexical", "k": 1, "max_text": 60}, &a)
 			h := a.Hits[0]
 			if !slices.Equal(h.BestLines, []int{line + later, line + later}) || !strings.Contains(h.Text, fmt.Sprintf("Line %d ", line)) || len(h.Text) > 60 {
 				t.Fatalf("line %d: %+v", line, h)
@@ -338,7 +338,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	c := connect(t, fixed{res: engine.Result{Hits: big}}, mcp.Options{})
 	var a answer
-	if text, failed := call(t, c, "search", object{"query": "x", "limit": 40, "max_text": 20_000}, &a); failed || len(text) > 300_000 {
+	if text, failed := call(t, c, "search", object{"query": "x", "k": 40, "max_text": 20_000}, &a); failed || len(text) > 300_000 {
 		t.Fatalf("%d bytes", len(text))
 	}
 	sum := 0
@@ -516,7 +516,7 @@ func TestIndexStores(t *testing.T) {
 		t.Errorf("%+v %v", d, err)
 	}
 	var a answer
-	call(t, c, "search", object{"query": "quokkas", "limit": 1}, &a)
+	call(t, c, "search", object{"query": "quokkas", "k": 1}, &a)
 	if a.Hits[0].ID != "new" {
 		t.Errorf("the new document is not found first: %+v", a.Hits)
 	}
@@ -598,10 +598,10 @@ func TestRefusalsNameTheRemedy(t *testing.T) {
 		{"search", object{}, []string{"needs query"}},
 		{"search", object{"query": "  "}, []string{"query is empty"}},
 		{"search", object{"query": 7}, []string{"query", "number", "text"}},
-		{"search", object{"query": "x", "k": 3}, []string{`"k"`, "limit"}},
-		{"search", object{"query": "x", "limit": 0}, []string{"limit is 0", "1 to 100"}},
-		{"search", object{"query": "x", "limit": 2.5}, []string{"limit", "whole number"}},
-		{"search", object{"query": "x", "limit": "5"}, []string{"limit", "string", "whole number"}},
+		{"search", object{"query": "x", "limit": 3}, []string{`"limit"`, "k"}},
+		{"search", object{"query": "x", "k": 0}, []string{"k is 0", "1 to 100"}},
+		{"search", object{"query": "x", "k": 2.5}, []string{"k", "whole number"}},
+		{"search", object{"query": "x", "k": "5"}, []string{"k", "string", "whole number"}},
 		{"search", object{"query": "x", "offset": -1}, []string{"offset is -1"}},
 		{"search", object{"query": "x", "offset": 1 << 40}, []string{"offset"}},
 		{"search", object{"query": "x", "max_text": -1}, []string{"max_text"}},
@@ -650,12 +650,12 @@ func TestSchemasSayWhatIsRefused(t *testing.T) {
 		good bool
 	}{
 		{"search", `{"query":"x"}`, true},
-		{"search", `{"query":"x","limit":100,"offset":0,"mode":"auto","variant":"","filter":"","min_score":0.5,"passages":true,"max_text":0}`, true},
+		{"search", `{"query":"x","k":100,"offset":0,"mode":"auto","variant":"","filter":"","min_score":0.5,"per_chunk":true,"max_text":0}`, true},
 		{"search", `{"query":""}`, false},
-		{"search", `{"query":"x","limit":101}`, false},
+		{"search", `{"query":"x","k":101}`, false},
 		{"search", `{"query":"x","mode":"semantic"}`, false},
 		{"search", `{"query":"x","max_text":20001}`, false},
-		{"search", `{"query":"x","k":1}`, false},
+		{"search", `{"query":"x","limit":1}`, false},
 		{"get", `{"id":"x","limit":200000}`, true},
 		{"get", `{"id":"x","limit":200001}`, false},
 		{"list", `{"limit":0}`, true},

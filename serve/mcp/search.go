@@ -31,13 +31,13 @@ const (
 
 type searchArgs struct {
 	Query    string  `json:"query" jsonschema:"what to look for: a question or statement in plain language, or words, names and codes that must stand in the text"`
-	Limit    *int    `json:"limit,omitempty" jsonschema:"hits wanted"`
+	K        *int    `json:"k,omitempty" jsonschema:"hits wanted"`
 	Offset   int     `json:"offset,omitempty" jsonschema:"hits to leave out; next_offset of the answer before goes on behind it"`
 	Mode     string  `json:"mode,omitempty" jsonschema:"auto is hybrid: meaning and words; dense is meaning alone; lexical is words alone (BM25); hybrid is both"`
 	Variant  string  `json:"variant,omitempty" jsonschema:"how the query's words turn its vector: none, rlr, rlr-local, slr or rlr+slr; left out, the best there is"`
 	Filter   string  `json:"filter,omitempty" jsonschema:"condition on metadata"`
 	MinScore float32 `json:"min_score,omitempty" jsonschema:"leave out hits with a lower score; 0 leaves none out"`
-	Passages bool    `json:"passages,omitempty" jsonschema:"each passage of a long document is a hit of its own; else a document is found once, by its best passage"`
+	PerChunk bool    `json:"per_chunk,omitempty" jsonschema:"each passage of a long document is a hit of its own; else a document is found once, by its best passage"`
 	MaxText  *int    `json:"max_text,omitempty" jsonschema:"bytes of text of each hit; what is left out is counted, and get reads it"`
 }
 
@@ -49,7 +49,7 @@ type searchHit struct {
 	Score     float32        `json:"score" jsonschema:"what hits are ranked by, higher is better"`
 	Rerank    *float64       `json:"rerank,omitempty" jsonschema:"score of this server's reranker, on a scale of its own; hits that have one stand first, in its order"`
 	Cosine    float32        `json:"cosine" jsonschema:"nearness in meaning, from -1 to 1; 0 in mode lexical"`
-	Words     float32        `json:"words" jsonschema:"share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
+	Presence  float32        `json:"presence" jsonschema:"share of the query's words, by weight, that the passage has, from 0 to 1; 0 in mode dense"`
 	Title     string         `json:"title,omitempty"`
 	BestLines []int          `json:"best_lines,omitempty" jsonschema:"first and last line of the part of the passage that answers the query best, counted as lines are"`
 	Text      string         `json:"text" jsonschema:"the passage, or as much of it as max_text has room for, with the part that answers best"`
@@ -91,16 +91,16 @@ var searchTool = newTool[searchArgs, searchResult](sdk.Tool{
 	Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)},
 }, shape{
 	"query": wayShape["query"], "mode": wayShape["mode"],
-	"limit": between(1, maxHits, 10), "offset": between(0, maxOffset, 0),
+	"k": between(1, maxHits, 10), "offset": between(0, maxOffset, 0),
 	"max_text": between(0, maxHitText, hitText),
 	"filter":   func(s *jsonschema.Schema) { s.Description += "; " + filterHelp },
 })
 
 func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResult, error) {
-	limit, room := or(in.Limit, 10), or(in.MaxText, hitText)
+	k, room := or(in.K, 10), or(in.MaxText, hitText)
 	q, err := query(in.Query, in.Mode, in.Variant, in.Filter)
 	for _, e := range []error{err,
-		inRange("limit", limit, 1, maxHits),
+		inRange("k", k, 1, maxHits),
 		inRange("offset", in.Offset, 0, maxOffset),
 		inRange("max_text", room, 0, maxHitText),
 	} {
@@ -108,8 +108,8 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 			return "", searchResult{}, e
 		}
 	}
-	q.PerChunk = in.Passages
-	q.Offset, q.K = in.Offset, limit+1 // one more tells whether there is a next page
+	q.PerChunk = in.PerChunk
+	q.Offset, q.K = in.Offset, k+1 // one more tells whether there is a next page
 	q.MinScore = in.MinScore
 	q.Spans = true
 	res, err := s.db.Search(ctx, q)
@@ -120,8 +120,8 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 		Hits: []searchHit{}, Meaning: meaning(res.Trace)}
 	left := answerText
 	for i, h := range res.Hits {
-		if i == limit {
-			out.NextOffset = in.Offset + limit
+		if i == k {
+			out.NextOffset = in.Offset + k
 			break
 		}
 		hit := s.hitOf(h, min(room, left))
@@ -167,7 +167,7 @@ func told(h engine.Hit) engine.Hit {
 func (s *Server) hitOf(h engine.Hit, room int) searchHit {
 	h = told(h)
 	text, at, left := clipAround(h.Text, max(0, h.Span[0]-h.Start), max(0, h.Span[1]-h.Start), room)
-	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Words: h.Presence,
+	out := searchHit{Rank: h.Rank, ID: h.ID, Score: h.Score, Cosine: h.Cosine, Presence: h.Presence,
 		Title: clipped(h.Title, maxTitle), Text: text, TextStart: h.Start + at, LeftOut: left, Chunk: h.Chunk, Chunks: h.Chunks, Start: h.Start, End: h.End, Media: h.Media}
 	if h.Reranked {
 		out.Rerank = &h.Rerank
@@ -234,9 +234,9 @@ func meaning(t engine.Trace) string {
 	case t.Mode == engine.ModeDense:
 		return "score is nearness in meaning (a cosine, at most about 1); 0 is unrelated"
 	case t.Fusion == fusion.RRF:
-		return "score adds the reciprocals of the passage's ranks in meaning and in the words found: it tells an order, not how well the passage fits; words is the share of the query's words, by weight, that the passage has"
+		return "score adds the reciprocals of the passage's ranks in meaning and in the words found: it tells an order, not how well the passage fits; presence is the share of the query's words, by weight, that the passage has"
 	}
-	return "score adds nearness in meaning (cosine) and the words found; words is the share of the query's words, by weight, that the passage has: a hit with a low cosine and few of the words is likely beside the point"
+	return "score adds nearness in meaning (cosine) and the words found; presence is the share of the query's words, by weight, that the passage has: a hit with a low cosine and few of the words is likely beside the point"
 }
 
 func (s *Server) searchText(r searchResult, in searchArgs) string {
@@ -261,7 +261,7 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 		fmt.Fprintf(&b, "%d. %s  score %.3f", h.Rank, place(h), h.Score)
 		switch r.Mode {
 		case engine.ModeHybrid:
-			fmt.Fprintf(&b, " (cosine %.2f, words %.0f %%)", h.Cosine, 100*h.Words)
+			fmt.Fprintf(&b, " (cosine %.2f, words %.0f %%)", h.Cosine, 100*h.Presence)
 		case engine.ModeDense:
 			fmt.Fprintf(&b, " (plain cosine %.2f)", h.Cosine)
 		}

@@ -64,7 +64,7 @@ prints a run file, whose scores are 1/rank with --rerank, as hits have two kinds
 			json:    f.bool("json", "the same as --format json"),
 			image:   f.str("image", "", "`FILE`an image to look for, in a database of images; - is standard input"),
 			queries: f.str("queries", "", "`FILE`queries as JSONL; - is standard input"),
-			chunks:  f.bool("chunks", "every chunk of a long document is a hit of its own; else a document is found once"),
+			chunks:  f.bool("per-chunk", "every chunk of a long document is a hit of its own; else a document is found once"),
 			fold:    f.bool("collapse", "fold near-duplicates into the best of them"),
 			ef:      f.int("ef", 0, "candidate pool of an approximate index; default the index's own"),
 		}
@@ -155,7 +155,7 @@ func (o searchOptions) check(args []string) error {
 	case !slices.Contains([]string{"text", "json", "trec"}, *o.format):
 		return hinted(usagef("unknown format %q", *o.format), "formats are text, json and trec")
 	case *o.chunks && *o.format == "trec":
-		return hinted(usagef("--chunks with --format trec: a run file ranks each document once"), "leave one of them out")
+		return hinted(usagef("--per-chunk with --format trec: a run file ranks each document once"), "leave one of them out")
 	case *o.k < 1 || *o.k > engine.MaxK:
 		return usagef("-k %d: use a number from 1 to %d", *o.k, engine.MaxK)
 	case *o.ef < 0:

@@ -39,7 +39,7 @@ func TestMCPClient(t *testing.T) {
 		want string
 	}{
 		{"index", map[string]any{"documents": []map[string]any{{"id": "a.md", "text": "Otters live in rivers."}, {"id": "b.md", "text": "Bats sleep in caves."}}}, "2 added"},
-		{"search", map[string]any{"query": "where do bats sleep", "limit": 1}, "1. b.md"},
+		{"search", map[string]any{"query": "where do bats sleep", "k": 1}, "1. b.md"},
 		{"get", map[string]any{"id": "a.md"}, "Otters live"},
 		{"list", map[string]any{}, "2 documents"},
 		{"explain", map[string]any{"id": "b.md", "query": "bats"}, "rank 1"},
