@@ -111,7 +111,7 @@ type Options struct {
 	// TokenPool how many neighbouring tokens share a code: 1, 2 or 3, 0 means 1. A code has
 	// 96 components and two bytes. Both are of documents that are stored from now on; a database may have
 	// codes of many kinds. Two bits halve what the codes take and cost some tenths of nDCG@10,
-	// pools cost more (docs/BENCHMARKS.md, Token states).
+	// pools cost more (docs/results/token-states.md).
 	TokenBits, TokenPool int
 	// Alpha is the weight of RLR's shift; 0 means 0.5, and 0.7 where a fitted
 	// part stands beside it. Lambda is its ridge; 0 means 1, 0.01 in databases of images.

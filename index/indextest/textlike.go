@@ -20,7 +20,7 @@ import (
 //
 // The clusters make an index hop from one to the next, and the low intrinsic
 // dimension makes near neighbours near: what uniform random vectors lack. It is
-// still synthetic and easier than real text; see docs/SPEED.md.
+// still synthetic and easier than real text; see docs/results/index-speed.md.
 func TextLike(n, dim int, seed uint64) []float32 {
 	return newModel(dim, seed).draw(n, 0, 0.30)
 }

@@ -17,7 +17,7 @@ import (
 
 // On real text and a real model the bridge gains on queries that it has not
 // seen: 60 passages of Natural Questions, 300 training queries. The full
-// measurements are those of docs/BENCHMARKS.md; this is their direction.
+// measurements are those of docs/results/fits.md; this is their direction.
 func TestFitGainsOnRealText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with -short: that a fit gains on real text and a real model (some 500 texts to encode); run without -short")

@@ -1,4 +1,4 @@
-// Command cluster runs servers of another engine on loopback, to try what docs/SCALE.md tells, until it is interrupted.
+// Command cluster runs servers of another engine on loopback, to try what docs/results/scale.md tells, until it is interrupted.
 //
 //	cluster [--nodes N] [--dir DIR] elasticsearch|weaviate|postgres PROGRAM
 //

@@ -174,7 +174,8 @@ func tables() error {
 }
 
 // adopt takes what stands below the marks of runs that no program reads (those of
-// clocks, of other languages) from the documents into their files.
+// clocks, of other languages) from the documents into their files. What no document shows
+// stays as it is in the file.
 func adopt(prefix string) error {
 	all, err := chosenRuns(prefix)
 	if err != nil {
@@ -185,7 +186,9 @@ func adopt(prefix string) error {
 			delete(all, name)
 			continue
 		}
-		r.Cells, r.Said = map[string]string{}, nil
+		if r.Cells == nil {
+			r.Cells = map[string]string{}
+		}
 	}
 	if len(all) == 0 {
 		return fmt.Errorf("no run that is written by hand is or begins with %q", prefix)
@@ -194,12 +197,13 @@ func adopt(prefix string) error {
 	if err != nil {
 		return err
 	}
+	taken := map[[2]string]bool{}
 	for _, doc := range docs {
 		raw, err := os.ReadFile(doc)
 		if err != nil {
 			return err
 		}
-		if err := runs.Adopt(string(raw), all); err != nil {
+		if err := runs.Adopt(string(raw), all, taken); err != nil {
 			return fmt.Errorf("%s: %w", doc, err)
 		}
 	}

@@ -3,8 +3,10 @@ package runs
 import "fmt"
 
 // Adopt takes the cells of tables and the figures of paragraphs that stand below
-// the marks of runs into these runs. Marks of other runs are passed over.
-func Adopt(text string, into map[string]*Run) error {
+// the marks of runs into these runs. Marks of other runs are passed over, and cells
+// that no table shows stay. Two tables may show one cell if they agree: taken, empty at first, has the cells that
+// earlier documents gave, by run and name.
+func Adopt(text string, into map[string]*Run, taken map[[2]string]bool) error {
 	var r *Run
 	var m *mark
 	for _, b := range blocks(text) {
@@ -47,10 +49,12 @@ func Adopt(text string, into map[string]*Run) error {
 					if empty(row[j]) {
 						continue
 					}
-					if _, twice := r.Cells[t.name(i, j)]; twice {
-						return fmt.Errorf("line %d: two cells of %s are named %q; give the rows labels of their own", b.line, r.Name, t.name(i, j))
+					name := t.name(i, j)
+					if taken[[2]string{r.Name, name}] && r.Cells[name] != row[j] {
+						return fmt.Errorf("line %d: two cells of %s are named %q and differ; give the rows labels of their own, or make them equal", b.line, r.Name, name)
 					}
-					r.Cells[t.name(i, j)] = row[j]
+					taken[[2]string{r.Name, name}] = true
+					r.Cells[name] = row[j]
 				}
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // Documents are the files, below root, whose figures come from runs.
 func Documents(root string) ([]string, error) {
 	var all []string
-	for _, pattern := range []string{"README.md", "docs/method.md", "docs/results.md", "docs/results/*.md", "docs/decisions/*.md", "docs/BENCHMARKS.md", "docs/SPEED.md"} {
+	for _, pattern := range []string{"README.md", "docs/method.md", "docs/results.md", "docs/results/*.md", "docs/decisions/*.md"} {
 		found, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil {
 			return nil, err

@@ -164,7 +164,7 @@ func TestRewriteMendsTables(t *testing.T) {
 func TestAdoptTakesTheHandWritten(t *testing.T) {
 	hand := &Run{Name: "hand", Cells: map[string]string{}}
 	text := good[strings.Index(good, "<!-- run: hand"):]
-	if err := Adopt(text, map[string]*Run{"hand": hand}); err != nil {
+	if err := Adopt(text, map[string]*Run{"hand": hand}, map[[2]string]bool{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(hand.Cells) != 2 || hand.Cells["ours, warm | ms"] != "4 to 5" || strings.Join(hand.Said, " ") != "2.5" {
@@ -222,5 +222,23 @@ func TestRunsLackWhatRepeatsThem(t *testing.T) {
 		if !strings.Contains(strings.Join(bent.Problems(), "\n"), strings.TrimSpace(what)) {
 			t.Errorf("%s: %v", what, bent.Problems())
 		}
+	}
+}
+
+// TestAdoptKeepsWhatNoTableShows: a page shows some cells of a run, and two pages may show the same one.
+func TestAdoptKeepsWhatNoTableShows(t *testing.T) {
+	hand := &Run{Name: "hand", Cells: map[string]string{"cold | ms": "9", "warm | ms": "4"}}
+	into, taken := map[string]*Run{"hand": hand}, map[[2]string]bool{}
+	page := "<!-- run: hand -->\n| | ms |\n|---|---|\n| cold | 5 |\n"
+	for range 2 {
+		if err := Adopt(page, into, taken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(hand.Cells) != 2 || hand.Cells["cold | ms"] != "5" || hand.Cells["warm | ms"] != "4" {
+		t.Errorf("%v", hand.Cells)
+	}
+	if err := Adopt(strings.Replace(page, "5", "6", 1), into, taken); err == nil {
+		t.Error("two pages that disagree were adopted")
 	}
 }
