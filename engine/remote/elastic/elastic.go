@@ -51,6 +51,11 @@ type Options struct {
 }
 
 // Backend is one index. It is safe for concurrent use.
+//
+// The server only chooses candidates. Cosine, BM25 and the other terms of a score are computed on this side, from the
+// candidates as they are when they are asked for. Filters have the answers of the embedded database, except that strings
+// of more than 2,000 bytes are compared for equality only. A write of several documents is no transaction, but
+// each document is whole; after an error the same call may be made again.
 type Backend struct {
 	o Options
 	c *nodes.Client

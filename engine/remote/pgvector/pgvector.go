@@ -47,6 +47,19 @@ type Options struct {
 }
 
 // Backend is one schema. It is safe for concurrent use.
+//
+// What is special to PostgreSQL:
+//   - The database must be in UTF-8, and its user needs the right to CREATE EXTENSION vector unless it is there. A
+//     schema that holds other tables is refused.
+//   - A lexical query whose terms have more than half a million entries leaves out those that most passages have.
+//   - Where a filter keeps few passages and the graph names too few of them, all that meet the filter are compared. An
+//     order of values at a path of more than 500 bytes is an error.
+//   - Writes are transactions of 256 documents each; a call of Put is one. A write is on the disk even where
+//     synchronous_commit is off. It survives the loss of the machine if synchronous_standby_names names a standby.
+//   - Ids and texts that PostgreSQL does not take as text are kept in the column exact.
+//   - Lexical searches are fastest after a vacuum of postings, which autovacuum does after 2 % of new rows.
+//   - Each vector enters the index when it is written. To load millions, DROP INDEX SCHEMA.passages_near, migrate, and
+//     create it again; pg_indexes has its definition.
 type Backend struct {
 	o    Options
 	pool *pgxpool.Pool

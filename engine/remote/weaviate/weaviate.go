@@ -60,6 +60,14 @@ type Options struct {
 }
 
 // Backend is one class. It is safe for concurrent use.
+//
+// What is special to Weaviate:
+//   - A server that ends during a write may keep passages whose vectors are not in its graph, and it ignores them when the
+//     same passages come again. Each write looks for such passages on one copy of each shard and repairs them. Until
+//     then they are found by their words, with exact cosines. With ASYNC_INDEXING a write does not wait for the graph.
+//   - A filter by an order of texts becomes prefixes, more of them for longer texts. More than 4,096 are an error.
+//   - Listing and deleting by a filter read all passages.
+//   - Each node must name another one in CLUSTER_JOIN: a node that finds no other when it starts stays alone.
 type Backend struct {
 	o Options
 	c *nodes.Client
