@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -14,6 +16,7 @@ import (
 var cmdVersion = command{
 	name:     "version",
 	summary:  "versions of the program, of Go and of what it was built with",
+	about:    "`lexsem --version` prints the same.",
 	examples: []string{"lexsem version", "lexsem version --json"},
 	declare: func(f *flags) action {
 		f.group("Flags")
@@ -26,7 +29,7 @@ var cmdVersion = command{
 			if *asJSON {
 				return json.NewEncoder(a.Stdout).Encode(v)
 			}
-			_, err := fmt.Fprintf(a.Stdout, "lexsem %s (%s, %s, cgo %s)\n", v.Version, v.Go, v.Platform, onOff(v.CGO))
+			_, err := fmt.Fprintln(a.Stdout, v)
 			return err
 		}
 	},
@@ -34,12 +37,29 @@ var cmdVersion = command{
 
 // versionInfo is what version --json prints.
 type versionInfo struct {
-	Version  string `json:"version"` // of the module, "devel" when built from a working tree
-	Commit   string `json:"commit,omitempty"`
+	Version  string `json:"version"`            // of the module, or sourceVersion
+	Commit   string `json:"commit,omitempty"`   // where it is known
+	Modified bool   `json:"modified,omitempty"` // files differed from the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	CGO      bool   `json:"cgo"` // whether ONNX Runtime can be used
 }
+
+// String is what version prints.
+func (v versionInfo) String() string {
+	commit := ""
+	if v.Commit != "" {
+		commit = "commit " + v.Commit[:min(len(v.Commit), 12)] + ", "
+		if v.Modified {
+			commit += "modified, "
+		}
+	}
+	return fmt.Sprintf("lexsem %s (%s%s, %s, cgo %s)", v.Version, commit, v.Go, v.Platform, onOff(v.CGO))
+}
+
+// sourceVersion is the version of this source. It is told where neither the linker nor
+// the go command has put a version into the program.
+const sourceVersion = "0.1.0"
 
 // linkedVersion and linkedCommit are set by the linker in releases, which are built
 // without the repository: -ldflags "-X …". Else build info tells, also what
@@ -47,26 +67,35 @@ type versionInfo struct {
 var linkedVersion, linkedCommit string
 
 func versions() versionInfo {
-	v := builtVersion()
-	if linkedVersion != "" {
-		v.Version, v.Commit = linkedVersion, linkedCommit
+	info, _ := debug.ReadBuildInfo() // nil where there is none
+	v := builtVersion(info)
+	if linkedVersion != "" || linkedCommit != "" {
+		v.Version, v.Commit, v.Modified = cmp.Or(linkedVersion, v.Version), linkedCommit, false
 	}
 	return v
 }
 
+// untagged is what the go command calls a commit that has no tag before it. It
+// ends with the commit.
+var untagged = regexp.MustCompile(`^v0\.0\.0-\d{14}-([0-9a-f]{12})(\+.*)?$`)
+
 // builtVersion is what the go command wrote into the program.
-func builtVersion() versionInfo {
-	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: models.CGO}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+func builtVersion(info *debug.BuildInfo) versionInfo {
+	v := versionInfo{Version: sourceVersion, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CGO: models.CGO}
+	if info == nil {
 		return v
 	}
-	if m := strings.TrimPrefix(info.Main.Version, "v"); m != "" && m != "(devel)" {
-		v.Version = m
+	if m := untagged.FindStringSubmatch(info.Main.Version); m != nil {
+		v.Commit = m[1]
+	} else if m := info.Main.Version; m != "" && m != "(devel)" {
+		v.Version = strings.TrimPrefix(m, "v")
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		switch s.Key {
+		case "vcs.revision":
 			v.Commit = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
 		}
 	}
 	return v

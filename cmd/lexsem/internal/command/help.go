@@ -30,8 +30,8 @@ func help(env Env, topics []string) error {
 	return nil
 }
 
-// overview is what the program is, in a sentence.
-const overview = `lexsem finds passages by meaning and by their very words: one vector a passage, and a query vector that is bent towards the words the query holds.`
+// overview is what the program is, in two sentences.
+const overview = "lexsem searches your documents by meaning and by exact words. It keeps one vector a passage, corrects the query vector by the words of the query, and combines the result with BM25."
 
 // variablesText says how flags are set without the command line.
 const variablesText = "Every flag has a variable: --db is LEXSEM_DB, --ef-construction is LEXSEM_EF_CONSTRUCTION."

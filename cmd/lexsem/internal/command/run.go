@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lexsem/lexsem/internal/secret"
@@ -61,6 +62,9 @@ func (r *resultWriter) Write(p []byte) (int, error) {
 }
 
 func run(ctx context.Context, env Env) error {
+	if slices.Equal(env.Args, []string{"--version"}) {
+		env.Args = []string{cmdVersion.name}
+	}
 	args, leading, err := splitGlobals(env.Args)
 	if err != nil {
 		return helpOr(err, env, command{})
