@@ -109,7 +109,7 @@ func (s *Server) Handler(mayWrite func(*http.Request) bool) http.Handler {
 }
 
 // instructions are for the model behind the client.
-const instructions = `A lexsem database: passages that are found by meaning and by their very words.
+const instructions = `A lexsem database: passages that are found by meaning and by exact words.
 Start with search: ask in plain language, or with the exact words, names or error codes that must stand in the text; both kinds work in one query. A hit names its place as path:from-to where it came from a file, else the id of its document.
 get reads a document, in parts if it is long. list walks through what is stored. explain tells why a document scores what it scores.`
 
