@@ -1,10 +1,11 @@
-// Package lexsem is an embedded search engine for texts. Open opens a database, and fetches the
-// model that turns texts into vectors where it is not on this machine. DB.Add stores documents, and
-// DB.Search finds them by meaning and by their exact words.
+// Package lexsem is an embedded search engine for texts. [Open] opens a database in a folder, and fetches the
+// model that turns texts into vectors if it is not on this machine. [DB.Add] stores documents, and
+// [DB.Search] finds them by meaning and by their exact words.
 //
-// A DB is an engine.Engine: its methods change, delete and list documents, fit bridges, explain
-// hits, back up and verify. Package ingest makes documents of files and folders, package serve
-// answers over HTTP and MCP.
+// A DB is an engine.Engine: its other methods change, delete and list documents, fit bridges, explain hits,
+// back up and verify. What package engine promises holds here, too: concurrency, durability, errors. The
+// packages below ingest make documents of files and folders. The packages below serve answer over HTTP and
+// MCP.
 package lexsem
 
 import (

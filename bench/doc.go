@@ -1,9 +1,12 @@
-// Package bench answers one question: how good is a retrieval system, and on
-// what? It reads a judged corpus, makes further probes from the corpus itself,
-// lets several systems that share one tokenizing, one encoding and one index
-// answer them, scores the rankings and says which differences are more than
-// chance.
+// Package bench measures how good a retrieval system is on a corpus. It reads a judged corpus, makes further
+// probes from the passages, lets several systems answer them over one tokenization and one encoding, scores
+// the rankings, and tells which differences are significant.
 //
-// Tasks, metrics and systems stand in registries; each is added by one file
-// (task_part.go, metric_mrr.go and system_dense.go are short examples).
+// Start with [Run], which returns a [Report]; package report shows it. [RunCurve] repeats Run for several
+// amounts of training or sizes of the corpus, [Tune] chooses constants, [RunImages] measures images, [RunANN]
+// a vector index alone, and [RunEngine] and [RunSoak] a whole database under load.
+//
+// Tasks, metrics and systems are registered by name. One file adds one: task_part.go, metric_mrr.go and
+// system_dense.go are short examples. Register only while packages are initialised, since registries have no
+// lock. The results of Run, except times, depend only on corpus, encoder, options and seed.
 package bench

@@ -1,24 +1,28 @@
-// Package engine is lexsem's public API: a database of documents that is
-// searched by meaning with queries that know their own words.
+// Package engine is the embedded database: it stores documents in a folder and finds them by meaning and by
+// their exact words.
 //
-// An Engine keeps documents, their vectors and their tokens in a store on disk
-// (the truth), and what is derived from them: a vector index, an inverted index,
-// columns of metadata and the sums of the closed-form bridge. Queries are
-// modulated before they meet the index; passages never are, so one index serves
-// every variant.
+// Start with [Open], [Engine.Add] or [Engine.Upsert], and [Engine.Search]. [Engine.Fit] fits a bridge,
+// [Engine.Explain] tells why a document is found, [Engine.Backup] and [Restore] keep copies, [Engine.Verify]
+// and [Repair] find and mend damage. [Database] is the interface of an open database, also of one that
+// another process has open (serve/share) or whose documents another engine keeps (engine/remote).
+// docs/design.md follows a query, a document and a commit.
 //
-// Searches read a state that never changes and take no lock; a commit prepares
-// the next state beside them and swaps a pointer. Work that may wait is done by a
-// maintainer in the background (Flush waits for it).
+// What holds:
 //
-// Every call ends with its context, by the clock where that has a deadline: it may
-// return context.DeadlineExceeded some milliseconds before the context's own timer
-// has fired and its Err says so.
-//
-// Promises: an acknowledged write survives a killed process always, and a
-// power cut unless Options.NoSync is set; an Add of any size is atomic;
-// searching while writing is safe and sees one committed state; damage is
-// reported as a typed error or repaired from the stored vectors.
+//   - Durability: a write that has returned survives the end of the process. It survives a loss of power,
+//     too, unless Options.NoSync is set (docs/reliability.md). An Add of any size is stored as a whole or not
+//     at all.
+//   - Concurrency: all methods of an Engine are safe for concurrent use. Commits run one at a time. A search
+//     sees one committed state and waits for no commit.
+//   - Freshness: when Add returns, its documents are found. Factors, graphs, local bridges and snapshots
+//     follow in the background; [Engine.Flush] waits for them.
+//   - Passages stay as they are: only queries are modulated, so one index serves every variant.
+//   - Contexts: a call ends with its context. With a deadline it ends by the clock: it may return
+//     context.DeadlineExceeded some milliseconds before the context itself says so.
+//   - Damage is detected when data is read. The call returns ErrCorrupt, never a wrong result. Damaged
+//     derived state is made anew from the stored documents in the background.
+//   - Cost: a search with a flat index reads Dim bytes a chunk. Beyond [AutoHNSW] chunks the index is a
+//     graph.
 package engine
 
 import (

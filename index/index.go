@@ -1,11 +1,24 @@
-// Package index finds the nearest of many vectors: by a scan, which is exact (flat,
-// flat-int8), or by a graph, which is nearly so (hnsw, hnsw-int8,
-// hnsw-fast, hnsw-compact).
+// Package index finds the nearest of many vectors, by cosine, dot product or squared Euclidean distance.
 //
-// An index changes in place, by one writer at a time. A search holds a view of
-// what is live, which never changes; a slot is used again once no search holds a
-// view in which it was live. What a search may see beyond that, SearchOptions
-// say. Save writes an index into a snapshot, and Open uses it where it lies.
+// Start with [New], [Index.Add] and [Index.Search]. [Open] uses what Save wrote without reading it whole.
+// [Grow] makes a graph of a flat index. The kinds:
+//
+//	flat          compares every vector: exact, and the measure of every other kind
+//	flat-int8     exact as well, several times as fast, by codes of one byte a component
+//	hnsw          a graph: finds nearly all neighbours and compares a few hundred vectors
+//	hnsw-int8     a graph over codes of one byte; a search takes less than half the time of hnsw
+//	hnsw-compact  a graph over codes of four bits; once it was saved, the vectors stay in the file
+//	hnsw-fast     the same with more links: the fastest at high recall, twice as long to build as hnsw-int8
+//
+// What holds: an index is safe for concurrent use and changes in place, one writer at a time. A search sees
+// an Add or Delete of a vector wholly or not at all, and waits for a writer for microseconds at a time. While
+// an id gets another vector, a search of a graph may miss that id. A slot is reused only after all searches
+// that started before the delete have finished. Equal calls with equal seeds give equal graphs, if no search
+// runs meanwhile. An index copies what it is given. Damage in a snapshot is ErrCorrupt, from the call that
+// reads it first.
+//
+// A metric is one file, metric_NAME.go. Package indextest has the conformance suite, also for indexes outside
+// this module.
 package index
 
 import "context"

@@ -1,16 +1,23 @@
-// Package modulate turns a dense query vector and the tokens of the query into
-// a modulated query vector, leaving every passage vector as it is.
+// Package modulate turns a dense query vector and the tokens of the query into a modulated query vector.
+// Passage vectors stay as they are.
 //
-// Two kinds of parts do so and can be stacked. Multiplicative parts are the
-// bridge of the LexSemBridge paper: q ⊙ softmax(W·w + b), where w is a sparse
-// lexical vector over the vocabulary (Sec. 3.4–3.7, Eq. 5–9). Additive parts
-// move q along a direction read from sums over the corpus (RLR). A stack is
+// Start with [NewStack], which makes a [Modulator] by a name such as "rlr+slr". [Parts] are what a stack is
+// made of: the sufficient statistics of the corpus (package ridge) and fitted [Weights], which package train
+// makes and [Load] and [Import] read. A [Variant] is one file of this package, or a call of [Register] in
+// yours.
 //
-//	q_out = norm( norm(q ⊙ exp(Σ z)) + Σ shift )
+// Two kinds of variants can be stacked. Multiplicative ones are the bridge of the LexSemBridge paper, q ⊙
+// softmax(W·w + b), where w is a sparse lexical vector over the vocabulary (Sec. 3.4–3.7, Eq. 5–9). Additive
+// ones (RLR, whiten) move q along a direction computed from the corpus. A stack is
 //
-// with z = W·w + b: the denominator of the softmax cancels by normalisation.
-// Modulators are made by NewStack from a name such as "rlr+slr"; a variant is
-// one file of this package that calls register.
+//	q_out = norm( norm(q ⊙ exp(Σ z)) + Σ shift ),   z = W·w + b
+//
+// The denominator of the softmax cancels by normalisation. docs/method.md has the equations of each variant.
+//
+// What holds: a Modulator is safe for concurrent use. Its result is finite and of length 1 whenever the query
+// vector is. If no token of the query can be used, the query vector is unchanged, bit for bit. The cost is
+// O(L·d) for L tokens, and O(d²) more with RLR. A name that is not registered is ErrUnknownVariant, missing
+// weights or statistics are ErrNotFitted, and a damaged file is ErrCorrupt.
 package modulate
 
 import (

@@ -1,26 +1,26 @@
-// Package store keeps what must survive: documents, vectors, token ids, the
-// change log and the manifest of one database, in Badger below one folder.
-// Everything else (graphs, arenas, sums) is derived from it and kept in
-// snapshot files beside it. A digest chained through the commits (History) tells
-// which state of which database a snapshot was made from.
+// Package store keeps what must survive: documents, vectors, token ids, the change log and the manifest of
+// one database, in Badger in one folder. All else (indexes, sufficient statistics) is derived from it, and
+// kept by others in snapshots.
 //
-// Every version of a document gets an ordinal: a number from 1 upwards that no
-// other version ever gets. Writes come in batches; a batch gets the next
-// sequence number when it commits and is visible as a whole or not at all,
-// whatever its size and whenever the process dies. The change log tells what
-// each batch did, so that derived state can follow by replay; Compact removes
-// replaced versions and log entries that nobody needs any more.
+// Start with [Open], then [Store.Begin], [Batch.Put] and [Batch.Commit], and [Store.Snapshot] for a [View] to
+// read. [Store.BackupFile] and [Restore] keep copies (archive.go), [Salvage] saves what can be read of a
+// damaged database (remains.go), and [Store.HandOver] lets a second database take the place of this one.
+// docs/format.md has the bytes.
 //
-// # The promise
+// Every version of a document gets an ordinal that is never used again, every batch the next sequence number.
+// The change log tells what each batch did, so derived state can follow by replay. [Store.Compact] removes
+// replaced versions and log entries. A digest chained through the commits ([History]) ties a snapshot to one
+// state of one database.
 //
-// A batch whose Commit returned survives the end of the process always, and
-// the loss of power unless Options.NoSync is set. Damage on disk is reported
-// as *CorruptError by the call that meets it: every value carries a checksum that
-// covers its database and its key, what Badger reads is checked before, and a
-// mark beside the database (file HEAD) tells how far acknowledged writes had
-// come and their digest, so that a shortened log and records of another history
-// are noticed too. What a bad block does not touch can still be read.
+// What holds:
 //
-// A Store is safe for concurrent use. Readers see the state of the last
-// commit and never wait for writers; one batch is written at a time.
+//   - Durability: a batch whose Commit returned survives the end of the process, and a loss of power unless
+//     Options.NoSync is set. A batch is visible as a whole or not at all, whatever its size.
+//   - Damage is a *CorruptError of the call that meets it. Every value has a checksum that covers its
+//     database and its key, blocks of Badger are checked before they are read, and the file HEAD tells how
+//     far acknowledged writes had come, so a shortened log is noticed, too. What a damaged block does not
+//     touch can still be read.
+//   - Concurrency: a Store and its Views are safe for concurrent use, a Batch is for one goroutine. Readers
+//     see the last commit and never wait for writers. One batch is written at a time. After a write that
+//     failed midway, writes are ErrFailed until the store is opened again.
 package store

@@ -1,16 +1,14 @@
 //go:build unix
 
-// Command peers is this module's side of compare.py: it makes vector files and
-// answers queries on demand, so that one driver can measure several libraries
-// in turn.
+// Command peers is the side of this module in compare.py, which measures several vector libraries in turn. It
+// makes vector files, and answers queries on demand.
 //
 //	peers vectors -n N -dim D -seed S -base FILE -queries FILE
 //	peers serve -base FILE -queries FILE -index KIND [-snapshot FILE] [-threads N] [-k K] [-m M] [-ef-construction E]
 //
-// serve builds (or loads) the index and prints a line of JSON about it. Then
-// each line "EF FROM TO" on standard input makes it answer the queries FROM to
-// TO and print the processor and the wall time in nanoseconds; after a line
-// "answers EF" it prints the ids of the K nearest, a line a query.
+// serve builds or loads the index and prints a line of JSON about it. A line "EF FROM TO" on standard input
+// makes it answer the queries FROM to TO and print the processor time and the wall time in nanoseconds. A
+// line "answers EF" makes it print the ids of the K nearest, one line a query.
 package main
 
 import (

@@ -1,14 +1,10 @@
-// Package plot draws the charts of a report as SVG text: grouped bars and
-// lines with intervals, and sorted differences. It needs nothing outside the
-// text it makes: no script, no font, no image.
+// Package plot draws the charts of a report as SVG text. Start with [Bars] (grouped bars with intervals),
+// [Lines] (lines with intervals) or [Differences] (sorted differences); each is a [Chart]. For an HTML page,
+// put [Style] into the page once and call SVG of each chart. [Standalone] makes a file of its own.
 //
-// Colours follow the reader's light or dark scheme, are told apart by readers
-// who do not see all of them (after Okabe and Ito 2008), and lines have marks
-// of different shapes besides. Every mark carries its value as a tooltip. The
-// same chart gives the same text.
-//
-// A chart inside an HTML page is made with SVG, after one copy of Style in the
-// page; one in a file of its own with Standalone.
+// The text refers to no script, font or image. The same chart gives the same text. Colours follow the light
+// or dark scheme of the reader and can be told apart by colour-blind readers (Okabe and Ito 2008). Every mark
+// shows its value as a tooltip. A chart that cannot be drawn is ErrChart.
 package plot
 
 import (

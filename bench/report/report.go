@@ -1,6 +1,10 @@
-// Package report shows what the bench measured: as Markdown, as one HTML file
-// with plots that needs nothing outside itself, and as the difference of two
-// reports.
+// Package report shows what package bench measured. Start with [Read], which reads JSON reports.
+// [WriteMarkdown] writes them as tables. [WriteHTML] writes them as one page with plots that needs no other
+// file. [Compare] tells which differences between two reports are significant, and [Summarize] makes one
+// table over several corpora.
+//
+// A file that is not a report of the bench, and reports that cannot be compared, are ErrReport. Intervals and
+// p values follow from the seed.
 package report
 
 import (

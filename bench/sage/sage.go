@@ -1,6 +1,6 @@
-// Package sage runs the five tasks of SAGE (Goel et al., "A Realistic Benchmark
-// for Semantic Understanding") over measures of similarity: the cosine of an
-// encoder, and the classical ones, Levenshtein ratio, ROUGE, Jaccard and BM25.
+// Package sage runs the five tasks of SAGE (Goel et al., "A Realistic Benchmark for Semantic Understanding")
+// over measures of similarity: the cosine of an encoder, Levenshtein ratio, ROUGE, Jaccard and BM25. Start
+// with [Run]. [Register] adds a measure.
 //
 //	preference   do scores follow human ones? (pairs.jsonl)
 //	robustness   do surface changes matter less than changes of meaning? (corpus.jsonl, variants/summaries.jsonl)
@@ -8,7 +8,7 @@
 //	clustering   do classes come out as clusters? (corpus.jsonl, labels.tsv)
 //	retrieval    how much of nDCG@10 is left among changed copies? (a folder in the BEIR layout)
 //
-// Changes of texts are drawn by a seed, so that every measure sees the same.
+// Changes of texts are drawn by a seed, so every measure sees the same texts. Unusable data are ErrData.
 package sage
 
 import (

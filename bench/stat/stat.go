@@ -1,7 +1,9 @@
-// Package stat holds the statistics that reports rest on: correlations, the
-// agreement of two labellings, paired tests, intervals and the correction for
-// many comparisons. Every function is deterministic; those that draw take a
-// seed.
+// Package stat has the statistics of reports: correlations ([Pearson], [Spearman]), the agreement of two
+// labellings ([VMeasure]), intervals ([Bootstrap], [StratifiedMeans]), the correction for several comparisons
+// ([Holm]), [AUC], pairwise choices ([Choices]) and clustering ([CompleteLinkage]).
+//
+// Every function is deterministic, and those that draw at random take a seed. Data on which a statistic is
+// not defined are ErrSample.
 package stat
 
 import "errors"

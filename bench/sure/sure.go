@@ -1,11 +1,11 @@
-// Package sure runs the protocol of SURE (Kong et al., "SURE or Not?"): does a
-// retriever keep texts of one meaning together, and does it put the more
-// precise one first? Passages and rewritten versions of them are ranked
-// together, and only the ranks of a query's own versions count.
+// Package sure runs the protocol of SURE (Kong et al., "SURE or Not?"): does a retriever keep texts of one
+// meaning together, and does it rank the more precise text first? Passages and rewritten versions of them are
+// ranked together, and only the ranks of a query's own versions count. Start with [Read] and [Run];
+// [Correlate] compares reports.
 //
-// Three testbeds: semantic precision (key sentences, passage, key sentences
-// with noise), semantic abstraction (summary, passage, expansion) and semantic
-// equivalence (passage, passage with the query's keywords replaced).
+// There are three testbeds: semantic precision (key sentences, passage, key sentences with noise), semantic
+// abstraction (summary, passage, expansion) and semantic equivalence (passage, passage with the query's
+// keywords replaced). A folder without the files of the protocol is ErrData.
 package sure
 
 import (

@@ -1,4 +1,5 @@
-// Command lexsem indexes texts and searches them with modulated queries.
+// Command lexsem indexes texts and files, searches them, serves them over HTTP and MCP, and measures
+// retrieval. `lexsem help` lists its commands. All of them are in package internal/command.
 package main
 
 import (

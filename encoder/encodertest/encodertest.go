@@ -1,6 +1,8 @@
-// Package encodertest holds what the tests of encoders share: [Run], the
-// conformance suite that every encoder.Encoder must pass, and [Recordings],
-// strings with the tokens that the reference tokenizer makes of them.
+// Package encodertest tests encoders. Start with [Run], the conformance suite that every encoder.Encoder of
+// texts must pass, or [RunImages], the suite for images. The rest are fixtures: [API], a server of embeddings
+// that fails as it is told; [Tiny] and [Crosses], models with random weights; [Pixels] and [Towers], encoders
+// of images without a model; [Recordings], the tokens that the reference tokenizer makes of difficult
+// strings.
 package encodertest
 
 import (

@@ -1,13 +1,12 @@
-// Package models opens an encoder by the name of its model, wherever that lies and whatever
-// runs it. Open takes every name; Find and Model.Open are its two halves, for whoever
-// reports what was fetched before the model is opened.
+// Package models opens an encoder by the name of its model, wherever the model is and whatever runs it. Start
+// with [Open], which also fetches what is missing. [Find] and [Model.Open] are its two halves, for a caller
+// that reports what was fetched before it opens the model. A name is one of
 //
-// A name is one of
-//   - a registered model (provision.Models), or a folder as sentence-transformers writes it;
-//     with "-int8" at its end it runs in Go with weights of one byte,
-//   - a folder of a vision transformer,
-//   - "openai:NAME" or "ollama:NAME", a model that a server runs; "@DIM" at its end gives its dimension,
-//   - "hash" or "hash-DIM", which needs no model and is for tests.
+//   - a registered model (provision.Models), or a folder as sentence-transformers writes it. With "-int8" at
+//     its end package native runs it with weights of one byte.
+//   - a folder of a vision transformer
+//   - "openai:NAME" or "ollama:NAME", a model that a server runs. "@DIM" at its end gives its dimension.
+//   - "hash" or "hash-DIM", which needs no model and is for tests
 package models
 
 import (

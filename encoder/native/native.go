@@ -1,18 +1,14 @@
-// Package native runs text encoders in Go: BERT and the families that came of it, and
-// decoders that were made encoders (docs/models.md lists them); no cgo, no library, any
-// platform. Its vectors and those of package onnx are one encoder to
-// [encoder.Check].
+// Package native runs text encoders in Go, without cgo and on any platform: BERT, the families derived from
+// it, and decoders that were trained as encoders (docs/models.md lists them). Start with [Open]. [OpenCross]
+// opens a cross-encoder, which is an engine.Reranker.
 //
-// There is one forward pass. What a layer has of it (which normalisations, a table
-// of positions or rotations, a gate, groups of heads, a window, order) is said by
-// internal/transformer, and by what names a family calls its weights in names.go.
+// One forward pass serves all families: internal/transformer describes the layers, and names.go has the names
+// of the weights. A batch is the tokens of its texts one after the other, without padding. A text gets the
+// same vectors, bit for bit, whatever else is in its batch.
 //
-// Speed comes from computing nothing in vain. A batch is the texts' tokens one
-// after the other, without padding; all its rows go through one product with
-// each matrix of a layer, whose panels were packed when the model was opened,
-// and what follows the product (bias and activation) is done on each block
-// while it is in the cache. Attention alone is computed text by text. A text's
-// vectors are the same bit for bit whatever else is in its batch.
+// What holds: an Encoder is safe for concurrent use and stops between two layers of a batch when its context
+// ends. Its vectors and those of package onnx are one space to encoder.Check, except those of precision Int8,
+// which have a fingerprint of their own. A model that cannot be run is ErrModel.
 package native
 
 import (

@@ -1,4 +1,8 @@
-// Package ollama encodes by the models of an Ollama server.
+// Package ollama encodes by the models of an Ollama server. Start with [New], which calls nobody.
+//
+// The Encoder is safe for concurrent use. Encode returns all vectors, normalised and in the order of the
+// texts, or an error. Calls that fail with status 429 or 5xx are tried again. A text that is longer than the
+// model reads is an error, not cut. Errors of the server wrap encoder.ErrSource.
 package ollama
 
 import (

@@ -1,13 +1,13 @@
-// Package onnx runs an encoder model with ONNX Runtime. It is the only
-// package of the module that needs cgo; built without, Open answers an error
-// that wraps encoder.ErrUnavailable.
+// Package onnx runs models with ONNX Runtime: text encoders ([Open]), vision transformers ([OpenImages]) and
+// cross-encoders for reranking ([OpenCross]). It is the only package of the module that needs cgo. Built
+// without cgo, all three return an error that wraps encoder.ErrUnavailable.
 //
-// Speed comes from the shape of the batches, not from threads inside the
-// runtime: texts are sorted by length and packed into batches of at most
-// Options.BatchTokens cells (rows × longest row), small enough that the
-// activations stay in the processor's cache, and several goroutines run
-// batches on one shared session whose own thread pool is off. A pool inside
-// the runtime spins while it waits and so wastes a busy machine's time.
+// Texts are sorted by length and packed into batches of at most Options.BatchTokens cells (rows × longest
+// row), small enough for the processor's cache. Several goroutines run batches in one session, whose own
+// thread pool is off: a pool inside the runtime spins while it waits.
+//
+// What holds: an Encoder is safe for concurrent use and stops between two batches when its context ends. A
+// model that cannot be run is ErrModel.
 package onnx
 
 import (

@@ -1,5 +1,9 @@
-// Package openai encodes by any server that answers POST /v1/embeddings as OpenAI's
-// does: OpenAI itself, and most servers of models and gateways.
+// Package openai encodes by any server that answers POST /v1/embeddings as OpenAI does: OpenAI itself, and
+// most servers of models and gateways. Start with [New], which calls nobody.
+//
+// The Encoder is safe for concurrent use. Encode returns all vectors, normalised and in the order of the
+// texts, or an error. Calls that fail with status 429 or 5xx are tried again. No error holds the key. Errors
+// of the server wrap encoder.ErrSource.
 package openai
 
 import (

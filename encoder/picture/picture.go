@@ -1,9 +1,11 @@
-// Package picture reads images and makes of them what a vision model takes.
+// Package picture reads images and makes of them the pixel values that a vision model takes. Start with
+// [Decode], then [LoadProcessor] and [Processor.Process].
 //
-// Decode reads the bytes of a file, upright by its EXIF orientation, with memory that
-// the header of the file bounds. Processor cuts, scales and normalises pixels as the
-// preprocessor_config.json of a model says, by the arithmetic of Pillow, so that a model
-// sees the pixels that it was trained on.
+// Decode reads PNG, JPEG, GIF, WebP, BMP and TIFF, and turns an image upright by its EXIF orientation. An
+// image beyond MaxSide or MaxPixels is refused by its header, before it takes memory. A Processor crops,
+// scales and normalises as the preprocessor_config.json of the model says, with the arithmetic of Pillow:
+// values differ from the reference by rounding alone. It is safe for concurrent use. Bytes that are no
+// readable image are ErrImage.
 package picture
 
 import (

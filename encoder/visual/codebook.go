@@ -1,5 +1,9 @@
-// Package visual gives images tokens: visual words, one for each patch, by a codebook over the
-// states of patches. What works on the tokens of texts then works on images.
+// Package visual gives images tokens. A token is a visual word: the number of the codebook entry that is
+// nearest to the state of a patch. What works on the tokens of texts then works on images.
+//
+// Start with [New], which wraps an encoder of images; [FitCodebook] makes its codebook by k-means over the
+// states of patches. Without a codebook images have no tokens. [NewReferences] is an encoder whose texts name
+// parts of images, for package train. A Codebook never changes and is safe for concurrent use.
 package visual
 
 import (

@@ -1,5 +1,11 @@
-// Package filter holds conditions on the metadata of documents: how they are
-// made, written, read and met.
+// Package filter holds conditions on the metadata of documents. Start with [Parse], which reads an expression
+// such as `lang = "go" and year >= 2020`, or with [Eq], [In], [Range], [And] and the other functions that
+// make a [Filter]. [Filter.Match] asks one document; to ask many, search with the filter.
+//
+// A Filter never changes and may be shared. Numbers are compared exactly, whatever their size, and only
+// values of one kind are compared. An invalid filter keeps its error (Err), and searches refuse it with
+// engine.ErrInvalid. A mistake in an expression is an *Error with its place. facts.go writes metadata as
+// sorted texts, for engines that compare nothing else.
 package filter
 
 import (

@@ -1,4 +1,10 @@
-// Package fusion joins the scores of a dense and a lexical search.
+// Package fusion combines the scores of the dense and the lexical retriever. Start with [Options.Fuse], which
+// scores and sorts candidates; [Options.Terms] gives the summands of a score. Calibrated, the default, adds
+// absolute scores: cosine, term recall, normalised BM25, bigram match and, where they are kept, token states.
+// RRF adds reciprocal ranks, and Convex adds scores scaled to a range. docs/method.md has the equations.
+//
+// Every candidate needs its true scores of both retrievers, also if only one retriever found it. Candidates
+// of equal score are ordered by Ord. Options out of range are engine.ErrInvalid. The cost is O(n log n).
 package fusion
 
 import (

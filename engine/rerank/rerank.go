@@ -1,6 +1,9 @@
-// Package rerank holds rerankers for a second stage of searches (engine.Options.Reranker):
-// any server that answers as Cohere's, Jina's or Text Embeddings Inference's does, and
-// any function. Cross-encoders in a folder are run by encoder/onnx and encoder/native.
+// Package rerank has rerankers for the second stage of a search (engine.Options.Reranker). Start with [New]
+// for a server that answers as Cohere, Jina or Text Embeddings Inference does, or with [Func] for a function.
+// Cross-encoders in a folder are opened by OpenCross of encoder/onnx and encoder/native.
+//
+// A Server is safe for concurrent use and calls nobody before the first Rerank. Calls that fail with status
+// 429 or 5xx are tried again. Errors wrap ErrServer and hold no key.
 package rerank
 
 import "context"

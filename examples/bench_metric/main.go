@@ -1,7 +1,6 @@
-// This example adds a metric to the bench: the expected reciprocal rank, which
-// models a reader who goes down the list and stops with a chance that grows
-// with the grade (Chapelle et al. 2009). One file with one registration; the
-// bench then knows err@1, err@10 and so on.
+// Command bench_metric adds a metric to the bench: the expected reciprocal rank, which models a reader who
+// goes down the list and stops with a chance that grows with the grade (Chapelle et al. 2009). One
+// registration is all that is needed; the bench then knows err@1, err@10 and so on.
 //
 //	go run ./examples/bench_metric DIR
 package main

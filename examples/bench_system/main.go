@@ -1,7 +1,6 @@
-// This example adds a system to the bench: passages ranked by how many of the
-// query's words they hold. One file with one registration; the bench then
-// measures "wordcount" beside its own systems, over the same corpus and
-// questions.
+// Command bench_system adds a system to the bench: passages ranked by how many of the query's words they
+// hold. One registration is all that is needed; the bench then measures "wordcount" together with its own
+// systems, over the same corpus and questions.
 //
 //	go run ./examples/bench_system DIR
 package main

@@ -1,6 +1,5 @@
-// This example adds a task to the bench: the passage typed with one mistake a
-// word, as people type on telephones. One file with one registration; the
-// bench then knows "typos" in every list of tasks.
+// Command bench_task adds a task to the bench: the passage typed with one mistake a word, as people type on
+// telephones. One registration is all that is needed; the bench then knows "typos" in every list of tasks.
 //
 //	go run ./examples/bench_task DIR
 package main

@@ -1,5 +1,5 @@
-// Command own-encoder searches by vectors of a source of its own: any function from
-// texts to vectors is an encoder. This one counts letters; yours asks what you have.
+// Command own-encoder searches by vectors of its own source: any function from texts to vectors is an
+// encoder. The function of this example counts letters.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Command rag answers a question from the documents of a database: it retrieves the
-// passages, puts them into a prompt, and asks any server that speaks OpenAI's
-// /chat/completions. Fill the database first:
+// Command rag answers a question from the documents of a database: it retrieves passages, puts them into a
+// prompt, and asks any server that speaks OpenAI's /chat/completions. Fill the database first:
 //
 //	lexsem index --db notes.db ~/notes
 //	OPENAI_BASE_URL=http://localhost:11434/v1 go run ./examples/rag -db notes.db -model llama3.2 "How are keys rotated?"

@@ -1,5 +1,5 @@
-// Command serve-client stores two notes in a server and searches them, over HTTP and
-// without lexsem's packages. client.py and client.mjs beside it do the same.
+// Command serve-client stores two notes in a server and searches them over HTTP, without lexsem's packages.
+// client.py and client.mjs in this folder do the same.
 //
 //	lexsem serve --db notes.db
 //	go run ./examples/serve-client -url http://127.0.0.1:7700 "rotate keys"

@@ -1,6 +1,5 @@
-// Command variant adds a way to modulate queries: one value, registered under a
-// name. It then fits a bridge of it to a handful of passages and shows where a
-// query ends up. It runs without a model.
+// Command variant adds a variant of modulation: one value, registered under a name. It then fits a bridge of
+// that variant to a handful of passages and shows where a query ends up. It runs without a model.
 //
 //	go run ./examples/variant
 package main

@@ -1,4 +1,6 @@
-// Package indextest makes vectors to test and measure indexes with.
+// Package indextest tests indexes. [Suite] holds an index to what index.Index promises, whichever module it
+// is from. [TextLike] and [TextLikeQueries] make vectors that are clustered as those of texts are, to measure
+// indexes with.
 package indextest
 
 import (

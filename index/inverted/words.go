@@ -1,13 +1,11 @@
-// Package inverted finds the documents that have the terms of a query: by
-// BM25 over the words of an analyzer (Words), or by the inner product of
-// weighted terms of a vocabulary (Sparse). Both are one structure: postings
-// with a gap and a value, compressed, and for each document its forward list.
+// Package inverted finds the documents that have the terms of a query: by BM25 over the words of an analyzer
+// ([Words]), or by the inner product of weighted terms ([Sparse]). Start with [NewWords] or [OpenWords], then
+// [Words.Edit] and [Words.Search]. [Words.Match] gives term recall, normalised BM25 and bigram match of given
+// documents. [Scorer] computes the same for documents that are indexed elsewhere.
 //
-// A value of an index never changes. Edit makes the next one, at a cost in
-// proportion to the edit: it appends behind what older values see, and copies
-// the headers of the lists that it touches. Readers need no lock. A value after
-// any adds, updates and removals answers like an index made afresh of the
-// documents that are left: to the last bit of every score.
+// An index is a value that never changes, so readers need no lock. Edit makes the next value, at a cost in
+// proportion to the edit; one edit runs at a time. After any edits, scores equal those of an index made
+// afresh of the same documents, to the last bit. Damage in a snapshot is ErrCorrupt.
 package inverted
 
 import (

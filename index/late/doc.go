@@ -1,14 +1,13 @@
-// Package late is late interaction: how well the tokens of a passage answer those
-// of a query. An encoder makes a state for every token on its way to the vector of a
-// text; here these states are kept in about 50 bytes each, and a query is compared
-// with them token by token:
+// Package late is late interaction (MaxSim): it scores how well the tokens of a passage answer those of a
+// query,
 //
 //	score = Σ_t w_t · max_u cos(t, u) / Σ_t w_t
 //
-// over the tokens t of the query and u of the passage (MaxSim). A Basis says which
-// directions of the states are kept, a Coder turns the states of a passage into codes,
-// a Query scores codes and tells which token of the passage answers each of its own.
+// over the tokens t of the query and u of the passage. Start with [FitBasis], which finds the directions of
+// the states that are kept. [Coder.Encode] makes codes of a passage, about 50 bytes a token by default.
+// [NewQuery] and [Query.Score] compare. [Query.Ties] gives the token alignment: the token of the passage that
+// answers each token of the query.
 //
-// Codes are self-contained byte strings and belong to whoever stores them. They know
-// the basis that they were made with; a Query takes all bases that are in use.
+// Codes are byte strings that name their basis, and belong to the caller. A Query takes all bases in use.
+// Basis, Coder and Query are safe for concurrent use. Codes of an unknown basis are ErrBasis.
 package late

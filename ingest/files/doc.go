@@ -1,35 +1,26 @@
-// Package files answers which documents a file holds.
-//
-// KindOf names the kind of a file by its name, Read yields its documents one after
-// the other. Memory stays bounded by one document. What is no document, or damaged, is
-// an error that says where and what to do, never a panic.
+// Package files reads the documents that a file holds. Start with [KindOf], which names the kind of a file by
+// its name, and [Read], which yields the documents one after the other.
 //
 //	kind      names               documents
-//	markdown  .md .markdown       one; title and metadata of its front matter (YAML, TOML), else
-//	                              the title is its first heading; breaks at headings
+//	markdown  .md .markdown       one; title and metadata of the front matter (YAML, TOML), else
+//	                              the title is the first heading; breaks at headings
 //	text      .txt .rst README …  one
-//	html      .html .htm .xhtml   one: the article, or all that is shown where a page has none;
-//	                              language, description, author, published; breaks at headings
-//	code      .go .py .js …       one; the language; breaks at declarations (Go), or at lines
-//	                              without indent behind blank ones
-//	jsonl     .jsonl .ndjson      one a line; other fields are metadata. Also what Qdrant,
-//	                              Chroma and LangChain dump
-//	json      .json               one: an object; several: an array of objects, the array "documents"
-//	                              of an object, or objects one behind the other; fields as in jsonl
+//	html      .html .htm .xhtml   one: the article, or the whole page where there is none; language,
+//	                              description, author, published; breaks at headings
+//	code      .go .py .js …       one; language; breaks at declarations (Go), else after blank lines
+//	jsonl     .jsonl .ndjson      one a line; other fields are metadata. Also dumps of Qdrant,
+//	                              Chroma and LangChain
+//	json      .json               one an object: a single object, an array, the array "documents"
+//	                              of an object, or objects one after the other; fields as in jsonl
 //	csv, tsv  .csv .tsv           one a row below the header; other columns are metadata
-//	parquet   .parquet            one a row; nested columns are metadata, dates and times in RFC 3339,
-//	                              decimals with all their digits, bytes in base64
-//	pdf       .pdf                one: the text of its pages with breaks between them; title, author,
-//	                              description, pages. Scans have no text, encrypted ones are not read
-//	image     .png .jpg .gif …    one: the image, for databases of images; its title is the name of the file
-//	npy       .npy                one a row of a float32 or float64 array: a vector without a text
-//	fbin      .fbin               the same; uint32 n, uint32 d, then n·d float32
-//	fvecs     .fvecs              the same; each row an int32 d, then d float32
-//	chromem   .gob .gob.gz        what chromem-go keeps or exports: its documents with their vectors; of an
-//	                              export the collection is metadata. Encrypted ones are not read
+//	parquet   .parquet            one a row; other columns are metadata, dates in RFC 3339
+//	pdf       .pdf                one: the text of its pages; title, author, description, pages.
+//	                              Not scans, which have no text, nor encrypted files
+//	image     .png .jpg .gif …    one, for databases of images; the title is the file's name
+//	npy fbin fvecs                one a row: a vector without a text
+//	chromem   .gob .gob.gz        the documents of chromem-go with their vectors; not encrypted ones
 //
-// Texts are UTF-8, or UTF-16 with a byte order mark. Lines end in \n in the text.
-// Dates of front matter are in RFC 3339 and UTC, those without a time of day are such as
-// 2024-01-05, so that filters compare them. Cells of CSV that are written as
-// numbers, true or false are in JSON have that type.
+// Texts are UTF-8, or UTF-16 with a byte order mark. Dates of front matter become RFC 3339 in UTC, such as
+// 2024-01-05 without a time. Memory is bounded by one document. A damaged record is a *RecordError with its
+// line, and the loop may go on. Read is safe for concurrent use as far as its reader is.
 package files

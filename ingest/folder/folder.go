@@ -1,11 +1,13 @@
-// Package folder makes a database equal to a folder of files.
+// Package folder makes a database equal to a folder of files. Start with [Open], then [Folder.Sync] once or
+// [Folder.Watch] to follow changes.
 //
-// A sync stores the documents of every file below a root, takes over what changed and
-// removes what is gone, and touches no documents but those that it has recorded from
-// that root: their metadata say so (Root), and their ids are noted beside the database. Files whose size and time are those of
-// the last sync are not read. What is not clear deletes nothing: below a folder that cannot be
-// read everything stays, a file that cannot be read keeps its last version, and a root
-// that is suddenly empty is an error.
+// A sync stores new and changed documents, and removes those whose files are gone. It changes only documents
+// that it has recorded from that folder. Files whose size and time are those of the last sync are not read.
+// In doubt nothing is deleted: below a folder that cannot be read everything stays, a file that cannot be
+// read keeps its last version, and a folder that is suddenly empty is ErrVanished.
+//
+// Each batch is one commit. After an error, or a kill, the batches before are stored and the next Sync goes
+// on. Files that fail are listed in Report.Failed and are no error. One Sync of a Folder runs at a time.
 package folder
 
 import (

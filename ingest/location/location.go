@@ -1,6 +1,6 @@
-// Package location tells in which file, and in which lines of it, a hit stands, by the metadata that
-// package folder gives every document of a file. It needs no reader of files, so that whoever shows
-// hits has none of them.
+// Package location tells in which file, and in which lines of it, a hit is. Start with [Of], or [OfSpan] for
+// the span of a hit. Both read the metadata that package folder gives every document of a file, so a program
+// that shows hits needs no reader of files.
 package location
 
 import (

@@ -1,4 +1,5 @@
-// Package atomicfile replaces files whole or not at all.
+// Package atomicfile replaces files as a whole or not at all. Start with [Write]: it writes a temporary file
+// in the same folder, syncs it and renames it. A crash at any point leaves the old file or the new one.
 package atomicfile
 
 import (

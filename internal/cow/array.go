@@ -1,6 +1,6 @@
-// Package cow holds sequences that never change. The next version of one is
-// made by an Editor and shares with it all that was not edited, so a version
-// costs what has changed and readers of any version need no lock.
+// Package cow has sequences that never change: [Array] and [Set]. Edit begins the next version, which shares
+// all that was not edited, so a version costs what has changed. Versions are read without a lock; an Editor
+// is for one goroutine.
 package cow
 
 // Elements lie in pages of 64, and pages in nodes of 64: an edit copies a page,

@@ -1,4 +1,4 @@
-// Package digits writes numbers as people read them.
+// Package digits writes numbers for people: [Group] puts a comma between groups of three digits.
 package digits
 
 import "strings"

@@ -1,4 +1,6 @@
-// Package fanout simulates queries that ask all shards at once, and wait for the slowest.
+// Package fanout simulates queries that ask all shards at once and wait for the slowest. Start with
+// [Simulate]. The same seed gives the same result. Shards are drawn independently, so what slows all of them
+// at once is not seen.
 package fanout
 
 import (

@@ -1,5 +1,5 @@
-// Package fault holds what the errors of package engine and of the packages
-// below it have in common.
+// Package fault has what the errors of package engine and of the packages below it share: [ErrInvalid], which
+// users know as engine.ErrInvalid, and [Clip], which shortens a text for a message.
 package fault
 
 import "errors"

@@ -1,5 +1,5 @@
-// Package filelock locks files against other processes and against other open
-// files of this one. The system frees a lock when its process dies.
+// Package filelock locks files against other processes and against other open files of this process. Start
+// with [Try], which never waits, and [Release]. The system frees a lock when its process dies.
 package filelock
 
 import (

@@ -1,5 +1,5 @@
-// Package matfile reads what data sets keep in MATLAB's files of version 5 (written as -v6 or -v7): numbers,
-// texts, cells and structs. It does so in bounded memory.
+// Package matfile reads MATLAB files of version 5 (written as -v6 or -v7): numbers, texts, cells and structs.
+// Start with [Read]. Memory is bounded whatever the bytes are, and what cannot be read is ErrFormat.
 package matfile
 
 import (

@@ -1,4 +1,6 @@
-// Package metadata writes the metadata of documents as JSON and reads them.
+// Package metadata turns the metadata of documents into JSON and back. [Encode] refuses what JSON cannot hold
+// with engine.ErrInvalid. [Parse] reads numbers as json.Number, so no digit is lost. [Merge] applies a merge
+// patch (RFC 7396).
 package metadata
 
 import (

@@ -1,6 +1,5 @@
-// Package metric says what the metric of a database means above its index: which
-// vectors there may be and what is kept of them, which score a distance is, and
-// whether queries can be modulated.
+// Package metric says what the metric of a database means outside its index: which vectors are valid and what
+// is kept of them, which score a distance stands for, and whether queries can be modulated. Start with [Of].
 package metric
 
 import (

@@ -1,6 +1,6 @@
-// Package onnxfile reads the weights, the constants and the wiring of an ONNX
-// file, an onnx.proto ModelProto, without a protobuf library and without
-// holding the file in memory.
+// Package onnxfile reads the weights, constants and wiring of an ONNX file without a protobuf library and
+// without holding the file in memory. Start with [Open]. Reading a File is safe for concurrent use. A damaged
+// file is ErrFormat.
 package onnxfile
 
 import (

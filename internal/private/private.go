@@ -1,5 +1,6 @@
-// Package private keeps what documents say from the other users of a machine: files
-// and folders that are their owner's alone.
+// Package private keeps files and folders their owner's alone, since they say what documents say. Start with
+// [MkdirAll] for a new folder, or [Tighten] for one that exists. Tighten follows no link and touches no file
+// of others.
 package private
 
 import (

@@ -1,5 +1,5 @@
-// Package progress names who hears how far a call is, where that is not whoever opened
-// the database: a process that calls it from elsewhere.
+// Package progress carries in a context who hears how far a call is. It serves calls from another process:
+// [With] names the listener, and [Of] finds it.
 package progress
 
 import "context"

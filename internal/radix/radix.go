@@ -1,4 +1,4 @@
-// Package radix sorts numbers by some of their bits.
+// Package radix sorts numbers by some of their bits. [Sort] costs O(n) for each byte of the largest key.
 package radix
 
 import "slices"

@@ -1,5 +1,6 @@
-// Package rcu keeps the present version of something for readers that take no
-// lock while they use it, and tells the writer when old versions are out of use.
+// Package rcu keeps the present version of a value for readers, and tells the writer when an old version is
+// out of use. Start with [Cell.Acquire] and [Cell.Publish]. A lock is held for a few instructions, never
+// while a version is in use.
 package rcu
 
 import "sync"

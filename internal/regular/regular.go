@@ -1,6 +1,6 @@
-// Package regular opens files that others have made. What is in a folder that was
-// named may be a pipe, which waits for ever, a device without an end, or larger
-// than anything that belongs there.
+// Package regular opens files that others have made. Start with [Open], [OpenIn] or [ReadFile]. A pipe or a
+// device, which could wait or give bytes for ever, is ErrIrregular. A file longer than the caller allows is
+// ErrTooLarge.
 package regular
 
 import (

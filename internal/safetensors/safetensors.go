@@ -1,9 +1,6 @@
-// Package safetensors reads tensors of safetensors files, which may come from
-// anywhere: whatever the bytes, an answer is a tensor or an error.
-//
-// A file is the length of a JSON header (8 bytes, little endian), the header,
-// and the data of the tensors. The header gives each tensor's type, shape and
-// range of bytes after the header.
+// Package safetensors reads tensors of safetensors files from any source: whatever the bytes are, the answer
+// is a tensor or an ErrFormat. Start with [Open] and [File.Floats]. Reading a File is safe for concurrent
+// use.
 package safetensors
 
 import (

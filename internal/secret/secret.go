@@ -1,4 +1,5 @@
-// Package secret keeps keys and passwords out of errors, logs and reports.
+// Package secret keeps keys and passwords out of errors, logs and reports. [Error] and [Hide] clean an error
+// or a text, [URL] cleans an address, and [Client] sends no key to another origin after a redirection.
 package secret
 
 import (

@@ -1,21 +1,12 @@
-// Package snapshot is the container of derived state on disk: a file of named
-// sections that is written whole or not at all, mapped at open, and checked
-// block by block when a block is first read.
+// Package snapshot is the file format of derived state: named sections that are written as a whole or not at
+// all, mapped when they are opened, and checked block by block when a block is first read. docs/format.md has
+// the bytes.
 //
-//	header    magic "LEXSNAP4", version of the sections (4), sequence number
-//	          (8), database (16), history (16), length of kind (2), kind, zeros
-//	          up to 4092, CRC-32C of all that (4)
-//	data      payloads of the sections, each from a multiple of 64 bytes on,
-//	          zeros between them
-//	sections  for each: tag (8, zeros behind), first byte of the payload from
-//	          the beginning of the file (8), length (8)
-//	sums      CRC-32C of each KiB of data, a block (4 each)
-//	trailer   length of data (8), number of sections (4), magic "SNAPEND4",
-//	          CRC-32C of sections, sums and the trailer before it (4)
+// Start with [Write] to make a file, or [Open], [File.Section] and [Section.Bytes] to read one. [Guard] turns
+// a fault under a mapping into an error; call it around all that reads mapped memory.
 //
-// All numbers are little-endian. Every byte is covered by one of the sums. Files
-// of formats 2 and 3, with that digit in both magics and blocks of 64 and 8 KiB,
-// are read as well.
+// What holds: a File is safe for concurrent use, except Close, and its memory is valid until Close. Damage is
+// ErrDamaged. A file of another kind or version is ErrForeign. Files of formats 2 and 3 are read as well.
 package snapshot
 
 import (

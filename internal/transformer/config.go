@@ -1,6 +1,6 @@
-// Package transformer is the architecture of an encoder as a checkpoint's
-// config.json gives it: one description of what its layers have, whatever family
-// the checkpoint is of and whatever names the family has for it.
+// Package transformer describes the architecture of an encoder, as the config.json of a checkpoint gives it.
+// Start with [Load]. One [Config] serves all families; families.go maps each family to it. What is unknown or
+// damaged is ErrConfig.
 package transformer
 
 import (

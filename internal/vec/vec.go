@@ -1,12 +1,8 @@
-// Package vec is the arithmetic on float32 slices that retrieval and training
-// spend their time in: inner products, distances, matrix products, softmax.
-//
-// Every function has a plain-Go form; assembly for AVX2, AVX-512 and NEON, chosen
-// by the features of the CPU, must agree with it up to rounding. The build tag
-// purego leaves the assembly out. All functions may be called from several
-// goroutines at once as long as nobody writes what another one reads. Slices
-// that are too short are a mistake in the program and panic like an index out
-// of range.
+// Package vec has the arithmetic on slices that searches and training spend their time in: inner products,
+// distances, matrix products, quantization. Start with [Dot] and [MatMulNT]. Each function has a form in
+// plain Go; assembly for AVX2, AVX-512 and NEON is chosen by the CPU and agrees with it up to rounding. The
+// tag purego leaves the assembly out. Functions are safe for concurrent use while nobody writes what another
+// reads. A slice that is too short is a panic.
 package vec
 
 import "math"

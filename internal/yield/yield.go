@@ -1,4 +1,5 @@
-// Package yield lets searches run beside long work.
+// Package yield lets searches run while long work uses the processors. Start with [Context]: work that asks
+// its Err now and then lets others run at that moment. [Turns] does the same without a context.
 package yield
 
 import (

@@ -1,32 +1,13 @@
-// Package local holds local bridges: a regression of the corpus's tokens in
-// each cell of a partition of its vectors, and the search over them.
+// Package local has local bridges (rlr-local): one RLR for each cell of about 250 passages, and the search
+// over the cells. A query gets a vector for each cell, with which the passages of that cell alone are scored.
+// docs/method.md has the equations. Start with [Build] or [Open], then [Bridges.Probe], [Bridges.Modulate]
+// and [Bridges.Search].
 //
-// One RLR is an associative memory of d×d numbers, and its gain fades as a
-// corpus grows past a few times d passages. So the corpus is cut into cells of
-// about 250 with an RLR each, and a query has a vector for each cell c, with
-// which the passages of c alone are scored:
-//
-//	q_c = q + β·l_c / Σ_t idf_t,  l_c = A_c⁻¹ Σ_t w_t (s_t − df_t μ_c)
-//
-// with A_c, s_t, df_t and μ_c those of RLR over the passages of c, and w_t the
-// lesser of the token's idf in the cell and idf_t, that in the corpus: a word
-// common elsewhere shall not draw the query into the one cell where it is rare.
-//
-// A cell has fewer passages than dimensions, so the regression nearly
-// interpolates: l_c·p is about Σ w_t over the tokens that p shares with the
-// query, and β·l_c·p / Σ idf_t about β times the coverage of the query by p (Σ over
-// the tokens that some passage has). So
-// the shift is bounded by the share of the query's words that a passage has: a
-// copied phrase moves it by β, a question asked in other words by little. q_c is
-// not normalised: scores of different cells are compared by q_c·p.
-//
-// Neither inverses nor sums are kept. As s_t − df_t μ_c = Σ_{p∋t} (x_p − μ_c),
-// l_c is a sum of the vectors h_p = A_c⁻¹ (x_p − μ_c) over the passages p that
-// share a token with the query. h_p takes d bytes a passage as int8 codes; a
-// rare token is the list of its passages, and only tokens of several passages
-// have their sum ready in a table. A query so costs a few rows for each of its
-// tokens and cell, never O(d²). A cell with fewer passages than d inverts
-// X Xᵀ + λI instead, which gives the same h_p.
+// What holds: Bridges never change, so queries are safe for concurrent use and wait for nothing. Edit makes
+// the next version and fits only the cells that it touches; a version answers bit for bit as one that is
+// fitted afresh in the same cells. Search gives exactly the answers of a float32 scan of the probed cells.
+// The cost of a query is a few rows for each token and cell, never O(d²). Damage in a snapshot is an
+// ErrCorrupt of package modulate.
 package local
 
 import (

@@ -1,13 +1,15 @@
-// Package ridge keeps what closed forms know of a corpus, and follows its changes:
-// how many passages have each token and the sum of their vectors, the mean of all
-// vectors, and the inverse of their scatter. With X the centred vectors x − μ, a row a
-// passage, B the 0/1 matrix of which passage has which token and λ a ridge, these are
-// the parts of the ridge regression
+// Package ridge keeps the sufficient statistics of a corpus that closed forms need, and follows its changes:
+// for each token the number of passages and the sum of their vectors, the mean of all vectors, and the
+// inverse of their scatter. They answer the ridge regression of tokens on vectors, (XᵀX + λI)⁻¹ XᵀB, without
+// forming it.
 //
-//	(XᵀX + λI)⁻¹ XᵀB
+// Start with [NewSums] or [OpenSums], then [Sums.Edit]. [SumsOf] serves a corpus that stands still.
+// [Sums.Solve] multiplies by the first factor, [Sums.CrossScatter] by the second, and [Sums.Regress] gives
+// columns of the product. [Totals] are statistics of parts of a corpus that can be merged.
 //
-// of tokens on vectors, which is never formed. Sums.Solve multiplies by the first
-// factor, Sums.CrossScatter by the second, Sums.Regress gives columns of the product.
+// What holds: Sums never change, and reading them is safe for concurrent use; one goroutine at a time makes
+// the next. Results are exact while [Sums.Staleness] is 0; else they use an earlier inverse, until
+// [Sums.Factor] makes a new one at O(N·d² + d³) and [Sums.WithFactor] puts it in place. Damage is ErrCorrupt.
 package ridge
 
 import (

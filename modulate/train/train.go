@@ -1,9 +1,11 @@
-// Package train fits the bridge of package modulate to a corpus without any
-// label. It draws queries from the passages themselves (samplers), encodes
-// them with the frozen encoder and teaches W of Eq. 8 to move each query
-// vector towards the passage it was drawn from: cross-entropy over
-// cos(q_out, p)/τ, Adam, starting from W = 0. Encoder and passage vectors stay
-// as they are.
+// Package train fits a bridge of package modulate to a corpus without labels. Start with [Fit]. It draws
+// queries from the passages (samplers, one file each), encodes them with the frozen encoder, and teaches W of
+// Eq. 8 to move each query vector towards the passage that it was drawn from: cross-entropy over cos(q_out,
+// p)/τ, Adam, from W = 0. Encoder and passage vectors stay as they are.
+//
+// What holds: the result depends on corpus, encoder and options alone. A fit ends soon after its context, and
+// with Options.Checkpoint the same fit goes on where it stopped, after a kill too, to the same weights. A
+// corpus that cannot be fitted is ErrCorpus. The corpus must not change meanwhile.
 package train
 
 import (

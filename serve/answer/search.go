@@ -1,6 +1,6 @@
-// Package answer defines what answers look like as JSON, for all that print or
-// send them: one definition, so that the same thing has the same names everywhere.
-// Its names are part of what users rely on: they are added to, not changed.
+// Package answer defines the JSON of answers for the command line and the HTTP server: hits, explanations,
+// statistics. Start with [NewSearch], [NewExplanation] or [NewStats]. Users rely on the names of fields:
+// fields are added, and never renamed.
 package answer
 
 import (

@@ -1,6 +1,10 @@
-// Package collections keeps several databases in one folder. They share an encoder,
-// and each is an ordinary database, in the folder of its name: whatever
-// works on a database works on a collection.
+// Package collections keeps several databases in one folder. Start with [Open], then [Set.Create] and
+// [Set.Get]. The databases share an encoder. Each is an ordinary database in the folder of its name, and is
+// opened when it is first asked for.
+//
+// A Set is safe for concurrent use, and a busy collection keeps no other waiting. For other processes, and
+// after a kill, Drop has removed a collection as a whole or not at all. Errors are those of package engine:
+// ErrNotFound for a name that does not exist, ErrExists for one that does, ErrInvalid for one that cannot be.
 package collections
 
 import (

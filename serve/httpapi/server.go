@@ -1,15 +1,13 @@
-// Package httpapi serves a database over HTTP: search, documents, embeddings in the
-// shape of OpenAI's API, rerank in that of Cohere's and Jina's, explanations,
-// collections, health, metrics, and an OpenAPI document of all of it.
+// Package httpapi serves a database over HTTP: search, documents, embeddings as OpenAI's API, rerank as
+// Cohere's and Jina's, explanations, collections, health, metrics, and an OpenAPI document of all of it.
+// docs/http.md describes it.
 //
-// A Server is an http.Handler, to be mounted at the root of a host, or run by
-// Serve, which adds what a handler cannot know of its connections: timeouts, how
-// many there are, and how they end. What a client can make the server do is bounded
-// by Options: bytes of bodies before and after decompression, texts, hits, requests
-// at a time, time. Errors are JSON with stable codes (docs/http.md).
+// Start with [New]. A [Server] is an http.Handler for the root of a host. [Server.Serve] runs it, with
+// timeouts, a limit of connections and an orderly end. routes.go lists the paths, and each group of paths has
+// a file.
 //
-// A write is answered after it is on disk, so nothing that was acknowledged is lost
-// when the process ends.
+// What holds: a Server is safe for concurrent use. Options bound what a client can make it do: bytes, texts,
+// hits, requests at a time, time. A write is answered after it is on disk. Errors are JSON with stable codes.
 package httpapi
 
 import (

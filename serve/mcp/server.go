@@ -1,7 +1,10 @@
-// Package mcp serves a database to agents by the Model Context Protocol: tools that
-// search it, read it, store documents in it and tell why a document is found, and the
-// documents as resources. It speaks over a pair of streams, as a client that starts the
-// program does, and over streamable HTTP.
+// Package mcp serves a database to agents by the Model Context Protocol: tools that search, read and store
+// documents and explain hits, and the documents as resources. Start with [New], then [Server.Serve] for a
+// pair of streams, or [Server.Handler] for streamable HTTP. Each tool has a file.
+//
+// A Server keeps nothing between calls and is safe for concurrent use. With Options.ReadOnly it stores
+// nothing. A message has at most MaxMessage bytes. A request by loopback must name a loopback host, unless
+// Options.AnyHost is set.
 package mcp
 
 import (

@@ -1,16 +1,13 @@
-// Package share lets several processes work with one database.
+// Package share lets several processes work with one database. One process at a time has a database open for
+// writing: the server process, which a [Holder] describes. The others are its clients.
 //
-// A database is open for writing in one process at a time, its holder. A holder that
-// calls Share answers the calls of engine.Database over a socket in the database's
-// folder. Open talks to it: a Client is an engine.Database, and what it returns, its
-// errors and its progress are those of an Engine in the same process. Join does
-// whichever is possible: it opens the database, shares it, or talks to who has it, and
-// goes on by itself when that one ends.
+// Start with [Join]: it opens the database and shares it, or calls the server process, and takes its place
+// when it ends. [Share] and [Open] are its two halves. A [Client] is an engine.Database whose answers, errors
+// and progress are those of an Engine in the same process.
 //
-// Who may: processes of the holder's user, and root. Where the system does not tell
-// whose process a peer is (all but Linux, macOS and the BSDs) the permissions of the
-// socket decide, which are those of the folder.
-//
-// Wire: format.md has the greeting and the frames. Programs whose calls differ refuse
-// each other with a *ProtocolError.
+// What holds: clients are safe for concurrent use; each call has a connection of its own and ends with its
+// context. Calls go over a socket in the folder of the database, from processes of the same user and root.
+// (Where the system does not tell the user, which is all but Linux, macOS and the BSDs, the permissions of
+// the folder decide.) A call that the server process does not answer is a *LostError. Programs whose calls
+// differ refuse each other with a *ProtocolError. docs/format.md has the frames.
 package share

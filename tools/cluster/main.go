@@ -1,11 +1,11 @@
-// Command cluster runs servers of another engine on loopback, to try what docs/results/scale.md tells, until it is interrupted.
+// Command cluster runs servers of another search engine on loopback, until it is interrupted.
 //
 //	cluster [--nodes N] [--dir DIR] elasticsearch|weaviate|postgres PROGRAM
 //
-// PROGRAM is the folder of Elasticsearch's distribution, Weaviate's server, or the folder above PostgreSQL's bin;
-// .ci/elastic, .ci/weaviate and .ci/pgvector fetch them and start this command when they get "start". It prints the
-// URL of the servers, to which the name of an index, a class or a schema is added. The files of the servers go to a new folder
-// below DIR, which is removed at the end.
+// PROGRAM is the folder of Elasticsearch's distribution, Weaviate's server, or the folder above PostgreSQL's
+// bin. .ci/elastic, .ci/weaviate and .ci/pgvector fetch them, and start this command when they get "start".
+// It prints the URL of the servers; add the name of an index, a class or a schema. The files of the servers
+// go to a new folder in DIR, which is removed at the end.
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Command fanout says what queries over many shards take, from what one shard takes:
+// Command fanout says how long queries over many shards take, from the times of one shard:
 //
 //	go run ./tools/fanout < times.txt
 //
-// times.txt has a line for each request to one shard: its milliseconds.
+// times.txt has one line for each request to one shard: its milliseconds.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package finetune holds what the trainer in Python writes against what lexsem
-// makes of it. The trainer is no part of the program.
+// Package finetune holds what the trainer in Python writes against what lexsem makes of it. The trainer
+// (README.md) trains an encoder together with a bridge, and is no part of the program.
 package finetune
 
 import (

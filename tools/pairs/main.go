@@ -1,8 +1,7 @@
 //go:build unix
 
-// Command pairs compares this tree with another commit of the repository: it builds
-// itself in both, runs them in turn, and prints by what this one's CPU and wall time
-// differ from the other's, and whether both have found the same.
+// Command pairs compares this tree with another commit of the repository. It builds itself in both, runs both
+// in turn, and prints how their CPU and wall times differ and whether both found the same.
 //
 //	lexsem export --db DB --vectors docs.jsonl
 //	go run ./tools/pairs -against COMMIT docs.jsonl queries.jsonl

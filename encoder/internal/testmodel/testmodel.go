@@ -1,5 +1,5 @@
-// Package testmodel serves tests with models in folders that a reference has recorded
-// cases of.
+// Package testmodel gives tests models in folders, together with cases that a reference implementation
+// recorded. Start with [Unpack], then [Cases]. [Edited] copies a folder and changes one file.
 package testmodel
 
 import (

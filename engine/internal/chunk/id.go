@@ -1,4 +1,6 @@
-// Package chunk cuts texts into chunks, and numbers them.
+// Package chunk cuts texts that an encoder cannot read whole into chunks, and numbers chunks. Start with
+// [New] and [Splitter.Split]: chunks end at sentences, or at the breaks that the caller gives. [ID] makes the
+// number of a chunk from the ordinal of its document's version and its place there.
 package chunk
 
 import "cmp"

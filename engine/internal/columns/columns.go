@@ -1,4 +1,8 @@
-// Package columns answers filters over the metadata of many documents.
+// Package columns answers filters over the metadata of many documents without reading one. Start with
+// [Columns.Match]; [Columns.Edit] makes the Columns of the next state. Columns never change, share memory
+// with those they were made from, and are safe for concurrent use. One goroutine at a time edits. A condition
+// costs one pass over the distinct values and one over all values, and its answer is kept. Damage is
+// ErrCorrupt.
 package columns
 
 import (

@@ -1,6 +1,7 @@
-// Package search answers queries over one state of a database: it decides which
-// legs a query runs on and how its vector is modulated, runs them, joins their
-// candidates and makes hits of these. It takes no lock and changes nothing.
+// Package search answers queries over one state of a database, or over documents that another engine keeps.
+// [Decide] makes the query plan: mode, retrievers and modulation. [Begin] filters and modulates ([Over] for
+// another engine), [Run.Rank] runs the retrievers, fuses their candidates and makes hits. A Run is for one
+// goroutine. The package takes no lock and changes no state.
 package search
 
 import (

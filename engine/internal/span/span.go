@@ -1,4 +1,6 @@
-// Package span finds the part of a text that answers a query best.
+// Package span finds the part of a text that answers a query best. Start with [Best]: given matches and their
+// gains it returns sentences in a row of at most Limit bytes, or words of a longer sentence. [Words] makes
+// matches of the words of a query.
 package span
 
 import (

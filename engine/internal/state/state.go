@@ -1,7 +1,8 @@
-// Package state keeps the derived state of a database: what searches need and
-// what can be made from the store alone. A State never changes; a commit
-// prepares the next one beside the searches and publishes it by swapping a
-// pointer. Work that may wait is the maintainer's.
+// Package state keeps the derived state of a database: all that searches need and that can be made from the
+// store alone. Start with [Open], [DB.Acquire] and [DB.Commit]. A [State] never changes. A commit prepares
+// the next State while searches run, and publishes it by swapping a pointer. The maintainer (maintainer.go)
+// does in the background what may wait. An error before the commit record leaves the database as it was.
+// Damage is store.ErrCorrupt and is repaired in the background.
 package state
 
 import (

@@ -1,5 +1,7 @@
-// Package terms gives texts tokens where the encoder has none: the terms that the
-// words are searched by, numbered by a vocabulary that the database grows.
+// Package terms gives texts tokens where the encoder has no tokenizer: the terms of the words, numbered by a
+// vocabulary that grows with the database. Start with [New]; [Vocabulary.Tokens] serves queries, and
+// [Vocabulary.Add] serves commits, one at a time. A Vocabulary is safe for concurrent use, and is read from
+// the store when it is first needed.
 package terms
 
 import (

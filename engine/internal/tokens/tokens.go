@@ -1,6 +1,7 @@
-// Package tokens keeps the codes of token states (package late) by chunk, as searches
-// read them: in mapped blocks that never change, and in memory what came since. The
-// truth are the rows of the store; a Codes is made of these.
+// Package tokens keeps the codes of token states (package late) by chunk, as searches read them. Start with
+// [Codes.Get]; [Codes.Next] makes the Codes of the next commit. Codes never change and are safe for
+// concurrent use. Those of recent commits are in memory, older ones in mapped blocks, each a file that is
+// written once. The rows of the store are the truth. Damage is ErrCorrupt.
 package tokens
 
 import (

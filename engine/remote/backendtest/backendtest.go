@@ -1,5 +1,6 @@
-// Package backendtest tests whether a Backend keeps what engine.Backend promises, and
-// whether a database answers as an embedded one does.
+// Package backendtest tests backends: search engines that keep the documents of a database. [Run] is the
+// conformance suite for one backend. [Databases] tests whether a database answers as an embedded one does.
+// [Memory] is a backend that keeps everything in memory and misses nothing.
 package backendtest
 
 import (

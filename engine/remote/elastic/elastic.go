@@ -1,11 +1,13 @@
-// Package elastic keeps the documents of a database in Elasticsearch: an
-// engine.Backend over one index. It is tested against Elasticsearch 8.17; OpenSearch has
-// other fields and queries for vectors.
+// Package elastic keeps the documents of a database in one index of Elasticsearch. Start with [Open] (or
+// [Parse] for a URL), which calls nobody; package engine/remote makes a database of the Backend. It is tested
+// against Elasticsearch 8.17. OpenSearch has other fields and queries for vectors.
 //
-// Vectors are kept as they are, without quantization, so that the cosines of candidates
-// are exact. The lexical leg matches the terms that this side has made, so both sides agree on
-// words. Metadata are kept as they are and searched by their facts (filter.Facts), so that
-// no field of theirs has a type and none can clash with another's.
+// Vectors are stored without quantization, so cosines are exact. The lexical retriever matches terms that
+// lexsem has made, so both sides agree on words. Metadata are stored unchanged and searched by their facts
+// (package filter), so no field has a type that could clash with another's.
+//
+// A Backend is safe for concurrent use. A call that one node does not answer goes to the next, for
+// Options.Patience. Errors wrap ErrServer. A write is no transaction, but each stored document is whole.
 package elastic
 
 import (

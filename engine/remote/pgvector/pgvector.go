@@ -1,11 +1,13 @@
-// Package pgvector keeps the documents of a database in PostgreSQL with the extension
-// pgvector, from 0.8 on: an engine.Backend over one schema of tables. It is tested against PostgreSQL 16 and 18.
+// Package pgvector keeps the documents of a database in one schema of PostgreSQL, with the extension pgvector
+// from 0.8 on. Start with [Open] (or [Parse] for a URL), which calls nobody; package engine/remote makes a
+// database of the Backend. It is tested against PostgreSQL 16 and 18.
 //
-// Vectors are kept as float32, under an HNSW index by cosine, so that the cosines of
-// candidates are exact; from 2,001 to 4,000 dimensions the index has half precision, and beyond there is none,
-// so that a search reads all vectors. The terms of passages lie in a table that is read by
-// term, from which the server computes BM25. Metadata are kept as they are, and searched by their
-// facts (filter.Facts) in a table in the order of their bytes. Each write is one transaction.
+// Vectors are stored as float32, so cosines are exact. Their HNSW index has half precision from 2,001 to
+// 4,000 dimensions; beyond there is no index, and a search reads all vectors. The server computes BM25 from a
+// table of terms. Metadata are stored unchanged and searched by a table of their facts (package filter).
+//
+// A Backend is safe for concurrent use. Each write is one transaction. A call that no server answers is tried
+// again for Options.Patience. Errors wrap ErrServer.
 package pgvector
 
 import (

@@ -1,15 +1,15 @@
-// Package weaviate keeps the documents of a database in Weaviate: an engine.Backend over
-// one class, by its REST and GraphQL interfaces. It is tested against Weaviate 1.35.
+// Package weaviate keeps the documents of a database in one class of Weaviate, by its REST and GraphQL
+// interfaces. Start with [Open] (or [Parse] for a URL), which calls nobody; package engine/remote makes a
+// database of the Backend. It is tested against Weaviate 1.35. Vectors are stored in an HNSW graph without
+// quantization, so cosines are exact. The lexical retriever matches terms that lexsem has made. Metadata are
+// searched by their facts (package filter).
 //
-// Vectors are kept as they are, in an HNSW graph of a named vector, so that the cosines of candidates
-// are exact. The lexical leg matches the terms that this side has made, by the server's BM25,
-// so both sides agree on words. Metadata are kept as they are and searched by their facts
-// (filter.Facts), whose ranges become prefixes.
+// A Backend is safe for concurrent use. A call that one node does not answer goes to the next, for
+// Options.Patience. Errors wrap ErrServer. A write is no transaction, but each stored document is whole.
 //
-// Weaviate 1.35.2's BM25 takes the bound of every passage that lies in memory only for nothing (SetIdf in its
-// segment_blockmax.go): where more of them in a shard have one of the query's words than a tenth more than it is
-// asked for, it names those that were written first. They lie there for the minute behind a write, as it is set up by default
-// (PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS). The dense leg finds them at once.
+// Limit of Weaviate 1.35.2: where many passages with a word of the query are in memory only, its BM25 returns
+// those that were written first. They are there for a minute after a write by default
+// (PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS). The dense retriever finds them at once.
 package weaviate
 
 import (

@@ -1,6 +1,5 @@
-// Package reranktest holds what the tests of rerankers share: [Run], the conformance
-// suite that every engine.Reranker must pass, and [API], a server that reranks, and
-// misbehaves as it is told.
+// Package reranktest tests rerankers. [Run] is the conformance suite that every engine.Reranker must pass.
+// [NewAPI] is a server that reranks by the share of common words, and fails as it is told.
 package reranktest
 
 import (

@@ -1,7 +1,10 @@
-// Command figures measures. .ci/figures all [PREFIX] records the runs of docs/runs
-// that are not recorded, tables writes their values into the documents, sample
-// repeats some, again [PREFIX] measures anew, adopt PREFIX takes what was written by
-// hand. PREFIX is a run's name, or the beginning of names.
+// Command figures measures the runs of docs/runs. Start reading at record.go.
+//
+//	.ci/figures all|again|sample|tables|adopt [PREFIX of a run's name]
+//
+// all records runs that are not recorded, again measures anew, sample repeats some runs, tables writes
+// recorded values into the documents, adopt takes what was written by hand. LEXSEM_FIGURES_ENCODINGS names a
+// folder that keeps encodings and bridges between runs.
 package main
 
 import (

@@ -1,11 +1,10 @@
-// Command release makes the archives of a release: static programs for Linux, macOS and
-// Windows on amd64 and arm64, each with its licences, a man page and completion scripts,
-// and SHA256SUMS. Two runs of one commit with one Go give the same bytes.
+// Command release makes the archives of a release: static programs for Linux, macOS and Windows on amd64 and
+// arm64, each with its licences, a man page and completion scripts, and SHA256SUMS. Two runs of one commit
+// with one Go give the same bytes.
 //
 //	.ci/release [-version V] [-targets linux/amd64,…] [-out dist]
 //
-// The version is that of the tag at HEAD. It needs go and git, and writes into the
-// folder of -out alone.
+// The version is that of the tag at HEAD. It needs go and git, and writes only into the folder of -out.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package safetensorstest makes the safetensors files that tests read.
+// Package safetensorstest makes safetensors files for tests. Start with [New].
 package safetensorstest
 
 import (

@@ -1,4 +1,5 @@
-// Package snapshottest makes snapshots that lie: with other payloads and right checksums.
+// Package snapshottest makes snapshots for tests that have wrong payloads and right checksums. Start with
+// [Rewritten] and [Spoil]. [Earlier] makes a snapshot of an earlier format.
 package snapshottest
 
 import (

@@ -1,10 +1,8 @@
 //go:build linux
 
-// Package powercut shows tests what a disk may hold after a loss of power. A Disk is
-// a file system in memory, mounted by FUSE, so that it sees what a process writes by
-// calls and through mappings, and every sync, in their order. A Replay goes through
-// that and makes, for any moment, a folder with all that was synced then and some of
-// what was not.
+// Package powercut shows tests what a disk may hold after a loss of power. Start with [MountFor]: a Disk is a
+// file system in memory, mounted by FUSE, that records all writes and syncs in their order. [Disk.Cuts]
+// makes, for random moments, a folder with all that was synced by then and some of what was not.
 package powercut
 
 import (

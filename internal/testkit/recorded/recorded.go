@@ -1,5 +1,5 @@
-// Package recorded reads what tests hold the code against: answers of other
-// programs to the same questions, recorded as gzipped lines of JSON.
+// Package recorded reads the answers of other programs that tests compare with: gzipped lines of JSON. Start
+// with [Lines].
 package recorded
 
 import (

@@ -1,5 +1,6 @@
-// Package servers runs servers of other engines on loopback, for tests and for who wants to try them. They can be killed and
-// started again with the files that they had.
+// Package servers runs servers of other search engines on loopback, for tests and tools/cluster. Start with
+// [Elasticsearch], [Weaviate] or [Postgres]. A server can be killed and started again with the files that it
+// had.
 package servers
 
 import (

@@ -1,3 +1,5 @@
+// Package servertest tests the program lexsem together with a server of another search engine. Start with
+// [MigrateKilled]: a migration that is killed again and again must move all documents in the end.
 package servertest
 
 import (

@@ -1,13 +1,11 @@
-// Package trial tells tests how much to try. A test runs its short form, unless
-// the environment says otherwise:
+// Package trial tells tests how much to try. Start with [Rounds], [Seed] and [Long]. A test runs its short
+// form, unless the environment says otherwise:
 //
 //	LEXSEM_LONG=1      the long forms (not with go test -short)
 //	LEXSEM_ROUNDS=n    n rounds of each test that counts rounds
-//	LEXSEM_SEED=s      its first round is number s
+//	LEXSEM_SEED=s      the first round is number s
 //
-// A round follows from its number, so that a long form may take several sittings:
-// LEXSEM_ROUNDS=500 with LEXSEM_SEED=0, 500, 1000 and so on. docs/reliability.md
-// says what each form tries.
+// A round follows from its number, so a long form can be run in several parts.
 package trial
 
 import (

@@ -1,5 +1,5 @@
-// Package testcorpus makes passages for the tests of closed forms and bridges: vectors with
-// tokens, without an encoder.
+// Package testcorpus makes passages for tests of package modulate and those below it: vectors with tokens,
+// without an encoder. Start with [Passage].
 package testcorpus
 
 import (

@@ -1,6 +1,6 @@
-// Package page is the search page of a server: search ways side by side, why a hit is
-// one, and documents from files, in a browser. It is plain HTML, style and script, built
-// into the program; it asks the server that it came from, and nobody else.
+// Package page is the search page of a server for browsers: it compares search modes, shows why a document is
+// found, and stores documents of files. Start with [Handler]. The page is plain HTML, style and script inside
+// the program. It calls only the server that it came from.
 package page
 
 import (

@@ -1,9 +1,9 @@
-// Package command is the lexsem command: one file a command, a table of flags for
-// each, one place that turns errors into exit codes.
+// Package command is the lexsem command line: one file a command (cmd_NAME.go), each with a table of its
+// flags, and one place that turns errors into exit codes. Start with [Run], the only function that the
+// program calls.
 //
-// Run is all that the program calls. Everything a command touches of the
-// process it runs in (arguments, streams, environment, terminal) comes in
-// through Env, so tests run commands in-process.
+// Commands reach arguments, streams, environment and terminal only through [Env], so tests run them
+// in-process. When the context ends, commands stop soon and leave databases whole.
 package command
 
 import (

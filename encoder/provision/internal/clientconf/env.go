@@ -1,6 +1,6 @@
-// Package clientconf reads what the user told package clients: where the
-// registries are, by which certificates and proxies they are reached, and who
-// asks. It runs no client and knows no registry of its own.
+// Package clientconf reads what the user told package clients: which registries to ask, with which
+// credentials, certificates and proxies. Start with [System], then [Env.Python] (pip, uv), [Env.Maven] or
+// [Env.Netrc]. It runs no client and knows no registry of its own.
 package clientconf
 
 import (

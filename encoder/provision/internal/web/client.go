@@ -1,6 +1,7 @@
-// Package web reads files over HTTP: whole ones and parts, resumed where they
-// were cut, tried again where the server was busy. What it says of an address
-// is its scheme, host and path: credentials stand in none of its errors.
+// Package web reads files over HTTP, whole or in parts. Start with [New], then [Client.Download],
+// [Client.Get] or [Client.Open]. A download that was cut is resumed, and a busy server is asked again. A
+// Client is safe for concurrent use. Errors name an address by scheme, host and path alone, so they hold no
+// credentials.
 package web
 
 import (

@@ -1,6 +1,8 @@
-// Package adapt holds what the adapters of frameworks share: which id a text
-// without one gets, what a framework's filter means, which namespace a document is
-// in, what a call asks of the engine, and what metadata look like when they come back.
+// Package adapt is the common part of the adapters for LangChainGo, Genkit and Eino. Each adapter is a module
+// of its own beside this folder, so that the main module needs none of the frameworks; `.ci/adapters` tests
+// them. Start with [Query], which makes an engine.Query of a call, and [Metadata], which makes metadata of a
+// hit. [ID] names a document without an id, [Filter] reads a framework's filter, [Mark] and [Narrow] keep
+// namespaces apart.
 package adapt
 
 import (

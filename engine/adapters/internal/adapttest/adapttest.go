@@ -1,5 +1,5 @@
-// Package adapttest holds what the tests of the adapters share: a database, and what
-// stands for a model in embedders of frameworks.
+// Package adapttest has what the tests of the adapters share: [Open], a database that ends with the test, and
+// [Letters], a function from texts to vectors in place of a model.
 package adapttest
 
 import (

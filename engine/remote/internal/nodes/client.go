@@ -1,5 +1,7 @@
-// Package nodes calls servers that stand in for one another: a call that one node does
-// not answer goes to the next.
+// Package nodes calls servers that stand in for one another. Start with [New] and [Client.Call]: a call that
+// one node does not answer goes to the next node, and is tried again until Options.Patience ends, so the
+// server may do it twice. A Client is safe for concurrent use. Its errors are a *Failure or wrap Options.Err,
+// and hold no key.
 package nodes
 
 import (
