@@ -4,7 +4,7 @@
 // table over several corpora.
 //
 // A file that is not a report of the bench, and reports that cannot be compared, are ErrReport. Intervals and
-// p values follow from the seed.
+// p values are deterministic for a seed.
 package report
 
 import (

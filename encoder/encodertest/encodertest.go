@@ -1,8 +1,7 @@
 // Package encodertest tests encoders. Start with [Run], the conformance suite that every encoder.Encoder of
 // texts must pass, or [RunImages], the suite for images. The rest are fixtures: [API], a server of embeddings
-// that fails as it is told; [Tiny] and [Crosses], models with random weights; [Pixels] and [Towers], encoders
-// of images without a model; [Recordings], the tokens that the reference tokenizer makes of difficult
-// strings.
+// that fails on request; [Tiny] and [Crosses], models with random weights; [Pixels] and [Towers], encoders of
+// images without a model; [Recordings], the tokens that the reference tokenizer makes of difficult strings.
 package encodertest
 
 import (

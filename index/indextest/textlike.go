@@ -1,6 +1,6 @@
-// Package indextest tests indexes. [Suite] holds an index to what index.Index promises, whichever module it
-// is from. [TextLike] and [TextLikeQueries] make vectors that are clustered as those of texts are, to measure
-// indexes with.
+// Package indextest tests indexes. Start with [Suite]: it tests that an index, of this module or another,
+// keeps the promises of index.Index. [TextLike] and [TextLikeQueries] make vectors that are clustered as
+// those of texts are, to measure indexes with.
 package indextest
 
 import (

@@ -20,7 +20,8 @@
 //	npy fbin fvecs                one a row: a vector without a text
 //	chromem   .gob .gob.gz        the documents of chromem-go with their vectors; not encrypted ones
 //
-// Texts are UTF-8, or UTF-16 with a byte order mark. Dates of front matter become RFC 3339 in UTC, such as
-// 2024-01-05 without a time. Memory is bounded by one document. A damaged record is a *RecordError with its
-// line, and the loop may go on. Read is safe for concurrent use as far as its reader is.
+// Texts are UTF-8, or UTF-16 with a byte order mark. Dates of front matter become RFC 3339 in UTC, those
+// without a time stay such as 2024-01-05. Memory is bounded by one document. A damaged record is a
+// *RecordError with its line, and the loop may go on. Read is safe for concurrent use as far as its reader
+// is.
 package files

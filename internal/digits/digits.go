@@ -1,4 +1,5 @@
-// Package digits writes numbers for people: [Group] puts a comma between groups of three digits.
+// Package digits writes numbers for people. [Group] puts a comma between groups of three digits; it takes the
+// number as text and keeps its fraction and its sign.
 package digits
 
 import "strings"

@@ -1,6 +1,6 @@
-// Package private keeps files and folders their owner's alone, since they say what documents say. Start with
-// [MkdirAll] for a new folder, or [Tighten] for one that exists. Tighten follows no link and touches no file
-// of others.
+// Package private gives files and folders to their owner alone, since they hold the contents of documents.
+// Start with [MkdirAll] for a new folder, or [Tighten] for one that exists. Tighten follows no link and
+// touches no file of others.
 package private
 
 import (

@@ -1,5 +1,5 @@
-// Package progress carries in a context who hears how far a call is. It serves calls from another process:
-// [With] names the listener, and [Of] finds it.
+// Package progress carries in a context the listener for the progress of a call. It serves calls that come
+// from another process: [With] names the listener, and [Of] finds it.
 package progress
 
 import "context"

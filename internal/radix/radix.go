@@ -1,4 +1,6 @@
-// Package radix sorts numbers by some of their bits. [Sort] costs O(n) for each byte of the largest key.
+// Package radix sorts numbers by some of their bits. [Sort] costs O(n) for each byte of the largest number
+// that these bits hold, and needs no more memory than a second slice, which the caller may keep for the next
+// call.
 package radix
 
 import "slices"

@@ -1,12 +1,8 @@
-// Package snapshot is the file format of derived state: named sections that are written as a whole or not at
-// all, mapped when they are opened, and checked block by block when a block is first read. docs/format.md has
-// the bytes.
-//
-// Start with [Write] to make a file, or [Open], [File.Section] and [Section.Bytes] to read one. [Guard] turns
-// a fault under a mapping into an error; call it around all that reads mapped memory.
-//
-// What holds: a File is safe for concurrent use, except Close, and its memory is valid until Close. Damage is
-// ErrDamaged. A file of another kind or version is ErrForeign. Files of formats 2 and 3 are read as well.
+// Package snapshot is the file format of derived state: named sections, written as a whole or not at all,
+// mapped when they are opened, and checked block by block when a block is first read (docs/format.md). Start
+// with [Write], or with [Open], [File.Section] and [Section.Bytes]. Call [Guard] around all that reads mapped
+// memory: it turns a fault into an error. A File is safe for concurrent use and its memory is valid until
+// Close. Damage is ErrDamaged, a file of another kind or version is ErrForeign.
 package snapshot
 
 import (

@@ -1,4 +1,4 @@
-// Package finetune holds what the trainer in Python writes against what lexsem makes of it. The trainer
+// Package finetune compares what the trainer in Python writes with what lexsem makes of it. The trainer
 // (README.md) trains an encoder together with a bridge, and is no part of the program.
 package finetune
 

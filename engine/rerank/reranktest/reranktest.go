@@ -1,5 +1,5 @@
 // Package reranktest tests rerankers. [Run] is the conformance suite that every engine.Reranker must pass.
-// [NewAPI] is a server that reranks by the share of common words, and fails as it is told.
+// [NewAPI] is a server that reranks by the share of common words, and fails on request.
 package reranktest
 
 import (

@@ -1,5 +1,5 @@
-// Package house_test holds the repository to its own rules: which package may import which, and that the
-// documents name what exists. Start with the table of imports in imports_test.go.
+// Package house_test checks the repository's own rules: which package may import which, and that documents
+// name only what exists. Start with the table of imports in imports_test.go.
 package house_test
 
 import (

@@ -1,6 +1,6 @@
-// Package runs reads recorded measurements, one file of docs/runs each, and holds the figures of documents to
-// them. Start with [Load]. [Check] says which figures do not agree, and [Rewrite] puts the recorded values
-// into tables. docs/runs/README.md says how to write both.
+// Package runs reads recorded measurements, one file of docs/runs each, and compares the figures of documents
+// with them. Start with [Load]. [Check] says which figures do not agree, and [Rewrite] puts the recorded
+// values into tables. docs/runs/README.md says how to write both.
 package runs
 
 import (

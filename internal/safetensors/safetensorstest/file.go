@@ -1,4 +1,5 @@
-// Package safetensorstest makes safetensors files for tests. Start with [New].
+// Package safetensorstest makes safetensors files for tests. Start with [New], then [File.Add] for each
+// tensor and [File.Bytes] for the file.
 package safetensorstest
 
 import (

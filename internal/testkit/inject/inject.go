@@ -1,8 +1,8 @@
 //go:build linux
 
 // Package inject makes system calls of child processes fail, or ends the child at one, by strace. Start with
-// [Number] or [Kill], which number all faults, and [Fault.Run]. [Calls] reports in the child, and [Tally]
-// judges in the parent.
+// [Number] or [Kill], which return the fault of a number, and [Fault.Run]. [Calls] reports in the child, and
+// [Tally] judges in the parent.
 package inject
 
 import (

@@ -1,5 +1,5 @@
 // Package recorded reads the answers of other programs that tests compare with: gzipped lines of JSON. Start
-// with [Lines].
+// with [Lines], which reads a whole file.
 package recorded
 
 import (

@@ -1,5 +1,5 @@
 // Package adapt is the common part of the adapters for LangChainGo, Genkit and Eino. Each adapter is a module
-// of its own beside this folder, so that the main module needs none of the frameworks; `.ci/adapters` tests
+// of its own in engine/adapters, so that the main module needs none of the frameworks; `.ci/adapters` tests
 // them. Start with [Query], which makes an engine.Query of a call, and [Metadata], which makes metadata of a
 // hit. [ID] names a document without an id, [Filter] reads a framework's filter, [Mark] and [Narrow] keep
 // namespaces apart.
