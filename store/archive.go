@@ -75,14 +75,14 @@ type partEnd struct {
 	digest          [sha256.Size]byte
 }
 
-// ErrBackup is wrapped by *BackupError.
+// ErrBackup says that a backup is damaged or that the data is no backup. *BackupError wraps it.
 var ErrBackup = errors.New("backup is damaged, or no backup")
 
-// BackupError says what is wrong with a backup. Nothing of it was restored.
+// BackupError says what is wrong with a backup. No part of the backup was restored.
 type BackupError struct {
-	Part int // from 1
+	Part int // number of the part, from 1
 	What string
-	Err  error // the cause, if there is one
+	Err  error // cause, or nil
 }
 
 // Error names the part and the remedy.
@@ -97,7 +97,7 @@ func (e *BackupError) Error() string {
 	return s + "; use another backup"
 }
 
-// Unwrap lets errors.Is(err, ErrBackup) and tests of the cause hold.
+// Unwrap returns ErrBackup and the cause, for errors.Is.
 func (e *BackupError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrBackup}

@@ -20,19 +20,19 @@ import (
 // bridgesName is the folder of the files that the manifest names as bridges.
 const bridgesName = "bridges"
 
-// BackupReport tells what a backup wrote.
+// BackupReport says what a backup wrote.
 type BackupReport struct {
-	Part      int    // its number in the chain, from 1; 0 if nothing had changed
-	Seq       uint64 // the commit that is backed up
-	Documents int    // live documents of that commit
-	Written   int    // of these, how many the part has; the others are in parts before
-	Bytes     int64  // of the part
+	Part      int    // number of the part in the chain, from 1; 0 if nothing had changed
+	Seq       uint64 // sequence number of the commit that was backed up
+	Documents int    // live documents at that commit
+	Written   int    // documents written in this part; the others are in earlier parts
+	Bytes     int64  // size of this part
 }
 
-// Backup writes the last commit to w, as the first part of a backup: documents,
-// vocabulary, manifest and bridges. It sees one state, and no write waits for it. Memory: one
-// document. progress, if not nil, hears of documents written. Errors: *CorruptError,
-// ErrClosed, and those of ctx and w; what was written is no backup then.
+// Backup writes the last commit to w as the first part of a backup: documents, vocabulary, manifest
+// and bridges. It sees one state, and writes do not wait for it. progress, if not nil, receives the
+// number of documents written. Memory: one document. Errors: *CorruptError, ErrClosed, and those of
+// ctx and w. After an error the written data is no backup.
 func (s *Store) Backup(ctx context.Context, w io.Writer, progress func(done, total int)) (BackupReport, error) {
 	b, err := s.beginBackup(ctx)
 	if err != nil {

@@ -15,22 +15,21 @@ import (
 	"github.com/lexsem/lexsem/internal/filelock"
 )
 
-// Errors of backups onto a file.
+// Errors of BackupFile.
 var (
-	// ErrOtherBackup answers a backup onto a file whose last part is no state of
-	// this database's past.
+	// ErrOtherBackup is returned for a backup file whose last part is not a past state of this
+	// database.
 	ErrOtherBackup = errors.New("file is a backup of another database, or of another history of this one; name another file")
-	// ErrBackupBusy answers a backup onto a file that another one is writing.
+	// ErrBackupBusy is returned for a backup file that another backup is writing.
 	ErrBackupBusy = errors.New("another backup is writing this file; wait for it")
 )
 
-// BackupFile is Backup onto a file. Where there is none (or an empty one) it makes
-// one, whole or not at all. Onto a backup of this database it appends a part with what has changed
-// since its last one, and nothing if nothing has: cost and size go with the
-// change, but for one pass over the keys. A part that an earlier call left
-// unfinished is cut off. After an error the file is as it was, but for that.
-// Errors: those of Backup, ErrOtherBackup, ErrBackupBusy, and *BackupError for a file
-// that is no backup.
+// BackupFile writes a backup to a file. If the file is missing or empty, it writes the first part: the
+// file is then complete or absent. If the file holds a backup of this database, it appends a part with
+// the changes since the last part, or nothing if there are none. An unfinished part of an earlier call
+// is cut off first. After an error the file is otherwise unchanged. Cost and size follow the size of
+// the change, plus one pass over the keys. Errors: those of Backup, ErrOtherBackup, ErrBackupBusy, and
+// *BackupError for a file that is no backup.
 func (s *Store) BackupFile(ctx context.Context, path string, progress func(done, total int)) (r BackupReport, err error) {
 	b, err := s.beginBackup(ctx)
 	if err != nil {

@@ -211,7 +211,7 @@ type causedError struct {
 	causes []error
 }
 
-// Unwrap lets errors.Is find the causes.
+// Unwrap returns the causes, for errors.Is.
 func (e *causedError) Unwrap() []error {
 	return append(e.causes[:len(e.causes):len(e.causes)], e.error)
 }

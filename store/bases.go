@@ -12,19 +12,18 @@ import (
 // whose rows are the first to need it.
 
 const (
-	// MaxBasisBytes is the greatest length of a basis in bytes.
+	// MaxBasisBytes is the maximum length of a basis in bytes.
 	MaxBasisBytes = 64 << 20
-	// MaxBases is how many bases a database can have.
+	// MaxBases is the maximum number of bases in a database.
 	MaxBases = 1 << 10
 )
 
 // errBasis answers a basis that the store cannot take.
 var errBasis = errors.New("impossible basis")
 
-// AddBasis gives the next number to a basis: number must be how many there are, with
-// those that this batch has added before. It is there once the batch is committed,
-// which needs a changed document. A basis has 1 to MaxBasisBytes bytes. After any error
-// the batch can only be discarded.
+// AddBasis stores a basis of 1 to MaxBasisBytes bytes under the next number. number must be the
+// current number of bases, including those added by this batch. The basis becomes visible at Commit,
+// which needs at least one changed document. After an error the batch can only be discarded.
 func (b *Batch) AddBasis(ctx context.Context, number int, basis []byte) error {
 	if err := b.enter(ctx); err != nil {
 		return err
@@ -49,11 +48,11 @@ func checkBasis(number, bases uint64, length int) error {
 	return nil
 }
 
-// BasisCount is how many bases there are as of the last commit.
+// BasisCount returns the number of bases at the last commit.
 func (s *Store) BasisCount() int { return int(s.current().bases) }
 
-// Basis returns basis n of those that BasisCount counts. Errors: ErrNotFound,
-// *CorruptError. Cost: a point read for each 128 KiB.
+// Basis returns basis n, for n below BasisCount. Errors: ErrNotFound, *CorruptError. Cost: one point
+// read for each 128 KiB.
 func (s *Store) Basis(n int) (basis []byte, err error) {
 	err = s.read(func(p *pin) error {
 		basis, err = p.basis(uint64(n))

@@ -6,14 +6,13 @@ import (
 	"fmt"
 )
 
-// Batch collects changes that become visible together at Commit. Its methods
-// must not be called concurrently.
+// Batch collects changes that become visible together at Commit. Its methods must not be called
+// concurrently.
 //
-// Records are staged under their final keys in synced transactions, as many
-// as Badger's cap asks for, and belong to nothing until the last transaction
-// writes the commit record and the new state. Ordinals and the sequence number
-// of a batch that was not committed are free again when all its records are
-// removed, by Discard or at the next Open.
+// Records are staged under their final keys in as many synced transactions as Badger's limits require.
+// They do not count until the last transaction writes the commit record and the new state. If a batch
+// is not committed, Discard or the next Open removes its records, and its ordinals and sequence number
+// are used again.
 type Batch struct {
 	s    *Store
 	w    *stager
@@ -26,8 +25,8 @@ type Batch struct {
 	done bool
 }
 
-// Begin waits until no other batch is in progress (or ctx is done) and starts
-// one. Commit or Discard must end it.
+// Begin starts a batch. It waits until no other batch is open, or until ctx is done. The caller must
+// end the batch with Commit or Discard.
 func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -61,10 +60,9 @@ func (b *Batch) enter(ctx context.Context) error {
 	return b.s.enter()
 }
 
-// Put inserts d or replaces the version of the same id. The document is
-// copied. Refused input (ErrInvalidID, *DimensionError, ErrNoDimension,
-// ErrNotFinite, ErrMetadata, ErrTooLarge) leaves the batch usable; after any
-// other error it can only be discarded.
+// Put stores a copy of d: it inserts a new document or replaces the version with the same id. After
+// ErrInvalidID, *DimensionError, ErrNoDimension, ErrNotFinite, ErrMetadata or ErrTooLarge the batch
+// can still be used. After any other error it can only be discarded.
 func (b *Batch) Put(ctx context.Context, d *Document) (Change, error) {
 	if err := b.enter(ctx); err != nil {
 		return Change{}, err
@@ -100,8 +98,8 @@ func (b *Batch) put(d *Document) (Change, error) {
 	return c, b.record(c, cur, version{ord: c.New, seq: b.st.seq, bytes: uint64(len(text) + len(row)), truncated: d.Truncated > 0})
 }
 
-// Lookup returns the ordinal of the version that id has behind the changes of the
-// batch so far, 0 for none. Cost: one point read.
+// Lookup returns the ordinal of the version that id has after the changes of the batch so far, or 0 if
+// there is none. Cost: one point read.
 func (b *Batch) Lookup(ctx context.Context, id string) (uint64, error) {
 	if err := b.enter(ctx); err != nil {
 		return 0, err
@@ -114,7 +112,7 @@ func (b *Batch) Lookup(ctx context.Context, id string) (uint64, error) {
 	return cur.now.ord, err
 }
 
-// Delete removes id; ok is false if it was absent.
+// Delete deletes the document with the id. ok is false if there was none.
 func (b *Batch) Delete(ctx context.Context, id string) (c Change, ok bool, err error) {
 	if err := b.enter(ctx); err != nil {
 		return Change{}, false, err
@@ -200,10 +198,10 @@ func (b *Batch) record(c Change, cur current, now version) error {
 	return nil
 }
 
-// Commit makes the batch durable and visible and returns its sequence number.
-// A batch without changes changes nothing and returns the last one. An error
-// of ctx leaves the batch as it was; after any other the store refuses writes
-// until it is opened again, because what reached the disk is not known.
+// Commit makes the batch durable and visible and returns its sequence number. A batch without changes
+// writes nothing and returns the number of the last commit. An error of ctx leaves the batch as it
+// was. After any other error it is unknown what reached the disk, and the store refuses writes until
+// it is opened again.
 func (b *Batch) Commit(ctx context.Context) (seq uint64, err error) {
 	if err := b.enter(ctx); err != nil {
 		return 0, err
@@ -239,8 +237,7 @@ func (b *Batch) Commit(ctx context.Context) (seq uint64, err error) {
 	return b.st.seq, b.s.finish(b.st)
 }
 
-// Discard removes what the batch has staged. After Commit or Discard it does
-// nothing.
+// Discard removes the staged records of the batch. After Commit or Discard it does nothing.
 func (b *Batch) Discard() error {
 	if b.done {
 		return nil

@@ -6,12 +6,11 @@ import (
 	"fmt"
 )
 
-// Compact removes replaced and deleted versions that died up to sequence upTo,
-// and the change log up to there. Call it with the lowest sequence that all
-// derived snapshots have reached. Their space is given back by and by, or by
-// Reclaim. It has the writer's slot while it runs. If it is interrupted, by ctx
-// or the end of the process, the next Open or Compact finishes it. What open
-// views see stays until they are closed.
+// Compact removes replaced and deleted versions that ended up to sequence upTo, and the change log up
+// to there. Pass the lowest sequence that all derived snapshots have reached. Disk space is freed
+// gradually, or by Reclaim. Compact blocks other writers while it runs. If ctx or the end of the
+// process interrupts it, the next Open or Compact finishes the work. What open views see is kept until
+// they are closed.
 func (s *Store) Compact(ctx context.Context, upTo uint64) error {
 	return s.writing(ctx, func() error { return s.compact(ctx, upTo) })
 }

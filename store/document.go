@@ -7,32 +7,32 @@ import (
 	"math"
 )
 
-// MaxDocumentBytes bounds id, title, text, metadata and data of one document together,
-// and its vector and token ids together.
+// MaxDocumentBytes bounds the sum of id, title, text, metadata and data of a document. It also bounds
+// the sum of its vectors and token ids.
 const MaxDocumentBytes = 256 << 20
 
-// Document is one stored document.
+// Document is a stored document.
 type Document struct {
-	ID          string // 1 to MaxIDBytes bytes, any bytes
+	ID          string // 1 to MaxIDBytes bytes, of any value
 	Title, Text string // any bytes
 	Metadata    []byte // a JSON object, or nil
-	Media       string // media type of what the text came from, "" for none; at most MaxMediaBytes
-	Data        []byte // what the text came from where it is no text itself, such as an image; nil for nothing. It has a media type
-	Truncated   int32  // tokens cut off when the text was encoded
-	// Rows are the vectors of the document: one, or one for each chunk of a long
-	// text. At most MaxRows.
+	Media       string // media type of the source of the text, at most MaxMediaBytes; "" for none
+	Data        []byte // source of the text if it is not text, such as an image; nil for none. Needs Media
+	Truncated   int32  // number of tokens cut off when the text was encoded
+	// Rows are the vectors of the document: one, or one for each chunk of a long text. At most
+	// MaxRows.
 	Rows []Row
 }
 
-// MaxRows is the greatest number of rows of a document.
+// MaxRows is the maximum number of rows of a document.
 const MaxRows = 1 << 18
 
-// Row is one vector of a document and the part of its text that it stands for.
+// Row is one vector of a document with the part of the text that it stands for.
 type Row struct {
-	Start, End int       // bytes of Text; chunks may overlap. One row alone always stands for all of it
-	Vector     []float32 // [Dim], finite
-	Tokens     []int32   // distinct lexical token ids, kept in the order given
-	Codes      []byte    // what else is kept of the tokens, opaque here; nil for nothing
+	Start, End int       // byte range of the chunk in Text; chunks may overlap. A single row always covers the whole text
+	Vector     []float32 // length Dim, all finite
+	Tokens     []int32   // distinct lexical token ids; the order is kept
+	Codes      []byte    // codes of the token states, opaque to the store; nil for none
 }
 
 // dropCodes leaves out the codes of all rows.
@@ -42,7 +42,7 @@ func (d *Document) dropCodes() {
 	}
 }
 
-// MaxMediaBytes is the greatest length of a media type.
+// MaxMediaBytes is the maximum length of a media type in bytes.
 const MaxMediaBytes = 255
 
 // check refuses what Put must not store.
@@ -103,14 +103,14 @@ func checkID(id string) error {
 	return nil
 }
 
-// Op is what a change did to an id.
+// Op says what a change did to an id.
 type Op uint8
 
 // The operations of the change log.
 const (
 	Insert Op = 1 // the id was absent
-	Update Op = 2 // the id was present and got a new version
-	Delete Op = 3 // the id was present and is gone
+	Update Op = 2 // the id was present and has a new version
+	Delete Op = 3 // the id was present and is deleted
 )
 
 // String returns "insert", "update" or "delete".
@@ -126,8 +126,8 @@ func (o Op) String() string {
 	return fmt.Sprintf("op(%d)", uint8(o))
 }
 
-// Change is one entry of the change log. Old and New are ordinals; 0 means
-// none. Old's record stays readable until Compact has passed the batch.
+// Change is one entry of the change log. Old and New are ordinals; 0 means none. The record of Old can
+// be read until Compact has passed the commit.
 type Change struct {
 	Op  Op
 	ID  string

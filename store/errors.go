@@ -7,62 +7,62 @@ import (
 
 // Errors of opening a database.
 var (
-	// ErrLocked is wrapped by *LockedError.
+	// ErrLocked says that the database is in use. *LockedError wraps it.
 	ErrLocked = errors.New("database is in use")
-	// ErrCorrupt is wrapped by *CorruptError.
+	// ErrCorrupt says that the database is damaged. *CorruptError wraps it.
 	ErrCorrupt = errors.New("database is damaged")
-	// ErrVersion is wrapped by *VersionError.
+	// ErrVersion says that the format is not supported. *VersionError wraps it.
 	ErrVersion = errors.New("database format is not supported")
-	// ErrForeign is wrapped by *ForeignError.
+	// ErrForeign says that the folder holds other files. *ForeignError wraps it.
 	ErrForeign = errors.New("folder holds other files and no database")
-	// ErrUnclean answers a read-only Open of a database whose last writer did
-	// not close it: the write-ahead log must be replayed first.
+	// ErrUnclean is returned by a read-only Open if the last writer did not close the database: its
+	// write-ahead log must be replayed first.
 	ErrUnclean = errors.New("database was not closed cleanly; open it once for writing to recover it")
-	// ErrNoDatabase answers a read-only Open of a folder without a database. It is an
+	// ErrNoDatabase is returned by a read-only Open of a folder without a database. It is an
 	// ErrNotFound.
 	ErrNoDatabase error = noDatabase{}
 )
 
 // Errors of reading and writing.
 var (
-	// ErrClosed answers calls after Close.
+	// ErrClosed is returned by calls after Close.
 	ErrClosed = errors.New("database is closed; open it again")
-	// ErrReadOnly answers writes to a store opened with ReadOnly.
+	// ErrReadOnly is returned by writes to a store opened with ReadOnly.
 	ErrReadOnly = errors.New("database is open for reading only; open it for writing")
-	// ErrNotFound answers reads of an ordinal that has no record (any more).
+	// ErrNotFound is returned if a record does not exist, or no longer exists.
 	ErrNotFound = errors.New("not found")
-	// ErrTrimmed answers Log when the entries asked for were removed by
-	// Compact; the caller has to rebuild from a Scan.
+	// ErrTrimmed is returned by Log if Compact has removed the requested entries. The caller must
+	// rebuild from a Scan.
 	ErrTrimmed = errors.New("change log was trimmed; rebuild from a scan")
-	// ErrAhead answers Log and Compact with a sequence that has not happened;
-	// derived state that claims it belongs to another history.
+	// ErrAhead is returned by Log and Compact for a sequence beyond the last commit. Derived state
+	// with such a sequence belongs to another history.
 	ErrAhead = errors.New("sequence lies ahead of the database; rebuild from a scan")
-	// ErrInvalidID answers ids that are empty or longer than MaxIDBytes.
+	// ErrInvalidID is returned for ids that are empty or longer than MaxIDBytes.
 	ErrInvalidID = fmt.Errorf("invalid document id; use 1 to %d bytes", MaxIDBytes)
-	// ErrDimension is wrapped by *DimensionError.
+	// ErrDimension says that a vector has the wrong length. *DimensionError wraps it.
 	ErrDimension = errors.New("wrong vector dimension")
-	// ErrNoDimension answers a Put before the manifest names a dimension.
+	// ErrNoDimension is returned by Put while the manifest has no dimension.
 	ErrNoDimension = errors.New("the manifest names no dimension; set Dim with SetManifest first")
-	// ErrNotFinite answers vectors with NaN or an infinity.
+	// ErrNotFinite is returned for vectors with NaN or an infinity.
 	ErrNotFinite = errors.New("vector has NaN or an infinite component; leave the document out or encode it anew")
-	// ErrSpan answers chunks that lie outside the text or not in its order.
+	// ErrSpan is returned for chunks that are outside the text or not in text order.
 	ErrSpan = errors.New("chunks must lie in the text, in its order")
-	// ErrNoMedia answers data without a media type.
+	// ErrNoMedia is returned for data without a media type.
 	ErrNoMedia = errors.New("data need a media type")
-	// ErrMetadata answers metadata that is no JSON object.
+	// ErrMetadata is returned for metadata that is not a JSON object.
 	ErrMetadata = errors.New("metadata must be a JSON object or nil")
-	// ErrTooLarge answers documents above MaxDocumentBytes and manifests above
+	// ErrTooLarge is returned for documents above MaxDocumentBytes and manifests above
 	// MaxManifestBytes.
 	ErrTooLarge = errors.New("record is too large; split it")
-	// ErrManifest answers a change of the manifest that is not allowed.
+	// ErrManifest is returned for a manifest change that is not allowed.
 	ErrManifest = errors.New("manifest change refused")
-	// ErrBatchDone answers use of a batch after Commit or Discard.
+	// ErrBatchDone is returned by a batch after Commit or Discard.
 	ErrBatchDone = errors.New("batch is finished; begin a new one")
-	// ErrNoSpace answers writes while the disk is so full that Badger, which
-	// writes through memory maps, could not fail cleanly.
+	// ErrNoSpace is returned by writes if the disk is so full that Badger could not fail cleanly,
+	// since it writes through memory maps.
 	ErrNoSpace = errors.New("too little free space on the disk; free some and try again")
-	// ErrFailed answers writes after one whose outcome is unknown. Reading
-	// goes on; opening the store again tells what survived and repairs.
+	// ErrFailed is returned by writes after a write whose outcome is unknown. Reads still work.
+	// Opening the store again finds out what survived and repairs it.
 	ErrFailed = errors.New("an earlier write failed midway; close the store and open it again")
 )
 
@@ -71,14 +71,13 @@ type noDatabase struct{}
 func (noDatabase) Error() string        { return "no database in this folder; check the path" }
 func (noDatabase) Is(target error) bool { return target == ErrNotFound }
 
-// LockedError says that another process (or another Store of this one) has the
-// database open.
+// LockedError says that another process, or another Store of this process, has the database open.
 type LockedError struct {
 	Dir string
-	PID int // of the process that has it open for writing, 0 if unknown
+	PID int // process that has it open for writing, 0 if unknown
 }
 
-// Error names the holder if it is known, and the remedy.
+// Error names the process if it is known, and the remedy.
 func (e *LockedError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("database %s is in use by another process; close it there first", e.Dir)
@@ -86,11 +85,11 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("database %s is in use by process %d; close it there first", e.Dir, e.PID)
 }
 
-// Unwrap lets errors.Is(err, ErrLocked) hold.
+// Unwrap returns ErrLocked, for errors.Is.
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// ForeignError says that a folder holds files and no database, so that no
-// database is made there and nothing in it is touched.
+// ForeignError says that a folder holds files but no database. No database is created there and no
+// file is touched.
 type ForeignError struct {
 	Dir     string
 	Name    string // one of the files
@@ -106,14 +105,14 @@ func (e *ForeignError) Error() string {
 	return s
 }
 
-// Unwrap lets errors.Is(err, ErrForeign) hold.
+// Unwrap returns ErrForeign, for errors.Is.
 func (e *ForeignError) Unwrap() error { return ErrForeign }
 
-// CorruptError says what is damaged.
+// CorruptError says which record or file is damaged.
 type CorruptError struct {
-	Dir  string // the database's folder
-	What string // the record or file, and what is wrong with it
-	Err  error  // the cause, if there is one
+	Dir  string // folder of the database
+	What string // damaged record or file, and what is wrong with it
+	Err  error  // cause, or nil
 }
 
 // Error names the damage and the remedy.
@@ -125,7 +124,7 @@ func (e *CorruptError) Error() string {
 	return s + "; restore it from a backup or build it anew"
 }
 
-// Unwrap lets errors.Is(err, ErrCorrupt) and tests of the cause hold.
+// Unwrap returns ErrCorrupt and the cause, for errors.Is.
 func (e *CorruptError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrCorrupt}
@@ -136,8 +135,8 @@ func (e *CorruptError) Unwrap() []error {
 // VersionError says that a database was written by a newer program.
 type VersionError struct {
 	Dir       string
-	Major     int // the database's format
-	Supported int // the newest format of this program
+	Major     int // format of the database
+	Supported int // newest format that this program reads
 }
 
 // Error names both versions and the remedy.
@@ -146,10 +145,10 @@ func (e *VersionError) Error() string {
 		e.Dir, e.Major, e.Supported)
 }
 
-// Unwrap lets errors.Is(err, ErrVersion) hold.
+// Unwrap returns ErrVersion, for errors.Is.
 func (e *VersionError) Unwrap() error { return ErrVersion }
 
-// DimensionError says that a vector does not have the database's dimension.
+// DimensionError says that a vector does not have the dimension of the database.
 type DimensionError struct{ Got, Want int }
 
 // Error names both dimensions and the remedy.
@@ -157,5 +156,5 @@ func (e *DimensionError) Error() string {
 	return fmt.Sprintf("vector has %d dimensions, the database %d; use the encoder it was made with", e.Got, e.Want)
 }
 
-// Unwrap lets errors.Is(err, ErrDimension) hold.
+// Unwrap returns ErrDimension, for errors.Is.
 func (e *DimensionError) Unwrap() error { return ErrDimension }

@@ -24,10 +24,9 @@ const (
 	markerText = "This folder is a lexsem database.\n"
 )
 
-// Exists reports whether dir holds a database, without opening, locking or
-// making anything. A folder that is missing, empty or holds no more than the
-// first moments of a database have left has none. Errors: a *ForeignError for a
-// folder of other files, and that dir is a file.
+// Exists reports whether dir holds a database. It opens, locks and creates nothing. The result is
+// false for a folder that is missing or empty, or that holds only what the first moments of a database
+// leave behind. Errors: *ForeignError for a folder with other files; an error if dir is a file.
 func Exists(dir string) (bool, error) {
 	info, err := os.Stat(dir)
 	switch {

@@ -19,7 +19,7 @@ import (
 // write nothing.
 type unfatal struct{ io.Writer }
 
-// Write passes everything on, but for the last words of Badger's.
+// Write passes everything on, except Badger's last message before it would end the process.
 func (w unfatal) Write(b []byte) (int, error) {
 	if checking() {
 		panic(errors.New(strings.Join(strings.Fields(string(b)), " "))) // one line, with the cause

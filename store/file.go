@@ -11,9 +11,9 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// WriteFileAtomic writes a file so that path holds the old contents or the
-// new, whatever happens: a temporary file beside it is written, synced and
-// renamed, and the folder synced. The folder must exist. The file is its owner's alone. A full disk is ErrNoSpace.
+// WriteFileAtomic replaces a file atomically: path holds the old or the new contents, whatever
+// happens. It writes and syncs a temporary file in the same folder, renames it and syncs the folder,
+// which must exist. Only the owner can read the file. A full disk is ErrNoSpace.
 func WriteFileAtomic(path string, data []byte) error {
 	err := atomicfile.Write(path, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -39,8 +39,8 @@ const (
 	syncName        = "sync"        // what ingest/folder knew of files when it read them
 )
 
-// CollectionsDir is the folder below that of a database where databases that are served
-// beside it are, each in the folder of its name.
+// CollectionsDir returns the folder, below the database folder dir, of the databases that are served
+// together with it. Each is in the folder of its name.
 func CollectionsDir(dir string) string { return filepath.Join(dir, collectionsName) }
 
 // removeTemporaries removes what writers of whole files in a process that died

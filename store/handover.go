@@ -24,18 +24,17 @@ const (
 	swapText     = "The database in the folder reembed takes the place of this one.\n"
 )
 
-// ErrHandedOver answers writes to a database whose place another has taken.
+// ErrHandedOver is returned by writes to a database that another one has replaced.
 var ErrHandedOver = errors.New("the database made beside it takes its place; open it again")
 
-// NextDir is the folder, below that of a database, of the one that may take its place.
+// NextDir returns the folder, below the database folder dir, of the database that may replace it.
 func NextDir(dir string) string { return filepath.Join(dir, nextName) }
 
-// HandOver lets the database in NextDir take the place of this one. last is run while
-// no other write can come between; the new database must be closed when it returns.
-// Then that is written down, which is the one step: after an error everything
-// is as it was, and after nil this store refuses writes, and is to be closed.
-// TakeOver, or the next Open for writing, moves files to their places. Errors: those
-// of last, of ctx before it, and of the disk; that there is no whole database in NextDir.
+// HandOver lets the database in NextDir replace this one. It calls last while no other write can
+// happen; the new database must be closed when last returns. Then HandOver writes the decision to
+// disk, in one step. After an error nothing has changed. After nil this store refuses writes and must
+// be closed. TakeOver, or the next Open for writing, moves the files. Errors: those of last, of ctx
+// before last, and of the disk; an error if NextDir holds no complete database.
 func (s *Store) HandOver(ctx context.Context, last func() error) error {
 	if s.o.InMemory {
 		return errors.New("a database in memory has no folder that another could take over")
@@ -87,9 +86,9 @@ func (s *Store) lockNext(next string) (*os.File, error) {
 	return lock, nil
 }
 
-// TakeOver moves the database that HandOver decided for to its place. Without such a
-// decision it does nothing. The database must not be open. Errors: ErrLocked, those of
-// the operating system; the next call goes on.
+// TakeOver moves the database that HandOver decided for to its place. Without such a decision it does
+// nothing. The database must not be open. Errors: ErrLocked and those of the operating system; the
+// next call continues.
 func TakeOver(dir string) (err error) {
 	if there, err := Exists(dir); err != nil || !there {
 		return err
@@ -193,8 +192,8 @@ func move(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// DropNext removes the database in NextDir, if there is one. Errors: ErrLocked while it
-// is open, ErrHandedOver where it has taken its place already.
+// DropNext removes the database in NextDir, if there is one. Errors: ErrLocked if it is open,
+// ErrHandedOver if it has already replaced the other.
 func DropNext(dir string) error {
 	next := NextDir(dir)
 	there, err := exists(next)

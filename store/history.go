@@ -8,12 +8,11 @@ import (
 	"hash"
 )
 
-// History is a digest of all commits up to a sequence number: SHA-256, cut to
-// 16 bytes, of the digest before, the sequence number, a random nonce, and the
-// log entries of the commit, each with its length before it. Two databases have
-// the same digest only if one is a copy of the other and neither has committed
-// since on its own: what is derived from one state fits the other. All zeros
-// stand for a digest that is not known.
+// History is a digest of all commits up to a sequence number: the first 16 bytes of SHA-256 over the
+// digest before, the sequence number, a random nonce, and the log entries of the commit, each with its
+// length before it. Two databases have the same digest only if one is a copy of the other and neither
+// has committed since. Data derived from one then fits the other. All zeros mean that the digest is
+// not known.
 type History [16]byte
 
 // MarshalText writes 32 hexadecimal digits.
@@ -67,13 +66,12 @@ func (p *pin) historyAt(seq uint64) (History, error) {
 	return c.history, err
 }
 
-// History returns the digest of all commits up to the view's.
+// History returns the digest of all commits up to the view's commit.
 func (v *View) History() [16]byte { return v.p.st.history }
 
-// HistoryAt returns the digest of all commits up to sequence seq. ok is false
-// if it is not known: for sequences that have not happened, that Compact has
-// passed (the last of them is kept), or that were written by a program which
-// knew no digests. Cost: at most one point read.
+// HistoryAt returns the digest of all commits up to sequence seq. ok is false if it is not known: seq
+// has not happened, Compact has passed it (the last such digest is kept), or it was written by a
+// program without digests. Cost: at most one point read.
 func (v *View) HistoryAt(seq uint64) (h [16]byte, ok bool, err error) {
 	err = v.use(func(p *pin) (err error) {
 		h, err = p.historyAt(seq)

@@ -30,7 +30,7 @@ var (
 	keyManifest = []byte{'m'}
 )
 
-// MaxIDBytes is the greatest length of a document id in bytes.
+// MaxIDBytes is the maximum length of a document id in bytes.
 const MaxIDBytes = 1024
 
 // maxParts is how many parts the part number of a key can count.

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// The format of the database. A change that older programs cannot read raises
-// FormatMajor; one that they may ignore raises FormatMinor. A database is in the least
-// format that holds it.
+// The format of the database. A change that older programs cannot read raises FormatMajor; a change
+// that they can ignore raises FormatMinor. A database has the lowest format that can hold it.
 const (
-	FormatMajor = formatMetric // the greatest that this program reads
+	FormatMajor = formatMetric // newest major format that this program reads
 	FormatMinor = 1            // 1: the manifest has backups
 
 	formatHistory = 2 // states and commits have a history
@@ -24,10 +23,10 @@ const (
 // plainMetric is the metric of the databases that formats before formatMetric hold.
 const plainMetric = "cosine"
 
-// MaxManifestBytes bounds the encoded manifest.
+// MaxManifestBytes is the maximum length of the encoded manifest in bytes.
 const MaxManifestBytes = 256 << 10
 
-// UUID identifies a database, so that derived files of another are noticed.
+// UUID identifies a database. Derived files carry it, so files of another database are detected.
 type UUID [16]byte
 
 // newUUID returns a random UUID (version 4).
@@ -42,7 +41,7 @@ func newUUID() UUID {
 // String returns 32 hexadecimal digits.
 func (u UUID) String() string { return hex.EncodeToString(u[:]) }
 
-// MarshalText encodes the UUID as String does.
+// MarshalText returns 32 hexadecimal digits.
 func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // UnmarshalText decodes 32 hexadecimal digits.
@@ -54,38 +53,37 @@ func (u *UUID) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Manifest describes a database. Fields that a newer program of the same
-// major format has written are kept through SetManifest.
+// Manifest describes a database. SetManifest keeps fields that a newer program of the same major
+// format has written.
 type Manifest struct {
-	Major   int       `json:"major"` // format, set by the store
+	Major   int       `json:"major"` // format; set by the store
 	Minor   int       `json:"minor"`
 	UUID    UUID      `json:"uuid"`           // set by the store
 	Created time.Time `json:"created"`        // set by the store
-	From    int       `json:"from,omitempty"` // major format that the database was brought over from, set by the store
+	From    int       `json:"from,omitempty"` // major format before a conversion; set by the store
 
-	Dim     int             `json:"dim"`               // of every vector; fixed once there are documents
-	Metric  string          `json:"metric,omitempty"`  // by which vectors are compared, opaque here; "" is cosine; fixed as Dim is
-	Encoder json.RawMessage `json:"encoder,omitempty"` // fingerprint of the encoder, opaque here
+	Dim     int             `json:"dim"`               // dimension of every vector; fixed once there are documents
+	Metric  string          `json:"metric,omitempty"`  // metric of the vectors, opaque to the store; "" is cosine; fixed like Dim
+	Encoder json.RawMessage `json:"encoder,omitempty"` // fingerprint of the encoder, opaque to the store
 
-	Language string `json:"language,omitempty"` // of the texts, for their analysis; "" is "en"
+	Language string `json:"language,omitempty"` // language for the analysis of texts; "" is "en"
 
-	// TokenStates is what is done about the token states of documents, opaque here; "" in
-	// databases that were made before there were any.
+	// TokenStates is the mode for token states of documents, opaque to the store; "" in databases that
+	// were made before token states existed.
 	TokenStates string `json:"token_states,omitempty"`
 
-	// Index is the kind of vector index that was asked for, opaque here; "" where none was.
+	// Index is the requested kind of vector index, opaque to the store; "" if none was requested.
 	Index string `json:"index,omitempty"`
 
 	Bridges map[string]Bridge `json:"bridges,omitempty"` // by variant
-	Default string            `json:"default,omitempty"` // fitted variant of a query that names none
+	Default string            `json:"default,omitempty"` // fitted variant for queries that name none
 	Auto    string            `json:"auto,omitempty"`    // what such a query gets, if it was chosen
 
-	// Source is what a database was made from, and goes on being made from while it lies
-	// in NextDir.
+	// Source is the database that this one was made from, and still follows while it is in NextDir.
 	Source *Source `json:"source,omitempty"`
 
-	// Backups are the states that backups ended at, by which the next part of one
-	// knows its base: the last maxBackups. Set by the store.
+	// Backups are the last maxBackups states that backups ended at. The next part of a backup finds
+	// its base there. Set by the store.
 	Backups []place `json:"backups,omitempty"`
 
 	extra map[string]json.RawMessage
@@ -94,9 +92,9 @@ type Manifest struct {
 // Source says how far a database has followed another one.
 type Source struct {
 	UUID    UUID    `json:"uuid"`
-	Seq     uint64  `json:"seq"`     // deletions up to this commit are followed
-	History History `json:"history"` // there
-	Next    uint64  `json:"next"`    // ordinals below it are done with
+	Seq     uint64  `json:"seq"`     // deletions up to this commit were applied
+	History History `json:"history"` // digest of the source at Seq
+	Next    uint64  `json:"next"`    // ordinals below it were processed
 }
 
 // maxBackups is how many ends of backups a manifest remembers, each with its digest. Sequence
@@ -104,14 +102,14 @@ type Source struct {
 // the commit record that has the digest is often gone.
 const maxBackups = 64
 
-// Bridge names the active file of one fitted variant.
+// Bridge describes the active file of one fitted variant.
 type Bridge struct {
-	File     string          `json:"file"`   // name below the database's bridges folder
-	CRC32C   uint32          `json:"crc32c"` // of the file's bytes but the last 4, which are its own checksum
-	Seq      uint64          `json:"seq"`    // state it was fitted on
-	Last     uint64          `json:"last"`   // highest ordinal of that state
+	File     string          `json:"file"`   // file name below the bridges folder of the database
+	CRC32C   uint32          `json:"crc32c"` // CRC of the file without its last 4 bytes, which are its own checksum
+	Seq      uint64          `json:"seq"`    // commit that it was fitted on
+	Last     uint64          `json:"last"`   // highest ordinal at that commit
 	Passages int             `json:"passages"`
-	Probes   json.RawMessage `json:"probes,omitempty"` // measured gains, opaque here
+	Probes   json.RawMessage `json:"probes,omitempty"` // measured gains, opaque to the store
 
 	extra map[string]json.RawMessage
 }
@@ -146,7 +144,7 @@ func (m Manifest) clone() Manifest {
 	return m
 }
 
-// MarshalJSON adds the unknown fields of newer programs.
+// MarshalJSON includes the unknown fields that were read.
 func (m Manifest) MarshalJSON() ([]byte, error) {
 	type plain Manifest
 	return marshalWith(plain(m), m.extra)
@@ -164,7 +162,7 @@ func (m *Manifest) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// MarshalJSON adds the unknown fields of newer programs.
+// MarshalJSON includes the unknown fields that were read.
 func (b Bridge) MarshalJSON() ([]byte, error) {
 	type plain Bridge
 	return marshalWith(plain(b), b.extra)
@@ -224,5 +222,5 @@ func (m Manifest) checkChange(old Manifest, documents uint64) error {
 	return nil
 }
 
-// MaxDim is the greatest dimension of vectors.
+// MaxDim is the maximum dimension of vectors.
 const MaxDim = 1 << 16

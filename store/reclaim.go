@@ -18,18 +18,17 @@ import (
 // that hold the removed records which a compaction could begin with, and views
 // that were opened before the removal.
 
-// Flush writes what Badger has in memory to tables, so that all that is committed
-// is durable, with NoSync as well. It writes about a memtable, of tombstones of
-// keys that never were. Errors: ErrNoSpace, ErrReadOnly and ctx's.
+// Flush writes what Badger has in memory to tables, so that everything committed is durable, also with
+// NoSync. To make Badger do this, it writes about one memtable of deletions of keys that never
+// existed. Errors: ErrNoSpace, ErrReadOnly, and that of ctx.
 func (s *Store) Flush(ctx context.Context) error {
 	return s.writing(ctx, func() error { return s.flush(ctx) })
 }
 
-// Reclaim gives the space of what Compact has removed back to the disk: it
-// flushes, and rewrites the tables. Views that were opened before keep what they
-// see, and what the flush wrote: so renew, if not nil, is called before the flush and
-// behind it, for the caller to open its views anew. It must not write to the store. Cost:
-// reading and writing all tables. Errors: those of Flush and of renew.
+// Reclaim frees the disk space of records that Compact has removed: it flushes and rewrites the
+// tables. Views opened before keep what they see, and what the flush wrote. So renew, if not nil, is
+// called before and after the flush, to let the caller open its views again. renew must not write to
+// the store. Cost: reads and writes all tables. Errors: those of Flush and renew.
 func (s *Store) Reclaim(ctx context.Context, renew func() error) error {
 	return s.writing(ctx, func() error { return s.rewrite(ctx, renew) })
 }

@@ -15,11 +15,10 @@ import (
 // removedPrefix begins the name of a folder that is being removed, beside its place.
 const removedPrefix = ".removed-"
 
-// Remove removes a database and its folder with all that is in it. For others it is
-// there as a whole or not at all: the folder gets another name first, and what a
-// process that dies leaves of it, ClearRemoved removes. Errors: ErrNotFound where
-// there is no database, *ForeignError for a folder of other files, *LockedError
-// for a database that is open.
+// Remove removes a database, its folder and everything in it. Other processes see the whole database
+// or none: the folder is renamed first. If the process dies, ClearRemoved removes the rest. Errors:
+// ErrNotFound if there is no database, *ForeignError for a folder with other files, *LockedError if
+// the database is open.
 func Remove(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -70,8 +69,8 @@ func removeMarkerLast(dir string) error {
 	return errors.Join(errs...)
 }
 
-// ClearRemoved removes what a process that died in Remove has left in a folder of
-// databases. A folder that is not there holds nothing.
+// ClearRemoved removes what a process that died in Remove left in parent, a folder of databases. It
+// does nothing if parent does not exist.
 func ClearRemoved(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,12 +21,15 @@ type forgotten struct {
 	refused bool   // the system does not do it
 }
 
-// ForgetTables lets the system take the tables that are new since the last call out of this process's
-// memory, if they have least bytes in all; and all tables, if more than twice as much of them, and than an eighth,
-// is there. They stay in its cache of files, where they are read as before. Linux alone has them taken, where there
-// is /proc. Cost: a look at the list of mappings, some milliseconds, and one at what is there of each (about
-// 10 ms for 600 MB of memory) where as much as a half of least has come since the last.
-// Errors: ErrClosed, ErrFailed, the operating system's.
+// ForgetTables removes table pages from the resident memory of this process. They stay in the file
+// cache of the system and can still be read. Two cases apply, with least in bytes:
+//
+//   - The tables that are new since the last call have least or more together: they are removed.
+//   - More than twice least, and more than an eighth of all tables, is resident: all are removed.
+//
+// It has an effect only on Linux with /proc. Cost: some milliseconds for the list of mappings. If half
+// of least or more is new since the last look, add about 10 ms for 600 MB of memory. Errors:
+// ErrClosed, ErrFailed, those of the operating system.
 func (s *Store) ForgetTables(least uint64) error {
 	if !forgets || s.o.ReadOnly || s.o.InMemory {
 		return nil

@@ -18,41 +18,37 @@ import (
 // becomes one.
 const restoreName = "restore" + atomicfile.Mark + "0"
 
-// ErrOccupied answers a Restore into a folder that has a database.
+// ErrOccupied is returned by Restore if the folder already has a database.
 var ErrOccupied = errors.New("folder holds a database already; restore into an empty one, or one that is to be made")
 
-// RestoreOptions shape Restore.
+// RestoreOptions are the options of Restore.
 type RestoreOptions struct {
-	// Parts is how many parts of the backup are restored, 0 for all: each is one
-	// state.
+	// Parts is the number of parts to restore; 0 means all. Each part is one state.
 	Parts int
-	// Accept, if not nil, is asked about the manifest of each part, how many terms the
-	// vocabulary has there and how many bases there are, and what it returns about each
-	// document of the part; their errors refuse the backup.
+	// Accept, if not nil, is called with the manifest of each part and the numbers of terms and bases
+	// at that state. The function that it returns is called with each document of the part. An error
+	// of either refuses the backup.
 	Accept func(m *Manifest, terms, bases int) (func(d *Document) error, error)
-	// Progress, if not nil, hears of documents read, not of how many there will be.
+	// Progress, if not nil, receives the number of documents read. The total is not known.
 	Progress func(done int)
 }
 
-// RestoreReport tells what was restored.
+// RestoreReport says what was restored.
 type RestoreReport struct {
 	Parts     int
-	Seq       uint64 // the commit that the last part had backed up
+	Seq       uint64 // sequence number of the commit in the last part
 	Documents int
 }
 
-// Restore makes a database of a backup, in a folder that is empty or not there.
-// It appears as a whole, after every digest was checked: until then the folder
-// has no database, and if Restore fails it is left as it was. A process that dies
-// leaves at most an unfinished folder in it, which the next Restore or Open removes.
+// Restore makes a database from a backup, in a folder that is empty or does not exist. The database
+// appears as a whole, after every digest was checked. If Restore fails, the folder is left as it was.
+// If the process dies, at most an unfinished folder is left, which the next Restore or Open removes.
 //
-// The database has the documents, vocabulary, ordinals, sequence number, manifest and
-// bridges that were backed up, and a UUID and history of its own: no file or record of it
-// fits the database that it comes from, and no further part of its backups. Memory:
-// one document, the vocabulary, and the store's.
+// The database has the documents, vocabulary, ordinals, sequence number, manifest and bridges of the
+// backup, and a UUID and history of its own. No file, record or further backup part of the source
+// database fits it. Memory: one document, the vocabulary, and the memory of the store.
 //
-// Errors: *BackupError, ErrOccupied, *ForeignError, *LockedError, those of ctx,
-// of r, and of the disk.
+// Errors: *BackupError, ErrOccupied, *ForeignError, *LockedError, those of ctx, of r, and of the disk.
 func Restore(ctx context.Context, dir string, r io.Reader, o RestoreOptions) (rep RestoreReport, err error) {
 	if exists, err := Exists(dir); err != nil {
 		return rep, err

@@ -12,53 +12,51 @@ import (
 	"github.com/lexsem/lexsem/internal/atomicfile"
 )
 
-// SalvageOptions shape Salvage. The zero value is a good default.
+// SalvageOptions are the options of Salvage. The zero value is a good default.
 type SalvageOptions struct {
-	// Describe fills in dimension, metric, encoder and language of a database whose
-	// own manifest is lost. Without it that is an error.
+	// Describe fills in dimension, metric, encoder and language if the manifest of the database is
+	// lost. If it is nil, a lost manifest is an error.
 	Describe func(m *Manifest) error
-	// Evidence, if not nil, returns what is known beside the records of which
-	// versions are live. uuid is the database's; history returns the digest of a
-	// commit, and false where it is lost.
+	// Evidence, if not nil, returns which versions are live, as known from sources other than the
+	// records. uuid is that of the database. history returns the digest of a commit, and false if it
+	// is lost.
 	Evidence func(uuid UUID, history func(seq uint64) ([16]byte, bool)) *Evidence
-	// Tokens, if not nil, is asked about the manifest. What it returns, if not nil,
-	// gives the rows of each document their tokens, and returns the terms that are new
-	// to the vocabulary: their numbers follow those of the calls before. The vocabulary
-	// of the damaged database is not carried over, as numbers of lost terms would be
-	// those of others. Otherwise tokens stay as they are.
+	// Tokens, if not nil, is called with the manifest. If it returns a function, that function sets
+	// the tokens of each document's rows and returns the terms that are new to the vocabulary. Their
+	// numbers follow those of earlier calls. The vocabulary of the damaged database is then not kept,
+	// since the numbers of lost terms would be given to others. Otherwise tokens stay as they are.
 	Tokens func(ctx context.Context, m *Manifest) (func(d *Document) (terms []string), error)
 	// Finish, if not nil, may add to the new database before it gets its name.
 	Finish func(ctx context.Context, dir string) error
-	// MemoryMiB is as in Options, for the new database.
+	// MemoryMiB is Options.MemoryMiB of the new database.
 	MemoryMiB int
-	// Progress, if not nil, hears of the reading, in files twice over, and of the
-	// writing, in documents.
+	// Progress, if not nil, receives progress: files while reading, in two passes, and documents while
+	// writing.
 	Progress func(stage string, done, total int)
 }
 
-// SalvageReport is what Salvage did.
+// SalvageReport says what Salvage did.
 type SalvageReport struct {
-	Dir    string   // of the new database, "" if none was made
-	Saved  int      // documents in it
-	Lost   int      // documents that were there and could not be read, as far as anything tells
-	Names  []string // ids of lost ones, as far as they are known, at most maxNames
-	Damage []string // what is damaged, at most maxDamage entries
-	// Uncoded says that the documents come without their codes, as a basis of codes is lost.
+	Dir    string   // folder of the new database, "" if none was made
+	Saved  int      // documents in the new database
+	Lost   int      // documents that existed and could not be read, as far as known
+	Names  []string // ids of lost documents, as far as known; at most maxNames
+	Damage []string // descriptions of the damage; at most maxDamage
+	// Uncoded says that the documents have no codes, because a basis of codes is lost.
 	Uncoded bool
-	// Uncertain says that records are lost which could have told of later changes: a
-	// document that was saved may be of a version before its last, or one that had
-	// been deleted.
+	// Uncertain says that lost records may have held later changes. A saved document may then be an
+	// older version, or may have been deleted.
 	Uncertain bool
 }
 
 // maxNames bounds SalvageReport.Names.
 const maxNames = 10_000
 
-// Damage reads all tables and logs of the database in dir, and the checksum of every
-// record, and returns what is wrong, at most some hundred entries. It changes nothing,
-// but for finishing what HandOver decided. The database must not be open for writing.
-// Errors: *LockedError, *ForeignError, ErrNoDatabase, *VersionError, those of the
-// operating system, that of ctx within some 10 ms. Cost: two reads of the records.
+// Damage reads all tables and logs of the database in dir and checks every record. It returns
+// descriptions of the damage, at most about a hundred. It changes nothing, except that it finishes
+// what HandOver decided. The database must not be open for writing. Errors: *LockedError,
+// *ForeignError, ErrNoDatabase, *VersionError, those of the operating system, and that of ctx within
+// about 10 ms. Cost: two reads of the records.
 func Damage(ctx context.Context, dir string, progress func(done, total int)) (damage []string, err error) {
 	err = withRemains(ctx, dir, progress, func(r *remains) error {
 		damage = r.damage
@@ -110,14 +108,13 @@ func withRemains(ctx context.Context, dir string, progress func(done, total int)
 	return errors.Join(do(r), r.close())
 }
 
-// Salvage saves every document that can be read of the damaged database in dir into a
-// new one in to, which must not exist. It reads around what is damaged, also where
-// Badger cannot open its files, and writes nothing in dir. A document is saved whole,
-// each of its records with the right checksum, or counted as lost. The new database
-// is checked before it gets its name; bridges stay in its manifest, without their
-// files. Errors: as of Damage, fs.ErrExist for to, ErrManifest where the manifest is
-// lost and not described, ErrNoSpace. Cost: two reads of the records, one of the
-// documents, and the writing of these; some 150 bytes of memory a record.
+// Salvage copies every readable document of the damaged database in dir to a new database in to, which
+// must not exist. It reads around damage, also if Badger cannot open its files, and writes nothing in
+// dir. A document is copied whole, with all checksums right, or counted as lost. The new database is
+// checked before it gets its name. Its manifest keeps the bridges, without their files. Errors: those
+// of Damage, fs.ErrExist for to, ErrManifest if the manifest is lost and not described, ErrNoSpace.
+// Cost: two reads of the records, one of the documents, and their writing; about 150 bytes of memory a
+// record.
 func Salvage(ctx context.Context, dir, to string, o SalvageOptions) (rep SalvageReport, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Evidence is what something beside the records knows of a database: the ordinals of
-// the versions that were live at a commit.
+// Evidence says which versions, by ordinal, were live at a commit. It comes from a source other than
+// the records.
 type Evidence struct {
 	Seq  uint64
 	Live map[uint64]struct{}

@@ -14,10 +14,9 @@ func (s *Store) Manifest() Manifest {
 	return s.manifest.clone()
 }
 
-// SetManifest lets change edit a copy of the manifest and writes it in one
-// synced transaction. An error of change leaves everything as it is. It waits
-// for a batch in progress; do not call it between Begin and Commit of the same
-// goroutine.
+// SetManifest calls change with a copy of the manifest and writes the result in one synced
+// transaction. If change returns an error, nothing is written. It waits for a batch in progress, so a
+// goroutine must not call it between its own Begin and Commit.
 func (s *Store) SetManifest(ctx context.Context, change func(*Manifest) error) error {
 	return s.writing(ctx, func() error { return s.changeManifest(change) })
 }

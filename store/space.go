@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// DiskBytes is DiskBytes of the folder.
+// DiskBytes returns DiskBytes of the store's folder.
 func (s *Store) DiskBytes() (int64, error) { return DiskBytes(s.dir) }
 
-// DiskBytes returns what all files of the database in a folder take on disk but the reserve,
-// which Close gives back, leaving out folders that it may not read: they are not
-// the database's. While it is open, that of Badger's log may be megabytes more than what is in it.
+// DiskBytes returns the disk space that all files of the database in dir take, without the reserve,
+// which Close frees, and without folders that may not be read, since they are not part of the
+// database. While the database is open, Badger's log may count some megabytes more than it holds.
 func DiskBytes(dir string) (int64, error) {
 	var sum int64
 	dir, err := filepath.EvalSymlinks(dir) // a walk does not enter a link
@@ -46,9 +46,9 @@ func DiskBytes(dir string) (int64, error) {
 	return sum, err
 }
 
-// Space returns the bytes of the records of live documents, of dead versions that
-// Compact has not passed, and of the tables on disk, which hold both, what was
-// removed and not yet reclaimed, and not what is still in Badger's logs.
+// Space returns sizes in bytes: the records of live documents; the records of dead versions that
+// Compact has not passed; and the tables on disk. Tables include removed records that are not yet
+// reclaimed, but not what is still in Badger's logs.
 func (v *View) Space() (live, dead, disk uint64, err error) {
 	err = v.use(func(p *pin) error {
 		live, dead, disk = p.st.liveBytes, p.st.deadBytes, p.s.tableBytes()

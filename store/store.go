@@ -18,27 +18,24 @@ import (
 	"github.com/lexsem/lexsem/internal/filelock"
 )
 
-// Options shape Open. The zero value is a good default.
+// Options are the options of Open. The zero value is a good default.
 type Options struct {
-	// NoSync leaves it to the operating system when writes reach the disk.
-	// Many small batches get much faster; a loss of power may then lose the
-	// last ones, or leave a database that is reported as damaged. The end of the process still loses nothing, and Close makes
-	// everything durable. Derived state must not be written from such a store
-	// before its Close: after a loss of power it could be ahead of it.
+	// NoSync lets the operating system decide when writes reach the disk. Many small batches get much
+	// faster. A power cut may then lose the last batches, or leave a database that is reported as
+	// damaged. The end of the process still loses nothing, and Close makes everything durable. Do not
+	// write derived state before Close: after a power cut it could be ahead of the store.
 	NoSync bool
-	// ReadOnly opens without the right to write. Several readers may have a
-	// database open at once, but not beside a writer.
+	// ReadOnly opens the database for reading only. Several readers may have it open at once, but not
+	// together with a writer.
 	ReadOnly bool
-	// InMemory keeps all records in memory: the store is new, and ends with Close. Its folder
-	// must exist, and gets no file from this package. HandOver is refused.
+	// InMemory keeps all records in memory: the store is new and ends with Close. Its folder must exist.
+	// This package writes no file there. HandOver is refused.
 	InMemory bool
-	// MemoryMiB is about the memory that buffers and compactions keep, in MiB,
-	// not counting memory-mapped files; 0 means 128, less than 64 counts as 64.
-	// While the database is open for writing, 3/8 of it are reserved on the disk.
-	// Under Go's default settings the heap grows to about twice what is kept.
+	// MemoryMiB is about the memory of buffers and compactions, in MiB, without memory-mapped files. 0
+	// means 128; values below 64 count as 64. While the database is open for writing, 3/8 of it is
+	// reserved on the disk. With Go's default settings the heap grows to about twice this size.
 	MemoryMiB int
-	// Logger gets warnings and, at its debug level, what Badger is doing; nil
-	// means none.
+	// Logger receives warnings and, at debug level, Badger's messages. nil means none.
 	Logger *slog.Logger
 }
 
@@ -106,19 +103,18 @@ func hit(name string) {
 	}
 }
 
-// Open opens the database in dir, or creates it unless o.ReadOnly is set, and
-// repairs what a process that died left behind: batches without commit are
-// removed, an interrupted Compact is finished, and so is what HandOver decided. After an unclean end it counts
-// the records that had been written since the database was last opened. A
-// database of format 1 is brought over, unless o.ReadOnly is set. A folder that
-// holds other files is refused as it is.
+// Open opens the database in dir, or creates it unless o.ReadOnly is set. It repairs what a dead
+// process left behind: uncommitted batches are removed, and an interrupted Compact or HandOver is
+// finished. After an unclean end it counts the records written since the last opening. Unless
+// o.ReadOnly is set, a database of format 1 is converted. A folder with other files is refused and not
+// changed.
 //
-// Cost: footers and indexes of the tables, not their contents; those are
-// checked when they are first read, before Badger first compacts them, and by
-// Verify. Damage is then the error of the call that met it.
+// Cost: reads footers and indexes of the tables, not their contents. Contents are checked when they
+// are first read, before Badger first compacts them, and by Verify. The call that meets damage returns
+// the error.
 //
-// Errors: *ForeignError, *LockedError, *CorruptError, *VersionError, ErrUnclean
-// and ErrNoDatabase (read-only), or the operating system's.
+// Errors: *ForeignError, *LockedError, *CorruptError, *VersionError, ErrUnclean and ErrNoDatabase
+// (read-only), or those of the operating system.
 func Open(dir string, o Options) (_ *Store, err error) {
 	if o.InMemory {
 		return openInMemory(dir, o)
@@ -378,12 +374,11 @@ func (s *Store) create() (state, error) {
 	return st, s.writeManifest(st, s.manifest)
 }
 
-// Close waits for calls in progress, discards a batch in progress, makes
-// everything durable, notes the checksums of the tables, for which it reads those that
-// were written since Open, and releases the database. Further calls of Close do
-// nothing and return the same error. ErrNoSpace says that the disk is too full
-// for what is in memory; then nothing is closed, what is committed is in the log,
-// and Close may be called again when there is room.
+// Close waits for calls in progress, discards an open batch, makes everything durable, writes the
+// table checksums (for which it reads tables written since Open), and releases the database. Further
+// calls do nothing and return the same error. ErrNoSpace means that the disk is too full for the data
+// in memory. Then nothing is closed, committed data is in the log, and Close can be called again when
+// there is room.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -10,7 +10,7 @@ import (
 // ids are not those of an encoder. It only grows: a term keeps its number when all
 // documents that have it are gone. New terms belong to the batch that needs them.
 
-// MaxTermBytes is the greatest length of a term of the vocabulary in bytes.
+// MaxTermBytes is the maximum length of a vocabulary term in bytes.
 const MaxTermBytes = 255
 
 // maxTerms is how many terms a vocabulary can have: token ids are int32.
@@ -22,10 +22,9 @@ const termsRecord = 16 << 10
 // errTerms answers terms that the vocabulary cannot take.
 var errTerms = errors.New("impossible terms")
 
-// AddTerms gives the next numbers of the vocabulary to terms that are not in it
-// yet, from first on, which must be its length with those that this batch has added
-// before. They are there once the batch is committed. Terms are of 1 to
-// MaxTermBytes bytes. After any error the batch can only be discarded.
+// AddTerms adds terms of 1 to MaxTermBytes bytes that are not yet in the vocabulary. They get the
+// numbers from first on; first must be the current number of terms, including those added by this
+// batch. The terms become visible at Commit. After an error the batch can only be discarded.
 func (b *Batch) AddTerms(ctx context.Context, first int, terms []string) error {
 	if err := b.enter(ctx); err != nil {
 		return err
@@ -92,12 +91,11 @@ func decodeTerms(p []byte, fn func(term string) error) error {
 	return nil
 }
 
-// TermCount is how many terms the vocabulary has.
+// TermCount returns the number of terms in the vocabulary.
 func (s *Store) TermCount() int { return int(s.current().terms) }
 
-// Terms calls fn with the terms of the vocabulary as of the last commit, from
-// number 0 on. An error of fn ends it and is returned. Cost: one pass over the
-// vocabulary.
+// Terms calls fn with each term of the vocabulary at the last commit, from number 0 on. It stops at an
+// error of fn and returns it. Cost: one pass over the vocabulary.
 func (s *Store) Terms(ctx context.Context, fn func(term string) error) error {
 	return s.read(func(p *pin) error { return p.terms(ctx, 0, fn) })
 }

@@ -11,7 +11,7 @@ import (
 type Report struct {
 	Documents  int // live versions
 	Dead       int // replaced or deleted versions that Compact has not removed
-	Batches    int // in the change log
+	Batches    int // commits in the change log
 	LogEntries int
 	Problems   []error // at most maxProblems
 }
@@ -147,11 +147,10 @@ func (p *pin) ids(ctx context.Context, fn func(id string, c current) error) erro
 	return nil
 }
 
-// Verify reads everything: the tables' checksums, every record of every
-// version, ids against versions, the log, and the counts. progress, if not
-// nil, is called now and then with the documents checked and their number. The
-// problems found are in the report; the error is the first of them, or that of
-// ctx. Reading and writing go on meanwhile.
+// Verify reads everything and checks table checksums, every record of every version, ids against
+// versions, the log, and the counts. progress, if not nil, receives the number of documents checked
+// and the total. The report lists the problems; the error is the first of them, or that of ctx. Reads
+// and writes continue meanwhile.
 func (s *Store) Verify(ctx context.Context, progress func(done, total int)) (r Report, err error) {
 	err = s.read(func(p *pin) error { return p.verify(ctx, progress, &r) })
 	if err == nil && len(r.Problems) > 0 {

@@ -57,17 +57,16 @@ func (s *Store) drop(p *pin) {
 	}
 }
 
-// View is the state of one commit; it does not change. Reads of several
-// records that must agree go through one View. A View may be used
-// concurrently and must be closed: while it is open, what it sees takes space
-// on disk. After the store's Close its methods return ErrClosed.
+// View is the immutable state of one commit. Use one View for several reads that must agree. It is
+// safe for concurrent use and must be closed: while it is open, what it sees takes disk space. After
+// the store's Close its methods return ErrClosed.
 type View struct {
 	s      *Store
 	p      *pin
 	closed bool // guarded by s.mu
 }
 
-// Snapshot returns a view of the last commit. The caller closes it.
+// Snapshot returns a view of the last commit. The caller must close it.
 func (s *Store) Snapshot() (*View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +77,7 @@ func (s *Store) Snapshot() (*View, error) {
 	return &View{s: s, p: s.last}, nil
 }
 
-// Share returns another view of the same commit, which the caller closes. Errors:
-// ErrClosed.
+// Share returns another view of the same commit. The caller must close it. Error: ErrClosed.
 func (v *View) Share() (*View, error) {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
@@ -90,8 +88,7 @@ func (v *View) Share() (*View, error) {
 	return &View{s: v.s, p: v.p}, nil
 }
 
-// Close gives the view back. Calls in progress may end; further ones get
-// ErrClosed.
+// Close releases the view. Calls in progress can finish; later calls return ErrClosed.
 func (v *View) Close() {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
@@ -140,13 +137,12 @@ func (v *View) Seq() uint64 { return v.p.st.seq }
 // Len returns the number of documents in the view.
 func (v *View) Len() int { return int(v.p.st.live) }
 
-// Truncated returns the number of documents in the view of which tokens were cut
-// off when they were encoded.
+// Truncated returns the number of documents in the view whose tokens were cut off when they were
+// encoded.
 func (v *View) Truncated() int { return int(v.p.st.truncated) }
 
-// Lookup returns the ordinal of the current version of id; ok is false if
-// there is none. That the version has no record is a *CorruptError. Cost: two
-// point reads.
+// Lookup returns the ordinal of the current version of id; ok is false if there is none. If the record
+// of that version is missing, the error is a *CorruptError. Cost: two point reads.
 func (s *Store) Lookup(id string) (ord uint64, ok bool, err error) {
 	err = s.read(func(p *pin) error { ord, err = p.lookup(id); return err })
 	return ord, ord != 0, err
@@ -158,9 +154,8 @@ func (v *View) Lookup(id string) (ord uint64, ok bool, err error) {
 	return ord, ord != 0, err
 }
 
-// Get returns the whole record of a version: the current one of an id, or a
-// replaced one that Compact has not removed yet. Errors: ErrNotFound,
-// *CorruptError. Cost: two point reads.
+// Get returns the whole record of a version: the current version of an id, or a replaced one that
+// Compact has not yet removed. Errors: ErrNotFound, *CorruptError. Cost: two point reads.
 func (s *Store) Get(ord uint64) (d *Document, err error) {
 	err = s.read(func(p *pin) error { d, err = p.document(ord); return err })
 	return d, err
@@ -172,8 +167,7 @@ func (v *View) Get(ord uint64) (d *Document, err error) {
 	return d, err
 }
 
-// Text returns a record as Get does, without vectors and tokens. Cost: one
-// point read.
+// Text returns a document like Get, without vectors and tokens. Cost: one point read.
 func (s *Store) Text(ord uint64) (d *Document, err error) {
 	err = s.read(func(p *pin) error { d, err = p.text(ord); return err })
 	return d, err
@@ -185,8 +179,7 @@ func (v *View) Text(ord uint64) (d *Document, err error) {
 	return d, err
 }
 
-// Rows returns the rows of a record as Get does, without what they stand for.
-// Cost: one point read.
+// Rows returns the rows of a document like Get, without their byte ranges. Cost: one point read.
 func (s *Store) Rows(ord uint64) (rows []Row, err error) {
 	err = s.read(func(p *pin) error { rows, err = p.rows(ord); return err })
 	return rows, err
@@ -198,11 +191,10 @@ func (v *View) Rows(ord uint64) (rows []Row, err error) {
 	return rows, err
 }
 
-// Scan calls fn for every live version from ordinal from upwards, in order.
-// The rows, without what they stand for, are valid during the call. A full scan (from 0 or 1) ends with
-// *CorruptError if it did not meet as many versions as there are documents.
-// An error of fn ends the scan and is returned. Cost: one pass over the rows,
-// not the texts.
+// Scan calls fn for each live version with an ordinal of from or more, in order. The rows have no byte
+// ranges and are valid only during the call. It stops at an error of fn and returns it. A full scan
+// (from 0 or 1) returns *CorruptError if it did not find as many versions as there are documents.
+// Cost: one pass over the rows, not the texts.
 func (s *Store) Scan(ctx context.Context, from uint64, fn func(ord uint64, rows []Row) error) error {
 	return s.read(func(p *pin) error { return p.scan(ctx, from, fn) })
 }
@@ -212,8 +204,8 @@ func (v *View) Scan(ctx context.Context, from uint64, fn func(ord uint64, rows [
 	return v.use(func(p *pin) error { return p.scan(ctx, from, fn) })
 }
 
-// ScanDocuments is Scan over the texts: the documents' rows have no vector and
-// no tokens (Rows has them). fn may keep the document.
+// ScanDocuments is like Scan, over the texts: the rows have no vector and no tokens, which Rows
+// returns. fn may keep the document.
 func (s *Store) ScanDocuments(ctx context.Context, from uint64, fn func(ord uint64, d *Document) error) error {
 	return s.read(func(p *pin) error { return p.scanDocuments(ctx, from, fn) })
 }
@@ -223,9 +215,8 @@ func (v *View) ScanDocuments(ctx context.Context, from uint64, fn func(ord uint6
 	return v.use(func(p *pin) error { return p.scanDocuments(ctx, from, fn) })
 }
 
-// Log calls fn for every change after sequence after, in order. Errors:
-// ErrTrimmed if Compact has removed some of them, ErrAhead if after has not
-// happened, *CorruptError, and those of fn.
+// Log calls fn for each change after sequence after, in order. Errors: ErrTrimmed if Compact has
+// removed some of them, ErrAhead if after is beyond the last commit, *CorruptError, and those of fn.
 func (s *Store) Log(ctx context.Context, after uint64, fn func(seq uint64, c Change) error) error {
 	return s.read(func(p *pin) error { return p.log(ctx, after, fn) })
 }

@@ -9,13 +9,12 @@ import (
 	"path/filepath"
 )
 
-// Mark is in the names of temporary files, which a process that dies leaves.
+// Mark is part of the names of temporary files, which a process that dies leaves behind.
 const Mark = ".lexsem-tmp-"
 
-// Write makes path hold what write writes, or leaves it as it was: a temporary
-// file beside it is written, synced and renamed, and the folder synced where
-// the system can do that. The folder must exist. The file is the owner's alone
-// unless write changes that.
+// Write replaces the file at path with what write writes, or leaves it as it was. It writes and syncs
+// a temporary file in the same folder, renames it, and syncs the folder if the system can. The folder
+// must exist. Only the owner can read the file, unless write changes that.
 func Write(path string, write func(f *os.File) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, filepath.Base(path)+Mark+"*")

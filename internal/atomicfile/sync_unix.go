@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// SyncDir makes renames and new files in a folder durable, where its file system
-// can do that.
+// SyncDir makes renames and new files in a folder durable, if its file system can.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -1,4 +1,4 @@
 package atomicfile
 
-// SyncDir does nothing: Windows offers no way to sync a folder.
+// SyncDir does nothing, since Windows cannot sync a folder.
 func SyncDir(string) error { return nil }

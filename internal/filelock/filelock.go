@@ -8,11 +8,11 @@ import (
 	"os"
 )
 
-// ErrHeld is what Try returns when another open file holds the lock.
+// ErrHeld is returned by Try if another open file holds the lock.
 var ErrHeld = errors.New("lock is held")
 
-// Try locks f, shared or for itself alone, and does not wait. Its errors are
-// ErrHeld and the system's, which name f.
+// Try locks f, shared or exclusively, without waiting. Errors: ErrHeld and those of the system, which
+// name f.
 func Try(f *os.File, exclusive bool) error {
 	err := try(f, exclusive)
 	if err != nil && !errors.Is(err, ErrHeld) {
@@ -21,9 +21,8 @@ func Try(f *os.File, exclusive bool) error {
 	return err
 }
 
-// Release unlocks f, which Try has locked, and closes it. Closing alone may free
-// the lock late: while a process starts another, that one has a copy of f, and
-// the lock stays with it until its program begins.
+// Release unlocks f, which Try has locked, and closes it. Closing alone may free the lock late: while
+// a process starts another one, that one has a copy of f and holds the lock until its program begins.
 func Release(f *os.File) error {
 	return errors.Join(unlock(f), f.Close())
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// File and Folder are the modes of what is made. No umask widens them.
+// File and Folder are the modes of new files and folders. A umask cannot widen them.
 const (
 	File   fs.FileMode = 0o600
 	Folder fs.FileMode = 0o700
@@ -21,8 +21,8 @@ const (
 // others is what other users may do.
 const others fs.FileMode = 0o077
 
-// MkdirAll makes a folder that is its owner's alone. One that is there stays as it is. Those
-// above it, which are made where they are missing, may be looked into.
+// MkdirAll creates a folder that only its owner can use. An existing folder stays as it is. Missing
+// parents are created and can be read by others.
 func MkdirAll(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -34,22 +34,23 @@ func MkdirAll(dir string) error {
 	return err
 }
 
-// Ours says what of a folder is a program's own. The zero value is a folder of which nothing but itself is.
+// Ours says which parts of a folder belong to a program. The zero value is a folder that itself
+// belongs to it, and nothing in it.
 type Ours struct {
-	Files   func(name string) bool // nil means none
+	Files   func(name string) bool // files that belong to it, by name; nil means none
 	Folders map[string]Ours
-	Shared  bool // the folder itself is not
+	Shared  bool // the folder itself does not belong to the program
 }
 
-// Named is a choice of files that have these names, or these endings, which begin with a dot.
+// Named selects files by name, or by ending if the name begins with a dot.
 func Named(names ...string) func(name string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return name == n || n[0] == '.' && strings.HasSuffix(name, n) })
 	}
 }
 
-// Tighten makes dir, its folders that are ours, and their files that are ours, the
-// owner's alone, where that is the user of this process. It follows no link but dir, and
-// touches neither what is not there nor what is no folder or file. A medium that keeps no modes, or
-// cannot be written, stays as it is.
+// Tighten removes the access of other users to dir, and to its folders and files that belong to the
+// program, if this user owns them. It follows no link except dir itself, and ignores everything that
+// is missing or is neither folder nor file. A medium without modes, or a read-only one, stays as it
+// is.
 func Tighten(dir string, ours Ours) error { return tighten(dir, ours) }

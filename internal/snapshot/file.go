@@ -15,9 +15,8 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// File is an open snapshot. Its memory is for reading: to write there is a fault where a
-// file is mapped. It is valid until Close.
-// Safe for concurrent use, Close excepted.
+// File is an open snapshot. Its memory is read-only: a write to it faults if the file is mapped. It is
+// valid until Close. Safe for concurrent use, except Close.
 type File struct {
 	header   Header
 	path     string // for errors; empty for memory
@@ -29,10 +28,9 @@ type File struct {
 	free     func() error
 }
 
-// Open maps a file and checks its header and tables, not the payloads: the cost
-// does not depend on their length, but for 4 bytes to each block. A file that
-// is replaced stays readable. Errors: fs.ErrNotExist, ErrDamaged, ErrForeign
-// (another format), or the operating system's.
+// Open maps a file and checks its header and tables, but not the payloads. The cost depends on the
+// payloads only through 4 bytes a block. A file that is replaced later stays readable. Errors:
+// fs.ErrNotExist, ErrDamaged, ErrForeign (another format), or those of the operating system.
 func Open(path string) (*File, error) {
 	f, err := open(path)
 	if err != nil {
@@ -69,8 +67,8 @@ func open(path string) (*os.File, error) {
 	return f, err
 }
 
-// DatabaseOf tells which database a snapshot file is of, one of an earlier format
-// or with damage behind its header included. Errors: as those of Open.
+// DatabaseOf returns the UUID of the database that a snapshot file belongs to. It also reads files of
+// earlier formats and files with damage after the header. Errors: those of Open.
 func DatabaseOf(path string) ([16]byte, error) {
 	f, err := open(path)
 	if err != nil {
@@ -94,7 +92,7 @@ func guarded(path string, data []byte) (f *File, err error) {
 	return parse(path, data)
 }
 
-// Parse is Open of a file that lies in memory, which the File uses.
+// Parse is Open for a file in memory. The File uses data itself.
 func Parse(data []byte) (*File, error) { return parse("", data) }
 
 func parse(path string, file []byte) (*File, error) {
@@ -184,7 +182,7 @@ func damage(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrDamaged)
 }
 
-// Header tells what the file holds.
+// Header returns what the file holds.
 func (f *File) Header() Header { return f.header }
 
 // Expect returns ErrForeign if the file is of another kind or version.
@@ -196,7 +194,7 @@ func (f *File) Expect(kind string, version uint32) error {
 	return nil
 }
 
-// Section returns the section of a tag, ErrDamaged if there is none.
+// Section returns the section with a tag, or ErrDamaged if there is none.
 func (f *File) Section(tag string) (*Section, error) {
 	for _, s := range f.sections {
 		if s.tag == tag {
@@ -213,7 +211,7 @@ func (f *File) damage(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", f.path, damage(format, args...))
 }
 
-// Verify checks every block that was not read yet. Cost: one read of those.
+// Verify checks every block that was not checked yet. Cost: one read of those blocks.
 func (f *File) Verify(ctx context.Context) error {
 	for b := 0; b < len(f.sums)/4; b++ {
 		if err := ctx.Err(); err != nil {
@@ -261,8 +259,7 @@ func (f *File) read(w int, set uint64) (err error) {
 	return nil
 }
 
-// Close gives the memory back; nothing of the file must be used afterwards.
-// Closing twice does nothing.
+// Close frees the memory. Nothing of the file may be used afterwards. A second Close does nothing.
 func (f *File) Close() error {
 	if f.free == nil {
 		return nil

@@ -7,15 +7,13 @@ import (
 	"sync"
 )
 
-// Guard turns a fault under a mapping, which a file that somebody shortens or a
-// disk that fails gives to who reads the memory, into an error: it ends the
-// function that says
+// Guard turns a fault in mapped memory into an error. Such a fault occurs if a file is shortened or a
+// disk fails. Use it as
 //
 //	defer snapshot.Guard(&err)()
 //
-// with an error that wraps ErrDamaged. Every other panic goes on. It holds for
-// the goroutine and what it calls, not for goroutines that it starts. Cost:
-// 0.1 µs.
+// The function then returns with an error that wraps ErrDamaged. Any other panic continues. It covers
+// the goroutine and the functions it calls, not goroutines that it starts. Cost: 0.1 µs.
 func Guard(err *error) func() {
 	before := debug.SetPanicOnFault(true)
 	return func() {
@@ -26,8 +24,8 @@ func Guard(err *error) func() {
 	}
 }
 
-// Fault is the error of what was recovered from a fault under a mapping, for who would
-// have no memory taken by a Guard; it panics again with everything else.
+// Fault returns the error for a recovered fault in mapped memory. It is for callers that cannot afford
+// the allocations of Guard. It panics again for any other value.
 func Fault(p any) error {
 	fault, ok := p.(interface {
 		runtime.Error

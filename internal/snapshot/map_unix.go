@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Maps says that a File lies in its file, so that memory can be given up for it.
+// Maps says whether Files are memory-mapped, so that their pages can be released.
 const Maps = true
 
 // forget is advice for whole pages within b.

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Maps says that a File lies in its file, so that memory can be given up for it.
+// Maps says whether Files are memory-mapped, so that their pages can be released.
 const Maps = false
 
 func forget([]byte) {}

@@ -12,10 +12,9 @@ type number interface {
 // little says that the CPU keeps the low byte first, as files do.
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Uint32s, Uint64s, Float32s, Float64s and Int8s are the numbers that lie in b,
-// whose rest behind the last whole one is ignored. If the memory is aligned and
-// the CPU's bytes have the order of files they are the memory itself, else a
-// copy.
+// Uint32s, Uint64s, Float32s, Float64s and Int8s return the numbers in b; a rest after the last whole
+// number is ignored. If b is aligned and the CPU is little-endian, the result is the memory itself,
+// otherwise a copy.
 func Uint32s(b []byte) []uint32   { return numbers[uint32](b) }
 func Uint64s(b []byte) []uint64   { return numbers[uint64](b) }
 func Float32s(b []byte) []float32 { return numbers[float32](b) }

@@ -5,22 +5,21 @@ import (
 	"fmt"
 )
 
-// Reader takes values off the front of a section. The first error, which wraps
-// ErrDamaged, sticks, and everything after it reads as zero. It is for one
-// goroutine.
+// Reader reads values from the front of a section. The first error, which wraps ErrDamaged, sticks,
+// and every later read returns zero. Not safe for concurrent use.
 type Reader struct {
 	s    *Section
 	data []byte
 	err  error
 }
 
-// Err is the first error.
+// Err returns the first error.
 func (r *Reader) Err() error { return r.err }
 
-// Len is the number of bytes not yet read.
+// Len returns the number of bytes not yet read.
 func (r *Reader) Len() int { return len(r.data) }
 
-// Fail sets the error, if there is none yet.
+// Fail sets the error, if none is set yet.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = r.s.f.damage("section %q: %s", r.s.tag, fmt.Sprintf(format, args...))
@@ -28,7 +27,7 @@ func (r *Reader) Fail(format string, args ...any) {
 	}
 }
 
-// Done says that the section should be used up, and returns the error.
+// Done fails if bytes are left, and returns the error.
 func (r *Reader) Done() error {
 	if len(r.data) > 0 {
 		r.Fail("%d bytes too many", len(r.data))
@@ -47,8 +46,8 @@ func (r *Reader) Raw(n int) []byte {
 	return b
 }
 
-// U32, U64, Uvarint and Text read what the Writer's methods wrote. A
-// Uvarint must have its shortest form.
+// U32, U64, Uvarint and Text read what the Writer's methods of the same names wrote. A Uvarint must
+// have its shortest form.
 func (r *Reader) U32() uint32 {
 	if b := r.Raw(4); len(b) == 4 {
 		return binary.LittleEndian.Uint32(b)
@@ -82,8 +81,7 @@ func (r *Reader) Text() string {
 	return string(r.Raw(int(n)))
 }
 
-// Uint32s, Uint64s, Float32s and Float64s read n numbers, as the
-// functions of those names do.
+// Uint32s, Uint64s, Float32s and Float64s read n numbers, like the functions of those names.
 func (r *Reader) Uint32s(n int) []uint32   { return Uint32s(r.many(n, 4)) }
 func (r *Reader) Uint64s(n int) []uint64   { return Uint64s(r.many(n, 8)) }
 func (r *Reader) Float32s(n int) []float32 { return Float32s(r.many(n, 4)) }

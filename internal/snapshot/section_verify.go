@@ -2,8 +2,7 @@ package snapshot
 
 import "context"
 
-// Verify is Check of the whole section, which ends with the error of ctx within
-// some milliseconds.
+// Verify checks the whole section. It returns the error of ctx within some milliseconds.
 func (s *Section) Verify(ctx context.Context) error {
 	const step = 1 << 20
 	for from := 0; from < len(s.data); from += step {

@@ -31,21 +31,19 @@ const (
 )
 
 var (
-	// ErrDamaged says that bytes are not those that were written, or cannot be
-	// read.
+	// ErrDamaged says that bytes differ from what was written, or cannot be read.
 	ErrDamaged = errors.New("snapshot is damaged")
-	// ErrForeign says that a file is whole but something else than was asked
-	// for: another format, kind or version.
+	// ErrForeign says that a file is intact but has another format, kind or version than requested.
 	ErrForeign = errors.New("snapshot is of another kind")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Header tells what a file holds.
+// Header says what a file holds.
 type Header struct {
-	Kind     string   // what it is, for example "words"; 1 to 64 bytes
-	Version  uint32   // of what the sections hold
-	Seq      uint64   // sequence number of the commit that it was derived from
+	Kind     string   // kind of content, for example "words"; 1 to 64 bytes
+	Version  uint32   // version of the sections' content
+	Seq      uint64   // sequence number of the commit that the content was derived from
 	Database [16]byte // UUID of the database
 	History  [16]byte // digest of the database's commits up to Seq
 }

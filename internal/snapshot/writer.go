@@ -12,14 +12,13 @@ import (
 	"github.com/lexsem/lexsem/internal/yield"
 )
 
-// Write writes a file atomically: path holds the old file or the new one,
-// whatever happens. The folder must exist. An error of write leaves the old one. The file is its owner's alone.
+// Write writes a file atomically: path holds the old file or the new one, whatever happens. The folder
+// must exist. If write returns an error, the old file stays. Only the owner can read the file.
 func Write(path string, h Header, write func(*Writer) error) error {
 	return atomicfile.Write(path, func(f *os.File) error { return writeAll(f, h, write) })
 }
 
-// WriteOpen is Write, and Open of the very file that was written, whatever becomes of
-// path meanwhile.
+// WriteOpen is Write, followed by Open of the written file itself, whatever happens to path meanwhile.
 func WriteOpen(path string, h Header, write func(*Writer) error) (file *File, err error) {
 	err = atomicfile.Write(path, func(f *os.File) error {
 		if err := writeAll(f, h, write); err != nil {
@@ -42,8 +41,8 @@ func writeAll(f *os.File, h Header, write func(*Writer) error) error {
 	return w.Close()
 }
 
-// Writer writes the sections of one file, one after the other. The first error
-// sticks; Close returns it. It is for one goroutine.
+// Writer writes the sections of one file, one after the other. The first error sticks, and Close
+// returns it. Not safe for concurrent use.
 type Writer struct {
 	w        io.Writer
 	buf      []byte // what is not written yet, the header included
@@ -62,7 +61,7 @@ type Writer struct {
 // multiple of that on, in large pages where it can, and maps those at once when one byte is first read.
 const bufferSize = 2 << 20
 
-// NewWriter begins a file in w, to which Close must write the end.
+// NewWriter starts a file in w. Close must be called to complete it.
 func NewWriter(w io.Writer, h Header) *Writer {
 	s := &Writer{w: w, buf: h.encode(), tags: map[string]bool{}}
 	if n := len(h.Kind); n == 0 || n > maxKind {
@@ -82,9 +81,8 @@ func (h Header) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// Begin ends the section before and begins the next one; its payload is what is
-// written until the next Begin or Close. The tag has 1 to 8 bytes, none of them
-// zero, and stands in the file once.
+// Begin ends the current section and starts the next one. Its payload is what is written until the
+// next Begin or Close. The tag has 1 to 8 bytes, none of them zero, and is used once in a file.
 func (w *Writer) Begin(tag string) {
 	if err := checkTag(tag); w.err == nil && err != nil {
 		w.err = err
@@ -159,7 +157,7 @@ func (w *Writer) endBlock() {
 	w.sums, w.sum, w.part = binary.LittleEndian.AppendUint32(w.sums, w.sum), 0, 0
 }
 
-// Write writes payload. It takes all of p or returns the error that sticks.
+// Write writes payload. It writes all of p, or returns the first error.
 func (w *Writer) Write(p []byte) (int, error) {
 	if len(w.sections) == 0 && w.err == nil {
 		w.err = fmt.Errorf("payload before the first section")
@@ -170,28 +168,26 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// U32 and U64 write an integer of fixed length, Uvarint one of 7 bits a
-// byte.
+// U32 and U64 write an integer of fixed length. Uvarint writes one with 7 bits a byte.
 func (w *Writer) U32(v uint32) { w.Write(binary.LittleEndian.AppendUint32(nil, v)) }
 func (w *Writer) U64(v uint64) { w.Write(binary.LittleEndian.AppendUint64(nil, v)) }
 
 func (w *Writer) Uvarint(v uint64) { w.Write(binary.AppendUvarint(nil, v)) }
 
-// Text writes the length (Uvarint) and the bytes of s.
+// Text writes the length of s as a Uvarint, then its bytes.
 func (w *Writer) Text(s string) {
 	w.Uvarint(uint64(len(s)))
 	w.Write([]byte(s))
 }
 
-// Int8s, Uint32s, Uint64s, Float32s and Float64s write numbers one behind the
-// other, without their count.
+// Int8s, Uint32s, Uint64s, Float32s and Float64s write numbers one after another, without their count.
 func (w *Writer) Int8s(v []int8)       { w.Write(memory(v)) }
 func (w *Writer) Uint32s(v []uint32)   { w.Write(memory(v)) }
 func (w *Writer) Uint64s(v []uint64)   { w.Write(memory(v)) }
 func (w *Writer) Float32s(v []float32) { w.Write(memory(v)) }
 func (w *Writer) Float64s(v []float64) { w.Write(memory(v)) }
 
-// Close writes the tables. It does not close the file below. The Writer must
+// Close writes the tables that end the file. It does not close the underlying writer. The Writer must
 // not be used afterwards.
 func (w *Writer) Close() error {
 	w.end()
