@@ -1,12 +1,11 @@
 package vec
 
-// Dot returns the inner product of a and b, which must have equal length; 0
-// for empty ones.
+// Dot returns the inner product of a and b, which must have equal length. It is 0 for empty vectors.
 func Dot(a, b []float32) float32 {
 	return dot(a, b[:len(a)])
 }
 
-// Axpy adds f·x to y in place; equal lengths.
+// Axpy adds f·x to y in place. x and y have equal length.
 func Axpy(y []float32, f float32, x []float32) {
 	x = x[:len(y)]
 	for i := axpy(y, f, x); i < len(y); i++ {
@@ -14,9 +13,9 @@ func Axpy(y []float32, f float32, x []float32) {
 	}
 }
 
-// Dot4 writes the inner products of q with the rows a, b, c and d, all of
-// q's length, into out. A row gives the same bits in any of the four places,
-// so that equal rows have equal products; Dot may differ from it by rounding.
+// Dot4 writes the inner products of q with the rows a, b, c and d into out. All have q's length. A row
+// gives the same bits in each of the four places, so equal rows have equal products. Dot may differ by
+// rounding.
 func Dot4(out *[4]float32, q, a, b, c, d []float32) {
 	n := len(q)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
@@ -36,8 +35,8 @@ func Dot4(out *[4]float32, q, a, b, c, d []float32) {
 	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
 }
 
-// SquaredL2x4 writes the squared Euclidean distances between q and the rows a,
-// b, c and d into out, with the same promise as Dot4.
+// SquaredL2x4 writes the squared Euclidean distances between q and the rows a, b, c and d into out.
+// The bits do not depend on the place, as in Dot4.
 func SquaredL2x4(out *[4]float32, q, a, b, c, d []float32) {
 	n := len(q)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
@@ -58,9 +57,9 @@ func SquaredL2x4(out *[4]float32, q, a, b, c, d []float32) {
 	out[0], out[1], out[2], out[3] = s0, s1, s2, s3
 }
 
-// DotAxpy4 writes the inner products of x with the rows a, b, c and d to out, and adds
-// f[0]·a + f[1]·b + f[2]·c + f[3]·d to y; x, y and the rows have one length. It reads each row once: so four rows of
-// a symmetric matrix take part in its product with x on both sides of the diagonal.
+// DotAxpy4 writes the inner products of x with the rows a, b, c and d into out, and adds f[0]·a +
+// f[1]·b + f[2]·c + f[3]·d to y. x, y and the rows have one length. It reads each row once, so that
+// four rows of a symmetric matrix serve a product with x on both sides of the diagonal.
 func DotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float32) {
 	n := len(y)
 	x, a, b, c, d = x[:n], a[:n], b[:n], c[:n], d[:n]
@@ -77,8 +76,8 @@ func DotAxpy4(out *[4]float32, y []float32, f *[4]float32, x, a, b, c, d []float
 	}
 }
 
-// DotRows writes q·rows[i] into out[i] for the len(out) rows of length len(q)
-// stored one after another in rows, with the same promise as Dot4.
+// DotRows writes q·rows[i] into out[i], for len(out) rows of length len(q) stored one after another.
+// The bits do not depend on the place, as in Dot4.
 func DotRows(out, q, rows []float32) { fours(out, q, rows, false) }
 
 // SquaredL2Rows is DotRows for the squared Euclidean distance.

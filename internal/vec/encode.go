@@ -4,16 +4,16 @@ import "math"
 
 // What the layers of a text encoder do between their matrix products.
 
-// AddRows adds row, of length n, to each of the rows of c, ldc ≥ n apart.
+// AddRows adds row, of length n, to each row of c. The rows of c are ldc ≥ n apart.
 func AddRows(c []float32, ldc, rows int, row []float32) {
 	for i := range rows {
 		Axpy(c[i*ldc:i*ldc+len(row)], 1, row)
 	}
 }
 
-// AddGELURows replaces each element x of the rows of c, ldc ≥ len(bias) apart, by
-// y·Φ(y) with y = x + bias and Φ the normal distribution: the exact GELU, not
-// its approximation by tanh. The error is below 2e-7·|y|. NaN stays NaN.
+// AddGELURows replaces each element x of the rows of c by y·Φ(y), with y = x + bias and Φ the normal
+// distribution function: the exact GELU, not its tanh approximation. The rows of c are ldc ≥ len(bias)
+// apart. The error is below 2e-7·|y|. NaN stays NaN.
 func AddGELURows(c []float32, ldc, rows int, bias []float32) {
 	n := len(bias)
 	if n == 0 || rows == 0 {
@@ -48,9 +48,9 @@ func gelu(x float32) float32 {
 	return x * (0.5 + t*p)
 }
 
-// AddNorm writes the layer normalisation of a + b + c into dst, which may be any
-// of them: less the mean, divided by √(variance + eps), times scale, plus shift.
-// All have dst's length. Sums are of float32.
+// AddNorm writes the layer normalisation of a + b + c into dst: less the mean, divided by √(variance +
+// eps), times scale, plus shift. dst may be any of the inputs. All have dst's length. Sums are in
+// float32.
 func AddNorm(dst, a, b, c, scale, shift []float32, eps float32) {
 	n := len(dst)
 	if n == 0 {

@@ -6,24 +6,24 @@ import "math"
 // code i in its lower half and code Int4Bytes(n)+i in its upper half, each plus
 // 8, and what is beyond n is 0. Codes are in [−7, 7].
 
-// Int4Bytes is the number of bytes of n codes.
+// Int4Bytes returns the number of bytes of n codes.
 func Int4Bytes(n int) int { return (n + 1) / 2 }
 
 const (
 	mostInt4 = 7
 	zeroInt4 = -120 // a byte of two zeros: 0x88
-	// LostInt4 is the unit of what QuantizeInt4 says is lost.
+	// LostInt4 is the unit of the loss that QuantizeInt4 returns.
 	LostInt4 = 1.0 / 127
 )
 
-// QuantizeInt4 writes the codes of x, finite, to dst, Int4Bytes(len(x)) long.
-// x[i] ≈ scale·code[i], and the length of the difference is at most
-// lost·LostInt4 times that of x; lost is in [0, 127].
+// QuantizeInt4 writes the codes of x, which must be finite, to dst, of length Int4Bytes(len(x)). x[i]
+// ≈ scale·code[i], and the length of the difference is at most lost·LostInt4 times the length of x.
+// lost is in [0, 127].
 //
-// The largest components may be cut off, by half at most: the rest then has
-// finer codes. Of a few such steps the one is taken whose codes have the least
-// angle to x, and the scale at which least is lost: 0 where x is zero or so
-// small that it underflows. The result is the same on every machine.
+// The largest components may be clipped, to half at most, which gives finer codes to the others. Among
+// a few such steps it takes the one whose codes have the least angle to x, and the scale with the
+// least loss. The scale is 0 if x is zero or so small that the scale underflows. The result is the
+// same on every machine.
 func QuantizeInt4(dst []int8, x []float32) (scale float32, lost int8) {
 	dst = dst[:Int4Bytes(len(x))]
 	top := maxAbs(x)
@@ -86,7 +86,7 @@ func int4Along(x []float32, f float32) (along, length float64) {
 	return along, length
 }
 
-// UnpackInt4 writes the codes of src to dst, 2·len(src) long.
+// UnpackInt4 writes the codes of src to dst, of length 2·len(src).
 func UnpackInt4(dst, src []int8) {
 	lo, hi := dst[:len(src)], dst[len(src):][:len(src)]
 	for i := unpackInt4(lo, hi, src); i < len(src); i++ {
@@ -95,9 +95,8 @@ func UnpackInt4(dst, src []int8) {
 	}
 }
 
-// DotInt4x4 writes the inner products of q, codes of a byte, with the rows a, b,
-// c and d of codes of four bits into out. Rows are half as long as q, which
-// is at most MaxInt8Dim long.
+// DotInt4x4 writes the inner products of q, one-byte codes, with the rows a, b, c and d, four-bit
+// codes, into out. A row has half the length of q, which is at most MaxInt8Dim long.
 func DotInt4x4(out *[4]int32, q, a, b, c, d []int8) {
 	n := len(q) / 2
 	lo, hi := q[:n], q[n:2*n]
@@ -109,7 +108,7 @@ func DotInt4x4(out *[4]int32, q, a, b, c, d []int8) {
 	}
 }
 
-// DotInt4At writes q·rows[i] into out[i] for rows that lie apart, each half as long as q.
+// DotInt4At writes q·rows[i] into out[i]. The rows are separate slices, each half as long as q.
 func DotInt4At(out []int32, q []int8, rows []*int8) {
 	n := len(q) / 2
 	out = out[:len(rows)]
@@ -123,8 +122,8 @@ func DotInt4At(out []int32, q []int8, rows []*int8) {
 	}
 }
 
-// DotInt4Rows writes q·rows[i] into out[i] for the len(out) rows of half the
-// length of q stored one after another in rows.
+// DotInt4Rows writes q·rows[i] into out[i], for len(out) rows of half the length of q stored one after
+// another.
 func DotInt4Rows(out []int32, q, rows []int8) {
 	d, n := len(q)/2, len(out)
 	rows = rows[:n*d]

@@ -9,16 +9,15 @@ import (
 // scale = max|x|/127, so products of codes are integers and exact: every
 // kernel gives the same bits, for codes in [−127, 127], which all are.
 
-// MaxInt8Dim is the longest vector of codes: its products fit an int32.
+// MaxInt8Dim is the maximum length of a vector of codes, so that its products fit an int32.
 const MaxInt8Dim = 1 << 16
 
-// QuantizeInt8 writes the codes of x, finite, to dst of equal length and
-// returns their scale; x[i] ≈ scale·dst[i] within scale/2. The codes are in
-// [−127, 127], zeros with scale 0 where x is zero or so small that its scale
-// underflows.
+// QuantizeInt8 writes the codes of x, which must be finite, to dst of equal length and returns their
+// scale. x[i] ≈ scale·dst[i], within scale/2. Codes are in [−127, 127]. If x is zero, or so small that
+// its scale underflows, codes and scale are 0.
 func QuantizeInt8(dst []int8, x []float32) (scale float32) { return QuantizeTo(dst, x, 127) }
 
-// QuantizeTo is QuantizeInt8 with codes in [−most, most]; most is 1 to 127.
+// QuantizeTo is QuantizeInt8 with codes in [−most, most], for most from 1 to 127.
 func QuantizeTo(dst []int8, x []float32, most int8) (scale float32) {
 	dst = dst[:len(x)]
 	top := maxAbs(x)
@@ -34,17 +33,15 @@ func QuantizeTo(dst []int8, x []float32, most int8) (scale float32) {
 	return scale
 }
 
-// Codes tell inner products up to an error, which is bounded as follows. With x = x̂ + e,
-// x̂ the decoded codes, for both vectors,
+// DotSlack returns the slack for the rounding of float32 sums in bounds on inner products of dim
+// components, relative to ‖q‖‖p‖. The kernels add 16 or more sums side by side. The slack comes on top
+// of the error of the codes. With x = x̂ + e and x̂ the decoded codes, for both vectors,
 //
 //	|q·p − q̂·p̂| = |q̂·e_p + e_q·p| ≤ ‖q̂‖‖e_p‖ + ‖e_q‖‖p‖
-//
-// DotSlack allows for the rounding of float32 sums besides, relative to ‖q‖‖p‖: the
-// kernels keep 16 sums or more side by side.
 func DotSlack(dim int) float64 { return float64(dim/16+16) * 0x1p-23 }
 
-// LostInt8 returns the length of the decoded codes of x, scale·codes[i], and that of what
-// they have lost, x[i] − scale·codes[i].
+// LostInt8 returns the length of the decoded codes of x, scale·codes[i], and the length of what they
+// lose, x[i] − scale·codes[i].
 func LostInt8(x []float32, codes []int8, scale float32) (decoded, lost float64) {
 	codes = codes[:len(x)]
 	var squares int64
@@ -75,8 +72,8 @@ func roundInt8(v float32) int8 {
 	return int8(int32(v + magic - magic))
 }
 
-// DotInt8x4 writes the inner products of q with the rows a, b, c and d, all of
-// q's length, at most MaxInt8Dim, into out. No code is −128.
+// DotInt8x4 writes the inner products of q with the rows a, b, c and d into out. All have q's length,
+// at most MaxInt8Dim. No code is −128.
 func DotInt8x4(out *[4]int32, q, a, b, c, d []int8) {
 	n := len(q)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
@@ -87,8 +84,8 @@ func DotInt8x4(out *[4]int32, q, a, b, c, d []int8) {
 	}
 }
 
-// DotInt8Rows writes q·rows[i] into out[i] for the len(out) rows of length
-// len(q) stored one after another in rows. No code is −128.
+// DotInt8Rows writes q·rows[i] into out[i], for len(out) rows of length len(q) stored one after
+// another. No code is −128.
 func DotInt8Rows(out []int32, q, rows []int8) {
 	d, n := len(q), len(out)
 	rows = rows[:n*d]
@@ -106,8 +103,7 @@ func DotInt8Rows(out []int32, q, rows []int8) {
 	}
 }
 
-// DotInt8At writes q·rows[i] into out[i] for rows that lie apart, each of q's length.
-// No code is −128.
+// DotInt8At writes q·rows[i] into out[i]. The rows are separate slices of q's length. No code is −128.
 func DotInt8At(out []int32, q []int8, rows []*int8) {
 	out = out[:len(rows)]
 	if dotInt8At(out, q, rows) {
@@ -123,7 +119,7 @@ func DotInt8At(out []int32, q []int8, rows []*int8) {
 // rowAt is row i of n codes; the last stands in for those behind it.
 func rowAt(rows []*int8, i, n int) []int8 { return unsafe.Slice(rows[min(i, len(rows)-1)], n) }
 
-// AxpyInt8 adds f·x to y in place; equal lengths.
+// AxpyInt8 adds f·x to y in place. x and y have equal length.
 func AxpyInt8(y []float32, f float32, x []int8) {
 	x = x[:len(y)]
 	for i := axpyInt8(y, f, x); i < len(y); i++ {

@@ -2,10 +2,9 @@ package vec
 
 import "sync"
 
-// MatMulNT computes C = A·Bᵀ for row-major A [m×k], B [n×k], C [m×n]: the
-// inner products of all rows of A with all rows of B. C must not overlap A or
-// B. It runs in the calling goroutine; different goroutines may fill different
-// rows of one C.
+// MatMulNT computes C = A·Bᵀ for row-major A [m×k], B [n×k], C [m×n]: the inner products of all rows
+// of A with all rows of B. C must not overlap A or B. It runs in the calling goroutine; several
+// goroutines may fill different rows of one C.
 func MatMulNT(c, a, b []float32, m, n, k int) {
 	c, a, b = c[:m*n], a[:m*k], b[:n*k]
 	if m < 4 { // packing B would cost more than it saves
@@ -17,22 +16,20 @@ func MatMulNT(c, a, b []float32, m, n, k int) {
 	gemm(best, c, n, view{a, k, 1}, view{b, 1, k}, m, n, k)
 }
 
-// MatMulNN computes C = A·B for row-major A [m×k], B [k×n], C [m×n], which
-// must not overlap.
+// MatMulNN computes C = A·B for row-major A [m×k], B [k×n], C [m×n], which must not overlap.
 func MatMulNN(c, a, b []float32, m, n, k int) {
 	c, a, b = c[:m*n], a[:m*k], b[:k*n]
 	gemm(best, c, n, view{a, k, 1}, view{b, n, 1}, m, n, k)
 }
 
-// MatMulTN computes C = Aᵀ·B for row-major A [k×m], B [k×n], C [m×n], which
-// must not overlap.
+// MatMulTN computes C = Aᵀ·B for row-major A [k×m], B [k×n], C [m×n], which must not overlap.
 func MatMulTN(c, a, b []float32, m, n, k int) {
 	c, a, b = c[:m*n], a[:k*m], b[:k*n]
 	gemm(best, c, n, view{a, 1, m}, view{b, n, 1}, m, n, k)
 }
 
-// MatMulNTParallel is MatMulNT split over the given number of goroutines. The
-// result is the same bit for bit, whatever their number, if m ≥ 4.
+// MatMulNTParallel is MatMulNT on the given number of goroutines. If m ≥ 4, the bits of the result do
+// not depend on their number.
 func MatMulNTParallel(c, a, b []float32, m, n, k, workers int) {
 	if m < 4 {
 		MatMulNT(c, a, b, m, n, k)
@@ -41,8 +38,7 @@ func MatMulNTParallel(c, a, b []float32, m, n, k, workers int) {
 	split(c, view{a, k, 1}, view{b, 1, k}, m, n, k, workers)
 }
 
-// MatMulNNParallel is MatMulNN split over the given number of goroutines, with
-// the same result bit for bit.
+// MatMulNNParallel is MatMulNN on the given number of goroutines, with the same bits.
 func MatMulNNParallel(c, a, b []float32, m, n, k, workers int) {
 	split(c, view{a, k, 1}, view{b, n, 1}, m, n, k, workers)
 }

@@ -4,15 +4,14 @@ package vec
 // a query. Package index/late says what they are.
 
 const (
-	// SimLanes is how many codes stand side by side.
+	// SimLanes is the number of codes in a block.
 	SimLanes = 16
-	// SimTokens is of what the number of tokens of a query is a multiple: kernels take so
-	// many at a time.
+	// SimTokens divides the number of query tokens: kernels process so many at a time.
 	SimTokens = 4
 )
 
-// SimTop is the largest component of a query beside codes of so many bits. AVX2 adds two products in 16 bits,
-// which larger ones than 63 would overflow with codes of eight.
+// SimTop returns the largest component of a query for codes of so many bits. AVX2 adds two products in
+// 16 bits, which would overflow above 63 for codes of eight bits.
 func SimTop(bits int) int {
 	if bits == 8 {
 		return 63
@@ -20,9 +19,9 @@ func SimTop(bits int) int {
 	return 127
 }
 
-// UnpackCodes writes the components in src, of 2 or 4 bits, to dst, a byte each:
-// len(dst) = len(src)·8/bits. Those in the lowest bits of all bytes come first, then
-// those above them.
+// UnpackCodes writes the components in src, of 2 or 4 bits, to dst, one byte each: len(dst) =
+// len(src)·8/bits. The components in the lowest bits of all bytes come first, then those in the next
+// bits.
 func UnpackCodes(dst, src []byte, bits int) {
 	dst = dst[:len(src)*8/bits]
 	unpackGo(dst, src, bits, unpack(dst, src, bits))
@@ -41,11 +40,11 @@ func unpackGo(dst, src []byte, bits, from int) {
 
 // Sim is a block of SimLanes codes.
 type Sim struct {
-	Block  []byte  // group by group, in each the four components of all codes, a byte each, or as UnpackCodes takes them
-	Packed bool    // the latter
-	Scales []byte  // of each code two bytes, little-endian, in units of Unit
+	Block  []byte  // group by group, the four components of all codes in each, one byte each; or packed, see UnpackCodes
+	Packed bool    // Block is packed
+	Scales []byte  // two bytes a code, little-endian, in units of Unit
 	Unit   float32 // above 0
-	Bits   int     // 2, 4 or 8: a component c stands for 2c − (2^Bits − 1)
+	Bits   int     // 2, 4 or 8; a component c stands for 2c − (2^Bits − 1)
 
 	room []byte // to unpack a block
 }
@@ -60,14 +59,14 @@ func (s *Sim) unpack(groups int) {
 	s.Block, s.Packed = s.room[:n], false
 }
 
-// MaxSim raises best[t·SimLanes+j], for each token t of a query and each code j of the block, to
+// MaxSim raises best[t·SimLanes+j], for each query token t and each code j of the block, to
 //
 //	scale_j · Σ_i q_ti · (2c_ji − (2^Bits − 1))
 //
-// where that is more. q has the tokens one after another, of whole groups of four components; sums are those of
-// their components, and their number is a multiple of SimTokens. Components of q are in
-// [-SimTop, SimTop], and each token has at most MaxInt8Dim/64 of them. best must not hold NaN. The numbers are the same on every machine.
-// A block that is packed may be unpacked in s by the call.
+// if that is larger. q has the tokens one after another, each in whole groups of four components. sums
+// are the sums of their components. The number of tokens is a multiple of SimTokens. Components of q
+// are in [-SimTop, SimTop], and a token has at most MaxInt8Dim/64 of them. best must not hold NaN. The
+// result is the same on every machine. The call may unpack a packed block in s.
 func MaxSim(best []float32, q []int8, sums []int32, s *Sim) {
 	n := len(sums)
 	if n == 0 {

@@ -1,21 +1,19 @@
 package vec
 
-// Packed is a matrix B copied into the panels that products read, for products
-// with many A one after the other: what MatMulNT and MatMulNN spend on the copy
-// is more than the product where A has few rows. The zero value is empty; each
-// Pack drops what was there and uses its memory again. Memory 4·n·k bytes, n
-// rounded up to whole panels. Goroutines may multiply at the same time.
+// Packed is a matrix B copied into panels, for products with many matrices A. MatMulNT and MatMulNN
+// copy B each time, which costs more than the product if A has few rows. The zero value is empty. Each
+// Pack replaces the contents and reuses the memory. Memory: 4·n·k bytes, n rounded up to whole panels.
+// Safe for concurrent multiplication.
 type Packed struct {
 	panels []float32
 	n, k   int
 }
 
-// Then is called on each block of a product as soon as it is computed, while it
-// still lies in a cache: rows×w elements, element (i, j) of the block at
-// c[i*ldc+j], which is column from+j of the product.
+// Then is called with each block of a product once it is computed, while it is still in a cache. The
+// block has rows×w elements. Element (i, j) is c[i*ldc+j], which is column from+j of the product.
 type Then func(c []float32, ldc, rows, from, w int)
 
-// PackNT takes B [n×k] for products A·Bᵀ.
+// PackNT packs B [n×k] for products A·Bᵀ.
 func (p *Packed) PackNT(b []float32, n, k int) { p.PackNTOf(b, k, n, k) }
 
 // PackNTOf is PackNT for a B whose rows are ldb ≥ k apart.
@@ -23,7 +21,7 @@ func (p *Packed) PackNTOf(b []float32, ldb, n, k int) {
 	p.pack(view{strided(b, ldb, n, k), 1, ldb}, n, k)
 }
 
-// PackNN takes B [k×n] for products A·B.
+// PackNN packs B [k×n] for products A·B.
 func (p *Packed) PackNN(b []float32, k, n int) { p.PackNNOf(b, n, k, n) }
 
 // PackNNOf is PackNN for a B whose rows are ldb ≥ n apart.
@@ -54,14 +52,12 @@ func (p *Packed) pack(b view, n, k int) {
 	}
 }
 
-// Mul computes C [m×n] = A [m×k]·Bᵀ or A·B, as B was packed. C must not overlap
-// A. The elements are those of MatMulNN, and of MatMulNT with four rows or more,
-// bit for bit.
+// Mul computes C [m×n] = A [m×k]·Bᵀ or A·B, depending on how B was packed. C must not overlap A. The
+// elements have the same bits as those of MatMulNN, and of MatMulNT with four rows or more.
 func (p *Packed) Mul(c, a []float32, m int) { p.MulOf(c, p.n, a, p.k, m, nil) }
 
-// MulOf is Mul for matrices whose rows are ldc ≥ n and lda ≥ k apart. Where then
-// is not nil, it is called on each block of C, all rows (2,048 at most) of a few
-// columns, from this goroutine.
+// MulOf is Mul for matrices whose rows are ldc ≥ n and lda ≥ k apart. then, if not nil, is called from
+// this goroutine with each block of C: all rows, up to 2,048, of a few columns.
 func (p *Packed) MulOf(c []float32, ldc int, a []float32, lda, m int, then Then) {
 	c, a = strided(c, ldc, m, p.n), strided(a, lda, m, p.k)
 	multiply(best, c, ldc, view{a, lda, 1}, view{}, p.panels, then, m, p.n, p.k)

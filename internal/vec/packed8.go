@@ -51,12 +51,11 @@ type kernel8 struct {
 // best8 is the kernel that products in bytes use on this machine.
 var best8 = kernels8[0]
 
-// Packed8 is a matrix of weights as codes of a byte, for products with many A
-// one after the other. Each element is rounded to a multiple of its column's
-// scale: what is largest in the column, single or of two neighbours along k of one
-// sign together, over 127. The zero value is empty; each Pack drops what
-// was there. Memory n·k bytes, n rounded up to whole panels. Goroutines may
-// multiply at the same time.
+// Packed8 is a matrix of weights as one-byte codes, for products with many matrices A. Each element is
+// rounded to a multiple of its column's scale. The scale is the largest magnitude in the column
+// divided by 127; the sum of two neighbours along k of the same sign counts, too. The zero value is
+// empty; each Pack replaces the contents. Memory: n·k bytes, n rounded up to whole panels. Safe for
+// concurrent multiplication.
 type Packed8 struct {
 	kn     *kernel8
 	panels []int8
@@ -64,10 +63,10 @@ type Packed8 struct {
 	n, k   int
 }
 
-// PackNT takes B [n×k] for products A·Bᵀ. k is at most MaxInt8Dim.
+// PackNT packs B [n×k] for products A·Bᵀ. k is at most MaxInt8Dim.
 func (p *Packed8) PackNT(b []float32, n, k int) { p.pack(best8, view{b[:n*k], 1, k}, n, k) }
 
-// PackNN takes B [k×n] for products A·B. k is at most MaxInt8Dim.
+// PackNN packs B [k×n] for products A·B. k is at most MaxInt8Dim.
 func (p *Packed8) PackNN(b []float32, k, n int) { p.pack(best8, view{b[:n*k], n, 1}, n, k) }
 
 func (p *Packed8) pack(kn *kernel8, b view, n, k int) {
@@ -130,15 +129,13 @@ func largestPair(x, sums []float32) float32 {
 	return max(maxAbs(x), maxAbs(sums))
 }
 
-// Mul computes C [m×n] = A [m×k]·Bᵀ or A·B, as B was packed. C must not overlap
-// A. The row of an A with NaN or an infinity is NaN, and so is a column of
-// such a B. A row of C depends on that row of A alone, and is the same bit for
-// bit on every machine.
+// Mul computes C [m×n] = A [m×k]·Bᵀ or A·B, depending on how B was packed. C must not overlap A. A row
+// of A with NaN or an infinity gives a row of NaN, and such a column of B a column of NaN. A row of C
+// depends only on that row of A, and has the same bits on every machine.
 func (p *Packed8) Mul(c, a []float32, m int) { p.MulOf(c, p.n, a, p.k, m, nil) }
 
-// MulOf is Mul for matrices whose rows are ldc ≥ n and lda ≥ k apart. Where then
-// is not nil, it is called on each block of C, all rows (2,048 at most) of a few
-// columns, from this goroutine.
+// MulOf is Mul for matrices whose rows are ldc ≥ n and lda ≥ k apart. then, if not nil, is called from
+// this goroutine with each block of C: all rows, up to 2,048, of a few columns.
 func (p *Packed8) MulOf(c []float32, ldc int, a []float32, lda, m int, then Then) {
 	c, a = strided(c, ldc, m, p.n), strided(a, lda, m, p.k)
 	if m == 0 || p.n == 0 {

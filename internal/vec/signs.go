@@ -9,36 +9,36 @@ import "math"
 // that kernels look 32 codes up at once.
 
 const (
-	// SignLanes is how many codes lie side by side.
+	// SignLanes is the number of codes in a block.
 	SignLanes = 32
-	// SignTop is the largest component of a query: four of them fit a byte.
+	// SignTop is the largest component of a query, so that four of them fit a byte.
 	SignTop = 31
 )
 
-// SignKernel names the instruction set that Signs uses on this machine: "avx2",
-// "neon" or "go". The last takes longer than some hundred inner products.
+// SignKernel names the instruction set that Signs uses on this machine: "avx2", "neon" or "go". "go"
+// takes longer than some hundred inner products.
 func SignKernel() string { return signKernel }
 
-// Signs holds one-bit codes of up to len(Factors) vectors, a lane each. Lanes
-// come in blocks of SignLanes. A lane that was not set scores −Inf.
+// Signs holds one-bit codes of up to len(Factors) vectors, one lane each. Lanes come in blocks of
+// SignLanes. A lane that was not set scores −Inf.
 type Signs struct {
-	Codes            []byte // block by block, in each group by group; see Set
+	Codes            []byte // block by block, group by group; see Set
 	Factors, Offsets []float32
 	pairs            int // two groups of four components each
 }
 
-// NewSigns holds vectors of dim components, none yet.
+// NewSigns returns empty Signs for vectors of dim components.
 func NewSigns(dim int) *Signs { return &Signs{pairs: signPairs(dim)} }
 
 func signPairs(dim int) int { return (dim + 7) / 8 }
 
-// SignBytes is how long a packed code is.
+// SignBytes returns the length of a packed code in bytes.
 func SignBytes(dim int) int { return 2 * signPairs(dim) }
 
-// Lanes is how many there is room for.
+// Lanes returns the number of lanes that there is room for.
 func (s *Signs) Lanes() int { return len(s.Factors) }
 
-// Grow makes room for n lanes, and up to SignLanes−1 more.
+// Grow makes room for n lanes, and for up to SignLanes−1 more.
 func (s *Signs) Grow(n int) {
 	for len(s.Factors) < n {
 		s.Codes = append(s.Codes, make([]byte, SignLanes*s.pairs)...)
@@ -48,8 +48,8 @@ func (s *Signs) Grow(n int) {
 	}
 }
 
-// PackSigns writes the signs of x to dst, of SignBytes: of each four components
-// a number of four bits, the first the lowest, 1 for 0 and above; then zeros.
+// PackSigns writes the signs of x to dst, of length SignBytes. Four components make a number of four
+// bits, the first in the lowest bit; 1 means 0 or above. The rest is zeros.
 func PackSigns(dst []byte, x []float32) {
 	clear(dst)
 	for i, v := range x {
@@ -59,8 +59,8 @@ func PackSigns(dst []byte, x []float32) {
 	}
 }
 
-// Set gives a lane below Lanes what PackSigns has made; its score is factor ·
-// ⟨sgn x, q⟩ + offset.
+// Set stores a code made by PackSigns in a lane below Lanes. Its score is factor · ⟨sgn x, q⟩ +
+// offset.
 func (s *Signs) Set(lane int, packed []byte, factor, offset float32) {
 	s.Factors[lane], s.Offsets[lane] = factor, offset
 	block := s.Codes[lane/SignLanes*SignLanes*s.pairs:][:SignLanes*s.pairs]
@@ -71,7 +71,7 @@ func (s *Signs) Set(lane int, packed []byte, factor, offset float32) {
 	}
 }
 
-// Get writes to packed what Set was given.
+// Get writes the code that Set stored to packed.
 func (s *Signs) Get(packed []byte, lane int) {
 	block := s.Codes[lane/SignLanes*SignLanes*s.pairs:]
 	at, shift := lane%16, lane%SignLanes/16*4
@@ -80,7 +80,7 @@ func (s *Signs) Get(packed []byte, lane int) {
 	}
 }
 
-// Move gives one lane what another has, and empties the latter.
+// Move moves the contents of one lane to another and empties the first.
 func (s *Signs) Move(to, from int) {
 	packed := make([]byte, 2*s.pairs)
 	s.Get(packed, from)
@@ -88,7 +88,7 @@ func (s *Signs) Move(to, from int) {
 	s.Factors[from], s.Offsets[from] = 0, float32(math.Inf(-1))
 }
 
-// SignQuery is a query of Signs. Its space is kept.
+// SignQuery is a query for Signs. Its memory is reused.
 type SignQuery struct {
 	codes  []int8
 	tables []byte
@@ -96,8 +96,8 @@ type SignQuery struct {
 	scale  float32
 }
 
-// Make makes q, finite, the query. It is rounded to SignTop at its largest
-// component.
+// Make sets the query to q, which must be finite. It scales q so that the largest component becomes
+// SignTop, and rounds.
 func (s *SignQuery) Make(q []float32) {
 	pairs := signPairs(len(q))
 	if len(s.codes) != 8*pairs {
@@ -127,8 +127,8 @@ func signTablesGo(tables []byte, codes []int8) {
 	}
 }
 
-// Score writes the scores of all lanes to dst, of Lanes floats. They are the
-// same on every machine.
+// Score writes the scores of all lanes to dst, which has length Lanes. They are the same on every
+// machine.
 func (s *Signs) Score(dst []float32, q *SignQuery) {
 	dst, codes := dst[:len(s.Factors)], s.Codes[:len(s.Factors)*s.pairs]
 	offsets, tables := s.Offsets[:len(dst)], q.tables[:32*s.pairs]
@@ -157,8 +157,8 @@ func signScoresGo(dst []float32, codes, tables []byte, factors, offsets []float3
 	}
 }
 
-// FirstAbove is the place of the first component of x, without NaN, above bar;
-// len(x) if there is none.
+// FirstAbove returns the index of the first component of x above bar, or len(x) if there is none. x
+// must not hold NaN.
 func FirstAbove(x []float32, bar float32) int {
 	i := firstAbove(x, bar)
 	for i < len(x) && !(x[i] > bar) {

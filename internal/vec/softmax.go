@@ -2,10 +2,10 @@ package vec
 
 import "math"
 
-// ExpSum writes exp((x[i]-shift)·f) into dst[i] (dst may be x) and returns the
-// sum, added up in float64. No exponent may be above 0: with f > 0, shift is the
-// maximum of x or more; a component of -Inf becomes 0. The relative error is below 1e-6 beside that of the
-// float32 difference between component and maximum; results below 1e-37 may become 0.
+// ExpSum writes exp((x[i]-shift)·f) into dst[i] and returns the sum, added in float64. dst may be x.
+// No exponent may be above 0: for f > 0, shift is the maximum of x or more. A component of -Inf
+// becomes 0. The relative error is below 1e-6, plus that of the float32 difference between component
+// and maximum. Results below 1e-37 may become 0.
 func ExpSum(dst, x []float32, shift, f float32) float64 {
 	dst = dst[:len(x)]
 	i, s := exp(dst, x, shift, f)
@@ -17,8 +17,8 @@ func ExpSum(dst, x []float32, shift, f float32) float64 {
 	return s
 }
 
-// Max returns the largest component of x, which must not be empty. If one is
-// NaN it may be any of them.
+// Max returns the largest component of x, which must not be empty. If a component is NaN, the result
+// may be any component.
 func Max(x []float32) float32 { return largest(x) }
 
 // Scale multiplies x by f in place.

@@ -2,7 +2,7 @@ package vec
 
 // Float64 arithmetic, for sums over many vectors and for inverses.
 
-// AxpyWide adds f·x to y in place, in float64; equal lengths.
+// AxpyWide adds f·x to y in place, in float64. x and y have equal length.
 func AxpyWide(y []float64, f float64, x []float32) {
 	x = x[:len(y)]
 	for i := axpyWide(y, f, x); i < len(y); i++ {
@@ -10,7 +10,7 @@ func AxpyWide(y []float64, f float64, x []float32) {
 	}
 }
 
-// Narrow rounds x to float32; equal lengths.
+// Narrow rounds x to float32. x and dst have equal length.
 func Narrow(dst []float32, x []float64) {
 	x = x[:len(dst)]
 	for i := narrow(dst, x); i < len(x); i++ {
@@ -18,9 +18,9 @@ func Narrow(dst []float32, x []float64) {
 	}
 }
 
-// SubTile subtracts a product of matrices from a tile of 4 rows and 8 columns:
-// c[i·ldc+j] −= Σ_p a[i·lda+p]·b[p·8+j] for i < 4, j < 8, p < k. A number of the
-// tile is the same bit for bit wherever in a tile it lies.
+// SubTile subtracts a matrix product from a tile of 4 rows and 8 columns: c[i·ldc+j] −= Σ_p
+// a[i·lda+p]·b[p·8+j] for i < 4, j < 8, p < k. The bits of an element do not depend on its place in
+// the tile.
 func SubTile(c []float64, ldc int, a []float64, lda int, b []float64, k int) {
 	if k == 0 {
 		return
