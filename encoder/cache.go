@@ -12,63 +12,61 @@ import (
 )
 
 const (
-	// DefaultCacheBytes is the size at which a Cache drops the oldest half of its vectors
-	// unless CacheOptions say otherwise: about 690,000 of dimension 384.
+	// DefaultCacheBytes is the default of CacheOptions.MaxBytes: about 690,000 vectors of dimension
+	// 384.
 	DefaultCacheBytes = 1 << 30
-	// DefaultCacheStateBytes is the same for token states: those of some 55,000 passages of 100
-	// tokens of dimension 384, whose encoding takes a processor minutes.
+	// DefaultCacheStateBytes is the default of CacheOptions.MaxStateBytes: the token states of about
+	// 55,000 passages of 100 tokens at dimension 384, which take one processor minutes to encode.
 	DefaultCacheStateBytes = 2 << 30
 )
 
-// ErrCacheWrite is wrapped by the error of Cache.Close that says why not all vectors, or
-// token states, were kept.
+// ErrCacheWrite is wrapped by the error of Cache.Close that says why not all vectors or token states
+// were kept.
 var ErrCacheWrite = errors.New("write vector cache")
 
-// CacheOptions shape a Cache. The zero value is a good default.
+// CacheOptions are the options of a Cache. The zero value is a good default.
 type CacheOptions struct {
-	// MaxBytes bounds the file of vectors; before it would grow beyond, the oldest half
-	// is dropped. 0 means DefaultCacheBytes.
+	// MaxBytes bounds the file of vectors. When it would grow larger, the oldest half is dropped. 0
+	// means DefaultCacheBytes.
 	MaxBytes int64
-	// MaxStateBytes bounds the file of token states in the same way. 0 means
-	// DefaultCacheStateBytes; with a negative bound none are kept, and requests for them
-	// go to the inner encoder.
+	// MaxStateBytes bounds the file of token states in the same way. 0 means DefaultCacheStateBytes. A
+	// negative value keeps no states: requests for them go to the inner encoder.
 	MaxStateBytes int64
 }
 
-// CacheStats count what a Cache did since it was opened.
+// CacheStats counts what a Cache did since it was opened.
 type CacheStats struct {
-	Hits      int64 // texts that were answered from the files
-	StateHits int64 // of these, texts whose token states were asked for
+	Hits      int64 // texts answered from the files
+	StateHits int64 // of these, texts answered with token states
 	Misses    int64 // texts that were encoded
-	Damaged   int64 // records that failed their checksum; encoded anew
-	Vectors   int   // vectors in their file
-	States    int   // texts whose states are in theirs; 0 until states are first asked for
-	ReadOnly  bool  // whether another process holds the files, so nothing is added to them
+	Damaged   int64 // records with a wrong checksum, which were encoded again
+	Vectors   int   // vectors in the file
+	States    int   // texts with token states in their file; 0 until states are first requested
+	ReadOnly  bool  // another process holds the files, so nothing is added to them
 }
 
-// Cache is an Encoder that keeps the dense vectors of another one in a file, and the
-// token states of passages in a second one, so that a text is encoded once in the life
-// of the files. It answers requests for texts alone: those for NeedDense, and of the role
-// Passage those for NeedHidden, with NeedDense or without. All others go to the inner
-// encoder: the states of queries, too, which are short and seldom come twice.
+// Cache is an Encoder that keeps the dense vectors of another encoder in a file, and the token states
+// of passages in a second file. So each text is encoded once in the life of the files. The cache
+// answers requests for texts: NeedDense, and for the role Passage also NeedHidden, alone or with
+// NeedDense. All other requests go to the inner encoder. These include the states of queries, which
+// are short and seldom repeat.
 //
-// A state is kept in one signed byte a component and a scale a row: what is given differs
-// from what the encoder gave by less than 1/250 of the largest component of its row, in
-// each, or 1e-36. It is given so for a text that was just encoded, too: what is made of states does
-// not depend on what the file held. Vectors are kept as they are, and a request for both gives
-// the vector that one for the vector alone gives, bit for bit.
+// A state is stored as one signed byte a component and a scale a row. Each component differs from the
+// encoder's by less than 1/250 of the largest component of its row, or by less than 1e-36. This also
+// holds for a text that was just encoded, so results do not depend on what was in the file. Vectors
+// are stored exactly; a request for both returns the same bits as a request for the vector alone.
 //
-// The first process to open the files writes to them; others that open them meanwhile
-// read what was there, add nothing, and encode the rest. The files may be
-// deleted at any time while no process has them open.
+// The first process to open the files writes to them. Other processes that open them meanwhile read
+// what was there, add nothing, and encode the rest. The files may be deleted while no process has them
+// open.
 //
-// An encoder that does not know its probe vectors, such as one behind a URL, is asked
-// for them beside the first texts that it is asked for. Where they are not those that
-// filled the file, nothing of it is given away, and it is started anew.
+// An encoder that does not know its probe vectors, such as one behind a URL, is asked for them
+// together with the first texts. If they differ from those that filled the file, no stored vector is
+// returned and the file is started again.
 //
-// Safe for concurrent use. An entry costs about 60 bytes of memory in each file; a hit
-// costs one read of the file of vectors, and two of that of states, which is opened when
-// states are first asked for.
+// Safe for concurrent use. Each entry takes about 60 bytes of memory for each file. A hit costs one
+// read of the file of vectors, or two reads of the file of states, which is opened when states are
+// first requested.
 type Cache struct {
 	inner     Encoder
 	max       int64             // bytes of states; negative: none
@@ -87,11 +85,10 @@ type Cache struct {
 	stats   CacheStats
 }
 
-// NewCache opens or makes the files of inner's vector space in dir, which is
-// made if absent. Files and folder are their owner's alone; files of caches in a folder that is there become
-// so. The Cache owns inner from then on and closes it. A file that
-// belongs to an encoder of other vectors, or has a damaged header, is started
-// anew. On an error inner stays open.
+// NewCache opens or creates, in dir, the files for inner's vector space. It creates dir if needed.
+// Only the owner can read the folder and its cache files; existing files are tightened. The Cache then
+// owns inner and closes it. A file of an encoder with other vectors, or with a damaged header, is
+// started again. After an error inner stays open.
 func NewCache(inner Encoder, dir string, o CacheOptions) (*Cache, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultCacheBytes
@@ -181,8 +178,7 @@ func (c *Cache) VocabSize() int { return c.inner.VocabSize() }
 // Fingerprint implements Encoder.
 func (c *Cache) Fingerprint() Fingerprint { return c.inner.Fingerprint() }
 
-// Window is how many texts the inner encoder likes to be given at once; 0 if it does
-// not say.
+// Window returns how many texts the inner encoder prefers at once, 0 if it does not say.
 func (c *Cache) Window() int {
 	if w, ok := c.inner.(interface{ Window() int }); ok {
 		return w.Window()
@@ -202,8 +198,8 @@ func (c *Cache) isClosed() bool {
 	return c.closed
 }
 
-// Close closes the files and the inner encoder, behind the writing that goes on. It returns
-// what kept the cache from writing, too.
+// Close closes the files and the inner encoder, after pending writes. It also returns what kept the
+// cache from writing.
 func (c *Cache) Close() error {
 	c.writing <- struct{}{}
 	defer func() { <-c.writing }()

@@ -11,9 +11,8 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Encode implements Encoder. Texts that are not in the files are encoded in one
-// call of the inner encoder, each once however often it occurs. A failure to
-// write does not fail the call: the cache then stops writing, and Close
+// Encode implements Encoder. Texts that are not in the files are encoded in one call of the inner
+// encoder, each text once. A write error does not fail the call: the cache stops writing, and Close
 // returns the reason.
 func (c *Cache) Encode(ctx context.Context, role Role, in []Input, need Need) ([]Output, error) {
 	texts, err := TextsOf(in)

@@ -13,12 +13,12 @@ import (
 	"github.com/lexsem/lexsem/internal/private"
 )
 
-// CacheFile is the file of one encoder's vectors, or of its token states, in a folder of Caches.
+// CacheFile is the file of one encoder's vectors or token states in a folder of caches.
 type CacheFile struct {
 	Path   string
 	Bytes  int64
 	Used   time.Time // when it was last opened for writing, or written to
-	States bool      // whether it is of token states
+	States bool      // it holds token states
 }
 
 // digest is that of the encoder.
@@ -26,8 +26,8 @@ func (f CacheFile) digest() string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), vectorsSuffix), statesSuffix)
 }
 
-// CacheFiles are the files in a folder of Caches, those last used first. A folder that
-// is not there has none.
+// CacheFiles returns the files in a folder of caches, most recently used first. A missing folder has
+// none.
 func CacheFiles(dir string) ([]CacheFile, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,9 +55,9 @@ func CacheFiles(dir string) ([]CacheFile, error) {
 	return files, nil
 }
 
-// TrimCaches removes the files of a folder of Caches that were not used for longest,
-// until those of vectors of others than inner have max bytes at most, and those of their token states
-// maxStates; those of inner stay. One that another process has open for writing stays as well, and counts.
+// TrimCaches removes the least recently used files of a folder of caches, until the vectors of
+// encoders other than inner take at most max bytes, and their token states at most maxStates. Files of
+// inner stay. A file that another process has open for writing stays as well, and counts.
 func TrimCaches(dir string, inner Encoder, max, maxStates int64) error {
 	files, err := CacheFiles(dir)
 	if err != nil {

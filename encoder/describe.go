@@ -40,21 +40,20 @@ func describable(dir string) bool {
 	return false
 }
 
-// Describe returns what the files that sentence-transformers and transformers
-// write beside a model say of it, and a line for each thing that was assumed, fit for
-// a log. The model is named after its folder.
+// Describe reads the files that sentence-transformers and transformers write with a model. It also
+// returns a line, fit for a log, for each assumption. The model is named after its folder.
 //
 //   - modules.json: a Transformer, a Pooling, any number of Dense, a Normalize;
 //     without the file a Transformer, and the Pooling in 1_Pooling.
-//   - the config.json of the Pooling: one mode, include_prompt. Without one: mean.
-//   - config_sentence_transformers.json: the prompt "query" stands before queries,
-//     the first there is of "document", "passage" and "corpus" before passages; a
-//     default prompt before both where the file has none of these.
+//   - config.json of the Pooling: one mode, include_prompt. Without the file: mean.
+//   - config_sentence_transformers.json: the prompt "query" for queries; for passages the
+//     first of "document", "passage" and "corpus"; if it has none of these, a default
+//     prompt for both.
 //   - tokens: max_seq_length in sentence_bert_config.json, else model_max_length in
-//     tokenizer_config.json, else 256; no more than max_position_embeddings allow.
+//     tokenizer_config.json, else 256; at most what max_position_embeddings allows.
 //
-// Errors wrap ErrSpec for what is damaged or not known, by its name; those of the
-// file system for files that cannot be read.
+// Errors wrap ErrSpec, and name what is damaged or unknown. Files that cannot be read give the errors
+// of the file system.
 func Describe(dir string) (Spec, []string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -9,31 +9,30 @@ import (
 	"strings"
 )
 
-// Errors of this package, to be tested with errors.Is.
+// Errors of this package, for errors.Is.
 var (
-	// ErrUnavailable is wrapped by every error that says a runtime or a model
-	// is missing on this machine; the message names the remedy.
+	// ErrUnavailable says that a runtime or model is missing on this machine. The message names the
+	// remedy.
 	ErrUnavailable = errors.New("encoder unavailable")
-	// ErrSource is wrapped by errors of a source of vectors behind a URL that cannot be
-	// reached, refuses, or may not be asked; the message names the remedy.
+	// ErrSource says that a source of vectors behind a URL cannot be reached, refuses, or may not be
+	// asked. The message names the remedy.
 	ErrSource = errors.New("source of vectors")
-	// ErrMismatch is wrapped by *MismatchError.
+	// ErrMismatch says that vector spaces differ. *MismatchError wraps it.
 	ErrMismatch = errors.New("encoder mismatch")
-	// ErrNoLogits answers NeedLogits where the model has no MLM head.
+	// ErrNoLogits is returned for NeedLogits if the model has no masked-language-model head.
 	ErrNoLogits = errors.New("the model has no masked-language-model head")
-	// ErrNoHidden answers NeedHidden where the source gives vectors of texts alone,
-	// or vectors that no states of tokens go with.
+	// ErrNoHidden is returned for NeedHidden if the source gives only vectors of whole texts, or if no
+	// token states correspond to its vectors.
 	ErrNoHidden = errors.New("the encoder does not give the states of tokens")
-	// ErrClosed answers calls after Close.
+	// ErrClosed is returned by calls after Close.
 	ErrClosed = errors.New("encoder is closed")
 )
 
-// MinProbeCosine is the least cosine at which two probe vectors count as the
-// output of the same model.
+// MinProbeCosine is the least cosine at which two probe vectors count as output of the same model.
 const MinProbeCosine = 0.9999
 
-// ProbeTexts are the four fixed texts whose passage vectors identify a model,
-// however its file came to this machine.
+// ProbeTexts are four fixed texts. Their passage vectors identify a model, whichever file it was
+// loaded from.
 var ProbeTexts = [4]string{
 	"The quick brown fox jumps over the lazy dog.",
 	"Error 0x80070057: the parameter is incorrect (build 22621.3007).",
@@ -41,33 +40,32 @@ var ProbeTexts = [4]string{
 	"In 1815 the treaty was signed at Vienna; café, naïve, 東京, Ω.",
 }
 
-// Fingerprint identifies a vector space: what must agree between the encoder
-// that filled an index (or fitted a bridge) and the one that queries it. The
-// bytes of the model file are not part of it: the same model reaches users by
-// several routes with different bytes.
+// Fingerprint identifies a vector space. It must agree between the encoder that filled an index (or
+// fitted a bridge) and the encoder of the query. The bytes of the model file are not part of it, since
+// the same model reaches users in files with different bytes.
 type Fingerprint struct {
 	Model         string       `json:"model"`          // for example "all-MiniLM-L6-v2"
 	Precision     string       `json:"precision"`      // "fp32" or "int8"
 	Tokenizer     string       `json:"tokenizer"`      // digest of vocabulary and normalisation; "" for none
-	Pooling       string       `json:"pooling"`        // a Pooling, " without the prompt" behind it where that is so; "unscaled" of FuncUnscaled
-	QueryPrefix   string       `json:"query_prefix"`   // instruction before queries
-	PassagePrefix string       `json:"passage_prefix"` // instruction before passages
-	MaxTokens     int          `json:"max_tokens"`     // tokens a text is cut at, special tokens included; 0 where it is not known
-	Dim           int          `json:"dim"`            // d
+	Pooling       string       `json:"pooling"`        // a Pooling, with " without the prompt" after it if the prompt is left out; "unscaled" for FuncUnscaled
+	QueryPrefix   string       `json:"query_prefix"`   // instruction put before queries
+	PassagePrefix string       `json:"passage_prefix"` // instruction put before passages
+	MaxTokens     int          `json:"max_tokens"`     // tokens at which a text is cut, special tokens included; 0 if not known
+	Dim           int          `json:"dim"`            // dimension d of vectors
 	VocabSize     int          `json:"vocab_size"`     // |V|; 0 for no tokenizer
-	Probe         [4][]float32 `json:"probe"`          // passage vectors of ProbeTexts; nil where they are not known
+	Probe         [4][]float32 `json:"probe"`          // passage vectors of ProbeTexts; nil if not known
 
-	// Media is the modality of what is encoded: "" for texts, MediaImages. That of an image's
-	// Tokenizer is what its pixels are made by; its tokens are its patches, as many as MaxTokens.
+	// Media is the modality: "" for texts, or MediaImages. For images, Tokenizer describes how pixel
+	// values are made, and the patches are the tokens; MaxTokens is their number.
 	Media string `json:"media,omitempty"`
-	// Grid is how many rows and columns of patches an image has; zero for texts.
+	// Grid is the number of rows and columns of patches of an image; zero for texts.
 	Grid [2]int `json:"grid,omitzero"`
-	// StateDim is the dimension of the states of patches where they lie in another space
-	// than vectors, as those of a CLIP do; 0 where it is Dim.
+	// StateDim is the dimension of patch states if they are in another space than vectors, as with
+	// CLIP; 0 if it is Dim.
 	StateDim int `json:"state_dim,omitzero"`
 }
 
-// States is the dimension of the states of tokens or patches.
+// States returns the dimension of the states of tokens or patches.
 func (f Fingerprint) States() int {
 	if f.StateDim > 0 {
 		return f.StateDim
@@ -85,11 +83,11 @@ func (f Fingerprint) Probed() bool {
 	return false
 }
 
-// MismatchError says in which respects two fingerprints differ.
+// MismatchError says how two fingerprints differ.
 type MismatchError struct {
-	What       string // what the fingerprint belongs to, "database" or "bridge FILE"
+	What       string // owner of the fingerprint, "database" or "bridge FILE"
 	Want, Got  Fingerprint
-	Difference []string // one entry a differing field, "pooling: database mean, encoder cls"
+	Difference []string // one entry for each differing field, "pooling: database mean, encoder cls"
 }
 
 // Error names the differing fields and the remedy.
@@ -98,12 +96,11 @@ func (e *MismatchError) Error() string {
 		e.What, strings.Join(e.Difference, "; "), e.Want.Model)
 }
 
-// Unwrap lets errors.Is(err, ErrMismatch) hold.
+// Unwrap returns ErrMismatch, for errors.Is.
 func (e *MismatchError) Unwrap() error { return ErrMismatch }
 
-// Check returns nil when got spans the same vector space as want, else a
-// *MismatchError. what names the owner of want in the message. Probe vectors are
-// compared where both know them.
+// Check returns nil if got spans the same vector space as want, else a *MismatchError. what names the
+// owner of want in the message. Probe vectors are compared if both are known.
 func Check(what string, want, got Fingerprint) error {
 	var diff []string
 	field := func(name string, w, g any) {
@@ -148,9 +145,8 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// Digest names the vector space in 32 hexadecimal digits, for file names. The
-// probe vectors are not part of it, as they differ in the last bits from one
-// machine to the next: equal digests still call for Check.
+// Digest returns 32 hexadecimal digits that name the vector space, for file names. It leaves out the
+// probe vectors, since their last bits differ between machines. So equal digests still need Check.
 func (f Fingerprint) Digest() string {
 	h := sha256.New()
 	for _, s := range []string{f.Model, f.Precision, f.Tokenizer, f.Pooling, f.QueryPrefix, f.PassagePrefix} {

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 )
 
-// ErrContract answers an encoder that gave something other than an encoder must:
-// too few outputs, or a vector that is of another length, zero or not finite.
+// ErrContract says that an encoder broke its contract: too few outputs, or a vector that has the wrong
+// length, is zero or is not finite.
 var ErrContract = errors.New("the encoder breaks its contract")
 
-// TextError says which of the texts of a call an encoder failed on.
+// TextError says which text of a call failed.
 type TextError struct {
-	Text int // index in the call's slice
+	Text int // index in the slice of the call
 	Err  error
 }
 
@@ -24,8 +24,7 @@ func (e *TextError) Error() string { return fmt.Sprintf("text %d: %v", e.Text, e
 // Unwrap returns the cause.
 func (e *TextError) Unwrap() error { return e.Err }
 
-// CheckDense returns nil for a vector of length dim that has a direction, else
-// an ErrContract.
+// CheckDense returns nil for a finite vector of length dim that is not zero, else an ErrContract.
 func CheckDense(v []float32, dim int) error {
 	var s float64 // cannot overflow
 	for _, x := range v {
@@ -42,27 +41,24 @@ func CheckDense(v []float32, dim int) error {
 	return nil
 }
 
-// Func returns an Encoder of any source of vectors: its name, which is all that
-// tells it from others, the length dim of its vectors, and a function that
-// returns one vector for each text, of any length but zero, and is safe for
-// concurrent use. There are no tokens, no hidden states, and no difference
-// between passages and queries.
+// Func returns an Encoder for any source of vectors. name alone tells it from other sources. dim is
+// the length of its vectors. The function returns one vector for each text, of any length but zero,
+// and must be safe for concurrent use. There are no tokens and no hidden states, and passages and
+// queries do not differ.
 //
-// The probe vectors of such a source are not known when it is opened, which may
-// be while what is behind it is down: whoever stores its vectors asks for them
-// with the first ones, and compares them when something is next encoded.
+// Probe vectors are not known when the source is opened, since a server may be down then. Whoever
+// stores vectors requests them with the first ones, and compares them when texts are next encoded.
 //
-// A wrong number of vectors, and one of another length, zero or not finite, are
-// ErrContract, the latter in a *TextError. What is wrong with the arguments is
-// an error of each Encode.
+// ErrContract is returned for a wrong number of vectors. It is returned in a *TextError for a vector
+// of another length, or one that is zero or not finite. Wrong arguments are an error of each Encode.
 func Func(name string, dim int, embed func(ctx context.Context, texts []string) ([][]float32, error)) Encoder {
 	return &function{name: name, dim: dim, embed: embed}
 }
 
-// FuncUnscaled is Func for vectors whose lengths count: it returns them as they are, where
-// Func scales them to length 1. They may be of any length but zero up to 1e18, and are for
-// databases of metric "dot" or "l2" (engine.Options). Its fingerprint is another than
-// that of Func, so that neither's vectors, in a cache or a database, are taken for the other's.
+// FuncUnscaled is Func for vectors whose lengths count: it returns them unchanged, while Func scales
+// them to length 1. Their length may be anything above zero, up to 1e18. They are for databases of
+// metric "dot" or "l2" (engine.Options). The fingerprint differs from that of Func, so a cache or
+// database keeps the two apart.
 func FuncUnscaled(name string, dim int, embed func(ctx context.Context, texts []string) ([][]float32, error)) Encoder {
 	return &function{name: name, dim: dim, embed: embed, unscaled: true}
 }
@@ -75,8 +71,7 @@ type function struct {
 	closed   atomic.Bool
 }
 
-// Encode implements Encoder. The function is not called where no vector is asked
-// for.
+// Encode implements Encoder. The function is called only if a vector is requested.
 func (f *function) Encode(ctx context.Context, _ Role, in []Input, need Need) ([]Output, error) {
 	switch {
 	case f.closed.Load():
@@ -136,7 +131,7 @@ func (f *function) Fingerprint() Fingerprint {
 	return fp
 }
 
-// Close implements Encoder; a second call gives ErrClosed.
+// Close implements Encoder; a second call returns ErrClosed.
 func (f *function) Close() error {
 	if f.closed.Swap(true) {
 		return ErrClosed

@@ -11,12 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// Hash is an Encoder without a model: feature hashing. A word is an id by the
-// hash of its lower-cased letters, each id a pseudo-random direction, and a
-// text the mean of its words. Texts that share words, or parts of words, come
-// out near each other; it knows nothing of meaning. It serves tests.
+// Hash is an Encoder without a model, for tests: feature hashing. A word gets an id from the hash of
+// its lower-cased letters, an id a pseudo-random direction, and a text the mean of its words. Texts
+// with common words or parts of words are near each other. It knows nothing of meaning.
 //
-// Its vectors depend on nothing but the text and the dimension.
+// Its vectors depend only on the text and the dimension.
 type Hash struct {
 	dim    int
 	print  Fingerprint
@@ -37,7 +36,7 @@ const (
 	hashWords
 )
 
-// NewHash returns a Hash of dimension dim; below 1 means 256.
+// NewHash returns a Hash of dimension dim. Values below 1 mean 256.
 func NewHash(dim int) *Hash {
 	if dim < 1 {
 		dim = 256
@@ -58,9 +57,8 @@ func NewHash(dim int) *Hash {
 	return h
 }
 
-// Encode implements Encoder; NeedLogits gives ErrNoLogits. The rows of Hidden
-// are those whose mean is Dense before it is normalised. Cost about 12·Dim
-// additions a token.
+// Encode implements Encoder; NeedLogits returns ErrNoLogits. Dense is the mean of the rows of Hidden,
+// normalised. Cost: about 12·Dim additions a token.
 func (h *Hash) Encode(ctx context.Context, _ Role, in []Input, need Need) ([]Output, error) {
 	if h.closed.Load() {
 		return nil, ErrClosed
@@ -159,8 +157,8 @@ func (h *Hash) addTrigrams(v []float32, word string, f float32) {
 	}
 }
 
-// Tokenize implements Encoder. Tokens are maximal runs of letters, digits and
-// combining marks, and each other visible character by itself.
+// Tokenize implements Encoder. Tokens are maximal runs of letters, digits and combining marks, and
+// every other visible character by itself.
 func (h *Hash) Tokenize(_ Role, text string) Tokens {
 	t := Tokens{IDs: []int32{hashCLS}, Special: []bool{true}, Offsets: []Span{{}}}
 	emit := func(start, end int) {
@@ -207,7 +205,7 @@ func (h *Hash) VocabSize() int { return hashVocab }
 // Fingerprint implements Encoder.
 func (h *Hash) Fingerprint() Fingerprint { return h.print }
 
-// Close implements Encoder; a second call gives ErrClosed.
+// Close implements Encoder; a second call returns ErrClosed.
 func (h *Hash) Close() error {
 	if h.closed.Swap(true) {
 		return ErrClosed

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// MediaText is the media type of a text, MediaImages the front of those of images, which
-// is what a Fingerprint calls their modality.
+// MediaText is the media type of a text. MediaImages is the prefix of image types, and the modality of
+// images in a Fingerprint.
 const (
 	MediaText   = "text/plain"
 	MediaImages = "image/"
 )
 
-// ErrMedia answers an input of a media type that the encoder does not take.
+// ErrMedia is returned for an input whose media type the encoder does not take.
 var ErrMedia = errors.New("the encoder does not take this media type")
 
-// Input is what is to be encoded: a value of a media type.
+// Input is a value to encode, with its media type.
 type Input struct {
 	// Media is the media type, such as "image/png"; "" is MediaText.
 	Media string
-	// Text is the value of MediaText, in UTF-8; it is "" for other types.
+	// Text is the value for MediaText, in UTF-8; "" for other types.
 	Text string
-	// Data is the value of any other type, in the bytes that the type prescribes. An
-	// encoder reads it and keeps no reference to it.
+	// Data is the value for any other type, in the format of that type. An encoder only reads it and
+	// keeps no reference.
 	Data []byte
 }
 
@@ -42,8 +42,8 @@ func Texts(texts ...string) []Input {
 	return in
 }
 
-// TextsOf returns the texts of inputs, in their order, for an encoder that takes
-// nothing else. The first input that is no text is ErrMedia, in a *TextError.
+// TextsOf returns the texts of inputs, in order, for an encoder that takes only texts. The first input
+// that is no text is ErrMedia, in a *TextError.
 func TextsOf(in []Input) ([]string, error) {
 	texts := make([]string, len(in))
 	for i := range in {
@@ -55,8 +55,8 @@ func TextsOf(in []Input) ([]string, error) {
 	return texts, nil
 }
 
-// ImagesOf returns the files of inputs that are images, in their order, for an encoder that takes
-// nothing else. The first input that is none is ErrMedia, in a *TextError.
+// ImagesOf returns the image files of inputs, in order, for an encoder that takes only images. The
+// first input that is no image is ErrMedia, in a *TextError.
 func ImagesOf(in []Input) ([][]byte, error) {
 	files := make([][]byte, len(in))
 	for i := range in {

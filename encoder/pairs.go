@@ -7,32 +7,31 @@ import (
 	"path/filepath"
 )
 
-// PairTokenizer is a Tokenizer that knows how its model reads two texts as one.
+// PairTokenizer is a Tokenizer that knows how its model reads two texts together.
 type PairTokenizer interface {
 	Tokenizer
-	// PairFrame returns what stands around the two, or an error that wraps ErrTokenizer
-	// where the description of the tokenizer does not tell, or tells what cannot be
-	// followed.
+	// PairFrame returns the special tokens around the two texts. The error wraps ErrTokenizer if the
+	// tokenizer's description does not say, or cannot be followed.
 	PairFrame() (PairFrame, error)
 }
 
-// PairFrame is what a model reads around two texts, and the types of all tokens.
+// PairFrame holds the special tokens around two texts, and the types of all tokens.
 type PairFrame struct {
 	Before, Between, Behind []TypedToken
-	First, Second           int32 // types of the texts' own tokens
-	// Head and Tail are how many special tokens Tokenize puts around a single text.
+	First, Second           int32 // types of the tokens of the two texts
+	// Head and Tail are the numbers of special tokens that Tokenize puts before and after a single
+	// text.
 	Head, Tail int
 }
 
 // TypedToken is a special token and its type.
 type TypedToken struct{ ID, Type int32 }
 
-// Len is how many special tokens there are.
+// Len returns the number of special tokens.
 func (f PairFrame) Len() int { return len(f.Before) + len(f.Between) + len(f.Behind) }
 
-// ParsePair reads the template of two texts in a tokenizer.json: special tokens, whose
-// ids are asked for by their names, around A and B in this order. Head and Tail are left
-// to the caller. Errors wrap ErrTokenizer.
+// ParsePair reads the template for two texts in a tokenizer.json: special tokens around A and B, in
+// this order. It looks up their ids by name. The caller sets Head and Tail. Errors wrap ErrTokenizer.
 func ParsePair(raw json.RawMessage, ids func(name string) []int32) (PairFrame, error) {
 	refuse := func(what string) (PairFrame, error) {
 		return PairFrame{}, fmt.Errorf("%w: post_processor.pair %s; use another model", ErrTokenizer, what)
@@ -85,15 +84,15 @@ func ParsePair(raw json.RawMessage, ids func(name string) []int32) (PairFrame, e
 // Bounds of a template.
 const maxPairParts, maxPairTypes = 64, 1 << 10
 
-// Pairs makes of two texts the tokens that a cross-encoder reads. It is immutable and
-// safe for concurrent use.
+// Pairs builds the tokens that a cross-encoder reads from two texts. It is immutable and safe for
+// concurrent use.
 type Pairs struct {
 	tokenizer Tokenizer
 	frame     PairFrame
 	max       int
 }
 
-// NewPairs returns the pairs of a tokenizer, of at most max tokens. An error wraps
+// NewPairs returns the Pairs of a tokenizer, with at most max tokens a pair. An error wraps
 // ErrTokenizer.
 func NewPairs(t Tokenizer, max int) (*Pairs, error) {
 	p, ok := t.(PairTokenizer)
@@ -110,7 +109,7 @@ func NewPairs(t Tokenizer, max int) (*Pairs, error) {
 	return &Pairs{t, frame, max}, nil
 }
 
-// Types is how many types of tokens there are.
+// Types returns the number of token types.
 func (p *Pairs) Types() int {
 	most := max(p.frame.First, p.frame.Second)
 	for _, part := range [][]TypedToken{p.frame.Before, p.frame.Between, p.frame.Behind} {
@@ -121,20 +120,20 @@ func (p *Pairs) Types() int {
 	return int(most) + 1
 }
 
-// Part is the tokens of one text, to be joined with others.
+// Part holds the tokens of one text, to be joined with another.
 type Part struct {
 	ids    []int32 // those that may be read
 	length int     // of all
 }
 
-// Part returns that of a text.
+// Part returns the Part of a text.
 func (p *Pairs) Part(text string) Part {
 	t := p.tokenizer.Tokenize(text, p.frame.Head+p.frame.Tail+p.max)
 	ids := t.IDs[p.frame.Head : len(t.IDs)-p.frame.Tail]
 	return Part{ids, len(ids) + t.Truncated}
 }
 
-// Join is the pair of two parts. Of what is too long the longer part is cut, down to the
+// Join returns the pair of two parts. If it is too long, the longer part is cut first, down to the
 // length of the other, then both.
 func (p *Pairs) Join(first, second Part) (ids, types []int32) {
 	n, m := cut(first.length, second.length, p.max-p.frame.Len())
@@ -163,8 +162,8 @@ func (p *Pairs) Join(first, second Part) (ids, types []int32) {
 // bound what Score keeps in memory.
 const pairsWindow = 4096
 
-// Score joins query with each of texts and has run score them, at most 4,096 at a time:
-// types[i] are the types of the tokens of pairs[i]. Errors: those of run, and ctx's.
+// Score joins query with each text and calls run to score the pairs, at most 4,096 at a time. types[i]
+// are the token types of pairs[i]. Errors: those of run and ctx.
 func (p *Pairs) Score(ctx context.Context, query string, texts []string, run func(ctx context.Context, scores []float64, pairs []Output, types [][]int32) error) ([]float64, error) {
 	first := p.Part(query)
 	scores := make([]float64, len(texts))
@@ -206,10 +205,9 @@ func cut(n, m, most int) (int, int) {
 // assumedPairTokens is the limit of a cross-encoder whose folder does not tell.
 const assumedPairTokens = 512
 
-// DescribeCross returns what a folder says of the cross-encoder in it: its name, that of
-// the folder, and how many tokens a pair may have: max_tokens in lexsem-model.json, else
-// model_max_length in tokenizer_config.json, else 512; no more than
-// max_position_embeddings allow. Errors wrap ErrSpec.
+// DescribeCross reads the description of the cross-encoder in dir. Its name is that of the folder. The
+// maximum number of tokens a pair is max_tokens in lexsem-model.json, else model_max_length in
+// tokenizer_config.json, else 512; at most what max_position_embeddings allows. Errors wrap ErrSpec.
 func DescribeCross(dir string) (name string, maxTokens int, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// Pooling is the way in which the states of the tokens become one vector, by the
-// names that sentence-transformers has for them.
+// Pooling is the way in which token states become one vector. The names are those of
+// sentence-transformers.
 type Pooling string
 
 const (
-	// PoolMean averages the states of all tokens of the text, [CLS] and [SEP]
-	// included, padding excluded.
+	// PoolMean averages the states of all tokens, [CLS] and [SEP] included, padding excluded.
 	PoolMean Pooling = "mean"
 	// PoolCLS takes the state of the first token.
 	PoolCLS Pooling = "cls"
@@ -20,13 +19,13 @@ const (
 	PoolMax Pooling = "max"
 	// PoolLast takes the state of the last token.
 	PoolLast Pooling = "lasttoken"
-	// PoolWeighted averages with the weights 1, 2, 3 and so on.
+	// PoolWeighted averages the states with weights 1, 2, 3 and so on.
 	PoolWeighted Pooling = "weightedmean"
-	// PoolSqrt divides the sum of the states by the root of their number.
+	// PoolSqrt divides the sum of the states by the square root of their number.
 	PoolSqrt Pooling = "mean_sqrt_len_tokens"
 )
 
-// Poolings are all that are known.
+// Poolings are all known poolings.
 var Poolings = [...]Pooling{PoolMean, PoolCLS, PoolMax, PoolLast, PoolWeighted, PoolSqrt}
 
 // Validate returns an error that wraps ErrSpec unless p is a known pooling.
@@ -37,12 +36,10 @@ func (p Pooling) Validate() error {
 	return nil
 }
 
-// Pool writes into dst, of length d, the unit vector of one text whose tokens
-// have the states hidden, row-major [n × d], n ≥ 1. States of padding must not
-// be among them: of a padded batch pass only the first rows of each text. It
-// reports false, leaving dst undefined, where the states have no finite sum of
-// a length above zero, p is unknown, or hidden is no whole number of rows.
-// Cost O(n·d), no allocation.
+// Pool writes the unit vector of one text into dst, of length d. hidden are its token states, [n × d]
+// row-major, n ≥ 1, without padding: for a padded batch pass only the rows of the text. It returns
+// false and leaves dst undefined if the sum of states is not finite or has length zero, p is unknown,
+// or hidden is no whole number of rows. Cost: O(n·d), no allocation.
 func (p Pooling) Pool(dst, hidden []float32) bool {
 	_, ok := p.sum(dst, hidden, 0)
 	return ok && normalize(dst)

@@ -9,9 +9,8 @@ import (
 	"github.com/lexsem/lexsem/internal/safetensors"
 )
 
-// Pooler makes the vector of a text of the states of its tokens: pooling, then
-// the Dense modules of the model's folder. It is immutable and safe for concurrent
-// use.
+// Pooler turns the token states of a text into its vector: pooling, then the Dense modules of the
+// model's folder. It is immutable and safe for concurrent use.
 type Pooler struct {
 	pooling Pooling
 	leave   bool
@@ -45,10 +44,9 @@ const (
 	maxModules  = 64
 )
 
-// NewPooler reads the Dense modules that s lists from dir. The states have the
-// given width; t tells how many tokens a prefix has. Errors wrap ErrSpec where a
-// module is damaged, does not fit or is of a kind that is not known, and
-// fs.ErrNotExist where it is missing.
+// NewPooler reads the Dense modules listed in s from dir. States have the given width; t tells how
+// many tokens a prefix has. Errors wrap ErrSpec for a module that is damaged, does not fit or has an
+// unknown kind, and fs.ErrNotExist for a missing one.
 func NewPooler(dir string, s Spec, t Tokenizer, width int) (*Pooler, error) {
 	p := &Pooler{pooling: s.Pooling, leave: s.LeavePrompt, width: width}
 	if s.LeavePrompt {
@@ -142,7 +140,7 @@ func loadDense(dir string) (dense, error) {
 	return d, err
 }
 
-// Dim is the length of the vectors.
+// Dim returns the length of the vectors.
 func (p *Pooler) Dim() int {
 	if n := len(p.layers); n > 0 {
 		return p.layers[n-1].out
@@ -150,7 +148,7 @@ func (p *Pooler) Dim() int {
 	return p.width
 }
 
-// Name is what a Fingerprint calls the pooling.
+// Name returns the name of the pooling in a Fingerprint.
 func (p *Pooler) Name() string {
 	if p.leave {
 		return string(p.pooling) + " without the prompt"
@@ -158,9 +156,9 @@ func (p *Pooler) Name() string {
 	return string(p.pooling)
 }
 
-// Pool returns the unit vector [Dim] of a text of the given role whose tokens have
-// the states hidden [n × width], n ≥ 1. It reports false where Pooling.Pool would,
-// or where what the Dense modules give has no finite length above zero.
+// Pool returns the unit vector [Dim] of a text in a role, from its token states hidden [n × width], n
+// ≥ 1. It returns false if Pooling.Pool would, or if the Dense modules give a vector that is not
+// finite or has length zero.
 func (p *Pooler) Pool(role Role, hidden []float32) ([]float32, bool) {
 	v := make([]float32, p.width)
 	weight, ok := p.pooling.sum(v, hidden, p.prompt[role])
@@ -198,10 +196,9 @@ func (p *Pooler) project(x []float32) []float32 {
 	return x
 }
 
-// HasHidden reports whether states of width Dim can be given that pool to the
-// vector of the text. Without Dense modules they are the model's own. With some,
-// they are the model's states put through the modules, which comes to the same
-// where one token is taken, or where states are averaged and no module has an
+// HasHidden reports whether there are states of width Dim that pool to the vector of the text. Without
+// Dense modules these are the model's states. With Dense modules these are the model's states after
+// the modules. That is exact if one token is taken, or if states are averaged and no module has an
 // activation.
 func (p *Pooler) HasHidden() bool {
 	switch {
@@ -218,8 +215,8 @@ func (p *Pooler) HasHidden() bool {
 	return true
 }
 
-// Hidden returns the states [n × Dim] that Output.Hidden is, of the model's own
-// [n × width]: a copy. HasHidden must be true.
+// Hidden returns the states [n × Dim] for Output.Hidden, as a copy, from the model's own [n × width].
+// HasHidden must be true.
 func (p *Pooler) Hidden(states []float32) []float32 {
 	if len(p.layers) == 0 {
 		return slices.Clone(states)

@@ -14,38 +14,36 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// SpecFile is the name of the file in a model's folder that holds its Spec.
+// SpecFile is the name of the file in a model's folder with its Spec.
 const SpecFile = "lexsem-model.json"
 
-// ErrSpec is wrapped by every error about an incomplete or contradictory Spec.
+// ErrSpec is wrapped by errors about an incomplete or contradictory Spec.
 var ErrSpec = errors.New("invalid model description")
 
-// MaxTokens is the greatest number of tokens that a model may ask for: what a
-// model computes grows with its square.
+// MaxTokens is the maximum number of tokens that a model may ask for, since the cost grows with its
+// square.
 const MaxTokens = 1 << 15
 
 // maxSpecBytes bounds what LoadSpec reads.
 const maxSpecBytes = 1 << 20
 
-// Spec is what must be known about a model beside its weights and vocabulary
-// to turn texts into the vectors its makers meant.
+// Spec says how a model turns texts into vectors, apart from its weights and vocabulary.
 type Spec struct {
 	Model         string  `json:"model"`          // for example "all-MiniLM-L6-v2"
 	Precision     string  `json:"precision"`      // "fp32" or "int8"
 	Pooling       Pooling `json:"pooling"`        // one of Poolings
 	QueryPrefix   string  `json:"query_prefix"`   // put before queries, final space included
 	PassagePrefix string  `json:"passage_prefix"` // put before passages, final space included
-	MaxTokens     int     `json:"max_tokens"`     // tokens a text is cut at, special tokens included
+	MaxTokens     int     `json:"max_tokens"`     // tokens at which a text is cut, special tokens included
 
-	// LeavePrompt says that the tokens of the prefix, and what stands before them,
-	// are not pooled.
+	// LeavePrompt says that the tokens of the prefix, and those before them, are not pooled.
 	LeavePrompt bool `json:"leave_prompt,omitempty"`
-	// Dense are the folders of the Dense modules behind the pooling, in order,
-	// below the model's own.
+	// Dense are the folders of the Dense modules after the pooling, in order, relative to the model's
+	// folder.
 	Dense []string `json:"dense,omitempty"`
 }
 
-// Prefix returns what stands before a text of the given role.
+// Prefix returns the prefix for texts of a role.
 func (s Spec) Prefix(r Role) string {
 	if r == Query {
 		return s.QueryPrefix
@@ -53,8 +51,7 @@ func (s Spec) Prefix(r Role) string {
 	return s.PassagePrefix
 }
 
-// Validate returns an error that wraps ErrSpec unless every field has a value
-// that an encoder can work with.
+// Validate returns an error that wraps ErrSpec unless every field has a usable value.
 func (s Spec) Validate() error {
 	switch {
 	case s.Model == "":
@@ -77,9 +74,9 @@ func (s Spec) Validate() error {
 	return s.Pooling.Validate()
 }
 
-// LoadSpec reads and validates dir/lexsem-model.json; without one it takes what
-// Describe says of a folder with a modules.json or a config.json. Where none of
-// these is there, the error wraps fs.ErrNotExist; where one is wrong, ErrSpec.
+// LoadSpec reads and validates dir/lexsem-model.json. Without that file it uses Describe, if there is
+// a modules.json or config.json. The error wraps fs.ErrNotExist if none of these exists, and ErrSpec
+// if one is wrong.
 func LoadSpec(dir string) (Spec, error) {
 	path := filepath.Join(dir, SpecFile)
 	b, err := regular.ReadFile(path, maxSpecBytes)
@@ -108,8 +105,7 @@ func LoadSpec(dir string) (Spec, error) {
 	return s, nil
 }
 
-// Write validates s and puts it in dir/lexsem-model.json, by way of a
-// temporary file in dir, so that a reader sees the old file or the new one.
+// Write validates s and writes it atomically to dir/lexsem-model.json, by a temporary file in dir.
 func (s Spec) Write(dir string) error {
 	if err := s.Validate(); err != nil {
 		return err

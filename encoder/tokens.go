@@ -1,26 +1,25 @@
 package encoder
 
-// Span is a half-open range of byte offsets [Start, End) in the original
-// text (the text without an instruction prefix). Tokens that stand for no
-// bytes of it have {0, 0}.
+// Span is a half-open range of byte offsets [Start, End) in the original text, without the instruction
+// prefix. Tokens that stand for no bytes have {0, 0}.
 type Span struct{ Start, End int32 }
 
-// Tokens are the token ids of one text. The three slices have equal length.
+// Tokens holds the token ids of one text. The three slices have equal length.
 type Tokens struct {
-	// IDs are vocabulary ids in model order, [CLS] and [SEP] included.
+	// IDs are vocabulary ids in the order of the model, [CLS] and [SEP] included.
 	IDs []int32
 	// Special marks tokens that carry no lexical weight: [CLS], [SEP], [PAD],
 	// [UNK], [MASK] and every token of an instruction prefix.
 	Special []bool
-	// Offsets give the bytes of the text each token was made of.
+	// Offsets are the bytes of the text that each token stands for.
 	Offsets []Span
-	// Truncated is the number of tokens that did not fit the model's limit.
+	// Truncated is the number of tokens beyond the model's limit.
 	Truncated int
 }
 
-// Lexical appends to dst the distinct ids of t that carry lexical weight, in
-// order of first occurrence, and returns the extended slice. This is the token
-// set of SLR (Eq. 5 of the paper) and of RLR. Cost O(L).
+// Lexical appends the distinct ids of t with lexical weight to dst, in order of first occurrence, and
+// returns the extended slice. This is the token set of SLR (Eq. 5 of the paper) and of RLR. Cost:
+// O(L).
 func (t Tokens) Lexical(dst []int32) []int32 {
 	if len(t.IDs) > lexicalTable/2 {
 		return t.lexicalOfMany(dst)
@@ -62,8 +61,8 @@ func (t Tokens) lexicalOfMany(dst []int32) []int32 {
 	return dst
 }
 
-// Unknown is the share of a text, in [0, 1], that the vocabulary has no tokens for:
-// of the bytes that tokens were made of, those of [UNK]. 0 for a text without tokens.
+// Unknown returns the share of a text, in [0, 1], that the vocabulary does not cover: the bytes of
+// [UNK] tokens over the bytes of all tokens. It is 0 for a text without tokens.
 func (t Tokens) Unknown() float64 {
 	var all, unknown int
 	for i, o := range t.Offsets {

@@ -16,7 +16,7 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision"
 )
 
-// Model is a registered model, or one of a folder, that is on this machine.
+// Model is a model that is on this machine: a registered one, or one in a folder.
 type Model struct {
 	provision.Result
 	o         Options
@@ -24,8 +24,8 @@ type Model struct {
 	precision string
 }
 
-// Find brings a registered model, or one of a folder, onto this machine, and what runs it as
-// far as the options ask for it. Errors: as of Open.
+// Find brings a model onto this machine, and also its runtime as far as the options ask for it.
+// Errors: those of Open.
 func Find(ctx context.Context, name string, o Options) (*Model, error) {
 	m := &Model{o: o, precision: native.FP32}
 	file, inBytes := splitInt8(name)
@@ -48,7 +48,7 @@ func Find(ctx context.Context, name string, o Options) (*Model, error) {
 	return m, nil
 }
 
-// Backend is what runs the model as far as it is known before it is opened.
+// Backend returns the backend that will run the model, as far as it is known before Open.
 func (m *Model) Backend() string {
 	if m.Library != "" && HasGraph(m.ModelDir) {
 		return BackendONNX
@@ -56,10 +56,9 @@ func (m *Model) Backend() string {
 	return BackendNative
 }
 
-// Open opens the model: with ONNX Runtime where its library is on this machine, the model has a
-// graph and many texts are to be encoded, else in Go. A model that Go cannot run is a
-// reason to fetch the library, unless the options say otherwise. It returns what
-// runs the model.
+// Open opens the model. It uses ONNX Runtime if the library is on this machine, the model has a graph
+// and many texts are to be encoded; else it runs the model in Go. If Go cannot run the model, the
+// library is fetched, unless the options forbid it. It also returns the backend in use.
 func (m *Model) Open(ctx context.Context) (enc encoder.Encoder, backend string, err error) {
 	graph := HasGraph(m.ModelDir)
 	if !graph && m.o.Backend == BackendONNX {
@@ -91,12 +90,13 @@ func (m *Model) Open(ctx context.Context) (enc encoder.Encoder, backend string, 
 	return e, BackendONNX, nil
 }
 
-// InGo says that Go runs a model although ONNX Runtime could, since it starts sooner.
+// InGo reports whether a model is run in Go although ONNX Runtime could run it, since Go starts
+// sooner.
 func (o Options) InGo() bool {
 	return o.Brief && (o.Backend == BackendAuto || o.Backend == "") && runtime.GOARCH == "amd64"
 }
 
-// HasGraph says whether the model in dir has what ONNX Runtime runs.
+// HasGraph reports whether the model in dir has a graph for ONNX Runtime.
 func HasGraph(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "model.onnx"))
 	return err == nil

@@ -24,17 +24,17 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision"
 )
 
-// Default is the model of a name that is empty.
+// Default is the model for an empty name.
 const Default = provision.DefaultModel
 
-// What runs a model. The vectors of both are of one space.
+// Backends that run a model. Their vectors are in one space.
 const (
-	BackendAuto   = "auto"   // ONNX Runtime where its library is on this machine, else Go
-	BackendONNX   = "onnx"   // ONNX Runtime, fetched where it is missing
-	BackendNative = "native" // Go alone
+	BackendAuto   = "auto"   // ONNX Runtime if its library is on this machine, else Go
+	BackendONNX   = "onnx"   // ONNX Runtime; fetched if missing
+	BackendNative = "native" // Go only
 )
 
-// Errors of names and of what runs models. All but ErrName are encoder.ErrUnavailable too.
+// Errors about names and backends. All except ErrName are also encoder.ErrUnavailable.
 var (
 	ErrName    = errors.New("unusable name of a model")
 	ErrNoCGO   = fmt.Errorf("%w: this program was built without cgo and cannot use ONNX Runtime", encoder.ErrUnavailable)
@@ -45,24 +45,25 @@ var (
 
 // Options say where a model is looked for and what runs it. The zero value is a good default.
 type Options struct {
-	Backend string // BackendAuto ("" too), BackendONNX or BackendNative
-	Brief   bool   // a text or two are encoded: BackendAuto then runs the model in Go on amd64, which starts sooner
+	Backend string // BackendAuto (or ""), BackendONNX or BackendNative
+	Brief   bool   // only a text or two are encoded: on amd64 BackendAuto then runs the model in Go, which starts sooner
 	Fetch   bool   // fetch ONNX Runtime also for BackendAuto
 	AtHand  bool   // never fetch ONNX Runtime
 
-	Library  string // path of libonnxruntime; "" means that it is looked for
-	CacheDir string // where what is fetched is kept; "" means provision.CacheDir
+	Library  string // path of libonnxruntime; "" means that it is searched
+	CacheDir string // folder for what is fetched; "" means provision.CacheDir
 	Offline  bool   // open no connection
 	Verify   bool   // hash the files in the cache
 
-	TokenLimit int64                 // most tokens that a server is sent; 0 means no limit
+	TokenLimit int64                 // maximum number of tokens sent to a server; 0 means no limit
 	Getenv     func(string) string   // reads OPENAI_BASE_URL and OLLAMA_HOST; nil means os.Getenv
-	Log        func(line string)     // hears what a waiting user should know, unless nil
-	Progress   func(provision.Event) // hears what has arrived, unless nil
+	Log        func(line string)     // if not nil, receives messages for a waiting user
+	Progress   func(provision.Event) // if not nil, receives how much has arrived
 }
 
-// Open opens the model of a name, and fetches what is missing. The caller closes the encoder.
-// Errors: ErrName, provision.ErrUnknownModel, *provision.MissingError, native.ErrModel, and those above.
+// Open opens the model with the given name and fetches what is missing. The caller closes the encoder.
+// Errors: ErrName, provision.ErrUnknownModel, *provision.MissingError, native.ErrModel, and those
+// above.
 func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) {
 	if dim, ok, err := Hash(name); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func Open(ctx context.Context, name string, o Options) (encoder.Encoder, error) 
 	return enc, err
 }
 
-// Request is what provision is asked for where a model of that name is to be opened.
+// Request returns the request to provision that opens a model with that name.
 func (o Options) Request(name string) provision.Request {
 	r := provision.Request{Model: name, Library: o.Library, CacheDir: o.CacheDir, Offline: o.Offline, Verify: o.Verify, Log: o.Log, Progress: o.Progress}
 	switch {
@@ -95,8 +96,8 @@ func (o Options) Request(name string) provision.Request {
 	return r
 }
 
-// Hash says whether a name is of an encoder that needs no model, and its dimension: "hash" is
-// hash-384.
+// Hash reports whether a name is that of a hash encoder, which needs no model, and returns its
+// dimension. "hash" means hash-384.
 func Hash(name string) (dim int, ok bool, err error) {
 	rest, ok := strings.CutPrefix(name, "hash")
 	if !ok || rest != "" && rest[0] != '-' {

@@ -17,12 +17,12 @@ const (
 	remoteOllama = "ollama:"
 )
 
-// Remote says whether a name is of a model that a server runs.
+// Remote reports whether a name is that of a model run by a server.
 func Remote(name string) bool {
 	return strings.HasPrefix(name, remoteOpenAI) || strings.HasPrefix(name, remoteOllama)
 }
 
-// Of is the name by which the encoder of a database is opened again, "" where it has none.
+// Of returns the name that opens the encoder of a database again, "" if there is none.
 func Of(f encoder.Fingerprint) string {
 	if Remote(f.Model) {
 		return fmt.Sprintf("%s@%d", f.Model, f.Dim)
