@@ -15,15 +15,15 @@ import (
 // it: an engine.Reranker. It is safe for concurrent use. Cancelling takes effect between the layers of a batch.
 type CrossEncoder struct{ *frame.CrossEncoder }
 
-// OpenCross loads the cross-encoder in dir, as sentence-transformers and transformers
-// write it: tokenizer.json, config.json, and model.safetensors, or several files that
-// model.safetensors.index.json lists, with a head that gives one score: that of
-// BertForSequenceClassification and its like of bert, roberta, xlm-roberta, camembert,
-// mpnet and distilbert. encoder.DescribeCross tells how long a pair may be.
+// OpenCross loads the cross-encoder in dir, as sentence-transformers and transformers write it:
+// tokenizer.json, config.json, and model.safetensors, or several files listed in
+// model.safetensors.index.json. Its head must give one score, like BertForSequenceClassification and
+// its equivalents for bert, roberta, xlm-roberta, camembert, mpnet and distilbert. The length of a
+// pair is that of encoder.DescribeCross.
 //
-// Errors: encoder.ErrSpec for a wrong description, encoder.ErrTokenizer for a tokenizer
-// that cannot be followed or does not tell how two texts are joined, ErrModel for a model
-// that cannot be run, fs.ErrNotExist for a missing file.
+// Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
+// followed or does not say how two texts are joined; ErrModel for a model that cannot be run;
+// fs.ErrNotExist for a missing file.
 func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -19,17 +19,15 @@ const leastBatch = 64
 // use. Cancelling a call takes effect between the layers of a batch: with MiniLM and AVX-512 within 10 ms.
 type Encoder struct{ *frame.Encoder }
 
-// Open loads the model in dir, which holds tokenizer.json, a description
-// (encoder.LoadSpec) and the weights: model.safetensors, or several files that
-// model.safetensors.index.json lists, with a config.json of one of
-// transformer.Families; or a BERT as model.onnx, which without a config.json must be
-// a graph of basic operations. Of the layers all weights must be float32, float16 or
-// bfloat16. It takes MiniLM about 0.1 s, and memory of the size of the weights in
-// float32, or a quarter with Int8.
+// Open loads the model in dir: tokenizer.json, a description (encoder.LoadSpec) and the weights. The
+// weights are model.safetensors, or several files listed in model.safetensors.index.json, with a
+// config.json of one of transformer.Families. They can also be a BERT as model.onnx, which without a
+// config.json must be a graph of basic operations. All layer weights must be float32, float16 or
+// bfloat16. MiniLM loads in about 0.1 s. Memory: the weights in float32, or a quarter of that with
+// Int8.
 //
-// Errors: encoder.ErrSpec for a wrong description, encoder.ErrTokenizer for a
-// tokenizer that cannot be followed, ErrModel for a model that
-// cannot be run, fs.ErrNotExist for a missing file.
+// Errors: encoder.ErrSpec for a wrong description; encoder.ErrTokenizer for a tokenizer that cannot be
+// followed; ErrModel for a model that cannot be run; fs.ErrNotExist for a missing file.
 func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	o, err := o.withDefaults()
 	if err != nil {

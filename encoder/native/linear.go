@@ -10,7 +10,7 @@ import (
 // Precisions of a model's weights.
 const (
 	FP32 = "fp32" // float32
-	Int8 = "int8" // bytes, and activations of bytes: see vec.Packed8
+	Int8 = "int8" // bytes, with activations in bytes: see vec.Packed8
 )
 
 // product is a packed matrix W [out × in]: Mul computes x·Wᵀ, and MulOf hands on

@@ -17,31 +17,26 @@ import (
 	"runtime"
 )
 
-// ErrModel is wrapped where a model's files cannot be run by this package.
+// ErrModel is wrapped if this package cannot run the files of a model.
 var ErrModel = errors.New("unusable model")
 
-// Int8Suffix stands behind the name of a model in the fingerprint of an encoder
-// of precision Int8.
+// Int8Suffix follows the name of the model in the fingerprint of an encoder of precision Int8.
 const Int8Suffix = "-int8"
 
-// Options say how a model is run. The zero value runs any model well.
+// Options say how a model is run. The zero value suits any model.
 type Options struct {
-	// Workers is the number of batches that run at the same time, over all
-	// calls of Encode; 0 means GOMAXPROCS. Each takes one processor.
+	// Workers is the number of batches that run at the same time, over all calls of Encode. 0 means
+	// GOMAXPROCS. Each uses one processor.
 	Workers int
-	// BatchTokens bounds the tokens of a batch; a single longer text makes a
-	// batch of its own. 0 means 256.
+	// BatchTokens bounds the tokens of a batch. A longer text makes a batch of its own. 0 means 256.
 	BatchTokens int
-	// Precision is that of the matrices in memory: FP32, which "" means, or Int8.
-	// Int8 takes a quarter of the memory and a fraction of the time, and gives
-	// vectors next to those of FP32 but of a space of their own: the fingerprint
-	// names the model with Int8Suffix behind it. They are the same on processors
-	// of every kind but for the last bits. Attention, normalisation and what is
-	// added stay float32.
+	// Precision is that of the matrices in memory: FP32 (or "") or Int8. Int8 takes a quarter of the
+	// memory and a fraction of the time. Its vectors are close to those of FP32, but form a space of
+	// their own: the fingerprint names the model with Int8Suffix after it. They are equal on all kinds
+	// of processors, except for the last bits. Attention, normalisation and additions stay float32.
 	Precision string
-	// MaxTokens overrides the number of tokens that texts are cut at; 0 means
-	// the model's own. Vectors of cut texts change with it, and so does the
-	// fingerprint.
+	// MaxTokens overrides the number of tokens at which texts are cut; 0 means the model's own. It
+	// changes the vectors of cut texts, and the fingerprint.
 	MaxTokens int
 }
 

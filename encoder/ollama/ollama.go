@@ -20,34 +20,33 @@ import (
 	"github.com/lexsem/lexsem/internal/post"
 )
 
-// DefaultURL is where Ollama listens.
+// DefaultURL is the default address of Ollama.
 const DefaultURL = "http://127.0.0.1:11434"
 
-// Options shape an encoder. Model is all that must be given, for a model of which the
-// dimension is known.
+// Options are the options of an encoder. Only Model is required, if the dimension of the model is
+// known.
 type Options struct {
-	// Model as Ollama calls it, with a tag or without.
+	// Model is the model's name in Ollama, with or without a tag.
 	Model string
-	// Dim is the length of the vectors; 0 means that of the model, if it is known.
+	// Dim is the length of the vectors. 0 means that of the model, if it is known.
 	Dim int
-	// BaseURL of the server; "" means the variable OLLAMA_HOST, else DefaultURL.
+	// BaseURL is the address of the server. "" means the variable OLLAMA_HOST, else DefaultURL.
 	BaseURL string
-	// QueryPrefix and PassagePrefix come before texts; both empty means those that the
-	// model was trained with, if they are known.
+	// QueryPrefix and PassagePrefix are put before texts. If both are empty, those that the model was
+	// trained with are used, if they are known.
 	QueryPrefix, PassagePrefix string
-	// BatchTexts is the most texts of one call; 0 means 32.
+	// BatchTexts is the maximum number of texts a call. 0 means 32.
 	BatchTexts int
-	// Concurrency is how many calls go on at a time; 0 means 2.
+	// Concurrency is the number of calls at the same time. 0 means 2.
 	Concurrency int
-	// Retries is how often a call is tried again that got status 429 or 5xx, or no
-	// answer; 0 means 6, below 0 never.
+	// Retries is how often a call is repeated that got status 429 or 5xx, or no answer. 0 means 6, a
+	// negative value means never.
 	Retries int
-	// Timeout is how long one try may take; 0 means five minutes: the first call loads
-	// the model.
+	// Timeout bounds one attempt. 0 means five minutes, since the first call loads the model.
 	Timeout time.Duration
-	// TokenLimit is how many tokens all calls may use together; 0 means no limit.
+	// TokenLimit is the maximum number of tokens of all calls together. 0 means no limit.
 	TokenLimit int64
-	// HTTP makes the calls; nil means a client that follows no redirection.
+	// HTTP makes the calls. nil means a client that follows no redirects.
 	HTTP *http.Client
 }
 
@@ -69,14 +68,12 @@ var models = map[string]model{
 // batchTokens is the most of one call, by estimate.
 const batchTokens = 32_000
 
-// New returns the encoder of a model. It asks nobody: a server that is not there, or
-// has not the model, is an error of Encode, which wraps encoder.ErrSource. Options
-// that cannot be are an error that names them.
+// New returns the encoder of a model. It does not contact the server: a missing server or model is an
+// error of Encode, which wraps encoder.ErrSource. Impossible options are an error that names them.
 //
-// Its vectors are normalised. It is safe for concurrent use; Encode splits its texts
-// into calls, keeps their order, and either returns all vectors or an error. The
-// server is told not to cut texts off: one that is longer than the model reads is an
-// error. The engine cuts texts before, by estimate.
+// Vectors are normalised. The encoder is safe for concurrent use. Encode splits its texts into calls,
+// keeps their order, and returns all vectors or an error. The server is told not to cut texts: a text
+// that is longer than the model reads is an error. The engine cuts texts before, by an estimate.
 func New(o Options) (encoder.Encoder, error) {
 	name, tag, _ := strings.Cut(o.Model, ":")
 	known := models[name]

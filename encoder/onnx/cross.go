@@ -17,14 +17,13 @@ import (
 // it: an engine.Reranker. It is safe for concurrent use. Cancelling takes effect between batches.
 type CrossEncoder struct{ *frame.CrossEncoder }
 
-// OpenCross loads the cross-encoder in dir, which holds model.onnx, with an output
-// "logits" [batch, 1], and tokenizer.json. encoder.DescribeCross tells how long a pair
-// may be.
+// OpenCross loads the cross-encoder in dir: tokenizer.json and model.onnx, with an output "logits"
+// [batch, 1]. The length of a pair is that of encoder.DescribeCross.
 //
-// Errors: wrapping encoder.ErrUnavailable where the library cannot be loaded,
-// encoder.ErrSpec for a wrong description, encoder.ErrTokenizer for a tokenizer that
-// cannot be followed or does not tell how two texts are joined, ErrModel for a model that
-// cannot be run or has fewer words than the tokenizer, fs.ErrNotExist for a missing file.
+// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for a wrong
+// description; encoder.ErrTokenizer for a tokenizer that cannot be followed or does not say how two
+// texts are joined; ErrModel for a model that cannot be run or has fewer words than the tokenizer;
+// fs.ErrNotExist for a missing file.
 func OpenCross(ctx context.Context, dir string, o Options) (*CrossEncoder, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -20,14 +20,13 @@ import (
 // Cancelling a call takes effect between batches, so within about 0.2 s.
 type Encoder struct{ *frame.Encoder }
 
-// Open loads the model in dir, which holds model.onnx, tokenizer.json and a
-// description (encoder.LoadSpec), and computes its fingerprint. With MiniLM it takes
-// about 0.3 s, and the process stays below 200 MB while it encodes.
+// Open loads the model in dir (model.onnx, tokenizer.json and a description, see encoder.LoadSpec) and
+// computes its fingerprint. With MiniLM it takes about 0.3 s, and the process stays below 200 MB while
+// it encodes.
 //
-// Errors: wrapping encoder.ErrUnavailable where the library cannot be loaded,
-// encoder.ErrSpec for a wrong description, encoder.ErrTokenizer for a tokenizer
-// that cannot be followed, ErrModel for a model that cannot be run or has fewer
-// words than the tokenizer, fs.ErrNotExist for a missing file.
+// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for a wrong
+// description; encoder.ErrTokenizer for a tokenizer that cannot be followed; ErrModel for a model that
+// cannot be run or has fewer words than the tokenizer; fs.ErrNotExist for a missing file.
 func Open(ctx context.Context, dir string, o Options) (*Encoder, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// Images is an encoder.Encoder of images that runs a vision transformer. It is safe for
-// concurrent use.
+// Images is an encoder.Encoder of images that runs a vision transformer. It is safe for concurrent
+// use.
 type Images struct {
 	opts    Options
 	pixels  *picture.Processor
@@ -49,16 +49,16 @@ const (
 	outputImages = "image_embeds" // of a CLIP, in the space of its texts
 )
 
-// OpenImages loads the vision transformer in dir: model.onnx or vision_model.onnx with the input
-// pixel_values [batch, 3, height, width] and an output of rank 3, config.json
-// of a ViT, DeiT, BEiT, DINOv2 or the image tower of a CLIP, and preprocessor_config.json. The vector of an
-// image is the state of its first token, with BEiT and CLIP pooler_output where the graph
-// has it, and with BEiT without that the mean of its patches. With a CLIP it is image_embeds where the graph
-// has that; beside text_model.onnx and tokenizer.json, texts are encoded then, too, as queries.
+// OpenImages loads the vision transformer in dir: model.onnx or vision_model.onnx, with the input
+// pixel_values [batch, 3, height, width] and an output of rank 3; config.json of a ViT, DeiT, BEiT,
+// DINOv2 or the image tower of a CLIP; and preprocessor_config.json. The vector of an image is the
+// state of its first token. For BEiT and CLIP it is pooler_output if the graph has it; for BEiT
+// without it, the mean of the patches. For CLIP it is image_embeds if the graph has it. If
+// text_model.onnx and tokenizer.json are there too, it then also encodes texts as queries.
 //
-// Errors: wrapping encoder.ErrUnavailable where the library cannot be loaded, encoder.ErrSpec
-// for a config.json that is wrong or of another family, picture.ErrConfig, ErrModel for
-// a model that cannot be run or gives another number of states, fs.ErrNotExist for a missing file.
+// Errors: encoder.ErrUnavailable if the library cannot be loaded; encoder.ErrSpec for a config.json
+// that is wrong or of another family; picture.ErrConfig; ErrModel for a model that cannot be run or
+// gives another number of states; fs.ErrNotExist for a missing file.
 func OpenImages(ctx context.Context, dir string, o Options) (*Images, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -233,7 +233,7 @@ func (e *Images) identify(ctx context.Context, dir string) error {
 	return err
 }
 
-// Dim returns the dimension of vectors, which is that of states but for a CLIP.
+// Dim returns the dimension of vectors. It is also that of states, except for a CLIP.
 func (e *Images) Dim() int {
 	if e.pooled != "" {
 		return e.p
@@ -241,7 +241,8 @@ func (e *Images) Dim() int {
 	return e.d
 }
 
-// View returns an image as the model sees it: upright, scaled and cut, before its colours are normalised.
+// View returns an image as the model sees it: upright, scaled and cropped, before its colours are
+// normalised.
 func (e *Images) View(file []byte) (*picture.Image, error) {
 	m, err := picture.Decode(file)
 	if err != nil {
@@ -250,16 +251,16 @@ func (e *Images) View(file []byte) (*picture.Image, error) {
 	return e.pixels.View(m)
 }
 
-// VocabSize returns 0: patches have states, and no ids of their own.
+// VocabSize returns 0: patches have states but no ids.
 func (e *Images) VocabSize() int { return 0 }
 
 // Tokenize implements encoder.Encoder: there are no tokens.
 func (e *Images) Tokenize(encoder.Role, string) encoder.Tokens { return encoder.Tokens{} }
 
-// Fingerprint identifies the vector space. The probe vectors are shared: do not write to them.
+// Fingerprint identifies the vector space. The probe vectors are shared; do not write to them.
 func (e *Images) Fingerprint() encoder.Fingerprint { return e.print }
 
-// Close is that of Encoder.
+// Close is like Encoder.Close.
 func (e *Images) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,13 +275,13 @@ func (e *Images) Close() error {
 	return err
 }
 
-// Encode encodes images; see encoder.Encoder. Roles do not differ for them. With a text tower it encodes
-// texts in the role of a query, each cut at what the tower takes; they have a vector, and neither states
-// nor tokens. Cancelling takes effect between batches, of Options.BatchTokens patches or tokens.
-// Memory: that of decoding an image, once for each of Options.Workers, and of what is asked for.
+// Encode encodes images; see encoder.Encoder. Roles make no difference for images. With a text tower
+// it also encodes texts in the role Query, each cut at the tower's limit; these have a vector, but no
+// states and no tokens. Cancelling takes effect between batches of Options.BatchTokens patches or
+// tokens. Memory: that of decoding one image for each of Options.Workers, and the requested outputs.
 //
 // Errors: encoder.ErrMedia and picture.ErrImage in a *encoder.TextError, encoder.ErrNoLogits,
-// encoder.ErrClosed, ErrModel where the runtime refuses a batch, ctx's error.
+// encoder.ErrClosed, ErrModel if the runtime refuses a batch, that of ctx.
 func (e *Images) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -11,7 +11,7 @@ import (
 // Encoder cannot exist in a build without cgo.
 type Encoder struct{ encoder.Encoder }
 
-// Open answers an error that wraps encoder.ErrUnavailable.
+// Open returns an error that wraps encoder.ErrUnavailable.
 func Open(context.Context, string, Options) (*Encoder, error) {
 	return nil, unavailable("this program was built without cgo; build it with CGO_ENABLED=1 and a C compiler on PATH")
 }
@@ -19,7 +19,7 @@ func Open(context.Context, string, Options) (*Encoder, error) {
 // Images cannot exist in a build without cgo.
 type Images struct{ encoder.Encoder }
 
-// OpenImages answers an error that wraps encoder.ErrUnavailable.
+// OpenImages returns an error that wraps encoder.ErrUnavailable.
 func OpenImages(context.Context, string, Options) (*Images, error) {
 	return nil, unavailable("this program was built without cgo; build it with CGO_ENABLED=1 and a C compiler on PATH")
 }
@@ -27,7 +27,7 @@ func OpenImages(context.Context, string, Options) (*Images, error) {
 // CrossEncoder cannot exist in a build without cgo.
 type CrossEncoder struct{}
 
-// OpenCross answers an error that wraps encoder.ErrUnavailable.
+// OpenCross returns an error that wraps encoder.ErrUnavailable.
 func OpenCross(context.Context, string, Options) (*CrossEncoder, error) {
 	return nil, unavailable("this program was built without cgo; build it with CGO_ENABLED=1 and a C compiler on PATH")
 }
@@ -40,5 +40,5 @@ func (*CrossEncoder) Rerank(context.Context, string, []string) ([]float64, error
 	return nil, encoder.ErrClosed
 }
 
-// Close answers encoder.ErrClosed.
+// Close returns encoder.ErrClosed.
 func (*CrossEncoder) Close() error { return encoder.ErrClosed }

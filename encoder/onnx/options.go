@@ -17,20 +17,19 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Options say how a model is run. The zero value runs any model well.
+// Options say how a model is run. The zero value suits any model.
 type Options struct {
-	// Library is the path of libonnxruntime, of version 1.24 or newer. It must
-	// be the same in all calls of a process.
+	// Library is the path of libonnxruntime, version 1.24 or newer. It must be the same in all calls
+	// of a process.
 	Library string
-	// Workers is the number of batches that run at the same time, over all
-	// calls of Encode; 0 means GOMAXPROCS. Each takes one processor.
+	// Workers is the number of batches that run at the same time, over all calls of Encode. 0 means
+	// GOMAXPROCS. Each uses one processor.
 	Workers int
-	// BatchTokens bounds rows × longest row of a batch; a single longer text
-	// makes a batch of its own. 0 means 512.
+	// BatchTokens bounds rows × longest row of a batch. A longer text makes a batch of its own. 0
+	// means 512.
 	BatchTokens int
-	// MaxTokens overrides the number of tokens that texts are cut at; 0 means
-	// the model's own. Vectors of cut texts change with it, and so does the
-	// fingerprint.
+	// MaxTokens overrides the number of tokens at which texts are cut; 0 means the model's own. It
+	// changes the vectors of cut texts, and the fingerprint.
 	MaxTokens int
 }
 

@@ -11,7 +11,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// ErrModel is wrapped where a model file cannot be run as a text encoder.
+// ErrModel is wrapped if a model file cannot be run as a text encoder.
 var ErrModel = errors.New("unusable model")
 
 // Names of the inputs that BERT-like encoders have.

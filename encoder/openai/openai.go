@@ -22,36 +22,36 @@ import (
 	"github.com/lexsem/lexsem/internal/post"
 )
 
-// DefaultURL is where OpenAI's own models are.
+// DefaultURL is the address of OpenAI's own models.
 const DefaultURL = "https://api.openai.com/v1"
 
-// Options shape an encoder. Model is all that must be given, for a model of which the
-// dimension is known.
+// Options are the options of an encoder. Only Model is required, if the dimension of the model is
+// known.
 type Options struct {
-	// Model as the server calls it.
+	// Model is the model's name at the server.
 	Model string
-	// Dim is the length of the vectors; 0 means that of the model, which must then be
-	// one of OpenAI's. Those that can shorten their vectors are asked for fewer.
+	// Dim is the length of the vectors. 0 means that of the model, which must then be one of OpenAI's.
+	// Models that can shorten their vectors are asked to do so.
 	Dim int
-	// BaseURL is what /embeddings comes behind; "" means the variable OPENAI_BASE_URL,
-	// else DefaultURL.
+	// BaseURL is the address before /embeddings. "" means the variable OPENAI_BASE_URL, else
+	// DefaultURL.
 	BaseURL string
-	// Key is the key. KeyEnv is the variable of the environment that holds it where Key is
-	// empty; "" means OPENAI_API_KEY. Without a key none is sent.
+	// Key is the API key. If it is empty, KeyEnv names the environment variable that holds it; ""
+	// means OPENAI_API_KEY. If there is no key, none is sent.
 	Key, KeyEnv string
-	// BatchTexts and BatchTokens are the most of one call, the latter by estimate; 0
-	// means 64 texts and 100,000 tokens.
+	// BatchTexts and BatchTokens bound one call; tokens are estimated. 0 means 64 texts and 100,000
+	// tokens.
 	BatchTexts, BatchTokens int
-	// Concurrency is how many calls go on at a time; 0 means 8.
+	// Concurrency is the number of calls at the same time. 0 means 8.
 	Concurrency int
-	// Retries is how often a call is tried again that got status 429 or 5xx, or no
-	// answer; 0 means 6, below 0 never.
+	// Retries is how often a call is repeated that got status 429 or 5xx, or no answer. 0 means 6, a
+	// negative value means never.
 	Retries int
-	// Timeout is how long one try may take; 0 means a minute.
+	// Timeout bounds one attempt. 0 means a minute.
 	Timeout time.Duration
-	// TokenLimit is how many tokens all calls may use together; 0 means no limit.
+	// TokenLimit is the maximum number of tokens of all calls together. 0 means no limit.
 	TokenLimit int64
-	// HTTP makes the calls; nil means a client that follows no redirection.
+	// HTTP makes the calls. nil means a client that follows no redirects.
 	HTTP *http.Client
 }
 
@@ -70,14 +70,12 @@ var models = map[string]model{
 // maxTokens is what OpenAI's models read.
 const maxTokens = 8191
 
-// New returns the encoder of a model. It asks nobody: what is wrong with the key,
-// or with the server, is an error of Encode, which wraps encoder.ErrSource. Options
-// that cannot be are an error that names them.
+// New returns the encoder of a model. It does not contact the server: a wrong key or server is an
+// error of Encode, which wraps encoder.ErrSource. Impossible options are an error that names them.
 //
-// Its vectors are normalised. It is safe for concurrent use; Encode splits its texts
-// into calls, keeps their order, and either returns all vectors or an error. A text
-// that is longer than the model reads is the server's error: the engine cuts texts
-// before, by estimate.
+// Vectors are normalised. The encoder is safe for concurrent use. Encode splits its texts into calls,
+// keeps their order, and returns all vectors or an error. A text that is longer than the model reads
+// is the server's error. The engine cuts texts before, by an estimate.
 func New(o Options) (encoder.Encoder, error) {
 	known, ok := models[o.Model]
 	dim := cmp.Or(o.Dim, known.dim)

@@ -47,17 +47,16 @@ func formatOf(b []byte) (format, bool) {
 	return format{}, false
 }
 
-// Media returns the media type of an image by its first bytes, "" where Decode does not
-// know them.
+// Media returns the media type of an image from its first bytes, "" if Decode does not know it.
 func Media(b []byte) string {
 	f, _ := formatOf(b)
 	return f.media
 }
 
-// Decode reads an image: PNG, JPEG (of gray, YCbCr, RGB and CMYK), GIF, WebP, BMP or TIFF. Of an
-// animation, or a file of several pages, it takes the first image. EXIF orientation is
-// applied, transparency is not seen, 16 bits become 8. The size is that of the header, which
-// is read first: an image beyond MaxSide or MaxPixels takes no memory.
+// Decode reads an image: PNG, JPEG (gray, YCbCr, RGB and CMYK), GIF, WebP, BMP or TIFF. Of an
+// animation or a file of several pages it takes the first image. It applies the EXIF orientation,
+// ignores transparency, and reduces 16 bits to 8. The size is read from the header first, so an image
+// beyond MaxSide or MaxPixels takes no memory.
 //
 // Every error wraps ErrImage. Safe for concurrent use. The result shares nothing with b.
 func Decode(b []byte) (m *Image, err error) {

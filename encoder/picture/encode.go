@@ -21,11 +21,11 @@ func (m rgb) At(x, y int) color.Color {
 	return color.NRGBA{p[0], p[1], p[2], 255}
 }
 
-// Std returns the image as the standard library sees images. It shares the pixels.
+// Std returns the image as an image of the standard library. It shares the pixels.
 func (m *Image) Std() image.Image { return rgb{m} }
 
-// Encode returns the image as a BMP file, which takes little time to make and to read, and
-// loses nothing: Decode gives m again.
+// Encode returns the image as a BMP file, which is fast to write and read and loses nothing: Decode
+// gives m again.
 func (m *Image) Encode() ([]byte, error) {
 	out := image.NewRGBA(image.Rect(0, 0, m.W, m.H))
 	for i := range m.W * m.H {

@@ -13,35 +13,35 @@ import (
 	"fmt"
 )
 
-// Bounds of what Decode reads.
+// Limits of Decode.
 const (
-	// MaxBytes is the greatest length of an image's file.
+	// MaxBytes is the maximum length of an image file in bytes.
 	MaxBytes = 64 << 20
-	// MaxSide is the greatest width and height, in pixels.
+	// MaxSide is the maximum width and height in pixels.
 	MaxSide = 20_000
-	// MaxPixels is the greatest number of pixels. Decoding allocates at most 16 bytes for each; half as many pixels
-	// are read of progressive JPEGs and of TIFFs of 16 bits a channel, which take up to 32.
+	// MaxPixels is the maximum number of pixels. Decoding allocates at most 16 bytes a pixel.
+	// Progressive JPEGs, and TIFFs of 16 bits a channel, take up to 32, so the limit for them is half
+	// as many pixels.
 	MaxPixels = 64_000_000
 )
 
-// ErrImage is wrapped by every error about bytes that are no image, or none that is read.
+// ErrImage is wrapped by errors about bytes that are not an image, or not a supported one.
 var ErrImage = errors.New("unusable image")
 
-// Image is an image of 8 bits in each of the channels red, green and blue. Pix holds 3·W bytes a
-// row, H rows from the top; W and H are 1 or more.
+// Image is an image with 8 bits for each of red, green and blue. Pix has H rows from the top, of 3·W
+// bytes. W and H are 1 or more.
 type Image struct {
 	W, H int
 	Pix  []uint8
 }
 
-// New returns a black image of w by h pixels, both 1 or more.
+// New returns a black image of w by h pixels. Both must be 1 or more.
 func New(w, h int) *Image { return &Image{W: w, H: h, Pix: make([]uint8, 3*w*h)} }
 
 // row returns the bytes of row y.
 func (m *Image) row(y int) []uint8 { return m.Pix[3*m.W*y : 3*m.W*(y+1)] }
 
-// Crop returns a copy of the pixels of the columns [x, x+w) and rows [y, y+h). What lies
-// outside of the image is black.
+// Crop returns a copy of the columns [x, x+w) and rows [y, y+h). Pixels outside the image are black.
 func (m *Image) Crop(x, y, w, h int) *Image {
 	out := New(w, h)
 	left, right := max(0, x), min(m.W, x+w)
@@ -51,7 +51,7 @@ func (m *Image) Crop(x, y, w, h int) *Image {
 	return out
 }
 
-// Flip returns the image with its left and right sides changed round.
+// Flip returns the image mirrored left to right.
 func (m *Image) Flip() *Image { return m.turned(2) }
 
 func wrong(format string, args ...any) error {

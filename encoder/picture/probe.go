@@ -1,7 +1,7 @@
 package picture
 
-// Probe returns the i-th, from 0, of the images whose vectors identify a vision model: waves of
-// other lengths and colours for each i, over a dark disc.
+// Probe returns probe image i, from 0. The vectors of these images identify a vision model. They show
+// waves of different lengths and colours over a dark disc.
 func Probe(i int) *Image {
 	const side = 96
 	m := New(side, side)

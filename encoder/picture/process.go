@@ -13,18 +13,17 @@ import (
 	"github.com/lexsem/lexsem/internal/regular"
 )
 
-// ConfigFile is the name of the file in a model's folder that says what is done to images
-// before the model sees them.
+// ConfigFile is the name of the file in a model's folder that describes the preprocessing of images.
 const ConfigFile = "preprocessor_config.json"
 
-// ErrConfig is wrapped by every error about a preprocessing that is damaged or not known.
+// ErrConfig is wrapped by errors about a preprocessing that is damaged or unknown.
 var ErrConfig = errors.New("unusable image preprocessing")
 
 // Greatest side of what a model takes, in pixels.
 const maxInput = 4096
 
-// Processor makes the pixel values that a model takes of an image. It is immutable and
-// safe for concurrent use.
+// Processor turns an image into the pixel values that a model takes. It is immutable and safe for
+// concurrent use.
 type Processor struct {
 	c config
 }
@@ -75,8 +74,8 @@ var kinds = map[string]kind{
 // names of transformers that differ from one another in letters alone.
 var sameKind = map[string]string{"DeiT": "Deit", "BEiT": "Beit", "SigLIP": "Siglip"}
 
-// LoadProcessor reads a preprocessor_config.json. Known are the processors of ViT, DeiT, BEiT,
-// CLIP, BiT (which DINOv2 uses) and SigLIP. Errors: ErrConfig, and those of the file system.
+// LoadProcessor reads a preprocessor_config.json. It knows the processors of ViT, DeiT, BEiT, CLIP,
+// BiT (which DINOv2 uses) and SigLIP. Errors: ErrConfig, and those of the file system.
 func LoadProcessor(path string) (*Processor, error) {
 	b, err := regular.ReadFile(path, 1<<20)
 	if err != nil {
@@ -89,7 +88,7 @@ func LoadProcessor(path string) (*Processor, error) {
 	return p, nil
 }
 
-// ParseProcessor is LoadProcessor of a file's bytes.
+// ParseProcessor is LoadProcessor for the bytes of a file.
 func ParseProcessor(b []byte) (*Processor, error) {
 	c, err := parseConfig(b)
 	if err != nil {
@@ -234,7 +233,7 @@ func channels(name string, given []float64, otherwise [3]float64, above float64)
 	return out, nil
 }
 
-// Size is the height and width, in pixels, of what Process returns.
+// Size returns the height and width, in pixels, of what Process returns.
 func (p *Processor) Size() (h, w int) {
 	if p.c.Crop {
 		return p.c.CropH, p.c.CropW
@@ -242,16 +241,16 @@ func (p *Processor) Size() (h, w int) {
 	return p.c.Height, p.c.Width
 }
 
-// Digest names what the processor does, in 16 hexadecimal digits: processors with the same
+// Digest returns 16 hexadecimal digits that identify what the processor does. Processors with the same
 // digest make the same values.
 func (p *Processor) Digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", p.c))
 	return hex.EncodeToString(sum[:8])
 }
 
-// View returns the part of an image that the model sees, in the size in which it sees it: resized and
-// cropped. Where a crop is larger than the image, black lies around it. An image so
-// long that its shape cannot be kept is ErrImage.
+// View returns the part of an image that the model sees, resized and cropped to the size in which it
+// sees it. If the crop is larger than the image, the border is black. An image too long to keep its
+// shape is ErrImage.
 func (p *Processor) View(m *Image) (*Image, error) {
 	c := p.c
 	if c.Resize {
@@ -286,9 +285,8 @@ func middle(have, want int) int {
 	return (have - want) / 2
 }
 
-// Process appends the values [3 × height × width] of an image to dst, all of red first:
-// (pixel·factor − mean)/std of what View returns. A pixel's value differs from that of
-// the reference by rounding alone.
+// Process appends the values [3 × height × width] of an image to dst, all of red first: (pixel·factor
+// − mean)/std of what View returns. Values differ from those of the reference only by rounding.
 func (p *Processor) Process(dst []float32, m *Image) ([]float32, error) {
 	v, err := p.View(m)
 	if err != nil {

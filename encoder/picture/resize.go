@@ -5,11 +5,10 @@ import (
 	"math"
 )
 
-// Filter is a way of resampling, by the number that Pillow and preprocessor_config.json have
-// for it.
+// Filter is a resampling filter. The numbers are those of Pillow and preprocessor_config.json.
 type Filter int
 
-// The filters.
+// Resampling filters.
 const (
 	Nearest  Filter = 0
 	Lanczos  Filter = 1
@@ -76,11 +75,11 @@ func (f Filter) check() error {
 	return nil
 }
 
-// Resize returns the image in w by h pixels, bit for bit as Image.resize of Pillow 12.0 makes
-// it: rows first, then columns, each in 8 bits, with weights of 22 bits behind the point (later
-// versions begin with columns where that is less work, and differ by rounding). A
-// side that keeps its length is left alone. Memory is that of the result and of an
-// image of w by m.H pixels. f must be one of the filters, w and h 1 or more.
+// Resize returns the image scaled to w by h pixels, with the same bits as Image.resize of Pillow 12.0:
+// rows first, then columns, each in 8 bits, with weights of 22 fractional bits. (Later versions begin
+// with columns if that is less work, and differ by rounding.) A side that keeps its length is
+// unchanged. Memory: the result, and an image of w by m.H pixels. f must be one of the filters, w and
+// h 1 or more.
 func (m *Image) Resize(w, h int, f Filter) *Image {
 	if f == Nearest {
 		return m.nearest(w, h)

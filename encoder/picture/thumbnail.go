@@ -5,8 +5,8 @@ import (
 	"image/png"
 )
 
-// Thumbnail returns the file of an image as a PNG whose longer side has at most so many pixels. Errors and cost are
-// those of Decode.
+// Thumbnail returns the image file as a PNG whose longer side has at most so many pixels. Errors and
+// cost are those of Decode.
 func Thumbnail(file []byte, side int) ([]byte, error) {
 	m, err := Decode(file)
 	if err != nil {

@@ -6,17 +6,19 @@ import (
 	"strings"
 )
 
-// View is a part of an image: what is left of it, or a mirror image. The zero value is the whole.
+// View is a part of an image: a crop, an image with cells hidden, or a mirror image. The zero value is
+// the whole image.
 type View struct {
-	X, Y, W, H int    // the part, in thousandths of the width and height; W and H 0 for all
-	Hide       uint64 // cells that are left out, of 8 rows of 8, the first in the lowest bit
+	X, Y, W, H int    // crop, in thousandths of the width and height; W and H 0 for the whole
+	Hide       uint64 // hidden cells of 8 rows of 8, the first in the lowest bit
 	Flip       bool
 }
 
 // hideCells is the number of cells in a row and a column.
 const hideCells = 8
 
-// String writes v, such as "crop=100,0,500,500 hide=00000000000000ff flip"; "" for the whole.
+// String returns v as text, such as "crop=100,0,500,500 hide=00000000000000ff flip"; "" for the whole
+// image.
 func (v View) String() string {
 	var parts []string
 	if v.W > 0 {
@@ -31,7 +33,7 @@ func (v View) String() string {
 	return strings.Join(parts, " ")
 }
 
-// ParseView reads what String wrote. Errors wrap ErrImage.
+// ParseView reads what String returned. Errors wrap ErrImage.
 func ParseView(s string) (v View, err error) {
 	for _, part := range strings.Fields(s) {
 		var n int
@@ -55,7 +57,7 @@ func ParseView(s string) (v View, err error) {
 	return v, nil
 }
 
-// Apply returns the part of m, which has a pixel at least. What is left out has the mean colour of
+// Apply returns the view of m, which must have at least one pixel. Hidden cells get the mean colour of
 // the image.
 func (v View) Apply(m *Image) *Image {
 	if v.Hide != 0 {

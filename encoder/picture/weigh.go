@@ -2,9 +2,9 @@ package picture
 
 import "image"
 
-// Weigh returns the image with its patches, rows by cols of them from the top, as bright as their weights: one with
-// the largest keeps its colours, one of weight 0 or less a quarter of its light. weights has rows·cols numbers; missing
-// ones are 0.
+// Weigh returns the image with the brightness of its patches, rows by cols from the top, set by
+// weights. A patch of the largest weight keeps its colours, one of weight 0 or less keeps a quarter of
+// its light. weights has rows·cols numbers; missing ones are 0.
 func (m *Image) Weigh(rows, cols int, weights []float64) *Image {
 	most := 0.0
 	for _, w := range weights {
@@ -26,7 +26,8 @@ func (m *Image) Weigh(rows, cols int, weights []float64) *Image {
 	return out
 }
 
-// Beside returns images side by side, a few white pixels between them, all in the given height.
+// Beside returns the images side by side, scaled to the given height, with a few white pixels between
+// them.
 func Beside(height int, images ...*Image) image.Image {
 	const gap = 8
 	width := gap * (len(images) - 1)

@@ -33,8 +33,8 @@ import (
 
 const receiptFile = "receipt.json"
 
-// CacheDir returns the folder that artifacts are kept in: $LEXSEM_CACHE, else
-// lexsem in the user's cache folder. It does not create it.
+// CacheDir returns the folder for fetched artifacts: $LEXSEM_CACHE, else lexsem in the user's cache
+// folder. It does not create it.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("LEXSEM_CACHE"); dir != "" {
 		return filepath.Abs(dir)

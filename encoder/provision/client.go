@@ -147,8 +147,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last three lines that say something, in one. A client may name an address with its
-// password, which is left out.
+// String returns the last three non-empty lines, joined into one. It removes the password from an
+// address that a client may have named.
 func (t *tail) String() string {
 	b := t.b
 	if len(b) == maxClientOutput { // it may begin within an address

@@ -8,37 +8,37 @@ import (
 	"github.com/lexsem/lexsem/encoder"
 )
 
-// Errors of this package, to be tested with errors.Is.
+// Errors of this package, for errors.Is.
 var (
-	// ErrUnknownModel is wrapped where a model's name is not registered.
+	// ErrUnknownModel is wrapped for a model name that is not registered.
 	ErrUnknownModel = errors.New("unknown model")
-	// ErrDigest is wrapped where bytes differ from the pinned digest.
+	// ErrDigest is wrapped if bytes differ from the pinned digest.
 	ErrDigest = errors.New("wrong SHA-256 digest")
-	// ErrArchive is wrapped where an archive is damaged or malicious.
+	// ErrArchive is wrapped if an archive is damaged or malicious.
 	ErrArchive = errors.New("unusable archive")
-	// ErrCheckpoint is wrapped where weights or their configuration are
-	// damaged or of an architecture that ExportONNX does not write.
+	// ErrCheckpoint is wrapped if weights or their configuration are damaged, or of an architecture
+	// that ExportONNX does not write.
 	ErrCheckpoint = errors.New("unusable checkpoint")
 )
 
-// Attempt is a route that did not lead to an artifact.
+// Attempt is a route that did not provide an artifact.
 type Attempt struct {
 	Route  string // "cache", "system", "index", "pip", "mvn", "npm", "download", "path"
 	Reason error
 }
 
-// Missing is an artifact that no route led to.
+// Missing is an artifact that no route provided.
 type Missing struct {
 	Artifact string    // "onnxruntime" or the name of the model
 	Attempts []Attempt // in the order in which they were made
 	Remedy   string    // what the user can do
 }
 
-// MissingError says that this machine lacks what an encoder needs. It wraps
-// encoder.ErrUnavailable and the reason of every attempt.
+// MissingError says that this machine lacks what an encoder needs. It wraps encoder.ErrUnavailable and
+// the reason of each attempt.
 type MissingError struct {
 	Missing []Missing
-	Offline bool // whether clients and sockets were forbidden
+	Offline bool // clients and connections were not allowed
 }
 
 // Error lists each artifact, each route with its reason, and the remedy.

@@ -17,23 +17,19 @@ import (
 // exportVersion changes with the graph that ExportONNX writes.
 const exportVersion = 1
 
-// ExportONNX writes a BERT checkpoint, given as the safetensors file weights
-// and its config.json, as the ONNX file out, by way of a temporary file beside
-// it. Inputs are input_ids, attention_mask and token_type_ids, int64
-// [batch, seq]; the output last_hidden_state is float32 [batch, seq, d]. Where
-// the checkpoint has a masked-language-model head, there is a second output,
-// logits, float32 [batch, |V|], which is the head at the first token. A pooler
-// is left out.
+// ExportONNX writes a BERT checkpoint, given as the safetensors file weights and its config.json, as
+// the ONNX file out, by a temporary file in the same folder. Inputs are input_ids, attention_mask and
+// token_type_ids, int64 [batch, seq]. The output last_hidden_state is float32 [batch, seq, d]. If the
+// checkpoint has a masked-language-model head, a second output, logits, float32 [batch, |V|], is that
+// head at the first token. A pooler is left out.
 //
-// The graph uses the fused operators of ONNX Runtime (Attention,
-// SkipLayerNormalization, BiasGelu), which it would otherwise have to find
-// again in a graph of basic ones and, for attention, does not find: measured
-// on MiniLM it takes 13 % less CPU time than the published ONNX file. States
-// differ from it by rounding only.
+// The graph uses the fused operators of ONNX Runtime (Attention, SkipLayerNormalization, BiasGelu).
+// From a graph of basic operators ONNX Runtime would have to find them itself, and it does not find
+// Attention. On MiniLM the fused graph takes 13 % less CPU time than the published ONNX file. States
+// differ from it only by rounding.
 //
-// Errors wrap ErrCheckpoint where the files are damaged or of another
-// architecture. The cost is one pass over the weights; memory stays at the
-// size of the largest matrix of a layer.
+// Errors wrap ErrCheckpoint if the files are damaged or of another architecture. Cost: one pass over
+// the weights; memory is that of the largest matrix of a layer.
 func ExportONNX(ctx context.Context, weights, config, out string) error {
 	c, err := transformer.Load(config)
 	if err != nil {

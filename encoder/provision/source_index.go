@@ -14,8 +14,8 @@ import (
 	"github.com/lexsem/lexsem/encoder/provision/internal/web"
 )
 
-// RouteIndex is the route of a package that was read, without a client, out of
-// an index that the client's configuration names.
+// RouteIndex is the route of a package read without a client, from an index that the client's
+// configuration names.
 const RouteIndex = "index"
 
 // indexes read the packages of a client where the client's configuration says

@@ -22,7 +22,7 @@ const (
 	maxDepth, maxParts = 8, 64
 )
 
-// Load reads a tokenizer.json, see Parse.
+// Load reads a tokenizer.json; see Parse.
 func Load(path string) (*Tokenizer, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -36,9 +36,9 @@ func Load(path string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// Parse reads a tokenizer.json of at most 64 MiB. Truncation and padding in it
-// are not followed. What cannot be followed exactly, and damage, give an error that
-// wraps encoder.ErrTokenizer and names it.
+// Parse reads a tokenizer.json of at most 64 MiB. It ignores truncation and padding. Damage, and
+// anything that cannot be followed exactly, is an error that wraps encoder.ErrTokenizer and names the
+// cause.
 func Parse(r io.Reader) (*Tokenizer, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {

@@ -44,10 +44,10 @@ type trim struct {
 	framed bool // the special tokens before the text are there already
 }
 
-// VocabSize is the highest id plus 1.
+// VocabSize returns the highest id plus 1.
 func (t *Tokenizer) VocabSize() int { return len(t.vocab) }
 
-// Token returns the vocabulary entry of id as it is written in the file, or "".
+// Token returns the vocabulary entry of id as the file has it, or "".
 func (t *Tokenizer) Token(id int32) string {
 	if id < 0 || int(id) >= len(t.vocab) {
 		return ""
@@ -55,8 +55,8 @@ func (t *Tokenizer) Token(id int32) string {
 	return t.vocab[id]
 }
 
-// Digest identifies vocabulary, model, normalisation and special tokens, 32
-// hexadecimal digits.
+// Digest returns 32 hexadecimal digits that identify vocabulary, model, normalisation and special
+// tokens.
 func (t *Tokenizer) Digest() string { return t.digest }
 
 // PairFrame implements encoder.PairTokenizer.
@@ -66,8 +66,8 @@ func (t *Tokenizer) PairFrame() (encoder.PairFrame, error) { return t.pair, t.pa
 // takes up to about 40 bytes of memory a byte while it is tokenized.
 const longestText = 1 << 28
 
-// Tokenize implements encoder.Tokenizer. Cost O(n) for the words of languages
-// that write blanks, O(n log n) for others with BPE.
+// Tokenize implements encoder.Tokenizer. Cost: O(n) for languages that separate words by spaces; O(n
+// log n) for others with BPE.
 func (t *Tokenizer) Tokenize(text string, max int) encoder.Tokens {
 	s := t.scans.Get().(*scan)
 	s.reset(t, text, max)

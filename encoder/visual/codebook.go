@@ -19,22 +19,22 @@ import (
 	"github.com/lexsem/lexsem/internal/vec"
 )
 
-// Sizes of a codebook, in words.
+// Limits on the number of words of a codebook.
 const (
 	MinWords     = 16
 	MaxWords     = 4096
 	DefaultWords = 1024
 )
 
-// Errors of this package, to be tested with errors.Is.
+// Errors of this package, for errors.Is.
 var (
-	// ErrCodebook is wrapped by every error about a codebook that is damaged or does not fit.
+	// ErrCodebook is wrapped by errors about a codebook that is damaged or does not fit.
 	ErrCodebook = errors.New("unusable codebook")
-	// ErrFewPatches answers states that are too few for a codebook.
+	// ErrFewPatches is returned if there are too few states for a codebook.
 	ErrFewPatches = errors.New("too few patches for a codebook")
 )
 
-// Codebook tells states of patches apart by their directions from the mean of all. It is
+// Codebook assigns words to patch states by their direction from the mean of all states. It is
 // immutable and safe for concurrent use.
 type Codebook struct {
 	dim     int
@@ -49,25 +49,25 @@ func newCodebook(dim int, center, words []float32) *Codebook {
 	return b
 }
 
-// Dim is the dimension of states, Len the number of words.
+// Dim returns the dimension of states.
 func (b *Codebook) Dim() int { return b.dim }
 
-// Len is the number of words.
+// Len returns the number of words.
 func (b *Codebook) Len() int { return len(b.offsets) }
 
 // perWord is how many states a codebook is fitted on for each of its words, at most
 // and at least.
 const mostPerWord, leastPerWord = 64, 4
 
-// Enough says whether so many states are enough for a codebook of size words that
-// none of more would be much better than.
+// Enough reports whether so many states suffice for a codebook of size words; more would hardly
+// improve it.
 func Enough(states, size int) bool { return states >= 16*size }
 
-// FitCodebook makes a codebook of size words of states [n × dim], by k-means over directions from
-// their mean. Where there are fewer than four states a word it has fewer words; with
-// fewer than MinWords of them the error is ErrFewPatches. The result depends on the arguments alone. Cost: a
-// matrix product of 64·size states with the words for each of at most 20 rounds, on the
-// given number of goroutines. It ends with ctx.
+// FitCodebook fits a codebook of size words to states [n × dim], by k-means over directions from their
+// mean. With fewer than four states a word it has fewer words; below MinWords words the error is
+// ErrFewPatches. The result depends only on the arguments. Cost: for each of at most 20 rounds, a
+// matrix product of 64·size states with the words, on the given number of goroutines. It stops when
+// ctx is done.
 func FitCodebook(ctx context.Context, states []float32, dim, size int, seed uint64, workers int) (*Codebook, error) {
 	if dim < 1 || len(states)%dim != 0 || size < MinWords || size > MaxWords || !vec.Finite(states) {
 		return nil, fmt.Errorf("%w: %d words of %d numbers for states of dimension %d; want %d to %d words, and finite numbers", ErrCodebook, size, len(states), dim, MinWords, MaxWords)
@@ -168,8 +168,8 @@ func assign(ctx context.Context, of []int32, score, x, words []float32, dim, wor
 	return moved, nil
 }
 
-// Words appends the word of each of the states [n × Dim] to dst: that with the largest cosine to what
-// leads from the mean of all states to this one. Of equals it is the first.
+// Words appends the word of each of the states [n × Dim] to dst. This is the word with the largest
+// cosine to the difference between the state and the mean of all states; of equal ones, the first.
 func (b *Codebook) Words(dst []int32, states []float32) []int32 {
 	const rows = 256
 	size := b.Len()
@@ -193,8 +193,8 @@ func (b *Codebook) Words(dst []int32, states []float32) []int32 {
 // codebookFront is what the bytes of a codebook begin with.
 const codebookFront = "lexsem visual words 1\n"
 
-// AppendBinary appends the codebook as bytes: the front, dimension and number of words u32, then the
-// mean and the words as float32, all little-endian.
+// AppendBinary appends the codebook as bytes: the prefix, dimension and number of words as u32, then
+// the mean and the words as float32, all little-endian.
 func (b *Codebook) AppendBinary(dst []byte) []byte {
 	dst = append(dst, codebookFront...)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(b.dim))
@@ -208,7 +208,7 @@ func (b *Codebook) AppendBinary(dst []byte) []byte {
 	return dst
 }
 
-// IsCodebook says whether bytes begin as those of a codebook do.
+// IsCodebook reports whether bytes begin like a codebook.
 func IsCodebook(p []byte) bool { return bytes.HasPrefix(p, []byte(codebookFront)) }
 
 // ReadCodebook reads what AppendBinary wrote.

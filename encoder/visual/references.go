@@ -13,10 +13,10 @@ import (
 // A reference is a text that names an image and a part of it: the name, "#", and a
 // picture.View. So training queries made of images are short.
 
-// Reference returns that of a part of the image of a name.
+// Reference returns the reference to a part of the image with a name.
 func Reference(name string, v picture.View) string { return name + "#" + v.String() }
 
-// Part returns the reference of another part of the image that a reference names.
+// Part returns a reference to another part of the image that a reference names.
 func Part(reference string, v picture.View) string {
 	name, _ := nameOf(reference)
 	return Reference(name, v)
@@ -29,15 +29,15 @@ func nameOf(reference string) (name, view string) {
 	return reference, ""
 }
 
-// References is an encoder of texts that are references.
+// References is an encoder for texts that are references to images.
 type References struct {
 	encoder.Encoder // of images
 	open            func(ctx context.Context, name string) (encoder.Input, error)
 }
 
-// NewReferences returns an encoder of references to what open, which must be safe for concurrent use,
-// returns for a name. Its fingerprint is that of enc, an encoder of images; Tokenize gives nothing, as
-// tokens are there when an image has been encoded.
+// NewReferences returns an encoder of references. open returns the data for a name and must be safe
+// for concurrent use. The fingerprint is that of enc, an encoder of images. Tokenize returns nothing,
+// since tokens are known only after an image was encoded.
 func NewReferences(enc encoder.Encoder, open func(ctx context.Context, name string) (encoder.Input, error)) *References {
 	return &References{enc, open}
 }
@@ -45,8 +45,8 @@ func NewReferences(enc encoder.Encoder, open func(ctx context.Context, name stri
 // referenceWindow is how many images lie in memory at once.
 const referenceWindow = 64
 
-// Encode implements encoder.Encoder, for references. An image that cannot be had is an error of its
-// place.
+// Encode implements encoder.Encoder, for references. An image that cannot be opened is an error of its
+// input.
 func (e *References) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	texts, err := encoder.TextsOf(in)
 	if err != nil {
@@ -76,7 +76,8 @@ func (e *References) Encode(ctx context.Context, role encoder.Role, in []encoder
 	return out, nil
 }
 
-// Tokenize implements encoder.Encoder: nothing is known before an image is encoded.
+// Tokenize implements encoder.Encoder. It returns nothing, since tokens are known only after an image
+// was encoded.
 func (e *References) Tokenize(encoder.Role, string) encoder.Tokens { return encoder.Tokens{} }
 
 // resolve returns the image that a reference names.

@@ -10,16 +10,16 @@ import (
 	"github.com/lexsem/lexsem/encoder/picture"
 )
 
-// Words is an encoder of images whose patches are tokens: the number of each is its word in a
-// codebook, which may come later than the encoder. Without one images have no tokens.
+// Words is an encoder of images whose patches are tokens. The id of a patch is its word in a codebook,
+// which may be set later. Without a codebook images have no tokens.
 type Words struct {
 	encoder.Encoder
 	size int
 	book atomic.Pointer[Codebook]
 }
 
-// New returns enc, an encoder of images that gives states, with a vocabulary of size words, MinWords to
-// MaxWords. Closing it closes enc.
+// New returns enc, an encoder of images with states, extended by a vocabulary of size words, from
+// MinWords to MaxWords. Close closes enc.
 func New(enc encoder.Encoder, size int) (*Words, error) {
 	f := enc.Fingerprint()
 	switch {
@@ -31,8 +31,8 @@ func New(enc encoder.Encoder, size int) (*Words, error) {
 	return &Words{Encoder: enc, size: size}, nil
 }
 
-// Set makes b the codebook of what is encoded from then on. It must have the dimension of the encoder's
-// states, and no more words than the vocabulary.
+// Set makes b the codebook for later calls of Encode. Its dimension must be that of the encoder's
+// states, and it must not have more words than the vocabulary.
 func (e *Words) Set(b *Codebook) error {
 	if states := e.Fingerprint().States(); b.Dim() != states || b.Len() > e.size {
 		return fmt.Errorf("%w: %d words of dimension %d for a vocabulary of %d and states of %d", ErrCodebook, b.Len(), b.Dim(), e.size, states)
@@ -41,22 +41,22 @@ func (e *Words) Set(b *Codebook) error {
 	return nil
 }
 
-// Codebook is the one in use, nil for none.
+// Codebook returns the codebook in use, or nil.
 func (e *Words) Codebook() *Codebook { return e.book.Load() }
 
-// VocabSize is the number of words.
+// VocabSize returns the number of words.
 func (e *Words) VocabSize() int { return e.size }
 
-// Fingerprint is that of the encoder, with the number of words. Which codebook is in use is no part
-// of it: that belongs to whoever keeps it.
+// Fingerprint returns that of the encoder, with the number of words. The codebook is not part of it;
+// whoever stores the codebook keeps track of it.
 func (e *Words) Fingerprint() encoder.Fingerprint {
 	f := e.Encoder.Fingerprint()
 	f.VocabSize = e.size
 	return f
 }
 
-// Tokenize returns the visual words of a Text, or of what is like one: those below VocabSize. What else
-// stands in it is left out.
+// Tokenize returns the visual words in a text made by Text, or one like it, if they are below
+// VocabSize. It ignores the rest.
 func (e *Words) Tokenize(_ encoder.Role, text string) (t encoder.Tokens) {
 	for at := 0; at < len(text); {
 		n := strings.IndexAny(text[at:], " \n")
@@ -87,7 +87,7 @@ func (e *Words) wordOf(s string) (int32, bool) {
 	return int32(n), n < e.size
 }
 
-// Token is the word of an id, "" where there is none.
+// Token returns the word of an id, "" if there is none.
 func (e *Words) Token(id int32) string {
 	if id < 0 || int(id) >= e.size {
 		return ""
@@ -95,7 +95,8 @@ func (e *Words) Token(id int32) string {
 	return fmt.Sprintf("v%04d", id)
 }
 
-// States returns the states of the patches of images, one image behind the other: [patches × Fingerprint.States].
+// States returns the states of the patches of images, one image after another: [patches ×
+// Fingerprint.States].
 func (e *Words) States(ctx context.Context, in []encoder.Input) ([]float32, error) {
 	out, err := e.Encoder.Encode(ctx, encoder.Passage, in, encoder.NeedHidden)
 	var states []float32
@@ -105,9 +106,9 @@ func (e *Words) States(ctx context.Context, in []encoder.Input) ([]float32, erro
 	return states, err
 }
 
-// Encode implements encoder.Encoder. The offsets of tokens are those of Text; a text has no tokens. The
-// states are asked of the encoder always, as the words are made of them, and are answered where they lie in
-// the space of vectors; else NeedHidden is encoder.ErrNoHidden.
+// Encode implements encoder.Encoder. The offsets of tokens are those in Text; a text has no tokens. It
+// always requests the states, since words are made from them. It returns them for NeedHidden if they
+// are in the space of vectors; otherwise NeedHidden is encoder.ErrNoHidden.
 func (e *Words) Encode(ctx context.Context, role encoder.Role, in []encoder.Input, need encoder.Need) ([]encoder.Output, error) {
 	if f := e.Fingerprint(); need&encoder.NeedHidden != 0 && f.States() != f.Dim {
 		return nil, fmt.Errorf("%w in the space of its vectors: those of %s have %d numbers, its vectors %d", encoder.ErrNoHidden, f.Model, f.States(), f.Dim)
@@ -139,7 +140,8 @@ func (e *Words) Encode(ctx context.Context, role encoder.Role, in []encoder.Inpu
 	return out, nil
 }
 
-// View returns an image as the encoder sees it: by its method of that name where it has one, else the whole image.
+// View returns an image as the encoder sees it, by the encoder's method of that name if it has one;
+// else the whole image.
 func (e *Words) View(file []byte) (*picture.Image, error) {
 	if v, ok := e.Encoder.(interface {
 		View(file []byte) (*picture.Image, error)
@@ -152,8 +154,8 @@ func (e *Words) View(file []byte) (*picture.Image, error) {
 // wordBytes is the length of a word in a Text, and of what stands behind it.
 const wordBytes = 6
 
-// Text writes the words of an image as a text: a line for each row of patches, a word such as v0042
-// for each patch. "" for an image without words.
+// Text returns the words of an image as a text: a line for each row of patches, a word such as v0042
+// for each patch. It is "" for an image without words.
 func (e *Words) Text(ids []int32) string {
 	cols := max(1, e.Fingerprint().Grid[1])
 	var b strings.Builder
@@ -171,5 +173,5 @@ func (e *Words) Text(ids []int32) string {
 	return b.String()
 }
 
-// Patch is the number of the patch, from 0, that the byte at of a Text stands for.
+// Patch returns the number of the patch, from 0, at byte offset at of a Text.
 func Patch(at int) int { return at / wordBytes }
