@@ -76,7 +76,7 @@ type partEnd struct {
 }
 
 // ErrBackup says that a backup is damaged or that the data is no backup. *BackupError wraps it.
-var ErrBackup = errors.New("backup is damaged, or no backup")
+var ErrBackup = errors.New("file is a damaged backup or no backup")
 
 // BackupError says what is wrong with a backup. No part of the backup was restored.
 type BackupError struct {
@@ -247,7 +247,7 @@ func (p *partReader) end(payload []byte) (e partEnd, err error) {
 		return e, err
 	}
 	if e.length != p.length || !bytes.Equal(e.digest[:], p.sum.Sum(nil)) {
-		return e, errors.New("its digest is another")
+		return e, errors.New("its digest differs")
 	}
 	return e, nil
 }
@@ -262,13 +262,13 @@ func decodeHeader(payload []byte) (h partHeader, m Manifest, err error) {
 	}
 	switch {
 	case h.To.Seq > maxSeq || h.To.Next < 1 || h.To.Next > maxOrdinal:
-		return h, m, fmt.Errorf("a state that cannot be: sequence %d, ordinals below %d", h.To.Seq, h.To.Next)
+		return h, m, fmt.Errorf("impossible state: sequence %d, ordinals below %d", h.To.Seq, h.To.Next)
 	case h.To.Terms > maxTerms:
 		return h, m, fmt.Errorf("a vocabulary of %d terms, at most %d are possible", h.To.Terms, uint64(maxTerms))
 	case h.To.Bases > MaxBases:
 		return h, m, fmt.Errorf("%d bases of codes, at most %d are possible", h.To.Bases, MaxBases)
 	case h.From != nil && (h.From.Seq > h.To.Seq || h.From.Next > h.To.Next || h.From.Terms > h.To.Terms || h.From.Bases > h.To.Bases):
-		return h, m, fmt.Errorf("a state before its base: sequence %d after %d", h.To.Seq, h.From.Seq)
+		return h, m, fmt.Errorf("its state is older than its base: sequence %d, base %d", h.To.Seq, h.From.Seq)
 	case m.Dim < 0 || m.Dim > MaxDim:
 		return h, m, fmt.Errorf("dimension %d is not within 0 to %d", m.Dim, MaxDim)
 	case m.Major > FormatMajor:

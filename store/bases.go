@@ -19,7 +19,7 @@ const (
 )
 
 // errBasis answers a basis that the store cannot take.
-var errBasis = errors.New("impossible basis")
+var errBasis = errors.New("invalid basis")
 
 // AddBasis stores a basis of 1 to MaxBasisBytes bytes under the next number. number must be the
 // current number of bases, including those added by this batch. The basis becomes visible at Commit,

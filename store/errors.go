@@ -36,7 +36,7 @@ var (
 	ErrTrimmed = errors.New("change log was trimmed; rebuild from a scan")
 	// ErrAhead is returned by Log and Compact for a sequence beyond the last commit. Derived state
 	// with such a sequence belongs to another history.
-	ErrAhead = errors.New("sequence lies ahead of the database; rebuild from a scan")
+	ErrAhead = errors.New("sequence is beyond the last commit of the database; rebuild from a scan")
 	// ErrInvalidID is returned for ids that are empty or longer than MaxIDBytes.
 	ErrInvalidID = fmt.Errorf("invalid document id; use 1 to %d bytes", MaxIDBytes)
 	// ErrDimension says that a vector has the wrong length. *DimensionError wraps it.
@@ -46,9 +46,9 @@ var (
 	// ErrNotFinite is returned for vectors with NaN or an infinity.
 	ErrNotFinite = errors.New("vector has NaN or an infinite component; leave the document out or encode it anew")
 	// ErrSpan is returned for chunks that are outside the text or not in text order.
-	ErrSpan = errors.New("chunks must lie in the text, in its order")
+	ErrSpan = errors.New("chunks must be within the text and in its order")
 	// ErrNoMedia is returned for data without a media type.
-	ErrNoMedia = errors.New("data need a media type")
+	ErrNoMedia = errors.New("data needs a media type")
 	// ErrMetadata is returned for metadata that is not a JSON object.
 	ErrMetadata = errors.New("metadata must be a JSON object or nil")
 	// ErrTooLarge is returned for documents above MaxDocumentBytes and manifests above
@@ -98,7 +98,7 @@ type ForeignError struct {
 
 // Error names the folder and the remedy.
 func (e *ForeignError) Error() string {
-	s := fmt.Sprintf("folder %s holds other files, such as %q, and no database; nothing in it was touched; name an empty folder, or one that is to be made", e.Dir, e.Name)
+	s := fmt.Sprintf("folder %s holds other files, such as %q, and no database; nothing in it was touched; name an empty or a new folder", e.Dir, e.Name)
 	if e.records {
 		s += fmt.Sprintf("; if it is a database that has lost its file %s, make an empty file %s in it", headName, markerName)
 	}

@@ -35,7 +35,7 @@ func Exists(dir string) (bool, error) {
 	case err != nil:
 		return false, err
 	case !info.IsDir():
-		return false, fmt.Errorf("%s is a file, where a database is a folder; name its folder, or one that is to be made", dir)
+		return false, fmt.Errorf("%s is a file, but a database is a folder; name its folder or a new one", dir)
 	}
 	for {
 		ours, err := isOurs(dir)

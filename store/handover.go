@@ -25,7 +25,7 @@ const (
 )
 
 // ErrHandedOver is returned by writes to a database that another one has replaced.
-var ErrHandedOver = errors.New("the database made beside it takes its place; open it again")
+var ErrHandedOver = errors.New("another database has taken its place; open it again")
 
 // NextDir returns the folder, below the database folder dir, of the database that may replace it.
 func NextDir(dir string) string { return filepath.Join(dir, nextName) }
@@ -114,7 +114,7 @@ func decided(dir string) (bool, error) {
 		return false, err
 	}
 	if string(b) != swapText {
-		return false, &CorruptError{Dir: dir, What: "file " + swapName + " is none that this program writes"}
+		return false, &CorruptError{Dir: dir, What: "file " + swapName + " was not written by this program"}
 	}
 	return true, nil
 }

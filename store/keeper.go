@@ -226,7 +226,7 @@ func (c *compaction) compare(now []badger.TableInfo) error {
 	if below == c.added || below == 0 && whole {
 		return nil
 	}
-	return fmt.Errorf("a compaction could not make all of its tables: %d of %d records are in them, the next opening takes back those from before",
+	return fmt.Errorf("a compaction failed: its tables have %d of %d records; the next opening restores the tables from before",
 		below, c.added)
 }
 

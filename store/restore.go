@@ -19,7 +19,7 @@ import (
 const restoreName = "restore" + atomicfile.Mark + "0"
 
 // ErrOccupied is returned by Restore if the folder already has a database.
-var ErrOccupied = errors.New("folder holds a database already; restore into an empty one, or one that is to be made")
+var ErrOccupied = errors.New("folder holds a database already; restore into an empty folder or a new one")
 
 // RestoreOptions are the options of Restore.
 type RestoreOptions struct {

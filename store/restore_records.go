@@ -21,7 +21,7 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 	}
 	defer it.Close()
 	if x.kind != frameSurvivors {
-		return x.refuse("it does not tell what is left of the parts before", nil)
+		return x.refuse("it does not say which versions of earlier parts are live", nil)
 	}
 	drop := func(below uint64) error {
 		return p.eachOrdinal(ctx, it, below, func(ord uint64) error { return x.forget(p, ord) })
@@ -33,7 +33,7 @@ func (x *restorer) survivors(ctx context.Context, before place) error {
 			gap, n := r.uvarint(), r.uvarint()
 			runs = r.p
 			if r.err != nil || n == 0 || gap > before.Next-end || n > before.Next-end-gap {
-				return x.refuse("what is left of the parts before", errors.New("a run that cannot be"))
+				return x.refuse("its list of live versions", errors.New("impossible run of versions"))
 			}
 			start := end + gap
 			end = start + n

@@ -131,7 +131,7 @@ func readSeals(dir string, m mark, o Options) (*seals, error) {
 	name := filepath.Join(recordsName, sealsName)
 	b, err := regular.ReadFile(filepath.Join(dir, name), math.MaxInt32)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, regular.ErrTooLarge) || errors.Is(err, regular.ErrIrregular) {
-		o.logger().Warn("which tables belong to the database is not known", "dir", dir, "error", err)
+		o.logger().Warn("the table checksums cannot be used", "dir", dir, "error", err)
 		return nil, nil
 	}
 	if err != nil {
@@ -139,7 +139,7 @@ func readSeals(dir string, m mark, o Options) (*seals, error) {
 	}
 	tables, err := decodeSeals(b)
 	if err != nil {
-		o.logger().Warn("which tables belong to the database is not known", "file", filepath.Join(dir, name), "error", err)
+		o.logger().Warn("the table checksums cannot be used", "file", filepath.Join(dir, name), "error", err)
 		return nil, nil
 	}
 	sum := sealsSum(b)
@@ -224,7 +224,7 @@ func (f *tableFile) seal(now badger.TableManifest) sealed {
 func (s *Store) seal() *seals {
 	k, err := s.sealTables()
 	if err != nil {
-		s.o.logger().Warn("which tables belong to the database could not be written down", "dir", s.dir, "error", err)
+		s.o.logger().Warn("the table checksums could not be written", "dir", s.dir, "error", err)
 		return nil
 	}
 	return k

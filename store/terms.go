@@ -20,7 +20,7 @@ const maxTerms = 1 << 31
 const termsRecord = 16 << 10
 
 // errTerms answers terms that the vocabulary cannot take.
-var errTerms = errors.New("impossible terms")
+var errTerms = errors.New("invalid terms")
 
 // AddTerms adds terms of 1 to MaxTermBytes bytes that are not yet in the vocabulary. They get the
 // numbers from first on; first must be the current number of terms, including those added by this
@@ -144,7 +144,7 @@ func (p *pin) terms(ctx context.Context, from uint64, fn func(term string) error
 }
 
 func (p *pin) missingTerms(n uint64) error {
-	return p.s.corrupt(fmt.Sprintf("the vocabulary of %d terms goes on wrongly behind number %d", p.st.terms, n), nil)
+	return p.s.corrupt(fmt.Sprintf("the vocabulary of %d terms is wrong after number %d", p.st.terms, n), nil)
 }
 
 // countTerms reads the vocabulary and nothing else.

@@ -98,7 +98,7 @@ func undo(records string, log *slog.Logger) (missing bool, err error) {
 	if undone == 0 && !missing {
 		return false, nil
 	}
-	log.Warn("compactions that did not end well are taken back", "dir", records, "compactions", undone, "lost names", missing)
+	log.Warn("compactions that failed are undone", "dir", records, "compactions", undone, "lost names", missing)
 	return missing, writeTableList(path, raw[:manifestHead], listed)
 }
 
