@@ -2,6 +2,7 @@ package house_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -59,6 +60,28 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				t.Errorf("%s links to %s, which is not there", name, m[1])
 			}
 		}
+	}
+}
+
+// TestDocumentsAreSmall: nobody reads what is long.
+func TestDocumentsAreSmall(t *testing.T) {
+	out, err := exec.Command("git", "-C", "../../..", "ls-files", "--", "*.md").Output()
+	if err != nil {
+		t.Skipf("NOT TESTED: the documents are listed by git: %v", err)
+	}
+	sum := 0
+	for _, name := range strings.Fields(string(out)) {
+		raw, err := os.ReadFile(filepath.Join("../../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += len(raw)
+		if most := map[string]int{"README.md": 7_000, "CONTRIBUTING.md": 4_000}[name]; most > 0 && len(raw) > most {
+			t.Errorf("%s has %d bytes; cut it to %d", name, len(raw), most)
+		}
+	}
+	if sum > 200_000 {
+		t.Errorf("all documents have %d bytes; cut them to 200,000", sum)
 	}
 }
 
